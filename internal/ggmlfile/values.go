@@ -13,7 +13,7 @@ type Type string
 const (
 	F16  Type = "f16"
 	Q8_0 Type = "q8_0" // blocks of 32 eight-bit values with one scale
-	Q5_1 Type = "q5_1" // blocks of 32 five-bit values with a scale and the least value
+	Q5_1 Type = "q5_1" // blocks of 32 five-bit values with a scale and a minimum
 	Q5_0 Type = "q5_0" // blocks of 32 five-bit values with one scale
 )
 
@@ -26,14 +26,15 @@ const (
 	tensorQ8_0 = 8
 )
 
-// Block is how many values of a row share a scale in the quantized types.
+// Block is the number of values of a row that share a scale in the quantized
+// types.
 const Block = 32
 
 // HalfMax is the largest 16-bit float.
 const HalfMax = 65504
 
-// Numbers returns ggml's numbers for tensors of the type and for a file whose
-// matrices have it; ok is false for an unknown type.
+// Numbers returns ggml's numbers for tensors of the type and for a file with
+// such matrices; ok is false for an unknown type.
 func (t Type) Numbers() (tensor, file int, ok bool) {
 	switch t {
 	case F16:
@@ -50,15 +51,15 @@ func (t Type) Numbers() (tensor, file int, ok bool) {
 
 // Quantizes reports whether a file of a quantized type holds a tensor in that
 // type, by its name and its dimensions (the innermost first). Convolutions,
-// biases and the tables of positions keep their own.
+// biases and the tables of positions keep their own types.
 func Quantizes(name string, dims []int32) bool {
 	kept := []string{"encoder.conv1.bias", "encoder.conv2.bias", "encoder.positional_embedding", "decoder.positional_embedding"}
 	return len(dims) == 2 && dims[0]%Block == 0 && !slices.Contains(kept, name)
 }
 
-// AppendValues appends a row of values in a tensor type of ggml, rounded as
-// ggml's own quantization does without weighing the values. The rows of
-// quantized types are whole blocks.
+// AppendValues appends a row of values in a tensor type of ggml, rounded like
+// ggml's own quantization without weights. The rows of quantized types are
+// whole blocks.
 func AppendValues(b []byte, row []float32, tensor int) []byte {
 	quantize := map[int]func([]byte, []float32) []byte{tensorQ8_0: appendQ8_0, tensorQ5_1: appendQ5_1, tensorQ5_0: appendQ5_0}[tensor]
 	switch {
@@ -103,8 +104,8 @@ func appendQ5_1(b []byte, block []float32) []byte {
 	return appendFives(b, block, d, -least)
 }
 
-// appendQ5_0 makes the value farthest from zero the least of the five-bit
-// values, of which there is one more on that side.
+// appendQ5_0 maps the value farthest from zero to the lowest five-bit value,
+// because the negative side has one value more.
 func appendQ5_0(b []byte, block []float32) []byte {
 	var peak float32
 	for _, v := range block {
@@ -118,8 +119,8 @@ func appendQ5_0(b []byte, block []float32) []byte {
 }
 
 // appendFives appends (value + offset) / d of a block, rounded, in five bits:
-// the fifth bits of all first, then the lower halves, those of values i and
-// i + 16 in one byte.
+// first all fifth bits, then the lower four, those of values i and i + 16 in
+// one byte.
 func appendFives(b []byte, block []float32, d, offset float32) []byte {
 	var high uint32
 	var low [Block / 2]byte
@@ -135,8 +136,8 @@ func appendFives(b []byte, block []float32, d, offset float32) []byte {
 	return append(b, low[:]...)
 }
 
-// Half rounds to the nearest 16-bit float, of two equally near ones to the even
-// one. A number too large for one becomes the largest.
+// Half rounds to the nearest 16-bit float, with ties to even. A number too
+// large becomes the largest 16-bit float.
 func Half(f float32) uint16 {
 	bits := math.Float32bits(f)
 	sign, size := uint16(bits>>16&0x8000), bits&0x7fffffff
@@ -145,7 +146,7 @@ func Half(f float32) uint16 {
 		return sign | 0x7e00 // not a number
 	case size >= 0x477ff000: // 65520 and more
 		return sign | 0x7bff
-	case size <= 0x33000000: // half of the smallest and less
+	case size <= 0x33000000: // at most half of the smallest
 		return sign
 	case size < 0x38800000: // below the normal range: multiples of 2^-24
 		shift := 126 - size>>23

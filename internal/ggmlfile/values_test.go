@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// TestHalf rounds to every 16-bit float from itself, from the halfway point to
-// the next one, and from the neighbors of that point.
+// TestHalf rounds every 16-bit float, the point halfway to the next one, and
+// the neighbors of that point.
 func TestHalf(t *testing.T) {
 	for h := range uint16(0x7c00) {
 		at := onnxfile.Half(h)
@@ -32,7 +32,7 @@ func TestHalf(t *testing.T) {
 	assert.True(t, math.IsNaN(float64(onnxfile.Half(Half(float32(math.NaN()))))))
 }
 
-// TestQ8_0 takes the example of numpy: 0.5 and 1.5 steps go to the even number.
+// TestQ8_0 uses numpy's example: 0.5 and 1.5 steps round to the even number.
 func TestQ8_0(t *testing.T) {
 	row := make([]float32, Block)
 	row[0], row[1], row[2], row[3], row[4] = 127, 0.5, 1.5, -2.5, -127

@@ -49,22 +49,23 @@ func (h Header) Multilingual() bool { return h.Vocabulary >= 51865 }
 // translations (the turbo and the distilled models).
 func (h Header) Translates() bool { return h.Multilingual() && h.TextLayers >= h.AudioLayers }
 
-// Whisper describes a Whisper file.
+// Whisper describes a Whisper file's contents.
 type Whisper struct {
 	Header
 	VocabInFile int32 // tokens whose text the file holds
 	Tensors     int
-	// Filters is where the mel filters lie in the file: Mels rows of FilterBins float32.
+	// Filters is the offset of the mel filters: Mels rows of FilterBins
+	// float32.
 	Filters    int64
 	FilterBins int32
-	// Texts is where the texts of the vocabulary begin: for each token its length as an
-	// int32 and its bytes.
+	// Texts is the offset of the vocabulary's texts: for each token its length
+	// as an int32 and its bytes.
 	Texts int64
 	// Index lists the tensors in the file's order.
 	Index []Tensor
 }
 
-// Tensor is where a tensor lies in a file.
+// Tensor is a tensor's location in a file.
 type Tensor struct {
 	Name string
 	// Kind is ggml's number of the type of the weights.
@@ -119,7 +120,7 @@ var blocks = map[int32]block{
 	14: {256, 210}, // Q6_K
 }
 
-// BlockSize returns how many numbers a block of a tensor type holds; 0 for
+// BlockSize returns the number of values in a block of a tensor type; 0 for
 // types that libwhisper does not load.
 func BlockSize(kind int32) int64 { return blocks[kind].n }
 
@@ -180,7 +181,7 @@ func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*
 	return &w, nil
 }
 
-// otherFormat explains the first four bytes of other formats that people try.
+// otherFormat explains the first four bytes of other formats that users try.
 func otherFormat(begin string) string {
 	switch begin {
 	case "GGUF":
@@ -340,9 +341,8 @@ func (r *reader) weights(t tensor) error {
 	return r.failure("tensor " + t.name)
 }
 
-// readAhead is how much one system call reads: a vocabulary is 50,000 short
-// words, and a system call for each would take longer than everything else
-// together.
+// readAhead is the size of one read: a vocabulary is 50,000 short words, and a
+// system call for each would take longer than the rest of the check.
 const readAhead = 16 << 10
 
 // reader reads little-endian words at a position and keeps the first error.
@@ -351,10 +351,10 @@ type reader struct {
 	at    int64
 	size  int64
 	err   error
-	ahead []byte // of the file, from begin on
+	ahead []byte // the file's bytes from begin on
 	begin int64
 
-	unread bool // err is not the fault of the file
+	unread bool // err does not mean that the file is invalid
 }
 
 // failure returns the reader's error, if any, for the part of the file in which

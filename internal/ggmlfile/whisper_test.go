@@ -85,7 +85,7 @@ func TestEveryCutIsRefused(t *testing.T) {
 	assert.Equal(t, len(whole)-2, refused)
 }
 
-func TestBadNumbersAreNamed(t *testing.T) {
+func TestErrorsNameBadNumbers(t *testing.T) {
 	for name, c := range map[string]struct {
 		index int
 		value int32
@@ -129,7 +129,7 @@ type failing struct{}
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestReadErrorsAreNotTheFilesFault(t *testing.T) {
+func TestReadErrorsAreNotErrNotWhisper(t *testing.T) {
 	_, err := Check(failing{}, 1000, nil)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	assert.NotErrorIs(t, err, ErrNotWhisper)

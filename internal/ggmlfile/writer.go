@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Writer writes a Whisper file: the head by NewWriter, then tensor after tensor.
-// Nothing is checked; Check does that to the file.
+// Writer writes a Whisper file: the head by NewWriter, then tensor after
+// tensor. It checks nothing; use Check on the file.
 type Writer struct {
 	w   io.Writer
 	row []byte
@@ -40,8 +40,8 @@ func (w *Writer) Tensor(name string, dims []int32, tensor int) {
 	w.bytes([]byte(name))
 }
 
-// Values writes the next values of the tensor that was begun, whole rows of
-// quantized types.
+// Values writes the next values of the current tensor; quantized types need
+// whole rows.
 func (w *Writer) Values(values []float32, tensor int) {
 	w.row = AppendValues(w.row[:0], values, tensor)
 	w.bytes(w.row)

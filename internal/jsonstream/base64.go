@@ -10,8 +10,8 @@ import (
 // reads from after the opening quote up to and including the closing one. It
 // accepts the standard and the URL-safe alphabet, with or without padding. It
 // also accepts white space between the characters, even raw line breaks, which
-// strict JSON would not allow, because wrapped output of base64(1) pasted into
-// a body is the most common mistake.
+// strict JSON would not allow, because pasting the wrapped output of base64(1)
+// into a body is the most common mistake.
 type base64Reader struct {
 	r       *bufio.Reader
 	name    string // the field
@@ -60,7 +60,7 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 		chunk, _ := b.r.Peek(b.r.Buffered())
 		used := 0
 		for used < len(chunk) && n+3 <= len(p) {
-			// Whole groups of four are by far the normal case.
+			// Whole groups of four are by far the most common case.
 			if b.chars == 0 && b.padding == 0 && used+4 <= len(chunk) {
 				v0, v1, v2, v3 := b64Table[chunk[used]], b64Table[chunk[used+1]], b64Table[chunk[used+2]], b64Table[chunk[used+3]]
 				if v0|v1|v2|v3 < 0x40 {
@@ -72,7 +72,7 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 			}
 			class := b64Table[chunk[used]]
 			if class == b64Escape {
-				break // read by the reader itself
+				break // the reader itself handles these
 			}
 			used++
 			if class == b64Quote {

@@ -186,8 +186,8 @@ func (o *object) stringRest(raw *[]byte, max int) error {
 	}
 }
 
-// Raw returns the value as it is in the body: valid JSON, valid UTF-8, not
-// longer than ReadObject allows and at most 32 levels deep.
+// Raw returns the value as it is in the body: valid JSON, valid UTF-8, at most
+// as long as ReadObject permits and at most 32 levels deep.
 func (v *Value) Raw() (json.RawMessage, error) {
 	v.read = true
 	var raw []byte

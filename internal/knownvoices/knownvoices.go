@@ -1,5 +1,5 @@
-// Package knownvoices finds the speakers of a result in a register of voices that
-// have names.
+// Package knownvoices identifies the speakers of a result in a register of
+// named voices.
 package knownvoices
 
 import (
@@ -15,25 +15,25 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrNone is returned for a register that has no voice of the speaker model.
+// ErrNone is returned for a register without voices of the speaker model.
 var ErrNone = errors.New("no voice of the speaker model")
 
-// Match is a speaker of a result whose voice is known, as JSON shows it.
+// Match is an identified speaker of a result; it has a JSON form.
 type Match struct {
 	Speaker string  `json:"speaker"`
 	Name    string  `json:"name"`
-	Cosine  float64 `json:"cosine"` // of the voice and the known one
+	Cosine  float64 `json:"cosine"` // cosine similarity of the two voices
 }
 
-// Voices is a register with the rule by which a speaker model's voices are compared.
+// Voices is a register with the rule for comparing a speaker model's voices.
 type Voices struct {
 	register *diarize.Register
 	model    string // hash
 	by       diarize.Matching
 }
 
-// New returns the voices of a register for a speaker model, whose file has the given
-// hash. ErrNone is returned if the register has none of that model.
+// New returns the voices of a register for a speaker model whose file has the
+// given hash. It returns ErrNone if the register has none of that model.
 func New(register *diarize.Register, model *models.Model, hash string) (*Voices, error) {
 	if !slices.ContainsFunc(register.Voices, func(v diarize.Voice) bool { return v.Model == hash }) {
 		return nil, ErrNone
@@ -52,7 +52,7 @@ func ModelHash(set *models.Set) (string, error) {
 		return "", err
 	}
 	f := m.Main()
-	if f.SHA256 != "" && f.Data != nil { // an embedded file is what it says
+	if f.SHA256 != "" && f.Data != nil { // an embedded file has its declared hash
 		return f.SHA256, nil
 	}
 	sum, _, err := library.HashFile(f.Path)
@@ -62,7 +62,8 @@ func ModelHash(set *models.Set) (string, error) {
 	return sum, nil
 }
 
-// Identify finds the speakers of a result in the register; nil voices know nobody.
+// Identify finds the speakers of a result in the register; nil voices identify
+// nobody.
 func (v *Voices) Identify(res *spec.Result) []Match {
 	if v == nil {
 		return nil

@@ -46,16 +46,16 @@ func (m *Metrics) WriteFiles(ctx context.Context, dir, name string, every time.D
 	_ = backoff.Every(ctx, min(max(every, 10*time.Millisecond), staleAfter/4), write)
 }
 
-// ReadFiles makes Handler include what other processes wrote to dir with
-// WriteFiles, each under the label worker with the file's name. Call it before
-// Handler is used.
+// ReadFiles makes Handler include the metrics that other processes wrote to dir
+// with WriteFiles, each with the label worker set to the file's name. Call it
+// before Handler is used.
 func (m *Metrics) ReadFiles(dir string) { m.registry.MustRegister(workerFiles(dir)) }
 
 // workerFiles collects the recent files of a folder. It skips a file that can't
 // be read and names it in the scrape's error.
 type workerFiles string
 
-// Describe describes nothing: which metrics there are depends on the files.
+// Describe describes nothing, because the metrics depend on the files.
 func (workerFiles) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads the files.

@@ -88,9 +88,9 @@ func TestMeasureCallbacks(t *testing.T) {
 	assert.Contains(t, text, `otograph_callback_attempts_total{outcome="failed"} 3`)
 }
 
-// TestWorkersMetricsAreShown checks that the server exports what two workers
-// wrote, and ignores files of dead workers and files without metrics.
-func TestWorkersMetricsAreShown(t *testing.T) {
+// TestWorkersMetricsAreExported checks that the server exports the metrics of two
+// workers, and ignores files of dead workers and files without metrics.
+func TestWorkersMetricsAreExported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "metrics")
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -125,7 +125,7 @@ func TestWorkersMetricsAreShown(t *testing.T) {
 	assert.ElementsMatch(t, []string{stale, filepath.Join(dir, "broken.prom")}, left, "workers take their files along")
 }
 
-func TestF12UpkeepIsShown(t *testing.T) {
+func TestF12UpkeepIsExported(t *testing.T) {
 	m := New(nil)
 	u, failed := tasks.Upkeep{
 		OldestCallback: 90 * time.Second, ChoresDone: map[string]time.Time{"cleanup": time.Unix(1000, 5e8)},
@@ -153,9 +153,9 @@ func TestF12UpkeepIsShown(t *testing.T) {
 	assert.NotContains(t, scrape(t, m), "otograph_lane_paused")
 }
 
-// TestTroubleIsShown checks that every part that can have problems is exported
+// TestTroubleIsExported checks that every part that can have problems is exported
 // from the start.
-func TestTroubleIsShown(t *testing.T) {
+func TestTroubleIsExported(t *testing.T) {
 	m := New(nil)
 	report := m.Trouble("worker")
 	text := scrape(t, m)
@@ -170,7 +170,7 @@ func TestTroubleIsShown(t *testing.T) {
 	assert.Contains(t, scrape(t, m), `otograph_trouble_since_seconds{member="worker",part="disk"} 0`)
 }
 
-func TestCageIsShown(t *testing.T) {
+func TestCageIsExported(t *testing.T) {
 	m := New(nil)
 	m.Cage(audio.SandboxState{Seccomp: true})
 	text := scrape(t, m)

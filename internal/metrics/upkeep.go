@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// causes maps how a claim ended to the label cause. A task returned by a
-// draining worker did not fail.
+// causes maps how a claim ended to the label cause. A task that a draining
+// worker returns did not fail.
 var causes = map[tasks.Ending]string{
 	tasks.EndPermanent:   "input",   // the recording or its address
 	tasks.EndRecoverable: "error",   // tried again

@@ -23,7 +23,7 @@ type Plugins string
 
 // Plug-ins to fetch.
 const (
-	Unchanged Plugins = "unchanged" // the ones already installed
+	Unchanged Plugins = "unchanged" // the already installed ones
 	Vulkan    Plugins = "vulkan"    // for GPUs
 	None      Plugins = "none"
 )
@@ -37,8 +37,8 @@ const (
 // The recipe uses the sources configured on this machine (apt's mirror, npm's
 // registry), checks the digest of every file, and needs no root. On systems
 // other than Linux there is no recipe; only ONNX Runtime is fetched, from npm's
-// registry. The error says what is missing. If ctx is canceled, the recipe is
-// stopped and dest stays unchanged.
+// registry. The error names the missing parts. If ctx is canceled, the recipe
+// is stopped and dest stays unchanged.
 func Install(ctx context.Context, dest string, with Plugins, out io.Writer) error {
 	if dest == "" {
 		var err error
@@ -82,8 +82,8 @@ func Install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	case ctx.Err() != nil:
 		return fmt.Errorf("native libraries: %w", ctx.Err())
 	case err != nil && said.line != "":
-		// The recipe has printed what to do. Repeat it in the error for callers
-		// that discard out.
+		// The recipe has printed instructions. Repeat them in the error for
+		// callers that discard out.
 		return fmt.Errorf("native libraries: %s", strings.TrimPrefix(said.line, "native: "))
 	case err != nil:
 		return fmt.Errorf("native libraries: the fetch recipe failed: %w", err)

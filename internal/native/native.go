@@ -30,7 +30,7 @@ const (
 )
 
 // ErrMissing is returned if a native library was not found. It is wrapped in an
-// error with the searched places and what to do.
+// error with the searched places and instructions.
 var ErrMissing = errors.New("native library missing")
 
 // ErrNoCgo is returned if this program can't open native libraries at all. It
@@ -190,13 +190,12 @@ func (p places) find(what string, files ...string) (string, error) {
 }
 
 // ErrUntrusted is returned if another user could have installed a native
-// library or its folder. It is wrapped in an error with the path and what to
-// do.
+// library or its folder. It is wrapped in an error with the path and
+// instructions.
 var ErrUntrusted = errors.New("native library is not trusted")
 
-// trusted checks a folder and those of files that it holds. They must be owned
-// by root or this user, unless the user named the folder, and must not be
-// world-writable.
+// trusted checks a folder and the files in it. They must be owned by root or
+// this user, unless the user named the folder, and must not be world-writable.
 func (p places) trusted(dir string, files []string, named bool) error {
 	for _, path := range append([]string{""}, files...) {
 		path = filepath.Join(dir, path)

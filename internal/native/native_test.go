@@ -203,7 +203,7 @@ func TestInstallCanBeStopped(t *testing.T) {
 	if _, err := os.Stat(ort); err != nil {
 		t.Skipf("nothing to install from: %v", err)
 	}
-	// A compiler that never finishes.
+	// This compiler never finishes.
 	bin, started := t.TempDir(), filepath.Join(t.TempDir(), "started")
 	script := "#!/bin/sh\n[ \"$1\" = -E ] && exit 0\ntouch '" + started + "'\nsleep 600\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "gcc"), []byte(script), 0o755))
@@ -230,9 +230,8 @@ func TestInstallCanBeStopped(t *testing.T) {
 	assert.Empty(t, left, "something was left behind")
 }
 
-func TestInstallNamesWhatIsMissing(t *testing.T) {
-	// A machine with the usual shell tools, but without a compiler, apt and
-	// npm.
+func TestInstallNamesMissingTools(t *testing.T) {
+	// This machine has the usual shell tools, but no compiler, apt or npm.
 	bin := t.TempDir()
 	for _, tool := range []string{"bash", "cat", "sha256sum", "cut", "getconf", "mkdir", "dirname", "basename", "uname", "ls", "sed", "tr", "sort", "tar", "mktemp"} {
 		path, err := exec.LookPath(tool)

@@ -87,7 +87,8 @@ func TestInstallFromPackage(t *testing.T) {
 	assert.Contains(t, out.String(), "libwhisper is not opened")
 }
 
-// Only the pinned library is ever installed where a program would open it.
+// TestInstallRefusesAnotherPackage checks that only the pinned library is
+// installed where a program would open it.
 func TestInstallRefusesAnotherPackage(t *testing.T) {
 	server, pins := registryWith(t, []byte("machine code"))
 	full := t.TempDir()
@@ -121,8 +122,9 @@ func TestInstallRefusesAnotherPackage(t *testing.T) {
 	assert.FileExists(t, filepath.Join(full, "thesis.txt"))
 }
 
-// A fetch that failed or was killed can be repeated.
-func TestInstallAgainAfterTrouble(t *testing.T) {
+// TestInstallAgainAfterFailure checks that a fetch that failed or was killed
+// can be repeated.
+func TestInstallAgainAfterFailure(t *testing.T) {
 	server, pins := registryWith(t, []byte("machine code"))
 	dest := filepath.Join(t.TempDir(), "native")
 	n := npm{platform: "darwin/arm64", registry: "http://127.0.0.1:1", pins: pins}
@@ -139,7 +141,7 @@ func TestInstallAgainAfterTrouble(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dest, "VERSIONS"))
 }
 
-// The package has the same pin as in the recipe for Linux.
+// TestPins checks that the package has the same pin as the recipe for Linux.
 func TestPins(t *testing.T) {
 	for platform, file := range map[string]string{
 		"linux/amd64": "libonnxruntime.so.1", "linux/arm64": "libonnxruntime.so.1", "darwin/arm64": "libonnxruntime.1.30.0.dylib",

@@ -17,11 +17,11 @@ type Part struct {
 	Source  string // debian, npm, pkg-config, prefix, own
 }
 
-// Facts describes what the fetch recipe installed into a folder, and what the
-// libraries reported when they were loaded there.
+// Facts describes the packages that the fetch recipe installed into a folder,
+// and the libraries' own report when they were loaded there.
 type Facts struct {
 	Parts []Part
-	// Check holds what the libraries report: whisper, cpu (ggml's choice of
+	// Check holds the libraries' reports: whisper, cpu (ggml's choice of
 	// processor code on the machine that fetched), onnxruntime, ort_api.
 	Check map[string]string
 }

@@ -30,8 +30,8 @@ type Proxy struct {
 	refused int
 }
 
-// NewProxy starts a proxy to whatever dial connects to. It stops at the end of
-// the test.
+// NewProxy starts a proxy to the connections that dial opens. It stops at the
+// end of the test.
 func NewProxy(t testing.TB, dial func() (net.Conn, error)) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,8 +61,8 @@ func (p *Proxy) Drop() { p.set(dropping) }
 // Cut closes all connections, and new ones immediately.
 func (p *Proxy) Cut() { p.set(cutting) }
 
-// Refused returns how many connections could not be forwarded because dial
-// failed.
+// Refused returns the number of connections that could not be forwarded because
+// dial failed.
 func (p *Proxy) Refused() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,7 +31,7 @@ var (
 	enTens = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
 )
 
-// enNumber reads a number; and stands before what follows the hundreds.
+// enNumber spells a number; and is the word before the part below a hundred.
 func enNumber(n int, and string) string {
 	switch {
 	case n < 20:
@@ -49,7 +49,7 @@ func enNumber(n int, and string) string {
 	return enNumber(n/unit, and) + " " + name + rest(n%unit, joint, func(n int) string { return enNumber(n, and) })
 }
 
-// rest is what follows a larger part of a number, nothing for 0.
+// rest returns the smaller part of a number after joint, "" for 0.
 func rest(n int, joint string, read func(n int) string) string {
 	if n == 0 {
 		return ""
@@ -94,8 +94,8 @@ var (
 	deTens = strings.Fields("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
 )
 
-// deNumber reads a number; one stands before a single hundred or thousand, and at the
-// end of a number 1 is "eins".
+// deNumber spells a number; one is the word before a single hundred or
+// thousand, and at the end of a number 1 is "eins".
 func deNumber(n int, one string, end bool) string {
 	switch {
 	case n == 1 && end:
@@ -175,7 +175,7 @@ func esNumber(n int) string {
 	return shortOne(esNumber(n/1_000_000)) + name + rest(n%1_000_000, " ", esNumber)
 }
 
-// shortOne is a number before what it counts: veintiún libros.
+// shortOne returns the form of a number before its noun: veintiún libros.
 func shortOne(s string) string {
 	switch {
 	case strings.HasSuffix(s, "veintiuno"):
@@ -186,7 +186,7 @@ func shortOne(s string) string {
 	return s
 }
 
-// feminine is a number before a feminine word: una, veintiuna.
+// feminine returns the form of a number before a feminine noun: una, veintiuna.
 func feminine(s string) string {
 	if strings.HasSuffix(s, "uno") {
 		return strings.TrimSuffix(s, "o") + "a"
@@ -255,7 +255,7 @@ func frNumber(n int) string {
 	return frNumber(n/unit) + " " + name + rest(n%unit, " ", frNumber)
 }
 
-// beforeThousand leaves out the plural that hundreds and eighties have at the end.
+// beforeThousand removes the plural of hundreds and eighties at the end.
 func beforeThousand(s string) string {
 	if strings.HasSuffix(s, "cents") || strings.HasSuffix(s, "vingts") {
 		return strings.TrimSuffix(s, "s")
@@ -263,7 +263,8 @@ func beforeThousand(s string) string {
 	return s
 }
 
-// feminineFrench is a number before a feminine word: une, vingt et une.
+// feminineFrench returns the form of a number before a feminine noun: une,
+// vingt et une.
 func feminineFrench(s string) string {
 	if s == "un" || strings.HasSuffix(s, " un") || strings.HasSuffix(s, "-un") {
 		return s + "e"
@@ -322,7 +323,7 @@ func ptNumber(n int) string {
 	return ptNumber(n/unit) + " " + name + rest(n%unit, ptJoint(n%unit), ptNumber)
 }
 
-// ptJoint stands before what follows the thousands.
+// ptJoint returns the joint between the thousands and the number n below them.
 func ptJoint(n int) string {
 	if n < 100 || n%100 == 0 {
 		return " e "
@@ -378,7 +379,8 @@ func zhNumber(n int) string {
 	return ""
 }
 
-// zhWithOne is a number inside of a larger one: there ten is 一十.
+// zhWithOne returns the form of a number inside of a larger one, in which ten
+// is 一十.
 func zhWithOne(n int) string {
 	if n >= 10 && n < 20 {
 		return "一" + zhNumber(n)

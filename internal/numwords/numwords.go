@@ -1,6 +1,6 @@
 // Package numwords spells numbers as they are read aloud in English, German,
-// Spanish, French, Portuguese and Chinese. It gives several readings where people
-// read differently: a year in pairs, a telephone number by its digits.
+// Spanish, French, Portuguese and Chinese. It returns all common readings:
+// years also in pairs, telephone numbers digit by digit.
 package numwords
 
 import (
@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	// largest is the first number that is read by its digits alone.
+	// largest is the first number that is only read digit by digit.
 	largest = 1_000_000_000_000
-	// maxDigits is how many digits a word has at most that anybody reads aloud.
+	// maxDigits is the maximum number of digits in a word; longer ones are not
+	// read aloud.
 	maxDigits = 20
 )
 
-// language is how numbers are read in one language.
+// language defines how numbers are read in one language.
 type language struct {
 	cardinal func(n int) []string // the readings of a number from 0 to largest-1
-	year     func(n int) []string // further readings of 1100 to 2099; nil without
+	year     func(n int) []string // further readings of 1100 to 2099, or nil
 	digits   []string
-	point    []string // what is said for a decimal point
+	point    []string // the words for a decimal point
 	decimal  byte     // the sign of the decimal point
 	signs    map[string][]string
 	clock    string   // between hours and minutes, "" for none
 	hour     string   // after a full hour
-	cents    []string // between euros and cents
+	cents    []string // the words between euros and cents
 	space    string   // between words
 }
 
@@ -33,10 +34,9 @@ var known = map[string]*language{
 	"en": &english, "de": &german, "es": &spanish, "fr": &french, "pt": &portuguese, "zh": &chinese,
 }
 
-// Readings returns the ways in which a word of a text with digits is read aloud,
-// the commonest first: "1984", "3.5", "10:30", "€20", "5%". There is none for a
-// word that is something else, for one of more than 20 digits, and for a language
-// that is not known.
+// Readings returns the spoken forms of a word with digits, the most common
+// first: "1984", "3.5", "10:30", "€20", "5%". It returns none for other words,
+// for more than 20 digits, and for an unknown language.
 func Readings(code, word string) []string {
 	l := known[code]
 	if l == nil {
@@ -53,7 +53,7 @@ func Readings(code, word string) []string {
 	return unique(out)
 }
 
-// strip takes the signs off a number and punctuation away.
+// strip separates a number from its signs and punctuation.
 func strip(word string) (number, before, after string) {
 	isDigit := func(r rune) bool { return r >= '0' && r <= '9' }
 	first, last := strings.IndexFunc(word, isDigit), strings.LastIndexFunc(word, isDigit)
@@ -66,7 +66,7 @@ func strip(word string) (number, before, after string) {
 	return word[first : last+1], before, after
 }
 
-// number returns the readings of digits with signs between them.
+// number returns the readings of digits with separators.
 func (l *language) number(s string) []string {
 	if hours, minutes, ok := strings.Cut(s, ":"); ok {
 		return l.time(hours, minutes)
@@ -103,8 +103,8 @@ func (l *language) number(s string) []string {
 	return all
 }
 
-// money returns the readings of an amount in a currency with hundredths; none for
-// anything else.
+// money returns the readings of an amount in a currency with hundredths. It
+// returns none for other words.
 func (l *language) money(number, sign string) (out []string) {
 	units, hundredths, ok := strings.Cut(number, string(l.decimal))
 	if !ok || len(hundredths) != 2 || !plain(hundredths) || !strings.Contains("€$£", sign) {
@@ -128,7 +128,7 @@ func (l *language) money(number, sign string) (out []string) {
 	return out
 }
 
-// whole returns the readings of digits: as a number, as a year, one by one.
+// whole returns the readings of digits: as a number, as a year, digit by digit.
 func (l *language) whole(s string) []string {
 	n, err := strconv.Atoi(s)
 	if err != nil || n >= largest || len(s) > 1 && s[0] == '0' {
@@ -167,7 +167,8 @@ func (l *language) time(hours, minutes string) []string {
 	return out
 }
 
-// signed puts the words of signs around a reading; none for a sign that is not known.
+// signed adds the words for signs to a reading. It returns none for an unknown
+// sign.
 func (l *language) signed(reading, before, after string) []string {
 	if before+after == "" {
 		return []string{reading}
@@ -195,7 +196,7 @@ func (l *language) spell(digits string) string {
 	return strings.Join(parts, l.space)
 }
 
-// digits returns how many digits are in s.
+// digits returns the number of digits in s.
 func digits(s string) (n int) {
 	for _, c := range []byte(s) {
 		if c >= '0' && c <= '9' {
@@ -205,12 +206,12 @@ func digits(s string) (n int) {
 	return n
 }
 
-// plain reports whether s has digits and nothing else.
+// plain reports whether s consists only of digits.
 func plain(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// unique leaves each of a few readings once.
+// unique removes duplicates from a short list.
 func unique(list []string) []string {
 	out := list[:0]
 	seen := map[string]bool{}

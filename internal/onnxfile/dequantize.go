@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Dequantized multiplies the int8 weights of a model out that its graph converts
-// with Cast and Mul, the form in which weights are only stored quantized: every
-// int8 tensor, the Cast to float32 and the product with a float32 tensor of one
-// factor per index of one axis become one float32 tensor. ONNX Runtime does the
-// same while it opens the model, an operator at a time. The products are the same
-// to the last bit.
+// Dequantized converts the int8 weights of a model to float32 if its graph
+// converts them with Cast and Mul, so that they are only stored quantized. Each
+// int8 tensor, its Cast to float32 and its product with a float32 tensor (one
+// factor per index of one axis) become one float32 tensor. ONNX Runtime does
+// the same while it opens the model, one operator at a time. The products are
+// identical to the last bit.
 //
-// The result lies in one block that alloc returns, and is nil where there is nothing
-// to multiply out. A model with graphs inside its graph is left alone.
+// The result is stored in a block returned by alloc. It is nil if there is
+// nothing to convert. Models with nested graphs are not changed.
 func Dequantized(data []byte, alloc func(size int) []byte) []byte {
 	d := dequantizer{data: data, uses: map[string]int{}, tensors: map[string]*stored{}, nodes: map[string]*operator{}}
 	if d.read() != nil || d.nested {
@@ -29,7 +29,7 @@ func Dequantized(data []byte, alloc func(size int) []byte) []byte {
 }
 
 type (
-	// part is a field with its tag: where it begins and ends in the file.
+	// part is a field with its tag: its range in the file.
 	part struct{ at, end int64 }
 	// stored is an initializer whose data are raw bytes.
 	stored struct {
@@ -46,23 +46,23 @@ type (
 		inputs  []string
 		outputs []string
 	}
-	// product is a float32 tensor that takes the place of quantized ones.
+	// product is a float32 tensor that replaces quantized ones.
 	product struct {
 		name           string
 		weight, factor *stored
-		inner          int // how many neighbors share a factor
+		inner          int // number of neighbors that share a factor
 	}
 	dequantizer struct {
 		data     []byte
 		graph    field // of the model
-		head     int64 // where graph's tag begins
+		head     int64 // offset of the graph's tag
 		parts    []part
 		nested   bool
-		uses     map[string]int // of a value, by nodes and as an output of the model
+		uses     map[string]int // number of uses of a value, by nodes and as an output of the model
 		tensors  map[string]*stored
 		nodes    map[string]*operator // by output
-		products map[int64]product    // by the place of the quantized tensor
-		dropped  map[int64]bool       // places of parts that the products replace
+		products map[int64]product    // keyed by the offset of the quantized tensor
+		dropped  map[int64]bool       // offsets of parts that the products replace
 	}
 )
 
@@ -92,7 +92,7 @@ func (d *dequantizer) read() error {
 			err = d.node(f, here)
 		case 5:
 			err = d.tensor(f, here)
-		case 11, 12: // an input may replace a weight of its name
+		case 11, 12: // an input may override the weight of the same name
 			err = f.each(func(f field) (err error) {
 				if f.num == 1 {
 					var name string
@@ -128,7 +128,7 @@ func (d *dequantizer) node(f field, here part) error {
 		case 5:
 			err = f.each(func(f field) error {
 				switch f.num {
-				case 3: // the only whole number of a Cast is its type
+				case 3: // a Cast's only whole number is its type
 					to = f.value
 				case 6, 11:
 					d.nested = true
@@ -180,7 +180,7 @@ func (d *dequantizer) tensor(f field, here part) error {
 	return err
 }
 
-// match finds the products. What another part of the model uses as well stays.
+// match finds the products. Values with other uses in the model stay.
 func (d *dequantizer) match() {
 	d.products, d.dropped = map[int64]product{}, map[int64]bool{}
 	for _, mul := range d.nodes {
@@ -210,8 +210,8 @@ func (d *dequantizer) match() {
 	}
 }
 
-// shared returns how many neighbors in memory share a factor, where the factors lie
-// along one axis of the weight or there is one for all.
+// shared returns the number of neighbors in memory that share a factor, if the
+// factors lie along one axis of the weight or there is a single one.
 func shared(weight, factor []int64) (inner int, ok bool) {
 	if len(weight) != len(factor) {
 		return 0, false
@@ -233,11 +233,11 @@ func shared(weight, factor []int64) (inner int, ok bool) {
 	return inner, true
 }
 
-// write returns the model with the products in place of the quantized tensors, nil
-// where it would exceed what a file may have.
+// write returns the model with the products in place of the quantized tensors.
+// It returns nil if the model would exceed the limit of a file.
 func (d *dequantizer) write(alloc func(size int) []byte) []byte {
 	var graph int64
-	heads := map[int64][]byte{} // all of a product's tensor but its data
+	heads := map[int64][]byte{} // the products' tensors without their data
 	for _, p := range d.parts {
 		switch made, ok := d.products[p.at]; {
 		case ok:
@@ -253,7 +253,7 @@ func (d *dequantizer) write(alloc func(size int) []byte) []byte {
 		return nil
 	}
 	out := append(append(alloc(int(size))[:0], d.data[:d.head]...), tag...)
-	var work sync.WaitGroup // half of it is to touch fresh memory
+	var work sync.WaitGroup // half of the time goes into touching fresh memory
 	defer work.Wait()
 	for _, p := range d.parts {
 		switch made, ok := d.products[p.at]; {
@@ -269,7 +269,7 @@ func (d *dequantizer) write(alloc func(size int) []byte) []byte {
 	return append(out, d.data[d.graph.body.end:]...)
 }
 
-// head returns the tensor's bytes, with the tag in front, up to its data.
+// head returns the tensor's bytes, including the tag, up to its data.
 func (p product) head() []byte {
 	var b []byte
 	for _, n := range p.weight.shape {

@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
-// quantized returns a model with an int8 weight of shape, converted with a factor.
-// More adds to it.
+// quantized returns a model with an int8 weight of the given shape that is
+// multiplied by a factor. more adds to the graph.
 func quantized(shape []int64, values []byte, factorShape []int64, factors []float32, more func(g *onnxgraph.Graph)) []byte {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N", shape[0])
@@ -65,8 +65,9 @@ func TestDequantized(t *testing.T) {
 	}
 }
 
-// What something else uses, too, keeps its form.
-func TestDequantizedLeavesAlone(t *testing.T) {
+// TestDequantizedKeepsSharedValues checks that values with other uses keep
+// their form.
+func TestDequantizedKeepsSharedValues(t *testing.T) {
 	build := func(factorShape []int64, factors []float32, more func(g *onnxgraph.Graph)) []byte {
 		return quantized([]int64{2, 2}, []byte{1, 2, 3, 4}, factorShape, factors, more)
 	}

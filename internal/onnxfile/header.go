@@ -12,10 +12,10 @@ import "errors"
 // without a graph or outputs, or with impossible sizes.
 var ErrInvalid = errors.New("not a usable ONNX model")
 
-// Header holds the facts that a file states about itself.
+// Header holds the properties that a file declares.
 type Header struct {
-	// Inputs and Outputs are the graph's, in the file's order. Weights that
-	// files before format version 4 repeat among the inputs are left out.
+	// Inputs and Outputs are the graph's, in the file's order. They exclude the
+	// weights that files before format version 4 repeat among the inputs.
 	Inputs, Outputs []Value
 	// Metadata holds the model's own key-value pairs.
 	Metadata map[string]string
@@ -25,8 +25,8 @@ type Header struct {
 	IRVersion int64
 	// Opsets is the version of the operator set by domain; "" is ONNX itself.
 	Opsets map[string]int64
-	// External lists the files with weights that the model refers to, as named
-	// in it, each once, including those of subgraphs.
+	// External lists the weight files that the model and its subgraphs refer
+	// to, as named in the model, each once.
 	External []string
 
 	parts []externalData

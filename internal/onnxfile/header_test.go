@@ -15,7 +15,7 @@ import (
 	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
-// The tests write their own protobuf, field by field.
+// The tests write protobuf themselves, field by field.
 
 func num(field int, v uint64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(field)<<3), v)
@@ -29,7 +29,8 @@ func msg(field int, parts ...[]byte) []byte {
 
 func text(field int, s string) []byte { return msg(field, []byte(s)) }
 
-// tensorValue is a ValueInfoProto; a dimension below 0 is written as a name.
+// tensorValue returns a ValueInfoProto; a dimension below 0 is written as a
+// name.
 func tensorValue(field int, name string, typ Type, dims ...int64) []byte {
 	var shape []byte
 	for _, d := range dims {
@@ -42,7 +43,7 @@ func tensorValue(field int, name string, typ Type, dims ...int64) []byte {
 	return msg(field, text(1, name), msg(2, msg(1, num(1, uint64(typ)), msg(2, shape))))
 }
 
-// elsewhere is a TensorProto [2] of float32 whose data is in another file.
+// elsewhere returns a TensorProto [2] of float32 whose data is in another file.
 func elsewhere(field int, name, location string) []byte {
 	return msg(field, num(1, 2), num(2, uint64(Float32)), text(8, name), num(14, 1),
 		msg(13, text(1, "location"), text(2, location)), msg(13, text(1, "offset"), text(2, "8")))
@@ -76,7 +77,7 @@ func sample() []byte {
 	}, nil)
 }
 
-func TestReadTellsWhatTheFileSays(t *testing.T) {
+func TestReadReturnsTheHeader(t *testing.T) {
 	h, err := parse(sample())
 	require.NoError(t, err)
 	assert.Equal(t, int64(3), h.IRVersion)
@@ -112,7 +113,7 @@ func TestEveryCutIsRefusedOrHarmless(t *testing.T) {
 
 func TestHostileFilesAreRefused(t *testing.T) {
 	output := tensorValue(12, "y", Float32, 1)
-	model := func(graph ...[]byte) []byte { // a valid one around the parts of a graph
+	model := func(graph ...[]byte) []byte { // a valid model around the parts of a graph
 		return bytes.Join([][]byte{num(1, 8), msg(8, num(2, 17)), msg(7, append(graph, output)...)}, nil)
 	}
 	deep := tensorValue(12, "inside", Float32, 1)
@@ -172,7 +173,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-func TestWeightsAreSteppedOver(t *testing.T) {
+func TestWeightsAreSkipped(t *testing.T) {
 	data := bytes.Join([][]byte{
 		num(1, 8), msg(8, num(2, 17)),
 		msg(7, msg(5, text(8, "w"), msg(9, make([]byte, 8<<20))), tensorValue(11, "x", Float32, 1), tensorValue(12, "y", Float32, 1)),
@@ -188,7 +189,7 @@ type broken struct{}
 
 func (broken) ReadAt([]byte, int64) (int, error) { return 0, os.ErrPermission }
 
-func TestTroubleWithReadingIsNoFaultOfTheFile(t *testing.T) {
+func TestReadErrorsAreNotErrInvalid(t *testing.T) {
 	_, err := Read(broken{}, 1000)
 	require.ErrorIs(t, err, os.ErrPermission)
 	assert.NotErrorIs(t, err, ErrInvalid)
@@ -216,7 +217,7 @@ func TestExternalData(t *testing.T) {
 	}
 }
 
-func TestListsAreBounded(t *testing.T) {
+func TestLongListsAreRefused(t *testing.T) {
 	assert.Equal(t, "none", FormatValues(nil))
 	many := make([]Value, 30)
 	assert.True(t, strings.HasSuffix(FormatValues(many), "and 18 more"))

@@ -11,7 +11,7 @@ type Value struct {
 	Name string
 	Type Type
 	// Shape has one entry per dimension, -1 if it is free. It is nil if the
-	// file states no shape, and empty but not nil for a scalar.
+	// file declares no shape, and empty but not nil for a scalar.
 	Shape []int64
 }
 

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the walk, far above what published models have (a large recognizer
+// Limits of the walk, far above those of published models (a large recognizer
 // has some 10,000 nodes, 3,000 weights, a dozen inputs, token lists of 100 KB
 // in the metadata).
 const (
@@ -175,7 +175,7 @@ func (w *walk) pair(f field) (key, value string, err error) {
 	return key, value, err
 }
 
-// graph reads a GraphProto; of a nested graph it reads only the weights.
+// graph reads a GraphProto. For a nested graph, it reads only the weights.
 func (w *walk) graph(f field, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("graphs are nested deeper than %d", maxDepth)

@@ -8,8 +8,9 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// madeUp is a classifier: features [N,3] are multiplied with a matrix and go through
-// Softmax; a second output counts the rows. Nodes can be nested with Op.
+// madeUp returns a classifier: it multiplies features [N,3] by a matrix and
+// applies Softmax; a second output counts the rows. Nodes can be nested with
+// Op.
 func madeUp() *onnxgraph.Graph {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N", 3)
@@ -26,7 +27,7 @@ func madeUp() *onnxgraph.Graph {
 	return g
 }
 
-// The bytes are a model like any other: ort.Open takes them, ort.Inspect reads them.
+// The bytes are an ordinary model: ort.Open opens them, ort.Inspect reads them.
 func Example() {
 	graph, err := ort.Inspect(ort.Source{Data: madeUp().Bytes(), Name: "made-up.onnx", Role: "test"})
 	if err != nil {

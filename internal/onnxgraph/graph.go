@@ -1,6 +1,6 @@
-// Package onnxgraph builds small ONNX models in Go: what package silero makes of a
-// published network, and tests that need a model with given inputs, outputs and
-// metadata without shipping one.
+// Package onnxgraph builds small ONNX models in Go. Package silero uses it to
+// rebuild a published network, and tests use it for models with given inputs,
+// outputs and metadata.
 //
 //	g := onnxgraph.New()
 //	g.Input("x", onnxgraph.Float32, "N", 3)
@@ -10,8 +10,9 @@
 //	g.Meta("model_type", "made_up")
 //	data := g.Bytes()
 //
-// A model is written as protobuf with the field numbers of onnx.proto3. Nothing is
-// checked: what does not fit together is refused by ONNX Runtime, with a message.
+// A model is written as protobuf with the field numbers of onnx.proto3. The
+// package checks nothing: ONNX Runtime refuses inconsistent graphs with a
+// message.
 package onnxgraph
 
 import (
@@ -43,8 +44,8 @@ const (
 	DefaultIR    = 8
 )
 
-// Graph collects the parts of a model in any order; [Graph.Bytes] writes it. Nodes
-// must be added in the order of their use, as ONNX demands.
+// Graph collects the parts of a model in any order; [Graph.Bytes] writes it.
+// Nodes must be added in the order of their use, as ONNX requires.
 type Graph struct {
 	Opset int64 // of the default domain; DefaultOpset in a new graph
 	IR    int64 // format version
@@ -61,15 +62,15 @@ type Graph struct {
 // New returns an empty graph.
 func New() *Graph { return &Graph{Opset: DefaultOpset, IR: DefaultIR, name: "made_up"} }
 
-// Input declares an input. Each dimension is an int or int64 (fixed), a string (free,
-// with that name) or nil (free). No dimension at all makes a scalar.
+// Input declares an input. Each dimension is an int or int64 (fixed), a string
+// (free, with that name) or nil (free). Without dimensions it is a scalar.
 func (g *Graph) Input(name string, typ Type, dims ...any) *Graph {
 	g.inputs = append(g.inputs, valueInfo(name, typ, dims))
 	return g
 }
 
-// Output declares an output that a node or a constant of the same name provides. The
-// dimensions are as for Input.
+// Output declares an output that a node or a constant of the same name
+// computes. The dimensions are as for Input.
 func (g *Graph) Output(name string, typ Type, dims ...any) *Graph {
 	g.outputs = append(g.outputs, valueInfo(name, typ, dims))
 	return g
@@ -95,8 +96,8 @@ func (g *Graph) Meta(key, value string) *Graph {
 	return g
 }
 
-// Node adds an operator. Inputs and outputs are names; an empty name stands for an
-// optional one that is left out.
+// Node adds an operator. Inputs and outputs are names; an empty name omits an
+// optional one.
 func (g *Graph) Node(op string, inputs, outputs []string, attrs ...Attr) *Graph {
 	var b []byte
 	for _, in := range inputs {
@@ -115,15 +116,15 @@ func (g *Graph) Node(op string, inputs, outputs []string, attrs ...Attr) *Graph 
 	return g
 }
 
-// Op adds an operator with one output whose name it makes up and returns, so that
-// expressions can be nested.
+// Op adds an operator with one output and returns the output's generated name,
+// so that expressions can be nested.
 func (g *Graph) Op(op string, inputs []string, attrs ...Attr) string {
 	out := fmt.Sprintf("t%d_%s", g.count+1, op)
 	g.Node(op, inputs, []string{out}, attrs...)
 	return out
 }
 
-// Const adds an unnamed constant and returns the name it got.
+// Const adds an unnamed constant and returns its generated name.
 func (g *Graph) Const(t Tensor) string {
 	name := fmt.Sprintf("c%d", len(g.inits)+1)
 	g.Constant(name, t)
@@ -142,7 +143,7 @@ func (g *Graph) Bytes() []byte {
 	return b
 }
 
-// proto writes the graph alone, without the model around it.
+// proto writes the graph without the model around it.
 func (g *Graph) proto() []byte {
 	var graph []byte
 	for _, n := range g.nodes {
@@ -244,12 +245,12 @@ func (a Attr) proto() []byte {
 	return varintField(b, 20, a.typ)
 }
 
-// AttrInt is a whole number, such as axis.
+// AttrInt returns an integer attribute, such as axis.
 func AttrInt(name string, v int64) Attr {
 	return Attr{name, 2, func(b []byte) []byte { return varintField(b, 3, uint64(v)) }}
 }
 
-// AttrInts is a list of whole numbers, such as axes or perm.
+// AttrInts returns an attribute with a list of integers, such as axes or perm.
 func AttrInts(name string, v ...int64) Attr {
 	return Attr{name, 7, func(b []byte) []byte {
 		for _, x := range v {
@@ -259,17 +260,18 @@ func AttrInts(name string, v ...int64) Attr {
 	}}
 }
 
-// AttrFloat is a number, such as epsilon.
+// AttrFloat returns a float attribute, such as epsilon.
 func AttrFloat(name string, v float32) Attr {
 	return Attr{name, 1, func(b []byte) []byte { return fixed32Field(b, 2, math.Float32bits(v)) }}
 }
 
-// AttrTensor is a tensor, such as the value of ConstantOfShape.
+// AttrTensor returns a tensor attribute, such as the value of ConstantOfShape.
 func AttrTensor(name string, t Tensor) Attr {
 	return Attr{name, 4, func(b []byte) []byte { return bytesField(b, 5, t.proto("")) }}
 }
 
-// AttrGraph is a graph, such as a branch of If or the body of Loop.
+// AttrGraph returns a graph attribute, such as a branch of If or the body of
+// Loop.
 func AttrGraph(name string, g *Graph) Attr {
 	return Attr{name, 5, func(b []byte) []byte {
 		return bytesField(b, 6, g.proto())

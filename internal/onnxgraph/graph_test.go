@@ -36,7 +36,8 @@ func TestMadeUpModelRuns(t *testing.T) {
 	assert.Empty(t, out[1].Shape())
 }
 
-// Every operator that the tests of the recognizers, embedders and taggers are made of.
+// TestOperators runs every operator used by the tests of the recognizers,
+// embedders and taggers.
 func TestOperators(t *testing.T) {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "B", "T", 2)

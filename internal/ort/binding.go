@@ -13,24 +13,24 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// Binding runs a session again and again over the same memory: the caller
-// writes into the input tensors' slices, calls Run and reads the output
-// tensors' slices. One run allocates nothing in Go. A binding belongs to one
-// goroutine at a time; several bindings of one session may run concurrently. A
-// session that is closed closes its bindings first.
+// Binding runs a session repeatedly over the same memory: the caller writes
+// into the input tensors' slices, calls Run and reads the output tensors'
+// slices. A run does not allocate Go memory. A binding belongs to one goroutine
+// at a time; several bindings of one session may run concurrently. Closing a
+// session first closes its bindings.
 type Binding struct {
 	session *Session
 	bind    *onnx.IoBinding
 	values  []onnx.Value
 	pin     runtime.Pinner
 
-	running sync.Mutex // one run at a time: they share the memory
+	running sync.Mutex // one run at a time, because runs share the memory
 }
 
-// Bind fixes the tensors of all inputs and of some outputs. Their shapes must be
-// those that the model takes and gives, of rank 1 or more for outputs; the value of a
-// scalar input is the one it has now. The same tensor may not be input and output.
-// The binding keeps the tensors' memory in place until Close.
+// Bind fixes the tensors of all inputs and of some outputs. Their shapes must
+// fit the model, with rank 1 or more for outputs; a scalar input keeps its
+// present value. The same tensor may not be input and output. The binding keeps
+// the tensors' memory in place until Close.
 func (s *Session) Bind(inputs, outputs map[string]*Tensor) (*Binding, error) {
 	if err := s.checkInputs(inputs); err != nil {
 		return nil, err

@@ -7,18 +7,18 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// Contract describes which inputs and outputs a caller needs. In each [Info]
+// Contract describes the inputs and outputs that a caller needs. In each [Info]
 // the type 0 ([AnyType]), a nil shape and a dimension of -1 match anything.
 type Contract struct {
 	Inputs, Outputs []Info
-	// Exact rejects additional inputs, which would get no value. Additional
-	// outputs are always accepted.
+	// Exact rejects additional inputs, because they would get no value.
+	// Additional outputs are always accepted.
 	Exact bool
 }
 
-// Check returns nil if the model has all that the contract names. The error wraps
-// [ErrContract] and names the file, its role, each port that is missing or different,
-// and what the model has.
+// Check returns nil if the model fulfills the contract. Otherwise the error
+// wraps [ErrContract] and names the file, its role, each port that is missing
+// or different, and the model's ports.
 func (g *Graph) Check(c Contract) error {
 	var faults []string
 	compare := func(kind string, want, have []Info) {
@@ -57,8 +57,8 @@ func (g *Graph) Check(c Contract) error {
 	return fmt.Errorf("%s: %w: %s (it has %s)", g.source, ErrContract, strings.Join(faults, "; "), g.IOList())
 }
 
-// matches compares what the file states with a demand. What the file leaves open
-// (no shape, a free dimension) fits every demand.
+// matches compares the file's declaration with a requirement. Undeclared
+// properties (no shape, a free dimension) fulfill every requirement.
 func matches(want, have Info) bool {
 	if want.Type != AnyType && want.Type != have.Type {
 		return false
@@ -84,13 +84,13 @@ func wanted(i Info) string {
 	return i.String()
 }
 
-// Input looks an input up by name.
+// Input returns the input with a name.
 func (g *Graph) Input(name string) (Info, bool) { return onnxfile.Find(g.Inputs, name) }
 
-// Output looks an output up by name.
+// Output returns the output with a name.
 func (g *Graph) Output(name string) (Info, bool) { return onnxfile.Find(g.Outputs, name) }
 
-// IOList writes the model's inputs and outputs for an error text.
+// IOList formats the model's inputs and outputs for an error message.
 func (g *Graph) IOList() string {
 	return onnxfile.Signature(g.Inputs, g.Outputs)
 }

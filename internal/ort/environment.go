@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/internal/native"
 )
 
-// minimumLibrary is the oldest ONNX Runtime that serves the C interface which
-// onnxruntime_go 1.27 asks for (API 24).
+// minimumLibrary is the oldest ONNX Runtime with the C interface that
+// onnxruntime_go 1.27 requires (API 24).
 const minimumLibrary = "1.24"
 
 var environment struct {
@@ -21,15 +21,15 @@ var environment struct {
 	ready bool
 }
 
-// start opens the library and makes the environment, once. A failure is not kept:
-// after the library was installed the next call succeeds.
+// start opens the library and creates the environment, once. A failure is not
+// cached: the next call succeeds if the library has been installed meanwhile.
 func start() error {
 	environment.Lock()
 	defer environment.Unlock()
 	if environment.ready {
 		return nil
 	}
-	if !onnx.IsInitialized() { // the program around us may use the same module
+	if !onnx.IsInitialized() { // other code of this program may use the same module
 		path, err := native.ONNXRuntime()
 		if err != nil {
 			return err
@@ -48,7 +48,8 @@ func start() error {
 	return nil
 }
 
-// Version opens ONNX Runtime, if that has not happened yet, and returns its version.
+// Version returns the version of ONNX Runtime. It opens the library if
+// necessary.
 func Version() (string, error) {
 	if err := start(); err != nil {
 		return "", err

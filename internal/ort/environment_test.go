@@ -14,13 +14,14 @@ import (
 	"github.com/otograph/otograph/internal/native"
 )
 
-// TestLibraryMissing runs in processes of its own, because the environment is made
-// once and stays.
+// TestLibraryMissing runs in separate processes, because the environment is
+// created once and kept.
 func TestLibraryMissing(t *testing.T) {
 	if os.Getenv("ORT_TEST_CHILD") != "" {
 		_, err := Open(Source{Data: linear().Bytes(), Name: "linear.onnx", Role: "vad"}, Options{})
 		fmt.Println(errors.Is(err, native.ErrMissing), err)
-		// A failure is not kept: the library may have been installed meanwhile.
+		// A failure is not cached: the library may have been installed
+		// meanwhile.
 		t.Setenv(native.EnvONNXRuntime, os.Getenv("ORT_TEST_GOOD"))
 		s, err := Open(Source{Data: linear().Bytes()}, Options{})
 		if err != nil {

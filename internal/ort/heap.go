@@ -11,7 +11,7 @@ package ort
 #if defined(__GLIBC__)
 #include <malloc.h>
 
-// Returns how many of the settings were taken.
+// Returns the number of accepted settings.
 static int og_flat_heap(int arenas, int block)
 {
 	return mallopt(M_ARENA_MAX, arenas) + mallopt(M_MMAP_THRESHOLD, block) + mallopt(M_TRIM_THRESHOLD, block);
@@ -30,30 +30,31 @@ import (
 	"unsafe"
 )
 
-// bigBlock is the size, in bytes, from which the C library gets a block from the
-// system and gives it back when it is freed.
+// bigBlock is the size in bytes from which the C library requests a block from
+// the system and returns it when it is freed.
 const bigBlock = 2 << 20
 
 // flattenHeap keeps the C library's heap from growing with the length of a
-// recording. glibc raises its own limit for such blocks to 32 MB as soon as one is
-// freed, and makes eight heaps per core: what models free then stays resident.
-// Measured on an hour with speakers, everything else equal: see docs/performance.md.
+// recording. glibc raises its threshold for such blocks to 32 MB as soon as one
+// is freed, and creates eight heaps per core, so memory freed by models stays
+// resident. For measurements see docs/performance.md.
 func flattenHeap() {
 	C.og_flat_heap(C.int(max(2, runtime.GOMAXPROCS(0))), bigBlock)
 }
 
 // TrimHeap returns the free memory of the C library's heap to the system.
-// Closed models leave their weights' blocks between small ones that stay, and
-// glibc by itself returns only the end of a heap: opened and closed 40 times,
-// the demo models left 235 MB.
+// Closed models leave their weights' blocks between small ones in use, and
+// glibc itself returns only the end of a heap: opened and closed 40 times, the
+// demo models left 235 MB.
 func TrimHeap() { C.og_trim_heap() }
 
-// block is memory of the C library's heap, which goes back to the system when it is
-// freed: a model's bytes in Go's heap would stay until its next collection.
+// block is memory of the C library's heap, which returns to the system when it
+// is freed. A model's bytes in Go's heap would stay until the next garbage
+// collection.
 type block struct{ start unsafe.Pointer }
 
 func (b *block) get(size int) []byte {
-	b.start = C.malloc(C.size_t(size)) // does not return without memory
+	b.start = C.malloc(C.size_t(size)) // cgo ends the program rather than return nil
 	return unsafe.Slice((*byte)(b.start), size)
 }
 

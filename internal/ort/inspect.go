@@ -7,23 +7,23 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// Graph describes a model as its file does.
+// Graph describes a model as declared by its file.
 type Graph struct {
-	Inputs, Outputs []Info // in the file's order; weights that old files repeat as inputs are left out
+	Inputs, Outputs []Info // in the file's order, without the weights that old files repeat as inputs
 	Metadata        map[string]string
 	Producer        string
 	IRVersion       int64            // version of the file format
 	Opsets          map[string]int64 // operator set by domain, "" is ONNX's own
-	External        []string         // files beside the model that hold weights, as named in it
+	External        []string         // weight files beside the model, as named in it
 
-	source string // role and name, for error texts
+	source string // role and name, for error messages
 }
 
-// Inspect reads a model's inputs, outputs and metadata without ONNX Runtime, and
-// without reading its weights (package internal/onnxfile walks the bytes). Bytes that
-// are no ONNX model, are cut off, state impossible sizes, or name weight files outside
-// the model's folder give an error that wraps [ErrInvalid]. A model with external
-// weights must be given by its path.
+// Inspect reads a model's inputs, outputs and metadata without ONNX Runtime and
+// without reading its weights (package internal/onnxfile walks the bytes). The
+// error wraps [ErrInvalid] for bytes that are not an ONNX model, are truncated,
+// have impossible sizes, or name weight files outside the model's folder. A
+// model with external weights needs a path.
 func Inspect(src Source) (*Graph, error) {
 	r, size, closeFile, err := src.readable()
 	if err != nil {
@@ -48,7 +48,8 @@ func Inspect(src Source) (*Graph, error) {
 	}, nil
 }
 
-// Weights reads the float tensors that a small model's file itself holds; see [onnxfile.Weights].
+// Weights reads the float tensors that are stored in a small model's file; see
+// [onnxfile.Weights].
 func Weights(src Source) (map[string]onnxfile.Weight, error) {
 	r, size, closeFile, err := src.readable()
 	if err != nil {

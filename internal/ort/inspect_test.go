@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
-// linear is y = x·w with x [N,2] and w [2,2], and some metadata.
+// linear returns y = x·w with x [N,2] and w [2,2], and some metadata.
 func linear() *onnxgraph.Graph {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N", 2)
@@ -48,7 +48,7 @@ func TestInspect(t *testing.T) {
 	assert.Equal(t, "y bool[…]", g.Outputs[0].String())
 }
 
-func TestWeightsAreNoInputs(t *testing.T) { // as files before format version 4 have them
+func TestWeightsAreNotInputs(t *testing.T) { // the layout of files before format version 4
 	g := linear()
 	g.IR = 3
 	g.Input("w", onnxgraph.Float32, 2, 2)
@@ -75,7 +75,7 @@ func TestInspectFromFile(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalid)
 }
 
-// message is a protobuf field with a length.
+// message returns a protobuf field with a length.
 func message(num uint64, parts ...[]byte) []byte {
 	body := bytes.Join(parts, nil)
 	b := binary.AppendUvarint(nil, num<<3|2)
@@ -95,7 +95,7 @@ func TestHostileModels(t *testing.T) {
 		return bytes.Join([][]byte{version, opset, message(7, output, message(5, parts...))}, nil)
 	}
 	nested := message(1)
-	for range 60 { // a node with an attribute with a graph with a node …
+	for range 60 { // deeply nested: a node with an attribute with a graph with a node …
 		nested = message(1, message(5, message(6, nested)))
 	}
 	many := []byte{}
@@ -140,7 +140,7 @@ func TestHostileModels(t *testing.T) {
 	}
 }
 
-// withExternal is y = x·w with w in another file.
+// withExternal returns y = x·w with w in another file.
 func withExternal(location string, length int64) []byte {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N", 2)
@@ -193,7 +193,7 @@ func TestExternalData(t *testing.T) {
 	assert.ErrorContains(t, err, "needs 16 bytes of external data, it names 12")
 }
 
-// withExternalAlways states external data even where the location is empty.
+// withExternalAlways declares external data even if the location is empty.
 func withExternalAlways(location string) []byte {
 	if location != "" {
 		return withExternal(location, 16)

@@ -9,14 +9,14 @@ import (
 	"github.com/otograph/otograph/internal/native"
 )
 
-// Session is an open model. Without cgo there is none: Open checks the model and
-// says so.
+// Session is an open model. Without cgo there is none: Open checks the model
+// and then fails.
 type Session struct{}
 
-// Binding runs a session again and again over the same memory.
+// Binding runs a session repeatedly over the same memory.
 type Binding struct{}
 
-// Open checks a model. The error then says that this program can't run it.
+// Open checks a model. For a valid model, the error is native.ErrNoCgo.
 func Open(src Source, _ Options) (*Session, error) {
 	if _, err := Inspect(src); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func Open(src Source, _ Options) (*Session, error) {
 	return nil, fmt.Errorf("%s: %w", src, native.ErrNoCgo)
 }
 
-// Version returns the error that says what is missing.
+// Version returns native.ErrNoCgo.
 func Version() (string, error) { return "", native.ErrNoCgo }
 
 // TrimHeap does nothing: no native library has a heap.

@@ -3,10 +3,11 @@ package ort
 /*
 #include <stdlib.h>
 
-// Microsoft's builds of ONNX Runtime write a device number and a database of events
-// below the home folder and send them to Microsoft, unless this variable is set when they make
-// their environment; whoever has set it decides. It is set before the program has a
-// second thread: the environment must not be written while a library reads it.
+// Microsoft's builds of ONNX Runtime write a device number and a database of
+// events below the home folder and send them to Microsoft, unless this variable
+// is set when they create their environment. A value set by the user is kept.
+// The variable is set before the program has a second thread, because the
+// environment must not be written while a library reads it.
 __attribute__((constructor)) static void og_stay_offline(void)
 {
 #ifdef _WIN32

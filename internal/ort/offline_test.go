@@ -12,8 +12,9 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// ONNX Runtime keeps nothing below the home folder, where it would collect what it
-// reports about its use. A process of its own, as the environment is made only once.
+// TestNothingIsReported checks that ONNX Runtime stores nothing below the home
+// folder, where it would collect its usage reports. It runs in a separate
+// process, because the environment is created only once.
 func TestNothingIsReported(t *testing.T) {
 	if _, err := native.ONNXRuntime(); err != nil {
 		t.Skip(err)

@@ -1,15 +1,15 @@
-// Package ort runs ONNX models through ONNX Runtime, the one place of the project
-// that does.
+// Package ort runs ONNX models with ONNX Runtime. No other package of the
+// project calls it.
 //
-// ONNX Runtime is opened at run time (package internal/native finds it) when the
-// first model is opened; without it the error wraps native.ErrMissing. There is one
-// environment in the process, never taken down. Every session computes on the
-// thread that calls it unless Options.Threads asks for more, keeps no spinning
-// threads and no memory arena, and writes nothing to the terminal.
+// ONNX Runtime is opened at run time (package internal/native finds it) with
+// the first model; if it is missing, the error wraps native.ErrMissing. The
+// process has one environment, which is never closed. Every session computes on
+// the calling thread unless Options.Threads requests more, uses neither
+// spinning threads nor a memory arena, and writes nothing to the terminal.
 //
-// A model's bytes are walked in Go before ONNX Runtime sees them ([Inspect]), so
-// that a file that is no model, is cut off, or reaches for files outside its folder
-// is answered with an error that says so.
+// Go code checks a model's bytes before ONNX Runtime reads them ([Inspect]), so
+// that a file that is not a model, is truncated, or refers to files outside its
+// folder is refused with a clear error.
 package ort
 
 import (
@@ -18,17 +18,19 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// Sentinels; every error of this package wraps one of them, native.ErrMissing, or
-// the context's error, or comes from the file system.
+// Sentinel errors. Every error of this package wraps one of them,
+// native.ErrMissing, or the context's error, or comes from the file system.
 var (
-	// ErrInvalid: the bytes are not an ONNX model that can be run here.
+	// ErrInvalid is returned for bytes that are not an ONNX model that can be
+	// run here.
 	ErrInvalid = onnxfile.ErrInvalid
-	// ErrContract: a sound model with other inputs or outputs than its role needs.
+	// ErrContract is returned for a valid model whose inputs or outputs do not
+	// fit its role.
 	ErrContract = errors.New("model has other inputs or outputs")
-	// ErrInput: a tensor handed to Run does not fit the model.
+	// ErrInput is returned if a tensor passed to Run does not fit the model.
 	ErrInput = errors.New("input does not fit the model")
-	// ErrRun: ONNX Runtime failed while computing.
+	// ErrRun is returned if ONNX Runtime fails while computing.
 	ErrRun = errors.New("ONNX Runtime failed")
-	// ErrClosed: the session was closed.
+	// ErrClosed is returned after the session was closed.
 	ErrClosed = errors.New("model is closed")
 )

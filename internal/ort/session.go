@@ -22,15 +22,16 @@ type Session struct {
 	source Source
 	graph  *Graph
 	names  []string // inputs in the order of the native session
-	outs   []Info   // outputs that are computed
+	outs   []Info   // the computed outputs
 
-	mu       sync.RWMutex // held for reading by every run, for writing by Bind and Close
+	mu       sync.RWMutex // read-locked by every run, write-locked by Bind and Close
 	session  *onnx.DynamicAdvancedSession
 	bindings map[*Binding]struct{} // not yet closed
 }
 
-// Open checks a model and makes a session of it. Data may be dropped afterwards.
-// Errors wrap [ErrInvalid], native.ErrMissing or come from the file system.
+// Open checks a model and opens a session for it. Data may be discarded
+// afterwards. Errors wrap [ErrInvalid] or native.ErrMissing, or come from the
+// file system.
 func Open(src Source, opt Options) (*Session, error) {
 	graph, err := Inspect(src)
 	if err != nil {
@@ -99,11 +100,11 @@ func sessionOptions(opt Options) (*onnx.SessionOptions, error) {
 	err = errors.Join(
 		o.SetIntraOpNumThreads(threads),
 		o.SetInterOpNumThreads(1),
-		// The arena grows with every new input length and never shrinks, and the
-		// memory patterns remember every length: both are for fixed lengths.
+		// The arena grows with every new input length and never shrinks, and
+		// the memory patterns store every length: both only suit fixed lengths.
 		o.SetCpuMemArena(false),
 		o.SetMemPattern(false),
-		// Waiting threads must not burn the cores that other stages compute on.
+		// Waiting threads must not use the cores on which other stages compute.
 		o.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		o.AddSessionConfigEntry("session.inter_op.allow_spinning", "0"),
 		o.SetLogSeverityLevel(onnx.LoggingLevelFatal),
@@ -115,11 +116,11 @@ func sessionOptions(opt Options) (*onnx.SessionOptions, error) {
 	return o, nil
 }
 
-// readableOutput reports whether an output of that type can be returned. Of
-// float16 the Go module copies only half the bytes.
+// readableOutput reports whether an output of type t can be returned. The Go
+// module copies only half the bytes of float16.
 func readableOutput(t Type) bool { return t == Float32 || t == Int64 || t == Int32 || t == Bool }
 
-// cleanMessage is what ONNX Runtime said, in one line of bounded length.
+// cleanMessage returns ONNX Runtime's message in one line of limited length.
 func cleanMessage(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")
 	for _, p := range []string{"Error creating C session from file: ", "Error creating C session: ", "Error running network: "} {
@@ -131,19 +132,19 @@ func cleanMessage(err error) string {
 	return s
 }
 
-// Source returns where the model came from (without its bytes).
+// Source returns the model's source (without its bytes).
 func (s *Session) Source() Source { return s.source }
 
-// Inputs lists what the model takes, in the file's order.
+// Inputs returns the model's inputs, in the file's order.
 func (s *Session) Inputs() []Info { return slices.Clone(s.graph.Inputs) }
 
-// Outputs lists what the model can give, in the file's order.
+// Outputs returns the model's possible outputs, in the file's order.
 func (s *Session) Outputs() []Info { return slices.Clone(s.graph.Outputs) }
 
-// Metadata is the model's own table of strings.
+// Metadata returns the model's key-value pairs.
 func (s *Session) Metadata() map[string]string { return s.graph.Metadata }
 
-// Graph is everything that was read from the file before it was opened.
+// Graph returns the description read from the file before it was opened.
 func (s *Session) Graph() *Graph { return s.graph }
 
 // Check compares the model with a contract; see [Graph.Check].
@@ -185,7 +186,8 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ..
 	out := make([]onnx.Value, len(s.outs))
 	defer func() {
 		for _, v := range append(in, out...) {
-			// The module leaves typed nil pointers where it failed to wrap an output.
+			// The module returns typed nil pointers for outputs that it failed
+			// to wrap.
 			if v != nil && !reflect.ValueOf(v).IsNil() {
 				_ = v.Destroy()
 			}
@@ -240,7 +242,8 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ..
 	return chosen, nil
 }
 
-// runCancellable runs with options whose terminate flag the context's end sets.
+// runCancellable runs with options whose terminate flag is set when the context
+// ends.
 func (s *Session) runCancellable(ctx context.Context, in, out []onnx.Value) error {
 	o, err := onnx.NewRunOptions()
 	if err != nil {
@@ -279,7 +282,7 @@ func (s *Session) checkInputs(inputs map[string]*Tensor) error {
 	return nil
 }
 
-// fits compares a tensor with the input or output that it stands for.
+// fits compares a tensor with the input or output that it is passed for.
 func fits(want Info, t *Tensor) error {
 	n, ok := onnxfile.Elements(t.shape)
 	if !ok || n != int64(t.Len()) {
@@ -303,7 +306,7 @@ func (s *Session) Close() error {
 	if s.session == nil {
 		return nil
 	}
-	for b := range s.bindings { // they refer to the native session
+	for b := range s.bindings { // bindings refer to the native session
 		_ = b.release()
 	}
 	s.bindings = nil

@@ -59,8 +59,8 @@ func TestRun(t *testing.T) {
 	assert.Empty(t, empty[0].Float32())
 }
 
-// Weights that are only stored as int8 are multiplied out before ONNX Runtime opens
-// the model.
+// TestRunWithStoredInt8 checks that weights that are only stored as int8 are
+// dequantized before ONNX Runtime opens the model.
 func TestRunWithStoredInt8(t *testing.T) {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N", 2)
@@ -88,7 +88,7 @@ func TestRunFromFileWithExternalData(t *testing.T) {
 	assert.Equal(t, []float32{4, 6}, out[0].Float32())
 }
 
-// TestTypes sends every supported type through, as a scalar and as a vector.
+// TestTypes runs every supported type, as a scalar and as a vector.
 func TestTypes(t *testing.T) {
 	g := onnxgraph.New()
 	types := map[string]onnxgraph.Type{"f32": onnxgraph.Float32, "i64": onnxgraph.Int64, "i32": onnxgraph.Int32, "b": onnxgraph.Bool}
@@ -181,7 +181,8 @@ func TestChosenOutputs(t *testing.T) {
 	assert.Len(t, s.Outputs(), 2)
 }
 
-// A sound file that ONNX Runtime refuses, and one that fails while it computes.
+// TestRuntimeErrors uses a valid file that ONNX Runtime refuses, and one that
+// fails while it computes.
 func TestRuntimeErrors(t *testing.T) {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N").Node("NoSuchOperator", []string{"x"}, []string{"y"}).Output("y", onnxgraph.Float32, "N")
@@ -205,7 +206,7 @@ func TestRuntimeErrors(t *testing.T) {
 	assert.NotContains(t, err.Error(), "\n")
 	assert.Empty(t, said, "ONNX Runtime wrote to the terminal")
 
-	// An output of rank 0 that the file does not announce cannot be read.
+	// An output of rank 0 that the file does not declare cannot be read.
 	g = onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N").Node("ReduceMax", []string{"x"}, []string{"y"}, onnxgraph.AttrInt("keepdims", 0)).OutputWithoutShape("y", onnxgraph.Float32)
 	s = openModel(t, Source{Data: g.Bytes(), Name: "scalar.onnx"}, Options{})
@@ -213,7 +214,8 @@ func TestRuntimeErrors(t *testing.T) {
 	assert.ErrorIs(t, err, ErrRun)
 }
 
-// slow multiplies with a matrix many times: seconds for 512 rows, nothing for one.
+// slow returns a model that multiplies by a matrix many times: it takes seconds
+// for 512 rows, no time for one.
 func slow() []byte {
 	const n = 512
 	g := onnxgraph.New()
@@ -317,7 +319,7 @@ func TestBinding(t *testing.T) {
 	assert.ErrorIs(t, err, ErrInput)
 }
 
-// TestNothingLeaks opens, runs and closes again and again.
+// TestNothingLeaks opens, runs and closes sessions repeatedly.
 func TestNothingLeaks(t *testing.T) {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N", 256)

@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 )
 
-// Source is where a model's bytes are: a file (needed where its weights lie in a
-// second file) or memory.
+// Source is the location of a model's bytes: a file (required if its weights
+// are in a second file) or memory.
 type Source struct {
-	Path string // file name; taken where Data is nil
+	Path string // file name; used if Data is nil
 	Data []byte // the model itself
-	Name string // for error texts; the file's name where empty
+	Name string // for error messages; default: the file's name
 	Role string // what the model is for ("vad", "embedder" …), for error texts
 }
 
-// String names the model for an error text: role and name.
+// String names the model for an error message: role and name.
 func (s Source) String() string {
 	name := s.Name
 	if name == "" {
@@ -32,16 +32,17 @@ func (s Source) String() string {
 	return name
 }
 
-// Options of a session.
+// Options configures a session.
 type Options struct {
-	// Threads is how many cores one Run uses; 0 and 1 mean the calling one alone.
+	// Threads is the number of cores that one Run uses; 0 and 1 mean only the
+	// calling thread.
 	Threads int
-	// Outputs are the only outputs to be computed; empty means all that can be read
-	// (float32, int64, int32 and bool). Run can then ask for these only.
+	// Outputs are the only outputs to compute, and Run can only return these.
+	// Empty means all that can be read (float32, int64, int32 and bool).
 	Outputs []string
 }
 
-// readable opens the bytes of a source for the walk.
+// readable opens the bytes of a source for reading.
 func (s Source) readable() (r io.ReaderAt, size int64, closeFile func(), err error) {
 	if s.Data != nil {
 		return bytes.NewReader(s.Data), int64(len(s.Data)), func() {}, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stderr returns what is written to the process's file descriptor 2 meanwhile.
+// stderr returns the output to the process's file descriptor 2 during f.
 func stderr(t *testing.T, f func()) string {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "")

@@ -4,7 +4,7 @@ package ort
 
 import "testing"
 
-// stderr skips the test: descriptors are exchanged on Linux only.
+// stderr skips the test, because descriptors are only replaced on Linux.
 func stderr(t *testing.T, _ func()) string {
 	t.Helper()
 	t.Skip("needs Linux")

@@ -2,9 +2,9 @@ package ort
 
 import "github.com/otograph/otograph/internal/onnxfile"
 
-// Tensor is an array with a shape, in Go's memory: nothing has to be released. The
-// data is not copied: a tensor made from a slice shares it, and the slice may not be
-// changed while a Run reads it.
+// Tensor is an array with a shape, in Go's memory, so that nothing has to be
+// released. A tensor created from a slice shares it, and the slice must not
+// change while a Run reads it.
 type Tensor struct {
 	typ   Type
 	shape []int64
@@ -41,23 +41,24 @@ func NewFloat16(shape []int64, bits []uint16) *Tensor {
 	return &Tensor{typ: Float16, shape: shape, f16: bits}
 }
 
-// ScalarInt64 is a tensor of rank 0, such as the sample rate that some models take.
+// ScalarInt64 returns a tensor of rank 0, such as the sample rate input of some
+// models.
 func ScalarInt64(v int64) *Tensor { return NewInt64([]int64{}, []int64{v}) }
 
-// ScalarInt32 is a tensor of rank 0.
+// ScalarInt32 returns a tensor of rank 0.
 func ScalarInt32(v int32) *Tensor { return NewInt32([]int64{}, []int32{v}) }
 
-// ScalarFloat32 is a tensor of rank 0.
+// ScalarFloat32 returns a tensor of rank 0.
 func ScalarFloat32(v float32) *Tensor { return NewFloat32([]int64{}, []float32{v}) }
 
-// Type is the element type.
+// Type returns the element type.
 func (t *Tensor) Type() Type { return t.typ }
 
-// Shape is the size of each dimension; the caller must not change it.
+// Shape returns the size of each dimension; the caller must not change it.
 func (t *Tensor) Shape() []int64 { return t.shape }
 
-// Float32 is the data of a float32 tensor, without copying, or a float16 tensor's
-// values converted. Nil for another type.
+// Float32 returns the data of a float32 tensor without copying, or a float16
+// tensor's values converted. It returns nil for another type.
 func (t *Tensor) Float32() []float32 {
 	if t.typ == Float16 {
 		out := make([]float32, len(t.f16))
@@ -69,17 +70,18 @@ func (t *Tensor) Float32() []float32 {
 	return t.f32
 }
 
-// Int64 is the data of an int64 tensor; nil for another type.
+// Int64 returns the data of an int64 tensor; nil for another type.
 func (t *Tensor) Int64() []int64 { return t.i64 }
 
-// Int32 is the data of an int32 tensor; nil for another type.
+// Int32 returns the data of an int32 tensor; nil for another type.
 func (t *Tensor) Int32() []int32 { return t.i32 }
 
-// Bool is the data of a tensor of truth values; nil for another type.
+// Bool returns the data of a boolean tensor; nil for another type.
 func (t *Tensor) Bool() []bool { return t.b }
 
-// Integers is the data of an int32 or int64 tensor as int64 (copied for int32), for
-// outputs whose width differs between exports. Nil for another type.
+// Integers returns the data of an int32 or int64 tensor as int64 (copied for
+// int32), for outputs whose width differs between exports. It returns nil for
+// another type.
 func (t *Tensor) Integers() []int64 {
 	if t.typ == Int32 {
 		out := make([]int64, len(t.i32))
@@ -91,7 +93,7 @@ func (t *Tensor) Integers() []int64 {
 	return t.i64
 }
 
-// Len is the number of elements that the data holds.
+// Len returns the number of elements of the data.
 func (t *Tensor) Len() int {
 	switch t.typ {
 	case Float32:

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Crew is a number of operating-system threads that run models for one caller.
+// Crew is a group of operating-system threads that run models for one caller.
 //
-// The C library keeps a heap per thread, and what a model frees on a thread stays
-// with that thread's heap. Go moves goroutines between threads, so a long job that
-// runs a model again and again from ordinary goroutines leaves a heap of its peak
-// size behind on every thread that it ever touched. The threads of a crew are its
-// own; they end with it, and the C library hands their heaps to the next threads.
+// The C library keeps a heap per thread, and memory freed on a thread stays in
+// that thread's heap. Go moves goroutines between threads, so a long job that
+// runs a model from ordinary goroutines leaves a heap of its peak size on every
+// thread that it has used. A crew's threads are dedicated: they end with it,
+// and the C library passes their heaps to the next threads.
 type Crew struct {
 	jobs chan func()
 	done sync.WaitGroup
@@ -24,7 +24,7 @@ func NewCrew(threads int) *Crew {
 	c := &Crew{jobs: make(chan func())}
 	for range max(threads, 1) {
 		c.done.Go(func() {
-			// Never unlocked: the thread ends with the goroutine.
+			// Never unlocked, so the thread ends with the goroutine.
 			runtime.LockOSThread()
 			for job := range c.jobs {
 				job()
@@ -34,9 +34,9 @@ func NewCrew(threads int) *Crew {
 	return c
 }
 
-// Do calls f for 0 … n−1, on as many threads as there are, and waits. After an
-// error, or when ctx ends, no further call begins. It returns the error of the
-// lowest number, or the context's. Several Do may share a crew.
+// Do calls f for 0 … n−1, in parallel on the crew's threads, and waits. After
+// an error, or when ctx ends, it starts no further call. It returns the error
+// of the lowest number, or the context's. Several calls of Do may share a crew.
 func (c *Crew) Do(ctx context.Context, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var (
@@ -72,8 +72,8 @@ submit:
 	return ctx.Err()
 }
 
-// Close ends the threads after the calls in progress; it may be called more than
-// once. No Do may follow or be waiting.
+// Close ends the threads after the running calls; it may be called more than
+// once. No Do may be waiting or follow.
 func (c *Crew) Close() {
 	c.once.Do(func() { close(c.jobs) })
 	c.done.Wait()

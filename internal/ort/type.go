@@ -5,10 +5,10 @@ import "github.com/otograph/otograph/internal/onnxfile"
 // Type is the element type of a tensor, numbered as in ONNX's TensorProto.DataType.
 type Type = onnxfile.Type
 
-// The element types that models of this project's families carry in or out. Others
-// appear in an [Info] under their ONNX number.
+// The element types of the inputs and outputs of this project's model families.
+// Others appear in an [Info] under their ONNX number.
 const (
-	AnyType  = onnxfile.AnyType // in a [Contract]: no demand; in an [Info]: not a tensor
+	AnyType  = onnxfile.AnyType // in a [Contract]: no requirement; in an [Info]: not a tensor
 	Float32  = onnxfile.Float32
 	Uint8    = onnxfile.Uint8
 	Int8     = onnxfile.Int8

@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/internal/onnxfile"
 )
 
-// value wraps a tensor's own memory for the native library, which keeps the address
-// until the value is destroyed: the memory is pinned as long.
+// value wraps a tensor's memory for the native library. It pins the memory,
+// because the library keeps the address until the value is destroyed.
 func (t *Tensor) value(pin *runtime.Pinner) (onnx.Value, error) {
 	if len(t.shape) == 0 {
 		return t.scalarValue()
@@ -47,7 +47,7 @@ func pinned[T onnx.TensorData](pin *runtime.Pinner, shape onnx.Shape, data []T) 
 	return onnx.NewTensor(shape, data)
 }
 
-// scalar is a native value of rank 0, which owns its one element.
+// scalar is a native value of rank 0, which owns its single element.
 type scalar interface {
 	onnx.Value
 	copyInto(*Tensor)
@@ -105,8 +105,8 @@ func newTensor(typ Type, shape []int64) (*Tensor, error) {
 	return t, nil
 }
 
-// fromValue takes over the data of an output that the library allocated (the module
-// has copied it into Go's memory already).
+// fromValue takes the data of an output that the library allocated (the module
+// has already copied it into Go's memory).
 func fromValue(v onnx.Value) (*Tensor, error) {
 	shape := []int64(v.GetShape())
 	switch v := v.(type) {

@@ -1,5 +1,5 @@
-// Package processor names the processor of the machine, for what was measured
-// on it.
+// Package processor returns the name of the machine's processor, for
+// measurements.
 package processor
 
 import (
@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Name returns the processor's name, "" where the system does not tell it.
+// Name returns the processor's name, "" if the system does not report it.
 var Name = sync.OnceValue(func() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package record holds the specification's records of an account and of prices, as the
-// service answers them and the operator's commands print them.
+// Package record holds the specification's records of accounts and prices,
+// which the service returns and the operator's commands print.
 package record
 
 import (

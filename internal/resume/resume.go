@@ -37,8 +37,8 @@ func (e *StatusError) Temporary() bool {
 type Download struct {
 	Have  int64 // bytes downloaded so far
 	Total int64 // size announced by the source; -1 if it did not announce one
-	// Validator is the validator that the source must still have, as returned
-	// by Validator; "" if the download can't be resumed.
+	// Validator is the validator that the source's content must still have, as
+	// returned by the function Validator; "" if the download can't be resumed.
 	Validator string
 }
 
@@ -52,9 +52,10 @@ const (
 	Nothing             // nothing: the download is already complete
 )
 
-// Ask adds to a request's header what to send: everything, or the missing part.
+// Ask adds the requested range to a request's header: everything, or the
+// missing part.
 func (d *Download) Ask(h http.Header) {
-	// With compression in transit, ranges and lengths would not be those of the
+	// With compression in transit, ranges and lengths would not refer to the
 	// content.
 	h.Set("Accept-Encoding", "identity")
 	if d.Have > 0 && d.Validator != "" {
@@ -92,8 +93,8 @@ func (d *Download) Accept(r *http.Response) (Part, error) {
 	return Whole, &StatusError{Code: r.StatusCode, Status: r.Status}
 }
 
-// Validator returns what If-Range can compare: a strong ETag, otherwise the
-// Last-Modified date, otherwise nothing.
+// Validator returns the value for If-Range: a strong ETag, otherwise the
+// Last-Modified date, otherwise "".
 func Validator(h http.Header) string {
 	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) && len(tag) <= 1024 {
 		return tag

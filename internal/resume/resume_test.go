@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answer is a response with header fields, given as pairs.
+// answer returns a response with header fields, given as pairs.
 func answer(status int, length int64, header ...string) *http.Response {
 	r := &http.Response{StatusCode: status, Status: http.StatusText(status), ContentLength: length, Header: http.Header{}}
 	for i := 0; i < len(header); i += 2 {
@@ -62,7 +62,7 @@ func TestAccept(t *testing.T) {
 }
 
 // TestAcceptNeverJoinsTwoVersions checks each sign that the rest belongs to
-// other content or another offset.
+// different content or another offset.
 func TestAcceptNeverJoinsTwoVersions(t *testing.T) {
 	for name, r := range map[string]*http.Response{
 		"other tag":    answer(206, 5, "ETag", `"b"`, "Content-Range", "bytes 5-9/10"),

@@ -22,9 +22,9 @@ func Inspect(src ort.Source, role models.Role, stated string) (*ort.Graph, strin
 	return g, contract, nil
 }
 
-// Contract returns the contract of a model's graph for a role: the one that is
-// stated, or, where none is, the one that the graph is recognized by. An error
-// wraps ort.ErrContract; it does not name the file.
+// Contract returns the contract of a model's graph for a role: the stated one
+// or, if that is empty, the contract that the graph fits. An error wraps
+// ort.ErrContract; it does not name the file.
 func Contract(g *ort.Graph, role models.Role, stated string) (string, error) {
 	known := strings.Join(models.ContractsOf(role), ", ")
 	if stated != "" {

@@ -1,4 +1,4 @@
-// Package modelfile hands the files of a model to ONNX Runtime.
+// Package modelfile passes the files of a model to ONNX Runtime.
 package modelfile
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Source returns where ONNX Runtime finds a file of a model: its path, or its bytes
-// where it is held in memory.
+// Source returns a model file as ONNX Runtime opens it: its path, or its bytes
+// if they are in memory.
 func Source(m *models.Model, f models.File) (ort.Source, error) {
 	src := ort.Source{Path: f.Path, Name: f.Name, Role: string(m.Role)}
 	if f.Data == nil && f.Path == "" {

@@ -1,10 +1,10 @@
-// Package ctranslate2 reads the head of each variable in a model.bin of
-// CTranslate2, binary versions 2 to 6: name, type, shape and place.
+// Package ctranslate2 reads the description of each variable in a model.bin of
+// CTranslate2, binary versions 2 to 6: name, type, shape and offset.
 //
-// The layout, little-endian: version; the name of the model's specification and
-// its revision; the number of variables, and for each its name, rank,
-// dimensions, type, size and data; from version 3 on the number of aliases, and
-// for each its name and that of its variable.
+// A file contains, in little-endian order: the version; the name of the model's
+// specification and its revision; the number of variables, and for each its
+// name, rank, dimensions, type, size and data; from version 3 on also the
+// number of aliases, and for each its name and its variable's name.
 package ctranslate2
 
 import (
@@ -14,7 +14,7 @@ import (
 	"io"
 )
 
-// ErrInvalid marks data that is not a sound model.bin.
+// ErrInvalid marks data that is not a valid model.bin.
 var ErrInvalid = errors.New("not a usable CTranslate2 model")
 
 // Whisper is the name of the specification of Whisper models.
@@ -51,7 +51,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint8(t))
 }
 
-// Size returns the bytes of a number; 0 for an unknown type.
+// Size returns the number of bytes per number; 0 for an unknown type.
 func (t Type) Size() int64 {
 	switch t {
 	case Float32, Int32:
@@ -68,7 +68,7 @@ func (t Type) Size() int64 {
 type Variable struct {
 	Type  Type
 	Shape []int64 // the outermost dimension first; empty for a single number
-	// At and Size are the place of the data in the file, in bytes.
+	// At and Size are the range of the data in the file, in bytes.
 	At, Size int64
 }
 
@@ -78,12 +78,12 @@ type Model struct {
 	Spec      string // name of the specification
 	Revision  uint32 // of the specification
 	Variables map[string]Variable
-	// Aliases are further names of variables.
+	// Aliases maps further names to the names of variables.
 	Aliases map[string]string
 }
 
-// Spec returns the name of the specification of a file that begins with head,
-// and false if it is in another format.
+// Spec returns the specification's name of a file that begins with head, and
+// false for a file in another format.
 func Spec(head []byte) (string, bool) {
 	if len(head) < 6 {
 		return "", false
@@ -101,8 +101,8 @@ func Spec(head []byte) (string, bool) {
 	return name, true
 }
 
-// Read reads a file of size bytes. It does not read the data of the variables.
-// Errors wrap ErrInvalid unless reading failed.
+// Read reads a file of size bytes without the variables' data. Errors wrap
+// ErrInvalid unless reading failed.
 func Read(file io.ReaderAt, size int64) (*Model, error) {
 	r := &reader{r: file, size: size}
 	m := &Model{Version: r.u32(), Variables: map[string]Variable{}, Aliases: map[string]string{}}
@@ -175,13 +175,12 @@ type reader struct {
 	r     io.ReaderAt
 	at    int64
 	size  int64
-	ahead []byte // of the file, from begin on
+	ahead []byte // the file's bytes from begin on
 	begin int64
 	err   error
 }
 
-// readAhead is how much one system call reads; a variable's data after it is
-// skipped.
+// readAhead is the size of one read; a variable's data after it is skipped.
 const readAhead = 512
 
 func (r *reader) fail(format string, args ...any) {
@@ -252,7 +251,7 @@ func (r *reader) text() string {
 	return string(name[:n-1])
 }
 
-// variable reads all of a variable but its name, and skips its data.
+// variable reads a variable after its name, and skips its data.
 func (r *reader) variable(name string, version uint32) (v Variable) {
 	rank := r.u8()
 	if rank > maxRank {

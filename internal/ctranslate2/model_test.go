@@ -24,7 +24,8 @@ func words(values ...uint32) (b []byte) {
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// sample is a file of a version with a matrix of int8, its scale and a setting.
+// sample returns a file of a version with a matrix of int8, its scale and a
+// setting.
 func sample(version uint32) []byte {
 	head := join(words(version), str(Whisper), words(3, 3))
 	kind := func(typ Type, count uint32) []byte {
@@ -74,7 +75,7 @@ func TestEveryVersion(t *testing.T) {
 	}
 }
 
-func TestDamagedFilesAreNamed(t *testing.T) {
+func TestErrorsNameTheDamage(t *testing.T) {
 	head := func(n uint32) []byte { return join(words(6), str(Whisper), words(3, n)) }
 	variable := func(name string, dims []uint32, typ Type, size uint32, data int) []byte {
 		return join(str(name), []byte{byte(len(dims))}, words(dims...), []byte{byte(typ)}, words(size), make([]byte, data))
@@ -107,7 +108,7 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	require.NotErrorIs(t, err, ErrInvalid)
 }
 
-// TestEveryCutIsRefused cuts a file everywhere.
+// TestEveryCutIsRefused truncates a file at every length.
 func TestEveryCutIsRefused(t *testing.T) {
 	whole := sample(6)
 	for n := range len(whole) {

@@ -1,6 +1,6 @@
-// Package decode holds the Go half of decoding that the recognizers and package
-// align share: Pack distributes speech over windows with a time map back to the
-// file, Words joins tokens to words, Align, Settle and Skipped place words in the
-// speech, Unloop and CompressionRatio recognize loops, and Sentences makes the
-// transcript's segments.
+// Package decode implements the decoding steps that the recognizers and package
+// align share. Pack distributes speech over windows that map times back to the
+// file. Words joins tokens to words. Align, Settle and Skipped place words in
+// the speech. Unloop and CompressionRatio detect loops. Sentences divides a
+// transcript into segments.
 package decode

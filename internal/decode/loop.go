@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// CompressionRatio is the length of a text over its length after zlib, the measure
-// of repetition that the Whisper paper (Radford et al. 2022, section 4.5) uses: a
-// decode whose text exceeds 2.4 is taken for a loop. 0 for an empty text.
+// CompressionRatio returns the length of a text divided by its length after
+// zlib, the Whisper paper's measure of repetition (Radford et al. 2022, section
+// 4.5): a text above 2.4 counts as a loop. It is 0 for an empty text.
 func CompressionRatio(text string) float64 {
 	if text == "" {
 		return 0
@@ -19,12 +19,12 @@ func CompressionRatio(text string) float64 {
 	z := writers.Get().(*zlib.Writer)
 	defer writers.Put(z)
 	z.Reset(&n)
-	_, _ = z.Write([]byte(text)) // a counter never fails
+	_, _ = z.Write([]byte(text)) // writing to a counter never fails
 	_ = z.Close()
 	return float64(len(text)) / float64(n)
 }
 
-// writers are kept, because each takes 600 KB.
+// writers are reused, because each takes 600 KB.
 var writers = sync.Pool{New: func() any { return zlib.NewWriter(nil) }}
 
 type counter int
@@ -34,17 +34,18 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Loops: an n-gram of up to loopPeriod words said loopTimes times or more in a row,
-// loopWords words or more in all. People do say things twice, and "no no no no".
+// A loop is an n-gram of up to loopPeriod words that is repeated at least
+// loopTimes times in a row and has at least loopWords words in all. People do
+// repeat themselves: "no no no no".
 const (
 	loopPeriod = 24
 	loopTimes  = 4
 	loopWords  = 12
 )
 
-// Unloop keeps only the first of every n-gram that is repeated over and over
-// (at least 4 times and 12 words) and reports whether it removed any. Case and
-// punctuation are ignored.
+// Unloop keeps only the first of every n-gram that is repeated at least 4 times
+// with 12 words in all, and reports whether it removed any. It ignores case and
+// punctuation.
 func Unloop(words []Piece) ([]Piece, bool) {
 	keys := make([]string, len(words))
 	for i, w := range words {
@@ -67,15 +68,15 @@ func Unloop(words []Piece) ([]Piece, bool) {
 		found = true
 		kept = append(kept, words[i:i+period]...)
 		i += period * times
-		for i < len(words) && keys[i] == keys[i-period] { // the last, cut off
+		for i < len(words) && keys[i] == keys[i-period] { // a last, truncated repetition
 			i++
 		}
 	}
 	return kept, found
 }
 
-// repeats returns the shortest n-gram that keys begin with over and over, and how
-// often; 0, 0 if none does.
+// repeats returns the length of the shortest n-gram that the keys begin with
+// repeatedly, and the number of repetitions; 0, 0 if there is none.
 func repeats(keys []string) (period, times int) {
 	for p := 1; p <= loopPeriod && p*loopTimes <= len(keys); p++ {
 		n := 1

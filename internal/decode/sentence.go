@@ -11,16 +11,19 @@ import (
 )
 
 const (
-	// pauseSplit is the silence (seconds) between two words that always ends a segment.
+	// pauseSplit is the silence (seconds) between two words at which a segment
+	// always ends.
 	pauseSplit = 0.8
-	// longest is how long (seconds) a segment without any sentence end may grow.
+	// longest is the maximum length (seconds) of a segment without the end of a
+	// sentence.
 	longest = 30.0
 )
 
-// Sentences makes segments of words: a segment ends where a sentence does and where
-// the speaker pauses for 0.8 s or more; one that runs on for more than 30 s is cut at
-// its longest pause. The words' windows play no part, so a sentence that runs on over
-// a window's border stays whole. Word times are kept only when withWords is set.
+// Sentences divides words into segments: a segment ends at the end of a
+// sentence and at a pause of at least 0.8 s; a segment longer than 30 s is
+// split at its longest pause. Sentences ignores the words' windows, so a
+// sentence across a window's border stays whole. It keeps word times only if
+// withWords is set.
 func Sentences(words []Piece, withWords bool) []asr.Segment {
 	var segments []asr.Segment
 	begin := 0
@@ -39,16 +42,16 @@ func borders(word, next Piece) bool {
 	return EndsSentence(word.Text, next.Text) || next.Start-word.End >= pauseSplit
 }
 
-// Settler emits sentences as soon as no later word can change them: those that
-// Sentences will return in the end, without their words.
+// Settler emits sentences as soon as later words cannot change them: the
+// sentences that Sentences will return, without their words.
 type Settler struct {
 	Speech []audio.Span              // of the recording
-	Give   func(whole []asr.Segment) // called with the sentences that follow those given before
+	Give   func(whole []asr.Segment) // called with the next sentences
 
-	open []Piece // of a sentence that may continue
+	open []Piece // words of a sentence that may continue
 }
 
-// Add takes the words that follow.
+// Add adds the next words.
 func (s *Settler) Add(words []Piece) {
 	s.open = append(s.open, words...)
 	Settle(s.open, s.Speech)
@@ -97,7 +100,8 @@ func appendSegments(segments []asr.Segment, words []Piece, withWords bool) []asr
 	return append(segments, s)
 }
 
-// titles are abbreviations that a name follows: their full stop ends no sentence.
+// titles are abbreviations before names, whose full stop does not end a
+// sentence.
 var titles = map[string]bool{
 	"mr": true, "mrs": true, "ms": true, "dr": true, "prof": true, "st": true, "jr": true, "sr": true, "vs": true, "no": true,
 	"sra": true, "dra": true, "mme": true, "hr": true, "fr": true, "z.b": true, "d.h": true, "bzw": true, "e.g": true, "i.e": true,

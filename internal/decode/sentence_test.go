@@ -61,9 +61,9 @@ func TestSentenceFields(t *testing.T) {
 	assert.Nil(t, Sentences(words, false)[0].Words)
 }
 
-func TestSentencesAreCutWhenTheyNeverEnd(t *testing.T) {
+func TestEndlessSentencesAreCut(t *testing.T) {
 	words := timed(strings.Repeat("word ", 400)) // 120 s
-	words[150].Start += 0.2                      // the only pause to speak of in its half
+	words[150].Start += 0.2                      // the longest pause in its half
 	for _, s := range Sentences(words, true) {
 		assert.LessOrEqual(t, s.End-s.Start, longest)
 	}
@@ -74,9 +74,9 @@ func TestSentencesAreCutWhenTheyNeverEnd(t *testing.T) {
 	assert.Equal(t, 400, n, "nothing is lost")
 }
 
-// TestSettlerGivesTheSentencesOfTheEnd: whatever the portions, what was given is how
-// the sentences of all words begin.
-func TestSettlerGivesTheSentencesOfTheEnd(t *testing.T) {
+// TestSettlerEmitsTheFinalSentences checks that, for any portions, the emitted
+// sentences are the first ones of all words.
+func TestSettlerEmitsTheFinalSentences(t *testing.T) {
 	random := rand.New(rand.NewPCG(34, 1))
 	for range 300 {
 		var words []Piece

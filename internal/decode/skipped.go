@@ -7,39 +7,40 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// The paces of speech, in seconds for a letter as weight counts them. The 524 sentences of
-// the evaluation recordings of the demo models have, by language, medians of 0.052 to
-// 0.077; the slowest of all 0.107. A stretch is rather left without words than given some
-// that would be e times as slow as pace.
+// The paces of speech, in seconds per letter as counted by weight. The 524
+// sentences of the demo models' evaluation recordings have medians of 0.052 to
+// 0.077, by language; the slowest of all has 0.107. A stretch is left without
+// words if words would be e times as slow as pace there.
 const (
 	pace       = 0.075
-	slowPace   = 0.1 // leaves no doubt that a text has all its speech
-	sparsePace = 0.2 // nobody speaks so slowly
+	slowPace   = 0.1 // at this pace a text certainly has all its speech
+	sparsePace = 0.2 // no one speaks this slowly
 	// clauseEnds is the value of a pause after punctuation, in logarithms of
 	// pace.
 	clauseEnds = 0.3
 )
 
-// LeastSkipped is the least speech without words that is told of, in seconds.
+// LeastSkipped is the minimum speech without words that is reported, in
+// seconds.
 const LeastSkipped = 1.0
 
 // Skip is a stretch of speech without words.
 type Skip struct {
-	// Before is the word that it lies before; the number of words for a last one.
+	// Before is the index of the next word, or the number of words for the last
+	// stretch.
 	Before int
 	// Start and End are seconds of the file.
 	Start, End float64
 }
 
 // Skipped returns the stretches of speech between two times of the file
-// (seconds) that the recognized words have passed over. Recognizers that write
-// sentence after sentence sometimes skip one and spread the sentences that they
-// have written over all the time. Skipped distributes the words over the
-// stretches between silences of 100 ms or more, in order, each at a pace as
-// near to the usual one as possible, and returns the stretches of a second or
-// more that are best left empty. It requires a whole stretch, and at least one
-// second more speech than the words fill at a slow pace; otherwise it returns
-// none.
+// (seconds) that the recognized words skip. Recognizers that write one sentence
+// after another sometimes skip one and spread the written sentences over the
+// whole time. Skipped distributes the words in order over the stretches between
+// silences of at least 100 ms, each at a pace as close to the usual one as
+// possible, and returns the stretches of at least a second that are best left
+// empty. It returns none unless at least one whole stretch is skipped and there
+// is at least one second more speech than the words fill at a slow pace.
 func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 	spans, total := stretches(from, to, speech)
 	n, m := len(words), len(spans)
@@ -50,8 +51,8 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 	if total-slowPace*sum[n] < LeastSkipped {
 		return nil
 	}
-	// cost[k][i]: the first k stretches have the first i words; came: where the last
-	// stretch's words begin
+	// cost[k][i] is the cost if the first k stretches contain the first i
+	// words; came is the first word of the last stretch.
 	cost, came := make([][]float64, m+1), make([][]int, m+1)
 	for k := range cost {
 		cost[k], came[k] = slices.Repeat([]float64{math.Inf(1)}, n+1), make([]int, n+1)
@@ -83,14 +84,13 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 	return skips
 }
 
-// Brisk reports whether words said within a number of seconds of speech have
-// the pace of people who speak without a pause, so that none can be missing.
+// Brisk reports whether words in the given seconds of speech have the pace of
+// continuous speech, so that none can be missing.
 func Brisk(words []Piece, seconds float64) bool {
 	return seconds <= slowPace*weights(words)[len(words)]
 }
 
-// Fills reports whether words may be all that is said in a number of seconds of
-// speech.
+// Fills reports whether words may be all words in the given seconds of speech.
 func Fills(words []Piece, seconds float64) bool {
 	return seconds <= sparsePace*weights(words)[len(words)]
 }

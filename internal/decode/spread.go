@@ -2,9 +2,9 @@ package decode
 
 import "github.com/otograph/otograph/audio"
 
-// Spread picks up to the given seconds of speech for a look at the whole
-// recording: a third each from the beginning, the middle and the end of what is
-// spoken. Less speech than that comes back as it is.
+// Spread returns up to the given seconds of speech as a sample of the whole
+// recording: a third each from the beginning, the middle and the end of the
+// speech. Shorter speech is returned unchanged.
 func Spread(speech []audio.Span, seconds float64) []audio.Span {
 	total := 0
 	for _, s := range speech {
@@ -14,7 +14,7 @@ func Spread(speech []audio.Span, seconds float64) []audio.Span {
 	if total <= 3*part {
 		return speech
 	}
-	// Cuts on the axis of speech alone, silence left out.
+	// The cuts are in seconds of speech, without the silence.
 	cuts := []audio.Span{{Start: 0, End: part}, {Start: (total - part) / 2, End: (total + part) / 2}, {Start: total - part, End: total}}
 	var out []audio.Span
 	at := 0 // speech before the current stretch

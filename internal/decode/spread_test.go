@@ -21,7 +21,8 @@ func TestSpread(t *testing.T) {
 	}, Spread(long, 30))
 }
 
-// What is picked lies in the speech, in order, and is as long as was asked for.
+// TestSpreadProperties checks that the sample lies in the speech, is in order,
+// and has the requested length.
 func TestSpreadProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var speech []audio.Span

@@ -6,41 +6,43 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Window is a stretch of sound for one decode: pieces of the file in order, with
-// long silences between them shortened.
+// Window is a stretch of sound for one decode: consecutive pieces of the file,
+// with the long silences between them shortened.
 type Window struct {
-	// Pieces are the stretches of the file that make up the window, in order and
-	// not overlapping (samples at 16 kHz). Two pieces follow each other in the
-	// window without anything between them.
+	// Pieces are the stretches of the file in the window, in order and without
+	// overlap (samples at 16 kHz). They follow each other directly in the
+	// window.
 	Pieces []audio.Span
-	// Speech is the speech in the window, as samples of the file.
+	// Speech is the speech in the window, in samples of the file.
 	Speech []audio.Span
 }
 
-// PackOptions sets how Pack fills windows. The zero value means the defaults
-// that are named at each field.
+// PackOptions configures Pack. The zero value means the default of each field.
 type PackOptions struct {
-	// Max is the longest window in seconds, the padding included; default 30.
+	// Max is the maximum length of a window in seconds, padding included;
+	// default 30.
 	Max float64
 	// MaxGap is the longest silence kept between two stretches of speech, in
-	// seconds; default 0.5. Of a longer one the middle is left out.
+	// seconds; default 0.5. The middle of a longer one is removed.
 	MaxGap float64
-	// Lead and Tail are how much of the file's own sound is kept before the first
+	// Lead and Tail are the durations of the file's sound kept before the first
 	// and after the last speech, in seconds; default 0.2 and 0.5, negative for
-	// none. They never reach into other speech.
+	// none. They never extend into other speech.
 	Lead, Tail float64
-	// Cut weighs ending a window in a short pause against using more windows: a
-	// cut in no pause at all costs Cut windows, one in a pause of FreeCut seconds
-	// or longer nothing, and in proportion between. Default 0.4, with which ten minutes
-	// of conversation take 17 windows of 30 s instead of the 20 with 3, at the same error
-	// rate with the demo models (docs/performance.md); negative is none.
+	// Cut weighs cuts in short pauses against more windows: a cut without a
+	// pause costs Cut windows, a cut in a pause of FreeCut seconds or more
+	// costs nothing, and the cost is linear between. With the default of 0.4,
+	// ten minutes of conversation take 17 windows of 30 s instead of 20 with a
+	// value of 3, at the same error rate with the demo models
+	// (docs/performance.md). Negative means no cost.
 	Cut float64
-	// FreeCut is the pause, in seconds, in which a window ends freely; default 0.8.
+	// FreeCut is the pause, in seconds, at which a window ends without cost;
+	// default 0.8.
 	FreeCut float64
 }
 
-// quietReach is how far, in seconds, before the limit the quietest point of a
-// stretch of speech that fills more than a window is looked for.
+// quietReach is the range, in seconds before the limit, in which a stretch of
+// speech longer than a window is cut at its quietest point.
 const quietReach = 5.0
 
 func (o PackOptions) withDefaults() PackOptions {
@@ -61,12 +63,12 @@ func (o PackOptions) withDefaults() PackOptions {
 	return o
 }
 
-// Pack distributes speech (in order, not overlapping, samples at 16 kHz) over
+// Pack distributes speech (in order, without overlap, samples at 16 kHz) over
 // windows of at most opt.Max seconds. Windows end in silence; only a stretch of
 // speech longer than a window is cut, at the quietest point of the last five
-// seconds before the limit. Among all ways to do so it takes the one with the
-// fewest windows and the fewest cuts in short pauses (see PackOptions.Cut), found
-// by dynamic programming, so the same input always gives the same windows.
+// seconds before the limit. Among all such divisions it selects the one with
+// the lowest cost in windows and cuts in short pauses (see PackOptions.Cut) by
+// dynamic programming, so that the same input always yields the same windows.
 func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 	opt = opt.withDefaults()
 	samples := func(seconds float64) int { return int(math.Round(seconds * audio.SampleRate)) }
@@ -90,8 +92,8 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 		return nil
 	}
 
-	// cost[j] is the least cost of packing the first j units, from[j] where the
-	// last of those windows begins.
+	// cost[j] is the minimum cost of packing the first j units; from[j] is the
+	// first unit of the last of those windows.
 	cost, from := make([]float64, n+1), make([]int, n+1)
 	for j := 1; j <= n; j++ {
 		cost[j] = math.Inf(1)
@@ -135,8 +137,8 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 	return windows
 }
 
-// join makes one window of the units, which reaches from start to end and keeps
-// at most gap samples between two of them.
+// join returns a window of the units from start to end that keeps at most gap
+// samples between two of them.
 func join(units []audio.Span, gap, start, end int) Window {
 	w := Window{Speech: append([]audio.Span(nil), units...)}
 	piece := audio.Span{Start: start}
@@ -152,8 +154,8 @@ func join(units []audio.Span, gap, start, end int) Window {
 	return w
 }
 
-// quietest returns the middle of the quietest 60 ms between two samples, in steps
-// of 10 ms; the latest of equals.
+// quietest returns the middle of the quietest 60 ms between two samples, in
+// steps of 10 ms; of equal ones the last.
 func quietest(pcm *audio.PCM, from, to int) int {
 	const hop, frame = audio.SampleRate / 100, 6
 	x := pcm.Samples(from, to)
@@ -188,7 +190,7 @@ func (w Window) Len() int {
 	return n
 }
 
-// SpeechSeconds returns how much speech the window holds, in seconds.
+// SpeechSeconds returns the duration of the window's speech in seconds.
 func (w Window) SpeechSeconds() float64 {
 	n := 0
 	for _, s := range w.Speech {
@@ -205,10 +207,10 @@ func (w Window) Samples(dst []float32, pcm *audio.PCM) []float32 {
 	return dst
 }
 
-// Spoken returns the speech in the window as samples of the window.
+// Spoken returns the window's speech in samples of the window.
 func (w Window) Spoken() []audio.Span {
 	spoken := make([]audio.Span, 0, len(w.Speech))
-	at, k := 0, 0 // where the piece k begins in the window
+	at, k := 0, 0 // the start of piece k in the window
 	for _, s := range w.Speech {
 		for k < len(w.Pieces)-1 && w.Pieces[k].End <= s.Start {
 			at += w.Pieces[k].Len()
@@ -220,9 +222,9 @@ func (w Window) Spoken() []audio.Span {
 	return spoken
 }
 
-// Time maps seconds from the beginning of the window to seconds from the
-// beginning of the file. Times outside the window give its borders. Where two
-// pieces meet, the time is the end of the earlier one.
+// Time converts seconds of the window to seconds of the file. Times outside of
+// the window yield its borders. A time at the border between two pieces is the
+// end of the earlier one.
 func (w Window) Time(t float64) float64 {
 	at := t * audio.SampleRate
 	for i, p := range w.Pieces {
@@ -235,9 +237,9 @@ func (w Window) Time(t float64) float64 {
 	return 0
 }
 
-// Rest returns the part of the window after the given time of the file (seconds):
-// the same pieces and speech, cut at that time. Its Speech is empty when none is
-// left.
+// Rest returns the part of the window after the given time of the file
+// (seconds): the same pieces and speech, cut at that time. Its Speech is empty
+// if none remains.
 func (w Window) Rest(after float64) Window {
 	at := int(math.Round(after * audio.SampleRate))
 	var r Window

@@ -15,7 +15,7 @@ import (
 
 const second = audio.SampleRate
 
-// spans makes speech from seconds: begin, end, begin, end …
+// spans converts seconds to speech: begin, end, begin, end …
 func spans(seconds ...float64) []audio.Span {
 	var s []audio.Span
 	for i := 0; i < len(seconds); i += 2 {
@@ -28,7 +28,7 @@ func silent(seconds float64) *audio.PCM {
 	return audio.FromSamples(make([]float32, int(seconds*second)))
 }
 
-func TestSpokenInTheWindow(t *testing.T) {
+func TestSpokenReturnsTheWindowsSpeech(t *testing.T) {
 	w := Window{
 		Pieces: []audio.Span{{Start: 100, End: 300}, {Start: 500, End: 900}},
 		Speech: []audio.Span{{Start: 120, End: 150}, {Start: 200, End: 290}, {Start: 510, End: 880}},
@@ -67,7 +67,7 @@ func TestPackFillsWindows(t *testing.T) {
 	}
 }
 
-func TestPackCutsLongSpeechWhereItIsQuiet(t *testing.T) {
+func TestPackCutsLongSpeechAtTheQuietestPoint(t *testing.T) {
 	x := make([]float32, 70*second)
 	r := rand.New(rand.NewSource(1))
 	for i := range x {
@@ -78,7 +78,7 @@ func TestPackCutsLongSpeechWhereItIsQuiet(t *testing.T) {
 			x[i] /= 50
 		}
 	}
-	hush(20, 0.4) // too early to be looked at
+	hush(20, 0.4) // outside of the searched range
 	hush(27.5, 0.1)
 	hush(55, 0.1)
 	windows := Pack(spans(0.5, 69.5), audio.FromSamples(x), PackOptions{})
@@ -136,7 +136,7 @@ func TestPackProperties(t *testing.T) {
 			}
 			require.Len(t, w.Samples(nil, pcm), w.Len())
 		}
-		var want []audio.Span // neighbors that touch are one here
+		var want []audio.Span // neighbors that touch count as one here
 		for _, s := range speech {
 			if k := len(want) - 1; k >= 0 && want[k].End == s.Start {
 				want[k].End = s.End

@@ -11,53 +11,55 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Token is a piece of text as a recognizer gives it. Its bytes need not be whole
+// Token is a piece of text from a recognizer. Its bytes need not be whole
 // characters, and words begin with a space.
 type Token struct {
 	Text        string
 	Probability float64
 	LogProb     float64
-	// NoSpeech is the probability that nothing is said where the token is.
+	// NoSpeech is the probability that the token's place has no speech.
 	NoSpeech float64
-	// Time is where in the file (seconds) the token is spoken; NaN when unknown.
+	// Time is the token's time in the file (seconds); NaN if unknown.
 	Time float64
-	// Seek is where in the file (seconds) the window begins that the token is of.
+	// Seek is the start of the token's window in the file (seconds).
 	Seek float64
 	// ID is its number in the recognizer's vocabulary.
 	ID int32
 }
 
-// Piece is a word on its way into a Segment: its text as the recognizer wrote it,
-// with the spaces before it.
+// Piece is a word that will become part of a Segment. Its text is the
+// recognizer's, including the spaces before it.
 type Piece struct {
 	Text       string
 	Start, End float64 // seconds of the file
-	// Probability is the mean over the tokens that the word is made of.
+	// Probability is the mean over the word's tokens.
 	Probability float64
-	// LogProb is the sum over Tokens tokens: those that the word is made of, save one
-	// that it shares with the word before, and the punctuation around it.
+	// LogProb is the sum over Tokens tokens: the word's tokens and the
+	// punctuation around it, without a token that it shares with the word
+	// before.
 	LogProb float64
 	Tokens  int
-	// NoSpeechProb is the mean over the tokens that the word is made of, or that of
-	// the window.
+	// NoSpeechProb is the mean over the word's tokens, or the window's
+	// probability.
 	NoSpeechProb float64
 	// IDs are the numbers of the Tokens tokens in the recognizer's vocabulary.
 	IDs []int32
-	// Temperature is what the word's window was decoded at, and Seek where in the
-	// file (seconds) that window begins.
+	// Temperature is the decoding temperature of the word's window, and Seek
+	// the window's start in the file (seconds).
 	Temperature, Seek float64
-	// First and Last are the tokens in which its letters begin and end, as indices into
-	// what Words was given: punctuation in separate tokens is outside.
+	// First and Last are the tokens in which its letters begin and end, as
+	// indices into the argument of Words. They exclude punctuation in separate
+	// tokens.
 	First, Last int
 	// Interpolated reports that Start and End were not measured.
 	Interpolated bool
 }
 
-// Words joins tokens to words. A word begins at a space, and at each character of a
-// script that has no spaces; punctuation stays with the word before it (an opening
-// bracket or quotation mark with the one after it), and so do combining marks. Bytes
-// that are no UTF-8 are left out. The words' Start is the Time of their first token;
-// End is not set.
+// Words joins tokens to words. A word begins at a space, and at each character
+// of a script without spaces. Punctuation and combining marks stay with the
+// word before them, an opening bracket or quotation mark with the word after
+// it. Invalid UTF-8 is dropped. The words' Start is the Time of their first
+// token; End is not set.
 func Words(tokens []Token) []Piece {
 	j := joiner{tokens: tokens, counted: -1}
 	var stream []byte
@@ -85,22 +87,22 @@ func Words(tokens []Token) []Piece {
 	return j.words
 }
 
-// joiner builds words of the characters of tokens.
+// joiner builds words from the characters of tokens.
 type joiner struct {
 	tokens []Token
-	owner  []int // of each byte, the token
-	at     int   // the byte that comes next
+	owner  []int // per byte, the index of its token
+	at     int   // index of the next byte
 
 	words   []Piece
-	counted int // the last token whose LogProb was given to a word
+	counted int // the last token whose LogProb was added to a word
 
-	text        []rune // of the word being built
+	text        []rune // text of the unfinished word
 	from, until int    // bytes of its letters and digits
-	solid       bool   // text holds a letter or digit
-	open        bool   // text ends in an opening mark, which wants what follows
+	solid       bool   // text contains a letter or digit
+	open        bool   // text ends in an opening mark, which belongs to the next character
 }
 
-// ends reports whether the word being built ends before r.
+// ends reports whether the unfinished word ends before r.
 func (j *joiner) ends(r rune) bool {
 	switch {
 	case r == ' ':
@@ -130,9 +132,9 @@ func (j *joiner) add(r rune, size int) {
 	j.at += size
 }
 
-// flush ends the word being built. Spaces and punctuation alone are no word: they
-// belong to the word before, or to the first one to come. The dash before what a speaker
-// says belongs to none.
+// flush ends the unfinished word. Spaces and punctuation alone are not a word:
+// they belong to the word before, or to the first word. A dialogue dash belongs
+// to no word.
 func (j *joiner) flush() {
 	if !j.solid {
 		switch n := len(j.words); {
@@ -162,8 +164,8 @@ func (j *joiner) flush() {
 	j.text, j.solid, j.open = j.text[:0], false, false
 }
 
-// speaks reports whether the text of the word being built is the dash before what a
-// speaker says: at the beginning, or behind punctuation.
+// speaks reports whether the unfinished word's text is a dialogue dash: at the
+// beginning, or after punctuation.
 func (j *joiner) speaks() bool {
 	if n := len(j.words); n > 0 && !endsClause(j.words[n-1].Text) {
 		return false
@@ -181,7 +183,7 @@ func solid(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '&' || !unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' '
 }
 
-// lastSolid is the last letter or digit of a text, 0 without one.
+// lastSolid returns the last letter or digit of a text, 0 without one.
 func lastSolid(text []rune) rune {
 	for i := len(text) - 1; i >= 0; i-- {
 		if unicode.IsLetter(text[i]) || unicode.IsDigit(text[i]) {
@@ -191,7 +193,7 @@ func lastSolid(text []rune) rune {
 	return 0
 }
 
-// weight is how long a word is spoken, in letters.
+// weight returns a word's spoken length in letters.
 func weight(text string) float64 {
 	var w float64
 	for _, r := range text {
@@ -209,7 +211,7 @@ func weight(text string) float64 {
 	return max(w, 1) + 0.5
 }
 
-// weights returns how long the first 0, 1, … of the words are spoken, in letters.
+// weights returns the spoken length of the first 0, 1, … words, in letters.
 func weights(words []Piece) []float64 {
 	sum := make([]float64, len(words)+1)
 	for i, w := range words {
@@ -218,20 +220,21 @@ func weights(words []Piece) []float64 {
 	return sum
 }
 
-// gapAnchor is the shortest silence (seconds) that must fall between two words.
+// gapAnchor is the shortest silence (seconds) that must separate two words.
 const gapAnchor = 0.1
 
-// sliver is the shortest speech (seconds) at the beginning or end of a passage that may
-// have a separate word: a recognizer's time marks lie up to 0.1 s inside of the speech
-// beyond a pause, where nothing of the passage is said.
+// sliver is the shortest speech (seconds) at the beginning or end of a passage
+// that may contain a separate word. A recognizer's time marks can lie up to 0.1
+// s inside of the speech beyond a pause, which does not belong to the passage.
 const sliver = 0.15
 
-// stretch is speech without a silence of gapAnchor: where it lies in the file, and where
-// it begins in the time that only speech counts in; all in seconds.
+// stretch is speech without a silence of gapAnchor: its range in the file, and
+// its start in the time that only counts speech; all in seconds.
 type stretch struct{ start, end, at float64 }
 
-// stretches returns the speech between two times of the file, and how much it is. Slivers
-// that the times cut off other speech are left out, if there is more.
+// stretches returns the speech between two times of the file and its duration.
+// It leaves out slivers of other speech at the two times, unless there is
+// nothing else.
 func stretches(from, to float64, speech []audio.Span) (spans []stretch, total float64) {
 	var cutFirst, cutLast bool
 	for _, s := range speech {
@@ -266,11 +269,10 @@ func stretches(from, to float64, speech []audio.Span) (spans []stretch, total fl
 	return spans, total
 }
 
-// Align assigns words times between two times of the file (seconds): in
-// proportion to their letters over the speech in between, with each silence of
-// 100 ms or more put at the nearest word border, with a preference for borders
-// at punctuation. Without any speech in between the words share the time
-// itself.
+// Align assigns times to words between two times of the file (seconds). It
+// distributes them over the speech between in proportion to their letters, and
+// places each silence of at least 100 ms at the nearest word border, preferably
+// one at punctuation. Without speech, the words share the whole time.
 func Align(words []Piece, from, to float64, speech []audio.Span) {
 	if len(words) == 0 {
 		return
@@ -282,7 +284,8 @@ func Align(words []Piece, from, to float64, speech []audio.Span) {
 	}
 	n := len(words)
 	sum := weights(words)
-	// border[i] is the speech time between words i-1 and i; silences hold some fast
+	// border[i] is the speech time between words i-1 and i; fast marks borders
+	// that a silence has fixed.
 	border, fast := make([]float64, n+1), make([]bool, n+1)
 	for i := range border {
 		border[i] = total * sum[i] / sum[n]
@@ -341,12 +344,12 @@ func endsClause(text string) bool {
 	return false
 }
 
-// shortest is the least length of a word, in seconds.
+// shortest is the minimum length of a word in seconds.
 const shortest = 0.01
 
-// Settle corrects the times of words: every word begins and ends within speech
-// (samples of the file, in order), none begins before the one before it ends,
-// and each lasts at least 10 ms if the speech has room for that.
+// Settle corrects the times of words so that every word begins and ends within
+// speech (samples of the file, in order), no word begins before the previous
+// one ends, and each lasts at least 10 ms if the speech has room for that.
 func Settle(words []Piece, speech []audio.Span) {
 	if len(words) == 0 || len(speech) == 0 {
 		return
@@ -380,7 +383,7 @@ func Settle(words []Piece, speech []audio.Span) {
 		w.Start, w.End, before = s, e, e
 	}
 	_, last := speech[len(speech)-1].Seconds()
-	for i := len(words) - 1; i >= 0; i-- { // what was pushed past the last speech moves back
+	for i := len(words) - 1; i >= 0; i-- { // words beyond the last speech move back
 		w := &words[i]
 		if w.End <= last+1e-9 {
 			break

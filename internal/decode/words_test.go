@@ -113,7 +113,7 @@ func TestAlignPutsSilencesBetweenWords(t *testing.T) {
 	assert.InDelta(t, 1.8, words[0].End, 1e-9)
 }
 
-func TestAlignGivesSliversNoWord(t *testing.T) {
+func TestAlignPutsNoWordInSlivers(t *testing.T) {
 	words := pieces("and so it begins")
 	Align(words, 1.95, 6.25, spans(0.5, 2, 2.4, 3.8, 6.2, 9))
 	assert.InDelta(t, 2.4, words[0].Start, 1e-9, "0.05 s before the pause belong to what was said before")

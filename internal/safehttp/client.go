@@ -19,8 +19,8 @@ import (
 // MaxHeader is the largest accepted response header, in bytes.
 const MaxHeader = 64 << 10
 
-// maxDialed is how many addresses of a name are tried, so that a name with
-// hundreds of dead ones can't keep a worker busy.
+// maxDialed is the maximum number of a name's addresses that are tried, so that
+// a name with hundreds of dead ones can't keep a worker busy.
 const maxDialed = 4
 
 // Resolver looks up the addresses of a name. *net.Resolver implements it.
@@ -38,8 +38,8 @@ type Config struct {
 	// Deny refuses hosts that are otherwise permitted, even by Allow, with the
 	// same kinds of entries.
 	Deny []string
-	// MaxRedirects is how many redirects Get follows; with 0 it follows none
-	// and returns the 3xx response.
+	// MaxRedirects is the maximum number of redirects that Get follows; with 0
+	// it returns the 3xx response.
 	MaxRedirects int
 	// ConnectTimeout limits the look-up, the connection and the TLS handshake
 	// separately; 0 = 10 s.
@@ -104,7 +104,7 @@ func New(cfg Config) (*Client, error) {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	c.transport = &http.Transport{
-		Proxy:                  nil, // a proxy would resolve and dial for us, unchecked
+		Proxy:                  nil, // a proxy would resolve and dial unchecked
 		DialContext:            c.dialChecked,
 		TLSClientConfig:        cfg.tls,
 		TLSHandshakeTimeout:    cfg.ConnectTimeout,

@@ -102,9 +102,9 @@ func TestDenyWins(t *testing.T) {
 	assert.ErrorContains(t, err, "deny-outbound")
 }
 
-// TestFailuresSayLittle checks that the text of a failure contains no address
+// TestFailuresRevealNoAddresses checks that the text of a failure contains no address
 // and does not distinguish a closed port from a silent one.
-func TestFailuresSayLittle(t *testing.T) {
+func TestFailuresRevealNoAddresses(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	closed.Close()

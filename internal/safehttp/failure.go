@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// The texts of a request that failed on its way. There are only three, because
-// the system's message about a connection contains this machine's address, and
-// the differences (refused, no route, timeout) would show a stranger which
-// ports are open in a network that the operator allowed.
+// The texts of requests that failed after leaving the client. There are only
+// three, because the system's message about a connection contains this
+// machine's address, and the differences (refused, no route, timeout) would
+// show a stranger which ports are open in a network that the operator allowed.
 const (
 	failedReach  = "the host could not be reached"
 	failedAnswer = "the host did not return a valid HTTP response"

@@ -116,10 +116,10 @@ func post(c *Client, url string) (*http.Response, error) {
 	return c.Do(req)
 }
 
-// TestCallbacksFollowNothing posts to every row with a redirect: at most one
+// TestCallbacksFollowNoRedirects posts to every row with a redirect: at most one
 // request is sent, and the redirect is returned as a failure.
 // It covers T9 of test/README.md.
-func TestCallbacksFollowNothing(t *testing.T) {
+func TestCallbacksFollowNoRedirects(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)
 	n := 0
@@ -184,9 +184,9 @@ func TestRealResolversRealSockets(t *testing.T) {
 	t.Logf("T9: %d requests reached the loopback server", hits.Load())
 }
 
-// TestControlIsTheLastLook bypasses the resolver: the dialer's control refuses
+// TestControlIsTheLastCheck bypasses the resolver: the dialer's control refuses
 // even a connection that is requested directly.
-func TestControlIsTheLastLook(t *testing.T) {
+func TestControlIsTheLastCheck(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer ln.Close()
@@ -216,9 +216,9 @@ func TestMixedAnswerIsRefused(t *testing.T) {
 	t.Log("T35: 4 mixed names, 0 connections")
 }
 
-// TestRefusalsOfTheInsideReadAlike checks that private, mixed and missing names
-// yield the same text.
-func TestRefusalsOfTheInsideReadAlike(t *testing.T) {
+// TestRefusalsRevealNoInternalNames checks that private, mixed and missing
+// names yield the same text.
+func TestRefusalsRevealNoInternalNames(t *testing.T) {
 	server := newRedirector(t)
 	row := &corpusRow{dns: map[string][][]netip.Addr{
 		"private.example.com": {addrs(t, "10.0.0.1", ",")},
@@ -234,7 +234,7 @@ func TestRefusalsOfTheInsideReadAlike(t *testing.T) {
 	assert.Len(t, texts, 1, "%v", texts)
 }
 
-func TestResolverTroubleIsNoRefusal(t *testing.T) {
+func TestResolverFailureIsNotARefusal(t *testing.T) {
 	c, err := New(Config{Resolver: resolverFunc(func() ([]netip.Addr, error) {
 		return nil, &net.DNSError{Err: "server misbehaving", Name: "a.example.com", Server: "10.9.8.7:53", IsTemporary: true}
 	})})
@@ -349,7 +349,7 @@ func TestResponseHeaderIsBounded(t *testing.T) {
 	assert.Error(t, err)
 }
 
-func TestCompressedAnswersAreNotExpanded(t *testing.T) {
+func TestCompressedResponsesAreNotExpanded(t *testing.T) {
 	var accept string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		accept = r.Header.Get("Accept-Encoding")
@@ -398,7 +398,7 @@ func TestEnvironmentProxyIsIgnored(t *testing.T) {
 	resp.Body.Close()
 }
 
-func TestHeadersTravelThroughRedirects(t *testing.T) {
+func TestHeadersAreKeptAcrossRedirects(t *testing.T) {
 	var ranges []string
 	mux := http.NewServeMux()
 	mux.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/b", http.StatusFound) })

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrRefused is matched by every error that means that this URL is never
-// requested. The caller must not retry.
+// ErrRefused is matched by every error for a URL that is never requested. The
+// caller must not retry.
 var ErrRefused = errors.New("address refused")
 
-// refusal is an error that says why a URL is not requested.
+// refusal is an error with the reason why a URL is not requested.
 type refusal struct{ reason string }
 
 // Error implements error.
@@ -28,9 +28,9 @@ func (e *refusal) Is(target error) bool { return target == ErrRefused }
 // Permanent returns true, because retrying doesn't help.
 func (e *refusal) Permanent() bool { return true }
 
-// errNotPublic is the only error for everything that depends on the network: a
-// private address, a mixed result and a name that does not exist look alike, so
-// that the text reveals nothing about the internal network.
+// errNotPublic is the only error for all refusals that depend on the network: a
+// private address, a mixed result and a name that does not exist have the same
+// text, so that it reveals nothing about the internal network.
 var errNotPublic error = &refusal{"the host is not a public address that this service may access"}
 
 func refuse(format string, args ...any) error {
@@ -70,8 +70,8 @@ var lookupProfile = idna.New(
 	idna.StrictDomainName(false), // underscores exist in real host names; checkName restricts the alphabet
 )
 
-// parseTarget checks the text of a URL. Its errors wrap ErrRefused and say
-// which rule was violated; they depend only on the text.
+// parseTarget checks the text of a URL. Its errors wrap ErrRefused and name the
+// violated rule; they depend only on the text.
 func parseTarget(raw string) (*target, error) {
 	if raw == "" {
 		return nil, refuse("the URL is empty")
@@ -224,9 +224,9 @@ func checkName(name string) error {
 			return refuse("a part of the host name begins or ends with a hyphen")
 		}
 	}
-	// No top-level domain begins with a digit. A name whose last label does is
-	// an address in one of the notations that only C resolvers accept (127.1,
-	// 0x7f.1, 2130706433).
+	// No top-level domain begins with a digit. If the last label begins with
+	// one, the name is an address in one of the notations that only C resolvers
+	// accept (127.1, 0x7f.1, 2130706433).
 	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
 		return refuse("the host is neither a name nor an address in canonical form")
 	}

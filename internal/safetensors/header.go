@@ -1,9 +1,10 @@
 // Package safetensors reads the header of a file in Hugging Face's safetensors
-// format: which tensors it holds, of which type and shape, and where.
+// format: the names, types, shapes and offsets of its tensors.
 //
-// The layout: the length of the header (8 bytes, little-endian), a JSON object
-// {name: {"dtype", "shape", "data_offsets": [begin, end]}} with an optional
-// "__metadata__", then the data, to whose beginning the offsets refer.
+// A file consists of the header's length (8 bytes, little-endian), a JSON
+// object {name: {"dtype", "shape", "data_offsets": [begin, end]}} with an
+// optional "__metadata__", and the data. Offsets count from the beginning of
+// the data.
 package safetensors
 
 import (
@@ -16,7 +17,7 @@ import (
 	"slices"
 )
 
-// ErrInvalid marks data that is not a sound safetensors file.
+// ErrInvalid marks data that is not a valid safetensors file.
 var ErrInvalid = errors.New("not a usable safetensors file")
 
 // Limits. The header of Whisper large-v3 has 0.2 MB for 1,260 tensors.
@@ -36,7 +37,7 @@ const (
 	BF16 Type = "BF16"
 )
 
-// sizes are the bytes of a number of each type that the format defines.
+// sizes maps the format's types to the bytes of a number.
 var sizes = map[Type]int64{
 	F32: 4, F16: 2, BF16: 2, "F64": 8, "I64": 8, "U64": 8, "I32": 4, "U32": 4, "I16": 2, "U16": 2,
 	"I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1,
@@ -46,7 +47,7 @@ var sizes = map[Type]int64{
 type Tensor struct {
 	Type  Type
 	Shape []int64 // the outermost dimension first
-	// At and Size are the place of the data in the file, in bytes.
+	// At and Size are the range of the data in the file, in bytes.
 	At, Size int64
 }
 
@@ -60,8 +61,8 @@ func Begins(head []byte) bool {
 	return n >= 2 && n <= maxHeader && head[8] == '{'
 }
 
-// Read returns the tensors of a file of size bytes by their names. They cover
-// the data without holes and overlaps. It does not read the data. Errors wrap
+// Read returns the tensors of a file of size bytes by name. They cover the data
+// without gaps and overlaps. Read does not read the data itself. Errors wrap
 // ErrInvalid unless reading failed.
 func Read(file io.ReaderAt, size int64) (map[string]Tensor, error) {
 	var length [8]byte
@@ -89,7 +90,7 @@ func Read(file io.ReaderAt, size int64) (map[string]Tensor, error) {
 	return tensors, nil
 }
 
-// reader keeps an error that is not the file's fault.
+// reader stores read errors, which do not mean that the file is invalid.
 type reader struct {
 	r   io.Reader
 	err error
@@ -103,7 +104,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// header reads the JSON object. The places of its tensors count from the
+// header reads the JSON object. The offsets of its tensors count from the
 // beginning of the data.
 func header(r io.Reader) (map[string]Tensor, error) {
 	dec := json.NewDecoder(bufio.NewReader(r))
@@ -178,8 +179,8 @@ func tensor(dec *json.Decoder) (t Tensor, err error) {
 	return t, nil
 }
 
-// place turns offsets into places in the file and checks that they cover the
-// data.
+// place converts the tensors' offsets to offsets in the file and checks that
+// they cover the data.
 func place(tensors map[string]Tensor, data, size int64) error {
 	names := make([]string, 0, len(tensors))
 	for name := range tensors {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// file returns a file with a header and so many bytes of data.
+// file returns a file with a header and the given number of bytes of data.
 func file(header string, data int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), make([]byte, data)...)
@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 	assert.False(t, Begins(nil))
 }
 
-func TestDamagedHeadersAreNamed(t *testing.T) {
+func TestErrorsNameDamagedHeaders(t *testing.T) {
 	one := func(text string) []byte { return file(`{"a": `+text+`}`, 4) }
 	for says, data := range map[string][]byte{
 		"found a file of 3 bytes":           []byte("abc"),

@@ -1,6 +1,7 @@
 //go:build families
 
-// Package sherpa runs sherpa-onnx beside the tests of the model families.
+// Package sherpa runs sherpa-onnx for comparison in the tests of the model
+// families.
 package sherpa
 
 import (
@@ -34,7 +35,7 @@ func Run(t testing.TB, result any, folder string, args ...string) {
 }
 
 // InTable reports an error unless docs/models.md has a row for the family that
-// names what is compared and says whether it is equal.
+// names the compared values and states whether they are equal.
 func InTable(t testing.TB, family, compared string, equal bool) {
 	t.Helper()
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "models.md"))

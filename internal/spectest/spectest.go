@@ -1,6 +1,7 @@
-// Package spectest has the statements of the service's interface specification
-// that requests alone can check. The tests of httpapi check them with an engine
-// that answers immediately, those of the built program with the real one.
+// Package spectest contains the statements of the service's interface
+// specification that can be checked through requests alone. The tests of
+// httpapi check them with an engine that responds immediately, the tests of the
+// built program with the real one.
 package spectest
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Answer is the answer to a request.
+// Answer is the response to a request.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -31,24 +32,24 @@ func (a Answer) Object(t *testing.T) map[string]any {
 	return m
 }
 
-// Request sends a request with the key of an account with enough money and wide
-// limits, unless headers (name, value, …) have another. A body that is no text is
-// sent as JSON.
+// Request sends a request with the key of an account with enough money and high
+// limits, unless headers (name, value, …) contain another key. A body that is
+// not a string is sent as JSON.
 type Request func(t *testing.T, method, path string, body any, headers ...string) Answer
 
-// World is a service on which tasks of every kind have ended, and one without
-// workers.
+// World consists of two services: one on which tasks of every kind have ended,
+// and one without workers.
 type World struct {
 	Do, Idle Request
 	// Account creates an account with a balance on the service without workers and
 	// returns the account's API key.
 	Account func(t *testing.T, name, balance string, concurrency int) (key string)
 
-	Host    string // audio URLs on it are accepted, and never fetched by the service without workers
+	Host    string // a host of audio URLs; the service without workers never fetches them
 	Audio   []byte // the recording of all tasks
 	Seconds float64
 
-	All, ASR, Events, ByURL, Batch string // done: all capabilities, transcription alone, events alone, …
+	All, ASR, Events, ByURL, Batch string // finished tasks: all capabilities, only transcription, only events, …
 	Failed, Abandoned              string
 	Pending                        string // not final
 }
@@ -82,7 +83,7 @@ func (w *World) upload(options map[string]any, more ...any) map[string]any {
 	return m
 }
 
-// option asks the service without workers for a task with one option.
+// option creates a task with one option on the service without workers.
 func (w *World) option(t *testing.T, name string, v any) Answer {
 	return w.Idle(t, "POST", "/tasks", map[string]any{"audio_url": w.anywhere(), "options": map[string]any{name: v}})
 }
@@ -116,7 +117,7 @@ func get(t *testing.T, request Request, path string) map[string]any {
 	return a.Object(t)
 }
 
-// refusal asks for a status and a code.
+// refusal checks a response's status and code.
 func refusal(t *testing.T, a Answer, status int, code string) {
 	t.Helper()
 	assert.Equal(t, status, a.Status, "%.300s", a.Body)
@@ -143,7 +144,8 @@ var (
 	md5Form   = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
-// within tries an option at its bounds, where it is taken, and beyond.
+// within sends an option's bounds, which must be accepted, and values beyond
+// them.
 func within(name string, low, high, below, above any) func(*testing.T, *World) {
 	return func(t *testing.T, w *World) {
 		for _, v := range []any{low, high} {
@@ -159,8 +161,8 @@ func within(name string, low, high, below, above any) func(*testing.T, *World) {
 	}
 }
 
-// boolean tries a switch together with more options, which turn off the
-// capabilities that need it.
+// boolean tests a switch together with more options, which turn off the
+// capabilities that require it.
 func boolean(name string, more map[string]any) func(*testing.T, *World) {
 	return func(t *testing.T, w *World) {
 		for _, v := range []bool{true, false} {
@@ -176,7 +178,7 @@ func boolean(name string, more map[string]any) func(*testing.T, *World) {
 	}
 }
 
-// OptionDefaults are the specification's, as JSON.
+// OptionDefaults are the specification's default values as JSON.
 var OptionDefaults = map[string]string{
 	"enable_asr": "true", "enable_diarize": "true", "enable_audio_events": "true", "optimize": "null", "timestamp_level": `"word"`,
 	"asr_language": "null", "asr_beam_size": "5", "asr_temperature": "0", "asr_best_of": "null", "hotwords": "null", "initial_prompt": "null",

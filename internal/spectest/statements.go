@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Statements follow the order of the specification; ≡ marks a documented
-// decision about what it leaves open.
+// Statements are in the order of the specification; ≡ marks a documented
+// decision about a point that it leaves open.
 var Statements = []Statement{
 	{"Response bodies are application/json", func(t *testing.T, w *World) {
 		for _, p := range []string{"/account", "/tasks", "/pricing", "/audio-event-classes", "/billing/transactions", "/tasks/" + w.All, "/tasks/" + w.All + "/result", "/tasks/x", "/nothing"} {
@@ -289,7 +289,7 @@ var Statements = []Statement{
 	{"POST /tasks: 402 insufficient_balance, counting what tasks in processing reserve", func(t *testing.T, w *World) {
 		none := w.Account(t, "none", "0", 5)
 		refusal(t, w.Idle(t, "POST", "/tasks", map[string]any{"audio_url": w.anywhere()}, "X-API-Key", none), 402, "insufficient_balance")
-		poor := w.Account(t, "poor", "0.02", 5) // a minute of all three is 0.0133
+		poor := w.Account(t, "poor", "0.02", 5) // a minute of all three costs 0.0133
 		require.Equal(t, 201, w.Idle(t, "POST", "/tasks", map[string]any{"audio_url": w.anywhere()}, "X-API-Key", poor).Status)
 		refusal(t, w.Idle(t, "POST", "/tasks", map[string]any{"audio_url": w.anywhere()}, "X-API-Key", poor), 402, "insufficient_balance")
 		m := w.Idle(t, "GET", "/account", nil, "X-API-Key", poor).Object(t)

@@ -12,25 +12,27 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Names in a data folder beside the database and the files.
+// Names in a data folder, in addition to the database and the files.
 const (
-	// MetricsFolder is where worker processes leave their metrics.
+	// MetricsFolder is the folder to which worker processes write their
+	// metrics.
 	MetricsFolder = "metrics"
-	// FirstKeyFile holds the first API key if no terminal shows it.
+	// FirstKeyFile holds the first API key if there is no terminal to print it
+	// on.
 	FirstKeyFile = "first-api-key"
 )
 
 // OthersBits are the permissions of all users but the owner.
 const OthersBits = 0o077
 
-// ErrOpenFolder is returned for a data folder that other users can open and that holds
-// other files.
+// ErrOpenFolder is returned for a data folder that other users can open and
+// that contains other files.
 var ErrOpenFolder = errors.New("other users can open it and it holds other files: name a separate folder, or chmod 700 it")
 
-// PrepareFolder creates the data folder dir if it is missing, and takes the permissions of
-// others from it and from the database in it: it holds the key that signs access tokens,
-// password hashes, and customers' audio. A folder with other files is refused
-// (ErrOpenFolder), not closed.
+// PrepareFolder creates the data folder dir if it is missing. It removes other
+// users' permissions from the folder and its database, which contain the key
+// that signs access tokens, password hashes, and customers' audio. It refuses a
+// folder with other files (ErrOpenFolder) and leaves it unchanged.
 func PrepareFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
@@ -54,7 +56,7 @@ func PrepareFolder(dir string) error {
 	return closeDatabase(dir)
 }
 
-// closeDatabase takes the permissions of others from the database in dir.
+// closeDatabase removes other users' permissions from the database in dir.
 func closeDatabase(dir string) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		path := filepath.Join(dir, db.DataFile+suffix)
@@ -74,7 +76,7 @@ func closeDatabase(dir string) error {
 	return nil
 }
 
-// ours reports whether a folder holds only files of the service.
+// ours reports whether a folder only contains files of the service.
 func ours(entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch name := e.Name(); {

@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/internal/state"
 )
 
-// TestPrepareFolder: a folder and a database that others can read are closed to them, a
-// folder with other files is refused and stays as it was.
+// TestPrepareFolder checks that other users lose access to a folder and its
+// database, and that a folder with other files is refused and unchanged.
 func TestPrepareFolder(t *testing.T) {
 	mode := func(path string) os.FileMode {
 		info, err := os.Stat(path)

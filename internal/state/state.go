@@ -1,5 +1,5 @@
-// Package state opens the service's state: the database, the file store, and what
-// is kept in them.
+// Package state opens the service's state: the database, the file store, and
+// the packages that use them.
 package state
 
 import (
@@ -20,20 +20,20 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// Config names the state by address and says how it is opened. With Folder alone
-// it is right for a short command: the tables must be up to date, and no file is
-// touched.
+// Config holds the addresses of the state and the ways to open it. With only
+// Folder it suits a short command: the tables must be up to date, and the files
+// are not touched.
 type Config struct {
-	// Folder holds the SQLite database and the files unless Database or Files
-	// name another place.
+	// Folder contains the SQLite database and the files unless Database or
+	// Files name other locations.
 	Folder   string
 	Database string // postgres://…
 	Files    string // file:///… or s3://…
 	Logger   *slog.Logger
 
-	Migrate    bool          // bring the tables up to date
-	ClaimFiles bool          // the file store will be used: check it, and that it is this database's
-	Wait       time.Duration // for a PostgreSQL database that is not there yet
+	Migrate    bool          // migrate the tables
+	ClaimFiles bool          // check the file store and that it belongs to this database
+	Wait       time.Duration // for a PostgreSQL database that is not yet available
 	Timeout    time.Duration // of a query or transaction; 0 is the default of db.Options
 
 	// Tasks holds the rules of tasks; DB, Blobs and Logger are set by Open.
@@ -82,7 +82,7 @@ func (s *State) open(ctx context.Context, c Config) (err error) {
 	return nil
 }
 
-// OpenFiles opens the file store alone.
+// OpenFiles opens only the file store.
 func OpenFiles(ctx context.Context, c Config) (*blob.Store, error) {
 	var options []blob.Option
 	if c.ObserveFiles != nil {
@@ -94,8 +94,9 @@ func OpenFiles(ctx context.Context, c Config) (*blob.Store, error) {
 // databasePause is the time between two attempts to reach the database.
 const databasePause = time.Second
 
-// OpenDatabase opens the database alone, waits for it if c says so, and brings its
-// tables up to date or checks that they are.
+// OpenDatabase opens only the database. If c requests it, it waits for the
+// database and migrates its tables; otherwise it checks that they are up to
+// date.
 func OpenDatabase(ctx context.Context, c Config) (*db.DB, error) {
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	source := cmp.Or(c.Database, filepath.Join(c.Folder, db.DataFile))
@@ -118,7 +119,7 @@ func OpenDatabase(ctx context.Context, c Config) (*db.DB, error) {
 	}
 }
 
-// schema brings the tables up to date, or checks that they are.
+// schema migrates the tables, or checks that they are up to date.
 func schema(ctx context.Context, d *db.DB, migrate bool) error {
 	if migrate {
 		return d.Migrate(ctx)
@@ -134,8 +135,8 @@ func (e *ForeignStoreError) Error() string {
 	return fmt.Sprintf("the file store %s belongs to database %s, not to this one (%s)", e.Store, e.Owner, e.ID)
 }
 
-// Identities returns the database's identity and the one that the file store
-// belongs to, empty if it belongs to none yet.
+// Identities returns the database's identity and the identity of the file
+// store's owner, empty if it has none yet.
 func (s *State) Identities(ctx context.Context) (db.Identity, blob.Identity, error) {
 	id, err := s.DB.Identity(ctx)
 	if err != nil {
@@ -148,8 +149,9 @@ func (s *State) Identities(ctx context.Context) (db.Identity, blob.Identity, err
 	return id, found, err
 }
 
-// Adopt makes the file store the database's, whose identity it returns. A store of
-// another database is taken only with force; else the error is a *ForeignStoreError.
+// Adopt assigns the file store to the database and returns the database's
+// identity. A store of another database is only taken with force; otherwise the
+// error is a *ForeignStoreError.
 func (s *State) Adopt(ctx context.Context, force bool) (db.Identity, error) {
 	id, found, err := s.Identities(ctx)
 	if err != nil {

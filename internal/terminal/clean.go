@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns text with every character that a terminal would obey instead of
-// showing it replaced by U+FFFD. Line breaks and tabs are kept.
+// Clean replaces every character that a terminal would obey instead of
+// displaying it by U+FFFD. Line breaks and tabs are kept.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if obeyed(r) && r != '\n' && r != '\t' {
@@ -30,9 +30,9 @@ func Line(text string) string {
 	return Clean(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }
 
-// JSON returns a writer that passes JSON on to w with the characters that Clean
-// replaces written as \uXXXX, so that no value changes. Each Write must consist
-// of whole characters, as those of encoding/json and log/slog do.
+// JSON returns a writer that passes JSON on to w. It writes the characters that
+// Clean replaces as \uXXXX, so that no value changes. Each Write must consist
+// of whole characters, as with encoding/json and log/slog.
 func JSON(w io.Writer) io.Writer { return jsonWriter{w} }
 
 type jsonWriter struct{ w io.Writer }

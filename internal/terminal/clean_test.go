@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/internal/terminal"
 )
 
-// hostile are untrusted texts and how an operator sees them.
+// hostile are untrusted texts and their cleaned forms.
 var hostile = []struct{ name, text, clean, line string }{
 	{"plain", "the receiver answered 500", "the receiver answered 500", "the receiver answered 500"},
 	{"scripts", "naïve 中文 हिन्दी עברית 👩‍👩‍👧 é", "naïve 中文 हिन्दी עברית 👩‍👩‍👧 é", "naïve 中文 हिन्दी עברית 👩‍👩‍👧 é"},

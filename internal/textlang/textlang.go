@@ -1,5 +1,6 @@
-// Package textlang tells when a text is certainly not in the language that it is
-// said to be in, by its script, its function words and the trigrams of whatlanggo.
+// Package textlang detects texts that are certainly not in their supposed
+// language, by their script, their function words and the trigrams of
+// whatlanggo.
 package textlang
 
 import (
@@ -10,28 +11,28 @@ import (
 	"github.com/abadojack/whatlanggo"
 )
 
-// Trigrams alone say little about a sentence: of held-out English, French and
-// Spanish ones of 12 letters and more, 1 % look like another language. leastLetters
-// is the length, in letters, from which they do without function words, where one
-// of the two languages has no list; leastForeign is that for a text in a script
-// that the language is not written in, and leastNamed that from which such a
-// text's language is named.
+// Trigrams alone are unreliable for a single sentence: of held-out English,
+// French and Spanish sentences of 12 letters and more, 1 % look like another
+// language. Where one of the two languages has no list of function words,
+// trigrams decide alone from leastLetters letters on. A text in a script that
+// is not the language's counts from leastForeign letters on, and its language
+// is named from leastNamed letters on.
 const (
 	leastLetters = 50
 	leastNamed   = 12
 	leastForeign = 3
 )
 
-// Unknown is the language of a text of which only the script tells that it is
-// another one (ISO 639-2).
+// Unknown is the language of a text of which only the script shows that it is
+// in another one (ISO 639-2).
 const Unknown = "und"
 
-// chinese are the languages that share the Chinese characters.
+// chinese are the languages that share Chinese characters.
 var chinese = []string{"zh", "yue", "ja"}
 
 // Other returns the language (ISO 639-1) of a text that is certainly not in the
-// given one, and "" for a text that may be. among are the languages that it can
-// be in, none for all.
+// given one, and "" for a text that may be in it. among are the possible
+// languages; none means all.
 func Other(text, language string, among []string) string {
 	letters := 0
 	for _, r := range text {
@@ -44,7 +45,8 @@ func Other(text, language string, among []string) string {
 		return ""
 	}
 	allowed := map[whatlanggo.Lang]bool{own: true}
-	// With one language allowed, it is found unless the script is another.
+	// With only one language permitted, it is detected unless the script
+	// differs.
 	native := whatlanggo.DetectWithOptions(text, whatlanggo.Options{Whitelist: allowed}).Lang == own
 	for _, code := range among {
 		if l, ok := profiles()[code]; ok {
@@ -67,9 +69,9 @@ func Other(text, language string, among []string) string {
 	return code
 }
 
-// certain reports whether a text that trigrams take for another language of the
-// same script is in that language. Its function words must outnumber three times
-// those of the language expected, by one where the trigrams are sure, else by two.
+// certain reports whether a text is in the other language of the same script
+// that trigrams detect. Its function words must outnumber three times the
+// expected language's, by one if the trigrams are reliable, else by two.
 func certain(text string, letters int, language, other string, found whatlanggo.Info) bool {
 	if words()[language] == nil || words()[other] == nil {
 		return letters >= leastLetters && found.Confidence == 1
@@ -78,7 +80,7 @@ func certain(text string, letters int, language, other string, found whatlanggo.
 	return more >= 2 || more == 1 && found.IsReliable()
 }
 
-// profiles are whatlanggo's languages by their codes.
+// profiles are whatlanggo's languages by code.
 var profiles = sync.OnceValue(func() map[string]whatlanggo.Lang {
 	list := map[string]whatlanggo.Lang{"jw": whatlanggo.Jav, "no": whatlanggo.Nob, "yue": whatlanggo.Cmn}
 	for l := range whatlanggo.Langs {

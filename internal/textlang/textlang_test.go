@@ -35,7 +35,8 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// A text is judged alike however often it is asked about.
+// TestOtherIsDeterministic checks that repeated calls for a text return the
+// same result.
 func TestOtherIsDeterministic(t *testing.T) {
 	const text = "Paulo, the train to Porto has no coffee, por favor"
 	first := Other(text, "en", nil)

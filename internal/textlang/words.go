@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// functionWords are words that most sentences of a language have one of, and
-// that are no usual words of the other languages here.
+// functionWords are words that occur in most sentences of a language and are
+// not common words of the other languages here.
 var functionWords = map[string]string{
 	"en": `the and is are were been you he she it we they my your his our their this that these those what where when who which
 		how why there not of to for with from by would could should must have had has does did please then than because about
@@ -24,7 +24,7 @@ var functionWords = map[string]string{
 		tem tenho estão quero pode posso mais muito fazer foi sim já lhe em onde quando quem pelo pela do um`,
 }
 
-// words are the lists as sets, without those that two languages share.
+// words returns the lists as sets, without words that two languages share.
 var words = sync.OnceValue(func() map[string]map[string]bool {
 	seen := map[string]int{}
 	for _, list := range functionWords {
@@ -44,7 +44,7 @@ var words = sync.OnceValue(func() map[string]map[string]bool {
 	return sets
 })
 
-// count returns how many function words of a language a text has.
+// count returns the number of a language's function words in a text.
 func count(text, language string) (n int) {
 	set := words()[language]
 	border := func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }

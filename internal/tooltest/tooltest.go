@@ -1,6 +1,6 @@
-// Package tooltest runs programs of the module tools for the tests of this one,
-// whose requirements those programs keep out of it: a server that plays S3, a
-// checker of OpenAPI documents, OpenAI's client.
+// Package tooltest runs programs of the module tools for this module's tests: a
+// fake S3 server, a checker of OpenAPI documents, OpenAI's client. This keeps
+// the programs' dependencies out of this module.
 package tooltest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// Program is a running program of tools. It ends when its input does, at the
-// latest with this process.
+// Program is a running program of tools. It ends at the end of its input, at
+// the latest with this process.
 type Program struct {
 	In  io.WriteCloser
 	Out *bufio.Reader
@@ -66,8 +66,8 @@ func Run(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// S3 starts a server that plays S3, with empty buckets, and returns its URL. It
-// ends with the test. AWS's variables in the environment name its credentials.
+// S3 starts a fake S3 server with empty buckets and returns its URL. It ends
+// with the test. Its credentials are in AWS's environment variables.
 func S3(t testing.TB, buckets ...string) string {
 	t.Helper()
 	p, err := Start("fakes3", buckets...)
@@ -87,7 +87,7 @@ func S3(t testing.TB, buckets ...string) string {
 }
 
 // S3Store returns the address of a file store with a prefix in a bucket at
-// endpoint, as --blobs takes it.
+// endpoint, in the form of --blobs.
 func S3Store(endpoint, place string) string {
 	return "s3://" + place + "?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape(endpoint)
 }

@@ -1,5 +1,6 @@
-// Package trust judges texts: which words, segments and whole texts the sound speaks
-// against, and which segments of the optimized tier the standard tier decodes again.
+// Package trust judges transcribed text: it finds words, segments and whole
+// texts that the sound contradicts, and segments of the optimized tier for the
+// standard tier to decode again.
 package trust
 
 import (
@@ -15,17 +16,17 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Doubt is a run of segments whose text needs to be decoded again.
+// Doubt is a run of segments whose text should be decoded again.
 type Doubt struct {
-	First, End int // indices of its segments, End excluded
+	First, End int // indices of its segments, without End
 	Speech     []audio.Span
 	Language   string // of the text; "" where it is the recording's
 }
 
-// Doubts returns the runs of segments that are in another language than they
-// should be, or less confident than below. among are the languages that the
-// text can be in. A run covers the speech that its segments have words in, up
-// to the middle of the gaps to its neighbors.
+// Doubts returns the runs of segments that are in an unexpected language or
+// have a confidence below the given one. among are the possible languages of
+// the text. A run covers the speech of its segments' words, up to the middle of
+// the gaps to its neighbors.
 func Doubts(segments []asr.Segment, speech []audio.Span, language string, among []string, below float64) []Doubt {
 	var list []Doubt
 	for i, s := range segments {
@@ -63,15 +64,15 @@ func Doubts(segments []asr.Segment, speech []audio.Span, language string, among 
 	return kept
 }
 
-// Hearings returns how many runs of a recording the standard tier may be asked the
-// language of: one, and one more for each two minutes of speech, which are four of
-// its longest windows.
+// Hearings returns the maximum number of runs of a recording whose language the
+// standard tier may detect: one, and one more for every two minutes of speech,
+// which are four of its longest windows.
 func Hearings(speech []audio.Span) int { return 1 + int(found.Seconds(speech)/120) }
 
 // HeardOtherwise drops the runs whose sound is detected to be in the language
-// of their text: there the speaker changed the language, and the text is right
-// to follow. It queries the detector about at most may runs and drops the
-// others; asked is the number of queries.
+// of their text: there the speaker changed the language, so the text is right.
+// It queries the detector about at most may runs and drops the others. asked is
+// the number of queries.
 func HeardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []Doubt, may int) (kept []Doubt, asked int, err error) {
 	for _, d := range list {
 		if d.Language != "" && d.Language != textlang.Unknown {
@@ -92,11 +93,12 @@ func HeardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *aud
 	return kept, asked, nil
 }
 
-// Replaced returns the segments with those of the runs for which again has a better
-// text, and the number of runs that got one. A text is better if it is more
-// confident, or one of the two has no confidence, or only the old one is in another
-// language than it should be. A run keeps its text if the new one extends beyond
-// its speech, because the words there belong to another run or to a segment between.
+// Replaced replaces the segments of runs for which again contains a better
+// text, and returns the number of replaced runs. A text is better if it is more
+// confident, if one of the two has no confidence, or if only the old one is in
+// an unexpected language. A run keeps its text if the new one extends beyond
+// its speech, because the words there belong to another run or to a segment
+// between.
 func Replaced(segments []asr.Segment, list []Doubt, again []asr.Segment, language string, among []string) ([]asr.Segment, int) {
 	var out []asr.Segment
 	at, n := 0, 0
@@ -117,10 +119,10 @@ func Replaced(segments []asr.Segment, list []Doubt, again []asr.Segment, languag
 	return append(out, segments[at:]...), n
 }
 
-// within returns the segments that touch the run's speech, and whether all of them
-// keep inside it.
+// within returns the segments that overlap the run's speech, and whether all of
+// them lie inside it.
 func (d Doubt) within(segments []asr.Segment) (inside []asr.Segment, whole bool) {
-	const slack = 0.02 // seconds by which times are rounded
+	const slack = 0.02 // seconds by which rounding can shift times
 	from, _ := d.Speech[0].Seconds()
 	_, to := d.Speech[len(d.Speech)-1].Seconds()
 	whole = true
@@ -141,7 +143,7 @@ func better(a, b []asr.Segment) bool {
 	return !sure || !known || x > y
 }
 
-// confidence is the mean of the segments, weighed by their length.
+// confidence returns the segments' mean confidence, weighted by their length.
 func confidence(segments []asr.Segment) (mean float64, ok bool) {
 	var letters float64
 	for _, s := range segments {

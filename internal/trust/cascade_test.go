@@ -12,7 +12,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// sentence is a segment with its confidence; negative is none.
+// sentence returns a segment with a confidence, or without one if it is
+// negative.
 func sentence(start, end float64, text string, confidence float64) asr.Segment {
 	s := asr.Segment{Start: start, End: end, Text: text}
 	if confidence >= 0 {
@@ -49,7 +50,8 @@ func TestDoubts(t *testing.T) {
 	assert.Len(t, Doubts(segments, speech, "en", demoLanguages, 1), 2, "a text without a confidence is not unsure")
 }
 
-// A run's speech ends in the middle of the gap to a neighbor that is sure.
+// TestDoubtKeepsToItsSpeech checks that a run's speech ends in the middle of
+// the gap to a confident neighbor.
 func TestDoubtKeepsToItsSpeech(t *testing.T) {
 	segments := []asr.Segment{sentence(0, 2, "one", 0.9), sentence(2.2, 3, "two", 0.1), sentence(3.2, 5, "three", 0.9)}
 	list := Doubts(segments, []audio.Span{span(0, 5)}, "en", nil, 0.5)
@@ -98,8 +100,9 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// The standard tier hears all runs together, so that its sentences may go on from one
-// to the next: no word may then stand twice, and none over a segment between.
+// TestReplacedKeepsToItsRun checks that no word is duplicated and none covers a
+// segment between runs. The standard tier decodes all runs together, so its
+// sentences may continue from one run to the next.
 func TestReplacedKeepsToItsRun(t *testing.T) {
 	old := []asr.Segment{
 		sentence(0, 1, "guess", 0.4), sentence(1.2, 1.8, "sure", 0.95), sentence(2, 3, "another guess", 0.4), sentence(5, 6, "a third", 0.4),
@@ -118,7 +121,8 @@ func TestReplacedKeepsToItsRun(t *testing.T) {
 	assert.Zero(t, n)
 }
 
-// Where the new text is taken for another language, too, the confidences decide.
+// TestReplacedByAnotherLanguage checks that confidences decide if the new text
+// is also detected as another language.
 func TestReplacedByAnotherLanguage(t *testing.T) {
 	const said = "Wo kann ich eine Fahrkarte für den Zug nach London kaufen?"
 	old := []asr.Segment{sentence(0, 3, said, 0.9)}
@@ -129,14 +133,15 @@ func TestReplacedByAnotherLanguage(t *testing.T) {
 	}
 }
 
-// hears is a detector that answers by where the speech begins.
+// hears is a detector whose answer depends on the start of the speech.
 type hears map[int]string
 
 func (h hears) DetectLanguage(_ context.Context, _ *audio.PCM, speech []audio.Span, _ ...string) (string, float64, error) {
 	return h[speech[0].Start/audio.SampleRate], 1, nil
 }
 
-// Where the sound is in the text's language, the text stands.
+// TestHeardOtherwise checks that a text stays if its sound is in the same
+// language.
 func TestHeardOtherwise(t *testing.T) {
 	list := []Doubt{
 		{0, 1, []audio.Span{span(0, 1)}, ""},
@@ -158,8 +163,8 @@ func TestHeardOtherwise(t *testing.T) {
 	assert.Equal(t, 3, Hearings([]audio.Span{span(0, 240)}))
 }
 
-// A model without a calibration gives no confidence, rather than one that only looks
-// measured.
+// TestCalibrate checks that a model without a calibration has no confidence,
+// rather than one without meaning.
 func TestCalibrate(t *testing.T) {
 	tr := &asr.Transcript{Segments: []asr.Segment{{AvgLogProb: -0.1}, {AvgLogProb: -2}}}
 	Calibrate(tr, &models.Model{})

@@ -5,17 +5,17 @@ import (
 	"github.com/otograph/otograph/internal/found"
 )
 
-// A word is doubtful where neither of two models hears it: the one that times
-// words gives it less than leastHeard, and the voice activity detector's
-// probability of silence during it is above mostSilent. TestDoubtfulWords
-// of package stages measures both limits.
+// A word is doubtful if neither of two models hears it: the model that times
+// words gives it a probability below leastHeard, and the voice activity
+// detector's probability of silence during it is above mostSilent.
+// TestDoubtfulWords of package stages measures both limits.
 const (
 	leastHeard = 0.02
 	mostSilent = 0.8
 )
 
-// MarkDoubtful marks the words of a transcript that the sound speaks against. A word
-// that one of the two models says nothing about is not marked.
+// MarkDoubtful marks the words of a transcript that the sound contradicts. A
+// word without a value from one of the two models is not marked.
 func MarkDoubtful(s *found.Speech, t *asr.Transcript) {
 	for i := range t.Segments {
 		for k := range t.Segments[i].Words {

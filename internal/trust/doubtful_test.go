@@ -9,9 +9,10 @@ import (
 	"github.com/otograph/otograph/internal/found"
 )
 
-// A word is doubtful where both models say that it is not there, and only there.
+// TestDoubtNeedsBothModels checks that a word is doubtful only if both models
+// contradict it.
 func TestDoubtNeedsBothModels(t *testing.T) {
-	probs := make([]float32, 64) // a second each of 0.1, 0.3
+	probs := make([]float32, 64) // one second of 0.1, one of 0.3
 	for i := range probs {
 		probs[i] = []float32{0.1, 0.3}[i/32]
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/otograph/otograph/internal/found"
 )
 
-// Discard sets the no-speech probability of the optimized tier's segments and removes
-// the segments above the threshold. The probability is the mean of the voice activity
-// detector's and the recognizer's (its blank where the tokens fire), or the detector's
-// alone where the recognizer has none.
+// Discard sets the no-speech probability of the optimized tier's segments and
+// removes the segments above the threshold. The probability is the mean of the
+// voice activity detector's and the recognizer's (the blank's where the tokens
+// fire), or only the detector's if the recognizer has none.
 func Discard(s *found.Speech, t *asr.Transcript, abilities asr.Abilities, threshold float64) {
 	before := len(t.Segments)
 	for i := range t.Segments {
@@ -25,20 +25,20 @@ func Discard(s *found.Speech, t *asr.Transcript, abilities asr.Abilities, thresh
 	t.Stats.Discarded += before - len(t.Segments)
 }
 
-// A recording is taken for one without speech where its segments last hardlyLong
-// seconds at most together, the detector's probability of silence is above
-// hardlySpeech in each and the confidence below hardlySure
-// (docs/performance.md#sounds-without-speech).
+// A recording counts as one without speech if its segments last at most
+// hardlyLong seconds together and if, in each of them, the detector's
+// probability of silence is above hardlySpeech and the confidence below
+// hardlySure (docs/performance.md#sounds-without-speech).
 const (
 	hardlyLong   = 2.0
 	hardlySpeech = 0.35
 	hardlySure   = 0.75
 )
 
-// Reject removes all segments where they are short and neither the detector nor the
-// recognizer is sure of any: knocks, barks and sneezes pass for speech for a moment,
-// and a recognizer always finds words. A segment that one of the two is sure of,
-// or says nothing about, keeps them all.
+// Reject removes all segments if they are short and neither the detector nor
+// the recognizer is confident about any. Knocks, barks and sneezes are detected
+// as speech for a moment, and a recognizer always finds words. A segment that
+// one of the two is confident about, or has no value for, keeps all segments.
 func Reject(s *found.Speech, t *asr.Transcript) {
 	length := 0.0
 	for _, segment := range t.Segments {
@@ -54,8 +54,8 @@ func Reject(s *found.Speech, t *asr.Transcript) {
 	t.Segments = nil
 }
 
-// HoldBack returns a function that hands sentences on to tell as soon as Reject can no
-// longer remove them: when they are longer than hardlyLong together.
+// HoldBack returns a function that passes sentences to tell once Reject can no
+// longer remove them, which is when they are longer than hardlyLong together.
 func HoldBack(tell func([]asr.Segment)) func([]asr.Segment) {
 	if tell == nil {
 		return nil

@@ -10,10 +10,11 @@ import (
 	"github.com/otograph/otograph/internal/found"
 )
 
-// A segment's no-speech probability is the mean of the detector's over it and the
-// recognizer's; segments above the threshold go.
+// TestDiscardByNoSpeechProbability checks that a segment's no-speech
+// probability is the mean of the detector's and the recognizer's, and that
+// segments above the threshold are removed.
 func TestDiscardByNoSpeechProbability(t *testing.T) {
-	probs := make([]float32, 100) // 3.2 s: half a second each of 1, 0.5, 0.1, then nothing
+	probs := make([]float32, 100) // 3.2 s: half a second each of 1, 0.5, 0.1, then zeros
 	for i := range probs[:48] {
 		probs[i] = []float32{1, 0.5, 0.1}[i/16]
 	}
@@ -50,8 +51,8 @@ func TestDiscardByNoSpeechProbability(t *testing.T) {
 	}
 }
 
-// A text of which neither model is sure anywhere goes, and stays whole where one of
-// them is sure of one segment.
+// TestRejectTextWithoutSpeech checks that a text is removed if neither model is
+// confident about any of its segments, and kept as a whole otherwise.
 func TestRejectTextWithoutSpeech(t *testing.T) {
 	probs := make([]float32, 124) // a second each of 1, 0.6, 0.1, 0.1
 	for i := range probs {
@@ -78,8 +79,9 @@ func TestRejectTextWithoutSpeech(t *testing.T) {
 	}
 }
 
-// Sentences are told once they can't be rejected any more.
-func TestHoldBackTellsWhatStays(t *testing.T) {
+// TestHoldBackPassesFinalSentences checks that sentences are passed on once
+// they can no longer be rejected.
+func TestHoldBackPassesFinalSentences(t *testing.T) {
 	var told [][]asr.Segment
 	tell := HoldBack(func(s []asr.Segment) { told = append(told, s) })
 	tell([]asr.Segment{sentence(0, 1.5, "a", 0.5)})

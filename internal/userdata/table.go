@@ -13,8 +13,8 @@ import (
 // maxTable bounds a table's file, in bytes.
 const maxTable = 1 << 20
 
-// ReadTable reads a file that WriteTable wrote into the folder of Dir. One that is
-// not there, or is damaged, is empty.
+// ReadTable reads a file of WriteTable from the folder of Dir. It returns an
+// empty table if the file is missing or damaged.
 func ReadTable[V any](name string) map[string]V {
 	all := map[string]V{}
 	path, err := Dir(name)

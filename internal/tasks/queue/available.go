@@ -16,9 +16,9 @@ type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Available returns what the sets of models of the registered workers can
-// transcribe, each once. It is empty while no worker has reported, which rules
-// nothing out; workers of an earlier version report nothing.
+// Available returns the tiers and languages of the registered workers' model
+// sets, each once. It is empty if no worker has reported any, which rules
+// nothing out.
 func (q *Queue) Available(ctx context.Context, from Querier) ([]spec.Available, error) {
 	texts, err := db.Column[string](from.QueryContext(ctx,
 		"SELECT DISTINCT available FROM workers WHERE kind = $1 AND available IS NOT NULL ORDER BY available", string(Worker)))
@@ -34,7 +34,7 @@ func (q *Queue) Available(ctx context.Context, from Querier) ([]spec.Available, 
 	return sets, nil
 }
 
-// writeAvailable returns the column's value: JSON, or nil when a is not known.
+// writeAvailable returns the column's value: JSON, or nil if a is unknown.
 func writeAvailable(a spec.Available) (any, error) {
 	if reflect.ValueOf(a).IsZero() {
 		return nil, nil

@@ -11,14 +11,14 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// choreLease bounds how long a chore waits for a process that died with it. A
-// chore that takes longer may run twice at the same time.
+// choreLease is the time after which another process takes over a chore whose
+// process died. A chore that takes longer may run twice at the same time.
 const choreLease = 10 * time.Minute
 
-// Chore does work if it is due and no other process has it, and then makes it
-// due again after every. A due time or a lease that is further in the future
-// than can be was written by a clock that has since gone back, and counts as
-// past. Work that failed is also due again after every.
+// Chore runs work if it is due and no other process runs it, and then makes it
+// due again after every. A due time or lease too far in the future was written
+// by a clock that has since been set back, and counts as past. Failed work is
+// also due again after every.
 func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, work func(context.Context) error) error {
 	holder, taken, now := uuid.NewString(), int64(0), q.now()
 	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
@@ -49,8 +49,8 @@ func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, wor
 	})))
 }
 
-// ChoresDone returns when each chore was last done without an error. A chore that
-// never was is missing.
+// ChoresDone returns the time at which each chore last succeeded. Chores that
+// never did are missing.
 func (q *Queue) ChoresDone(ctx context.Context) (map[string]time.Time, error) {
 	rows, err := q.config.DB.Read().QueryContext(ctx, "SELECT name, done_at FROM chores WHERE done_at IS NOT NULL")
 	if err != nil {

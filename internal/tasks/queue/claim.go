@@ -22,10 +22,10 @@ type Claim struct {
 // worker, $2 its model set, $3 the time.
 const taken = `phase = 'running', status = 'processing', error_message = NULL, attempt = attempt + 1, worker_id = $1, model_set = $2, claimed_at = $3, updated_at = $3`
 
-// inTurn claims on PostgreSQL, in one statement, the oldest task of the
-// account of lane %[1]s whose turn it is. It passes over accounts and tasks that
-// other transactions have locked, so that claims do not wait for one another. The
-// account is no join: its tasks would be read and sorted, all of them.
+// inTurn claims on PostgreSQL, in one statement, the oldest task of the account
+// whose turn it is in lane %[1]s. It skips accounts and tasks that other
+// transactions have locked, so that claims do not wait for one another. The
+// account is selected without a join, which would read and sort all its tasks.
 const inTurn = `WITH who AS (
 		SELECT account_id FROM lane_accounts WHERE lane = '%[1]s' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1 FOR UPDATE SKIP LOCKED),
 	pick AS (
@@ -35,26 +35,26 @@ const inTurn = `WITH who AS (
 		UPDATE lane_accounts l SET served = nextval('turns'), waiting = waiting - 1 FROM pick WHERE l.lane = '%[1]s' AND l.account_id = pick.account_id)
 	UPDATE tasks SET ` + taken + ` FROM pick WHERE tasks.id = pick.id RETURNING tasks.id, tasks.account_id, tasks.lane, tasks.attempt`
 
-// someDue reports whether a task's delay is over; $2 is the time, $3 the horizon.
-// The ends of an index are read: what EXISTS seems to find soon in the table,
-// PostgreSQL would look for in all of it.
+// someDue reports whether a task's delay is over; $2 is the time, $3 the
+// horizon. It reads the ends of an index, because PostgreSQL would run EXISTS
+// as a scan of the whole table.
 const someDue = `COALESCE((SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1) <= $2
 		OR (SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at DESC LIMIT 1) > $3, FALSE)`
 
 // notStopped selects the batch tasks of accounts that are not stopped.
 const notStopped = "NOT EXISTS (SELECT 1 FROM lane_accounts l WHERE l.lane = 'batch' AND l.account_id = tasks.account_id AND l.stopped)"
 
-// look is what one read says about the queue before anything is claimed.
+// look is the state of the queue before a claim, read by a single query.
 type look struct{ draining, due, aged, tasks, batch bool }
 
-// Next claims for worker the task whose turn it is, and returns nil when there
-// is none: first a batch task that has waited for BatchWait; then the tasks
-// lane; then, when nothing waits there, the batch lane. In a lane the account
-// that waited longest for its turn is next, and of its tasks the one that has
-// waited longest. Tasks whose delay is over are queued before.
+// Next claims the next task for worker and returns nil if there is none: first
+// a batch task that has waited for BatchWait; then the tasks lane; then, if
+// that is empty, the batch lane. Within a lane, the account whose turn is
+// longest ago is next, with its oldest waiting task. Tasks whose delay is over
+// are queued first.
 //
-// read is called in the claim's transaction: what it can't read is not claimed. Tasks of accounts that are stopped (see
-// Stop) wait.
+// read is called in the claim's transaction: if it fails, nothing is claimed.
+// Tasks of stopped accounts wait (see Stop).
 func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
 	seen, err := q.look(ctx, worker)
 	if err != nil || seen.draining {
@@ -72,9 +72,9 @@ func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx 
 	return c, q.wrap("claim", err)
 }
 
-// ways returns the ways to claim one of the tasks that were seen, in the order
-// in which they are tried. On PostgreSQL the first way of a lane waits for no
-// lock; the second is used when all accounts are locked by others.
+// ways returns the ways to claim one of the seen tasks, in the order in which
+// they are tried. On PostgreSQL the first way of a lane waits for no lock; the
+// second is used if others have locked all accounts.
 func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 	if seen.aged {
 		ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error { return q.claimAged(ctx, tx, modelSet, c) })
@@ -105,7 +105,8 @@ func (q *Queue) claimInTurn(ctx context.Context, tx *sql.Tx, lane, modelSet stri
 	return row.Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
 }
 
-// look reads what a claim can find. Each part is one probe of an index.
+// look reads the state of the queue for a claim. Each field is one probe of an
+// index.
 func (q *Queue) look(ctx context.Context, worker string) (look, error) {
 	now := q.now()
 	var l look
@@ -136,7 +137,7 @@ func (q *Queue) claimAged(ctx context.Context, tx *sql.Tx, modelSet string, c *C
 }
 
 // claimWaiting claims the oldest task of the account whose turn it is in lane,
-// and waits for those who hold that account.
+// and waits for transactions that have locked that account.
 func (q *Queue) claimWaiting(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
 	for range longestSearch {
 		err := tx.QueryRowContext(ctx, "SELECT account_id FROM lane_accounts WHERE lane = $1 AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1"+q.config.DB.ForUpdate(), lane).Scan(&c.AccountID)
@@ -144,7 +145,7 @@ func (q *Queue) claimWaiting(ctx context.Context, tx *sql.Tx, lane, modelSet str
 			return err
 		}
 		err = tx.QueryRowContext(ctx, "SELECT id FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued' ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(), lane, c.AccountID).Scan(&c.TaskID)
-		if errors.Is(err, sql.ErrNoRows) { // its tasks are being claimed or canceled: the next account, and this one when they are done
+		if errors.Is(err, sql.ErrNoRows) { // its tasks are being claimed or canceled: try the next account, and this one afterwards
 			if err := q.recount(ctx, tx, lane, c.AccountID); err != nil {
 				return err
 			}
@@ -158,11 +159,11 @@ func (q *Queue) claimWaiting(ctx context.Context, tx *sql.Tx, lane, modelSet str
 	return sql.ErrNoRows
 }
 
-// longestSearch bounds how many accounts without a task that can be claimed one
-// claim passes over.
+// longestSearch is the maximum number of accounts without a claimable task that
+// one claim passes over.
 const longestSearch = 16
 
-// take writes the claim of the task that c names.
+// take records the claim of the task that c names.
 func (q *Queue) take(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
 	c.Lane = lane
 	err := tx.QueryRowContext(ctx, "UPDATE tasks SET "+taken+" WHERE id = $4 AND phase = 'queued' RETURNING attempt", c.Worker, modelSet, db.Micros(q.now()), c.TaskID).Scan(&c.Attempt)
@@ -177,9 +178,9 @@ func (q *Queue) take(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *
 	return err
 }
 
-// Stop makes claims pass over the account's tasks in a lane, until the account
-// gets money or one of its holds ends: triggers of the database see to that. The
-// caller holds the account's lock, so that money that comes is not missed.
+// Stop makes claims skip the account's tasks in a lane until the account gets
+// money or one of its holds ends, which triggers of the database detect. The
+// caller holds the account's lock, so that incoming money is not missed.
 func (q *Queue) Stop(ctx context.Context, tx *sql.Tx, lane, account string) error {
 	_, err := tx.ExecContext(ctx, "UPDATE lane_accounts SET stopped = TRUE WHERE lane = $1 AND account_id = $2", lane, account)
 	return err

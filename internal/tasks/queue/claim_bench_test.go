@@ -34,7 +34,8 @@ func BenchmarkClaimFromLongQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkClaimOfDownload claims from 20,000 downloads of one account, with and without a busy host that most of them ask.
+// BenchmarkClaimOfDownload claims from 20,000 downloads of one account, with
+// and without a busy host to which most of them belong.
 func BenchmarkClaimOfDownload(b *testing.B) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		for _, busy := range []queue.Busy{{Ahead: 1 << 30}, {Ahead: 1 << 30, Hosts: []string{"busy.example", "other.example"}}} {
@@ -54,7 +55,7 @@ func BenchmarkClaimOfDownload(b *testing.B) {
 	}
 }
 
-// fill puts tasks of accounts into the queue of f.
+// fill adds tasks of accounts to the queue of f.
 func fill(f *taskstest.Fixture, accounts, tasks int) {
 	f.T.Helper()
 	series := func(n int) string { // from 1
@@ -78,10 +79,11 @@ type claimShape struct {
 	accounts, waiting, delayed int
 }
 
-// claimers is how many workers claim at the same time in BenchmarkClaim.
+// claimers is the number of concurrent workers in BenchmarkClaim.
 const claimers = 10
 
-// BenchmarkClaim claims with 10 workers at the same time from queues of several shapes.
+// BenchmarkClaim claims with 10 concurrent workers from queues of several
+// shapes.
 func BenchmarkClaim(b *testing.B) {
 	for _, shape := range claimShapes {
 		b.Run(fmt.Sprintf("%s/accounts=%d/waiting=%d/delayed=%d", shape.store, shape.accounts, shape.waiting, shape.delayed), func(b *testing.B) {

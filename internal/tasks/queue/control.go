@@ -14,7 +14,8 @@ import (
 var (
 	// ErrNoLane is returned for a lane that does not exist.
 	ErrNoLane = errors.New("lane does not exist")
-	// ErrNoWorker is returned when no living worker, or more than one, is meant.
+	// ErrNoWorker is returned if a name matches no living worker, or more than
+	// one.
 	ErrNoWorker = errors.New("no such worker")
 )
 
@@ -58,7 +59,7 @@ func (q *Queue) SetDraining(ctx context.Context, worker string, draining bool) (
 	return id, q.wrap("drain", err)
 }
 
-// oneOf returns the one of ids that is name or begins with it.
+// oneOf returns the single id that is name or begins with it.
 func oneOf(ids []string, name string) (string, error) {
 	var found []string
 	for _, id := range ids {

@@ -7,17 +7,17 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// downloads are those of an account that wait, either batch tasks or the others.
+// downloads are an account's waiting downloads, either batch tasks or others.
 type downloads struct {
 	dialect db.Dialect
 	account string // an expression
 	batch   bool
 }
 
-// hostOf is a download's host, as the index by host has it.
+// hostOf is a download's host in the form of the index by host.
 const hostOf = "COALESCE(t.audio_host, '')"
 
-// order is an order of downloads and the index that has it.
+// order is an order of downloads and its index.
 type order struct{ index, columns string }
 
 var (
@@ -25,14 +25,15 @@ var (
 	byHost = order{"tasks_fetch_host", hostOf + ", t.queued_at, t.id"}
 )
 
-// hostWindow is how many of an account's oldest downloads are looked at for one
-// whose host is not busy, before another host's is taken.
+// hostWindow is the number of an account's oldest downloads that are searched
+// for one with an idle host, before a download of another host is taken.
 const hostWindow = 100
 
-// rows returns the start of a query for downloads in order, with host a condition
-// like "> 'x'" on their host, "" for all. Planners, which know what accounts have
-// on average, would choose the other index and sort: on SQLite the index is named,
-// on PostgreSQL the query begins at the account's first and does not end with it.
+// rows returns the start of a query for downloads in order, where host is a
+// condition such as "> 'x'" on their host, "" for all. Planners, which only
+// know averages over accounts, would choose the other index and sort. On SQLite
+// the index is therefore named; on PostgreSQL the query starts at the account's
+// first entry and has no upper end.
 func (d downloads) rows(columns string, o order, host string) string {
 	from, where := "", fmt.Sprintf("t.account_id = %s AND t.batch_mode = %t", d.account, d.batch)
 	switch {
@@ -51,22 +52,23 @@ func (d downloads) rows(columns string, o order, host string) string {
 		ORDER BY t.account_id, t.batch_mode, %s`, columns, from, where, o.columns)
 }
 
-// first returns the query for a column of the first of them, null if there is none.
+// first returns the query for a column of the first download, null if there is
+// none.
 func (d downloads) first(column string, o order, host string) string {
 	own := fmt.Sprintf("CASE WHEN t.account_id = %s AND t.batch_mode = %t THEN %s END", d.account, d.batch, column)
 	return d.rows(own, o, host) + " LIMIT 1"
 }
 
-// oldest returns the query for the id of the oldest whose host is not in the list
-// busy, of the first hostWindow.
+// oldest returns the query for the id of the oldest download whose host is not
+// in the list busy, among the first hostWindow.
 func (d downloads) oldest(busy string) string {
 	columns := fmt.Sprintf("t.id, t.account_id, t.batch_mode, t.queued_at, %s AS host", hostOf)
 	return fmt.Sprintf(`SELECT w.id FROM (%s LIMIT %d) w WHERE w.account_id = %s AND w.batch_mode = %t AND w.host NOT IN (%s)
 		ORDER BY w.queued_at, w.id LIMIT 1`, d.rows(columns, byAge, ""), hostWindow, d.account, d.batch, busy)
 }
 
-// idleHost returns the query for a host of theirs that is not in the list busy. It
-// steps from one busy host to the next in the index, over all downloads between.
+// idleHost returns the query for a host that is not in the list busy. It steps
+// from one busy host to the next in the index, skipping all downloads between.
 func (d downloads) idleHost(busy string) string {
 	return fmt.Sprintf(`WITH RECURSIVE hosts (host) AS (SELECT (%s)
 		UNION ALL SELECT (%s) FROM hosts WHERE hosts.host IN (%[3]s))
@@ -74,10 +76,10 @@ func (d downloads) idleHost(busy string) string {
 		d.first(hostOf, byHost, ">= ''"), d.first(hostOf, byHost, "> hosts.host"), busy)
 }
 
-// arguments are those of a query.
+// arguments are the arguments of a query.
 type arguments []any
 
-// add appends strings and returns their marks, as a list.
+// add appends strings and returns their placeholders, as a list.
 func (a *arguments) add(values ...string) string {
 	marks := make([]string, len(values))
 	for i, v := range values {
@@ -86,7 +88,7 @@ func (a *arguments) add(values ...string) string {
 	return strings.Join(marks, ", ")
 }
 
-// mark appends a value and returns its mark.
+// mark appends a value and returns its placeholder.
 func (a *arguments) mark(v any) string {
 	*a = append(*a, v)
 	return fmt.Sprintf("$%d", len(*a))

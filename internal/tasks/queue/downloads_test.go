@@ -18,14 +18,14 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestDownloadsThatAreNotRuledOut claims downloads while accounts, hosts and lanes
-// are busy, and compares each with all that wait.
+// TestDownloadsThatAreNotRuledOut claims downloads while accounts, hosts and
+// lanes are busy, and compares each claim with all waiting downloads.
 func TestDownloadsThatAreNotRuledOut(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		random := rand.New(rand.NewPCG(28, 0))
 		accounts := []string{f.Account, f.NewAccount("b", 10000), f.NewAccount("c", 10000)}
-		hosts := []string{"", "a.example", "B.example", "b-c.example", "ä.example"} // no two collations agree on these
+		hosts := []string{"", "a.example", "B.example", "b-c.example", "ä.example"} // collations order these differently
 		var waiting []tasks.Task
 		hostOf := map[string]string{}
 		for range 40 {
@@ -75,9 +75,10 @@ func TestDownloadsThatAreNotRuledOut(t *testing.T) {
 	})
 }
 
-// TestALockedDownloadKeepsNoOthersWaiting: what an operator's transaction has locked
-// is passed over with its account, and is claimed when the lock goes.
-func TestALockedDownloadKeepsNoOthersWaiting(t *testing.T) {
+// TestLockedDownloadsAreSkipped checks that a download locked by an operator's
+// transaction is skipped with its account, and is claimed after the lock is
+// released.
+func TestLockedDownloadsAreSkipped(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		if d.Dialect() != db.Postgres {
 			t.Skip("SQLite locks no rows")
@@ -109,7 +110,7 @@ func TestALockedDownloadKeepsNoOthersWaiting(t *testing.T) {
 	})
 }
 
-// some returns some of values.
+// some returns a random subset of values.
 func some(random *rand.Rand, values []string) (chosen []string) {
 	for _, v := range values {
 		if random.IntN(3) == 0 {

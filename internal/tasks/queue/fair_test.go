@@ -15,8 +15,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestTurnsAreFairAmongManyClaimers has 8 workers claim at the same time from 10 accounts, of which the first has five times
-// the tasks of the others: after every round each account has had its turns, up to one more or less.
+// TestTurnsAreFairAmongManyClaimers claims with 8 concurrent workers from 10
+// accounts, the first of which has five times as many tasks as the others.
+// After every round the accounts' numbers of turns differ by at most one.
 func TestTurnsAreFairAmongManyClaimers(t *testing.T) {
 	const workers, others, rounds = 8, 9, 4
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -10,22 +10,22 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Busy lists what a fetcher must not claim now.
+// Busy lists the accounts and hosts whose tasks a fetcher must not claim now.
 type Busy struct {
 	Accounts []string // ids
-	Hosts    []string // as in the tasks' audio_host
-	// Ahead is how many tasks of an account may wait for a worker in the lane
-	// that a fetched task goes to: beyond it, nothing more is fetched for that
-	// lane and account, so that audio does not pile up in the file store. Nothing
-	// is fetched for an account that is stopped there.
+	Hosts    []string // in the form of the tasks' audio_host
+	// Ahead is the maximum number of an account's tasks that wait for a worker
+	// in the lane of a fetched task. Beyond it, nothing more is fetched for
+	// that lane and account, so that audio does not accumulate in the file
+	// store. Nothing is fetched for an account that is stopped there.
 	Ahead int
 }
 
-// NextFetch claims for worker a task of the lane "fetch" that busy does not rule
-// out, and returns nil when there is none. Accounts take turns; of an account's
-// tasks those that are not batch tasks go first, then the oldest.
+// NextFetch claims for worker a task of the lane "fetch" that busy does not
+// exclude, and returns nil if there is none. Accounts take turns; within an
+// account, non-batch tasks go first, then the oldest.
 //
-// read is called in the claim's transaction: what it can't read is not claimed.
+// read is called in the claim's transaction: if it fails, nothing is claimed.
 func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
 	seen, err := q.lookFetch(ctx, worker, busy)
 	if err == nil && seen.due && !seen.closed {
@@ -40,10 +40,10 @@ func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read fu
 	return c, q.wrap("claim download", err)
 }
 
-// fetchLook is what reads say about the downloads before anything is claimed.
+// fetchLook is the state of the downloads before a claim.
 type fetchLook struct{ closed, due, waiting bool }
 
-// lookFetch reads what a claim of a download can find.
+// lookFetch reads the state of the downloads for a claim.
 func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetchLook, err error) {
 	now := q.now()
 	var draining, paused bool
@@ -63,8 +63,8 @@ func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetc
 	return l, err
 }
 
-// fetchWay claims the download whose turn it is, of those that others have not
-// locked: an account whose next download is locked is passed over.
+// fetchWay claims the next download that is not locked: it skips an account
+// whose next download is locked.
 func (q *Queue) fetchWay(busy Busy) claimFunc {
 	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
 		busy := busy
@@ -83,8 +83,8 @@ func (q *Queue) fetchWay(busy Busy) claimFunc {
 	}
 }
 
-// fetchOf claims a download of the account that c names, and returns
-// sql.ErrNoRows if others have locked those that are next.
+// fetchOf claims a download of the account that c names. It returns
+// sql.ErrNoRows if others have locked the next ones.
 func (q *Queue) fetchOf(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) error {
 	for _, batch := range []bool{false, true} {
 		queries, args := busy.finds(q.config.DB.Dialect(), c.AccountID, batch)
@@ -102,8 +102,8 @@ func (q *Queue) fetchOf(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) er
 }
 
 // account returns the query for the account whose turn it is among those with a
-// task that b does not rule out. Each account costs some probes of indexes,
-// however many of its tasks wait.
+// task that b does not exclude. Each account costs a few probes of indexes,
+// regardless of its number of waiting tasks.
 func (b Busy) account(d db.Dialect) (query string, args []any) {
 	var a arguments
 	query = "SELECT l.account_id FROM lane_accounts l WHERE l.lane = 'fetch' AND l.waiting > 0 AND NOT l.stopped"
@@ -122,9 +122,9 @@ func (b Busy) account(d db.Dialect) (query string, args []any) {
 	return query + " AND (" + some(false) + " OR " + some(true) + ") ORDER BY l.served, l.account_id LIMIT 1", a
 }
 
-// finds returns the queries for one of an account's downloads that are, or are
-// not, batch tasks, in the order in which they are tried: the oldest, and where
-// the hosts of many old ones are busy, the oldest of another host.
+// finds returns the queries for one of an account's batch or non-batch
+// downloads, in the order in which they are tried: the oldest and, if the hosts
+// of many old ones are busy, the oldest of another host.
 func (b Busy) finds(d db.Dialect, account string, batch bool) (queries []string, args []any) {
 	var a arguments
 	own := downloads{d, a.mark(account), batch}
@@ -141,7 +141,7 @@ func (b Busy) finds(d db.Dialect, account string, batch bool) (queries []string,
 }
 
 // room returns the condition that fewer than ahead tasks of account wait in the
-// lane that its downloads go to, and that it is not stopped there.
+// lane of its downloads, and that it is not stopped there.
 func room(account string, batch bool, ahead string) string {
 	lane := LaneTasks
 	if batch {

@@ -54,8 +54,9 @@ func TestBatchLaneWaitsForTheTasksLane(t *testing.T) {
 	})
 }
 
-// TestBatchRunsWithin24Hours keeps the tasks lane full for days of virtual time, with one worker that needs 10 minutes a task.
-// It covers T17 of test/README.md.
+// TestBatchRunsWithin24Hours keeps the tasks lane full for days of virtual
+// time, with one worker that needs 10 minutes per task. It covers T17 of
+// test/README.md.
 func TestBatchRunsWithin24Hours(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -92,8 +93,8 @@ func TestBatchRunsWithin24Hours(t *testing.T) {
 	})
 }
 
-// TestClockJumpsLoseNothing lets the clock jump between all steps of many tasks.
-// It covers T26 of test/README.md.
+// TestClockJumpsLoseNothing makes the clock jump between all steps of many
+// tasks. It covers T26 of test/README.md.
 func TestClockJumpsLoseNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)

@@ -4,7 +4,7 @@ package queue_test
 
 import "github.com/otograph/otograph/internal/db"
 
-// How much the reliability tests do in their long form.
+// The extent of the reliability tests in their long form.
 const (
 	batchTasks = 24
 )

@@ -20,7 +20,7 @@ import (
 // Kind is the kind of work that a member does.
 type Kind string
 
-// Kinds of processes that keep a heartbeat.
+// The kinds of processes that keep a heartbeat.
 const (
 	Worker     Kind = "worker"
 	Fetcher    Kind = "fetcher"
@@ -28,25 +28,26 @@ const (
 	Supervisor Kind = "supervisor"
 )
 
-// Member describes one process among those that hold work.
+// Member describes a process that holds work.
 type Member struct {
 	ID         string
 	Kind       Kind
 	Supervisor string // id of the supervisor that started it, if one did
 	Version    string // of the program
 	ModelSet   string // workers only
-	// Available describes what a worker's models can transcribe; the zero value
-	// means that it is not known.
+	// Available describes the tiers and languages of a worker's models; the
+	// zero value means unknown.
 	Available spec.Available
-	// Progress returns what the next heartbeat tells of the task at hand, nil for
-	// nothing new. Workers only; nil tells nothing.
+	// Progress returns the task's progress for the next heartbeat, or nil if it
+	// has not changed. It is only for workers; nil reports nothing.
 	Progress func() *Progress
-	// Written hears how the write of what Progress returned ended; nil hears
-	// nothing.
+	// Written, if not nil, is called with the outcome of writing Progress's
+	// result.
 	Written func(*Progress, error)
 }
 
-// thisHost names the running system and its process numbers: a boot of a kernel and a PID namespace.
+// thisHost identifies the running system and its process numbers: the kernel's
+// boot and the PID namespace.
 func thisHost() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -57,21 +58,22 @@ func thisHost() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// processStart returns what tells a process from a later one with the same number: its start time in the kernel's ticks.
-// It is "" for a process that is gone or a zombie.
+// processStart returns a value that distinguishes a process from a later one
+// with the same number: its start time in the kernel's ticks. It is "" for a
+// process that is gone or a zombie.
 func processStart(pid int) string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return ""
 	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name may hold anything
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name may contain any characters
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
 		return ""
 	}
 	return fields[19]
 }
 
-// beat writes a sign of life; the first one enters the member.
+// beat writes a heartbeat; the first one adds the member.
 func (q *Queue) beat(ctx context.Context, m Member) error {
 	now := db.Micros(q.now())
 	var supervisor any
@@ -86,7 +88,7 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 	if m.Progress != nil {
 		told = m.Progress()
 	}
-	var late error // the sign of life does not wait for the task's row
+	var late error // the heartbeat does not wait for the task's row
 	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		late = nil
 		if told != nil {
@@ -114,13 +116,14 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 	return q.wrap("heartbeat", err)
 }
 
-// leave removes a member that holds nothing any more.
+// leave removes a member that no longer holds work.
 func (q *Queue) leave(ctx context.Context, id string) error {
 	return q.wrap("leave", q.config.DB.Write(ctx, func(tx *sql.Tx) error { return q.Leave(ctx, tx, id) }))
 }
 
-// Enter writes the first heartbeat of m and then one every interval, until stop is called, which removes m again. each,
-// when set, is called after every beat that was written.
+// Enter writes the first heartbeat of m and then one every interval, until stop
+// is called, which removes m. each, if not nil, is called after every written
+// heartbeat.
 func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, each func(ctx context.Context)) (stop func(), err error) {
 	if err := q.beat(ctx, m); err != nil {
 		return nil, err
@@ -155,7 +158,8 @@ func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, eac
 	}, nil
 }
 
-// Join enters m as Enter does, and tries again while the database is not there. It reports false when ctx is done first.
+// Join enters m as Enter does, and retries while the database is unavailable.
+// It returns false if ctx is done first.
 func (q *Queue) Join(ctx context.Context, m Member, interval time.Duration, each func(ctx context.Context)) (stop func(), joined bool) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		stop, err := q.Enter(ctx, m, interval, each)
@@ -169,7 +173,8 @@ func (q *Queue) Join(ctx context.Context, m Member, interval time.Duration, each
 	}
 }
 
-// Leave removes a member that holds nothing any more, in the transaction that took its work back.
+// Leave removes a member that no longer holds work, in the transaction that
+// took its work back.
 func (q *Queue) Leave(ctx context.Context, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM workers WHERE id = $1", id)
 	return err
@@ -180,7 +185,7 @@ func (q *Queue) Held(ctx context.Context, tx *sql.Tx, id string) ([]string, erro
 	return db.Column[string](tx.QueryContext(ctx, "SELECT id FROM tasks WHERE worker_id = $1 AND phase = 'running' ORDER BY id", id))
 }
 
-// Beats returns how often a member has beaten, -1 if it is not entered.
+// Beats returns the number of a member's heartbeats, -1 if it is not entered.
 func (q *Queue) Beats(ctx context.Context, id string) (int64, error) {
 	var beats int64
 	err := q.config.DB.Read().QueryRowContext(ctx, "SELECT COALESCE((SELECT beats FROM workers WHERE id = $1), -1)", id).Scan(&beats)

@@ -6,13 +6,14 @@ import (
 	"errors"
 )
 
-// NextClaim claims the next task in the transaction that ends a member's last one, so
-// that the two are one commit. It claims nil when others were faster.
+// NextClaim claims the next task in the transaction that ends a member's
+// previous one, so that both are one commit. It returns nil if others were
+// faster.
 type NextClaim func(ctx context.Context, tx *sql.Tx) (*Claim, error)
 
-// NextTaskClaim returns what claims for worker the task whose turn it is, and nil when
-// Next has to look itself: nothing waits, the worker drains, or delayed or aged
-// tasks are due.
+// NextTaskClaim returns the NextClaim of worker's next task. It returns nil if
+// the caller must use Next instead: no task waits, the worker drains, or
+// delayed or aged tasks are due.
 func (q *Queue) NextTaskClaim(ctx context.Context, worker, modelSet string) (NextClaim, error) {
 	seen, err := q.look(ctx, worker)
 	if err != nil || seen.draining || seen.due || seen.aged || !(seen.tasks || seen.batch) {
@@ -23,8 +24,9 @@ func (q *Queue) NextTaskClaim(ctx context.Context, worker, modelSet string) (Nex
 	return q.nextClaim(worker, q.ways(seen, modelSet)[0]), nil
 }
 
-// NextFetchClaim is NextTaskClaim for NextFetch. queues says that the transaction itself
-// queues a download, so that there may be one to claim when none waits now.
+// NextFetchClaim is NextTaskClaim for NextFetch. queues reports that the
+// transaction itself queues a download, so that there may be one to claim even
+// if none waits now.
 func (q *Queue) NextFetchClaim(ctx context.Context, worker string, busy Busy, queues bool) (NextClaim, error) {
 	seen, err := q.lookFetch(ctx, worker, busy)
 	if err != nil || seen.closed || seen.due || !(seen.waiting || queues) {
@@ -34,7 +36,7 @@ func (q *Queue) NextFetchClaim(ctx context.Context, worker string, busy Busy, qu
 }
 
 // claimFunc claims a task for c.Worker and names it in c; the error is
-// sql.ErrNoRows when there is none.
+// sql.ErrNoRows if there is none.
 type claimFunc func(ctx context.Context, tx *sql.Tx, c *Claim) error
 
 func (q *Queue) nextClaim(worker string, claim claimFunc) NextClaim {
@@ -51,7 +53,7 @@ func (q *Queue) nextClaim(worker string, claim claimFunc) NextClaim {
 }
 
 // first claims for worker in the first of the ways that finds a task, each in a
-// transaction that read must also accept; nil if none does.
+// transaction that read must also accept. It returns nil if none does.
 func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
 	for _, way := range ways {
 		var c *Claim

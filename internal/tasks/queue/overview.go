@@ -13,16 +13,16 @@ import (
 // Overview is the state of the queue for an operator.
 type Overview struct {
 	Lanes    []LaneState    // tasks first
-	Accounts []AccountState // those with unfinished tasks, by name
+	Accounts []AccountState // accounts with unfinished tasks, by name
 	Workers  []WorkerState  // by id
 }
 
-// Load counts the unfinished tasks of a lane, or of an account in it.
+// Load counts the unfinished tasks of a lane, or of an account in a lane.
 type Load struct {
 	Waiting int // could run now
 	Running int
-	Delayed int // wait for a time
-	// Oldest is when the first of the waiting tasks began to wait; zero when
+	Delayed int // tasks that wait for their time
+	// Oldest is the time since which the oldest waiting task waits; zero if
 	// none waits.
 	Oldest time.Time
 }
@@ -34,7 +34,7 @@ type LaneState struct {
 	Load
 }
 
-// AccountState is what an account has in a lane.
+// AccountState is an account's load in a lane.
 type AccountState struct {
 	AccountID, Account string // id and name
 	Lane               string
@@ -97,7 +97,7 @@ func (q *Queue) Paused(ctx context.Context) (map[string]bool, error) {
 	return paused, q.wrap("lanes", err)
 }
 
-// accountStates counts each phase by its own index.
+// accountStates counts each phase with the phase's index.
 func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
 	rows, err := q.config.DB.Read().QueryContext(ctx, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), MAX(x.oldest) FROM (
 		SELECT account_id, lane, COUNT(*) AS waiting, 0 AS running, 0 AS delayed, MIN(queued_at) AS oldest FROM tasks WHERE phase = 'queued' GROUP BY account_id, lane
@@ -148,13 +148,14 @@ type Item struct {
 type ListFilter struct {
 	AccountID string // "" for all
 	Lane      string // "" for both
-	// Ended selects the tasks that ended without a result, newest first, instead
-	// of the unfinished ones. It needs AccountID: only then is there an index.
+	// Ended selects the tasks that ended without a result, newest first,
+	// instead of the unfinished ones. It requires AccountID, because the index
+	// is by account.
 	Ended bool
 	Limit int
 }
 
-// List returns tasks, those that wait longest first.
+// List returns tasks, ordered by their waiting time, the longest first.
 func (q *Queue) List(ctx context.Context, f ListFilter) ([]Item, error) {
 	// Each phase has an index.
 	from, where, order := `(SELECT * FROM tasks WHERE phase = 'queued' UNION ALL SELECT * FROM tasks WHERE phase = 'running' UNION ALL SELECT * FROM tasks WHERE phase = 'delayed')`, "1 = 1", "t.queued_at, t.id"

@@ -11,19 +11,19 @@ import (
 )
 
 // progressChannel is notified when a task has changed in a way that its
-// followers see.
+// followers can see.
 const progressChannel = "otograph_progress"
 
-// Progress is how far a worker is with its task: the stage and how much of the run
-// is done, 0 to 1. It is a hint, overwritten by the next one, and is neither fenced
-// nor kept when the claim ends.
+// Progress is a worker's progress with its task: the stage and the completed
+// part of the run, 0 to 1. It is a hint that the next one overwrites, and is
+// neither fenced nor kept when the claim ends.
 type Progress struct {
 	TaskID   string
 	Stage    string
 	Fraction float64
-	// Segments are sentences that became known, First is the number of the first of
-	// them and Attempt the claim's. Unlike the rest they are fenced, and kept until the
-	// task ends.
+	// Segments are newly recognized sentences, First is the number of the first
+	// of them and Attempt the claim's. Unlike the rest they are fenced, and
+	// kept until the task ends.
 	Attempt  int64
 	First    int
 	Segments []spec.Segment
@@ -33,10 +33,10 @@ type Progress struct {
 // because it is being changed or the claim has ended.
 var errNotHeld = errors.New("the task is locked, or the claim has ended")
 
-// writeSegments comes before any write to workers, because taking work back
-// locks the task first; lock is the locking clause. It returns errNotHeld if
-// there was nothing to lock. The first sentences of a claim replace those of
-// earlier claims.
+// writeSegments runs before any write to workers, because transactions that
+// take work back also lock the task first. lock is the locking clause. It
+// returns errNotHeld if there is no row to lock. The first sentences of a claim
+// replace those of earlier claims.
 func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) error {
 	if len(p.Segments) == 0 {
 		return nil

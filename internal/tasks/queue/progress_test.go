@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestHeartbeatsCarryProgress: what a worker tells is written with its heartbeat,
-// in no transaction of its own.
+// TestHeartbeatsCarryProgress checks that a worker's progress is written with
+// its heartbeat, without another transaction.
 func TestHeartbeatsCarryProgress(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		t.Run(name, func(t *testing.T) {

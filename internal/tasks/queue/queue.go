@@ -1,11 +1,11 @@
-// Package queue decides which task runs next and who runs it.
+// Package queue decides which task runs next and on which worker.
 //
 // The tasks table is the queue, on PostgreSQL and on SQLite: a row in the phase
-// "queued" waits for a worker, one in the phase "running" belongs to the worker
-// that it names. A claim gives a worker a task under a fencing number (attempt)
-// that rises with every claim; what the worker writes later counts only while
-// that number is current. Processes that hold work keep a heartbeat row, and a
-// Watch finds those that died.
+// "queued" waits for a worker, a row in the phase "running" belongs to the
+// worker that it names. A claim assigns a task to a worker with a fencing
+// number (attempt) that rises with every claim; the worker's later writes only
+// count while that number is current. Processes that hold work keep a heartbeat
+// row, and a Watch finds those that died.
 package queue
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Lanes of the queue: the batch lane waits for the tasks lane. The fetch lane is
-// the fetchers': a task waits there until its audio has been downloaded.
+// Lanes of the queue: the batch lane waits for the tasks lane. In the fetch
+// lane, tasks wait until a fetcher has downloaded their audio.
 const (
 	LaneFetch = "fetch"
 	LaneTasks = "tasks"
 	LaneBatch = "batch"
 )
 
-// ErrSuperseded is returned for a claim that is over: the task was given to
-// another worker, has ended, or is gone.
+// ErrSuperseded is returned for a claim that is over: the task was assigned to
+// another worker, has ended, or was deleted.
 var ErrSuperseded = errors.New("claim is superseded")
 
 // Config holds a Queue's dependencies and policy. All fields are required.
@@ -34,8 +34,8 @@ type Config struct {
 	DB        *db.DB // migrated
 	Clock     func() time.Time
 	Logger    *slog.Logger
-	BatchWait time.Duration // a batch task that waited this long goes before the tasks lane
-	Horizon   time.Duration // the longest that a task is ever delayed
+	BatchWait time.Duration // batch tasks that have waited this long go before the tasks lane
+	Horizon   time.Duration // the longest delay of a task
 }
 
 // Queue is the queue of tasks in one database. It is safe for concurrent use,

@@ -4,7 +4,8 @@ package queue_test
 
 import "github.com/otograph/otograph/internal/db"
 
-// How much the reliability tests do under the race detector, which makes the database ten times slower.
+// The extent of the reliability tests under the race detector, which makes the
+// database ten times slower.
 const (
 	batchTasks = 8
 )

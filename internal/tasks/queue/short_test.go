@@ -4,7 +4,7 @@ package queue_test
 
 import "github.com/otograph/otograph/internal/db"
 
-// How much the reliability tests do in the suite.
+// The extent of the reliability tests in the normal suite.
 const (
 	batchTasks = 24
 )

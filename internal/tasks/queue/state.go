@@ -14,10 +14,10 @@ import (
 // wakeChannel is notified when a task can be claimed.
 const wakeChannel = "otograph_tasks"
 
-// sweepSize bounds how many delayed tasks one transaction queues.
+// sweepSize is the maximum number of delayed tasks that one transaction queues.
 const sweepSize = 256
 
-// Ref names a task and where it is queued.
+// Ref names a task and its account and lane.
 type Ref struct{ TaskID, AccountID, Lane string }
 
 // Added counts a task that was inserted in the phase "queued" in the same
@@ -57,8 +57,8 @@ func (q *Queue) Hurry(ctx context.Context, tx *sql.Tx, r Ref) error {
 	return q.count(ctx, tx, r.Lane, r.AccountID, 1)
 }
 
-// Sweep queues the tasks whose delay is over and returns how many there were. A
-// time beyond the horizon was written by a clock that has since gone back, and
+// Sweep queues the tasks whose delay is over and returns their number. A time
+// beyond the horizon was written by a clock that has since been set back, and
 // counts as past.
 func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	swept := 0
@@ -95,8 +95,8 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	}
 }
 
-// countAll counts for several accounts, always in the same order, so that
-// transactions that do so do not wait for one another in a circle.
+// countAll counts for several accounts, always in the same order, so that such
+// transactions do not deadlock.
 func (q *Queue) countAll(ctx context.Context, tx *sql.Tx, counts map[Ref]int) error {
 	refs := make([]Ref, 0, len(counts))
 	for r := range counts {
@@ -120,8 +120,8 @@ func (q *Queue) count(ctx context.Context, tx *sql.Tx, lane, account string, cha
 	return err
 }
 
-// recount sets the number of an account's queued tasks to what there is. The
-// account's row is locked.
+// recount sets the number of an account's queued tasks to the actual one. The
+// caller has locked the account's row.
 func (q *Queue) recount(ctx context.Context, tx *sql.Tx, lane, account string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE lane_accounts SET waiting = (SELECT COUNT(*) FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued')
 		WHERE lane = $1 AND account_id = $2`, lane, account)
@@ -137,8 +137,8 @@ func (q *Queue) Wakeups(ctx context.Context) <-chan struct{} {
 	return q.config.DB.Subscribe(ctx, wakeChannel)
 }
 
-// NextDue returns when the first delayed task can run; ok is false when none is
-// delayed.
+// NextDue returns the time at which the first delayed task can run; ok is false
+// if none is delayed.
 func (q *Queue) NextDue(ctx context.Context) (at time.Time, ok bool, err error) {
 	var micros int64
 	err = q.config.DB.Read().QueryRowContext(ctx, "SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1").Scan(&micros)

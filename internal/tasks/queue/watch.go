@@ -10,25 +10,25 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Watch finds members that died. It goes by its own clock and by whether their
-// counters move, so neither clocks that differ nor clocks that jump make a
-// living worker look dead; times in which the database did not answer do not
+// Watch detects members that died. It uses only its own clock and checks
+// whether their counters move, so neither different clocks nor clock jumps make
+// a living worker look dead. Times without an answer from the database do not
 // count. A process of the same system is recognized as dead immediately, unless
 // its supervisor lives and will report it.
 type Watch struct {
 	queue *Queue
 	lost  func(ctx context.Context, id, reason string) error
 	after time.Duration // without a beat
-	gap   time.Duration // between two looks; longer ones start the count anew
+	gap   time.Duration // between two checks; a longer gap restarts the count
 	seen  map[string]sighting
 	last  time.Time
 
 	living atomic.Int64
 }
 
-// Living returns how many workers the last look found alive: their processes are
-// there, if they are of this system, and they were not silent for more than two
-// fifths of the time after which they are taken for dead.
+// Living returns the number of living workers at the last check: workers whose
+// processes exist, if they are of this system, and whose silence is at most two
+// fifths of the time after which they count as dead.
 func (w *Watch) Living() int { return int(w.living.Load()) }
 
 type sighting struct {
@@ -36,13 +36,14 @@ type sighting struct {
 	silence time.Duration
 }
 
-// NewWatch returns a watch that looks every interval and takes a member that was silent for after for dead. lost takes
-// back the work of a dead member.
+// NewWatch returns a watch that checks every interval and considers a member
+// dead after the given silence. lost takes back the work of a dead member.
 func (q *Queue) NewWatch(after, interval time.Duration, lost func(ctx context.Context, id, reason string) error) *Watch {
 	return &Watch{queue: q, lost: lost, after: after, gap: 4*interval + time.Second, seen: map[string]sighting{}}
 }
 
-// Look is called again and again; it takes back the work of those who died and returns how many members that were.
+// Look must be called repeatedly. It takes back the work of dead members and
+// returns their number.
 func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 	now := time.Now() // monotonic
 	elapsed := now.Sub(w.last)
@@ -52,7 +53,7 @@ func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 			w.seen = map[string]sighting{}
 		}
 	}
-	// Holders without a row among the workers are watched like silent ones.
+	// Holders without a row among the workers are treated like silent ones.
 	rows, err := w.queue.config.DB.Read().QueryContext(ctx, `SELECT id, kind, host, pid, pid_start, COALESCE(supervisor, ''), beats FROM workers
 		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM tasks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)
 		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM callbacks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)`)

@@ -14,9 +14,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestF12LivingWorkersAreThoseThatBeat: a worker of another machine that is silent
-// does not count, long before it is taken for dead; nor do other members and
-// processes that are gone.
+// TestF12LivingWorkersAreThoseThatBeat checks that a silent worker of another
+// machine does not count long before it is considered dead, and that other
+// members and processes that are gone do not count either.
 func TestF12LivingWorkersAreThoseThatBeat(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// submission is what a customer knows of a task that it asked for.
+// submission is a customer's knowledge of a requested task.
 type submission struct {
 	number    int
 	account   string
@@ -23,13 +23,13 @@ type submission struct {
 	id        string // "" until an answer came
 	callback  bool
 	batch     bool
-	refused   bool // for want of money: no task came of it
-	deleting  bool // a deletion was asked for
+	refused   bool // for lack of money: no task was created
+	deleting  bool // its deletion was requested
 	deleted   bool // … and answered
 	final     tasks.Status
 }
 
-// customer owns some accounts and uses them until the trouble ends.
+// customer owns some accounts and uses them until the disturbances end.
 type customer struct {
 	world    *world
 	number   int
@@ -37,15 +37,15 @@ type customer struct {
 	accounts []string
 }
 
-// tellingFile is the file name of tasks that want a callback: they forget its
-// address when they are final.
+// tellingFile is the file name of tasks with a callback, because final tasks
+// forget the callback's address.
 const tellingFile = "telling.wav"
 
-// patience is how long a customer waits for an answer before it asks another
-// server; the first may still do what it was asked for.
+// patience is the time that a customer waits for a response before it asks
+// another server; the first may still process the request.
 const patience = 15 * time.Second
 
-// live submits and asks until the quota is used up.
+// live submits and queries until the quota is used up.
 func (c *customer) live(quota int) {
 	c.world.asking.Add(1)
 	defer c.world.asking.Add(-1)
@@ -74,8 +74,8 @@ func (c *customer) live(quota int) {
 	}
 }
 
-// ask sends a request to some server. It reports false when no answer came:
-// what was asked for may have been done, or may be done later.
+// ask sends a request to some server. It returns false if there was no
+// response: the request may have been processed, or may be later.
 func (c *customer) ask(request func(ctx context.Context, s *tasks.Service) error) bool {
 	p := c.world.server(c.random)
 	if p == nil {
@@ -106,7 +106,8 @@ func (c *customer) ask(request func(ctx context.Context, s *tasks.Service) error
 	}
 }
 
-// submit asks for a task, and again after trouble if it has a key.
+// submit requests a task, and repeats the request after a failure if it has a
+// key.
 func (c *customer) submit(account string) {
 	w, r := c.world, c.random
 	fates := []string{fateFine, fateFine, fateFine, fateFine, fateFine, fateFine, fateFlaky, fateFlaky, fateBad, fatePoison, fateHopeless, fateGone}
@@ -170,14 +171,14 @@ func (c *customer) submit(account string) {
 	}
 }
 
-// deleting reports whether the customer asked for the deletion of a task.
+// deleting reports whether the customer requested the deletion of a task.
 func (w *world) deleting(sub *submission) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return sub.deleting
 }
 
-// remove asks for the deletion of one of the customer's tasks.
+// remove requests the deletion of one of the customer's tasks.
 func (c *customer) remove() {
 	sub := c.world.known(c)
 	if sub == nil {
@@ -193,7 +194,7 @@ func (c *customer) remove() {
 		switch {
 		case errors.Is(err, tasks.ErrProcessing):
 			return nil
-		case err == nil, errors.Is(err, tasks.ErrNotFound): // an earlier request did it
+		case err == nil, errors.Is(err, tasks.ErrNotFound): // an earlier request deleted it
 			sub.deleted = true
 			return nil
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/otograph/otograph/internal/tasks/queue"
 )
 
-// plan makes what is due happen and returns when the next thing is.
+// plan runs the events that are due and returns the time of the next one.
 func (w *world) plan() time.Time {
 	now, s := time.Now(), w.scheduler
 	for _, p := range slices.Clone(w.processes) {
 		select {
-		case <-p.ended: // killed and gone, asked to end, or of its own accord
+		case <-p.ended: // killed, asked to end, or ended by itself
 		default:
 			if p.dead.Load() && !p.buried {
 				p.buried = true
@@ -63,12 +63,12 @@ func (w *world) plan() time.Time {
 	return next
 }
 
-// comeBack plans a process in place of one that is gone.
+// comeBack plans a process that replaces one that is gone.
 func (w *world) comeBack(role string) {
 	w.restarts = append(w.restarts, restart{time.Now().Add(time.Duration(1 + w.random.Int64N(int64(30*time.Second)))), role})
 }
 
-// disturb makes one thing go wrong, or somebody do something unusual.
+// disturb causes one failure or unusual operation.
 func (w *world) disturb() {
 	now, s := time.Now(), w.scheduler
 	if len(w.processes) == 0 {
@@ -76,7 +76,7 @@ func (w *world) disturb() {
 	}
 	p := w.processes[w.random.IntN(len(w.processes))]
 	if busy := w.busy(); busy != nil && w.random.IntN(2) == 0 {
-		p = busy // trouble is worth most where work is at stake
+		p = busy // disturbances are most useful while work is running
 	}
 	long := func(most time.Duration) time.Duration { return time.Duration(1 + w.random.Int64N(int64(most))) }
 	switch w.random.IntN(18) {
@@ -84,7 +84,7 @@ func (w *world) disturb() {
 		s.disturb("kill", "%s", p.name)
 		p.dead.Store(true)
 	case 2, 3:
-		d := 20*time.Second + long(2*time.Minute) // mostly beyond the time after which it is taken for dead
+		d := 20*time.Second + long(2*time.Minute) // usually longer than the time after which it is considered dead
 		s.disturb("stall", "%s for %s", p.name, d)
 		p.stalled = now.Add(d)
 	case 4:
@@ -134,7 +134,7 @@ func (w *world) disturb() {
 	}
 }
 
-// operator does what operators may do with a queue.
+// operator runs one of the operators' commands on a queue.
 func (w *world) operator() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +168,7 @@ func (w *world) operator() {
 	}
 }
 
-// refusal returns err unless it is a plain no.
+// refusal returns err unless it is an ordinary refusal.
 func refusal(err error) error {
 	for _, known := range []error{tasks.ErrNotFound, tasks.ErrFinal, tasks.ErrNotRetryable, billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit} {
 		if errors.Is(err, known) {
@@ -178,7 +178,7 @@ func refusal(err error) error {
 	return err
 }
 
-// operate has some server do something.
+// operate runs work on some server.
 func (w *world) operate(what string, work func(ctx context.Context, s *tasks.Service) error) {
 	w.scheduler.disturb(what, "")
 	w.asking.Add(1)
@@ -211,7 +211,8 @@ func (w *world) busy() *process {
 	return nil
 }
 
-// tolerate fails the history for an error that is not the trouble of the moment.
+// tolerate fails the history for an error that the current disturbances do not
+// explain.
 func (w *world) tolerate(p *process, err error) {
 	if err != nil && !tasks.Outage(err) && !p.gone() {
 		w.fail("%s: %v", p.name, err)

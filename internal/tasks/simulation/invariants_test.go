@@ -16,8 +16,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/queue"
 )
 
-// strangers are files of others in the same store, some of them under names
-// that look like ours.
+// strangers are unrelated files in the same store, some of them with names
+// similar to the service's.
 var strangers = []string{"elsewhere/a.wav", "audio-of-others/x.wav", "results.old/1.json", "dump.sql", "audio/README.txt", "checkpoints/notes/today.txt", "results/summary.json"}
 
 func (w *world) strangers() {
@@ -26,7 +26,7 @@ func (w *world) strangers() {
 	}
 }
 
-// watch makes the database note every change of a task's state, in the order
+// watch makes the database record every change of a task's state, in the order
 // of the commits.
 func (w *world) watch() {
 	columns := "event, task, account, lane, attempt, was, phase, status, queued_at, claimed_at"
@@ -57,7 +57,7 @@ func (w *world) watch() {
 			statements = append(statements, fmt.Sprintf("CREATE TRIGGER see_%s AFTER %s ON tasks %s BEGIN %s END", event, event, when, insert))
 		}
 	}
-	// Tasks of an account without money wait outside of the turns.
+	// Tasks of accounts without money wait outside of the turns.
 	stop := fmt.Sprintf("INSERT INTO seen (%s) VALUES ('stop', '', NEW.account_id, NEW.lane, CASE WHEN NEW.stopped THEN 1 ELSE 0 END, '', '', '', 0, 0);", columns)
 	if postgres {
 		statements = append(statements, fmt.Sprintf("CREATE FUNCTION see_stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN %s RETURN NULL; END $$", stop),
@@ -73,18 +73,18 @@ func (w *world) watch() {
 	}
 }
 
-// none fails the history if a query counts anything.
+// none fails the history if a query counts any rows.
 func (w *world) none(what, query string, args ...any) {
 	if n := w.count(query, args...); n > 0 {
 		w.fail("%s: %d", what, n)
 	}
 }
 
-// check looks at what must hold at any time.
+// check checks the invariants that hold at any time.
 func (w *world) check() {
 	w.observer.Exact()
 	w.none("final tasks that want a callback and have none", "SELECT COUNT(*) FROM tasks WHERE phase = 'final' AND audio_filename = $2 AND id NOT IN (SELECT task_id FROM callbacks) AND finished_at > $1",
-		db.Micros(time.Now().Add(-12*time.Hour)), tellingFile) // callbacks are forgotten after days; clocks differ by hours
+		db.Micros(time.Now().Add(-12*time.Hour)), tellingFile) // callbacks are deleted after days; clocks differ by hours
 	w.none("callbacks of tasks that are not final or want none", "SELECT COUNT(*) FROM callbacks WHERE task_id NOT IN (SELECT id FROM tasks WHERE phase = 'final' AND audio_filename = $1)", tellingFile)
 	w.none("final tasks that know where their callback goes", "SELECT COUNT(*) FROM tasks WHERE phase = 'final' AND (callback_url IS NOT NULL OR callback_secret IS NOT NULL)")
 	w.none("running tasks without a worker", "SELECT COUNT(*) FROM tasks WHERE (phase = 'running') <> (worker_id IS NOT NULL)")
@@ -116,7 +116,7 @@ func (w *world) check() {
 	}
 }
 
-// stuck says what does not end.
+// stuck describes the work that does not end.
 func (w *world) stuck() string {
 	rows, err := w.observer.DB.Read().QueryContext(context.Background(), `SELECT 'task ' || id || ' ' || phase || ' ' || status || ' worker ' || COALESCE(worker_id, '-') FROM tasks WHERE phase <> 'final'
 		UNION ALL SELECT 'callback ' || id || ' ' || phase || ' notifier ' || COALESCE(worker_id, '-') FROM callbacks WHERE phase IN ('queued', 'running')`)
@@ -125,7 +125,7 @@ func (w *world) stuck() string {
 	return strings.Join(lines, "; ")
 }
 
-// finalCheck looks at what must hold when everything has come to its end.
+// finalCheck checks the invariants that hold when all work has ended.
 func (w *world) finalCheck() {
 	if w.failed() {
 		return
@@ -138,7 +138,7 @@ func (w *world) finalCheck() {
 	balances := w.balances
 	w.mu.Unlock()
 	for account, least := range balances {
-		// Movements whose answer was lost are in the ledger as well.
+		// Transactions whose response was lost are in the ledger as well.
 		if n := w.count("SELECT COUNT(*) FROM ledger WHERE account_id = $1 AND type <> 'deduction'", account); n == 0 {
 			w.fail("account %s has no movements (%s answered)", account, least)
 		}
@@ -153,8 +153,8 @@ func (w *world) finalCheck() {
 		}
 	}
 	w.scheduler.disturbs["orphaned file"] += orphans
-	w.observer.Exec("UPDATE orphans SET marked_at = $1 WHERE marked_at > $1", db.Micros(time.Now())) // by servers whose clock was ahead
-	for range 2 {                                                                                    // what nothing points at can be found and deleted, and nothing else
+	w.observer.Exec("UPDATE orphans SET marked_at = $1 WHERE marked_at > $1", db.Micros(time.Now())) // marked by servers whose clock was ahead
+	for range 2 {                                                                                    // only unreferenced files are found and deleted
 		time.Sleep(time.Second)
 		_, err := w.observer.Collect(context.Background(), tasks.CollectConfig{MinAge: time.Nanosecond, Marked: time.Nanosecond, MaxFiles: 1 << 30, MaxShare: 1})
 		w.must(err)
@@ -183,20 +183,21 @@ func (w *world) changes() []change {
 	return list
 }
 
-// edges are the moves that a task may make; the last ones are an operator's.
+// edges are the permitted transitions of a task; the last ones are an
+// operator's.
 var edges = []string{" queued", "queued running", "running queued", "running delayed", "running final", "delayed queued", "delayed ", "queued ", "final ", "queued final", "delayed final", "final queued"}
 
-// turns replays all changes: tasks move along the edges only, the fencing
-// number rises with claims and with nothing else, nothing leaves the final
-// phase, and between two turns of an account in a lane every account that
-// waited all the time, and had money, had one. A download waits for money in
-// the lane that it leads to; an account that lacks it in either of the two is
-// left out.
+// turns replays all changes and checks the following. Tasks only make permitted
+// transitions. The fencing number rises exactly with claims. No task leaves the
+// final phase. Between two turns of an account in a lane, every other account
+// that waited all the time and had money had a turn. A download needs money in
+// its target lane; an account that lacks it in either of the two lanes is left
+// out.
 func (w *world) turns() {
 	type place struct {
 		waiting int
-		since   int // change at which it began to wait
-		served  int // change of its last turn
+		since   int // number of the change at which it began to wait
+		served  int // number of the change that was its last turn
 		stopped bool
 	}
 	lanes := map[string]map[string]*place{queue.LaneFetch: {}, queue.LaneTasks: {}, queue.LaneBatch: {}}
@@ -262,8 +263,8 @@ func (w *world) turns() {
 	w.scheduler.disturbs["claim"] += claims
 }
 
-// oldest reports whether c is the batch task that has waited longest, but for
-// those of accounts that are stopped.
+// oldest reports whether c is the batch task that has waited longest, ignoring
+// accounts that are stopped.
 func oldest(waiting map[string]change, stopped func(account string) bool, c change) bool {
 	for _, other := range waiting {
 		if !stopped(other.account) && other.lane == c.lane && other.queuedAt < c.queuedAt {
@@ -273,8 +274,8 @@ func oldest(waiting map[string]change, stopped func(account string) bool, c chan
 	return true
 }
 
-// charges compares what was charged with the recordings' lengths, and the
-// states of the tasks with their recordings' fates.
+// charges compares the charges with the recordings' lengths, and the states of
+// the tasks with their recordings' fates.
 func (w *world) charges() {
 	w.mu.Lock()
 	subs := slices.Clone(w.submissions)
@@ -317,8 +318,8 @@ func (w *world) charges() {
 	}
 }
 
-// explained reports whether a failure is what the customer or an operator asked
-// for.
+// explained reports whether a customer's or operator's request explains a
+// failure.
 func (w *world) explained(id string, status tasks.Status, message string) bool {
 	if status != tasks.StatusFailed {
 		return false
@@ -327,7 +328,7 @@ func (w *world) explained(id string, status tasks.Status, message string) bool {
 	return strings.HasPrefix(message, "insufficient_balance") || w.canceled[id] && strings.HasPrefix(message, "canceled") || w.retried[id] && strings.HasPrefix(message, "audio gone")
 }
 
-// callbacks compares what the receivers saw with the rows.
+// callbacks compares the received callbacks with the rows.
 func (w *world) callbacks() {
 	list, err := w.observer.Outbox().List(context.Background(), webhookAll)
 	w.must(err)

@@ -4,7 +4,7 @@ package simulation_test
 
 import "time"
 
-// How much the tests do in their long form.
+// The extent of the tests in their long form.
 const (
 	histories         = 10_000
 	postgresHistories = 200

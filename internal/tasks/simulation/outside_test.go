@@ -19,7 +19,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// recording is what the audio of a task says about the work on it.
+// recording is the content of a task's audio, which determines the course of
+// its work.
 type recording struct {
 	Task    int     `json:"task"` // number of the submission
 	Seconds float64 `json:"seconds"`
@@ -29,14 +30,14 @@ type recording struct {
 // Fates of recordings.
 const (
 	fateFine     = "fine"
-	fateBad      = "bad"      // not audio: fails for good
+	fateBad      = "bad"      // not audio: fails permanently
 	fateFlaky    = "flaky"    // every other attempt fails
 	fatePoison   = "poison"   // the engine panics
 	fateHopeless = "hopeless" // every attempt fails
-	fateGone     = "gone"     // the source has it no more
+	fateGone     = "gone"     // no longer available at the source
 )
 
-// engine works as long as the dice say.
+// engine simulates work of random duration.
 type engine struct{ p *process }
 
 func (e engine) ModelSet() string { return "models-1" }
@@ -90,7 +91,7 @@ func (e engine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) 
 	return tasks.Outcome{Result: spec.Result{Segments: []spec.Segment{{Text: string(text)}}}, Tier: spec.TierOptimized, Seconds: r.Seconds, Waveform: []byte("peaks")}, err
 }
 
-// sources answers downloads: the address says what the recording is.
+// sources serves downloads: the address determines the recording.
 type sources struct{ p *process }
 
 // Do implements worker.HTTPDoer.
@@ -122,7 +123,7 @@ type delivery struct {
 	accepted bool
 }
 
-// receivers takes callbacks for the hosts of all customers.
+// receivers accepts callbacks for the hosts of all customers.
 type receivers struct{ p *process }
 
 // Do implements webhook.Doer.
@@ -157,7 +158,7 @@ func (v receivers) Do(r *http.Request) (*http.Response, error) {
 	case refused:
 		return answer(r, 503, ""), nil
 	case !calm && dice > 95:
-		return nil, errBroken // it arrived, and the answer is lost
+		return nil, errBroken // it arrived, but the response is lost
 	}
 	return answer(r, 200, "ok"), nil
 }

@@ -21,38 +21,38 @@ import (
 
 // Roles of processes.
 const (
-	roleServer   = "server" // answers customers, looks for the dead, cleans up
+	roleServer   = "server" // serves customers, detects dead processes, cleans up
 	roleWorker   = "worker"
 	roleFetcher  = "fetcher"
 	roleNotifier = "notifier"
 )
 
-// process is one process of the fleet: its own handle on the database, its own
-// clock, its own network.
+// process is one process of the fleet, with a separate database handle, clock
+// and network.
 type process struct {
 	world   *world
 	number  int
 	role    string
 	name    string
 	service *tasks.Service
-	slots   chan *tasks.Service // of a server: for requests
+	slots   chan *tasks.Service // of a server: handles for requests
 	handles []*db.DB
 	random  *rand.Rand
 
 	dead     atomic.Bool // killed
-	buried   bool        // and its end noted
+	buried   bool        // its end has been recorded
 	leaving  atomic.Bool // asked to end
 	ended    chan struct{}
 	requests sync.WaitGroup // that it answers
 	cancel   context.CancelFunc
-	stalled  time.Time    // it does nothing until then (SIGSTOP, swap)
-	cut      time.Time    // it reaches neither database nor file store until then
+	stalled  time.Time    // paused until then (SIGSTOP, swap)
+	cut      time.Time    // cut off from the database and the file store until then
 	full     atomic.Int64 // its disk is full until then, nanoseconds since 1970
-	shift    atomic.Int64 // of its clock, nanoseconds
+	shift    atomic.Int64 // offset of its clock in nanoseconds
 }
 
-// start begins a process. Each has another number, also when it takes the place
-// of one that died.
+// start starts a process. Each has a new number, even if it replaces one that
+// died.
 func (w *world) start(role string) *process {
 	w.started++
 	p := &process{
@@ -90,12 +90,13 @@ func (w *world) start(role string) *process {
 	return p
 }
 
-// requestsAtOnce is how many requests a server answers at a time.
+// requestsAtOnce is the number of requests that a server processes
+// concurrently.
 const requestsAtOnce = 2
 
-// open returns a service with a handle of its own on the database: several
-// goroutines that wait for one connection would get it in an order that no seed
-// decides.
+// open returns a service with a separate database handle: if several goroutines
+// waited for one connection, they would get it in an order that does not depend
+// on the seed.
 func (p *process) open() *tasks.Service {
 	w := p.world
 	d, err := db.Open(context.Background(), w.source, db.Options{NoListen: true, MaxConns: 4, Wrap: dbtest.Faulty(func(c dbtest.Call) (bool, error) { return w.scheduler.call(p, c) })})
@@ -106,7 +107,7 @@ func (p *process) open() *tasks.Service {
 	c := tasks.Config{
 		DB: d, Blobs: blobs, Clock: func() time.Time { return time.Now().Add(time.Duration(p.shift.Load())) }, Random: p.random.Float64,
 		RetryDelays: w.retryDelays, CallbackDelays: w.callbackDelays, BatchWait: w.batchWait, KeepAudio: w.keepAudio,
-		EraseAtOnce: 1, // so that a seed decides everything
+		EraseAtOnce: 1, // so that the order depends only on the seed
 	}
 	if os.Getenv("OTOGRAPH_TEST_LOG") != "" {
 		c.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("process", p.name)
@@ -116,8 +117,8 @@ func (p *process) open() *tasks.Service {
 	return s
 }
 
-// run does the work of the process's role with the program's own loops. The
-// times between looks differ a little, so that hardly ever two come at once.
+// run runs the program's own loops for the process's role. The intervals
+// between polls differ slightly, so that two rarely coincide.
 func (p *process) run(ctx context.Context) error {
 	w, own := p.world, time.Duration(p.number)*13*time.Microsecond
 	beat := w.heartbeat + own
@@ -150,11 +151,11 @@ func (p *process) run(ctx context.Context) error {
 
 func (p *process) diskFull() bool { return time.Now().UnixNano() < p.full.Load() }
 
-// id is what the process is called in the list of workers; a notifier gives
-// itself another one.
+// id returns the process's name in the list of workers; a notifier chooses
+// another one.
 func (p *process) id() string {
 	return fmt.Sprintf("%08d-0000-4000-8000-%012d", p.number, p.world.seed%1e12)
 }
 
-// gone reports whether the process can serve nobody any more.
+// gone reports whether the process can no longer serve requests.
 func (p *process) gone() bool { return p.dead.Load() || p.leaving.Load() }

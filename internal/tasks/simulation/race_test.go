@@ -4,7 +4,8 @@ package simulation_test
 
 import "time"
 
-// How much the tests do under the race detector, which makes the database ten times slower.
+// The extent of the tests under the race detector, which makes the database ten
+// times slower.
 const (
 	histories         = 3
 	postgresHistories = 1

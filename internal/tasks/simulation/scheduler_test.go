@@ -19,12 +19,12 @@ import (
 
 // Errors that the scheduler injects.
 var (
-	errBroken  = fmt.Errorf("injected: %w", io.ErrUnexpectedEOF)    // a connection that breaks, a store that does not answer
+	errBroken  = fmt.Errorf("injected: %w", io.ErrUnexpectedEOF)    // a broken connection, or a store that does not respond
 	errNoSpace = fmt.Errorf("injected: %w", syscall.ENOSPC)         // a full disk
-	errKilled  = fmt.Errorf("process killed: %w", context.Canceled) // what a dead process would see; it is no outage, nothing tries again
+	errKilled  = fmt.Errorf("process killed: %w", context.Canceled) // seen by a dead process; it is not an outage, so nothing retries
 )
 
-// operation is a step of a process that waits to be let through: the beginning
+// operation is a step of a process that waits for the scheduler: the beginning
 // of a transaction, its commit, a query, an operation of the file store.
 type operation struct {
 	process *process
@@ -39,14 +39,14 @@ type verdict struct {
 	err   error
 }
 
-// scheduler lets one operation of one process through at a time, in an order
-// that the seed decides. Time is virtual and passes while all processes wait
-// for something else.
+// scheduler releases one operation of one process at a time, in an order that
+// depends on the seed. Time is virtual and passes while all processes wait for
+// other things.
 type scheduler struct {
 	random *rand.Rand
 	begun  time.Time
 	wake   chan struct{}
-	keep   bool // the trace, not only its sum
+	keep   bool // keep the trace, not only its checksum
 
 	mu      sync.Mutex
 	waiting []*operation
@@ -55,13 +55,13 @@ type scheduler struct {
 	trace   []string
 	sum     uint64
 
-	faults   int           // operations of a thousand that fail
-	lost     int           // commits of a thousand whose answer is lost
-	kills    int           // operations of ten thousand at which the process dies
-	slow     int           // operations of a thousand that take time …
-	latency  time.Duration // … up to this
-	dbAway   time.Time     // until when the database does not answer
-	blobAway time.Time     // until when the file store does not answer
+	faults   int           // operations per thousand that fail
+	lost     int           // commits per thousand whose response is lost
+	kills    int           // operations per ten thousand at which the process dies
+	slow     int           // operations per thousand that take time …
+	latency  time.Duration // … at most this much
+	dbAway   time.Time     // the database does not respond until then
+	blobAway time.Time     // the file store does not respond until then
 	disturbs map[string]int
 }
 
@@ -69,7 +69,7 @@ func newScheduler(random *rand.Rand) *scheduler {
 	return &scheduler{random: random, begun: time.Now(), wake: make(chan struct{}, 1), disturbs: map[string]int{}}
 }
 
-// say adds a line to the trace. It is called while one goroutine runs.
+// say adds a line to the trace. It is called while only one goroutine runs.
 func (s *scheduler) say(format string, args ...any) {
 	line := fmt.Sprintf("%10s ", time.Since(s.begun).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
 	sum := fnv.New64a()
@@ -80,13 +80,13 @@ func (s *scheduler) say(format string, args ...any) {
 	}
 }
 
-// disturb counts and notes a fault.
+// disturb counts and records a fault.
 func (s *scheduler) disturb(what string, format string, args ...any) {
 	s.disturbs[what]++
 	s.say("-- "+what+" "+format, args...)
 }
 
-// pass blocks an operation of p until it is let through.
+// pass blocks an operation of p until it is released.
 func (s *scheduler) pass(p *process, name string) verdict {
 	s.mu.Lock()
 	if p.dead.Load() {
@@ -103,8 +103,8 @@ func (s *scheduler) pass(p *process, name string) verdict {
 	return <-o.answer
 }
 
-// run lets operations through until the time end, or until done reports true.
-// plan is called before each and returns when it has something to do next.
+// run releases operations until the time end, or until done returns true. plan
+// is called before each and returns the time of its next event.
 func (s *scheduler) run(end time.Time, plan func() time.Time, done func() bool) {
 	for {
 		synctest.Wait()
@@ -132,8 +132,8 @@ func (s *scheduler) run(end time.Time, plan func() time.Time, done func() bool) 
 	}
 }
 
-// pick takes an operation that can go on now; without one it returns when the
-// first can.
+// pick returns an operation that can continue now. If there is none, it returns
+// the time at which the first one can.
 func (s *scheduler) pick() (*operation, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *scheduler) pick() (*operation, time.Time) {
 	var can []int
 	var first time.Time
 	for i, o := range s.waiting {
-		if o.ready.IsZero() { // new: how long does it take?
+		if o.ready.IsZero() { // new: choose its duration
 			o.ready = now
 			if s.random.IntN(1000) < s.slow {
 				o.ready = now.Add(time.Duration(1 + s.random.Int64N(int64(s.latency))))
@@ -170,7 +170,7 @@ func (s *scheduler) pick() (*operation, time.Time) {
 	return o, time.Time{}
 }
 
-// release decides how an operation ends and lets it through.
+// release decides how an operation ends and releases it.
 func (s *scheduler) release(o *operation) {
 	s.mu.Lock()
 	v := s.judge(o.process, o.name)
@@ -213,8 +213,8 @@ func (s *scheduler) judge(p *process, name string) verdict {
 	return v
 }
 
-// bury lets the operations of a dead process fail. Whatever it still calls has
-// no effect.
+// bury makes the operations of a dead process fail. Its further calls have no
+// effect.
 func (s *scheduler) bury(p *process) {
 	s.mu.Lock()
 	p.dead.Store(true)
@@ -228,8 +228,8 @@ func (s *scheduler) bury(p *process) {
 	p.cancel()
 }
 
-// call is what dbtest.Faulty asks. Within a transaction nothing waits, because
-// SQLite lets one process write at a time.
+// call implements the callback of dbtest.Faulty. Within a transaction nothing
+// waits, because SQLite lets one process write at a time.
 func (s *scheduler) call(p *process, c dbtest.Call) (after bool, err error) {
 	name := c.Op
 	if c.Query != "" {

@@ -4,7 +4,7 @@ package simulation_test
 
 import "time"
 
-// How much the tests do.
+// The extent of the tests in the normal suite.
 const (
 	histories         = 200
 	postgresHistories = 4

@@ -1,12 +1,12 @@
 // Package simulation_test runs fleets of servers, workers and notifiers through
-// random trouble in virtual time. One seed decides everything: who is killed
-// between which two steps, which answers are lost, when disks are full and
-// clocks jump. After the trouble all accepted tasks must have come to their end
-// exactly once.
+// random disturbances in virtual time. One seed determines everything: which
+// process is killed between which two steps, which responses are lost, when
+// disks are full and clocks jump. After the disturbances, all accepted tasks
+// must have ended exactly once.
 //
 //	make simulate                                  # 200 histories from a fresh seed
 //	make simulate N=10000
-//	OTOGRAPH_TEST_SEED=42 make simulate N=1        # one history again
+//	OTOGRAPH_TEST_SEED=42 make simulate N=1        # one history
 //
 // A failure prints the command that runs its history again.
 // OTOGRAPH_TEST_TRACE=1 prints every step of every process.
@@ -52,7 +52,7 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// tally adds up what happened in several histories.
+// tally sums the events of several histories.
 type tally struct {
 	mu         sync.Mutex
 	histories  int
@@ -68,7 +68,7 @@ func (y *tally) String() string {
 	return fmt.Sprintf("%d histories, %d operations; %s", y.histories, y.operations, strings.Join(parts, ", "))
 }
 
-// history runs the history of one seed and returns the sum of its trace.
+// history runs the history of one seed and returns the checksum of its trace.
 func history(t *testing.T, seed uint64, z size, source string, y *tally) (sum uint64) {
 	dir := dbtest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func history(t *testing.T, seed uint64, z size, source string, y *tally) (sum ui
 	return sum
 }
 
-// TestHistories runs random histories on SQLite, each on a store of its own.
+// TestHistories runs random histories on SQLite, each on a separate store.
 func TestHistories(t *testing.T) {
 	first := environment(t, "OTOGRAPH_TEST_SEED", uint64(time.Now().UnixNano()))
 	n := int(environment(t, "OTOGRAPH_TEST_HISTORIES", histories))
@@ -117,7 +117,7 @@ func TestHistories(t *testing.T) {
 				t.Parallel()
 				for seed := range seeds {
 					if t.Failed() {
-						continue // let the others end
+						continue // the other histories continue
 					}
 					t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { history(t, seed, small, dbtest.SQLitePath(t), y) })
 				}
@@ -135,20 +135,20 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestFoundSeeds runs the histories that failed once.
+// TestFoundSeeds runs the histories that once failed.
 func TestFoundSeeds(t *testing.T) {
 	for _, seed := range []uint64{
 		20261124189, // downloads that wait for their account's money in another lane
 		20261130634, // a request that is repeated after all other tasks have ended
-		20261141433, // a deletion between the looks at a task and at its result
+		20261141433, // a deletion between reading a task and reading its result
 		20261141618, // an orphaned file that was marked by a clock ahead
-		1000128,     // a request that comes after its repetition's task was deleted
+		1000128,     // a request that arrives after the task of its repetition was deleted
 	} {
 		history(t, seed, small, dbtest.SQLitePath(t), &tally{counts: map[string]int{}})
 	}
 }
 
-// TestHistoriesOnPostgreSQL is TestHistories on the other kind of store.
+// TestHistoriesOnPostgreSQL is TestHistories with PostgreSQL.
 func TestHistoriesOnPostgreSQL(t *testing.T) {
 	first := environment(t, "OTOGRAPH_TEST_SEED", uint64(time.Now().UnixNano()))
 	y := &tally{counts: map[string]int{}}
@@ -158,9 +158,9 @@ func TestHistoriesOnPostgreSQL(t *testing.T) {
 	t.Logf("from seed %d: %v", first, y)
 }
 
-// TestHistoryRepeats checks that a seed decides everything.
+// TestHistoryRepeats checks that the seed determines everything.
 func TestHistoryRepeats(t *testing.T) {
-	for seed := uint64(2); seed < 2+repeats; seed++ { // in 1, two timers of a fetcher end at the same moment
+	for seed := uint64(2); seed < 2+repeats; seed++ { // in seed 1, two timers of a fetcher end at the same moment
 		y := &tally{counts: map[string]int{}}
 		first := history(t, seed, small, dbtest.SQLitePath(t), y)
 		assert.Equal(t, first, history(t, seed, small, dbtest.SQLitePath(t), y), "seed %d", seed)

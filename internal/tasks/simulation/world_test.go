@@ -23,15 +23,15 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// size is how large a history is.
+// size is the size of a history.
 type size struct {
 	servers, workers, notifiers int
-	customers, accounts         int           // accounts of all customers
+	customers, accounts         int           // the accounts of all customers
 	submissions                 int           // of all customers
 	length                      time.Duration // of the trouble
 }
 
-// world is one history: a fleet, its customers, and what happens to them.
+// world is one history: a fleet, its customers, and the disturbances.
 type world struct {
 	t         testing.TB
 	seed      uint64
@@ -41,9 +41,9 @@ type world struct {
 	bucket    *cloud.Bucket
 	scheduler *scheduler
 	random    *rand.Rand
-	observer  *taskstest.Fixture // reads past the scheduler
+	observer  *taskstest.Fixture // bypasses the scheduler
 
-	// What the seed decides about the policy.
+	// The policy that the seed chooses.
 	shifts                      bool // clocks differ and jump
 	retryDelays, callbackDelays []time.Duration
 	batchWait, keepAudio        time.Duration
@@ -52,7 +52,7 @@ type world struct {
 	gap                         time.Duration // between two disturbances, on average
 	available                   spec.Available
 
-	processes []*process // that run or were just killed
+	processes []*process // processes that run or were just killed
 	all       []*process // that ever were
 	started   int        // processes
 	calm      atomic.Bool
@@ -60,18 +60,18 @@ type world struct {
 	restarts  []restart
 	looked    time.Time // at the invariants
 	customers sync.WaitGroup
-	asking    atomic.Int32 // customers, and requests under way, that may bring tasks
+	asking    atomic.Int32 // customers and running requests that may create tasks
 
 	mu          sync.Mutex
 	submissions []*submission
-	balances    map[string]billing.Money // movements that were answered
+	balances    map[string]billing.Money // acknowledged transactions
 	deliveries  map[string][]delivery    // by task
-	canceled    map[string]bool          // by an operator, perhaps
-	retried     map[string]bool          // by an operator, perhaps
+	canceled    map[string]bool          // possibly canceled by an operator
+	retried     map[string]bool          // possibly retried by an operator
 	failure     string
 }
 
-// restart is a process that comes back.
+// restart is a process that will be started again.
 type restart struct {
 	at   time.Time
 	role string
@@ -84,7 +84,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// fail notes the first thing that must not be; the history ends with it.
+// fail records the first violation; the history ends with it.
 func (w *world) fail(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +99,7 @@ func (w *world) failed() bool {
 	return w.failure != ""
 }
 
-// newWorld sets the stage: accounts, strangers' files, and the fleet.
+// newWorld creates the accounts, the unrelated files, and the fleet.
 func newWorld(t testing.TB, seed uint64, z size, source, dir string) *world {
 	random := rand.New(rand.NewPCG(seed, 0))
 	second := func(least, most int) time.Duration {
@@ -111,7 +111,7 @@ func newWorld(t testing.TB, seed uint64, z size, source, dir string) *world {
 		retryDelays: []time.Duration{second(2, 12), second(10, 60), second(20, 100)}, callbackDelays: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
 		balances: map[string]billing.Money{}, deliveries: map[string][]delivery{}, canceled: map[string]bool{}, retried: map[string]bool{}, gap: second(2, 15),
 	}
-	if random.IntN(3) == 0 { // so slow that the living are often taken for dead
+	if random.IntN(3) == 0 { // so slow that living processes are often considered dead
 		w.heartbeat = second(15, 40)
 	}
 	if random.IntN(3) == 0 {
@@ -120,7 +120,7 @@ func newWorld(t testing.TB, seed uint64, z size, source, dir string) *world {
 	w.pause = z.length * time.Duration(z.customers) / time.Duration(2*z.submissions+1)
 	s := w.scheduler
 	s.faults, s.lost, s.kills, s.slow, s.latency = random.IntN(30), random.IntN(60), random.IntN(15), random.IntN(100), second(1, 20)
-	if random.IntN(3) == 0 { // nobody dies: what a living process forgets stays forgotten
+	if random.IntN(3) == 0 { // nothing dies: work forgotten by a living process stays forgotten
 		s.kills, w.gap = 0, time.Hour
 	}
 	d, err := db.Open(context.Background(), source, db.Options{NoListen: true, MaxConns: 2})
@@ -146,7 +146,7 @@ func newWorld(t testing.TB, seed uint64, z size, source, dir string) *world {
 	return w
 }
 
-// close ends the fleet, so that no goroutine is left.
+// close ends the fleet, so that no goroutine remains.
 func (w *world) close() {
 	for _, p := range w.all {
 		w.scheduler.bury(p)
@@ -159,8 +159,8 @@ func (w *world) close() {
 	w.must(w.bucket.Close())
 }
 
-// run is the history: trouble, then calm in which everything must come to its
-// end; some histories go on for nine days.
+// run runs the history: disturbances, then calm in which all work must end;
+// some histories continue for nine days.
 func (w *world) run() {
 	z := w.size
 	w.fleet()
@@ -199,7 +199,7 @@ func (w *world) fleet() {
 	}
 }
 
-// settle ends the trouble and waits until nothing is left to be done.
+// settle ends the disturbances and waits until no work is left.
 func (w *world) settle() {
 	s := w.scheduler
 	s.say("-- calm")
@@ -230,14 +230,14 @@ func (w *world) settle() {
 	}
 }
 
-// resume undoes what operators did, some of it as late as now.
+// resume undoes the operators' commands, some of them only now.
 func (w *world) resume() {
 	for _, lane := range []string{queue.LaneFetch, queue.LaneTasks, queue.LaneBatch} {
 		w.must(w.observer.Queue().SetPaused(context.Background(), lane, false))
 	}
 }
 
-// payAll gives money to those whose tasks wait for it.
+// payAll gives money to accounts whose tasks wait for it.
 func (w *world) payAll() {
 	for account := range w.balances {
 		_, err := w.observer.Billing().Recharge(context.Background(), account, 100*billing.Unit, "")
@@ -245,8 +245,8 @@ func (w *world) payAll() {
 	}
 }
 
-// days switches the fleet off and on again, so that collections of orphaned
-// files happen whose rules count in days.
+// days stops and restarts the fleet, so that orphaned files, whose rules count
+// in days, are collected.
 func (w *world) days() {
 	for _, pause := range []time.Duration{26 * time.Hour, 8 * 24 * time.Hour} {
 		for _, p := range w.processes {
@@ -263,7 +263,7 @@ func (w *world) days() {
 	w.scheduler.disturbs["nine days"]++
 }
 
-// server begins a request at a server that takes some; without one it returns
+// server starts a request on a server with a free slot; without one it returns
 // nil. The caller ends it with p.requests.Done.
 func (w *world) server(random *rand.Rand) *process {
 	w.mu.Lock()
@@ -282,7 +282,7 @@ func (w *world) server(random *rand.Rand) *process {
 	return p
 }
 
-// submission notes a new one.
+// submission records a new submission.
 func (w *world) submission(account string) *submission {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -291,7 +291,7 @@ func (w *world) submission(account string) *submission {
 	return sub
 }
 
-// answered notes the answer to a submission.
+// answered records the response to a submission.
 func (w *world) answered(sub *submission, id string, refused bool) {
 	w.mu.Lock()
 	before := sub.id
@@ -306,7 +306,7 @@ func (w *world) answered(sub *submission, id string, refused bool) {
 	}
 }
 
-// known returns one of a customer's tasks that an answer told of, or nil.
+// known returns one of a customer's acknowledged tasks, or nil.
 func (w *world) known(c *customer) *submission {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -268,7 +268,7 @@ func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
 	return states
 }
 
-// enter computes the best paths to each node after a frame, including those
+// enter computes the best paths to each node after a frame, including paths
 // that leave words out.
 func (l *lattice) enter(entries []ctc.Entry, last []float64, start bool) {
 	none := math.Inf(-1)

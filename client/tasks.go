@@ -45,7 +45,7 @@ type Task struct {
 	CreatedAt     time.Time             `json:"created_at"`
 	UpdatedAt     time.Time             `json:"updated_at"`
 	FinishedAt    *time.Time            `json:"finished_at"` // nil until the state is final
-	Warnings      []spec.Warning        `json:"warnings"`    // what is missing of the recording of a task that is done
+	Warnings      []spec.Warning        `json:"warnings"`    // missing parts of a finished task's recording
 }
 
 // Submission describes a new task, besides its audio.

@@ -11,7 +11,7 @@ import (
 type Voice struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
-	Consent    string    `json:"consent"` // what the person agreed to, and when
+	Consent    string    `json:"consent"` // scope and date of the person's consent
 	Model      string    `json:"model"`   // SHA-256 of the speaker model's file
 	Recordings int       `json:"recordings"`
 	AddedAt    time.Time `json:"added_at"`
@@ -22,7 +22,7 @@ type Voice struct {
 // further recording.
 type NewVoice struct {
 	Name    string `json:"name"`
-	Consent string `json:"consent"` // what the person agreed to, and when; required
+	Consent string `json:"consent"` // scope and date of the person's consent; required
 	// TaskID and Speaker (in the task's SpeakerEmbeddings) name a speaker, or
 	TaskID  string `json:"task_id,omitempty"`
 	Speaker string `json:"speaker,omitempty"`

@@ -35,8 +35,8 @@ const (
 // a line \N-grams: and lines of log10 probability, N words and, where it is not
 // 0, log10 back-off weight; \end\. Words are lower-cased; n-grams that differ
 // by case alone become one, with the greater probability. name appears in
-// errors, which wrap ErrFormat and contain the line, what was expected and what
-// was found.
+// errors, which wrap ErrFormat and contain the line, the expected and the found
+// text.
 func Parse(name string, data []byte) (*Model, error) {
 	p := &reader{rest: string(data)}
 	m, err := p.model()

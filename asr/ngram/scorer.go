@@ -24,8 +24,8 @@ const (
 // Scorer scores nothing.
 type Scorer struct {
 	model *Model
-	// text is what each token writes: words in lower case, ' ' between words, '\n'
-	// between sentences.
+	// text is the text of each token: words in lower case, ' ' between words,
+	// '\n' between sentences.
 	text [][]byte
 	// spared are the words that the model never penalizes, sorted.
 	spared []string

@@ -313,7 +313,7 @@ func TestSenseVoiceDetectsTheLanguage(t *testing.T) {
 	language, p, err := e.DetectLanguage(context.Background(), pcm, recordingSpeech)
 	require.NoError(t, err)
 	assert.Equal(t, "en", language)
-	// The logit of one tag is 3, those of the five others are 0.
+	// The logit of one tag is 3, the other five are 0.
 	assert.InDelta(t, 20.0855/(20.0855+5), p, 1e-4)
 	language, _, err = e.DetectLanguage(context.Background(), pcm, nil)
 	require.NoError(t, err)

@@ -102,8 +102,8 @@ func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []
 	return out, steps, nil
 }
 
-// favored returns the best token, bonus included, of those that the network
-// considers. best is the network's own choice.
+// favored returns the best token, bonus included, among the tokens that the
+// network considers. best is the network's own choice.
 func (s *searcher) favored(scores []float32, norm float64, at standing, f fusion, best int) int {
 	top := float64(scores[best]) + f.step(at, best, false).bonus
 	for _, id := range candidates(nil, scores, norm, s.blank) {

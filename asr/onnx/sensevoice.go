@@ -33,8 +33,8 @@ var senseLanguages = []string{"zh", "en", "yue", "ja", "ko"}
 
 const (
 	senseWithITN = 14
-	// senseVocabulary and the ids below are those of the language tags in the
-	// published list, for lists that do not spell the tags out.
+	// senseVocabulary is the size of the published token list, and senseTagIDs
+	// are the ids of its language tags, for lists that do not spell them out.
 	senseVocabulary = 25055
 )
 

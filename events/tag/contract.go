@@ -115,8 +115,8 @@ func layoutOf(g *ort.Graph, contract string) (layout, error) {
 	return l, nil
 }
 
-// scores finds the output with the scores of the classes. It prefers the scores
-// of the whole clip over those of its frames.
+// scores finds the output with the scores of the classes. It prefers the whole
+// clip's scores to its frames'.
 func scores(g *ort.Graph, classes int) (ort.Info, bool) {
 	matches := func(o ort.Info, rank int) bool {
 		return o.Type == ort.Float32 && o.Rank() == rank && o.Shape[rank-1] == int64(classes)

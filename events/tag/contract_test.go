@@ -260,7 +260,7 @@ func TestYAMNetFixedLength(t *testing.T) {
 	}
 }
 
-// TestYAMNetPatches checks that the patches are those of the log-mel features
+// TestYAMNetPatches checks that the patches are cut from the log-mel features
 // of the whole recording, even if it is split into batches.
 func TestYAMNetPatches(t *testing.T) {
 	needsRuntime(t)

@@ -145,8 +145,7 @@ func sherpaTags(t *testing.T, dir, kind string, windows [][]float32) [][]float32
 
 // TestFamilies compares the scores of several windows with sherpa-onnx's for
 // the same stretches of sound. Where sherpa-onnx approximates the features, the
-// scores are also compared with those of features computed from their
-// definition.
+// scores are also compared with scores from features computed by definition.
 func TestFamilies(t *testing.T) {
 	for _, test := range []struct {
 		name, kind string

@@ -62,8 +62,8 @@ var _ events.Tagger = (*Model)(nil)
 const defaultRate = 32000
 
 // Open opens a tagger, as returned by library.OpenFile, library.OpenDir and
-// demo.Models. Errors name the file and its role, what was expected and what
-// was found.
+// demo.Models. Errors name the file, its role, the expected value and the found
+// one.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := modelfile.Source(model, model.Main())
 	if err != nil {

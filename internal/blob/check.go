@@ -19,8 +19,8 @@ import (
 const ProbePrefix = "probe/"
 
 // Check requests the store's identity object, which need not exist, to find out
-// whether the store can be reached and read. The error is one line that says
-// what to correct.
+// whether the store can be reached and read. The error is one line with
+// instructions.
 func (s *Store) Check(ctx context.Context) error {
 	r, err := s.Open(ctx, identityKey)
 	switch {
@@ -66,7 +66,7 @@ func noBucket(err error) bool {
 }
 
 // explain turns an error of the S3 client, whose text is several nested lines
-// of operations and attempts, into one that says what is wrong and what to do.
+// of operations and attempts, into one line with the problem and instructions.
 func (s *Store) explain(err error) error {
 	if err == nil || s.dir != "" {
 		return err

@@ -30,7 +30,7 @@ func (l *listeners) wake(channel string) {
 	}
 }
 
-// Notify wakes the subscribers of a channel: those in this process and, on
+// Notify wakes the subscribers of a channel: the ones in this process and, on
 // PostgreSQL, in every process on the database. Calls during a running
 // notification lead to a single further one. A notification is a hint that may
 // be lost; the change must be in the database before.

@@ -138,7 +138,7 @@ func declared(o types.Object) map[string]types.Type {
 	return all
 }
 
-// internals returns the internal types in a type, except those with an alias.
+// internals returns the internal types in a type that have no alias.
 func internals(t types.Type, aliases map[string]bool) (found []string) {
 	seen := map[types.Type]bool{}
 	var walk func(types.Type)

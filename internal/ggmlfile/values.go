@@ -119,8 +119,8 @@ func appendQ5_0(b []byte, block []float32) []byte {
 }
 
 // appendFives appends (value + offset) / d of a block, rounded, in five bits:
-// first all fifth bits, then the lower four, those of values i and i + 16 in
-// one byte.
+// first all fifth bits, then the lower four, with values i and i + 16 in one
+// byte.
 func appendFives(b []byte, block []float32, d, offset float32) []byte {
 	var high uint32
 	var low [Block / 2]byte

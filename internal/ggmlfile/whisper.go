@@ -2,9 +2,9 @@
 // vocabulary, tensors) by walking the file without loading it, so that a
 // damaged or hostile file is refused before native code sees it.
 //
-// The layout is the one that whisper.cpp reads: magic, eleven int32
-// hyperparameters, the mel filters, the vocabulary, then tensors to the end of
-// the file, everything little-endian.
+// The layout follows whisper.cpp: magic, eleven int32 hyperparameters, the mel
+// filters, the vocabulary, then tensors to the end of the file, everything
+// little-endian.
 package ggmlfile
 
 import (
@@ -44,9 +44,9 @@ type Header struct {
 func (h Header) Multilingual() bool { return h.Vocabulary >= 51865 }
 
 // Translates reports whether the model may have been trained to translate into
-// English. English-only models have not, and neither have those whose decoder
-// was cut to fewer layers than the encoder and then trained without
-// translations (the turbo and the distilled models).
+// English. English-only models have not. Neither have the turbo and the
+// distilled models, whose decoder was cut to fewer layers than the encoder and
+// then trained without translations.
 func (h Header) Translates() bool { return h.Multilingual() && h.TextLayers >= h.AudioLayers }
 
 // Whisper describes a Whisper file's contents.
@@ -145,7 +145,7 @@ func CheckFile(path string, demand func(Header) (Layout, error)) (*Whisper, erro
 // vocabulary and every tensor within the file, and nothing after the last one.
 // It does not read the weights. If demand is not nil, it returns the required
 // layout for the header, or an error if there can be none. Check's errors name
-// what was expected and what was found; they wrap ErrNotWhisper unless reading
+// the expected value and the found one; they wrap ErrNotWhisper unless reading
 // or demand failed.
 func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Whisper, error) {
 	r := &reader{r: file, size: size}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Error describes what is wrong with an object. Its text names the field and is
-// safe to show to the client.
+// Error describes a problem of an object. Its text names the field and is safe
+// to show to the client.
 type Error struct {
 	message string
 	cause   error

@@ -17,8 +17,7 @@ import (
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
-// Plugins selects the ggml plug-ins to fetch in addition to those for the
-// processor.
+// Plugins selects ggml plug-ins to fetch in addition to the processor's.
 type Plugins string
 
 // Plug-ins to fetch.

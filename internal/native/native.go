@@ -72,7 +72,7 @@ func here() places {
 }
 
 // inside reports whether the program is run from a folder below root, or was
-// built by `go run` or `go test`. An installed program must not load what
+// built by `go run` or `go test`. An installed program must not load files that
 // another user put into the folder in which it was compiled.
 func (p places) inside(root string) bool {
 	if strings.Contains(p.executable, string(filepath.Separator)+"go-build") {

@@ -3,7 +3,7 @@
 // without loading the weights. It detects a hostile or wrong file before native
 // code sees it. Every count, length and depth in a file is limited.
 //
-// Field numbers are those of onnx.proto3 of the ONNX project.
+// Field numbers follow onnx.proto3 of the ONNX project.
 package onnxfile
 
 import "errors"

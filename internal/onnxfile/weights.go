@@ -19,10 +19,10 @@ type Weight struct {
 const maxWeights = 16 << 20
 
 // Weights reads a small network's float32 and float16 tensors by name: weights
-// and the values of Constant nodes (under the name of their output), including
-// those in branches of If and bodies of Loop. It skips a tensor of another
-// type, and one whose data is external or in several pieces. The model must be
-// one that [Read] accepted.
+// and the values of Constant nodes (under the name of their output), also in
+// branches of If and bodies of Loop. It skips a tensor of another type, and one
+// whose data is external or in several pieces. The model must be one that
+// [Read] accepted.
 func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
 	c := collector{found: map[string]Weight{}, left: maxWeights}
 	err := wire{src: &window{r: r}, end: size}.each(func(f field) error {

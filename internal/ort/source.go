@@ -14,7 +14,7 @@ type Source struct {
 	Path string // file name; used if Data is nil
 	Data []byte // the model itself
 	Name string // for error messages; default: the file's name
-	Role string // what the model is for ("vad", "embedder" …), for error texts
+	Role string // the model's role ("vad", "embedder" …), for error messages
 }
 
 // String names the model for an error message: role and name.

@@ -1,5 +1,5 @@
 // Package resume continues an interrupted HTTP download if the source still has
-// the same content. It decides what to request and how to interpret a response;
+// the same content. It chooses the requested range and interprets the response;
 // the caller reads, stores and waits.
 package resume
 
@@ -42,13 +42,13 @@ type Download struct {
 	Validator string
 }
 
-// Part is what the body of a response contains.
+// Part is the content of a response's body.
 type Part int
 
 // The parts.
 const (
 	Whole   Part = iota // everything: existing bytes must be discarded
-	Rest                // what is missing
+	Rest                // the missing part
 	Nothing             // nothing: the download is already complete
 )
 

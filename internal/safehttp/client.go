@@ -127,8 +127,8 @@ func (c *Client) CheckURL(ctx context.Context, raw string) error {
 }
 
 // Addresses returns the addresses to which a request to a URL would currently
-// be sent, in the order in which they would be tried. Its errors are those of
-// CheckURL.
+// be sent, in the order in which they would be tried. It returns the same
+// errors as CheckURL.
 func (c *Client) Addresses(ctx context.Context, raw string) ([]netip.Addr, error) {
 	t, err := c.parse(raw)
 	if err != nil {

@@ -107,7 +107,7 @@ func TestForbiddenAddressesAreNotDialed(t *testing.T) {
 	t.Logf("T9: %d denied, %d allowed, %d connections, %d requests to a forbidden address", denied, allowed, dials, forbidden)
 }
 
-// post sends a request like that of a callback.
+// post sends a request as a callback would.
 func post(c *Client, url string) (*http.Response, error) {
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
 	if err != nil { // not even Go's parser accepts it

@@ -1,7 +1,7 @@
 // Package terminal makes untrusted text safe to show to an operator. Texts of
 // receivers, model files, customers, and servers may contain control characters
-// that move the cursor, retitle or clear a terminal, and marks that make text
-// appear different from what it is.
+// that move the cursor, retitle or clear a terminal, and marks that disguise
+// text.
 package terminal
 
 import (

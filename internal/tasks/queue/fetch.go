@@ -101,9 +101,9 @@ func (q *Queue) fetchOf(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) er
 	return sql.ErrNoRows
 }
 
-// account returns the query for the account whose turn it is among those with a
-// task that b does not exclude. Each account costs a few probes of indexes,
-// regardless of its number of waiting tasks.
+// account returns the query for the account whose turn it is, among accounts
+// with a task that b does not exclude. Each account costs a few probes of
+// indexes, regardless of its number of waiting tasks.
 func (b Busy) account(d db.Dialect) (query string, args []any) {
 	var a arguments
 	query = "SELECT l.account_id FROM lane_accounts l WHERE l.lane = 'fetch' AND l.waiting > 0 AND NOT l.stopped"

@@ -46,7 +46,7 @@ type WorkerState struct {
 	ID, Version       string
 	PID               int
 	Draining          bool
-	TaskID            string // what it runs, "" for nothing
+	TaskID            string // the running task, "" for none
 	StartedAt, BeatAt time.Time
 }
 

@@ -36,7 +36,7 @@ var errNotHeld = errors.New("the task is locked, or the claim has ended")
 // writeSegments runs before any write to workers, because transactions that
 // take work back also lock the task first. lock is the locking clause. It
 // returns errNotHeld if there is no row to lock. The first sentences of a claim
-// replace those of earlier claims.
+// replace earlier claims' sentences.
 func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) error {
 	if len(p.Segments) == 0 {
 		return nil

@@ -5,7 +5,7 @@
 // worker that it names. A claim assigns a task to a worker with a fencing
 // number (attempt) that rises with every claim; the worker's later writes only
 // count while that number is current. Processes that hold work keep a heartbeat
-// row, and a Watch finds those that died.
+// row, and a Watch detects dead ones.
 package queue
 
 import (

@@ -66,23 +66,25 @@ type Options struct {
 	// Languages limits the languages of the optimized tier; empty means all
 	// languages of its models.
 	Languages []string
-	// Choice are further recognizers, which Lease takes by name.
+	// Choice are further recognizers, which Lease selects by name.
 	Choice []models.Model
-	// Keep says how long recognizers stay loaded.
+	// Keep limits the time and the memory for which recognizers stay loaded.
 	Keep Keeping
 }
 
-// Engines are the models of one pipeline, each loaded at most once at the same time.
+// Engines are the models of one pipeline. Each is loaded at most once at a
+// time.
 type Engines struct {
 	Set       *models.Set
 	Available spec.Available // tiers and languages of Set, and the names in Options.Choice
 	opt       Options
 	*detectors
 	recognizers *pool
-	lease       *lease // of a run; nil: none
+	lease       *lease // the lease of a run, or nil
 }
 
-// detectors are the models that are no recognizers. They are small, and stay loaded.
+// detectors are the models other than recognizers. They are small, and stay
+// loaded.
 type detectors struct {
 	vad       engine[*silero.Model]
 	embedder  engine[*embed.Model]
@@ -114,7 +116,7 @@ func recognizes(m models.Model) bool {
 	return m.Role == models.RoleStandard || m.Role == models.RoleOptimized
 }
 
-// named describes a recognizer of a set for those who name it.
+// named describes a recognizer that requests can select by name.
 func named(m models.Model, a spec.Available, optimized []string) spec.NamedModel {
 	alone := (&models.Set{Models: []models.Model{m}}).Available(optimized...)
 	n := spec.NamedModel{Name: m.Name, Tier: spec.TierStandard, Languages: alone.StandardLanguages, Translates: alone.Translates}
@@ -124,9 +126,9 @@ func named(m models.Model, a spec.Available, optimized []string) spec.NamedModel
 	return n
 }
 
-// Lease returns the engines of a run, with a recognizer by its name in place of the
-// set's; "" is the set's. What the run uses stays loaded until End. An unknown name is a
-// *spec.OptionError.
+// Lease returns the engines of a run, with the recognizer called name in place
+// of the set's; "" keeps the set's. The recognizers of the run stay loaded
+// until End. An unknown name is a *spec.OptionError.
 func (e *Engines) Lease(name string) (*Engines, error) {
 	run := *e
 	run.lease = &lease{slots: map[*slot]bool{}}
@@ -141,7 +143,7 @@ func (e *Engines) Lease(name string) (*Engines, error) {
 	m := all[slices.IndexFunc(all, func(m models.Model) bool { return recognizes(m) && m.Name == name })]
 	run.Set = &models.Set{Name: e.Set.Name, Models: []models.Model{m}}
 	for _, other := range e.Set.Models {
-		// Optimized models beside a standard one time its words.
+		// Optimized models next to a standard model time its words.
 		if other.Role != m.Role {
 			run.Set.Models = append(run.Set.Models, other)
 		}

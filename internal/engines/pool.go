@@ -12,30 +12,31 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Keeping says how long recognizers stay loaded, and how many.
+// Keeping limits the time and the memory for which recognizers stay loaded.
 type Keeping struct {
-	// Idle is how long a recognizer that no run uses stays loaded; 0 is until the end.
+	// Idle is the time for which an unused recognizer stays loaded; 0 means
+	// until Close.
 	Idle time.Duration
-	// Memory bounds the bytes of the recognizers' files that are loaded at the same time;
-	// 0 is no bound. A run that needs two recognizers may exceed it.
+	// Memory is the maximum size of the loaded recognizers' files in bytes; 0
+	// means no limit. A run that needs two recognizers may exceed it.
 	Memory int64
 }
 
-// errEnded refuses a recognizer to a run that has ended.
+// errEnded is returned for a run that has ended.
 var errEnded = errors.New("the run has ended")
 
-// pool loads recognizers when they are first needed, each once at the same time, and
-// frees those that no run uses: after a while, or to make room for another.
+// pool loads recognizers on first use, each once at a time, and frees unused
+// ones after a while or to make room for another.
 type pool struct {
 	keep  Keeping
 	log   *slog.Logger
 	mu    sync.Mutex
-	moved *sync.Cond // when a recognizer was loaded, or a run left one
+	moved *sync.Cond // signaled when a recognizer was loaded or a run released one
 	slots map[string]*slot
 	timer *time.Timer
 }
 
-// slot is the place of a recognizer.
+// slot holds a recognizer.
 type slot struct {
 	model   *models.Model
 	value   io.Closer // nil: not loaded
@@ -44,7 +45,7 @@ type slot struct {
 	left    time.Time
 }
 
-// lease is what a run uses.
+// lease holds the recognizers of a run.
 type lease struct {
 	slots map[*slot]bool
 	ended bool
@@ -56,7 +57,7 @@ func newPool(keep Keeping, log *slog.Logger) *pool {
 	return p
 }
 
-// size returns the bytes of a model's files.
+// size returns the size of a model's files in bytes.
 func size(m *models.Model) (n int64) {
 	for _, f := range m.Files {
 		n += f.Size
@@ -64,7 +65,7 @@ func size(m *models.Model) (n int64) {
 	return n
 }
 
-// slot returns the place of a model.
+// slot returns the slot of a model.
 func (p *pool) slot(m *models.Model) *slot {
 	key := string(m.Role) + " " + cmp.Or(m.Main().Path, m.Name)
 	if p.slots[key] == nil {
@@ -73,8 +74,8 @@ func (p *pool) slot(m *models.Model) *slot {
 	return p.slots[key]
 }
 
-// get returns a recognizer, loading it with open if need be. It stays loaded until the
-// lease ends; without a lease, until somebody else needs its room.
+// get returns a recognizer and loads it with open if necessary. It stays loaded
+// until the lease ends; without a lease, until another one needs its room.
 func (p *pool) get(l *lease, m *models.Model, open func() (io.Closer, error)) (io.Closer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,8 +97,8 @@ func (p *pool) get(l *lease, m *models.Model, open func() (io.Closer, error)) (i
 	}
 }
 
-// holds reports whether the run holds a recognizer: it waits for nobody then, who might
-// wait for it.
+// holds reports whether the run holds a recognizer. It then does not wait for
+// other runs, which might wait for it.
 func (l *lease) holds() bool {
 	for s := range l.slots {
 		if s.value != nil || s.loading {
@@ -107,7 +108,7 @@ func (l *lease) holds() bool {
 	return false
 }
 
-// load loads a recognizer, for which there is room.
+// load loads a recognizer after room has made room for it.
 func (p *pool) load(s *slot, open func() (io.Closer, error)) (io.Closer, error) {
 	s.loading = true
 	p.mu.Unlock()
@@ -122,8 +123,9 @@ func (p *pool) load(s *slot, open func() (io.Closer, error)) (io.Closer, error) 
 	return value, nil
 }
 
-// room frees idle recognizers, those left first, until there is room for another, and
-// reports whether there is. One that is larger than the bound has room alone.
+// room frees idle recognizers, the longest idle ones first, until there is room
+// for another, and reports whether there is. A recognizer larger than the limit
+// needs all others to be freed.
 func (p *pool) room(s *slot) bool {
 	if p.keep.Memory <= 0 {
 		return true
@@ -150,7 +152,7 @@ func (p *pool) room(s *slot) bool {
 	}
 }
 
-// free frees a recognizer that no run uses.
+// free frees an unused recognizer.
 func (p *pool) free(s *slot) {
 	err := s.value.Close()
 	s.value = nil
@@ -177,8 +179,8 @@ func (p *pool) end(l *lease) {
 	}
 }
 
-// sweep frees the recognizers that have been idle for long enough, and comes again while
-// others are loaded.
+// sweep frees the recognizers that have been idle for long enough, and
+// schedules itself again while others are loaded.
 func (p *pool) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -32,7 +32,7 @@ func (l *loaded) Close() error {
 	return nil
 }
 
-// watched is a model whose copies are counted.
+// watched is a model that counts its copies.
 type watched struct {
 	machine *machine
 	model   models.Model
@@ -40,7 +40,7 @@ type watched struct {
 	loads   int
 }
 
-// machine counts what is loaded.
+// machine counts the loaded models.
 type machine struct {
 	mu           sync.Mutex
 	bytes, peak  int64
@@ -78,9 +78,9 @@ func three(m *machine) (list []*watched) {
 	return list
 }
 
-// TestAlternatingModels: requests that alternate between three models where two have
-// room are all answered, within the bound, and no model is loaded twice at once or freed
-// in use.
+// TestAlternatingModels checks that requests that alternate between three
+// models, with room for two, all succeed within the limit, and that no model is
+// loaded twice at a time or freed in use.
 func TestAlternatingModels(t *testing.T) {
 	for _, atOnce := range []int{1, 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestAlternatingModels(t *testing.T) {
 					l := &lease{slots: map[*slot]bool{}}
 					defer p.end(l)
 					w := list[i%3]
-					for range 2 { // a run asks again, beside the loading ahead
+					for range 2 { // the run asks twice, in addition to the loading ahead
 						value, err := p.get(l, &w.model, w.open)
 						require.NoError(t, err)
 						got := value.(*loaded)
@@ -122,8 +122,8 @@ func TestAlternatingModels(t *testing.T) {
 	}
 }
 
-// TestRunsThatNeedTwo: runs that hold a recognizer exceed the bound instead of waiting
-// for each other; after its end a run gets none.
+// TestRunsThatNeedTwo checks that runs that hold a recognizer exceed the limit
+// instead of waiting for each other, and that a run gets none after its end.
 func TestRunsThatNeedTwo(t *testing.T) {
 	m := &machine{}
 	list := three(m)
@@ -148,8 +148,8 @@ func TestRunsThatNeedTwo(t *testing.T) {
 	assert.Zero(t, m.bytes)
 }
 
-// TestNamedModels: a run takes a recognizer by its name, in its tier; what is too large
-// for the machine has no name.
+// TestNamedModels checks that a run selects a recognizer by its name, in its
+// tier, and that models too large for the machine have no name.
 func TestNamedModels(t *testing.T) {
 	file := func(n int64) []models.File { return []models.File{{Part: models.PartModel, Size: n}} }
 	set := &models.Set{Models: []models.Model{

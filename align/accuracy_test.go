@@ -101,9 +101,9 @@ func TestWordTimesOfExactRecordings(t *testing.T) {
 	assert.GreaterOrEqual(t, sum.Matched(), 0.97)
 }
 
-// TestOtherTexts aligns texts that differ from the spoken ones or lack parts of
+// TestDifferingTexts aligns texts that differ from the spoken ones or lack parts of
 // them.
-func TestOtherTexts(t *testing.T) {
+func TestDifferingTexts(t *testing.T) {
 	items, err := bench.Load(filepath.Join("testdata", "manifest.jsonl"))
 	require.NoError(t, err)
 	l := openDemo(t)
@@ -125,7 +125,7 @@ func TestOtherTexts(t *testing.T) {
 	var sum bench.TimeErrors
 	errors, _ := bench.ScoreWordTimes(item.Language, item.Words, timed(lay(strings.Join(digits, " ")).Words))
 	sum.Add(errors)
-	assert.LessOrEqual(t, sum.MeanStart(), 0.045, "words beside numbers")
+	assert.LessOrEqual(t, sum.MeanStart(), 0.045, "words next to numbers")
 
 	wrong := lay("Fish cannot wear purple umbrellas because hedgehogs juggle quietly under Budapest bridges")
 	assert.Less(t, wrong.Score, 0.3, "another text")
@@ -136,7 +136,7 @@ func TestOtherTexts(t *testing.T) {
 	assert.InDelta(t, right.Words[5].Start, more.Words[7].Start, 0.03)
 
 	less := lay(strings.Join(words[:len(words)-3], " "))
-	require.NotEmpty(t, less.Extra, "the last words are in no text")
+	require.NotEmpty(t, less.Extra, "the last words are not in the text")
 	assert.Greater(t, less.Extra[len(less.Extra)-1].End, right.Words[len(words)-3].Start)
 	assert.Less(t, less.Score, right.Score)
 

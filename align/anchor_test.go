@@ -15,7 +15,7 @@ import (
 func TestMatch(t *testing.T) {
 	assert.Equal(t, []pair{{0, 0}, {1, 1}, {3, 2}}, match(strings.Fields("a b c d"), strings.Fields("a b d e")))
 	assert.Empty(t, match(nil, []string{"a"}))
-	assert.Empty(t, match([]string{"", ""}, []string{"", ""}), "words without letters match nothing")
+	assert.Empty(t, match([]string{"", ""}, []string{"", ""}), "words without letters are not matched")
 }
 
 // TestMatchRepeatedText uses a repeated text, in which no run of words occurs
@@ -121,7 +121,7 @@ func TestLongWordsAreWild(t *testing.T) {
 		}
 	}
 	long := prepare([]string{strings.Repeat("7", 20), strings.Repeat("a", ctc.LongestWord)}, "en", v)
-	assert.Len(t, long[0].readings, 1, "a number of an account is read by its digits")
+	assert.Len(t, long[0].readings, 1, "an account number is read digit by digit")
 	assert.Len(t, long[1].letters, ctc.LongestWord)
 	assert.False(t, long[1].wild)
 }

@@ -35,5 +35,5 @@ func TestMissingWordsShareTheSound(t *testing.T) {
 
 	words = []*asr.Word{{Text: "my", Start: 18.4, End: 18.6}, {Text: "husband.", Start: 18.6, End: 19}, {Text: "Turn", Start: 19.6, End: 20}}
 	move(words, []Word{{Start: 18.54, End: 19.01}, {Missing: true}, {Start: 19.59, End: 19.95}}, speech)
-	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Interpolated, words[1].Interpolated, words[2].Interpolated}, "a measured word that had to make room")
+	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Interpolated, words[1].Interpolated, words[2].Interpolated}, "a measured word that was moved to make room")
 }

@@ -139,7 +139,7 @@ func TestQuote(t *testing.T) {
 	require.NoError(t, err)
 	data, err = json.Marshal(q.Detail)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"base_price_per_hour":0.6,"base_amount":0.6,"subtotal":0.6,"total":0.6}`, string(data), "nothing of what was off")
+	assert.JSONEq(t, `{"base_price_per_hour":0.6,"base_amount":0.6,"subtotal":0.6,"total":0.6}`, string(data), "no component that was off")
 
 	full := startPrices
 	full.BatchDiscount = 0
@@ -212,7 +212,7 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 		for i, amount := range shown {
 			total += amount
 			off := new(big.Rat).Sub(exact[i], new(big.Rat).SetInt64(int64(amount)))
-			require.Negative(t, off.Abs(off).Cmp(big.NewRat(1, 1)), "component %d is %s away from its exact value", i, off)
+			require.Negative(t, off.Abs(off).Cmp(big.NewRat(1, 1)), "component %d differs from its exact value by %s", i, off)
 		}
 		require.Equal(t, q.Detail.Subtotal, total, "components add up")
 		if u.Batch && p.BatchDiscount != 0 {

@@ -133,13 +133,13 @@ func TestPacksPayFirst(t *testing.T) {
 		soon, err := s.AddPack(t.Context(), a, Pack{Value: 2 * Unit, ExpiresAt: now.Add(24 * time.Hour)})
 		require.NoError(t, err)
 		_, err = s.AddPack(t.Context(), a, Pack{Value: 1, ExpiresAt: now})
-		require.Error(t, err, "expired before it began")
+		require.Error(t, err, "expired before it was created")
 
 		v, err := s.View(t.Context(), a)
 		require.NoError(t, err)
 		assert.Equal(t, 15*Unit, v.Available)
 		assert.Equal(t, 7, v.Limits.Concurrency, "the pack's bonus")
-		require.NoError(t, hold(s, a, "t1", 15*Unit, false), "packs count for the gate")
+		require.NoError(t, hold(s, a, "t1", 15*Unit, false), "packs count for the limit")
 		require.ErrorIs(t, hold(s, a, "t2", 1, false), ErrInsufficientBalance)
 		require.ErrorIs(t, hold(s, a, "t3", 1, true), ErrInsufficientBalance)
 
@@ -153,14 +153,14 @@ func TestPacksPayFirst(t *testing.T) {
 		packs, err := s.Packs(t.Context(), a)
 		require.NoError(t, err)
 		assert.Equal(t, []string{soon.ID, late.ID}, []string{packs[0].ID, packs[1].ID})
-		assert.Equal(t, []Money{0, Unit}, []Money{packs[0].Remaining, packs[1].Remaining}, "the one that expires first pays first")
+		assert.Equal(t, []Money{0, Unit}, []Money{packs[0].Remaining, packs[1].Remaining}, "the pack that expires first pays first")
 		list, _, err := s.Transactions(t.Context(), a, 1, 1)
 		require.NoError(t, err)
 		assert.Equal(t, Money(0), list[0].Amount)
 		assert.Contains(t, list[0].Description, "4.0000 covered by resource packs")
 
 		require.NoError(t, hold(s, a, "batch", 10*Unit, true))
-		require.ErrorIs(t, hold(s, a, "batch2", 1, true), ErrInsufficientBalance, "packs are not for batch tasks")
+		require.ErrorIs(t, hold(s, a, "batch2", 1, true), ErrInsufficientBalance, "packs do not pay for batch tasks")
 		r, err = settle(s, a, "batch", quoteOf(2*Unit), true)
 		require.NoError(t, err)
 		assert.Zero(t, r.FromPacks)
@@ -405,7 +405,7 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 					r, err := s.ReceiptOf(ctx, task)
 					require.NoError(t, err)
 					if was {
-						require.Equal(t, before, r.Quote.Total, "the first settlement stands")
+						require.Equal(t, before, r.Quote.Total, "the first settlement remains")
 						return
 					}
 					rest := x
@@ -485,13 +485,13 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 		assert.Equal(t, "account "+a+": balance is 1, the rows say 10000", found[0].String())
 		found, err = s.Check(t.Context(), true)
 		require.NoError(t, err)
-		assert.Equal(t, want[:1], found, "sums are mended, money is not")
+		assert.Equal(t, want[:1], found, "sums are corrected, balances are not")
 	})
 }
 
-// TestFirstPricesSayWhenTheyWereInstalled checks that the date is not the start
+// TestFirstPricesHaveAnInstallationDate checks that the date is not the start
 // of 1970.
-func TestFirstPricesSayWhenTheyWereInstalled(t *testing.T) {
+func TestFirstPricesHaveAnInstallationDate(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		p, err := newStore(d, nil).Prices(t.Context())
 		require.NoError(t, err)

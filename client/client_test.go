@@ -72,14 +72,14 @@ func TestUploadIsRepeatedWhole(t *testing.T) {
 	keys = nil
 	_, err = c.Upload(context.Background(), io.MultiReader(bytes.NewReader(audio)), Submission{Filename: "a.wav"})
 	var failed *Error
-	require.ErrorAs(t, err, &failed, "what cannot be read again is not sent again")
+	require.ErrorAs(t, err, &failed, "unrepeatable bodies are not retried")
 	assert.True(t, failed.Temporary())
 	assert.Len(t, keys, 1)
 	_, err = c.Upload(context.Background(), bytes.NewReader(audio), Submission{})
 	assert.ErrorContains(t, err, "Filename")
 }
 
-func TestErrorsKeepWhatWasSent(t *testing.T) {
+func TestErrorsContainTheResponse(t *testing.T) {
 	answers := map[string]func(w http.ResponseWriter){
 		"balance": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusPaymentRequired)
@@ -198,7 +198,7 @@ func TestFollowResumesABrokenStream(t *testing.T) {
 	for range c.Follow(t.Context(), "7") {
 		break
 	}
-	assert.Len(t, asked, 1, "whoever has heard enough asks no more")
+	assert.Len(t, asked, 1, "the detector is not asked again")
 }
 
 // answers is a transport that returns its answers in turn, the last one

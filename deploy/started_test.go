@@ -75,7 +75,7 @@ func TestServiceStartsUnderTheUnit(t *testing.T) {
 	assert.Regexp(t, `NoNewPrivs:\s+1`, out)
 	out, err = inside("curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/metrics")
 	require.NoError(t, err, out)
-	assert.Equal(t, "404", out, "metrics are not beside the API")
+	assert.Equal(t, "404", out, "metrics are not on the API's address")
 
 	const api = "curl -sf -H \"X-API-Key: $(cat /var/lib/private/otograph/first-api-key)\" -H 'Content-Type: application/json' "
 	out, err = inside(api + "--data-binary @" + dir + "/task.json http://127.0.0.1:8080/v1/tasks")

@@ -21,7 +21,7 @@ func TestUnitIsHardened(t *testing.T) {
 	}
 	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=15", "--no-pager", "otograph.service").CombinedOutput()
 	require.NoError(t, err, "%s", out) // it fails above the threshold
-	assert.NotContains(t, string(out), "Unknown", "this systemd knows every setting")
+	assert.NotContains(t, string(out), "Unknown", "systemd knows every setting")
 	t.Log(regexp.MustCompile(`Overall exposure level.*`).FindString(string(out)))
 }
 

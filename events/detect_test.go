@@ -210,7 +210,7 @@ func TestEventsInvariants(t *testing.T) {
 					inside = inside || e.Class.Index == 10+c && e.Start <= middle+0.006 && middle <= e.End+0.006
 				}
 				if round4(float64(scores[i][c])) > threshold && !inside {
-					t.Fatalf("frame %d of class %d is in no event: %+v", i, 10+c, got)
+					t.Fatalf("no event contains frame %d of class %d: %+v", i, 10+c, got)
 				}
 			}
 		}

@@ -91,7 +91,7 @@ func TestProbabilitiesBackOff(t *testing.T) {
 
 func TestUnknownWordsWithoutAnEntry(t *testing.T) {
 	m := parsed(t, "\\data\\\nngram 1=2\n\\1-grams:\n-1 a\n-3 b\n\\end\\\n")
-	assert.InDelta(t, -3, log10(t, m, "z"), 1e-6, "as the least likely word")
+	assert.InDelta(t, -3, log10(t, m, "z"), 1e-6, "with the probability of the least likely word")
 	assert.Equal(t, int32(-1), m.end)
 	assert.Zero(t, m.start)
 }

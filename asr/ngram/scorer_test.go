@@ -50,7 +50,7 @@ func TestTextIsScoredByItsWords(t *testing.T) {
 	}
 }
 
-func TestCharactersMayBeDividedAmongTokens(t *testing.T) {
+func TestTokensMaySplitCharacters(t *testing.T) {
 	m := parsed(t, small)
 	assert.InDelta(t, scoreOf(m, "明", "the"), scoreOf(m, "\xe6", "\x98", "\x8e", "the"), 1e-9)
 }
@@ -64,7 +64,7 @@ func TestUnknownWordScoredEarly(t *testing.T) {
 	assert.Zero(t, s.Score(s.Step(begun, 2)), "a word counts when it is complete")
 	strange := s.Step(begun, 1)
 	assert.InDelta(t, words(1, -2), s.Score(strange), 1e-5)
-	assert.InDelta(t, words(1, -2), s.Score(s.Step(strange, 3)), 1e-5, "and no second time")
+	assert.InDelta(t, words(1, -2), s.Score(s.Step(strange, 3)), 1e-5, "and not a second time")
 }
 
 func TestSparedWordsCostNothing(t *testing.T) {
@@ -83,9 +83,9 @@ func TestSparedWordsCostNothing(t *testing.T) {
 	assert.Zero(t, score(spared, 0))
 	assert.Negative(t, score(s, 1, 2))
 	assert.Zero(t, score(spared, 1, 2))
-	assert.Negative(t, score(spared, 1), "part of a word is none")
-	assert.Zero(t, spared.Score(spared.Step(spared.Begin(), 1)), "but may become one")
-	assert.InDelta(t, score(s, 3), score(spared, 3), 1e-9, "other words are as before")
+	assert.Negative(t, score(spared, 1), "part of a word is not a word")
+	assert.Zero(t, spared.Score(spared.Step(spared.Begin(), 1)), "but may become a spared word")
+	assert.InDelta(t, score(s, 3), score(spared, 3), 1e-9, "other words are unchanged")
 }
 
 func TestNilScorerScoresNothing(t *testing.T) {

@@ -120,7 +120,7 @@ func TestHotwordRestoresAWordOnDemoModel(t *testing.T) {
 	}
 	assert.Equal(t, "Do you have time to stay at home?", text())
 	assert.Equal(t, "Do you have time to stay at home today?", text("today"))
-	assert.NotContains(t, text("Budapest", "kitchen"), "Budapest", "what was not said is not written")
+	assert.NotContains(t, text("Budapest", "kitchen"), "Budapest", "unspoken words are not written")
 }
 
 func TestContractNamesMatchModelSets(t *testing.T) {

@@ -145,11 +145,11 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 			for i, speechEnd := range []float64{1.5, 3.6} {
 				tokens := e.vocab.write(hyps[i].emissions)
 				end := windows[i].Time(tokens[len(tokens)-1].end)
-				assert.InDelta(t, min(speechEnd, end+tail), tr.Segments[i].End, 1e-9, "the last word ends where speech does, but soon")
+				assert.InDelta(t, min(speechEnd, end+tail), tr.Segments[i].End, 1e-9, "the last word ends with the speech, at most tail after its token")
 			}
 			for _, s := range tr.Segments {
 				if hyps[0].unbounded {
-					assert.Nil(t, s.Words, "no words without times")
+					assert.Nil(t, s.Words, "words need times")
 				} else if assert.Len(t, s.Words, 1) {
 					assert.Equal(t, s.Text, s.Words[0].Text)
 				}
@@ -222,7 +222,7 @@ func TestParaformerFailureWithoutTokensIsSilence(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err = e.Transcribe(ctx, recording(), recordingSpeech, asr.Options{})
-	require.ErrorIs(t, err, context.Canceled, "a canceled run is no silence")
+	require.ErrorIs(t, err, context.Canceled, "a canceled run is not silence")
 
 	g = ox.New()
 	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
@@ -301,8 +301,8 @@ func TestPeakTimes(t *testing.T) {
 	assert.InDelta(t, 0.17, tokens[0].end, 1e-9)
 	assert.InDelta(t, 0.17, tokens[1].start, 1e-9)
 	assert.InDelta(t, 0.77, tokens[1].end, 1e-9, "no token is longer than 0.6 s")
-	assert.False(t, peakTimes(make([]emission, 3), peaks, 20), "as many peaks as tokens do not fit")
-	assert.False(t, peakTimes(tokens, peaks, 10), "peaks behind the window do not count")
+	assert.False(t, peakTimes(make([]emission, 3), peaks, 20), "peaks as many as tokens are refused")
+	assert.False(t, peakTimes(tokens, peaks, 10), "peaks after the window do not count")
 }
 
 func TestSenseVoiceDetectsTheLanguage(t *testing.T) {
@@ -321,7 +321,7 @@ func TestSenseVoiceDetectsTheLanguage(t *testing.T) {
 
 	tr, err := e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{})
 	require.NoError(t, err)
-	assert.Equal(t, "en", tr.Language, "heard, as none was given")
+	assert.Equal(t, "en", tr.Language, "detected, because none was given")
 
 	// A requested language is passed to the network.
 	tr, err = e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{Language: "ja-JP"})
@@ -365,7 +365,7 @@ func TestBatchesGiveTheSameTextAsSingleWindows(t *testing.T) {
 			assert.Equal(t, "Bana", one.Segments[11].Text)
 			four := run(4, 1)
 			assert.Equal(t, one.Segments, four.Segments)
-			assert.Equal(t, four, run(4, 3), "how many run at once changes nothing")
+			assert.Equal(t, four, run(4, 3), "the result does not depend on parallelism")
 		})
 	}
 }

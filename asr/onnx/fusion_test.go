@@ -181,7 +181,7 @@ func TestTransducerBeamFindsTheBestText(t *testing.T) {
 					changed++
 				}
 			}
-			assert.Positive(t, changed, "hotwords must matter in some of the cases")
+			assert.Positive(t, changed, "hotwords must change the result in some cases")
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestTransducersTakeHotwordsAndLanguageModels(t *testing.T) {
 				assert.Equal(t, "Xna", text(plain), "beam %d", beam)
 				assert.Equal(t, "Bana", text(plain, "Bana"), "beam %d", beam)
 				if beam > 1 { // greedy search cannot drop the beginning of a hotword
-					assert.Equal(t, "Xna", text(plain, "banana"), "a part of a hotword is none")
+					assert.Equal(t, "Xna", text(plain, "banana"), "a part of a hotword is not a hotword")
 				}
 				assert.Equal(t, "Bana", text(knowing), "beam %d", beam)
 				assert.Equal(t, "Xna", text(knowing, "xna"), "beam %d", beam)
@@ -263,7 +263,7 @@ func TestTransducersInventNothingInSilence(t *testing.T) {
 				got, steps, err := tr.search(context.Background(), frames, request{beam: beam, fusion: f})
 				require.NoError(t, err)
 				assert.Empty(t, got)
-				assert.Equal(t, n, steps, "silence is scored once a frame")
+				assert.Equal(t, n, steps, "silence is scored once per frame")
 			}
 		})
 	}

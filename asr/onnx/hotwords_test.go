@@ -109,7 +109,7 @@ func TestHotwordWinsACloseCall(t *testing.T) {
 	assert.Equal(t, "alis", textFrom(v, h.decode(rows, 5, v.size(), 10, newFusion([]string{"al icecream"}, v, nil))))
 }
 
-func TestHotwordsThatTokensSpell(t *testing.T) {
+func TestSpellableHotwords(t *testing.T) {
 	pieces := sampleVocabulary(t, "▁al", "▁ox", "ice", "Is", "▁t", "o.", "王")
 	unspaced := sampleVocabulary(t, "你", "好", "ab", "<0xE7>")
 	for _, test := range []struct {

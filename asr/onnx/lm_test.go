@@ -48,7 +48,7 @@ func TestLanguageModelDecidesBetweenHomophones(t *testing.T) {
 	got := h.decode(seh, 6, v.size(), 10, fusion{vocab: v, lm: lm})
 	assert.Equal(t, "the sea", textFrom(v, got))
 	require.Len(t, got, 3)
-	assert.InDelta(t, 0.16, got[2].start, 1e-9, "the times are those of the network's output")
+	assert.InDelta(t, 0.16, got[2].start, 1e-9, "the times come from the network's output")
 	assert.InDelta(t, -1.2, got[2].logProb, 0.01, "and so are the probabilities (ln 0.3)")
 
 	// A hotword unknown to the language model needs no higher score than
@@ -85,7 +85,7 @@ func TestLanguageModelCorrectsADemoClip(t *testing.T) {
 	assert.NotEqual(t, "Do you have time to stay at home today?", text(m))
 }
 
-func TestLanguageModelsThatDoNotFitAreRefused(t *testing.T) {
+func TestUnsuitableLanguageModelsAreRefused(t *testing.T) {
 	zipformer := parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens), LM: lmFile("\\data\\\nngram 1=1\n\\1-grams:\nx a\n")}
 	_, err := openParts(zipformer, Options{})
 	require.ErrorIs(t, err, ErrFile)
@@ -95,5 +95,5 @@ func TestLanguageModelsThatDoNotFitAreRefused(t *testing.T) {
 	}
 	zipformer.LM = lmFile("")
 	_, err = openParts(zipformer, Options{})
-	require.ErrorIs(t, err, ngram.ErrFormat, "an empty file is not none")
+	require.ErrorIs(t, err, ngram.ErrFormat, "an empty file is not a missing one")
 }

@@ -60,7 +60,7 @@ func i32(name string, shape ...int64) ort.Info {
 	return ort.Info{Name: name, Type: ort.Int32, Shape: shape}
 }
 
-func TestModelsThatDoNotFitAreRefusedByName(t *testing.T) {
+func TestUnsuitableModelsAreRefused(t *testing.T) {
 	type ports = []ort.Info
 	zipIn, zipOut := ports{f32("x", -1, -1, 80), i64("x_lens", -1)}, ports{f32("log_probs", -1, -1, 5), i64("log_probs_len", -1)}
 	tokens := tokensFile(sampleTokens)
@@ -187,7 +187,7 @@ func TestLanguagesAreChecked(t *testing.T) {
 	tr, err = e.Transcribe(context.Background(), recording(), nil, asr.Options{})
 	require.NoError(t, err)
 	assert.Empty(t, tr.Segments, "no speech, no text")
-	assert.Empty(t, tr.Language, "two languages, none told")
+	assert.Empty(t, tr.Language, "two languages, none requested")
 }
 
 func TestCancellationAndClose(t *testing.T) {
@@ -242,7 +242,7 @@ func TestBatchesAreOfSimilarLength(t *testing.T) {
 		}
 	}
 	assert.Len(t, seen, 8)
-	assert.Equal(t, [][]int{{0, 1}, {2}}, batches([]int{100, 100, 100}, 4, 299), "no more sound than the budget")
-	assert.Equal(t, [][]int{{0}, {1}}, batches([]int{100, 100}, 4, 50), "one window always runs")
+	assert.Equal(t, [][]int{{0, 1}, {2}}, batches([]int{100, 100, 100}, 4, 299), "at most the budget")
+	assert.Equal(t, [][]int{{0}, {1}}, batches([]int{100, 100}, 4, 50), "a single window may exceed the budget")
 	assert.Empty(t, batches(nil, 4, 10))
 }

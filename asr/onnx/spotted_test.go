@@ -46,7 +46,7 @@ func TestPutSpotted(t *testing.T) {
 		})
 	}
 	same := at(1, 2, 3, 4, 8)
-	assert.Equal(t, same, h.put(same, []ctc.Spotted{{Text: "Bore his", First: 8, Last: 12}}), "decoded as it is")
+	assert.Equal(t, same, h.put(same, []ctc.Spotted{{Text: "Bore his", First: 8, Last: 12}}), "decoded unchanged")
 	assert.Equal(t, same, h.put(same, nil))
 	two := h.put(at(1, 2, 3, 4, 8, 9), []ctc.Spotted{{Text: "Anna", First: 4, Last: 5}, {Text: "Boris", First: 8, Last: 12}})
 	text := ""

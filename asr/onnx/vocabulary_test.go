@@ -45,7 +45,7 @@ func TestTokenFiles(t *testing.T) {
 	assert.Equal(t, []string{"<unk>", "▁ba", "你"}, got)
 }
 
-func TestTokenFilesThatAreRefused(t *testing.T) {
+func TestInvalidTokenFilesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"empty":       {"", "empty or missing"},
 		"blank lines": {"\n\n", "no tokens"},
@@ -90,10 +90,10 @@ func TestWriting(t *testing.T) {
 	t.Run("pieces", func(t *testing.T) {
 		v := make(writePieces, "<blk>", "▁Hel", "lo", "▁", "world", "<unk>", "</s>", "SIL", "<|en|>", "<", "a>")
 		assert.Equal(t, "Hello world", joined(v, 0, 1, 2, 5, 3, 4, 6, 7, 8))
-		assert.Equal(t, "Hello world", joined(v, 3, 1, 2, 3, 3, 4), "a space of its own does not double")
-		assert.Equal(t, "Hello Hel", joined(v, 1, 2, 3, 1), "nor before a piece that brings one")
-		assert.Equal(t, "Hello", joined(v, 1, 2, 3), "nor at the end, before the next window")
-		assert.Equal(t, "<a>", joined(v, 9, 10), "brackets that enclose nothing are text")
+		assert.Equal(t, "Hello world", joined(v, 3, 1, 2, 3, 3, 4), "a separate space token is not doubled")
+		assert.Equal(t, "Hello Hel", joined(v, 1, 2, 3, 1), "no space before a piece that begins with one")
+		assert.Equal(t, "Hello", joined(v, 1, 2, 3), "no space at the end, before the next window")
+		assert.Equal(t, "<a>", joined(v, 9, 10), "empty brackets are text")
 		assert.True(t, v.spaced)
 		assert.Equal(t, 0, v.blank)
 	})
@@ -111,7 +111,7 @@ func TestWriting(t *testing.T) {
 		v := make(writePieces, append(symbols, "▁ok")...)
 		assert.Equal(t, "é ok", joined(v, 1+0xc3, 1+0xa9, 257))
 		few := make(writePieces, "<blk>", "<0x41>")
-		assert.Equal(t, "", joined(few, 1), "without all 256 it is a special like any other")
+		assert.Equal(t, "", joined(few, 1), "without all 256 bytes it is an ordinary special token")
 	})
 	t.Run("byte-level", func(t *testing.T) {
 		chars := map[byte]string{}
@@ -127,7 +127,7 @@ func TestWriting(t *testing.T) {
 		v := make(writePieces, symbols...)
 		assert.Equal(t, writeByteLevel, v.kind)
 		assert.Equal(t, "你 你hi", joined(v, 3, 3, 4, 5))
-		assert.Equal(t, writePieces, make(writePieces, "<blk>", "▁é", "œ", "ß", "ž").kind, "a European list is no byte-level list")
+		assert.Equal(t, writePieces, make(writePieces, "<blk>", "▁é", "œ", "ß", "ž").kind, "a European list is not byte-level")
 	})
 	t.Run("continued", func(t *testing.T) {
 		v := make(writeContinued, paraformerTokens...)

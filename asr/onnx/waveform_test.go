@@ -30,8 +30,8 @@ func TestAlignWithWaveformModel(t *testing.T) {
 	assert.Greater(t, a.Score, 0.9)
 	for i, want := range [][2]float64{{0.5, 1.1}, {2.6, 3.2}} {
 		assert.False(t, a.Words[i].Missing)
-		assert.Less(t, a.Words[i].Start, want[1], "the first tone is its first half")
-		assert.Greater(t, a.Words[i].End, want[1], "the second its second")
+		assert.Less(t, a.Words[i].Start, want[1], "the first tone is the word's first half")
+		assert.Greater(t, a.Words[i].End, want[1], "the second tone is its second half")
 	}
 }
 

@@ -86,7 +86,7 @@ func readAlerts(t *testing.T) (alerts []alert) {
 	return alerts
 }
 
-func TestF12AlertsNameMetricsThatExist(t *testing.T) {
+func TestF12AlertsUseExistingMetrics(t *testing.T) {
 	known := registered(t)
 	page, err := os.ReadFile("../../docs/alerts.md")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestF12AlertsNameMetricsThatExist(t *testing.T) {
 		for _, a := range alerts {
 			found = found || a.Alert == row[1]
 		}
-		assert.True(t, found, "docs/alerts.md describes %s, which is no alert", row[1])
+		assert.True(t, found, "docs/alerts.md describes %s, which is not an alert", row[1])
 	}
 }
 
@@ -135,7 +135,7 @@ func dashboardQueries(t *testing.T) map[string][]string {
 	return queries
 }
 
-func TestF12DashboardQueriesNameMetricsThatExist(t *testing.T) {
+func TestF12DashboardUsesExistingMetrics(t *testing.T) {
 	known := registered(t)
 	for title, queries := range dashboardQueries(t) {
 		for _, q := range queries {

@@ -164,7 +164,7 @@ func TestPANNsWindows(t *testing.T) {
 				if end := float64(i) + c.window - 1/float64(c.rate); end < c.seconds-0.01 {
 					assert.InDelta(t, end/100, f[last], 2e-5, "frame %d ends", i)
 				} else if end > c.seconds+0.01 {
-					assert.Zero(t, f[last], "zeros behind the end")
+					assert.Zero(t, f[last], "zeros after the end")
 				}
 			}
 		})

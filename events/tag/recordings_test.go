@@ -204,7 +204,7 @@ func TestThreadsDoNotChangeScores(t *testing.T) {
 	assert.Len(t, one, 1+(len(long)-15600+7679)/7680)
 }
 
-func TestScoresStop(t *testing.T) {
+func TestScoresStopsOnErrors(t *testing.T) {
 	m := demoTagger(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	err := m.Scores(ctx, audio.FromSamples(make([]float32, 60*audio.SampleRate)), func(int, []float32) error {

@@ -44,7 +44,7 @@ func TestBucketIsExact(t *testing.T) {
 				passed++
 			}
 		}
-		assert.Equal(t, l.Burst, passed, "the burst of %+v", l)
+		assert.Equal(t, l.Burst, passed, "the burst for %+v", l)
 		for range ticks {
 			c.move(tick)
 			if take() == 0 {
@@ -89,7 +89,7 @@ func TestBucketFollowsChangedLimits(t *testing.T) {
 	assert.Zero(t, take(small))
 	assert.Positive(t, take(small))
 	c.move(10 * time.Millisecond)
-	assert.Positive(t, take(big), "the old rate has refilled a hundredth of a token")
+	assert.Positive(t, take(big), "the old rate refilled a hundredth of a token")
 	c.move(10 * time.Millisecond)
 	assert.Zero(t, take(big))
 }

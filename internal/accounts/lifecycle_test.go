@@ -50,7 +50,7 @@ func TestKeyExpiresAndShowsItsLastUse(t *testing.T) {
 			k, err := s.Authenticate(t.Context(), key)
 			require.NoError(t, err)
 			assert.True(t, k.ReadOnly)
-			assert.Equal(t, first, *used(), "to within ten minutes")
+			assert.Equal(t, first, *used(), "accurate to ten minutes")
 			clock = clock.Add(3 * time.Minute)
 		}
 		clock = first.Add(10 * time.Minute)
@@ -84,7 +84,7 @@ func TestSuspensionRefusesKeysLoginsAndTokens(t *testing.T) {
 			require.ErrorIs(t, err, accounts.ErrSuspended)
 		}
 		_, err = s.Login(t.Context(), "ada", "wrong horse")
-		require.ErrorIs(t, err, accounts.ErrUnauthorized, "who does not know the password learns nothing")
+		require.ErrorIs(t, err, accounts.ErrUnauthorized, "a wrong password reveals no suspension")
 		found, err := s.Find(t.Context(), "a")
 		require.NoError(t, err)
 		assert.NotNil(t, found.SuspendedAt)
@@ -113,7 +113,7 @@ func TestUsersAreListedLoggedOutAndDeleted(t *testing.T) {
 		require.NoError(t, s.EndSessions(t.Context(), "ada")) // in the same microsecond as the last login
 		set, err := s.PasswordSet(t.Context(), ada.ID)
 		require.NoError(t, err)
-		assert.True(t, set.After(ada.PasswordSet), "tokens given before are over")
+		assert.True(t, set.After(ada.PasswordSet), "earlier tokens are invalid")
 		_, err = s.Login(t.Context(), "ada", "correct horse")
 		require.NoError(t, err)
 

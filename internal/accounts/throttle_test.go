@@ -25,22 +25,22 @@ func TestThrottleByPair(t *testing.T) {
 		c.t = c.t.Add(time.Second)
 	}
 	_, wait := th.Enter("ANN", "a")
-	assert.Equal(t, ThrottleWindow-PairFailures*time.Second, wait, "case makes no new user")
+	assert.Equal(t, ThrottleWindow-PairFailures*time.Second, wait, "a different case is not a new user")
 	_, wait = th.Enter("ann", "b")
 	assert.Zero(t, wait, "another address is not locked out")
 	_, wait = th.Enter("bob", "a")
-	assert.Zero(t, wait, "nor is another user")
+	assert.Zero(t, wait, "another user is not delayed either")
 	c.t = c.t.Add(ThrottleWindow)
 	_, wait = th.Enter("ann", "a")
 	assert.Zero(t, wait)
 	th.Success("ann", "a")
 	for range PairFailures {
 		_, wait = th.Enter("ann", "a")
-		assert.Zero(t, wait, "success forgot the failures")
+		assert.Zero(t, wait, "a success clears the failures")
 	}
 	c.t = c.t.Add(-time.Hour)
 	_, wait = th.Enter("ann", "a")
-	assert.Zero(t, wait, "a clock that goes back keeps nobody out")
+	assert.Zero(t, wait, "a clock set back locks no user out")
 }
 
 // TestThrottleByAddress checks that one address can't try many users.
@@ -105,10 +105,10 @@ func TestThrottleIsBounded(t *testing.T) {
 	assert.Len(t, th.addresses.entries, maxThrottled)
 	assert.Equal(t, maxThrottled, th.pairs.order.Len())
 	_, wait := th.Enter("new", "new")
-	assert.Zero(t, wait, "a stranger who fills the table locks nobody out")
+	assert.Zero(t, wait, "filling the table locks no user out")
 	c.t = c.t.Add(ThrottleWindow)
 	for i := range maxThrottled / 3 {
 		th.Enter("y", fmt.Sprint(i%20_000+1_000_000))
 	}
-	assert.Less(t, len(th.pairs.entries), 30_000, "what is over leaves with what comes")
+	assert.Less(t, len(th.pairs.entries), 30_000, "new entries remove expired ones")
 }

@@ -53,8 +53,8 @@ func TestWait(t *testing.T) {
 		other <- struct{}{}
 		backoff.Wait(t.Context(), time.Hour, full, other)
 		assert.Equal(t, time.Hour, time.Since(begun))
-		assert.Empty(t, full, "one look is for both")
-		assert.Empty(t, other, "one look is for both")
+		assert.Empty(t, full, "one wait drains both channels")
+		assert.Empty(t, other, "one wait drains both channels")
 	})
 }
 

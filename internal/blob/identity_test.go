@@ -67,7 +67,7 @@ func TestClaim(t *testing.T) {
 				if c.before != nil {
 					assert.Equal(t, *c.before, before)
 				}
-				require.NoError(t, s.Claim(t.Context(), mine, true), "an adopted store is ours")
+				require.NoError(t, s.Claim(t.Context(), mine, true), "an adopted store belongs to this database")
 			})
 		})
 	}

@@ -24,5 +24,5 @@ func TestWordEndsWithItsStretchOfSpeech(t *testing.T) {
 	assert.InDelta(t, 55.84, words[0].End, 1e-9)
 	near := []Spoken{{Start: 56.1, Last: 56.15}, {Start: 57, First: 57.1, Last: 57.3}}
 	setEnds(near, speech)
-	assert.InDelta(t, 56.75, near[0].End, 1e-9, "a token right before a stretch belongs to it")
+	assert.InDelta(t, 56.75, near[0].End, 1e-9, "a token just before a stretch belongs to it")
 }

@@ -56,12 +56,12 @@ func TestSpotter(t *testing.T) {
 	assert.InDelta(t, (math.Log(0.3/0.6)+math.Log(0.3/0.6)+math.Log(0.2/0.7)+math.Log(0.3/0.6))/5, got[0].LogProb, 1e-6)
 
 	assert.Empty(t, find([]string{"Boris"}, silence), "in silence")
-	assert.Empty(t, find([]string{"Boris"}, sure), "where the model is sure of something else")
-	assert.Empty(t, find([]string{"Bor"}, said), "too short a word")
-	assert.Nil(t, NewSpotter([]string{"Bor", "", "żółw"}, v), "no word that is long enough and can be spelled")
+	assert.Empty(t, find([]string{"Boris"}, sure), "if the model is confident about another word")
+	assert.Empty(t, find([]string{"Bor"}, said), "a word that is too short")
+	assert.Nil(t, NewSpotter([]string{"Bor", "", "żółw"}, v), "no word is long enough and can be spelled")
 	assert.Empty(t, find([]string{"zzzz"}, said))
 	twice := find([]string{"Boris", "Borix", "boris"}, append(append([]map[int]float64{}, said...), said...))
-	require.Len(t, twice, 2, "said twice; one word at a place")
+	require.Len(t, twice, 2, "spoken twice, one word at each place")
 	for i, s := range twice {
 		assert.Equal(t, "Boris", s.Text)
 		assert.Equal(t, 8*i+1, s.First)

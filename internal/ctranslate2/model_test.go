@@ -129,7 +129,7 @@ func FuzzRead(f *testing.F) {
 		m, err := parse(data)
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) {
-				t.Fatalf("an error of another kind: %v", err)
+				t.Fatalf("another error: %v", err)
 			}
 			return
 		}

@@ -135,7 +135,7 @@ func TestLockedSQLiteIsUnavailable(t *testing.T) {
 	require.ErrorIs(t, err, db.ErrUnavailable)
 	t.Logf("T3: locked store answered %q after %.2f s", err, time.Since(begun).Seconds())
 	var n int
-	require.NoError(t, d.Read().QueryRow("SELECT count(*) FROM accounts").Scan(&n), "readers go on")
+	require.NoError(t, d.Read().QueryRow("SELECT count(*) FROM accounts").Scan(&n), "readers continue")
 	require.NoError(t, tx.Rollback())
 	require.NoError(t, d.Write(t.Context(), func(*sql.Tx) error { return nil }))
 }
@@ -206,7 +206,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.NoError(t, back.Read().QueryRow("PRAGMA integrity_check").Scan(&verdict))
 	assert.Equal(t, "ok", verdict)
 	require.NoError(t, back.Read().QueryRow("SELECT count(*), COALESCE(max(created_at), -1) FROM accounts").Scan(&rows, &last))
-	assert.Equal(t, rows, last+1, "a prefix of what was written")
+	assert.Equal(t, rows, last+1, "a prefix of the written rows")
 	assert.LessOrEqual(t, rows, written)
 	require.NoError(t, back.Migrate(t.Context()))
 	t.Logf("T24: backup under load holds %d of the %d rows written in the end, integrity %s", rows, written, verdict)
@@ -275,13 +275,13 @@ func TestOpenErrors(t *testing.T) {
 	} {
 		_, err := db.Open(t.Context(), source, db.Options{})
 		require.ErrorContains(t, err, "expected postgres://", source)
-		assert.NotErrorIs(t, err, db.ErrUnavailable, "nothing that is waited for")
+		assert.NotErrorIs(t, err, db.ErrUnavailable, "not a temporary failure")
 		assert.NotContains(t, err.Error(), "geheim")
 	}
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
-	assert.Empty(t, entries, "no file is made of a mistyped address")
+	assert.Empty(t, entries, "a mistyped address creates no file")
 	path, err := db.Open(t.Context(), "report=2026.db", db.Options{})
-	require.NoError(t, err, "a file may have the character in its name")
+	require.NoError(t, err, "file names may contain the character")
 	require.NoError(t, path.Close())
 }

@@ -107,7 +107,7 @@ func TestF3ServerLimits(t *testing.T) {
 	own := source + "&statement_timeout=1234"
 	var got string
 	require.NoError(t, dbtest.Open(t, own, db.Options{}).Read().QueryRowContext(t.Context(), "SELECT current_setting('statement_timeout')").Scan(&got))
-	assert.Equal(t, "1234ms", got, "what the connection string says is kept")
+	assert.Equal(t, "1234ms", got, "settings of the connection string are kept")
 }
 
 // TestPatient allows single transactions more time than the store's usual
@@ -161,7 +161,7 @@ func TestF10MigrationWaitsForAReader(t *testing.T) {
 	reads, longest := 0, time.Duration(0)
 	for begun := time.Now(); time.Since(begun) < 4*time.Second; time.Sleep(20 * time.Millisecond) {
 		one := time.Now()
-		require.NoError(t, d.Read().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM tasks").Scan(&n), "lock_timeout is the migration's")
+		require.NoError(t, d.Read().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM tasks").Scan(&n), "lock_timeout is set by the migration")
 		longest = max(longest, time.Since(one))
 		reads++
 	}

@@ -102,6 +102,6 @@ func TestSettlerEmitsTheFinalSentences(t *testing.T) {
 		all := Sentences(words, false)
 		require.LessOrEqual(t, len(given), len(all))
 		require.Equal(t, all[:len(given)], append([]asr.Segment{}, given...))
-		require.GreaterOrEqual(t, len(given), len(all)-1, "only the last one may go on")
+		require.GreaterOrEqual(t, len(given), len(all)-1, "only the last sentence may still change")
 	}
 }

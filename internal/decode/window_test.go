@@ -37,7 +37,7 @@ func TestSpokenReturnsTheWindowsSpeech(t *testing.T) {
 	for i, s := range w.Spoken() {
 		start, _ := s.Seconds()
 		want, _ := w.Speech[i].Seconds()
-		assert.InDelta(t, want, w.Time(start), 1e-9, "the way back")
+		assert.InDelta(t, want, w.Time(start), 1e-9, "converted back")
 	}
 	assert.Empty(t, Window{}.Spoken())
 }
@@ -144,7 +144,7 @@ func TestPackProperties(t *testing.T) {
 				want = append(want, s)
 			}
 		}
-		require.Equal(t, want, said, "all speech is in the windows, once")
+		require.Equal(t, want, said, "the windows contain all speech exactly once")
 	})
 }
 

@@ -62,9 +62,9 @@ func TestWords(t *testing.T) {
 func TestWordsKeepProbabilities(t *testing.T) {
 	words := Words(tokens(" Hel", "lo", ",", " wor", "ld"))
 	require.Len(t, words, 2)
-	assert.InDelta(t, (1+0.5)/2, words[0].Probability, 1e-9, "the comma is no part of the word")
+	assert.InDelta(t, (1+0.5)/2, words[0].Probability, 1e-9, "the comma is not part of the word")
 	assert.InDelta(t, (0.25+0.2)/2, words[1].Probability, 1e-9)
-	assert.Equal(t, 3, words[0].Tokens, "the comma counts for the sentence")
+	assert.Equal(t, 3, words[0].Tokens, "the comma belongs to the sentence")
 	assert.Equal(t, 2, words[1].Tokens)
 	assert.Equal(t, []int32{0, 1, 2, 3, 4}, append(words[0].IDs, words[1].IDs...))
 	assert.InDelta(t, -(0 + 1 + 2 + 3 + 4), words[0].LogProb+words[1].LogProb, 1e-9)
@@ -101,15 +101,15 @@ func TestAlignPutsSilencesBetweenWords(t *testing.T) {
 	words := pieces("one two, three four")
 	Align(words, 0, 10, spans(1, 2, 5, 6))
 	assert.InDelta(t, 1, words[0].Start, 1e-9)
-	assert.InDelta(t, 2, words[1].End, 1e-9, "the comma attracts the silence")
+	assert.InDelta(t, 2, words[1].End, 1e-9, "the silence moves to the comma")
 	assert.InDelta(t, 5, words[2].Start, 1e-9)
 	assert.InDelta(t, 6, words[3].End, 1e-9)
 	assert.InDelta(t, words[0].End, words[1].Start, 1e-9)
-	assert.InDelta(t, words[2].End-words[2].Start, 6.5/12*1, 0.05, "by letters: three has 5, four 4")
+	assert.InDelta(t, words[2].End-words[2].Start, 6.5/12*1, 0.05, "in proportion to letters: three has 5, four 4")
 
 	words = pieces("alone")
 	Align(words, 1.5, 1.8, spans(3, 4))
-	assert.InDelta(t, 1.5, words[0].Start, 1e-9, "no speech between: the marks count")
+	assert.InDelta(t, 1.5, words[0].Start, 1e-9, "without speech between, the whole time counts")
 	assert.InDelta(t, 1.8, words[0].End, 1e-9)
 }
 
@@ -123,7 +123,7 @@ func TestAlignPutsNoWordInSlivers(t *testing.T) {
 	}
 	words = pieces("yes no")
 	Align(words, 1.95, 6.25, spans(0.5, 2, 6.2, 9))
-	assert.InDelta(t, 1.95, words[0].Start, 1e-9, "of slivers alone one must serve")
+	assert.InDelta(t, 1.95, words[0].Start, 1e-9, "with only slivers, one of them is used")
 	assert.InDelta(t, 2, words[1].End, 1e-9)
 }
 

@@ -205,9 +205,9 @@ func TestFrameCounts(t *testing.T) {
 	}
 }
 
-// TestFramesDoNotDependOnNeighbours checks that frames, which are computed
+// TestFramesDoNotDependOnNeighbors checks that frames, which are computed
 // eight at a time, are the same as if computed alone.
-func TestFramesDoNotDependOnNeighbours(t *testing.T) {
+func TestFramesDoNotDependOnNeighbors(t *testing.T) {
 	x := excerpt(t)
 	fb := NewFbank(DefaultFbankOptions())
 	all := make([]float32, fb.Frames(len(x))*80)

@@ -74,7 +74,7 @@ func TestInterleavedTransformEqualsSingle(t *testing.T) {
 	}
 }
 
-func TestRealFFTRefusesSizesItCannotDo(t *testing.T) {
+func TestRealFFTRefusesUnsupportedSizes(t *testing.T) {
 	for _, n := range []int{-2, 0, 1, 3, 401, 22, 26 * 2} {
 		_, err := newRealFFT(n)
 		assert.ErrorContains(t, err, fmt.Sprintf("transform size %d", n))

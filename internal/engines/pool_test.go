@@ -111,7 +111,7 @@ func TestAlternatingModels(t *testing.T) {
 			}
 			wg.Wait()
 			assert.EqualValues(t, 20, answered.Load())
-			assert.False(t, m.twice, "loaded twice at once")
+			assert.False(t, m.twice, "loaded twice at a time")
 			assert.False(t, m.early, "freed in use")
 			assert.EqualValues(t, 200, m.peak)
 			time.Sleep(2 * time.Minute)
@@ -142,7 +142,7 @@ func TestRunsThatNeedTwo(t *testing.T) {
 	_, err = p.get(nil, &list[2].model, func() (io.Closer, error) { return nil, broken })
 	require.ErrorIs(t, err, broken)
 	_, err = p.get(nil, &list[2].model, list[2].open)
-	require.NoError(t, err, "a failure is not kept")
+	require.NoError(t, err, "a failure is not cached")
 	assert.EqualValues(t, 100, m.bytes, "the two others made room")
 	require.NoError(t, p.Close())
 	assert.Zero(t, m.bytes)

@@ -120,7 +120,7 @@ func TestFloors(t *testing.T) {
 		}
 	}
 	for row := range floors {
-		assert.True(t, used[row], "the table names %s, which is no package", row)
+		assert.True(t, used[row], "the table names %s, which is not a package", row)
 	}
 }
 

@@ -23,11 +23,11 @@ func TestHalf(t *testing.T) {
 		}
 		even := h + h&1
 		middle := (at + onnxfile.Half(h+1)) / 2
-		require.Equal(t, even, Half(middle), "between %g and the next", at)
+		require.Equal(t, even, Half(middle), "halfway between %g and the next", at)
 		require.Equal(t, h, Half(math.Nextafter32(middle, 0)))
 		require.Equal(t, h+1, Half(math.Nextafter32(middle, 1e9)))
 	}
-	assert.Equal(t, uint16(0x7bff), Half(65520), "no number becomes an infinity")
+	assert.Equal(t, uint16(0x7bff), Half(65520), "no number becomes infinite")
 	assert.Equal(t, uint16(0xfbff), Half(float32(math.Inf(-1))))
 	assert.True(t, math.IsNaN(float64(onnxfile.Half(Half(float32(math.NaN()))))))
 }

@@ -111,7 +111,7 @@ func TestErrorsNameBadNumbers(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotWhisper)
 	assert.ErrorContains(t, err, "0x67676d6c")
 	_, err = parse(append(sample(nil), 0))
-	require.ErrorIs(t, err, ErrNotWhisper, "something behind the last tensor")
+	require.ErrorIs(t, err, ErrNotWhisper, "data after the last tensor")
 }
 
 func TestCheckFile(t *testing.T) {
@@ -141,7 +141,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte("lmgg"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if _, err := parse(data); err != nil && !errors.Is(err, ErrNotWhisper) {
-			t.Fatalf("an error of another kind: %v", err)
+			t.Fatalf("another error: %v", err)
 		}
 	})
 }

@@ -122,7 +122,7 @@ func TestWorkersMetricsAreExported(t *testing.T) {
 	wg.Wait()
 	left, err := filepath.Glob(filepath.Join(dir, "*.prom"))
 	require.NoError(t, err)
-	assert.ElementsMatch(t, []string{stale, filepath.Join(dir, "broken.prom")}, left, "workers take their files along")
+	assert.ElementsMatch(t, []string{stale, filepath.Join(dir, "broken.prom")}, left, "a worker removes its file")
 }
 
 func TestF12UpkeepIsExported(t *testing.T) {
@@ -153,9 +153,9 @@ func TestF12UpkeepIsExported(t *testing.T) {
 	assert.NotContains(t, scrape(t, m), "otograph_lane_paused")
 }
 
-// TestTroubleIsExported checks that every part that can have problems is exported
+// TestProblemsAreExported checks that every part that can have problems is exported
 // from the start.
-func TestTroubleIsExported(t *testing.T) {
+func TestProblemsAreExported(t *testing.T) {
 	m := New(nil)
 	report := m.Trouble("worker")
 	text := scrape(t, m)

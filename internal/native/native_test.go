@@ -24,7 +24,7 @@ func touch(t *testing.T, parts ...string) string {
 	return name
 }
 
-func TestOrderOfPlaces(t *testing.T) {
+func TestOrderOfSearchedFolders(t *testing.T) {
 	root := t.TempDir()
 	p := places{
 		executable: filepath.Join(root, "app", "bin", "otograph"),
@@ -227,7 +227,7 @@ func TestInstallCanBeStopped(t *testing.T) {
 	assert.FileExists(t, started)
 	left, err := os.ReadDir(parent)
 	require.NoError(t, err)
-	assert.Empty(t, left, "something was left behind")
+	assert.Empty(t, left, "no files remain")
 }
 
 func TestInstallNamesMissingTools(t *testing.T) {
@@ -293,5 +293,5 @@ func TestForeignLibrariesAreNotLoaded(t *testing.T) {
 	require.ErrorIs(t, err, ErrUntrusted)
 	assert.ErrorContains(t, err, "belongs to user 65534")
 	_, err = places{env: dir}.find("", WhisperFile)
-	assert.NoError(t, err, "whoever names the folder trusts its owner")
+	assert.NoError(t, err, "a folder named by the user is trusted")
 }

@@ -129,7 +129,7 @@ func TestInstallAgainAfterFailure(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "native")
 	n := npm{platform: "darwin/arm64", registry: "http://127.0.0.1:1", pins: pins}
 	require.Error(t, n.install(context.Background(), dest, &bytes.Buffer{}), "nobody answers")
-	require.Error(t, n.install(context.Background(), dest, &bytes.Buffer{}), "nobody answers yet")
+	require.Error(t, n.install(context.Background(), dest, &bytes.Buffer{}), "the server does not respond yet")
 	touch(t, filepath.Join(dest, "lib"), partial+"123")
 
 	n.registry = server.URL + "/npm"

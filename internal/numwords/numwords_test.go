@@ -125,12 +125,12 @@ func TestNoReadings(t *testing.T) {
 	} {
 		assert.Empty(t, Readings("en", word), word)
 	}
-	assert.Empty(t, Readings("ja", "5"), "a language that is not known")
+	assert.Empty(t, Readings("ja", "5"), "an unknown language")
 	assert.Equal(t, []string{"nine nine nine nine nine nine nine nine nine nine nine nine nine"}, Readings("en", "9999999999999"))
 	assert.Len(t, Readings("en", strings.Repeat("7", maxDigits)), 1)
 	for _, long := range []string{strings.Repeat("7", maxDigits+1), "1." + strings.Repeat("7", maxDigits), strings.Repeat("0", 5000)} {
 		for code := range known {
-			assert.Empty(t, Readings(code, long), "nobody reads %d digits", len(long))
+			assert.Empty(t, Readings(code, long), "%d digits are not read aloud", len(long))
 		}
 	}
 }

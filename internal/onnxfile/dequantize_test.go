@@ -60,7 +60,7 @@ func TestDequantized(t *testing.T) {
 			h, err := onnxfile.Read(bytes.NewReader(got), int64(len(got)))
 			require.NoError(t, err)
 			assert.Equal(t, map[string]string{"made": "up"}, h.Metadata)
-			assert.Nil(t, onnxfile.Dequantized(got, fresh), "nothing is left to do")
+			assert.Nil(t, onnxfile.Dequantized(got, fresh), "no work is left")
 		})
 	}
 }
@@ -72,7 +72,7 @@ func TestDequantizedKeepsSharedValues(t *testing.T) {
 		return quantized([]int64{2, 2}, []byte{1, 2, 3, 4}, factorShape, factors, more)
 	}
 	columns := []float32{1, 2}
-	require.NotNil(t, onnxfile.Dequantized(build([]int64{1, 2}, columns, nil), fresh), "else the rest shows nothing")
+	require.NotNil(t, onnxfile.Dequantized(build([]int64{1, 2}, columns, nil), fresh), "otherwise the rest of the test proves nothing")
 	branch := onnxgraph.New()
 	branch.Node("Identity", []string{"f"}, []string{"z"})
 	branch.Output("z", onnxgraph.Float32, 2, 2)
@@ -99,7 +99,7 @@ func TestDequantizedKeepsSharedValues(t *testing.T) {
 	require.NotNil(t, shared)
 	weights, err := onnxfile.Weights(bytes.NewReader(shared), int64(len(shared)))
 	require.NoError(t, err)
-	assert.Contains(t, weights, "s", "factors that are an output as well stay")
+	assert.Contains(t, weights, "s", "factors that are also an output stay")
 }
 
 func FuzzDequantized(f *testing.F) {

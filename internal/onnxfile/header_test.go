@@ -237,7 +237,7 @@ func FuzzRead(f *testing.F) {
 		h, err := parse(data)
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) || h != nil {
-				t.Fatalf("an error of another kind, or a header beside it: %v", err)
+				t.Fatalf("another error, or a header in addition: %v", err)
 			}
 			return
 		}

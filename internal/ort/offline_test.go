@@ -12,10 +12,10 @@ import (
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// TestNothingIsReported checks that ONNX Runtime stores nothing below the home
+// TestRuntimeStoresNoUsageReports checks that ONNX Runtime stores nothing below the home
 // folder, where it would collect its usage reports. It runs in a separate
 // process, because the environment is created only once.
-func TestNothingIsReported(t *testing.T) {
+func TestRuntimeStoresNoUsageReports(t *testing.T) {
 	if _, err := native.ONNXRuntime(); err != nil {
 		t.Skip(err)
 	}
@@ -27,7 +27,7 @@ func TestNothingIsReported(t *testing.T) {
 	home := t.TempDir()
 	dir, err := native.Dir()
 	require.NoError(t, err)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestNothingIsReported$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestRuntimeStoresNoUsageReports$")
 	cmd.Env = []string{"HOME=" + home, "XDG_CACHE_HOME=" + home, "OTOGRAPH_TEST_HOME=1", "OTOGRAPH_NATIVE=" + dir, "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -243,7 +243,7 @@ func TestCancel(t *testing.T) {
 	assert.Empty(t, said, "ONNX Runtime wrote to the terminal")
 
 	_, err = s.Run(ctx, in(1))
-	require.ErrorIs(t, err, context.Canceled, "an ended context must not even start")
+	require.ErrorIs(t, err, context.Canceled, "nothing starts with a canceled context")
 	_, err = s.Run(context.Background(), in(1))
 	require.NoError(t, err, "the session is usable after a canceled run")
 }
@@ -346,7 +346,7 @@ func TestNothingLeaks(t *testing.T) {
 	}
 	grown := resident(t) - before
 	t.Logf("resident memory grew by %d KiB over 200 rounds", grown/1024)
-	assert.Less(t, grown, int64(12<<20), "each round leaks about %d KiB", grown/1024/200)
+	assert.Less(t, grown, int64(12<<20), "every round leaks about %d KiB", grown/1024/200)
 	assert.Equal(t, files, openFiles(t), "open files")
 }
 

@@ -39,7 +39,7 @@ func TestCrew(t *testing.T) {
 			}
 			return nil
 		})
-		assert.ErrorIs(t, err, first, "the lowest number's error")
+		assert.ErrorIs(t, err, first, "the error of the lowest index")
 		assert.Less(t, calls.Load(), int64(1000))
 
 		ctx, cancel := context.WithCancel(t.Context())

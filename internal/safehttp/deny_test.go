@@ -150,7 +150,7 @@ func TestFailuresRevealNoAddresses(t *testing.T) {
 		assert.Equal(t, tt.text, err.Error(), name)
 		assert.NotErrorIs(t, err, ErrRefused, name)
 		if !strings.HasPrefix(name, "broken") {
-			assert.NotEqual(t, tt.text, Cause(err).Error(), "the operator's log has more")
+			assert.NotEqual(t, tt.text, Cause(err).Error(), "the operator's log has more details")
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -46,5 +46,5 @@ func TestPrepareFolder(t *testing.T) {
 	assert.ErrorContains(t, err, foreign+" (mode 0755)")
 	assert.EqualValues(t, 0o755, mode(foreign))
 	require.NoError(t, os.Chmod(foreign, 0o700))
-	assert.NoError(t, state.PrepareFolder(foreign), "only its owner can open it")
+	assert.NoError(t, state.PrepareFolder(foreign), "only the owner can open it")
 }

@@ -39,20 +39,20 @@ func TestDoubts(t *testing.T) {
 	}
 	list := Doubts(segments, speech, "en", demoLanguages, 0.8)
 	require.Len(t, list, 2)
-	assert.Equal(t, Doubt{1, 3, []audio.Span{span(2.5, 6)}, ""}, list[0], "two neighbors are one run; the music at 20 s is none of it")
+	assert.Equal(t, Doubt{1, 3, []audio.Span{span(2.5, 6)}, ""}, list[0], "two neighbors form one run, without the music at 20 s")
 	assert.Equal(t, Doubt{3, 4, []audio.Span{span(7, 9)}, "de"}, list[1])
 
 	list = Doubts(segments, speech, "de", demoLanguages, 0)
-	require.Len(t, list, 1, "without a threshold the language alone counts")
+	require.Len(t, list, 1, "without a threshold only the language counts")
 	assert.Equal(t, "en", list[0].Language)
 
 	segments[1].Confidence, segments[2].Confidence = nil, nil
-	assert.Len(t, Doubts(segments, speech, "en", demoLanguages, 1), 2, "a text without a confidence is not unsure")
+	assert.Len(t, Doubts(segments, speech, "en", demoLanguages, 1), 2, "a text without a confidence is not doubtful")
 }
 
-// TestDoubtKeepsToItsSpeech checks that a run's speech ends in the middle of
+// TestDoubtStaysInItsSpeech checks that a run's speech ends in the middle of
 // the gap to a confident neighbor.
-func TestDoubtKeepsToItsSpeech(t *testing.T) {
+func TestDoubtStaysInItsSpeech(t *testing.T) {
 	segments := []asr.Segment{sentence(0, 2, "one", 0.9), sentence(2.2, 3, "two", 0.1), sentence(3.2, 5, "three", 0.9)}
 	list := Doubts(segments, []audio.Span{span(0, 5)}, "en", nil, 0.5)
 	require.Len(t, list, 1)
@@ -100,10 +100,10 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestReplacedKeepsToItsRun checks that no word is duplicated and none covers a
+// TestReplacedStaysInItsRun checks that no word is duplicated and none covers a
 // segment between runs. The standard tier decodes all runs together, so its
 // sentences may continue from one run to the next.
-func TestReplacedKeepsToItsRun(t *testing.T) {
+func TestReplacedStaysInItsRun(t *testing.T) {
 	old := []asr.Segment{
 		sentence(0, 1, "guess", 0.4), sentence(1.2, 1.8, "sure", 0.95), sentence(2, 3, "another guess", 0.4), sentence(5, 6, "a third", 0.4),
 	}
@@ -117,7 +117,7 @@ func TestReplacedKeepsToItsRun(t *testing.T) {
 	got, n = Replaced(old, list, []asr.Segment{
 		sentence(0, 0.5, "A whole one.", 0.9), sentence(0.5, 2.4, "One that goes on.", 0.9), sentence(2.4, 3, "Its end.", 0.9),
 	}, "en", demoLanguages)
-	assert.Equal(t, old, got, "a run is taken whole or not at all")
+	assert.Equal(t, old, got, "a run is replaced as a whole or not at all")
 	assert.Zero(t, n)
 }
 
@@ -157,7 +157,7 @@ func TestHeardOtherwise(t *testing.T) {
 
 	kept, asked, err = HeardOtherwise(t.Context(), sound, nil, list, 1)
 	require.NoError(t, err)
-	assert.Equal(t, []Doubt{list[0], list[3]}, kept, "what nobody may be asked about keeps its text")
+	assert.Equal(t, []Doubt{list[0], list[3]}, kept, "runs beyond the limit keep their text")
 	assert.Equal(t, 1, asked)
 	assert.Equal(t, 1, Hearings([]audio.Span{span(0, 60), span(100, 159)}))
 	assert.Equal(t, 3, Hearings([]audio.Span{span(0, 240)}))

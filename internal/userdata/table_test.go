@@ -19,7 +19,7 @@ func TestTable(t *testing.T) {
 	folder := filepath.Join(data, "otograph")
 	files, err := os.ReadDir(folder)
 	require.NoError(t, err)
-	assert.Len(t, files, 1, "nothing partial is left")
+	assert.Len(t, files, 1, "no partial file remains")
 	for _, damaged := range []string{"", "{", "null", `{"two": "two"}`, "[1]"} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "numbers.json"), []byte(damaged), 0o600))
 		assert.Equal(t, map[string]int{}, ReadTable[int]("numbers.json"), damaged)

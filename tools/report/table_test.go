@@ -55,9 +55,9 @@ func TestBusySeconds(t *testing.T) {
 	}
 }
 
-// TestSomeRowsMeasured checks that measuring some rows keeps the others, with
+// TestMeasuringSomeRowsKeepsTheOthers checks that measuring some rows keeps the others, with
 // the lines above them.
-func TestSomeRowsMeasured(t *testing.T) {
+func TestMeasuringSomeRowsKeepsTheOthers(t *testing.T) {
 	row := func(name string, seconds float64) result {
 		return result{What: name, Others: []float64{0}, Ours: []cost{{seconds, seconds}}}
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-func TestPausedLaneGivesNoTasks(t *testing.T) {
+func TestPausedLaneIsNotClaimed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		batch := f.Add(func(r *tasks.Request) { r.Batch = true })
 		task := f.Add(nil)
 		require.NoError(t, f.Queue().SetPaused(t.Context(), queue.LaneTasks, true))
-		assert.Equal(t, batch.ID, f.Take().ID, "the other lane goes on")
+		assert.Equal(t, batch.ID, f.Take().ID, "the other lane continues")
 		assert.Nil(t, f.Take())
 		f.Add(nil) // is accepted
 		require.NoError(t, f.Queue().SetPaused(t.Context(), queue.LaneTasks, false))
@@ -44,10 +44,10 @@ func TestDrainingWorkerClaimsNothing(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "w", id)
 		assert.Nil(t, f.Take(), "it claims nothing")
-		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 3}), "it finishes what it has")
+		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 3}), "it finishes its task")
 		other, err := f.Next(t.Context(), "ab1", "m")
 		require.NoError(t, err)
-		assert.Equal(t, waiting.ID, other.ID, "others go on")
+		assert.Equal(t, waiting.ID, other.ID, "other workers continue")
 
 		_, err = f.Queue().SetDraining(t.Context(), "w", false)
 		require.NoError(t, err)

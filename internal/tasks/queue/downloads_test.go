@@ -18,9 +18,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestDownloadsThatAreNotRuledOut claims downloads while accounts, hosts and
+// TestDownloadClaimsRespectBusyLists claims downloads while accounts, hosts and
 // lanes are busy, and compares each claim with all waiting downloads.
-func TestDownloadsThatAreNotRuledOut(t *testing.T) {
+func TestDownloadClaimsRespectBusyLists(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		random := rand.New(rand.NewPCG(28, 0))
@@ -102,7 +102,7 @@ func TestLockedDownloadsAreSkipped(t *testing.T) {
 			locked, err := db.Column[string](tx.QueryContext(t.Context(), "SELECT id FROM tasks WHERE id IN ($1, $2) FOR UPDATE", turns[0], turns[1]))
 			assert.Len(t, locked, 2)
 			assert.Equal(t, turns[2], claim())
-			assert.Empty(t, claim(), "what is locked is nobody's")
+			assert.Empty(t, claim(), "locked tasks are not claimed")
 			return err
 		}))
 		assert.Equal(t, turns[0], claim())

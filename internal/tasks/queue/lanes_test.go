@@ -34,9 +34,9 @@ func TestAccountsTakeTurns(t *testing.T) {
 		for _, letter := range []byte(order[:3]) {
 			seen[letter] = true
 		}
-		assert.Len(t, seen, 3, "each of the three has one of the first three turns: %s", order)
+		assert.Len(t, seen, 3, "each of the three accounts has one of the first three turns: %s", order)
 		assert.Equal(t, order[:3], order[3:6], "and the next: %s", order)
-		assert.Equal(t, "aaa", order[8:], "who has most waits last: %s", order)
+		assert.Equal(t, "aaa", order[8:], "the account with the most tasks comes last: %s", order)
 	})
 }
 
@@ -88,7 +88,7 @@ func TestBatchRunsWithin24Hours(t *testing.T) {
 			}
 		}
 		assert.LessOrEqual(t, worst, 24*time.Hour)
-		assert.Greater(t, worst, 20*time.Hour, "the lane was full: they did wait")
+		assert.Greater(t, worst, 20*time.Hour, "the lane was full, so they waited")
 		t.Logf("T17: %d batch tasks behind a lane that is never empty (%d ordinary tasks): the last done %s after its creation, half price each", wanted, ordinary, worst)
 	})
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestF12LivingWorkersAreThoseThatBeat checks that a silent worker of another
+// TestF12LivingWorkersHaveHeartbeats checks that a silent worker of another
 // machine does not count long before it is considered dead, and that other
 // members and processes that are gone do not count either.
-func TestF12LivingWorkersAreThoseThatBeat(t *testing.T) {
+func TestF12LivingWorkersHaveHeartbeats(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		for id, kind := range map[string]queue.Kind{"here": queue.Worker, "elsewhere": queue.Worker, "gone": queue.Worker, "n": queue.Notifier} {
@@ -35,7 +35,7 @@ func TestF12LivingWorkersAreThoseThatBeat(t *testing.T) {
 		})
 		_, err := w.Look(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, 2, w.Living(), "here and elsewhere")
+		assert.Equal(t, 2, w.Living(), "the local and the remote worker")
 
 		quick := f.Queue().NewWatch(time.Second, time.Hour, func(context.Context, string, string) error { return nil })
 		_, err = quick.Look(t.Context())
@@ -44,7 +44,7 @@ func TestF12LivingWorkersAreThoseThatBeat(t *testing.T) {
 		f.Exec("UPDATE workers SET beats = beats + 1 WHERE id = 'here'")
 		_, err = quick.Look(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, 1, quick.Living(), "only here has beaten")
+		assert.Equal(t, 1, quick.Living(), "only the local worker has a new heartbeat")
 		assert.Equal(t, []string{"gone"}, lost)
 	})
 }

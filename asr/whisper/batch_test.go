@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 )
 
@@ -115,20 +114,4 @@ func TestNobodySpeaksInOnePass(t *testing.T) {
 	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil)
 	require.NoError(t, err)
 	assert.Len(t, e.backend.(*cpu).kept, 1)
-}
-
-// The reference, libwhisper, says what our own network says, but for a doubtful word.
-func TestReferenceSaysTheSame(t *testing.T) {
-	ours, theirs := openDemo(t), openReference(t, demoModel(t), Options{})
-	for _, c := range few(2, clips[0], clips[4], clips[8]) {
-		o := asr.DefaultOptions()
-		o.Language = c.language
-		var said [2][]string
-		for i, e := range []*Engine{ours, theirs} {
-			tr, err := e.Transcribe(context.Background(), read(t, c.name), c.speech(), o)
-			require.NoError(t, err)
-			said[i] = texts(tr)
-		}
-		assert.Equal(t, said[1], said[0], c.name)
-	}
 }

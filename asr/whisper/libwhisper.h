@@ -140,7 +140,7 @@ void og_free_job(og_job *);
 int og_decode(og_context *, og_state *, og_job *, const og_request *, const float *samples, int n_samples);
 int og_count_tokens(og_state *);
 void og_copy_tokens(og_state *, og_token_data *out);
-float og_no_speech(og_context *, og_state *, int threads);
+int og_first(og_context *, og_state *, int threads, const float **logits);
 int og_detect(og_context *, og_state *, const float *samples, int n_samples, int threads, float *probabilities);
 int og_languages(void);
 const char *og_language(int id);
@@ -148,6 +148,8 @@ int og_tokenize(og_context *, const char *text, int32_t *tokens, int max);
 const char *og_token_text(og_context *, int32_t token);
 int32_t og_eot(og_context *);
 int32_t og_beg(og_context *);
+int32_t og_nosp(og_context *);
+int og_vocabulary(og_context *);
 
 void *og_ggml(void); /* the library that og_open opened */
 

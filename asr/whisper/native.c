@@ -356,23 +356,15 @@ void og_copy_tokens(og_state *s, og_token_data *out)
 		for (int k = 0; k < p_whisper_full_n_tokens_from_state(s, i); k++) *out++ = p_whisper_full_get_token_data_from_state(s, i, k);
 }
 
-/* og_no_speech asks the decoder for the first token after "start of transcript" on
- * the window that the state encoded last: the probability of "no speech", or
- * negative when the decoder fails. */
-float og_no_speech(og_context *c, og_state *s, int threads)
+/* og_first asks the decoder for the first token after "start of transcript" on the window
+ * that the state encoded last. The logits are the state's. */
+int og_first(og_context *c, og_state *s, int threads, const float **logits)
 {
 	int32_t sot = p_whisper_token_sot(c);
 	volatile int rc = 0;
 	GUARDED(rc, OG_GAVE_UP, p_whisper_decode_with_state(c, s, &sot, 1, 0, threads));
-	if (rc) return rc == OG_GAVE_UP ? OG_GAVE_UP : -1;
-	const float *logits = p_whisper_get_logits_from_state(s);
-	int n = p_whisper_n_vocab(c);
-	float top = logits[0];
-	for (int i = 1; i < n; i++)
-		if (logits[i] > top) top = logits[i];
-	double sum = 0;
-	for (int i = 0; i < n; i++) sum += exp((double)(logits[i] - top));
-	return (float)(exp((double)(logits[p_whisper_token_nosp(c)] - top)) / sum);
+	if (!rc) *logits = p_whisper_get_logits_from_state(s);
+	return rc;
 }
 
 static int detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, float *probabilities)
@@ -396,3 +388,5 @@ int og_tokenize(og_context *c, const char *text, int32_t *tokens, int max) { ret
 const char *og_token_text(og_context *c, int32_t token) { return p_whisper_token_to_str(c, token); }
 int32_t og_eot(og_context *c) { return p_whisper_token_eot(c); }
 int32_t og_beg(og_context *c) { return p_whisper_token_beg(c); }
+int32_t og_nosp(og_context *c) { return p_whisper_token_nosp(c); }
+int og_vocabulary(og_context *c) { return p_whisper_n_vocab(c); }

@@ -16,12 +16,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/whispernet"
 )
 
 // openLibrary finds and opens libwhisper, once. A failure is tried again by the
@@ -316,14 +319,25 @@ func (s *state) decode(j *call, r *request, width int, samples []float32) ([]tok
 	return tokens, nil
 }
 
-// noSpeech returns the probability that the window decoded last holds no speech. It
-// costs one decoder step.
-func (s *state) noSpeech(threads int) (float64, error) {
-	p := float64(C.og_no_speech(s.w.c, s.s, C.int(threads)))
-	if p < 0 {
-		return 0, s.w.failure(int(p), fmt.Errorf("whisper: libwhisper failed to compute the no-speech probability: %w", ErrDecode))
+// first returns the logits after "start of transcript" on the window decoded last. They cost
+// one decoder step.
+func (s *state) first(threads int) ([]float32, error) {
+	var logits *C.float
+	if rc := C.og_first(s.w.c, s.s, C.int(threads), &logits); rc != 0 {
+		return nil, s.w.failure(int(rc), fmt.Errorf("whisper: libwhisper failed to compute the no-speech probability: %w", ErrDecode))
 	}
-	return p, nil
+	return slices.Clone(unsafe.Slice((*float32)(logits), int(C.og_vocabulary(s.w.c)))), nil
+}
+
+// noSpeech returns the probability that the window decoded last holds no speech.
+func (s *state) noSpeech(threads int) (float64, error) {
+	logits, err := s.first(threads)
+	if err != nil {
+		return 0, err
+	}
+	_, begin := s.w.ends()
+	whispernet.Normalize(logits, begin)
+	return math.Exp(float64(logits[C.og_nosp(s.w.c)])), nil
 }
 
 // detect returns the probability of every language for at most 30 s of sound.

@@ -159,7 +159,7 @@ func TestCuesThatBroadcastersAccept(t *testing.T) {
 			o:    Options{NoSounds: true}, want: []string{"2–4 Good morning."},
 		},
 		"a short word stays": {
-			cues: []Cue{{Start: 10, End: 10.12, Speaker: "A", Text: "Yes."}, {Start: 20, End: 21, Speaker: "A", Text: "No."}},
+			cues: []Cue{{Start: 10, End: 10.12, Speaker: "SPEAKER_0", Text: "Yes."}, {Start: 20, End: 21, Speaker: "SPEAKER_0", Text: "No."}},
 			want: []string{"10–10.8 Yes.", "20–21 No."},
 		},
 		"a short word joins the next sentence": {
@@ -192,7 +192,11 @@ func TestCuesThatBroadcastersAccept(t *testing.T) {
 		},
 		"a monologue with its name": {
 			cues: []Cue{{Start: 2, End: 4, Speaker: "Ann", Text: "Hello."}},
-			o:    Options{LoneSpeaker: true}, want: []string{"2–4 [Ann] Hello."},
+			want: []string{"2–4 [Ann] Hello."},
+		},
+		"a monologue with its number": {
+			cues: []Cue{{Start: 2, End: 4, Speaker: "SPEAKER_0", Text: "Hello."}},
+			o:    Options{LoneSpeaker: true}, want: []string{"2–4 [SPEAKER_0] Hello."},
 		},
 		"a page ends at a clause": {
 			cues: []Cue{{Start: 0, End: 8, Text: "When the train had left the station, the people on the platform stood there for a while and went home."}},

@@ -8,7 +8,7 @@
 // segments split evenly at clauses and at the times of their words, no cue over
 // another, each as long as it takes to read it where the next one is late enough. Who
 // speaks at once shares a cue, sounds end where speech begins, and a monologue has no
-// names. [Options] change that. The other formats keep segments whole.
+// number of a speaker. [Options] change that. The other formats keep segments whole.
 package subtitle
 
 import (

@@ -2,6 +2,7 @@ package subtitle
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 )
 
@@ -19,8 +20,8 @@ type Options struct {
 	MaxCPS float64
 	// NoSpeakers leaves the speakers' names out.
 	NoSpeakers bool
-	// LoneSpeaker keeps the name of a speaker who is the only one, which is left out
-	// otherwise.
+	// LoneSpeaker keeps the number of a speaker who is the only one (SPEAKER_0), which is
+	// left out otherwise.
 	LoneSpeaker bool
 	// NoSounds leaves the sounds out.
 	NoSounds bool
@@ -123,11 +124,14 @@ func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 	return t.timed(pages)
 }
 
-// lone reports whether all that is said is one speaker's, the note of a demonstration
-// aside.
+// numbered is a name that was made up for a speaker.
+var numbered = regexp.MustCompile(`^(SPEAKER|CHANNEL)_\d+$`)
+
+// lone reports whether all that is said is one speaker's, who has a number only; the
+// note of a demonstration aside.
 func lone(speech []Cue) bool {
 	said := slices.DeleteFunc(slices.Clone(speech), func(c Cue) bool { return c.Speaker == demoSpeaker })
-	return !slices.ContainsFunc(said, func(c Cue) bool { return c.Speaker != said[0].Speaker })
+	return !slices.ContainsFunc(said, func(c Cue) bool { return c.Speaker != said[0].Speaker || !numbered.MatchString(c.Speaker) })
 }
 
 // lead is the number of columns before a speaker's first line: the name, and further

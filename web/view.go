@@ -25,17 +25,21 @@ type View struct {
 	// ("audio/ogg"); nil leaves it out, and the page asks for the file.
 	Audio     []byte
 	AudioType string
+	// Files are the result as srt, vtt and rttm, as far as it has what they hold; the
+	// page offers them for download.
+	Files map[string]string
 	// Demo makes the page say that demonstration models found the result.
 	Demo bool
 }
 
 // viewData is the data for view.js in the page.
 type viewData struct {
-	Name      string `json:"name"`
-	Result    any    `json:"result"`
-	Peaks     []byte `json:"peaks,omitempty"` // in Base64
-	Demo      bool   `json:"demo,omitempty"`
-	AudioType string `json:"audioType,omitempty"` // the audio itself is in a separate block
+	Name      string            `json:"name"`
+	Result    any               `json:"result"`
+	Peaks     []byte            `json:"peaks,omitempty"` // in Base64
+	Demo      bool              `json:"demo,omitempty"`
+	AudioType string            `json:"audioType,omitempty"` // the audio itself is in a separate block
+	Files     map[string]string `json:"files"`
 }
 
 // WriteView writes v as one HTML file that includes style, script and data; its
@@ -53,7 +57,10 @@ func WriteView(w io.Writer, v View) error {
 	if bytes.Contains(bytes.ToLower(script), []byte("</script")) || bytes.Contains(bytes.ToLower(style), []byte("</style")) {
 		return fmt.Errorf("web: the built view would end its own element")
 	}
-	data := viewData{Name: v.Name, Result: v.Result, Peaks: v.Peaks, Demo: v.Demo}
+	data := viewData{Name: v.Name, Result: v.Result, Peaks: v.Peaks, Demo: v.Demo, Files: v.Files}
+	if data.Files == nil {
+		data.Files = map[string]string{}
+	}
 	if v.Audio != nil {
 		data.AudioType = v.AudioType
 	}

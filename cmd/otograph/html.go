@@ -11,9 +11,11 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/subtitle"
 	"github.com/otograph/otograph/web"
 )
 
@@ -39,7 +41,16 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 // audio, the recording is decoded once more, which is impossible for standard
 // input.
 func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte) error {
-	view := web.View{Name: name, Result: res, Peaks: waveform, Demo: res.Demo}
+	view := web.View{Name: name, Result: res, Peaks: waveform, Demo: res.Demo, Files: map[string]string{}}
+	for _, format := range []subtitle.Format{subtitle.FormatSRT, subtitle.FormatVTT, subtitle.FormatRTTM} {
+		var text strings.Builder
+		switch err := c.laid.Write(&text, format, name, time.Now(), res); {
+		case err == nil:
+			view.Files[string(format)] = text.String()
+		case !errors.Is(err, subtitle.ErrNoTurns):
+			return err
+		}
+	}
 	if c.EmbedAudio {
 		pcm, err := audio.Open(ctx, audio.File(file), audio.Options{FollowLinks: true})
 		if err != nil {

@@ -369,6 +369,32 @@ test('what the page writes is what the command writes', async () => {
     if (format === 'json') assert.deepEqual(JSON.parse(ours), JSON.parse(theirs));
     else assert.equal(ours, theirs, format);
   }
+  await page.getByRole('button', { name: 'Rename SPEAKER_0' }).click();
+  await page.getByRole('textbox', { name: 'Rename SPEAKER_0' }).fill('Ada <b>');
+  await page.keyboard.press('Enter');
+  for (const [format, name] of [
+    ['SRT', '[Ada <\u2060b>] '],
+    ['VTT', '<v Ada &lt;b&gt;>'],
+    ['RTTM', ' <NA> <NA> Ada_<b> <NA>'],
+  ]) {
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: format, exact: true }).click(),
+    ]);
+    const text = readFileSync(await download.path(), 'utf8');
+    assert.ok(text.includes(name), format);
+    assert.ok(!text.includes('SPEAKER_0'), format);
+  }
+  const row = page.locator('.segment[data-segment="0"]');
+  await row.hover();
+  await row.getByRole('button', { name: /^Correct the text at/ }).click();
+  await page.getByRole('textbox', { name: /^Correct the text at/ }).fill('Another text.');
+  await page.keyboard.press('Enter');
+  for (const format of ['SRT', 'VTT'])
+    assert.match(
+      await page.getByRole('button', { name: format, exact: true, disabled: true }).getAttribute('title'),
+      /lack the corrections/,
+    );
   await page.context().close();
 });
 

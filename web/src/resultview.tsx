@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { asText, fileOf, save, stem, write, type Format } from './formats';
+import { asText, save, stem, write, type Format, type GivenFormat } from './formats';
 import { languageName } from './languages';
 import type { Keeper } from './notes';
 import { Player } from './player';
@@ -30,6 +30,10 @@ export interface ResultProps {
   onAudio?: (file: File) => void;
   /** keeper keeps the reader's names and corrections. */
   keeper: Keeper;
+  /** given fetches a file that others write, with the reader's names. */
+  given: (format: GivenFormat, speakers: string[], names: (speaker: string) => string) => Promise<Blob>;
+  /** uncorrected says that given files lack the reader's corrections. */
+  uncorrected?: boolean;
   /** more are further ways to take the result along. */
   more?: ComponentChildren;
   /** load fetches the recording of so many bytes that the service keeps. */
@@ -48,6 +52,8 @@ export function ResultView({
   peaks,
   onAudio,
   keeper,
+  given,
+  uncorrected,
   more,
   load,
   reader,
@@ -79,6 +85,16 @@ export function ResultView({
     }
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
+  };
+  const problem = useSignal('');
+  const take = async (f: Format) => {
+    problem.value = '';
+    try {
+      const file = f === 'txt' || f === 'json' ? write(f, result, names) : await given(f, speakers, names);
+      save(`${stem(name)}.${f}`, file);
+    } catch (e) {
+      problem.value = e instanceof Error ? e.message : String(e);
+    }
   };
   const warning = useSignal('');
   const attach = (file: File | undefined) => {
@@ -187,22 +203,35 @@ export function ResultView({
         </button>
         <span class="group" role="group" aria-label={t('download')}>
           <span class="muted">{t('download')}</span>
-          {formats.map((f) => (
-            <button
-              key={f}
-              type="button"
-              disabled={
-                (f === 'rttm' && !result.diarize_segments) ||
-                ((f === 'srt' || f === 'vtt') && !result.segments && !result.audio_events)
-              }
-              onClick={() => save(`${stem(name)}.${f}`, fileOf(write(f, result, names, name.replace(/\.[^.]*$/, ''))))}
-            >
-              {f.toUpperCase()}
-            </button>
-          ))}
+          {formats.map((f) => {
+            const lacking =
+              uncorrected && (f === 'srt' || f === 'vtt') && Object.keys(texts).length > 0
+                ? t('uncorrected')
+                : undefined;
+            return (
+              <button
+                key={f}
+                type="button"
+                title={lacking}
+                disabled={
+                  !!lacking ||
+                  (f === 'rttm' && !result.diarize_segments) ||
+                  ((f === 'srt' || f === 'vtt') && !result.segments && !result.audio_events)
+                }
+                onClick={() => void take(f)}
+              >
+                {f.toUpperCase()}
+              </button>
+            );
+          })}
           {more}
         </span>
       </div>
+      {problem.value && (
+        <p class="error" role="alert">
+          {problem.value}
+        </p>
+      )}
       {keeper.problem.value && (
         <p class="error" role="alert">
           {t('notKept', { why: keeper.problem.value })}

@@ -146,6 +146,12 @@ export function TaskPage({ id }: { id: string }) {
           audio={audio}
           peaks={peaks}
           keeper={keeper}
+          given={async (format) => {
+            await keeper.settled();
+            return api.transcript(id, format).catch((e) => {
+              throw new Error(plainly(e));
+            });
+          }}
           opening={opening}
           load={kept && !opening ? { size: kept, begin: () => void load() } : undefined}
           more={<MoreFormats task={id} name={task.audio_filename} result={result} keeper={keeper} />}

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { bytesOf } from './base64';
+import { renamed, type GivenFormat } from './formats';
 import { peaksOf } from './peaks';
 import { tabKeeper } from './notes';
 import type { Result } from './result';
@@ -16,6 +17,8 @@ const data = JSON.parse(document.getElementById('data')!.textContent!) as {
   peaks?: string;
   demo?: boolean;
   audioType?: string;
+  /** files are those that the command wrote of the result. */
+  files: Partial<Record<GivenFormat, string>>;
 };
 if (data.demo) data.result.demo = true;
 const peaks = data.peaks ? peaksOf(bytesOf(data.peaks)) : undefined;
@@ -75,6 +78,10 @@ function App() {
           opening={unpacking.value}
           peaks={peaks}
           keeper={keeper}
+          given={(format, speakers, names) =>
+            Promise.resolve(renamed(format, data.files[format] ?? '', speakers, names))
+          }
+          uncorrected
           reader={lang.value}
         />
       </main>

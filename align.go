@@ -109,7 +109,7 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 	case err != nil:
 		return nil, err
 	}
-	at := found.Clock(pcm.Duration())
+	at := found.ClockOf(pcm)
 	a := &Alignment{AudioDuration: at.Duration(), Language: language.Code, Words: laid.Words, Extra: laid.Extra, Warnings: assemble.AudioWarnings(pcm.Info()), Score: laid.Score}
 	if !a.Fits() {
 		return a, fmt.Errorf("%s: %w (score %.2f)", src.Name(), ErrMisfit, a.Score)

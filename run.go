@@ -450,7 +450,7 @@ func (r *run) transcribe(ctx context.Context, i int, language found.Language, se
 // tell hands sentences to the caller who asked for them, numbered from first.
 func (r *run) tell(sentences []asr.Segment, first int) {
 	f := &found.Findings{Transcription: &found.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
-	out := assemble.Segments(f, found.Clock(r.sound.Duration()))
+	out := assemble.Segments(f, found.ClockOf(r.sound.PCM))
 	for i := range out {
 		out[i].ID, out[i].Words = first+i, nil
 	}

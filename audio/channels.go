@@ -62,10 +62,10 @@ func (c *channels) end() error {
 	return nil
 }
 
-// pcm maps the recorded channels and returns one PCM for each.
-func (c *channels) pcm(info Info) (list []*PCM, err error) {
+// pcm maps the recorded channels of a recording and returns one PCM for each.
+func (c *channels) pcm(mix *PCM) (list []*PCM, err error) {
 	for i, r := range c.each {
-		p := &PCM{info: info}
+		p := &PCM{info: mix.info, timeline: mix.timeline}
 		if p.mapped, p.samples, err = mapSamples(c.files[i], int(r.samples)); err != nil {
 			return list, err
 		}

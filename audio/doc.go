@@ -23,7 +23,8 @@
 //     first if none is the default.
 //   - A track that begins later than its file (edit lists, time stamps) is not
 //     padded, and gaps in time stamps are not filled. Samples follow each other
-//     without gaps, so no file can claim hours of silence.
+//     without gaps, so no file can claim hours of silence; PCM.Timeline says when
+//     they are heard.
 //   - A cut or damaged recording is decoded as far as possible, and
 //     Info.Truncated is set.
 //   - Memory does not grow with the length of the recording: samples go to an

@@ -62,6 +62,9 @@ type report struct {
 	mapped    int // index of the decoded stream
 	problems  []string
 	faults    int
+	unshown   bool // ffmpeg has no filter that shows time stamps
+	stamps    stamps
+	late      float64 // seconds by which the decoder is late
 }
 
 type track struct {
@@ -79,6 +82,10 @@ var (
 
 // line parses one line of ffmpeg's output at "-loglevel repeat+level+info".
 func (r *report) line(text string) {
+	if strings.HasPrefix(text, framePrefix) {
+		r.frame(text)
+		return
+	}
 	m := logPrefix.FindStringSubmatch(strings.TrimRight(text, "\r\n"))
 	if m == nil {
 		return
@@ -106,10 +113,42 @@ func (r *report) line(text string) {
 	if strings.Contains(text, "not on whitelist") { // an image or video, which is not decoded
 		return
 	}
+	r.unshown = r.unshown || strings.Contains(text, "No such filter: 'ashowinfo'")
 	r.faults++
 	if len(r.problems) < 3 {
 		r.problems = append(r.problems, text)
 	}
+}
+
+// frame notes the time stamp of a decoded frame.
+func (r *report) frame(text string) {
+	time, length, ok := showFrame(text)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// ffmpeg counts from the beginning of the file, also where that is before 0: the
+	// silence with which a codec begins.
+	time += min(0, r.start)
+	if codec := r.codec(); codec == "wmav1" || codec == "wmav2" {
+		// The decoder hands a frame out one frame later than its packet's time says.
+		if r.late == 0 {
+			r.late = length
+		}
+		time -= r.late
+	}
+	r.stamps.frame(time, length)
+}
+
+// codec returns the name of the decoded track's codec.
+func (r *report) codec() string {
+	for _, t := range r.tracks {
+		if t.index == r.mapped {
+			return t.codec
+		}
+	}
+	return ""
 }
 
 func (r *report) describe(text string) {
@@ -205,6 +244,8 @@ func (in *input) decodeFFmpeg(ctx context.Context, o Options, rec *recorder, sec
 		case errors.Is(err, errRemap) && a.track < 0:
 			t, _ := rep.wanted()
 			a.track = t.index
+		case rep != nil && rep.unshown && !a.unshown && context.Cause(ctx) == nil:
+			a.unshown = true
 		case a.landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
 			// This may be a build outside the folders that the sandbox can see,
 			// or a wrapper script. Test that without the recording, so that no
@@ -229,6 +270,7 @@ type attempt struct {
 	stop     float64 // seconds to decode; 0 for all
 	track    int     // to decode; -1 for ffmpeg's choice
 	landlock bool    // whether the sandbox hides the file system
+	unshown  bool    // without the time stamps of frames
 }
 
 func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a attempt) (*report, *wavHeader, error) {
@@ -268,7 +310,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 		}
 	}
 	var h *wavHeader
-	_, err = caged{bin: a.bin, args: ffmpegArgs(c, a.stop, a.track), input: in.file, limits: lim, landlock: a.landlock}.run(ctx, watch, func(out io.Reader) error {
+	_, err = caged{bin: a.bin, args: ffmpegArgs(c, a), input: in.file, limits: lim, landlock: a.landlock}.run(ctx, watch, func(out io.Reader) error {
 		t := &tape{r: bufio.NewReaderSize(out, 4096)} // less than wavChunk, so that samples bypass it
 		if _, err := t.r.Peek(1); err != nil {
 			return nil //nolint:nilerr // not a byte: the exit status tells why
@@ -293,9 +335,8 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	return rep, h, err
 }
 
-// ffmpegArgs returns the arguments that decode a sandboxed input to WAV, at
-// most stop seconds of it (0: all), from the given track (-1: ffmpeg's choice).
-func ffmpegArgs(c container, stop float64, track int) []string {
+// ffmpegArgs returns the arguments that decode a sandboxed input to WAV.
+func ffmpegArgs(c container, a attempt) []string {
 	args := []string{
 		"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
 		"-protocol_whitelist", "file", "-format_whitelist", c.demuxer, "-codec_whitelist", audioDecoders, "-threads", "1",
@@ -304,11 +345,14 @@ func ffmpegArgs(c container, stop float64, track int) []string {
 	if c.name == "flac" { // its frames carry checksums, and a wrong one marks the recording as damaged
 		args = append([]string{"-err_detect", "crccheck"}, args...)
 	}
-	if track >= 0 {
-		args = append(args, "-map", "0:"+strconv.Itoa(track))
+	if a.track >= 0 {
+		args = append(args, "-map", "0:"+strconv.Itoa(a.track))
 	}
-	if stop > 0 {
-		args = append(args, "-t", strconv.FormatFloat(stop, 'f', 3, 64))
+	if a.stop > 0 {
+		args = append(args, "-t", strconv.FormatFloat(a.stop, 'f', 3, 64))
+	}
+	if !a.unshown {
+		args = append(args, "-af", "ashowinfo")
 	}
 	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-flush_packets", "0", "-f", "wav", "pipe:1")
 }

@@ -28,7 +28,7 @@ func (p *PCM) Leveled() *PCM {
 	gain := gains(p)
 	for _, g := range gain {
 		if g > 1 {
-			return &PCM{samples: p.samples, info: p.info, leveled: &leveled{p, gain}}
+			return &PCM{samples: p.samples, info: p.info, timeline: p.timeline, leveled: &leveled{p, gain}}
 		}
 	}
 	return p

@@ -44,14 +44,14 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 	if max := o.maxSamples(); max >= 0 && rec.samples > max {
 		return nil, fault(ErrTooLong, in.name, "it lasts %.4f s, expected at most %g s", float64(rec.samples)/SampleRate, o.MaxSeconds)
 	}
-	pcm := &PCM{info: in.info}
+	pcm := &PCM{info: in.info, timeline: in.timeline}
 	pcm.info.NonFinite = rec.nonFinite
 	if pcm.mapped, pcm.samples, err = mapSamples(file, int(rec.samples)); err != nil {
 		return nil, err
 	}
 	pcm.info.Duration = pcm.Duration()
 	if o.KeepChannels {
-		if pcm.channels, err = rec.apart.pcm(pcm.info); err != nil {
+		if pcm.channels, err = rec.apart.pcm(pcm); err != nil {
 			return nil, errors.Join(err, pcm.Close())
 		}
 	}
@@ -61,14 +61,15 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 // input is a source being converted to samples: a stream that begins with a WAV
 // header, a file of a known container, or raw samples.
 type input struct {
-	name   string
-	info   Info
-	raw    *rawSource
-	tape   *tape      // WAV samples follow on it
-	header *wavHeader // of the tape
-	meter  *meter     // counts and hashes what the tape reads
-	file   *os.File   // regular, seekable; nil while a reader is streamed
-	hashed bool       // the MD5 of file is already known
+	name     string
+	info     Info
+	raw      *rawSource
+	tape     *tape      // WAV samples follow on it
+	header   *wavHeader // of the tape
+	meter    *meter     // counts and hashes what the tape reads
+	file     *os.File   // regular, seekable; nil while a reader is streamed
+	hashed   bool       // the MD5 of file is already known
+	timeline Timeline
 	container
 }
 
@@ -381,7 +382,8 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 		return hashErr
 	}
 	in.describe(rep, h)
-	in.info.Truncated = rep.incomplete(in.container, rec.seconds())
+	in.timeline, in.info.BadTimes = rep.stamps.timeline(), rep.stamps.dropped
+	in.info.Truncated = rep.incomplete(in.container, rec.seconds()+rep.stamps.latest)
 	return in.checkEnd(rec.count)
 }
 
@@ -404,9 +406,5 @@ func (in *input) checkEnd(decoded int64) error {
 // describe copies ffmpeg's description of the track.
 func (in *input) describe(rep *report, h *wavHeader) {
 	in.info.SampleRate, in.info.Channels = h.rate, h.channels
-	for _, t := range rep.tracks {
-		if t.index == rep.mapped {
-			in.info.Codec = t.codec
-		}
-	}
+	in.info.Codec = rep.codec()
 }

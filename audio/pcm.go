@@ -40,6 +40,7 @@ type Info struct {
 	MD5        string // hex MD5 of the original bytes; empty for raw samples and if not all bytes were read (Probe)
 	NonFinite  int64  // NaN and infinite samples replaced by 0
 	Truncated  bool   // part of the recording is missing or unreadable; the rest was decoded
+	BadTimes   bool   // time stamps claim gaps of more than LongestGap, which are not in the Timeline
 }
 
 // PCM is a decoded recording: mono float32 at SampleRate. If it comes from
@@ -48,12 +49,13 @@ type Info struct {
 // vanish with the process. It is safe for concurrent use. Call Close after the
 // last use of a view.
 type PCM struct {
-	samples []float32
-	info    Info
-	mapped  []byte // nil if samples is an ordinary slice
-	handed  atomic.Int64
-	closing sync.Once
-	closed  error
+	samples  []float32
+	info     Info
+	timeline Timeline
+	mapped   []byte // nil if samples is an ordinary slice
+	handed   atomic.Int64
+	closing  sync.Once
+	closed   error
 
 	channels []*PCM // one per channel; empty unless they were kept
 
@@ -72,6 +74,9 @@ func (p *PCM) Len() int { return len(p.samples) }
 
 // Duration returns the length in seconds.
 func (p *PCM) Duration() float64 { return float64(len(p.samples)) / SampleRate }
+
+// Timeline returns when the samples are heard.
+func (p *PCM) Timeline() Timeline { return p.timeline }
 
 // Info returns the description of the recording.
 func (p *PCM) Info() Info { return p.info }

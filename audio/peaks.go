@@ -6,16 +6,19 @@ import "math"
 const PeaksPerSecond = 50
 
 // Peaks returns the waveform of a recording: one byte per fiftieth of a second,
-// including the last partial one. Each byte is the magnitude of the loudest
+// including the last partial one, of the recording with its gaps (see Timeline). Each byte is the magnitude of the loudest
 // sample, where 255 is the loudest of the whole recording. Digital silence
 // yields zeros. Five hours take 900,000 bytes and about as long as reading the
 // samples once.
 func (p *PCM) Peaks() []byte {
 	const each = SampleRate / PeaksPerSecond
 	loudest := float32(0)
-	magnitudes := make([]float32, (p.Len()+each-1)/each)
-	for i := range magnitudes {
-		for _, s := range p.Samples(i*each, (i+1)*each) {
+	length := p.timeline.End(p.Duration())
+	magnitudes := make([]float32, int(math.Ceil(length*PeaksPerSecond-1e-6)))
+	for at := 0; at < p.Len(); at += each {
+		i := int(p.timeline.Start(float64(at)/SampleRate)*PeaksPerSecond + 1e-6)
+		i = min(i, len(magnitudes)-1)
+		for _, s := range p.Samples(at, at+each) {
 			magnitudes[i] = max(magnitudes[i], s, -s)
 		}
 		loudest = max(loudest, magnitudes[i])

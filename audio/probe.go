@@ -74,7 +74,7 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 		return err
 	}
 	in.info.Duration = count.seconds()
-	in.info.Truncated = rep.incomplete(in.container, count.seconds())
+	in.info.Truncated = rep.incomplete(in.container, count.seconds()+rep.stamps.latest)
 	return in.checkEnd(count.count)
 }
 

@@ -9,7 +9,8 @@ import (
 // without task_id and billing: the keys of a capability are present exactly if
 // that capability ran (see Ran), and are never null.
 type Result struct {
-	// AudioDuration is the decoded length in seconds, exact to 0.1 ms.
+	// AudioDuration is the length of the recording in seconds, exact to 0.1 ms: that of
+	// its sound (Stats.DecodedSeconds) and of the gaps that its time stamps have.
 	AudioDuration float64
 	// AudioMD5 is the MD5 of the original bytes, 32 hexadecimal digits.
 	AudioMD5 string
@@ -68,6 +69,9 @@ type Stats struct {
 	// VADWindows, EmbeddingWindows and EventFrames count the inputs of the
 	// other models.
 	VADWindows, EmbeddingWindows, EventFrames int
+	// DecodedSeconds is the length of the sound: gaps in the recording's time
+	// stamps have none.
+	DecodedSeconds float64
 	// NonFinite is the number of NaN and Inf samples that were read as silence.
 	NonFinite int
 	// Truncated is true if the file ended early and only the part before that

@@ -82,17 +82,39 @@ func encodeOpus(ctx context.Context, pcm *audio.PCM) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sampleReader reads samples as little-endian float32 bytes.
+// sampleReader reads samples as little-endian float32 bytes, with silence in the gaps
+// of the recording.
 type sampleReader struct {
-	pcm  *audio.PCM
-	next int // index of the next sample
+	pcm    *audio.PCM
+	next   int // index of the next sample
+	marks  int // of the timeline that are behind
+	silent int // samples of silence before the next one
 }
 
 func (r *sampleReader) Read(p []byte) (int, error) {
 	if len(p) < 4 {
 		return 0, io.ErrShortBuffer
 	}
-	samples := r.pcm.Samples(r.next, r.next+len(p)/4)
+	upTo := r.pcm.Len()
+	if line := r.pcm.Timeline(); r.marks < len(line) {
+		mark := line[r.marks]
+		if upTo = mark.Sample; upTo <= r.next {
+			at := float64(r.next) / audio.SampleRate
+			r.silent = int(math.Round((line.Start(at) - line.End(at)) * audio.SampleRate))
+			r.marks++
+			upTo = r.next
+		}
+	}
+	if r.silent > 0 {
+		n := min(r.silent, len(p)/4)
+		clear(p[:4*n])
+		r.silent -= n
+		return 4 * n, nil
+	}
+	samples := r.pcm.Samples(r.next, min(upTo, r.next+len(p)/4))
+	if len(samples) == 0 && r.next < r.pcm.Len() {
+		return 0, nil // at a mark
+	}
 	if len(samples) == 0 {
 		return 0, io.EOF
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,6 +39,30 @@ func TestSampleReader(t *testing.T) {
 	}
 	_, err := (&sampleReader{pcm: audio.FromSamples(samples)}).Read(make([]byte, 3))
 	assert.ErrorIs(t, err, io.ErrShortBuffer)
+}
+
+// TestSampleReaderKeepsGaps: what is embedded has silence where the recording has no
+// samples, so that it lasts as long as the recording.
+func TestSampleReaderKeepsGaps(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("requires ffmpeg")
+	}
+	path := filepath.Join(t.TempDir(), "late.mkv")
+	out, err := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=s=16x16:r=5:d=4", "-itsoffset", "2", "-f", "lavfi", "-i", "sine=d=2:r=16000",
+		"-map", "0", "-map", "1", "-c:v", "mpeg4", "-c:a", "pcm_s16le", "-bsf:a", "noise=drop='between(n,4,9)'", path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	pcm, err := audio.Open(t.Context(), audio.File(path), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	require.Len(t, pcm.Timeline(), 2)
+	var got bytes.Buffer
+	_, err = io.CopyBuffer(&got, struct{ io.Reader }{&sampleReader{pcm: pcm}}, make([]byte, 4096))
+	require.NoError(t, err)
+	assert.InDelta(t, 4, float64(got.Len())/4/audio.SampleRate, 0.001)
+	for i, zero := range map[float64]bool{1.9: true, 2.05: false, 2.4: true, 3.5: false} {
+		at := int(i*audio.SampleRate) * 4
+		assert.Equal(t, zero, !bytes.ContainsFunc(got.Bytes()[at:at+400], func(r rune) bool { return r != 0 }), "at %g s", i)
+	}
 }
 
 // The embedded audio lasts as long as the recording, so that the times fit.

@@ -12,9 +12,9 @@ import (
 // Result makes the result of a recording from the finds of the stages.
 func Result(pcm *audio.PCM, f *found.Findings, stageSeconds map[spec.Stage]float64) *spec.Result {
 	info := pcm.Info()
-	at := found.Clock(pcm.Duration())
+	at := found.ClockOf(pcm)
 	res := &spec.Result{AudioDuration: at.Duration(), AudioMD5: info.MD5}
-	res.Stats = spec.Stats{NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.VoiceWindows}
+	res.Stats = spec.Stats{DecodedSeconds: pcm.Duration(), NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.VoiceWindows}
 	if f.Speech != nil {
 		res.Stats.VADWindows = f.Speech.Windows
 	}
@@ -37,7 +37,7 @@ func Result(pcm *audio.PCM, f *found.Findings, stageSeconds map[spec.Stage]float
 		res.Stats.EventFrames = f.Sounds.Frames
 		res.AudioEvents = make([]spec.AudioEvent, len(f.Sounds.Events))
 		for i, e := range f.Sounds.Events {
-			res.AudioEvents[i] = spec.AudioEvent{Start: at.Centi(e.Start), End: at.Centi(e.End), Class: e.Class.DisplayName, Confidence: found.Round4(e.Confidence)}
+			res.AudioEvents[i] = spec.AudioEvent{Start: at.Start(e.Start), End: at.End(e.End), Class: e.Class.DisplayName, Confidence: found.Round4(e.Confidence)}
 		}
 	}
 	return res
@@ -65,7 +65,7 @@ func Segments(f *found.Findings, at found.Clock) []spec.Segment {
 	}
 	out := make([]spec.Segment, len(spoken))
 	for i, s := range spoken {
-		out[i] = spec.Segment{ID: i, Start: at.Centi(s.Start), End: at.Centi(s.End), Text: s.Text, Confidence: rounded(s.Confidence), Measures: measures(s.Segment, f.Transcription.Abilities)}
+		out[i] = spec.Segment{ID: i, Start: at.Start(s.Start), End: at.End(s.End), Text: s.Text, Confidence: rounded(s.Confidence), Measures: measures(s.Segment, f.Transcription.Abilities)}
 		if speakers != nil {
 			out[i].Speaker = f.SpeakerName(s.speaker)
 		}
@@ -74,7 +74,7 @@ func Segments(f *found.Findings, at found.Clock) []spec.Segment {
 		}
 		out[i].Words = make([]spec.Word, len(s.Words))
 		for j, w := range s.Words {
-			out[i].Words[j] = spec.Word{Word: w.Text, Start: at.Centi(w.Start), End: at.Centi(w.End), Probability: found.Round4(w.Probability), Interpolated: w.Interpolated, Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
+			out[i].Words[j] = spec.Word{Word: w.Text, Start: at.Start(w.Start), End: at.End(w.End), Probability: found.Round4(w.Probability), Interpolated: w.Interpolated, Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
 		}
 	}
 	return out
@@ -100,7 +100,7 @@ func intervals(spans []audio.Span, at found.Clock) []spec.Interval {
 	out := make([]spec.Interval, len(spans))
 	for i, s := range spans {
 		start, end := s.Seconds()
-		out[i] = spec.Interval{Start: at.Centi(start), End: at.Centi(end)}
+		out[i] = spec.Interval{Start: at.Start(start), End: at.End(end)}
 	}
 	return out
 }
@@ -114,9 +114,11 @@ func embeddings(f *found.Findings) []spec.SpeakerEmbedding {
 }
 
 func turns(f *found.Findings, at found.Clock) []spec.Turn {
-	out := make([]spec.Turn, len(f.Speakers.Turns))
-	for i, t := range f.Speakers.Turns {
-		out[i] = spec.Turn{Start: at.Centi(t.Start), End: at.Centi(t.End), Speaker: f.SpeakerName(t.Speaker)}
+	out := []spec.Turn{}
+	for _, t := range f.Speakers.Turns {
+		for _, part := range at.Parts(t.Start, t.End) {
+			out = append(out, spec.Turn{Start: part.Start, End: part.End, Speaker: f.SpeakerName(t.Speaker)})
+		}
 	}
 	return out
 }

@@ -96,7 +96,7 @@ func TestCrowd(t *testing.T) {
 	said := []asr.Segment{{Start: 1.5, End: 3, Text: "a b c", Words: words(1.5, "a", "b", "c")}} // at 1.5, 2 and 2.5
 	f := &found.Findings{Transcription: &found.Transcription{Transcript: &asr.Transcript{Segments: said}}, Speakers: &diarize.Result{Turns: turns, Exclusive: turns[:1]}}
 	var marked []bool
-	for _, w := range Segments(f, 100)[0].Words {
+	for _, w := range Segments(f, clock(100))[0].Words {
 		marked = append(marked, w.Overlapped)
 	}
 	assert.Equal(t, []bool{false, true, true}, marked)

@@ -133,16 +133,43 @@ type Sounds struct {
 	Frames int `json:"-"` // how many the tagger scored; 0 from a checkpoint
 }
 
-// Clock is the length of a recording in seconds.
-type Clock float64
+// Clock turns positions among a recording's samples into the times of results.
+type Clock struct {
+	length float64 // of the recording, with its gaps
+	line   audio.Timeline
+}
+
+// ClockOf returns the clock of a recording.
+func ClockOf(pcm *audio.PCM) Clock {
+	return Clock{pcm.Timeline().End(pcm.Duration()), pcm.Timeline()}
+}
 
 // Duration is the length as results give it, to 0.1 ms.
-func (c Clock) Duration() float64 { return math.Round(float64(c)*1e4) / 1e4 }
+func (c Clock) Duration() float64 { return math.Round(c.length*1e4) / 1e4 }
 
-// Centi rounds a time in the recording to the 10 ms that the specification
-// promises, inside the recording.
-func (c Clock) Centi(seconds float64) float64 {
-	end := math.Floor(float64(c)*100+1e-6) / 100
+// Start returns when something begins, and End when something ends, that does so at a
+// position (seconds of samples): rounded to the 10 ms that the specification promises,
+// inside the recording.
+func (c Clock) Start(position float64) float64 { return c.centi(c.line.Start(position)) }
+
+// End is described at Start.
+func (c Clock) End(position float64) float64 { return c.centi(c.line.End(position)) }
+
+// Parts returns what lies between two positions, parted by the recording's gaps.
+func (c Clock) Parts(start, end float64) (out []spec.Interval) {
+	if len(c.line) == 0 {
+		return []spec.Interval{{Start: c.Start(start), End: c.End(end)}}
+	}
+	whole := audio.Span{Start: int(math.Round(start * audio.SampleRate)), End: int(math.Round(end * audio.SampleRate))}
+	for _, part := range c.line.Split([]audio.Span{whole}) {
+		from, to := part.Seconds()
+		out = append(out, spec.Interval{Start: c.Start(from), End: c.End(to)})
+	}
+	return out
+}
+
+func (c Clock) centi(seconds float64) float64 {
+	end := math.Floor(c.length*100+1e-6) / 100
 	return max(0, min(math.Round(seconds*100)/100, end))
 }
 

@@ -41,14 +41,14 @@ func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, repo
 	if err != nil {
 		return none, nil, err
 	}
-	at := found.Clock(pcm.Duration())
+	at := found.ClockOf(pcm)
 	a.Score = found.Round4(a.Score)
 	for i := range a.Words {
 		w := &a.Words[i]
-		w.Start, w.End, w.Probability = at.Centi(w.Start), at.Centi(w.End), found.Round4(w.Probability)
+		w.Start, w.End, w.Probability = at.Start(w.Start), at.End(w.End), found.Round4(w.Probability)
 	}
 	for i := range a.Extra {
-		a.Extra[i].Start, a.Extra[i].End = at.Centi(a.Extra[i].Start), at.Centi(a.Extra[i].End)
+		a.Extra[i].Start, a.Extra[i].End = at.Start(a.Extra[i].Start), at.End(a.Extra[i].End)
 	}
 	return language, a, nil
 }

@@ -27,7 +27,7 @@ func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speec
 			return nil, fmt.Errorf("voice activity: %w", err)
 		}
 		spans, err := vad.Refined(probs, pcm, opt)
-		return &found.Speech{Spans: spans, Probabilities: found.Coarse(probs), Windows: len(probs)}, err
+		return &found.Speech{Spans: pcm.Timeline().Split(spans), Probabilities: found.Coarse(probs), Windows: len(probs)}, err
 	})
 }
 

@@ -142,7 +142,7 @@ func TestResultsOfEngines(t *testing.T) {
 		stop()
 		got, bill := f.ReadResult(task.ID)
 		assert.EqualValues(t, 1, bill.BillableMinutes, "60.00004 s are 60.0000 s")
-		result.AudioDuration, result.AudioMD5 = 60, *done.AudioMD5
+		result.AudioDuration, result.Stats.DecodedSeconds, result.AudioMD5 = 60, 60, *done.AudioMD5
 		assert.Equal(t, &result, got, name)
 	}
 	impossible := f.Add(nil)

@@ -18,8 +18,8 @@ import (
 
 // Outcome is what the work on a task found.
 type Outcome struct {
-	// Result holds everything but the length and the MD5 of the audio, which are the
-	// task's. Its field Ran says which parts customers get; segments are kept with their
+	// Result holds everything but the MD5 of the audio, which is the task's, as its length
+	// is unless AudioDuration is longer: a recording with gaps. Its field Ran says which parts customers get; segments are kept with their
 	// measures.
 	Result spec.Result
 	// Tier is the tier that ran and is charged; "" (no transcription) is charged as standard.
@@ -56,6 +56,7 @@ type RecognizedVoice struct {
 type (
 	documentHead struct {
 		Ran                 spec.Capabilities       `json:"ran"`
+		AudioDuration       float64                 `json:"audio_duration,omitempty"` // if there is more than sound: see spec.Result
 		Language            string                  `json:"language,omitempty"`
 		LanguageProbability float64                 `json:"language_probability,omitempty"`
 		VADSegments         []spec.Interval         `json:"vad_segments,omitempty"`
@@ -93,8 +94,12 @@ func (o Outcome) document() ([]byte, error) {
 	defer encoders.Put(compressed)
 	compressed.Reset(&out)
 	r, text := o.Result, json.NewEncoder(compressed)
+	length := 0.0
+	if r.AudioDuration > o.Seconds {
+		length = r.AudioDuration
+	}
 	err := text.Encode(documentHead{
-		Ran: r.Ran, Language: r.Language, LanguageProbability: r.LanguageProbability, VADSegments: r.VADSegments, NumSpeakers: r.NumSpeakers,
+		Ran: r.Ran, AudioDuration: length, Language: r.Language, LanguageProbability: r.LanguageProbability, VADSegments: r.VADSegments, NumSpeakers: r.NumSpeakers,
 		SpeakerEmbeddings: r.SpeakerEmbeddings, DiarizeSegments: r.DiarizeSegments, AudioEvents: r.AudioEvents, Names: r.Names,
 		Warnings: spec.OfAudio(r.Warnings), Waveform: o.Waveform, Recognized: o.Recognized,
 	})
@@ -164,7 +169,8 @@ func (r *Result) begin() (err error) {
 		SpeakerEmbeddings: h.SpeakerEmbeddings, DiarizeSegments: h.DiarizeSegments, AudioEvents: h.AudioEvents, Names: h.Names, Warnings: h.Warnings,
 	}
 	if r.Task.AudioDuration != nil {
-		r.Found.AudioDuration = *r.Task.AudioDuration
+		r.Found.Stats.DecodedSeconds = *r.Task.AudioDuration
+		r.Found.AudioDuration = max(*r.Task.AudioDuration, h.AudioDuration)
 	}
 	if r.Task.AudioMD5 != nil {
 		r.Found.AudioMD5 = *r.Task.AudioMD5

@@ -112,7 +112,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 			res.Segments[i].Measures = nil
 		}
 	}
-	out := service.Outcome{Tier: res.Tier, Seconds: res.AudioDuration, Waveform: waveform}
+	out := service.Outcome{Tier: res.Tier, Seconds: res.Stats.DecodedSeconds, Waveform: waveform}
 	if len(res.SpeakerEmbeddings) > 0 {
 		if out.VoiceModel, err = e.voices.hash(); err != nil {
 			e.log.WarnContext(ctx, "voices of this task cannot be saved", "task", job.TaskID, "error", err)

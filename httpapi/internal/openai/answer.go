@@ -74,7 +74,7 @@ type usage struct {
 	Seconds float64 `json:"seconds"`
 }
 
-func used(result spec.Result) usage { return usage{"duration", math.Ceil(result.AudioDuration)} }
+func used(result spec.Result) usage { return usage{"duration", math.Ceil(result.Stats.DecodedSeconds)} }
 
 // tokenLogprob is the log probability (natural logarithm) of a token. Our tokens
 // are whole words: they are what the engine reports probabilities of.

@@ -1,0 +1,93 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// pairs are the containers, by the ending of a file, with the codecs that ffmpeg
+// writes into them.
+var pairs = map[string]string{
+	"wav":  "pcm_s16le pcm_u8 pcm_s24le pcm_s32le pcm_f32le pcm_f64le pcm_alaw pcm_mulaw adpcm_ms adpcm_ima_wav adpcm_yamaha libmp3lame ac3 flac",
+	"mkv":  "aac libmp3lame libopus libvorbis flac ac3 eac3 pcm_s16le mp2 alac wavpack tta dca",
+	"webm": "libopus libvorbis", "mp4": "aac libmp3lame ac3 alac libopus flac", "mov": "aac pcm_s16le pcm_s16be alac pcm_alaw", "m4a": "aac alac",
+	"ts": "aac libmp3lame mp2 ac3 eac3 libopus", "mpg": "mp2 ac3", "avi": "libmp3lame ac3 pcm_s16le aac", "flv": "aac libmp3lame", "asf": "wmav1 libmp3lame", "wma": "wmav2",
+	"ogg": "libvorbis libopus flac libspeex", "flac": "flac", "mp3": "libmp3lame", "mp2": "mp2", "aac": "aac", "ac3": "ac3", "eac3": "eac3",
+	"aiff": "pcm_s16be pcm_s24be pcm_mulaw", "au": "pcm_s16be pcm_mulaw", "caf": "pcm_s16be alac", "w64": "pcm_s16le", "wv": "wavpack", "tta": "tta", "voc": "pcm_u8",
+	"rm": "ac3", "3gp": "aac",
+}
+
+// lateTone is a second of silence and then a tone for three seconds.
+var lateTone = []string{"-f", "lavfi", "-i", "aevalsrc='if(gt(t,1),0.5*sin(3000*t),0)':s=48000:d=4"}
+
+// TestContainersHaveFFmpegsTimes has ffmpeg write 60 and more pairs of container and
+// codec; length and the time of the first sound are those that ffmpeg itself reads
+// with its time stamps, also where the track begins late, packets are absent, or an
+// edit list leaves a part out.
+func TestContainersHaveFFmpegsTimes(t *testing.T) {
+	needFFmpeg(t)
+	picture := []string{"-f", "lavfi", "-i", "color=s=16x16:r=5:d=7", "-itsoffset", "2.5"}
+	both := []string{"-map", "0", "-map", "1", "-c:v"}
+	count := 0
+	for ending, codecs := range pairs {
+		for i, codec := range strings.Fields(codecs) {
+			name := codec + "." + ending
+			args := append(append([]string{}, lateTone...), "-c:a", codec, "-strict", "-2", "-ac", "1")
+			count++
+			t.Run(name, func(t *testing.T) { sameTimes(t, codec, ffmpegFile(t, name, args...)) })
+			if i > 0 {
+				continue
+			}
+			gap := append(append([]string{}, args...), "-bsf:a", "noise=drop='between(n,70,110)'")
+			late := append(append(append(append([]string{}, picture...), lateTone...), both...), "mpeg4", "-c:a", codec)
+			switch ending {
+			case "mkv", "mp4", "mov", "ts", "asf", "flv":
+				t.Run("gap/"+name, func(t *testing.T) { sameTimes(t, codec, ffmpegFile(t, name, gap...)) })
+				if ending != "flv" {
+					t.Run("late/"+name, func(t *testing.T) { sameTimes(t, codec, ffmpegFile(t, name, late...)) })
+				}
+			case "m4a":
+				whole := ffmpegFile(t, name, args...)
+				t.Run("edited/"+name, func(t *testing.T) { sameTimes(t, codec, ffmpegFile(t, name, "-ss", "0.7", "-i", whole, "-c", "copy")) })
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, count, 60)
+}
+
+// sameTimes compares a file's length and first sound with those that ffmpeg reads.
+func sameTimes(t *testing.T, codec, path string) {
+	pcm, err := Open(t.Context(), File(path), Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	assert.False(t, pcm.Info().Truncated)
+	out, err := exec.Command("ffmpeg", "-nostdin", "-v", "error", "-i", path, "-vn", "-af", "aresample=async=1:first_pts=0", "-ac", "1", "-ar", "16000", "-f", "f32le", "-").Output()
+	require.NoError(t, err)
+	reference := make([]float32, len(out)/4)
+	require.NoError(t, binary.Read(bytes.NewReader(out), binary.LittleEndian, reference))
+	line := pcm.Timeline()
+	length, heard := float64(len(reference))/SampleRate, onset(reference)
+	if strings.HasPrefix(codec, "wmav") { // ffmpeg's decoder is a frame late, and its time stamps do not say so
+		length, heard = length-2048./48000, heard-2048./48000
+	}
+	assert.InDelta(t, length, line.End(pcm.Duration()), 0.03, "length of %s", filepath.Base(path))
+	assert.InDelta(t, heard, line.Start(onset(pcm.Samples(0, pcm.Len()))), 0.03, "first sound, %v", line)
+}
+
+// onset returns the position of the first sound in seconds.
+func onset(samples []float32) float64 {
+	for i, s := range samples {
+		if math.Abs(float64(s)) > 0.1 {
+			return float64(i) / SampleRate
+		}
+	}
+	return math.NaN()
+}

@@ -1,0 +1,25 @@
+package tasks_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/spec"
+)
+
+// TestGapsAreNotCharged: a recording is as long as its time stamps say, and its sound
+// is what costs.
+func TestGapsAreNotCharged(t *testing.T) {
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	task := f.Add(nil)
+	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Result: spec.Result{AudioDuration: 1000}, Seconds: 50}))
+	got, bill := f.ReadResult(task.ID)
+	assert.EqualValues(t, 1, bill.BillableMinutes)
+	assert.Equal(t, []float64{1000, 50}, []float64{got.AudioDuration, got.Stats.DecodedSeconds})
+}

@@ -57,6 +57,9 @@ type Segment struct {
 	// where in the file (seconds) the window begins in which the segment does.
 	Temperature float64 `json:",omitzero"`
 	Seek        float64 `json:",omitzero"`
+	// Language is the code of the language that the text was decoded in; "" where
+	// the recognizer has one language for all.
+	Language string `json:",omitzero"`
 	// Confidence is how much of the text is right, 0 to 1, by the calibration of the
 	// recognizer's model; nil without one.
 	Confidence *float64 `json:",omitempty"`
@@ -89,6 +92,10 @@ type Options struct {
 	// Language is a code that NormalizeLanguage returns. asr/whisper requires
 	// it; asr/onnx takes "" for a model that tells the language itself.
 	Language string
+	// Languages are those that passages may be in, Language among them, where that
+	// was detected rather than given; empty keeps every passage to Language.
+	// asr/whisper honors it, on a CPU.
+	Languages []string
 	// BeamSize is the width of the beam search at temperature 0; 1 (or 0) is
 	// greedy. Models with a CTC output keep twice as many prefixes; asr/onnx
 	// searches at any temperature and takes 0 for the default of 5.

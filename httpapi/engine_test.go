@@ -124,6 +124,7 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 			seg.Speaker = spec.SpeakerName(0)
 		}
 		second := seg
+		seg.Language, second.Language = "en", "de"
 		second.ID, second.Start, second.End, second.Text, second.Words = 1, 2, 3, "Good <b>day</b> & bye.", nil
 		if seg.Words != nil {
 			second.Words = []spec.Word{{Word: " Good <b>day</b> & bye.", Start: 2, End: 3, Probability: 0.7, Interpolated: true}}

@@ -83,9 +83,10 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 	return o.end()
 }
 
-// specified returns a segment whose words have the specification's four fields: the
-// mark of interpolated times stays in the stored result. It changes the words of s.
+// specified returns a segment with the specification's fields: its language and the
+// mark of interpolated times stay in the stored result. It changes the words of s.
 func specified(s spec.Segment) spec.Segment {
+	s.Language = ""
 	for i := range s.Words {
 		s.Words[i].Interpolated = false
 	}

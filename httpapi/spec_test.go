@@ -224,7 +224,8 @@ var statements = []statement{
 		}
 	}},
 	{"Result: words have word, start, end and probability, in the standard tier only", func(t *testing.T, s *specWorld) {
-		for _, seg := range s.result(s.all)["segments"].([]any) { // one has a word with interpolated times
+		for _, seg := range s.result(s.all)["segments"].([]any) { // of two languages, and one has a word with interpolated times
+			assert.NotContains(t, seg, "language")
 			for _, word := range seg.(map[string]any)["words"].([]any) {
 				assert.Equal(t, sorted("word", "start", "end", "probability"), keys(word.(map[string]any)))
 			}

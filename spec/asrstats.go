@@ -6,8 +6,12 @@ type ASRStats struct {
 	// Windows is how many windows the speech was packed into.
 	Windows int
 	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts
-	// N). It exceeds Windows by at most a quarter, rounded up.
+	// N). It exceeds Windows by at most a quarter, rounded up, and by one for each
+	// window that was divided because two languages are spoken in it.
 	EncoderPasses int
+	// Asked counts the passages whose language was asked, each by an encoder pass
+	// that EncoderPasses does not include.
+	Asked int
 	// AlignmentPasses counts the windows that a CTC model processed to time the
 	// words of the standard tier; EncoderPasses does not include them.
 	AlignmentPasses int
@@ -38,6 +42,7 @@ type ASRStats struct {
 func (s *ASRStats) Add(o ASRStats) {
 	s.Windows += o.Windows
 	s.EncoderPasses += o.EncoderPasses
+	s.Asked += o.Asked
 	s.AlignmentPasses += o.AlignmentPasses
 	s.DecoderSteps += o.DecoderSteps
 	s.Fallbacks += o.Fallbacks

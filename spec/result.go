@@ -90,6 +90,10 @@ type Segment struct {
 	Text    string  `json:"text"`
 	Speaker string  `json:"speaker,omitempty"` // SPEAKER_n, if diarization ran
 	Words   []Word  `json:"words,omitzero"`    // nil in the optimized tier and with timestamp_level=segment
+	// Language is the code of the language that the segment's text is in, set in every
+	// segment of a recording in which several are spoken, and else in none. The
+	// service's results do not have it.
+	Language string `json:"language,omitempty"`
 	// Confidence is the expected share of correct words, 0 to 1, according to
 	// the calibration of the recognizer's model: in all segments with 0.9
 	// together, nine of ten words are correct. It is nil for a model without a

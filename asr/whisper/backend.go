@@ -64,6 +64,7 @@ type plan interface {
 // request is a search for a text.
 type request struct {
 	language    string
+	others      []string // languages in one of which the window may be instead
 	prompt      []int32
 	translate   bool
 	beam        int // at temperature 0
@@ -85,8 +86,10 @@ func (r *request) width() int {
 // found is the result of a search.
 type found struct {
 	attempt
-	noSpeech float64
-	steps    int // of the decoder
+	noSpeech  float64
+	languages map[string]float64 // probabilities, as shares of those asked for; nil if none were
+	other     string             // the language to decode in instead; then there is no text
+	steps     int                // of the decoder
 }
 
 // heard is what the first pass knows about a window: the probabilities of no speech and of

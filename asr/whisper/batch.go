@@ -167,6 +167,7 @@ func (w *worker) step() error {
 func (w *worker) again(o *opened) bool {
 	best := o.search.best()
 	f := &found{attempt: assess(w.cpu, best.tokens, best.looped), noSpeech: o.search.noSpeech, steps: o.search.steps}
+	f.languages, f.other = o.search.languages, o.search.other
 	f.temperature = o.search.temperature
 	if f.looped {
 		o.job.stats.Loops++

@@ -177,6 +177,13 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 		quiet: r.quiet, temperature: r.temperature, width: r.width(),
 		random: rand.New(rand.NewPCG(1, math.Float64bits(r.temperature))), //nolint:gosec // the same text every time
 	}
+	if len(r.others) > 0 {
+		s.listen = func(first []float32) (map[string]float64, string) {
+			h := c.heard(first)
+			h.languages = shares(h.languages, r.others)
+			return h.languages, h.otherThan(r.language)
+		}
+	}
 	if len(r.prompt) > 0 {
 		s.prompt = append(append(s.prompt, c.Prev), r.prompt...)
 	}

@@ -22,8 +22,8 @@ const (
 
 // DetectLanguage implements asr.LanguageDetector by one encoder pass over the first window
 // of speech, one over the window in the middle, and, if they leave doubt, one over the
-// last. A transcription of the same speech that follows uses the same passes. If doubt
-// remains, the language is the one in which the speech makes most sense. The answer is one
+// last. A transcription of the same speech that follows uses the same passes. Where each
+// window is surely in one language, it is that of most speech. If doubt remains, the language is the one in which the speech makes most sense. The answer is one
 // of Languages, of those that are among the given ones where any is; an English-only model answers "en" with probability 1.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (language string, probability float64, err error) {
 	ctx, leave, err := e.enter(ctx)
@@ -56,7 +56,8 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if language == "" {
 		return "", 0, fmt.Errorf("whisper: the model returned no probability for any of %d languages: %w", len(e.languages), ErrDecode)
 	}
-	if len(speech) > 0 && mean[language] < sureLanguage {
+	unsure := func(h heard) bool { _, p := h.likeliest(); return p < sureLanguage }
+	if len(speech) > 0 && mean[language] < sureLanguage && slices.ContainsFunc(answers, unsure) {
 		if mean, err = e.readLanguage(ctx, pcm, windows[:len(answers)], mean); err != nil {
 			return "", 0, err
 		}

@@ -21,41 +21,55 @@ const (
 type task struct {
 	opt      asr.Options
 	language string
+	others   []string     // languages that a window may be in instead
 	speech   []audio.Span // of the whole recording
 	initial  []int32      // tokens of the initial prompt
 	hot      *hotwords
 }
 
-// request is the first search of every window of a task.
-func (t *task) request(prompt []int32) *request {
+// request is the first search of every window of a task in a language.
+func (t *task) request(language string, prompt []int32) *request {
 	return &request{
-		language: t.language, prompt: prompt, translate: t.opt.Translate, beam: min(max(t.opt.BeamSize, 1), maxBeams),
+		language: language, prompt: prompt, translate: t.opt.Translate, beam: min(max(t.opt.BeamSize, 1), maxBeams),
 		temperature: t.opt.Temperature, samples: t.opt.BestOf, quiet: t.opt.NoSpeechThreshold, hot: t.hot,
 	}
 }
 
-// textPlan decodes a window, and without its prompt again where that may have spoiled the
+// textPlan decodes a window in its language, or in another of those it may be in if the
+// model is sure of that one, and without its prompt again where that may have spoiled the
 // text.
 type textPlan struct {
-	v      vocabulary
-	t      *task
-	window decode.Window
-	prompt []int32
+	v        vocabulary
+	t        *task
+	window   decode.Window
+	language string
+	others   []string
+	prompt   []int32
 
 	best       *found
+	spoken     string  // the language that the text is in
+	sure       float64 // the probability that the window is in it; 1 where nobody asks
 	unprompted int
 }
 
 func (p *textPlan) next(f *found) *request {
 	switch {
 	case f == nil:
-		p.best, p.unprompted = nil, 0
-		return p.t.request(p.prompt)
+		p.best, p.unprompted, p.spoken, p.sure = nil, 0, p.language, 1
+		r := p.t.request(p.language, p.prompt)
+		r.others = p.others
+		return r
+	case f.other != "":
+		p.spoken = f.other
+		return p.t.request(p.spoken, p.prompt)
 	case p.best == nil:
 		p.best = f
+		if p.spoken == p.language && f.languages != nil {
+			p.sure = f.languages[p.language]
+		}
 		if len(p.prompt) > 0 && doubtful(p.v, p.window, f.attempt) {
 			p.unprompted++
-			return p.t.request(nil)
+			return p.t.request(p.spoken, nil)
 		}
 	case spoiled(p.best.attempt, f.attempt):
 		p.best = f
@@ -67,9 +81,10 @@ func (p *textPlan) text() *found { return p.best }
 
 // risingPlan samples texts at rising temperatures until one is not hopeless.
 type risingPlan struct {
-	t      *task
-	prompt []int32
-	steps  int // of the decoder that it may take
+	t        *task
+	language string
+	prompt   []int32
+	steps    int // of the decoder that it may take
 
 	temperature float64
 	left        int
@@ -91,7 +106,7 @@ func (p *risingPlan) next(f *found) *request {
 		}
 	}
 	p.temperature += temperatureStep
-	r := p.t.request(p.prompt)
+	r := p.t.request(p.language, p.prompt)
 	r.temperature, r.samples = p.temperature, fallbackSamples
 	if p.t.opt.Temperature > 0 && p.t.opt.BestOf > 0 {
 		r.samples = p.t.opt.BestOf

@@ -62,8 +62,11 @@ type result struct {
 	text     string // for the prompt of the window after
 	stats    asr.Stats
 	attempt  attempt
-	noSpeech float64 // the probability of no speech
-	bare     []bare  // the speech that the text leaves without words
+	language string            // that the text is in
+	sure     float64           // the probability of that language
+	unsure   [][]decode.Window // passages that may be in another, as rounds of questions
+	noSpeech float64           // the probability of no speech
+	bare     []bare            // the speech that the text leaves without words
 }
 
 // settle reads the words of a window's decode, unless they are discarded.
@@ -79,7 +82,7 @@ func (e *Engine) settle(r *result, t *task, w decode.Window) {
 	}
 	words, skips, covered, ended := readText(e.now(), w, a)
 	for i := range words {
-		words[i].NoSpeechProb = r.noSpeech
+		words[i].NoSpeechProb, words[i].Language = r.noSpeech, r.language
 	}
 	r.words = words
 	if !a.failed() {

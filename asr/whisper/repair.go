@@ -64,6 +64,7 @@ type patch struct {
 	stretches []bare
 	stats     asr.Stats
 	attempt   attempt
+	language  string
 	noSpeech  float64
 	worth     float64 // seconds of speech that may be won
 }
@@ -129,7 +130,7 @@ func (r *repair) choose() []*patch {
 	for i := range r.results {
 		if r.failed(i) {
 			w := r.windows[i]
-			all = append(all, &patch{window: w, again: i, worth: w.SpeechSeconds() * (1 - r.results[i].noSpeech)})
+			all = append(all, &patch{window: w, again: i, language: r.results[i].language, worth: w.SpeechSeconds() * (1 - r.results[i].noSpeech)})
 		}
 	}
 	// the most promising stretches first, so that the fullest patches come first too
@@ -151,10 +152,11 @@ func (r *repair) pack() []*patch {
 	room := make([]int, 0, len(r.open))
 	for _, b := range r.open {
 		n := r.piece(b).Len()
-		k := slices.IndexFunc(room, func(free int) bool { return free >= n })
+		language := r.results[b.window].language
+		k := slices.IndexFunc(all, func(p *patch) bool { return p.language == language && room[slices.Index(all, p)] >= n })
 		if k < 0 {
 			k = len(all)
-			all = append(all, &patch{again: -1})
+			all = append(all, &patch{again: -1, language: language})
 			room = append(room, int(r.e.model.WindowSeconds*audio.SampleRate))
 		}
 		room[k] -= n
@@ -205,9 +207,9 @@ func (r *repair) decode(ctx context.Context, patches []*patch) error {
 		if p.again >= 0 {
 			steps := encoderSteps + 2*r.results[p.again].stats.DecoderSteps
 			jobs[i].rows = max(fallbackSamples, plain.opt.BestOf)
-			jobs[i].plan = &risingPlan{t: &plain, prompt: r.e.prompt(&plain, r.previous(p.again)), steps: steps}
+			jobs[i].plan = &risingPlan{t: &plain, language: p.language, prompt: r.e.prompt(&plain, r.previous(p.again)), steps: steps}
 		} else {
-			jobs[i].rows, jobs[i].plan = plain.request(nil).width(), &textPlan{v: r.e.now(), t: &plain, window: p.window}
+			jobs[i].rows, jobs[i].plan = plain.request(p.language, nil).width(), &textPlan{v: r.e.now(), t: &plain, window: p.window, language: p.language}
 		}
 	}
 	return r.e.decode(ctx, jobs, r.t.opt, func(i int) {
@@ -260,6 +262,9 @@ func (r *repair) fill(p *patch) {
 	}
 	words, _, covered, ended := readText(r.e.now(), p.window, a)
 	first, _ := p.window.Speech[0].Seconds()
+	for i := range words {
+		words[i].Language = p.language
+	}
 	for _, b := range p.stretches {
 		if ended && covered >= first+0.5 && b.end-max(covered, b.start) >= restSeconds+restSlack {
 			next := b

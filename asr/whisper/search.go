@@ -25,18 +25,23 @@ type search struct {
 	sot    int // the place of "start of transcript" in the prompt
 	silent int32
 	// quiet is the no-speech probability above which nothing is decoded.
-	quiet       float64
+	quiet float64
+	// listen returns what the first answer says about the language, and the one to decode
+	// in instead; nil if nobody asks.
+	listen      func(first []float32) (languages map[string]float64, other string)
 	temperature float64
 	width       int // beams or samples
 	most        int // tokens of a text
 	random      *rand.Rand
 
-	noSpeech float64
-	beams    []beam
-	ended    []hypothesis
-	steps    int
-	begun    bool
-	over     bool
+	noSpeech  float64
+	languages map[string]float64
+	other     string
+	beams     []beam
+	ended     []hypothesis
+	steps     int
+	begun     bool
+	over      bool
 
 	logits     [][]float32 // one for each column that wants them
 	candidates []candidate
@@ -132,6 +137,12 @@ func (s *search) begin() {
 	s.noSpeech = math.Exp(float64(first[s.silent]))
 	if s.over = s.noSpeech > s.quiet; s.over {
 		return
+	}
+	if s.listen != nil {
+		s.languages, s.other = s.listen(first)
+		if s.over = s.other != ""; s.over {
+			return
+		}
 	}
 	copy(first, s.logits[1])
 	s.beams = append(s.beams, beam{path: make([]uint8, len(s.prompt))})

@@ -42,7 +42,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if len(windows) == 0 {
 		return transcript, context.Cause(ctx)
 	}
-	t := &task{opt: opt, language: language, speech: speech}
+	t := &task{opt: opt, language: language, others: e.others(opt.Languages), speech: speech}
 	if opt.InitialPrompt != "" && !e.model.NoPrompts {
 		t.initial = e.now().Tokenize(" " + opt.InitialPrompt)
 	}
@@ -53,9 +53,16 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if err != nil {
 		return nil, err
 	}
+	divided := asr.Stats{}
+	if len(t.others) > 0 {
+		if windows, results, divided, err = e.divide(ctx, pcm, windows, results, t); err != nil {
+			return nil, err
+		}
+	}
 	if transcript.Stats, err = e.repair(ctx, pcm, windows, results, t); err != nil {
 		return nil, err
 	}
+	transcript.Stats.Add(divided)
 	var words []decode.Piece
 	for _, r := range results {
 		said, _ := decode.Unloop(r.words)
@@ -79,8 +86,8 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 	}
 	jobs := make([]*job, len(windows))
 	begin := func(i int, previous string) {
-		plan := &textPlan{v: e.now(), t: t, window: windows[i], prompt: e.prompt(t, previous)}
-		jobs[i] = &job{pcm: pcm, window: windows[i], rows: t.request(nil).width(), plan: plan}
+		plan := &textPlan{v: e.now(), t: t, window: windows[i], language: t.language, others: t.others, prompt: e.prompt(t, previous)}
+		jobs[i] = &job{pcm: pcm, window: windows[i], rows: t.request(t.language, nil).width(), plan: plan}
 	}
 	finish := func(i int) {
 		p.results[i] = e.conclude(jobs[i], t)
@@ -110,10 +117,13 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 // conclude reads the result of a window's job.
 func (e *Engine) conclude(j *job, t *task) result {
 	plan := j.plan.(*textPlan)
-	r := result{attempt: plan.best.attempt, noSpeech: plan.best.noSpeech, stats: j.stats}
+	r := result{attempt: plan.best.attempt, language: plan.spoken, sure: plan.sure, noSpeech: plan.best.noSpeech, stats: j.stats}
 	r.stats.Windows = 1
 	r.stats.Unprompted += plan.unprompted
 	e.settle(&r, t, j.window)
+	if len(plan.others) > 0 && len(r.words) > 0 {
+		r.unsure = e.unsure(j.pcm, j.window, &r)
+	}
 	return r
 }
 
@@ -151,7 +161,7 @@ func (s *settling) add(i int) {
 	s.ready[i] = true
 	for ; s.next < len(s.ready) && s.ready[s.next]; s.next++ {
 		r := s.results[s.next]
-		if len(r.bare) > 0 || r.attempt.hopeless() && len(r.words) > 0 {
+		if len(r.bare) > 0 || r.attempt.hopeless() && len(r.words) > 0 || len(r.unsure) > 0 {
 			s.sentences = nil // what follows waits for the repair
 			return
 		}

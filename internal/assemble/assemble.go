@@ -3,6 +3,8 @@
 package assemble
 
 import (
+	"slices"
+
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/found"
@@ -63,9 +65,13 @@ func Segments(f *found.Findings, at found.Clock) []spec.Segment {
 	if speakers != nil {
 		both = newCrowd(speakers.Turns)
 	}
+	mixed := slices.ContainsFunc(said, func(s asr.Segment) bool { return s.Language != said[0].Language })
 	out := make([]spec.Segment, len(spoken))
 	for i, s := range spoken {
 		out[i] = spec.Segment{ID: i, Start: at.Start(s.Start), End: at.End(s.End), Text: s.Text, Confidence: rounded(s.Confidence), Measures: measures(s.Segment, f.Transcription.Abilities)}
+		if mixed {
+			out[i].Language = s.Language
+		}
 		if speakers != nil {
 			out[i].Speaker = f.SpeakerName(s.speaker)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/found"
 )
@@ -26,4 +27,20 @@ func TestRounding(t *testing.T) {
 	assert.Equal(t, 0.0, found.Round4(-0.1))
 	assert.Equal(t, 0.9123, *rounded(new(0.91234)))
 	assert.Nil(t, rounded(nil))
+}
+
+func TestLanguagesOfSegments(t *testing.T) {
+	languages := func(codes ...string) (got []string) {
+		f := &found.Findings{Transcription: &found.Transcription{Transcript: &asr.Transcript{}}}
+		for _, code := range codes {
+			f.Transcription.Transcript.Segments = append(f.Transcription.Transcript.Segments, asr.Segment{Language: code})
+		}
+		for _, s := range Segments(f, clock(10)) {
+			got = append(got, s.Language)
+		}
+		return got
+	}
+	assert.Equal(t, []string{"en", "de", "en"}, languages("en", "de", "en"))
+	assert.Equal(t, []string{"", ""}, languages("en", "en"), "the recording's language says it")
+	assert.Empty(t, languages())
 }

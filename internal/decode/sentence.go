@@ -20,7 +20,7 @@ const (
 )
 
 // Sentences divides words into segments: a segment ends at the end of a
-// sentence and at a pause of at least 0.8 s; a segment longer than 30 s is
+// sentence, where the language changes and at a pause of at least 0.8 s; a segment longer than 30 s is
 // split at its longest pause. Sentences ignores the words' windows, so a
 // sentence across a window's border stays whole. It keeps word times only if
 // withWords is set.
@@ -39,7 +39,7 @@ func Sentences(words []Piece, withWords bool) []asr.Segment {
 
 // borders reports whether a segment ends between two words.
 func borders(word, next Piece) bool {
-	return EndsSentence(word.Text, next.Text) || next.Start-word.End >= pauseSplit
+	return EndsSentence(word.Text, next.Text) || word.Language != next.Language || next.Start-word.End >= pauseSplit
 }
 
 // Settler emits sentences as soon as later words cannot change them: the
@@ -79,7 +79,7 @@ func appendSegments(segments []asr.Segment, words []Piece, withWords bool) []asr
 		}
 		return appendSegments(appendSegments(segments, words[:at], withWords), words[at:], withWords)
 	}
-	s := asr.Segment{Start: words[0].Start, End: words[n-1].End, Seek: words[0].Seek}
+	s := asr.Segment{Start: words[0].Start, End: words[n-1].End, Seek: words[0].Seek, Language: words[0].Language}
 	var text strings.Builder
 	tokens := 0
 	for _, w := range words {

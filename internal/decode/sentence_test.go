@@ -48,6 +48,21 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+func TestSentencesHaveOneLanguage(t *testing.T) {
+	words := timed("Good morning and auf Wiedersehen.")
+	for i := range words {
+		words[i].Language = "en"
+		if i > 2 {
+			words[i].Language = "de"
+		}
+	}
+	var got []string
+	for _, s := range Sentences(words, true) {
+		got = append(got, s.Language+" "+s.Text)
+	}
+	assert.Equal(t, []string{"en Good morning and", "de auf Wiedersehen."}, got)
+}
+
 func TestSentenceFields(t *testing.T) {
 	words := timed("Good morning. / Bye.")
 	words[0].NoSpeechProb = 0.2

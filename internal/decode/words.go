@@ -53,6 +53,8 @@ type Piece struct {
 	First, Last int
 	// Interpolated reports that Start and End were not measured.
 	Interpolated bool
+	// Language is the code of the language that the window was decoded in.
+	Language string
 }
 
 // Words joins tokens to words. A word begins at a space, and at each character

@@ -38,6 +38,9 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Sp
 	threshold := *s.Options.NoSpeechThreshold
 	opt := asr.DefaultOptions()
 	opt.Language = l.Code
+	if s.Options.ASRLanguage == nil {
+		opt.Languages = asr.Among(t.Languages(), s.Among)
+	}
 	opt.BeamSize = *s.Options.ASRBeamSize
 	opt.Temperature = *s.Options.ASRTemperature
 	opt.BestOf = or(s.Options.ASRBestOf, 0)
@@ -132,6 +135,9 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *found.Speech,
 	}
 	done.DoubtfulSeconds = found.Seconds(unsure)
 	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
+	if opt.Languages != nil {
+		opt.Languages = asr.Among(recognizer.Languages(), s.Among)
+	}
 	fresh, err := s.text(ctx, spec.TierStandard, recognizer, pcm, &found.Speech{Spans: unsure, Probabilities: heard.Probabilities}, opt)
 	if err != nil {
 		return done, nil, err

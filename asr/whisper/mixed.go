@@ -1,0 +1,200 @@
+package whisper
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
+)
+
+// A window that is surely in another language is decoded in that one. A window without a
+// sure language, with an unlikely passage or with little text may hold several: its passages are asked for
+// theirs, each by an encoder pass, and it is divided where they differ.
+const (
+	// passageSeconds is the longest passage that is asked, and surePassage the probability
+	// from which on its answer counts.
+	passageSeconds = 8
+	surePassage    = 0.8
+	// unlikelyPassage is the mean log probability of a token below which a passage's text may
+	// be in the wrong language: there published models write at -0.5 to -1.1, in the right
+	// one mostly above -0.5.
+	unlikelyPassage = -0.6
+	// passageCut and passageFreeCut put the cuts between them into long pauses.
+	passageCut, passageFreeCut = 3.0, 2.0
+	// passagesMore is how many passages of a recording may be asked beside one for each
+	// of its windows.
+	passagesMore = 4
+)
+
+// others returns the languages that a window may be in: those of the model among the
+// given ones, nil if they leave no choice.
+func (e *Engine) others(given []string) []string {
+	if len(given) == 0 || !e.header.Multilingual() {
+		return nil
+	}
+	both := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return !slices.Contains(given, code) })
+	if len(both) < 2 {
+		return nil
+	}
+	return both
+}
+
+// likeliest is the language with the greatest probability, "" without any.
+func (h heard) likeliest() (language string, p float64) {
+	for code, q := range h.languages {
+		if q > p || q == p && code < language {
+			language, p = code, q
+		}
+	}
+	return language, p
+}
+
+// likeliestOf is the language with the greatest probability among the given ones.
+func (h heard) likeliestOf(languages []string) string {
+	return slices.MaxFunc(languages, func(a, b string) int { return cmp.Compare(h.languages[a], h.languages[b]) })
+}
+
+// otherThan returns the language that a window is surely in, "" if it is the given one or
+// none is sure.
+func (h heard) otherThan(language string) string {
+	if other, p := h.likeliest(); other != language && p >= sureLanguage {
+		return other
+	}
+	return ""
+}
+
+// divide asks the passages of doubtful windows for their languages, and decodes windows
+// that hold several again, in parts of one language each.
+func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, t *task) ([]decode.Window, []result, asr.Stats, error) {
+	var stats asr.Stats
+	left := len(windows) + passagesMore
+	var allWindows []decode.Window
+	var all []result
+	for i, w := range windows {
+		var parts []part
+		for _, passages := range results[i].unsure {
+			if len(passages) > left {
+				break
+			}
+			left -= len(passages)
+			stats.Asked += len(passages)
+			var err error
+			if parts, err = e.parts(ctx, pcm, passages, results[i].language, t); err != nil {
+				return nil, nil, stats, err
+			}
+			if parts == nil {
+				break
+			}
+		}
+		fresh, err := e.decodeParts(ctx, pcm, parts, t)
+		if err != nil {
+			return nil, nil, stats, err
+		}
+		if fresh == nil {
+			allWindows, all = append(allWindows, w), append(all, results[i])
+			continue
+		}
+		stats.Add(results[i].stats)
+		stats.Windows--
+		for k := range parts {
+			allWindows, all = append(allWindows, parts[k].window), append(all, fresh[k])
+		}
+	}
+	return allWindows, all, stats, nil
+}
+
+// unsure returns the passages of a decoded window to ask for their languages: all where the
+// window is not sure, or half of its speech has no text; where the text of one is unlikely,
+// that one, and all if it is in another; nothing if there is no doubt.
+func (e *Engine) unsure(pcm *audio.PCM, w decode.Window, r *result) (rounds [][]decode.Window) {
+	packing := e.packing
+	packing.Max, packing.Cut, packing.FreeCut = min(packing.Max, passageSeconds), passageCut, passageFreeCut
+	passages := decode.Pack(w.Speech, pcm, packing)
+	if len(passages) < 2 {
+		return nil
+	}
+	var silent float64 // seconds of speech without text
+	for _, b := range r.bare {
+		silent += b.seconds()
+	}
+	if r.sure < sureLanguage || silent > w.SpeechSeconds()/2 {
+		return [][]decode.Window{passages}
+	}
+	least, at := unlikelyPassage, -1
+	for i, p := range passages {
+		from, _ := p.Speech[0].Seconds()
+		_, to := p.Speech[len(p.Speech)-1].Seconds()
+		if said := within(r.words, from, to); len(said) > 0 && meanLogProb(said) < least {
+			least, at = meanLogProb(said), i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	return [][]decode.Window{passages[at : at+1], passages}
+}
+
+// part is a part of a window in one language.
+type part struct {
+	window   decode.Window
+	language string
+}
+
+// parts asks passages for their languages and joins neighbors of the same one. They are
+// in the given language or one that a passage is sure of, each in the likeliest of these.
+// nil means that all are in the given language.
+func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, t *task) (list []part, err error) {
+	answers, err := e.hear(ctx, pcm, passages)
+	if err != nil {
+		return nil, err
+	}
+	sure := []string{language}
+	for i := range answers {
+		answers[i].languages = shares(answers[i].languages, t.others)
+		code, p := answers[i].likeliest()
+		if p >= surePassage && answers[i].noSpeech <= unsureNoSpeech && !slices.Contains(sure, code) {
+			sure = append(sure, code)
+		}
+	}
+	if len(sure) == 1 {
+		return nil, nil
+	}
+	var speech []audio.Span
+	for i, h := range answers {
+		spoken := h.likeliestOf(sure)
+		speech = append(speech, passages[i].Speech...)
+		if i+1 < len(answers) && answers[i+1].likeliestOf(sure) == spoken {
+			continue
+		}
+		for _, w := range decode.Pack(speech, pcm, e.packing) {
+			list = append(list, part{w, spoken})
+		}
+		speech = nil
+	}
+	return list, nil
+}
+
+// decodeParts decodes the parts of a window; nil without parts, and if a text failed.
+func (e *Engine) decodeParts(ctx context.Context, pcm *audio.PCM, parts []part, t *task) ([]result, error) {
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	jobs := make([]*job, len(parts))
+	for i, p := range parts {
+		plan := &textPlan{v: e.now(), t: t, window: p.window, language: p.language, prompt: t.initial}
+		jobs[i] = &job{pcm: pcm, window: p.window, rows: t.request(p.language, nil).width(), plan: plan}
+	}
+	results := make([]result, len(parts))
+	failed := false
+	err := e.decode(ctx, jobs, t.opt, func(i int) {
+		results[i] = e.conclude(jobs[i], t)
+		failed = failed || results[i].attempt.failed()
+	})
+	if err != nil || failed {
+		return nil, err
+	}
+	return results, nil
+}

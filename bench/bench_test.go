@@ -292,11 +292,15 @@ func checkForms(t *testing.T, r *Report) {
 	assert.Equal(t, []string{"system", "figure", "value", "low", "high", "unit"}, lines[0])
 	assert.Greater(t, len(lines), 30)
 	buf.Reset()
+	require.NoError(t, r.WriteMarkdown(&buf))
+	assert.Contains(t, buf.String(), "| word error rate, % |")
+	assert.Contains(t, buf.String(), "- Measured with otograph bench")
+	buf.Reset()
 	require.NoError(t, r.WriteHTML(&buf))
 	page := buf.String()
 	assert.Contains(t, page, "text &lt;only&gt;")
 	assert.Contains(t, page, "prefers-color-scheme: dark")
-	for _, outside := range []string{"http://", "https://", "<script", "<link", "src=", "@import", "url("} {
+	for _, outside := range []string{"http://", "https://", "<link", "src=", "@import", "url(", "fetch("} {
 		assert.NotContains(t, page, outside, "the page needs nothing else")
 	}
 	assert.NotContains(t, page, "NaN")

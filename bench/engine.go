@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -63,6 +64,26 @@ func (c Config) seconds(ctx context.Context, it Item) float64 {
 		return 0
 	}
 	return info.Duration
+}
+
+// mostProbed is how many recordings are probed to know the length of all.
+const mostProbed = 50
+
+// expected returns how long recordings will take at so many seconds for a second of
+// sound, by the lengths of some of them.
+func (c Config) expected(ctx context.Context, items []Item, pace float64) time.Duration {
+	sum, n := 0.0, 0
+	for i := 0; i < len(items); i += max(1, len(items)/mostProbed) {
+		if seconds := c.seconds(ctx, items[i]); seconds > 0 {
+			sum += seconds
+			n++
+		}
+	}
+	passes := float64(c.repeats())
+	if c.Stages {
+		passes++
+	}
+	return time.Duration(sum / float64(max(n, 1)) * float64(len(items)) * passes * pace * float64(time.Second))
 }
 
 // found returns what the report needs of a result. told says that the language was

@@ -13,8 +13,9 @@ import (
 //go:embed report.html
 var reportHTML string
 
-// WriteHTML writes the report as one self-contained page without scripts or
-// network access; its colors follow the reader's light or dark setting.
+// WriteHTML writes the report as one self-contained page without network access; its
+// colors follow the reader's light or dark setting. A script sorts and filters the
+// recordings; all else works without it.
 func (r *Report) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Parse(reportHTML)
 	if err != nil {
@@ -36,7 +37,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		}
 		for _, s := range r.Systems {
 			e := f.of(s)
-			row.Cells = append(row.Cells, htmlCell{f.show(e), e != nil && differ && e.Value == best && f.key != "reference_units" && f.key != "recordings"})
+			row.Cells = append(row.Cells, htmlCell{Text: f.show(e), Best: e != nil && differ && e.Value == best && f.key != "reference_units" && f.key != "recordings"})
 		}
 		page.Rows = append(page.Rows, row)
 	}
@@ -54,10 +55,18 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	for i, it := range r.Systems[0].Items {
 		row := htmlRow{Label: it.Name}
 		for _, s := range r.Systems {
-			row.Cells = append(row.Cells, htmlCell{Text: s.Items[i].line()})
+			row.Cells = append(row.Cells, htmlCell{Text: s.Items[i].line(), Sort: s.Items[i].badness()})
 		}
 		page.Items = append(page.Items, row)
 	}
+	for _, row := range r.sliceTable() {
+		cells := htmlRow{Label: row[0]}
+		for _, text := range row[1:] {
+			cells.Cells = append(cells.Cells, htmlCell{Text: text})
+		}
+		page.SliceRows = append(page.SliceRows, cells)
+	}
+	page.Remarks, page.Cite, page.Wrong = r.remarks(), r.cite(), r.wrongTexts()
 	return t.Execute(w, page)
 }
 
@@ -66,6 +75,91 @@ type htmlPage struct {
 	Measured                 string // what was measured and how often
 	Plots                    []plot
 	Rows, Comparisons, Items []htmlRow
+	SliceRows                []htmlRow
+	Wrong                    []wrongText
+	Remarks                  []string
+	Cite                     string
+}
+
+// wrongText is a recording with the texts of all systems, their errors marked.
+type wrongText struct {
+	Name    string
+	Systems []wrongLine
+}
+
+type wrongLine struct {
+	Name, Error string
+	Tokens      []token
+}
+
+const (
+	// mostWrong is how many recordings the page shows with their texts.
+	mostWrong = 200
+	// aroundWrong is how many correct words it shows on each side of an error.
+	aroundWrong = 6
+)
+
+// wrongTexts returns the recordings with the most wrong words, the worst first.
+func (r *Report) wrongTexts() (list []wrongText) {
+	wrong := make([]int, len(r.Systems[0].Items))
+	var order []int
+	for i := range wrong {
+		for _, s := range r.Systems {
+			wrong[i] += len(s.Items[i].WrongWords)
+		}
+		if wrong[i] > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(wrong[b], wrong[a]) })
+	for _, i := range order[:min(mostWrong, len(order))] {
+		text := wrongText{Name: r.Systems[0].Items[i].Name}
+		for _, s := range r.Systems {
+			line := wrongLine{Name: s.Name, Error: s.Items[i].Error}
+			if r.texts != nil {
+				line.Tokens = nearErrors(r.texts(&s.Items[i], i))
+			}
+			text.Systems = append(text.Systems, line)
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// nearErrors returns the words around errors, and "…" for those between.
+func nearErrors(tokens []token) (out []token) {
+	last := -1
+	for i, t := range tokens {
+		near := false
+		for k := max(0, i-aroundWrong); k <= min(len(tokens)-1, i+aroundWrong); k++ {
+			near = near || tokens[k].Class != ""
+		}
+		if !near {
+			continue
+		}
+		if i > last+1 {
+			out = append(out, token{Text: "…"})
+		}
+		out, last = append(out, t), i
+	}
+	if last >= 0 && last < len(tokens)-1 {
+		out = append(out, token{Text: "…"})
+	}
+	return out
+}
+
+// badness is the value by which the page sorts recordings: wrong words, else the
+// diarization error rate; failures are worst.
+func (it ItemReport) badness() float64 {
+	switch {
+	case it.Error != "":
+		return 1e9
+	case it.Score.Words != nil:
+		return float64(it.Score.Words.Errors())
+	case it.Score.Turns != nil:
+		return it.Score.Turns.Rate()
+	}
+	return 0
 }
 
 type htmlRow struct {
@@ -76,6 +170,7 @@ type htmlRow struct {
 type htmlCell struct {
 	Text string
 	Best bool
+	Sort float64
 }
 
 // line returns a one-line summary of a recording.
@@ -248,7 +343,7 @@ func (r *Report) stagePlot() (plot, bool) {
 
 // strip draws every recording's speed by its length.
 func (r *Report) strip() (plot, bool) {
-	p := plot{Title: "Speed by length of the recording", Note: "Across: seconds of sound, logarithmic. Up: times real time, logarithmic. One dot a recording.", Height: 280}
+	p := plot{Title: "Speed by length of the recording", Note: "Horizontal: seconds of sound; vertical: times real time; both logarithmic. One dot for each recording.", Height: 280}
 	type point struct {
 		x, y   float64
 		system int

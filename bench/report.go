@@ -17,6 +17,11 @@ type Report struct {
 	Normalizer  string         `json:"normalizer"` // of texts, with its version
 	Systems     []SystemReport `json:"systems"`
 	Comparisons []Comparison   `json:"comparisons,omitempty"`
+	Slices      []slice        `json:"slices,omitempty"` // parts of the recordings
+	Audit       *audit         `json:"audit,omitempty"`
+	// texts returns the aligned text of a system's recording; nil for a report that was
+	// read from its JSON.
+	texts func(it *ItemReport, index int) []token
 }
 
 // SystemReport is the result of one system.
@@ -42,16 +47,19 @@ type ModelReport struct {
 
 // ItemReport is the result of one recording.
 type ItemReport struct {
-	Name      string                     `json:"name"`
-	Language  string                     `json:"language,omitempty"`
-	Tier      otograph.Tier              `json:"tier,omitempty"`
-	Text      string                     `json:"text,omitempty"`
-	Score     Score                      `json:"score"`
-	Cost      Cost                       `json:"cost"` // the repeat with the median wall time
-	StageCPU  map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
-	Error     string                     `json:"error,omitempty"`
-	Warnings  []spec.Warning             `json:"warnings,omitempty"` // what is missing of the recording
-	character bool
+	Name     string                     `json:"name"`
+	Language string                     `json:"language,omitempty"`
+	Tier     otograph.Tier              `json:"tier,omitempty"`
+	Text     string                     `json:"text,omitempty"`
+	Score    Score                      `json:"score"`
+	Cost     Cost                       `json:"cost"` // the repeat with the median wall time
+	StageCPU map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
+	Error    string                     `json:"error,omitempty"`
+	Warnings []spec.Warning             `json:"warnings,omitempty"` // what is missing of the recording
+	// WrongWords are the places at which the text differs from the reference: "a → b" for
+	// a word that is replaced, "−a" for one that is missing, "+b" for one that is added.
+	WrongWords []string `json:"wrong_words,omitempty"`
+	character  bool
 }
 
 // Comparison compares a system with the first one, over the recordings that
@@ -102,6 +110,9 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 				if f := rec.Found; f != nil {
 					item.Language, item.Tier, item.Text, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Score, f.Warnings
 					item.character = characters(it, f)
+					if it.Text != nil && f.Score.Words != nil {
+						item.WrongWords = wrongWords(tokensOf(c.bothUnits(it, f)))
+					}
 				}
 			}
 			if item.Error != "" || len(cost.repeats) == 0 {
@@ -119,6 +130,8 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 	for _, s := range r.Systems[1:] {
 		r.Comparisons = append(r.Comparisons, compare(r.Systems[0], s, c.Seed))
 	}
+	r.texts = c.tokens
+	r.Slices, r.Audit = c.slices(r), c.audit(r)
 	return r
 }
 

@@ -66,6 +66,8 @@ type Config struct {
 	Normalizer normalize.Normalizer
 	// Keywords are words or phrases that are counted in every text.
 	Keywords []string
+	// By are keys of the manifest by which the report divides the recordings.
+	By []string
 	// Cores limits the number of cores (0 is all).
 	Cores int
 	// Device is the device for the standard tier's model; see
@@ -80,6 +82,8 @@ type Config struct {
 	Audio audio.Options
 	// Progress, if set, is called before each measurement.
 	Progress func(Step)
+	// Expect, if set, is called when it is known how long a system will take.
+	Expect func(system string, length time.Duration)
 
 	classes []string // of the manifest's events
 }
@@ -223,8 +227,11 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	}
 	for range c.Warmup {
 		step(open[0], "warm-up", 0)
+		start := time.Now()
 		// A failing recording is reported when it is measured.
-		_, _ = p.Run(ctx, otograph.File(open[0].Path), s.options(open[0]))
+		if res, err := p.Run(ctx, otograph.File(open[0].Path), s.options(open[0])); err == nil && c.Expect != nil {
+			c.Expect(s.Name, c.expected(ctx, open, time.Since(start).Seconds()/res.AudioDuration))
+		}
 	}
 	for i, it := range open {
 		if err := c.item(ctx, file, p, index, it, func(what string) { step(it, what, i) }); err != nil {

@@ -27,24 +27,14 @@ func (r *Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s; %s\nText normalizer: %s\n\n", recordings(r.Recordings), times(r.Repeat), r.Machine, r.Normalizer)
 	align(&b, table)
-	if len(r.Comparisons) > 0 {
-		table = [][]string{{"against " + r.Systems[0].Name}}
-		for _, c := range r.Comparisons {
-			table[0] = append(table[0], c.System)
+	for _, more := range [][][]string{r.comparisonTable(), r.slicesTable()} {
+		if len(more) > 1 {
+			b.WriteByte('\n')
+			align(&b, more)
 		}
-		for _, f := range comparisonFigures() {
-			row, any := []string{f.label()}, false
-			for _, c := range r.Comparisons {
-				e := f.of(c)
-				any = any || e != nil
-				row = append(row, f.show(e))
-			}
-			if any {
-				table = append(table, row)
-			}
-		}
-		b.WriteByte('\n')
-		align(&b, table)
+	}
+	for _, line := range r.remarks() {
+		fmt.Fprintf(&b, "\n%s", line)
 	}
 	for _, s := range r.Systems {
 		for _, it := range s.Items {
@@ -61,6 +51,110 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// comparisonTable returns the comparisons with the first system, under their names.
+func (r *Report) comparisonTable() [][]string {
+	table := [][]string{{"against " + r.Systems[0].Name}}
+	for _, c := range r.Comparisons {
+		table[0] = append(table[0], c.System)
+	}
+	for _, f := range comparisonFigures() {
+		row, any := []string{f.label()}, false
+		for _, c := range r.Comparisons {
+			e := f.of(c)
+			any = any || e != nil
+			row = append(row, f.show(e))
+		}
+		if any {
+			table = append(table, row)
+		}
+	}
+	return table
+}
+
+// slicesTable returns the parts of the recordings, under the systems' names.
+func (r *Report) slicesTable() [][]string {
+	return append([][]string{append([]string{"by part"}, systemNames(r)...)}, r.sliceTable()...)
+}
+
+// remarks returns the sentences of a report: the wrong words of each system, what the
+// comparisons mean, the audits.
+func (r *Report) remarks() (lines []string) {
+	for _, s := range r.Systems {
+		if words := s.confusionLine(20); words != "" {
+			lines = append(lines, "Wrong words of "+s.Name+": "+words+".")
+		}
+	}
+	for _, c := range r.Comparisons {
+		if c.WordRate != nil {
+			lines = append(lines, c.String())
+		}
+	}
+	if r.Audit == nil {
+		return lines
+	}
+	for _, k := range r.Audit.Rankings {
+		lines = append(lines, "Order by "+k.Rule+": "+k.String()+".")
+	}
+	for _, e := range r.Audit.References {
+		lines = append(lines, fmt.Sprintf("Wrong references: %s says what they say at %d of %d places, %.1f %% (%.1f – %.1f).",
+			e.System, e.Followed, e.Counted, 100*e.Rate.Value, 100*e.Rate.Low, 100*e.Rate.High))
+	}
+	return lines
+}
+
+// String says whether a system makes more or fewer errors than the first one.
+func (c Comparison) String() string {
+	switch e := c.WordRate; {
+	case e.Low > 0:
+		return fmt.Sprintf("%s makes more word errors than %s: by %.2f points, 95 %% interval %.2f to %.2f.", c.System, c.Against, 100*e.Value, 100*e.Low, 100*e.High)
+	case e.High < 0:
+		return fmt.Sprintf("%s makes fewer word errors than %s: by %.2f points, 95 %% interval %.2f to %.2f.", c.System, c.Against, -100*e.Value, -100*e.High, -100*e.Low)
+	}
+	return fmt.Sprintf("%s and %s cannot be told apart by their word errors on these recordings.", c.System, c.Against)
+}
+
+// WriteMarkdown writes the figures as tables of Markdown.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Otograph bench\n\n%s, %s. %s.\nText normalizer: %s. In parentheses: 95 %% interval (bootstrap over recordings, seed %d).\n",
+		recordings(r.Recordings), times(r.Repeat), r.Machine, r.Normalizer, r.Seed)
+	figures := [][]string{append([]string{""}, systemNames(r)...)}
+	for _, f := range r.rows() {
+		row := []string{f.label()}
+		for _, s := range r.Systems {
+			row = append(row, f.show(f.of(s)))
+		}
+		figures = append(figures, row)
+	}
+	for _, table := range [][][]string{figures, r.comparisonTable(), r.slicesTable()} {
+		if len(table) < 2 {
+			continue
+		}
+		b.WriteByte('\n')
+		for i, row := range table {
+			for k, cell := range row {
+				row[k] = strings.ReplaceAll(cell, "|", "\\|")
+			}
+			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+			if i == 0 {
+				b.WriteString("| --- |" + strings.Repeat(" ---: |", len(row)-1) + "\n")
+			}
+		}
+	}
+	b.WriteByte('\n')
+	for _, line := range append(r.remarks(), r.cite()) {
+		b.WriteString("- " + strings.ReplaceAll(line, "\n", " ") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// cite returns how the figures are cited, with all that decides them.
+func (r *Report) cite() string {
+	return fmt.Sprintf("Measured with otograph bench (github.com/otograph/otograph) on %s: %s, text normalizer %s, DER collar %g s, intervals by bootstrap with seed %d.",
+		r.Machine.Time.Format("2006-01-02"), recordings(r.Recordings), r.Normalizer, r.Collar, r.Seed)
 }
 
 func recordings(n int) string {
@@ -126,11 +220,11 @@ func align(b *strings.Builder, table [][]string) {
 	}
 }
 
-// WriteJSON writes the complete report.
+// WriteJSON writes the complete report, in one line: indented, a report of 10,000
+// recordings would take twice the memory.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
 	return enc.Encode(r)
 }
 

@@ -16,7 +16,7 @@ import (
 func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
 	p := plot{
 		Title: title + " by speed", Height: 280,
-		Note: "Across: times real time, logarithmic. Up: %, less is better. Whiskers: 95 % intervals. The best lie right and low.",
+		Note: "Horizontal: times real time, logarithmic; vertical: %, less is better. Whiskers: 95 % intervals. The best are at the lower right.",
 	}
 	type point struct {
 		rate, speed *Estimate

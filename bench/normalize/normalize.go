@@ -7,6 +7,7 @@ package normalize
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -35,6 +36,9 @@ var normalizers = []Normalizer{
 	{"openasr-2025", "Open ASR Leaderboard 2025-09", openASR2025.text, basic},
 	{"openasr-2026", "Open ASR Leaderboard 2026-08, without its table of names", openASR2026.text, basic},
 }
+
+// All returns all normalizers.
+func All() []Normalizer { return slices.Clone(normalizers) }
 
 // names returns the names of all normalizers.
 func names() (list []string) {
@@ -75,8 +79,14 @@ var (
 	parens   = regexp.MustCompile(`\([^)]+?\)`)
 )
 
-// lower returns a text in lower case with the rules for whole words (final sigma).
-func lower(s string) string { return cases.Lower(language.Und).String(s) }
+// lower returns a text in lower case, of Greek and of the dotted capital I with the
+// rules for whole words.
+func lower(s string) string {
+	if strings.ContainsAny(s, "Σİ") {
+		return cases.Lower(language.Und).String(s)
+	}
+	return strings.ToLower(s)
+}
 
 // fields splits a text at white space, as Python does.
 func fields(s string) []string {

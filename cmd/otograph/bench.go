@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -30,7 +31,7 @@ type benchCmd struct {
 type benchRunCmd struct {
 	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder of recordings with NAME.txt and NAME.rttm next to them."`
 	Tier     []string `enum:"standard,optimized,cascade,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, cascade (optimized, then standard where confidence is low), auto (by language, with the cascade)."`
-	Compare  []string `placeholder:"DIR" sep:"none" help:"Also measure this model folder (repeat for more)."`
+	Compare  []string `placeholder:"PATH" sep:"none" help:"Also measure this model folder, or the chosen models with the recognizer in this file (repeat for more)."`
 
 	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" help:"Confidence below which the cascade decodes again (default 0.85)."`
 	KnownLanguage bool    `help:"Use the manifest's language instead of detecting it."`
@@ -40,11 +41,13 @@ type benchRunCmd struct {
 	Collar        float64 `default:"0.25" placeholder:"SECONDS" help:"Time on both sides of speaker boundaries to exclude from the diarization error."`
 	SkipOverlap   bool    `help:"Exclude overlapping speech from the diarization error."`
 	Normalizer    string  `enum:"words,none,basic,whisper,openasr-2025,openasr-2026" default:"words" placeholder:"NAME" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), none, basic, whisper, openasr-2025 or openasr-2026."`
+	By            string  `placeholder:"KEY,…" help:"Divide the recordings by these keys of the manifest, such as condition,voice; language is one too."`
+	Sample        int     `placeholder:"N" help:"Measure only N of the recordings, drawn by the seed."`
 	Keywords      string  `type:"existingfile" placeholder:"FILE" help:"Count the words or phrases in this file, one a line, in every text: precision, recall, F1."`
 	Seed          uint64  `default:"1" placeholder:"N" help:"Seed of the confidence intervals."`
 
-	Format string `short:"f" enum:"table,json,csv,html" default:"table" help:"Output format: table, json, csv or html."`
-	Output string `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv and .html into this folder and keep every measurement there, so that an interrupted run can continue."`
+	Format string `short:"f" enum:"table,json,csv,markdown,html" default:"table" help:"Output format: table, json, csv, markdown or html."`
+	Output string `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv, .md and .html into this folder and keep every measurement there, so that an interrupted run can continue."`
 	Quiet  bool   `short:"q" help:"No progress."`
 	Cores  int    `placeholder:"N" help:"Cores to use; default: all."`
 
@@ -60,6 +63,9 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	}
 	items, err := bench.Load(c.Manifest)
 	if err != nil {
+		return err
+	}
+	if items, err = sample(items, c.Sample, c.Seed); err != nil {
 		return err
 	}
 	if c.Output != "" {
@@ -78,7 +84,10 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	config := bench.Config{
 		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup, Stages: c.Stages,
 		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
-		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
+		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet), Expect: expect(c.Quiet),
+	}
+	if c.By != "" {
+		config.By = strings.Split(c.By, ",")
 	}
 	if c.Keywords != "" {
 		text, err := textfile.Read(c.Keywords, 1<<20)
@@ -148,16 +157,14 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 	}
 	sets := []*models.Set{first}
 	names := []string{c.setName()}
-	for _, dir := range c.Compare {
-		f := c.modelFlags
-		f.Models = dir
-		f.StandardModel, f.OptimizedModel, f.VADModel, f.EmbedderModel, f.TaggerModel = "", "", "", "", ""
-		set, err := f.open()
+	for _, path := range c.Compare {
+		set, name, err := c.compared(path)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--compare: %w", err)
 		}
-		sets, names = append(sets, set), append(names, filepath.Base(filepath.Clean(dir)))
+		sets, names = append(sets, set), append(names, name)
 	}
+	warnOfOtherRoles(sets, names)
 	var systems []bench.System
 	for i, set := range sets {
 		for _, tier := range c.Tier {
@@ -169,11 +176,18 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 			if tier == "cascade" || tier == "auto" {
 				below = c.CascadeBelow
 			}
-			name := names[i]
-			if len(c.Tier) > 1 || tier != "auto" {
-				name += " " + tier
+			name := modelName(set, tier)
+			if name == "" {
+				name = names[i]
+				if len(c.Tier) > 1 || tier != "auto" {
+					name += " " + tier
+				}
 			}
-			if slices.ContainsFunc(systems, func(s bench.System) bool { return s.Name == name }) {
+			taken := func(s bench.System) bool { return s.Name == name }
+			if slices.ContainsFunc(systems, taken) {
+				name = fmt.Sprintf("%s (%s)", name, names[i])
+			}
+			if slices.ContainsFunc(systems, taken) {
 				name = fmt.Sprintf("%s (%d)", name, i+1)
 			}
 			systems = append(systems, bench.System{Name: name, Set: set, Options: opt, KnownLanguage: c.KnownLanguage, Cascade: below})
@@ -237,7 +251,7 @@ func itemFiles(items []bench.Item) (files []string) {
 
 // reportFiles are the files that writeReport writes.
 func reportFiles(dir string) (files []string) {
-	for _, extension := range []string{"txt", "json", "csv", "html"} {
+	for _, extension := range []string{"txt", "json", "csv", "md", "html"} {
 		files = append(files, filepath.Join(dir, "report."+extension))
 	}
 	return files
@@ -248,25 +262,38 @@ func writeReport(r *bench.Report, format, dir string) error {
 	forms := []struct {
 		name  string
 		write func(io.Writer) error
-	}{{"table", r.WriteTable}, {"json", r.WriteJSON}, {"csv", r.WriteCSV}, {"html", r.WriteHTML}}
+	}{{"table", r.WriteTable}, {"json", r.WriteJSON}, {"csv", r.WriteCSV}, {"markdown", r.WriteMarkdown}, {"html", r.WriteHTML}}
 	for i, f := range forms {
-		var buf bytes.Buffer
-		if err := f.write(&buf); err != nil {
-			return err
-		}
 		if dir != "" {
-			if err := os.WriteFile(reportFiles(dir)[i], buf.Bytes(), 0o666); err != nil {
+			if err := writeFile(reportFiles(dir)[i], f.write); err != nil {
 				return err
 			}
 		}
 		if f.name == format {
+			var buf bytes.Buffer
+			if err := f.write(&buf); err != nil {
+				return err
+			}
 			if err := printDocument(buf.Bytes(), f.name, false); err != nil {
 				return err
 			}
 		}
 	}
 	if dir != "" && format == "table" {
-		say("\nWritten to %s: report.html, report.json, report.csv, report.txt\n", strings.TrimSuffix(dir, "/"))
+		say("\nWritten to %s: report.html, report.json, report.csv, report.md, report.txt\n", strings.TrimSuffix(dir, "/"))
 	}
 	return nil
+}
+
+// writeFile creates a file and writes it piece by piece.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(f)
+	if err := errors.Join(write(out), out.Flush()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
 }

@@ -1,0 +1,181 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/bench/normalize"
+	"github.com/otograph/otograph/internal/scores"
+)
+
+// audit holds two examinations of a comparison: whether the order of the systems
+// depends on the rules of scoring, and whether a system repeats the errors of the
+// references, as one does that was trained on them.
+type audit struct {
+	Rankings   []ranking         `json:"rankings,omitempty"`
+	References []referenceErrors `json:"reference_errors,omitempty"`
+}
+
+// ranking is the order of the systems by one rule, the best first.
+type ranking struct {
+	Rule    string    `json:"rule"`
+	Systems []string  `json:"systems"`
+	Rates   []float64 `json:"rates"`
+	// Ties are ranges of places (from 1) that cannot be told apart: the paired interval of
+	// the difference between the first of them and each other one contains 0.
+	Ties [][2]int `json:"ties,omitempty"`
+}
+
+// String describes the ranking in a line.
+func (r ranking) String() string {
+	var list []string
+	for i, s := range r.Systems {
+		list = append(list, fmt.Sprintf("%s %.2f %%", s, 100*r.Rates[i]))
+	}
+	out := strings.Join(list, ", ")
+	for _, t := range r.Ties {
+		if t[1] == t[0]+1 {
+			out += fmt.Sprintf("; places %d and %d cannot be told apart", t[0], t[1])
+		} else {
+			out += fmt.Sprintf("; places %d to %d cannot be told apart", t[0], t[1])
+		}
+	}
+	return out
+}
+
+// counted is the errors of one recording by some rule, over its units.
+type counted struct{ wrong, all float64 }
+
+// rank orders systems by the errors of the recordings that all of them have.
+func rank(rule string, names []string, errors [][]counted, seed uint64) ranking {
+	rate := func(list []counted, sample []int) float64 {
+		var sum counted
+		for _, i := range sample {
+			sum.wrong, sum.all = sum.wrong+list[i].wrong, sum.all+list[i].all
+		}
+		return sum.wrong / max(sum.all, 1e-9)
+	}
+	n := len(errors[0])
+	order := all(len(names))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rate(errors[a], all(n)), rate(errors[b], all(n))) })
+	r := ranking{Rule: rule}
+	for _, s := range order {
+		r.Systems, r.Rates = append(r.Systems, names[s]), append(r.Rates, rate(errors[s], all(n)))
+	}
+	same := func(a, b int) bool {
+		e := Bootstrap(n, seed, func(sample []int) float64 { return rate(errors[b], sample) - rate(errors[a], sample) })
+		return e == nil || e.Low <= 0 && e.High >= 0
+	}
+	for first := 0; first < len(order); {
+		last := first
+		for last+1 < len(order) && same(order[first], order[last+1]) {
+			last++
+		}
+		if last > first {
+			r.Ties = append(r.Ties, [2]int{first + 1, last + 1})
+		}
+		first = last + 1
+	}
+	return r
+}
+
+// audit examines the systems of a report.
+func (c Config) audit(r *Report) *audit {
+	a := &audit{References: c.referenceErrors(r)}
+	if len(r.Systems) > 1 {
+		a.Rankings = append(c.textRankings(r), c.turnRankings(r)...)
+	}
+	if len(a.Rankings)+len(a.References) == 0 {
+		return nil
+	}
+	return a
+}
+
+// common returns the recordings that every system has and that wanted accepts.
+func common(r *Report, wanted func(ItemReport) bool) (at []int) {
+	for i := range r.Systems[0].Items {
+		if !slices.ContainsFunc(r.Systems, func(s SystemReport) bool { return s.Items[i].Error != "" || !wanted(s.Items[i]) }) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func systemNames(r *Report) (names []string) {
+	for _, s := range r.Systems {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// textRankings ranks by the error rate under every normalizer.
+func (c Config) textRankings(r *Report) (list []ranking) {
+	items := common(r, func(it ItemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 })
+	if len(items) == 0 {
+		return nil
+	}
+	for _, n := range append([]normalize.Normalizer{{}}, normalize.All()...) {
+		errors := make([][]counted, len(r.Systems))
+		for s := range errors {
+			errors[s] = make([]counted, len(items))
+		}
+		var group errgroup.Group
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for k, i := range items {
+			group.Go(func() error {
+				language := c.Items[i].Language
+				ref := normalizedUnits(n, language, *c.Items[i].Text)
+				for s := range r.Systems {
+					e := scores.CompareWords(ref, normalizedUnits(n, language, r.Systems[s].Items[i].Text))
+					errors[s][k] = counted{float64(e.Errors()), float64(e.Reference)}
+				}
+				return nil
+			})
+		}
+		_ = group.Wait() // none of them fails
+		rule := "words"
+		if n.Name != "" {
+			rule = n.Name
+		}
+		list = append(list, rank("text as "+rule, systemNames(r), errors, c.Seed))
+	}
+	return list
+}
+
+// turnRankings ranks by the diarization error rate in every way of scoring.
+func (c Config) turnRankings(r *Report) (list []ranking) {
+	items := common(r, func(it ItemReport) bool { return it.Score.Turns != nil })
+	if len(items) == 0 {
+		return nil
+	}
+	of := func(it ItemReport, key string) (DER, bool) {
+		if key == "" {
+			return *it.Score.Turns, true
+		}
+		d, ok := it.Score.TurnsBy[key]
+		return d, ok
+	}
+	rules := []struct{ key, name string }{{"", fmt.Sprintf("turns, collar %g s", c.DER.Collar)}}
+	for _, v := range turnVariants {
+		rules = append(rules, struct{ key, name string }{v.key, "turns, " + v.name})
+	}
+	for _, rule := range rules {
+		errors := make([][]counted, len(r.Systems))
+		for s := range errors {
+			for _, i := range items {
+				if d, ok := of(r.Systems[s].Items[i], rule.key); ok {
+					errors[s] = append(errors[s], counted{d.Missed + d.FalseAlarm + d.Confusion, d.Scored})
+				}
+			}
+		}
+		if len(errors[0]) == len(items) {
+			list = append(list, rank(rule.name, systemNames(r), errors, c.Seed))
+		}
+	}
+	return list
+}

@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+)
+
+// saying is a recognizer that says what a function makes of the reference.
+type saying struct {
+	name string
+	of   func(Item) string
+}
+
+func (s saying) Identity() string { return s.name }
+
+func (s saying) Transcribe(_ context.Context, it Item) (*otograph.Result, Cost, error) {
+	res := &otograph.Result{Segments: []otograph.Segment{{Text: s.of(it)}}}
+	res.Ran.ASR = true
+	return res, Cost{}, nil
+}
+
+// Systems that differ only in case change places with the rules; one that repeats the
+// wrong references is found out; parts and wrong words are told.
+func TestAudit(t *testing.T) {
+	c := Config{Seed: 1, By: []string{"condition", "language"}}
+	for i := range 20 {
+		it := Item{Name: string(rune('a' + i)), Language: "en", Keys: map[string]string{"condition": "clean"}}
+		it.Text, it.Corrected = new("The boat left Portland at noon."), new("The boat left Holland at noon.")
+		if i%2 > 0 {
+			it.Keys["condition"] = "noisy"
+			it.Text, it.Corrected = new("Nobody heard the ship."), nil
+		}
+		c.Items = append(c.Items, it)
+	}
+	for _, s := range []saying{
+		{"copier", func(it Item) string { return strings.ToLower(*it.Text) }},
+		{"listener", func(it Item) string {
+			if it.Corrected != nil {
+				return *it.Corrected
+			}
+			return *it.Text
+		}},
+		{"twin", func(it Item) string { return strings.ReplaceAll(*it.Text, "Portland", "holland") }},
+	} {
+		c.Systems = append(c.Systems, System{Name: s.name, Engine: s})
+	}
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+
+	byRule := map[string]ranking{}
+	for _, k := range r.Audit.Rankings {
+		byRule[k.Rule] = k
+	}
+	require.Len(t, byRule, 6)
+	assert.Equal(t, []string{"copier", "listener", "twin"}, byRule["text as words"].Systems)
+	assert.Equal(t, [][2]int{{2, 3}}, byRule["text as words"].Ties)
+	assert.Equal(t, "copier", byRule["text as none"].Systems[2], "its case is wrong everywhere")
+	assert.Equal(t, "copier 0.00 %, listener 10.00 %, twin 10.00 %; places 2 and 3 cannot be told apart", byRule["text as words"].String())
+
+	require.Len(t, r.Audit.References, 3)
+	assert.Equal(t, 10, r.Audit.References[0].Followed)
+	assert.Equal(t, 10, r.Audit.References[0].Counted)
+	assert.Zero(t, r.Audit.References[1].Followed)
+	assert.Equal(t, 10, r.Audit.References[1].Counted)
+
+	require.Len(t, r.Slices, 3)
+	assert.Equal(t, "condition clean (10)", r.Slices[0].String())
+	assert.InDelta(t, 1.0/6, r.Slices[0].Accuracy["listener"].WordRate.Value, 1e-12)
+	assert.Zero(t, r.Slices[1].Accuracy["listener"].WordRate.Value)
+	assert.Equal(t, []string{"portland → holland"}, r.Systems[1].Items[0].WrongWords)
+	assert.Equal(t, "portland → holland (10 ×)", r.Systems[1].confusionLine(3))
+
+	var page bytes.Buffer
+	require.NoError(t, r.WriteHTML(&page))
+	assert.Contains(t, page.String(), `<span class="replaced" title="instead of portland">holland</span>`)
+	assert.Contains(t, page.String(), "Order by text as whisper")
+	var table bytes.Buffer
+	require.NoError(t, r.WriteTable(&table))
+	assert.Contains(t, table.String(), "listener makes more word errors than copier: by 10.00 points")
+	assert.Contains(t, table.String(), "Wrong references: copier says what they say at 10 of 10 places, 100.0 %")
+}
+
+func TestFollowedErrors(t *testing.T) {
+	for _, c := range []struct {
+		reference, corrected, text string
+		followed, all              int
+	}{
+		{"we act in life today", "we act in peace today", "we act in life today", 1, 1},
+		{"we act in life today", "we act in peace today", "we act in peace today", 0, 1},
+		{"we act in life today", "we act in peace today", "we act in love today", 0, 0}, // neither
+		{"we act in life today", "we act in peace today", "", 0, 0},                     // says too little
+		{"the anticorruption law", "the anti corruption law", "the anticorruption law", 0, 0},
+		{"one two three four", "one two three four", "one two three four", 0, 0},
+	} {
+		followed, all := followedErrors(strings.Fields(c.reference), strings.Fields(c.corrected), strings.Fields(c.text))
+		assert.Equal(t, [2]int{c.followed, c.all}, [2]int{followed, all}, "%q", c.text)
+	}
+}
+
+func TestNearErrors(t *testing.T) {
+	var tokens []token
+	for range 30 {
+		tokens = append(tokens, token{Text: "a"})
+	}
+	assert.Empty(t, nearErrors(tokens))
+	tokens[15] = token{"b", "added", "added"}
+	near := nearErrors(tokens)
+	assert.Len(t, near, 2*aroundWrong+3)
+	assert.Equal(t, token{Text: "…"}, near[0])
+}

@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// slice is a part of the recordings: those with one value of a key of the manifest.
+type slice struct {
+	Key        string               `json:"key"`
+	Value      string               `json:"value"`
+	Recordings int                  `json:"recordings"`
+	Accuracy   map[string]*Accuracy `json:"accuracy"` // by the systems' names
+}
+
+func (s slice) String() string { return fmt.Sprintf("%s %s (%d)", s.Key, s.Value, s.Recordings) }
+
+// valueOf returns an item's value of a key, "–" without one.
+func (it Item) valueOf(key string) string {
+	value := it.Keys[key]
+	if key == "language" {
+		value = it.Language
+	}
+	if value == "" {
+		return "–"
+	}
+	return value
+}
+
+// slices divides the recordings by the keys of By.
+func (c Config) slices(r *Report) (list []slice) {
+	for _, key := range c.By {
+		at := map[string][]int{}
+		for i, it := range c.Items {
+			at[it.valueOf(key)] = append(at[it.valueOf(key)], i)
+		}
+		for _, value := range slices.Sorted(maps.Keys(at)) {
+			part := slice{Key: key, Value: value, Recordings: len(at[value]), Accuracy: map[string]*Accuracy{}}
+			for _, s := range r.Systems {
+				var scores []Scored
+				for _, i := range at[value] {
+					if it := s.Items[i]; it.Error == "" {
+						scores = append(scores, Scored{it.Score, it.character})
+					}
+				}
+				part.Accuracy[s.Name] = new(summarize(scores, c.Seed))
+			}
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// sliceTable returns a row for each slice: its name and the main rate of each system.
+func (r *Report) sliceTable() (rows [][]string) {
+	for _, f := range figures() {
+		if f.key != "wer" && f.key != "cer" && f.key != "der" {
+			continue
+		}
+		for _, part := range r.Slices {
+			row, any := []string{f.name + ", " + part.String()}, false
+			for _, s := range r.Systems {
+				e := f.of(SystemReport{Accuracy: *part.Accuracy[s.Name]})
+				any = any || e != nil
+				row = append(row, f.show(e))
+			}
+			if any {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}

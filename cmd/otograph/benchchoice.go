@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/models"
+)
+
+// sample draws so many recordings, in the order of the manifest; 0 takes all.
+func sample(items []bench.Item, size int, seed uint64) ([]bench.Item, error) {
+	switch {
+	case size < 0:
+		return nil, &usageError{fmt.Errorf("--sample must be at least 1, got %d", size)}
+	case size == 0 || size >= len(items):
+		return items, nil
+	}
+	drawn := rand.New(rand.NewPCG(seed, uint64(len(items)))).Perm(len(items))[:size] //nolint:gosec // a sample, no secret
+	slices.Sort(drawn)
+	out := make([]bench.Item, 0, size)
+	for _, i := range drawn {
+		out = append(out, items[i])
+	}
+	return out, nil
+}
+
+// expect says how long a system will take.
+func expect(quiet bool) func(system string, length time.Duration) {
+	if quiet {
+		return nil
+	}
+	return func(system string, length time.Duration) {
+		warn("%s: about %s by the speed of its first recording; --sample N measures fewer\n", system, length.Round(time.Second))
+	}
+}
+
+// compared returns the models of a folder, or the chosen ones with another recognizer
+// from a file.
+func (c *benchRunCmd) compared(path string) (set *models.Set, name string, err error) {
+	f := c.modelFlags
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case info.IsDir():
+		f.Models = path
+		f.StandardModel, f.OptimizedModel, f.VADModel, f.EmbedderModel, f.TaggerModel = "", "", "", "", ""
+	case filepath.Ext(path) == ".onnx":
+		f.OptimizedModel = path
+	default:
+		f.StandardModel = path
+	}
+	set, err = f.open()
+	return set, filepath.Base(filepath.Clean(path)), err
+}
+
+// modelName returns the name of the recognizer that a tier uses alone, "" for a tier
+// that uses both.
+func modelName(set *models.Set, tier string) string {
+	role := models.RoleStandard
+	switch tier {
+	case "optimized":
+		role = models.RoleOptimized
+	case "auto", "cascade":
+		return ""
+	}
+	if m, ok := set.Role(role); ok {
+		return m.Name
+	}
+	return ""
+}
+
+// otherRoles returns the roles in which two sets have different models, besides the
+// recognizers.
+func otherRoles(a, b *models.Set) (list []string) {
+	for _, role := range []models.Role{models.RoleVAD, models.RoleEmbedder, models.RoleSegmenter, models.RoleTagger} {
+		x, _ := a.Role(role)
+		y, _ := b.Role(role)
+		name := func(m *models.Model) string {
+			if m == nil {
+				return "none"
+			}
+			return m.Name
+		}
+		if name(x) != name(y) || x != nil && x.Main().Path != y.Main().Path && x.Main().SHA256 != y.Main().SHA256 {
+			list = append(list, fmt.Sprintf("%s (%s, %s)", role, name(x), name(y)))
+		}
+	}
+	return list
+}
+
+// warnOfOtherRoles says which other models differ between compared sets: their
+// figures then differ for more reasons than one.
+func warnOfOtherRoles(sets []*models.Set, names []string) {
+	for i, set := range sets[1:] {
+		if roles := otherRoles(sets[0], set); len(roles) > 0 {
+			warn("%s and %s also differ in: %s\n", names[0], names[i+1], strings.Join(roles, ", "))
+		}
+	}
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# setup.sh: what a build and its tests need on this machine. Quick and silent
-# when nothing is missing. As root on Debian it installs Debian's packages;
-# elsewhere it says what to install.
+# setup.sh: install the requirements of builds and tests on this machine. Quick and
+# silent if nothing is missing. As root on Debian it installs Debian's packages;
+# elsewhere it prints the missing ones.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -30,6 +30,6 @@ if [ ${#missing[@]} -gt 0 ]; then
     command -v gcc >/dev/null || exit 1
   fi
 fi
-# The recipe is for Linux; for other systems the program itself fetches what there is.
+# The recipe is for Linux; on other systems the program itself fetches ONNX Runtime.
 [ "$(uname -s)" = Linux ] || exec "${GO:-go}" run ./third_party/fetch third_party/native
 exec bash third_party/fetch/recipe/fetch.sh third_party/native

@@ -33,7 +33,7 @@ func tones(seconds float64, list ...[3]float64) []float32 {
 	return x
 }
 
-// recording says "low high" twice, with a pause between.
+// recording returns the tones "low high" twice, with a pause between.
 func recording() *audio.PCM {
 	return audio.FromSamples(tones(4.2, [3]float64{0.5, 0.8, lowTone}, [3]float64{1.1, 1.4, highTone}, [3]float64{2.6, 2.9, lowTone}, [3]float64{3.2, 3.5, highTone}))
 }

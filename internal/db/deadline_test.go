@@ -113,7 +113,7 @@ func TestF3ServerLimits(t *testing.T) {
 // TestPatient allows single transactions more time than the store's usual
 // limit.
 func TestPatient(t *testing.T) {
-	d := dbtest.Postgres(t, db.Options{Timeout: 2 * time.Second}) // connecting has this limit, too
+	d := dbtest.Postgres(t, db.Options{Timeout: 2 * time.Second}) // the limit also covers connecting
 	nap := func(ctx context.Context) error {
 		return d.Write(ctx, func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "SELECT pg_sleep(3)")

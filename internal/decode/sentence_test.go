@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// timed gives each word 0.3 s; "/" is a pause of one second.
+// timed returns words of 0.3 s each; "/" is a pause of one second.
 func timed(text string) []Piece {
 	var list []Piece
 	at := 0.0

@@ -63,7 +63,7 @@ func ModelHash(set *models.Set) (string, error) {
 }
 
 // Identify finds the speakers of a result in the register; nil voices identify
-// nobody.
+// no one.
 func (v *Voices) Identify(res *spec.Result) []Match {
 	if v == nil {
 		return nil

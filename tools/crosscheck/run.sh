@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh [FLAG...]: compares the engine with the Go bindings that whisper.cpp
-# publishes. The bindings are linked against libwhisper and its header, where
-# `make setup` puts them; without them, or without a C compiler, it says so and
+# run.sh [FLAG...]: compares the engine with whisper.cpp's published Go bindings.
+# The bindings are linked against libwhisper and its header, as installed by
+# `make setup`; without them, or without a C compiler, it prints a message and
 # succeeds. The flags are go test's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,5 +1,5 @@
-/* espeak_words.c: a sentence spoken by espeak-ng, with the sample at which each
- * word begins as the synthesizer itself reports it. tools/wordset builds and
+/* espeak_words.c speaks a sentence with espeak-ng and prints the sample at which
+ * the synthesizer reports the start of each word. tools/wordset builds and
  * runs it; by hand:
  *
  *   cc -O2 -o espeak_words espeak_words.c -lespeak-ng
@@ -7,8 +7,8 @@
  *
  * The sound is mono 16-bit without a header. Standard output gets the sample
  * rate, then "word SAMPLE POSITION LENGTH" for every word (position and length
- * in characters of the text, from 0; words that espeak-ng speaks as one with the
- * word before have no line) and "end SAMPLE" for every clause.
+ * in characters of the text, from 0; a word that espeak-ng joins with the word
+ * before has no line) and "end SAMPLE" for every clause.
  */
 #include <espeak-ng/speak_lib.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* flite_words.c: a sentence spoken by flite, with the times at which each word
- * begins and ends, from the segments of its own utterance. tools/wordset
- * builds and runs it; by hand:
+/* flite_words.c speaks a sentence with flite and prints the start and end of each
+ * word, from the segments of flite's utterance. tools/wordset builds and runs it;
+ * by hand:
  *
  *   cc -O2 -o flite_words flite_words.c -lflite_cmu_us_rms -lflite_cmu_us_slt \
  *      -lflite_cmu_us_awb -lflite_cmu_us_kal16 -lflite_usenglish -lflite_cmulex \

@@ -1,17 +1,17 @@
-/* whisper_full.c: what one call of libwhisper's own whisper_full over a whole
- * recording costs, as whisper.cpp's command makes it. It is the reference that
- * docs/performance.md compares the standard tier with; it says how to build it.
+/* whisper_full.c measures one call of libwhisper's whisper_full over a whole
+ * recording, as in whisper.cpp's command. docs/performance.md compares the
+ * standard tier with it and describes how to build it.
  *
  *   whisper_full MODEL SAMPLES.f32 [threads=2] [beam=5] [flash=1] [words=0] [fallback=1] [runs=3] [vad=FILE] [plugins=DIR]
  *
  * SAMPLES holds mono float32 at 16 kHz without a header. Everything else is
  * the library's default: context of 30 s, text of the last window as context,
- * temperature fallbacks. words=1 asks for the time of every token, which
- * Otograph always yields; fallback=0 leaves out decoding again at a higher
- * temperature. vad=FILE switches the library's own voice activity detection on, with
- * its default options, as the command's --vad --vad-model FILE does; FILE is in its
- * own format, which tools/convert/silero_ggml.py writes. The detector is loaded, and
- * looks at the whole recording, inside whisper_full.
+ * temperature fallbacks. words=1 requests the time of every token, which
+ * Otograph always yields; fallback=0 disables decoding again at a higher
+ * temperature. vad=FILE enables the library's own voice activity detection with its
+ * default options, like the command's --vad --vad-model FILE; FILE is in the
+ * library's format, which tools/convert/silero_ggml.py writes. whisper_full loads the
+ * detector and runs it over the whole recording.
  */
 #include <ggml-backend.h>
 #include <stdbool.h>

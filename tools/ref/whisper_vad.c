@@ -1,13 +1,13 @@
-/* whisper_vad.c: libwhisper's own voice activity detection by itself: the
- * probability of every 512 samples, one a line, and what they cost. It tells
- * whether a model that tools/convert/silero_ggml.py made is read rightly, and how
- * much of whisper_full's time with vad=MODEL is detection. It is built as
- * whisper_full.c is.
+/* whisper_vad.c runs only libwhisper's voice activity detection and prints the
+ * probability of every 512 samples, one per line, and the time. It shows whether
+ * a model from tools/convert/silero_ggml.py is read correctly, and which part of
+ * whisper_full's time with vad=MODEL is detection. It is built like
+ * whisper_full.c.
  *
  *   whisper_vad MODEL SAMPLES.f32 [threads=4] [plugins=DIR]
  *
  * SAMPLES holds mono float32 at 16 kHz without a header. 4 threads are the library's
- * default, which whisper_full takes whatever its own number is.
+ * default, which whisper_full uses regardless of its own number.
  */
 #include <ggml-backend.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 #!/bin/bash
-# The demonstration models from nothing.  usage: recipe.sh STAGE…   (README.md says what each needs and takes)
+# Trains the demonstration models from scratch.  usage: recipe.sh STAGE…   (see README.md for requirements and times)
 #   sound      corpora of speech and sounds; demo-vad's, demo-speaker's and demo-segmenter's first files, demo-tagger
 #   voices     demo-speaker, demo-segmenter (after sound)
-#   clips      what the recognizers learn from, and what is chosen by
+#   clips      the recognizers' training clips and the clips for choosing checkpoints
 #   ctc        demo-ctc
 #   lm         its language model
 #   whisper    demo-whisper, which learns from demo-ctc
-# Settings and seeds are in config/. What is finished is not done again; what was cut off begins again.
+# Settings and seeds are in config/. Finished steps are skipped; interrupted ones start again.
 # PY is the Python that has torch.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -15,7 +15,7 @@ PYTHONPATH=$(dirname "$PWD")
 export PYTHONPATH
 mkdir -p data ck out work
 
-# once NAME COMMAND…: runs the command unless it has ended well before
+# once NAME COMMAND…: runs the command unless it has already succeeded
 once() {
   [ -e "ck/$1.done" ] && return
   "${@:2}"

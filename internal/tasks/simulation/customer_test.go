@@ -23,7 +23,7 @@ type submission struct {
 	id        string // "" until an answer came
 	callback  bool
 	batch     bool
-	refused   bool // for lack of money: no task was created
+	refused   bool // no money: no task was created
 	deleting  bool // its deletion was requested
 	deleted   bool // … and answered
 	final     tasks.Status

@@ -237,7 +237,7 @@ func (w *world) resume() {
 	}
 }
 
-// payAll gives money to accounts whose tasks wait for it.
+// payAll recharges accounts whose tasks wait for money.
 func (w *world) payAll() {
 	for account := range w.balances {
 		_, err := w.observer.Billing().Recharge(context.Background(), account, 100*billing.Unit, "")

@@ -1,10 +1,10 @@
 // Package ctranslate2 reads the description of each variable in a model.bin of
 // CTranslate2, binary versions 2 to 6: name, type, shape and offset.
 //
-// A file contains, in little-endian order: the version; the name of the model's
-// specification and its revision; the number of variables, and for each its
-// name, rank, dimensions, type, size and data; from version 3 on also the
-// number of aliases, and for each its name and its variable's name.
+// A file is little-endian. It begins with the version, the name of the model's
+// specification and its revision. Then it has the number of variables and, for
+// each, its name, rank, dimensions, type, size and data. From version 3 on, the
+// number of aliases follows with, for each, its name and its variable's name.
 package ctranslate2
 
 import (

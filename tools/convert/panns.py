@@ -4,8 +4,8 @@
     python3 panns.py Cnn14_mAP=0.431.pth panns-cnn14.onnx
 
 Accepts Cnn14, Cnn14_16k and Cnn14_DecisionLevelMax. The result takes
-`waveform` float32 [batch, samples] in [-1, 1] at 32 kHz (Cnn14_16k: 16 kHz) and
-gives `clipwise_output` float32 [batch, 527], sigmoid; the decision-level model
+`waveform` float32 [batch, samples] in [-1, 1] at 32 kHz (Cnn14_16k: 16 kHz) and returns
+`clipwise_output` float32 [batch, 527], sigmoid; the decision-level model
 gives `framewise_output` [batch, frames, 527] of 10 ms frames besides.
 
 The network is that of the paper (Kong et al., "PANNs: Large-Scale Pretrained
@@ -79,12 +79,12 @@ class Cnn14(nn.Module):
             return torch.sigmoid(self.fc_audioset(F.relu(self.fc1(x))))
         x = F.max_pool1d(x, 3, stride=1, padding=1) + F.avg_pool1d(x, 3, stride=1, padding=1)
         x = torch.sigmoid(self.fc_audioset(F.relu(self.fc1(x.transpose(1, 2)))))
-        # Each decision stands for 32 frames, the last one for the rest, too.
+        # Each decision covers 32 frames, the last one also the rest.
         index = torch.clamp(torch.arange(frames, device=x.device) // DOWNSAMPLING, max=x.shape[1] - 1)
         return torch.amax(x, dim=1), torch.index_select(x, 1, index)
 
 
-# Names in the checkpoint that differ from those above.
+# Names in the checkpoint that differ from the names above.
 RENAMED = {
     "spectrogram_extractor.stft.conv_real.weight": "real",
     "spectrogram_extractor.stft.conv_imag.weight": "imag",
@@ -93,8 +93,7 @@ RENAMED = {
 
 
 def load(path, decisions):
-    """Builds the network that a checkpoint fits and fills it; every weight of
-    the network must be in the checkpoint, and the other way round."""
+    """Builds the network that a checkpoint fits and loads it; both must have the same weights."""
     weights = torch.load(path, map_location="cpu", weights_only=True)["model"]
     weights = {RENAMED.get(name, name): value for name, value in weights.items()}
     for name in ("real", "mel"):

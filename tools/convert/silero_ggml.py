@@ -3,7 +3,7 @@
 
     python3 silero_ggml.py silero_vad.onnx silero-ggml.bin
 
-Otograph itself runs the ONNX file. This is for comparing with whisper.cpp's own
+Otograph itself runs the ONNX file. The converted file serves to compare with whisper.cpp's own
 detection (`whisper_full` with `vad` on), which reads only its own format: see
 tools/ref/whisper_full.c and docs/performance.md.
 
@@ -45,7 +45,7 @@ SHAPES = {
 
 
 def constants(graph):
-    """Yields name and array of every constant, those of branches too."""
+    """Yields name and array of every constant, also in branches."""
     for tensor in graph.initializer:
         yield tensor.name, numpy_helper.to_array(tensor)
     for node in graph.node:
@@ -57,7 +57,7 @@ def constants(graph):
 
 
 def weights(path):
-    """The tensors of the network for 16 kHz, by their names in PyTorch."""
+    """Returns the tensors of the network for 16 kHz by their names in PyTorch."""
     found = list(constants(onnx.load(path).graph))
     prefixes = [name[: -len(STFT)] for name, array in found if name.endswith(STFT) and array.shape == SHAPES[STFT]]
     if len(prefixes) != 1:

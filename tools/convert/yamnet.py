@@ -3,8 +3,8 @@
 
     python3 yamnet.py yamnet.h5 yamnet.onnx
 
-The result takes `patches` float32 [n, 96, 64] (log-mel, 0.96 s each) and gives
-`scores` float32 [n, 521], sigmoid, and `embeddings` [n, 1024]. The front end is
+The result takes `patches` float32 [n, 96, 64] (log-mel, 0.96 s each) and returns `scores`
+float32 [n, 521], sigmoid, and `embeddings` [n, 1024]. The front end is
 computed by the caller.
 
 The network (MobileNet v1 without its last layers; published in the TensorFlow
@@ -29,8 +29,8 @@ EPSILON = 1e-4  # of the batch norms, which have no scale
 
 
 class Weights:
-    """The arrays of an HDF5 file by the end of their path: Keras repeats the
-    layer's name in it."""
+    """The arrays of an HDF5 file by the end of their path, because Keras repeats the layer's name
+    in it."""
 
     def __init__(self, path):
         self.arrays = {}
@@ -43,7 +43,7 @@ class Weights:
             self.arrays["/" + name] = np.asarray(item, dtype=np.float32)
 
     def only(self, shape):
-        """The one array of a shape: the classifier's layer has no fixed name."""
+        """Returns the only array of a shape: the classifier's layer has no fixed name."""
         found = [a for a in self.arrays.values() if a.shape == shape]
         if len(found) != 1:
             raise SystemExit(f"{self.path}: expected one array of shape {shape}, found {len(found)}")

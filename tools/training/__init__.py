@@ -1,1 +1,1 @@
-"""Where the demonstration models come from: each stage is a module, its settings a file in config/."""
+"""Training of the demonstration models: each stage is a module with a settings file in config/."""

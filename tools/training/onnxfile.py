@@ -1,4 +1,4 @@
-"""Writing ONNX files with the exporter that every version of torch has."""
+"""Writes ONNX files with the exporter that all versions of torch include."""
 
 import inspect
 from typing import Any

@@ -1,5 +1,5 @@
-"""Settings of a stage: config/STAGE.toml, whose top holds what all rounds share and whose tables hold one round
-each."""
+"""Settings of a stage: config/STAGE.toml, whose top level applies to all rounds and whose tables
+apply to one round each."""
 
 import dataclasses
 import tomllib
@@ -16,7 +16,7 @@ class SettingsError(ValueError):
 
 
 def _fits(value: Any, kind: Any) -> Any:
-    """The value as the kind that a field is declared with; TypeError if it is none."""
+    """The value as the field's declared type; TypeError if it does not fit."""
     if get_origin(kind) is tuple:
         if not isinstance(value, list):
             raise TypeError("a list")

@@ -1,5 +1,5 @@
-"""One accent's phonemes for another accent's voice: espeak-ng writes a sentence down in IPA, and the tables here
-turn that into what Pico (X-SAMPA, one tag for each word) and flite (phone names) read."""
+"""One accent's phonemes for another accent's voice: espeak-ng transcribes a sentence in IPA, and
+the tables here convert it for Pico (X-SAMPA, one tag for each word) and flite (phone names)."""
 
 import ctypes
 import re
@@ -53,7 +53,7 @@ XSAMPA = {
     "ɫ": "l",
     **{c: c for c in "bdfhjklmnpstvwz"},
 }
-# Pico's German voice has no sounds for these: what a German speaker says instead
+# Pico's German voice lacks these sounds: a German speaker's substitutes
 GERMAN = {
     "Q": "O",
     "{": "E",
@@ -134,7 +134,7 @@ def words(lib: ctypes.CDLL, text: str, accent: str) -> list[list[str]]:
 
 
 def pico(ws: list[list[str]], stop: str, voice: str) -> str:
-    """Text for pico2wave with the sounds of every word spelt out."""
+    """Text for pico2wave with the sounds of every word spelled out."""
     m = GERMAN if voice == "de-DE" else {}
     say = lambda p: ((p[0] if p[0] in '"%' else "") + m.get(p.lstrip('"%'), p.lstrip('"%'))).replace(
         "\\", "\\\\"

@@ -11,7 +11,7 @@ def prefix_beam(rows: list[list[float]], width: int = 10, floor: float = math.lo
         a, b = max(a, b), min(a, b)
         return a if b == none else a + math.log1p(math.exp(b - a))
 
-    beam = {(): (0.0, none)}  # the paths of a prefix that end in a blank, and those that end in its last token
+    beam = {(): (0.0, none)}  # the paths of a prefix that end in a blank, and in its last token
     for r in rows:
         extend = (
             sorted((k for k in range(1, len(r)) if r[k] >= floor), key=lambda k: -r[k])[:top]

@@ -23,7 +23,7 @@ from .vocab import Tok
 
 @dataclass(frozen=True)
 class Settings:
-    """config/choose.toml says what they are."""
+    """config/choose.toml describes them."""
 
     dev: tuple[str, ...]
     every: int

@@ -19,7 +19,7 @@ DTYPE = torch.bfloat16 if "avx512_bf16" in open("/proc/cpuinfo").read() else tor
 
 @dataclass(frozen=True)
 class Data:
-    """What a recognizer learns from; config/ctc.toml says what the settings are."""
+    """The training data of a recognizer; config/ctc.toml describes the settings."""
 
     clips: tuple[str, ...]
     dev: tuple[str, ...]
@@ -38,7 +38,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Course(Data):
-    """Data and how a recognizer is trained on them."""
+    """Data and the settings of a recognizer's training on them."""
 
     out: str
     origin: str
@@ -53,7 +53,7 @@ class Course(Data):
 
 
 class Pool:
-    """Clips of the files that the patterns name; those of voices that begin with `boost` count so many times."""
+    """Clips of the files that match the patterns; voices that begin with `boost` count several times."""
 
     def __init__(self, patterns, boost="-", times=1):
         self.items, self.raw = [], []
@@ -88,8 +88,8 @@ def tilt(x: np.ndarray, a: float) -> np.ndarray:
 
 
 def stretch(x: np.ndarray, f: float) -> np.ndarray:
-    """f times as long at the same pitch (WSOLA): 30 ms frames laid down every 15 ms, each taken where it continues the
-    last one best."""
+    """Stretches by f at the same pitch (WSOLA): 30 ms frames every 15 ms, each at the best
+    continuation of the last."""
     n, h, s = 480, 240, 160
     if len(x) < 4 * n:
         return x
@@ -108,7 +108,7 @@ def stretch(x: np.ndarray, f: float) -> np.ndarray:
 
 
 def formants(x: np.ndarray, f: float) -> np.ndarray:
-    """The spectral envelope moved up by the factor f, the pitch left where it is (cepstrum of 32 ms frames, lifted
+    """Moves the spectral envelope up by the factor f at the same pitch (cepstrum of 32 ms frames, lifted
     below 2.5 ms)."""
     n, h = 512, 128
     p = np.concatenate([np.zeros(n, np.float32), x, np.zeros(n, np.float32)])
@@ -129,8 +129,7 @@ def formants(x: np.ndarray, f: float) -> np.ndarray:
 
 
 class Augment:
-    """What happens to voices on their way: strength of all of it, share of voices that are moved far, share of
-    events."""
+    """Augmentation of voices: overall strength, share of strongly changed voices, share of events."""
 
     def __init__(self, seed=0, pool=None, strength=1.0, far=0.0, event=0.0):
         self.strength, self.far, self.event_share = strength, far, event
@@ -152,7 +151,7 @@ class Augment:
         t = np.arange(n) / SR
         hum = sum(np.sin(2 * np.pi * 50 * k * t + r.rand() * 6) / k for k in (1, 2, 3, 5)).astype(np.float32) + 0.05 * w
         self.noises += [hum, self.tune(n), self.tune(n), self.tune(n)]
-        if pool is not None and pool.items:  # babble: five voices at once
+        if pool is not None and pool.items:  # babble: five simultaneous voices
             b = np.zeros(n, np.float32)
             for _ in range(5):
                 p = 0
@@ -187,7 +186,7 @@ class Augment:
         door)."""
         r = self.r
         t, y = np.arange(n) / SR, np.zeros(n, np.float32)
-        if r.rand() < 0.25:  # two tones at once or by turns, as electronic telephones have
+        if r.rand() < 0.25:  # two simultaneous or alternating tones, as in electronic telephones
             f, g, rate = r.uniform(350, 1200), r.uniform(400, 2200), r.uniform(8, 30)
             a = (np.sin(2 * np.pi * rate * t) > 0) if r.rand() < 0.6 else 0.5
             y = (a * np.sin(2 * np.pi * f * t) + (1 - a) * np.sin(2 * np.pi * g * t)).astype(np.float32)
@@ -219,7 +218,7 @@ class Augment:
         return y * np.convolve((t % (on + off) < on).astype(np.float32), np.ones(400, np.float32) / 400, "same")
 
     def event(self, n: int) -> np.ndarray:
-        """What rings or plays in a pause."""
+        """A ring or music in a pause."""
         x = self.bells(n) if self.r.rand() < 0.7 else self.noises[4 + self.r.randint(3)][:n]
         k = min(800, n // 4)
         x = x.copy()
@@ -239,7 +238,7 @@ class Augment:
         return y if len(y) == n else np.resize(y, n)
 
     def voice(self, x: np.ndarray, warp: float = 0.85) -> np.ndarray:
-        """Per-clip voice changes: speed, pitch and formants together or apart, tilt, band limits."""
+        """Per-clip voice changes: speed, pitch and formants jointly or separately, tilt, band limits."""
         r = self.r
         if r.rand() < self.far:
             f = r.uniform(0.8, 1.25)
@@ -370,7 +369,7 @@ def fbank(x: torch.Tensor) -> torch.Tensor:
 def specaug(
     f: torch.Tensor, rng: np.random.RandomState, taxis: int, faxis: int, fill: float, strength: float
 ) -> torch.Tensor:
-    """Blanks a band and a stretch of time in some of the features, with the strength of the augmentation."""
+    """Blanks a band and a stretch of time in some of the features, depending on the augmentation's strength."""
     for b in range(f.shape[0]):
         if rng.rand() < 0.6 * strength:
             w = rng.randint(1, 12)
@@ -394,7 +393,7 @@ class Batches:
             random.Random(seed),
             random.Random(seed + 7919 * part[0]),
             part,
-        )  # every part plans alike
+        )  # every process makes the same plan
         self.seconds, self.max_sent, self.p_non, self.long, self.s = seconds, s.max_sentences, nonspeech, long, s
         self.langw = {"en": s.english, "es": 1.1, "fr": 1.1, "pt": 1.1, "de": 1.2, "zh": 1}
         self.langs = [l for l in self.langw if l in self.pool.bylang]
@@ -492,7 +491,7 @@ class Batches:
 
 
 class Stream(torch.utils.data.IterableDataset):
-    """Batches for a process of their own."""
+    """Batches of a separate process."""
 
     def __init__(self, *args, seed, **kw):
         self.args, self.seed, self.kw = args, seed, kw

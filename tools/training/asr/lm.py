@@ -1,8 +1,8 @@
-"""The word language model beside demo-ctc, from the grammars without what is held out for evaluation.
+"""The word language model of demo-ctc, from the grammars without the sentences held out for evaluation.
 Each n-gram's frequency is mixed with the shorter one's probability (F. Jelinek and R. Mercer, "Interpolated estimation
-of Markov source parameters from sparse data", 1980); then those that change the entropy by less than the threshold go
-(A. Stolcke, "Entropy-based pruning of backoff language models", 1998). Words are formed as the program does
-(asr/ngram)."""
+of Markov source parameters from sparse data", 1980); then n-grams that change the entropy by less than the
+threshold are removed (A. Stolcke, "Entropy-based pruning of backoff language models", 1998). Words are formed as in
+asr/ngram."""
 
 import collections
 import math
@@ -19,7 +19,7 @@ SHARES = dict(en=10, es=4, fr=4, pt=4, de=4, zh=4)
 
 @dataclass(frozen=True)
 class Settings:
-    """config/lm.toml says what they are."""
+    """config/lm.toml describes them."""
 
     out: str
     sentences: int
@@ -28,8 +28,8 @@ class Settings:
 
 
 def sentences(text: str) -> Iterator[list[str]]:
-    """The words of each sentence in a text: lower case, no punctuation but apostrophes and hyphens, every Chinese
-    character a word."""
+    """The words of each sentence in a text: lower case, only apostrophes and hyphens as
+    punctuation, every Chinese character a word."""
     for s in re.split(r"[.?!。？！]", text.lower()):
         words = re.findall(r"[\u3040-\u9fff]|[^\W_\u3040-\u9fff][^\W_\u3040-\u9fff'-]*(?:['-][^\W_\u3040-\u9fff]+)*", s)
         if words:
@@ -37,7 +37,7 @@ def sentences(text: str) -> Iterator[list[str]]:
 
 
 def count(n: int, seed: int) -> list[collections.Counter]:
-    """How often each n-gram occurs, by its length."""
+    """Counts of the n-grams, by length."""
     counts = [collections.Counter() for _ in range(ORDER + 1)]
     for lang in LANGS:
         corpus = Corpus(lang, seed, fixed=1)
@@ -50,7 +50,7 @@ def count(n: int, seed: int) -> list[collections.Counter]:
 
 
 def probabilities(counts: list[collections.Counter]) -> tuple[dict[Gram, float], collections.Counter]:
-    """Of each n-gram's last word behind the others; and how often those others occur."""
+    """Probability of each n-gram's last word after the others, and the count of the others."""
     total = collections.Counter()
     for c in counts:
         for g, n in c.items():
@@ -63,7 +63,7 @@ def probabilities(counts: list[collections.Counter]) -> tuple[dict[Gram, float],
 
 
 def backoffs(p: dict[Gram, float]) -> dict[Gram, float]:
-    """What each context leaves to words it does not list, over what the shorter context gives to them."""
+    """Each context's probability of words it does not list, divided by the shorter context's."""
     left, below = collections.defaultdict(lambda: 1.0), collections.defaultdict(lambda: 1.0)
     for g, x in p.items():
         if len(g) > 1:

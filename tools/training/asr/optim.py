@@ -1,4 +1,4 @@
-"""Optimizers on float32 master copies of the parameters; with world > 1 that many processes take each step together."""
+"""Optimizers on float32 master copies of the parameters; with world > 1, that many processes share each step."""
 
 import math
 import os
@@ -11,7 +11,7 @@ from .data import DTYPE
 
 
 def ranks(out: str, rank: int, world: int) -> tuple[int, int]:
-    """This process's number and how many train together; they meet in a file beside the checkpoint."""
+    """This process's number and the number of processes, which meet in a file next to the checkpoint."""
     if world > 1:
         torch.distributed.init_process_group(
             "gloo", init_method="file://" + os.path.abspath(out) + ".meet", rank=rank, world_size=world
@@ -36,7 +36,7 @@ class AdamW32:
 
     @torch.no_grad()
     def step(self, lr: float, clip: float = 1.0) -> float:
-        """The norm of the gradients before they were clipped; where that is not finite nothing is changed."""
+        """Returns the norm of the gradients before clipping; if it is not finite, changes nothing."""
         g = [(p.grad if p.grad is not None else torch.zeros_like(p)).float() for p in self.p]
         if self.world > 1:
             g = total(g)
@@ -68,7 +68,7 @@ class AdamW32:
 
 
 def orthogonal(x: torch.Tensor) -> torch.Tensor:
-    """The matrix with all its singular values brought near 1: five Newton-Schulz steps with the constants of K. Jordan
+    """The matrix with all its singular values moved near 1: five Newton-Schulz steps with the constants of K. Jordan
     et al., "Muon", 2024, in bfloat16 as there, if the processor multiplies it."""
     if x.shape[0] > x.shape[1]:
         return orthogonal(x.T).T
@@ -80,7 +80,7 @@ def orthogonal(x: torch.Tensor) -> torch.Tensor:
 
 
 class Muon(AdamW32):
-    """For weight matrices: the momentum, made orthogonal, at the length of AdamW's steps (0.2 RMS; J. Liu et al., "Muon
+    """For weight matrices: the orthogonalized momentum, with the length of AdamW's steps (0.2 RMS; J. Liu et al., "Muon
     is scalable for LLM training", 2025). Each process computes its share of the matrices."""
 
     def update(self, g: list[torch.Tensor], lr: float, beta: float = 0.95) -> None:
@@ -99,7 +99,7 @@ def optimizers(
     part: tuple[int, int] = (0, 1),
 ) -> tuple[dict, dict[str, torch.Tensor]]:
     """named: names and parameters; kind(name, parameter): a part of the net, and whether it is a matrix for Muon.
-    An optimizer for every kind that occurs, and the float32 parameters by name."""
+    Returns an optimizer for every kind, and the float32 parameters by name."""
     groups = {}
     for n, p in named:
         groups.setdefault(kind(n, p), []).append((n, p))

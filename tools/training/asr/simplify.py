@@ -1,5 +1,5 @@
-"""Takes out of demo-ctc's graph what torch's exporter wrote for sizes that are known: the network is the same to the
-last bit, and its session opens sooner, which costs 0.1 ms a node.
+"""Removes nodes from demo-ctc's graph that torch's exporter wrote for known sizes: the network is
+bit-identical, and its session opens faster, by 0.1 ms per node.
 
 usage: python3 -m training.asr.simplify IN.onnx OUT.onnx"""
 
@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 
 class Graph:
-    """A model's nodes and constants by what they write."""
+    """A model's nodes and constants by their outputs."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self.model, self.g = model, model.graph
@@ -26,7 +26,7 @@ class Graph:
         return next((n for n in self.g.node if name in n.output), None)
 
     def constant(self, value: np.ndarray) -> str:
-        """The name of a constant of that value; equal ones are one."""
+        """The name of a constant with the value; equal constants share one."""
         key = (str(value.dtype), value.shape, value.tobytes())
         if key not in self.kept:
             self.kept[key] = f"constant_{len(self.kept)}"
@@ -37,7 +37,7 @@ class Graph:
         return next((numpy_helper.to_array(t) for t in self.g.initializer if t.name == name), None)
 
     def rename(self, old: str, new: str) -> None:
-        """Everything that reads old reads new."""
+        """Replaces the input old by new everywhere."""
         for node in self.g.node:
             for i, name in enumerate(node.input):
                 if name == old:
@@ -47,8 +47,8 @@ class Graph:
         return [n for n in self.g.node if n.op_type in kinds]
 
     def chain(self, name: str, *kinds: str) -> onnx.NodeProto | None:
-        """The last of the nodes of these kinds, each the maker of the first input of the one before; None if
-        they are others."""
+        """The last node of a chain of the given kinds, each the maker of the previous one's first
+        input; None if the kinds differ."""
         node = None
         for kind in kinds:
             node = self.maker(name)
@@ -58,7 +58,7 @@ class Graph:
         return node
 
     def tidy(self) -> None:
-        """Removes what nobody reads, and all but one of equal nodes."""
+        """Removes unused nodes, and all but one of equal nodes."""
         seen = {}
         for node in list(self.g.node):
             key = (node.op_type, *node.input, *(a.SerializeToString() for a in node.attribute))
@@ -85,7 +85,7 @@ def types(model: onnx.ModelProto) -> dict[str, int]:
 
 
 def drop_casts(x: Graph) -> None:
-    """Casts to the type that the value has."""
+    """Removes casts to the value's own type."""
     known = types(x.model)
     outputs = {o.name for o in x.g.output}
     for node in x.of("Cast"):
@@ -95,7 +95,7 @@ def drop_casts(x: Graph) -> None:
 
 
 def dimension(x: Graph, name: str) -> int | None:
-    """Which dimension of the activations a part of a shape is, or the number that it is; None if it is computed."""
+    """A part of a shape as a dimension of the activations or a number; None if it is computed."""
     value = x.value(name)
     if value is not None:
         return int(value.ravel()[0])
@@ -106,7 +106,7 @@ def dimension(x: Graph, name: str) -> int | None:
 
 
 def fix_shapes(x: Graph) -> None:
-    """The shapes of the attention: 0 copies the batch or the frames, -1 is what is left."""
+    """The shapes of the attention: 0 copies the batch or the frames, -1 is the rest."""
     for node in x.of("Reshape"):
         concat = x.chain(node.input[1], "Concat")
         if concat is not None:
@@ -127,7 +127,7 @@ def fix_scale(x: Graph) -> None:
 
 
 def split_heads(x: Graph) -> None:
-    """Three parts of a tensor by Split along its first dimension and Squeeze: a Gather each."""
+    """Replaces Split into three parts along the first dimension and Squeeze by a Gather each."""
     for node in x.of("Split"):
         readers = [n for n in x.g.node if set(n.input) & set(node.output)]
         if node.attribute[0].i != 0 or any(n.op_type != "Squeeze" for n in readers):
@@ -140,7 +140,7 @@ def split_heads(x: Graph) -> None:
 
 
 def floor_divisions(x: Graph) -> None:
-    """Divisions of lengths, which are never negative: what the exporter corrects them by is not needed."""
+    """Divisions of lengths, which are never negative, so the exporter's correction is not needed."""
     outputs = {o.name for o in x.g.output}
     for node in x.of("Where"):
         sub, div = x.maker(node.input[1]), x.maker(node.input[2])

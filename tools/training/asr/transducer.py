@@ -1,5 +1,5 @@
-"""Two transducers in English on one encoder, demo-ctc's: icefall's RNN-T with at most one token a frame, and NeMo's
-TDT.  They are for measuring the searches and are not embedded."""
+"""Two English transducers that share demo-ctc's encoder: icefall's RNN-T with at most one token a frame, and NeMo's
+TDT.  They serve to measure the searches and are not embedded."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ MELN = torch.tensor(slaney_mel(80, 512))
 
 @dataclass(frozen=True)
 class Settings(Course):
-    """config/transducer.toml says what they are."""
+    """config/transducer.toml describes them."""
 
     pieces: int
     mel: float
@@ -46,7 +46,7 @@ class Pieces(Tok):
         super().__init__()
 
     def load(self) -> list[str]:
-        """The pieces that vocab.train has written, fewer of them."""
+        """A part of the pieces written by vocab.train."""
         return [p for p in super().load() if p.isascii()][: self.count]
 
 
@@ -59,9 +59,9 @@ def nemo_mel(x: torch.Tensor) -> torch.Tensor:
 
 
 class Transducer(nn.Module):
-    """The encoder gives scores of tokens 25 times a second, from demo-ctc's layers at 40 ms and at 80 ms, which stay as
-    they are, and one block more. The prediction network sees two tokens. A joiner adds what the two say: its softmax
-    needs no sum for every frame with every token of the text. RNN-T and TDT share all but the last layers."""
+    """The encoder gives scores of tokens 25 times a second, from demo-ctc's layers at 40 ms and at 80 ms, which
+    do not change, and one more block. The prediction network sees two tokens. A joiner adds the outputs of both: its
+    softmax needs no sum for every frame with every token of the text. RNN-T and TDT share all but the last layers."""
 
     def __init__(s, ctc: CTC, V: int, d: int = 256):
         super().__init__()
@@ -75,7 +75,7 @@ class Transducer(nn.Module):
         s.told = nn.ModuleDict({"rnnt": nn.Linear(d, V), "tdt": nn.Linear(d, V + STAYS)})
 
     def begin(s, tokens: list[int]) -> None:
-        """Begins with the scores of demo-ctc, whose token is given for each of the vocabulary."""
+        """Initializes with the scores of demo-ctc, whose token is given for each of the vocabulary."""
         for last in s.low, s.block.conv.b, s.block.o, s.block.f2:
             nn.init.zeros_(last.weight)
             nn.init.zeros_(last.bias)
@@ -89,7 +89,7 @@ class Transducer(nn.Module):
         s.heard["tdt"].bias.data[s.V + 1] = 2.0  # one frame
 
     def frames(s, x: torch.Tensor, x_lens: torch.Tensor, kind: str) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores of the frames, and how many there are."""
+        """Scores of the frames, and their number."""
         low, lens, high, _ = s.ctc.encode(x, x_lens)
         return s.scores(low, high, lens, kind), lens
 
@@ -104,18 +104,18 @@ class Transducer(nn.Module):
         return z + rest.float() * s.rest.float()
 
     def embed(s, y: torch.Tensor) -> torch.Tensor:
-        """Tokens; zeros for a number below 0, which stands before the text."""
+        """Tokens; zeros for a number below 0, which precedes the text."""
         return s.emb(y.clamp(min=0)) * (y >= 0).unsqueeze(-1).to(s.emb.weight.dtype)
 
     def predict(s, before: torch.Tensor, last: torch.Tensor, kind: str) -> torch.Tensor:
-        """Scores behind the last token, of which the one before is given by its embedding."""
+        """Scores after the last token; the embedding of the previous token is given."""
         z = s.told[kind](F.silu(s.before(before) + s.now(s.embed(last)))).float()
         same = last.unsqueeze(-1) == torch.arange(s.V)
         return z + F.pad(same.float() * s.again.float(), (0, z.shape[-1] - s.V))
 
 
 def adapter(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights of a convolution that makes Kaldi's features of NeMo's: least squares over the sound."""
+    """Weights of a convolution that converts NeMo's features to Kaldi's: least squares over the sound."""
     a, b = F.pad(nemo_mel(x).transpose(1, 2), (1, 1)).unfold(2, 3, 1), fbank(x)
     n = min(a.shape[2], b.shape[1])
     a, b = a[:, :, 1 : n - 1].permute(0, 2, 1, 3).reshape(-1, 240), b[:, 1 : n - 1].reshape(-1, 80)
@@ -126,7 +126,7 @@ def adapter(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def transducer_loss(said, blank, stays, lens: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """-log P of each text.  said [B,T,U] and blank [B,T,U+1]: log probabilities of the next token and of none;
-    stays [B,T,U+1,D]: of lasting 1 to D frames. A stay may end behind the last frame."""
+    stays [B,T,U+1,D]: of lasting 1 to D frames. A stay may end after the last frame."""
     B, T, U1 = blank.shape
     D = stays.shape[3]
     alpha = F.pad(torch.zeros(B, 1), (0, U1 - 1), value=NEVER)
@@ -146,7 +146,7 @@ def transducer_loss(said, blank, stays, lens: torch.Tensor, counts: torch.Tensor
 
 @dataclass(frozen=True)
 class Batch:
-    """What demo-ctc makes of recordings at 40 ms and at 80 ms, how long they are at 40 ms, and their texts' tokens."""
+    """demo-ctc's outputs for recordings at 40 ms and at 80 ms, their lengths at 40 ms, and their texts' tokens."""
 
     low: torch.Tensor
     high: torch.Tensor
@@ -155,8 +155,8 @@ class Batch:
 
 
 def batches(s: Settings, net: Transducer, tok: Pieces) -> Iterator[Batch]:
-    """New batches until there are `kept`; then every `again`-th is new, in the place of another, and the others are of
-    those kept: demo-ctc takes the most time."""
+    """New batches until there are `kept`; then every `again`-th is new and replaces another, and
+    the rest are reused, because demo-ctc takes most of the time."""
     ld, rng, kept = loader(s, s.seconds, s.seed, s.nonspeech), np.random.RandomState(s.seed), []
     for n in itertools.count():
         if len(kept) == s.kept and n % s.again:
@@ -238,7 +238,7 @@ def evaluate(net: Transducer, tok: Pieces, pool: Pool, most: int, verbose: float
 
 
 def start(s: Settings, tok: Pieces) -> Transducer:
-    """A transducer on the checkpoint of demo-ctc, or further from one of a transducer."""
+    """A transducer from the checkpoint of demo-ctc, or from a transducer's for further training."""
     every = Tok()
     net = Transducer(CTC(len(every.pieces) + 1), len(tok.pieces) + 1)
     origin = {k: v.float() for k, v in torch.load(s.origin).items()}
@@ -265,7 +265,7 @@ def save(net: Transducer, learned: dict[str, torch.Tensor], out: str) -> None:
 
 
 def run(s: Settings) -> list[float]:
-    """Trains the transducers, one and the other in turns; the loss of every step."""
+    """Trains the transducers alternately; returns the loss of every step."""
     torch.manual_seed(s.seed)
     torch.set_num_threads(s.threads)
     tok = Pieces(s.pieces)

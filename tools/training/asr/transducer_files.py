@@ -1,4 +1,4 @@
-"""Writes the two transducers as published ones are laid out.
+"""Writes the two transducers in the layouts of published ones.
 usage: python3 -m training.asr.transducer_files CK.pt OUT
 OUT/rnnt: icefall's encoder, decoder, joiner (k2-fsa); OUT/tdt: NeMo's."""
 
@@ -18,7 +18,7 @@ D = 256
 
 
 class Part(nn.Module):
-    """A graph of its own."""
+    """A separate graph."""
 
     def __init__(s, net: Transducer):
         super().__init__()
@@ -26,7 +26,7 @@ class Part(nn.Module):
 
 
 class Joiner(nn.Module):
-    """Both kinds' joiner: it adds."""
+    """The joiner of both kinds, which adds its inputs."""
 
     def forward(s, heard: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
         return heard + told
@@ -57,7 +57,7 @@ class MelEncoder(Part):
 
 class StateDecoder(Part):
     """NeMo's prediction network has a recurrent state of two tensors. Here the first is the last token's embedding,
-    and the second stays as it is."""
+    and the second does not change."""
 
     def forward(s, targets: torch.Tensor, target_length: torch.Tensor, states: torch.Tensor, cells: torch.Tensor):
         last = targets.long()[:, 0]
@@ -85,7 +85,7 @@ def write(
 
 
 def blank_last(net: Transducer) -> None:
-    """Renumbers the tokens as NeMo does: the blank behind all others."""
+    """Renumbers the tokens as NeMo does: the blank after all others."""
     net.blank = net.V - 1
     order = list(range(1, net.V)) + [0]
     net.emb.weight.data, net.again.data = net.emb.weight.data[order], net.again.data[order]
@@ -169,7 +169,7 @@ def tokens(folder: Path, symbols: list[str]) -> None:
 
 
 def main(ck: str, out: str) -> None:
-    """Both of them, from the checkpoint."""
+    """Writes both from the checkpoint."""
     sd = {k: v.float() for k, v in torch.load(ck).items()}
     count = len(sd["emb.weight"]) - 1
     net = Transducer(CTC(len(Tok().pieces) + 1), count + 1)

@@ -1,1 +1,1 @@
-"""What hears speech, voices, overlaps, sounds and borders of words."""
+"""Models of speech, voices, overlaps, sounds and borders of words."""

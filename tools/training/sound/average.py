@@ -1,8 +1,8 @@
 """Average of finished voice detectors, weight by weight.
 
 usage: python3 -m training.sound.average OUT.onnx BIAS SHARE A.onnx [SHARE B.onnx ...]
-A fine-tuned model averaged with the one it came from keeps most of what both know.  BIAS is
-added to the logit (averaged models are less sure of themselves).  Graph and metadata are A's.
+A fine-tuned model averaged with its original keeps most of the abilities of both. BIAS is added to
+the logit (averaged models are less confident).  Graph and metadata are A's.
 """
 
 import sys

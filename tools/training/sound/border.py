@@ -1,7 +1,8 @@
-"""The border network of package align: where, around the time a word's first token fires, the word begins.
+"""The border network of package align: the start of a word relative to the time of its first token.
 
-Learns from sets of go run -C tools ./wordset beside which `go test -tags training ./align` wrote
-its dump: NAME.fb holds 24 bands of every 10 ms, dump.jsonl where the tokens fire.
+It is trained on sets of go run -C tools ./wordset for which `go test -tags training ./align` has
+
+written a dump: NAME.fb holds 24 bands of every 10 ms, dump.jsonl the times of the tokens.
 """
 
 import difflib
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LO, HI = -56, 18  # the places that are weighed, in steps of 10 ms from the first token's time
+LO, HI = -56, 18  # the candidate places, in steps of 10 ms from the first token's time
 OFFSETS = np.arange(LO, HI + 1)
 POOL = [
     (-16, -11),
@@ -36,7 +37,7 @@ BANDS, LETTERS, HIDDEN = 24, 29, (48, 24)
 
 @dataclass(frozen=True)
 class Settings:
-    """config/border.toml says what they are."""
+    """config/border.toml describes them."""
 
     train: tuple[str, ...]
     test: tuple[str, ...]
@@ -64,7 +65,7 @@ class Words:
 
 
 def pairs(said: dict, heard: dict) -> list[tuple[int, int]]:
-    """Numbers of the words of a recording that were heard as they were said."""
+    """Indices of the correctly recognized words of a recording."""
     key = lambda s: re.sub(r"[^\w']", "", s.lower())
     m = difflib.SequenceMatcher(
         None, [key(w["word"]) for w in said["words"]], [key(w["Text"]) for w in heard["words"]], autojunk=False
@@ -79,7 +80,7 @@ def letter(c: str) -> int:
 
 
 def border_letters(before: str, word: str) -> list[int]:
-    """The last two letters before a border and the first two behind it."""
+    """The last two letters before a border and the first two after it."""
     before, word = ("".join(c for c in w if c.isalnum()) for w in (before, word))
     return [
         letter(before[-2]) if len(before) > 1 else 27,
@@ -90,7 +91,7 @@ def border_letters(before: str, word: str) -> list[int]:
 
 
 def summed(path: str, speech: list[list[float]]) -> np.ndarray:
-    """Running sums of the bands, moved to the mean of the speech and clipped, with 60 steps more on both sides."""
+    """Running sums of the bands, centered on the mean of the speech and clipped, with 60 more steps on both sides."""
     fb = np.fromfile(path, dtype="<f4").reshape(-1, BANDS)
     k = np.zeros(len(fb), bool)
     for a, b in speech:
@@ -100,7 +101,7 @@ def summed(path: str, speech: list[list[float]]) -> np.ndarray:
 
 
 def load(folders: tuple[str, ...]) -> Words:
-    """The words of the sets that were heard right."""
+    """The correctly recognized words of the sets."""
     X, L, Y, P, outside = [], [], [], [], 0
     for d in folders:
         with open(d + "/manifest.jsonl") as manifest, open(d + "/dump.jsonl") as dump:
@@ -130,8 +131,8 @@ def softmax(s: np.ndarray) -> np.ndarray:
 
 
 class Net:
-    """Two hidden layers over the bands and letters; the place itself and the time since the word before have weights of
-    their own."""
+    """Two hidden layers over the bands and letters; the place itself and the time since the word before have
+    separate weights."""
 
     def __init__(self, rng: np.random.Generator, features: int):
         h1, h2 = HIDDEN
@@ -151,7 +152,7 @@ class Net:
         ]
 
     def forward(self, X: np.ndarray, L: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Scores of every place, behind what the gradient needs."""
+        """Returns the values needed for the gradient, and the scores of every place."""
         W1, WL, b1, W2, b2, w3, u, v = self.params
         h = X @ W1 + b1 + sum(WL[k][L[:, k]] for k in range(4))[:, None, :]
         a = np.maximum(h, 0)
@@ -181,7 +182,7 @@ class Net:
         return -(t * np.log(q + 1e-9)).sum() / len(X), [gW1, gWL, gb1, gW2, gb2, gw3, gu, gv]
 
     def report(self, words: Words, name: str) -> None:
-        """Prints how far the likeliest and the middle place are from the true one."""
+        """Prints the distances of the likeliest and the median place from the true one."""
         s = np.concatenate(
             [
                 self.forward(*(words.part(slice(i, i + 256))[k] for k in (0, 1, 3)))[-1]
@@ -200,7 +201,7 @@ class Net:
 
 
 def run(s: Settings) -> list[float]:
-    """Trains the network with Adam and writes its numbers; the loss of every step."""
+    """Trains the network with Adam and writes its numbers; returns the loss of every step."""
     train, test = load(s.train), load(s.test)
     print(train.bands.shape, test.bands.shape, "out of range", train.outside, test.outside)
     rng = np.random.default_rng(s.seed)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .dsp import SR, activity, channel, convolve, normal, room
 
-HELD = {"held_base", "held_warp", "held_espeak"}  # the splits that nothing is trained on
+HELD = {"held_base", "held_warp", "held_espeak"}  # the splits that are never used in training
 
 
 class Speech:
@@ -23,7 +23,7 @@ class Speech:
                     self.spk.setdefault(e["spk"], []).append(len(self.u))
                     self.u.append(e)
         self.names = sorted(self.spk)
-        self.bases: dict[str, list[str]] = {}  # the voices that a recorded voice or a variant became under its warps
+        self.bases: dict[str, list[str]] = {}  # the warped voices of each recorded voice or variant
         for name in self.names:
             self.bases.setdefault(self.u[self.spk[name][0]]["base"], []).append(name)
 

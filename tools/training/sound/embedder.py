@@ -23,7 +23,7 @@ C = 192
 
 @dataclass(frozen=True)
 class Settings:
-    """config/embedder.toml says what they are."""
+    """config/embedder.toml describes them."""
 
     speech: tuple[str, ...]
     out: str
@@ -130,7 +130,7 @@ def crop(r: np.random.Generator, f: np.ndarray, T: int) -> np.ndarray:
 
 
 def spoken_over(r: np.random.Generator, f: np.ndarray, other: np.ndarray, T: int) -> np.ndarray:
-    """A crop in which another voice is heard softly throughout, or about as loud for a moment."""
+    """A crop with another voice, softly throughout or about as loud for a moment."""
     x = stretch(r, f, T)
     n, a = min(len(x), len(other)), 0
     if r.random() < 0.5:
@@ -189,7 +189,7 @@ def evaluate(
 
 
 def centres(net: Ecapa, feats: dict[str, np.ndarray]) -> torch.Tensor:
-    """The mean embedding of eight crops of each voice: where the classes of a finished net stand."""
+    """The mean embedding of eight crops of each voice: the class centers of a finished net."""
     net.eval()
     r = np.random.default_rng(1)
     with torch.no_grad():
@@ -202,8 +202,8 @@ def centres(net: Ecapa, feats: dict[str, np.ndarray]) -> torch.Tensor:
 
 
 def run(s: Settings) -> list[float]:
-    """Trains the embedder for s.minutes of the processor's time, or s.steps where that is not 0; the loss of every
-    step."""
+    """Trains the embedder for s.minutes of processor time, or for s.steps if not 0; returns the
+    loss of every step."""
     torch.set_num_threads(1)
     t0 = time.process_time()
     tr = features(Speech(s.speech, {"train"}))

@@ -1,8 +1,8 @@
-"""Let a segmenter lean towards two voices at once.
+"""Biases a segmenter toward two simultaneous voices.
 
 usage: python3 -m training.sound.lean IN.onnx OUT.onnx BY
-Adds BY to the scores of the classes of two speakers, before the softmax: cross entropy alone
-misses five times the overlap that it makes up.
+Adds BY to the scores of the classes of two speakers, before the softmax: with cross entropy alone,
+missed overlap is five times the falsely detected one.
 """
 
 import sys

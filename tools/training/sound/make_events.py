@@ -1,4 +1,4 @@
-"""Clips for every synthesised class, or of what is no voice: events.i16 (16 kHz int16) and events.json
+"""Clips of every synthesized class, or of sounds other than voices: events.i16 (16 kHz int16) and events.json
 [{class, split, off, len}]."""
 
 import json
@@ -17,7 +17,7 @@ SEC = 3.2
 
 @dataclass(frozen=True)
 class Settings:
-    """config/events.toml says what they are."""
+    """config/events.toml describes them."""
 
     out: str
     clips: int
@@ -26,7 +26,7 @@ class Settings:
 
 
 def finish(r: np.random.Generator, x: np.ndarray, silent: bool) -> np.ndarray:
-    """Colour, room and level, as a microphone would add."""
+    """Adds color, room and level, as a microphone would."""
     x = np.asarray(x, np.float32)
     if not silent:
         if r.random() < 0.5:

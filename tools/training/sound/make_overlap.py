@@ -1,4 +1,4 @@
-"""Conversations of voices held out of training, with overlapping speech, and who speaks when.
+"""Conversations of voices held out of training, with overlapping speech and the times of the speakers.
 
 usage: python3 -m training.sound.make_overlap SPEECHDIRS OUTDIR [COUNT [SEED [round]]]
 Writes ovN.flac (16 kHz), ovN.rttm and manifest.json: 2 to 5 voices, 5 to 25 % of the speech overlapped.

@@ -1,8 +1,8 @@
-"""Recordings of single voices, to measure how well a voice is known again.
+"""Recordings of single voices, to measure the recognition of known voices.
 
 usage: python3 -m training.sound.make_voices SPEECHDIRS OUTDIR SPLIT[,SPLIT] [SECONDS]
 Writes VOICE_N.flac (16 kHz): for each voice of the splits up to four recordings of different sentences,
-each of SECONDS (8) and more, with a soft room noise.
+each of at least SECONDS (8), with a soft room noise.
 """
 
 import os

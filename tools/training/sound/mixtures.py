@@ -1,8 +1,8 @@
-"""Mixtures that teach the voice detector what is no voice.
+"""Mixtures that train the voice detector on sounds other than voices.
 
-corpus.vad_mix puts sounds behind speech, always softer than it.  Here they stand alone or
-take turns with speech, as loud as it or louder: a detector that never heard music at full
-level and without a voice calls it one.
+corpus.vad_mix puts sounds in the background of speech, always softer. Here they occur alone or
+alternate with speech, as loud or louder: a detector that was never trained on music at full level
+without a voice detects it as one.
 """
 
 import subprocess
@@ -16,8 +16,8 @@ TUNES = MUSIC | {"Piano, any", "Instrument, any", "Instruments", "Notes"}
 
 
 def sound(r: np.random.Generator, ev: Events, n: int, rms: float = 0.08) -> np.ndarray:
-    """n samples of one class or a few by turns, at the level `rms`; neighbouring clips, where
-    they are parts of one recording, stay together."""
+    """n samples of one class or of a few in turn, at the level `rms`; neighboring clips of one
+    recording stay together."""
     pick = lambda: tunes[r.integers(len(tunes))] if r.random() < 0.45 else other[r.integers(len(other))]
     tunes, other = [c for c in ev.by if c in TUNES], [c for c in ev.by if c not in TUNES and c != "Silence"]
     parts, gaps = [], r.random() < 0.4
@@ -37,7 +37,7 @@ def sound(r: np.random.Generator, ev: Events, n: int, rms: float = 0.08) -> np.n
 
 
 def microphone(r: np.random.Generator, y: np.ndarray, rms: float = 0.08) -> np.ndarray:
-    """Room, floor of noise, colour, bandwidth and level, as in corpus.vad_mix."""
+    """Room, noise floor, color, bandwidth and level, as in corpus.vad_mix."""
     if r.random() < 0.2:
         y = convolve(y, room(r, r.uniform(0.08, 0.35)))
     y = channel(r, y, rms)
@@ -46,7 +46,7 @@ def microphone(r: np.random.Generator, y: np.ndarray, rms: float = 0.08) -> np.n
 
 
 def free_mix(r: np.random.Generator, ev: Events, sec: float) -> tuple[np.ndarray, np.ndarray]:
-    """No speech at all: noise alone, near silence, or sounds, with noise beneath half of them."""
+    """Without speech: only noise, near silence, or sounds, half of them with background noise."""
     n, k = int(sec * SR), r.random()
     if k < 0.12:
         y = normal(room_noise(r, n), 0.08)
@@ -92,7 +92,7 @@ def turn_mix(r: np.random.Generator, sp: Speech, ev: Events, sec: float) -> tupl
 
 
 def through_opus(waves: list[np.ndarray], kbit: int) -> list[np.ndarray]:
-    """The waves coded and decoded with Opus, of the same lengths."""
+    """The waves after coding and decoding with Opus, with the same lengths."""
     raw = (np.concatenate(waves).clip(-1, 1) * 32767).astype(np.int16).tobytes()
     pcm = ["-f", "s16le", "-ar", "16000", "-ac", "1"]
     ff = ["ffmpeg", "-v", "error", "-threads", "1"]

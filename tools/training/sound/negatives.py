@@ -1,7 +1,7 @@
-"""Sounds for the voice detector only: what it may take for a voice and is none.
+"""Sounds only for the voice detector: sounds that it may mistake for a voice.
 
 Like the generators of events.py, each draws its parameters from `r`; NEGATIVES has the
-form of events.CLASSES, but the names are our own and no tagger learns them.
+form of events.CLASSES, but the names are not AudioSet's and no tagger is trained on them.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from scipy.signal import lfilter
 from .dsp import SR, convolve, normal, room
 from .events import adsr, bp, lp, notes_for, pattern, pink, place, play, slow, sweep, t_, tone, white
 
-# General MIDI without what imitates voices (choir, "ooh", synth voice, seashore to gunshot are sounds, not music)
+# General MIDI without instruments that imitate voices (choir, "ooh", synth voice) and without sounds (seashore to gunshot)
 INSTRUMENTS = [p for p in range(120) if p not in (52, 53, 54, 85, 91)]
 
 
@@ -119,7 +119,7 @@ def frog(r: np.random.Generator) -> Callable:
 
 
 def bursts(r: np.random.Generator, n: int) -> np.ndarray:
-    """Coloured noise, switched or swelling."""
+    """Colored noise, switched or swelling."""
     x = pink(r, n, r.uniform(0, 1.1))
     x /= x.std() + 1e-9
     if r.random() < 0.4:
@@ -133,7 +133,7 @@ def bursts(r: np.random.Generator, n: int) -> np.ndarray:
 
 
 def brown(r: np.random.Generator, n: int) -> np.ndarray:
-    """Rumble: noise falling by 5 to 9 dB an octave, as of fans, traffic and wind on a microphone."""
+    """Rumble: noise that falls by 5 to 9 dB per octave, like fans, traffic and wind on a microphone."""
     x = pink(r, n, r.uniform(0.8, 1.5))
     x /= x.std() + 1e-9
     return x * slow(r, n, r.uniform(0.3, 2), 0.5, 1) if r.random() < 0.5 else x
@@ -155,7 +155,7 @@ def drip(r: np.random.Generator, n: int) -> np.ndarray:
 
 
 def shower(r: np.random.Generator, n: int) -> np.ndarray:
-    """Rain on something that sounds: dense drops over hiss."""
+    """Rain on a resonant surface: dense drops over hiss."""
     x = lp(white(r, n), r.uniform(2500, 7800)) * r.uniform(0.1, 0.6)
     k = (r.random(n) < r.uniform(30, 2500) / SR) * r.exponential(1, n) * 4
     f = r.uniform(300, 4000)
@@ -163,7 +163,7 @@ def shower(r: np.random.Generator, n: int) -> np.ndarray:
 
 
 def sounder(r: np.random.Generator, n: int) -> np.ndarray:
-    """Two or three tones by turns, or one that bends: signals of every device."""
+    """Two or three alternating tones, or a gliding one: signals of devices."""
     f = np.exp(r.uniform(np.log(250), np.log(3500), int(r.integers(1, 4))))
     k = r.uniform(0.06, 1.2)
     i = (t_(n) / k).astype(int) % len(f)

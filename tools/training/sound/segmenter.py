@@ -1,4 +1,4 @@
-"""Speaker segmentation with the contract of pyannote/segmentation-3.0 as k2-fsa publishes it.
+"""Speaker segmentation with the contract of pyannote/segmentation-3.0 as published by k2-fsa.
 
 Graph: x [N,1,160000] -> STFT (320/160, as convolution) -> 40 log-mel bands, normalized over
 the window -> convolution, stride 2 -> two bidirectional LSTM layers -> y [N,497,7],
@@ -31,7 +31,7 @@ CLASSES = [c for k in range(3) for c in itertools.combinations(range(SPEAKERS), 
 
 @dataclass(frozen=True)
 class Settings:
-    """config/segmenter.toml says what they are."""
+    """config/segmenter.toml describes them."""
 
     speech: tuple[str, ...]
     out: str
@@ -95,8 +95,8 @@ def piece(r: np.random.Generator, sp: Speech, voice: str) -> tuple[np.ndarray, n
 
 
 def table(r: np.random.Generator, sp: Speech, count: int, alike: float) -> list[str]:
-    """The voices of a mixture; with probability `alike` they are warps of one recorded voice, which are
-    harder to tell apart."""
+    """The voices of a mixture; with probability `alike` they are warps of one recorded voice, which
+    are harder to distinguish."""
     if alike and r.random() < alike:
         many = [names for names in sp.bases.values() if len(names) >= count]
         if many:
@@ -141,7 +141,7 @@ def mixture(r: np.random.Generator, sp: Speech, alike: float) -> tuple[np.ndarra
 
 
 def labels(act: np.ndarray) -> np.ndarray:
-    """Activity by 10 ms -> by frame of the model; a third voice at once is left out."""
+    """Activity by 10 ms -> by frame of the model; a third simultaneous voice is left out."""
     at = ((np.arange(FRAMES) * SHIFT + FIELD // 2) // 160).clip(0, act.shape[1] - 1)
     return act[:, at].T
 
@@ -177,7 +177,7 @@ PERMS = list(itertools.permutations(range(SPEAKERS)))
 
 
 def target(l: torch.Tensor) -> torch.Tensor:
-    """[B,T,3] bool -> class numbers [B,T]; of three at once the first two count."""
+    """[B,T,3] bool -> class numbers [B,T]; of three simultaneous voices the first two count."""
     n = l.long().cumsum(2)
     l = l & (n <= 2)
     code = (l.long() * torch.tensor([1, 2, 4])).sum(2)
@@ -226,7 +226,7 @@ def report(m: Segmenter, head: str, x: torch.Tensor, y: torch.Tensor) -> None:
 
 
 def run(s: Settings) -> list[float]:
-    """Trains the segmenter, or makes the mixtures only where there is no epoch; the loss of every step."""
+    """Trains the segmenter, or only makes the mixtures if there is no epoch; returns the loss of every step."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     m = Segmenter()
@@ -270,7 +270,7 @@ def run(s: Settings) -> list[float]:
 
 
 def store(m: Segmenter, out: str) -> None:
-    """Writes the ONNX file with what the published one says about itself."""
+    """Writes the ONNX file with the published one's metadata."""
     export(
         m,
         (torch.zeros(2, 1, SAMPLES),),

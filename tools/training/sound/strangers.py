@@ -1,4 +1,4 @@
-"""Vectors of many voices, none of them anybody's, for demo-speaker: what a known voice must beat.
+"""Impostor vectors for demo-speaker: many synthetic voices that a known voice must beat.
 
 usage: python3 -m training.sound.strangers VECTORS MODEL.onnx OUT [COUNT [VOICE …]]
 VECTORS is a JSON list of {"voice": name, "vector": [...]}, which OTOGRAPH_VOICES_EXPORT=VECTORS
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def spread(x: np.ndarray, count: int) -> list[int]:
-    """Greedy facility location: which vectors leave all of them with the nearest possible one."""
+    """Greedy facility location: the vectors to which all others are nearest."""
     g, near, out = x @ x.T, np.full(len(x), -1.0), []
     for _ in range(min(count, len(x))):
         gain = np.maximum(g, near[None]).sum(1)

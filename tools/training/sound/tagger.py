@@ -25,7 +25,7 @@ COL = {c: k for k, c in enumerate(USED)}
 
 @dataclass(frozen=True)
 class Settings:
-    """config/tagger.toml says what they are."""
+    """config/tagger.toml describes them."""
 
     speech: tuple[str, ...]
     events: tuple[str, ...]
@@ -85,7 +85,7 @@ class Tagger(nn.Module):
         super().__init__()
         s.mel, s.f = mel, net.f
         s.o = net.o
-        # column k of the answer = trained column USED.index(k), or the constant -9 behind them
+        # column k of the answer = trained column USED.index(k), or the constant -9 after them
         s.register_buffer("pick", torch.tensor([COL.get(k, len(USED)) for k in range(521)]))
 
     def forward(s, waveform: torch.Tensor) -> torch.Tensor:
@@ -177,7 +177,7 @@ def clip_scores(net: Net, P: torch.Tensor, I: np.ndarray) -> np.ndarray:
 
 
 class Mixer:
-    """Draws batches: a patch through a microphone, a second sound behind some of them, a faint floor of noise."""
+    """Draws batches: a patch through a microphone, a second sound in the background of some, a faint noise floor."""
 
     def __init__(self, P, Y, batch):
         self.P, self.Y, self.batch = P, Y, batch
@@ -207,8 +207,8 @@ class Mixer:
 
 
 def run(s: Settings) -> list[float]:
-    """Trains the tagger for s.minutes of the processor's time, or s.steps where that is not 0; the loss of every
-    step."""
+    """Trains the tagger for s.minutes of processor time, or for s.steps if not 0; returns the loss
+    of every step."""
     torch.set_num_threads(1)
     torch.manual_seed(5)
     mel, net = Mel(), Net()

@@ -26,7 +26,7 @@ SECONDS = 10.0  # of a mixture
 
 @dataclass(frozen=True)
 class Settings:
-    """config/vad.toml says what they are."""
+    """config/vad.toml describes them."""
 
     speech: tuple[str, ...]
     events: tuple[str, ...]
@@ -119,8 +119,8 @@ def build(
     turns: float,
     tag: str,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Features [count,T,160], labels [count,T] and the kind of each mixture: 0 speech before a
-    background, 1 speech and sounds by turns, 2 no speech."""
+    """Features [count,T,160], labels [count,T] and the kind of each mixture: 0 speech with a
+    background, 1 alternating speech and sounds, 2 no speech."""
     Fs, Ls, Ks = [], [], []
     t0 = time.time()
     while len(Fs) < count:
@@ -163,7 +163,7 @@ def cached(path: str, make: Callable[[], tuple[torch.Tensor, ...]]) -> list[torc
 
 
 def report(m: Vad, head: str, held: list[torch.Tensor]) -> None:
-    """Prints how good the detector is on held-out mixtures of each kind."""
+    """Prints the detector's results on held-out mixtures of each kind."""
     x, y, kind = held
     m.eval()
     with torch.no_grad():
@@ -178,7 +178,7 @@ def report(m: Vad, head: str, held: list[torch.Tensor]) -> None:
 
 
 def run(s: Settings) -> list[float]:
-    """Trains the detector, or makes the mixtures only where there is no epoch; the loss of every step."""
+    """Trains the detector, or only makes the mixtures if there is no epoch; returns the loss of every step."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     m = Vad()
@@ -253,7 +253,7 @@ def load_onnx(m: Vad, path: str) -> None:
 
 
 def store_onnx(m: Vad, origin: str, path: str) -> None:
-    """The file `origin` with m's weights, each in the number format it had."""
+    """Writes the file `origin` with m's weights, each in its original number format."""
     g = onnx.load(origin)
     w = m.state_dict()
     for i in g.graph.initializer:

@@ -1,1 +1,1 @@
-"""Two steps of every stage on sound that is made up."""
+"""Runs two steps of every stage on made-up sound."""

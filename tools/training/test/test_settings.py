@@ -1,4 +1,4 @@
-"""What may be in a settings file, and what is said of what may not."""
+"""The contents of settings files, and the errors for invalid ones."""
 
 import dataclasses
 import unittest
@@ -23,7 +23,7 @@ class SettingsTest(unittest.TestCase):
     """config/border.toml with changes."""
 
     def test_change(self) -> None:
-        """A change of the command line is a TOML value or plain text; a whole number may stand for a fraction."""
+        """A change of the command line is a TOML value or plain text; an integer is accepted for a float."""
         s = load(Border, "border", "border", ["out=x.f32", 'train=["a", "b"]', "rate=1"])
         self.assertEqual(("x.f32", ("a", "b"), 1.0), (s.out, s.train, s.rate))
         self.assertIsInstance(s.rate, float)
@@ -42,7 +42,7 @@ class SettingsTest(unittest.TestCase):
             self.assertEqual(says, str(e.exception))
 
     def test_missing(self) -> None:
-        """A setting that no table holds is missed."""
+        """A setting that is in no table is reported as missing."""
         more = dataclasses.make_dataclass("More", [("depth", int)], bases=(Border,), frozen=True)
         with self.assertRaisesRegex(SettingsError, "depth is missing"):
             load(more, "border", "border")

@@ -1,4 +1,4 @@
-"""Every stage takes two steps on made-up data and writes what it is to write."""
+"""Every stage runs two steps on made-up data and writes its output."""
 
 import importlib
 import importlib.util
@@ -37,7 +37,7 @@ class StagesTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        """Makes the corpora and goes to them."""
+        """Makes the corpora and changes to their folder."""
         from . import tiny
 
         cls.home, cls.folder = os.getcwd(), tempfile.mkdtemp()
@@ -52,12 +52,12 @@ class StagesTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls) -> None:
-        """Goes back and takes the corpora away."""
+        """Changes back and removes the corpora."""
         os.chdir(cls.home)
         shutil.rmtree(cls.folder)
 
     def steps(self, stage: str, round_name: str, *changes: str) -> list[float]:
-        """Runs a round and returns its losses, which must be two finite numbers, and not the same."""
+        """Runs a round and returns its losses, which must be two different finite numbers."""
         module = importlib.import_module(f"...{STAGES[stage]}", __name__)
         losses = module.run(load(module.Settings, stage, round_name, changes))
         self.assertEqual(2, len(losses))
@@ -66,7 +66,7 @@ class StagesTest(unittest.TestCase):
         return losses
 
     def inputs(self, path: str) -> list[str]:
-        """The inputs of an ONNX file that is well formed."""
+        """The inputs of a well-formed ONNX file."""
         import onnx
 
         m = onnx.load(path)
@@ -75,7 +75,7 @@ class StagesTest(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("ffmpeg"), "no ffmpeg: the voice detector's mixtures go through Opus")
     def test_vad(self) -> None:
-        """From nothing, then further from the file that came of it."""
+        """Trains from scratch, then further from the resulting file."""
         same = ['speech=["speech"]', 'events=["events"]', "seeds=[4]", "mixtures=6", "held=3", "batch=3", "epochs=1"]
         self.steps("vad", "first", *same, "free=0.3", "turns=0.3", "out=first.onnx")
         self.assertEqual(["input", "state", "sr"], self.inputs("first.onnx"))
@@ -122,7 +122,7 @@ class StagesTest(unittest.TestCase):
             self.assertNotIn("", lines[at + 1 : at + 1 + told])
 
     def test_recognizers(self) -> None:
-        """demo-ctc, and demo-whisper that learns from it."""
+        """demo-ctc, and demo-whisper, which is trained on its outputs."""
         from ..asr import data, vocab
         from . import tiny
 
@@ -142,7 +142,7 @@ class StagesTest(unittest.TestCase):
             self.transducers()
 
     def transducers(self) -> None:
-        """What the transducers' checkpoint is exported as."""
+        """The exported files of the transducers' checkpoint."""
         from ..asr import transducer_files
 
         transducer_files.main("ck/r0.pt", "transducers")
@@ -161,7 +161,7 @@ class StagesTest(unittest.TestCase):
             self.assertEqual(f"<blk> {blank}", lines[blank])
 
     def test_transducer_numbers(self) -> None:
-        """NeMo's numbers of the tokens change what they are called, not their scores."""
+        """NeMo's numbering of the tokens changes their names, not their scores."""
         import torch
 
         from ..asr import transducer_files
@@ -209,7 +209,7 @@ class StagesTest(unittest.TestCase):
                 self.assertAlmostEqual(-math.log(ways(b, 0, 0)), loss[b].item(), places=4)
 
     def test_made_up_names(self) -> None:
-        """Names of the evaluation side and of the training side do not mix, and stand in the place of words."""
+        """Names of the evaluation side and of the training side do not mix, and replace words."""
         import random
 
         from ..asr import texts
@@ -224,7 +224,7 @@ class StagesTest(unittest.TestCase):
         self.assertNotEqual("Where is the station, please?", " ".join(words))
 
     def files(self) -> None:
-        """What the recognizers' checkpoints are exported as."""
+        """The exported files of the recognizers' checkpoints."""
         import onnx
 
         from ..asr import export

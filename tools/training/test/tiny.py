@@ -1,5 +1,5 @@
-"""Made-up sound that is small enough for a test: harmonic tones that come and go stand for voices, noise for everything
-else."""
+"""Made-up sound that is small enough for a test: pulsed harmonic tones represent voices, noise
+everything else."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ TEXTS = {
 
 
 def voice(r: np.random.Generator, pitch: float, seconds: float) -> np.ndarray:
-    """A tone with harmonics whose loudness moves as syllables do."""
+    """A tone with harmonics whose loudness varies like syllables."""
     t = np.arange(int(seconds * RATE)) / RATE
     x = sum(np.sin(2 * np.pi * pitch * k * t) / k for k in range(1, 9))
     x = x * (0.55 + 0.45 * np.sin(2 * np.pi * 4 * t + r.uniform(0, 6))) + 0.01 * r.standard_normal(len(t))

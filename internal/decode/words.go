@@ -135,8 +135,8 @@ func (j *joiner) add(r rune, size int) {
 }
 
 // flush ends the unfinished word. Spaces and punctuation alone are not a word:
-// they belong to the word before, or to the first word. A dialogue dash belongs
-// to no word.
+// they belong to the word before, or to the first word. The dash before a new
+// speaker belongs to no word.
 func (j *joiner) flush() {
 	if !j.solid {
 		switch n := len(j.words); {
@@ -166,8 +166,8 @@ func (j *joiner) flush() {
 	j.text, j.solid, j.open = j.text[:0], false, false
 }
 
-// speaks reports whether the unfinished word's text is a dialogue dash: at the
-// beginning, or after punctuation.
+// speaks reports whether the unfinished word's text is the dash before a new
+// speaker: at the beginning, or after punctuation.
 func (j *joiner) speaks() bool {
 	if n := len(j.words); n > 0 && !endsClause(j.words[n-1].Text) {
 		return false

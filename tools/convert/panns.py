@@ -6,9 +6,9 @@
 Accepts Cnn14, Cnn14_16k and Cnn14_DecisionLevelMax. The result takes
 `waveform` float32 [batch, samples] in [-1, 1] at 32 kHz (Cnn14_16k: 16 kHz) and returns
 `clipwise_output` float32 [batch, 527], sigmoid; the decision-level model
-gives `framewise_output` [batch, frames, 527] of 10 ms frames besides.
+also returns `framewise_output` [batch, frames, 527] of 10 ms frames.
 
-The network is that of the paper (Kong et al., "PANNs: Large-Scale Pretrained
+The network follows the paper (Kong et al., "PANNs: Large-Scale Pretrained
 Audio Neural Networks for Audio Pattern Recognition", 2020). The Fourier kernels
 and the mel matrix are taken from the checkpoint, so window, scale and bands are
 the trained ones.

@@ -8,10 +8,10 @@ detection (`whisper_full` with `vad` on), which reads only its own format: see
 tools/ref/whisper_full.c and docs/performance.md.
 
 Silero 5 and 6 hold two networks in the branches of an `If` over the sampling rate;
-the one for 16 kHz is taken, the one whose STFT kernels have 256 samples. The file
+the script takes the network for 16 kHz, whose STFT kernels have 256 samples. The file
 begins with a magic number, the name and version of the network and its dimensions;
 the tensors follow, innermost dimension first, kernels of convolutions as float16 and
-all else as float32 (whisper.cpp creates them so and takes no others).
+all others as float32 (the only types that whisper.cpp accepts for them).
 
 Needs numpy and onnx.
 """

@@ -1,7 +1,6 @@
 """The border network of package align: the start of a word relative to the time of its first token.
 
 It is trained on sets of go run -C tools ./wordset for which `go test -tags training ./align` has
-
 written a dump: NAME.fb holds 24 bands of every 10 ms, dump.jsonl the times of the tokens.
 """
 

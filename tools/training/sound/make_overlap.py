@@ -2,8 +2,8 @@
 
 usage: python3 -m training.sound.make_overlap SPEECHDIRS OUTDIR [COUNT [SEED [round]]]
 Writes ovN.flac (16 kHz), ovN.rttm and manifest.json: 2 to 5 voices, 5 to 25 % of the speech overlapped.
-With "round" each voice takes one of the first turns, as people do who introduce themselves; without
-it a voice may say no more than a word while another speaks.
+With "round" each voice takes one of the first turns, like people who introduce themselves; without
+it a voice may speak only a word while another speaks.
 """
 
 import json

@@ -2,10 +2,10 @@
 
 usage: python3 -m training.sound.strangers VECTORS MODEL.onnx OUT [COUNT [VOICE …]]
 VECTORS is a JSON list of {"voice": name, "vector": [...]}, which OTOGRAPH_VOICES_EXPORT=VECTORS
-go test ./diarize -run VectorsOfVoices writes of the recordings in the folder OTOGRAPH_VOICES_COHORT. Of them COUNT
-(256) are chosen so that each voice has one that is like it. The named voices (before the _) are left out: bdl speaks
-in the bundled recording, and a person who is known from it must not be a stranger. OUT is the model's SHA-256 and then
-the numbers, one signed byte each, scaled by the vector's largest.
+go test ./diarize -run VectorsOfVoices writes for the recordings in the folder OTOGRAPH_VOICES_COHORT. COUNT (256)
+of them are chosen so that each voice has a similar one. The named voices (before the _) are left out: bdl speaks in
+the bundled recording, and a voice known from it must not be an impostor. OUT contains the model's SHA-256 and then the
+numbers, one signed byte each, scaled by the vector's largest.
 """
 
 import hashlib

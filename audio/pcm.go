@@ -40,7 +40,7 @@ type Info struct {
 	MD5        string // hex MD5 of the original bytes; empty for raw samples and if not all bytes were read (Probe)
 	NonFinite  int64  // NaN and infinite samples replaced by 0
 	Truncated  bool   // part of the recording is missing or unreadable; the rest was decoded
-	BadTimes   bool   // time stamps claim gaps of more than LongestGap, which are not in the Timeline
+	BadTimes   bool   // time stamps claim gaps of more than longestGap, which are not in the Timeline
 }
 
 // PCM is a decoded recording: mono float32 at SampleRate. If it comes from

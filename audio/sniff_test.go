@@ -2,13 +2,17 @@ package audio
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/mediafiles"
 )
 
 // id3 returns an ID3v2 tag with n bytes of padding.
@@ -123,4 +127,21 @@ func FuzzSniff(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, c, again)
 	})
+}
+
+// TestEndingsOfContainers: the names that mediafiles knows are those of the containers
+// that are recognized, and of no others.
+func TestEndingsOfContainers(t *testing.T) {
+	known := map[string]bool{"wav": true, "mp3": true, "aac": true, "avi": true, "xwma": true, "aiff": true, "mpegts": true, "ac3": true, "eac3": true}
+	for _, m := range magics {
+		known[m.name] = true
+	}
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(known)), slices.Collect(maps.Keys(mediafiles.Endings)))
+	seen := map[string]string{}
+	for container, endings := range mediafiles.Endings {
+		for _, e := range endings {
+			assert.Empty(t, seen[e], "%s of %s", e, container)
+			seen[e] = container
+		}
+	}
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// LongestGap bounds the time without samples that a recording's time stamps
+// longestGap bounds the time without samples that a recording's time stamps
 // claim in all: five hours, like the longest recording. What goes beyond it is
 // taken for an error of the time stamps, and the samples follow each other.
-const LongestGap = 5 * 3600.0
+const longestGap = 5 * 3600.0
 
-// Mark says when a sample is heard.
-type Mark struct {
+// mark says when a sample is heard.
+type mark struct {
 	Sample  int     // at SampleRate
 	Seconds float64 // from the beginning of the recording
 }
@@ -22,7 +22,7 @@ type Mark struct {
 // follow from their number: a track that begins later than its file, packets that
 // were never sent or are lost, time stamps that jump. The samples from one mark
 // to the next follow each other; the zero value is that of samples without gaps.
-type Timeline []Mark
+type Timeline []mark
 
 // Start returns when the sound begins that is at a position (seconds of samples).
 func (t Timeline) Start(seconds float64) float64 {
@@ -42,7 +42,7 @@ func (t Timeline) at(seconds float64, n int) float64 {
 	return t[n-1].Seconds + seconds - t[n-1].position()
 }
 
-func (m Mark) position() float64 { return float64(m.Sample) / SampleRate }
+func (m mark) position() float64 { return float64(m.Sample) / SampleRate }
 
 // splitGap is the shortest gap, in seconds, that parts speech.
 const splitGap = 0.1
@@ -119,7 +119,7 @@ func (s *stamps) frame(time, length float64) {
 	case change < -backTolerance, change < 0 && s.frames == 0:
 		s.shift -= change
 		return
-	case offset > LongestGap || len(s.marks) == mostMarks:
+	case offset > longestGap || len(s.marks) == mostMarks:
 		s.shift -= change
 		s.dropped = true
 		return
@@ -136,7 +136,7 @@ func (s *stamps) end() float64 { return s.played + s.latest }
 // timeline returns the marks of the samples of a PCM.
 func (s *stamps) timeline() (t Timeline) {
 	for _, m := range s.marks {
-		t = append(t, Mark{int(math.Round(m.played * SampleRate)), m.time})
+		t = append(t, mark{int(math.Round(m.played * SampleRate)), m.time})
 	}
 	return t
 }

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/mediafiles"
 	"github.com/otograph/otograph/internal/textfile"
 	"github.com/otograph/otograph/spec"
 )
@@ -313,7 +314,7 @@ func speakerCount(raw json.RawMessage) (*int, error) {
 
 func stem(name string) string {
 	base := filepath.Base(filepath.FromSlash(name))
-	return strings.TrimSuffix(base, filepath.Ext(base))
+	return mediafiles.Stem(base)
 }
 
 // loadRTTM reads the turns of one recording: the lines with its name, with its
@@ -338,39 +339,18 @@ func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 	return turns, nil
 }
 
-// notRecordings are extensions of files that accompany recordings.
-var notRecordings = []string{".txt", ".rttm", ".json", ".jsonl", ".md", ".csv", ".tsv", ".srt", ".vtt", ".html"}
-
 // loadFolder returns a manifest of the recordings in a folder and its
 // subfolders.
 func loadFolder(dir string) ([]Item, error) {
 	var items []Item
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || slices.Contains(notRecordings, strings.ToLower(filepath.Ext(path))) {
-			return err
+	files, _, err := mediafiles.Walk(dir)
+	for _, path := range files {
+		if err == nil {
+			var it Item
+			it, err = besideRecording(dir, path)
+			items = append(items, it)
 		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		it := Item{Name: filepath.ToSlash(name), Path: path}
-		base := strings.TrimSuffix(path, filepath.Ext(path))
-		switch text, err := textfile.Read(base+".txt", maxManifest); {
-		case err == nil:
-			it.Text = new(strings.TrimSpace(text))
-		case !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
-		switch turns, err := loadRTTM(base+".rttm", path); {
-		case err == nil:
-			_, names := bySpeaker(turns)
-			it.Turns, it.Speakers = turns, new(len(names))
-		case !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
-		items = append(items, it)
-		return nil
-	})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrManifest, dir, err)
 	}
@@ -378,4 +358,29 @@ func loadFolder(dir string) ([]Item, error) {
 		return nil, fmt.Errorf("%w: there are no recordings in %s", ErrManifest, dir)
 	}
 	return items, nil
+}
+
+// besideRecording returns the item of a recording in a folder, with what the files
+// beside it say.
+func besideRecording(dir, path string) (it Item, err error) {
+	name, err := filepath.Rel(dir, path)
+	if err != nil {
+		return it, err
+	}
+	it = Item{Name: filepath.ToSlash(name), Path: path}
+	base := mediafiles.Stem(path)
+	switch text, err := textfile.Read(base+".txt", maxManifest); {
+	case err == nil:
+		it.Text = new(strings.TrimSpace(text))
+	case !errors.Is(err, fs.ErrNotExist):
+		return it, err
+	}
+	switch turns, err := loadRTTM(base+".rttm", path); {
+	case err == nil:
+		_, names := bySpeaker(turns)
+		it.Turns, it.Speakers = turns, new(len(names))
+	case !errors.Is(err, fs.ErrNotExist):
+		return it, err
+	}
+	return it, nil
 }

@@ -288,7 +288,7 @@ func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, i
 			return fail(err)
 		}
 		if i := slices.IndexFunc(res.Warnings, func(w spec.Warning) bool { return w.Option == "cascade" }); i >= 0 {
-			return fail(errors.New(res.Warnings[i].String())) // it would count as a cascade without effect
+			return fail(errors.New("cascade: " + res.Warnings[i].Reason)) // it would count as a cascade without effect
 		}
 		rec := record{System: index, Item: it.Name, Repeat: repeats + 1, Cost: &cost}
 		if repeats == 0 {

@@ -242,7 +242,7 @@ type Result struct {
 	// Notices name the missing parts of the recording (with the Option
 	// spec.WarnAudio) and, with Options.Voices, the reason why no speaker could be
 	// recognized.
-	Notices []Notice
+	Notices []spec.Warning
 }
 
 // Recognized is a speaker whose voice is registered with the account.
@@ -252,20 +252,16 @@ type Recognized struct {
 	Cosine  float64 `json:"cosine"`  // cosine similarity to the registered voice
 }
 
-// Notice explains why an option had no effect, or names a missing part of a
-// recording.
-type Notice = spec.Warning
-
 // UnmarshalJSON reads the specification's Task result.
 func (r *Result) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &r.Result); err != nil {
 		return err
 	}
 	more := struct {
-		TaskID     *string       `json:"task_id"`
-		Billing    *Billing      `json:"billing"`
-		Recognized *[]Recognized `json:"voices"`
-		Notices    *[]Notice     `json:"warnings"`
+		TaskID     *string         `json:"task_id"`
+		Billing    *Billing        `json:"billing"`
+		Recognized *[]Recognized   `json:"voices"`
+		Notices    *[]spec.Warning `json:"warnings"`
 	}{&r.TaskID, &r.Billing, &r.Recognized, &r.Notices}
 	return json.Unmarshal(data, &more)
 }

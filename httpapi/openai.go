@@ -185,7 +185,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil {
 		return err
 	}
-	if warning := spec.WarningHeader(result.Warnings); warning != "" {
+	if warning := tasks.WarningHeader(result.Warnings); warning != "" {
 		w.Header().Set("Warning", warning)
 	}
 	writeBody(w, http.StatusOK, kind, answer)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/mediafiles"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -49,11 +50,7 @@ func (s *Server) getTranscript(w http.ResponseWriter, r *request) error {
 	case err != nil:
 		return err
 	}
-	stem := name
-	if at := strings.LastIndexByte(name, '.'); at > 0 {
-		stem = name[:at]
-	}
-	w.Header().Set("Content-Disposition", attachment(stem+format.Extension()))
+	w.Header().Set("Content-Disposition", attachment(mediafiles.Stem(name)+format.Extension()))
 	writeBody(w, http.StatusOK, format.MediaType(), out.Bytes())
 	return nil
 }

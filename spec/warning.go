@@ -1,10 +1,6 @@
 package spec
 
-import (
-	"reflect"
-	"strconv"
-	"strings"
-)
+import "reflect"
 
 // WarnAudio is the Option of warnings about the recording itself.
 const WarnAudio = "audio"
@@ -26,19 +22,6 @@ func OfAudio(list []Warning) (out []Warning) {
 	}
 	return out
 }
-
-// WarningHeader returns the value of the HTTP header Warning (RFC 7234, section
-// 5.5) that says what the warnings say, "" for none. It is pure ASCII.
-func WarningHeader(list []Warning) string {
-	values := make([]string, len(list))
-	for i, w := range list {
-		values[i] = "299 - " + strconv.QuoteToASCII(w.Reason)
-	}
-	return strings.Join(values, ", ")
-}
-
-// String returns the warning as one line.
-func (w Warning) String() string { return w.Option + ": " + w.Reason }
 
 // Given returns the JSON names of the options that are set, in the order of
 // Table.

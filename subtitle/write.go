@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/mediafiles"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -156,7 +156,7 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 			}
 		}
 	}
-	stem := strings.TrimSuffix(name, path.Ext(name))
+	stem := mediafiles.Stem(name)
 	switch f {
 	case FormatSRT:
 		return SRT(w, cues, o)

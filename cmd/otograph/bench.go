@@ -18,6 +18,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/bench/normalize"
+	"github.com/otograph/otograph/internal/mediafiles"
 	"github.com/otograph/otograph/internal/textfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
@@ -243,7 +244,7 @@ func (c *benchRunCmd) runFile() string { return filepath.Join(c.Output, "run.jso
 // itemFiles are the files of recordings and of what is known of them.
 func itemFiles(items []bench.Item) (files []string) {
 	for _, it := range items {
-		base := strings.TrimSuffix(it.Path, filepath.Ext(it.Path))
+		base := mediafiles.Stem(it.Path)
 		files = append(files, it.Path, base+".txt", base+".rttm")
 	}
 	return files

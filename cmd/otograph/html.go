@@ -85,36 +85,26 @@ func encodeOpus(ctx context.Context, pcm *audio.PCM) ([]byte, error) {
 // sampleReader reads samples as little-endian float32 bytes, with silence in the gaps
 // of the recording.
 type sampleReader struct {
-	pcm    *audio.PCM
-	next   int // index of the next sample
-	marks  int // of the timeline that are behind
-	silent int // samples of silence before the next one
+	pcm     *audio.PCM
+	next    int // index of the next sample
+	written int // samples, with those of gaps
 }
+
+// gapStep is how many samples may pass before a gap between them is noticed, 10 ms.
+const gapStep = audio.SampleRate / 100
 
 func (r *sampleReader) Read(p []byte) (int, error) {
 	if len(p) < 4 {
 		return 0, io.ErrShortBuffer
 	}
-	upTo := r.pcm.Len()
-	if line := r.pcm.Timeline(); r.marks < len(line) {
-		mark := line[r.marks]
-		if upTo = mark.Sample; upTo <= r.next {
-			at := float64(r.next) / audio.SampleRate
-			r.silent = int(math.Round((line.Start(at) - line.End(at)) * audio.SampleRate))
-			r.marks++
-			upTo = r.next
-		}
-	}
-	if r.silent > 0 {
-		n := min(r.silent, len(p)/4)
+	start := r.pcm.Timeline().Start(float64(r.next) / audio.SampleRate)
+	if silent := int(math.Round(start*audio.SampleRate)) - r.written; silent > 0 && r.next < r.pcm.Len() {
+		n := min(silent, len(p)/4)
 		clear(p[:4*n])
-		r.silent -= n
+		r.written += n
 		return 4 * n, nil
 	}
-	samples := r.pcm.Samples(r.next, min(upTo, r.next+len(p)/4))
-	if len(samples) == 0 && r.next < r.pcm.Len() {
-		return 0, nil // at a mark
-	}
+	samples := r.pcm.Samples(r.next, r.next+min(gapStep, len(p)/4))
 	if len(samples) == 0 {
 		return 0, io.EOF
 	}
@@ -122,5 +112,6 @@ func (r *sampleReader) Read(p []byte) (int, error) {
 		binary.LittleEndian.PutUint32(p[4*i:], math.Float32bits(s))
 	}
 	r.next += len(samples)
+	r.written += len(samples)
 	return 4 * len(samples), nil
 }

@@ -1,63 +1,83 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+
+	"github.com/otograph/otograph/internal/mediafiles"
 )
 
-// mediaExtensions are the files that are taken from a folder. A file that is
-// named itself is tried whatever its extension.
-var mediaExtensions = []string{
-	".3gp", ".aac", ".aif", ".aifc", ".aiff", ".amr", ".au", ".awb", ".caf", ".flac", ".m4a", ".m4b", ".m4v", ".mka", ".mkv",
-	".mov", ".mp2", ".mp3", ".mp4", ".mpeg", ".mpg", ".oga", ".ogg", ".ogv", ".opus", ".snd", ".ts", ".w64", ".wav", ".wave",
-	".weba", ".webm", ".wma", ".wmv", ".wv",
+// inputs are the recordings that a command line names.
+type inputs struct {
+	files []string          // "-" is standard input
+	under map[string]string // the subfolder of the output of a file from a folder
+	notes []string          // what was passed over
 }
 
-// expandInputs replaces each folder by the media files in it and below it, in
-// the order of their names; "-" is standard input.
-func expandInputs(args []string) ([]string, error) {
-	var files []string
-	stdin := false
+// expandInputs replaces each folder by the recordings in it and below it. A file that
+// is named itself is tried whatever its ending.
+func expandInputs(args []string) (in inputs, err error) {
+	in.under = map[string]string{}
+	folders, stdin := 0, false
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err == nil && info.IsDir() {
+			folders++
+		}
+	}
 	for _, arg := range args {
 		if arg == "-" {
 			if stdin {
-				return nil, &usageError{fmt.Errorf("standard input (-) can be read only once")}
+				return in, &usageError{errors.New("standard input (-) can be read only once")}
 			}
 			stdin = true
-			files = append(files, arg)
+			in.files = append(in.files, arg)
 			continue
 		}
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, err
+			return in, err
 		}
 		if !info.IsDir() {
-			files = append(files, arg)
+			in.files = append(in.files, arg)
 			continue
 		}
-		found := len(files)
-		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if d.IsDir() && path != arg && strings.HasPrefix(d.Name(), ".") {
-				return fs.SkipDir
-			}
-			if d.Type().IsRegular() && slices.Contains(mediaExtensions, strings.ToLower(filepath.Ext(path))) {
-				files = append(files, path)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if len(files) == found {
-			return nil, fmt.Errorf("%s: no audio or video file in this folder", arg)
+		if err := in.folder(arg, folders > 1); err != nil {
+			return in, err
 		}
 	}
-	return files, nil
+	return in, nil
+}
+
+// folder adds the recordings of a folder. Their outputs keep its subfolders, and its
+// own name if there are others.
+func (in *inputs) folder(dir string, several bool) error {
+	files, others, err := mediafiles.Walk(dir)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s: no audio or video file in this folder (%s passed over)", dir, plural(others, "file"))
+	}
+	if others > 0 {
+		in.notes = append(in.notes, passedOver(dir, others))
+	}
+	for _, f := range files {
+		below, err := filepath.Rel(dir, filepath.Dir(f))
+		if err != nil {
+			return err
+		}
+		if several {
+			below = filepath.Join(filepath.Base(filepath.Clean(dir)), below)
+		}
+		in.under[f] = below
+	}
+	in.files = append(in.files, files...)
+	return nil
+}
+
+// passedOver says how many files of a folder are not read.
+func passedOver(dir string, others int) string {
+	return fmt.Sprintf("%s: %s passed over, whose names do not end like those of recordings", dir, plural(others, "file"))
 }

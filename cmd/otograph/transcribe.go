@@ -19,6 +19,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/knownvoices"
+	"github.com/otograph/otograph/internal/mediafiles"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
@@ -48,6 +49,7 @@ type transcribeCmd struct {
 	optionFlags `embed:""`
 
 	known *knownvoices.Voices // nil without --voices
+	under map[string]string   // the subfolder of a file's output
 	laid  subtitle.Options
 }
 
@@ -62,10 +64,12 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if c.laid, err = c.subtitles(); err != nil {
 		return err
 	}
-	files, err := expandInputs(c.Files)
+	in, err := expandInputs(c.Files)
 	if err != nil {
 		return err
 	}
+	files := in.files
+	c.under = in.under
 	if err := errors.Join(c.checkOutput(files), c.checkHTML(files)); err != nil {
 		return err
 	}
@@ -104,6 +108,9 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	// p is not closed: the process ends, and to free the models one by one takes it
 	// longer than that.
 	if !c.Quiet {
+		for _, note := range in.notes {
+			warn("otograph: %s\n", note)
+		}
 		c.notice(set, opt)
 	}
 	return c.all(ctx, p, files, opt)
@@ -171,7 +178,12 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 		}
 		written[out] = f
 	}
-	return os.MkdirAll(c.Output, 0o777)
+	for out := range written {
+		if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // outputPath is where the result of a recording goes; empty is standard output.
@@ -190,7 +202,7 @@ func (c *transcribeCmd) outputPath(file string, many bool) string {
 	if extension == "" {
 		extension = "." + c.Format
 	}
-	return filepath.Join(c.Output, strings.TrimSuffix(name, filepath.Ext(name))+extension)
+	return filepath.Join(c.Output, c.under[file], strings.TrimSuffix(mediafiles.Stem(name), extension)+extension)
 }
 
 func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file string, many bool, opt otograph.Options) error {

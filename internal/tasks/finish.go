@@ -332,5 +332,5 @@ func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
 	if err != nil {
 		return err
 	}
-	return s.outbox.Add(ctx, tx, webhook.Message{TaskID: r.ID, AccountID: r.AccountID, URL: r.callbackURL.String, Secret: r.callbackSecret.String, Body: body, Warning: spec.WarningHeader(r.Warnings)})
+	return s.outbox.Add(ctx, tx, webhook.Message{TaskID: r.ID, AccountID: r.AccountID, URL: r.callbackURL.String, Secret: r.callbackSecret.String, Body: body, Warning: WarningHeader(r.Warnings)})
 }

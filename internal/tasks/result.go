@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -48,6 +50,16 @@ type RecognizedVoice struct {
 	Speaker string  `json:"speaker"`
 	Name    string  `json:"name"`
 	Cosine  float64 `json:"cosine"` // of the voice and the known one
+}
+
+// WarningHeader returns the value of the HTTP header Warning (RFC 7234, section
+// 5.5) that says what the warnings say, "" for none. It is pure ASCII.
+func WarningHeader(list []spec.Warning) string {
+	values := make([]string, len(list))
+	for i, w := range list {
+		values[i] = "299 - " + strconv.QuoteToASCII(w.Reason)
+	}
+	return strings.Join(values, ", ")
 }
 
 // A result is kept as one compressed file: a JSON object with everything but the

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestOutputNames: a title keeps what follows its points, and files of folders keep
+// their subfolders.
+func TestOutputNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"years/2024/rec1.opus", "years/2025/rec1.opus", "years/cover.jpg", "more/1.1 Lesson name", "more/2.1 Lesson.m4a"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		require.NoError(t, os.WriteFile(name, []byte(name), 0o666))
+	}
+	require.NoError(t, os.Mkdir("out", 0o777))
+	for name, c := range map[string]struct{ args, want []string }{
+		"a title":         {[]string{"more/1.1 Lesson name"}, []string{"out/1.1 Lesson name.srt"}},
+		"an ending":       {[]string{"more/2.1 Lesson.m4a"}, []string{"out/2.1 Lesson.srt"}},
+		"the output's":    {[]string{"b.SRT", "c.srt"}, []string{"out/b.SRT.srt", "out/c.srt"}},
+		"standard input":  {[]string{"-"}, []string{"out/stdin.srt"}},
+		"a folder":        {[]string{"years"}, []string{"out/2024/rec1.srt", "out/2025/rec1.srt"}},
+		"folders":         {[]string{"years/2024", "years/2025/"}, []string{"out/2024/rec1.srt", "out/2025/rec1.srt"}},
+		"folder and file": {[]string{"years", "more/2.1 Lesson.m4a"}, []string{"out/2024/rec1.srt", "out/2025/rec1.srt", "out/2.1 Lesson.srt"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs{files: c.args}
+			if name != "the output's" {
+				var err error
+				in, err = expandInputs(c.args)
+				require.NoError(t, err)
+			}
+			cmd := &transcribeCmd{Format: "srt", Output: "out", under: in.under}
+			require.NoError(t, cmd.checkOutput(in.files))
+			var got []string
+			for _, f := range in.files {
+				got = append(got, cmd.outputPath(f, len(in.files) > 1))
+			}
+			assert.Equal(t, c.want, got)
+			for _, path := range got {
+				assert.DirExists(t, filepath.Dir(path))
+			}
+		})
+	}
+	in, err := expandInputs([]string{"years"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"years: 1 file passed over, whose names do not end like those of recordings"}, in.notes)
+	_, err = expandInputs([]string{"-", "-"})
+	assert.ErrorContains(t, err, "only once")
+	require.NoError(t, os.RemoveAll("more/2.1 Lesson.m4a"))
+	_, err = expandInputs([]string{"more"})
+	assert.EqualError(t, err, "more: no audio or video file in this folder (1 file passed over)")
+}

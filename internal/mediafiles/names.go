@@ -1,0 +1,58 @@
+// Package mediafiles knows recordings by their names: which ending is that of a
+// recording, and which files of a folder are recordings. What a file holds is
+// decided by package audio from its content.
+package mediafiles
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Endings are the endings of file names by the container, as package audio names it.
+var Endings = map[string][]string{
+	"aac":       {".aac", ".adts"},
+	"ac3":       {".ac3"},
+	"aiff":      {".aif", ".aifc", ".aiff"},
+	"amr":       {".amr", ".awb"},
+	"ape":       {".ape"},
+	"asf":       {".asf", ".wma", ".wmv"},
+	"au":        {".au", ".snd"},
+	"avi":       {".avi"},
+	"caf":       {".caf"},
+	"dsf":       {".dsf"},
+	"dts":       {".dts"},
+	"eac3":      {".eac3", ".ec3"},
+	"flac":      {".flac"},
+	"flv":       {".flv"},
+	"matroska":  {".mka", ".mkv", ".weba", ".webm"},
+	"mp3":       {".mp2", ".mp3", ".mpa", ".mpga"},
+	"mp4":       {".3g2", ".3gp", ".m4a", ".m4b", ".m4s", ".m4v", ".mov", ".mp4", ".qt"},
+	"mpeg-ps":   {".mpeg", ".mpg", ".vob"},
+	"mpegts":    {".m2ts", ".mts", ".ts"},
+	"musepack":  {".mpc"},
+	"ogg":       {".oga", ".ogg", ".ogv", ".ogx", ".opus", ".spx"},
+	"realmedia": {".ra", ".rm"},
+	"tak":       {".tak"},
+	"tta":       {".tta"},
+	"voc":       {".voc"},
+	"w64":       {".w64"},
+	"wav":       {".wav", ".wave"},
+	"wavpack":   {".wv"},
+	"xwma":      {".xwma"},
+}
+
+// Ending returns the ending of a recording's name as it is written there, "" if
+// the name has none: what follows the last point of a title is part of it.
+func Ending(name string) string {
+	ending := filepath.Ext(name)
+	for _, list := range Endings {
+		if slices.Contains(list, strings.ToLower(ending)) {
+			return ending
+		}
+	}
+	return ""
+}
+
+// Stem returns a name without the ending of a recording.
+func Stem(name string) string { return strings.TrimSuffix(name, Ending(name)) }

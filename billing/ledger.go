@@ -50,7 +50,8 @@ func (s *Store) Recharge(ctx context.Context, account string, amount Money, desc
 	return s.move(ctx, account, Recharge, amount, description)
 }
 
-// Refund pays amount (> 0) back to the customer: the balance falls by it, below zero if need be.
+// Refund pays amount (> 0) back to the customer: the balance falls by it, even
+// below zero.
 func (s *Store) Refund(ctx context.Context, account string, amount Money, description string) (Transaction, error) {
 	if amount <= 0 || amount > maxAmount {
 		return Transaction{}, fmt.Errorf("billing: refund of %s; want more than 0 and at most %s", amount.Number(), maxAmount.Number())

@@ -2,5 +2,5 @@
 
 package billing
 
-// histories is how many random cases a property test runs.
+// histories is the number of random cases of a property test.
 const histories = 2000

@@ -2,5 +2,6 @@
 
 package billing
 
-// histories is how many random cases a property test runs; the race detector makes the database ten times slower.
+// histories is the number of random cases of a property test; the race detector
+// makes the database ten times slower.
 const histories = 10

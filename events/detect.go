@@ -1,5 +1,5 @@
-// Package events detects sound events: the classes heard in a recording, of
-// AudioSet's 521 that YAMNet has, with their times.
+// Package events detects sound events: the classes of AudioSet (YAMNet's 521)
+// in a recording, with their times.
 //
 // A [Tagger] scores every class in overlapping windows. [Detect] turns the
 // scores into events as they arrive, so that memory does not grow with the

@@ -32,8 +32,8 @@ var (
 
 // Options configures a Model.
 type Options struct {
-	// Threads is how many cores one call of Scores uses; 0 means one. It does
-	// not change the result.
+	// Threads is the number of cores that one call of Scores uses; 0 means one.
+	// It does not change the result.
 	Threads int
 }
 

@@ -18,8 +18,9 @@ func (r *rest) bytes(n int) (b []byte) {
 
 func (r *rest) word() int { return int(int32(binary.LittleEndian.Uint32(r.bytes(4)))) }
 
-// Requantize returns a Whisper model whose matrices, of 32-bit or 16-bit numbers or q6_K, are
-// of another type; the other tensors stay as they are.
+// Requantize converts the matrices of a Whisper model (32-bit or 16-bit
+// numbers, or q6_K) to another type and returns the model; other tensors do not
+// change.
 func Requantize(data []byte, to Type) ([]byte, error) {
 	if _, err := Check(bytes.NewReader(data), int64(len(data)), nil); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ var decoders = map[int]decoder{
 	14: {256, 210, fromQ6K},
 }
 
-// number is the value of a 16-bit float that is finite.
+// number returns the value of a finite 16-bit float.
 func number(h uint16) float32 {
 	f := math.Float32frombits(uint32(h&0x7fff)<<13) * 0x1p112
 	if h&0x8000 != 0 {

@@ -23,7 +23,8 @@ import (
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
-// largest limits how much of a response is read: the archive has 113 MB.
+// largest limits the part of a response that is read, in bytes: the archive has
+// 113 MB.
 const largest = 512 << 20
 
 // npm fetches ONNX Runtime from its npm package on systems other than Linux

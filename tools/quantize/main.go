@@ -5,7 +5,7 @@
 //
 // The default of MODEL is the demonstration recognizer. Matrices (of 16-bit or
 // 32-bit numbers, or q6_K) are quantized; convolutions, biases and the tables
-// of positions stay as they are.
+// of positions are not.
 package main
 
 import (

@@ -13,7 +13,8 @@ import (
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
-// A quantized file is valid, smaller, and has the same tensors.
+// TestQuantized checks that a quantized file is valid, smaller, and has the
+// same tensors.
 func TestQuantized(t *testing.T) {
 	size, err := shape.Find("micro")
 	require.NoError(t, err)

@@ -35,6 +35,7 @@ type taskStore interface {
 	Annotations(ctx context.Context, account, id string) (tasks.Annotations, error)
 	Annotate(ctx context.Context, account, id string, patch tasks.AnnotationPatch, match *int64) (tasks.Annotations, error)
 	Delete(ctx context.Context, account, id string) error
+	Withdraw(ctx context.Context, account, id string) (tasks.Task, error)
 	AddVoice(ctx context.Context, account string, v diarize.Voice) (tasks.Voice, error)
 	RememberSpeaker(ctx context.Context, account, task, speaker, name, consent string) (tasks.Voice, error)
 	Voices(ctx context.Context, account string) ([]tasks.Voice, error)

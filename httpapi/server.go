@@ -184,6 +184,7 @@ func (s *Server) routes() {
 	s.endpoint("/tasks", methods{"GET": s.private(s.listTasks), "POST": s.private(s.createTask)})
 	s.endpoint("/tasks/batch", methods{"POST": s.private(s.createBatch)})
 	s.endpoint("/tasks/{id}", methods{"GET": s.private(s.getTask), "DELETE": s.private(s.deleteTask)})
+	s.endpoint("/tasks/{id}/cancel", methods{"POST": s.private(s.cancelTask)})
 	s.endpoint("/tasks/{id}/result", methods{"GET": s.private(s.getResult)})
 	s.endpoint("/tasks/{id}/events", methods{"GET": s.private(s.getEvents)})
 	s.endpoint("/tasks/{id}/audio", methods{"GET": s.private(s.getAudio)})

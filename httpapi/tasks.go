@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/internal/tasks"
@@ -67,6 +68,16 @@ type listedTask struct {
 	CreatedAt  string       `json:"created_at"`
 	UpdatedAt  string       `json:"updated_at"`
 	FinishedAt *string      `json:"finished_at"`
+	taskDetails
+}
+
+// taskDetails are told of a task that is done where a client asks for details, which the
+// specification does not have.
+type taskDetails struct {
+	Duration *float64       `json:"audio_duration,omitempty"`
+	Language string         `json:"language,omitempty"`
+	Speakers *int           `json:"num_speakers,omitempty"`
+	Amount   *billing.Money `json:"amount,omitempty"`
 }
 
 // taskID reads an id from a path in its canonical form.
@@ -292,6 +303,13 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	details, err := queryValue(r, "details")
+	if err != nil {
+		return err
+	}
+	if details != "" && details != "true" && details != "false" {
+		return invalid("details: must be true or false, not %q", spec.Shorten(details))
+	}
 	f := tasks.Filter{Status: tasks.Status(status), Page: page, Size: size}
 	switch f.Status {
 	case tasks.StatusProcessing, tasks.StatusDone, tasks.StatusFailed, tasks.StatusAbandoned:
@@ -316,6 +334,9 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 		out.Tasks[i] = listedTask{
 			ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType,
 			CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
+		}
+		if details == "true" && t.Status == tasks.StatusDone {
+			out.Tasks[i].taskDetails = taskDetails{t.AudioDuration, t.Language, t.Speakers, t.Charged}
 		}
 	}
 	return writeJSON(w, http.StatusOK, out)
@@ -379,11 +400,28 @@ func (s *Server) getTask(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, fullTask{
+	return writeJSON(w, http.StatusOK, shownTask(t))
+}
+
+func shownTask(t tasks.Task) fullTask {
+	return fullTask{
 		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize, MD5: t.AudioMD5,
 		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: t.Options,
 		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt), Warnings: t.Warnings,
-	})
+	}
+}
+
+// cancelTask is POST /tasks/:id/cancel, which the specification does not have.
+func (s *Server) cancelTask(w http.ResponseWriter, r *request) error {
+	id, err := r.task()
+	if err != nil {
+		return err
+	}
+	t, err := s.cfg.Tasks.Withdraw(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, shownTask(t))
 }
 
 // deleteTask is DELETE /tasks/:id.

@@ -3,11 +3,19 @@ package tasks
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
-// canceledMessage is the error_message of a canceled task.
-const canceledMessage = "canceled by the operator of the service"
+// The error_message of a canceled task.
+const (
+	canceledMessage  = "canceled by the operator of the service"
+	withdrawnMessage = "canceled by its owner"
+)
+
+// ErrTold is returned for a task that its owner cannot cancel any more: sentences of it
+// have been reported, which only a charged task gives.
+var ErrTold = errors.New("sentences have been reported")
 
 // Cancel ends a task that is not final, whether it waits or runs. The task
 // becomes StatusFailed and final, its hold is released, nothing is charged, and
@@ -17,13 +25,37 @@ const canceledMessage = "canceled by the operator of the service"
 //
 // Cancel is for operators and checks no account.
 func (s *Service) Cancel(ctx context.Context, id string) (Task, error) {
+	return s.cancel(ctx, id, canceledMessage, func(*sql.Tx, row) error { return nil })
+}
+
+// Withdraw is Cancel for the owner of a task, before its first sentence is reported.
+// Errors also wrap ErrForbidden or ErrTold.
+func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error) {
+	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r row) error {
+		if r.AccountID != account {
+			return fmt.Errorf("%w: %s", ErrForbidden, id)
+		}
+		var told int
+		err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM live_segments WHERE task_id = $1", id).Scan(&told)
+		if err == nil && told > 0 {
+			err = fmt.Errorf("%w: %s", ErrTold, id)
+		}
+		return err
+	})
+}
+
+// cancel ends a task that is not final, unless refuse has a reason not to.
+func (s *Service) cancel(ctx context.Context, id, message string, refuse func(*sql.Tx, row) error) (Task, error) {
 	var t Task
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case r.Final():
+		}
+		if err := refuse(tx, r); err != nil {
+			return err
+		}
+		if r.Final() {
 			return fmt.Errorf("%w: %s is %s", ErrFinal, id, r.Status)
 		}
 		if r.phase == "queued" {
@@ -31,7 +63,7 @@ func (s *Service) Cancel(ctx context.Context, id string) (Task, error) {
 				return err
 			}
 		}
-		if err := s.finalize(ctx, tx, r, StatusFailed, canceledMessage); err != nil {
+		if err := s.finalize(ctx, tx, r, StatusFailed, message); err != nil {
 			return err
 		}
 		t, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+" FROM tasks WHERE id = $1", id))

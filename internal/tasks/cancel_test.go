@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/spec"
 )
 
 func TestCancelEndsATaskInEveryUnfinishedState(t *testing.T) {
@@ -69,6 +70,38 @@ func TestCancelLosesAgainstACompletionThatCameFirst(t *testing.T) {
 		require.ErrorIs(t, err, tasks.ErrFinal)
 		assert.Equal(t, tasks.StatusDone, f.Row(task.ID).Status)
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM ledger WHERE task_id = $1", task.ID))
+		f.Exact()
+	})
+}
+
+// TestTheOwnerWithdraws: nobody else may, and nobody gets a text that is not charged.
+func TestTheOwnerWithdraws(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		waiting := f.Add(nil)
+		_, err := f.Withdraw(t.Context(), "somebody", waiting.ID)
+		require.ErrorIs(t, err, tasks.ErrForbidden)
+		canceled, err := f.Withdraw(t.Context(), f.Account, waiting.ID)
+		require.NoError(t, err)
+		assert.Equal(t, tasks.StatusFailed, canceled.Status)
+		assert.Equal(t, "canceled by its owner", *canceled.ErrorMessage)
+		_, err = f.Withdraw(t.Context(), f.Account, waiting.ID)
+		require.ErrorIs(t, err, tasks.ErrFinal)
+
+		begun := f.Add(nil)
+		claim := f.Take()
+		_, err = f.Withdraw(t.Context(), f.Account, begun.ID)
+		require.NoError(t, err)
+		require.ErrorIs(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 300}), queue.ErrSuperseded)
+
+		told := f.Add(nil)
+		claim = f.Take()
+		require.NoError(t, f.Queue().Report(t.Context(), "nobody", queue.Progress{
+			TaskID: told.ID, Attempt: claim.Held.Attempt, Segments: []spec.Segment{{Start: 1, End: 61, Text: "Hello."}},
+		}))
+		_, err = f.Withdraw(t.Context(), f.Account, told.ID)
+		require.ErrorIs(t, err, tasks.ErrTold)
+		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 61}))
 		f.Exact()
 	})
 }

@@ -89,6 +89,12 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 			return err
 		}
 		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &o.Seconds, o.VoiceModel, warnings
+		if o.Result.Ran.ASR {
+			r.Language = o.Result.Language
+		}
+		if o.Result.Ran.Diarize {
+			r.Speakers = &o.Result.NumSpeakers
+		}
 		return s.finalize(ctx, tx, r, StatusDone, "")
 	})
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
@@ -234,8 +240,8 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
-		result_blob = $6, audio_seconds = $7, voice_model = $8, warnings = $9, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
-		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration, optional(r.voiceModel), warnings); err != nil {
+		result_blob = $6, audio_seconds = $7, voice_model = $8, warnings = $9, language = $10, speakers = $11, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
+		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration, optional(r.voiceModel), warnings, optional(r.Language), r.Speakers); err != nil {
 		return err
 	}
 	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 )
 
@@ -44,12 +45,14 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 		where += fmt.Sprintf(" AND (created_at, id) <= ($%d, $%d)", len(args)+1, len(args)+2)
 		args = append(args, created, id)
 	}
-	rows, err := s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT %s FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)
+	rows, err := s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT %s, (SELECT total FROM settlements WHERE task_id = tasks.id) FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)
 	if err != nil {
 		return nil, 0, s.wrap("list", err)
 	}
 	list, err := db.Collect(rows, func(rows *sql.Rows, t *Task) (err error) {
-		*t, err = scanTask(rows)
+		var charged *billing.Money
+		*t, err = scanTask(rows, &charged)
+		t.Charged = charged
 		return err
 	})
 	return list, max(total, (f.Page-1)*f.Size+len(list)), s.wrap("list", err) // a task may have come since the sums were read

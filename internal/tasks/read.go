@@ -11,20 +11,20 @@ import (
 )
 
 const taskColumns = `id, account_id, status, audio_filename, audio_source_type, audio_size, audio_md5, audio_seconds, allow_training,
-	error_message, warnings, options, extras, batch_mode, created_at, updated_at, finished_at`
+	error_message, warnings, language, speakers, options, extras, batch_mode, created_at, updated_at, finished_at`
 
 type scanner interface{ Scan(...any) error }
 
 func scanTask(row scanner, more ...any) (Task, error) {
 	var t Task
 	var size, finished sql.NullInt64
-	var md5, message, warnings, extras sql.NullString
+	var md5, message, warnings, language, extras sql.NullString
 	var seconds sql.NullFloat64
 	var options string
 	var created, updated int64
 	err := row.Scan(append([]any{
 		&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &size, &md5, &seconds, &t.AllowTraining,
-		&message, &warnings, &options, &extras, &t.BatchMode, &created, &updated, &finished,
+		&message, &warnings, &language, &t.Speakers, &options, &extras, &t.BatchMode, &created, &updated, &finished,
 	}, more...)...)
 	if err != nil {
 		return t, err
@@ -46,6 +46,7 @@ func scanTask(row scanner, more ...any) (Task, error) {
 			return t, fmt.Errorf("warnings of %s: %w", t.ID, err)
 		}
 	}
+	t.Language = language.String
 	t.CreatedAt, t.UpdatedAt = db.Time(created), db.Time(updated)
 	if finished.Valid {
 		at := db.Time(finished.Int64)

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -49,6 +50,8 @@ type Task struct {
 	AudioSize       *int64  // bytes; nil in a URL task that is not fetched yet
 	AudioMD5        *string // 32 hexadecimal digits; nil like AudioSize
 	AudioDuration   *float64
+	Language        string // of the speech, once the task is done; "" if nothing was transcribed
+	Speakers        *int   // their number, once the task is done; nil if none were told apart
 	AllowTraining   bool
 	ErrorMessage    *string
 	Warnings        []spec.Warning `json:",omitzero"` // about the recording, once it is done
@@ -57,7 +60,8 @@ type Task struct {
 	BatchMode       bool
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
-	FinishedAt      *time.Time // nil until the state is final
+	Charged         *billing.Money // what List knows that was charged; else nil
+	FinishedAt      *time.Time     // nil until the state is final
 }
 
 // TimeFormat is how times are written to customers: RFC 3339 in UTC with milliseconds.

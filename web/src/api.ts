@@ -194,6 +194,10 @@ export interface Task {
   updated_at: string;
   finished_at?: string | null;
   error_message?: string | null;
+  audio_duration?: number;
+  language?: string;
+  num_speakers?: number;
+  amount?: number;
 }
 /** Annotations are what the service keeps of a reader's names and corrections. */
 export interface Annotations {
@@ -265,7 +269,7 @@ export const api = {
   tasks: (page: number, status = '') =>
     call<{ tasks: Task[]; total: number; page: number; page_size: number }>(
       'GET',
-      `/tasks?page=${page}&page_size=20${status ? `&status=${id(status)}` : ''}`,
+      `/tasks?page=${page}&page_size=20&details=true${status ? `&status=${id(status)}` : ''}`,
     ),
   task: (task: string) => call<Task>('GET', `/tasks/${id(task)}`),
   result: (task: string) => call<Result>('GET', `/tasks/${id(task)}/result`),
@@ -309,6 +313,7 @@ export const api = {
   rememberVoice: (voice: { name: string; consent: string; task_id: string; speaker: string }) =>
     call<KnownVoice>('POST', '/voices', voice),
   forgetVoice: (voice: string) => call<{ message: string }>('DELETE', `/voices/${id(voice)}`),
+  cancel: (task: string) => call<Task>('POST', `/tasks/${id(task)}/cancel`),
   remove: (task: string) => call<{ message: string }>('DELETE', `/tasks/${id(task)}`),
   account: async (who?: Login) => {
     const a = await call<Account>('GET', '/account', undefined, who ?? login.value);

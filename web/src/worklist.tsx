@@ -1,6 +1,7 @@
 // The recordings: those being sent, worked on, ready, failed.
 import { useEffect, useState } from 'preact/hooks';
-import { api, plainly, type Task } from './api';
+import { api, Failure, plainly, type Task } from './api';
+import { languageName } from './languages';
 import {
   again,
   drop,
@@ -16,7 +17,7 @@ import {
   watch,
   type Upload,
 } from './queue';
-import { t, when, type TextKey } from './texts';
+import { clock, lang, money, t, when, type TextKey } from './texts';
 import { Working } from './working';
 
 export function Worklist() {
@@ -134,6 +135,17 @@ function UploadRow({ u }: { u: Upload }) {
   );
 }
 
+/** factsOf are length, language, speakers and price of a finished recording, as far as they are known. */
+function factsOf(task: Task): string[] {
+  const facts: string[] = [];
+  if (task.audio_duration !== undefined) facts.push(clock(task.audio_duration));
+  if (task.language) facts.push(languageName(task.language, lang.value));
+  if (task.num_speakers !== undefined)
+    facts.push(task.num_speakers === 1 ? t('speakerFound') : t('speakersFound', { n: task.num_speakers }));
+  if (task.amount !== undefined) facts.push(t('amountCharged', { amount: money(task.amount) }));
+  return facts;
+}
+
 function TaskRow({ task }: { task: Task }) {
   const [problem, setProblem] = useState('');
   const [asked, setAsked] = useState(false);
@@ -148,6 +160,15 @@ function TaskRow({ task }: { task: Task }) {
       setProblem(plainly(e));
     }
   };
+  const cancel = async () => {
+    setProblem('');
+    try {
+      await api.cancel(task.id);
+      await refresh();
+    } catch (e) {
+      setProblem(e instanceof Failure && e.status === 409 ? t('tooLate') : plainly(e));
+    }
+  };
   const waiting = task.status === 'failed' && !task.finished_at;
   return (
     <li class={`task ${task.status}`}>
@@ -159,7 +180,7 @@ function TaskRow({ task }: { task: Task }) {
         ) : (
           <strong dir="auto">{task.audio_filename}</strong>
         )}
-        <span class="muted small">{when(task.created_at)}</span>
+        <span class="muted small">{[when(task.created_at), ...factsOf(task)].join(' · ')}</span>
         {(problem || reason) && (
           <p class={`small ${waiting ? 'warn' : 'error'}`}>{problem || t('said', { message: reason })}</p>
         )}
@@ -189,6 +210,16 @@ function TaskRow({ task }: { task: Task }) {
               >
                 {t('open')}
               </a>
+            )}
+            {task.status === 'processing' && (
+              <button
+                type="button"
+                class="small"
+                aria-label={`${t('cancel')}: ${task.audio_filename}`}
+                onClick={() => void cancel()}
+              >
+                {t('cancel')}
+              </button>
             )}
             {task.status !== 'processing' && (
               <button

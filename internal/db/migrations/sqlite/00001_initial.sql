@@ -171,6 +171,8 @@ CREATE TABLE tasks (
     price_id bigint NOT NULL,
     error_message text,
     warnings text,        -- about the recording, JSON; of a task that is done
+    language text,        -- of the speech, of a task that is done
+    speakers bigint,      -- number of speakers, of a task that is done
     result_blob text,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,

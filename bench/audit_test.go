@@ -115,3 +115,19 @@ func TestNearErrors(t *testing.T) {
 	assert.Len(t, near, 2*aroundWrong+3)
 	assert.Equal(t, token{Text: "…"}, near[0])
 }
+
+// A figure is only marked as the best where the intervals are apart.
+func TestBest(t *testing.T) {
+	f := figure{key: "wer", lower: true, of: func(s SystemReport) *Estimate { return s.Accuracy.WordRate }}
+	of := func(list ...*Estimate) int {
+		var systems []SystemReport
+		for i, e := range list {
+			systems = append(systems, SystemReport{Name: string(rune('a' + i)), Accuracy: Accuracy{WordRate: e}})
+		}
+		return f.best(systems)
+	}
+	assert.Equal(t, 1, of(&Estimate{Value: 5, Low: 4, High: 6}, &Estimate{Value: 2, Low: 1, High: 3}, nil))
+	assert.Equal(t, -1, of(&Estimate{Value: 5, Low: 4, High: 6}, &Estimate{Value: 4.5, Low: 4, High: 5}), "they overlap")
+	assert.Equal(t, -1, of(plain(1), plain(1)), "they are equal")
+	assert.Equal(t, -1, of(plain(1), nil), "there is nothing to compare with")
+}

@@ -23,21 +23,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	page := htmlPage{Report: r, Plots: r.plots(), Measured: fmt.Sprintf("%s, %s, %s", recordings(r.Recordings), times(r.Repeat), warmups(r.Warmup))}
 	for _, f := range r.rows() {
-		row := htmlRow{Label: f.label()}
-		best, differ := math.NaN(), false
-		for _, s := range r.Systems {
-			e := f.of(s)
-			if e == nil {
-				continue
-			}
-			differ = differ || (!math.IsNaN(best) && e.Value != best)
-			if math.IsNaN(best) || f.lower == (e.Value < best) {
-				best = e.Value
-			}
-		}
-		for _, s := range r.Systems {
-			e := f.of(s)
-			row.Cells = append(row.Cells, htmlCell{Text: f.show(e), Best: e != nil && differ && e.Value == best && f.key != "reference_units" && f.key != "recordings"})
+		row, best := htmlRow{Label: f.label()}, f.best(r.Systems)
+		for i, s := range r.Systems {
+			row.Cells = append(row.Cells, htmlCell{Text: f.show(f.of(s)), Best: i == best})
 		}
 		page.Rows = append(page.Rows, row)
 	}
@@ -68,6 +56,34 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	page.Remarks, page.Cite, page.Wrong = r.remarks(), r.cite(), r.wrongTexts()
 	return t.Execute(w, page)
+}
+
+// best returns the index of the system whose value is better than every other one, −1
+// if there is none, if another's interval reaches into its own, or if the figure is
+// no merit.
+func (f figure) best(systems []SystemReport) int {
+	if f.key == "reference_units" || f.key == "recordings" {
+		return -1
+	}
+	best, others := -1, 0
+	better := func(a, b *Estimate) bool { return f.lower && a.High < b.Low || !f.lower && a.Low > b.High }
+	for i, s := range systems {
+		e := f.of(s)
+		if e == nil {
+			continue
+		}
+		others++
+		if !slices.ContainsFunc(systems, func(o SystemReport) bool {
+			x := f.of(o)
+			return o.Name != s.Name && x != nil && !better(e, x)
+		}) {
+			best = i
+		}
+	}
+	if others < 2 {
+		return -1
+	}
+	return best
 }
 
 type htmlPage struct {

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"slices"
+
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -172,7 +174,7 @@ func compare(a, b SystemReport, seed uint64) Comparison {
 		Speed: over(costs, seed, func(p pair, x, y *float64) {
 			*x, *y = *x+p.a.Cost.Wall, *y+p.b.Cost.Wall
 		}, func(x, y float64) float64 { return x / y }),
-		CPU: over(costs, seed, func(p pair, x, y *float64) {
+		CPU: over(slices.DeleteFunc(slices.Clone(costs), unknownCPU), seed, func(p pair, x, y *float64) {
 			*x, *y = *x+p.a.Cost.CPU, *y+p.b.Cost.CPU
 		}, func(x, y float64) float64 { return y / x }),
 	}
@@ -180,6 +182,10 @@ func compare(a, b SystemReport, seed uint64) Comparison {
 
 // pair is a recording on both systems.
 type pair struct{ a, b *ItemReport }
+
+// unknownCPU reports whether the processor time of one side is not known, as of a
+// server.
+func unknownCPU(p pair) bool { return p.a.Cost.CPU == 0 || p.b.Cost.CPU == 0 }
 
 // over estimates a figure of pairs from the sums of both sides.
 func over[T any](pairs []pair, seed uint64, add func(p pair, x, y *T), figure func(x, y T) float64) *Estimate {

@@ -116,8 +116,9 @@ type Options struct {
 	// Windows are then decoded one after the other, and an error may travel.
 	ConditionOnPrevious bool
 	// NoSpeechThreshold discards text where the no-speech probability exceeds it, 0 to
-	// 1; 0 means the published 0.6, a negative value keeps all text. asr/onnx
-	// only reports the probability, in Segment.NoSpeechProb.
+	// 1; 0 means the published 0.6, a negative value keeps all text. From 0.6 on
+	// asr/whisper keeps text at up to 0.9 if its mean log probability is -1 or more, as
+	// Whisper's published rule does. asr/onnx only reports the probability, in Segment.NoSpeechProb.
 	NoSpeechThreshold float64
 	// WordTimestamps asks for Segment.Words.
 	WordTimestamps bool
@@ -155,8 +156,9 @@ type Abilities struct {
 	Translate bool `json:",omitzero"`
 }
 
-// Gate lets a bounded number of workers compute concurrently.
-// golang.org/x/sync's semaphore.Weighted implements it.
+// Gate lets a bounded number of workers compute concurrently. A worker takes one core of it,
+// also where it computes with several threads, of which there are at most Options.Parallel
+// in all. golang.org/x/sync's semaphore.Weighted implements it.
 type Gate interface {
 	// Acquire waits for n cores; the error is that of ctx.
 	Acquire(ctx context.Context, n int64) error

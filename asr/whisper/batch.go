@@ -18,6 +18,10 @@ const (
 	// every pass of a decoder reads the model's weights once for all of its windows. Each
 	// worker has leastOpen or more.
 	mostOpen, leastOpen = 8, 2
+	// mostBytes bounds what encoded windows take, of all workers together and of those kept
+	// between a language question and the transcription; one a worker is always open. With
+	// 8-bit weights all published models but the large ones have mostOpen windows in it.
+	mostBytes = 1 << 30
 	// threadYield is what each of the first fewThreads threads of a worker adds after one,
 	// compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
@@ -39,6 +43,11 @@ func teams(n, cores int) (workers, threads int) {
 	return workers, threads
 }
 
+// windowsEach returns how many of n windows of so many bytes each worker has open.
+func windowsEach(n, workers, bytes int) int {
+	return min(max(mostOpen/workers, leastOpen), (n+workers-1)/workers, max(mostBytes/bytes/workers, 1))
+}
+
 // batch is the decoding of some jobs.
 type batch struct {
 	cpu  *cpu
@@ -58,7 +67,7 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	b := &batch{cpu: c, jobs: jobs, stop: new(whispernet.Stop), done: done}
 	defer context.AfterFunc(ctx, b.stop.Now)()
 	workers, threads := teams(len(jobs), max(opt.Parallel, 1))
-	open := min(max(mostOpen/workers, leastOpen), (len(jobs)+workers-1)/workers)
+	open := windowsEach(len(jobs), workers, c.model.WindowBytes())
 	for range workers {
 		group.Go(func() error {
 			w := &worker{batch: b, threads: threads, most: open, turn: turn{ctx: ctx, opt: opt}}

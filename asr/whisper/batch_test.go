@@ -39,6 +39,21 @@ func TestTeams(t *testing.T) {
 	})
 }
 
+func TestWindowsEach(t *testing.T) {
+	const megabyte = 1 << 20
+	for _, c := range []struct{ windows, workers, bytes, want int }{
+		{20, 1, 10 * megabyte, 8},
+		{20, 2, 10 * megabyte, 4},
+		{3, 2, 10 * megabyte, 2},
+		{20, 6, 10 * megabyte, 2},
+		{20, 1, 250 * megabyte, 4}, // large, 16-bit weights
+		{20, 2, 250 * megabyte, 2},
+		{20, 8, 250 * megabyte, 1},
+	} {
+		assert.Equal(t, c.want, windowsEach(c.windows, c.workers, c.bytes), "%+v", c)
+	}
+}
+
 // countedGate is a gate of one core that counts how often it is passed.
 type countedGate struct {
 	sync.Mutex

@@ -26,6 +26,15 @@ import (
 // the best that the processor has.
 const EnvKernels = "OTOGRAPH_KERNELS"
 
+// Kernels names the instructions that models are computed with on the processor.
+func Kernels() (string, error) {
+	name, err := whispernet.Kernels(os.Getenv(EnvKernels))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", EnvKernels, err)
+	}
+	return name, nil
+}
+
 // cpu is the backend that computes with internal/whispernet.
 type cpu struct {
 	*whispernet.Vocabulary
@@ -144,7 +153,7 @@ func (c *cpu) keep(j *job, w *whispernet.Window) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = append(c.kept, kept{j, w, time.Now()})
-	if len(c.kept) > mostKept {
+	if len(c.kept) > max(min(mostKept, mostBytes/c.model.WindowBytes()), 1) {
 		c.kept[0].window.Free()
 		c.kept = slices.Delete(c.kept, 0, 1)
 	}

@@ -60,7 +60,7 @@ var (
 	// ErrTranslation marks a translation that the model cannot make.
 	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier cannot translate"))
 	// ErrClosed is returned by an Engine after Close.
-	ErrClosed = errors.New("whisper: the engine is closed")
+	ErrClosed = errors.New("the engine is closed")
 )
 
 // modelFile names the model to open.

@@ -45,10 +45,12 @@ func (h *hotwords) favor(logits []float32, text []int32, eot int32) {
 		return
 	}
 	// every suffix of the text that is the beginning of a hotword, the longest first, then
-	// the root: a longer match gives its larger bonus first, which stays
+	// the root: a longer match gives its bonus first, which stays
+	var lifted []int32
 	for back := min(len(text), depth); back >= 0; back-- {
 		for _, c := range h.children(h.find(text[len(text)-back:])) {
-			if l := logits[c.token]; c.bonus != 0 && l >= top-h.reach && l <= top {
+			if l := logits[c.token]; c.bonus != 0 && l >= top-h.reach && l <= top && !slices.Contains(lifted, c.token) {
+				lifted = append(lifted, c.token)
 				logits[c.token] = min(l+c.bonus, top+c.bonus/2)
 			}
 		}

@@ -83,3 +83,12 @@ func TestHotwordTree(t *testing.T) {
 		}
 	})
 }
+
+// A token that goes on with one hotword and begins another is lifted once.
+func TestFavorLiftsOnce(t *testing.T) {
+	tokens := map[string][]int32{"ab": {1, 2}, "b": {2}}
+	h, _, _ := newHotwords([]string{"ab", "b"}, func(text string) []int32 { return tokens[text] })
+	logits := []float32{0, -20, -6.5, -20, -20}
+	h.favor(logits, []int32{1}, 4)
+	assert.Equal(t, []float32{0, -20, -1.5, -20, -20}, logits)
+}

@@ -277,8 +277,10 @@ static void favor(const og_job *j, const int32_t *text, int n, float *logits, in
 	for (int i = j->eot; i < vocabulary; i++)
 		if (logits[i] > top) return;
 	/* every suffix of the text that is the beginning of a hotword, the longest first,
-	 * then the root: a longer match gives its larger bonus last and is not overwritten */
-	enum { DEPTH = 32 };
+	 * then the root: a longer match gives its bonus first, which stays */
+	enum { DEPTH = 32, MOST = 64 };
+	int32_t lifted[MOST];
+	int n_lifted = 0;
 	for (int back = n < DEPTH ? n : DEPTH; back >= 0; back--) {
 		int node = 0;
 		for (int k = back - 1; k >= 0 && node >= 0; k--) {
@@ -293,10 +295,13 @@ static void favor(const og_job *j, const int32_t *text, int n, float *logits, in
 			float bonus = j->nodes[j->nodes[node].first + c].bonus;
 			if (bonus == 0) continue;
 			if (logits[t] < top - j->reach) continue;
-			if (logits[t] > top) continue; /* lifted already, or the best one */
-			float lifted = logits[t] + bonus;
-			float cap = top + bonus / 2;
-			logits[t] = lifted < cap ? lifted : cap;
+			if (logits[t] > top || n_lifted == MOST) continue;
+			int already = 0;
+			for (int k = 0; k < n_lifted; k++) already |= lifted[k] == t;
+			if (already) continue;
+			lifted[n_lifted++] = t;
+			float high = logits[t] + bonus, cap = top + bonus / 2;
+			logits[t] = high < cap ? high : cap;
 		}
 	}
 }

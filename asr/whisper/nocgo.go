@@ -42,6 +42,7 @@ func (*state) free() {}
 func (*state) decode(*call, *request, int, []float32) ([]token, error) {
 	return nil, native.ErrNoCgo
 }
+func (*state) first(int) ([]float32, error)                      { return nil, native.ErrNoCgo }
 func (*state) noSpeech(int) (float64, error)                     { return 0, native.ErrNoCgo }
 func (*state) detect([]float32, int) (map[string]float64, error) { return nil, native.ErrNoCgo }
 

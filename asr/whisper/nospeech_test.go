@@ -10,6 +10,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/decode"
 )
 
 // What the decoder says goes if it is surer than the threshold that nobody speaks,
@@ -52,5 +53,33 @@ func TestNoSpeechThreshold(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A window that the decoder takes for silence, but not surely, is decoded: its text counts
+// if that is likely.
+func TestUnsureSilence(t *testing.T) {
+	for _, c := range []struct {
+		threshold, noSpeech, mean float64
+		quiet                     float64
+		discarded                 bool
+	}{
+		{0.6, 0.7, -0.7, 0.9, false},
+		{0.6, 0.7, -1.2, 0.9, true},
+		{0.6, 0.95, -0.1, 0.9, true},
+		{0.95, 0.93, -0.1, 0.95, false},
+		{0.3, 0.4, -0.1, 0.3, true},
+		{1, 0.99, -0.1, 1, false},
+	} {
+		k := &task{opt: asr.Options{NoSpeechThreshold: c.threshold}}
+		assert.Equal(t, c.quiet, k.request("en", nil).quiet)
+		e := open(t, testModel(), Options{})
+		r := result{noSpeech: c.noSpeech, attempt: attempt{
+			tokens: []token{{id: zeroMark}, {id: int32(wordToken(" Alpha"))}, {id: zeroMark + 50}}, text: " Alpha", avgLogProb: c.mean,
+		}}
+		pcm := audio.FromSamples(make([]float32, 2*second))
+		e.settle(&r, k, decode.Pack(spans(0, 1.2), pcm, decode.PackOptions{})[0])
+		assert.Equal(t, c.discarded, r.stats.Discarded == 1, "%+v", c)
+		assert.Equal(t, c.discarded, len(r.words) == 0, "%+v", c)
 	}
 }

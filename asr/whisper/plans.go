@@ -31,8 +31,18 @@ type task struct {
 func (t *task) request(language string, prompt []int32) *request {
 	return &request{
 		language: language, prompt: prompt, translate: t.opt.Translate, beam: min(max(t.opt.BeamSize, 1), maxBeams),
-		temperature: t.opt.Temperature, samples: t.opt.BestOf, quiet: t.opt.NoSpeechThreshold, hot: t.hot,
+		temperature: t.opt.Temperature, samples: t.opt.BestOf, quiet: t.quiet(), hot: t.hot,
 	}
+}
+
+// quiet returns the no-speech probability above which a window is not decoded. Where the
+// caller asks for the published threshold or more, a window that the decoder takes for
+// silence, but not surely, is decoded, as Whisper does; unsure text is discarded then.
+func (t *task) quiet() float64 {
+	if t.opt.NoSpeechThreshold < unsureNoSpeech {
+		return t.opt.NoSpeechThreshold
+	}
+	return max(t.opt.NoSpeechThreshold, sureNoSpeech)
 }
 
 // textPlan decodes a window in its language, or in another of those it may be in if the

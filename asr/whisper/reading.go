@@ -19,6 +19,9 @@ const (
 	// unsureNoSpeech is the no-speech probability above which a text less likely
 	// than minLogProb is discarded, whatever the caller's threshold.
 	unsureNoSpeech = 0.6
+	// sureNoSpeech is the no-speech probability above which a window is not decoded at the
+	// published threshold.
+	sureNoSpeech = 0.9
 )
 
 // restSeconds is how much speech must be left after the text's last time mark for that
@@ -73,7 +76,7 @@ type result struct {
 func (e *Engine) settle(r *result, t *task, w decode.Window) {
 	r.words, r.bare, r.text = nil, nil, ""
 	a := r.attempt
-	if r.noSpeech > t.opt.NoSpeechThreshold || r.noSpeech > unsureNoSpeech && len(a.tokens) > 0 && a.avgLogProb < minLogProb {
+	if r.noSpeech > t.quiet() || r.noSpeech > unsureNoSpeech && len(a.tokens) > 0 && a.avgLogProb < minLogProb {
 		r.stats.Discarded++
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -74,7 +75,14 @@ func (doctorCmd) machine() finding {
 	if n := runtime.GOMAXPROCS(0); n != runtime.NumCPU() {
 		found += fmt.Sprintf(", %d may be used", n)
 	}
-	return finding{Part: "machine", OK: true, Found: found}
+	f := finding{Part: "machine", OK: true, Found: found}
+	switch kernels, err := whisper.Kernels(); {
+	case err == nil:
+		f.Found += ", standard tier with " + kernels
+	case os.Getenv(whisper.EnvKernels) != "":
+		f.OK, f.Found, f.ToDo = false, err.Error(), "correct or unset "+whisper.EnvKernels
+	}
+	return f
 }
 
 // fetchNative returns what to do about a native library that could not be

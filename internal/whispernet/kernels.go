@@ -69,6 +69,15 @@ func chooseKernels(name string) (kernels, error) {
 	return kernels{s}, nil
 }
 
+// Kernels names the instructions that Open computes with for a name in Options.Kernels.
+func Kernels(name string) (string, error) {
+	k, err := chooseKernels(name)
+	if err != nil {
+		return "", fmt.Errorf("whispernet: %w", err)
+	}
+	return k.name(), nil
+}
+
 // availableKernels names the kernels that this processor can run, the best first.
 func availableKernels() (names []string) {
 	for _, s := range []*C.og_kernels{C.og_avx512(), C.og_avxvnni(), C.og_avx2(), C.og_neon(), C.og_generic()} {

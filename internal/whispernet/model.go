@@ -159,9 +159,6 @@ func (m *Model) Header() ggmlfile.Header { return m.header }
 // Vocabulary returns the tokens of the model.
 func (m *Model) Vocabulary() *Vocabulary { return m.vocabulary }
 
-// Kernels names the instructions that compute the model.
-func (m *Model) Kernels() string { return m.name() }
-
 // loader reads the weights of a file and keeps the first error.
 type loader struct {
 	file    io.ReaderAt

@@ -25,6 +25,9 @@ type Model struct{}
 // Open returns an error: without cgo there are no kernels.
 func Open(io.ReaderAt, int64, Options) (*Model, error) { return nil, errNoCgo }
 
+// Kernels returns an error.
+func Kernels(string) (string, error) { return "", errNoCgo }
+
 // Computes reports whether weights of a type can be computed: none can.
 func Computes(int32) bool { return false }
 
@@ -38,9 +41,6 @@ func (*Model) Header() ggmlfile.Header { return ggmlfile.Header{} }
 
 // Vocabulary returns nil.
 func (*Model) Vocabulary() *Vocabulary { return nil }
-
-// Kernels returns no name.
-func (*Model) Kernels() string { return "" }
 
 // WindowBytes returns 0.
 func (*Model) WindowBytes() int { return 0 }

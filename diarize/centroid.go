@@ -51,14 +51,20 @@ func centroids(x matrix, labels []int, k int) matrix {
 func nearestCentroids(x, centre matrix) []int {
 	labels := make([]int, x.n)
 	for i := range x.n {
-		best := float32(math.Inf(-1))
-		for l := range centre.n {
-			if v := dot1(x.row(i), centre.row(l)); v > best {
-				labels[i], best = l, v
-			}
-		}
+		labels[i], _ = nearestCentroid(x.row(i), centre)
 	}
 	return labels
+}
+
+// nearestCentroid returns the label of the centroid that is most similar to v, and their cosine.
+func nearestCentroid(v []float32, centre matrix) (label int, cosine float32) {
+	cosine = float32(math.Inf(-1))
+	for l := range centre.n {
+		if c := dot1(v, centre.row(l)); c > cosine {
+			label, cosine = l, c
+		}
+	}
+	return label, cosine
 }
 
 // Similarity returns the cosine, −1 to 1, of two vectors of an Embedder; 0 for vectors

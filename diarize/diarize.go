@@ -54,11 +54,18 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 		opt.SameSpeakerCosine = e.embedder.SameSpeaker()
 	}
 	opt = opt.filled()
-	labels, k, err := label(ctx, e, opt)
+	sure := e
+	if e.sure != nil {
+		sure = e.Only(e.sure)
+	}
+	labels, k, err := label(ctx, sure, opt)
 	if err != nil {
 		return nil, err
 	}
-	centre := centroids(e.vectors, labels, k)
+	centre := centroids(sure.vectors, labels, k)
+	if e.sure != nil {
+		e, labels = e.recognized(sure, labels, centre)
+	}
 	parts, err := pieces(ctx, e, labels, centre)
 	if err != nil {
 		return nil, err

@@ -38,12 +38,22 @@ type Embeddings struct {
 	original []audio.Span // with a scene: the speech segments
 	within   []int        // with a scene: per stretch of Speech its index in original
 
+	sure func(speech audio.Span) bool // which segments are surely speech; nil: all
+
 	vectors  matrix // unit length, one row per window
 	embedder Embedder
 	pcm      *audio.PCM
 }
 
 func (e *Embeddings) seconds(samples int) float64 { return float64(samples) / audio.SampleRate }
+
+// spoken is the speech segment of window i.
+func (e *Embeddings) spoken(i int) audio.Span {
+	if e.scene == nil {
+		return e.Speech[e.Segment[i]]
+	}
+	return e.original[e.within[e.Segment[i]]]
+}
 
 // embedAtOnce bounds the windows handed to the embedder in one call, so that a
 // canceled context is honored soon and the vectors are copied out in steps.

@@ -11,18 +11,22 @@ import (
 // Windows of a voice are alike wherever in the recording they lie. Windows of
 // laughter, knocking and overlapping voices are alike only where they overlap,
 // because they contain the same sound. So pairs of windows that do not overlap
-// show whether a small group is a voice, and, once there are many of them,
-// whether two groups are one: by what is usual in the recording, whatever the
-// embedder's scale is. The numbers were chosen on simulated recordings
-// (TestCounting; other seeds).
+// show whether a small group is a voice and whether two groups are one: by the likeness
+// that is usual in the recording, whatever the embedder's scale is.
 const (
-	leastLikeness = 0.5  // of the usual likeness: what a voice's own windows have
-	sameLikeness  = 0.65 // of the usual likeness: what windows of two parts of a voice have
-	smallGroup    = 0.1  // share of the windows below which a group has to prove itself
-	perAccident   = 200  // windows of a recording for which a group must outweigh one pair unlike each other
-	settled       = 24   // windows from which what a voice says hardly matters any more
-	settledClean  = 50   // with a segmenter: this times the squared noise, at least
-	settledLeast  = 8    // so many and at most settled
+	leastLikeness = 0.5 // of the usual likeness: what a voice's own windows have
+	smallGroup    = 0.1 // share of the windows below which a group has to prove itself
+	perAccident   = 200 // windows of a recording for which a group must outweigh one pair unlike each other
+)
+
+// Differences of two groups (likeness.difference). They were chosen on seven recordings of
+// real people with a published embedder, and kept the simulated recordings (TestCounting)
+// and the synthetic voices right: docs/models.md#how-many-voices has the figures.
+const (
+	oneVoice  = 0.17 // below it two groups are parts of one voice
+	twoVoices = 0.5  // from it on they are two voices whatever the model's own threshold says
+	fewer     = 3.0  // so many windows of the smaller group halve the difference
+	ownUsual  = 4    // windows from which a group's own likeness is measured
 )
 
 // overlaps holds, for each pair of base clusters, the pairs of their windows that
@@ -48,16 +52,15 @@ func (s *sums) overlapping(x matrix, windows []audio.Span) overlaps {
 
 // likeness holds how alike the windows of groups are.
 type likeness struct {
-	sizes     []float64
-	cosine    []float64 // [group × group]: mean over the pairs that do not overlap; 0 without a pair
-	pairs     []float64 // [group × group]: twice the pairs within a group
-	usual     float64   // mean within a group, weighed by size
-	segmented bool      // the windows hold one voice each, as the segmenter hears it
+	sizes  []float64
+	cosine []float64 // [group × group]: mean over the pairs that do not overlap; 0 without a pair
+	pairs  []float64 // [group × group]: twice the pairs within a group
+	usual  float64   // mean within a group, weighed by size
 }
 
 // likeness compares n groups of base clusters.
 func (s *sums) likeness(group []int, n int) likeness {
-	l := likeness{segmented: s.rivals != nil, sizes: s.sizes(group, n), cosine: make([]float64, n*n), pairs: make([]float64, n*n)}
+	l := likeness{sizes: s.sizes(group, n), cosine: make([]float64, n*n), pairs: make([]float64, n*n)}
 	k := len(group)
 	for a, g := range group {
 		for b, h := range group {
@@ -100,17 +103,24 @@ func (l likeness) doubtful(g int, usual float64) bool {
 	return l.cosine[at]*pairs < leastLikeness*usual*(pairs+math.Floor(all/perAccident))
 }
 
-// apart reports whether two groups have windows enough to say that they are two voices.
-// With a segmenter, the noisier windows of one voice are, beside what they have in
-// common, the more it takes. Without one, a window may hold two voices, and few of
-// them would part one voice in two.
-func (l likeness) apart(g, h int, usual float64) bool {
-	enough := float64(settled)
-	if l.segmented {
-		noise := (1 - usual) / max(usual, 0.01)
-		enough = min(max(settledClean*noise*noise, settledLeast), settled)
+// difference is how much less alike the windows of groups g and h are than those within
+// them, in units of the noise of the recording's windows (what they lack of being equal). Two parts of one
+// voice have a little of it: clustering parts them by what is said. It counts for less
+// the fewer windows show it.
+func (l likeness) difference(g, h int) float64 {
+	n := len(l.sizes)
+	own := func(g int) float64 {
+		if at := g*n + g; l.sizes[g] >= ownUsual && l.cosine[at] > 0 {
+			return l.cosine[at]
+		}
+		return l.usual
 	}
-	return min(l.sizes[g], l.sizes[h]) >= enough && l.cosine[g*len(l.sizes)+h] < sameLikeness*usual
+	if l.pairs[g*n+h] == 0 {
+		return 0
+	}
+	within := max(math.Sqrt(own(g)*own(h)), 0.01)
+	noise := max(1-l.usual, 0.01) / max(l.usual, 0.01)
+	return (1 - l.cosine[g*n+h]/within) / noise / (1 + fewer/min(l.sizes[g], l.sizes[h]))
 }
 
 // small reports whether a group has to prove that it is a voice.

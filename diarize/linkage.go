@@ -321,8 +321,8 @@ func sortMerges(merges []merge, n int) []merge {
 }
 
 // cut returns the labels of the n vectors when the agglomeration stops at k
-// clusters, numbered by first appearance, and the node that each cluster is.
-func cut(merges []merge, n, k int) (labels, nodes []int) {
+// clusters, numbered by first appearance.
+func cut(merges []merge, n, k int) []int {
 	parent := make([]int, n+len(merges))
 	for i := range parent {
 		parent[i] = i
@@ -334,48 +334,7 @@ func cut(merges []merge, n, k int) (labels, nodes []int) {
 	for i := len(parent) - 1; i >= 0; i-- {
 		parent[i] = parent[parent[i]]
 	}
-	labels = byFirstAppearance(parent[:n])
-	for i, l := range labels {
-		if l == len(nodes) {
-			nodes = append(nodes, parent[i])
-		}
-	}
-	return labels, nodes
-}
-
-// nodeSizes counts the vectors of every merge.
-func nodeSizes(merges []merge, n int) []int {
-	sizes := make([]int, len(merges))
-	for i, m := range merges {
-		for _, part := range []int{m.a, m.b} {
-			if part < n {
-				sizes[i]++
-			} else {
-				sizes[i] += sizes[part-n]
-			}
-		}
-	}
-	return sizes
-}
-
-// core is how many of a node's vectors lie in its largest part merged at a
-// similarity of at least loose, looked for along the larger parts; all is how many
-// it has.
-func core(merges []merge, sizes []int, n, node int, loose float64) (core, all int) {
-	size := func(node int) int {
-		if node < n {
-			return 1
-		}
-		return sizes[node-n]
-	}
-	all = size(node)
-	for node >= n && float64(merges[node-n].sim) < loose {
-		m := merges[node-n]
-		if node = m.a; size(m.b) > size(m.a) {
-			node = m.b
-		}
-	}
-	return size(node), all
+	return byFirstAppearance(parent[:n])
 }
 
 // byFirstAppearance renumbers labels 0, 1, … in the order they first occur.

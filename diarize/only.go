@@ -8,7 +8,7 @@ func (e *Embeddings) Only(keep func(speech audio.Span) bool) *Embeddings {
 	index := make([]int, len(e.Speech)) // per segment: its place in out, −1 when left out
 	kept := 0
 	original := make([]int, len(e.original)) // the same for the segments of the stretches
-	out := &Embeddings{embedder: e.embedder, pcm: e.pcm, scene: e.scene}
+	out := &Embeddings{embedder: e.embedder, pcm: e.pcm, scene: e.scene, sure: e.sure}
 	for i, s := range e.original {
 		original[i] = -1
 		if keep(s) {

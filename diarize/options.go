@@ -36,8 +36,8 @@ type Options struct {
 	SingleSpeakerThreshold float64
 	// SameSpeakerCosine is the cosine of two clusters' centroids from which they
 	// are one voice. It is a property of the embedder; 0 takes the embedder's
-	// own value. If that is 0, too, it is DefaultSameSpeaker, and what the voices of
-	// the recording have in common beyond the usual is taken off first.
+	// own value. It tells where the likeness of the recording's own windows leaves it
+	// open; if it is 0, too, such clusters are two voices.
 	SameSpeakerCosine float64
 	// ExactWindows is the largest number of windows n that is clustered as a
 	// whole, which takes 2·n² bytes (288 MB for the default); 0 means
@@ -51,7 +51,7 @@ type Options struct {
 	// does not depend on it.
 	Threads int
 
-	estimate bool // the embedder does not say from which cosine two clusters are one voice
+	unstated bool // the embedder does not say from which cosine two clusters are one voice
 }
 
 // DefaultSameSpeaker is the cosine from which two clusters are one voice if the embedder
@@ -108,7 +108,7 @@ func (o Options) filled() Options {
 		o.MaxSpeakers = max(defaultMaxSpeakers, o.MinSpeakers)
 	}
 	if o.SameSpeakerCosine == 0 {
-		o.SameSpeakerCosine, o.estimate = DefaultSameSpeaker, true
+		o.SameSpeakerCosine, o.unstated = DefaultSameSpeaker, true
 	}
 	if o.ExactWindows == 0 {
 		o.ExactWindows = defaultExactWindows

@@ -3,7 +3,6 @@ package diarize
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -138,6 +137,12 @@ func TestVoiceThatSaysLittleAlone(t *testing.T) {
 	assert.Len(t, r.Speakers, 2)
 }
 
+// pairOf is the likeness of a group of 60 windows and one of n, with the mean cosines
+// within both and between them.
+func pairOf(n, within, between float64) likeness {
+	return likeness{sizes: []float64{60, n}, usual: within, cosine: []float64{within, between, between, within}, pairs: []float64{3540, 60 * n, 60 * n, n * (n - 1)}}
+}
+
 func TestRivals(t *testing.T) {
 	const same = 0.5
 	for name, c := range map[string]struct {
@@ -148,40 +153,33 @@ func TestRivals(t *testing.T) {
 		"heard together":               {6, 4, 0.55, false},
 		"heard together for a moment":  {6, 2, 0.55, true},
 		"one voice parted in two":      {6, 4, 0.75, true},
-		"not alike":                    {6, 0, 0.45, false},
 		"a little of a long recording": {40, 4, 0.55, true},
 	} {
-		l := likeness{sizes: []float64{60, c.size}, cosine: []float64{0.6, 0.5, 0.5, 0.6}}
-		_, _, cosine := l.nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.rivals, c.rivals, 0}, 0.6, same, math.Inf(1))
+		_, _, cosine := pairOf(c.size, 0.6, 0.6).nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.rivals, c.rivals, 0}, same, true)
 		assert.Equal(t, c.join, cosine >= same, name)
 	}
 }
 
-func TestOneVoiceOfAWeakEmbedder(t *testing.T) {
+func TestTwoVoicesOrOne(t *testing.T) {
 	const same = 0.5
-	l := likeness{sizes: []float64{60, 6}, cosine: []float64{0.25, 0.15, 0.15, 0.25}}
-	cos := []float64{1, 0.45, 0.45, 1}
-	_, _, cosine := l.nearest(cos, nil, 0.25, same, 0.125)
-	assert.InDelta(t, same, cosine, 0, "as alike as the windows of a voice")
-	_, _, cosine = l.nearest(cos, nil, 0.25, same, math.Inf(1))
-	assert.InDelta(t, 0.45, cosine, 0, "a model that says its own threshold")
-}
-
-func TestApart(t *testing.T) {
 	for name, c := range map[string]struct {
-		size, usual, cosine float64
-		apart               bool
+		size, within, between, cosine float64
+		one, stated                   bool
 	}{
-		"a clean embedder, little speech": {10, 0.72, 0.4, true},
-		"less":                            {7, 0.72, 0.4, false},
-		"as alike as a voice":             {10, 0.72, 0.5, false},
-		"a noisy embedder":                {20, 0.4, 0.2, false},
-		"more of it":                      {24, 0.4, 0.2, true},
+		"as alike as a voice":                        {20, 0.75, 0.74, 0.9, true, true},
+		"two real voices of one channel":             {20, 0.75, 0.67, 0.84, false, true},
+		"the same of a noisier embedder":             {20, 0.45, 0.41, 0.7, true, true},
+		"two voices of a noisier embedder":           {20, 0.45, 0.3, 0.6, false, true},
+		"too little to tell":                         {3, 0.75, 0.69, 0.84, true, true},
+		"one voice in two rooms":                     {20, 0.75, 0.67, 0.84, false, true},
+		"parts of a voice that the model calls two":  {20, 0.45, 0.43, 0.4, true, true},
+		"surely two, whatever the model's threshold": {20, 0.75, 0.5, 0.7, false, false},
 	} {
-		l := likeness{sizes: []float64{60, c.size}, cosine: []float64{0.6, c.cosine, c.cosine, 0.6}, segmented: true}
-		assert.Equal(t, c.apart, l.apart(0, 1, c.usual), name)
-		l.segmented = false
-		assert.Equal(t, c.apart && c.size >= settled, l.apart(0, 1, c.usual), "%s, without a segmenter", name)
+		cos := []float64{1, c.cosine, c.cosine, 1}
+		_, _, cosine := pairOf(c.size, c.within, c.between).nearest(cos, nil, same, false)
+		assert.Equal(t, c.one, cosine >= same, "%s: no threshold stated", name)
+		_, _, cosine = pairOf(c.size, c.within, c.between).nearest(cos, nil, same, true)
+		assert.Equal(t, c.one || c.stated, cosine >= same, "%s: stated", name)
 	}
 }
 

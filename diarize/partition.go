@@ -79,10 +79,10 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 		return nil, 0, err
 	}
 	finest := min(most+spareClusters, x.n)
-	base, _ := cut(merges, x.n, finest)
+	base := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
 	s.rivals, s.besides, s.overlaps = s.rivalry(near), s.companionship(near), s.overlapping(x, windows)
-	group, k := s.choose(merges, windows, opt, least, most)
+	group, k := s.choose(windows, opt, least, most)
 	labels = make([]int, x.n)
 	for i, c := range base {
 		labels[i] = group[c]
@@ -103,25 +103,18 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 // time hardly moves the mean over all windows, so two partitions that differ by
 // such a speaker are told apart by noise alone, while each group of a tidied
 // partition has by now shown that it has its own voice and enough speech.
-func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, most int) (group []int, k int) {
-	n := len(s.base)
+func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group []int, k int) {
 	finest := len(s.count)
-	sizes := nodeSizes(merges, n)
-	common := 0.0
-	if s.estimate = opt.estimate; opt.estimate {
-		common = s.takeOffCommon()
-	}
-	enough, loose := s.enough(windows), common+(1-common)*leastCohesion*s.usualCohesion()
-	all := s.seconds(make([]int, finest), 1, windows)[0]
-	fewest := int(math.Ceil(enough / all * float64(n)))
+	s.stated = !opt.unstated
+	enough, steps := s.enough(windows), s.ward()
 	if opt.NumSpeakers > 0 {
 		for cutAt := most; cutAt <= finest; cutAt++ {
-			// No cosine is above 2: only small groups are joined.
-			if group, k = s.tidy(s.coarser(merges, sizes, n, cutAt, fewest, loose), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
+			// No cosine is above 2: only small groups are joined, and parts of one voice.
+			if group, k = s.tidy(s.groups(steps, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
 				return group, k
 			}
 		}
-		return s.coarser(merges, sizes, n, most, fewest, loose).group, most
+		return s.groups(steps, most), most
 	}
 	type candidate struct {
 		group      []int
@@ -131,7 +124,7 @@ func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, 
 	var candidates []candidate
 	best := -1.0
 	for cutAt := max(least, 2); cutAt <= finest; cutAt++ {
-		g, groups := s.tidy(s.coarser(merges, sizes, n, cutAt, fewest, loose), windows, enough, opt.SameSpeakerCosine, least)
+		g, groups := s.tidy(s.groups(steps, cutAt), windows, enough, opt.SameSpeakerCosine, least)
 		if groups < 2 || groups > most {
 			continue
 		}
@@ -153,24 +146,9 @@ func (s *sums) choose(merges []merge, windows []audio.Span, opt Options, least, 
 		}
 	}
 	if k < least { // no tidied cut has between least and most groups
-		return s.coarser(merges, sizes, n, least, fewest, loose).group, least
+		return s.groups(steps, least), least
 	}
 	return group, k
-}
-
-// coarser maps base clusters to the clusters of the cut at k. Parts merged below
-// the similarity loose do not hold together, and need fewest vectors to stand alone.
-func (s *sums) coarser(merges []merge, sizes []int, n, k, fewest int, loose float64) clusters {
-	labels, nodes := cut(merges, n, k)
-	c := clusters{group: make([]int, len(s.count)), heap: make([]bool, len(nodes))}
-	for i, b := range s.base {
-		c.group[b] = labels[i]
-	}
-	for g, node := range nodes {
-		part, all := core(merges, sizes, n, node, loose)
-		c.heap[g] = part < all && part < fewest
-	}
-	return c
 }
 
 func (s *sums) smallest(group []int, k int, windows []audio.Span) float64 {

@@ -18,7 +18,7 @@ type sums struct {
 	rivals   []float64 // [base × base]: windows heard as different voices; nil without a segmenter
 	besides  []int     // per base cluster: samples in which its speaker speaks with others; nil without
 	overlaps overlaps
-	estimate bool // the model does not say from which cosine two groups are one voice
+	stated   bool // the model says from which cosine two groups are one voice
 }
 
 // newSums prepares the base partition (labels 0 … k−1).

@@ -1,6 +1,9 @@
 package diarize
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Costs of changing the speaker from one window to the next, in units of
 // cosine: two windows of one segment overlap by half, so one window that
@@ -69,16 +72,23 @@ func viterbi(x, centre matrix, cost []float64, scale float64) []int {
 	return labels
 }
 
-// settle re-assigns every window to its nearest centroid once and smooths over
+// settleRounds is how often windows move to the nearest centroid at most.
+const settleRounds = 10
+
+// settle re-assigns every window to its nearest centroid until none moves, and smooths over
 // time, without ever losing a speaker: where a full smoothing would, it is
 // weakened step by step, and finally omitted.
 func settle(x matrix, labels []int, k int, cost []float64) []int {
 	if k < 2 {
 		return labels
 	}
-	moved := nearestCentroids(x, centroids(x, labels, k))
-	if distinct(moved, k) < k {
-		moved = labels
+	moved := labels
+	for range settleRounds {
+		next := nearestCentroids(x, centroids(x, moved, k))
+		if distinct(next, k) < k || slices.Equal(next, moved) {
+			break
+		}
+		moved = next
 	}
 	centre := centroids(x, moved, k)
 	for _, scale := range []float64{1, 0.5, 0.25} {

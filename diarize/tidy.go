@@ -26,38 +26,22 @@ func (s *sums) enough(windows []audio.Span) float64 {
 	return max(leastSpeech, leastShare*all)
 }
 
-// leastCohesion is the share of the usual cohesion (mean cosine between members)
-// at which parts must have been merged to be one voice. A group whose largest such
-// part has too little speech for a speaker is a heap of windows that fit nowhere.
-const leastCohesion = 0.6
-
-// clusters are the groups of base clusters at one cut of the agglomeration.
-type clusters struct {
-	group []int  // per base cluster: its group
-	heap  []bool // per group: it is a heap
-}
-
 // tidy joins groups of base clusters. A group with less than enough seconds, a
-// heap, a doubtful group and, with a segmenter, one between two others are weak:
+// doubtful group and, with a segmenter, one between two others are weak:
 // the smallest goes to its nearest strong neighbor, until none is left. Then the
-// two most alike are joined while their centroids' cosine is at least same (that of
-// rivals much more than same), unless they are apart. It stops at least groups. The result maps base
+// two that are most surely one voice are joined, until all are several (nearest).
+// It stops at least groups. The result maps base
 // clusters to groups 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
-func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
-	tidied, n = slices.Clone(c.group), len(c.heap)
-	heap := slices.Clone(c.heap)
+func (s *sums) tidy(group []int, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
+	tidied, n = slices.Clone(group), slices.Max(group)+1
 	usual := s.likeness(tidied, n).usual
-	oneVoice := math.Inf(1)
-	if s.estimate {
-		oneVoice = leastLikeness * usual
-	}
 	for n > max(least, 1) {
 		alike, unfit := s.likeness(tidied, n), make([]bool, n)
 		cos, rivals := s.centroidCosines(tidied, n), s.groupRivalry(tidied, n)
 		for g := range unfit {
-			unfit[g] = heap[g] || alike.doubtful(g, usual) || rivals != nil && alike.between(g, cos, rivals, same)
+			unfit[g] = alike.doubtful(g, usual) || rivals != nil && alike.between(g, cos, rivals, same)
 		}
 		from, targets := weakest(s.heard(tidied, n, windows, enough, cos, same), unfit, enough)
 		var to int
@@ -65,13 +49,12 @@ func (s *sums) tidy(c clusters, windows []audio.Span, enough, same float64, leas
 			to = mostLike(from, targets, cos[from*n:])
 		} else {
 			var cosine float64
-			if to, from, cosine = alike.nearest(cos, rivals, usual, same, oneVoice); cosine < same { // also when all that are left are rivals or apart
+			if to, from, cosine = alike.nearest(cos, rivals, same, s.stated); cosine < same { // also when all that are left are several voices
 				break
 			}
 		}
 		n--
 		giveUp(tidied, from, to, n)
-		heap[from] = heap[n]
 	}
 	return byFirstAppearance(tidied), n
 }
@@ -107,23 +90,21 @@ func mostLike(from int, targets []int, cos []float64) int {
 	return to
 }
 
-// nearest returns the two groups a < b whose centroids are most alike, rivals (unless
-// they are as good as the same) and groups that are apart aside, and their cosine: −Inf
-// without any. Groups whose windows are as alike as oneVoice have at least the cosine same.
-func (l likeness) nearest(cos, rivals []float64, usual, same, oneVoice float64) (a, b int, cosine float64) {
+// nearest returns the two groups a < b that are most surely one voice, and their cosine, at
+// least same: −Inf without any. Rivals are two voices, unless their centroids are as good as
+// the same. All others are one below the difference oneVoice and two from twoVoices on;
+// in between they are two, unless the model states its own threshold and their cosine reaches it.
+func (l likeness) nearest(cos, rivals []float64, same float64, stated bool) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)
 	n := len(l.sizes)
 	parted := same + rivalLikeness*(1-same)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			c := cos[i*n+j]
-			if l.cosine[i*n+j] >= oneVoice {
-				c = max(c, same) // as alike as a voice's windows, if not as the centroids of clean ones
-			}
-			if c < parted && areRivals(rivals, l.sizes, i, j) || l.apart(i, j, usual) {
+			c, d := cos[i*n+j], l.difference(i, j)
+			if c < parted && areRivals(rivals, l.sizes, i, j) || d >= twoVoices || d >= oneVoice && (!stated || c < same) {
 				continue
 			}
-			if c > cosine {
+			if c = max(c, same); c > cosine {
 				a, b, cosine = i, j, c
 			}
 		}
@@ -142,20 +123,6 @@ func giveUp(group []int, from, to, last int) {
 		}
 		group[i] = g
 	}
-}
-
-// usualCohesion is the mean cosine between different members of a base cluster,
-// over all clusters of several, weighed by members.
-func (s *sums) usualCohesion() float64 {
-	k := len(s.count)
-	var sum, members float64
-	for c, n := range s.count {
-		if size := float64(n); n > 1 {
-			sum += (s.gram[c*k+c] - size) / (size - 1)
-			members += size
-		}
-	}
-	return sum / max(members, 1)
 }
 
 // seconds is the speech of each group: the union of its windows.

@@ -14,13 +14,19 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// DetectSpeech finds the stretches of speech in a recording.
-func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speech, error) {
+// speechOptions are the run's options of what counts as speech.
+func (s *Stages) speechOptions() vad.Options {
 	opt := vad.DefaultOptions()
 	opt.Threshold = *s.Options.VADThreshold
 	opt.MinSpeech = float64(*s.Options.VADMinSpeechMS) / 1000
 	opt.MinSilence = float64(*s.Options.VADMinSilenceMS) / 1000
 	opt.SpeechPad = float64(*s.Options.VADSpeechPadMS) / 1000
+	return opt
+}
+
+// DetectSpeech finds the stretches of speech in a recording.
+func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speech, error) {
+	opt := s.speechOptions()
 	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*found.Speech, error) {
 		probs, err := m.Probabilities(ctx, pcm.Leveled())
 		if err != nil {

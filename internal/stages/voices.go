@@ -10,6 +10,7 @@ import (
 	"github.com/otograph/otograph/internal/channels"
 	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/vad"
 )
 
 // exactWindows is the number of voice windows up to which all are clustered:
@@ -26,6 +27,26 @@ func (s *Stages) diarizeOptions(e diarize.Embedder) diarize.Options {
 	opt.SameSpeakerCosine = e.SameSpeaker()
 	opt.ExactWindows = exactWindows
 	return opt
+}
+
+// Voices are heard in more than the transcript's speech: in what reaches this share of the
+// speech threshold, until the probability falls below half of that, and through short
+// pauses. Of the speech in seven meetings and calls (leveled) 7 % stays unheard, not 12.
+const (
+	voiceShare = 0.3
+	voicePause = 0.2 // seconds
+)
+
+// Voiced returns the stretches of a recording in which voices are heard.
+func (s *Stages) Voiced(pcm *audio.PCM, heard *found.Speech) ([]audio.Span, error) {
+	if len(heard.Probabilities) == 0 { // an early checkpoint
+		return heard.Spans, nil
+	}
+	opt := s.speechOptions()
+	opt.Threshold *= voiceShare
+	opt.Exit = opt.Threshold / 2
+	opt.MinSilence = max(opt.MinSilence, voicePause)
+	return vad.Refined(heard.Fine(), pcm, opt)
 }
 
 // Embed computes the voices in the speech of a recording; alone tells that only one
@@ -45,12 +66,12 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 	})
 }
 
-// Cluster groups the voices by speaker. If a transcription is known, only stretches
-// with text count.
+// Cluster groups the voices by speaker. If a transcription is known, stretches without
+// text have a speaker only where the voice is clear.
 func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *found.Transcription) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		if said != nil {
-			voices = voices.Only(func(speech audio.Span) bool { return found.Understood(said.Transcript.Segments, speech) })
+			voices = voices.Doubting(func(speech audio.Span) bool { return found.Understood(said.Transcript.Segments, speech) })
 		}
 		return diarize.Cluster(ctx, voices, s.diarizeOptions(e))
 	})

@@ -1,0 +1,61 @@
+package diarize
+
+import (
+	"slices"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// clearVoice is the share of the windows that are surely speech which fit their speaker
+// less well than a doubtful segment may.
+const clearVoice = 0.1
+
+// Doubting returns the embeddings with the speech segments marked that sure is false for.
+// They take no part in finding the speakers, and have a turn only where their voice is
+// clearly one of those found.
+func (e *Embeddings) Doubting(sure func(speech audio.Span) bool) *Embeddings {
+	out := *e
+	out.sure = sure
+	return &out
+}
+
+// recognized returns the embeddings without the doubtful segments whose voice is not clear,
+// and each window's label: that of the sure windows as given, else the nearest centroid's.
+func (e *Embeddings) recognized(sure *Embeddings, labels []int, centre matrix) (*Embeddings, []int) {
+	fits := make([]float64, 0, len(labels))
+	for i, l := range labels {
+		fits = append(fits, float64(dot1(sure.vectors.row(i), centre.row(l))))
+	}
+	slices.Sort(fits)
+	if len(fits) == 0 {
+		return sure, labels
+	}
+	least := fits[int(clearVoice*float64(len(fits)))]
+	clear := map[audio.Span]bool{}
+	for from := 0; from < len(e.Windows); {
+		segment, to := e.spoken(from), from
+		mean := make([]float32, e.vectors.dim)
+		for ; to < len(e.Windows) && e.spoken(to) == segment; to++ {
+			for d, v := range e.vectors.row(to) {
+				mean[d] += v
+			}
+		}
+		if normalize(mean) {
+			_, fit := nearestCentroid(mean, centre)
+			clear[segment] = float64(fit) >= least
+		}
+		from = to
+	}
+	kept := e.Only(func(speech audio.Span) bool { return e.sure(speech) || clear[speech] })
+	out := make([]int, len(kept.Windows))
+	next := 0
+	for i, w := range kept.Windows {
+		if next < len(labels) && sure.Windows[next] == w {
+			out[i] = labels[next]
+			next++
+			continue
+		}
+		out[i], _ = nearestCentroid(kept.vectors.row(i), centre)
+	}
+	return kept, out
+}

@@ -1,0 +1,64 @@
+package diarize
+
+// joined is one step from the base clusters to coarser groups: group b becomes part of a.
+type joined struct{ a, b int }
+
+// ward joins the base clusters step by step (J. H. Ward, "Hierarchical grouping to optimize
+// an objective function", 1963): each time the two groups whose union adds least to the
+// squared distances of the vectors from their group's mean. Average linkage, which made the
+// base clusters, splits off outlying windows first, and two voices of real people last.
+func (s *sums) ward() []joined {
+	k := len(s.count)
+	size, dots := make([]float64, k), make([]float64, k*k)
+	for c, n := range s.count {
+		size[c] = float64(n)
+	}
+	copy(dots, s.gram)
+	cost := func(a, b int) float64 {
+		n, m := size[a], size[b]
+		return n * m / (n + m) * (dots[a*k+a]/(n*n) + dots[b*k+b]/(m*m) - 2*dots[a*k+b]/(n*m))
+	}
+	out := make([]joined, 0, max(k-1, 0))
+	for len(out) < k-1 {
+		best, least := joined{-1, -1}, 0.0
+		for a := range k {
+			if size[a] == 0 {
+				continue
+			}
+			for b := a + 1; b < k; b++ {
+				if size[b] == 0 {
+					continue
+				}
+				if c := cost(a, b); best.a < 0 || c < least {
+					best, least = joined{a, b}, c
+				}
+			}
+		}
+		a, b := best.a, best.b
+		for c := range k {
+			dots[a*k+c] += dots[b*k+c]
+		}
+		for c := range k {
+			dots[c*k+a] += dots[c*k+b]
+		}
+		size[a], size[b] = size[a]+size[b], 0
+		out = append(out, best)
+	}
+	return out
+}
+
+// groups are the base clusters by group when n groups are left.
+func (s *sums) groups(steps []joined, n int) []int {
+	group := make([]int, len(s.count))
+	for c := range group {
+		group[c] = c
+	}
+	for _, j := range steps[:max(0, len(s.count)-max(n, 1))] {
+		for c, g := range group {
+			if g == j.b {
+				group[c] = j.a
+			}
+		}
+	}
+	return byFirstAppearance(group)
+}

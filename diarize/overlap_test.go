@@ -155,7 +155,7 @@ func TestRivals(t *testing.T) {
 		"one voice parted in two":      {6, 4, 0.75, true},
 		"a little of a long recording": {40, 4, 0.55, true},
 	} {
-		_, _, cosine := pairOf(c.size, 0.6, 0.6).nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.rivals, c.rivals, 0}, same, true)
+		_, _, cosine := pairOf(c.size, 0.6, 0.45).nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.rivals, c.rivals, 0}, same, true)
 		assert.Equal(t, c.join, cosine >= same, name)
 	}
 }

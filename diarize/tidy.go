@@ -101,7 +101,7 @@ func (l likeness) nearest(cos, rivals []float64, same float64, stated bool) (a, 
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			c, d := cos[i*n+j], l.difference(i, j)
-			if c < parted && areRivals(rivals, l.sizes, i, j) || d >= twoVoices || d >= oneVoice && (!stated || c < same) {
+			if d >= twoVoices || d >= oneVoice && (!stated || c < same || c < parted && areRivals(rivals, l.sizes, i, j)) {
 				continue
 			}
 			if c = max(c, same); c > cosine {

@@ -391,14 +391,7 @@ func (r *run) detectSpeech(ctx context.Context) ([]channels.Side, error) {
 func (r *run) embed(ctx context.Context) (map[int]*diarize.Embeddings, error) {
 	voices := map[int]*diarize.Embeddings{}
 	for _, side := range r.sound.speech {
-		pcm, alone, speech := r.sound.of(side), r.sound.split != nil, side.Heard.Spans
-		if !alone {
-			var err error
-			if speech, err = r.Voiced(pcm, side.Heard); err != nil {
-				return nil, err
-			}
-		}
-		v, err := r.Embed(ctx, pcm, speech, alone)
+		v, err := r.Embed(ctx, r.sound.of(side), side.Heard, r.sound.split != nil)
 		if err != nil {
 			return nil, err
 		}

@@ -56,7 +56,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	opt = opt.filled()
 	sure := e
 	if e.sure != nil {
-		sure = e.Only(e.sure)
+		sure = e.only(e.sure)
 	}
 	labels, k, err := label(ctx, sure, opt)
 	if err != nil {

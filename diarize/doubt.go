@@ -10,15 +10,6 @@ import (
 // less well than a doubtful segment may.
 const clearVoice = 0.1
 
-// Doubting returns the embeddings with the speech segments marked that sure is false for.
-// They take no part in finding the speakers, and have a turn only where their voice is
-// clearly one of those found.
-func (e *Embeddings) Doubting(sure func(speech audio.Span) bool) *Embeddings {
-	out := *e
-	out.sure = sure
-	return &out
-}
-
 // recognized returns the embeddings without the doubtful segments whose voice is not clear,
 // and each window's label: that of the sure windows as given, else the nearest centroid's.
 func (e *Embeddings) recognized(sure *Embeddings, labels []int, centre matrix) (*Embeddings, []int) {
@@ -46,7 +37,7 @@ func (e *Embeddings) recognized(sure *Embeddings, labels []int, centre matrix) (
 		}
 		from = to
 	}
-	kept := e.Only(func(speech audio.Span) bool { return e.sure(speech) || clear[speech] })
+	kept := e.only(func(speech audio.Span) bool { return e.sure(speech) || clear[speech] })
 	out := make([]int, len(kept.Windows))
 	next := 0
 	for i, w := range kept.Windows {

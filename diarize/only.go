@@ -3,8 +3,18 @@ package diarize
 import "github.com/otograph/otograph/audio"
 
 // Only returns the embeddings of the speech segments that keep is true for. The
-// others take no part: neither in finding the speakers nor in their turns.
-func (e *Embeddings) Only(keep func(speech audio.Span) bool) *Embeddings {
+// others take no part in finding the speakers. They have no turns either, unless clear asks
+// for those whose voice is clearly one of the speakers'.
+func (e *Embeddings) Only(keep func(speech audio.Span) bool, clear bool) *Embeddings {
+	if !clear {
+		return e.only(keep)
+	}
+	out := *e
+	out.sure = keep
+	return &out
+}
+
+func (e *Embeddings) only(keep func(speech audio.Span) bool) *Embeddings {
 	index := make([]int, len(e.Speech)) // per segment: its place in out, −1 when left out
 	kept := 0
 	original := make([]int, len(e.original)) // the same for the segments of the stretches

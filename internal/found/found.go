@@ -53,15 +53,6 @@ func Coarse(probs []float32) []byte {
 	return out
 }
 
-// Fine returns the detector's probabilities as they were before Coarse, to 1/255.
-func (s *Speech) Fine() []float32 {
-	out := make([]float32, len(s.Probabilities))
-	for i, p := range s.Probabilities {
-		out[i] = float32(p) / 255
-	}
-	return out
-}
-
 // Silence returns the detector's probability of no speech between two times
 // (seconds): one minus the mean over its windows. ok is false where the detector's
 // probabilities are not known.

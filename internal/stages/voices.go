@@ -37,25 +37,33 @@ const (
 	voicePause = 0.2 // seconds
 )
 
-// Voiced returns the stretches of a recording in which voices are heard.
-func (s *Stages) Voiced(pcm *audio.PCM, heard *found.Speech) ([]audio.Span, error) {
-	if len(heard.Probabilities) == 0 { // an early checkpoint
+// voiced returns the stretches of a recording in which voices are heard.
+func (s *Stages) voiced(pcm *audio.PCM, heard *found.Speech) ([]audio.Span, error) {
+	if len(heard.Probabilities) == 0 { // an early checkpoint, or no more is wanted
 		return heard.Spans, nil
 	}
 	opt := s.speechOptions()
 	opt.Threshold *= voiceShare
 	opt.Exit = opt.Threshold / 2
 	opt.MinSilence = max(opt.MinSilence, voicePause)
-	return vad.Refined(heard.Fine(), pcm, opt)
+	probs := make([]float32, len(heard.Probabilities))
+	for i, p := range heard.Probabilities {
+		probs[i] = float32(p) / 255
+	}
+	return vad.Refined(probs, pcm, opt)
 }
 
-// Embed computes the voices in the speech of a recording; alone tells that only one
+// Embed computes the voices in a recording; alone tells that only one
 // speaker can be in it.
-func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech []audio.Span, alone bool) (*diarize.Embeddings, error) {
+func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *found.Speech, alone bool) (*diarize.Embeddings, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
 		opt := s.diarizeOptions(e)
 		if alone {
-			return diarize.Embed(ctx, e, pcm, speech, opt)
+			return diarize.Embed(ctx, e, pcm, heard.Spans, opt)
+		}
+		speech, err := s.voiced(pcm, heard)
+		if err != nil {
+			return nil, err
 		}
 		segmenter, err := s.Engines.Segmenter()
 		if err != nil {
@@ -71,7 +79,7 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech []audio.Span,
 func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *found.Transcription) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		if said != nil {
-			voices = voices.Doubting(func(speech audio.Span) bool { return found.Understood(said.Transcript.Segments, speech) })
+			voices = voices.Only(func(speech audio.Span) bool { return found.Understood(said.Transcript.Segments, speech) }, true)
 		}
 		return diarize.Cluster(ctx, voices, s.diarizeOptions(e))
 	})
@@ -89,7 +97,7 @@ func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices
 			for _, span := range side.Heard.Spans {
 				own[span] = true
 			}
-			found, err := diarize.Cluster(ctx, voices[side.Channel].Only(func(speech audio.Span) bool { return own[speech] }), opt)
+			found, err := diarize.Cluster(ctx, voices[side.Channel].Only(func(speech audio.Span) bool { return own[speech] }, false), opt)
 			if err != nil {
 				return nil, err
 			}
@@ -111,7 +119,7 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	if len(heard.Spans) == 0 {
 		return nil, 0, spec.Permanent(errors.New("expected speech, found none"))
 	}
-	voices, err := s.Embed(ctx, pcm, heard.Spans, false)
+	voices, err := s.Embed(ctx, pcm, &found.Speech{Spans: heard.Spans}, false)
 	if err != nil {
 		return nil, seconds, err
 	}

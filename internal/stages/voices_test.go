@@ -27,7 +27,7 @@ func TestVoiced(t *testing.T) {
 		}
 	}
 	pcm := audio.FromSamples(make([]float32, len(probs)*vad.Window))
-	spans, err := s.Voiced(pcm, &found.Speech{Probabilities: found.Coarse(probs)})
+	spans, err := s.voiced(pcm, &found.Speech{Probabilities: found.Coarse(probs)})
 	require.NoError(t, err)
 	require.Len(t, spans, 2)
 	for i, want := range []audio.Span{{Start: 20, End: 85}, {Start: 125, End: 145}} {
@@ -35,7 +35,7 @@ func TestVoiced(t *testing.T) {
 		assert.InDelta(t, want.End*vad.Window, spans[i].End, 2*vad.Window)
 	}
 	early := []audio.Span{{Start: 5, End: 9}}
-	spans, err = s.Voiced(pcm, &found.Speech{Spans: early})
+	spans, err = s.voiced(pcm, &found.Speech{Spans: early})
 	require.NoError(t, err)
 	assert.Equal(t, early, spans, "without the detector's probabilities")
 }

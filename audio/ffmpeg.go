@@ -277,12 +277,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	name, c := in.name, in.container
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: math.MaxUint32}
-	if o.MaxDecodeTime >= 0 {
-		// Decoding uses one thread, so the wall clock expires first unless the
-		// child starts more.
-		lim.cpu = uint64(o.MaxDecodeTime/time.Second) + 10
-	}
+	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: cpuSeconds(o.MaxDecodeTime)}
 	rep := &report{mapped: -1}
 	st, err := in.file.Stat()
 	if err != nil {
@@ -333,6 +328,16 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 		err = rep.nothing(name, c)
 	}
 	return rep, h, err
+}
+
+// cpuSeconds is the processor time of a run that may take so long; negative: any time.
+func cpuSeconds(wall time.Duration) uint64 {
+	if wall < 0 {
+		return math.MaxUint32
+	}
+	// Decoding uses one thread, so the wall clock expires first unless the child
+	// starts more.
+	return uint64(wall/time.Second) + 10
 }
 
 // ffmpegArgs returns the arguments that decode a sandboxed input to WAV.

@@ -99,7 +99,7 @@ func sandbox(o Options) SandboxState {
 func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version string, state cage.State, err error) {
 	state, err = caged{
 		bin: bin, args: []string{"-version"}, landlock: landlock,
-		limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: 20},
+		limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: cpuSeconds(defaultMaxDecodeTime)}, // those of a decoder
 	}.run(ctx, func(string) {}, func(out io.Reader) error {
 		b, err := io.ReadAll(io.LimitReader(out, 1<<16))
 		if m := versionLine.FindSubmatch(b); m != nil {

@@ -66,8 +66,13 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer p.Close()
+	src, done, err := source(c.Audio)
+	if err != nil {
+		return err
+	}
+	defer done.Close()
 	b := newBar(os.Stderr, filepath.Base(c.Audio), c.Quiet)
-	a, err := p.AlignWords(ctx, otograph.File(c.Audio), words, otograph.AlignOptions{Language: c.Language, Progress: func(done, total float64) {
+	a, err := p.AlignWords(ctx, src, words, otograph.AlignOptions{Language: c.Language, Progress: func(done, total float64) {
 		b.update(otograph.Progress{Stage: otograph.StageTranscribe, Fraction: done / max(total, done, 1)})
 	}})
 	b.clear()

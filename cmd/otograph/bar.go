@@ -31,7 +31,7 @@ type bar struct {
 // not a terminal or quiet is set.
 func newBar(w *os.File, name string, quiet bool) *bar {
 	b := &bar{name: name, start: time.Now()}
-	if fd := int(w.Fd()); !quiet && term.IsTerminal(fd) {
+	if fd := int(w.Fd()); !quiet && drawable(w) {
 		b.out = w
 		b.width = func() int {
 			if n, _, err := term.GetSize(fd); err == nil && n > 20 {

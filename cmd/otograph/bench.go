@@ -211,7 +211,7 @@ func (c *benchRunCmd) setName() string {
 
 // benchProgress shows on a terminal what is being measured.
 func benchProgress(quiet bool) func(bench.Step) {
-	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
+	if quiet || !drawable(os.Stderr) {
 		return nil
 	}
 	start, first := time.Now(), -1.0
@@ -233,7 +233,7 @@ func benchProgress(quiet bool) func(bench.Step) {
 }
 
 func clearBenchProgress(quiet bool) {
-	if !quiet && term.IsTerminal(int(os.Stderr.Fd())) {
+	if !quiet && drawable(os.Stderr) {
 		redraw(os.Stderr, "")
 	}
 }

@@ -24,8 +24,8 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 	switch {
 	case c.EmbedAudio && c.Format != "html":
 		return &usageError{fmt.Errorf("--embed-audio: requires --format html, not %s", c.Format)}
-	case c.EmbedAudio && slices.Contains(files, "-"):
-		return &usageError{errors.New("--embed-audio: standard input can be read only once; name a file")}
+	case c.EmbedAudio && slices.ContainsFunc(files, readOnce):
+		return &usageError{errors.New("--embed-audio: standard input and pipes can be read only once; name a file")}
 	case c.Format == "html" && !web.Built():
 		return fmt.Errorf("--format html: %w", web.ErrNotBuilt)
 	}

@@ -3,11 +3,37 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/mediafiles"
 )
+
+// readOnce reports whether a recording can be read only once: standard input, a
+// named pipe, what a shell passes as <(…).
+func readOnce(file string) bool {
+	if file == "-" {
+		return true
+	}
+	info, err := os.Stat(file)
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice|os.ModeSocket) != 0
+}
+
+// source returns the recording that a command line names; the caller closes what is
+// read.
+func source(file string) (src otograph.Source, done io.Closer, err error) {
+	switch {
+	case file == "-":
+		return audio.Reader(os.Stdin, "standard input"), io.NopCloser(nil), nil
+	case readOnce(file):
+		f, err := os.Open(file)
+		return audio.Reader(f, file), f, err
+	}
+	return otograph.File(file), io.NopCloser(nil), nil
+}
 
 // inputs are the recordings that a command line names.
 type inputs struct {

@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -79,6 +81,7 @@ func run(ctx context.Context, args []string) int {
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)),
 	)
 	if err != nil {
 		panic(err) // the command structs themselves are wrong
@@ -91,7 +94,11 @@ func run(ctx context.Context, args []string) int {
 		warn("otograph: %v\nRun `otograph --help` for the commands and `otograph COMMAND --help` for their flags.\n", err)
 		return exitUsage
 	}
+	unsaid = nil
 	err = k.Run()
+	if err == nil {
+		err = unsaid
+	}
 	usage, away, child := (*usageError)(nil), (*awayError)(nil), childExit(0)
 	switch {
 	case err == nil:
@@ -113,6 +120,20 @@ func run(ctx context.Context, args []string) int {
 		warn("otograph: %v\n", err)
 		return exitFailed
 	}
+}
+
+// verbatim takes the text of an argument or a flag as it is: a path need not be UTF-8.
+func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	text, ok := token.Value.(string)
+	if !ok {
+		return fmt.Errorf("expected a text, got %v", token.Value)
+	}
+	target.SetString(text)
+	return nil
 }
 
 // errReported marks a failure whose message has been printed already.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )
@@ -234,7 +232,7 @@ func printStored(stored []library.Stored) {
 
 // showTransfer draws a store's progress on a terminal; done takes it away.
 func showTransfer(store *library.Store, quiet bool) (done func()) {
-	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
+	if quiet || !drawable(os.Stderr) {
 		return func() {}
 	}
 	var start, drawn time.Time

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -48,4 +52,22 @@ func limitMemory(log *slog.Logger) {
 		return
 	}
 	log.Debug("memory limit", "bytes", limit)
+}
+
+// listen listens at HOST:PORT, or at unix:PATH for a socket in the file system. A
+// socket that an earlier process left behind is replaced.
+func listen(address string) (net.Listener, error) {
+	path, ok := strings.CutPrefix(address, "unix:")
+	if !ok {
+		return net.Listen("tcp", address)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if other, err := net.Dial("unix", path); err == nil {
+			return nil, errors.Join(fmt.Errorf("%s: another process listens there", path), other.Close())
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return net.Listen("unix", path)
 }

@@ -34,7 +34,7 @@ const mirrorVariable = "OTOGRAPH_MIRROR"
 // wantsOffer reports whether to offer published models: a person sits at the
 // terminal, only demo models are there, and the offer was not declined before.
 func (c *transcribeCmd) wantsOffer(set *models.Set) bool {
-	if c.Quiet || c.Demo || slices.Contains(c.Files, "-") || !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stderr.Fd())) {
+	if c.Quiet || c.Demo || slices.ContainsFunc(c.Files, readOnce) || !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return false
 	}
 	for _, role := range models.Roles() {

@@ -19,7 +19,17 @@ import (
 
 // say prints to standard output.
 func say(format string, args ...any) {
-	fmt.Fprint(os.Stdout, terminal.Clean(fmt.Sprintf(format, args...)))
+	if _, err := fmt.Fprint(os.Stdout, terminal.Clean(fmt.Sprintf(format, args...))); err != nil && unsaid == nil {
+		unsaid = err
+	}
+}
+
+// unsaid is the first error of say: a command that could not say all has failed.
+var unsaid error
+
+// drawable reports whether a file is a terminal that understands control sequences.
+func drawable(f *os.File) bool {
+	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
 // warn prints to standard error.

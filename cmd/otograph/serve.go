@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/otograph/otograph/asr/whisper"
@@ -30,7 +31,7 @@ type serveCmd struct {
 	inboundFlags
 	cageFlags
 	deviceFlag
-	Addr           string            `default:"127.0.0.1:8080" placeholder:"HOST:PORT" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
+	Addr           string            `default:"127.0.0.1:8080" placeholder:"HOST:PORT|unix:PATH" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
 	OpsAddr        string            `placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz and /metrics; default: the API's address."`
 	BasePath       string            `default:"/v1" help:"Prefix of the API's paths."`
 	ModelAlias     map[string]string `placeholder:"NAME=MODEL" group:"Models" help:"Further name of a model on the endpoints of OpenAI's interface; may be given several times."`
@@ -79,12 +80,14 @@ func (c *serveCmd) Run(ctx context.Context) error {
 		return flagError(err)
 	}
 	defer s.Close()
-	listener, err := net.Listen("tcp", c.Addr)
+	listener, err := listen(c.Addr)
 	if err != nil {
 		return fmt.Errorf("--addr: %w", err)
 	}
 	defer listener.Close()
-	c.Addr = listener.Addr().String() // with the port that was given for :0
+	if listener.Addr().Network() != "unix" {
+		c.Addr = listener.Addr().String() // with the port that was given for :0
+	}
 	var ops net.Listener
 	if c.OpsAddr != "" {
 		if ops, err = net.Listen("tcp", c.OpsAddr); err != nil {
@@ -192,6 +195,9 @@ func (c *serveCmd) workCommand(dir string, on device) ([]string, error) {
 
 // url is where a person reaches the API.
 func (c *serveCmd) url() string {
+	if strings.HasPrefix(c.Addr, "unix:") {
+		return c.Addr
+	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil || host == "" || host == "::" || host == "0.0.0.0" {
 		host = "127.0.0.1"

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/knownvoices"
@@ -74,8 +72,8 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	once := ""
-	if slices.Contains(files, "-") {
-		once = "standard input has been read"
+	if i := slices.IndexFunc(files, readOnce); i >= 0 {
+		once = files[i] + " can be read only once"
 	}
 	if done, err := supervised(ctx, c.Device, once); done {
 		return err
@@ -206,10 +204,15 @@ func (c *transcribeCmd) outputPath(file string, many bool) string {
 }
 
 func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file string, many bool, opt otograph.Options) error {
-	src, name := otograph.File(file), filepath.Base(file)
+	name := filepath.Base(file)
 	if file == "-" {
-		src, name = audio.Reader(os.Stdin, "standard input"), "standard input"
+		name = "standard input"
 	}
+	src, done, err := source(file)
+	if err != nil {
+		return err
+	}
+	defer done.Close()
 	b := newBar(os.Stderr, name, c.Quiet)
 	start := time.Now()
 	var waveform []byte
@@ -251,7 +254,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool, res *otograph.Result, waveform []byte) error {
 	path := c.outputPath(file, many)
 	var buf bytes.Buffer
-	style := textStyle{words: c.Words, color: path == "" && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""}
+	style := textStyle{words: c.Words, color: path == "" && drawable(os.Stdout) && os.Getenv("NO_COLOR") == ""}
 	known := c.known.Identify(res)
 	named := knownvoices.Name(res, known)
 	var err error

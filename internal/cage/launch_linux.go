@@ -83,7 +83,11 @@ func limit(s Spec) error {
 		{unix.RLIMIT_MSGQUEUE, 0, 0},
 		{unix.RLIMIT_MEMLOCK, 0, 0},
 	} {
-		if err := unix.Setrlimit(r.which, &unix.Rlimit{Cur: r.soft, Max: r.max}); err != nil {
+		own := inherited(r.which, r.soft, r.max)
+		if r.which == unix.RLIMIT_NOFILE && own.Cur < leastFiles {
+			return fmt.Errorf("limit the decoder: it needs %d open files, and at most %d are allowed here (ulimit -n)", leastFiles, own.Cur)
+		}
+		if err := unix.Setrlimit(r.which, &own); err != nil {
 			return fmt.Errorf("limit the decoder: %w", err)
 		}
 	}
@@ -91,11 +95,26 @@ func limit(s Spec) error {
 		// Processes are counted by user and user namespace. In a new namespace
 		// only the program's threads count; otherwise all processes of the user
 		// would.
-		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
+		own := inherited(unix.RLIMIT_NPROC, 64, 64)
+		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &own); err != nil {
 			return fmt.Errorf("limit the decoder's threads: %w", err)
 		}
 	}
 	return nil
+}
+
+// leastFiles is how many descriptors a decoder needs: its own and those of the
+// libraries that it loads.
+const leastFiles = 16
+
+// inherited returns a limit of the process that is not above the one it inherits,
+// because the kernel lets nobody raise that.
+func inherited(which int, soft, hard uint64) unix.Rlimit {
+	var have unix.Rlimit
+	if err := unix.Getrlimit(which, &have); err == nil {
+		hard = min(hard, have.Max)
+	}
+	return unix.Rlimit{Cur: min(soft, hard), Max: hard}
 }
 
 // ownUserNamespace reports whether no user is mapped here, as in the namespace
@@ -128,7 +147,7 @@ func vectors(s Spec) (argv, envp []*byte, err error) {
 // become limits the address space, which the Go runtime may already exceed,
 // activates the filter and executes the program, with nothing in between.
 func become(argv, envp []*byte, filter []unix.SockFilter, memory uint64, report []byte) error {
-	rlimit := unix.Rlimit{Cur: memory, Max: memory}
+	rlimit := inherited(unix.RLIMIT_AS, memory, memory)
 	var prog unix.SockFprog
 	if len(filter) > 0 {
 		prog = unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}

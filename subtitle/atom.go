@@ -64,10 +64,10 @@ func parts(piece string, most int) []string {
 		return clusters
 	}
 	var out []string
-	used := most
+	used := 0
 	for _, c := range clusters {
 		w := columns(c)
-		if used+w > most {
+		if len(out) == 0 || used+w > most {
 			out, used = append(out, ""), 0
 		}
 		out[len(out)-1] += c

@@ -247,6 +247,7 @@ func TestColumns(t *testing.T) {
 func FuzzSubtitles(f *testing.F) {
 	f.Add("Hello <b>world</b> --> 中文，好。", "S 0", 1.5, 2.5, 42, 2)
 	f.Add("\xff\x00\r\n\r\nx", "]", math.Inf(1), -3.0, 9, 1)
+	f.Add("0", "\u035d0000000000", math.Inf(1), -3.0, 9, 1) // a piece begins with a mark of no width
 	f.Fuzz(func(t *testing.T, text, speaker string, start, end float64, width, lines int) {
 		o := Options{MaxColumns: min(width, 1000), MaxLines: min(lines, 10), NoSpeakers: true}
 		words := []spec.Word{}

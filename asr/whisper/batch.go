@@ -159,7 +159,11 @@ func (w *worker) step() error {
 		o.job.stats.DecoderSteps++
 		o.search.advance()
 		if o.search.over && !w.again(o) {
-			if err := w.time(o); err != nil {
+			err := w.name(o)
+			if err == nil {
+				err = w.time(o)
+			}
+			if err != nil {
 				w.open = slices.Concat(still, w.open[i:]) // without those that are closed
 				return failure(err)
 			}

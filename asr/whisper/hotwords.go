@@ -25,6 +25,7 @@ const (
 type hotwords struct {
 	nodes []node
 	reach float32
+	names []name
 }
 
 // node is a token in the tree of hotwords: its children lie side by side. It is laid out
@@ -136,7 +137,7 @@ func newHotwords(words []string, spell func(string) []int32) (h *hotwords, weak,
 	if len(root.children) == 0 {
 		return nil, weak, unspelled
 	}
-	h = &hotwords{nodes: []node{{}}, reach: hotReach}
+	h = &hotwords{nodes: []node{{}}, reach: hotReach, names: namesOf(words)}
 	level := []*branch{root}
 	for at := 0; len(level) > 0; at++ { // breadth first: children lie side by side
 		b := level[0]

@@ -48,6 +48,9 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	if len(opt.Hotwords) > 0 {
 		t.hot, transcript.Powerless, transcript.Unspelled = newHotwords(opt.Hotwords, func(text string) []int32 { return spell(e.now(), text) })
+		if _, ok := e.now().(*cpu); ok { // which looks for names in decoded texts
+			transcript.Powerless = slices.DeleteFunc(transcript.Powerless, func(word string) bool { return len(namesOf([]string{word})) > 0 })
+		}
 	}
 	results, err := e.all(ctx, pcm, windows, t)
 	if err != nil {

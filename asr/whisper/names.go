@@ -1,0 +1,226 @@
+package whisper
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/whispernet"
+)
+
+// A model writes a name that it does not know as it hears it. After a window's text is
+// decided, words in it that are spelled nearly like a hotword are replaced with the hotword
+// if the model, given the text with it, does not find that much less likely.
+const (
+	// nameLetters is the least number of letters of a name, and nameLikeness the share of them
+	// that must be the same.
+	nameLetters, nameLikeness = 5, 0.6
+	// nameCost is how much less likely, as a natural logarithm, the text may become where the
+	// model wrote words of one token each, which it knows, and nameCostPieced where it pieced
+	// one together, or only the spelling differs.
+	nameCost, nameCostPieced = 6.0, 18.0
+	// nameContext is how many tokens after the name count.
+	nameContext = 6
+)
+
+// name is a hotword that is looked for in decoded texts.
+type name struct {
+	text    string
+	letters []rune
+}
+
+// namesOf returns the hotwords that are long enough to be told from other words.
+func namesOf(hotwords []string) (list []name) {
+	for _, word := range hotwords {
+		n := name{text: strings.Join(strings.Fields(word), " ")}
+		if n.letters = lettersOf(n.text); len(n.letters) >= nameLetters {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// lettersOf returns the letters and digits of a text, in lower case and without accents.
+func lettersOf(text string) (list []rune) {
+	for _, r := range norm.NFKD.String(text) {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			list = append(list, unicode.ToLower(r))
+		}
+	}
+	return list
+}
+
+// likeness is the share of letters that two texts have in common, by the least number of
+// changes from one to the other.
+func likeness(a, b []rune) float64 {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, s := range b {
+			change := diagonal
+			if r != s {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return 1 - float64(row[len(b)])/float64(max(len(a), len(b), 1))
+}
+
+// sighting is a run of words that a name may replace.
+type sighting struct {
+	first, last int // text tokens
+	pieced      bool
+	text        string
+	likeness    float64
+}
+
+// cost is how much less likely a text may become with the name.
+func (s sighting) cost() float64 {
+	if s.pieced || s.likeness == 1 {
+		return nameCostPieced
+	}
+	return nameCost
+}
+
+// sightings returns the places in a text where a name may stand, the likeliest first,
+// without overlap.
+func sightings(words []decode.Piece, names []name) (list []sighting) {
+	for _, n := range names {
+		most := strings.Count(n.text, " ") + 2
+		for i := range words {
+			var text strings.Builder
+			for j := i; j < min(i+most, len(words)); j++ {
+				text.WriteString(words[j].Text)
+				said := text.String()
+				if l := likeness(lettersOf(said), n.letters); l >= nameLikeness && !strings.Contains(said, n.text) {
+					list = append(list, sighting{words[i].First, words[j].Last, pieced(words[i : j+1]), n.text, l})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b sighting) int { return cmp.Compare(b.likeness, a.likeness) })
+	var kept []sighting
+	for _, s := range list {
+		if !slices.ContainsFunc(kept, func(k sighting) bool { return s.first <= k.last && k.first <= s.last }) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// pieced reports whether a word is written in several tokens, as unknown ones are.
+func pieced(words []decode.Piece) bool {
+	return slices.ContainsFunc(words, func(w decode.Piece) bool { return w.Last > w.First })
+}
+
+// name puts names into the decided text of a job.
+func (w *worker) name(o *opened) error {
+	f := o.job.plan.text()
+	if o.search.hot == nil || len(o.search.hot.names) == 0 || f == nil || len(f.tokens) == 0 || f.failed() {
+		return nil
+	}
+	var pieces []decode.Token
+	var at []int // of the text tokens
+	for i, t := range f.tokens {
+		if t.id < w.cpu.EOT {
+			pieces, at = append(pieces, decode.Token{Text: w.cpu.Text(t.id)}), append(at, i)
+		}
+	}
+	list := sightings(decode.Words(pieces), o.search.hot.names)
+	slices.SortFunc(list, func(a, b sighting) int { return cmp.Compare(b.first, a.first) }) // from the end, so that places stay right
+	for _, s := range list {
+		tokens, err := w.named(o, f.tokens, at[s.first], at[s.last]+1, s)
+		if err != nil {
+			return err
+		}
+		if tokens != nil {
+			temperature := f.temperature
+			f.attempt = assess(w.cpu, tokens, false)
+			f.temperature = temperature
+		}
+	}
+	return nil
+}
+
+// named returns a text with a name in place of the tokens from one to another; nil where
+// that is too unlikely or the name cannot be spelled.
+func (w *worker) named(o *opened, text []token, from, to int, s sighting) ([]token, error) {
+	var old strings.Builder
+	for _, t := range text[from:to] {
+		old.WriteString(w.cpu.Text(t.id))
+	}
+	spelled := spell(w.cpu, replaced(old.String(), s.text))
+	if spelled == nil {
+		return nil, nil
+	}
+	with := slices.Clone(text[:from])
+	for _, id := range spelled {
+		with = append(with, token{id: id})
+	}
+	end := len(with)
+	with = append(with, text[to:]...)
+	before, err := w.likelihood(o, slices.Clone(text), from, to)
+	if err != nil {
+		return nil, err
+	}
+	after, err := w.likelihood(o, with, from, end)
+	if err != nil || before-after > s.cost() {
+		return nil, err
+	}
+	return with, nil
+}
+
+// replaced returns the text of words with all from its first letter to its last replaced.
+func replaced(old, with string) string {
+	solid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+	from := strings.IndexFunc(old, solid)
+	to := strings.LastIndexFunc(old, solid)
+	for to++; to < len(old) && old[to]&0xc0 == 0x80; to++ { // the rest of its bytes
+	}
+	return old[:from] + with + old[to:]
+}
+
+// likelihood sets the log probabilities of the tokens of a text from one to nameContext after
+// end, and returns their sum.
+func (w *worker) likelihood(o *opened, text []token, from, end int) (sum float64, err error) {
+	prompt := len(o.search.prompt)
+	until := min(end+nameContext, len(text))
+	logits := o.search.buffers(until-from+1, w.cpu.size)
+	var columns []whispernet.Column
+	for i, t := range o.search.prompt {
+		columns = append(columns, whispernet.Column{Window: o.window, Position: i, Token: t})
+	}
+	for i, t := range text[:until] {
+		columns = append(columns, whispernet.Column{Window: o.window, Position: prompt + i, Token: t.id})
+	}
+	for i := from; i <= until; i++ {
+		columns[prompt+i-1].Logits = logits[i-from]
+	}
+	o.window.Forget()
+	if err := w.decoder.Step(columns, w.stop); err != nil {
+		return 0, failure(err)
+	}
+	for i := from; i <= until; i++ {
+		whispernet.Normalize(logits[i-from], w.cpu.Begin)
+		next := w.cpu.EOT
+		if i < len(text) {
+			next = text[i].id
+		}
+		p := logits[i-from][next]
+		if i < len(text) {
+			text[i].logp = p
+		}
+		sum += float64(p)
+	}
+	return sum, nil
+}

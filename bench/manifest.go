@@ -7,6 +7,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,6 +67,7 @@ type TimedText struct {
 // duration …) are ignored.
 type manifestLine struct {
 	File     string          `json:"file"`
+	Path     string          `json:"audio_filepath"` // file, in rows of NeMo and of the Open ASR Leaderboard
 	Text     *string         `json:"text"`
 	Language string          `json:"language"`
 	RTTM     string          `json:"rttm"`
@@ -100,7 +102,7 @@ func (l *manifestLine) UnmarshalJSON(data []byte) error {
 	for key, value := range all {
 		switch value.(type) {
 		case string, float64, bool:
-			if !slices.Contains([]string{"file", "text", "corrected", "rttm", "language", "speakers"}, key) {
+			if !slices.Contains([]string{"file", "audio_filepath", "text", "pred_text", "corrected", "rttm", "language", "speakers"}, key) {
 				if l.keys == nil {
 					l.keys = map[string]string{}
 				}
@@ -121,8 +123,9 @@ type timedLine struct {
 }
 
 // Load reads a manifest file, or builds one from a folder: every recording in
-// it, with the text in NAME.txt and the turns in NAME.rttm in the same folder.
-// Errors wrap ErrManifest and name file and line.
+// it, with the text in NAME.txt and the turns in NAME.rttm in the same folder. A file
+// NAME.txt without JSON has a text in each line, as jiwer reads it; its recordings are
+// named by their lines and have no sound. Errors wrap ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -130,6 +133,11 @@ func Load(path string) ([]Item, error) {
 	}
 	if info.IsDir() {
 		return loadFolder(path)
+	}
+	if filepath.Ext(path) == ".txt" {
+		if items, err := loadLines(path); err != nil || items != nil {
+			return items, err
+		}
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -139,6 +147,22 @@ func Load(path string) ([]Item, error) {
 	items, err := readManifest(f, filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return items, nil
+}
+
+// loadLines reads a text with a line for each recording, nil if it is JSON.
+func loadLines(path string) (items []Item, err error) {
+	text, err := textfile.Read(path, maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	text = strings.TrimSpace(text)
+	if text == "" || strings.HasPrefix(text, "{") {
+		return nil, nil
+	}
+	for i, line := range strings.Split(text, "\n") {
+		items = append(items, Item{Name: fmt.Sprintf("line %d", i+1), Text: new(strings.TrimSpace(line))})
 	}
 	return items, nil
 }
@@ -200,6 +224,7 @@ func readManifest(r io.Reader, dir string) ([]Item, error) {
 }
 
 func (l manifestLine) item(dir string) (Item, error) {
+	l.File = cmp.Or(l.File, l.Path)
 	it := Item{Name: l.File, Path: l.File, Text: l.Text}
 	if l.File == "" {
 		return it, errors.New(`the key "file" is missing`)

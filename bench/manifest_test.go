@@ -143,3 +143,21 @@ func TestReferencesOfOtherPrograms(t *testing.T) {
 		assert.Equal(t, want, *items[0].Text)
 	}
 }
+
+// The files of other programs are references as they are.
+func TestManifestsOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	lines := filepath.Join(dir, "references.txt")
+	require.NoError(t, os.WriteFile(lines, []byte("Hello there.\r\n\nGoodbye.\n"), 0o600))
+	items, err := Load(lines)
+	require.NoError(t, err)
+	assert.Equal(t, []Item{{Name: "line 1", Text: new("Hello there.")}, {Name: "line 2", Text: new("")}, {Name: "line 3", Text: new("Goodbye.")}}, items)
+
+	rows := filepath.Join(dir, "results.jsonl")
+	require.NoError(t, os.WriteFile(rows, []byte(`{"audio_filepath": "a.wav", "duration": 2, "time": 0.1, "text": "hello", "pred_text": "hallo"}`), 0o600))
+	items, err = Load(rows)
+	require.NoError(t, err)
+	assert.Equal(t, "a.wav", items[0].Name)
+	assert.Equal(t, "hello", *items[0].Text)
+	assert.NotContains(t, items[0].Keys, "pred_text")
+}

@@ -180,6 +180,10 @@ func openAIGoFormats(t *failures, client openai.Client, file func(string) io.Rea
 	assert.Equal(t, []int{0, 2}, []int{len(segments.Words), len(segments.Segments)})
 
 	assert.NotEmpty(t, ask(openai.AudioTranscriptionNewParams{Model: "otograph-standard"}).Text)
+	heard := ask(openai.AudioTranscriptionNewParams{Model: openai.AudioModelGPTTranscribe, Keywords: []string{"Otograph", "Doe, John"}, Languages: []string{"en", "de"}})
+	require.Len(t, heard.Languages, 1)
+	assert.Equal(t, "en", heard.Languages[0].Code)
+	assert.NotEmpty(t, ask(openai.AudioTranscriptionNewParams{Model: openai.AudioModelGPT4oMiniTranscribe2025_12_15}).Text)
 	chunked := openai.AudioTranscriptionNewParams{}
 	chunked.ChunkingStrategy.OfAudioTranscriptionNewsChunkingStrategyVadConfig = &openai.AudioTranscriptionNewParamsChunkingStrategyVadConfig{
 		Type: "server_vad", Threshold: openai.Float(0.4), SilenceDurationMs: openai.Int(200),
@@ -212,6 +216,7 @@ func openAIGoRefusals(t *failures, client openai.Client, file func(string) io.Re
 	for param, p := range map[string]openai.AudioTranscriptionNewParams{
 		"response_format": {ResponseFormat: "xml"}, "language": {Language: openai.String("klingon")}, "temperature": {Temperature: openai.Float(3)},
 		"known_speaker_names[]": {KnownSpeakerNames: []string{"Ann"}}, "timestamp_granularities[]": {TimestampGranularities: []string{"letter"}},
+		"keywords[]": {Keywords: []string{"<b>"}}, "languages[]": {Languages: []string{"klingon"}}, "include[]": {Include: []openai.TranscriptionInclude{"everything"}},
 	} {
 		p.File, p.Model = file("a.wav"), openai.AudioModelWhisper1
 		_, err := client.Audio.Transcriptions.New(context.Background(), p)

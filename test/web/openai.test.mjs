@@ -173,6 +173,26 @@ made('options reach the task', async () => {
   );
 });
 
+made('the parameters of 2026', async () => {
+  const { data, response } = await ask({
+    model: 'gpt-transcribe',
+    keywords: ['Otograph', 'Doe, John'],
+    languages: ['en', 'de'],
+  }).withResponse();
+  assert.match(data.text, first);
+  assert.deepEqual(data.languages, [{ code: 'en' }]);
+  const { options } = await s.ask(`/tasks/${response.headers.get('x-task-id')}`);
+  assert.deepEqual(options.hotwords, ['Otograph', 'Doe, John']);
+  assert.match((await ask({ model: 'gpt-4o-mini-transcribe-2025-12-15' })).text, first);
+  assert.match((await ask({ model: 'demo-whisper' })).text, first);
+  for (const [field, params] of Object.entries({
+    'keywords[]': { keywords: ['<b>'] },
+    'languages[]': { languages: ['klingon'] },
+  })) {
+    assert.equal((await refused(ask(params), BadRequestError)).param, field);
+  }
+});
+
 made('files in every way that the client takes them', async () => {
   const bytes = readFileSync(recording);
   for (const given of [

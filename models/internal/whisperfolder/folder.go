@@ -173,8 +173,12 @@ func Open(dir, adapter string) (f *Folder, err error) {
 			return f, err
 		}
 	}
-	if f.tokens, err = readTokens(dir, f.Header); err != nil {
+	var timed bool
+	if f.tokens, timed, err = readTokens(dir, f.Header); err != nil {
 		return f, err
+	}
+	if !timed {
+		f.note("the vocabulary has special tokens, but not the time <|0.00|>: the model may have been trained on texts without times, and say no times of phrases")
 	}
 	f.License = cmp.Or(f.License, statedLicense(dir))
 	return f, nil

@@ -287,6 +287,13 @@ func TestNotes(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "generation_config.json")))
 	_, f = converted(t, dir, "", ggmlfile.F16)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "no alignment heads are named")
+	assert.NotContains(t, strings.Join(f.Notes, "\n"), "<|0.00|>", "the special tokens are not listed")
+
+	vocabulary, err := json.Marshal(made.Tokens()[:50364]) // up to <|notimestamps|>
+	require.NoError(t, err)
+	made.Place(t, filepath.Join(dir, "vocabulary.json"), vocabulary)
+	_, f = converted(t, dir, "", ggmlfile.F16)
+	assert.Contains(t, strings.Join(f.Notes, "\n"), "not the time <|0.00|>")
 }
 
 func TestSnapshot(t *testing.T) {

@@ -14,11 +14,12 @@ const endOfText = "<|endoftext|>"
 
 // readTokens returns the texts of the tokens that a ggml file lists: those
 // before the end of text, with it in an English-only model. It checks that the
-// folder's vocabulary is Whisper's.
-func readTokens(dir string, h ggmlfile.Header) ([][]byte, error) {
+// folder's vocabulary is Whisper's. timed is false if the vocabulary has special
+// tokens without the times.
+func readTokens(dir string, h ggmlfile.Header) (tokens [][]byte, timed bool, err error) {
 	list, file, err := vocabulary(dir)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	end := 50257
 	if !h.Multilingual() {
@@ -27,25 +28,25 @@ func readTokens(dir string, h ggmlfile.Header) ([][]byte, error) {
 	first := int(h.Vocabulary) - timeTokens
 	switch {
 	case len(list) > int(h.Vocabulary):
-		return nil, fmt.Errorf("%w: %s: expected at most the model's %d tokens, found %d: tokens were added, the first is %.40q",
+		return nil, false, fmt.Errorf("%w: %s: expected at most the model's %d tokens, found %d: tokens were added, the first is %.40q",
 			models.ErrUnsupported, file, h.Vocabulary, len(list), list[h.Vocabulary])
 	case len(list) <= end || list[end] != endOfText:
-		return nil, fmt.Errorf("%w: %s: expected %s as token %d of a model with %d tokens", models.ErrUnsupported, file, endOfText, end, h.Vocabulary)
+		return nil, false, fmt.Errorf("%w: %s: expected %s as token %d of a model with %d tokens", models.ErrUnsupported, file, endOfText, end, h.Vocabulary)
 	case len(list) > first && list[first] != "<|0.00|>":
-		return nil, fmt.Errorf("%w: %s: expected the time <|0.00|> as token %d, found %.40q", models.ErrUnsupported, file, first, list[first])
+		return nil, false, fmt.Errorf("%w: %s: expected the time <|0.00|> as token %d, found %.40q", models.ErrUnsupported, file, first, list[first])
 	}
-	tokens := make([][]byte, 0, end+1)
+	tokens = make([][]byte, 0, end+1)
 	for id, text := range list[:end] {
 		raw, err := unspell(text)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: token %d: %w", models.ErrBroken, file, id, err)
+			return nil, false, fmt.Errorf("%w: %s: token %d: %w", models.ErrBroken, file, id, err)
 		}
 		tokens = append(tokens, raw)
 	}
 	if !h.Multilingual() {
 		tokens = append(tokens, []byte(endOfText))
 	}
-	return tokens, nil
+	return tokens, len(list) > first || len(list) == end+1, nil
 }
 
 // vocabulary reads the tokens in the order of their numbers from the first file

@@ -277,6 +277,9 @@ func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, er
 	res.Demo = r.Engines.Demonstrates(res)
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = assemble.AudioWarnings(r.sound.Info())
+	if note := r.Engines.SpeakersNote(res); note != "" && r.sound.split == nil {
+		res.Warnings = append(res.Warnings, spec.Warning{Option: spec.WarnAudio, Reason: note})
+	}
 	res.Warnings = append(res.Warnings, assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)...)
 	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.channels == ChannelsSplit, r.sound.split != nil)...)
 	if t := f.Transcription; t != nil && t.Uncorrected != "" {

@@ -2,7 +2,8 @@ package spec
 
 import "reflect"
 
-// WarnAudio is the Option of warnings about the recording itself.
+// WarnAudio is the Option of warnings about the recording itself and whether its speakers
+// can be believed.
 const WarnAudio = "audio"
 
 // Warning reports an option that a run could not honor, or what a reader of the

@@ -37,3 +37,23 @@ func TestDemonstrationFollowsTheWordsModel(t *testing.T) {
 		assert.Equal(t, c.want, set(c.words).Demonstrates(r), c.name)
 	}
 }
+
+func TestSpeakersNote(t *testing.T) {
+	for _, c := range []struct {
+		name                    string
+		words, voices, expected bool
+		speakers                int
+	}{
+		{"real words, demonstration speakers", false, true, true, 2},
+		{"nobody was found", false, true, false, 0},
+		{"a demonstration as a whole says so itself", true, true, false, 2},
+		{"real speakers", false, false, false, 2},
+	} {
+		e := &Engines{Set: &models.Set{Models: []models.Model{
+			{Role: models.RoleStandard, Languages: []string{"en"}, Demo: c.words}, {Role: models.RoleEmbedder, Demo: c.voices},
+		}}}
+		r := &spec.Result{NumSpeakers: c.speakers}
+		r.Tier, r.Language, r.Ran = spec.TierStandard, "en", spec.Capabilities{ASR: true, Diarize: true}
+		assert.Equal(t, c.expected, e.SpeakersNote(r) != "", c.name)
+	}
+}

@@ -190,6 +190,15 @@ func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
 }
 
+// SpeakersNote says what a reader must know of a result's speakers: that a demonstration
+// model told them apart beside words of a real one. It is empty otherwise.
+func (e *Engines) SpeakersNote(r *spec.Result) string {
+	if m, ok := e.Set.Role(models.RoleEmbedder); !ok || !m.Demo || r.NumSpeakers == 0 || e.Demonstrates(r) {
+		return ""
+	}
+	return "speakers: demo model, unreliable on real voices"
+}
+
 // Demonstrates reports whether a result's words, or the whole result if it has
 // no words, come from demonstration models.
 func (e *Engines) Demonstrates(r *spec.Result) bool {

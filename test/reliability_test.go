@@ -248,7 +248,7 @@ func TestServiceSurvivesSQLiteLock(t *testing.T) {
 }
 
 // T5: an input that kills the process that works on it, each time.
-func TestPoisonedTaskIsGivenUp(t *testing.T) {
+func TestPoisonedTaskIsAbandoned(t *testing.T) {
 	s := serve(t, t.TempDir()).unlimited()
 	d := s.store()
 	poison := s.create(upload(clip(t, 0, 60), map[string]any{"optimize": false}))

@@ -15,19 +15,20 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Annotations are what the owner of a result says of it.
+// Annotations are the owner's notes on a result: speakers' names and corrected
+// texts.
 type Annotations struct {
-	// Version is 0 before the first change and rises with every one.
+	// Version is 0 before the first change and increases with every change.
 	Version int64
-	// Speakers are names by a result's own (SPEAKER_0), and Texts are corrected
-	// texts by the number of their segment.
+	// Speakers maps a result's speakers (SPEAKER_0) to names. Texts maps
+	// segment numbers to corrected texts.
 	Speakers, Texts map[string]string
-	// UpdatedAt is when the version came; zero for version 0.
+	// UpdatedAt is the time of the last change; zero for version 0.
 	UpdatedAt time.Time
 }
 
-// AnnotationPatch changes annotations: what is nil goes, all else is set, and what
-// is not named stays.
+// AnnotationPatch changes annotations: a nil value deletes an entry, any other
+// value sets it. Entries that the patch does not name stay.
 type AnnotationPatch struct{ Speakers, Texts map[string]*string }
 
 // Errors of annotations.
@@ -39,8 +40,8 @@ var (
 	ErrVersion = errors.New("annotations have changed")
 )
 
-// MaxAnnotations is how many bytes all names and texts of one task may have, and how
-// many a patch of them.
+// MaxAnnotations limits all names and texts of one task, and the body of one
+// patch, in bytes.
 const MaxAnnotations = 2 << 20
 
 // Limits of annotations, in characters.
@@ -50,14 +51,14 @@ const (
 	maxAnnotatedText = 10_000
 )
 
-// annotationContent is how annotations are stored.
+// annotationContent is the stored form of annotations.
 type annotationContent struct {
 	Speakers map[string]string `json:"speakers"`
 	Texts    map[string]string `json:"texts"`
 }
 
-// Annotations returns what the owner said of a result. Errors wrap ErrNotFound,
-// ErrForbidden or ErrNotDone.
+// Annotations returns the owner's annotations of a result. Errors wrap
+// ErrNotFound, ErrForbidden or ErrNotDone.
 func (s *Service) Annotations(ctx context.Context, account, id string) (Annotations, error) {
 	if _, _, err := s.done(ctx, account, id); err != nil {
 		return Annotations{}, err
@@ -66,10 +67,10 @@ func (s *Service) Annotations(ctx context.Context, account, id string) (Annotati
 	return a, s.wrap("annotations", err)
 }
 
-// Annotate changes what the owner said of a result. match, if not nil, is the
-// version that the change was made for; the error wraps ErrVersion if it is no
-// longer the current one, ErrAnnotation for what is not accepted, or ErrNotFound,
-// ErrForbidden or ErrNotDone.
+// Annotate changes the annotations of a result. match, if not nil, is the
+// version that the caller's change is based on. The error wraps ErrVersion if
+// that is no longer the current version, ErrAnnotation if the patch is invalid,
+// or ErrNotFound, ErrForbidden or ErrNotDone.
 func (s *Service) Annotate(ctx context.Context, account, id string, patch AnnotationPatch, match *int64) (Annotations, error) {
 	if err := patch.check(); err != nil {
 		return Annotations{}, err
@@ -79,7 +80,7 @@ func (s *Service) Annotate(ctx context.Context, account, id string, patch Annota
 	}
 	var a Annotations
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		if _, err := s.lockNamed(ctx, tx, id); err != nil { // it may be deleted at this moment
+		if _, err := s.lockNamed(ctx, tx, id); err != nil { // the task may be deleted concurrently
 			return err
 		}
 		var err error
@@ -158,8 +159,8 @@ func (p AnnotationPatch) check() error {
 	return nil
 }
 
-// Apply enters names and texts into a result: a corrected segment keeps the words
-// that its text still holds, in their order.
+// Apply enters names and texts into a result. A corrected segment keeps those
+// of its words that the new text still contains, in their order.
 func (a Annotations) Apply(r *spec.Result) {
 	name := func(speaker *string) {
 		if called, ok := a.Speakers[*speaker]; ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestAnnotationsLoseNoChange: of changes that were made for the same version one
-// is taken, and changes for any version are all kept.
+// TestAnnotationsLoseNoChange: of two changes based on the same version one is
+// accepted; changes without a version are all kept.
 func TestAnnotationsLoseNoChange(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		t.Run(name, func(t *testing.T) {
@@ -55,9 +55,10 @@ func TestAnnotationsLoseNoChange(t *testing.T) {
 	}
 }
 
-// TestApplyKeepsTheWordsThatAreStillThere: a corrected segment loses the words
-// that its text no longer holds, and every turn of a speaker has the new name.
-func TestApplyKeepsTheWordsThatAreStillThere(t *testing.T) {
+// TestApplyKeepsWordsOfTheCorrectedText: a corrected segment loses the words
+// that its text no longer contains, and every turn of a speaker has the new
+// name.
+func TestApplyKeepsWordsOfTheCorrectedText(t *testing.T) {
 	r := spec.Result{
 		Segments: []spec.Segment{
 			{ID: 0, Text: "one too three", Speaker: "SPEAKER_0", Words: []spec.Word{{Word: "one"}, {Word: "too"}, {Word: "three"}}},

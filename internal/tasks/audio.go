@@ -9,7 +9,8 @@ import (
 )
 
 // Audio is the recording of a task, as it was submitted. It is an
-// io.ReadSeekCloser: what is read is fetched from where it was sought.
+// io.ReadSeekCloser; a read after a seek opens the stored file at the new
+// offset.
 type Audio struct {
 	Task Task
 
@@ -18,9 +19,9 @@ type Audio struct {
 	file     io.ReadCloser // nil before the first read and after a seek
 }
 
-// Audio opens the recording of a task, as long as the service has it: until the
-// task is final, and for Config.KeepAudio after that. Close it. Errors wrap
-// ErrNotFound or ErrForbidden; a recording that is gone is ErrNoAudio.
+// Audio opens the recording of a task. The service keeps it until the task is
+// final and for Config.KeepAudio after that. The caller closes it. Errors wrap
+// ErrNotFound or ErrForbidden, or ErrNoAudio if the recording was deleted.
 func (s *Service) Audio(ctx context.Context, account, id string) (*Audio, error) {
 	t, err := s.Get(ctx, account, id)
 	if err != nil {

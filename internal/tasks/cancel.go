@@ -7,29 +7,30 @@ import (
 	"fmt"
 )
 
-// The error_message of a canceled task.
+// Error messages of canceled tasks.
 const (
 	canceledMessage  = "canceled by the operator of the service"
 	withdrawnMessage = "canceled by its owner"
 )
 
-// ErrTold is returned for a task that its owner cannot cancel any more: sentences of it
-// have been reported, which only a charged task gives.
+// ErrTold is returned for a task that its owner can no longer cancel: some of
+// its sentences have been reported, and text is only delivered if it is
+// charged.
 var ErrTold = errors.New("sentences have been reported")
 
 // Cancel ends a task that is not final, whether it waits or runs. The task
 // becomes StatusFailed and final, its hold is released, nothing is charged, and
-// its callback is sent as for any failed task. A worker that has the task drops
-// it at its next heartbeat; what it writes until then is refused. Errors wrap
-// ErrNotFound or ErrFinal.
+// its callback is sent as for any failed task. A worker that runs the task
+// drops it at its next heartbeat; until then its writes are refused. Errors
+// wrap ErrNotFound or ErrFinal.
 //
 // Cancel is for operators and checks no account.
 func (s *Service) Cancel(ctx context.Context, id string) (Task, error) {
 	return s.cancel(ctx, id, canceledMessage, func(*sql.Tx, row) error { return nil })
 }
 
-// Withdraw is Cancel for the owner of a task, before its first sentence is reported.
-// Errors also wrap ErrForbidden or ErrTold.
+// Withdraw cancels a task for its owner, as long as no sentence has been
+// reported. Errors wrap those of Cancel, ErrForbidden or ErrTold.
 func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error) {
 	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r row) error {
 		if r.AccountID != account {
@@ -44,7 +45,7 @@ func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error
 	})
 }
 
-// cancel ends a task that is not final, unless refuse has a reason not to.
+// cancel ends a task that is not final, unless refuse returns an error.
 func (s *Service) cancel(ctx context.Context, id, message string, refuse func(*sql.Tx, row) error) (Task, error) {
 	var t Task
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {

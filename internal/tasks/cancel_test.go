@@ -61,7 +61,7 @@ func TestCancelEndsATaskInEveryUnfinishedState(t *testing.T) {
 	})
 }
 
-func TestCancelLosesAgainstACompletionThatCameFirst(t *testing.T) {
+func TestCancelAfterACompletionFails(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		task := f.Add(nil)
@@ -74,8 +74,9 @@ func TestCancelLosesAgainstACompletionThatCameFirst(t *testing.T) {
 	})
 }
 
-// TestTheOwnerWithdraws: nobody else may, and nobody gets a text that is not charged.
-func TestTheOwnerWithdraws(t *testing.T) {
+// TestOwnersCancelTheirTasks: other accounts may not, and no owner gets text
+// that is not charged.
+func TestOwnersCancelTheirTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		waiting := f.Add(nil)

@@ -15,20 +15,20 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Claim is a task in a worker's hands.
+// Claim is a task that a worker has claimed.
 type Claim struct {
 	Task
-	URL  string       // of the audio, "" for uploaded audio
-	Blob string       // key of the audio, "" before it is fetched
-	Held *queue.Claim // what fences the worker's writes
-	// Ignored are the names of stored options that this release does not know.
+	URL  string       // address of the audio, "" if it was uploaded
+	Blob string       // key of the stored audio, "" before it is fetched
+	Held *queue.Claim // the queue's claim, which fences the worker's writes
+	// Ignored lists stored options that this release does not know.
 	Ignored []string
 
-	price int64 // id of the prices of its creation
+	price int64 // id of the price list in force when the task was created
 }
 
-// longestDelay is an upper bound of how far in the future a retry can lie. A run_at beyond it was written by a clock that
-// has since gone back, and counts as due.
+// longestDelay is an upper bound on a retry's delay. A run_at further in the
+// future was written before the clock was set back, and counts as due.
 func longestDelay(delays []time.Duration) time.Duration {
 	var longest time.Duration
 	for _, d := range delays {
@@ -37,11 +37,13 @@ func longestDelay(delays []time.Duration) time.Duration {
 	return longest + longest/4 + time.Second
 }
 
-// errOverdrawn ends the claim of a task whose account's money no longer covers what is held.
+// errOverdrawn ends a claim if the account's balance no longer covers its
+// holds.
 var errOverdrawn = errors.New("account is overdrawn")
 
-// Next claims for worker the task whose turn it is, and returns nil when there is none (see queue.Queue.Next). Tasks of an
-// account that is overdrawn (billing.Store.Overdrawn) wait until it is not.
+// Next claims the next task for worker and returns nil if there is none (see
+// queue.Queue.Next). Tasks of an overdrawn account (billing.Store.Overdrawn)
+// wait until it is in credit.
 func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, error) {
 	for {
 		var c Claim
@@ -68,13 +70,15 @@ func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, er
 	}
 }
 
-// thenError is an error of the claim that was to follow in another claim's last transaction.
+// thenError is the error of a follow-up claim in the transaction that ends
+// another claim.
 type thenError struct{ error }
 
 func (e thenError) Unwrap() error { return e.error }
 
-// writeAndClaim runs end, which ends a claim, in a transaction, and claims the next task in it. When that claim fails, end runs
-// alone: it must not be kept from being written.
+// writeAndClaim runs end, which ends a claim, in a transaction and claims the
+// next task in the same transaction. If that claim fails, end runs again
+// without it, so that the end is written in any case.
 func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end func(tx *sql.Tx) error) (next *Claim, err error) {
 	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
 		next = nil
@@ -114,7 +118,8 @@ func (s *Service) claimNext(ctx context.Context, tx *sql.Tx, then queue.NextClai
 	return &c, nil
 }
 
-// stop makes claims pass over the lane of a task's account, if the account is overdrawn.
+// stop makes claims skip the lane of a task's account if the account is
+// overdrawn.
 func (s *Service) stop(ctx context.Context, t Task) error {
 	stopped := false
 	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
@@ -153,8 +158,8 @@ func readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (Claim, error
 	return c, err
 }
 
-// unknownOptions returns the names in stored options that this release does not know,
-// sorted: a newer one may have stored them.
+// unknownOptions returns the stored options that this release does not know,
+// sorted by name. A newer release may have stored them.
 func unknownOptions(stored string) ([]string, error) {
 	var names map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(stored), &names); err != nil {
@@ -166,14 +171,14 @@ func unknownOptions(stored string) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// row is what the writers of a running task read under its lock.
+// row holds the columns that writers of a running task read under its lock.
 type row struct {
 	Task
 	attempt, failures, crashes, interruptions int64
 	phase, worker, lane                       string
 	price                                     int64
 	audio, result                             string
-	voiceModel                                string // of a result that is about to be written
+	voiceModel                                string // of the result that is about to be written
 	callbackURL, callbackSecret               sql.NullString
 	idempotencyKey                            sql.NullString
 }
@@ -189,8 +194,8 @@ func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, err
 	return r, err
 }
 
-// lockNamed is lockTask for a task that a caller names; the error wraps ErrNotFound
-// if there is none.
+// lockNamed is lockTask for a task that a caller names; the error wraps
+// ErrNotFound if there is none.
 func (s *Service) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, error) {
 	r, err := s.lockTask(ctx, tx, id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -199,7 +204,8 @@ func (s *Service) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, er
 	return r, err
 }
 
-// guard locks the claim's task and checks that the claim is current; else the error wraps queue.ErrSuperseded.
+// guard locks the claim's task and checks that the claim is current; otherwise
+// the error wraps queue.ErrSuperseded.
 func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) {
 	r, err := s.lockTask(ctx, tx, c.ID)
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && !r.current(c)) {
@@ -208,8 +214,8 @@ func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) 
 	return r, err
 }
 
-// ref names the task for the queue.
+// ref returns the queue's reference to the task.
 func (r row) ref() queue.Ref { return queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: r.lane} }
 
-// current reports whether the task is still the claim's.
+// current reports whether the claim still owns the task.
 func (r row) current(c *Claim) bool { return r.phase == "running" && r.attempt == c.Held.Attempt }

@@ -8,13 +8,14 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// StoreIdentity returns what the file store of a database says.
+// StoreIdentity returns the identity that a file store of this database must
+// have.
 func StoreIdentity(id db.Identity) blob.Identity {
 	return blob.Identity{Database: id.ID, Place: id.Place, Written: time.Now().UTC().Truncate(time.Second)}
 }
 
 // ClaimFiles checks that the file store works and that it belongs to the
-// database. At a first start it becomes the database's. Errors wrap
+// database. At the first start the database claims the store. Errors wrap
 // blob.ErrForeign, blob.ErrUnclaimed or blob.ErrLost for a store that must not
 // be used.
 func ClaimFiles(ctx context.Context, d *db.DB, files *blob.Store) error {

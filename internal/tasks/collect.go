@@ -13,37 +13,37 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// CollectConfig bounds what a collection may delete; zero values are the
-// service's rules, negative durations mean none.
+// CollectConfig limits the deletions of a collection. Zero values select the
+// service's defaults; a negative duration disables that limit.
 type CollectConfig struct {
-	MinAge   time.Duration // of a file that is looked at: its row may be about to be written; default 24 h
+	MinAge   time.Duration // younger files are skipped, because their row may not be written yet; default 24 h
 	Marked   time.Duration // how long a file must have been marked before it is deleted; default 7 days
-	MaxFiles int           // deleted in a pass; default 1,000
+	MaxFiles int           // most files that one pass deletes; default 1,000
 	MaxShare float64       // share of all files that one pass may delete, at least one file; default 0.01
 }
 
 // Collected is the result of a pass of Collect.
 type Collected struct {
 	Files   int // of the service
-	Orphans int // files that nothing points at, deleted ones included
-	Marked  int // orphans found for the first time
+	Orphans int // files without a row, including deleted files
+	Marked  int // orphans marked for the first time
 	Deleted int
 }
 
-// ours matches the keys that the service gives to its files: all begin with the
-// id of a file, a task or a worker, or with a probe's random text. Unfinished
+// ours matches the keys of the service's files. They begin with the id of a
+// file, a task or a worker, or with the random text of a probe. Unfinished
 // files of a folder store have a suffix.
 var ours = regexp.MustCompile(`^((audio|checkpoints|results)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([./-]|$)|probe/[a-z2-7]{26}(\.|$))`)
 
-// collectBatch is how many files are compared with the database at a time.
+// collectBatch is the number of files compared with the database at a time.
 const collectBatch = 500
 
-// Collect compares the files of the service with the database. Files that
-// nothing points at are marked; those marked by an earlier pass for long enough
-// are deleted, within the limits of c. Each deletion is logged. Only files under
-// blob.Prefixes and blob.ProbePrefix whose names the service gives are ever
-// looked at. A store that belongs to another database, because the database was
-// exchanged under a running server, is refused with blob.ErrForeign.
+// Collect compares the service's files with the database. It marks files
+// without a row, and deletes files that an earlier pass marked long enough ago,
+// within the limits of c. It logs each deletion. It only considers files under
+// blob.Prefixes and blob.ProbePrefix whose names have the service's form. If
+// the store belongs to another database, because the database was exchanged
+// under a running server, it returns blob.ErrForeign.
 func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
 	setDefault(&c.MinAge, 24*time.Hour)
 	setDefault(&c.Marked, 7*24*time.Hour)
@@ -68,7 +68,7 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 	return p.found, p.delete(ctx)
 }
 
-// ownsFiles returns blob.ErrForeign if the file store has the identity of another
+// ownsFiles returns blob.ErrForeign if the file store belongs to another
 // database.
 func (s *Service) ownsFiles(ctx context.Context) error {
 	id, err := s.db.Identity(ctx)
@@ -92,7 +92,7 @@ type collection struct {
 	service *Service
 	config  CollectConfig
 	begun   time.Time
-	batch   []string // files that are not compared yet
+	batch   []string // files not yet compared
 	due     []string // orphans that may be deleted
 	found   Collected
 }
@@ -111,8 +111,7 @@ func (p *collection) file(ctx context.Context, o blob.Object) error {
 	return p.compare(ctx)
 }
 
-// compare marks those files of the batch that nothing points at, and takes the
-// mark from the others.
+// compare marks the files of the batch without a row, and unmarks the others.
 func (p *collection) compare(ctx context.Context) error {
 	s := p.service
 	kept, err := s.Referenced(ctx, p.batch)
@@ -158,7 +157,7 @@ func (p *collection) compare(ctx context.Context) error {
 	return nil
 }
 
-// forget drops the marks of files that are gone.
+// forget drops the marks of files that no longer exist.
 func (p *collection) forget(ctx context.Context) error {
 	return p.service.wrap("collect", p.service.db.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun))
@@ -166,7 +165,7 @@ func (p *collection) forget(ctx context.Context) error {
 	}))
 }
 
-// delete deletes the orphans that are due, within the limits.
+// delete deletes orphans that are due, within the limits.
 func (p *collection) delete(ctx context.Context) error {
 	s := p.service
 	limit := min(p.config.MaxFiles, max(1, int(float64(p.found.Files)*p.config.MaxShare)))
@@ -176,7 +175,7 @@ func (p *collection) delete(ctx context.Context) error {
 	}
 	var failed error
 	for _, key := range p.due {
-		kept, err := s.Referenced(ctx, []string{key}) // a row may have come in the meantime
+		kept, err := s.Referenced(ctx, []string{key}) // a row may have been added in the meantime
 		if err != nil {
 			return errors.Join(failed, err)
 		}

@@ -19,8 +19,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestF1Collect lets an empty database collect a store of 600 files: a pass marks, a later one deletes one in a hundred
-// after a week, and files outside of the service's prefixes are never touched.
+// TestF1Collect collects a store of 600 files with an empty database: a pass
+// marks, a pass a week later deletes one file in a hundred, and files outside
+// the service's prefixes are never touched.
 func TestF1Collect(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now()
@@ -43,7 +44,7 @@ func TestF1Collect(t *testing.T) {
 		for _, key := range strangers {
 			put(key)
 		}
-		require.NoError(t, f.Blobs().Delete(t.Context(), "otograph-store.json")) // in its place, the real one
+		require.NoError(t, f.Blobs().Delete(t.Context(), "otograph-store.json")) // replaced by the real one
 		id, err := d.Identity(t.Context())
 		require.NoError(t, err)
 		_, err = f.Blobs().Adopt(t.Context(), tasks.StoreIdentity(id))
@@ -64,7 +65,8 @@ func TestF1Collect(t *testing.T) {
 		assert.Equal(t, 6, pass().Deleted, "one in a hundred")
 		assert.Equal(t, 5, pass().Deleted)
 
-		// A file that gets a row in time stays, and so does one that is old but wanted.
+		// An old file with a row stays, and so does a file that gets a row in
+		// time.
 		f.Exec("UPDATE tasks SET audio_blob = $2 WHERE id = $1", task.ID, wanted)
 		found, err := f.Collect(t.Context(), tasks.CollectConfig{MaxFiles: 10_000, MaxShare: 1})
 		require.NoError(t, err)
@@ -78,8 +80,8 @@ func TestF1Collect(t *testing.T) {
 	})
 }
 
-// TestCollectDeletesProbes: a process that is killed while it tries the store
-// leaves a file or an unfinished file, which is deleted like other orphans.
+// TestCollectDeletesProbes: a process that is killed while it probes the store
+// leaves a finished or unfinished file, which is deleted like other orphans.
 func TestCollectDeletesProbes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -97,9 +99,9 @@ func TestCollectDeletesProbes(t *testing.T) {
 	})
 }
 
-// TestF1CollectLooksAtTheIdentity: a database that was exchanged under a running
-// server marks no file of a store that belongs to another.
-func TestF1CollectLooksAtTheIdentity(t *testing.T) {
+// TestF1CollectChecksTheStoresIdentity: after the database was exchanged under
+// a running server, no file of the old database's store is marked.
+func TestF1CollectChecksTheStoresIdentity(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now().Add(30 * 24 * time.Hour)
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
@@ -119,7 +121,8 @@ func TestF1CollectLooksAtTheIdentity(t *testing.T) {
 	})
 }
 
-// TestCollectForgetsMarks: a file that went and came back begins its week anew.
+// TestCollectForgetsMarks: the week of a file that was deleted and stored again
+// starts anew.
 func TestCollectForgetsMarks(t *testing.T) {
 	clock := time.Now().Add(30 * 24 * time.Hour)
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })

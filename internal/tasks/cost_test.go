@@ -17,11 +17,13 @@ import (
 
 const (
 	crowd = 5000 // rows of each kind that a call must not read
-	few   = 150  // more than each call reads that reads none of them
+	few   = 150  // more rows than a call reads if it reads none of the crowd
 )
 
-// crowded is a fixture on PostgreSQL in which thousands of accounts have a task each that waits, and one has as many that
-// wait, are delayed and are done. It has one connection, so that rowsRead finds what each call has read.
+// crowded returns a fixture on PostgreSQL in which thousands of accounts have
+// one waiting task each, and one account has thousands of waiting, delayed and
+// finished tasks. It has one connection, so that rowsRead counts each call's
+// reads.
 func crowded(t *testing.T) *taskstest.Fixture {
 	t.Helper()
 	d := dbtest.Postgres(t, db.Options{MaxConns: 1, Timeout: time.Minute})
@@ -41,7 +43,8 @@ func crowded(t *testing.T) *taskstest.Fixture {
 	return f
 }
 
-// addCrowd adds tasks; account, runAt and finishedAt are expressions over their number i.
+// addCrowd adds tasks; account, runAt and finishedAt are SQL expressions over
+// the task's number i.
 func addCrowd(f *taskstest.Fixture, name, account, status, phase, runAt, finishedAt string) {
 	f.T.Helper()
 	f.Exec(fmt.Sprintf(`INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at, finished_at, audio_filename, audio_source_type, audio_url,
@@ -49,7 +52,7 @@ func addCrowd(f *taskstest.Fixture, name, account, status, phase, runAt, finishe
 		'https://source.example/a.wav', FALSE, '{}', FALSE, 1, i, i FROM generate_series(1, %d) i`, name, account, status, phase, runAt, finishedAt, crowd))
 }
 
-// vacuum does what autovacuum does in time.
+// vacuum runs the vacuum that autovacuum would run later.
 func vacuum(t testing.TB, d *db.DB) {
 	t.Helper()
 	for _, table := range []string{"accounts", "tasks", "holds", "account_sums", "lane_accounts"} {
@@ -58,8 +61,8 @@ func vacuum(t testing.TB, d *db.DB) {
 	}
 }
 
-// rowsRead returns how many rows of tables, and entries of indexes, were read while call ran: those that the only
-// connection has told of and those that it has yet to.
+// rowsRead returns the number of table rows and index entries that were read
+// while call ran, including reads that the connection has not reported yet.
 func rowsRead(f *taskstest.Fixture, call func() error) int {
 	f.T.Helper()
 	count := func() int {
@@ -71,8 +74,9 @@ func rowsRead(f *taskstest.Fixture, call func() error) int {
 	return count() - before
 }
 
-// TestF5ClaimsReadNoQueues counts the rows that a claim reads while thousands of accounts wait, one of them with a long
-// queue, and thousands of tasks are delayed.
+// TestF5ClaimsReadNoQueues counts the rows that a claim reads while thousands
+// of accounts wait, one of them with a long queue, and thousands of tasks are
+// delayed.
 func TestF5ClaimsReadNoQueues(t *testing.T) {
 	f := crowded(t)
 	claim := func() (account string, n int) {
@@ -95,8 +99,8 @@ func TestF5ClaimsReadNoQueues(t *testing.T) {
 	t.Logf("F5: a claim from a queue of %d tasks, beside %d accounts that wait, reads %d rows", crowd, crowd, n)
 }
 
-// TestF5DownloadClaimsReadNoQueues counts the rows that a claim of a download reads while thousands wait in the account
-// whose turn it is.
+// TestF5DownloadClaimsReadNoQueues counts the rows that the claim of a download
+// reads while thousands of tasks wait in the account whose turn it is.
 func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
 	f := crowded(t)
 	f.Exec("UPDATE tasks SET lane = 'fetch', audio_host = 'other.example' WHERE phase = 'queued'")
@@ -110,7 +114,7 @@ func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
 		name    string
 		prepare string
 		busy    queue.Busy
-		first   string // id of the task that is claimed, "" for one of another account
+		first   string // id of the claimed task, "" for a task of another account
 	}{
 		{"nothing is busy", "", queue.Busy{Ahead: 11}, "waiting-1"},
 		{"another host is busy", "", queue.Busy{Ahead: 11, Hosts: []string{"a.example"}}, "waiting-2"},
@@ -143,8 +147,9 @@ func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
 	}
 }
 
-// TestF6CostsDoNotGrow counts the rows that are read when a task is created and when tasks are listed, in an account with
-// thousands of open holds and of finished tasks, and for the metrics before and after thousands more have finished.
+// TestF6CostsDoNotGrow counts the rows read when a task is created and when
+// tasks are listed, in an account with thousands of open holds and finished
+// tasks, and for the metrics before and after thousands more have finished.
 func TestF6CostsDoNotGrow(t *testing.T) {
 	f := crowded(t)
 	request := f.Request(nil)

@@ -14,12 +14,13 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Request asks for one task. The caller has checked options and addresses.
+// Request describes one task to create. The caller has validated options and
+// addresses.
 type Request struct {
 	Account        string // id
 	URL            string // of the audio, or
 	Audio          *blob.Info
-	Seconds        float64 // the length of Audio; 0 when it is not known (see Config.UnknownLength)
+	Seconds        float64 // length of Audio; 0 if unknown (see Config.UnknownLength)
 	Filename       string
 	Options        spec.EffectiveOptions
 	CallbackURL    string // "" for none
@@ -27,16 +28,18 @@ type Request struct {
 	Batch          bool
 	AllowTraining  bool
 	Extras         Extras
-	// Waits is set by a caller who tries again where the account has too many tasks: the
-	// audio stays then.
+	// Waits keeps the audio if the account has too many tasks, because the
+	// caller will try again.
 	Waits bool
-	// ID is the task's, a UUID of version 7 from NewID; "" makes one.
+	// ID is the task's id, a UUID of version 7 from NewID; if empty, Create
+	// makes one.
 	ID string
-	// Refused is for CreateBatch alone: an item that the caller refused; its text becomes the item's error.
+	// Refused is used by CreateBatch only: the reason why the caller refused
+	// the item, which becomes the item's error.
 	Refused error
 }
 
-// Item is the outcome of one item of a batch: a task or the text of an error.
+// Item is the outcome of one item of a batch: a task or an error message.
 type Item struct {
 	Task  *Task
 	Error string
@@ -44,12 +47,13 @@ type Item struct {
 
 func on(b *bool) bool { return b == nil || *b }
 
-// usage returns what options ask for; its tier is open.
+// usage returns the usage that the options request, without a tier.
 func usage(o spec.EffectiveOptions, seconds float64, batch bool) billing.Usage {
 	return billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
 }
 
-// possibleTiers returns the tiers that may run with one of the given sets of models.
+// possibleTiers returns the tiers that may run with any of the given sets of
+// models.
 func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
 	if tiers := spec.PossibleTiers(spec.Options(o), sets); len(tiers) > 0 {
 		return tiers
@@ -58,12 +62,12 @@ func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
 }
 
 // Create accepts a task: the task and its hold are created in one transaction.
-// With an idempotency key that was used before for the same body, the first
-// answer is returned again (replayed is true) and nothing else happens; for
-// another body the error wraps ErrIdempotencyConflict. An insufficient balance
-// is billing.ErrInsufficientBalance, an exceeded task limit
-// billing.ErrConcurrencyLimit. Audio that was uploaded for a request that is
-// refused or replayed is deleted.
+// If the idempotency key was used before for the same body, Create returns the
+// first response (replayed is true) and has no other effect; for a different
+// body the error wraps ErrIdempotencyConflict. An insufficient balance is
+// billing.ErrInsufficientBalance, an exceeded task limit
+// billing.ErrConcurrencyLimit. Audio uploaded for a refused or replayed request
+// is deleted.
 func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
 	items, replayed, err := s.create(ctx, []Request{r}, idem, false)
 	again := r.Waits && errors.Is(err, billing.ErrConcurrencyLimit)
@@ -82,7 +86,7 @@ func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task
 	return *items[0].Task, replayed, nil
 }
 
-// definite reports an error after which nothing was committed for sure.
+// definite reports whether it is certain that nothing was committed.
 func definite(err error) bool {
 	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel} {
 		if errors.Is(err, known) {
@@ -92,8 +96,9 @@ func definite(err error) bool {
 	return errors.As(err, new(*LanguageError))
 }
 
-// CreateBatch accepts several batch tasks in one transaction. Items stand for themselves: one that was refused or that the
-// balance does not cover has an error, the others become tasks.
+// CreateBatch accepts several batch tasks in one transaction. Items are
+// independent: an item that was refused or that the balance does not cover has
+// an error, the others become tasks.
 func (s *Service) CreateBatch(ctx context.Context, requests []Request, idem Idempotency) (items []Item, replayed bool, err error) {
 	return s.create(ctx, requests, idem, true)
 }
@@ -135,8 +140,8 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 	return items, replayed, nil
 }
 
-// checkRequests checks what does not depend on the database. Items of a batch that
-// were refused are not looked at.
+// checkRequests makes the checks that need no database. It skips refused items
+// of a batch.
 func checkRequests(requests []Request, batch bool) error {
 	if len(requests) == 0 {
 		return fmt.Errorf("%w: no items", ErrRequest)
@@ -154,7 +159,7 @@ func checkRequests(requests []Request, batch bool) error {
 }
 
 // insertAll writes tasks with their holds. In a batch, an item that the account
-// cannot pay for has an error; a task alone fails with it.
+// cannot pay for has an error; a single task fails with it.
 func (s *Service) insertAll(ctx context.Context, tx *sql.Tx, requests []Request, idempotencyKey string, batch bool) (items []Item, err error) {
 	prices, err := s.billing.PricesTx(ctx, tx)
 	if err != nil {
@@ -182,8 +187,8 @@ func (s *Service) insertAll(ctx context.Context, tx *sql.Tx, requests []Request,
 	return items, nil
 }
 
-// accepted wakes workers for new tasks, unless there is one alone that a worker of
-// this process took with its acceptance, and logs them.
+// accepted logs new tasks and wakes workers, unless there is a single task that
+// a worker of this process claimed in the same transaction.
 func (s *Service) accepted(ctx context.Context, account string, items []Item, next *Claim) {
 	if alone := len(items) == 1 && items[0].Task != nil; !alone || next == nil || next.ID != items[0].Task.ID {
 		s.queue.Wake(ctx)
@@ -195,7 +200,7 @@ func (s *Service) accepted(ctx context.Context, account string, items []Item, ne
 	}
 }
 
-// firstPrice returns what a task is held for before its audio is looked at.
+// firstPrice returns the price to hold for a task before its audio is probed.
 func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
 	if seconds == 0 {
 		seconds = s.UnknownLength.Seconds()
@@ -204,7 +209,8 @@ func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, bat
 	return quote.Total, err
 }
 
-// insert writes one task with its hold. The hold comes first: its refusal leaves nothing behind.
+// insert writes one task with its hold. The hold comes first: if it is refused,
+// nothing is left behind.
 func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
 	if r.ID == "" {
 		id, err := NewID()

@@ -16,14 +16,15 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// BenchmarkCreate creates tasks in an account that has no other open holds, and in one that has 10,000.
+// BenchmarkCreate creates tasks in an account without other open holds, and in
+// one with 10,000.
 func BenchmarkCreate(b *testing.B) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		for _, holds := range []int{0, 10_000} {
 			b.Run(fmt.Sprintf("%s/holds=%d", name, holds), func(b *testing.B) {
 				f := taskstest.New(b, open(b, db.Options{}))
 				request := f.Request(func(r *tasks.Request) {
-					r.Audio = &blob.Info{Key: "audio/" + uuid.NewString(), Size: 48000, MD5: "d41d8cd98f00b204e9800998ecf8427e"} // the file itself is not asked for
+					r.Audio = &blob.Info{Key: "audio/" + uuid.NewString(), Size: 48000, MD5: "d41d8cd98f00b204e9800998ecf8427e"} // the file itself is not read
 					r.Seconds = 1.5
 				})
 				for range holds {
@@ -39,7 +40,7 @@ func BenchmarkCreate(b *testing.B) {
 						b.Fatal(err)
 					}
 					times = append(times, time.Since(begun))
-					b.StopTimer() // the number of open holds stays
+					b.StopTimer() // restores the number of open holds
 					f.Exec("DELETE FROM holds WHERE task_id = $1", task.ID)
 					b.StartTimer()
 				}

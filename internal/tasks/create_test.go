@@ -91,8 +91,8 @@ func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 	})
 }
 
-// TestSubmissionsCannotOverdraw lets 100 submissions race for the balance of 10.
-// It covers T13 of test/README.md.
+// TestSubmissionsCannotOverdraw makes 100 concurrent submissions with a balance
+// for 10. It covers T13 of test/README.md.
 func TestSubmissionsCannotOverdraw(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -147,10 +147,10 @@ func TestConcurrencyLimit(t *testing.T) {
 	f.Add(nil)
 }
 
-func TestBatchItemsStandForThemselves(t *testing.T) {
+func TestBatchItemsAreIndependent(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
-		poor := f.NewAccount("poor", 3*67) // a minute as batch is 0.0067
+		poor := f.NewAccount("poor", 3*67) // a minute as a batch task costs 0.0067
 		var requests []tasks.Request
 		for i := range 6 {
 			requests = append(requests, f.Request(func(r *tasks.Request) {
@@ -183,7 +183,7 @@ func TestBatchItemsStandForThemselves(t *testing.T) {
 	})
 }
 
-func TestRequestsThatAreNotComplete(t *testing.T) {
+func TestIncompleteRequestsAreRefused(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	for name, change := range map[string]func(*tasks.Request){
 		"neither": func(r *tasks.Request) { r.Audio, r.URL = nil, "" },
@@ -198,8 +198,9 @@ func TestRequestsThatAreNotComplete(t *testing.T) {
 	assert.Zero(t, f.Count("SELECT COUNT(*) FROM tasks"))
 }
 
-// TestHoldTiers checks which tier a hold is priced for: the dearest of those that may run on the models that the workers
-// have reported. While none has, any tier that the options allow may run.
+// TestHoldTiers checks the tier that a hold is priced for: the most expensive
+// tier that may run on the models that workers have reported. While no worker
+// has reported, any tier that the options allow may run.
 func TestHoldTiers(t *testing.T) {
 	const standard, lite = billing.Money(100), billing.Money(33) // 0.60 / 60 and 0.20 / 60
 	whisper := spec.Available{Standard: true}
@@ -212,7 +213,7 @@ func TestHoldTiers(t *testing.T) {
 	}{
 		{`{` + off + `}`, [4]billing.Money{standard, standard, standard, standard}},
 		{`{` + off + `,"optimize":null}`, [4]billing.Money{standard, standard, standard, standard}},
-		{`{` + off + `,"optimize":true}`, [4]billing.Money{standard, standard, standard, standard}}, // the language may not be applicable
+		{`{` + off + `,"optimize":true}`, [4]billing.Money{standard, standard, standard, standard}}, // the language may not be supported
 		{`{` + off + `,"optimize":false,"asr_language":"en"}`, [4]billing.Money{standard, standard, standard, standard}},
 		{`{` + off + `,"asr_language":"en"}`, [4]billing.Money{standard, standard, lite, standard}},
 		{`{` + off + `,"optimize":true,"asr_language":"zh"}`, [4]billing.Money{standard, standard, lite, standard}},

@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// Delete removes a task with its audio, its result, its checkpoints and its callback; a retry that it waits for is
-// canceled and its hold released. Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
+// Delete removes a task with its audio, result, checkpoints and callback. If
+// the task waits for a retry, the retry is canceled and the hold is released.
+// Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
 func (s *Service) Delete(ctx context.Context, account, id string) error {
 	var pending []string
 	forgotten := s.erased.take()

@@ -15,8 +15,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/webhook"
 )
 
-// TestDeletionInEveryState deletes a task in each state it can be in.
-// It covers T18 of test/README.md.
+// TestDeletionInEveryState deletes a task in each possible state. It covers T18
+// of test/README.md.
 func TestDeletionInEveryState(t *testing.T) {
 	states := []struct {
 		name    string
@@ -61,7 +61,7 @@ func TestDeletionInEveryState(t *testing.T) {
 		for _, state := range states {
 			t.Run(state.name, func(t *testing.T) {
 				f := &taskstest.Fixture{Service: f.Service, T: t, Account: f.Account, Dir: f.Dir}
-				f.Exec("UPDATE tasks SET phase = 'final' WHERE phase = 'queued'") // what earlier cases left does not get in the way
+				f.Exec("UPDATE tasks SET phase = 'final' WHERE phase = 'queued'") // tasks of earlier cases must not be claimed
 				task := f.Add(func(r *tasks.Request) { r.CallbackURL = "https://receiver.example/" })
 				state.reach(f, task)
 				err := f.Delete(t.Context(), f.Account, task.ID)

@@ -16,27 +16,31 @@ import (
 )
 
 const (
-	eraseBatch  = 200 // files that are erased with the same two transactions
-	eraseAtOnce = 8   // requests to the file store at the same time, unless Config says otherwise
+	eraseBatch  = 200 // files erased with one pair of transactions
+	eraseAtOnce = 8   // default number of concurrent requests to the file store
 )
 
-// scheduleDeletion notes a file (or, with a "/" at its end, all files under a prefix) for deletion.
+// scheduleDeletion schedules a file (or, if the key ends in "/", all files
+// under a prefix) for deletion.
 func (s *Service) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
 	_, err := tx.ExecContext(ctx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
 	return err
 }
 
-// erase deletes at most eraseBatch pending files (or prefixes) and then forgets them; in between it may be done again. Files
-// that are not pending any more are left alone.
+// erase deletes at most eraseBatch pending files (or prefixes) and then forgets
+// them. If it fails in between, a later call deletes them again. Files that are
+// no longer pending are left alone.
 func (s *Service) erase(ctx context.Context, keys []string) error {
 	var pending []string
-	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) { // no row may point at a file that is about to go
+	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) { // no row may refer to a file that is about to be deleted
 		list, args := in(keys)
-		// In one order, so that those who erase the same files do not wait for one another in a circle.
+		// Rows are locked in one order, so that transactions that erase the
+		// same files do not deadlock.
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.db.ForUpdate()+")", args...); err != nil {
 			return err
 		}
-		// Looked at with the tasks' rows locked: a retry has its row when it spares the files.
+		// Read while the tasks' rows are locked: a retry holds its task's row
+		// while it takes files off the list.
 		pending, err = db.Column[string](tx.QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE key IN ("+list+") ORDER BY due_at, key", args...))
 		return err
 	})
@@ -50,7 +54,7 @@ func (s *Service) erase(ctx context.Context, keys []string) error {
 	return errors.Join(failed, s.db.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
 }
 
-// eraseFiles deletes files and prefixes, and returns those that are gone.
+// eraseFiles deletes files and prefixes, and returns the keys it deleted.
 func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string, failed error) {
 	var g errgroup.Group
 	g.SetLimit(s.EraseAtOnce)
@@ -65,7 +69,7 @@ func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string,
 			return nil
 		})
 	}
-	_ = g.Wait() // the functions keep their errors apart
+	_ = g.Wait() // each function reports its own error
 	for i, key := range keys {
 		if errs[i] == nil {
 			gone = append(gone, key)
@@ -74,7 +78,7 @@ func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string,
 	return gone, errors.Join(errs...)
 }
 
-// forgetDeletions removes the notes of files that are deleted.
+// forgetDeletions takes deleted files off the list of pending deletions.
 func forgetDeletions(ctx context.Context, tx *sql.Tx, keys []string) error {
 	if len(keys) == 0 {
 		return nil
@@ -94,16 +98,18 @@ func in(keys []string) (list string, args []any) {
 	return strings.Join(marks, ", "), args
 }
 
-// erased are files of done tasks that this process has deleted, and whose notes
-// are still in the database. The end of the next task forgets them in its own
-// transaction. If the process ends first, the clean-up deletes them again.
+// erased holds files of done tasks that this process has deleted but not yet
+// taken off the list of pending deletions. The end of the next task does that
+// in its own transaction. If the process ends first, the clean-up deletes the
+// files again.
 type erased struct {
 	mu   sync.Mutex
 	keys []string
 }
 
-// take takes at most eraseBatch of them: transactions that forgot the same ones would
-// wait for one another. One that fails gives them back with add.
+// take removes and returns at most eraseBatch keys. Transactions that forget
+// the same keys would block one another. If a transaction fails, the caller
+// returns the keys with add.
 func (e *erased) take() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,18 +119,17 @@ func (e *erased) take() []string {
 	return taken
 }
 
-// add adds files that were deleted and are still noted.
+// add adds deleted files that are still listed as pending.
 func (e *erased) add(keys []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.keys) < 10*eraseBatch { // else nothing has ended for long, and the clean-up has them
+	if len(e.keys) < 10*eraseBatch { // otherwise no task has ended for long, and the clean-up forgets them
 		e.keys = append(e.keys, keys...)
 	}
 }
 
-// sweepDone erases what a done task leaves behind: its checkpoints, and its
-// audio unless that is kept. A done task is never claimed again, so this needs
-// no transaction.
+// sweepDone erases the checkpoints of a done task, and its audio unless that is
+// kept. A done task is never claimed again, so this needs no transaction.
 func (s *Service) sweepDone(ctx context.Context, task, audio string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)
@@ -139,8 +144,8 @@ func (s *Service) sweepDone(ctx context.Context, task, audio string) {
 	}
 }
 
-// sweepTask announces the end of a claim or a task and erases what an ended
-// task left behind; the clean-up erases what this could not.
+// sweepTask announces the end of a claim or a task and erases the files of an
+// ended task. The clean-up erases any file that this fails to erase.
 func (s *Service) sweepTask(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)
@@ -154,7 +159,7 @@ func (s *Service) sweepTask(ctx context.Context, id string) {
 	}
 }
 
-// deleteDue erases all files that are due, as long as that works.
+// deleteDue erases all files that are due, until an erasure fails.
 func (s *Service) deleteDue(ctx context.Context) error {
 	for {
 		keys, err := db.Column[string](s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now())))

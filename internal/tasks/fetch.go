@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/queue"
 )
 
-// HostOf returns the host that a download from address asks, with its port if
-// the address names one, in lower case; "" if there is none.
+// HostOf returns the host of a download address in lower case, with its port if
+// the address names one; "" if there is none.
 func HostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -39,38 +39,39 @@ func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy)
 	return &c, nil
 }
 
-// Fetched records the audio that was downloaded and queues the task for a
-// worker. It may be called again after an error of the store, and then finds
-// what it had done. Where the audio's length in seconds is known, its price is
-// held in the same transaction; a task that its account cannot pay for fails
-// there. If pricing fails, the worker holds the price (see Probed).
+// Fetched records the downloaded audio and queues the task for a worker. It may
+// be called again after a store error and then finds its earlier writes. If the
+// audio's length in seconds is known, its price is held in the same
+// transaction; a task that its account cannot pay for fails there. If pricing
+// fails, the worker holds the price (see Probed).
 func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64) error {
 	_, err := s.fetched(ctx, c, audio, seconds, nil)
 	return err
 }
 
 // FetchedNext is Fetched, and claims the next download for worker in the same
-// transaction; the claim is nil where NextFetch has to look for one. After an error
-// there may be a claim that worker did not hear of: HandBack gives it back.
+// transaction. If the claim is nil, the caller looks for one with NextFetch.
+// After an error the commit may have made a claim that worker does not know;
+// HandBack returns it.
 func (s *Service) FetchedNext(ctx context.Context, c *Claim, audio blob.Info, seconds float64, worker string, busy queue.Busy) (*Claim, error) {
 	then, err := s.queue.NextFetchClaim(ctx, worker, busy, false)
 	if err != nil {
-		then = nil // what was downloaded matters more, and meets the same trouble
+		then = nil // the download matters more than the next claim, and would meet the same error
 	}
 	return s.fetched(ctx, c, audio, seconds, then)
 }
 
 // Downloader downloads audio in this process.
 type Downloader interface {
-	// Offer keeps a place for a download that is claimed in the transaction that
-	// accepts a task, so that the two are one commit. then is nil where there is no
-	// place now; else taken is called once, with the claim, nil for none, and with the
-	// error of the transaction.
+	// Offer reserves a slot for a download that is claimed in the transaction
+	// that accepts a task, so that both are one commit. If no slot is free,
+	// then is nil. Otherwise taken is called once with the claim (nil if none)
+	// and the transaction's error.
 	Offer(ctx context.Context) (then queue.NextClaim, taken func(c *Claim, err error))
 }
 
-// Downloads lets tasks that are accepted here go straight to d, until stop is
-// called.
+// Downloads hands the downloads of tasks accepted in this process straight to
+// d, until stop is called.
 func (s *Service) Downloads(d Downloader) (stop func()) {
 	s.downloader.Store(&d)
 	return func() { s.downloader.CompareAndSwap(&d, nil) }
@@ -119,7 +120,7 @@ func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, second
 		case err != nil:
 			return err
 		case r.audio == audio.Key:
-			return nil // an earlier call did it and did not hear of it
+			return nil // an earlier call committed this, but its caller got an error
 		case !r.current(c):
 			return queue.ErrSuperseded
 		}
@@ -150,8 +151,7 @@ func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, second
 	return next, s.wrap("note audio of "+c.ID, err)
 }
 
-// Refetch hands a claimed task whose audio is not there, or not any more, to
-// the fetchers.
+// Refetch returns a claimed task to the fetchers because its audio is missing.
 func (s *Service) Refetch(ctx context.Context, c *Claim) error {
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)

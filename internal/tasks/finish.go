@@ -18,27 +18,30 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Complete stores a result and finishes its task: result, charge, ledger entry and callback in one transaction. It
-// may be called again after an error of the store, and then finds what it had done. A claim that is no longer current
-// changes nothing: queue.ErrSuperseded. Nor does an outcome that is longer than what the account can pay: the error
-// wraps an *UnpaidError.
+// Complete stores a result and finishes its task: result, charge, ledger entry
+// and callback in one transaction. It may be called again after a store error
+// and then finds its earlier writes. It changes nothing if the claim is no
+// longer current (queue.ErrSuperseded) or if the account cannot pay for the
+// outcome's length (the error wraps an *UnpaidError).
 func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
 	_, err := s.complete(ctx, c, o, nil)
 	return err
 }
 
-// CompleteNext is Complete, and claims for worker the next task in the same transaction; the claim is nil where Next has to
-// look for one. After an error there may be a claim that worker did not hear of: HandBack gives it back.
+// CompleteNext is Complete, and claims the next task for worker in the same
+// transaction. If the claim is nil, the caller looks for one with Next. After
+// an error the commit may have made a claim that worker does not know; HandBack
+// returns it.
 func (s *Service) CompleteNext(ctx context.Context, c *Claim, o Outcome, worker, modelSet string) (*Claim, error) {
 	then, err := s.queue.NextTaskClaim(ctx, worker, modelSet)
 	if err != nil {
-		then = nil // the end itself is what matters, and meets the same trouble
+		then = nil // the end matters more than the next claim, and would meet the same error
 	}
 	return s.complete(ctx, c, o, then)
 }
 
 func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.NextClaim) (*Claim, error) {
-	o.Seconds = math.Round(o.Seconds*1e4) / 1e4 // the charge and the result agree
+	o.Seconds = math.Round(o.Seconds*1e4) / 1e4 // so that the charge agrees with the result
 	data, err := o.document()
 	if err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		case err != nil:
 			return err
 		case r.Status == StatusDone && r.result == key:
-			return forgetDeletions(ctx, tx, forgotten) // an earlier call did the rest and did not hear of it
+			return forgetDeletions(ctx, tx, forgotten) // an earlier call committed the rest, but its caller got an error
 		case !r.current(c):
 			return queue.ErrSuperseded
 		}
@@ -112,20 +115,21 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 	return next, s.wrap("finish "+c.ID, err)
 }
 
-// Ending is how a claim ends without a result.
+// Ending is the way in which a claim ends without a result.
 type Ending int
 
 // The ways in which a claim ends without a result.
 const (
-	EndPermanent   Ending = iota // the input's fault: failed for good
+	EndPermanent   Ending = iota // the input is at fault: the task fails for good
 	EndRecoverable               // counts as an attempt
 	EndCrash                     // counts as an attempt and as a crash of native code
-	EndInterrupted               // the worker was killed from outside or its machine was lost: handed back for free, within reason
-	EndHandedBack                // the worker drains: handed back for free
-	EndTrouble                   // failure of the service (store, disk, memory, database): delayed without counting an attempt, as often as necessary
+	EndInterrupted               // the worker was killed from outside or its machine was lost: handed back uncounted, up to a limit
+	EndHandedBack                // the worker drains: handed back uncounted
+	EndTrouble                   // failure of the service (store, disk, memory, database): retried later without counting an attempt, as often as necessary
 )
 
-// Release ends a claim without a result. A claim that is no longer current is left alone: queue.ErrSuperseded.
+// Release ends a claim without a result. If the claim is no longer current, it
+// changes nothing and returns queue.ErrSuperseded.
 func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message string) error {
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
@@ -162,7 +166,7 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 			return err
 		}
 		var err error
-		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // others have their chance before it tries again
+		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // other tasks go first before it tries again
 			err = s.queue.Delay(ctx, tx, r.ref(), now.Add(time.Duration(min(again, 30))*time.Second))
 		} else {
 			err = s.queue.Requeue(ctx, tx, r.ref())
@@ -199,13 +203,15 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	return nil
 }
 
-// troublePause returns how long a task waits after its n-th uncounted attempt: 1 s, doubled up to 60 s.
+// troublePause returns the pause after a task's n-th uncounted attempt: 1 s,
+// doubled up to 60 s.
 func troublePause(n int64) time.Duration {
 	return min(time.Second<<min(max(n-1, 0), 6), time.Minute)
 }
 
-// finalize moves a task whose row is locked to a final state: hold, callback and audio go with it. Where and how the
-// callback is sent is kept with the callback from then on, and goes with it.
+// finalize moves a task whose row is locked to a final state, with its hold,
+// callback and audio. From then on the callback alone keeps its URL and secret,
+// and they are deleted with it.
 func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
 	var text, warnings any
@@ -219,7 +225,7 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 		}
 		warnings = string(list)
 	}
-	if status != StatusDone { // else the charge has taken the hold
+	if status != StatusDone { // for a done task the charge has taken the hold
 		if err := s.billing.Release(ctx, tx, r.ID); err != nil {
 			return err
 		}
@@ -227,7 +233,7 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	var kept any
 	if r.audio != "" {
 		if s.KeepAudio > 0 {
-			kept = r.audio // the reference goes when the file goes
+			kept = r.audio // the row keeps the key until the file is deleted
 		}
 		if err := s.scheduleDeletion(ctx, tx, r.audio, now.Add(s.KeepAudio)); err != nil {
 			return err
@@ -259,7 +265,8 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	return nil
 }
 
-// Reap ends what a dead member held: its tasks as how says, its callbacks to be sent again. It returns how many there were.
+// Reap ends the claims of a dead member as how says and schedules its callbacks
+// again. It returns their number.
 func (s *Service) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
 	n, err := s.takeBack(ctx, id, how, message, true)
 	if err == nil && n > 0 {
@@ -268,9 +275,9 @@ func (s *Service) Reap(ctx context.Context, id string, how Ending, message strin
 	return n, s.wrap("take back work of "+id, err)
 }
 
-// HandBack returns, uncounted, what a living member holds without knowing: a
-// claim whose commit was not confirmed to it. keep are the tasks that it knows
-// of.
+// HandBack returns, uncounted, the claims of a living member that it does not
+// know of, because their commit was not confirmed to it. keep lists the tasks
+// that it does know of.
 func (s *Service) HandBack(ctx context.Context, id string, keep ...string) error {
 	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not heard of", false, keep...)
 	return s.wrap("hand back work of "+id, err)
@@ -321,7 +328,8 @@ func (s *Service) takeBack(ctx context.Context, id string, how Ending, message s
 	return n, err
 }
 
-// announce writes the callback of a task that has just become final, body and all, into the same transaction.
+// announce writes the complete callback of a task that has just become final,
+// in the same transaction.
 func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
 	var finished *string
 	if r.FinishedAt != nil {

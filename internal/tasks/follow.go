@@ -17,24 +17,25 @@ import (
 type Snapshot struct {
 	TaskID string
 	Status Status
-	// Final reports that nothing more will happen to the task, and Gone that it
-	// was deleted; then all other fields are zero.
+	// Final reports whether the task has ended, and Gone whether it was
+	// deleted; if Gone is set, all other fields are zero.
 	Final, Gone bool
-	// Stage is what the worker last told of, and Fraction how much of the run was
-	// done then, 0 to 1; "" while no worker has told anything.
+	// Stage is the stage in the worker's last report, and Fraction the part of
+	// the run done by then, 0 to 1; "" while no worker has reported.
 	Stage    spec.Stage
 	Fraction float64
 	// Error is the task's error_message, "" for none.
 	Error string
-	// UpdatedAt is when the task's row last changed; reports of progress do not
-	// change it. FinishedAt is zero until the state is final.
+	// UpdatedAt is the time of the last change of the task's row, which
+	// progress reports do not change. FinishedAt is zero until the state is
+	// final.
 	UpdatedAt, FinishedAt time.Time
-	// Live are the sentences that a running task's worker has reported, nil for none. A
-	// task that is final has none: its result has them.
+	// Live holds the sentences that a running task's worker has reported, nil
+	// for none. It is nil for a final task: the result has the text.
 	Live *LiveSegments
 }
 
-// LiveSegments are the sentences of one attempt, in order. It is never changed.
+// LiveSegments holds the sentences of one attempt, in order. It is immutable.
 type LiveSegments struct {
 	Attempt  int64
 	Segments []spec.Segment
@@ -42,12 +43,12 @@ type LiveSegments struct {
 
 // Follow returns a channel that receives the state of an account's task,
 // immediately and then after every change, until ctx is done. A state that was
-// not received is replaced by the next one, so that the last one received is
-// the newest. Errors wrap ErrNotFound or ErrForbidden.
+// not received is replaced by the next, so that the last received state is the
+// newest. Errors wrap ErrNotFound or ErrForbidden.
 //
-// One query serves all tasks that are followed in this process: after a
-// notification, and otherwise every 100 ms on SQLite, where workers are other
-// processes, and every 5 s on PostgreSQL.
+// One query serves all followed tasks of this process: after a notification,
+// and otherwise every 100 ms on SQLite, where workers are other processes, and
+// every 5 s on PostgreSQL.
 func (s *Service) Follow(ctx context.Context, account, id string) (<-chan Snapshot, error) {
 	if _, err := s.Get(ctx, account, id); err != nil {
 		return nil, err
@@ -65,13 +66,13 @@ func (s *Service) Report(ctx context.Context, c *Claim, p queue.Progress) error 
 }
 
 const (
-	lookPause   = 100 * time.Millisecond // between two looks where other processes can't wake this one
+	lookPause   = 100 * time.Millisecond // between two queries if other processes can't wake this one
 	hearPause   = 5 * time.Second        // where they can
-	lookGap     = 50 * time.Millisecond  // from the end of a look to the next, whatever happens
+	lookGap     = 50 * time.Millisecond  // least pause after a query
 	tasksInLook = 500                    // in one query
 )
 
-// follower is one who follows a task.
+// follower is a caller of Follow.
 type follower struct {
 	task   string
 	told   bool
@@ -79,7 +80,7 @@ type follower struct {
 	states chan Snapshot
 }
 
-// tell hands over a state, in place of one that was not taken.
+// tell sends a state, in place of an earlier one that was not received.
 func (f *follower) tell(state Snapshot) {
 	if f.told && f.last == state {
 		return
@@ -92,13 +93,13 @@ func (f *follower) tell(state Snapshot) {
 	f.states <- state
 }
 
-// watcher looks after the tasks that are followed in this process. It runs while
-// there are any.
+// watcher queries the tasks followed in this process. It runs while there are
+// any.
 type watcher struct {
 	mu        sync.Mutex
 	followers map[string][]*follower   // by task
-	told      map[string]*LiveSegments // by task, of those that are followed
-	stop      context.CancelFunc       // nil while it does not run
+	told      map[string]*LiveSegments // of followed tasks, by task
+	stop      context.CancelFunc       // nil while the watcher does not run
 	news      chan struct{}            // a follower came
 }
 
@@ -135,7 +136,7 @@ func (w *watcher) remove(f *follower) {
 	}
 }
 
-// run looks until ctx is done.
+// run queries until ctx is done.
 func (w *watcher) run(ctx context.Context, s *Service) {
 	changes, elsewhere := s.queue.Changes(ctx)
 	pause := lookPause
@@ -165,7 +166,7 @@ func (w *watcher) run(ctx context.Context, s *Service) {
 	}
 }
 
-// look reads the tasks that are followed and tells their followers what changed.
+// look reads the followed tasks and sends their changes to their followers.
 func (w *watcher) look(ctx context.Context, s *Service) error {
 	w.mu.Lock()
 	ids := make([]string, 0, len(w.followers))
@@ -196,8 +197,8 @@ func (w *watcher) look(ctx context.Context, s *Service) error {
 	return nil
 }
 
-// listen reads what workers have told since the last look, and adds what is known to
-// the states.
+// listen reads the workers' reports since the last query, and adds all known
+// reports to the states.
 func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snapshot) error {
 	known := map[string]*LiveSegments{}
 	w.mu.Lock()
@@ -226,8 +227,7 @@ func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snap
 	return nil
 }
 
-// told adds to what is known of tasks what their workers have told since, up to a
-// gap.
+// told adds the workers' newer reports to the known ones, up to the first gap.
 func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) error {
 	type position struct {
 		ID      string `json:"id"`
@@ -283,9 +283,9 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 	return nil
 }
 
-// snapshots reads how tasks stand; those that do not exist are missing.
+// snapshots reads the states of tasks; tasks that do not exist are missing.
 func (s *Service) snapshots(ctx context.Context, ids []string) (map[string]Snapshot, error) {
-	list, err := json.Marshal(ids) // one statement, however many they are
+	list, err := json.Marshal(ids) // one statement for any number of ids
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// until receives states until one is as wanted.
+// until receives states until one satisfies wanted.
 func until(t *testing.T, states <-chan tasks.Snapshot, wanted func(tasks.Snapshot) bool) tasks.Snapshot {
 	t.Helper()
 	late := time.After(30 * time.Second)
@@ -32,7 +32,8 @@ func until(t *testing.T, states <-chan tasks.Snapshot, wanted func(tasks.Snapsho
 	}
 }
 
-// tellingEngine tells each part of its run, and goes on when it is let.
+// tellingEngine reports each part of its run, and continues when the test lets
+// it.
 type tellingEngine struct{ on chan struct{} }
 
 func (e tellingEngine) ModelSet() string { return "telling" }
@@ -48,10 +49,10 @@ func (e tellingEngine) Run(_ context.Context, job worker.Job) (tasks.Outcome, er
 	return tasks.Outcome{Seconds: 30}, nil
 }
 
-// TestFollowersHearWhatTheEngineTells: what a worker's engine reports reaches
-// those who follow its task, and one who does not listen holds nobody up and finds
-// the newest state.
-func TestFollowersHearWhatTheEngineTells(t *testing.T) {
+// TestFollowersReceiveTheEnginesReports: reports of a worker's engine reach the
+// followers of its task. A follower that does not receive blocks nobody and
+// finds the newest state.
+func TestFollowersReceiveTheEnginesReports(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		t.Run(name, func(t *testing.T) {
 			f := taskstest.New(t, open(t, db.Options{}))
@@ -83,8 +84,9 @@ func TestFollowersHearWhatTheEngineTells(t *testing.T) {
 	}
 }
 
-// TestFollowIsTheOwners: others cannot follow a task, and a deleted one is gone.
-func TestFollowIsTheOwners(t *testing.T) {
+// TestFollowChecksTheOwner: other accounts cannot follow a task, and a follower
+// learns that its task was deleted.
+func TestFollowChecksTheOwner(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	task := f.Add(nil)
 	_, err := f.Follow(t.Context(), f.NewAccount("someone else", 0), task.ID)

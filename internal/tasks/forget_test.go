@@ -16,8 +16,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestAnswersGoWithTheirTasks: what a deleted task's idempotency key kept of it is
-// gone, and the same request, sent again, makes no second task.
+// TestAnswersGoWithTheirTasks: deleting a task deletes it from the answer of
+// its idempotency key, and the same request, sent again, makes no second task.
 func TestAnswersGoWithTheirTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -50,7 +50,7 @@ func TestAnswersGoWithTheirTasks(t *testing.T) {
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM tasks"), "no second task")
 		f.Exact()
 
-		// Of a batch, the deleted task alone goes.
+		// Only the deleted task of a batch is removed.
 		batch := []tasks.Request{
 			f.Request(func(r *tasks.Request) { r.URL, r.Filename, r.Batch = "https://a.example/1", "first.wav", true }),
 			f.Request(func(r *tasks.Request) { r.URL, r.Filename, r.Batch = "https://a.example/2", "second.wav", true }),
@@ -70,8 +70,8 @@ func TestAnswersGoWithTheirTasks(t *testing.T) {
 	})
 }
 
-// TestAnswerOfALaterRequestStays: a key that was used again after its 24 hours
-// keeps the later answer when the earlier task goes.
+// TestAnswerOfALaterRequestStays: if a key was used again after its 24 hours,
+// the later answer stays when the earlier task is deleted.
 func TestAnswerOfALaterRequestStays(t *testing.T) {
 	now := time.Now()
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.Clock = func() time.Time { return now } })
@@ -90,9 +90,9 @@ func TestAnswerOfALaterRequestStays(t *testing.T) {
 	assert.Equal(t, second.ID, again.ID)
 }
 
-// TestCallbackSecretsGo: once a task is final, its callback alone has the URL and
-// the secret. It can be sent again for a week, or for 30 days if it was given up;
-// then both are gone, whether the task is kept or not.
+// TestCallbackSecretsGo: once a task is final, only its callback has the URL
+// and the secret. The callback can be sent again for a week, or for 30 days if
+// it was abandoned; then both are deleted, whether the task is kept or not.
 func TestCallbackSecretsGo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		failure error
@@ -141,9 +141,9 @@ func TestCallbackSecretsGo(t *testing.T) {
 	}
 }
 
-// TestRetryTakesTheCallbackBack: a retried task announces its new end to the same
+// TestRetryKeepsTheCallback: a retried task announces its new end to the same
 // receiver, signed with the same secret.
-func TestRetryTakesTheCallbackBack(t *testing.T) {
+func TestRetryKeepsTheCallback(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		task := f.Add(func(r *tasks.Request) {

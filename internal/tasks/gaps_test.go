@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestGapsAreNotCharged: a recording is as long as its time stamps say, and its sound
-// is what costs.
+// TestGapsAreNotCharged: a recording's length follows its time stamps; only its
+// sound is charged.
 func TestGapsAreNotCharged(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	task := f.Add(nil)

@@ -15,10 +15,11 @@ import (
 // disables this.
 type Idempotency struct {
 	Key      string
-	BodyHash string // over method, path and body
+	BodyHash string // hash of method, path and body
 }
 
-// claimKey takes an idempotency key for this transaction; found says that it was used before and answer what came of it.
+// claimKey claims an idempotency key in this transaction. If the key was used
+// before, found is true and answer is the first response.
 func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (answer string, found bool, err error) {
 	now := s.now()
 	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, $2, $3, '', $4)
@@ -40,7 +41,8 @@ func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem
 	return answer, true, nil
 }
 
-// KeyUsed reports whether a request with the idempotency key made tasks of the account in the last 24 hours.
+// KeyUsed reports whether a request with the idempotency key made tasks of the
+// account in the last 24 hours.
 func (s *Service) KeyUsed(ctx context.Context, account, key string) (bool, error) {
 	var used bool
 	err := s.db.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
@@ -48,8 +50,9 @@ func (s *Service) KeyUsed(ctx context.Context, account, key string) (bool, error
 	return used, s.wrap("idempotency key", err)
 }
 
-// forgetAnswer takes a task that is deleted out of the answer that its idempotency key keeps. The key stays used, so that
-// the same request, sent again, makes no second task.
+// forgetAnswer removes a deleted task from the answer of its idempotency key.
+// The key stays used, so that the same request, sent again, makes no second
+// task.
 func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	if !r.idempotencyKey.Valid {
 		return nil
@@ -68,7 +71,7 @@ func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	}
 	i := slices.IndexFunc(items, func(item Item) bool { return item.Task != nil && item.Task.ID == r.ID })
 	if i < 0 {
-		return nil // the key was used again since
+		return nil // the key has been used again since
 	}
 	items[i] = Item{Error: ErrDeleted.Error()}
 	if text, err = encodeAnswer(items); err != nil {
@@ -78,7 +81,7 @@ func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	return err
 }
 
-// answerItem is an item as the database keeps it.
+// answerItem is the stored form of an item.
 type answerItem struct {
 	Task  *Task  `json:"task,omitempty"`
 	Error string `json:"error,omitempty"`

@@ -12,16 +12,16 @@ import (
 // knows. While no worker has reported its models, nothing is refused.
 type LanguageError struct {
 	Language  string   // that was asked for
-	Installed []string // codes that some worker's models know with the task's options
+	Installed []string // codes that some worker's models support with the task's options
 }
 
-// Error implements error. The text is for the customer.
+// Error implements error. The text is shown to the customer.
 func (e *LanguageError) Error() string {
 	return fmt.Sprintf("asr_language: no installed model supports %q; installed: %s", e.Language, strings.Join(e.Installed, ", "))
 }
 
-// checkLanguage returns a LanguageError if options ask for a language, or detection
-// would choose among languages, that none of the sets knows.
+// checkLanguage returns a LanguageError if no set supports the language of the
+// options, or any of the languages that detection would choose from.
 func checkLanguage(o spec.Options, among []string, sets []spec.Available) error {
 	if o.ASRLanguage == nil && among == nil || !on(o.EnableASR) || len(sets) == 0 {
 		return nil

@@ -15,9 +15,10 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestLanguageThatNoModelKnows is refused before anything is held or kept, with
-// the languages that are installed; while no worker has reported, nothing is.
-func TestLanguageThatNoModelKnows(t *testing.T) {
+// TestUnsupportedLanguageIsRefused: a language without a model is refused
+// before anything is held or stored, with a list of the installed languages.
+// While no worker has reported, nothing is refused.
+func TestUnsupportedLanguageIsRefused(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		german := func(r *tasks.Request) { r.Options = spec.EffectiveOptions{ASRLanguage: new("de")} }
@@ -45,9 +46,10 @@ func TestLanguageThatNoModelKnows(t *testing.T) {
 	})
 }
 
-// TestTranslation is accepted where every worker's models translate, as any worker
-// may claim it, and while no worker has reported.
-func TestTranslation(t *testing.T) {
+// TestTranslationNeedsEveryWorker: a translation is accepted if all workers'
+// models translate, because any worker may claim it, and while no worker has
+// reported.
+func TestTranslationNeedsEveryWorker(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		english := func(r *tasks.Request) { r.Extras.Translate = true }
@@ -71,8 +73,8 @@ func TestTranslation(t *testing.T) {
 	})
 }
 
-// TestErrorIsNullWhileProcessing: an error of the attempt before is not shown
-// while the next one runs.
+// TestErrorIsNullWhileProcessing: the error of the previous attempt is not
+// shown while the next one runs.
 func TestErrorIsNullWhileProcessing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Now()

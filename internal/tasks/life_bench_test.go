@@ -13,10 +13,10 @@ import (
 )
 
 // BenchmarkLife takes tasks through their whole life without an engine: create
-// (an upload), claim, complete with a result. It reports tasks a second, what a
-// finished task leaves in the database, and what it has written to PostgreSQL's
-// write-ahead log, without images of pages. Ten clients with an account each work
-// at the same time.
+// (an upload), claim, complete with a result. It reports tasks a second, bytes
+// that a finished task leaves in the database, and bytes written to
+// PostgreSQL's write-ahead log, without page images. Ten clients with an
+// account each work at the same time.
 func BenchmarkLife(b *testing.B) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(name, func(b *testing.B) {
@@ -43,7 +43,7 @@ func BenchmarkLife(b *testing.B) {
 					}
 					c, err := f.Next(b.Context(), "w", "m")
 					for err == nil && c == nil {
-						c, err = f.Next(b.Context(), "w", "m") // others were just at the queue
+						c, err = f.Next(b.Context(), "w", "m") // other clients were claiming at that moment
 					}
 					if err != nil {
 						b.Error(c, err)
@@ -78,7 +78,8 @@ func size(b *testing.B, d *db.DB) (n int64) {
 	return pages * page
 }
 
-// written returns how much PostgreSQL has written to its write-ahead log.
+// written returns the number of bytes that PostgreSQL has written to its
+// write-ahead log.
 func written(b *testing.B, d *db.DB) (n int64) {
 	b.Helper()
 	if d.Dialect() == db.Postgres {

@@ -125,7 +125,8 @@ func TestListAndOwners(t *testing.T) {
 	})
 }
 
-// TestRetriesUntilAbandoned follows one task through four attempts that fail, by a clock of its own.
+// TestRetriesUntilAbandoned follows one task through four failing attempts,
+// with a simulated clock.
 func TestRetriesUntilAbandoned(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now().Truncate(time.Second)
@@ -194,8 +195,8 @@ func (f proberFunc) Probe(ctx context.Context, path, filename string) (float64, 
 	return f(ctx, path, filename)
 }
 
-// TestDecodedSecondsAreBilled lets a container lie about its length in both directions.
-// It covers T34 of test/README.md.
+// TestDecodedSecondsAreBilled uses containers that state a length that is too
+// short or too long. It covers T34 of test/README.md.
 func TestDecodedSecondsAreBilled(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -235,9 +236,10 @@ func TestDecodedSecondsAreBilled(t *testing.T) {
 	}
 }
 
-// TestDropAudioSparesWhatARowPointsAt: a worker whose claim is over drops what it
-// has fetched, unless the row has it already (its commit was not heard of).
-func TestDropAudioSparesWhatARowPointsAt(t *testing.T) {
+// TestDropAudioSparesReferencedFiles: a worker whose claim is over drops its
+// download, unless the row refers to it already (the commit succeeded but was
+// not confirmed).
+func TestDropAudioSparesReferencedFiles(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		task := f.Add(func(r *tasks.Request) { r.URL = "https://source.example/a.wav" })
@@ -252,8 +254,8 @@ func TestDropAudioSparesWhatARowPointsAt(t *testing.T) {
 	})
 }
 
-// TestRepeatedEndForgetsErasedFiles: an end that is written again, as its commit was
-// not heard of, forgets the files that were erased, as any other end does.
+// TestRepeatedEndForgetsErasedFiles: an end that is written again, because its
+// commit was not confirmed, takes erased files off the list like any other end.
 func TestRepeatedEndForgetsErasedFiles(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	f.Add(nil)

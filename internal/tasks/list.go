@@ -17,7 +17,8 @@ type Filter struct {
 	Size   int    // entries in a page, from 1
 }
 
-// List returns a page of an account's tasks, newest first, and how many match in all.
+// List returns a page of an account's tasks, newest first, and the number of
+// all matching tasks.
 func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
 	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.valid()) {
 		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Page, f.Size, f.Status)
@@ -31,7 +32,8 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 		where, args = where+" AND status = $2", append(args, string(f.Status))
 	}
 	if f.Page > 1 {
-		// An index alone says where the page begins; only the page's own rows are read.
+		// The start of the page is found in the index alone; only the page's
+		// own rows are read.
 		var created int64
 		var id string
 		err := s.db.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
@@ -55,12 +57,12 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 		t.Charged = charged
 		return err
 	})
-	return list, max(total, (f.Page-1)*f.Size+len(list)), s.wrap("list", err) // a task may have come since the sums were read
+	return list, max(total, (f.Page-1)*f.Size+len(list)), s.wrap("list", err) // a task may have been added since the sums were read
 }
 
-// total returns how many tasks of an account have a status, from the running
-// sums: the open holds are the tasks that are not final. The few of them that
-// wait for a retry are counted.
+// total returns the number of an account's tasks with a status, from the
+// running sums: the open holds are the tasks that are not final. The few tasks
+// among them that wait for a retry are counted in the table.
 func (s *Service) total(ctx context.Context, account string, status Status) (n int, err error) {
 	const retrying = "(SELECT COUNT(*) FROM tasks t WHERE t.account_id = $1 AND t.status = 'failed' AND t.phase <> 'final')"
 	counts := map[Status]string{

@@ -15,32 +15,33 @@ import (
 // MaintainerConfig configures a Maintainer; zero values select the service's
 // defaults.
 type MaintainerConfig struct {
-	DeadAfter    time.Duration // a process without a heartbeat for this long is taken for dead; default 30 s
-	Interval     time.Duration // between looks for the dead; default 2 s
+	DeadAfter    time.Duration // a process without a heartbeat for this long counts as dead; default 30 s
+	Interval     time.Duration // between checks for dead processes; default 2 s
 	Cleanup      time.Duration // between clean-ups; default 1 min
 	Collect      time.Duration // between collections of orphaned files; default 24 h
 	Check        time.Duration // between checks of the running sums and balances; default 24 h
 	CollectAfter time.Duration // how long a process runs before it collects; default 1 h
 }
 
-// Maintainer takes back the work of dead processes and removes what is no longer needed. Several may run; the
-// clean-up is a chore, which one of them at a time does.
+// Maintainer takes back the work of dead processes and removes data that is no
+// longer needed. Several may run; the clean-up is a chore, done by one of them
+// at a time.
 type Maintainer struct {
 	service *Service
 	config  MaintainerConfig
 	dead    *queue.Watch
 }
 
-// choreCleanup is the chore that Maintainer.Cleanup does.
+// choreCleanup is the name of Maintainer.Cleanup as a chore.
 const choreCleanup = "cleanup"
 
-// choreCollect is the chore that Service.Collect does.
+// choreCollect is the name of Service.Collect as a chore.
 const choreCollect = "collect"
 
-// choreCheck is the chore that Maintainer.check does.
+// choreCheck is the name of Maintainer.check as a chore.
 const choreCheck = "check sums"
 
-// NewMaintainer returns a maintainer over a service.
+// NewMaintainer returns a maintainer of a service.
 func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 	setDefault(&c.DeadAfter, 30*time.Second)
 	setDefault(&c.Interval, 2*time.Second)
@@ -51,11 +52,12 @@ func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 	return &Maintainer{service: s, config: c, dead: s.Watch(c.DeadAfter, c.Interval)}
 }
 
-// Workers returns how many worker processes are alive, wherever they run. It is 0
-// before Run has looked for the first time.
+// Workers returns the number of live worker processes on all machines. It is 0
+// before Run's first check.
 func (m *Maintainer) Workers() int { return m.dead.Living() }
 
-// Watch returns a watch over the members of the queue. It takes back the work of those that died.
+// Watch returns a watch over the members of the queue, which takes back the
+// work of dead members.
 func (s *Service) Watch(after, interval time.Duration) *queue.Watch {
 	return s.queue.NewWatch(after, interval, func(ctx context.Context, id, reason string) error {
 		_, err := s.Reap(ctx, id, EndInterrupted, "the worker was lost: "+reason)
@@ -84,7 +86,7 @@ func (m *Maintainer) Run(ctx context.Context) error {
 		if err := s.queue.Chore(ctx, choreCheck, m.config.Check, m.check); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "sums not checked", "error", err)
 		}
-		if time.Since(begun) >= m.config.CollectAfter { // never at a start, when a mistake is fresh
+		if time.Since(begun) >= m.config.CollectAfter { // never right after a start, when a configuration mistake is fresh
 			if err := s.queue.Chore(ctx, choreCollect, m.config.Collect, m.collect); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "orphaned files not collected", "error", err)
 			}
@@ -95,8 +97,9 @@ func (m *Maintainer) Run(ctx context.Context) error {
 	}
 }
 
-// Cleanup removes tasks that ended long ago and files that are due, and forgets idempotency keys and callbacks that are
-// old, and deleted voices that are still in SQLite's write-ahead log.
+// Cleanup removes tasks past their retention and files that are due, old
+// idempotency keys and callbacks, and deleted voices that are still in SQLite's
+// write-ahead log.
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
@@ -110,8 +113,9 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
 }
 
-// check compares balances with the ledger and running sums with their rows. Sums that differ are set right, each with a
-// line in the log; a balance that differs is an operator's to look at.
+// check compares balances with the ledger and running sums with their rows. It
+// corrects sums that differ and logs each; a balance that differs is left for
+// an operator.
 func (m *Maintainer) check(ctx context.Context) error {
 	different, err := m.service.billing.Check(ctx, true)
 	for _, d := range different {
@@ -120,7 +124,7 @@ func (m *Maintainer) check(ctx context.Context) error {
 	return err
 }
 
-// collect is a pass of Collect within the service's limits.
+// collect runs Collect within the service's limits.
 func (m *Maintainer) collect(ctx context.Context) error {
 	found, err := m.service.Collect(ctx, CollectConfig{})
 	if err == nil {
@@ -129,7 +133,7 @@ func (m *Maintainer) collect(ctx context.Context) error {
 	return err
 }
 
-// Referenced reports for each key whether a row points at the file.
+// Referenced reports for each key whether a row refers to the file.
 func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
 	kept := map[string]bool{}
 	for _, key := range keys {

@@ -21,7 +21,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestMaintainerCleansUp runs the housekeeping as the service does.
+// TestMaintainerCleansUp runs the clean-up as the service does.
 func TestMaintainerCleansUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -29,7 +29,7 @@ func TestMaintainerCleansUp(t *testing.T) {
 		f.Exec("INSERT INTO doomed_blobs (key, due_at) VALUES ($1, 0)", doomed.Key)
 		f.Exec("INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, 'old', '', '', 0)", f.Account)
 		task := f.Add(nil)
-		taken := f.Take() // by "w", which has no heartbeat and never had one
+		taken := f.Take() // by "w", which never had a heartbeat
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
@@ -48,8 +48,8 @@ func TestMaintainerCleansUp(t *testing.T) {
 	})
 }
 
-// TestF7CleanupListsNoFiles: what is due for deletion stands in a table. The clean-up asks the file store for nothing but
-// the checkpoints of tasks that have ended.
+// TestF7CleanupListsNoFiles: files due for deletion are listed in a table. The
+// clean-up lists no files in the store but the checkpoints of ended tasks.
 func TestF7CleanupListsNoFiles(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	var ended []string
@@ -83,8 +83,8 @@ func TestF7CleanupListsNoFiles(t *testing.T) {
 	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
 }
 
-// TestResultOf100000Words stores and reads a result of 100,000 words: its segments are
-// read one after the other. It covers T33 of test/README.md.
+// TestResultOf100000Words stores a result of 100,000 words and reads its
+// segments one after the other. It covers T33 of test/README.md.
 func TestResultOf100000Words(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	task := f.Add(nil)
@@ -121,7 +121,7 @@ func TestResultOf100000Words(t *testing.T) {
 	assert.Less(t, most, before+1<<20, "the result was not held in memory")
 }
 
-// TestResultsOfEngines checks what is made of what engines return.
+// TestResultsOfEngines checks the stored results of engines' outcomes.
 func TestResultsOfEngines(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.RetryDelays = []time.Duration{} })
 	for name, result := range map[string]spec.Result{
@@ -180,8 +180,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// TestWaitHonoursItsContext waits for a task that nobody works on.
-func TestWaitHonoursItsContext(t *testing.T) {
+// TestWaitHonorsItsContext waits for a task without a worker.
+func TestWaitHonorsItsContext(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	task := f.Add(nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -14,9 +14,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestEndsBringClaims: the end of a task and the claim of the next are one
+// TestEndsClaimTheNextTask: the end of a task and the claim of the next are one
 // transaction, unless the claim fails; then the end is written alone.
-func TestEndsBringClaims(t *testing.T) {
+func TestEndsClaimTheNextTask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		end := func(c *tasks.Claim) *tasks.Claim {
@@ -57,8 +57,9 @@ func TestEndsBringClaims(t *testing.T) {
 	})
 }
 
-// TestDownloadsArePriced: where a download's length is known its price is held as
-// it ends, and a task that its account cannot pay for needs no worker to fail.
+// TestDownloadsArePriced: if a download's length is known, its price is held
+// when the download ends; a task that its account cannot pay for fails without
+// a worker.
 func TestDownloadsArePriced(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

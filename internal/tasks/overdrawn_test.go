@@ -15,8 +15,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestOverdrawnAccountsWait takes money away from an account whose tasks wait: others are served, and the tasks go on when
-// there is money again.
+// TestOverdrawnAccountsWait takes credit from an account whose tasks wait:
+// other accounts are served, and the tasks continue once there is credit again.
 func TestOverdrawnAccountsWait(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now()
@@ -62,7 +62,7 @@ func TestOverdrawnAccountsWait(t *testing.T) {
 				assert.Equal(t, first.ID, c.ID)
 				require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Tier: "standard", Seconds: 60}))
 				f.Exact()
-				for c := f.Take(); c != nil; c = f.Take() { // the next case has the same store
+				for c := f.Take(); c != nil; c = f.Take() { // the next case uses the same store
 					require.NoError(t, f.Release(t.Context(), c, tasks.EndPermanent, "x"))
 				}
 			})
@@ -70,7 +70,7 @@ func TestOverdrawnAccountsWait(t *testing.T) {
 	})
 }
 
-// refund leaves 0.0100, less than what two tasks of a minute hold.
+// refund leaves 0.0100, less than the holds of two one-minute tasks.
 func refund(f *taskstest.Fixture, account string, _ *time.Time) {
 	_, err := f.Billing().Refund(f.T.Context(), account, 200, "")
 	require.NoError(f.T, err)
@@ -81,9 +81,9 @@ func recharge(f *taskstest.Fixture, account, _ string) error {
 	return err
 }
 
-// TestAHoldThatEndsLetsOthersGoOn has an account that can pay one of its two tasks: when the running one has ended, without
-// a charge, the other runs.
-func TestAHoldThatEndsLetsOthersGoOn(t *testing.T) {
+// TestReleasedHoldLetsOthersRun: an account can pay for one of its two tasks;
+// when the running one ends without a charge, the other runs.
+func TestReleasedHoldLetsOthersRun(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		account := f.NewAccount("a", 300)

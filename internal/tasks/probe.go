@@ -13,29 +13,29 @@ type Prober interface {
 	Probe(ctx context.Context, path, filename string) (seconds float64, err error)
 }
 
-// LongestAudio is the longest audio that is taken, in seconds.
+// LongestAudio is the longest accepted audio, in seconds.
 const LongestAudio = 5 * 3600
 
 const (
-	probeTimeout = 30 * time.Second // bounds the look at one upload
+	probeTimeout = 30 * time.Second // limits the probe of one upload
 
-	// maxProbesWaiting bounds the uploads that wait for a look; more are held for
-	// as tasks of unknown length.
+	// maxProbesWaiting limits the uploads that wait for a probe; further ones
+	// are held for as tasks of unknown length.
 	maxProbesWaiting = 256
 )
 
-// newProbing returns the gate at which uploads wait for a look.
+// newProbing returns the gate at which uploads wait for a probe.
 func newProbing() *turns.Gate {
 	places := max(2, runtime.GOMAXPROCS(0))
-	return turns.NewGate(places, places-1, maxProbesWaiting) // one account leaves a place to the others
+	return turns.NewGate(places, places-1, maxProbesWaiting) // one account leaves a slot to the others
 }
 
 // Probes reports whether there is a Prober.
 func (s *Service) Probes() bool { return s.Prober != nil }
 
-// Probe returns the length in seconds of the audio that was stored under key,
-// if the Prober can determine it. Accounts take turns, because each probe may
-// start a process.
+// Probe returns the length in seconds of the audio stored under key, if the
+// Prober can determine it. Accounts take turns, because each probe may start a
+// process.
 func (s *Service) Probe(ctx context.Context, account, key, filename string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -53,6 +53,7 @@ func (s *Service) Probe(ctx context.Context, account, key, filename string) (flo
 	if err != nil || !(seconds >= 0) {
 		return 0, err
 	}
-	// A container may claim anything; nothing longer than the limit is worked on.
+	// A container may state any length; audio beyond the limit is never
+	// decoded.
 	return min(seconds, LongestAudio), nil
 }

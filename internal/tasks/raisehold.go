@@ -10,17 +10,19 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Affordable limits how long the audio of a claimed task may be.
+// Affordable limits the length of a claimed task's audio.
 type Affordable struct {
 	Held float64 // seconds that the task's hold pays for
-	Most float64 // seconds that the account could pay for at this moment, Held among them
+	Most float64 // seconds that the account could pay for now, including Held
 }
 
-// longestPriced bounds Affordable, in minutes: a day, far above the longest recording that is taken.
+// longestPriced bounds Affordable, in minutes: a day, far above the longest
+// accepted recording.
 const longestPriced = 24 * 60
 
-// Probed holds the price of the task's real length, before money is spent on it: the hold is raised, or stays if it is
-// enough. If the account cannot pay for the length, nothing is changed and the error wraps an *UnpaidError.
+// Probed holds the price of the task's actual length before it is processed: it
+// raises the hold if that is too small. If the account cannot pay for the
+// length, nothing changes and the error wraps an *UnpaidError.
 func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) (Affordable, error) {
 	t, err := s.tariff(ctx, c, seconds)
 	if err != nil {
@@ -50,7 +52,7 @@ func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) (Afford
 	return m, nil
 }
 
-// raise lifts the hold of a claim that is current.
+// raise raises the hold of a current claim.
 func (s *Service) raise(ctx context.Context, c *Claim, price billing.Money, seconds float64) error {
 	return s.db.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := s.guard(ctx, tx, c); err != nil {
@@ -60,7 +62,7 @@ func (s *Service) raise(ctx context.Context, c *Claim, price billing.Money, seco
 	})
 }
 
-// tariff holds what the price of a task depends on.
+// tariff holds the data that determine the price of a task.
 type tariff struct {
 	prices billing.Prices
 	usage  billing.Usage
@@ -68,7 +70,8 @@ type tariff struct {
 	quote  billing.Quote
 }
 
-// tariff prices a claimed task of a length, at the dearest tier that the workers' models allow.
+// tariff returns the tariff of a claimed task of the given length, at the most
+// expensive tier that the workers' models allow.
 func (s *Service) tariff(ctx context.Context, c *Claim, seconds float64) (t tariff, err error) {
 	sets, err := s.queue.Available(ctx, s.db.Read())
 	if err != nil {
@@ -82,7 +85,8 @@ func (s *Service) tariff(ctx context.Context, c *Claim, seconds float64) (t tari
 	return t, spec.Permanent(err)
 }
 
-// unaffordable turns a shortage of money into the error that ends the task; other errors pass.
+// unaffordable turns an insufficient balance into the error that ends the task;
+// other errors pass unchanged.
 func unaffordable(err error, seconds float64) error {
 	var short *billing.Shortage
 	if !errors.As(err, &short) {
@@ -93,8 +97,9 @@ func unaffordable(err error, seconds float64) error {
 		minutes, short.Required.Number(), max(0, short.Available).Number())}
 }
 
-// UnpaidError ends a task whose account cannot pay for the length of its audio. It is permanent (see spec.IsPermanent), wraps
-// billing.ErrInsufficientBalance, and its text is for the customer.
+// UnpaidError ends a task whose account cannot pay for the length of its audio.
+// It is permanent (see spec.IsPermanent), wraps billing.ErrInsufficientBalance,
+// and its text is shown to the customer.
 type UnpaidError struct {
 	cause error
 	text  string
@@ -106,5 +111,5 @@ func (e *UnpaidError) Error() string { return e.text }
 // Unwrap returns the shortage.
 func (e *UnpaidError) Unwrap() error { return e.cause }
 
-// Permanent reports true: no attempt brings money.
+// Permanent returns true, since another attempt would fail the same way.
 func (e *UnpaidError) Permanent() bool { return true }

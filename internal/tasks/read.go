@@ -82,7 +82,8 @@ func (s *Service) get(ctx context.Context, account, id string) (Task, string, er
 	return t, result.String, nil
 }
 
-// Wait returns the task once its state is final, or with ctx's error.
+// Wait waits until the task's state is final and returns the task, or ctx's
+// error.
 func (s *Service) Wait(ctx context.Context, account, id string) (Task, error) {
 	t, err := s.Get(ctx, account, id)
 	if err != nil || t.Final() {

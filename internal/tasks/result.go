@@ -18,28 +18,31 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Outcome is what the work on a task found.
+// Outcome is the outcome of a task's run.
 type Outcome struct {
-	// Result holds everything but the MD5 of the audio, which is the task's, as its length
-	// is unless AudioDuration is longer: a recording with gaps. Its field Ran says which parts customers get; segments are kept with their
-	// measures.
+	// Result holds everything but the audio's MD5, which the task has, and its
+	// length unless AudioDuration is longer (a recording with gaps). Its field
+	// Ran selects the parts that customers receive; segments are kept with
+	// their measures.
 	Result spec.Result
-	// Tier is the tier that ran and is charged; "" (no transcription) is charged as standard.
+	// Tier is the tier that ran and is charged; "" (no transcription) is
+	// charged as standard.
 	Tier spec.Tier
-	// Seconds is the decoded duration; it is rounded to 0.1 ms, charged and kept.
+	// Seconds is the decoded duration, which is charged and stored rounded to
+	// 0.1 ms.
 	Seconds float64
-	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second; empty
-	// where they are not known.
+	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second;
+	// empty if unknown.
 	Waveform []byte
 	// Recognized is nil unless the task asks for known voices.
 	Recognized *Recognized
-	// VoiceModel is the SHA-256 of the speaker model that the result's voices come
-	// from; "" for none.
+	// VoiceModel is the SHA-256 of the speaker model of the result's voices; ""
+	// if there are none.
 	VoiceModel string
 }
 
-// Recognized holds the speakers of a result whose voices the account knows, and why
-// none could be recognized.
+// Recognized holds the speakers of a result whose voices the account knows, or
+// the reason why none could be recognized.
 type Recognized struct {
 	Voices   []RecognizedVoice `json:"voices"`
 	Warnings []spec.Warning    `json:"warnings"`
@@ -49,11 +52,11 @@ type Recognized struct {
 type RecognizedVoice struct {
 	Speaker string  `json:"speaker"`
 	Name    string  `json:"name"`
-	Cosine  float64 `json:"cosine"` // of the voice and the known one
+	Cosine  float64 `json:"cosine"` // cosine similarity to the known voice
 }
 
-// WarningHeader returns the value of the HTTP header Warning (RFC 7234, section
-// 5.5) that says what the warnings say, "" for none. It is pure ASCII.
+// WarningHeader returns the warnings as the value of the HTTP header Warning
+// (RFC 7234, section 5.5), "" for none. It is pure ASCII.
 func WarningHeader(list []spec.Warning) string {
 	values := make([]string, len(list))
 	for i, w := range list {
@@ -62,13 +65,13 @@ func WarningHeader(list []spec.Warning) string {
 	return strings.Join(values, ", ")
 }
 
-// A result is kept as one compressed file: a JSON object with everything but the
-// segments, followed by an object for each segment. So a long one can be read and
-// answered without being held in memory.
+// A result is stored as one compressed file: a JSON object with everything but
+// the segments, followed by an object for each segment. A long result can thus
+// be read and sent without holding it in memory.
 type (
 	documentHead struct {
 		Ran                 spec.Capabilities       `json:"ran"`
-		AudioDuration       float64                 `json:"audio_duration,omitempty"` // if there is more than sound: see spec.Result
+		AudioDuration       float64                 `json:"audio_duration,omitempty"` // if the recording has gaps: see spec.Result
 		Language            string                  `json:"language,omitempty"`
 		LanguageProbability float64                 `json:"language_probability,omitempty"`
 		VADSegments         []spec.Interval         `json:"vad_segments,omitempty"`
@@ -90,16 +93,17 @@ type (
 // resultSuffix ends the key of a result.
 const resultSuffix = ".json.zst"
 
-// encoders keeps encoders of results: a new one costs more than most results.
+// encoders pools encoders of results: a new one costs more than encoding most
+// results.
 var encoders = sync.Pool{New: func() any {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // the window is what a reader must hold
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // readers must hold the whole window
 	if err != nil {
 		panic(err) // the options are wrong
 	}
 	return encoder
 }}
 
-// document returns an outcome as the file store keeps it.
+// document returns the stored form of an outcome.
 func (o Outcome) document() ([]byte, error) {
 	var out bytes.Buffer
 	compressed := encoders.Get().(*zstd.Encoder)
@@ -133,7 +137,7 @@ type Result struct {
 	Bill billing.Bill
 	// Found is the result without its segments.
 	Found      spec.Result
-	Waveform   []byte      // empty where it is not known
+	Waveform   []byte      // empty if unknown
 	Recognized *Recognized // nil unless the task asked for known voices
 
 	file io.ReadCloser
@@ -191,7 +195,8 @@ func (r *Result) begin() (err error) {
 	return nil
 }
 
-// Segments reads the segments one after the other, once. It ends after an error.
+// Segments reads the segments one after the other, once. It stops after an
+// error.
 func (r *Result) Segments() iter.Seq2[spec.Segment, error] {
 	return func(yield func(spec.Segment, error) bool) {
 		for {
@@ -211,7 +216,7 @@ func (r *Result) Segments() iter.Seq2[spec.Segment, error] {
 	}
 }
 
-// Whole returns the result with its segments, which it reads.
+// Whole reads the segments and returns the complete result.
 func (r *Result) Whole() (*spec.Result, error) {
 	whole := r.Found
 	for segment, err := range r.Segments() {
@@ -231,8 +236,8 @@ func (r *Result) Close() error {
 	return r.file.Close()
 }
 
-// done returns a task that is done, and the key of its result. Errors wrap
-// ErrNotFound, ErrForbidden or ErrNotDone.
+// done returns a done task and the key of its result. Errors wrap ErrNotFound,
+// ErrForbidden or ErrNotDone.
 func (s *Service) done(ctx context.Context, account, id string) (t Task, key string, err error) {
 	t, key, err = s.get(ctx, account, id)
 	if err == nil && t.Status != StatusDone {
@@ -241,9 +246,9 @@ func (s *Service) done(ctx context.Context, account, id string) (t Task, key str
 	return t, key, err
 }
 
-// Waveform returns the waveform of a done task: audio.PeaksPerSecond bytes a second,
-// 255 being the loudest of all. Errors wrap ErrNotFound (also for a task whose worker
-// left none), ErrForbidden or ErrNotDone.
+// Waveform returns the waveform of a done task: audio.PeaksPerSecond bytes a
+// second, 255 being the loudest of all. Errors wrap ErrNotFound (also if the
+// worker stored none), ErrForbidden or ErrNotDone.
 func (s *Service) Waveform(ctx context.Context, account, id string) ([]byte, error) {
 	r, err := s.Result(ctx, account, id)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 
 const (
 	expireBatch = 100         // tasks that one transaction removes
-	expireTime  = time.Minute // that one clean-up spends on it; the next one continues
+	expireTime  = time.Minute // limit of one clean-up; the next one continues
 )
 
-// expire removes tasks that ended longer than KeepTasks ago, the oldest first, with their results, audio and callbacks. The
-// ledger and what it says about how they were charged stay.
+// expire removes tasks that ended longer than KeepTasks ago, the oldest first,
+// with their results, audio and callbacks. The ledger stays, including its
+// record of how they were charged.
 func (s *Service) expire(ctx context.Context) error {
 	if s.KeepTasks <= 0 {
 		return nil
@@ -53,7 +54,8 @@ func (s *Service) expire(ctx context.Context) error {
 	return nil
 }
 
-// remove removes a task whose row is locked, with its callback, and notes its files for deletion.
+// remove removes a task whose row is locked, with its callback, and schedules
+// its files for deletion.
 func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string, err error) {
 	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
 		return nil, err

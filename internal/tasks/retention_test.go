@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestF7OldTasksGo lets 250 tasks grow old, and some that are not finished.
+// TestF7OldTasksGo ages 250 finished tasks, and some unfinished ones.
 func TestF7OldTasksGo(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now()

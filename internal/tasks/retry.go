@@ -10,20 +10,20 @@ import (
 )
 
 // ErrNotRetryable is returned for a task that can't be run again: it is done,
-// it waits for a worker or has one, or its recording, or one of its known
-// speakers, no longer exists.
+// waits for a worker or has one, or the recording of the task or of a known
+// speaker no longer exists.
 var ErrNotRetryable = errors.New("task cannot be retried")
 
-// Retry runs a task again. One that waits for its retry is queued now, with the
-// attempts that it has left. One that failed for good or was abandoned gets a
-// hold as if it were new, at the prices of its creation, and all its attempts;
-// its old callback is withdrawn, and its new end is announced, unless the old
-// callback was forgotten by then (see webhook.Outbox.Forget). A done task is
-// not run again: it would be charged twice. Uploaded audio that was deleted at
-// the task's end can't be fetched again, nor can recordings of known speakers.
+// Retry runs a task again. A task that waits for its retry is queued now, with
+// its remaining attempts. A task that failed for good or was abandoned gets a
+// new hold at the prices of its creation, and all its attempts; its old
+// callback is withdrawn and its new end is announced, unless the old callback
+// has already been deleted (see webhook.Outbox.Forget). A done task is not run
+// again: it would be charged twice. Deleted uploads and deleted recordings of
+// known speakers cannot be fetched again.
 //
 // Errors wrap ErrNotFound, ErrNotRetryable, billing.ErrInsufficientBalance or
-// billing.ErrConcurrencyLimit. Retry is an operator's: it asks for no account.
+// billing.ErrConcurrencyLimit. Retry is for operators and checks no account.
 func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 	var t Task
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
@@ -54,13 +54,13 @@ func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 	return t, nil
 }
 
-// reopen moves a task that ended without a result, and whose row is locked, back
-// into the queue.
+// reopen returns a task that ended without a result, and whose row is locked,
+// to the queue.
 func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.AudioSourceType != SourceURL && r.audio == "" {
 		return fmt.Errorf("%w: the recording of %s no longer exists: submit it again", ErrNotRetryable, r.ID)
 	}
-	if len(r.Extras.Voices) > 0 { // their recordings go with the task's end, however long its audio is kept
+	if len(r.Extras.Voices) > 0 { // their recordings are deleted when the task ends, even if its audio is kept
 		return fmt.Errorf("%w: the recordings of the known speakers of %s no longer exist: submit it again", ErrNotRetryable, r.ID)
 	}
 	if err := s.holdAgain(ctx, tx, r); err != nil {
@@ -85,7 +85,7 @@ func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	return s.queue.Added(ctx, tx, r.ref())
 }
 
-// optional returns a text for a nullable column.
+// optional returns a text as the value of a nullable column.
 func optional(text string) any {
 	if text == "" {
 		return nil
@@ -93,7 +93,7 @@ func optional(text string) any {
 	return text
 }
 
-// holdAgain takes the hold of a task that had one before.
+// holdAgain makes a new hold for a task that had one before.
 func (s *Service) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 	sets, err := s.queue.Available(ctx, tx)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestRetryOfAnEndedTaskHoldsAgainAndIsChargedOnce(t *testing.T) {
 			assert.True(t, ok)
 			assert.Equal(t, before, held)
 			f.Exact()
-			for range 3 { // all attempts are there again
+			for range 3 { // all attempts are available again
 				require.NoError(t, f.Release(t.Context(), f.Take(), tasks.EndRecoverable, "x"))
 				_, err = f.Retry(t.Context(), task.ID) // now, not after its delay
 				require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestRetryOfAnEndedTaskHoldsAgainAndIsChargedOnce(t *testing.T) {
 	})
 }
 
-func TestRetryRefusesWhatCannotRun(t *testing.T) {
+func TestRetryRefusesTasksThatCannotRun(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		task := f.Add(nil)
@@ -84,9 +84,9 @@ func TestRetryRefusesWhatCannotRun(t *testing.T) {
 	})
 }
 
-// TestRetryRefusesLostVoices: the recordings of known speakers go with the task's
-// end, so that one whose audio is kept can't run again either, while one that waits
-// for its retry can.
+// TestRetryRefusesLostVoices: the recordings of known speakers are deleted when
+// a task ends, so that it can't run again even if its audio is kept. A task
+// that waits for its retry still has them.
 func TestRetryRefusesLostVoices(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.KeepAudio = time.Hour })
@@ -104,7 +104,7 @@ func TestRetryRefusesLostVoices(t *testing.T) {
 }
 
 // TestRetrySparesKeptAudio retries tasks whose uploads are kept for a while:
-// what was to be deleted with the old end stays.
+// files scheduled for deletion at the old end stay.
 func TestRetrySparesKeptAudio(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)

@@ -19,13 +19,14 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestThreeMillionFinishedTasks logs what metrics and lists cost beside three million finished tasks of 1,000 accounts,
-// a third of them one account's, and 10,000 that wait.
+// TestThreeMillionFinishedTasks logs the time of metrics and lists with three
+// million finished tasks of 1,000 accounts, a third of them in one account, and
+// 10,000 waiting tasks.
 func TestThreeMillionFinishedTasks(t *testing.T) {
 	d := dbtest.Postgres(t, db.Options{Timeout: 10 * time.Minute})
 	f := taskstest.New(t, d)
 	f.Exec("INSERT INTO accounts (id, name, created_at) SELECT 'account-' || i, 'account-' || i, 0 FROM generate_series(1, 999) i")
-	f.Exec("ALTER TABLE tasks DISABLE TRIGGER USER") // the sums are set at once below
+	f.Exec("ALTER TABLE tasks DISABLE TRIGGER USER") // the sums are computed in one statement below
 	const insert = `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at, claimed_at, finished_at, audio_filename, audio_source_type, audio_url,
 		allow_training, options, batch_mode, price_id, audio_seconds, created_at, updated_at) `
 	for million := range 3 {

@@ -34,34 +34,37 @@ type Config struct {
 	// Prober determines the length of an upload, for the size of its hold; if
 	// nil, the price of UnknownLength is held.
 	Prober  Prober
-	TempDir string // for uploads that must be local for Prober and are not in a folder; "" is the system's
+	TempDir string // for uploads that Prober needs as local files and that are not in a folder; "" is the system's
 
-	UnknownLength  time.Duration   // what a task is held for whose length is not known when it is created; default 1 min
-	KeepAudio      time.Duration   // how long audio stays after the task is final; 0 deletes it then
-	EraseAtOnce    int             // files that are erased at the same time; 0 is 8
-	KeepTasks      time.Duration   // how long a task and its result stay after its end; 0 keeps them for ever
+	UnknownLength  time.Duration   // length held for if a task's length is unknown at its creation; default 1 min
+	KeepAudio      time.Duration   // how long audio is kept after the task is final; 0 deletes it at the end
+	EraseAtOnce    int             // files erased concurrently; 0 means 8
+	KeepTasks      time.Duration   // how long a task and its result are kept after its end; 0 means forever
 	RetryDelays    []time.Duration // after the 1st, 2nd … failed attempt; default 10 s, 1 min, 5 min (4 attempts in all)
 	CallbackDelays []time.Duration // after the 1st, 2nd … failed delivery; default 1, 5, 30 s (4 deliveries in all)
-	CallbackTail   []time.Duration // after each delivery that fails after those
-	BatchWait      time.Duration   // a batch task that waited this long goes before the tasks lane; default 20 h
-	Random         func() float64  // 0 ≤ x < 1, for the jitter of retries; nil is math/rand
-	Ended          func(Ending)    // called for each claim that this process ended without a result; may be nil
+	CallbackTail   []time.Duration // after each further failed delivery
+	BatchWait      time.Duration   // a batch task that has waited this long goes before the tasks lane; default 20 h
+	Random         func() float64  // returns 0 ≤ x < 1 for the jitter of retries; nil means math/rand
+	Ended          func(Ending)    // called for each claim that this process ends without a result; may be nil
 }
 
-// Retries are moved by up to this part of their delay, either way.
+// retryJitter is the largest change of a retry's delay, as a fraction of it, in
+// either direction.
 const retryJitter = 0.2
 
-// MaxCrashes is how often a task may kill native code.
+// MaxCrashes is the number of crashes of native code after which a task fails.
 const MaxCrashes = 3
 
-// maxInterruptions is how often a task is handed back for free after its worker was killed from outside or its machine
-// was lost; further ones count as failed attempts, so that no task is tried for ever.
+// maxInterruptions is the number of times a task is handed back uncounted after
+// its worker was killed from outside or its machine was lost. Further
+// interruptions count as failed attempts, so that no task is tried forever.
 const maxInterruptions = 50
 
-// idempotencyAge is how long an idempotency key is remembered.
+// idempotencyAge is the time for which an idempotency key is remembered.
 const idempotencyAge = 24 * time.Hour
 
-// Service is the task store with its rules. It is safe for concurrent use, by any number of processes on one database.
+// Service stores tasks and enforces their rules. It is safe for concurrent use,
+// and any number of processes may use one database.
 type Service struct {
 	Config
 	db         *db.DB
@@ -72,12 +75,12 @@ type Service struct {
 	watcher    *watcher
 	log        *slog.Logger
 	erased     *erased
-	unfolded   *atomic.Bool // what was deleted may still be in SQLite's write-ahead log
+	unfolded   *atomic.Bool // deleted data may still be in SQLite's write-ahead log
 	downloader *atomic.Pointer[Downloader]
-	probing    *turns.Gate // bounds the uploads that are probed at the same time
+	probing    *turns.Gate // limits the uploads probed at the same time
 }
 
-// New returns a service over a migrated database and a file store.
+// New returns a service on a migrated database and a file store.
 func New(c Config) (*Service, error) {
 	if c.DB == nil || c.Blobs == nil {
 		return nil, errors.New("tasks: Config needs DB and Blobs")
@@ -108,7 +111,7 @@ func New(c Config) (*Service, error) {
 		c.Random = rand.Float64
 	}
 	unfolded := &atomic.Bool{}
-	unfolded.Store(true) // maybe by a process that did not come to it
+	unfolded.Store(true) // an earlier process may have stopped before it did
 	return &Service{
 		Config: c, unfolded: unfolded, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB.Read(), c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
@@ -116,7 +119,7 @@ func New(c Config) (*Service, error) {
 	}, nil
 }
 
-// Billing returns the money side of the same database.
+// Billing returns the billing store of the same database.
 func (s *Service) Billing() *billing.Store { return s.billing }
 
 // Queue returns the queue of the tasks.
@@ -146,7 +149,8 @@ func Outage(err error) bool { return db.Outage(err) || blob.Outage(err) }
 
 var validExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
 
-// AudioKey returns a new key for audio. The extension tells decoders what to expect.
+// AudioKey returns a new key for audio. Decoders use its extension to recognize
+// the format.
 func AudioKey(filename string) (string, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
@@ -159,8 +163,8 @@ func AudioKey(filename string) (string, error) {
 	return "audio/" + id.String() + ext, nil
 }
 
-// NewAudio begins a file for the audio of a task that is about to be created. Commit it and hand its Info to Create, or
-// Abort it.
+// NewAudio begins a file for the audio of a new task. The caller commits it and
+// passes its Info to Create, or aborts it.
 func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, error) {
 	key, err := AudioKey(filename)
 	if err != nil {
@@ -169,8 +173,9 @@ func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, 
 	return s.blobs.Create(ctx, key)
 }
 
-// DropAudio deletes a file that no task came to need. One that a row points at stays: what made it may have been
-// committed without our hearing of it. Trouble is logged: the clean-up finds what stays behind.
+// DropAudio deletes a file that no task uses. If a row refers to it, it stays:
+// its commit may have succeeded without confirmation. Failures are logged; the
+// clean-up deletes remaining files.
 func (s *Service) DropAudio(ctx context.Context, key string) {
 	ctx = context.WithoutCancel(ctx)
 	kept, err := s.Referenced(ctx, []string{key})
@@ -182,5 +187,5 @@ func (s *Service) DropAudio(ctx context.Context, key string) {
 	}
 }
 
-// CheckpointPrefix is what the keys of a task's checkpoints begin with.
+// CheckpointPrefix returns the prefix of the keys of a task's checkpoints.
 func CheckpointPrefix(task string) string { return "checkpoints/" + task + "/" }

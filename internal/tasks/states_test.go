@@ -28,7 +28,7 @@ import (
 // queue.
 type edge struct{ from, to, by string }
 
-// documentedEdges reads the diagram of docs/task-states.md.
+// documentedEdges reads the diagram in docs/task-states.md.
 func documentedEdges(t *testing.T) map[edge]bool {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/task-states.md")
@@ -44,8 +44,8 @@ func documentedEdges(t *testing.T) map[edge]bool {
 }
 
 // TestStatesOfATask calls the functions that move tasks, at random and out of
-// turn, on several tasks. Every edge of docs/task-states.md is taken, and no
-// other; money is exact after every step.
+// turn, on several tasks. It takes every edge of docs/task-states.md and no
+// other, and the accounts' money is exact after every step.
 func TestStatesOfATask(t *testing.T) {
 	want := documentedEdges(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -73,18 +73,19 @@ func TestStatesOfATask(t *testing.T) {
 	})
 }
 
-// stateSteps is how many calls TestStatesOfATask makes.
+// stateSteps is the number of calls that TestStatesOfATask makes.
 const stateSteps = 1600
 
 // outside is the state before a task's creation and after its deletion.
 const outside = "[*]"
 
-// stateWalk calls functions at random and notes what they do to the tasks.
+// stateWalk calls functions at random and records the resulting changes of the
+// tasks' states.
 type stateWalk struct {
 	f      *taskstest.Fixture
 	random *rand.Rand
 	clock  time.Time
-	claims []*tasks.Claim // current ones and old ones
+	claims []*tasks.Claim // current and old claims
 	found  map[edge]bool
 }
 
@@ -102,7 +103,7 @@ func (w *stateWalk) states() map[string]string {
 	return states
 }
 
-// do calls a function and notes each change of a state.
+// do calls a function and records each change of a state.
 func (w *stateWalk) do(by string, call func(ctx context.Context)) {
 	before := w.states()
 	call(w.f.T.Context())
@@ -119,7 +120,7 @@ func (w *stateWalk) do(by string, call func(ctx context.Context)) {
 	}
 }
 
-// any returns a task in one of the states that there are, "" if there is none.
+// any returns a random task in a random occupied state, "" if there is none.
 func (w *stateWalk) any() string {
 	byState := map[string][]string{}
 	states := w.states()
@@ -134,14 +135,14 @@ func (w *stateWalk) any() string {
 	return ids[w.random.IntN(len(ids))]
 }
 
-// next claims a task that need not be downloaded any more.
+// next claims a task whose audio has been downloaded.
 func (w *stateWalk) next() *tasks.Claim {
 	c, err := w.f.Next(w.f.T.Context(), "w", "m")
 	w.only(err)
 	return c
 }
 
-// claim returns a claim, current or not; nil if there was none yet.
+// claim returns any claim, current or not; nil if there was none yet.
 func (w *stateWalk) claim() *tasks.Claim {
 	if len(w.claims) == 0 {
 		return nil
@@ -232,7 +233,7 @@ func (w *stateWalk) step() {
 				return
 			}
 			audio = w.f.Audio("fetched, too")
-			seconds := float64(w.random.IntN(3)) * 9000 // two of three cost more than was held, the account has enough for all
+			seconds := float64(w.random.IntN(3)) * 9000 // two of three cost more than their hold, but the account can pay for all
 			w.do("FetchedNext", func(ctx context.Context) {
 				next, err := s.FetchedNext(ctx, c, *audio, seconds, "w", queue.Busy{Ahead: 1000})
 				w.only(err, queue.ErrSuperseded)
@@ -254,8 +255,8 @@ func (w *stateWalk) step() {
 
 // rare takes the edges that random calls seldom reach: a task whose worker is
 // lost again and again is abandoned, retried, and deleted while its own retry
-// waits; ends of downloads and of tasks bring claims;
-// a download turns out to be longer than its account can pay.
+// waits; ends of downloads and of tasks claim the next; a download turns out to
+// be longer than its account can pay for.
 func (w *stateWalk) rare() {
 	w.do("Create", func(context.Context) { w.f.Add(nil) })
 	id := w.any()
@@ -330,7 +331,7 @@ func (w *stateWalk) rare() {
 	}
 }
 
-// only checks that a call failed, if it did, for one of the reasons.
+// only requires that an error, if any, wraps one of the reasons.
 func (w *stateWalk) only(err error, reasons ...error) {
 	w.f.T.Helper()
 	for _, reason := range reasons {

@@ -13,7 +13,7 @@ type Lane struct {
 	Waiting int           // tasks that could run now
 	Delayed int           // tasks that wait for a retry
 	Running int           // tasks at a worker
-	Oldest  time.Duration // how long the first of the waiting has waited
+	Oldest  time.Duration // how long the first waiting task has waited
 }
 
 // Stats is the state of the service, for metrics.
@@ -23,12 +23,13 @@ type Stats struct {
 	CallbacksWaiting  int
 	CallbacksRunning  int
 	CallbacksGivenUp  int
-	FilesToDelete     int // files whose deletion is due
+	FilesToDelete     int // files due for deletion
 	TasksByFinalState map[Status]int
 }
 
-// Stats reports what there is. It reads running sums and indexes of what is
-// unfinished: what it costs does not grow with the tasks that have finished.
+// Stats returns the state of the service. It reads running sums and indexes of
+// unfinished tasks, so that its cost does not grow with the number of finished
+// tasks.
 func (s *Service) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
 	now := db.Micros(s.now())

@@ -1,12 +1,12 @@
-// Package tasks is the life of a task: accepted with its hold in one
-// transaction, claimed by a worker, settled and announced, retried after
-// trouble, read, deleted.
+// Package tasks implements the life of a task: accepted with its hold in one
+// transaction, claimed by a worker, charged and announced, retried after
+// failures, read, deleted.
 //
-// The database holds the truth. Package tasks/queue decides which task runs next
-// and fences what workers write, package tasks/webhook delivers callbacks, and
-// package tasks/worker, above this one, does the work. Finishing is one
-// transaction: the result's reference, the charge, the ledger entry and the
-// callback change together or not at all.
+// The database is the only record of a task's state. Package tasks/queue
+// decides which task runs next and fences the writes of workers, package
+// tasks/webhook delivers callbacks, and package tasks/worker, above this one,
+// runs the tasks. Finishing is one transaction: the result's reference, the
+// charge, the ledger entry and the callback change together or not at all.
 package tasks
 
 import (
@@ -24,7 +24,8 @@ type Status string
 const (
 	StatusProcessing Status = "processing"
 	StatusDone       Status = "done"
-	// StatusFailed is final when FinishedAt is set; else the task waits for a retry.
+	// StatusFailed is final if FinishedAt is set; otherwise the task waits for
+	// a retry.
 	StatusFailed    Status = "failed"
 	StatusAbandoned Status = "abandoned"
 )
@@ -34,7 +35,7 @@ func (s Status) valid() bool {
 	return s == StatusProcessing || s == StatusDone || s == StatusFailed || s == StatusAbandoned
 }
 
-// Where the audio of a task came from.
+// Sources of a task's audio.
 const (
 	SourceURL    = "url"
 	SourceBase64 = "base64"
@@ -47,30 +48,31 @@ type Task struct {
 	Status          Status
 	AudioFilename   string
 	AudioSourceType string  // SourceURL or SourceBase64
-	AudioSize       *int64  // bytes; nil in a URL task that is not fetched yet
-	AudioMD5        *string // 32 hexadecimal digits; nil like AudioSize
+	AudioSize       *int64  // bytes; nil for a URL task that is not fetched yet
+	AudioMD5        *string // 32 hexadecimal digits; nil if AudioSize is
 	AudioDuration   *float64
 	Language        string // of the speech, once the task is done; "" if nothing was transcribed
-	Speakers        *int   // their number, once the task is done; nil if none were told apart
+	Speakers        *int   // number of speakers, once the task is done; nil without diarization
 	AllowTraining   bool
 	ErrorMessage    *string
 	Warnings        []spec.Warning `json:",omitzero"` // about the recording, once it is done
 	Options         spec.EffectiveOptions
-	Extras          Extras `json:",omitzero"` // requests in addition to them
+	Extras          Extras `json:",omitzero"` // options outside the specification
 	BatchMode       bool
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
-	Charged         *billing.Money // what List knows that was charged; else nil
+	Charged         *billing.Money // the charged amount, set by List only; nil if unknown
 	FinishedAt      *time.Time     // nil until the state is final
 }
 
-// TimeFormat is how times are written to customers: RFC 3339 in UTC with milliseconds.
+// TimeFormat is the format of times in responses: RFC 3339 in UTC with
+// milliseconds.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// Final reports that nothing more will happen to the task.
+// Final reports whether the task has ended for good.
 func (t Task) Final() bool { return t.FinishedAt != nil }
 
-// Errors that callers act upon.
+// Errors that callers check for.
 var (
 	// ErrNotFound is returned when the task does not exist (HTTP 404).
 	ErrNotFound = errors.New("task does not exist")

@@ -14,7 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestUnknownLengthHolds holds an hour for what is not known, and what is known as it is.
+// TestUnknownLengthHolds: an unknown length is held for as an hour, a known one
+// as it is.
 func TestUnknownLengthHolds(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.UnknownLength = time.Hour })
 	for seconds, want := range map[float64]billing.Money{0: 8000, 60: 133, 7200: 16000} {

@@ -8,11 +8,11 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// Upkeep is what shows whether the service keeps up with itself.
+// Upkeep shows whether the service keeps up with its own chores.
 type Upkeep struct {
 	OldestCallback time.Duration        // age of the oldest pending callback; 0 without one
-	ChoresDone     map[string]time.Time // when each chore was last done without an error
-	PausedLanes    map[string]bool      // by lane, whether an operator paused it
+	ChoresDone     map[string]time.Time // time of each chore's last success
+	PausedLanes    map[string]bool      // whether an operator paused the lane
 }
 
 // Upkeep reads the state of callbacks, chores and lanes.

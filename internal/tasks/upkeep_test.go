@@ -51,7 +51,7 @@ func TestUpkeepShowsCallbacksChoresAndLanes(t *testing.T) {
 	})
 }
 
-func TestEveryEndWithoutAResultIsTold(t *testing.T) {
+func TestEveryEndWithoutAResultIsReported(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var told []tasks.Ending
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.Ended = func(how tasks.Ending) { told = append(told, how) } })

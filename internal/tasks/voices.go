@@ -21,14 +21,14 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Limits of the voices of one account.
+// Limits of an account's voices.
 const (
-	// MaxVoices is how many an account has at most.
+	// MaxVoices is the largest number of voices of an account.
 	MaxVoices = 200
-	// MaxVoiceVectors is how many recordings of a voice are kept.
+	// MaxVoiceVectors is the largest number of recordings kept of a voice.
 	MaxVoiceVectors    = 20
-	maxVoiceNameLen    = maxAnnotationKey // characters: a name takes a speaker's place
-	maxVoiceConsentLen = 1000             // characters, as a register has at most
+	maxVoiceNameLen    = maxAnnotationKey // characters: the name replaces a speaker's
+	maxVoiceConsentLen = 1000             // characters: the limit of a register
 	maxVoiceNumbers    = 1024             // of a vector
 )
 
@@ -46,12 +46,12 @@ var (
 	ErrNoVector = errors.New("the voice cannot be taken from this task")
 )
 
-// Voice is a voice that an account knows by name, without its vectors.
+// Voice is a known voice of an account, without its vectors.
 type Voice struct {
 	ID         string // UUID
 	Name       string
 	Model      string // SHA-256 of the speaker model's file
-	Consent    string // what the person agreed to, and when
+	Consent    string // the person's agreement and its date
 	Recordings int    // vectors
 	AddedAt    time.Time
 }
@@ -62,9 +62,9 @@ var speakerName = regexp.MustCompile(`(?i)^(SPEAKER|CHANNEL)_[0-9]+$`)
 // modelHash matches a SHA-256.
 var modelHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// AddVoice keeps a voice. Vectors of a name that the account knows already, from the
-// same speaker model, join it unless they are there, and the newer consent replaces
-// the older one. Errors wrap ErrVoice or ErrVoices.
+// AddVoice stores a voice. If the account has vectors of that name from the
+// same speaker model, new vectors are added to them, and the newer consent
+// replaces the older one. Errors wrap ErrVoice or ErrVoices.
 func (s *Service) AddVoice(ctx context.Context, account string, v diarize.Voice) (Voice, error) {
 	v.Name, v.Added = strings.TrimSpace(v.Name), s.now()
 	if err := checkVoice(v); err != nil {
@@ -82,7 +82,8 @@ func (s *Service) AddVoice(ctx context.Context, account string, v diarize.Voice)
 	return kept, nil
 }
 
-// checkVoice checks a voice by itself. Errors wrap ErrVoice and name the field.
+// checkVoice validates a voice without the database. Errors wrap ErrVoice and
+// name the field.
 func checkVoice(v diarize.Voice) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrVoice, fmt.Sprintf(format, args...))
@@ -112,14 +113,14 @@ func checkVoice(v diarize.Voice) error {
 	return nil
 }
 
-// shortText reports whether a text has 1 to most characters, none of them a control
-// character.
+// shortText reports whether a text has 1 to most characters, none of them a
+// control character.
 func shortText(text string, most int) bool {
 	n := utf8.RuneCountInString(text)
 	return n >= 1 && n <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// addVoice writes a voice that was checked by itself.
+// addVoice writes a voice that checkVoice accepted.
 func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v diarize.Voice) (Voice, error) {
 	var found string // the account's row is the lock under which its voices are counted
 	if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&found); err != nil {
@@ -163,8 +164,8 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 	return Voice{ID: old.id, Name: v.Name, Model: v.Model, Consent: v.Consent, Recordings: len(v.Vectors), AddedAt: v.Added}, err
 }
 
-// distinct returns vectors without those that are there twice: a request that is sent
-// again adds nothing.
+// distinct returns vectors without duplicates, so that a repeated request adds
+// nothing.
 func distinct(vectors [][]float32) (out [][]float32) {
 	for _, x := range vectors {
 		if !slices.ContainsFunc(out, func(y []float32) bool { return slices.Equal(x, y) }) {
@@ -186,8 +187,8 @@ func roomForVoice(ctx context.Context, tx *sql.Tx, account string) error {
 	return nil
 }
 
-// checkDimension checks that vectors are as long as the account's others of the same
-// model.
+// checkDimension checks that vectors are as long as the account's other vectors
+// of the same model.
 func checkDimension(ctx context.Context, tx *sql.Tx, account string, v diarize.Voice) error {
 	var dimension int
 	err := tx.QueryRowContext(ctx, "SELECT dimension FROM voices WHERE account_id = $1 AND model = $2 LIMIT 1", account, v.Model).Scan(&dimension)
@@ -200,8 +201,9 @@ func checkDimension(ctx context.Context, tx *sql.Tx, account string, v diarize.V
 	return err
 }
 
-// RememberSpeaker keeps the voice of a speaker of a done task's result. Errors wrap
-// ErrNotFound, ErrForbidden, ErrNotDone, ErrNoVector, ErrVoice or ErrVoices.
+// RememberSpeaker stores the voice of a speaker of a done task's result. Errors
+// wrap ErrNotFound, ErrForbidden, ErrNotDone, ErrNoVector, ErrVoice or
+// ErrVoices.
 func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, name, consent string) (Voice, error) {
 	r, err := s.Result(ctx, account, task)
 	if err != nil {
@@ -233,7 +235,7 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 	return s.AddVoice(ctx, account, diarize.Voice{Name: name, Model: model.String, Consent: consent, Vectors: [][]float32{vector}})
 }
 
-// Voices returns what an account knows of voices, by name.
+// Voices returns the known voices of an account, ordered by name.
 func (s *Service) Voices(ctx context.Context, account string) ([]Voice, error) {
 	rows, err := s.db.Read().QueryContext(ctx, "SELECT id, name, model, consent, dimension, length(vectors), added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
 	if err != nil {
@@ -249,7 +251,7 @@ func (s *Service) Voices(ctx context.Context, account string) ([]Voice, error) {
 	return list, s.wrap("voices", err)
 }
 
-// DeleteVoice forgets a voice of an account. The error wraps ErrNoVoice where the
+// DeleteVoice deletes a voice of an account. The error wraps ErrNoVoice if the
 // account has no such voice.
 func (s *Service) DeleteVoice(ctx context.Context, account, id string) error {
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
@@ -273,7 +275,7 @@ func (s *Service) DeleteVoice(ctx context.Context, account, id string) error {
 	return nil
 }
 
-// fold empties SQLite's write-ahead log, if something in it is to be forgotten.
+// fold empties SQLite's write-ahead log if it may hold deleted data.
 func (s *Service) fold(ctx context.Context) error {
 	if !s.unfolded.Swap(false) {
 		return nil
@@ -285,8 +287,8 @@ func (s *Service) fold(ctx context.Context) error {
 	return s.wrap("fold the write-ahead log", err)
 }
 
-// KnownVoices returns the voices of an account with their vectors, for a run. Who
-// asks clears them afterwards (ForgetVoices).
+// KnownVoices returns the voices of an account with their vectors, for a run.
+// The caller clears them afterwards with ForgetVoices.
 func (s *Service) KnownVoices(ctx context.Context, account string) (*diarize.Register, error) {
 	rows, err := s.db.Read().QueryContext(ctx, selectVoices+" ORDER BY name, id", account)
 	if err != nil {
@@ -315,7 +317,7 @@ func ForgetVoices(r *diarize.Register) {
 	}
 }
 
-// storedVoice is a row of the voices.
+// storedVoice is a row of the table of voices.
 type storedVoice struct {
 	diarize.Voice
 	id string
@@ -323,8 +325,8 @@ type storedVoice struct {
 
 const selectVoices = "SELECT id, name, model, consent, dimension, vectors, added_at FROM voices WHERE account_id = $1"
 
-// onlyCopy reads bytes and overwrites those that the driver read them into, which
-// database/sql would copy and leave.
+// onlyCopy scans bytes from a row and overwrites the driver's copy of them,
+// which database/sql would copy and leave in memory.
 type onlyCopy []byte
 
 // Scan implements sql.Scanner.
@@ -351,13 +353,13 @@ func readVoice(row scanner) (v storedVoice, err error) {
 	return v, err
 }
 
-// packVectors returns vectors as the database keeps them.
+// packVectors returns the stored form of vectors.
 func packVectors(vectors [][]float32) []byte {
 	size := 0
 	for _, x := range vectors {
 		size += 4 * len(x)
 	}
-	out := make([]byte, 0, size) // never moved: who packs can clear it
+	out := make([]byte, 0, size) // never reallocated, so that the caller can clear it
 	for _, x := range vectors {
 		for _, w := range x {
 			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(w))
@@ -366,7 +368,7 @@ func packVectors(vectors [][]float32) []byte {
 	return out
 }
 
-// unpackVectors reads what packVectors wrote.
+// unpackVectors is the inverse of packVectors.
 func unpackVectors(data []byte, dimension int) ([][]float32, error) {
 	if dimension <= 0 || len(data) == 0 || len(data)%(4*dimension) != 0 {
 		return nil, fmt.Errorf("a voice's vectors: expected some of %d numbers, found %d bytes", dimension, len(data))

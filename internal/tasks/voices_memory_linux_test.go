@@ -21,12 +21,12 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// searcher looks for bytes in this process's memory. Its own copies lie in a mapping
-// that it leaves out.
+// searcher searches this process's memory for bytes. It keeps its own copies in
+// a mapping that it skips.
 type searcher struct {
 	memory *os.File
 	own    []byte
-	length int // of the bytes looked for, at the beginning of own
+	length int // length of the searched bytes, at the beginning of own
 }
 
 func newSearcher(t *testing.T, vector []float32) *searcher {
@@ -45,8 +45,8 @@ func newSearcher(t *testing.T, vector []float32) *searcher {
 	return &searcher{memory, own, 4 * len(vector)}
 }
 
-// found lists the addresses at which the bytes lie: in the mappings of the Go heap and
-// in others.
+// found lists the addresses of the bytes: in the mappings of the Go heap and in
+// others.
 func (s *searcher) found(t *testing.T) (heap, others []string) {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -63,7 +63,7 @@ func (s *searcher) found(t *testing.T) (heap, others []string) {
 		for _, place := range s.within(from, to) {
 			switch text := fmt.Sprintf("%x", place); {
 			case place >= mine && place < mine+uint64(len(s.own)):
-			case from>>32 == object>>32: // arenas lie one behind another
+			case from>>32 == object>>32: // arenas are adjacent
 				heap = append(heap, text)
 			default:
 				others = append(others, text)
@@ -73,7 +73,7 @@ func (s *searcher) found(t *testing.T) (heap, others []string) {
 	return heap, others
 }
 
-// within lists where the bytes lie from one address to another.
+// within lists the addresses of the bytes in a range of addresses.
 func (s *searcher) within(from, to uint64) (places []uint64) {
 	needle, buffer := s.own[:s.length], s.own[4096:]
 	defer clear(buffer)
@@ -94,9 +94,10 @@ func (s *searcher) within(from, to uint64) (places []uint64) {
 	return places
 }
 
-// TestADeletedVoiceInMemory: where a voice was kept, read for a run and deleted, no copy
-// of its vector is left in the Go heap, also not in memory that is free. SQLite's own
-// memory is another matter (docs/security.md); how many copies are there is logged.
+// TestADeletedVoiceInMemory: after a voice was stored, read for a run and
+// deleted, no copy of its vector is left in the Go heap, not even in free
+// memory. SQLite's own memory is not covered (docs/security.md); the number of
+// copies there is logged.
 func TestADeletedVoiceInMemory(t *testing.T) {
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
 	voice := voiceOf("Annabella", 3)

@@ -26,15 +26,15 @@ var (
 	modelTwo = strings.Repeat("02", 32)
 )
 
-// voiceOf is a voice of one vector that points along an axis.
+// voiceOf returns a voice with one vector along an axis.
 func voiceOf(name string, axis int) diarize.Voice {
 	x := make([]float32, 192)
 	x[axis], x[191] = 3, 0.123
 	return diarize.Voice{Name: name, Model: modelOne, Consent: "said yes on Monday", Vectors: [][]float32{x}}
 }
 
-// TestVoicesOfAnAccount keeps, joins, lists and deletes voices: each account has its
-// own, and vectors are of unit length.
+// TestVoicesOfAnAccount stores, extends, lists and deletes voices: each account
+// has its own, and vectors are normalized to unit length.
 func TestVoicesOfAnAccount(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -84,9 +84,9 @@ func TestVoicesOfAnAccount(t *testing.T) {
 	})
 }
 
-// TestVoicesThatAreNotKept: each refusal names the field, what was expected and what
-// came.
-func TestVoicesThatAreNotKept(t *testing.T) {
+// TestInvalidVoicesAreRefused: each refusal names the field, the expected value
+// and the received one.
+func TestInvalidVoicesAreRefused(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		for want, change := range map[string]func(*diarize.Voice){
@@ -142,7 +142,7 @@ func TestVoicesThatAreNotKept(t *testing.T) {
 	})
 }
 
-// TestSpeakersAreRemembered takes a voice from a task's result.
+// TestSpeakersAreRemembered stores a voice from a task's result.
 func TestSpeakersAreRemembered(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -176,8 +176,8 @@ func TestSpeakersAreRemembered(t *testing.T) {
 	})
 }
 
-// TestADeletedVoiceIsGoneLater: while somebody reads the database, a deleted voice may
-// stay in its write-ahead log; the next clean-up takes it out of there.
+// TestADeletedVoiceIsGoneLater: while a reader holds the database, a deleted
+// voice may stay in its write-ahead log; the next clean-up removes it.
 func TestADeletedVoiceIsGoneLater(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	f := taskstest.New(t, dbtest.Open(t, path, db.Options{}))
@@ -206,8 +206,8 @@ func TestADeletedVoiceIsGoneLater(t *testing.T) {
 	assert.False(t, holds())
 }
 
-// TestADeletedVoiceIsGone: neither the files of an SQLite database nor a backup made
-// afterwards hold its vectors, its name or its consent note.
+// TestADeletedVoiceIsGone: neither the files of an SQLite database nor a later
+// backup hold its vectors, its name or its consent note.
 func TestADeletedVoiceIsGone(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	f := taskstest.New(t, dbtest.Open(t, path, db.Options{}))

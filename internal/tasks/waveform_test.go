@@ -15,8 +15,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestWaveformLivesWithTheResult: it is stored with the result, kept by the
-// clean-up, read by its owner, and gone with the task.
+// TestWaveformLivesWithTheResult: a waveform is stored with the result, kept by
+// the clean-up, read by its owner, and deleted with the task.
 func TestWaveformLivesWithTheResult(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	task := f.Add(nil)
@@ -42,8 +42,8 @@ func TestWaveformLivesWithTheResult(t *testing.T) {
 	require.ErrorIs(t, err, tasks.ErrNotFound, "a worker that left none")
 }
 
-// TestLateResultsLeaveNothing: of a result that comes too late, or that the account
-// cannot pay for, nothing stays.
+// TestLateResultsLeaveNothing: a result that is late, or that the account
+// cannot pay for, leaves no files.
 func TestLateResultsLeaveNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

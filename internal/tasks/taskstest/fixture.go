@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package taskstest gives tests a service of tasks on a fresh store, with one
-// account, and checks what must hold of it at all times.
+// Package taskstest provides tests with a task service on a fresh store, with
+// one account, and checks its invariants.
 package taskstest
 
 import (
@@ -31,8 +31,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Main runs the tests of m, stops the PostgreSQL server that they started, and fails if goroutines are left. It returns
-// m's exit code.
+// Main runs the tests of m, stops the PostgreSQL server that they started, and
+// fails if goroutines are left. It returns m's exit code.
 func Main(m *testing.M) int {
 	code := dbtest.Main(m)
 	if code == 0 {
@@ -53,10 +53,10 @@ type Fixture struct {
 	Dir     string // of the file store
 }
 
-// Option changes the service that New makes.
+// Option changes the configuration of the service that New returns.
 type Option func(*tasks.Config)
 
-// New returns a fixture over a migrated database.
+// New returns a fixture on a migrated database.
 func New(t testing.TB, d *db.DB, options ...Option) *Fixture {
 	t.Helper()
 	dir := filepath.Join(dbtest.Dir(t), "blobs")
@@ -77,7 +77,7 @@ func New(t testing.TB, d *db.DB, options ...Option) *Fixture {
 	return f
 }
 
-// NewAccount returns the id of a new account that may have many concurrent
+// NewAccount returns the id of a new account with a high limit of concurrent
 // tasks.
 func (f *Fixture) NewAccount(name string, balance billing.Money) string {
 	f.T.Helper()
@@ -93,12 +93,12 @@ func (f *Fixture) NewAccount(name string, balance billing.Money) string {
 	return a.ID
 }
 
-// AllOptions returns options that ask for everything.
+// AllOptions returns options that request everything.
 func AllOptions() spec.EffectiveOptions {
 	return spec.EffectiveOptions{EnableASR: new(true), EnableDiarize: new(true), EnableAudioEvents: new(true)}
 }
 
-// Request returns a request with uploaded audio, changed by change.
+// Request returns a request with uploaded audio, modified by change.
 func (f *Fixture) Request(change func(*tasks.Request)) tasks.Request {
 	r := tasks.Request{Account: f.Account, Filename: "speech.wav", Options: AllOptions()}
 	if change != nil {
@@ -123,7 +123,7 @@ func (f *Fixture) Audio(content string) *blob.Info {
 	return &info
 }
 
-// Add creates a task as Request describes it.
+// Add creates the task of the request that Request returns.
 func (f *Fixture) Add(change func(*tasks.Request)) tasks.Task {
 	f.T.Helper()
 	task, _, err := f.Create(context.Background(), f.Request(change), tasks.Idempotency{})
@@ -168,7 +168,7 @@ func (f *Fixture) Files() (keys []string) {
 	return keys
 }
 
-// EngineFunc is an Engine made of a function.
+// EngineFunc is an Engine implemented by a function.
 type EngineFunc func(ctx context.Context, job worker.Job) (tasks.Outcome, error)
 
 // Run implements worker.Engine.
@@ -179,7 +179,7 @@ func (f EngineFunc) Run(ctx context.Context, job worker.Job) (tasks.Outcome, err
 // ModelSet implements worker.Engine.
 func (f EngineFunc) ModelSet() string { return "test-models-1" }
 
-// Quick is an engine that reads the audio and reports it as text of 61.5 s.
+// Quick is an engine that returns the audio's bytes as the text of 61.5 s.
 var Quick = EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 	data, err := os.ReadFile(job.Path)
 	if err != nil {
@@ -191,7 +191,8 @@ var Quick = EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome,
 	}, nil
 })
 
-// Start runs workers until the test ends or stop is called; it returns when they have ended.
+// Start runs workers until the test ends or stop is called; stop returns when
+// they have ended.
 func (f *Fixture) Start(n int, c worker.Config) (stop func()) {
 	f.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -215,7 +216,8 @@ func (f *Fixture) Start(n int, c worker.Config) (stop func()) {
 	return stop
 }
 
-// StartFetcher runs a fetcher until the test ends or stop is called; it returns when the fetcher has ended.
+// StartFetcher runs a fetcher until the test ends or stop is called; stop
+// returns when the fetcher has ended.
 func (f *Fixture) StartFetcher(c worker.FetcherConfig) (stop func()) {
 	f.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -237,7 +239,7 @@ func (f *Fixture) StartFetcher(c worker.FetcherConfig) (stop func()) {
 	return stop
 }
 
-// WaitFor returns a task once it is final.
+// WaitFor waits until a task is final and returns it.
 func (f *Fixture) WaitFor(id string) tasks.Task {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
@@ -259,9 +261,10 @@ func (f *Fixture) ReadResult(id string) (*spec.Result, billing.Bill) {
 	return whole, r.Bill
 }
 
-// Exact checks the invariants of money over the whole store: each balance is the sum of its ledger and its chain has no
-// gap, no task is charged twice, every done task is charged, holds belong to tasks that are not final, and no row points at
-// a file that is not there. Running sums are what they are sums of.
+// Exact checks the invariants of money over the whole store: each balance is
+// the sum of its ledger and its chain has no gap, no task is charged twice,
+// every done task is charged, holds belong to tasks that are not final, no row
+// refers to a missing file, and running sums equal the sums of their rows.
 func (f *Fixture) Exact() {
 	f.T.Helper()
 	require.Zero(f.T, f.Count(`SELECT COUNT(*) FROM accounts a WHERE balance <> COALESCE((SELECT SUM(amount) FROM ledger l WHERE l.account_id = a.id), 0)`), "balance = Σ ledger")
@@ -290,7 +293,7 @@ func (f *Fixture) Exact() {
 	require.NoError(f.T, rows.Err())
 }
 
-// Sums returns what the check of the running sums and of the ledger finds.
+// Sums returns the differences that the check of running sums and ledger finds.
 func (f *Fixture) Sums() []billing.Difference {
 	f.T.Helper()
 	found, err := f.Billing().Check(context.Background(), false)
@@ -298,7 +301,7 @@ func (f *Fixture) Sums() []billing.Difference {
 	return found
 }
 
-// Orphans returns the files that nothing points at.
+// Orphans returns the files without a row.
 func (f *Fixture) Orphans() []string {
 	f.T.Helper()
 	keys := f.Files()
@@ -313,18 +316,19 @@ func (f *Fixture) Orphans() []string {
 	return orphans
 }
 
-// Tidy runs the clean-up, and the collection of orphaned files without its limits.
+// Tidy runs the clean-up and an unlimited collection of orphaned files.
 func (f *Fixture) Tidy() {
 	f.T.Helper()
 	Tidy(f.T, f.Service)
 }
 
-// Tidy runs the clean-up of s, and the collection of orphaned files without its limits: one pass marks, the next deletes.
+// Tidy runs the clean-up of s and an unlimited collection of orphaned files:
+// one pass marks, the next deletes.
 func Tidy(t testing.TB, s *tasks.Service) {
 	t.Helper()
 	require.NoError(t, tasks.NewMaintainer(s, tasks.MaintainerConfig{}).Cleanup(context.Background()))
 	for range 2 {
-		time.Sleep(time.Millisecond) // two passes have two times
+		time.Sleep(time.Millisecond) // the two passes must run at different times
 		_, err := s.Collect(context.Background(), tasks.CollectConfig{MinAge: -100 * 365 * 24 * time.Hour, Marked: -time.Hour, MaxFiles: 1 << 30, MaxShare: 1})
 		require.NoError(t, err)
 	}
@@ -344,7 +348,8 @@ func (f *Fixture) Fetch() {
 	}
 }
 
-// Take claims the next task for the worker "w", after Fetch; it returns nil when there is none.
+// Take claims the next task for the worker "w", after Fetch; it returns nil if
+// there is none.
 func (f *Fixture) Take() *tasks.Claim {
 	f.T.Helper()
 	f.Fetch()
@@ -353,7 +358,7 @@ func (f *Fixture) Take() *tasks.Claim {
 	return c
 }
 
-// DoerFunc is a worker.HTTPDoer made of a function.
+// DoerFunc is a worker.HTTPDoer implemented by a function.
 type DoerFunc func(*http.Request) (*http.Response, error)
 
 // Do implements worker.HTTPDoer.

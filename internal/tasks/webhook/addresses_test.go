@@ -23,8 +23,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/webhook"
 )
 
-// hanging is a postbox whose receivers below .slow.example never answer. It counts
-// the deliveries that hang at the same time.
+// hanging is a postbox whose receivers below .slow.example never answer. It
+// counts the deliveries that hang at the same time.
 type hanging struct {
 	postbox
 	mu         sync.Mutex
@@ -66,10 +66,10 @@ func host(t *testing.T, raw string) string {
 	return u.Host
 }
 
-// TestNamesOfOneAddressCountTogether: an account that has a name for every
-// callback, all of one address, holds no more places than with one name. Its
-// callbacks keep their attempts, and another account behind the same address is
-// not delayed.
+// TestNamesOfOneAddressCountTogether: an account that uses a different name for
+// every callback, all of one address, occupies no more slots than with one
+// name. Its callbacks keep their attempts, and another account with the same
+// address is not delayed.
 func TestNamesOfOneAddressCountTogether(t *testing.T) {
 	for name, address := range map[string]func(host string) string{
 		"IPv4": func(host string) string { return []string{"203.0.113.7", "::ffff:203.0.113.7"}[len(host)%2] },
@@ -107,9 +107,9 @@ func TestNamesOfOneAddressCountTogether(t *testing.T) {
 	}
 }
 
-// TestAddressesThatTimeOutShareHalfOfThePlaces: a new name does not make a slow
-// address fast.
-func TestAddressesThatTimeOutShareHalfOfThePlaces(t *testing.T) {
+// TestAddressesThatTimeOutShareHalfOfTheSlots: a new name does not make a slow
+// address count as fast.
+func TestAddressesThatTimeOutShareHalfOfTheSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 		box := newHanging()
@@ -138,8 +138,8 @@ func TestAddressesThatTimeOutShareHalfOfThePlaces(t *testing.T) {
 	})
 }
 
-// TestUnresolvedNamesAreDelivered: without an address the delivery itself says
-// what is wrong.
+// TestUnresolvedNamesAreDelivered: if the look-up fails, the delivery itself
+// reports the error.
 func TestUnresolvedNamesAreDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))

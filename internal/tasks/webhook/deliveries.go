@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// deliveries are the deliveries that a notifier has under way.
+// deliveries are a notifier's deliveries in progress.
 type deliveries struct {
 	limits NotifierConfig
 
@@ -15,18 +15,18 @@ type deliveries struct {
 	under     map[string]*Delivery // by the callback's id
 	slowHosts map[string]bool      // did not answer in time
 	slow      map[Receiver]bool    // addresses that did not answer in time
-	unheard   bool                 // a claim may have been committed, or an outcome not, without our hearing of it
+	unheard   bool                 // a claim may have been committed, or an outcome not, without confirmation
 }
 
 func newDeliveries(limits NotifierConfig) *deliveries {
 	return &deliveries{limits: limits, under: map[string]*Delivery{}, slowHosts: map[string]bool{}, slow: map[Receiver]bool{}}
 }
 
-// mostSlow bounds how many slow hosts, and how many slow addresses, are
-// remembered.
+// mostSlow limits the remembered slow hosts and the remembered slow addresses.
 const mostSlow = 1000
 
-// look returns the callbacks under way, and once whether there may be others.
+// look returns the callbacks in progress, and whether there may be others,
+// which it reports once.
 func (f *deliveries) look() (known []string, unheard bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -34,8 +34,8 @@ func (f *deliveries) look() (known []string, unheard bool) {
 	return slices.Collect(maps.Keys(f.under)), unheard
 }
 
-// busy returns the receivers and accounts that have their share of deliveries
-// under way. perAccount is the share of an account.
+// busy returns the receivers and accounts that have their full share of
+// deliveries in progress. perAccount is an account's share.
 func (f *deliveries) busy(perAccount int) (busy Busy) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,12 +66,11 @@ func atLeast[K comparable](counts map[K]int, share int) (keys []K) {
 	return keys
 }
 
-// slowShare is how many deliveries to slow receivers may be under way: half of
-// the places.
+// slowShare returns the number of slots for slow receivers: half of all.
 func (f *deliveries) slowShare() int { return max(1, f.limits.AtOnce/2) }
 
-// slowUnderWay counts the deliveries to slow receivers, or only those that were
-// admitted. f is locked.
+// slowUnderWay counts the deliveries to slow receivers, or only the admitted
+// ones. f is locked.
 func (f *deliveries) slowUnderWay(admitted bool) (n int) {
 	for _, d := range f.under {
 		if admitted && !d.admitted {
@@ -91,8 +90,8 @@ func (f *deliveries) begin(d *Delivery) {
 	f.under[d.ID] = d
 }
 
-// admit adds the addresses of a delivery that has begun, unless one of them has
-// its share of deliveries without it: that one is returned.
+// admit adds the addresses of a delivery that has begun. If one of them already
+// has its full share of deliveries, admit returns that address instead.
 func (f *deliveries) admit(d *Delivery, addresses []netip.Addr) (full Receiver, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,8 +112,9 @@ func (f *deliveries) admit(d *Delivery, addresses []netip.Addr) (full Receiver, 
 	return Receiver{}, true
 }
 
-// receiversAt returns what is counted of a host's addresses. An IPv6 address
-// counts as its 64-bit network, because all of it usually belongs to one party.
+// receiversAt returns the receivers to count for a host's addresses. An IPv6
+// address counts as its 64-bit network, because all of it usually belongs to
+// one party.
 func receiversAt(account string, addresses []netip.Addr) (list []Receiver) {
 	for _, a := range addresses {
 		if a = a.Unmap(); a.Is6() {
@@ -127,7 +127,7 @@ func receiversAt(account string, addresses []netip.Addr) (list []Receiver) {
 	return list
 }
 
-// answered notes whether a receiver answered in time.
+// answered records whether a receiver answered in time.
 func (f *deliveries) answered(d *Delivery, inTime bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

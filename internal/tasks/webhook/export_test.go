@@ -2,7 +2,7 @@ package webhook
 
 import "context"
 
-// Post delivers once and records nothing.
+// Post delivers once and does not record the outcome.
 func (n *Notifier) Post(ctx context.Context, d *Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, n.config.Timeout)
 	defer cancel()

@@ -4,7 +4,7 @@ package webhook_test
 
 import "time"
 
-// How much the reliability tests do in their long form.
+// Sizes of the reliability tests in their long form.
 const (
 	slowCallbacks = 200
 	virtualPoll   = 20 * time.Millisecond // of the notifier in virtual time

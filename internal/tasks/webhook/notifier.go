@@ -30,7 +30,7 @@ type Doer interface {
 // redirects. Zero values of the other fields select the service's defaults.
 type NotifierConfig struct {
 	HTTP Doer
-	// Addresses returns what the host of a URL resolves to, so that names of one
+	// Addresses returns the addresses of a URL's host, so that names of one
 	// address count together; nil counts by name alone.
 	Addresses func(ctx context.Context, url string) ([]netip.Addr, error)
 
@@ -39,7 +39,7 @@ type NotifierConfig struct {
 	PerHost    int           // concurrent deliveries to one host, and for one account to one address; default 8
 	PerAccount int           // concurrent deliveries for one account; default 32
 	Timeout    time.Duration // of one delivery; default 15 s
-	Poll       time.Duration // between looks at an empty queue; default 250 ms
+	Poll       time.Duration // between checks of an empty queue; default 250 ms
 	Heartbeat  time.Duration // default 5 s
 	Grace      time.Duration // time that deliveries may take to finish at shutdown; default 16 s
 }
@@ -47,11 +47,12 @@ type NotifierConfig struct {
 // Notifier delivers callbacks.
 type Notifier struct {
 	outbox *Outbox
-	queue  *queue.Queue // where it keeps its heartbeat
+	queue  *queue.Queue // keeps the heartbeat
 	config NotifierConfig
 }
 
-// NewNotifier returns a notifier that delivers what is in o. It keeps a heartbeat in q.
+// NewNotifier returns a notifier that delivers the callbacks of o. It keeps a
+// heartbeat in q.
 func NewNotifier(o *Outbox, q *queue.Queue, c NotifierConfig) (*Notifier, error) {
 	if c.HTTP == nil {
 		return nil, errors.New("webhook: NotifierConfig needs HTTP")
@@ -73,11 +74,11 @@ func setDefault[T comparable](v *T, value T) {
 	}
 }
 
-// Run delivers until ctx is done; deliveries under way may end within Grace. A
-// receiver that is slow holds no more than PerHost deliveries, under however
-// many names, so that it does not block others, and the account with the fewest
-// deliveries under way is served first. Receivers that did not answer in time
-// share half of the places until they do.
+// Run delivers until ctx is done; deliveries in progress may end within Grace.
+// A slow receiver occupies no more than PerHost slots, under any number of
+// names, so that it does not block others, and the account with the fewest
+// deliveries in progress is served first. Receivers that did not answer in time
+// share half of the slots until they answer.
 func (n *Notifier) Run(ctx context.Context) error {
 	o, log, id := n.outbox, n.outbox.config.Logger, uuid.NewString()
 	stop, joined := n.queue.Join(ctx, queue.Member{ID: id, Kind: queue.Notifier, Version: n.config.Version}, n.config.Heartbeat, nil)
@@ -141,8 +142,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// next claims a callback, after it has given back what it may hold without
-// knowing.
+// next claims a callback, after returning callbacks that this notifier may have
+// claimed without confirmation.
 func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Delivery, err error) {
 	if known, unheard := f.look(); unheard {
 		err = n.outbox.handBack(ctx, id, known...)
@@ -160,15 +161,15 @@ func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Deliv
 	return d, err
 }
 
-// deliver tries a claimed callback, unless an address of its receiver has its
-// share already: then it goes back into the queue. It reports whether the outcome
-// was written.
+// deliver attempts a claimed callback. If an address of its receiver already
+// has its full share, the callback returns to the queue instead. deliver
+// reports whether the outcome was written.
 func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (noted bool) {
 	o, log := n.outbox, n.outbox.config.Logger.With("callback", d.ID, "task", d.TaskID)
 	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)
 	defer cancel()
 	if n.config.Addresses != nil {
-		// A failed look-up is left to the delivery, which fails in the same way.
+		// If the look-up fails, the delivery fails in the same way.
 		addresses, _ := n.config.Addresses(attempt, d.URL)
 		if full, ok := f.admit(d, addresses); !ok {
 			err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.postpone(ctx, d, full) })
@@ -178,7 +179,7 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (not
 	failure := n.post(attempt, d)
 	f.answered(d, !timedOut(failure))
 	noted = true
-	if failure == nil || ctx.Err() == nil { // an aborted delivery was not tried: the watch gives it back
+	if failure == nil || ctx.Err() == nil { // an aborted delivery does not count as an attempt: the watch returns it
 		if err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.Note(ctx, d, failure) }); err != nil {
 			noted = false
 			log.ErrorContext(ctx, "outcome of a callback not written; it is sent again", "error", err)
@@ -192,7 +193,7 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (not
 	return noted
 }
 
-// handBack returns what a notifier holds, but for what it knows of.
+// handBack returns a notifier's callbacks to the queue, except the known ones.
 func (o *Outbox) handBack(ctx context.Context, id string, known ...string) error {
 	return o.wrap("hand back", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		_, err := o.Return(ctx, tx, id, known...)
@@ -200,7 +201,8 @@ func (o *Outbox) handBack(ctx context.Context, id string, known ...string) error
 	}))
 }
 
-// timedOut reports a delivery that got no answer within its time.
+// timedOut reports whether a delivery failed because the receiver did not
+// answer in time.
 func timedOut(err error) bool {
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
@@ -224,6 +226,6 @@ func (n *Notifier) post(ctx context.Context, d *Delivery) error {
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return &refusal{response.Status, response.StatusCode, retryAfter(response.Header, n.outbox.now())}
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // the answer is the status; reading on lets the connection be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // only the status matters; reading the body lets the connection be reused
 	return nil
 }

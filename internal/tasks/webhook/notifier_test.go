@@ -30,7 +30,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// post is one delivery as a receiver saw it.
+// post is a delivery as its receiver saw it.
 type post struct {
 	at      time.Time
 	url     string
@@ -38,7 +38,7 @@ type post struct {
 	body    string
 }
 
-// postbox is an HTTPDoer that notes deliveries and answers by script.
+// postbox is an HTTPDoer that records deliveries and answers by script.
 type postbox struct {
 	mu     sync.Mutex
 	posts  []post
@@ -67,7 +67,7 @@ func respond(status int, body io.Reader) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Header: http.Header{}, Body: io.NopCloser(body)}, nil
 }
 
-// tornReader is a body that breaks in the middle.
+// tornReader is a body that fails in the middle.
 type tornReader struct{ done bool }
 
 func (r *tornReader) Read(p []byte) (int, error) {
@@ -78,7 +78,7 @@ func (r *tornReader) Read(p []byte) (int, error) {
 	return copy(p, "half"), nil
 }
 
-// startNotifier runs a notifier until stop.
+// startNotifier runs a notifier until stop is called.
 func startNotifier(f *taskstest.Fixture, c webhook.NotifierConfig) (stop func()) {
 	f.T.Helper()
 	n, err := webhook.NewNotifier(f.Outbox(), f.Queue(), c)
@@ -95,7 +95,7 @@ func startNotifier(f *taskstest.Fixture, c webhook.NotifierConfig) (stop func())
 	}
 }
 
-// finish makes a task with a callback and ends it.
+// finish creates a task with a callback and ends it.
 func finish(f *taskstest.Fixture, url, secret string) tasks.Task {
 	f.T.Helper()
 	task := f.Add(func(r *tasks.Request) { r.CallbackURL, r.CallbackSecret = url, secret })
@@ -105,10 +105,10 @@ func finish(f *taskstest.Fixture, url, secret string) tasks.Task {
 	return f.Row(task.ID)
 }
 
-// TestUnheardClaimIsSentOnce breaks the connection at the commit of a claim or of
-// an outcome, before the database has it or after: the notifier lives on, and
-// the callback is delivered all the same, once, and counted once.
-func TestUnheardClaimIsSentOnce(t *testing.T) {
+// TestUnconfirmedClaimIsSentOnce breaks the connection at the commit of a claim
+// or of an outcome, before or after the database commits it: the notifier
+// continues, and the callback is still delivered once and counted once.
+func TestUnconfirmedClaimIsSentOnce(t *testing.T) {
 	for name, lost := range map[string]struct {
 		commit int // after the first heartbeat
 		after  bool
@@ -137,10 +137,10 @@ func TestUnheardClaimIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestCallbacksAreTriedOnScheduleThenGivenUp has receivers that fail in every way: attempts at 0, 1, 5 and 30 s after the failure before, with
-// the same bytes, and then none.
-// It covers T10 of test/README.md.
-func TestCallbacksAreTriedOnScheduleThenGivenUp(t *testing.T) {
+// TestCallbacksAreTriedOnScheduleThenAbandoned has receivers that fail in every
+// way: attempts come at 0, 1, 5 and 30 s after the previous failure, with the
+// same bytes, and then stop. It covers T10 of test/README.md.
+func TestCallbacksAreTriedOnScheduleThenAbandoned(t *testing.T) {
 	answers := map[string]func(n int, r *http.Request) (*http.Response, error){
 		"down": func(int, *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
 		"slow": func(_ int, r *http.Request) (*http.Response, error) {
@@ -192,7 +192,8 @@ func TestCallbacksAreTriedOnScheduleThenGivenUp(t *testing.T) {
 				assert.NotEmpty(t, given[0].LastError)
 				assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'"))
 
-				// Given up is not lost: it can be sent again, with the same id and bytes.
+				// An abandoned callback can be sent again, with the same id and
+				// bytes.
 				require.NoError(t, f.Outbox().Resend(t.Context(), task.ID))
 				require.NoError(t, f.Outbox().Resend(t.Context(), task.ID), "already on its way")
 				box.answer = func(int, *http.Request) (*http.Response, error) { return respond(204, &tornReader{}) }
@@ -211,9 +212,10 @@ func TestCallbacksAreTriedOnScheduleThenGivenUp(t *testing.T) {
 	require.ErrorIs(t, f.Outbox().Resend(t.Context(), "none"), webhook.ErrNotFound)
 }
 
-// TestReceiversThatAskForTime: Retry-After counts on top of the schedule, up to a bound,
-// 410 ends the deliveries, and a tail goes on after the schedule.
-func TestReceiversThatAskForTime(t *testing.T) {
+// TestReceiversDelayTheNextAttempt: Retry-After postpones the scheduled attempt
+// up to a limit, 410 ends the deliveries, and a tail of attempts follows the
+// schedule.
+func TestReceiversDelayTheNextAttempt(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		after  string
@@ -273,7 +275,8 @@ func TestSignatures(t *testing.T) {
 	h := webhook.Headers("msg_1", "geheim", body, now)
 	assert.Equal(t, "sha256="+hex.EncodeToString(sign([]byte("geheim"), string(body))), h.Get("X-Signature"))
 	assert.Equal(t, "v1,"+base64.StdEncoding.EncodeToString(sign([]byte("geheim"), "msg_1.1700000000."+string(body))), h.Get("Webhook-Signature"))
-	// A known answer from elsewhere: openssl dgst -sha256 -hmac geheim over the body.
+	// The expected value comes from openssl dgst -sha256 -hmac geheim over the
+	// body.
 	assert.Equal(t, "application/json", h.Get("Content-Type"))
 	raw := []byte("0123456789abcdef")
 	h = webhook.Headers("msg_1", "whsec_"+base64.StdEncoding.EncodeToString(raw), body, now)
@@ -284,8 +287,8 @@ func TestSignatures(t *testing.T) {
 	assert.Equal(t, "msg_1", h.Get("Webhook-Id"))
 }
 
-// TestDeliveryIsRepeatedUnlessRecorded lets a notifier die between a delivery and its record.
-// It covers T27 of test/README.md.
+// TestDeliveryIsRepeatedUnlessRecorded stops a notifier between a delivery and
+// its record. It covers T27 of test/README.md.
 func TestDeliveryIsRepeatedUnlessRecorded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -318,8 +321,8 @@ func TestDeliveryIsRepeatedUnlessRecorded(t *testing.T) {
 	})
 }
 
-// TestSlowReceiversDelayNoOthers has many callbacks to a receiver that never answers, and others, in virtual time.
-// It covers T29 of test/README.md.
+// TestSlowReceiversDelayNoOthers sends many callbacks to a receiver that never
+// answers, and others, in virtual time. It covers T29 of test/README.md.
 func TestSlowReceiversDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
@@ -362,7 +365,8 @@ func TestSlowReceiversDelayNoOthers(t *testing.T) {
 	})
 }
 
-// TestNotifierHandsBackAtItsEnd ends a notifier while a delivery hangs: it is not counted, and another sends it.
+// TestNotifierHandsBackAtItsEnd ends a notifier while a delivery hangs: the
+// delivery is not counted, and another notifier sends it.
 func TestNotifierHandsBackAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
@@ -381,8 +385,8 @@ func TestNotifierHandsBackAtItsEnd(t *testing.T) {
 	})
 }
 
-// TestAccountsTakeTurnsAtDeliveries: one account with many receivers that never
-// answer does not delay the callbacks of another.
+// TestAccountsTakeTurnsAtDeliveries: an account with many receivers that never
+// answer does not delay another account's callbacks.
 func TestAccountsTakeTurnsAtDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
@@ -417,8 +421,8 @@ func TestAccountsTakeTurnsAtDeliveries(t *testing.T) {
 	})
 }
 
-// TestHostsThatTimeOutShareHalfOfThePlaces: until they answer again.
-func TestHostsThatTimeOutShareHalfOfThePlaces(t *testing.T) {
+// TestHostsThatTimeOutShareHalfOfTheSlots: they do so until they answer again.
+func TestHostsThatTimeOutShareHalfOfTheSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) {
 			c.CallbackDelays = slices.Repeat([]time.Duration{time.Second}, 8)

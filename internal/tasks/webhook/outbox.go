@@ -1,9 +1,9 @@
-// Package webhook keeps callbacks until they are delivered, and delivers them.
+// Package webhook stores callbacks until they are delivered, and delivers them.
 //
 // The callbacks table is the queue: a callback is written in the transaction
 // that ends its task, claimed by a notifier under a fencing number, and sent
-// until the receiver accepts it or its attempts are used up. All deliveries of a
-// callback have the same id, body and signature.
+// until the receiver accepts it or its attempts are used up. All deliveries of
+// a callback have the same id, body and signature.
 package webhook
 
 import (
@@ -36,7 +36,7 @@ type Config struct {
 // use, by any number of processes.
 type Outbox struct{ config Config }
 
-// New returns the outbox in a migrated database.
+// New returns the outbox of a migrated database.
 func New(c Config) *Outbox { return &Outbox{config: c} }
 
 func (o *Outbox) now() time.Time { return db.Time(db.Micros(o.config.Clock())) }
@@ -48,8 +48,8 @@ func (o *Outbox) wrap(what string, err error) error {
 	return fmt.Errorf("webhook: %s: %w", what, o.config.DB.Classify(err))
 }
 
-// horizon is an upper bound of how far in the future a delivery can lie. A next_at beyond it was written by a clock that
-// has since gone back, and counts as due.
+// horizon is an upper bound on a delivery's delay. A next_at further in the
+// future was written before the clock was set back, and counts as due.
 func (o *Outbox) horizon() time.Duration {
 	longest := longestRetryAfter
 	for _, d := range o.config.Delays {
@@ -58,7 +58,7 @@ func (o *Outbox) horizon() time.Duration {
 	return longest + longest/4 + time.Second
 }
 
-// Callback is one notification and how far its delivery is.
+// Callback is one notification with the state of its delivery.
 type Callback struct {
 	ID        string // the webhook-id of all its deliveries
 	TaskID    string
@@ -101,8 +101,8 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
 	return err
 }
 
-// Withdraw removes a task's callback in the caller's transaction and returns where and how it was to be sent; the zero
-// Message without one.
+// Withdraw removes a task's callback in the caller's transaction and returns
+// a message with its account, URL and secret; the zero Message if there is none.
 func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, task string) (Message, error) {
 	m := Message{TaskID: task}
 	var secret sql.NullString
@@ -123,34 +123,36 @@ func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
 	return err
 }
 
-// Delivery is a callback in a notifier's hands.
+// Delivery is a callback claimed by a notifier.
 type Delivery struct {
 	Callback
 	Claim     int64 // fencing number
 	host      string
 	secret    string
 	body      []byte
-	warning   string     // the header of this name
-	receivers []Receiver // what the host resolved to; see deliveries.admit
+	warning   string     // value of the header of this name
+	receivers []Receiver // addresses of the host; see deliveries.admit
 	admitted  bool
 }
 
-// Receiver is an address as one account uses it: receivers of different
+// Receiver is an address as used by one account: receivers of different
 // accounts may share an address, and must not delay each other.
 type Receiver struct {
 	AccountID string
 	Address   string
 }
 
-// Busy lists what a notifier must not claim now.
+// Busy lists the hosts, accounts and receivers that a notifier must not claim
+// for now.
 type Busy struct {
 	Hosts     []string // of receivers
 	Accounts  []string // ids
 	Receivers []Receiver
 }
 
-// Next claims for worker a callback that is due and that busy does not rule out. It returns nil when there is none.
-// After an error there may be a claim that worker did not hear of: Return gives it back.
+// Next claims for worker a due callback that busy does not exclude. It returns
+// nil if there is none. After an error the commit may have made a claim that
+// worker does not know; Return releases it.
 func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery, error) {
 	now := o.now()
 	where := "phase = 'queued' AND (next_at <= $1 OR next_at > $2)"
@@ -207,14 +209,15 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery,
 	return d, nil
 }
 
-// Note records how a delivery ended: nil is success. A claim that is no longer current changes nothing.
+// Note records the outcome of a delivery; a nil failure is success. It changes
+// nothing if the claim is no longer current.
 func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 	return o.wrap("note callback "+d.ID, o.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		now := o.now()
 		var attempts int
 		err := tx.QueryRowContext(ctx, "SELECT attempts FROM callbacks WHERE id = $1 AND claim = $2 AND phase = 'running'"+o.config.DB.ForUpdate(), d.ID, d.Claim).Scan(&attempts)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil // deleted with its task, or given to another notifier
+			return nil // deleted with its task, or claimed by another notifier
 		}
 		if err != nil {
 			return err
@@ -234,8 +237,8 @@ func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 	}))
 }
 
-// postpone puts a claimed callback back, uncounted, and notes the address that it
-// waits for: Next does not give it out again while that one is busy.
+// postpone returns a claimed callback to the queue, uncounted, with the address
+// that it waits for: Next does not claim it again while that address is busy.
 func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error {
 	return o.wrap("postpone callback "+d.ID, o.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE callbacks SET phase = 'queued', address = $3, worker_id = NULL, updated_at = $4
@@ -245,8 +248,8 @@ func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error
 }
 
 // Return releases the deliveries that a notifier holds, except those in known,
-// and returns their number. Whether they arrived is not known, so they are sent
-// again under the same id.
+// and returns their number. It is not known whether they arrived, so they are
+// sent again with the same id.
 func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, known ...string) (int, error) {
 	where, args := "worker_id = $1 AND phase = 'running'", []any{worker, db.Micros(o.now())}
 	for _, id := range known {
@@ -261,7 +264,7 @@ func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, known ..
 	return int(n), err
 }
 
-// Filter selects callbacks; the zero value is all of them.
+// Filter selects callbacks; the zero value selects all.
 type Filter struct {
 	AccountID string
 	TaskID    string
@@ -300,8 +303,9 @@ func (o *Outbox) List(ctx context.Context, f Filter) ([]Callback, error) {
 	return list, o.wrap("callbacks", rows.Err())
 }
 
-// Resend delivers a task's callback again, with the same id and body and the full number of attempts. One that is
-// on its way already is left alone. Errors wrap ErrNotFound.
+// Resend delivers a task's callback again, with the same id and body and the
+// full number of attempts. A callback that is already in delivery is left
+// alone. Errors wrap ErrNotFound.
 func (o *Outbox) Resend(ctx context.Context, task string) error {
 	return o.wrap("resend callback", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		var id, phase string
@@ -317,13 +321,15 @@ func (o *Outbox) Resend(ctx context.Context, task string) error {
 	}))
 }
 
-// How long ended callbacks are kept for the list and for Resend, with their URLs and secrets.
+// Retention of ended callbacks for List and Resend, with their URLs and
+// secrets.
 const (
 	keepDelivered = 7 * 24 * time.Hour
 	keepGivenUp   = 30 * 24 * time.Hour
 )
 
-// Forget removes callbacks that were delivered, or abandoned, long ago.
+// Forget deletes callbacks that were delivered or abandoned longer ago than
+// their retention.
 func (o *Outbox) Forget(ctx context.Context) error {
 	for phase, age := range map[string]time.Duration{"delivered": keepDelivered, "given_up": keepGivenUp} {
 		err := o.config.DB.Write(ctx, func(tx *sql.Tx) error {

@@ -4,7 +4,8 @@ package webhook_test
 
 import "time"
 
-// How much the reliability tests do under the race detector, which makes the database ten times slower.
+// Sizes of the reliability tests under the race detector, which makes the
+// database ten times slower.
 const (
 	slowCallbacks = 60
 	virtualPoll   = 100 * time.Millisecond // of the notifier in virtual time

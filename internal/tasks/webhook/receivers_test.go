@@ -21,20 +21,21 @@ import (
 	"github.com/otograph/otograph/internal/tasks/webhook"
 )
 
-// receivers are the programs of docs/callbacks.md: how each is started.
+// receivers holds the file and the start command of each program in
+// docs/callbacks.md.
 var receivers = map[string]struct{ file, run string }{
-	"go":     {"main.go", `go build -o "$DIR/receiver" "$DIR/main.go" && exec "$DIR/receiver"`}, // here, where Go finds the module
+	"go":     {"main.go", `go build -o "$DIR/receiver" "$DIR/main.go" && exec "$DIR/receiver"`}, // run here, where Go finds the module
 	"python": {"receiver.py", `exec python3 "$DIR/receiver.py"`},
 	"js":     {"receiver.mjs", `exec node "$DIR/receiver.mjs"`},
 }
 
-// receiver is a documented receiver that runs.
+// receiver is a running receiver from the documentation.
 type receiver struct {
 	url   string
-	lines chan string // what it prints; closed at its end
+	lines chan string // its output; closed at its end
 }
 
-// startReceiver starts the block of docs/callbacks.md in a language.
+// startReceiver starts the code block of docs/callbacks.md in a language.
 func startReceiver(t *testing.T, language, secrets string) receiver {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/callbacks.md")
@@ -74,7 +75,7 @@ func startReceiver(t *testing.T, language, secrets string) receiver {
 	return r
 }
 
-// line returns the next line that the receiver prints.
+// line returns the next line of the receiver's output.
 func (r receiver) line(t *testing.T) string {
 	t.Helper()
 	select {
@@ -87,7 +88,7 @@ func (r receiver) line(t *testing.T) string {
 	}
 }
 
-// send sends a message and returns the status of the answer.
+// send sends a message and returns the response's status.
 func (r receiver) send(t *testing.T, header http.Header, body []byte) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, bytes.NewReader(body))
@@ -100,9 +101,9 @@ func (r receiver) send(t *testing.T, header http.Header, body []byte) int {
 	return response.StatusCode
 }
 
-// TestDocumentedReceivers starts each receiver as docs/callbacks.md has it and
-// sends it a real callback, the same one again, old and forged ones, and one
-// that is signed with the secret that is being replaced.
+// TestDocumentedReceivers starts each receiver of docs/callbacks.md and sends
+// it a real callback, the same one again, old and forged callbacks, and one
+// signed with the secret that is being replaced.
 func TestDocumentedReceivers(t *testing.T) {
 	const newer, older = "the-new-secret-of-the-customer", "the-secret-before-it"
 	programs := map[string]string{"go": "go", "python": "python3", "js": "node"}

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// longestRetryAfter bounds how long a receiver may put off the next delivery.
+// longestRetryAfter limits the delay that a receiver may ask for.
 const longestRetryAfter = 15 * time.Minute
 
-// refusal is an answer of a receiver other than 2xx.
+// refusal is a receiver's response other than 2xx.
 type refusal struct {
 	status string
 	code   int
-	after  time.Duration // the receiver asks for this time before the next delivery
+	after  time.Duration // delay before the next delivery that the receiver asks for
 }
 
 func (r *refusal) Error() string { return "the receiver answered " + r.status }
 
-// retryAfter returns how long the header Retry-After asks to wait, in seconds or until a
-// date, up to longestRetryAfter.
+// retryAfter returns the delay that the header Retry-After asks for, in seconds
+// or until a date, up to longestRetryAfter.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	var wait time.Duration
@@ -32,9 +32,9 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(wait, 0), longestRetryAfter)
 }
 
-// nextDelay is how long after a failed delivery, the n-th, the next one is tried: as the
-// schedule says, or when the receiver asks for it if that is later. It reports false
-// where none is tried: after the last, and when the receiver has gone (410).
+// nextDelay returns the delay after the n-th failed delivery: the schedule's or
+// the receiver's, whichever is longer. It returns false if no delivery follows:
+// after the last one, and if the receiver is gone (410).
 func (o *Outbox) nextDelay(n int, failure error) (time.Duration, bool) {
 	var r *refusal
 	refused := errors.As(failure, &r)

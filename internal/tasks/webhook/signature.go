@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// Headers returns the headers of one delivery: the specified X-Signature over the raw body, and the three of
-// Standard Webhooks, whose signature covers id and time too. Without a secret nothing is signed. A secret that begins with
-// "whsec_" and is Base64 after that is used as Standard Webhooks says for webhook-signature; X-Signature always takes the
-// secret's bytes as they are.
+// Headers returns the headers of one delivery: the specified X-Signature over
+// the raw body, and the three of Standard Webhooks, whose signature covers id
+// and time too. Without a secret nothing is signed. If the secret is "whsec_"
+// followed by Base64, webhook-signature uses the decoded bytes, as Standard
+// Webhooks defines; X-Signature always uses the secret's bytes as they are.
 func Headers(id, secret string, body []byte, now time.Time) http.Header {
 	h := http.Header{}
 	h.Set("Content-Type", "application/json")

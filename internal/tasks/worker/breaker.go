@@ -15,36 +15,37 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// Part is something that every task needs and that can be in trouble.
+// Part is a resource that every task needs and that can fail.
 type Part string
 
-// The parts that can be in trouble.
+// Resources that can fail.
 const (
 	PartDisk     Part = "disk"     // this machine's
-	PartMemory   Part = "memory"   // this machine's, and its file descriptors
+	PartMemory   Part = "memory"   // this machine's memory or file descriptors
 	PartStore    Part = "store"    // the file store
 	PartDatabase Part = "database" //
 	PartModels   Part = "models"   // the files of the engine's models
 )
 
-// Parts are all parts that can be in trouble.
+// Parts lists all resources that can fail.
 var Parts = []Part{PartDisk, PartMemory, PartStore, PartDatabase, PartModels}
 
-// Pauses of a member in trouble between two probes: the first, doubled up to the
+// Pauses between two probes of a failing resource: the first, doubled up to the
 // longest.
 const (
 	firstProbe   = time.Second
 	longestProbe = time.Minute
 )
 
-// probeSize is how many bytes a disk must take before tasks are claimed again.
+// probeSize is the number of bytes that the disk must accept before tasks are
+// claimed again.
 const probeSize = 1 << 20
 
 // ours reports whether an error is a failure of the service and not of the
-// task: the database, the file store, a disk, memory, descriptors or models.
+// task: of the database, the file store, a disk, memory, descriptors or models.
 func ours(err error) bool { return partOf(err, "") != "" }
 
-// partOf returns the part that an error is about, or other.
+// partOf returns the resource that caused an error, or other.
 func partOf(err error, other Part) Part {
 	var models modelsError
 	switch {
@@ -68,24 +69,25 @@ func partOf(err error, other Part) Part {
 	return other
 }
 
-// modelsError is an attempt that failed while the models could not be read.
+// modelsError is the error of an attempt that failed while the models could not
+// be read.
 type modelsError struct{ error }
 
 func (e modelsError) Unwrap() error { return e.error }
 
-// breaker keeps a member of the queue from claiming while a part is in trouble.
-// One goroutine uses it.
+// breaker stops a member of the queue from claiming while a resource fails. It
+// is for use by one goroutine.
 type breaker struct {
 	service *tasks.Service
 	id      string                      // of the member
 	dir     string                      // on the disk that is probed
-	models  func(context.Context) error // nil: this member has none
-	report  func(Part, time.Time)       // called at each change; the zero time ends the trouble
-	part    Part                        // "" when all is well
+	models  func(context.Context) error // nil if this member has no models
+	report  func(Part, time.Time)       // called at each change; the zero time means that the trouble is over
+	part    Part                        // "" if nothing fails
 	since   time.Time
 }
 
-// open notes trouble with a part.
+// open records that a resource fails.
 func (b *breaker) open(part Part) {
 	if b.part == part {
 		return
@@ -99,8 +101,8 @@ func (b *breaker) open(part Part) {
 	b.report(part, b.since)
 }
 
-// wait returns true immediately if there is no trouble; otherwise it waits
-// until all parts can be used again. It returns false if ctx is done first.
+// wait returns true immediately if nothing fails; otherwise it waits until all
+// resources can be used again. It returns false if ctx is done first.
 func (b *breaker) wait(ctx context.Context) bool {
 	log := b.service.Log()
 	for pause := firstProbe; b.part != ""; pause = min(2*pause, longestProbe) {
@@ -121,8 +123,8 @@ func (b *breaker) wait(ctx context.Context) bool {
 	return true
 }
 
-// probe writes to the disk and to the file store, reads the database and looks
-// at the models. It returns the part that failed.
+// probe writes to the disk and to the file store, reads the database and checks
+// the models. It returns the resource that failed.
 func (b *breaker) probe(ctx context.Context) (Part, error) {
 	if err := probeDisk(b.dir); err != nil {
 		return partOf(err, PartDisk), fmt.Errorf("disk: %w", err)

@@ -25,9 +25,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestF2FullDiskAbandonsNothing has one worker with a full disk beside a healthy
-// one: no attempt is counted, the worker stops claiming, and it works again when
-// there is room.
+// TestF2FullDiskAbandonsNothing runs a worker with a full disk and a healthy
+// worker: no attempt is counted, the worker stops claiming, and it continues
+// when there is room.
 func TestF2FullDiskAbandonsNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
@@ -69,7 +69,7 @@ func TestF2FullDiskAbandonsNothing(t *testing.T) {
 	t.Logf("F2: 40 of 40 tasks done beside a worker with a full disk, which claimed %d and then none until there was room", 1)
 }
 
-// troubles collects what a member reports.
+// troubles collects the failures that a member reports.
 type troubles struct {
 	mu    sync.Mutex
 	noted []string
@@ -92,8 +92,8 @@ func (s *troubles) list() []string {
 	return slices.Clone(s.noted)
 }
 
-// TestFailedClaimsAreTrouble: while the database does not answer, a worker and a
-// fetcher say so and probe it, and go on when it answers again.
+// TestFailedClaimsAreTrouble: while the database does not answer, a worker and
+// a fetcher report that and probe it, and continue when it answers again.
 func TestFailedClaimsAreTrouble(t *testing.T) {
 	f, b := brittle(t)
 	var down atomic.Bool
@@ -119,8 +119,8 @@ func TestFailedClaimsAreTrouble(t *testing.T) {
 	require.Equal(t, tasks.StatusDone, f.WaitFor(task.ID).Status)
 }
 
-// TestUnreadableModelsAreTrouble: an attempt that fails while the models can't be
-// read is not the task's, and the worker claims nothing until they can.
+// TestUnreadableModelsAreTrouble: an attempt that fails while the models can't
+// be read does not count, and the worker claims nothing until they can be read.
 func TestUnreadableModelsAreTrouble(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	var gone atomic.Bool

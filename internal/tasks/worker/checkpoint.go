@@ -15,8 +15,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// checkpoints keeps stages of one task as files. Their folder is named by what they depend on, so that an attempt with
-// other models, options or audio does not see them.
+// checkpoints stores stages of one task as files. The folder's name is a hash
+// of the model set, options and audio, so that an attempt with others does not
+// see them.
 type checkpoints struct {
 	blobs  *blob.Store
 	prefix string

@@ -15,9 +15,10 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestF7FewCommits counts the transactions that write while tasks are accepted, worked on and cleaned up after: of 40 that
-// follow one another, with what the fetcher, the worker and the clean-up write for all of them, and of ten that come one
-// at a time and find an idle fetcher and an idle worker.
+// TestF7FewCommits counts write transactions while tasks are accepted, run and
+// cleaned up: of 40 consecutive tasks, including those of the fetcher, the
+// worker and the clean-up, and of ten tasks that come one at a time to an idle
+// fetcher and an idle worker.
 func TestF7FewCommits(t *testing.T) {
 	upload := func(f *taskstest.Fixture, r *tasks.Request) { r.Audio, r.Seconds = f.Audio("audio"), 61.5 }
 	url := func(_ *taskstest.Fixture, r *tasks.Request) { r.URL = "https://source.example/a.wav" }
@@ -55,7 +56,8 @@ func TestF7FewCommits(t *testing.T) {
 	}
 }
 
-// fetch starts a fetcher and work a worker; their heartbeats come with time, not with tasks.
+// fetch starts a fetcher and work starts a worker. Their heartbeats are too
+// rare to be counted.
 func fetch(f *taskstest.Fixture) (stop func()) {
 	return f.StartFetcher(worker.FetcherConfig{HTTP: minuteSource, Prober: prober(61.5), Heartbeat: time.Hour})
 }
@@ -64,7 +66,7 @@ func work(f *taskstest.Fixture) (stop func()) {
 	return f.Start(1, worker.Config{Engine: taskstest.Quick, Prober: prober(61.5), Heartbeat: time.Hour})
 }
 
-// inARow has n tasks wait before anything is done for them.
+// inARow lets n tasks wait before any is run.
 func inARow(f *taskstest.Fixture, n int, add func() string) {
 	f.T.Helper()
 	var ids []string
@@ -79,12 +81,13 @@ func inARow(f *taskstest.Fixture, n int, add func() string) {
 	}
 }
 
-// oneByOne adds each of n tasks when the one before is done, and returns how many transactions each took.
+// oneByOne adds each of n tasks when the previous one is done, and returns the
+// number of transactions per task.
 func oneByOne(f *taskstest.Fixture, n int, add func() string, writes func() int64) float64 {
 	f.T.Helper()
 	defer fetch(f)()
 	defer work(f)()
-	f.WaitFor(add()) // fetcher and worker are there
+	f.WaitFor(add()) // fetcher and worker are running
 	begun := writes()
 	for range n {
 		require.Equal(f.T, tasks.StatusDone, f.WaitFor(add()).Status)

@@ -1,6 +1,6 @@
-// Package worker runs tasks: a Worker is one process that works on one task at a
-// time with an Engine, and a Supervisor keeps such processes running, so that
-// native code that crashes or hangs costs one attempt of one task.
+// Package worker runs tasks: a Worker is one process that runs one task at a
+// time with an Engine, and a Supervisor keeps such processes running, so that a
+// crash or hang of native code costs one attempt of one task.
 package worker
 
 import (
@@ -13,51 +13,61 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Engine turns a local audio file into a result. Errors that are the input's fault are marked with spec.Permanent (or have a
-// method Permanent() bool that says true); all others are retried.
+// Engine turns a local audio file into a result. Errors caused by the input are
+// marked with spec.Permanent (or have a method Permanent() bool that returns
+// true); all others are retried.
 type Engine interface {
-	// Run works on one task. It honors ctx within seconds; one that does not come back costs the process.
+	// Run runs one task. It must return within seconds after ctx is done;
+	// otherwise the process is ended.
 	Run(ctx context.Context, job Job) (tasks.Outcome, error)
-	// ModelSet identifies models and version: checkpoints of one set are never given to another.
+	// ModelSet identifies models and version: checkpoints of one set are never
+	// used with another.
 	ModelSet() string
 }
 
-// Job is what an Engine is given.
+// Job is the input of an Engine's run.
 type Job struct {
 	TaskID   string
-	Path     string // of the audio, for reading
-	Filename string // as the customer named it
+	Path     string // path of the audio, for reading
+	Filename string // the customer's name of the file
 	Options  spec.EffectiveOptions
 	Extras   tasks.Extras // beside the options
 	Voices   []string     // paths of the recordings of Extras.Voices
-	// Known reads the voices that the account knows at this moment; nil unless the task
-	// asks for them. An engine calls it when it needs them, so that a voice deleted
-	// before that names nobody. Their vectors are cleared when the run has ended.
+	// Known reads the account's current known voices; nil unless the task asks
+	// for them. An engine calls it only when it needs them, so that a voice
+	// deleted before then names nobody. Their vectors are cleared when the run
+	// has ended.
 	Known       func(context.Context) (*diarize.Register, error)
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
-	Segments    func([]spec.Segment)             // never nil; takes the sentences that follow those it took before
-	// MaxSeconds is the longest audio that the account can pay for, and that is taken at all. An engine stops decoding
-	// there, whatever the container says, and returns ErrUnpaid.
+	Segments    func([]spec.Segment)             // never nil; takes the sentences since the last call
+	// MaxSeconds is the longest audio that the account can pay for and that the
+	// service accepts. An engine stops decoding there, whatever length the
+	// container states, and returns ErrUnpaid.
 	MaxSeconds float64
-	// Decoded is called with the exact length before work begins that costs more than decoding; never nil. Its error, when
-	// the account cannot pay for that length, is returned by Run.
+	// Decoded is called with the exact length before any work that costs more
+	// than decoding; never nil. Run returns its error, which says that the
+	// account cannot pay for that length.
 	Decoded func(seconds float64) error
 }
 
-// ErrUnpaid is returned by an Engine for audio that is longer than Job.MaxSeconds.
+// ErrUnpaid is returned by an Engine for audio that is longer than
+// Job.MaxSeconds.
 var ErrUnpaid = errors.New("audio longer than what can be paid")
 
-// Checkpoints keep finished work of a task across attempts. They belong to the task's audio, its options and the engine's
-// model set; they are gone when the task is final.
+// Checkpoints keep finished stages of a task across attempts. They belong to
+// the task's audio, its options and the engine's model set, and are deleted
+// when the task is final.
 type Checkpoints interface {
-	// Load returns what was saved for a stage, nil when there is nothing.
+	// Load returns the data saved for a stage, nil if there is none.
 	Load(ctx context.Context, stage string) ([]byte, error)
-	// Save keeps data for a stage (lower-case letters, digits, "-", "_", "."), in place of what was there.
+	// Save saves data for a stage (lower-case letters, digits, "-", "_", "."),
+	// replacing earlier data.
 	Save(ctx context.Context, stage string, data []byte) error
 }
 
-// HTTPDoer makes outbound requests; the service hands in clients that can't be turned inwards.
+// HTTPDoer makes outbound requests. The service passes clients that refuse
+// internal addresses.
 type HTTPDoer interface {
 	Do(*http.Request) (*http.Response, error)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// What the external tests look into.
+// Internals that the external tests use.
 var (
 	OOMKills = oomKills
 	Kill     = kill

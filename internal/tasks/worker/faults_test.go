@@ -21,11 +21,11 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// errBroken is what a faulty driver answers: a connection that breaks.
+// errBroken is the error of a faulty driver: a broken connection.
 var errBroken = fmt.Errorf("injected: %w", io.ErrUnexpectedEOF)
 
-// breaker decides which calls of the database fail. "before" fails without having done anything, "after" only for commits:
-// the store has done it and the caller does not hear of it.
+// breaker chooses which calls of the database fail. "before" fails without any
+// effect; "after", for commits only, fails although the commit succeeded.
 type breaker struct {
 	mu  sync.Mutex
 	ask func(op string) (fail, after bool)
@@ -46,7 +46,7 @@ func (b *breaker) set(ask func(op string) (fail, after bool)) {
 	b.ask = ask
 }
 
-// call is what dbtest.Faulty asks.
+// call implements the callback of dbtest.Faulty.
 func (b *breaker) call(c dbtest.Call) (after bool, err error) {
 	if fail, after := b.verdict(c.Op); fail {
 		return after, errBroken
@@ -54,7 +54,7 @@ func (b *breaker) call(c dbtest.Call) (after bool, err error) {
 	return false, nil
 }
 
-// brittle returns a fixture whose database and file store fail when b says so.
+// brittle returns a fixture whose database and file store fail when b chooses.
 func brittle(t testing.TB, options ...taskstest.Option) (*taskstest.Fixture, *breaker) {
 	b := &breaker{}
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{Wrap: dbtest.Faulty(b.call), MaxConns: 4}), options...)
@@ -67,8 +67,9 @@ func brittle(t testing.TB, options ...taskstest.Option) (*taskstest.Fixture, *br
 	return f, b
 }
 
-// oneTask takes a task from its creation to its delivered callback, as client, worker and notifier do, each trying again
-// after trouble. It returns how many deliveries there were.
+// oneTask takes a task from its creation to its delivered callback, as client,
+// worker and notifier do, each retrying after failures. It returns the number
+// of deliveries.
 func oneTask(t testing.TB, f *taskstest.Fixture) (deliveries int) {
 	ctx := context.Background()
 	again := func(what string, step func() error) {
@@ -110,7 +111,7 @@ func oneTask(t testing.TB, f *taskstest.Fixture) (deliveries int) {
 		for range 50 {
 			c, err := f.Next(ctx, "w", "m")
 			if err != nil {
-				// A claim whose commit was not heard of is found by the watch.
+				// The watch finds a claim whose commit was not confirmed.
 				_, _ = f.Reap(ctx, "w", tasks.EndInterrupted, "lost")
 				return err
 			}
@@ -160,8 +161,9 @@ func oneTask(t testing.TB, f *taskstest.Fixture) (deliveries int) {
 	return deliveries
 }
 
-// TestAnyFailedOperationIsSurvived makes the n-th operation of database and file store fail, for n = 1 … N, each commit in both ways.
-// It covers T25 of test/README.md.
+// TestAnyFailedOperationIsSurvived makes the n-th operation of database and
+// file store fail, for n = 1 … N, each commit in both ways. It covers T25 of
+// test/README.md.
 func TestAnyFailedOperationIsSurvived(t *testing.T) {
 	points, twice := 0, 0
 	for n := 1; ; n += faultStride {

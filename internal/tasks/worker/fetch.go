@@ -17,37 +17,37 @@ import (
 // fetchLimits bound a download.
 type fetchLimits struct {
 	min, max int64         // bytes
-	resumes  int           // how often a dropped connection is taken up again
+	resumes  int           // how often a dropped connection is resumed
 	pause    time.Duration // before that
 	stall    time.Duration // longest silence of the source
-	grace    time.Duration // a source must be done this long after its first answer,
+	grace    time.Duration // a source must be done this long after its first response,
 	rate     int64         // and a second later for every rate bytes that it has sent
-	// check, where it is set, judges the first checkSize bytes of the source, or
+	// check, if not nil, checks the first 64 KiB (checkSize) of the source, or
 	// all of a smaller one. Its error ends the download.
 	check func(head []byte) error
 }
 
-// checkSize is how much of a source is looked at before the rest is fetched.
+// checkSize is the number of bytes checked before the rest is fetched.
 const checkSize = 64 << 10
 
-// Errors of a download that is the input's fault.
+// Errors of a download that are the input's fault.
 var (
-	// ErrSourceStatus is returned when the source answered with a status that a
+	// ErrSourceStatus is returned if the source answered with a status that a
 	// retry does not change.
 	ErrSourceStatus = errors.New("the source refused")
-	// ErrSourceSize is returned when the audio is smaller or larger than the
+	// ErrSourceSize is returned if the audio is smaller or larger than the
 	// service allows.
 	ErrSourceSize = errors.New("audio size outside the limits")
 )
 
-// ErrSourceSlow ends a download whose source sends too slowly to wait for it.
+// ErrSourceSlow ends a download whose source is below the minimum rate.
 var ErrSourceSlow = errors.New("the source is too slow")
 
 // pace ends a download that is slower than its minimum rate.
 type pace struct {
 	limits fetchLimits
 	begun  time.Time // the first answer
-	got    int64     // bytes received, those that were thrown away too
+	got    int64     // bytes received, including discarded ones
 	timer  *time.Timer
 }
 
@@ -74,9 +74,9 @@ func (p *pace) left() time.Duration {
 	return time.Until(p.begun.Add(allowed))
 }
 
-// fetchAudio downloads url into a new file under key and returns what was
-// written. A dropped connection is resumed where it stopped, if the source sent
-// a strong ETag or a Last-Modified and still sends the same one (If-Range). If
+// fetchAudio downloads url into a new file under key and returns the file's
+// info. A dropped connection is resumed where it stopped, if the source sent a
+// strong ETag or a Last-Modified and still sends the same one (If-Range). If
 // the content has changed or ranges are not honored, the download restarts: two
 // versions are never joined. Errors that a retry can't fix are marked
 // Permanent: 4xx except 408, 425 and 429, sizes outside limits, and content
@@ -110,7 +110,7 @@ func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 	return d.w.Commit()
 }
 
-// download is one download, over as many connections as it takes.
+// download is one download, over any number of connections.
 type download struct {
 	client HTTPDoer
 	blobs  *blob.Store
@@ -121,11 +121,11 @@ type download struct {
 
 	w      *blob.Writer // nil before the first byte
 	state  resume.Download
-	head   []byte // the first bytes, until they were judged
+	head   []byte // the first bytes, until they are checked
 	judged bool
 }
 
-// drop throws away what was downloaded.
+// drop discards the downloaded bytes.
 func (d *download) drop() {
 	if d.w != nil {
 		d.w.Abort()
@@ -133,7 +133,7 @@ func (d *download) drop() {
 	d.w, d.head, d.judged, d.state = nil, nil, false, resume.Download{}
 }
 
-// try makes one request and reads its answer to the end.
+// try makes one request and reads its response to the end.
 func (d *download) try(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -183,7 +183,7 @@ func (d *download) try(ctx context.Context) error {
 	return nil
 }
 
-// ask requests what is still missing.
+// ask requests the missing rest.
 func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {
@@ -197,8 +197,8 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	return d.client.Do(request)
 }
 
-// accept judges the header of an answer: what follows is the rest of what is
-// there, or all of it.
+// accept checks the header of a response: the body is either the missing rest
+// or the whole file.
 func (d *download) accept(response *http.Response) (resume.Part, error) {
 	had := d.state.Have > 0
 	part, err := d.state.Accept(response)
@@ -209,7 +209,7 @@ func (d *download) accept(response *http.Response) (resume.Part, error) {
 			err = spec.Permanent(err)
 		}
 	}
-	if err == nil && part == resume.Whole && had { // the content changed, or the source does not do ranges
+	if err == nil && part == resume.Whole && had { // the content changed, or the source does not support ranges
 		state := d.state
 		d.drop()
 		d.state = state
@@ -235,7 +235,7 @@ func (d *download) keep(received []byte) error {
 	return d.judge()
 }
 
-// judge looks at the first bytes, once.
+// judge checks the first bytes, once.
 func (d *download) judge() error {
 	if d.judged || d.limits.check == nil {
 		return nil

@@ -31,7 +31,7 @@ import (
 
 // source serves versions of a file and cuts connections.
 type source struct {
-	versions [][]byte // by request: the last one stays
+	versions [][]byte // by request; the last one is repeated
 	etags    []string
 	cutAfter int  // bytes after which each of the first cuts connections breaks
 	cuts     int  // how many connections break
@@ -78,9 +78,9 @@ func pattern(seed byte, n int) []byte {
 	return data
 }
 
-// TestChangingSourceIsNeverMixed drops connections of sources that change, or not, in between: what is stored is one version, never
-// two joined.
-// It covers T31 of test/README.md.
+// TestChangingSourceIsNeverMixed drops connections of sources that change, or
+// not, in between: the stored file is one version, never two joined. It covers
+// T31 of test/README.md.
 func TestChangingSourceIsNeverMixed(t *testing.T) {
 	one, two := pattern(1, 300_000), pattern(2, 300_000)
 	cases := []struct {
@@ -153,7 +153,7 @@ func TestFetchErrors(t *testing.T) {
 	assert.True(t, spec.IsPermanent(err))
 	handler = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1001)) }
 	require.ErrorIs(t, fetch(server.Client()), worker.ErrSourceSize)
-	handler = func(w http.ResponseWriter, _ *http.Request) { // announces nothing, sends without end
+	handler = func(w http.ResponseWriter, _ *http.Request) { // sends no length and never ends
 		for range 100 {
 			_, _ = w.Write(make([]byte, 100))
 			w.(http.Flusher).Flush()
@@ -181,7 +181,8 @@ func TestFetchErrors(t *testing.T) {
 	assert.False(t, spec.IsPermanent(err))
 }
 
-// TestURLTask fetches, retries an outage of the source, and shows size and MD5 once the audio is there.
+// TestURLTask fetches, retries an outage of the source, and shows size and MD5
+// once the audio is stored.
 func TestURLTask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d, func(c *tasks.Config) {
@@ -214,8 +215,9 @@ func TestURLTask(t *testing.T) {
 	})
 }
 
-// TestCheckpointsStayWithTheirModels runs attempts of one task on workers with different model sets: checkpoints of one are never another's.
-// It covers T30 of test/README.md.
+// TestCheckpointsStayWithTheirModels runs attempts of one task on workers with
+// different model sets: no attempt sees the checkpoints of the other set. It
+// covers T30 of test/README.md.
 func TestCheckpointsStayWithTheirModels(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.RetryDelays = []time.Duration{0, 0, 0} })
 	task := f.Add(nil)

@@ -20,14 +20,15 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// MaxRedirects is how many redirects the download of an audio_url follows.
+// MaxRedirects is the number of redirects that the download of an audio_url
+// follows.
 const MaxRedirects = 5
 
-// FetcherConfig configures a Fetcher. HTTP is required; zero values of the rest
-// are the service's rules.
+// FetcherConfig configures a Fetcher. HTTP is required; zero values of the
+// other fields select the service's defaults.
 type FetcherConfig struct {
 	HTTP HTTPDoer // follows up to MaxRedirects redirects
-	// Check judges the first 64 KiB of a source, or all of a smaller one; an
+	// Check checks the first 64 KiB of a source, or all of a smaller one; an
 	// error that is marked permanent ends the task before the rest is fetched.
 	Check func(filename string, head []byte) error
 	// Prober determines the length of downloads, so that their price is held
@@ -36,52 +37,52 @@ type FetcherConfig struct {
 	// read again.
 	Prober  tasks.Prober
 	Version string // of the program, for the list of members
-	TempDir string // on the disk that is probed after trouble; "" is the system's
-	// Trouble is called when a part gets into trouble, with the time since when
-	// nothing is claimed, and with the zero time when the trouble is over.
+	TempDir string // on the disk that is probed after a failure; "" is the system's
+	// Trouble is called when a resource fails, with the time since which
+	// nothing is claimed, and with the zero time when it works again.
 	Trouble func(part Part, since time.Time)
 
-	AtOnce     int           // downloads at the same time; default 32
-	PerAccount int           // downloads for one account; default 4
-	PerHost    int           // and from one host; default 8
+	AtOnce     int           // concurrent downloads; default 32
+	PerAccount int           // concurrent downloads for one account; default 4
+	PerHost    int           // concurrent downloads from one host; default 8
 	Ahead      int           // fetched tasks of an account that may wait for a worker; default 64
 	Limit      time.Duration // of one attempt; default 1 hour
 	Slow       time.Duration // how long a source may send less than Rate; default 30 s
 	Rate       int64         // bytes a second that a source must send; default 8 KiB
 	Stall      time.Duration // longest silence of a source; default 1 min
-	Pause      time.Duration // before a dropped download is taken up again; default 1 s
+	Pause      time.Duration // before a dropped download is resumed; default 1 s
 	MinBytes   int64         // of audio; default 1 KB
 	MaxBytes   int64         // of audio; default 2 GB
 	MaxSeconds float64       // of audio whose price is held; default 5 hours, as for workers
-	Poll       time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
+	Poll       time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
 	Heartbeat  time.Duration // default 5 s
 	Grace      time.Duration // time that downloads may take to finish at shutdown; default 15 s
 }
 
-// Fetcher downloads the audio of tasks that name a URL, before a worker is taken
-// up by them. Accounts take turns, and neither one account nor one host gets
-// more than its share of the places.
+// Fetcher downloads the audio of tasks that name a URL, before a worker claims
+// them. Accounts take turns, and neither one account nor one host gets more
+// than its share of the slots.
 type Fetcher struct {
 	service *tasks.Service
 	config  FetcherConfig
 	id      string
 
-	slots   chan struct{} // holds a value for each place taken
-	freed   chan struct{} // receives when a place was given back
-	probing chan struct{} // holds a value for each recording that is looked at
-	claims  chan struct{} // holds a value while something is claimed: what is busy stays as it is
-	offers  chan struct{} // holds a value while a place is offered to a task that is being accepted
+	slots   chan struct{} // holds a value for each slot in use
+	freed   chan struct{} // receives when a slot becomes free
+	probing chan struct{} // holds a value for each recording being probed
+	claims  chan struct{} // holds a value during a claim, so that the busy lists stay valid
+	offers  chan struct{} // holds a value while a slot is offered to a task that is being accepted
 
 	places sync.WaitGroup // downloads under way
 
 	mu      sync.Mutex
 	held    map[string]fetching // by task
-	unheard bool                // claims may have been committed without our hearing of it
-	part    Part                // in trouble since the last claim; "" for none
-	closed  bool                // nothing more is claimed: trouble, or the end
+	unheard bool                // claims may have been committed without confirmation
+	part    Part                // failed since the last claim; "" for none
+	closed  bool                // no further claims: a resource failed, or the fetcher is stopping
 }
 
-// fetching is one download under way.
+// fetching is one download in progress.
 type fetching struct {
 	claim  *tasks.Claim
 	host   string
@@ -91,7 +92,7 @@ type fetching struct {
 // errFetchLimit ends a download that takes too long.
 var errFetchLimit = errors.New("the download exceeded its time limit")
 
-// NewFetcher returns a fetcher over a service.
+// NewFetcher returns a fetcher for a service.
 func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	if c.HTTP == nil {
 		return nil, errors.New("worker: FetcherConfig needs HTTP")
@@ -123,8 +124,8 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	}, nil
 }
 
-// Run downloads until ctx is done; downloads under way may end within Grace, the
-// others are handed back.
+// Run downloads until ctx is done; downloads in progress may end within Grace,
+// the others are handed back.
 func (f *Fetcher) Run(ctx context.Context) error {
 	s := f.service
 	stop, joined := s.Queue().Join(ctx, queue.Member{ID: f.id, Kind: queue.Fetcher, Version: f.config.Version}, f.config.Heartbeat, f.dropSuperseded)
@@ -177,8 +178,8 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// place downloads a claimed task's audio, and then that of others as long as each
-// end brings a claim. The claims are noted already.
+// place downloads a claimed task's audio, then that task's successor for as
+// long as each end claims another. The claims are already recorded.
 func (f *Fetcher) place(ctx context.Context, c *tasks.Claim) {
 	for c != nil {
 		run, cancel := context.WithCancelCause(ctx)
@@ -204,8 +205,8 @@ func (f *Fetcher) leave() {
 	}
 }
 
-// Offer implements tasks.Downloader: a place that is free goes to the download that
-// is claimed with the acceptance of a task.
+// Offer implements tasks.Downloader: a free slot goes to a download that is
+// claimed in the transaction that accepts its task.
 func (f *Fetcher) Offer(ctx context.Context) (then queue.NextClaim, taken func(c *tasks.Claim, err error)) {
 	if !f.reserve(ctx) {
 		return nil, nil
@@ -229,7 +230,7 @@ func (f *Fetcher) Offer(ctx context.Context) (then queue.NextClaim, taken func(c
 	}
 	busy, _ := f.busy("")
 	then, err := f.service.Queue().NextFetchClaim(ctx, f.id, busy, true)
-	if then == nil || err != nil { // the acceptance meets the same trouble
+	if then == nil || err != nil { // the acceptance would meet the same error
 		taken(nil, nil)
 		return nil, nil
 	}
@@ -237,8 +238,8 @@ func (f *Fetcher) Offer(ctx context.Context) (then queue.NextClaim, taken func(c
 }
 
 // reserve takes a slot and the right to claim, for one acceptance at a time;
-// others leave their tasks to the queue immediately. It returns false if there
-// is no free slot, and while claims are suspended.
+// other acceptances leave their tasks to the queue immediately. It returns
+// false if there is no free slot, or while claims are suspended.
 func (f *Fetcher) reserve(ctx context.Context) bool {
 	select {
 	case f.offers <- struct{}{}:
@@ -266,16 +267,16 @@ func (f *Fetcher) reserve(ctx context.Context) bool {
 		<-f.offers
 		return false
 	}
-	f.places.Add(1) // under the lock: the end of Run closes before it waits
+	f.places.Add(1) // under the lock: Run closes the fetcher before it waits
 	return true
 }
 
-// claimsMore reports whether the ends of downloads, and tasks that are accepted
-// here, bring further claims. The caller holds the lock.
+// claimsMore reports whether further downloads may be claimed when a download
+// ends or when a task is accepted here. The caller holds the lock.
 func (f *Fetcher) claimsMore() bool { return !f.closed && !f.unheard && f.part == "" }
 
-// claim claims a download, after what this fetcher holds without knowing was
-// handed back.
+// claim claims a download, after handing back claims that this fetcher may hold
+// without knowing.
 func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
 	f.claims <- struct{}{}
 	defer func() { <-f.claims }()
@@ -299,8 +300,8 @@ func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
 	return c, err
 }
 
-// fetched writes what was downloaded and claims the next download for the same
-// slot, if there is one and the fetcher is not stopping.
+// fetched records the downloaded audio and claims the next download for the
+// same slot, if there is one and the fetcher is not stopping.
 func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, seconds float64) (next *tasks.Claim, err error) {
 	f.claims <- struct{}{}
 	defer func() { <-f.claims }()
@@ -320,7 +321,7 @@ func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, 
 	return next, err
 }
 
-// hold notes a claim, so that its task is known.
+// hold records a claim, so that its task is known.
 func (f *Fetcher) hold(c *tasks.Claim) {
 	if c == nil {
 		return
@@ -337,7 +338,7 @@ func (f *Fetcher) close(closed bool) {
 	f.closed = closed
 }
 
-// loseSight notes that the queue may have claims of this fetcher that it does
+// loseSight records that the queue may have claims of this fetcher that it does
 // not know of.
 func (f *Fetcher) loseSight() {
 	f.mu.Lock()
@@ -345,8 +346,8 @@ func (f *Fetcher) loseSight() {
 	f.unheard = true
 }
 
-// busy returns what must not be claimed now, and the tasks at hand. The place of
-// the task done counts as free.
+// busy returns the hosts and accounts that must not be claimed for now, and the
+// tasks in progress. The slot of the task done counts as free.
 func (f *Fetcher) busy(done string) (busy queue.Busy, known []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -367,8 +368,8 @@ func (f *Fetcher) busy(done string) (busy queue.Busy, known []string) {
 	return busy, known
 }
 
-// takeTrouble returns the part that a download found in trouble, once, and closes
-// the fetcher then.
+// takeTrouble returns the resource whose failure a download found, once, and
+// then closes the fetcher.
 func (f *Fetcher) takeTrouble() Part {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -378,8 +379,8 @@ func (f *Fetcher) takeTrouble() Part {
 	return part
 }
 
-// dropSuperseded ends the downloads whose tasks were canceled or deleted, or
-// belong to others by now.
+// dropSuperseded ends the downloads of tasks that were canceled or deleted, or
+// that other members have claimed.
 func (f *Fetcher) dropSuperseded(ctx context.Context) {
 	f.mu.Lock()
 	held := make([]fetching, 0, len(f.held))
@@ -402,8 +403,8 @@ func (f *Fetcher) cancelAll(cause error) {
 	}
 }
 
-// work downloads the audio of one claim and writes how that ended. It returns the
-// claim that came with the end, if one did.
+// work downloads the audio of one claim and records how that ended. It returns
+// the claim made with the end, if any.
 func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) {
 	s, log := f.service, f.service.Log()
 	log.InfoContext(run, "download begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "fetcher", f.id)
@@ -444,7 +445,7 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) 
 }
 
 // fetch downloads the audio of a claim into the file store, hands the task to
-// the workers, and returns the audio's size and what was claimed next.
+// the workers, and returns the audio's size and the next claim.
 func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *tasks.Claim, err error) {
 	s := f.service
 	key, err := tasks.AudioKey(c.AudioFilename)
@@ -473,12 +474,13 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *
 }
 
 const (
-	lookTimeout = 30 * time.Second // bounds the look at one recording
+	lookTimeout = 30 * time.Second // limits the probe of one recording
 	lookBytes   = 32 << 20         // the largest recording that is read again from a store that is no folder
 )
 
-// probe returns the length of a recording in seconds, 0 when the worker is to find
-// out: its verdict on what can't be read, or lasts too long, is the one that counts.
+// probe returns the length of a recording in seconds. It returns 0 to leave
+// that to the worker, whose verdict on unreadable or overlong recordings
+// decides.
 func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) float64 {
 	blobs := f.service.Blobs()
 	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) {

@@ -26,8 +26,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// slowSource sends a byte every so often, for ever, and counts its connections
-// by host name.
+// slowSource sends a byte at intervals, forever, and counts its connections by
+// host name.
 type slowSource struct {
 	*httptest.Server
 	every time.Duration
@@ -67,8 +67,8 @@ func (s *slowSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// connections returns how many connections are open in all, and the most that
-// one host had at a time.
+// connections returns the number of all open connections, and the most that one
+// host had at a time.
 func (s *slowSource) connections() (open, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *slowSource) connections() (open, most int) {
 	return open, most
 }
 
-// anyHost asks the source whatever host a URL names.
+// anyHost sends the request to the source, whichever host its URL names.
 func (s *slowSource) anyHost(r *http.Request) (*http.Response, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -90,10 +90,10 @@ func (s *slowSource) anyHost(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestTricklingSourcesHoldUpNobody: sources that send a byte now and then take
-// neither the only worker nor the places of other accounts; their tasks fail for
-// want of a minimum rate.
-func TestTricklingSourcesHoldUpNobody(t *testing.T) {
+// TestTricklingSourcesBlockNobody: sources that send a byte now and then occupy
+// neither the only worker nor the slots of other accounts; their tasks fail
+// because they miss the minimum rate.
+func TestTricklingSourcesBlockNobody(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.RetryDelays = []time.Duration{} })
 		slow := newSlowSource(t, 20*time.Millisecond)
@@ -133,8 +133,8 @@ func TestTricklingSourcesHoldUpNobody(t *testing.T) {
 	})
 }
 
-// TestCanceledDownloadEnds: the fetcher lets go of a source when its task is
-// canceled.
+// TestCanceledDownloadEnds: the fetcher closes the connection to a source when
+// its task is canceled.
 func TestCanceledDownloadEnds(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	slow := newSlowSource(t, 10*time.Millisecond)
@@ -152,7 +152,7 @@ func TestCanceledDownloadEnds(t *testing.T) {
 	f.Exact()
 }
 
-// TestFetchShares: one host has no more than its share of the places, and a
+// TestFetchShares: one host gets no more than its share of the slots, and a
 // fetcher stops fetching for an account whose tasks already wait for a worker.
 func TestFetchShares(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -191,9 +191,9 @@ func TestFetchShares(t *testing.T) {
 	})
 }
 
-// TestNothingButRecordingsIsFetched: what can't be a recording is refused after
-// its first 64 KiB.
-func TestNothingButRecordingsIsFetched(t *testing.T) {
+// TestOnlyRecordingsAreFetched: a file that can't be a recording is refused
+// after its first 64 KiB.
+func TestOnlyRecordingsAreFetched(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	var sent atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -257,8 +257,8 @@ func TestDownloadRate(t *testing.T) {
 	require.ErrorContains(t, err, "time is up")
 }
 
-// TestLostAudioIsFetchedAgain: a worker that does not find the audio of a URL
-// has it downloaded again.
+// TestLostAudioIsFetchedAgain: if a worker does not find the audio of a URL
+// task, it is downloaded again.
 func TestLostAudioIsFetchedAgain(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	var requests atomic.Int64

@@ -17,8 +17,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestF11AudioGone: a task whose audio is not in the store any more fails at the first attempt, without a charge; a store
-// that has lost its identity too proves nothing, and the task is tried again.
+// TestF11AudioGone: a task whose audio is no longer in the store fails at the
+// first attempt, without a charge. If the store has lost its identity too, that
+// proves nothing, and the task is retried.
 func TestF11AudioGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -49,9 +50,9 @@ func TestF11AudioGone(t *testing.T) {
 	})
 }
 
-// TestDamagedAudioIsNotTranscribed: a recording that lost its end in the store is
-// not transcribed and charged as if that were all. An upload fails, what has an
-// address is downloaded again.
+// TestDamagedAudioIsNotTranscribed: a recording that was truncated in the store
+// is not transcribed and charged as if it were complete. An upload fails; audio
+// with a URL is downloaded again.
 func TestDamagedAudioIsNotTranscribed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -86,8 +87,8 @@ func TestDamagedAudioIsNotTranscribed(t *testing.T) {
 	})
 }
 
-// TestVoicesGone: a task whose recordings of known speakers are not in the store any
-// more fails at the first attempt, as one without its audio.
+// TestVoicesGone: a task whose recordings of known speakers are no longer in
+// the store fails at the first attempt, like a task without its audio.
 func TestVoicesGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

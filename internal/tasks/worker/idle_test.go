@@ -16,8 +16,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestF5IdleWorkerWakes gives tasks to a worker that looks at an empty queue
-// once an hour only: a new task, a retry whose delay is over, and a task that
+// TestF5IdleWorkerWakes creates tasks for a worker that checks an empty queue
+// only once an hour: a new task, a retry whose delay is over, and a task that
 // another worker hands back each wake it.
 func TestF5IdleWorkerWakes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -52,9 +52,9 @@ func TestF5IdleWorkerWakes(t *testing.T) {
 	})
 }
 
-// TestUnheardClaimIsHandedBack loses the answer to a claim's commit: the worker
-// lives on, and the task runs all the same, uncounted.
-func TestUnheardClaimIsHandedBack(t *testing.T) {
+// TestUnconfirmedClaimIsHandedBack loses the response to a claim's commit: the
+// worker continues, and the task still runs, uncounted.
+func TestUnconfirmedClaimIsHandedBack(t *testing.T) {
 	f, b := brittle(t)
 	task := f.Add(nil)
 	commits := 0
@@ -62,7 +62,7 @@ func TestUnheardClaimIsHandedBack(t *testing.T) {
 		if op == "commit" {
 			commits++
 		}
-		return op == "commit" && commits == 2, true // after the first heartbeat, the claim
+		return op == "commit" && commits == 2, true // the second commit is the claim; the first is the heartbeat
 	})
 	stop := f.Start(1, worker.Config{Engine: taskstest.Quick, Heartbeat: time.Hour})
 	assert.Equal(t, tasks.StatusDone, f.WaitFor(task.ID).Status)

@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestOptionsOfANewerReleaseAreNamed: a worker runs a task with stored options that it
-// does not know, and names them in its log.
+// TestOptionsOfANewerReleaseAreNamed: a worker runs a task with stored options
+// that it does not know, and names them in its log.
 func TestOptionsOfANewerReleaseAreNamed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var log bytes.Buffer

@@ -22,7 +22,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// eachSource runs test over both kinds of store with the connection string that child processes need.
+// eachSource runs test on both kinds of store, with the connection string that
+// child processes need.
 func eachSource(t *testing.T, test func(t *testing.T, f *taskstest.Fixture)) {
 	t.Parallel() // these tests mostly wait
 	t.Run("sqlite", func(t *testing.T) {
@@ -41,7 +42,7 @@ func eachSource(t *testing.T, test func(t *testing.T, f *taskstest.Fixture)) {
 	})
 }
 
-// workerPIDs are the worker processes that have a heartbeat row.
+// workerPIDs returns the worker processes with a heartbeat row.
 func workerPIDs(f *taskstest.Fixture) (pids []int) {
 	rows, err := f.DB.Read().Query("SELECT pid FROM workers WHERE kind = 'worker' ORDER BY pid")
 	require.NoError(f.T, err)
@@ -55,7 +56,8 @@ func workerPIDs(f *taskstest.Fixture) (pids []int) {
 	return pids
 }
 
-// isChild reports that a process is one of this test program's: numbers are used again.
+// isChild reports whether a process belongs to this test program: process
+// numbers are reused.
 func isChild(pid int) bool {
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	me, _ := os.Executable()
@@ -167,9 +169,9 @@ func TestStaleAttemptHasNoEffect(t *testing.T) {
 	})
 }
 
-// stopBetweenWrites stops the process (SIGSTOP) at a moment at which it holds no
-// lock of the database: SQLite has one for all writers, and a process that is
-// stopped with it stops everybody.
+// stopBetweenWrites stops the process (SIGSTOP) while it holds no database
+// lock: SQLite has one lock for all writers, and a process stopped with it
+// would block all others.
 func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 	f.T.Helper()
 	d, err := db.Open(f.T.Context(), f.Source, db.Options{MaxConns: 2, BusyTimeout: 100 * time.Millisecond})
@@ -185,9 +187,9 @@ func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 	}, 20*time.Second, 7*time.Millisecond)
 }
 
-// TestPoisonedTaskIsGivenUp has one input that kills the worker each time, among healthy ones.
-// It covers T5 of test/README.md.
-func TestPoisonedTaskIsGivenUp(t *testing.T) {
+// TestPoisonedTaskIsAbandoned mixes healthy inputs with one that kills the
+// worker each time. It covers T5 of test/README.md.
+func TestPoisonedTaskIsAbandoned(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve")
 		poison := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("crash") })
@@ -209,8 +211,8 @@ func TestPoisonedTaskIsGivenUp(t *testing.T) {
 	})
 }
 
-// TestHangingEngineIsEnded has an engine that never comes back.
-// It covers T6 of test/README.md.
+// TestHangingEngineIsEnded uses an engine that never returns. It covers T6 of
+// test/README.md.
 func TestHangingEngineIsEnded(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve", envTimeout+"=2s")
@@ -236,8 +238,8 @@ func TestHangingEngineIsEnded(t *testing.T) {
 	})
 }
 
-// TestDrainUnderLoad asks the serving process to end under load.
-// It covers T19 of test/README.md.
+// TestDrainUnderLoad asks the serving process to end under load. It covers T19
+// of test/README.md.
 func TestDrainUnderLoad(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve")
@@ -271,8 +273,9 @@ func TestDrainUnderLoad(t *testing.T) {
 	})
 }
 
-// TestSilentChildIsReplaced stops a worker (SIGSTOP) under its supervisor, which kills and replaces it. On a busy machine
-// its successor may be taken for silent, too.
+// TestSilentChildIsReplaced stops a worker (SIGSTOP); its supervisor kills and
+// replaces it. On a busy machine the supervisor may take its successor for
+// silent, too.
 func TestSilentChildIsReplaced(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 400ms x") })
@@ -304,7 +307,8 @@ func TestSilentChildIsReplaced(t *testing.T) {
 	})
 }
 
-// TestCarefulAfterACrash runs the careful command after a crash, and the usual one again after its crash.
+// TestCarefulAfterACrash runs the careful command after a crash, and the usual
+// one again after a crash of the careful one.
 func TestCarefulAfterACrash(t *testing.T) {
 	t.Parallel()
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
@@ -330,8 +334,8 @@ func TestCarefulAfterACrash(t *testing.T) {
 	assert.Equal(t, []string{"usual", "careful", "usual"}, lines[:3])
 }
 
-// TestUsualAfterTheCarefulTurn ends a careful process that is well when its turn is
-// over, and does not count it as one that died.
+// TestUsualAfterTheCarefulTurn ends a healthy careful process when its turn is
+// over, and does not count it as a crash.
 func TestUsualAfterTheCarefulTurn(t *testing.T) {
 	t.Parallel()
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))

@@ -16,9 +16,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestKnownVoicesComeWithTheTask: an engine gets the voices of the task's own
-// account, as they are when it asks, even if one was deleted while the task ran, and
-// only where the task asks for them. Afterwards what it got is overwritten.
+// TestKnownVoicesComeWithTheTask: an engine gets the current voices of the
+// task's own account when it asks, even if one was deleted while the task ran,
+// and only if the task asks for them. Afterwards its copy is overwritten.
 func TestKnownVoicesComeWithTheTask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// shortestIdle is the shortest time between two looks at an empty queue.
+	// shortestIdle is the shortest time between two checks of an empty queue.
 	shortestIdle = 20 * time.Millisecond
-	// lastWrite is how long the end of an attempt may take to be written by a
-	// member that ends.
+	// lastWrite limits the time for writing the end of an attempt when the
+	// member itself ends.
 	lastWrite = 20 * time.Second
 )
 
-// idle waits until there may be something to claim: a wake-up, a free place, the
-// end of the first delay, or poll.
+// idle waits until there may be a task to claim: for a wake-up, a free slot,
+// the end of the first delay, or at most poll.
 func idle(ctx context.Context, s *tasks.Service, poll time.Duration, wake, freed <-chan struct{}) {
 	if at, ok, err := s.Queue().NextDue(ctx); err == nil && ok {
 		poll = min(poll, max(at.Sub(s.Clock()), shortestIdle))
@@ -27,9 +27,9 @@ func idle(ctx context.Context, s *tasks.Service, poll time.Duration, wake, freed
 	backoff.Wait(ctx, poll, wake, freed)
 }
 
-// release writes the end of an attempt even though run is over, and again after
-// each outage until patience has passed; 0 is without end. The error is nil for a claim
-// that is no longer current: others write its end.
+// release records the end of an attempt even if run is done. It retries after
+// each outage until patience has passed; 0 means forever. For a claim that is
+// no longer current it returns nil, because its new owner records the end.
 func release(run context.Context, s *tasks.Service, c *tasks.Claim, how tasks.Ending, message string, patience time.Duration) error {
 	ctx := context.WithoutCancel(run)
 	if patience > 0 {

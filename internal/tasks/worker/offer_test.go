@@ -18,11 +18,11 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestAcceptedTasksAreDownloadedAtOnce: the transaction that accepts a task claims
-// its download too, within the shares of accounts and as long as the fetcher and
-// the lane go on; all other tasks wait their turn. Acceptances that come together
-// or are refused leave no place taken.
-func TestAcceptedTasksAreDownloadedAtOnce(t *testing.T) {
+// TestAcceptedTasksAreDownloadedImmediately: the transaction that accepts a
+// task also claims its download, within the shares of accounts and while
+// neither the fetcher nor the lane is paused; all other tasks wait their turn.
+// Concurrent or refused acceptances leave no slot occupied.
+func TestAcceptedTasksAreDownloadedImmediately(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		let := make(chan struct{}) // sources answer once it is closed
@@ -41,7 +41,7 @@ func TestAcceptedTasksAreDownloadedAtOnce(t *testing.T) {
 		byURL := func(account string) tasks.Task {
 			return f.Add(func(r *tasks.Request) { r.Account, r.URL = account, "https://source.example/a.wav" })
 		}
-		first := byURL(f.Account) // the fetcher may not be there yet
+		first := byURL(f.Account) // the fetcher may not be running yet
 		require.Eventually(t, func() bool { return running(first) == 1 }, time.Minute, 5*time.Millisecond)
 		assert.Equal(t, 1, running(byURL(f.Account)), "claimed with its acceptance")
 		crowded := byURL(f.Account)
@@ -72,10 +72,10 @@ func TestAcceptedTasksAreDownloadedAtOnce(t *testing.T) {
 	})
 }
 
-// TestUnheardAcceptanceIsHandedBack loses the answer to the commit that accepts a
-// task and claims its download: the customer is told of trouble, and the task,
-// which was accepted all the same, is downloaded, uncounted.
-func TestUnheardAcceptanceIsHandedBack(t *testing.T) {
+// TestUnconfirmedAcceptanceIsHandedBack loses the response to the commit that
+// accepts a task and claims its download: the customer gets an error, and the
+// task, which was accepted, is downloaded, uncounted.
+func TestUnconfirmedAcceptanceIsHandedBack(t *testing.T) {
 	f, b := brittle(t)
 	f.StartFetcher(worker.FetcherConfig{HTTP: minuteSource, Heartbeat: time.Hour})
 	f.Start(1, worker.Config{Engine: taskstest.Quick, Heartbeat: time.Hour})

@@ -25,8 +25,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestWorkSurvivesDatabaseOutage stops PostgreSQL while workers work and customers submit.
-// It covers T3 of test/README.md.
+// TestWorkSurvivesDatabaseOutage stops PostgreSQL while workers run and
+// customers submit. It covers T3 of test/README.md.
 func TestWorkSurvivesDatabaseOutage(t *testing.T) {
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed")
@@ -69,8 +69,8 @@ func TestWorkSurvivesDatabaseOutage(t *testing.T) {
 	t.Logf("T3: database away for %s: %d requests answered unavailable, 20 of 20 tasks done afterwards, %d attempts lost", outage, refused, failures)
 }
 
-// TestWorkSurvivesFullDisk fills a small disk under database and files.
-// It covers T2 of test/README.md.
+// TestWorkSurvivesFullDisk fills a small disk that holds database and files. It
+// covers T2 of test/README.md.
 func TestWorkSurvivesFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=10m"); err != nil {
@@ -91,7 +91,7 @@ func TestWorkSurvivesFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	many := 10_000
 	require.NoError(t, people.SetLimits(t.Context(), a.ID, accounts.Overrides{Concurrency: &many}))
-	ballast := filepath.Join(dir, "ballast") // what is removed when room is made
+	ballast := filepath.Join(dir, "ballast") // removed later to make room
 	require.NoError(t, os.WriteFile(ballast, make([]byte, 2<<20), 0o600))
 	submit := func() error {
 		w, err := f.NewAudio(t.Context(), "a.wav")
@@ -115,7 +115,7 @@ func TestWorkSurvivesFullDisk(t *testing.T) {
 		require.Less(t, accepted, 100)
 	}
 	require.True(t, errors.Is(err, blob.ErrFull) || errors.Is(err, db.ErrFull), "%v", err)
-	// The rest of the disk, so that the database has no room either.
+	// Fills the rest of the disk, so that the database has no room either.
 	filler := filepath.Join(dir, "filler")
 	_ = os.WriteFile(filler, make([]byte, 12<<20), 0o600)
 	refused := 0
@@ -144,8 +144,9 @@ func TestWorkSurvivesFullDisk(t *testing.T) {
 	t.Logf("T2: disk of 10 MB: %d tasks accepted before it was full, %d submissions refused as full, %d uploaded tasks done and submissions taken once there was room", accepted, refused, rows)
 }
 
-// TestRestartKeepsEveryState stops the service with tasks in every state, migrates and starts again: everything is as before.
-// It covers T20 of test/README.md.
+// TestRestartKeepsEveryState stops the service with tasks in every state,
+// migrates and starts again: all states are unchanged. It covers T20 of
+// test/README.md.
 func TestRestartKeepsEveryState(t *testing.T) {
 	open := func(t *testing.T, source string) {
 		f := taskstest.New(t, dbtest.Open(t, source, db.Options{}))
@@ -159,7 +160,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 			},
 			func(c *tasks.Claim) error { return f.Release(t.Context(), c, tasks.EndPermanent, "x") },
 			func(c *tasks.Claim) error { return f.Release(t.Context(), c, tasks.EndRecoverable, "x") },
-			func(c *tasks.Claim) error { return nil }, // running when the power goes
+			func(c *tasks.Claim) error { return nil }, // running when the power fails
 		}
 		for _, end := range endings {
 			require.NoError(t, end(f.Take()))
@@ -171,7 +172,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 		require.NoError(t, f.DB.Close())
 
 		var wait sync.WaitGroup
-		for range 3 { // several processes of the new version start at once
+		for range 3 { // several processes of the new version start simultaneously
 			wait.Go(func() {
 				d, err := db.Open(context.Background(), source, db.Options{})
 				if err == nil {
@@ -211,8 +212,8 @@ func TestRestartKeepsEveryState(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) { open(t, dbtest.PostgresSource(t)) })
 }
 
-// TestBackupResumesEveryTask copies the store under load and runs the copy: every task in it resumes.
-// It covers T24 of test/README.md.
+// TestBackupResumesEveryTask copies the store under load and runs the copy:
+// every task in it resumes. It covers T24 of test/README.md.
 func TestBackupResumesEveryTask(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.KeepAudio = time.Hour })
 	stop := f.Start(2, worker.Config{Engine: scripted, Heartbeat: 50 * time.Millisecond})
@@ -238,7 +239,8 @@ func TestBackupResumesEveryTask(t *testing.T) {
 		states[phase] = g.Count("SELECT COUNT(*) FROM tasks WHERE phase = $1", phase)
 	}
 	assert.Equal(t, 60, states["queued"]+states["running"]+states["final"])
-	// The workers of the original do not exist here: the watch finds them silent.
+	// The workers of the original do not exist here: the watch finds them
+	// silent.
 	w := s.Watch(200*time.Millisecond, 50*time.Millisecond)
 	for range 20 {
 		_, err := w.Look(t.Context())

@@ -23,7 +23,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// fiveHours is audio whose real length only decoding tells.
+// fiveHours is the length of audio that only decoding reveals.
 const fiveHours = 5 * 3600.0
 
 // prober reports the same length for every file.
@@ -31,10 +31,11 @@ type prober float64
 
 func (p prober) Probe(context.Context, string, string) (float64, error) { return float64(p), nil }
 
-// decoder is an engine that decodes as engines must: it stops at MaxSeconds and asks before it goes on.
+// decoder is an engine that decodes as engines must: it stops at MaxSeconds and
+// calls Decoded before it continues.
 type decoder struct {
 	seconds  float64
-	reckless bool // works on whatever the account can pay
+	reckless bool // ignores the account's limits
 	worked   *atomic.Int64
 }
 
@@ -56,13 +57,14 @@ func (d decoder) Run(_ context.Context, job worker.Job) (tasks.Outcome, error) {
 	return tasks.Outcome{Tier: "standard", Seconds: d.seconds}, nil
 }
 
-// minuteSource is a server of audio.
+// minuteSource is an HTTP client that serves audio.
 var minuteSource = taskstest.DoerFunc(func(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: 2048, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 2048)))}, nil
 })
 
-// TestPrepaidBalanceIsALimit submits 20 hours of audio with a balance of 0.2, in every way in which the length is not known
-// at that time, to workers that learn it at different times.
+// TestPrepaidBalanceIsALimit submits 20 hours of audio with a balance of 0.2,
+// in every way that leaves the length unknown at that time, to workers that
+// learn it at different times.
 func TestPrepaidBalanceIsALimit(t *testing.T) {
 	ways := map[string]func(*tasks.Request){
 		"URL":                 func(r *tasks.Request) { r.URL = "https://source.example/a.wav" },
@@ -141,7 +143,8 @@ func TestPrepaidBalanceIsALimit(t *testing.T) {
 	})
 }
 
-// TestHoldIsRaisedToTheRealLength has a balance that pays for one of two long tasks.
+// TestHoldIsRaisedToTheRealLength has a balance that pays for one of two long
+// tasks.
 func TestHoldIsRaisedToTheRealLength(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	account := f.NewAccount("one", 8100) // an hour is 0.8

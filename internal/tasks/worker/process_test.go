@@ -30,7 +30,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Names of the environment by which tests tell their child processes what to do.
+// Environment variables through which tests instruct their child processes.
 const (
 	envProcess  = "OTOGRAPH_TEST_PROCESS" // "serve" or "worker"
 	envDatabase = "OTOGRAPH_TEST_DATABASE"
@@ -39,7 +39,8 @@ const (
 	envLog      = "OTOGRAPH_TEST_LOG"
 )
 
-// scripted is an engine that does what the audio says: "sleep 50ms …", "crash …", "hang …".
+// scripted is an engine that follows the audio's script: "sleep 50ms …", "crash
+// …", "hang …".
 var scripted = taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 	data, err := os.ReadFile(job.Path)
 	if err != nil {
@@ -60,12 +61,13 @@ var scripted = taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (t
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 		time.Sleep(time.Minute)
 	case "hang":
-		time.Sleep(time.Hour) // as native code does: deaf to ctx
+		time.Sleep(time.Hour) // like native code, ignores ctx
 	}
 	return tasks.Outcome{Result: spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{Text: string(data)}}}, Tier: spec.TierStandard, Seconds: 30}, nil
 })
 
-// testProcess is what this test program does when it is started as a child.
+// testProcess runs this test program as a child of the given kind and returns
+// its exit code.
 func testProcess(kind string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -215,7 +217,7 @@ func newReceiver(t testing.TB) *receiver {
 	return r
 }
 
-// counts returns tasks heard of, ids, and deliveries.
+// counts returns the numbers of tasks, ids and deliveries received.
 func (r *receiver) counts() (tasks, ids, deliveries int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

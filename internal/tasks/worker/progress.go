@@ -15,22 +15,23 @@ import (
 // firstPause is the shortest time between two reports of a worker's progress.
 const firstPause = 500 * time.Millisecond
 
-// reportPause returns how long a run that has lasted so long waits after a report:
-// a twentieth of its time, so that a long run costs hardly more transactions than
-// a short one.
+// reportPause returns the pause after a report of a run that has lasted so
+// long: a twentieth of its time, so that a long run needs hardly more
+// transactions than a short one.
 func reportPause(lasted time.Duration) time.Duration { return max(firstPause, lasted/20) }
 
-// told is the progress that an engine told last, until it is written.
+// told holds the engine's latest progress until it is written.
 type told struct {
 	mu     sync.Mutex
 	last   *queue.Progress
-	said   []spec.Segment  // sentences that are not known to be written
+	said   []spec.Segment  // sentences not known to be written
 	from   int             // the number of the first of them
-	again  int             // how many of them a write that failed had; 0 for none
-	flying *queue.Progress // is being written, with sentences
+	again  int             // number of them in a failed write; 0 for none
+	flying *queue.Progress // the write in progress that has sentences
 }
 
-// take returns what to write. Only one write at a time contains sentences.
+// take returns the progress to write next. Only one write at a time contains
+// sentences.
 func (t *told) take() *queue.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +51,7 @@ func (t *told) take() *queue.Progress {
 func (t *told) written(p *queue.Progress, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.flying != p { // it had no sentences, or the claim is another one
+	if t.flying != p { // it had no sentences, or belongs to another claim
 		return
 	}
 	t.flying = nil
@@ -75,16 +76,17 @@ func (t *told) say(sentences []spec.Segment) {
 	t.said = append(t.said, sentences...)
 }
 
-// forget drops what was told, for another claim to come.
+// forget drops all progress before the next claim.
 func (t *told) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last, t.said, t.from, t.again, t.flying = nil, nil, 0, 0, nil
 }
 
-// reporter returns what the engine tells its progress. It never waits: what it
-// was told last is written beside the run, until stop is called; ever more rarely,
-// and by the heartbeats alone when those come as often.
+// reporter returns a function through which the engine reports its progress. It
+// never waits: the latest report is written concurrently with the run, until
+// stop is called. Writes become rarer as the run goes on, until the heartbeats
+// alone carry the progress.
 func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage string, done float64), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	news := make(chan struct{}, 1)
@@ -94,7 +96,7 @@ func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage 
 		w.told.set(&queue.Progress{TaskID: c.ID, Attempt: c.Held.Attempt, Stage: stage, Fraction: done})
 		select {
 		case news <- struct{}{}:
-		default: // it is written with what was told before
+		default: // written together with the previous report
 		}
 	}
 	return tell, func() {
@@ -104,7 +106,7 @@ func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage 
 	}
 }
 
-// report writes what is told between heartbeats.
+// report writes progress between heartbeats.
 func (w *Worker) report(ctx context.Context, c *tasks.Claim, news <-chan struct{}) {
 	begun := time.Now()
 	for pause := firstPause; pause < w.config.Heartbeat; pause = reportPause(time.Since(begun)) {

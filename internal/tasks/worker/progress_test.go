@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestLongRunsReportRarely counts the reports of a run that tells something all
-// the time, until its heartbeats, one each 5 s, carry what it tells.
+// TestLongRunsReportRarely counts the reports of a run that reports
+// continuously, until its heartbeats, one each 5 s, carry its progress.
 func TestLongRunsReportRarely(t *testing.T) {
 	reports := 0
 	lasted := time.Duration(0)
@@ -25,9 +25,10 @@ func TestLongRunsReportRarely(t *testing.T) {
 	t.Logf("%d reports in the first %.0f s, none after", reports, lasted.Seconds())
 }
 
-// TestSentencesRideOnProgress: each is written once, in order, with the progress that
-// follows it, and again where that could not be written; another claim begins anew.
-func TestSentencesRideOnProgress(t *testing.T) {
+// TestSentencesAreWrittenWithProgress: each sentence is written once, in order,
+// with the progress that follows it, and again if that write failed; another
+// claim starts anew.
+func TestSentencesAreWrittenWithProgress(t *testing.T) {
 	var w told
 	texts := func(p *queue.Progress) (all []string) {
 		for _, s := range p.Segments {
@@ -59,7 +60,7 @@ func TestSentencesRideOnProgress(t *testing.T) {
 	p = w.take()
 	assert.Equal(t, []any{2, []string{"Three."}}, []any{p.First, texts(p)})
 	w.forget()
-	for _, text := range []string{"A.", "B.", "C."} { // as many as the write of the claim before would end with
+	for _, text := range []string{"A.", "B.", "C."} { // as many as the previous claim's write would remove
 		say(text)
 	}
 	w.set(&queue.Progress{})

@@ -24,9 +24,11 @@ import (
 // values of the other fields select the service's defaults.
 type SupervisorConfig struct {
 	Command []string // program and arguments of one worker process: it must call New, and end when Supervised's context does
-	// Careful is the command of the process that follows one that crashed, such as one that leaves a GPU's driver alone;
-	// Command's turn is again when that one crashes too, as it was not what the two do differently, and after Return: then
-	// the careful process is asked to end, as at a stop. Empty is Command.
+	// Careful is the command of the process that follows a crash, for example
+	// one that does not use a GPU's driver. Command runs again after a crash of
+	// the careful process, since the difference between the two was not the
+	// cause, or after Return, when the careful process is asked to end, as at a
+	// stop. Empty means Command.
 	Careful []string
 	Env     []string // added to this process's environment
 	N       int      // worker processes
@@ -36,15 +38,16 @@ type SupervisorConfig struct {
 
 	Grace     time.Duration // how long children may take to end when asked to; default 30 s
 	Heartbeat time.Duration // default 5 s
-	MinPause  time.Duration // before a child that died is replaced; doubles while children die young; default 100 ms
+	MinPause  time.Duration // before a dead child is replaced; doubles while children die young; default 100 ms
 	MaxPause  time.Duration // default 30 s
-	Healthy   time.Duration // a child that lived this long died of something new; default 1 min
+	Healthy   time.Duration // the pause starts over if a child lived this long; default 1 min
 	Stale     time.Duration // a child without a heartbeat for this long is killed; default 30 s
 	Return    time.Duration // Careful's turn; default 1 h, doubles up to a day while Command crashes again
 }
 
-// Supervisor keeps N worker processes running. Native code lives only there: when it crashes, the supervisor sees the
-// process die, ends the attempt of the one task that it held, and starts another process.
+// Supervisor keeps N worker processes running. Native code runs only in them:
+// if it crashes, the supervisor sees the process die, ends the attempt of the
+// one task that it held, and starts another process.
 type Supervisor struct {
 	service *tasks.Service
 	config  SupervisorConfig
@@ -55,7 +58,7 @@ type Supervisor struct {
 	restarts int
 }
 
-// NewSupervisor returns a supervisor over a service.
+// NewSupervisor returns a supervisor for a service.
 func NewSupervisor(s *tasks.Service, c SupervisorConfig) (*Supervisor, error) {
 	if len(c.Command) == 0 || c.N < 1 {
 		return nil, errors.New("worker: SupervisorConfig needs Command and N")
@@ -70,7 +73,7 @@ func NewSupervisor(s *tasks.Service, c SupervisorConfig) (*Supervisor, error) {
 	return &Supervisor{service: s, config: c, id: uuid.NewString(), children: map[string]*os.Process{}}, nil
 }
 
-// Children returns the process numbers of the workers that run now.
+// Children returns the process numbers of the running workers.
 func (v *Supervisor) Children() []int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -81,7 +84,7 @@ func (v *Supervisor) Children() []int {
 	return pids
 }
 
-// Restarts is how many children died and were replaced.
+// Restarts returns the number of children that died and were replaced.
 func (v *Supervisor) Restarts() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -104,7 +107,8 @@ func (v *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
-// killSilent returns what is called after each heartbeat: it kills children whose own heartbeats stopped.
+// killSilent returns a function to call after each heartbeat: it kills children
+// whose own heartbeats stopped.
 func (v *Supervisor) killSilent() func(context.Context) {
 	type sight struct {
 		beats int64
@@ -155,7 +159,7 @@ func (v *Supervisor) keep(ctx context.Context) {
 		if err != nil {
 			log.ErrorContext(ctx, "worker process not started", "command", command[0], "error", err)
 		} else {
-			// Even while this process ends, what the child left must be taken back.
+			// A child's claims must be taken back even while this process ends.
 			last, done := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 			err := backoff.Retry(last, tasks.Outage, func(ctx context.Context) error {
 				_, err := s.Reap(ctx, id, how, message)
@@ -194,7 +198,8 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
 	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
 	ownGroup(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
-	// The child holds the other end: it reads the end of file when this process dies, however it dies.
+	// The child holds the other end and reads the end of file when this process
+	// dies for any reason.
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, "", err
@@ -235,15 +240,15 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	return how, message, nil
 }
 
-// ExitAway is the exit code of a worker that gave up because its database or
-// store is away (EX_TEMPFAIL of sysexits.h): neither its task nor its command
-// is to blame.
+// ExitAway is the exit code of a worker that stopped because its database or
+// store is unavailable (EX_TEMPFAIL of sysexits.h): neither its task nor its
+// command is to blame.
 const ExitAway = 75
 
-// verdict returns what the death of a child means for its task. Signals that
-// native code brings upon itself and exit codes are crashes. SIGKILL comes from
-// outside, and so does SIGTERM: the task is not to blame, unless the kernel
-// killed the process because memory ran out.
+// verdict returns the consequence of a child's death for its task. Exit codes
+// and signals raised by native code are crashes. SIGKILL and SIGTERM come from
+// outside: the task is not to blame, unless the kernel killed the process
+// because memory ran out.
 func verdict(state *os.ProcessState, draining bool, ooms int) (tasks.Ending, string) {
 	status, _ := state.Sys().(syscall.WaitStatus)
 	switch {
@@ -263,8 +268,8 @@ func verdict(state *os.ProcessState, draining bool, ooms int) (tasks.Ending, str
 	return tasks.EndCrash, fmt.Sprintf("the worker ended with code %d", status.ExitStatus())
 }
 
-// oomKills returns how many processes the kernel has killed since boot because
-// memory ran out; 0 if the kernel does not report it.
+// oomKills returns the number of processes that the kernel has killed since
+// boot because memory ran out; 0 if the kernel does not report it.
 func oomKills() int {
 	text, err := os.ReadFile("/proc/vmstat")
 	if err != nil {
@@ -279,12 +284,12 @@ func oomKills() int {
 	return 0
 }
 
-// envSupervised marks a process whose standard input is connected to its
-// supervisor and closes with it.
+// envSupervised marks a process whose standard input is a pipe from its
+// supervisor, which closes when the supervisor ends.
 const envSupervised = "OTOGRAPH_SUPERVISED"
 
-// Supervised returns a context for a worker process: it is done when parent is, and, in a process that a Supervisor
-// started, when that supervisor is gone.
+// Supervised returns a context for a worker process: it is done when parent is,
+// and, in a process that a Supervisor started, when that supervisor is gone.
 func Supervised(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	if os.Getenv(envSupervised) == "" {

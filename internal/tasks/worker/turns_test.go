@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestTurns: the careful command has its hour after a crash of the usual one, two
-// hours where that crashes again soon, and at most a day; it has an hour again after
-// a crash of its own, and after the usual one ran well for longer.
+// TestTurns: the careful command runs for an hour after a crash of the usual
+// one, for two hours if that soon crashes again, and at most for a day. It gets
+// an hour again after a crash of its own, and after the usual one ran well for
+// longer.
 func TestTurns(t *testing.T) {
 	now := time.Now()
 	both := turns{usual: []string{"usual"}, careful: []string{"careful"}, first: time.Hour, next: time.Hour}
@@ -42,7 +43,7 @@ func TestTurns(t *testing.T) {
 	run("careful", false, time.Second)
 	run("usual", true, 30*time.Hour)
 	run("careful", false, 59*time.Minute)
-	now = now.Add(time.Minute) // a pause reached beyond the turn
+	now = now.Add(time.Minute) // a pause extended beyond the turn
 	run("usual", false, time.Minute)
 
 	alone := turns{usual: []string{"usual"}, first: time.Hour, next: time.Hour}

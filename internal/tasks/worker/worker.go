@@ -32,25 +32,26 @@ type Config struct {
 	Prober  tasks.Prober // nil: the length is known only after the run
 	TempDir string       // for copies of audio from S3; "" is the system's
 	Version string       // of the program, for the list of workers
-	// Available is what the Engine's models can transcribe; holds are priced by
-	// it. The zero value means that it is not known.
+	// Available describes the capabilities of the Engine's models, which
+	// determine the price of holds. The zero value means unknown.
 	Available spec.Available
 
-	// Models reports whether the engine's models can still be read; nil: always.
+	// Models checks that the engine's models can still be read; nil means
+	// always.
 	Models func(context.Context) error
-	// Trouble is called when a part gets into trouble, with the time since when
-	// nothing is claimed, and with the zero time when the trouble is over.
+	// Trouble is called when a resource fails, with the time since which
+	// nothing is claimed, and with the zero time when it works again.
 	Trouble func(part Part, since time.Time)
 
 	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
 
 	MaxSeconds  float64       // of audio; default tasks.LongestAudio
-	Poll        time.Duration // the longest time between looks at an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
+	Poll        time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
 	Heartbeat   time.Duration // default 5 s
 	Grace       time.Duration // time that a running task may take to finish at shutdown; default 25 s
 	TaskTimeout time.Duration // wall-clock limit of one attempt; default 12 hours
-	HangTimeout time.Duration // how long an engine may take to come back when it is told to; default 15 s
+	HangTimeout time.Duration // how long an engine may take to return after its context is done; default 15 s
 }
 
 // Worker runs tasks, one at a time.
@@ -60,17 +61,18 @@ type Worker struct {
 	trouble *breaker
 	told    told // the engine's progress
 	// Run's goroutine uses these.
-	next    *tasks.Claim // claimed with the end of the last task
-	unheard bool         // a claim may have been committed without our hearing of it
+	next    *tasks.Claim // claimed in the transaction that ended the last task
+	unheard bool         // a claim may have been committed without confirmation
 }
 
-// Names of the environment by which a supervisor tells a worker who it is.
+// Environment variables through which a supervisor identifies a worker and
+// itself.
 const (
 	envWorker     = "OTOGRAPH_WORKER_ID"
 	envSupervisor = "OTOGRAPH_SUPERVISOR_ID"
 )
 
-// New returns a worker over a service.
+// New returns a worker for a service.
 func New(s *tasks.Service, c Config) (*Worker, error) {
 	if c.Engine == nil {
 		return nil, errors.New("worker: Config needs an Engine")
@@ -107,17 +109,20 @@ func setDefault[T comparable](v *T, value T) {
 	}
 }
 
-// ErrHung is returned when the engine did not come back: the process must end, for the engine's threads still run.
+// ErrHung is returned if the engine did not return: the process must end,
+// because the engine's threads still run.
 var ErrHung = errors.New("engine does not return")
 
-// Causes for which a run is cut short.
+// Causes that cut a run short.
 var (
 	errDraining = errors.New("the worker ends")
 	errTimeout  = errors.New("exceeded the wall-clock limit")
 )
 
-// Run works until ctx is done; then the task at hand may end within Grace, else it is handed back. An error that wraps
-// ErrHung means that the engine did not come back: the process must end, for the engine's threads still run.
+// Run works until ctx is done; then the current task may end within Grace,
+// otherwise it is handed back. An error that wraps ErrHung means that the
+// engine did not return: the process must end, because the engine's threads
+// still run.
 func (w *Worker) Run(ctx context.Context) error {
 	s, c := w.service, w.config
 	var mu sync.Mutex
@@ -170,8 +175,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// claim claims a task, after handing back what this worker holds without
-// knowing. It returns nil if there is none, and in trouble.
+// claim claims a task, after handing back claims that this worker may hold
+// without knowing. It returns nil if there is none or if the queue fails.
 func (w *Worker) claim(ctx context.Context) *tasks.Claim {
 	s := w.service
 	var task *tasks.Claim
@@ -189,7 +194,8 @@ func (w *Worker) claim(ctx context.Context) *tasks.Claim {
 	return task
 }
 
-// work runs one claim to its end. drain is done when the worker shall end; run is what the task's steps obey.
+// work runs one claim to its end. drain is done when the worker shall stop; run
+// is the context of the task's steps.
 func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
 	s, log := w.service, w.service.Log()
 	limit := time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) })
@@ -221,7 +227,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	var how tasks.Ending
 	message := err.Error()
 	if path != "" {
-		message = strings.ReplaceAll(message, path, c.AudioFilename) // customers know no paths of ours
+		message = strings.ReplaceAll(message, path, c.AudioFilename) // don't leak local paths to customers
 	}
 	if !errors.As(err, new(publicError)) {
 		message = "internal error"
@@ -248,13 +254,13 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	default:
 		how = tasks.EndRecoverable
 	}
-	var patience time.Duration // none while the worker keeps running
+	var patience time.Duration // forever while the worker keeps running
 	if drain.Err() != nil {
 		patience = lastWrite
 	}
 	if err := release(run, s, c, how, message, patience); err != nil {
 		log.ErrorContext(run, "end of an attempt not written; the watch takes the task back", "task", c.ID, "error", err)
-		hung = true // what this worker holds is only taken back when it dies
+		hung = true // this worker's claims are only taken back when it dies
 	}
 	return hungOr(hung)
 }
@@ -271,8 +277,8 @@ type publicError struct{ error }
 
 func (e publicError) Unwrap() error { return e.error }
 
-// Errors that end a task whose upload was deleted or damaged before it ran, as can
-// be after a restoration from a backup.
+// Errors that end a task whose upload was deleted or damaged before it ran, for
+// example by restoring a backup.
 var (
 	errAudioGone  = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
 	errDamaged    = errors.New("audio damaged: the service no longer has the recording as it was submitted, please submit it again; nothing is charged")
@@ -284,8 +290,8 @@ type enginePanic struct{ value any }
 
 func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %v", p.value) }
 
-// attempt takes the claim through its steps. It sets local to where the audio is on this machine, once it is, and w.next
-// to what was claimed with the task's end.
+// attempt runs the steps of a claim. It sets local to the audio's path on this
+// machine once it is there, and w.next to the claim made with the task's end.
 func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *string) error {
 	s := w.service
 	if len(c.Ignored) > 0 {
@@ -358,7 +364,8 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	if outcome.Tier != "" && outcome.Tier != spec.TierStandard && outcome.Tier != spec.TierOptimized {
 		return fmt.Errorf("the engine reports the unknown tier %.40q", outcome.Tier)
 	}
-	// The work is done: neither the worker's end nor the wall clock may waste it now, within reason.
+	// The work is done: for a limited time, neither the worker's end nor the
+	// wall clock may waste it.
 	last, done := context.WithCancel(context.WithoutCancel(ctx))
 	defer done()
 	defer context.AfterFunc(ctx, func() {
@@ -368,9 +375,9 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) }))
 }
 
-// audio copies a task's recording to this machine, unless it is there. A recording
-// that lost a part in the store, or was replaced, must not be transcribed: it returns
-// errDamaged.
+// audio returns the path of a task's recording on this machine, copying it if
+// necessary. A recording that was truncated or replaced in the store must not
+// be transcribed: audio returns errDamaged for it.
 func (w *Worker) audio(ctx context.Context, c *tasks.Claim) (path string, release func(), err error) {
 	release = func() {}
 	if c.Blob == "" {
@@ -406,8 +413,8 @@ func fileMD5(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// gone returns the meaning of an error of reading a task's file: permanent if
-// the file no longer exists, so that no retry can succeed. A store that is not
+// gone returns the cause of an error of reading a task's file: permanent if the
+// file no longer exists, so that no retry can succeed. A store that is not
 // mounted or was emptied has also lost its identity; only a store that has its
 // identity proves that the file is gone.
 func (w *Worker) gone(ctx context.Context, err, permanent error) error {
@@ -420,8 +427,8 @@ func (w *Worker) gone(ctx context.Context, err, permanent error) error {
 	return spec.Permanent(publicError{permanent})
 }
 
-// voices brings the recordings of a task's known voices to this machine; forget
-// takes them away again.
+// voices copies the recordings of a task's known voices to this machine; forget
+// removes them.
 func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, forget func(), err error) {
 	var releases []func()
 	forget = func() {
@@ -439,9 +446,10 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 	return paths, forget, nil
 }
 
-// known returns how to read the known voices of a task's account, nil if the task does
-// not request them; forget overwrites what was read. They are not read earlier than
-// they are needed, so a voice deleted before that names no speaker.
+// known returns a function that reads the known voices of a task's account, nil
+// if the task does not request them; forget overwrites the vectors it read.
+// They are not read earlier than needed, so a voice deleted before then names
+// no speaker.
 func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Register, error), forget func()) {
 	if c.Options.Voices == nil || !*c.Options.Voices {
 		return nil, func() {}
@@ -462,8 +470,8 @@ func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Reg
 	}
 }
 
-// complete finishes a task and claims the next one with it, unless the worker ends
-// or may hold a claim that it does not know of.
+// complete finishes a task and claims the next one with it, unless the worker
+// is stopping or may hold a claim that it does not know of.
 func (w *Worker) complete(drain, ctx context.Context, c *tasks.Claim, o tasks.Outcome) (err error) {
 	if drain.Err() != nil || w.unheard {
 		return w.service.Complete(ctx, c, o)
@@ -485,7 +493,8 @@ func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (affo
 	return affordable, payable(err)
 }
 
-// payable shows the customer an error that says that the account cannot pay.
+// payable makes the error that an account cannot pay safe to show to the
+// customer.
 func payable(err error) error {
 	var unpaid *tasks.UnpaidError
 	if errors.As(err, &unpaid) {
@@ -494,8 +503,8 @@ func payable(err error) error {
 	return err
 }
 
-// blame decides whether an error of the engine is a failure of the service: it
-// is while the models can't be read.
+// blame marks an error of the engine as a failure of the service if the models
+// can't be read.
 func (w *Worker) blame(ctx context.Context, err error) error {
 	if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) {
 		if broken := w.config.Models(ctx); broken != nil {
@@ -505,7 +514,8 @@ func (w *Worker) blame(ctx context.Context, err error) error {
 	return publicError{err}
 }
 
-// checkLength refuses audio that is too long. Lengths that no file has are the engine's trouble, not the input's.
+// checkLength refuses audio that is too long. An impossible length is a failure
+// of the engine, not of the input.
 func (w *Worker) checkLength(seconds float64) error {
 	if math.IsNaN(seconds) || seconds < 0 {
 		return publicError{fmt.Errorf("the reported duration of the audio is %v s", seconds)}
@@ -545,7 +555,7 @@ func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) 
 	select {
 	case a := <-answers:
 		if a.err == nil {
-			a.err = context.Cause(ctx) // too late to be written under this claim's rules
+			a.err = context.Cause(ctx) // too late to be recorded under this claim
 		}
 		return tasks.Outcome{}, a.err
 	case <-patience.C:

@@ -5,29 +5,29 @@ import (
 	"unicode"
 )
 
-// atom is a piece of text that is not broken over lines: a word, or one wide
-// character with the punctuation that belongs to it.
+// atom is a piece of text that is never broken across lines: a word, or one
+// wide character with its adjacent punctuation.
 type atom struct {
 	text       string
 	width      int  // columns
-	space      bool // a space stands before it
-	first      bool // it begins a cue
+	space      bool // preceded by a space
+	first      bool // first of its cue
 	start, end float64
 }
 
-// The characters at whose side no line breaks, by their classes in Unicode's line
-// breaking algorithm (UAX #14).
+// Characters that forbid a line break beside them, by their classes in
+// Unicode's line breaking algorithm (UAX #14).
 const (
-	// closing characters begin no line: CL, CP, EX, IS, IN, PO, NS and CJ.
+	// closing characters never begin a line: CL, CP, EX, IS, IN, PO, NS and CJ.
 	closing = "，。、；：？！）」』】》〉”’…—·,.;:?!)]}»" +
 		"．］｝〕〗〙〛｠｣､｡･・‥〜‼⁇⁈⁉％‰℃℉°′″¢￠゛゜ゝゞヽヾ々〻ーｰ" +
 		"ぁぃぅぇぉっゃゅょゎゕゖァィゥェォッャュョヮヵヶㇰㇱㇲㇳㇴㇵㇶㇷㇸㇹㇺㇻㇼㇽㇾㇿｧｨｩｪｫｬｭｮｯ"
-	// opening characters end no line: OP and PR.
+	// opening characters never end a line: OP and PR.
 	opening = "（「『【《〈“‘([{«［｛〔〖〘〚｟｢$£¥€＄￡￥№"
 )
 
-// atoms cuts a cue into atoms no wider than most columns, each with its times:
-// those of the words it lies in, or a share of the cue's time by its width.
+// atoms cuts a cue into atoms no wider than most columns. Each gets the times
+// of its words, or a share of the cue's time by its width.
 func atoms(c Cue, most int) []atom {
 	var out []atom
 	var at []int // byte offset of each atom in the text
@@ -48,13 +48,13 @@ func atoms(c Cue, most int) []atom {
 	return out
 }
 
-// pieces cuts a word without spaces where a line may break: around wide
-// characters, keeping punctuation on its side.
+// pieces cuts a word without spaces at the allowed line breaks: around wide
+// characters, with punctuation kept on its side.
 func pieces(word string) []string { return split(word, mayBreak) }
 
-// parts cuts a piece that is wider than a line where it harms least. Scripts of
-// Southeast Asia have no spaces between words, so that every part is short there and
-// the layout chooses among them.
+// parts cuts a piece that is wider than a line at the least harmful places.
+// Scripts of Southeast Asia have no spaces between words, so there every part
+// is short and the layout chooses among them.
 func parts(piece string, most int) []string {
 	if columns(piece) <= most {
 		return []string{piece}
@@ -76,7 +76,7 @@ func parts(piece string, most int) []string {
 	return out
 }
 
-// split cuts a text between each two characters that allow it.
+// split cuts a text between each two characters for which between is true.
 func split(text string, between func(a, b rune) bool) []string {
 	var out []string
 	begin := 0
@@ -107,9 +107,9 @@ func mayBreak(a, b rune) bool {
 	return !strings.ContainsRune(opening, a) && !strings.ContainsRune(closing, b)
 }
 
-// joined reports whether two characters make one sign that no line parts: a letter
-// and its combining marks and dependent vowels, a leading vowel of Thai or Lao and
-// its consonant, stacked consonants, a sequence of emoji.
+// joined reports whether two characters form one sign that must not be split: a
+// letter and its combining marks and dependent vowels, a leading vowel of Thai
+// or Lao and its consonant, stacked consonants, a sequence of emoji.
 func joined(a, b rune) bool {
 	const (
 		zeroWidthJoiner = '\u200d'
@@ -133,8 +133,8 @@ func southeastAsian(r rune) bool {
 	return unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// setTimes sets the times of each atom. A word that is not found in the text at
-// its turn is skipped, so text and words may differ slightly.
+// setTimes sets the times of each atom. It skips a word that is not the next
+// one in the text, so text and words may differ slightly.
 func setTimes(atoms []atom, at []int, c Cue) {
 	total := float64(max(columns(c.Text), 1))
 	passed := 0.0
@@ -169,7 +169,7 @@ func setTimes(atoms []atom, at []int, c Cue) {
 			atoms[k].end = within(w.End, c)
 		}
 	}
-	// Times never run backwards, whatever the words said.
+	// Times never run backwards, even if the words' times do.
 	now := c.Start
 	for i := range atoms {
 		atoms[i].start = max(atoms[i].start, now)

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// columns is the width of a text on a terminal or in a subtitle's fixed grid:
-// two for each wide character (Chinese, Japanese, Korean), none for marks that
-// combine with the one before.
+// columns returns the width of a text on a terminal or in a subtitle's fixed
+// grid: two for each wide character (Chinese, Japanese, Korean), none for
+// combining marks.
 func columns(s string) int {
 	n := 0
 	for _, r := range s {

@@ -15,10 +15,11 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Conventions of players, editors and broadcasters, each of which another program's
-// users have missed.
+// Conventions of players, editors and broadcasters. Users of other programs
+// have reported each of them as missing.
 
-// TestScriptsOfOtherPrograms: what editors read is read; nothing that is said is lost.
+// TestScriptsOfOtherPrograms: subtitle files of common editors are read without
+// losing any text.
 func TestScriptsOfOtherPrograms(t *testing.T) {
 	const styles = "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:900000,LOCAL:00:00:00.000\n\nSTYLE\n::cue(.y) { color: yellow }\n\nREGION\nid:fred\nwidth:40%\n\n" +
 		"NOTE by hand\n\nintro\n00:00:01.000 --> 00:00:02.000 region:fred align:start\n<c.y>It will</c> be sunny\n\nSTYLE\n::cue() { color: red }\n\n" +
@@ -26,7 +27,7 @@ func TestScriptsOfOtherPrograms(t *testing.T) {
 	for name, c := range map[string]struct {
 		in    string
 		texts []string
-		out   string // in the format that was read
+		out   string // in the input's format
 	}{
 		"no empty line between": {
 			"1\n00:00:10,000 --> 00:00:11,000\nIt will be sunny\n2\n00:00:12,000 --> 00:00:13,000\ntomorrow at three fifteen.\n",
@@ -67,9 +68,9 @@ func TestScriptsOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// TestAnyTextComesBack: what the writers write, the reader reads, whatever the text; so
-// does a script that is written again in its own and the other format.
-func TestAnyTextComesBack(t *testing.T) {
+// TestAnyTextSurvivesARoundTrip: any text is the same after writing and reading
+// it, also when a script is rewritten in its own and in the other format.
+func TestAnyTextSurvivesARoundTrip(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("ab1\n<>/!-{}\\&;:. "))), rapid.StringOf(rapid.RuneFrom(nil, unicode.Thai, unicode.Han, unicode.So)))
 	rapid.Check(t, func(t *rapid.T) {
 		var cues []Cue
@@ -90,7 +91,7 @@ func TestAnyTextComesBack(t *testing.T) {
 			for _, vtt := range []bool{false, true, true, false, false} {
 				s, err := ParseScript(out.Bytes())
 				if len(want) == 0 && err != nil {
-					break // SubRip without a cue says nothing
+					break // SubRip has no text without a cue
 				}
 				require.NoError(t, err, "%s", &out)
 				got := make([]string, len(s.Cues))
@@ -107,11 +108,11 @@ func TestAnyTextComesBack(t *testing.T) {
 	})
 }
 
-// read drops the invisible mark that parts what looks like a tag.
+// read drops the invisible mark that separates text resembling a tag.
 func read(s string) string { return strings.ReplaceAll(s, string(wordJoiner), "") }
 
-// laid lays cues out and checks what holds of all subtitles: none lies over another, and
-// none is too short where there is time.
+// laid lays out cues and checks the invariants of all subtitles: no cue
+// overlaps another, and none is too short if there is time.
 func laid(t require.TestingT, cues []Cue, o Options) []page {
 	pages := layout(cues, o, nameColumns)
 	for i := range pages {
@@ -123,7 +124,7 @@ func laid(t require.TestingT, cues []Cue, o Options) []page {
 	return pages
 }
 
-// shown are pages as "start–end text|text".
+// shown formats pages as "start–end text|text".
 func shown(pages []page) []string {
 	var out []string
 	for _, p := range pages {
@@ -136,7 +137,7 @@ func shown(pages []page) []string {
 	return out
 }
 
-func TestCuesThatBroadcastersAccept(t *testing.T) {
+func TestCuesFollowBroadcastersRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		cues []Cue
 		o    Options
@@ -209,7 +210,8 @@ func TestCuesThatBroadcastersAccept(t *testing.T) {
 	}
 }
 
-// TestSharedCuesAreWrittenWithDashes in both formats, a voice span each in WebVTT.
+// TestSharedCuesAreWrittenWithDashes in both formats, with one voice span per
+// speaker in WebVTT.
 func TestSharedCuesAreWrittenWithDashes(t *testing.T) {
 	cues := []Cue{{Start: 2, End: 4, Speaker: "A", Text: "Hello."}, {Start: 2, End: 4, Speaker: "B", Text: "Hi."}}
 	var srt, vtt, bare bytes.Buffer
@@ -221,7 +223,7 @@ func TestSharedCuesAreWrittenWithDashes(t *testing.T) {
 	assert.Equal(t, "WEBVTT\n\n00:00:02.000 --> 00:00:04.000\nHello. Hi.\n\n", bare.String())
 }
 
-// TestNoLineBeginsWithAClosingCharacter of UAX #14, wherever the text begins.
+// TestNoLineBeginsWithAClosingCharacter of UAX #14, for any start of the text.
 func TestNoLineBeginsWithAClosingCharacter(t *testing.T) {
 	for _, text := range []string{
 		"それはきっとコンピューターのちょっとしたミスだったとおもいますけれどもデータセンターのエレベーターがスーパーコンピューターのサーバーをずっとまっていました",
@@ -241,9 +243,9 @@ func TestNoLineBeginsWithAClosingCharacter(t *testing.T) {
 	}
 }
 
-// TestNoLinePartsASyllable: no line begins with a dependent vowel or a combining sign, and
-// none ends with a leading vowel, in scripts without spaces.
-func TestNoLinePartsASyllable(t *testing.T) {
+// TestNoLineSplitsASyllable: in scripts without spaces, no line begins with a
+// dependent vowel or a combining sign, and none ends with a leading vowel.
+func TestNoLineSplitsASyllable(t *testing.T) {
 	for script, text := range map[string]string{
 		"Thai":    "ประเทศไทยเป็นประเทศที่มีความหลากหลายทางวัฒนธรรมและภาษาเราทุกคนต้องการน้ำและอาหารทุกๆวัน",
 		"Lao":     "ປະເທດລາວເປັນປະເທດທີ່ມີຄວາມຫຼາກຫຼາຍທາງວັດທະນະທຳແລະພາສາພວກເຮົາທຸກຄົນຕ້ອງການນ້ຳ",
@@ -271,9 +273,9 @@ func TestNoLinePartsASyllable(t *testing.T) {
 	}
 }
 
-// TestShownLongEnough: whatever is said, a cue that is followed by a gap is shown for
-// 0.8 s or until it is read.
-func TestShownLongEnough(t *testing.T) {
+// TestCuesAreShownLongEnough: a cue that is followed by a gap is shown for at
+// least 0.8 s or until it has been read.
+func TestCuesAreShownLongEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var cues []Cue
 		now := 0.0

@@ -7,14 +7,13 @@ import (
 	"io"
 )
 
-// ErrNoWordTimes is returned by CTM for speech without word times.
+// ErrNoWordTimes is returned when CTM is written for speech without word times.
 var ErrNoWordTimes = errors.New("no word times")
 
-// writeCTM writes NIST's conversation time mark format, as scoring tools read it: a
-// line per word with file, channel 1, start and duration in seconds, the word,
-// and its probability. Spaces in file become "_", and sounds are left out. Speech
-// whose words have no times is an error that wraps ErrNoWordTimes, since times
-// that were not measured must not be scored.
+// writeCTM writes NIST's conversation time mark format, as scoring tools read
+// it: a line per word with file, channel 1, start and duration in seconds, the
+// word, and its probability. Spaces in file become "_", and sounds are omitted.
+// Speech without word times is an error that wraps ErrNoWordTimes.
 func writeCTM(w io.Writer, file string, cues []Cue) error {
 	if err := checkWordTimes(cues); err != nil {
 		return err

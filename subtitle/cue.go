@@ -1,14 +1,15 @@
 // Package subtitle writes timed text: subtitles (SubRip, WebVTT), documents to
 // read (plain text, Markdown, DOCX), files of annotation editors (Praat's
-// TextGrid, ELAN's EAF, Audacity's labels), and tables for programs (tab-separated
-// values, NIST's CTM and RTTM). [Write] and [WriteFile] take a whole result; [SRT],
-// [VTT] and [TextGrid] take cues.
+// TextGrid, ELAN's EAF, Audacity's labels), and tables for programs
+// (tab-separated values, NIST's CTM and RTTM). [Write] and [WriteFile] take a
+// whole result; [SRT], [VTT] and [TextGrid] take cues.
 //
-// SRT and VTT are laid out for reading: lines of 42 columns, two at a time, long
-// segments split evenly at clauses and at the times of their words, no cue over
-// another, each as long as it takes to read it where the next one is late enough. Who
-// speaks at once shares a cue, sounds end where speech begins, and a monologue has no
-// number of a speaker. [Options] change that. The other formats keep segments whole.
+// SRT and VTT are laid out for reading. A cue has at most two lines of 42
+// columns. Long segments are split evenly at clauses, by the times of their
+// words. Cues do not overlap, and each is shown long enough to be read if the
+// next one leaves time. Speakers who talk simultaneously share a cue, sounds
+// end when speech begins, and a monologue has no speaker number. [Options]
+// changes these defaults. The other formats keep segments whole.
 package subtitle
 
 import (
@@ -25,28 +26,28 @@ import (
 // Cue is a piece of text with its times in seconds.
 type Cue struct {
 	Start, End float64
-	// Speaker is the speaker's name; empty when it is not known.
+	// Speaker is the speaker's name; empty if unknown.
 	Speaker string
 	Text    string
-	// Words are the words of Text with their times, in order; spaces around them do not
-	// matter. They decide where in time a long cue is split; without them time is shared
-	// out by length. Only CTM writes their probabilities.
+	// Words holds the words of Text with their times, in order; spaces around
+	// them are ignored. Long cues are split by these times; without them, time
+	// is distributed by length. Only CTM writes their probabilities.
 	Words []spec.Word
 	// Event marks a sound rather than speech: Text is its name ("Music") and is
 	// written in brackets, without a speaker.
 	Event bool
 }
 
-// turn is a stretch of time (seconds) during which a speaker speaks.
+// turn is a period (seconds) during which a speaker speaks.
 type turn struct {
 	Start, End float64
 	Speaker    string
 }
 
 // clean returns the cues that have text, in order of time, with white space
-// collapsed, control characters gone and times that a player can use: finite,
-// not negative, end after start, and no spoken cue reaching into the next one
-// of the same speaker. The input is not changed.
+// collapsed and control characters removed. Their times are valid for players:
+// finite, not negative, the end after the start, and no spoken cue overlapping
+// the next one of the same speaker. clean does not change its input.
 func clean(cues []Cue) []Cue {
 	out := make([]Cue, 0, len(cues))
 	for _, c := range cues {
@@ -75,8 +76,8 @@ func clean(cues []Cue) []Cue {
 	return out
 }
 
-// maxTime bounds times (seconds): a year is beyond any recording, and its
-// milliseconds are far from overflow.
+// maxTime limits times (seconds): a year is longer than any recording, and its
+// milliseconds do not overflow.
 const maxTime = 366 * 24 * 3600
 
 func cleanTime(t float64) float64 {
@@ -104,8 +105,8 @@ func cleanText(s string) string {
 // milliseconds rounds a time to whole milliseconds.
 func milliseconds(t float64) int64 { return int64(math.Round(t * 1000)) }
 
-// span returns the times in whole milliseconds, the end at least one after the
-// start, as players drop a cue that takes no time.
+// span returns the times in whole milliseconds. The end is at least one after
+// the start, because players drop empty cues.
 func span(from, to float64) (start, end int64) {
 	start = milliseconds(from)
 	return start, max(milliseconds(to), start+1)

@@ -1,18 +1,18 @@
 package subtitle
 
-// DemoNote is what Write says of a result that demonstration models found: as a
-// comment in VTT, CTM and RTTM, and in the other formats, which have none that all
-// their readers pass over, as a cue of the speaker DEMO before all others.
+// DemoNote marks a result of demonstration models. VTT, CTM and RTTM have it as
+// a comment. In the other formats, whose readers do not all skip comments, it
+// is a first cue by the speaker DEMO.
 const DemoNote = "Made by demo models for synthetic voices; not a real transcript."
 
-// demoSpeaker is whose cue DemoNote is.
+// demoSpeaker is the speaker of DemoNote's cue.
 const demoSpeaker = "DEMO"
 
-// demoSeconds is how long a subtitle with DemoNote stays.
+// demoSeconds is how long DemoNote is displayed in subtitles.
 const demoSeconds = 5
 
-// demoCue is DemoNote as a cue: over a whole recording in a format for editors
-// and tables, for some seconds before the first cue where it is played.
+// demoCue returns DemoNote as a cue: in SRT for a few seconds, at most until
+// the first cue, in the other formats for the whole recording.
 func demoCue(f Format, duration float64, cues []Cue) Cue {
 	c := Cue{End: duration, Speaker: demoSpeaker, Text: DemoNote}
 	if f == FormatSRT {

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// The fixed parts of a word-processing package (ECMA-376, Office Open XML).
+// The fixed parts of a WordprocessingML package (ECMA-376, Office Open XML).
 const (
 	docxTypes = xml.Header + `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
 		`<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
@@ -31,9 +31,9 @@ const (
 	wordNamespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 )
 
-// writeDOCX writes a transcript as a document for word processors (Office Open XML):
-// title in the style Title, then one paragraph per speaker's turn with the
-// speaker in bold and the time it begins in gray; sounds are in italics. An
+// writeDOCX writes a transcript as a word-processing document (Office Open
+// XML): title in the style Title, then one paragraph per speaker's turn with
+// the speaker in bold and the start time in gray; sounds are in italics. An
 // empty title is omitted.
 func writeDOCX(w io.Writer, title string, cues []Cue) error {
 	pack := zip.NewWriter(w)
@@ -86,6 +86,6 @@ func docxDocument(title string, paragraphs []paragraph) []byte {
 // docxRun writes text with one set of run properties.
 func docxRun(b *bytes.Buffer, properties, text string) {
 	fmt.Fprintf(b, `<w:r><w:rPr>%s</w:rPr><w:t xml:space="preserve">`, properties)
-	_ = xml.EscapeText(b, []byte(text)) // a bytes.Buffer takes everything
+	_ = xml.EscapeText(b, []byte(text)) // writing to a bytes.Buffer cannot fail
 	b.WriteString(`</w:t></w:r>`)
 }

@@ -76,10 +76,10 @@ const (
 	eafWord      = "word"
 )
 
-// writeEAF writes an annotation document of ELAN (format 3.0): a tier per speaker,
-// with the speaker's words in a tier below it where word times are known, and the
-// sounds. media is the recording's file name, expected beside the document; date
-// is its time of writing.
+// writeEAF writes an annotation document of ELAN (format 3.0): a tier per
+// speaker, below it a tier with the speaker's words if word times are known,
+// and the sounds. media is the recording's file name, which ELAN expects next
+// to the document; date is the time of writing.
 func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
 	doc := eafDocument{
 		XSI: "http://www.w3.org/2001/XMLSchema-instance", Schema: "http://www.mpi.nl/tools/elan/EAFv3.0.xsd",
@@ -125,8 +125,8 @@ func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
 	return err
 }
 
-// eafSlots returns a slot for every time at which an interval begins or ends, in
-// order of time, as ELAN expects them.
+// eafSlots returns a slot for every start and end of an interval, in order of
+// time, as ELAN expects them.
 func eafSlots(rows []tier) []eafSlot {
 	var times []int64
 	for _, t := range rows {

@@ -6,8 +6,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// EstimateNote is what Write says, in the formats that have comments (VTT and CTM), of a
-// result some of whose words have interpolated times.
+// EstimateNote marks a result with interpolated word times, in the formats that
+// have comments (VTT and CTM).
 const EstimateNote = "Some word times are estimated by letters, not measured."
 
 // estimated reports whether any word's times are interpolated.

@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// result is what a run returns.
+// result is an example of a transcription's result.
 var result = &spec.Result{
 	Segments: []spec.Segment{
 		{Start: 5.8, End: 7.5, Speaker: "SPEAKER_0", Text: "Good morning, how are you today?"},
@@ -48,7 +48,7 @@ func ExampleWrite_labels() {
 	// 8.100	11.000	[SPEAKER_1] I am very well, thank you, and you?
 }
 
-// The end of the file's name selects the format.
+// The file's extension selects the format.
 func ExampleWriteFile() {
 	dir, err := os.MkdirTemp("", "otograph-")
 	if err != nil {

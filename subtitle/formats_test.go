@@ -18,8 +18,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// strangeCues draws cues with overlapping sounds, markup, and times that run
-// backwards.
+// strangeCues draws cues with overlapping sounds, markup and decreasing times.
 var strangeCues = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Cue {
 	c := Cue{
 		Start: rapid.Float64Range(-1, 60).Draw(t, "start"), End: rapid.Float64Range(-1, 60).Draw(t, "end"),
@@ -52,7 +51,7 @@ func TestTiersNeverOverlap(t *testing.T) {
 	})
 }
 
-func TestTextGridHasNoHoles(t *testing.T) {
+func TestTextGridHasNoGaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
 		require.NoError(t, TextGrid(&b, 30, strangeCues.Draw(t, "cues")))
@@ -104,7 +103,7 @@ func TestEAFReferencesResolve(t *testing.T) {
 	})
 }
 
-func TestDOCXHoldsTheText(t *testing.T) {
+func TestDOCXContainsTheText(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, writeDOCX(&b, "Minutes & <notes>", conversation))
 	pack, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
@@ -129,7 +128,7 @@ func TestDOCXHoldsTheText(t *testing.T) {
 	assert.Contains(t, all.String(), `R&D <lab> 0:30 If a < b && b > c --> then <i>stop</i> {\an8}here.`)
 }
 
-func TestCTMRefusesTimesThatWereNotMeasured(t *testing.T) {
+func TestCTMRequiresWordTimes(t *testing.T) {
 	err := writeCTM(io.Discard, "f", []Cue{{Start: 1.5, End: 2, Text: "no words"}})
 	require.ErrorIs(t, err, ErrNoWordTimes)
 	assert.ErrorContains(t, err, "1.500 s")

@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// conversation has what the formats must cope with: two speakers, a long
-// segment with word times, one without, sounds, Chinese, markup in the text, and
-// more than a hundred hours.
+// conversation covers the hard cases of the formats: two speakers, long
+// segments with and without word times, sounds, Chinese, markup in the text,
+// and more than a hundred hours.
 var conversation = []Cue{
 	{Start: 0.32, End: 2.1, Speaker: "SPEAKER_0", Text: "Good morning, and welcome."},
 	{Start: 0, End: 12.5, Event: true, Text: "Music"},
@@ -104,7 +104,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// full is a writer that takes so many bytes and then fails.
+// full is a writer that accepts the given number of bytes and then fails.
 type full int
 
 func (f *full) Write(p []byte) (int, error) {
@@ -114,7 +114,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWriteErrorsComeBack(t *testing.T) {
+func TestWriteErrorsAreReturned(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"srt":  func(w io.Writer) error { return SRT(w, conversation, Options{}) },
 		"vtt":  func(w io.Writer) error { return VTT(w, conversation, Options{}) },
@@ -132,7 +132,7 @@ func TestWriteErrorsComeBack(t *testing.T) {
 	}
 }
 
-func TestInputIsNotChanged(t *testing.T) {
+func TestInputIsUnchanged(t *testing.T) {
 	cues := []Cue{{Start: 5, End: 4, Text: " b\n"}, {Start: 1, End: 9, Text: "a"}}
 	before := append([]Cue(nil), cues...)
 	require.NoError(t, SRT(io.Discard, cues, Options{}))

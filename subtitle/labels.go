@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// writeLabels writes a label track of Audacity: a line per cue with start and end in
-// seconds and the text, the speaker before it as "[name] ", separated by tabs.
+// writeLabels writes a label track of Audacity: a line per cue with start and
+// end in seconds and the text, separated by tabs. The speaker precedes the text
+// as "[name] ".
 func writeLabels(w io.Writer, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	for _, c := range clean(cues) {

@@ -6,30 +6,31 @@ import (
 	"slices"
 )
 
-// Options say how subtitles are laid out. The zero value is the default.
+// Options configures the layout of subtitles. The zero value is the default.
 type Options struct {
-	// MaxColumns is the width of a line in columns, a Chinese character being
-	// two; 0 means 42, the usual limit of broadcasters.
+	// MaxColumns is the width of a line in columns; a Chinese character takes
+	// two. 0 means 42, the usual limit of broadcasters.
 	MaxColumns int
 	// MaxLines is the number of lines of a cue; 0 means 2.
 	MaxLines int
-	// MaxSeconds is the longest a cue of several words stays; 0 means 7.
+	// MaxSeconds is the longest duration of a cue of several words; 0 means 7.
 	MaxSeconds float64
-	// MaxCPS is the reading speed in characters (columns) a second; 0 means 20. A cue
-	// stays until it can be read at this speed, if the next one is late enough.
+	// MaxCPS is the reading speed in characters (columns) per second; 0 means
+	// 20. A cue is shown until it can be read at this speed, unless the next
+	// one begins earlier.
 	MaxCPS float64
-	// NoSpeakers leaves the speakers' names out.
+	// NoSpeakers omits the speakers' names.
 	NoSpeakers bool
-	// LoneSpeaker keeps the number of a speaker who is the only one (SPEAKER_0), which is
-	// left out otherwise.
+	// LoneSpeaker keeps the number (SPEAKER_0) of a recording's only speaker,
+	// which is omitted by default.
 	LoneSpeaker bool
-	// NoSounds leaves the sounds out.
+	// NoSounds omits the sounds.
 	NoSounds bool
 	// Note is a comment before the first cue. Only VTT has comments.
 	Note string
 }
 
-// withDefaults fills in what is zero or out of use: a line narrower than eight
+// withDefaults replaces zero and unusable values: a line narrower than eight
 // columns breaks every word.
 func (o Options) withDefaults() Options {
 	if o.MaxColumns <= 0 {
@@ -48,21 +49,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// page is one cue as it will be shown.
+// page is one cue as displayed.
 type page struct {
 	start, end float64
 	event      bool
-	voices     []voice // several where several speak at once
+	voices     []voice // several if people speak simultaneously
 }
 
-// voice is the part of one speaker in a page.
+// voice is one speaker's part of a page.
 type voice struct {
 	speaker string
 	atoms   []atom
 	lines   []string
 }
 
-// width is the number of a page's columns in all its lines.
+// width returns the sum of the columns of a page's lines.
 func (p page) width() int {
 	n := 0
 	for _, v := range p.voices {
@@ -71,7 +72,7 @@ func (p page) width() int {
 	return n
 }
 
-// lines is the number of a page's lines.
+// lines returns the number of a page's lines.
 func (p page) lines() int {
 	n := 0
 	for _, v := range p.voices {
@@ -85,16 +86,17 @@ func (p page) said(speaker string) bool {
 	return slices.ContainsFunc(p.voices, func(v voice) bool { return v.speaker == speaker })
 }
 
-// typesetter lays cues out in a format's way.
+// typesetter lays out cues for one format.
 type typesetter struct {
 	Options
-	// name is the number of columns that the format writes before the first line of a
-	// speaker's text.
+	// name returns the number of columns that the format writes before the
+	// first line of a speaker's text.
 	name func(speaker string) int
 }
 
-// layout splits cues into pages that fit the options, in order of time, none over
-// another. name is the number of columns that the format writes before a speaker's text.
+// layout splits cues into pages that fit the options, in order of time and
+// without overlap. name returns the number of columns that the format writes
+// before a speaker's text.
 func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 	t := typesetter{o.withDefaults(), name}
 	var speech, sounds []Cue
@@ -124,18 +126,18 @@ func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 	return t.timed(pages)
 }
 
-// numbered is a name that was made up for a speaker.
+// numbered matches a generated speaker name.
 var numbered = regexp.MustCompile(`^(SPEAKER|CHANNEL)_\d+$`)
 
-// lone reports whether all that is said is one speaker's, who has a number only; the
-// note of a demonstration aside.
+// lone reports whether one speaker, who only has a number, says everything,
+// apart from the note of a demonstration.
 func lone(speech []Cue) bool {
 	said := slices.DeleteFunc(slices.Clone(speech), func(c Cue) bool { return c.Speaker == demoSpeaker })
 	return !slices.ContainsFunc(said, func(c Cue) bool { return c.Speaker != said[0].Speaker || !numbered.MatchString(c.Speaker) })
 }
 
-// lead is the number of columns before a speaker's first line: the name, and further
-// ones. They may not leave less than half of the line.
+// lead returns the number of columns before a speaker's first line: the name
+// and further ones, but at most half of the line.
 func (t typesetter) lead(speaker string, further int) int {
 	return min(t.name(speaker)+further, t.MaxColumns/2)
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// writeMarkdown writes a transcript to read: title as a heading, one paragraph per
-// speaker's turn with the speaker in bold and the time it begins (m:ss or
-// h:mm:ss), and sounds in italics. Characters that mean something in Markdown
-// are escaped. An empty title is left out.
+// writeMarkdown writes a transcript to read: title as a heading, one paragraph
+// per speaker's turn with the speaker in bold and the start time (m:ss or
+// h:mm:ss), and sounds in italics. Markdown's special characters are escaped.
+// An empty title is omitted.
 func writeMarkdown(w io.Writer, title string, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	if title = cleanText(title); title != "" {
@@ -32,9 +32,9 @@ func writeMarkdown(w io.Writer, title string, cues []Cue) error {
 	return out.Flush()
 }
 
-// markdownEscapes puts a backslash before the punctuation that CommonMark gives
-// a meaning inside a paragraph. Paragraphs never begin with the text itself, so
-// block markers (lists, quotes, headings) need none.
+// markdownEscapes puts a backslash before the punctuation that CommonMark
+// interprets inside a paragraph. Paragraphs never begin with the text itself,
+// so block markers (lists, quotes, headings) need none.
 var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`, "~", `\~`, "|", `\|`, "#", `\#`, "!", `\!`, "$", `\$`)
 

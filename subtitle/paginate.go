@@ -7,25 +7,26 @@ import (
 )
 
 const (
-	// longPause (seconds) between two words ends a cue: a text that stands through
-	// a silence gives away what comes.
+	// longPause (seconds) between two words ends a cue, because a text
+	// displayed during a silence reveals the following words too early.
 	longPause = 2
-	// shortest is how long (seconds) a cue is shown at least.
+	// shortest is the minimum duration of a cue (seconds).
 	shortest = 0.8
 )
 
 // The costs of a division into pages.
 const (
 	costPage     = 0.5 // of each page
-	costSlack    = 1   // of an empty page; the square of the empty share counts
-	costClause   = 0.3 // of a page that ends with a clause rather than a sentence
+	costSlack    = 1   // of an empty page, multiplied by the square of its empty share
+	costClause   = 0.3 // of a page that ends at a clause instead of a sentence
 	costBreak    = 1.5 // of a page that ends inside a clause
-	costBrief    = 4   // of each second that a page is too short
-	worthOfPause = 2   // of each second of a pause after a page, up to half a second
+	costBrief    = 4   // for each missing second of a page that is too short
+	worthOfPause = 2   // for each second of a pause after a page, up to half a second
 )
 
-// pages divides what a voice says from start to end into pages of at most lines lines,
-// where it costs least. further columns are kept free before the first line.
+// pages divides a voice's text from start to end into pages of at most lines
+// lines, at the lowest cost. It keeps further columns free before the first
+// line.
 func (t typesetter) pages(start, end float64, v voice, lines, further int) []page {
 	lead := t.lead(v.speaker, further)
 	all := v.atoms
@@ -53,9 +54,9 @@ func (t typesetter) pages(start, end float64, v voice, lines, further int) []pag
 	return out
 }
 
-// divide returns the numbers of atoms of the pages that cost least together.
+// divide returns the number of atoms of each page of the cheapest division.
 func (t typesetter) divide(atoms []atom, lines, lead int) []int {
-	least := make([]float64, len(atoms)+1) // cost of the pages from an atom on
+	least := make([]float64, len(atoms)+1) // the lowest cost of the pages from an atom on
 	size := make([]int, len(atoms))
 	for i := len(atoms) - 1; i >= 0; i-- {
 		least[i] = math.Inf(1)
@@ -88,7 +89,7 @@ func (t typesetter) divide(atoms []atom, lines, lead int) []int {
 	return out
 }
 
-// breakCost is the cost of a new page between two atoms.
+// breakCost returns the cost of a new page between two atoms.
 func breakCost(a, b atom) float64 {
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(a.text, `"'”’»)]）」』】`))
 	switch {
@@ -100,13 +101,13 @@ func breakCost(a, b atom) float64 {
 	return costBreak - worthOfPause*min(max(b.start-a.end, 0), 0.5)
 }
 
-// liner sets atoms into lines as full as they go.
+// liner fills lines with atoms greedily.
 type liner struct {
 	width, used, lines int
 	begun              bool // the line has an atom
 }
 
-// add sets the next atom, and reports whether it begins a line.
+// add places the next atom and reports whether it begins a line.
 func (l *liner) add(a atom) bool {
 	w := a.width
 	if a.space && l.begun {
@@ -122,7 +123,8 @@ func (l *liner) add(a atom) bool {
 	return breaks
 }
 
-// fill sets atoms into lines as full as they go, and reports whether none is wider.
+// fill fills lines with atoms greedily and reports whether all of them fit the
+// width.
 func fill(atoms []atom, width, lead int) (lines []string, fits bool) {
 	line := liner{width: width, used: lead, lines: 1}
 	begin, fits := 0, true
@@ -135,8 +137,8 @@ func fill(atoms []atom, width, lead int) (lines []string, fits bool) {
 	return append(lines, join(atoms[begin:])), fits
 }
 
-// wrap sets a page into its lines, as even as they go: the narrowest width that
-// needs no more lines.
+// wrap divides a page into its lines as evenly as possible: at the smallest
+// width that needs no additional line.
 func (t typesetter) wrap(atoms []atom, lines, lead int) []string {
 	best, _ := fill(atoms, t.MaxColumns, lead)
 	if len(best) == 1 {
@@ -152,7 +154,7 @@ func (t typesetter) wrap(atoms []atom, lines, lead int) []string {
 	return best
 }
 
-// total is the width of atoms in one line.
+// total returns the width of the atoms on one line.
 func total(atoms []atom) int {
 	n := 0
 	for i, a := range atoms {

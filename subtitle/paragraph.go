@@ -6,7 +6,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// paragraph is what one speaker says without another one, or a sound, between.
+// paragraph is the uninterrupted speech of one speaker.
 type paragraph struct {
 	start   int64 // milliseconds
 	speaker string
@@ -15,7 +15,7 @@ type paragraph struct {
 }
 
 // longestParagraph is the number of bytes after which a paragraph ends with the
-// next cue, so that a monologue of hours stays readable.
+// next cue, so that a monologue of hours remains readable.
 const longestParagraph = 1200
 
 // paragraphs joins the cues of each speaker's turn.

@@ -14,8 +14,8 @@ const (
 	maxScriptCues = 200_000
 )
 
-// scriptTime is a line of times; hours may be absent, and the mark before the
-// milliseconds is a comma in SubRip and a point in WebVTT.
+// scriptTime matches a line of times; hours are optional, and the mark before
+// the milliseconds is a comma in SubRip and a point in WebVTT.
 var scriptTime = regexp.MustCompile(`^\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})\s*-->\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})(?:\s+(.*?))?\s*$`)
 
 // ParseScript reads SubRip or WebVTT in UTF-8. Cues need no empty line between them: a
@@ -56,8 +56,8 @@ func ParseScript(data []byte) (*Script, error) {
 // scriptParser reads a script line by line.
 type scriptParser struct {
 	lines []string
-	at    int // of the next line
-	// pending are the blocks before a cue without text.
+	at    int // index of the next line
+	// pending holds the blocks before a cue without text.
 	pending [][]string
 	out     Script
 }
@@ -66,7 +66,8 @@ func (p *scriptParser) fail(format string, a ...any) error {
 	return fmt.Errorf("%w: line %d: %s", ErrScript, p.at+1, fmt.Sprintf(format, a...))
 }
 
-// cue reads the next cue with the blocks before it, or the blocks after the last cue.
+// cue reads the next cue with the blocks before it, or the blocks after the
+// last cue.
 func (p *scriptParser) cue() error {
 	before := p.until(func() bool { return strings.Contains(p.lines[p.at], "-->") })
 	if p.at == len(p.lines) {
@@ -106,7 +107,7 @@ func (p *scriptParser) cue() error {
 	return nil
 }
 
-// until reads lines up to the first at which stop reports true.
+// until reads lines up to the first for which stop is true.
 func (p *scriptParser) until(stop func() bool) []string {
 	from := p.at
 	for p.at < len(p.lines) && !stop() {
@@ -115,7 +116,7 @@ func (p *scriptParser) until(stop func() bool) []string {
 	return p.lines[from:p.at]
 }
 
-// cueEnds reports whether the next line no longer belongs to the text of a cue.
+// cueEnds reports whether the next line is outside the cue's text.
 func (p *scriptParser) cueEnds() bool {
 	line := p.lines[p.at]
 	if strings.Contains(line, "-->") || p.out.VTT && line == "" {
@@ -125,7 +126,7 @@ func (p *scriptParser) cueEnds() bool {
 	return err == nil && p.at+1 < len(p.lines) && scriptTime.MatchString(p.lines[p.at+1])
 }
 
-// blocks parts lines at the empty ones.
+// blocks splits lines at the empty ones.
 func blocks(lines []string) [][]string {
 	var out [][]string
 	begun := false
@@ -146,7 +147,7 @@ func blocks(lines []string) [][]string {
 func scriptSeconds(parts []string) float64 {
 	var v [3]float64
 	for i, p := range parts[:3] {
-		n, _ := strconv.Atoi(p) // digits alone, or none
+		n, _ := strconv.Atoi(p) // only digits, or empty
 		v[i] = float64(n)
 	}
 	fraction, _ := strconv.Atoi((parts[3] + "00")[:3])

@@ -27,7 +27,7 @@ type parsed struct {
 
 var timing = regexp.MustCompile(`^(\d{2,}):(\d\d):(\d\d)[,.](\d{3}) --> (\d{2,}):(\d\d):(\d\d)[,.](\d{3})$`)
 
-// parse reads SRT (numbered) or VTT as a strict player would: blocks parted by
+// parse reads SRT (numbered) or VTT like a strict player: blocks separated by
 // blank lines, a timing line, at least one line of text.
 func parse(text string, numbered bool) ([]parsed, error) {
 	if !numbered {
@@ -104,10 +104,10 @@ func parse(text string, numbered bool) ([]parsed, error) {
 	return out, nil
 }
 
-// letters drops spaces, so that texts compare whatever their line breaks.
+// letters drops spaces, so that texts compare independently of line breaks.
 func letters(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// check writes cues in both formats and reads them back.
+// check writes cues in both formats and parses them again.
 func check(t require.TestingT, cues []Cue, o Options) {
 	full := o.withDefaults()
 	kept := clean(cues)
@@ -158,7 +158,7 @@ func check(t require.TestingT, cues []Cue, o Options) {
 	}
 }
 
-func TestWhatIsWrittenParsesBack(t *testing.T) {
+func TestSubtitlesParseBack(t *testing.T) {
 	words := rapid.SampledFrom([]string{
 		"a", "the", "word,", "end.", "什么", "今天。", "“好”", "--> x", "<b>", "{\\an8}", "&amp;", "e\u0301te", "\x00", "\xff", "123",
 		"Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "（中）", "한국어", "\n", "\u2028",
@@ -209,7 +209,7 @@ func TestLongSegmentsSplitAtWordTimes(t *testing.T) {
 	for i := range 60 {
 		w := fmt.Sprintf("word%02d", i)
 		c.Text += " " + w
-		// Words begin at uneven times, so a shared-out time would not meet them.
+		// Words begin at irregular times, so that interpolated times differ.
 		start := 0.5*float64(i) + 0.1*float64(i%3)
 		c.Words = append(c.Words, spec.Word{Word: w, Start: start, End: start + 0.2})
 	}
@@ -247,7 +247,7 @@ func TestColumns(t *testing.T) {
 func FuzzSubtitles(f *testing.F) {
 	f.Add("Hello <b>world</b> --> 中文，好。", "S 0", 1.5, 2.5, 42, 2)
 	f.Add("\xff\x00\r\n\r\nx", "]", math.Inf(1), -3.0, 9, 1)
-	f.Add("0", "\u035d0000000000", math.Inf(1), -3.0, 9, 1) // a piece begins with a mark of no width
+	f.Add("0", "\u035d0000000000", math.Inf(1), -3.0, 9, 1) // a piece begins with a combining mark
 	f.Fuzz(func(t *testing.T, text, speaker string, start, end float64, width, lines int) {
 		o := Options{MaxColumns: min(width, 1000), MaxLines: min(lines, 10), NoSpeakers: true}
 		words := []spec.Word{}

@@ -2,8 +2,9 @@ package subtitle
 
 import "github.com/otograph/otograph/spec"
 
-// Cues returns a result's segments, and with sounds a cue for each of its sounds with
-// its most specific name (see [Sounds]), in the form that SRT, VTT and TextGrid write.
+// Cues returns a result's segments in the form that SRT, VTT and TextGrid
+// write. With sounds, it adds a cue for each sound, with its most specific name
+// (see [Sounds]).
 func Cues(r *spec.Result, sounds bool) []Cue {
 	cues := spoken(r)
 	if sounds {
@@ -14,8 +15,8 @@ func Cues(r *spec.Result, sounds bool) []Cue {
 	return cues
 }
 
-// everything returns a result's segments and all its sound events, for editors and
-// tables. "Speech" events are left out where there is a transcript, which says it better.
+// everything returns a result's segments and all its sound events, for editors
+// and tables. "Speech" events are omitted if there is a transcript.
 func everything(r *spec.Result) []Cue {
 	cues := spoken(r)
 	for _, e := range r.AudioEvents {

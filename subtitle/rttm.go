@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// writeRTTM writes turns in NIST's Rich Transcription Time Marked format, one SPEAKER
-// line each on channel 1, in order of time: onset and duration in seconds with
-// three decimals. file is the recording's identifier. Fields are parted by
-// spaces, so spaces in file and speakers become "_"; a turn that takes no time is
-// left out, an empty name becomes "<NA>".
+// writeRTTM writes turns in NIST's Rich Transcription Time Marked format, one
+// SPEAKER line each on channel 1, in order of time: onset and duration in
+// seconds with three decimals. file is the recording's identifier. Spaces
+// separate the fields, so spaces in file and in speakers become "_". Turns
+// without a duration are omitted, and an empty name becomes "<NA>".
 func writeRTTM(w io.Writer, file string, turns []turn) error {
 	sorted := slices.Clone(turns)
 	for i := range sorted {

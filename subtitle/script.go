@@ -10,34 +10,34 @@ import (
 	"strings"
 )
 
-// ErrScript marks bytes that are no subtitles in SubRip or WebVTT.
+// ErrScript marks bytes that are not SubRip or WebVTT subtitles.
 var ErrScript = errors.New("not SubRip or WebVTT subtitles")
 
-// Script is a subtitle file as it was read: its cues keep their lines, which
-// the layout of SRT and VTT would break again.
+// Script is a parsed subtitle file. Its cues keep their line breaks, which SRT
+// and VTT would lay out again.
 type Script struct {
 	// VTT reports that the file is WebVTT rather than SubRip.
 	VTT bool
-	// Header are the lines of WebVTT's header, the first one with the signature.
+	// Header holds the lines of WebVTT's header, beginning with the signature.
 	Header []string
-	// Cues are in the order of the file.
+	// Cues holds the cues in the file's order.
 	Cues []ScriptCue
-	// Blocks are WebVTT's blocks after the last cue.
+	// Blocks holds WebVTT's blocks after the last cue.
 	Blocks [][]string
 }
 
 // ScriptCue is one cue of a Script.
 type ScriptCue struct {
-	// Start and End are seconds.
+	// Start and End are in seconds.
 	Start, End float64
-	// Name is the name of a cue in WebVTT.
+	// Name is the identifier of a WebVTT cue.
 	Name string
 	// Settings is the text after the times ("line:0 align:start").
 	Settings string
-	// Lines are the lines of text with their tags; there is at least one.
+	// Lines holds the lines of text with their tags; there is at least one.
 	Lines []string
-	// Blocks are WebVTT's blocks of lines between the cue before and this one: comments,
-	// styles, regions, and what no program knows.
+	// Blocks holds WebVTT's blocks between the previous cue and this one:
+	// comments, styles, regions and unknown ones.
 	Blocks [][]string
 }
 
@@ -48,10 +48,11 @@ var (
 	srtTag = regexp.MustCompile(`<[\pL/!][^<>]*>|\{\\[^{}]*\}`)
 )
 
-// srtParted takes back how SRT parts what looks like a tag or an arrow.
+// srtParted removes the separators that SRT inserts into text resembling a tag
+// or an arrow.
 var srtParted = strings.NewReplacer("<\u2060", "<", "{\u2060", "{", "-\u2060>", "->")
 
-// plain returns a text of the script without tags.
+// plain returns a text without tags.
 func (s *Script) plain(text string) string {
 	if s.VTT {
 		return cleanText(html.UnescapeString(vttTag.ReplaceAllString(text, "")))
@@ -59,11 +60,11 @@ func (s *Script) plain(text string) string {
 	return cleanText(srtParted.Replace(srtTag.ReplaceAllString(text, "")))
 }
 
-// Text returns what is said in a cue, without tags and line breaks.
+// Text returns a cue's text without tags and line breaks.
 func (s *Script) Text(i int) string { return s.plain(strings.Join(s.Cues[i].Lines, " ")) }
 
-// Write writes the script as WebVTT or as SubRip: in its own format everything as it was
-// read but the times, in the other one the texts of the cues, without tags.
+// Write writes the script as WebVTT or as SubRip. In its own format everything
+// but the times is unchanged; in the other one, cues lose their tags.
 func (s *Script) Write(w io.Writer, vtt bool) error {
 	out := bufio.NewWriter(w)
 	if vtt {
@@ -97,7 +98,7 @@ func (s *Script) Write(w io.Writer, vtt bool) error {
 	return out.Flush()
 }
 
-// writeBlock writes lines and the empty one that ends them.
+// writeBlock writes lines and an empty line after them.
 func writeBlock(out *bufio.Writer, lines []string) {
 	fmt.Fprintf(out, "%s\n\n", strings.Join(lines, "\n"))
 }

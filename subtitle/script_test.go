@@ -55,7 +55,7 @@ func TestScriptRefusals(t *testing.T) {
 	}
 }
 
-// What is read and written again is read as the same.
+// A script that is written and read again remains the same.
 func FuzzScript(f *testing.F) {
 	f.Add([]byte(srtScript))
 	f.Add([]byte("WEBVTT\n\n00:01.000 --> 00:02.000 line:0\n<v Ann>Fish &amp; chips\n"))

@@ -8,28 +8,28 @@ import (
 )
 
 const (
-	// flicker is the number of seconds below which a subclass of a sound gets
-	// no separate line.
+	// A sound's subclass that is heard for less than flicker seconds gets no
+	// separate line.
 	flicker = 2
-	// faintSeconds and faintConfidence are how long and how sure at most what a
-	// demonstration model hears is that the text leaves out.
+	// Sounds that a demonstration model hears for less than faintSeconds and
+	// with less than faintConfidence are omitted from texts.
 	faintSeconds, faintConfidence = 1, 0.5
 )
 
-// Sound is what was heard at one time under several names.
+// Sound is one sound with all names under which it was detected.
 type Sound struct {
-	// Start and End are seconds.
+	// Start and End are in seconds.
 	Start, End float64
-	// Names are the names: the most specific one first of those that are heard most of
-	// the time, then the more general ones, and at last what is only heard now and then.
-	// No name comes twice.
+	// Names holds the classes without duplicates: first those detected for most
+	// of the sound's time, from the most specific to the most general, then
+	// those detected only briefly.
 	Names []spec.AudioEvent
 }
 
-// Sounds brings the sound events of a result together that are one sound, the longest
-// first: a piano is also a keyboard instrument, a musical instrument and music. Silence
-// is none, nor is speech where there is a transcript, nor what a demonstration model
-// hears for a moment and is not sure of.
+// Sounds merges the sound events of a result that describe the same sound, and
+// returns the longest first: a piano is also a keyboard instrument, a musical
+// instrument and music. It omits silence, speech if there is a transcript, and
+// short sounds of which a demonstration model is unsure.
 func Sounds(r *spec.Result) []Sound {
 	heard := slices.Clone(r.AudioEvents)
 	slices.SortStableFunc(heard, func(a, b spec.AudioEvent) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
@@ -54,9 +54,9 @@ func Sounds(r *spec.Result) []Sound {
 	return out
 }
 
-// has reports whether an event, no longer than the sound, is another name of it: it
-// takes the same time, or it is a kind of it, or it of a kind, and takes most of the
-// time or next to none.
+// has reports whether an event, which is no longer than the sound, is another
+// name for it: both have the same times, or one class includes the other and
+// the event covers either most of the sound's time or only a moment.
 func (s Sound) has(e spec.AudioEvent) bool {
 	if e.Start == s.Start && e.End == s.End {
 		return true
@@ -69,14 +69,15 @@ func (s Sound) has(e spec.AudioEvent) bool {
 	return slices.ContainsFunc(s.Names, func(named spec.AudioEvent) bool { return kin(e.Class, named.Class) })
 }
 
-// kin reports whether one class is a kind of the other, or both are the same.
+// kin reports whether two classes are the same or one includes the other.
 func kin(a, b string) bool {
 	x, known := spec.LookupEventClass(a)
 	y, both := spec.LookupEventClass(b)
 	return a == b || known && both && (x.Includes(y) || y.Includes(x))
 }
 
-// faint reports whether a sound is short, and unsure under each name.
+// faint reports whether a sound is short and has a low confidence under every
+// name.
 func (s Sound) faint() bool {
 	sure := func(e spec.AudioEvent) bool { return e.Confidence >= faintConfidence }
 	return s.End-s.Start < faintSeconds && !slices.ContainsFunc(s.Names, sure)

@@ -8,9 +8,10 @@ import (
 	"unicode"
 )
 
-// SRT writes cues as SubRip: numbered, times as HH:MM:SS,mmm, speakers as
-// "[name] " before the text, with a dash before each of several who speak at once. SubRip has no escapes; what a player would take for
-// a tag or an arrow is parted by an invisible word joiner (U+2060).
+// SRT writes cues as SubRip: numbered, with times as HH:MM:SS,mmm and speakers
+// as "[name] " before the text. Simultaneous speakers each get a dash. SubRip
+// has no escapes; text that a player would interpret as a tag or an arrow is
+// broken up by an invisible word joiner (U+2060).
 func SRT(w io.Writer, cues []Cue, o Options) error {
 	out := bufio.NewWriter(w)
 	for i, p := range layout(cues, o, nameColumns) {
@@ -31,7 +32,7 @@ func SRT(w io.Writer, cues []Cue, o Options) error {
 	return out.Flush()
 }
 
-// speakerPrefix is how SRT and text name the speaker.
+// speakerPrefix returns the speaker's name as SRT and text write it.
 func speakerPrefix(name string) string {
 	if name == "" {
 		return ""
@@ -41,10 +42,10 @@ func speakerPrefix(name string) string {
 
 func nameColumns(name string) int { return columns(speakerPrefix(name)) }
 
-// wordJoiner has no width and no meaning to a reader.
+// wordJoiner has no width and no meaning to readers.
 const wordJoiner = '\u2060'
 
-// srtText parts "<b", "</" and "{\" (tags to players) and "-->".
+// srtText breaks up "<b", "</" and "{\" (tags to players) and "-->".
 func srtText(s string) string {
 	if !strings.ContainsAny(s, "<{>") {
 		return s
@@ -64,8 +65,8 @@ func srtText(s string) string {
 	return b.String()
 }
 
-// clock writes milliseconds as HH:MM:SS and milliseconds after the mark; the
-// hours take as many digits as they need, at least two.
+// clock formats milliseconds as HH:MM:SS, the mark and milliseconds; hours have
+// at least two digits.
 func clock(ms int64, mark rune) string {
 	return fmt.Sprintf("%02d:%02d:%02d%c%03d", ms/3_600_000, ms/60_000%60, ms/1000%60, mark, ms%1000)
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// TextGrid writes Praat's TextGrid in the long text format: an interval tier per
-// speaker, one of each speaker's words where word times are known, and the
-// sounds. duration is the recording's length in seconds; the grid grows beyond
-// it if a cue does. Without cues the grid has one empty tier, since Praat opens
-// none without tiers.
+// TextGrid writes Praat's TextGrid in the long text format: an interval tier
+// per speaker, a tier of each speaker's words if word times are known, and the
+// sounds. duration is the recording's length in seconds; the grid is longer if
+// a cue ends later. Without cues the grid has one empty tier, because Praat
+// opens no grid without tiers.
 func TextGrid(w io.Writer, duration float64, cues []Cue) error {
 	rows := tiers(cues)
 	if len(rows) == 0 {
@@ -34,8 +34,8 @@ func TextGrid(w io.Writer, duration float64, cues []Cue) error {
 	return out.Flush()
 }
 
-// fillGaps returns the spans with empty ones between them, from 0 to length, as
-// an interval tier has no holes.
+// fillGaps returns the spans with empty ones between them, from 0 to length,
+// because an interval tier has no gaps.
 func fillGaps(spans []tierSpan, length int64) []tierSpan {
 	var out []tierSpan
 	var now int64
@@ -52,5 +52,5 @@ func fillGaps(spans []tierSpan, length int64) []tierSpan {
 	return out
 }
 
-// praatString quotes a string; quotes inside it are doubled.
+// praatString quotes a string and doubles the quotes in it.
 func praatString(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -7,11 +7,11 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// tier is a row of an annotation editor: intervals in order of time, none over
-// another.
+// tier is a row of an annotation editor: intervals in order of time, without
+// overlap.
 type tier struct {
 	name   string
-	parent string // name of the tier whose intervals contain these, or ""
+	parent string // name of the tier whose intervals contain this tier's, or ""
 	spans  []tierSpan
 }
 
@@ -25,8 +25,8 @@ type tierSpan struct {
 const noSpeaker = "speech"
 
 // tiers sorts cues into a tier per speaker in order of first appearance, each
-// followed by a tier of its words if word times are known, and the sounds at the
-// end. Sounds that overlap go to further tiers ("sounds 2" …).
+// followed by a tier of its words if word times are known, and the sounds at
+// the end. Overlapping sounds get additional tiers ("sounds 2" …).
 func tiers(cues []Cue) []tier {
 	var speech []*tier
 	words := map[string]*tier{}
@@ -69,7 +69,7 @@ func lastEnd(spans []tierSpan) int64 {
 	return spans[len(spans)-1].end
 }
 
-// place puts a sound into the first tier that is free at that time.
+// place adds a sound to the first tier that is free at its time.
 func place(sounds []tier, s tierSpan) []tier {
 	for i := range sounds {
 		if lastEnd(sounds[i].spans) <= s.start {
@@ -84,8 +84,8 @@ func place(sounds []tier, s tierSpan) []tier {
 	return append(sounds, tier{name: name, spans: []tierSpan{s}})
 }
 
-// appendWords adds a segment's words, inside the segment and one after another.
-// A word that has no millisecond left is dropped.
+// appendWords adds a segment's words, inside the segment and without overlap.
+// It drops a word for which no millisecond remains.
 func appendWords(spans []tierSpan, words []spec.Word, start, end int64) []tierSpan {
 	now := start
 	for _, w := range words {

@@ -9,16 +9,18 @@ import (
 )
 
 const (
-	// slight is how long (seconds) two speakers speak at once before they share a page.
+	// slight is how long (seconds) two speakers must overlap to share a page.
 	slight = 0.5
 	// dash is written before the text of each speaker of a shared page.
 	dash = "- "
-	// least is how long (seconds) a page is shown however many there are.
+	// least is the minimum duration of a page (seconds), even if there are
+	// many.
 	least = 0.002
 )
 
-// together returns pages of speech in order of time, none over another: speakers who
-// speak at once share a page, and a page that is too short joins its speaker's next.
+// together returns pages of speech in order of time and without overlap:
+// simultaneous speakers share a page, and a page that is too short is merged
+// with its speaker's next.
 func (t typesetter) together(pages []page) []page {
 	slices.SortStableFunc(pages, byStart)
 	if t.MaxLines > 1 {
@@ -46,13 +48,14 @@ func (t typesetter) together(pages []page) []page {
 	return out
 }
 
-// overlap is how long (seconds) two pages are shown at once; a starts first.
+// overlap returns how long (seconds) two pages are displayed simultaneously; a
+// starts first.
 func overlap(a, b page) float64 { return min(a.end, b.end) - b.start }
 
-// thin divides the pages of speakers who speak at once, so that two fit into one.
+// thin divides the pages of simultaneous speakers, so that two fit into one.
 func (t typesetter) thin(pages []page) []page {
 	crowded := make([]bool, len(pages))
-	var open []int // pages that may reach into the next
+	var open []int // pages that may overlap the next
 	for i, p := range pages {
 		open = slices.DeleteFunc(open, func(k int) bool { return pages[k].end <= p.start })
 		for _, k := range open {
@@ -74,7 +77,7 @@ func (t typesetter) thin(pages []page) []page {
 	return out
 }
 
-// share adds the voices of another page, if there is room for them.
+// share adds the voices of another page if there is room for them.
 func (t typesetter) share(p *page, other page) bool {
 	if p.said(other.voices[0].speaker) || p.lines()+other.lines() > t.MaxLines {
 		return false
@@ -89,7 +92,7 @@ func (t typesetter) share(p *page, other page) bool {
 	return true
 }
 
-// join adds what the same speaker says next, if there is room for it.
+// join appends the same speaker's next page if there is room for it.
 func (t typesetter) join(p *page, next page) bool {
 	v, w := p.voices[0], next.voices[0]
 	if len(p.voices) > 1 || v.speaker != w.speaker || v.speaker == demoSpeaker || next.start-p.end >= longPause || next.end-p.start > t.MaxSeconds {
@@ -108,12 +111,12 @@ func (t typesetter) join(p *page, next page) bool {
 	return true
 }
 
-// withSounds adds a page for each sound in the first gap of speech in which it is heard;
-// it ends where speech or another sound begins. A sound that is only heard under speech
-// has none.
+// withSounds adds a page for each sound in the first gap of speech in which the
+// sound is heard; the page ends when speech or another sound begins. A sound
+// that is only heard during speech gets none.
 func (t typesetter) withSounds(speech []page, sounds []Cue) []page {
 	var captions []page
-	next := 0 // the first page of speech that is not over
+	next := 0 // the first page of speech that has not ended
 	for _, s := range sounds {
 		at := s.Start
 		if n := len(captions); n > 0 {
@@ -146,8 +149,9 @@ func (t typesetter) withSounds(speech []page, sounds []Cue) []page {
 	return out
 }
 
-// timed returns pages with times at which they can be read, as far as the gaps allow: a
-// page stays for a shortest time, for which the next may wait, and until it has been read.
+// timed returns pages with readable times, as far as the gaps allow: a page is
+// shown for a minimum time, which may delay the next one, and until it can be
+// read.
 func (t typesetter) timed(pages []page) []page {
 	after := func(i int) float64 {
 		if i < len(pages) {
@@ -162,7 +166,7 @@ func (t typesetter) timed(pages []page) []page {
 		next := after(i + 1)
 		if short := p.start + shortest - next; short > 0 {
 			wait := min(short, shortest, max(after(i+2)-shortest-next, 0))
-			if next+wait < p.start+least { // no room at all: it is shared
+			if next+wait < p.start+least { // no room at all: share it
 				wait = p.start - next + max(min(shortest, (after(i+2)-p.start)/2), least)
 			}
 			next += wait

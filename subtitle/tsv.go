@@ -7,8 +7,8 @@ import (
 )
 
 // writeTSV writes a header line and one line per cue: start and end in whole
-// milliseconds, speaker, text. Segments stay whole; tabs and line ends in a text
-// become spaces.
+// milliseconds, speaker, text. Segments stay whole; tabs and line breaks in a
+// text become spaces.
 func writeTSV(w io.Writer, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "start\tend\tspeaker\ttext")

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Format names a form in which a result can be written.
+// Format names a file format for results.
 type Format string
 
 // The formats of Write.
@@ -31,7 +31,8 @@ const (
 	FormatRTTM     Format = "rttm"
 )
 
-// formats are the formats of Write with the endings and media types of their files.
+// formats holds the formats of Write with their files' extensions and media
+// types.
 var formats = []struct {
 	format            Format
 	extension, medium string
@@ -57,8 +58,7 @@ func Formats() []Format {
 	return out
 }
 
-// Extension returns the ending of the names of the format's files, "" for an
-// unknown format.
+// Extension returns the format's file name extension, "" for an unknown format.
 func (f Format) Extension() string {
 	for _, known := range formats {
 		if known.format == f {
@@ -94,9 +94,9 @@ func Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) e
 	return Options{}.Write(w, f, name, date, r)
 }
 
-// WriteFile writes a result with its sounds to a file, in the format that the file's
-// name ends with. The file's name stands for the recording's where a format
-// repeats it. An error names the file, and wraps ErrFormat for another ending.
+// WriteFile writes a result with its sounds to a file. The file's extension
+// selects the format, and its name replaces the recording's in formats that
+// state one. Errors name the file and wrap ErrFormat for an unknown extension.
 func (o Options) WriteFile(file string, r *spec.Result) error {
 	var format Format
 	var endings []string
@@ -120,20 +120,22 @@ func (o Options) WriteFile(file string, r *spec.Result) error {
 	return w.Close()
 }
 
-// Write writes a result with its sounds in a format; the options say how SRT and VTT are
-// laid out, and NoSounds counts for every format. Formats to read (SRT, VTT, Markdown,
-// DOCX) have one cue for each sound, the others every sound event. name is the
-// recording's file name, which some formats repeat, and date the day of an EAF
-// file. Results of demonstration models are marked, see DemoNote, and so are times of
-// words that were not measured, see EstimateNote, and, in formats with comments and in
-// documents, a recording of which a part is missing (spec.OfAudio). An error wraps
-// ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or is w's.
+// Write writes a result with its sounds in a format. The options configure the
+// layout of SRT and VTT; NoSounds applies to every format. Formats to read
+// (SRT, VTT, Markdown, DOCX) have one cue per sound, the others every sound
+// event. name is the recording's file name, which some formats repeat, and date
+// the day of an EAF file.
+//
+// Results of demonstration models are marked (see DemoNote), and so are
+// interpolated word times (see EstimateNote). Documents and formats with
+// comments also state that a part of the recording is missing (spec.OfAudio).
+// Errors wrap ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or come from w.
 func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
 	if f == FormatRTTM && !r.Ran.Diarize {
 		return ErrNoTurns
 	}
 	cues := o.cues(f, r)
-	if f == FormatCTM { // before the note is written
+	if f == FormatCTM { // before writing the note
 		if err := checkWordTimes(cues); err != nil {
 			return err
 		}
@@ -143,7 +145,7 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 		cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration, cues))
 	}
 	for _, w := range spec.OfAudio(r.Warnings) {
-		if f == FormatMarkdown || f == FormatDOCX { // at the end, where the reader misses the rest
+		if f == FormatMarkdown || f == FormatDOCX { // at the end, where the rest is missing
 			cues = append(cues, Cue{Start: r.AudioDuration, End: r.AudioDuration, Text: w.Reason, Event: true})
 		}
 	}
@@ -182,7 +184,7 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 	return fmt.Errorf("%w %q", ErrFormat, f)
 }
 
-// cues are the cues of a result that a format writes.
+// cues returns the cues that a format writes for a result.
 func (o Options) cues(f Format, r *spec.Result) []Cue {
 	if o.NoSounds {
 		return spoken(r)
@@ -193,7 +195,7 @@ func (o Options) cues(f Format, r *spec.Result) []Cue {
 	return everything(r)
 }
 
-// notesOf are the comments in a format that has some.
+// notesOf returns the comments for a format that supports them.
 func notesOf(f Format, r *spec.Result) (notes []string) {
 	if f != FormatVTT && f != FormatCTM && f != FormatRTTM {
 		return nil

@@ -17,9 +17,10 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// TestWriteKnowsEveryFormat: each format has an extension, a media type, and a
-// file that is not empty; what a format needs and a result lacks is an error.
-func TestWriteKnowsEveryFormat(t *testing.T) {
+// TestWriteSupportsEveryFormat: each format has an extension, a media type and
+// a nonempty file; a result that lacks data which the format requires is an
+// error.
+func TestWriteSupportsEveryFormat(t *testing.T) {
 	full := &spec.Result{
 		AudioDuration: 2, Ran: spec.Capabilities{ASR: true, Diarize: true},
 		Segments: []spec.Segment{{
@@ -63,7 +64,7 @@ func TestWriteKnowsEveryFormat(t *testing.T) {
 			require.NoError(t, err)
 			text = string(document)
 		}
-		text = strings.NewReplacer("\n", " ", `\`, "").Replace(text) // lines of subtitles and escapes of Markdown
+		text = strings.NewReplacer("\n", " ", `\`, "").Replace(text) // line breaks of subtitles and escapes of Markdown
 		assert.Contains(t, text, subtitle.DemoNote, f)
 		if f != subtitle.FormatRTTM {
 			assert.Contains(t, text, "hello", f)
@@ -82,8 +83,8 @@ func TestWriteKnowsEveryFormat(t *testing.T) {
 	assert.Empty(t, subtitle.Format("pdf").MediaType()+subtitle.Format("pdf").Extension())
 }
 
-// TestWriteFile: the name's end selects the format; a file that cannot be written whole
-// is not left behind, and the error names it.
+// TestWriteFile: the extension selects the format; an incomplete file is
+// removed, and the error names it.
 func TestWriteFile(t *testing.T) {
 	bare := &spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{Text: "hello", End: 1}}}
 	dir := t.TempDir()

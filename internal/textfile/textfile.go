@@ -1,5 +1,5 @@
-// Package textfile reads texts that other programs wrote: with a byte order mark or
-// without, in UTF-16 with one, else in UTF-8.
+// Package textfile reads text files of other programs: UTF-8 with or without a
+// byte order mark, or UTF-16 with one.
 package textfile
 
 import (
@@ -14,11 +14,11 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// ErrEncoding marks bytes that are no text in an encoding that is read.
+// ErrEncoding marks bytes in an encoding that Read does not support.
 var ErrEncoding = errors.New("expected a text in UTF-8, or in UTF-16 with a byte order mark, such as `iconv -f WINDOWS-1252 -t UTF-8` writes")
 
-// Read returns the text of a file of at most so many bytes, without its byte order mark.
-// An error names the file; it wraps ErrEncoding for another encoding.
+// Read returns the text of a file of at most most bytes, without its byte order
+// mark. Errors name the file; an unsupported encoding wraps ErrEncoding.
 func Read(path string, most int64) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -32,7 +32,7 @@ func Read(path string, most int64) (string, error) {
 	return text, nil
 }
 
-// ReadFrom is Read for a reader; its errors name none.
+// ReadFrom is like Read for a reader; its errors name no file.
 func ReadFrom(r io.Reader, most int64) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	switch {
@@ -45,7 +45,7 @@ func ReadFrom(r io.Reader, most int64) (string, error) {
 }
 
 func decode(data []byte) (string, error) {
-	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) { // as Windows writes "Unicode"
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) { // Windows calls it "Unicode"
 		decoded, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
 		if err != nil || bytes.ContainsRune(decoded, utf8.RuneError) {
 			return "", ErrEncoding

@@ -13,8 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEncodings: a text in UTF-8, with a byte order mark or without, and in UTF-16 of
-// either order is the same text; anything else is an error that names the file.
+// TestEncodings: UTF-8 with and without a byte order mark and UTF-16 of either
+// byte order yield the same text; anything else is an error that names the
+// file.
 func TestEncodings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.txt")
 	read := func(data []byte, most int64) (string, error) {

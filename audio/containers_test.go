@@ -22,7 +22,7 @@ var pairs = map[string]string{
 	"ts": "aac libmp3lame mp2 ac3 eac3 libopus", "mpg": "mp2 ac3", "avi": "libmp3lame ac3 pcm_s16le aac", "flv": "aac libmp3lame", "asf": "wmav1 libmp3lame", "wma": "wmav2",
 	"ogg": "libvorbis libopus flac libspeex", "flac": "flac", "mp3": "libmp3lame", "mp2": "mp2", "aac": "aac", "ac3": "ac3", "eac3": "eac3",
 	"aiff": "pcm_s16be pcm_s24be pcm_mulaw", "au": "pcm_s16be pcm_mulaw", "caf": "pcm_s16be alac", "w64": "pcm_s16le", "wv": "wavpack", "tta": "tta", "voc": "pcm_u8",
-	"rm": "ac3", "3gp": "aac",
+	"rm": "ac3", "latm": "aac", "sf": "pcm_mulaw pcm_s16le", "nut": "libopus pcm_s16le", "3gp": "aac",
 }
 
 // lateTone is a second of silence and then a tone for three seconds.

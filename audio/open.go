@@ -139,7 +139,7 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 		if in.container, err = in.sniff(); err != nil {
 			return in, err
 		}
-		if in.container != wavContainer {
+		if in.container != wavContainer && in.container != sphereContainer {
 			in.info.Container = in.container.name
 			return in, nil
 		}
@@ -203,10 +203,14 @@ func (in *input) sniff() (container, error) {
 	return c, nil
 }
 
-// takeWAV reads the header of a WAV file or one of its variants.
+// takeWAV reads the header of a WAV file or one of its variants, or of SPHERE.
 func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
 	in.tape = &tape{r: r}
-	if in.header, err = readWAVHeader(in.tape); err != nil {
+	read := readWAVHeader
+	if in.container == sphereContainer {
+		read = readSphereHeader
+	}
+	if in.header, err = read(in.tape); err != nil {
 		var e *errWAV
 		if errors.As(err, &e) {
 			return fault(e.kind, in.name, "%s", e.detail)

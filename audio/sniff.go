@@ -17,9 +17,11 @@ type container struct {
 }
 
 var (
-	wavContainer  = container{name: "wav", demuxer: "wav", sure: true}
-	mp3Container  = container{name: "mp3", demuxer: "mp3", likely: true}
-	adtsContainer = container{name: "aac", demuxer: "aac", guess: true}
+	wavContainer    = container{name: "wav", demuxer: "wav", sure: true}
+	sphereContainer = container{name: "sphere", sure: true}
+	mp3Container    = container{name: "mp3", demuxer: "mp3", likely: true}
+	ircamContainer  = container{name: "ircam", demuxer: "ircam", guess: true}
+	adtsContainer   = container{name: "aac", demuxer: "aac", guess: true}
 )
 
 // magics are the containers identified by a fixed string at a fixed offset.
@@ -30,6 +32,7 @@ var magics = []struct {
 	magic string
 	container
 }{
+	{0, sphereMagic, sphereContainer},
 	{0, "fLaC", container{name: "flac", demuxer: "flac", sure: true}},
 	{0, "OggS", container{name: "ogg", demuxer: "ogg", likely: true}},
 	{0, "\x1a\x45\xdf\xa3", container{name: "matroska", demuxer: "matroska"}},
@@ -51,8 +54,20 @@ var magics = []struct {
 	{0, ".RMF", container{name: "realmedia", demuxer: "rm"}},
 	{0, ".ra\xfd", container{name: "realmedia", demuxer: "rm"}},
 	{0, "\x00\x00\x01\xba", container{name: "mpeg-ps", demuxer: "mpeg"}},
+	{0, "nut/multimedia container\x00", container{name: "nut", demuxer: "nut"}},
+	{0, "\x64\xa3\x01\x00", ircamContainer},
+	{0, "\x64\xa3\x02\x00", ircamContainer},
+	{0, "\x64\xa3\x03\x00", ircamContainer},
+	{0, "\x64\xa3\x04\x00", ircamContainer},
+	{0, "\x00\x01\xa3\x64", ircamContainer},
+	{0, "\x00\x02\xa3\x64", ircamContainer},
+	{0, "\x00\x03\xa3\x64", ircamContainer},
+	{0, "\x00\x04\xa3\x64", ircamContainer},
+	{4, "\xf8\x72\x6f\xba", container{name: "truehd", demuxer: "truehd", guess: true}},
+	{0, "DTSHDHDR", container{name: "dts", demuxer: "dtshd"}},
 	{0, "\x7f\xfe\x80\x01", container{name: "dts", demuxer: "dts", guess: true}},
 	{4, "ftyp", container{name: "mp4", demuxer: "mov", sure: true}},
+	{4, "styp", container{name: "mp4", demuxer: "mov", sure: true}},
 	{4, "moov", container{name: "mp4", demuxer: "mov", sure: true}},
 	{4, "mdat", container{name: "mp4", demuxer: "mov", sure: true}},
 	{4, "wide", container{name: "mp4", demuxer: "mov", sure: true}},
@@ -189,6 +204,9 @@ func rawStream(b []byte, tagged bool) (container, bool) {
 		}
 		return container{name: "ac3", demuxer: "ac3", guess: true}, true
 	}
+	if chain(b, loasFrame, true) {
+		return container{name: "aac", demuxer: "loas", guess: true}, true
+	}
 	for i := 0; i+4 <= len(b); i++ {
 		j := bytes.IndexByte(b[i:], 0xff)
 		if j < 0 {
@@ -279,6 +297,14 @@ func adtsFrame(b []byte) (size int, kind uint32) {
 		return 0, 0
 	}
 	return size, uint32(b[1])<<16 | uint32(b[2]&0xfd)<<8 | uint32(b[3]&0xc0)
+}
+
+// loasFrame reads the header of an AAC frame in LOAS (ISO 14496-3).
+func loasFrame(b []byte) (size int, kind uint32) {
+	if len(b) < 3 || b[0] != 0x56 || b[1]&0xe0 != 0xe0 {
+		return 0, 0
+	}
+	return 3 + int(b[1]&0x1f)<<8 + int(b[2]), 1
 }
 
 // transportPackets recognizes MPEG-TS by its sync bytes and returns the packet

@@ -11,11 +11,15 @@ import (
 
 // Endings are the endings of file names by the container, as package audio names it.
 var Endings = map[string][]string{
-	"aac":       {".aac", ".adts"},
+	"aac":       {".aac", ".adts", ".latm", ".loas"},
 	"ac3":       {".ac3"},
 	"aiff":      {".aif", ".aifc", ".aiff"},
 	"amr":       {".amr", ".awb"},
 	"ape":       {".ape"},
+	"ircam":     {".sf"},
+	"nut":       {".nut"},
+	"sphere":    {".nist", ".sph"},
+	"truehd":    {".mlp", ".thd"},
 	"asf":       {".asf", ".wma", ".wmv"},
 	"au":        {".au", ".snd"},
 	"avi":       {".avi"},

@@ -91,3 +91,20 @@ func onset(samples []float32) float64 {
 	}
 	return math.NaN()
 }
+
+// TestTrackIsChosen decodes each track of a film in German and English, and names them
+// where one is asked for that is not there.
+func TestTrackIsChosen(t *testing.T) {
+	needFFmpeg(t)
+	path := ffmpegFile(t, "film.mkv", "-f", "lavfi", "-i", "sine=d=1", "-f", "lavfi", "-i", "sine=d=2", "-map", "0", "-map", "1", "-c:a", "flac",
+		"-metadata:s:a:0", "language=ger", "-metadata:s:a:1", "language=eng", "-disposition:a:0", "default")
+	for track, seconds := range map[int]float64{0: 1, 1: 1, 2: 2} {
+		pcm, err := Open(t.Context(), File(path), Options{Track: track})
+		require.NoError(t, err)
+		assert.InDelta(t, seconds, pcm.Duration(), 0.01, "track %d", track)
+		require.NoError(t, pcm.Close())
+	}
+	_, err := Open(t.Context(), File(path), Options{Track: 3})
+	require.ErrorIs(t, err, ErrNoAudio)
+	assert.ErrorContains(t, err, "audio track 3 is not there, expected one of: 1 (flac) ger, 2 (flac) eng")
+}

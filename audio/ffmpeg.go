@@ -60,6 +60,7 @@ type report struct {
 	kinds     []string
 	video     bool
 	mapped    int // index of the decoded stream
+	choice    int // Options.Track
 	problems  []string
 	faults    int
 	unshown   bool // ffmpeg has no filter that shows time stamps
@@ -69,12 +70,13 @@ type report struct {
 
 type track struct {
 	index    int
+	language string // as the file says it, "" if it does not
 	codec    string
 	fallback bool // not marked as default
 }
 
 var (
-	streamLine   = regexp.MustCompile(`^  Stream #0:(\d+)(?:\[0x[0-9a-f]+\])?(?:\([^)]*\))?: (\w+): ([^ ,]+)(.*)$`)
+	streamLine   = regexp.MustCompile(`^  Stream #0:(\d+)(?:\[0x[0-9a-f]+\])?(?:\(([^)]*)\))?: (\w+): ([^ ,]+)(.*)$`)
 	mappingLine  = regexp.MustCompile(`^  Stream #0:(\d+) -> #0:0`)
 	durationLine = regexp.MustCompile(`^  Duration: (?:N/A|(\d+):(\d\d):(\d\d(?:\.\d+)?))(?:, start: (-?[\d.]+))?`)
 	logPrefix    = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(info|warning|error|fatal|panic)\] (.*)$`)
@@ -170,18 +172,25 @@ func (r *report) describe(text string) {
 	if m == nil || len(r.kinds) >= 1000 {
 		return
 	}
-	r.kinds = append(r.kinds, strings.ToLower(m[2]))
-	switch m[2] {
+	r.kinds = append(r.kinds, strings.ToLower(m[3]))
+	switch m[3] {
 	case "Video":
-		r.video = r.video || !strings.Contains(m[4], "(attached pic)")
+		r.video = r.video || !strings.Contains(m[5], "(attached pic)")
 	case "Audio":
 		index, _ := strconv.Atoi(m[1])
-		r.tracks = append(r.tracks, track{index, m[3], !strings.Contains(m[4], "(default)")})
+		r.tracks = append(r.tracks, track{index, m[2], m[4], !strings.Contains(m[5], "(default)")})
 	}
 }
 
-// wanted returns the track to decode: the default one, or else the first.
+// wanted returns the track to decode: the chosen one, the default one, or else the
+// first.
 func (r *report) wanted() (track, bool) {
+	if r.choice > 0 {
+		if r.choice > len(r.tracks) {
+			return track{}, false
+		}
+		return r.tracks[r.choice-1], true
+	}
 	for _, t := range r.tracks {
 		if !t.fallback {
 			return t, true
@@ -191,6 +200,18 @@ func (r *report) wanted() (track, bool) {
 		return track{}, false
 	}
 	return r.tracks[0], true
+}
+
+// checkChoice returns an error for a chosen track that is not there.
+func (r *report) checkChoice(name string) error {
+	if r.choice == 0 || r.choice <= len(r.tracks) {
+		return nil
+	}
+	var list []string
+	for i, t := range r.tracks {
+		list = append(list, strings.TrimSpace(fmt.Sprintf("%d (%s) %s", i+1, t.codec, t.language)))
+	}
+	return fault(ErrNoAudio, name, "audio track %d is not there, expected one of: %s", r.choice, strings.Join(list, ", "))
 }
 
 // declared returns the length of the audio that the container declares, or 0 if
@@ -278,7 +299,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: cpuSeconds(o.MaxDecodeTime)}
-	rep := &report{mapped: -1}
+	rep := &report{mapped: -1, choice: o.Track}
 	st, err := in.file.Stat()
 	if err != nil {
 		return rep, nil, trouble(name, "read", err)
@@ -291,6 +312,9 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 		rep.mu.Lock()
 		defer rep.mu.Unlock()
 		if rep.mapped >= 0 {
+			if err := rep.checkChoice(name); err != nil {
+				cancel(err)
+			}
 			if t, ok := rep.wanted(); ok && a.track < 0 && rep.mapped != t.index {
 				cancel(errRemap)
 			}

@@ -205,6 +205,9 @@ func (in *input) sniff() (container, error) {
 
 // takeWAV reads the header of a WAV file or one of its variants, or of SPHERE.
 func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
+	if o.Track > 1 {
+		return fault(ErrNoAudio, in.name, "audio track %d is not there: a %s file has one", o.Track, in.container.name)
+	}
 	in.tape = &tape{r: r}
 	read := readWAVHeader
 	if in.container == sphereContainer {

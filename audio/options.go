@@ -22,6 +22,9 @@ type Options struct {
 	MaxDecodeTime time.Duration // wall-clock limit for one ffmpeg process; default 15 min
 	TempDir       string        // folder for unnamed files with samples; default os.TempDir
 	FFmpeg        string        // path of ffmpeg; default: found in PATH; ffprobe is first looked for in the same folder
+	// Audio track to decode, counted from 1; 0 takes the default one, or else the first.
+	// A recording without that track is ErrNoAudio.
+	Track int
 	// Let File follow a symbolic link in the last path element; refused by
 	// default, as in a watched folder.
 	FollowLinks bool

@@ -40,6 +40,8 @@ type transcribeCmd struct {
 
 	Channels string `enum:"mix,split,auto" default:"mix" help:"How to treat the recording's channels: mix combines them, split treats each of 2 to 8 as one speaker (CHANNEL_0, …), auto splits if they hold different voices, as in a call."`
 
+	Track int `placeholder:"N" help:"Audio track of a film to transcribe, counted from 1; default: the one that the file marks as default, else the first."`
+
 	EmbedAudio bool `help:"With --format html: embed the recording into the page, as Opus."`
 
 	modelFlags
@@ -58,6 +60,9 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	opt, err := c.options()
 	if err != nil {
 		return err
+	}
+	if c.Track < 0 {
+		return &usageError{fmt.Errorf("--track %d: expected a number from 1", c.Track)}
 	}
 	if c.laid, err = c.subtitles(); err != nil {
 		return err
@@ -99,7 +104,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		}
 	}
 	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
-		otograph.WithOptimizedWords(c.Words || c.Format == "ctm"), otograph.WithCascade(cascade(c.Cascade)), otograph.WithAudio(audio.Options{FollowLinks: true}))
+		otograph.WithOptimizedWords(c.Words || c.Format == "ctm"), otograph.WithCascade(cascade(c.Cascade)), otograph.WithAudio(audio.Options{FollowLinks: true, Track: c.Track}))
 	if err != nil {
 		return err
 	}

@@ -111,12 +111,13 @@ func TestAlternatingModels(t *testing.T) {
 			}
 			wg.Wait()
 			assert.EqualValues(t, 20, answered.Load())
+			time.Sleep(2 * time.Minute)
+			m.mu.Lock()
 			assert.False(t, m.twice, "loaded twice at a time")
 			assert.False(t, m.early, "freed in use")
 			assert.EqualValues(t, 200, m.peak)
-			time.Sleep(2 * time.Minute)
-			synctest.Wait()
 			assert.Zero(t, m.bytes, "the idle ones are unloaded")
+			m.mu.Unlock()
 			require.NoError(t, p.Close())
 		})
 	}

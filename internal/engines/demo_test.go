@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -55,5 +57,17 @@ func TestSpeakersNote(t *testing.T) {
 		r := &spec.Result{NumSpeakers: c.speakers}
 		r.Tier, r.Language, r.Ran = spec.TierStandard, "en", spec.Capabilities{ASR: true, Diarize: true}
 		assert.Equal(t, c.expected, e.SpeakersNote(r) != "", c.name)
+	}
+}
+
+func TestDemonstrationSegmenterBesideRealModels(t *testing.T) {
+	for _, other := range []models.Model{
+		{Role: models.RoleEmbedder, Name: "voices"}, {Role: models.RoleStandard, Name: "words"}, {Role: models.RoleOptimized, Name: "words"},
+	} {
+		set := demo.Models()
+		set.Models = append([]models.Model{other}, set.Models...)
+		segmenter, err := New(set, Options{}).Segmenter()
+		require.NoError(t, err)
+		assert.Nil(t, segmenter, "beside a real %s", other.Role)
 	}
 }

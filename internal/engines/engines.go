@@ -180,11 +180,14 @@ func (e *Engines) Embedder() (diarize.Embedder, error) {
 	})
 }
 
-// Segmenter opens the speaker segmentation network. It returns nil if the set
-// has none, or if it is a demonstration and the embedder is not.
+// Segmenter opens the speaker segmentation network, nil if the set has
+// none. A demonstration is not used with the voices of a real embedder, nor beside a
+// real recognizer, which hears people: of their speech it takes a tenth for two voices at once.
 func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	m, ok := e.Set.Role(models.RoleSegmenter)
-	if voices, has := e.Set.Role(models.RoleEmbedder); !ok || m.Demo && has && !voices.Demo {
+	if !ok || m.Demo && slices.ContainsFunc(e.Set.Models, func(other models.Model) bool {
+		return !other.Demo && (other.Role == models.RoleEmbedder || recognizes(other))
+	}) {
 		return nil, nil
 	}
 	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })

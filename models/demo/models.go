@@ -156,7 +156,7 @@ func Models() *models.Set {
 			Role: models.RoleSegmenter, Name: "demo-segmenter", Contract: models.ContractPyannote,
 			SampleRate: 16000, Demo: true, License: license,
 			Files:  []models.File{segmenter.file(models.PartModel)},
-			Notice: "the demonstration segmentation detects where synthetic voices overlap; it is not used with a real speaker model.",
+			Notice: "the demonstration segmentation detects where synthetic voices overlap; it is not used with a real speaker model or recognizer.",
 		},
 		{
 			Role: models.RoleTagger, Name: "demo-tagger", Contract: models.ContractYAMNet,

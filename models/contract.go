@@ -2,9 +2,9 @@ package models
 
 import "slices"
 
-// Contract names: what to feed a model and what it returns. A contract belongs
-// to one role, which ContractRole returns. They are the values of
-// Model.Contract and of "contract" in otograph.json.
+// Contracts: a contract defines the input to feed a model and the output it
+// returns. Each belongs to one role, which ContractRole returns. These are the
+// values of Model.Contract and of "contract" in otograph.json.
 const (
 	// ContractWhisper is a Whisper model in ggml's file format.
 	ContractWhisper = "whisper-ggml"

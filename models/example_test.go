@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// Read from the file itself what it is.
+// Identify a model by its file alone.
 func ExampleRecognize() {
 	detector, _ := demo.Models().Role(models.RoleVAD)
 	data, err := detector.Main().Bytes()

@@ -13,9 +13,9 @@ import (
 	"github.com/otograph/otograph/internal/safetensors"
 )
 
-// foreign names the kind of a file that people try instead of a model, and what
-// to do with it; "" for a file of another kind. head is the file's first 512
-// bytes, or all of it.
+// foreign describes a file that people commonly mistake for a model, and how to
+// proceed; "" for other files. head is the file's first 512 bytes, or all of
+// it.
 func foreign(head []byte, name string) string {
 	s := string(head)
 	switch {
@@ -61,9 +61,9 @@ func foreign(head []byte, name string) string {
 // cut returns s without its first n bytes.
 func cut(s string, n int) string { return s[min(n, len(s)):] }
 
-// zipped names the kind of a zip file by the name of the first entry.
+// zipped describes a zip file by the name of its first entry.
 func zipped(head []byte, name string) string {
-	const at = 30 // of the name in the head of an entry
+	const at = 30 // offset of the first entry's name
 	first := ""
 	if len(head) > at {
 		n := int(binary.LittleEndian.Uint16(head[26:]))
@@ -78,14 +78,14 @@ func zipped(head []byte, name string) string {
 	return "a zip archive or PyTorch checkpoint (convert it: tools/convert)"
 }
 
-// openAI are the names of the published Whisper checkpoints (.pt).
+// openAI lists the names of the published Whisper checkpoints (.pt).
 var openAI = []string{
 	"tiny", "tiny.en", "base", "base.en", "small", "small.en", "medium", "medium.en",
 	"large", "large-v1", "large-v2", "large-v3", "large-v3-turbo",
 }
 
-// checkpoint explains how to get the weights of a PyTorch checkpoint in a form that
-// can be imported.
+// checkpoint explains how to get an importable form of a PyTorch checkpoint's
+// weights.
 func checkpoint(name string) string {
 	own := strings.TrimSuffix(name, path.Ext(name))
 	switch {

@@ -47,8 +47,8 @@ func (g Graph) Recognize() (*Recognized, error) {
 	return nil, fmt.Errorf("%w%s; it has %s", ErrUnknown, named, g.signature())
 }
 
-// family is one kind of graph: its conditions, and what it is or why it is
-// refused.
+// family is one kind of graph: its conditions, and either its contract or the
+// reason why it is refused.
 type family struct {
 	when     condition
 	role     Role
@@ -95,7 +95,7 @@ var families = []family{
 	refused("ten-vad: Silero VAD is supported",
 		in("input_1", "input_2", "input_3", "input_6", "input_7"), dimension("input_1", 2, 41)),
 
-	// Streaming exports, which take pieces with the state of the previous
+	// Streaming exports, which process pieces with the state of the previous
 	// piece.
 	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
 		in("audio_signal", "length"), inPrefix("cache_")),

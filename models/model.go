@@ -83,23 +83,23 @@ type Model struct {
 	Name string
 	// Contract is one of the Contract constants.
 	Contract string
-	// Languages are ISO 639-1 codes (and yue) that the model supports. Empty
-	// means unspecified: for Whisper all of its languages, for a detector,
-	// embedder or tagger any.
+	// Languages holds the ISO 639-1 codes (and yue) that the model supports.
+	// Empty means unspecified: all of its languages for Whisper, any for a
+	// detector, embedder or tagger.
 	Languages []string
 	Files     []File
 	// WindowSeconds is the longest stretch of audio (seconds) for one pass of
 	// the model; 0 uses the engine's default (30 for Whisper).
 	WindowSeconds float64
 	// NoPrompts is set for a Whisper model that was not trained with prompts:
-	// an initial prompt is ignored, with a warning.
+	// it ignores an initial prompt, with a warning.
 	NoPrompts bool
 	// NoTranslation is set for a Whisper model that was not trained to
 	// translate into English.
 	NoTranslation bool
 	// AlignmentHeads are the attention heads of a Whisper model's decoder that
-	// follow the sound, as pairs of layer and head, both from 0. The times of
-	// words can be read from them. nil if they are not known.
+	// follow the audio, as pairs of layer and head, both from 0. They yield the
+	// times of words. nil if unknown.
 	AlignmentHeads [][2]int
 	// SameSpeaker is the cosine at which two averaged voices of this embedder
 	// count as one person; 0 uses the engine's default and an estimate of the
@@ -109,7 +109,7 @@ type Model struct {
 	// uses SameSpeaker. It is higher because two parts of one recording share
 	// its room, and because a stranger must not get a name.
 	KnownVoice float64
-	// Strangers returns vectors of this embedder, of unknown people: a
+	// Strangers returns vectors of unknown people, computed by this embedder: a
 	// speaker who resembles one of them as much as a known voice gets no name.
 	// nil if the model has none.
 	Strangers func() ([][]float32, error)
@@ -121,8 +121,8 @@ type Model struct {
 	SampleRate int
 	// Demo marks an embedded demonstration model.
 	Demo bool
-	// Notice is a paragraph to show to users once: for a demo model what it can
-	// do, what it can't, and how to get a real one.
+	// Notice is a paragraph to show to users once: for a demo model its
+	// abilities and limits, and how to get a real one.
 	Notice string
 	// License names the license of the weights; empty if unknown.
 	License string

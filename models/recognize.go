@@ -26,16 +26,16 @@ var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind, which needs a
 // Recognized describes a recognized model file.
 type Recognized struct {
 	Role Role
-	// Contract is empty if the file could have several contracts and does not
-	// state which (80 filter banks in, 192 numbers out, no metadata): it must
-	// then be given.
+	// Contract is empty if the file fits several contracts and does not state
+	// which (80 filter banks in, 192 numbers out, no metadata): the caller must
+	// then choose one.
 	Contract string
-	// Part is PartModel, or one of a transducer's.
+	// Part is PartModel, or a part of a transducer.
 	Part Part
 	// Languages are the languages in the file's metadata.
 	Languages []string
-	// NoTranslation is set if the shape of a Whisper model is that of one that
-	// does not translate.
+	// NoTranslation is set if the shape of a Whisper model matches models that
+	// do not translate.
 	NoTranslation bool
 	// SampleRate (Hz) is the rate in the file's metadata, or 0 if there is
 	// none.
@@ -50,9 +50,9 @@ type Recognized struct {
 	Helper bool
 }
 
-// Recognize identifies a model file without loading it. The error names the
-// file, what was expected and what was found, and wraps ErrMissing,
-// ErrUnsupported or ErrBroken.
+// Recognize identifies a model file without loading it. The error states the
+// file, the expectation and the finding, and wraps ErrMissing, ErrUnsupported
+// or ErrBroken.
 func Recognize(path string) (*Recognized, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func Recognize(path string) (*Recognized, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	if !info.Mode().IsRegular() { // to open a pipe may take forever
+	if !info.Mode().IsRegular() { // opening a pipe could block forever
 		return nil, fmt.Errorf("%w: %s: expected a model file, found a %s", ErrBroken, path, kind(info.Mode()))
 	}
 	f, err := os.Open(path)
@@ -88,7 +88,7 @@ func kind(m fs.FileMode) string {
 	return "device"
 }
 
-// recognize is Recognize for the bytes of a file with a name; its errors do not
+// recognize is like Recognize for the bytes of a named file; its errors do not
 // repeat the name.
 func recognize(r io.ReaderAt, size int64, name string) (*Recognized, error) {
 	var head [512]byte
@@ -139,8 +139,8 @@ func notModel(err, sentinel error) error {
 	return err
 }
 
-// languagesIn reads the languages that a file's metadata names: "languages" as
-// a comma list, or SenseVoice's lang_xx keys.
+// languagesIn returns the languages in a file's metadata: "languages" as a
+// comma list, or SenseVoice's lang_xx keys.
 func languagesIn(meta map[string]string) []string {
 	var languages []string
 	for _, code := range strings.Split(meta["languages"], ",") {

@@ -141,7 +141,7 @@ func TestSampleRateComesFromTheFile(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoModelIsNamed(t *testing.T) {
+func TestOtherFilesAreIdentified(t *testing.T) {
 	g := onnxgraph.New
 	cases := map[string]struct {
 		data []byte
@@ -227,9 +227,9 @@ func parakeetHead() []byte {
 	return b.Bytes()
 }
 
-// TestForeignFilesAreNamedWithTheCommandThatHelps looks at the files of other
-// programs that people have.
-func TestForeignFilesAreNamedWithTheCommandThatHelps(t *testing.T) {
+// TestForeignFileErrorsNameTheRightCommand checks files of other
+// programs that users often have.
+func TestForeignFileErrorsNameTheRightCommand(t *testing.T) {
 	tar := append([]byte("./model_config.yaml"), make([]byte, 493)...)
 	copy(tar[257:], "ustar")
 	const pull = "otograph models pull "

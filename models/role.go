@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Role is the work a model does in the pipeline.
+// Role is a model's job in the pipeline.
 type Role string
 
 // The roles of the pipeline.
@@ -21,8 +21,8 @@ const (
 	// RoleStandard is the recognizer of the standard tier: a ggml Whisper file.
 	RoleStandard Role = "standard"
 	// RoleOptimized is a recognizer of the optimized tier: a CTC-type ONNX
-	// model. It is the only role for which a set may have several models, each
-	// for different languages.
+	// model. Only for this role may a set have several models, each for
+	// different languages.
 	RoleOptimized Role = "optimized"
 	// RoleVAD is the voice activity detector.
 	RoleVAD Role = "vad"

@@ -47,7 +47,7 @@ func (s *Set) All(role Role) []*Model {
 }
 
 // Need returns the model of a role, or an ErrMissing that names the role and
-// the set and what to do.
+// the set and suggests a remedy.
 func (s *Set) Need(role Role) (*Model, error) {
 	if m, ok := s.Role(role); ok {
 		return m, nil
@@ -69,10 +69,10 @@ func (s *Set) OptimizedFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(*Model) bool { return true })
 }
 
-// AlignerFor returns the model that times the words of a language: the one that
-// OptimizedFor would return if the set only had models with a CTC output. It
-// returns false if there is no such model, even if a transducer or a Paraformer
-// transcribes the language.
+// AlignerFor returns the model that times the words of a language:
+// OptimizedFor's choice among the models with a CTC output. It returns false if
+// there is no such model, even if a transducer or a Paraformer transcribes the
+// language.
 func (s *Set) AlignerFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(m *Model) bool {
 		return !slices.Contains([]string{ContractNeMoTransducer, ContractGigaAMTransducer, ContractIcefallTransducer, ContractParaformer}, m.Contract)
@@ -93,14 +93,14 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 	return best, best != nil
 }
 
-// Available returns what the set can transcribe, for the rule that selects a
-// tier. A demonstration model of the optimized tier does not count if there is
-// a real standard model, because it would transcribe real recordings worse than
-// the installed model.
+// Available returns the tiers and languages of the set, for the rule that
+// selects a tier. A demonstration model of the optimized tier does not count if
+// there is a real standard model, because it would transcribe real recordings
+// worse than the installed model.
 //
-// The optimized tier serves only the given languages or, if none are given,
-// those of the specification and the others that its models list. A model that
-// lists none adds no others.
+// The optimized tier only serves the given languages. Without any, it serves
+// the specification's and all others that its models list. A model that lists
+// none adds no others.
 func (s *Set) Available(languages ...string) spec.Available {
 	var a spec.Available
 	standard, ok := s.Role(RoleStandard)
@@ -129,8 +129,8 @@ func (s *Set) Available(languages ...string) spec.Available {
 	return a
 }
 
-// Merge returns a set with the models of s and, for every role that s leaves
-// empty, those of the fallback. Neither set is changed; either may be nil.
+// Merge returns a set with the models of s, and the fallback's models for every
+// role without one in s. Neither set is changed; either may be nil.
 //
 // The optimized role falls back as a whole: a demonstration model is never used
 // for a language that the real models of a set do not support.
@@ -156,9 +156,9 @@ func (s *Set) Merge(fallback *Set) *Set {
 	return merged
 }
 
-// RequireReal returns an ErrMissing that names every role (of the given ones,
-// or of all) that the set leaves empty or fills with a demonstration model, and
-// nil if each has a real one.
+// RequireReal returns an ErrMissing that names each of the given roles (or of
+// all) without a model or with only a demonstration model, and nil if each has
+// a real one.
 func (s *Set) RequireReal(roles ...Role) error {
 	if len(roles) == 0 {
 		roles = Roles()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNeedSaysWhatToDo(t *testing.T) {
+func TestNeedErrorSuggestsARemedy(t *testing.T) {
 	_, err := (&Set{Name: "mine"}).Need(RoleVAD)
 	require.ErrorIs(t, err, ErrMissing)
 	for _, s := range []string{"vad", "mine", "silero-v5", "models pull", "--vad-model"} {
@@ -31,9 +31,9 @@ func TestMergeChangesNeitherSet(t *testing.T) {
 	assert.Equal(t, a, a.Merge(nil))
 }
 
-// TestAvailableLanguages checks that the optimized tier serves the languages to
-// which it is restricted, or all that its models list; a model that lists none
-// only serves those of the specification.
+// TestAvailableLanguages checks that the optimized tier serves the configured
+// languages, or all that its models list; a model that lists none only serves
+// the specification's.
 func TestAvailableLanguages(t *testing.T) {
 	five := []string{"zh", "en", "es", "fr", "pt"}
 	model := func(languages ...string) *Set {

@@ -41,8 +41,8 @@ type ScriptCue struct {
 	Blocks [][]string
 }
 
-// Tags in the text of a cue: in WebVTT <i>, </v>, <00:00:01.000>; in SubRip <i> and
-// {\an8}.
+// Tags in the text of a cue: in WebVTT <i>, </v>, <00:00:01.000>; in SubRip <i>
+// and {\an8}.
 var (
 	vttTag = regexp.MustCompile(`<[^<>]*>`)
 	srtTag = regexp.MustCompile(`<[\pL/!][^<>]*>|\{\\[^{}]*\}`)
@@ -103,8 +103,8 @@ func writeBlock(out *bufio.Writer, lines []string) {
 	fmt.Fprintf(out, "%s\n\n", strings.Join(lines, "\n"))
 }
 
-// head returns the lines before a cue's text: the name in WebVTT, the number in SubRip,
-// and the times.
+// head returns the lines before a cue's text: the name in WebVTT, the number in
+// SubRip, and the times.
 func (c ScriptCue) head(vtt bool, number int) []string {
 	start, end := span(cleanTime(c.Start), cleanTime(c.End))
 	point := ','

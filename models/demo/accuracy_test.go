@@ -21,8 +21,8 @@ import (
 
 // TestDemoAccuracy runs the pipeline over the evaluation set (voices and
 // sentences that no model was trained on, with language detection) and asserts
-// the targets of the demo models. OTOGRAPH_DEMO_SET names the manifest of
-// another set (make_eval.py).
+// the accuracy targets of the demo models. OTOGRAPH_DEMO_SET names the manifest
+// of another set (make_eval.py).
 func TestDemoAccuracy(t *testing.T) {
 	manifest := os.Getenv("OTOGRAPH_DEMO_SET")
 	if manifest == "" {
@@ -86,7 +86,7 @@ func TestDemoAccuracy(t *testing.T) {
 }
 
 // groupsOf returns the error rates to which a recording contributes, by its
-// file; none if nothing is said.
+// file; a recording without speech has none.
 func groupsOf(t *testing.T, manifest string) map[string][]string {
 	data, err := os.ReadFile(manifest)
 	require.NoError(t, err)

@@ -17,16 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A nameSet is sentences with and without made-up names and the voices that say
-// them. The names are of the part of all names that training/asr/texts.py keeps
-// for evaluation, and no model was trained on the voices. Two sets have nothing in
-// common.
+// A nameSet is sentences with and without invented names, and the voices that
+// speak them. training/asr/texts.py reserves these names for evaluation, and no
+// model was trained on the voices. The two sets are disjoint.
 type nameSet struct {
 	seed uint64
 	said []string
-	// others are given as hotwords but never said.
+	// others are given as hotwords but never spoken.
 	others []string
-	// frames are sentences that take a name at %s.
+	// frames are sentences with %s in place of a name.
 	frames, plain []string
 	voices        []voice
 }
@@ -36,7 +35,7 @@ func (s *nameSet) hotwords() []string { return append(slices.Clone(s.said), s.ot
 // voice is a synthesizer and one of its voices.
 type voice struct{ program, name string }
 
-// developmentNames is what settings are chosen with.
+// developmentNames is the set for choosing settings.
 var developmentNames = nameSet{
 	seed: 1,
 	said: strings.Fields("Velmore Galric Laninwick Calinren Polelmont Salona Torinra Norimar Maraden Kiranden Halafield Quenostan Joregate " +
@@ -74,7 +73,7 @@ var developmentNames = nameSet{
 	},
 }
 
-// heldOutNames decides nothing: it is measured once what was chosen is settled.
+// heldOutNames is only measured after all settings are fixed.
 var heldOutNames = nameSet{
 	seed: 2,
 	said: strings.Fields("Bosanmar Kalinric Valestan Dorinmar Perelby Quenovric Waliford Belvost Yaramlin Noranska Rosefield Talamric Galorell " +
@@ -114,11 +113,11 @@ var heldOutNames = nameSet{
 	},
 }
 
-// clip is a recording and what is said in it.
+// clip is a recording and its text.
 type clip struct{ path, text string }
 
-// record says every name twice, and every plain sentence in two voices; the test
-// is skipped where a synthesizer is missing.
+// record speaks every name twice, and every plain sentence in two voices; it
+// skips the test if a synthesizer is missing.
 func (s *nameSet) record(t *testing.T, dir string) (named, plain []clip) {
 	for _, v := range s.voices {
 		if _, err := exec.LookPath(v.program); err != nil {
@@ -168,8 +167,8 @@ func (v voice) say(t *testing.T, text, path string, r *rand.Rand) {
 	require.FileExists(t, path, "%v: %s", cmd, out)
 }
 
-// TestNameSets: the sets share neither names nor sentences nor voices, and their
-// names are of those that no model is trained on.
+// TestNameSets: the sets share neither names nor sentences nor voices, and no
+// model is trained on their names.
 func TestNameSets(t *testing.T) {
 	seen := map[any]bool{}
 	once := func(x any) {

@@ -22,9 +22,9 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// nameCounts are the words of a list of sentences: names said, found among
-// those, and written where they were not said, other words and the errors in
-// them.
+// nameCounts counts the names and other words of a list of sentences: names
+// spoken, found, and written without being spoken; other words and their
+// errors.
 type nameCounts struct{ said, found, invented, others, wrong int }
 
 func (c nameCounts) String() string {
@@ -97,18 +97,19 @@ func (c *nameCounts) add(names []string, said, written string) {
 	}
 }
 
-// hotwordRecognizer is a set of models, the tier that is measured and its beam size.
+// hotwordRecognizer is a set of models, the tier to measure and its beam size.
 type hotwordRecognizer struct {
 	name    string
 	models  *models.Set
 	fast    bool
 	beam    int
-	spotter bool // a CTC model looks for hotwords
+	spotter bool // a CTC model searches for hotwords
 }
 
-// hotwordRecognizers are the two that are embedded and, where OTOGRAPH_TRANSDUCERS
-// names a folder, the transducers in its folders rnnt and tdt: alone, with and
-// without a beam, and beside the embedded CTC model.
+// hotwordRecognizers returns the two embedded recognizers and, if
+// OTOGRAPH_TRANSDUCERS names a folder, the transducers in its folders rnnt and
+// tdt: alone, with and without a beam, and together with the embedded CTC
+// model.
 func hotwordRecognizers(t *testing.T) []hotwordRecognizer {
 	list := []hotwordRecognizer{{"CTC", demo.Models(), true, 5, true}, {"Whisper", demo.Models(), false, 5, true}}
 	folder := os.Getenv("OTOGRAPH_TRANSDUCERS")
@@ -149,10 +150,10 @@ func (r hotwordRecognizer) count(t *testing.T, p *otograph.Pipeline, clips []cli
 	return c
 }
 
-// TestDemoHotwords measures how much hotwords help with invented names, in voices
-// that no model was trained on. Half of the hotwords are said in half of the
-// sentences. OTOGRAPH_NAMES=development takes the other set of names, for choosing
-// settings, and writes what is heard.
+// TestDemoHotwords measures how much hotwords help with invented names, in
+// voices that no model was trained on. Half of the hotwords are spoken in half
+// of the sentences. OTOGRAPH_NAMES=development uses the other set of names, for
+// choosing settings, and logs the transcripts.
 func TestDemoHotwords(t *testing.T) {
 	set := &heldOutNames
 	if os.Getenv("OTOGRAPH_NAMES") == "development" {
@@ -170,7 +171,7 @@ func TestDemoHotwords(t *testing.T) {
 	require.NotEmpty(t, evaluation)
 	for _, r := range hotwordRecognizers(t) {
 		t.Run(r.name, func(t *testing.T) {
-			p, err := otograph.Open(r.models, otograph.WithCascade(0)) // one recognizer at a time
+			p, err := otograph.Open(r.models, otograph.WithCascade(0)) // one open recognizer at a time
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, p.Close()) }()
 			counts := map[string]*nameCounts{}

@@ -1,10 +1,10 @@
 // Package demo embeds six small models for demonstrations and tests. Otograph
 // trained them from scratch on synthetic speech and sound. With them, a fresh
-// clone works without downloads; they do not work on real recordings. How they
-// were trained and what was measured is in the folder training.
+// clone works without downloads; they do not work on real recordings. The
+// folder training documents their training and measurements.
 //
-// Nothing of the package is computed at the start of a program, so that the linker
-// leaves the models out of a program that calls neither Models nor otograph.OpenDefault.
+// The package computes nothing at program start, so that the linker omits the
+// models from a program that calls neither Models nor otograph.OpenDefault.
 //
 // The models are compressed with zstd and unpacked into memory when their bytes
 // are requested; the memory is freed when they are no longer used. (xz packs
@@ -86,13 +86,13 @@ const (
 	// ctcWindow is the longest stretch (s) that demo-ctc was trained on.
 	ctcWindow = 20
 	// sameSpeaker is the cosine above which two averaged voices of demo-speaker
-	// belong to one person. Of 0.45 to 0.65 it was chosen on conversations of
-	// other voices than those that are reported; from 0.53 on the six test
+	// belong to one person. It was chosen from 0.45 to 0.65 on conversations
+	// whose voices differ from the test set's; from 0.53 on the six test
 	// conversations have the right number of voices.
 	sameSpeaker = 0.53
-	// knownVoice is the cosine at which both kinds of error are equally frequent
-	// (1.75 %), measured on recordings of 8 s of 58 voices that demo-speaker was
-	// not trained on.
+	// knownVoice is the cosine at which both kinds of error are equally
+	// frequent (1.75 %), measured on recordings of 8 s of 58 voices that
+	// demo-speaker was not trained on.
 	knownVoice = 0.80
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// all are the packed models, for tests that go through each.
+// all holds the packed models, for tests that visit each.
 var all = []*packed{whisper, ctc, ctcLM, vad, speaker, segmenter, tagger}
 
 func TestModelsFillEveryRole(t *testing.T) {
@@ -52,7 +52,7 @@ func TestEveryFileUnpacksToItsHash(t *testing.T) {
 	}
 }
 
-func TestBytesAreUnpackedOnceHoweverManyAsk(t *testing.T) {
+func TestConcurrentCallersUnpackOnce(t *testing.T) {
 	f := Models().All(models.RoleTagger)[0].Main()
 	got := make([][]byte, 16)
 	var wg sync.WaitGroup
@@ -72,13 +72,13 @@ func TestBytesAreUnpackedOnceHoweverManyAsk(t *testing.T) {
 	runtime.KeepAlive(got)
 }
 
-func TestBytesAreLetGo(t *testing.T) {
+func TestUnpackedBytesAreFreed(t *testing.T) {
 	p := &packed{name: vad.name, data: vad.data, planes: vad.planes, size: vad.size, sha256: vad.sha256}
 	data, err := p.bytes()
 	require.NoError(t, err)
 	gone := make(chan struct{})
 	runtime.AddCleanup(&data[0], func(struct{}) { close(gone) }, struct{}{})
-	for collected := false; !collected; { // hangs if they are held
+	for collected := false; !collected; { // hangs if the bytes are still referenced
 		runtime.GC()
 		select {
 		case <-gone:
@@ -137,8 +137,8 @@ func FuzzPlanes(f *testing.F) {
 	})
 }
 
-// BenchmarkUnpack measures what the first use of each model costs, hash
-// included.
+// BenchmarkUnpack measures the cost of each model's first use, including the
+// hash.
 func BenchmarkUnpack(b *testing.B) {
 	for _, p := range all {
 		b.Run(p.name, func(b *testing.B) {
@@ -152,8 +152,8 @@ func BenchmarkUnpack(b *testing.B) {
 	}
 }
 
-// TestStrangers: the strangers are of the embedded speaker model and no bigger than
-// allowed.
+// TestStrangers: the vectors were computed by the embedded speaker model and
+// are within the size limit.
 func TestStrangers(t *testing.T) {
 	assert.LessOrEqual(t, len(strangersI8), 50_000)
 	list, err := strangers()

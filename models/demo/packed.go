@@ -23,13 +23,13 @@ type packed struct {
 	sha256 string  // of the unpacked bytes, hex
 
 	mu      sync.Mutex
-	last    weak.Pointer[byte] // the first of the bytes returned last
+	last    weak.Pointer[byte] // the first byte of the slice returned last
 	checked bool               // a model that is not compressed
 }
 
-// bytes unpacks the model. All users of its bytes share them, but packed does
+// bytes unpacks the model. All users share the returned bytes, but packed does
 // not keep them: an open engine has a copy of the weights, and the 32 MB of all
-// five would make the garbage collector tolerate twice as much garbage.
+// models would make the garbage collector tolerate twice as much garbage.
 func (p *packed) bytes() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,8 +56,8 @@ func (p *packed) file(part models.Part) models.File {
 	return models.File{Part: part, Name: p.name, Size: int64(p.size), SHA256: p.sha256, Data: p.bytes}
 }
 
-// unpack decompresses the model where it is compressed, and checks size and hash; a
-// mismatch (a damaged executable) is models.ErrBroken.
+// unpack decompresses the model if it is compressed, and checks size and hash;
+// a mismatch (a damaged executable) is models.ErrBroken.
 func (p *packed) unpack() ([]byte, error) {
 	data := *p.data
 	if p.planes > 0 {
@@ -72,11 +72,11 @@ func (p *packed) unpack() ([]byte, error) {
 	return data, nil
 }
 
-// decompress undoes what the command pack did.
+// decompress reverses the pack command.
 func (p *packed) decompress() ([]byte, error) {
-	// The frames, which were written through a pipe, declare the largest window
-	// of zstd's highest level, so that is the memory limit. DecodeAll works in
-	// the slice it is given and allocates no window.
+	// The frames were written through a pipe and declare the largest window of
+	// zstd's highest level, so the memory limit is this large. DecodeAll works
+	// in the given slice and allocates no window.
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<27))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.name, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// The embedded models, written to a folder, are recognized as what they are, so
-// the same files work in every way of loading them.
-func TestModelsAreWhatTheySay(t *testing.T) {
+// The embedded models, written to a folder, are recognized with their own
+// contracts, so the same files work in every way of loading them.
+func TestEmbeddedModelsAreRecognized(t *testing.T) {
 	dir := t.TempDir()
 	want := map[models.Role]models.Model{}
 	for _, m := range Models().Models {

@@ -31,7 +31,7 @@ const (
 // unpack extracts the files of a .tar.bz2, .tar.gz or .tar for which want
 // returns true (by base name) into dir, which must exist, without subfolders.
 // It skips everything else in the archive: it never creates links or devices,
-// and no name can leave dir. It returns the extracted names.
+// and no name can escape dir. It returns the extracted names.
 func unpack(ctx context.Context, archive, dir string, want func(name string) bool) ([]string, error) {
 	info, err := os.Stat(archive)
 	if err != nil {
@@ -137,7 +137,7 @@ func decompress(r *bufio.Reader) (io.Reader, error) {
 	return r, nil
 }
 
-// isArchive reports whether a name is that of an archive.
+// isArchive reports whether a file name has an archive's extension.
 func isArchive(name string) bool {
 	name = strings.ToLower(name)
 	for _, end := range []string{".tar.bz2", ".tbz2", ".tar.gz", ".tgz", ".tar"} {

@@ -19,7 +19,7 @@ type Entry struct {
 	Name      string      `json:"name"`
 	Role      models.Role `json:"role"`
 	Contract  string      `json:"contract"`
-	Languages []string    `json:"languages"` // empty: any, or all of Whisper's
+	Languages []string    `json:"languages"` // empty means any, or all of Whisper's
 	License   string      `json:"licence"`
 	// Sources counts the independent public texts that state the hash. One is
 	// weak evidence; 0 means that no hash is known.
@@ -27,11 +27,11 @@ type Entry struct {
 	// Archive, if set, is the .tar.bz2 that holds the files.
 	Archive *Download `json:"archive,omitempty"`
 	Files   []Asset   `json:"files"`
-	// Repackaged, if set, is where the same weights are if the publisher cannot
-	// be reached.
+	// Repackaged, if set, is a second source of the same weights for when the
+	// publisher cannot be reached.
 	Repackaged *Repackaged `json:"repackaged,omitempty"`
-	// Package, if set, is the publisher's package of the Python registry that
-	// holds the same files.
+	// Package, if set, is the publisher's own package in the Python registry
+	// with the same files.
 	Package *Package `json:"package,omitempty"`
 	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
@@ -55,8 +55,8 @@ type Download struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Repackaged names packages of the Python registry that hold a Whisper model as
-// CTranslate2 keeps it. They are not the publisher's.
+// Repackaged names packages of the Python registry that hold a Whisper model in
+// CTranslate2's layout. They are not the publisher's.
 type Repackaged struct {
 	Packages []Package `json:"packages"`
 	// Type is the type to which the model is converted.
@@ -102,14 +102,14 @@ func (e *Entry) bytes() int64 {
 
 type catalogFile struct {
 	Profiles map[string][]string `json:"profiles"`
-	// Languages are the models of the optimized tier for a language, the
+	// Languages maps a language to its models of the optimized tier, the
 	// smallest first.
 	Languages map[string][]string `json:"languages"`
 	Models    []Entry             `json:"models"`
 }
 
-// catalog decodes the embedded file once. An error is a mistake in the program;
-// a test checks every entry.
+// catalog decodes the embedded file once. An error is a bug in the program; a
+// test checks every entry.
 var catalog = sync.OnceValue(func() catalogFile {
 	var c catalogFile
 	if err := strict(catalogJSON, &c); err != nil {
@@ -136,10 +136,10 @@ func Profiles() []string {
 var profileOrder = []string{"small", "balanced", "best", "zh"}
 
 // Find returns the entries for a name: one for a model, one per role for a
-// profile. PROFILE:LANGUAGE ("balanced:ja") is the profile with the model of the
-// optimized tier that is best for the language (ISO 639-1, or yue), in the
-// profile small the smallest one. For an unknown name it returns ErrMissing with
-// the nearest names.
+// profile. PROFILE:LANGUAGE ("balanced:ja") is the profile with the optimized
+// tier's best model for the language (ISO 639-1, or yue), or with the smallest
+// one in the profile small. For an unknown name it returns ErrMissing with the
+// nearest names.
 func Find(name string) ([]Entry, error) {
 	wanted := []string{name}
 	profile, language, _ := strings.Cut(name, ":")
@@ -171,7 +171,7 @@ func Find(name string) ([]Entry, error) {
 	return found, nil
 }
 
-// suggest returns names that were perhaps meant.
+// suggest returns similar names that the user may have meant.
 func suggest(name string) string {
 	var near []string
 	low := strings.ToLower(name)

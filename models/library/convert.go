@@ -13,9 +13,9 @@ import (
 	"github.com/otograph/otograph/models/internal/whisperfolder"
 )
 
-// whisperFolder returns the folder of a Whisper model that has to be converted:
-// source itself, or the folder of its file with the weights. It returns "" for
-// anything else.
+// whisperFolder returns the folder of a Whisper model that requires a
+// conversion: source itself, or the folder of its file with the weights. It
+// returns "" for anything else.
 func whisperFolder(source string) string {
 	if info, err := os.Stat(source); err == nil && !info.IsDir() {
 		if !whisperfolder.Holds(source) {
@@ -32,7 +32,8 @@ func whisperFolder(source string) string {
 // convertedFile returns the name of a converted model's file.
 func convertedFile(name string) string { return fmt.Sprintf("ggml-%s.bin", name) }
 
-// convert writes the Whisper model of a folder as a ggml file and imports that.
+// convert converts the Whisper model in a folder to a ggml file and imports
+// that.
 func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*Stored, error) {
 	dir, name := whisperfolder.Snapshot(source)
 	if role, known := models.ContractRole(o.Contract); known && role != models.RoleStandard {

@@ -19,9 +19,9 @@ import (
 	"github.com/otograph/otograph/models/internal/made"
 )
 
-// TestImportWhisperFolders imports what users of faster-whisper and of
-// transformers have, by the folder, by the file with the weights, and as an
-// archive.
+// TestImportWhisperFolders imports models as users of faster-whisper and of
+// transformers have them: by the folder, by the file with the weights, and as
+// an archive.
 func TestImportWhisperFolders(t *testing.T) {
 	w := made.WhisperWeights()
 	root := t.TempDir()
@@ -89,8 +89,9 @@ func TestImportWhisperFolders(t *testing.T) {
 	}
 }
 
-// TestWhisperFolderIsNamed opens what has to be imported first.
-func TestWhisperFolderIsNamed(t *testing.T) {
+// TestOpeningAWhisperFolderSuggestsImport opens a folder that must be imported
+// first.
+func TestOpeningAWhisperFolderSuggestsImport(t *testing.T) {
 	ct2 := t.TempDir()
 	made.WhisperWeights().CT2Folder(t, ct2, 6, ctranslate2.Float16)
 	_, err := OpenDir(ct2)
@@ -102,8 +103,8 @@ func TestWhisperFolderIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "a Whisper model of CTranslate2: run `otograph models import FOLDER`")
 }
 
-// TestFolderWithOtherModelsOpens opens folders whose files of a Whisper model or
-// of an adapter are beside a model that is recognized, or belong to nothing.
+// TestFolderWithOtherModelsOpens opens folders with files of a Whisper model or
+// of an adapter, next to a recognized model or alone.
 func TestFolderWithOtherModelsOpens(t *testing.T) {
 	file, beside := made.SileroV5().Bytes(), t.TempDir()
 	made.WhisperWeights().CT2Folder(t, beside, 6, ctranslate2.Float16)
@@ -155,9 +156,9 @@ func TestImportWhisperFolderRefuses(t *testing.T) {
 	}
 }
 
-// TestContractHoldsWhereRecognitionFails imports a graph of no known family: by
+// TestContractAppliesIfRecognitionFails imports a graph of no known family, by
 // the file and by its folder.
-func TestContractHoldsWhereRecognitionFails(t *testing.T) {
+func TestContractAppliesIfRecognitionFails(t *testing.T) {
 	graph := onnxgraph.New().Input("mels", onnxgraph.Float32, 1, "T", 40).Output("voice", onnxgraph.Float32, 1, 256).Bytes()
 	dir := made.Folder(t, map[string][]byte{"ge2e.onnx": graph})
 	for _, source := range []string{dir, filepath.Join(dir, "ge2e.onnx")} {
@@ -179,9 +180,9 @@ func TestContractHoldsWhereRecognitionFails(t *testing.T) {
 	}
 }
 
-// TestOptionsOfConversionsHoldOrAreRefused imports models that are not converted
-// with the options of those that are.
-func TestOptionsOfConversionsHoldOrAreRefused(t *testing.T) {
+// TestConversionOptionsApplyOrAreRefused imports models that need no
+// conversion with the options of a conversion.
+func TestConversionOptionsApplyOrAreRefused(t *testing.T) {
 	dir := made.Folder(t, map[string][]byte{"vad.onnx": made.SileroV5().Bytes()})
 	w, both := made.WhisperWeights(), t.TempDir()
 	w.CT2Folder(t, both, 6, ctranslate2.Float16)

@@ -11,22 +11,22 @@ import (
 
 // Cost is the measured cost of a model on this machine.
 type Cost struct {
-	// Hour is the processor time for an hour of sound, in seconds.
+	// Hour is the processor time per hour of audio, in seconds.
 	Hour float64 `json:"processor_seconds_per_hour"`
-	// Sound is how much sound was measured, in seconds.
+	// Sound is the duration of the measured audio, in seconds.
 	Sound float64 `json:"sound_seconds"`
-	// Date is the day of the measurement, as 2026-11-24.
+	// Date is the day of the measurement, such as 2026-11-24.
 	Date string `json:"date"`
-	// Size is that of the model's main file, in bytes: another file under the same
-	// name has not been measured.
+	// Size is the size of the model's main file in bytes; it detects another
+	// file under the same name.
 	Size int64 `json:"size"`
 }
 
 // costTable is the file of measured costs in the user's data folder.
 const costTable = "costs.json"
 
-// RememberCosts keeps measured costs, by the paths of the models' main files, in the
-// user's data folder. Those of other files and processors stay.
+// RememberCosts saves measured costs, by the paths of the models' main files,
+// in the user's data folder. It keeps the costs of other files and processors.
 func RememberCosts(costs map[string]Cost) error {
 	if len(costs) == 0 {
 		return nil
@@ -41,7 +41,8 @@ func RememberCosts(costs map[string]Cost) error {
 	return nil
 }
 
-// costKey names a file on a processor: a data folder may be shared by machines.
+// costKey identifies a file on a processor, because several machines may share
+// a data folder.
 func costKey(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -49,12 +50,13 @@ func costKey(path string) string {
 	return path + "; " + processor.Name()
 }
 
-// known are the costs measured on this processor.
+// known holds the costs measured on this processor.
 type known map[string]Cost
 
 func knownCosts() known { return userdata.ReadTable[Cost](costTable) }
 
-// of returns what the model with these files cost; nil if it was not measured.
+// of returns the measured cost of the model with these files; nil if there is
+// none.
 func (k known) of(paths ...string) *Cost {
 	for _, path := range paths {
 		c, ok := k[costKey(path)]

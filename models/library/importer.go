@@ -21,10 +21,10 @@ import (
 // Type is the storage type of a Whisper model's matrices.
 type Type = ggmlfile.Type
 
-// ImportOptions describes what a model's files do not state. Zero fields are
+// ImportOptions states properties that a model's files do not. Zero fields are
 // filled in from the files and the catalog.
 type ImportOptions struct {
-	// Name is the model's name in the folder; empty means the file's.
+	// Name is the model's name in the folder; empty means the file's name.
 	Name string
 	// Role, if set, is the required role of the model.
 	Role models.Role
@@ -36,22 +36,23 @@ type ImportOptions struct {
 	WindowSeconds float64 // seconds
 	SampleRate    int     // Hz
 	SameSpeaker   float64 // cosine
-	// Type is the type of a converted model's matrices: f16, q8_0 or q5_0; empty
-	// means q8_0. A model that is not converted keeps its own, and a note says so.
+	// Type is the type of a converted model's matrices: f16, q8_0 or q5_0;
+	// empty means q8_0. A model that is not converted keeps its own type, with
+	// a note.
 	Type Type
-	// Adapter is the folder of a LoRA adapter that is merged into a converted
-	// model; empty for none. Import fails if nothing is converted.
+	// Adapter is the folder of a LoRA adapter to merge into a converted model;
+	// empty for none. Import fails if nothing is converted.
 	Adapter string
 
-	origin string // names what is converted where the folder does not
-	sha256 string // of the converted file, if it is known
+	origin string // the converted model's name if the folder states none
+	sha256 string // of the converted file, if known
 }
 
 // Import copies a model into the folder, records its hashes and starts using
 // it. source is a model file (its tokens and other parts are copied as well), a
 // folder, or an archive (.tar.bz2, .tar.gz, .tar) of models. A Whisper model of
-// CTranslate2 or of transformers is converted. Nothing is installed unless it is
-// recognized.
+// CTranslate2 or of transformers is converted. Import installs nothing unless
+// it recognizes the model.
 func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]Stored, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 type origin struct {
 	dir    string // the folder of the files
 	base   string // name of the file, folder or archive
-	folder bool   // several models are possible
+	folder bool   // may hold several models
 }
 
 // takes reports whether the options allow a model of a role.
@@ -171,11 +172,11 @@ func (s *Store) importAll(ctx context.Context, source string, from origin, o Imp
 	return done, nil
 }
 
-// unpacked is the folder for the files of an archive.
+// unpacked returns the folder for the files of an archive.
 func (s *Store) unpacked() string { return filepath.Join(s.Dir, partials, "unpacked") }
 
 // unpackInto unpacks an archive and makes its files the origin. It returns the
-// folder of a Whisper model that has to be converted, "" if there is none.
+// folder of a Whisper model that requires a conversion, "" if there is none.
 func (s *Store) unpackInto(ctx context.Context, archive string, from *origin) (whisper string, err error) {
 	if err := emptyDir(s.unpacked()); err != nil {
 		return "", err
@@ -211,8 +212,8 @@ func worthUnpacking(name string) bool {
 	}, name)
 }
 
-// recognizeOne returns an entry for a single model file. contract, if set, is
-// that of a graph of no known family.
+// recognizeOne returns an entry for a single model file. contract, if set,
+// applies to a graph of no known family.
 func recognizeOne(file, contract string) (map[models.Role][]entry, error) {
 	found, err := recognizeAs(file, contract)
 	if err != nil {
@@ -228,8 +229,8 @@ func recognizeOne(file, contract string) (map[models.Role][]entry, error) {
 	return map[models.Role][]entry{found.Role: {e}}, nil
 }
 
-// recognizeAs is models.Recognize, but a graph of no known family gets the
-// contract, if one is given. The engine checks its inputs and outputs.
+// recognizeAs is like models.Recognize, but assigns the given contract, if any,
+// to a graph of no known family. The engine checks its inputs and outputs.
 func recognizeAs(file, contract string) (*models.Recognized, error) {
 	found, err := models.Recognize(file)
 	role, known := models.ContractRole(contract)
@@ -308,8 +309,8 @@ func (e *entry) importName(base, dir string) string {
 	return own
 }
 
-// copyFile copies a model's file and returns its hash. One that was made or
-// unpacked for the import is linked instead, where the file system can.
+// copyFile copies a model's file and returns its hash. A file that was created
+// or unpacked for the import is linked instead if the file system supports it.
 func (s *Store) copyFile(ctx context.Context, model string, f models.File, to string) (sum string, err error) {
 	if strings.HasPrefix(f.Path, filepath.Join(s.Dir, partials)+string(filepath.Separator)) && os.Link(f.Path, to) == nil {
 		sum, _, err = HashFile(to)

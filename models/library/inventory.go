@@ -30,8 +30,7 @@ type Check struct {
 	Model  string
 	Path   string
 	Status Status
-	// Want is the recorded or published hash, Got that of the file; empty if
-	// unknown.
+	// Want is the recorded or published hash, Got the file's; empty if unknown.
 	Want, Got string
 }
 
@@ -148,12 +147,12 @@ type Listed struct {
 	// Size is the download size in bytes (0 if unknown) or, for a model that is
 	// not in the catalog, the size on disk.
 	Size int64
-	// Profiles are the profiles that include the model.
+	// Profiles holds the profiles that include the model.
 	Profiles []string
-	// Installed reports that the folder contains it, InUse that the folder's
-	// otograph.json uses it.
+	// Installed reports whether the folder contains the model, InUse whether
+	// the folder's otograph.json uses it.
 	Installed, InUse bool
-	// Cost is what the model cost on this machine; nil if it was not measured.
+	// Cost is the model's measured cost on this machine; nil if not measured.
 	Cost *Cost
 	// Catalog is nil for a model that is not in the catalog.
 	Catalog *Entry

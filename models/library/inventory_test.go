@@ -109,8 +109,8 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	}
 	assert.Len(t, m.Files, 5)
 
-	// Importing the same again changes nothing; other content under the name is
-	// refused.
+	// Importing the same model again changes nothing; other content under its
+	// name is refused.
 	done, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{})
 	require.NoError(t, err)
 	assert.True(t, done[0].Already)
@@ -125,8 +125,9 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	assert.Len(t, set.All(models.RoleOptimized), 2)
 }
 
-// TestImportIcefallTransducer imports what k2-fsa's archives hold: both precisions of
-// the three graphs, or an exact decoder beside an 8-bit encoder and joiner.
+// TestImportIcefallTransducer imports the content of k2-fsa's archives: both
+// precisions of the three graphs, or an exact decoder with an 8-bit encoder and
+// joiner.
 func TestImportIcefallTransducer(t *testing.T) {
 	const rest = "-epoch-99-avg-1"
 	files := map[string][]byte{"tokens.txt": []byte("<blk> 0\n"), "bpe.model": []byte("no")}
@@ -479,7 +480,7 @@ func TestPulledCheckpointWaitsForItsConversion(t *testing.T) {
 	assert.Len(t, h.asked(), 1)
 }
 
-func TestPullReportsWhatWasDoneBeforeAFailure(t *testing.T) {
+func TestPullReportsModelsStoredBeforeAFailure(t *testing.T) {
 	_, e, s := serve(t, nil)
 	gone := e
 	gone.Name = "gone"

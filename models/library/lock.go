@@ -14,7 +14,7 @@ import (
 var ErrLocked = errors.New("model folder in use")
 
 // lock creates and locks the folder. The kernel releases the lock when the
-// process ends, for whatever reason.
+// process ends for any reason.
 func (s *Store) lock() (unlock func(), err error) {
 	if s.Dir == "" {
 		return nil, fmt.Errorf("%w: no model folder is named", models.ErrMissing)

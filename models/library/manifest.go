@@ -54,8 +54,8 @@ type entry struct {
 	SHA256    map[string]string `json:"sha256,omitempty"`
 	Languages []string          `json:"languages,omitempty"`
 	License   string            `json:"licence,omitempty"`
-	// Source describes what a converted model was made from, and SourceSHA256
-	// holds the hashes of the files that held the weights, by their names.
+	// Source describes the origin of a converted model, and SourceSHA256 holds
+	// the hashes of the original weight files by name.
 	Source        string            `json:"source,omitempty"`
 	SourceSHA256  map[string]string `json:"source_sha256,omitempty"`
 	WindowSeconds float64           `json:"window_seconds,omitempty"`
@@ -238,7 +238,7 @@ func (e *entry) check(role models.Role) error {
 // maxHead is the highest layer or head that a Whisper model may have.
 const maxHead = 127
 
-// name is the entry's name, or that of its main file.
+// name returns the entry's name, or its main file's.
 func (e *entry) name() string {
 	if e.Name != "" {
 		return e.Name

@@ -18,12 +18,12 @@ import (
 )
 
 // ErrAmbiguous marks a folder that fits a role in more than one way without
-// stating which is meant.
+// stating which one is meant.
 var ErrAmbiguous = errors.New("several models for one role")
 
-// Load builds a set from what a user names: models given as files for roles,
-// then those of a folder, then the fallback. A named file or folder must exist
-// and be valid.
+// Load builds a set from explicitly named sources: first single files for
+// roles, then a folder's models, then the fallback. A named file or folder must
+// exist and be valid.
 type Load struct {
 	// Files are models given as files, at most one per role. Their tokens and
 	// other parts are expected in the same folder.
@@ -36,11 +36,11 @@ type Load struct {
 	Fallback *models.Set
 }
 
-// OrDefaultDir returns l with the default folder (DefaultDir) if Dir is empty. The
-// folder need not exist unless EnvDir names it.
+// OrDefaultDir returns l with the default folder (DefaultDir) if Dir is empty.
+// The folder need not exist unless EnvDir names it.
 func (l Load) OrDefaultDir() Load {
 	if l.Dir == "" {
-		if dir, named, err := DefaultDir(); err == nil { // else there is no data folder
+		if dir, named, err := DefaultDir(); err == nil { // otherwise there is no data folder
 			l.Dir, l.DirOptional = dir, !named
 		}
 	}
@@ -78,11 +78,11 @@ func (l Load) Open() (*models.Set, error) {
 	return set.Merge(l.Fallback), nil
 }
 
-// OpenDir opens the models of a folder: those in its otograph.json or, without
-// one, those recognized among its files and the files of its subfolders. It
-// returns ErrMissing (and fs.ErrNotExist) for a folder that does not exist,
-// ErrMissing for a listed file that does not exist, and ErrBroken for a damaged
-// file or one with another contract.
+// OpenDir opens the models of a folder: all in its otograph.json or, without
+// one, all recognized among its files and its subfolders' files. It returns
+// ErrMissing (and fs.ErrNotExist) for a folder that does not exist, ErrMissing
+// for a listed file that does not exist, and ErrBroken for a damaged file or
+// one with another contract.
 func OpenDir(dir string) (*models.Set, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +178,7 @@ func (e *entry) mainPart() models.Part {
 // partOrder is the order of a model's files.
 var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartData}
 
-// texts are the parts that are read into memory unchanged.
+// texts lists the parts that are read into memory unchanged.
 var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
 
 // open checks an entry's files against its role and contract, and completes it
@@ -219,7 +219,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 		found, err := models.Recognize(file)
 		switch {
 		case errors.Is(err, models.ErrUnknown) && e.Contract != "" && role != models.RoleStandard:
-			// The engine checks inputs and outputs when it opens it.
+			// The engine checks inputs and outputs when it opens the model.
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("role %s: %w", role, err)

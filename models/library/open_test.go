@@ -88,7 +88,7 @@ func TestFolderWithoutManifest(t *testing.T) {
 	}
 }
 
-func TestFolderTroubleIsNamed(t *testing.T) {
+func TestFolderErrorsAreSpecific(t *testing.T) {
 	cases := map[string]struct {
 		files map[string][]byte
 		is    error
@@ -122,7 +122,7 @@ func TestFolderTroubleIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, models.ErrBroken)
 }
 
-func TestManifestDecides(t *testing.T) {
+func TestManifestTakesPrecedence(t *testing.T) {
 	sum := strings.Repeat("ab", 32)
 	dir := made.Folder(t, map[string][]byte{
 		"a.bin":           made.Whisper(51865),
@@ -168,7 +168,7 @@ func TestManifestDecides(t *testing.T) {
 	assert.Equal(t, models.ContractSpeechBrain, m.Contract)
 }
 
-func TestSampleRateOfTheFileCounts(t *testing.T) {
+func TestSampleRateIsReadFromTheFile(t *testing.T) {
 	dir := made.Folder(t, map[string][]byte{"a.onnx": made.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": made.PANNs().Bytes()})
 	for name, want := range map[string]int{"a.onnx": 32000, "b.onnx": 0} {
 		m, err := OpenFile(models.RoleTagger, filepath.Join(dir, name))
@@ -214,7 +214,7 @@ func TestManifestErrorsNameTheField(t *testing.T) {
 	require.ErrorIs(t, err, models.ErrBroken)
 }
 
-func TestAnyWrongModelIsNamedWithRoleExpectedAndFound(t *testing.T) {
+func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 	for _, role := range models.Roles() {
 		for other, data := range map[models.Role][]byte{
 			models.RoleStandard: made.Whisper(51865), models.RoleVAD: made.SileroV5().Bytes(), models.RoleEmbedder: made.WeSpeaker().Bytes(), models.RoleTagger: made.YAMNet().Bytes(),
@@ -344,7 +344,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// A folder of a CTC model on samples as transformers writes it: config.json
+// A folder with a CTC model on samples in transformers' layout: config.json
 // describes the network, preprocessor_config.json the preprocessing of the
 // samples.
 func TestFolderOfTransformers(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Recognizers returns every recognizer of a folder, of which Load takes one for each role
-// and language: those that otograph.json lists, then the others in the folder and its
-// subfolders, sorted by name. Files that are no usable models are passed over. A folder
-// that does not exist has none.
+// Recognizers returns every recognizer of a folder (Load only takes one for
+// each role and language): first the ones listed in otograph.json, then the
+// others in the folder and its subfolders, sorted by name. It skips unusable
+// files. A folder that does not exist has none.
 func Recognizers(dir string) ([]models.Model, error) {
 	if _, err := os.Stat(dir); dir == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -48,7 +48,7 @@ func Recognizers(dir string) ([]models.Model, error) {
 		}
 		found, _, err := recognizeFiles(dir, folder, "")
 		if err != nil {
-			continue // a broken file; those beside it are not known either
+			continue // a broken file; the others in its folder are unknown, too
 		}
 		for _, role := range roles {
 			add(role, inFolder(found[role]))
@@ -57,8 +57,8 @@ func Recognizers(dir string) ([]models.Model, error) {
 	return all, nil
 }
 
-// inFolder names the models of one folder: the only one after the folder, several after
-// their files.
+// inFolder names the models of one folder: a single one after the folder,
+// several after their files.
 func inFolder(found []entry) []entry {
 	if len(found) > 1 {
 		for i := range found {

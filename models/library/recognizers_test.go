@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// TestRecognizers: all recognizers of a folder are found, listed or not, each once and
-// with a name of its own; other models and broken files are not.
+// TestRecognizers: all recognizers of a folder are found, listed or not, each
+// once and with a unique name; other models and broken files are skipped.
 func TestRecognizers(t *testing.T) {
 	none, err := Recognizers(filepath.Join(t.TempDir(), "missing"))
 	require.NoError(t, err)

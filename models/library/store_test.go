@@ -43,7 +43,7 @@ type host struct {
 	mu   sync.Mutex
 	data []byte
 	etag string
-	// cut lists after how many bytes each response in turn is cut; 0 means
+	// cut lists after how many bytes the respective response is cut; 0 means
 	// never.
 	cut []int
 	// noRange ignores ranges. weak sends a weak validator. chunked sends no
@@ -58,7 +58,7 @@ type host struct {
 	sent     int64
 }
 
-// asked is the requests so far; total is how many bytes were sent.
+// asked returns the requests so far; total returns the number of sent bytes.
 func (h *host) asked() []*http.Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +166,8 @@ func serve(t *testing.T, change func(h *host, e *Entry)) (*host, Entry, *Store) 
 	return h, e, s
 }
 
-// otherContent is a file of the same length with nothing in common.
+// otherContent returns a file of the same length with entirely different
+// content.
 func otherContent(data []byte) []byte {
 	out := bytes.Clone(data)
 	for i := range out {
@@ -175,8 +176,8 @@ func otherContent(data []byte) []byte {
 	return out
 }
 
-// onnxPadding returns a metadata entry of the given number of varied bytes, for
-// a longer file that is still a model.
+// onnxPadding returns a metadata entry of the given number of random bytes,
+// which makes a model longer but keeps it valid.
 func onnxPadding(n int) []byte {
 	value := make([]byte, n)
 	for i := range value {
@@ -224,20 +225,20 @@ func TestPull(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "only the lock stays: %v", left)
 
-	// The second time, nothing is fetched.
+	// The second pull downloads nothing.
 	done, err = s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.True(t, done[0].Already)
 	assert.Len(t, h.asked(), 1)
 }
 
-// Faults of a host, and the expected outcome.
-func TestPullSurvivesItsHost(t *testing.T) {
+// The faults of a host, and the expected outcome.
+func TestPullSurvivesHostFaults(t *testing.T) {
 	whole := func(h *host) int64 { return int64(len(h.data)) }
 	cases := map[string]struct {
 		change func(h *host, e *Entry)
-		// sent is how many bytes the host may have to send at most, as a share
-		// of the file.
+		// sent limits the bytes that the host has to send, as a share of the
+		// file.
 		sent     float64
 		requests int
 	}{
@@ -249,8 +250,8 @@ func TestPullSurvivesItsHost(t *testing.T) {
 		"fails for a while":      {func(h *host, e *Entry) { h.status = []int{503, 429, 502} }, 1, 4},
 		"is slow":                {func(h *host, e *Entry) { h.slow = 100 * time.Microsecond }, 1, 1},
 		"changes between": {func(h *host, e *Entry) {
-			// The first half comes from an older file; the hash is of the
-			// newer.
+			// The first half comes from an older file, the hash from the newer
+			// one.
 			newer, older := h.data, otherContent(h.data)
 			h.data, h.etag, h.cut = older, `"old"`, []int{100_000}
 			h.onRequest = func(n int, h *host) {
@@ -283,7 +284,7 @@ func TestPullSurvivesItsHost(t *testing.T) {
 	}
 }
 
-func TestPullRefusesWhatIsNotTheFile(t *testing.T) {
+func TestPullRefusesOtherContent(t *testing.T) {
 	cases := map[string]struct {
 		change func(h *host, e *Entry)
 		is     error
@@ -329,7 +330,7 @@ func TestPullRefusesWhatIsNotTheFile(t *testing.T) {
 	}
 }
 
-func TestPullGoesOnAfterTheProcessEnded(t *testing.T) {
+func TestPullResumesInANewProcess(t *testing.T) {
 	h, e, s := serve(t, func(h *host, e *Entry) { h.slow = 50 * time.Microsecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Progress = func(p Progress) {
@@ -363,7 +364,8 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.Len(t, h.asked(), 2, "resumed once, then in one piece")
-	// Also with a complete partial file: the source has no byte after it.
+	// The same holds for a complete partial file, beyond which the source has
+	// no bytes.
 	h, e, s = serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
 	part = partFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
@@ -441,7 +443,7 @@ func TestRedirects(t *testing.T) {
 	require.ErrorIs(t, checkRedirect(req, []*http.Request{via}), errRedirect, "from https to http")
 }
 
-func TestOfflineSaysWhatToDo(t *testing.T) {
+func TestOfflineErrorSuggestsARemedy(t *testing.T) {
 	_, e, s := serve(t, nil)
 	closed := httptest.NewServer(nil)
 	closed.Close()
@@ -491,7 +493,7 @@ func TestTrustOnFirstUse(t *testing.T) {
 	assert.Empty(t, done[0].Trusted)
 
 	// If the file is damaged on disk and the source has other content, the
-	// record decides.
+	// recorded hash decides.
 	made.Place(t, done[0].Files[0].Path, []byte("junk"))
 	h.data, h.etag = made.SileroV5().Meta("x", "y").Bytes(), `"v2"`
 	_, err = s.pull(t.Context(), []Entry{e})
@@ -499,7 +501,7 @@ func TestTrustOnFirstUse(t *testing.T) {
 	assert.ErrorContains(t, err, "expected sha256")
 }
 
-func TestTwoPullsAtOnce(t *testing.T) {
+func TestConcurrentPulls(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
 	_, e, s := serve(t, func(h *host, e *Entry) {
 		h.onRequest = func(int, *host) { close(reached); <-release }
@@ -516,7 +518,7 @@ func TestTwoPullsAtOnce(t *testing.T) {
 	require.NoError(t, <-result)
 }
 
-func TestPulledModelsJoinThoseAlreadyThere(t *testing.T) {
+func TestPulledModelsJoinExistingOnes(t *testing.T) {
 	_, e, s := serve(t, nil)
 	made.Place(t, filepath.Join(s.Dir, "tagger.onnx"), made.YAMNet().Bytes())
 	made.Place(t, filepath.Join(s.Dir, "old-vad.onnx"), made.SileroV5().Bytes())
@@ -606,7 +608,7 @@ func TestPullArchive(t *testing.T) {
 	require.ErrorIs(t, err, models.ErrBroken)
 }
 
-// address is where the host listens, for use as a mirror.
+// address returns the host's address, for use as a mirror.
 func (h *host) address(t *testing.T, s *Store) string {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -669,12 +671,12 @@ func TestHostileArchives(t *testing.T) {
 	assert.Empty(t, names)
 }
 
-// sparse is an archive of a file of 2 GB that is one hole, in the sparse format
-// 1.0 of GNU tar. tar.Writer does not write it, so its records get their names
-// afterwards.
+// sparse returns an archive of a 2 GB file that is one hole, in the sparse
+// format 1.0 of GNU tar. tar.Writer does not support it, so its records get
+// their names afterwards.
 func sparse(t *testing.T) []byte {
 	data := make([]byte, 512)
-	copy(data, "1\n2147483648\n0\n") // one piece of no bytes at the end
+	copy(data, "1\n2147483648\n0\n") // one piece of zero bytes at the end
 	b := tarball(t, func(w *tar.Writer) {
 		require.NoError(t, w.WriteHeader(&tar.Header{
 			Name: "m.onnx", Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg, Format: tar.FormatPAX, PAXRecords: map[string]string{
@@ -717,7 +719,7 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := unpackWithin(context.Background(), 1<<20, filepath.Join(dir, "a.tar"), out, func(string) bool { return true }); err != nil && !errors.Is(err, models.ErrBroken) {
-			var disk *os.PathError // a name that the file system does not take
+			var disk *os.PathError // a name that the file system rejects
 			if !errors.As(err, &disk) {
 				t.Fatalf("an error of another kind: %v", err)
 			}

@@ -20,18 +20,18 @@ import (
 	"github.com/otograph/otograph/internal/safetensors"
 )
 
-// Matrix is a tensor of made-up weights.
+// Matrix is a tensor of synthetic weights.
 type Matrix struct {
 	Shape  []int64 // the outermost dimension first
 	Values []float32
 }
 
-// Weights are the tensors of a small Whisper model, by the names that
-// transformers gives them.
+// Weights holds the tensors of a small Whisper model by their names in
+// transformers.
 type Weights map[string]Matrix
 
-// Width is the width of the made-up model, which has 2 heads, 2 layers on
-// either side, 80 mel bands and 51865 tokens.
+// Width is the width of the synthetic model, which has 2 heads, 2 layers each
+// in encoder and decoder, 80 mel bands and 51865 tokens.
 const Width = 32
 
 // module is a part of a layer: its names and its sizes.
@@ -61,9 +61,9 @@ func modules(side string) []module {
 	return list
 }
 
-// WhisperWeights returns a model, whose tensors the caller may replace but not
-// change. Every number has 8 bits, and each row holds the largest, so that every
-// type stores all of them exactly.
+// WhisperWeights returns a model whose tensors the caller may replace but not
+// modify. Every number has 8 bits, and each row holds the largest one, so that
+// every type stores all of them exactly.
 func WhisperWeights() Weights { return maps.Clone(whisperWeights()) }
 
 var whisperWeights = sync.OnceValue(func() Weights {
@@ -116,7 +116,7 @@ var whisperWeights = sync.OnceValue(func() Weights {
 	return w
 })
 
-// Texts are the texts beside the weights of transformers.
+// Texts writes the text files that transformers stores with the weights.
 func Texts(t testing.TB, dir string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -133,7 +133,7 @@ func Texts(t testing.TB, dir string) {
 	Place(t, filepath.Join(dir, "vocab.json"), data)
 }
 
-// Tokens returns the vocabulary of the model, spelled as GPT-2 does.
+// Tokens returns the model's vocabulary in GPT-2's spelling.
 func Tokens() []string {
 	list := make([]string, 51865)
 	for i := range list {
@@ -151,7 +151,7 @@ func Tokens() []string {
 	return list
 }
 
-// Numbers returns values as a type of safetensors stores them.
+// Numbers encodes values in a type of safetensors.
 func Numbers(values []float32, typ safetensors.Type) []byte {
 	b := make([]byte, 0, 4*len(values))
 	for _, v := range values {
@@ -197,7 +197,7 @@ func (w Weights) Shards(t testing.TB, dir string, typ safetensors.Type) {
 	Place(t, filepath.Join(dir, "model.safetensors.index.json"), text)
 }
 
-// CT2Folder writes the model as CTranslate2 does.
+// CT2Folder writes the model in CTranslate2's layout.
 func (w Weights) CT2Folder(t testing.TB, dir string, version uint32, typ ctranslate2.Type) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -206,7 +206,7 @@ func (w Weights) CT2Folder(t testing.TB, dir string, version uint32, typ ctransl
 	Place(t, filepath.Join(dir, "config.json"), []byte(`{"alignment_heads": [[0, 1], [1, 0]], "suppress_ids": [1]}`))
 }
 
-// CTranslate2 returns the weights as a model.bin of a version.
+// CTranslate2 returns the weights as a model.bin of the given version.
 func (w Weights) CTranslate2(version uint32, typ ctranslate2.Type) []byte {
 	c := &ct2Writer{version: version, typ: typ, variables: map[string][]byte{}}
 	join := func(names ...string) (m Matrix) {

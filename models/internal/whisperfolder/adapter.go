@@ -61,7 +61,8 @@ func readAdapter(dir string) (*adapter, error) {
 	return a, nil
 }
 
-// loneAdapter returns an error that explains how to import a folder that holds an adapter alone.
+// loneAdapter returns an error that explains how to import a folder that only
+// holds an adapter.
 func loneAdapter(dir string) error {
 	a, err := readAdapter(dir)
 	if err != nil {
@@ -71,7 +72,7 @@ func loneAdapter(dir string) error {
 		models.ErrUnsupported, dir, cmp.Or(a.Base, "which is not named"), dir)
 }
 
-// factor returns by how much the product of a module's matrices counts.
+// factor returns the weight of the product of a module's matrices.
 func (a *adapter) factor(module string, rank int64) float32 {
 	alpha := a.Alpha
 	for pattern, other := range a.Alphas {
@@ -85,13 +86,13 @@ func (a *adapter) factor(module string, rank int64) float32 {
 	return float32(alpha / float64(rank))
 }
 
-// adapted is weights with an adapter: W + factor · B · A.
+// adapted adds an adapter to weights: W + factor · B · A.
 type adapted struct {
 	weights
 	changes map[string]*change // by OpenAI's name
 }
 
-// change is what an adapter adds to a matrix.
+// change is an adapter's addition to one matrix.
 type change struct {
 	factor float32
 	rank   int64
@@ -102,7 +103,8 @@ type change struct {
 // maxRank is the largest rank of an adapter.
 const maxRank = 4096
 
-// loraName is a tensor of an adapter: the module and which matrix.
+// loraName matches a tensor of an adapter: the module and which of its
+// matrices.
 var loraName = regexp.MustCompile(`^(?:base_model\.model\.)?(?:model\.)?((?:encoder|decoder)\..+)\.lora_([AB])(?:\.default)?\.weight$`)
 
 // merge reads the adapter in a folder.
@@ -191,7 +193,7 @@ func (w *adapted) find(name string) (*values, error) {
 	}}, nil
 }
 
-// row fills sum with a part of a row of what is added, from a column on.
+// row fills sum with a part of a row of the addition, starting at a column.
 func (c *change) row(sum []float32, row, column int64) {
 	clear(sum)
 	width := int64(len(c.a)) / c.rank

@@ -10,15 +10,15 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Limits on the texts of a folder.
+// Size limits of a folder's text files.
 const (
 	maxConfig     = 1 << 20  // bytes
 	maxVocabulary = 32 << 20 // bytes; tokenizer.json of Whisper has 4 MB
 	maxReadMe     = 1 << 20  // bytes
 )
 
-// config is the part that is used of transformers' config.json, of
-// CTranslate2's, and of generation_config.json.
+// config holds the fields in use of config.json (transformers and CTranslate2)
+// and of generation_config.json.
 type config struct {
 	ModelType      string   `json:"model_type"`
 	Name           string   `json:"_name_or_path"`
@@ -30,7 +30,7 @@ type config struct {
 	Activation     string   `json:"activation_function"`
 	Scaled         bool     `json:"scale_embedding"`
 	AlignmentHeads [][2]int `json:"alignment_heads"`
-	// NoTimes is the token that asks for a text without times. Models that were
+	// NoTimes is the token that requests a text without times. Models that were
 	// trained without times mostly lack this field.
 	NoTimes *int `json:"no_timestamps_token_id"`
 }

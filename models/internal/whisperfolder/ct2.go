@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ct2 is the weights of a CTranslate2 model.
+// ct2 holds the weights of a CTranslate2 model.
 type ct2 struct {
 	file  io.ReaderAt
 	path  string
@@ -57,11 +57,11 @@ func (f *Folder) openCT2(dir string) error {
 	return nil
 }
 
-// clip returns a dimension for the header, in which too large a one is refused
-// later.
+// clip limits a dimension to the header's range; a check later refuses values
+// that large.
 func clip(n int64) int32 { return int32(min(n, 1<<30)) }
 
-// shape returns the shape of a variable of a rank.
+// shape returns the shape of a variable and checks its rank.
 func (w *ct2) shape(name string, rank int) ([]int64, error) {
 	v, ok := w.model.Find(name)
 	if !ok {
@@ -85,8 +85,8 @@ func (w *ct2) layers(side string) int32 {
 	return n
 }
 
-// heads returns the number of heads of the encoder or the decoder: as stated,
-// or one for each 64 of its width, as in every published model.
+// heads returns the number of heads of the encoder or the decoder: the stated
+// one, or the width divided by 64, which is right for every published model.
 func (w *ct2) heads(side string, width int32) (int32, error) {
 	name := side + "/num_heads"
 	v, ok := w.model.Find(name)
@@ -103,7 +103,7 @@ func (w *ct2) heads(side string, width int32) (int32, error) {
 	return int32(int16(binary.LittleEndian.Uint16(raw))), nil
 }
 
-// formats of CTranslate2's types.
+// ct2Formats holds the storage formats of CTranslate2's types.
 var ct2Formats = map[ctranslate2.Type]format{
 	ctranslate2.Float32: float32s, ctranslate2.Float16: float16s, ctranslate2.BFloat16: bfloat16s,
 	ctranslate2.Int16: int16s, ctranslate2.Int8: int8s,
@@ -147,8 +147,8 @@ func (w *ct2) variable(name string) (*values, error) {
 	return numbers.scaled(scales), nil
 }
 
-// ct2Names are CTranslate2's names for the ends of OpenAI's, and which part of
-// a variable with several is meant.
+// ct2Names maps the endings of OpenAI's names to CTranslate2's, with the part
+// of the variable if it holds several tensors.
 var ct2Names = []struct {
 	end, name   string
 	part, parts int64
@@ -201,8 +201,8 @@ func (w *ct2) find(name string) (*values, error) {
 	return nil, fmt.Errorf("%w: %s: no variable is known for %s", models.ErrBroken, w.path, name)
 }
 
-// rest checks that the projection is the embedding, that keys have no bias, and
-// that no variable is left but settings.
+// rest checks that the projection equals the embedding, that keys have no bias,
+// and that only settings remain unread.
 func (w *ct2) rest() error {
 	if _, own := w.model.Variables["decoder/projection/weight"]; own {
 		projection, err := w.variable("decoder/projection/weight")
@@ -263,7 +263,7 @@ func tied(projection, embedding *values) error {
 	})
 }
 
-// zero returns an error if a bias that is left out is not zero.
+// zero returns an error if an omitted bias is not zero.
 func zero(bias *values) error {
 	return bias.each(func(part []float32, _ int64) error {
 		if slices.ContainsFunc(part, func(v float32) bool { return v != 0 }) {
@@ -273,7 +273,7 @@ func zero(bias *values) error {
 	})
 }
 
-// broken names the file of a parser's error.
+// broken adds the file's name to a parser's error.
 func broken(path string, err, sentinel error) error {
 	if errors.Is(err, sentinel) {
 		return fmt.Errorf("%w: %s: %w", models.ErrBroken, path, err)

@@ -1,7 +1,7 @@
-// Package whisperfolder reads a folder with a Whisper model as CTranslate2 or
-// Hugging Face's transformers keep it, with a LoRA adapter if there is one, and
-// writes it as a ggml file. Weights pass row by row, so memory does not depend
-// on the model's size.
+// Package whisperfolder reads a folder with a Whisper model in the layout of
+// CTranslate2 or Hugging Face's transformers, optionally with a LoRA adapter,
+// and writes it as a ggml file. It processes the weights row by row, so memory
+// does not depend on the model's size.
 package whisperfolder
 
 import (
@@ -20,18 +20,17 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// The files that make a folder a Whisper model.
+// The files that identify a folder as a Whisper model.
 const (
 	modelBin       = "model.bin"                    // of CTranslate2
 	weightsFile    = "model.safetensors"            // of transformers
-	shardIndex     = "model.safetensors.index.json" // of transformers, for several files
+	shardIndex     = "model.safetensors.index.json" // of transformers, if there are several files
 	configFile     = "config.json"
 	adapterWeights = "adapter_model.safetensors" // of PEFT
 	adapterConfig  = "adapter_config.json"
 )
 
-// The dimensions that every Whisper model shares, and those of its parts of the
-// vocabulary.
+// Dimensions that all Whisper models share, and vocabulary sizes.
 const (
 	audioContext = 1500
 	spectrum     = 400 // samples in a Fourier transform
@@ -44,19 +43,18 @@ const (
 type Folder struct {
 	// Layout names the layout: "CTranslate2" or "safetensors".
 	Layout string
-	// Origin is the name of the model that the configuration states; empty if
-	// it states none.
+	// Origin is the model's name in the configuration; empty if it has none.
 	Origin string
-	// License is the one in README.md's front matter; empty if it states none.
+	// License is the license in README.md's front matter; empty if it has none.
 	License string
 	// Header describes the model. Its Type is set by Write.
 	Header ggmlfile.Header
-	// AlignmentHeads are the pairs of decoder layer and head that follow the
-	// sound; nil if the folder names none.
+	// AlignmentHeads are the pairs of decoder layer and head whose attention
+	// follows the audio; nil if the folder lists none.
 	AlignmentHeads [][2]int
 	// Sources are the files with the weights.
 	Sources []string
-	// Notes are the findings that users should be told.
+	// Notes holds findings to show to the user.
 	Notes []string
 
 	weights weights
@@ -68,14 +66,14 @@ type Folder struct {
 type weights interface {
 	// find returns the tensor with a name.
 	find(name string) (*values, error)
-	// rest returns an error if tensors are left that no Whisper model has, and
-	// checks those that are left out.
+	// rest returns an error if tensors remain that no Whisper model has, and
+	// checks the omitted ones.
 	rest() error
 }
 
 // Find returns the layout of the Whisper model in a folder; empty if there is
-// none. A folder with an adapter alone has the layout "adapter"; a configuration
-// without weights counts if it is one of LoRA.
+// none. The layout of a folder that only holds an adapter is "adapter". A
+// configuration without weights only counts if it is a LoRA adapter's.
 func Find(dir string) string {
 	if head, err := begin(filepath.Join(dir, modelBin)); err == nil {
 		if spec, ok := ctranslate2.Spec(head); ok && spec == ctranslate2.Whisper {
@@ -98,8 +96,8 @@ func Find(dir string) string {
 	return ""
 }
 
-// Holds reports whether a file is the weights of a Whisper model, or a part of
-// them, by its name.
+// Holds reports whether a file has the name of a Whisper model's weights or of
+// a part of them.
 func Holds(path string) bool {
 	name := filepath.Base(path)
 	return name == modelBin || name == adapterWeights || name == shardIndex ||
@@ -133,12 +131,12 @@ func Snapshot(dir string) (files, name string) {
 	return dir, name
 }
 
-// maxCommit is the length of the name of a commit, with room.
+// maxCommit limits the length of a commit's name, with a margin.
 const maxCommit = 100 // bytes
 
 // Open opens the model in a folder. adapter is the folder of a LoRA adapter to
-// merge; if it is empty, one in dir itself is merged. Errors name the file, what
-// was expected and what was found; they wrap models.ErrBroken,
+// merge; if it is empty, an adapter in dir itself is merged. Errors state the
+// file, the expectation and the finding; they wrap models.ErrBroken,
 // models.ErrUnsupported or models.ErrMissing.
 func Open(dir, adapter string) (f *Folder, err error) {
 	f = &Folder{Layout: Find(dir)}
@@ -208,7 +206,7 @@ func (f *Folder) open(path string) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// openRegular opens a file, and nothing else: to open a pipe may take forever.
+// openRegular opens a regular file; opening a pipe could block forever.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if os.IsNotExist(err) {
@@ -223,8 +221,7 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// sound checks that the dimensions are those of a Whisper model that the
-// standard tier takes.
+// sound checks that the standard tier supports the model's dimensions.
 func (f *Folder) sound(dir string) error {
 	h := f.Header
 	switch {
@@ -248,14 +245,14 @@ func (f *Folder) sound(dir string) error {
 	return nil
 }
 
-// Limits: those of the standard tier.
+// Limits of the standard tier.
 const (
 	maxWidth  = 4096
 	maxLayers = 128
 )
 
-// checkedHeads returns the alignment heads if the model has them all, and notes
-// it if there are none.
+// checkedHeads returns the alignment heads if the model has all of them, and
+// adds a note otherwise.
 func (f *Folder) checkedHeads(heads [][2]int) [][2]int {
 	for _, h := range heads {
 		if h[0] < 0 || h[0] >= int(f.Header.TextLayers) || h[1] < 0 || h[1] >= int(f.Header.TextHeads) {
@@ -275,14 +272,13 @@ func (f *Folder) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// portion is how many numbers pass at a time, a multiple of the blocks of
-// quantized types.
+// portion is how many numbers are processed at a time, a multiple of the block
+// size of quantized types.
 const portion = 1 << 16
 
 // Write writes the model as a ggml file whose matrices have the type typ.
-// Numbers that are too large for 16 bits become the largest, which is noted.
-// progress is called with the share that is done; it may be nil, and an error
-// that it returns ends the work.
+// Numbers beyond the range of 16 bits are clamped, with a note. progress is
+// called with the finished share; it may be nil, and its error stops Write.
 func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float64) error) error {
 	large, fileType, ok := typ.Numbers()
 	if !ok {
@@ -339,7 +335,7 @@ func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float6
 }
 
 // tame rounds a part of a tensor to the 16 bits from which it is quantized, and
-// returns how many numbers were too large for them.
+// returns how many numbers exceeded their range.
 func tame(part []float32, kind int) (clamped int64, err error) {
 	for i, v := range part {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
@@ -385,8 +381,8 @@ func begin(path string) ([]byte, error) {
 	return head[:n], nil
 }
 
-// measure reads the widths and contexts of the header from the shapes of the first
-// convolution, the token embedding and both position embeddings.
+// measure sets the widths and contexts of the header from the shapes of the
+// first convolution, the token embedding and both position embeddings.
 func (f *Folder) measure(shape func(name string, dims int) ([]int64, error), convolution, embedding, audio, text string) error {
 	var found [4][]int64
 	for i, name := range []string{convolution, embedding, audio, text} {

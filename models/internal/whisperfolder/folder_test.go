@@ -37,7 +37,7 @@ func converted(t testing.TB, dir, adapter string, typ ggmlfile.Type) ([]byte, *F
 	return b.Bytes(), f
 }
 
-// reference writes the made-up model as transformers does, in 16 bits.
+// reference writes the synthetic model in transformers' layout, in 16 bits.
 func reference(t testing.TB) (made.Weights, string) {
 	t.Helper()
 	w, dir := made.WhisperWeights(), t.TempDir()
@@ -46,15 +46,15 @@ func reference(t testing.TB) (made.Weights, string) {
 	return w, dir
 }
 
-// sameFile compares hashes, because a difference of files would be printed.
+// sameFile compares hashes, to avoid printing the difference of two files.
 func sameFile(t testing.TB, want, got []byte, what string) {
 	t.Helper()
 	assert.Equal(t, sha256.Sum256(want), sha256.Sum256(got), what)
 }
 
-// TestEveryLayoutGivesTheSameFile converts one model from every type, version
-// and layout.
-func TestEveryLayoutGivesTheSameFile(t *testing.T) {
+// TestEveryLayoutConvertsToTheSameFile converts one model from every type,
+// version and layout.
+func TestEveryLayoutConvertsToTheSameFile(t *testing.T) {
 	w, dir := reference(t)
 	want, f := converted(t, dir, "", ggmlfile.F16)
 	assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, f.AlignmentHeads)
@@ -94,7 +94,7 @@ func TestEveryLayoutGivesTheSameFile(t *testing.T) {
 	}
 }
 
-// TestTokenizerAlone takes the vocabulary from tokenizer.json, in which new
+// TestTokenizerAlone reads the vocabulary from tokenizer.json, where new
 // versions of transformers keep it.
 func TestTokenizerAlone(t *testing.T) {
 	_, dir := reference(t)
@@ -182,8 +182,8 @@ func TestAdapterIsMerged(t *testing.T) {
 	require.ErrorContains(t, err, `without its base model, "someone/whisper-made": run `+"`otograph models import BASE --adapter "+adapter)
 }
 
-// TestQuantizedFileEqualsTheQuantized16Bits compares with quantizing the f16
-// file row by row.
+// TestQuantizedFileEqualsTheQuantized16Bits compares a quantized file with the
+// f16 file quantized row by row.
 func TestQuantizedFileEqualsTheQuantized16Bits(t *testing.T) {
 	w, dir := reference(t)
 	for _, typ := range []ggmlfile.Type{ggmlfile.Q8_0, ggmlfile.Q5_0} {
@@ -197,7 +197,7 @@ func TestQuantizedFileEqualsTheQuantized16Bits(t *testing.T) {
 	}
 }
 
-// TestRefusals changes one thing of a good folder.
+// TestRefusals changes one detail of a valid folder.
 func TestRefusals(t *testing.T) {
 	edit := func(name, text string) func(made.Weights, string) {
 		return func(_ made.Weights, dir string) { made.Place(t, filepath.Join(dir, name), []byte(text)) }
@@ -268,7 +268,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNotes tells what a fine-tuned model may have lost.
+// TestNotes: the notes list the likely defects of a fine-tuned model.
 func TestNotes(t *testing.T) {
 	w, dir := made.WhisperWeights(), t.TempDir()
 	made.Texts(t, dir)
@@ -326,9 +326,9 @@ func TestWriteEndsWithTheContext(t *testing.T) {
 	require.ErrorContains(t, f.Write(io.Discard, "q3", nil), `found "q3"`)
 }
 
-// TestDamagedFiles converts 200 files of each kind, each cut or with bytes
-// changed: an error of ours, or a model whose numbers differ, and no memory
-// beyond that of a good file.
+// TestDamagedFiles converts 200 files of each kind, each truncated or with
+// changed bytes: the result is one of our errors or a model with other numbers,
+// in no more memory than for a valid file.
 func TestDamagedFiles(t *testing.T) {
 	w := made.WhisperWeights()
 	hf, ct2, adapter := t.TempDir(), t.TempDir(), t.TempDir()
@@ -341,7 +341,7 @@ func TestDamagedFiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		name, dir, file, adapter string
-		head                     int // bytes of which most changes are
+		head                     int // number of leading bytes in which most changes are made
 	}{
 		{"safetensors", hf, weightsFile, "", 9000},
 		{"CTranslate2", ct2, modelBin, "", 3000},
@@ -393,7 +393,7 @@ func damage(t testing.TB, random *rand.Rand, path string, whole []byte, head, i 
 	require.NoError(t, err)
 	defer file.Close()
 	if i%3 == 1 {
-		require.NoError(t, file.Truncate(int64(len(whole)))) // what was cut is zeros now, but for the head
+		require.NoError(t, file.Truncate(int64(len(whole)))) // the removed bytes are zeros now, except in the head
 	}
 	_, err = file.WriteAt(whole[:min(head, len(whole))], 0)
 	require.NoError(t, err)
@@ -420,8 +420,8 @@ func FuzzParseAdapter(f *testing.F) {
 	})
 }
 
-// TestPublished converts real models, if OTOGRAPH_REAL names the folder with
-// them and with whisper.cpp's files of the same weights.
+// TestPublished converts real models if OTOGRAPH_REAL names a folder with them
+// and with whisper.cpp's files of the same weights.
 func TestPublished(t *testing.T) {
 	dir := os.Getenv("OTOGRAPH_REAL")
 	if dir == "" {
@@ -432,7 +432,7 @@ func TestPublished(t *testing.T) {
 			got, f := converted(t, filepath.Join(dir, "ct2-"+name), "", typ)
 			want, err := os.ReadFile(filepath.Join(dir, file))
 			require.NoError(t, err)
-			const head = 48 + 8 // with the type of the file, which two conventions number
+			const head = 48 + 8 // includes the file's type, which has two numberings
 			filters := head + 4*int(f.Header.Mels)*201
 			assert.Equal(t, want[:44], got[:44])
 			sameFile(t, want[filters:], got[filters:], file)

@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// hf is the weights of a model of transformers.
+// hf holds the weights of a model of transformers.
 type hf struct {
 	dir     string
 	tensors map[string]located
@@ -67,7 +67,8 @@ func (f *Folder) generation(dir string, c config) error {
 	return nil
 }
 
-// shards opens the files with the weights: one, or those that the index names.
+// shards opens the files with the weights: a single one, or all that the index
+// lists.
 func (f *Folder) shards(w *hf) error {
 	if exists(w.dir, weightsFile) {
 		return f.shard(w, weightsFile, nil)
@@ -108,8 +109,8 @@ func (f *Folder) shards(w *hf) error {
 // maxShards limits the files of one model.
 const maxShards = 200
 
-// shard opens a file with weights. index, if not nil, says which file each
-// tensor is in.
+// shard opens a file with weights. index, if not nil, maps each tensor to its
+// file.
 func (f *Folder) shard(w *hf, name string, index map[string]string) error {
 	path := filepath.Join(w.dir, name)
 	file, size, err := f.open(path)
@@ -129,7 +130,7 @@ func (f *Folder) shard(w *hf, name string, index map[string]string) error {
 	return nil
 }
 
-// shape returns the shape of a tensor of a rank, by OpenAI's name.
+// shape returns the shape of a tensor by OpenAI's name, and checks its rank.
 func (w *hf) shape(name string, rank int) ([]int64, error) {
 	v, err := w.find(name)
 	if err != nil {
@@ -169,8 +170,8 @@ func (w *hf) find(name string) (*values, error) {
 	return w.tensor(name)
 }
 
-// prefix is in front of the names of a model that was saved with its
-// projection.
+// prefix returns the prefix of the tensor names; a model that was saved with
+// its projection has one.
 func (w *hf) prefix() string {
 	if _, bare := w.tensors["encoder.conv1.weight"]; bare {
 		return ""
@@ -178,7 +179,7 @@ func (w *hf) prefix() string {
 	return "model."
 }
 
-// hfNames turns OpenAI's names into those of transformers.
+// hfNames replaces OpenAI's names with the names in transformers.
 var hfNames = strings.NewReplacer(
 	".blocks.", ".layers.",
 	".cross_attn.query.", ".encoder_attn.q_proj.", ".cross_attn.key.", ".encoder_attn.k_proj.",
@@ -192,8 +193,8 @@ var hfNames = strings.NewReplacer(
 	".positional_embedding", ".embed_positions", ".token_embedding.", ".embed_tokens.",
 )
 
-// rest checks that the projection is the embedding, that keys have no bias, and
-// that no tensor is left.
+// rest checks that the projection equals the embedding, that keys have no bias,
+// and that no tensor remains.
 func (w *hf) rest() error {
 	embedding, err := w.find("decoder.token_embedding.weight")
 	if err != nil {

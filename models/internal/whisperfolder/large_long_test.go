@@ -21,8 +21,8 @@ import (
 	"github.com/otograph/otograph/models/internal/made"
 )
 
-// TestLargeModelFitsInLittleMemory converts a file of the shape of Whisper
-// large-v3, 3.1 GB of zeros that need no room on disk.
+// TestLargeModelFitsInLittleMemory converts a file in the shape of Whisper
+// large-v3: 3.1 GB of zeros that occupy no disk space.
 func TestLargeModelFitsInLittleMemory(t *testing.T) {
 	dir := t.TempDir()
 	made.Place(t, filepath.Join(dir, configFile), []byte(`{"model_type": "whisper", "encoder_layers": 32, "decoder_layers": 32, "encoder_attention_heads": 20, "decoder_attention_heads": 20}`))

@@ -30,8 +30,8 @@ func (s slot) dims() []int32 {
 	return dims
 }
 
-// kind returns ggml's number of the type that the file holds the tensor in, if
-// its matrices have the type large.
+// kind returns ggml's number of the type in which the file stores the tensor,
+// if its matrices have the type large.
 func (s slot) kind(large int) int {
 	switch {
 	case len(s.shape) == 1, strings.HasSuffix(s.name, ".bias"), strings.HasSuffix(s.name, "positional_embedding"):
@@ -42,8 +42,8 @@ func (s slot) kind(large int) int {
 	return ggmlfile.TensorF16
 }
 
-// tensors returns the tensors of a model of these dimensions, in the order in
-// which they are written.
+// tensors returns the tensors of a model with these dimensions, in the order of
+// the file.
 func tensors(h ggmlfile.Header) []slot {
 	var all []slot
 	add := func(name string, shape ...int32) {

@@ -12,10 +12,10 @@ import (
 
 const endOfText = "<|endoftext|>"
 
-// readTokens returns the texts of the tokens that a ggml file lists: those
-// before the end of text, with it in an English-only model. It checks that the
-// folder's vocabulary is Whisper's. timed is false if the vocabulary has special
-// tokens without the times.
+// readTokens returns the texts of the tokens that a ggml file lists: the ones
+// before the end of text, and in an English-only model also the end of text. It
+// checks that the folder's vocabulary is Whisper's. timed is false if the
+// vocabulary has special tokens but none for times.
 func readTokens(dir string, h ggmlfile.Header) (tokens [][]byte, timed bool, err error) {
 	list, file, err := vocabulary(dir)
 	if err != nil {
@@ -49,8 +49,8 @@ func readTokens(dir string, h ggmlfile.Header) (tokens [][]byte, timed bool, err
 	return tokens, len(list) > first || len(list) == end+1, nil
 }
 
-// vocabulary reads the tokens in the order of their numbers from the first file
-// that a folder has of those that CTranslate2 and transformers write.
+// vocabulary reads the tokens, ordered by number, from the folder's first
+// vocabulary file in the layout of CTranslate2 or transformers.
 func vocabulary(dir string) (list []string, file string, err error) {
 	file = filepath.Join(dir, "vocabulary.json")
 	if err := readJSON(file, maxVocabulary, &list); !errors.Is(err, models.ErrMissing) {
@@ -89,7 +89,7 @@ func vocabulary(dir string) (list []string, file string, err error) {
 	return list, file, nil
 }
 
-// tokenizer is the part that is used of tokenizer.json.
+// tokenizer holds the fields in use of tokenizer.json.
 type tokenizer struct {
 	Model struct {
 		Vocabulary map[string]int `json:"vocab"`
@@ -100,11 +100,10 @@ type tokenizer struct {
 	} `json:"added_tokens"`
 }
 
-// maxToken is the highest number of a token, with room.
+// maxToken limits the number of a token, with a margin.
 const maxToken = 1 << 18
 
-// ordered returns tokens in the order of their numbers. Numbers without a token
-// have an empty text.
+// ordered returns tokens ordered by number. Missing numbers have an empty text.
 func ordered(maps ...map[string]int) ([]string, error) {
 	var list []string
 	set := map[int]bool{}
@@ -125,8 +124,8 @@ func ordered(maps ...map[string]int) ([]string, error) {
 	return list, nil
 }
 
-// alphabet maps the characters that GPT-2's tokens are spelled with to bytes:
-// printable ones stand for themselves, and those from U+0100 on for the rest.
+// alphabet maps the characters in GPT-2's spelling of tokens to bytes:
+// printable ones represent themselves, and the ones from U+0100 on the rest.
 var alphabet = func() map[rune]byte {
 	m := map[rune]byte{}
 	next := rune(0x100)

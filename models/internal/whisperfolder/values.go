@@ -12,10 +12,10 @@ import (
 
 // values is a tensor that is read in portions.
 type values struct {
-	// name is the file and the name of the tensor in it, for errors.
+	// name is the file and the tensor's name in it, for errors.
 	name  string
 	shape []int64 // the outermost dimension first
-	// read fills into with the numbers from the given one on.
+	// read fills into with the numbers from index from on.
 	read func(into []float32, from int64) error
 }
 
@@ -27,8 +27,8 @@ func (v *values) count() int64 {
 	return n
 }
 
-// like reports whether the shape is the given one, but for dimensions of 1 at
-// the end.
+// like reports whether the shape equals the given one, ignoring trailing
+// dimensions of 1.
 func (v *values) like(shape []int64) bool { return slices.Equal(trimmed(v.shape), trimmed(shape)) }
 
 func trimmed(shape []int64) []int64 {
@@ -105,7 +105,7 @@ var (
 	}}
 )
 
-// stored returns the numbers at a place in a file.
+// stored returns the numbers stored at an offset of a file.
 func stored(name string, file io.ReaderAt, at int64, shape []int64, f format) *values {
 	var raw []byte
 	return &values{name, shape, func(into []float32, from int64) error {
@@ -118,7 +118,8 @@ func stored(name string, file io.ReaderAt, at int64, shape []int64, f format) *v
 	}}
 }
 
-// scaled divides the rows of a tensor by their scales, or all of it by one.
+// scaled divides the rows of a tensor by their scales, or all of it by a single
+// one.
 func (v *values) scaled(scales []float32) *values {
 	width := v.count() / int64(len(scales))
 	return &values{v.name, v.shape, func(into []float32, from int64) error {

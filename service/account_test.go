@@ -9,7 +9,8 @@ import (
 	"github.com/otograph/otograph/billing"
 )
 
-// TestAccountsInTheLedger: the balance of the first account is told from that of others.
+// TestAccountsInTheLedger: the ledger distinguishes the initial balance of the
+// first account from the balance of any other account.
 func TestAccountsInTheLedger(t *testing.T) {
 	s, err := Open(t.Context(), Config{Folder: t.TempDir()})
 	require.NoError(t, err)

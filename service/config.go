@@ -13,22 +13,23 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Types that an Engine has to do with.
+// Types that engines use.
 type (
-	// Engine turns a local audio file into a result; package service/engine has the
-	// one that runs a pipeline. Errors that are the input's fault are marked with
-	// spec.Permanent; all others are retried. If an Engine also has
+	// Engine turns a local audio file into a result; package service/engine
+	// provides an engine that runs a pipeline. Errors caused by the input are
+	// marked with spec.Permanent; all others are retried. If an Engine also has
 	//
 	//	Available() spec.Available
 	//	CheckModels(context.Context) error
 	//
-	// holds are priced by the first, and nothing is claimed while the second fails.
+	// Available determines the price of holds, and no task is claimed while
+	// CheckModels fails.
 	Engine = worker.Engine
-	// Job is the work that an Engine is given.
+	// Job is the input of an Engine's run.
 	Job = worker.Job
-	// Extras are the requests of a Job beside the options.
+	// Extras are the options of a Job that are not in the specification.
 	Extras = tasks.Extras
-	// Checkpoints keep finished work of a Job across attempts.
+	// Checkpoints keep finished stages of a Job across attempts.
 	Checkpoints = worker.Checkpoints
 	// Outcome is the result of a Job.
 	Outcome = tasks.Outcome
@@ -55,56 +56,60 @@ var (
 // Database and Files are given; zero values of the other fields are the defaults of
 // `otograph serve`.
 type Config struct {
-	// Folder holds the SQLite database and the files, unless Database or Files name
-	// another place, and what worker processes leave for the metrics, which without a
-	// Folder are not read. It is created, or closed to other users; one that others can
-	// open is refused if it holds other files. One Service runs on a folder with SQLite.
+	// Folder holds the SQLite database and the files, unless Database or Files
+	// name another place, and the metrics of worker processes, which are not
+	// read without a Folder. It is created, or closed to other users; a folder
+	// that others can open is refused if it holds other files. One Service runs
+	// on a folder with SQLite.
 	Folder string
-	// Database is a PostgreSQL database ("postgres://…"), which several services may
-	// share.
+	// Database is a PostgreSQL database ("postgres://…"), which several
+	// services may share.
 	Database string
 	// Files is "file:///folder" or "s3://bucket?region=…".
 	Files string
 	// KeepSchema refuses tables that are out of date instead of changing them.
 	KeepSchema bool
-	// DatabaseWait is how long Open waits for a PostgreSQL database that is unreachable.
+	// DatabaseWait is how long Open waits for an unreachable PostgreSQL
+	// database.
 	DatabaseWait time.Duration
-	// DatabaseLimit bounds a query or transaction; 0 is 4 s.
+	// DatabaseLimit limits a query or transaction; 0 means 4 s.
 	DatabaseLimit time.Duration
 
-	// Engine works on the tasks in this process, one at a time. A crash of native code
-	// ends the process then. nil leaves the tasks to Workers or to other machines
-	// (`otograph work`).
+	// Engine runs tasks in this process, one at a time; a crash of native code
+	// then ends the process. nil leaves the tasks to Workers or to other
+	// machines (`otograph work`).
 	Engine Engine
-	// Workers are processes that work on the tasks. A crash of native code costs an
-	// attempt of one task.
+	// Workers are processes that run tasks. A crash of native code then costs
+	// one attempt of one task.
 	Workers Workers
-	// Prober determines the length of an upload, for the size of its hold. nil is the
-	// Engine if it is a Prober; without one, the price of UnknownLength is held.
+	// Prober determines the length of an upload, for the size of its hold. nil
+	// means the Engine if it is a Prober; without one, the price of
+	// UnknownLength is held.
 	Prober Prober
 
-	// KeepAudio is how long audio stays after the end of its task.
+	// KeepAudio is how long audio is kept after the end of its task.
 	KeepAudio time.Duration
-	// KeepTasks is how long a task and its result stay after its end, at least 24 h; 0
-	// keeps them.
+	// KeepTasks is how long a task and its result are kept after its end, at
+	// least 24 h; 0 means forever.
 	KeepTasks time.Duration
-	// UnknownLength is the length of audio whose price is held while the real one is
-	// unknown; 0 is a minute.
+	// UnknownLength is the length of audio whose price is held while the actual
+	// length is unknown; 0 means a minute.
 	UnknownLength time.Duration
 
 	// BasePath is the prefix of the endpoints; "" is "/v1".
 	BasePath string
-	// ModelAliases are further names of models on the endpoints of OpenAI's interface.
+	// ModelAliases are further names of models on the endpoints of OpenAI's
+	// interface.
 	ModelAliases map[string]string
-	// Page answers the paths that are not the service's; nil answers 404.
+	// Page serves all other paths; nil responds with 404.
 	Page http.Handler
 	// Ops adds /healthz, /readyz and /metrics to Handler.
 	Ops bool
-	// Hosts are the host names that requests may ask for in addition to this
+	// Hosts are the host names accepted in requests in addition to this
 	// machine's (localhost, 127.0.0.1); nil accepts every name.
 	Hosts []string
-	// Origins are the origins ("https://app.example.com") whose pages may call the API
-	// from a browser; "*" allows all, nil none but the service's own.
+	// Origins are the origins ("https://app.example.com") whose pages may call
+	// the API from a browser; "*" allows all, nil only the service's own.
 	Origins []string
 	// TrustedProxies are networks and addresses whose X-Forwarded-For header is
 	// trusted. All clients of any other proxy count as one.
@@ -114,34 +119,37 @@ type Config struct {
 	FrontEnds   int
 	SharedRates bool
 
-	// AllowOutbound opens addresses that are not public to audio_url and callback_url:
-	// networks ("10.0.0.0/8"), addresses, names ("nas.lan"). DenyOutbound closes
-	// addresses to them.
+	// AllowOutbound allows non-public addresses in audio_url and callback_url:
+	// networks ("10.0.0.0/8"), addresses, names ("nas.lan"). DenyOutbound
+	// forbids addresses in them.
 	AllowOutbound, DenyOutbound []string
-	// Fetches bounds the parallel downloads of audio, FetchesPerAccount and
-	// FetchesPerHost those for one account and from one host; 0 is 32, 4 and 8. A
-	// negative Fetches leaves downloads to other services. FetchLimit bounds one
-	// attempt; 0 is an hour.
+	// Fetches limits the concurrent downloads of audio, FetchesPerAccount and
+	// FetchesPerHost the downloads for one account and from one host; 0 means
+	// 32, 4 and 8. A negative Fetches leaves downloads to other services.
+	// FetchLimit limits one attempt; 0 means an hour.
 	Fetches, FetchesPerAccount, FetchesPerHost int
 	FetchLimit                                 time.Duration
 
-	// MaxConnections bounds the open connections of Serve, ConnectionsPerAddress those
-	// from one address that is no trusted proxy; 0 is 4096 and 256.
+	// MaxConnections limits the open connections of Serve,
+	// ConnectionsPerAddress the connections from one address that is not a
+	// trusted proxy; 0 means 4096 and 256.
 	MaxConnections, ConnectionsPerAddress int
-	// DrainDelay is how long Serve still answers at its end while /readyz fails, so that
-	// load balancers notice.
+	// DrainDelay is how long Serve still responds at its end while /readyz
+	// fails, so that load balancers notice.
 	DrainDelay time.Duration
-	// Grace is how long requests and tasks may take to finish at the end; 0 is 30 s.
+	// Grace is how long requests and tasks may take to finish at the end; 0
+	// means 30 s.
 	Grace time.Duration
 
-	// CallbackTail are the times after which a callback is sent again once the four
-	// deliveries of the specification have failed, each after the one before. Services
-	// on one database have the same.
+	// CallbackTail lists the delays of further deliveries of a callback after
+	// the four of the specification have failed, each counted from the previous
+	// one. It must be the same in all services on one database.
 	CallbackTail []time.Duration
 
-	// Version is the program's, for the lists of workers and the metrics.
+	// Version is the program's version, for the lists of workers and the
+	// metrics.
 	Version string
-	// Logger gets a line for each request and for each failure; nil discards them.
+	// Logger logs each request and each failure; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -150,11 +158,11 @@ type Config struct {
 type Workers struct {
 	N       int      // processes; 0 runs none
 	Command []string // program and arguments
-	Careful []string // replaces Command after a crash, for example without a GPU's driver; empty is Command
+	Careful []string // replaces Command after a crash, for example without a GPU's driver; empty means Command
 	Env     []string // added to this process's environment
 }
 
-// ConfigError is returned by Open for a field of Config that can't be used.
+// ConfigError is returned by Open for an invalid field of Config.
 type ConfigError struct {
 	Field string
 	err   error
@@ -166,11 +174,11 @@ func (e *ConfigError) Error() string { return "Config." + e.Field + " " + e.err.
 // Unwrap returns the reason.
 func (e *ConfigError) Unwrap() error { return e.err }
 
-// shortestKeep is the least KeepTasks: an answer to an idempotency key must not outlive
-// its task.
+// shortestKeep is the least KeepTasks: the answer of an idempotency key must
+// not outlive its task.
 const shortestKeep = 24 * time.Hour
 
-// check returns a *ConfigError for the first field that can't be used.
+// check returns a *ConfigError for the first invalid field.
 func (c *Config) check() error {
 	wrong := func(field, format string, args ...any) error { return &ConfigError{field, fmt.Errorf(format, args...)} }
 	switch {
@@ -213,7 +221,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// available returns what an engine can transcribe, nothing if it does not say.
+// available returns the capabilities of an engine, the zero value if it does
+// not report them.
 func available(e Engine) spec.Available {
 	if e, ok := e.(interface{ Available() spec.Available }); ok {
 		return e.Available()

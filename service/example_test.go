@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// parrot is an Engine that hears the same words in every recording.
+// parrot is an Engine that returns the same words for every recording.
 type parrot struct{}
 
 // ModelSet implements service.Engine.
@@ -39,8 +39,8 @@ func (parrot) Run(_ context.Context, job service.Job) (service.Outcome, error) {
 	return service.Outcome{Result: result, Tier: spec.TierStandard, Seconds: seconds}, nil
 }
 
-// A program mounts the service in a server of its own, beside its other paths,
-// and calls it like any customer.
+// A program mounts the service in its own server, beside its other paths, and
+// calls it like any customer.
 func Example() {
 	folder, err := os.MkdirTemp("", "service")
 	if err != nil {

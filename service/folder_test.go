@@ -22,8 +22,8 @@ type idle struct{ Engine }
 
 func (idle) ModelSet() string { return "idle" }
 
-// TestWithoutFolder: a service and a worker without a folder leave the working directory
-// alone, even one with a folder like that of a service.
+// TestWithoutFolder: a service and a worker without a folder leave the working
+// directory alone, even if it looks like the folder of a service.
 func TestWithoutFolder(t *testing.T) {
 	c := Config{Database: dbtest.PostgresSource(t), Files: "file://" + t.TempDir(), Engine: idle{}, Ops: true}
 	t.Chdir(t.TempDir())
@@ -54,7 +54,8 @@ func TestWithoutFolder(t *testing.T) {
 	assert.NoError(t, <-worked)
 }
 
-// TestFolderIsClosed: a folder that others can open is closed to them, or refused.
+// TestFolderIsClosed: Open closes a folder that other users can open, or
+// refuses it.
 func TestFolderIsClosed(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.Chmod(folder, 0o755))

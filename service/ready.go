@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A balancer asks often; the database and the file store are asked less often,
-// and a hanging one does not keep the answer back.
+// A load balancer asks often. The database and the file store are checked less
+// often, and a hanging check does not delay the response.
 const (
 	readyAge   = time.Second
 	readyLimit = 2 * time.Second
 )
 
-// readiness answers whether everything that requests need works. It is safe for
-// concurrent use: callers share the answer of the last second.
+// readiness reports whether all dependencies of requests work. It is safe for
+// concurrent use: callers share the result of the last second.
 type readiness struct {
 	checks map[string]func(context.Context) error
 	turn   chan struct{} // holds one value while no check runs
@@ -29,8 +29,8 @@ func newReadiness(checks map[string]func(context.Context) error) *readiness {
 	return r
 }
 
-// check returns nil if every check passed within readyLimit, else an error that
-// names those that did not.
+// check returns nil if every check passed within readyLimit, otherwise an error
+// that names the failed checks.
 func (r *readiness) check(ctx context.Context) error {
 	select {
 	case <-r.turn:

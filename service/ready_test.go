@@ -13,11 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestF4Readiness asks a database that works and a store that hangs, fails, and works again.
+// TestF4Readiness checks the readiness with a working database and a store that
+// hangs, fails, and works again.
 func TestF4Readiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		// A store that hangs is asked while the next one takes its place.
+		// A hanging check may still run when the test replaces it.
 		var current atomic.Pointer[func(context.Context) error]
 		put := func(store func(context.Context) error) { current.Store(&store) }
 		put(func(context.Context) error { return nil })
@@ -27,7 +28,7 @@ func TestF4Readiness(t *testing.T) {
 		})
 		require.NoError(t, r.check(t.Context()))
 
-		put(func(ctx context.Context) error { time.Sleep(time.Minute); return nil }) // not even the context helps
+		put(func(ctx context.Context) error { time.Sleep(time.Minute); return nil }) // ignores the context
 		time.Sleep(readyAge)
 		var wait sync.WaitGroup
 		begun := time.Now()

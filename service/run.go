@@ -17,10 +17,11 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// Run does everything but answer requests, until ctx ends, and returns nil then: it
-// downloads audio, delivers callbacks, takes back the work of dead workers, removes
-// tasks and files that are no longer needed, follows the rotation of the token key, and
-// works on tasks by Config's Engine and Workers. Call it once.
+// Run runs everything but the HTTP handlers until ctx is done, and then returns
+// nil: it downloads audio, delivers callbacks, takes back the work of dead
+// workers, removes tasks and files that are no longer needed, follows the
+// rotation of the token key, and runs tasks with Config's Engine and Workers.
+// Call it once.
 func (s *Service) Run(ctx context.Context) error {
 	var parts []runner
 	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker} {
@@ -44,7 +45,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// runner is a part of the service that works until its context ends.
+// runner is a part of the service that works until its context is done.
 type runner interface{ Run(context.Context) error }
 
 // notifier returns the part that delivers callbacks.
@@ -54,7 +55,8 @@ func (s *Service) notifier() (runner, error) {
 	})
 }
 
-// maintainer returns the part that takes back the work of the dead, and cleans up.
+// maintainer returns the part that takes back the work of dead processes and
+// cleans up.
 func (s *Service) maintainer() (runner, error) {
 	m := tasks.NewMaintainer(s.state.Tasks, tasks.MaintainerConfig{})
 	s.counts.Workers(m.Workers)
@@ -62,7 +64,7 @@ func (s *Service) maintainer() (runner, error) {
 	return m, nil
 }
 
-// fetcher returns the part that downloads audio, nil if others do that.
+// fetcher returns the part that downloads audio, nil if other services do that.
 func (s *Service) fetcher() (runner, error) {
 	c := s.config
 	if c.Fetches < 0 {
@@ -97,7 +99,8 @@ func (s *Service) supervisor() (runner, error) {
 	return supervisor, nil
 }
 
-// worker returns the part that works on tasks in this process, nil without an engine.
+// worker returns the part that runs tasks in this process, nil without an
+// engine.
 func (s *Service) worker() (runner, error) {
 	if s.config.Engine == nil {
 		return nil, nil
@@ -117,11 +120,12 @@ func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worke
 	return worker.New(s.Tasks, w)
 }
 
-// KeyInterval is how soon a service notices that the token key was rotated.
+// KeyInterval is the longest time until a service notices that the token key
+// was rotated.
 const KeyInterval = 5 * time.Second
 
-// followKey hands the token key to the API whenever it was rotated (`otograph secret
-// rotate`), until ctx ends.
+// followKey passes the token key to the API each time it is rotated (`otograph
+// secret rotate`), until ctx is done.
 func (s *Service) followKey(ctx context.Context) error {
 	return backoff.Every(ctx, KeyInterval, func() error {
 		key, err := s.state.Accounts.SigningKey(ctx)

@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
 
-// TestRunLeavesNothingBehind: if a part cannot be built, none of the others runs on.
+// TestRunLeavesNothingBehind: if a part cannot be built, none of the others
+// keeps running.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	s, err := Open(t.Context(), Config{Folder: t.TempDir()})
 	require.NoError(t, err)

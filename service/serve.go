@@ -13,10 +13,10 @@ import (
 	"github.com/otograph/otograph/internal/connlimit"
 )
 
-// Serve is Run, and answers requests on a listener, with the limits that Config sets.
-// Requests for /healthz, /readyz and /metrics are answered on ops if it is not nil. When
-// ctx ends, Serve drains: it returns after the last answer, at most DrainDelay and Grace
-// later.
+// Serve is Run, and serves requests on a listener, within Config's limits. If
+// ops is not nil, it serves /healthz, /readyz and /metrics. When ctx is done,
+// Serve drains: it returns after the last response, at most DrainDelay and
+// Grace later.
 func (s *Service) Serve(ctx context.Context, l, ops net.Listener) error {
 	g, ctx := errgroup.WithContext(ctx)
 	closing := s.closing(ctx)
@@ -58,8 +58,9 @@ func (s *Service) limited(l net.Listener) net.Listener {
 	})
 }
 
-// closing returns a channel that is closed when the listeners are to close: after ctx
-// has ended and balancers have had the time to notice that the service is not ready.
+// closing returns a channel that is closed when the listeners are to close:
+// after ctx is done and load balancers have had time to notice that the service
+// is not ready.
 func (s *Service) closing(ctx context.Context) <-chan struct{} {
 	closing := make(chan struct{})
 	go func() {

@@ -40,7 +40,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 	assert.NoError(t, <-served)
 }
 
-// TestConfigIsChecked: Open names the field that can't be used.
+// TestConfigIsChecked: Open names the unusable field.
 func TestConfigIsChecked(t *testing.T) {
 	for want, c := range map[string]Config{
 		"Config.Folder is required, unless Database and Files are given": {Database: "postgres://localhost/x"},

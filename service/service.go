@@ -45,8 +45,8 @@ type Service struct {
 	api      *httpapi.Server
 }
 
-// Open opens the service's state and brings its tables up to date. The caller
-// closes the Service.
+// Open opens the service's state and migrates its tables. The caller closes the
+// Service.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("service: %w", err)
@@ -60,7 +60,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	return s, nil
 }
 
-// openNetwork makes the clients for callbacks and for audio.
+// openNetwork creates the clients for callbacks and for audio.
 func (s *Service) openNetwork(context.Context) (err error) {
 	c := s.config
 	if s.proxies, err = clientaddr.ParseProxies(c.TrustedProxies); err != nil {
@@ -134,26 +134,27 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 	return err
 }
 
-// Handler serves the endpoints under the base path, the interface's description at
-// /openapi.json and /docs, and what Config adds.
+// Handler serves the endpoints under the base path, the interface's description
+// at /openapi.json and /docs, and the paths that Config adds.
 func (s *Service) Handler() http.Handler { return s.api.Handler() }
 
 // OpsHandler serves /healthz, /readyz and /metrics, for a separate address or
 // separate paths.
 func (s *Service) OpsHandler() http.Handler { return s.api.OpsHandler() }
 
-// Drain makes /readyz fail, so that balancers send requests elsewhere, and ends the
-// requests that wait for a task. Call it before http.Server.Shutdown.
+// Drain makes /readyz fail, so that load balancers send requests elsewhere, and
+// ends the requests that wait for a task. Call it before http.Server.Shutdown.
 func (s *Service) Drain() { s.api.Drain() }
 
-// CreateAccount creates an account with a balance and returns its API key, which
-// is not kept and cannot be shown again. An error says, for example, that the
+// CreateAccount creates an account with a balance and returns its API key,
+// which is not stored and cannot be shown again. It fails, for example, if the
 // name is taken.
 func (s *Service) CreateAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
 	return s.createAccount(ctx, name, balance, "created")
 }
 
-// createAccount is CreateAccount; why describes the ledger's entry for the balance.
+// createAccount is CreateAccount; why is the description of the balance's
+// ledger entry.
 func (s *Service) createAccount(ctx context.Context, name string, balance billing.Money, why string) (key string, err error) {
 	account, err := s.state.Accounts.Create(ctx, name)
 	if err != nil {
@@ -168,12 +169,13 @@ func (s *Service) createAccount(ctx context.Context, name string, balance billin
 	return key, err
 }
 
-// ownersTier is the tier of the first account, whose owner is the machine's and no
-// customer.
+// ownersTier is the tier of the first account, which belongs to the machine's
+// owner rather than to a customer.
 const ownersTier = 5
 
-// CreateFirstAccount is CreateAccount for a service without any account; the key is ""
-// if it has one. The account has the limits of the highest tier.
+// CreateFirstAccount is CreateAccount for a service without any account; the
+// key is "" if the service has one. The account has the limits of the highest
+// tier.
 func (s *Service) CreateFirstAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
 	list, err := s.state.Accounts.List(ctx)
 	if err != nil || len(list) > 0 {

@@ -15,12 +15,13 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// metricsInterval is how often a worker process writes its metrics down.
+// metricsInterval is the interval at which a worker process saves its metrics.
 const metricsInterval = 5 * time.Second
 
-// Work works on the tasks of a service with Config's Engine until ctx ends or the service
-// that started this process is gone. It is the whole of a process that Config.Workers
-// names; the tables must be up to date. The process must end when it returns.
+// Work runs the tasks of a service with Config's Engine until ctx is done or
+// the service that started this process is gone. A process of Config.Workers
+// does nothing else; the tables must be up to date. The process must end when
+// Work returns.
 func Work(ctx context.Context, c Config) error {
 	if c.KeepSchema = true; c.Engine == nil {
 		return fmt.Errorf("service: %w", &ConfigError{"Engine", errors.New("is required")})
@@ -53,8 +54,9 @@ func Work(ctx context.Context, c Config) error {
 	return w.Run(ctx)
 }
 
-// ExitCode is the code with which a process must end after Work returned an error: by it
-// the service tells a database or store that is away from a crash.
+// ExitCode returns the code with which a process must end after Work returned
+// an error. It lets the service distinguish an unavailable database or store
+// from a crash.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:

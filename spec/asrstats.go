@@ -3,20 +3,20 @@ package spec
 // ASRStats counts the work for a transcript. The counts do not depend on how
 // many windows ran in parallel.
 type ASRStats struct {
-	// Windows is how many windows the speech was packed into.
+	// Windows is the number of windows that the speech was packed into.
 	Windows int
 	// EncoderPasses counts runs of the acoustic encoder (a batch of N counts
-	// N). It exceeds Windows by at most a quarter, rounded up, and by one for each
-	// window that was divided because two languages are spoken in it.
+	// N). It exceeds Windows by at most a quarter, rounded up, and by one for
+	// each window that was divided because it contains two languages.
 	EncoderPasses int
-	// Asked counts the passages whose language was asked, each by an encoder pass
-	// that EncoderPasses does not include.
+	// Asked counts the passages whose language was identified separately, each
+	// by an encoder pass that EncoderPasses does not include.
 	Asked int
 	// AlignmentPasses counts the windows that a CTC model processed to time the
 	// words of the standard tier; EncoderPasses does not include them.
 	AlignmentPasses int
-	// DecoderSteps counts evaluations of the decoder, including those of the
-	// prompt; 0 for recognizers without a decoder.
+	// DecoderSteps counts evaluations of the decoder, including the prompt's; 0
+	// for recognizers without a decoder.
 	DecoderSteps int
 	// Fallbacks counts texts decoded again at a higher temperature.
 	Fallbacks int
@@ -54,24 +54,24 @@ func (s *ASRStats) Add(o ASRStats) {
 	s.Loops += o.Loops
 }
 
-// CascadeStats counts what the standard tier decoded again because the
-// optimized tier's text was in a language other than the recording's or had low
-// confidence. All counts are 0 without a cascade.
+// CascadeStats counts the segments that the standard tier decoded again because
+// the optimized tier's text was in a language other than the recording's or had
+// low confidence. All counts are 0 without a cascade.
 type CascadeStats struct {
 	// Segments and Seconds count the whole transcript and its speech.
 	Segments int
 	Seconds  float64
-	// Doubtful and DoubtfulSeconds count the part that was decoded again.
+	// Doubtful and DoubtfulSeconds count the segments that were decoded again.
 	Doubtful        int
 	DoubtfulSeconds float64
-	// Hearings is how many runs of segments the standard tier identified the
-	// language of.
+	// Hearings is the number of runs of segments whose language the standard
+	// tier identified.
 	Hearings int
-	// Replaced is how many runs of doubtful segments got a new text.
+	// Replaced is the number of runs of doubtful segments that got a new text.
 	Replaced int
 	// ASR counts the work of the standard tier.
 	ASR ASRStats
-	// Took is the wall-clock time of all of it, in seconds.
+	// Took is the wall-clock time of the cascade, in seconds.
 	Took float64
 }
 

@@ -10,10 +10,10 @@ import (
 // errors.Is.
 var ErrOptions = errors.New("invalid options")
 
-// OptionError reports which option is wrong and what was expected.
+// OptionError names an invalid option and the reason.
 type OptionError struct {
 	Field  string // JSON name of the option; empty if the object itself is malformed
-	Reason string // what was expected and what was found
+	Reason string // the expected value and the one found
 }
 
 // Error implements error.
@@ -30,8 +30,8 @@ func (e *OptionError) Is(target error) bool { return target == ErrOptions }
 // Permanent returns true: the same options fail again.
 func (e *OptionError) Permanent() bool { return true }
 
-// StageError reports which stage of a run failed. The accompanying Result holds
-// what the other stages found.
+// StageError names the stage of a run that failed. The accompanying Result
+// holds the results of the other stages.
 type StageError struct {
 	Stage Stage
 	Err   error
@@ -47,7 +47,8 @@ func optionError(field, format string, args ...any) error {
 	return &OptionError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// longestQuote is how many characters of untrusted text an error repeats.
+// longestQuote is the number of characters of untrusted text that an error
+// repeats.
 const longestQuote = 60
 
 // Shorten returns text for an error message: at most 60 characters and an

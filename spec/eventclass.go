@@ -17,8 +17,7 @@ const NumEventClasses = 521
 //go:embed eventclasses.csv
 var eventClassesCSV string
 
-// EventClass is one kind of sound: one of the 521 classes of AudioSet that
-// YAMNet has.
+// EventClass is one kind of sound: one of YAMNet's 521 classes of AudioSet.
 type EventClass struct {
 	Index       int    `json:"index"`        // 0 … 520: the index of its score in a frame
 	MID         string `json:"mid"`          // AudioSet's identifier

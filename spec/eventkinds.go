@@ -1,8 +1,8 @@
 package spec
 
-// generalKinds are the classes that include others: the classes that follow one in
-// the list, up to and with the last, are kinds of it. AudioSet lists a class before
-// its kinds, so a kind of a kind lies within both stretches.
+// generalKinds are the classes that include others: the classes that follow one
+// in the list, up to and including last, are kinds of it. AudioSet lists a
+// class before its kinds, so nested kinds lie within both ranges.
 var generalKinds = []struct{ first, last int }{
 	{0, 5},     // Speech
 	{6, 10},    // Shout
@@ -114,8 +114,8 @@ var generalKinds = []struct{ first, last int }{
 	{507, 517}, // Noise
 }
 
-// Includes reports whether other is a kind of c, as a dog is of animal and of
-// domestic animal; no class is a kind of itself.
+// Includes reports whether other is a kind of c, as a dog is a kind of animal
+// and of domestic animal; no class is a kind of itself.
 func (c EventClass) Includes(other EventClass) bool {
 	for _, kind := range generalKinds {
 		if kind.first == c.Index {
@@ -125,7 +125,8 @@ func (c EventClass) Includes(other EventClass) bool {
 	return false
 }
 
-// Generality is how many classes are kinds of c: 0 for the most specific.
+// Generality returns the number of classes that are kinds of c: 0 for the most
+// specific.
 func (c EventClass) Generality() int {
 	for _, kind := range generalKinds {
 		if kind.first == c.Index {

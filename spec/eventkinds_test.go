@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGeneralKinds: the stretches are in order, each lies wholly inside or outside
-// every other one, and some families are what they are in AudioSet.
+// TestGeneralKinds: the ranges are in order, each lies wholly inside or outside
+// every other one, and some families match AudioSet.
 func TestGeneralKinds(t *testing.T) {
 	for i, a := range generalKinds {
 		assert.Less(t, a.first, a.last)

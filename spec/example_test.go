@@ -30,7 +30,7 @@ func ExampleNormalizeLanguage() {
 	//  false
 }
 
-// Which tier transcribes depends on the options, the language and the models.
+// The tier depends on the options, the language and the models.
 func ExampleRoute() {
 	have := spec.Available{Standard: true, Optimized: []string{"en"}}
 	fmt.Println(spec.Route("en", spec.Options{}, have))

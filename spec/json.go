@@ -17,13 +17,13 @@ func (o Options) MarshalJSON() ([]byte, error) {
 	return writeOptions(reflect.ValueOf(o), func(Option) bool { return false })
 }
 
-// MarshalJSON writes all options, those without a value as null. An earlier
+// MarshalJSON writes all options; an option without a value is null. An earlier
 // name is only included if it was given.
 func (e EffectiveOptions) MarshalJSON() ([]byte, error) {
 	return writeOptions(reflect.ValueOf(e), func(row Option) bool { return !row.Unlisted() })
 }
 
-// writeOptions writes the options that are set, and as null those of the others
+// writeOptions writes the options that are set, and null for the other options
 // for which asNull returns true.
 func writeOptions(v reflect.Value, asNull func(Option) bool) ([]byte, error) {
 	var buf bytes.Buffer

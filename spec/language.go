@@ -10,8 +10,8 @@ type Language struct {
 	// Code is Whisper's code: ISO 639-1, except "haw" and "yue", which have no
 	// such code, and the older "jw" for Javanese.
 	Code string
-	// ISO3 is the ISO 639-3 code (that of the macrolanguage if Whisper means
-	// one, like "zho" and "ara").
+	// ISO3 is the ISO 639-3 code; if Whisper means a macrolanguage, the
+	// macrolanguage's code, like "zho" and "ara".
 	ISO3 string
 	// Name is the English name, in lower case.
 	Name string

@@ -1,14 +1,14 @@
 package spec
 
-// The lengths of a known voice's recording, in seconds, and by how much an
-// encoder's padding may exceed them.
+// Limits of the length of a known voice's recording, in seconds, and the
+// tolerance for an encoder's padding.
 const (
 	ShortestVoice = 2
 	LongestVoice  = 10
 	VoiceSlack    = 0.1
 )
 
-// Measures holds what the recognizer measured for a segment.
+// Measures holds the recognizer's measures of a segment.
 type Measures struct {
 	// Seek is the start (in seconds of the recording) of the recognizer's
 	// window in which the segment begins.

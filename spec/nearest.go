@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// longestName bounds the part of a mistyped name that is compared, in
+// longestName limits the part of a mistyped name that is compared, in
 // characters.
 const longestName = 100
 

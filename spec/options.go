@@ -112,7 +112,7 @@ type Options struct {
 }
 
 // EffectiveOptions is an Options object with every default filled in, as tasks
-// return it. All fields are present in JSON, those without a value as null.
+// return it. All fields are present in JSON; a field without a value is null.
 // Effective sets every field whose option has a default.
 type EffectiveOptions Options
 
@@ -133,7 +133,8 @@ func (o Options) Effective() (EffectiveOptions, error) {
 			setPointer(field, reflect.ValueOf(row.Default))
 		}
 	}
-	// Bounds that the caller did not set give way to the one that was set.
+	// If the caller set only one of the bounds, the default of the other gives
+	// way to it.
 	if o.MinSpeakers != nil && o.MaxSpeakers == nil && *e.MinSpeakers > *e.MaxSpeakers {
 		*e.MaxSpeakers = *e.MinSpeakers
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The defaults are those of the specification's Options table.
+// The defaults equal the specification's Options table.
 func TestEffectiveDefaults(t *testing.T) {
 	e, err := Options{}.Effective()
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 // without task_id and billing: the keys of a capability are present exactly if
 // that capability ran (see Ran), and are never null.
 type Result struct {
-	// AudioDuration is the length of the recording in seconds, exact to 0.1 ms: that of
-	// its sound (Stats.DecodedSeconds) and of the gaps that its time stamps have.
+	// AudioDuration is the length of the recording in seconds, exact to 0.1 ms:
+	// its sound (Stats.DecodedSeconds) and the gaps in its time stamps.
 	AudioDuration float64
 	// AudioMD5 is the MD5 of the original bytes, 32 hexadecimal digits.
 	AudioMD5 string
@@ -41,16 +41,16 @@ type Result struct {
 	Names map[string]string
 	// Tier is the recognizer that ran; empty if transcription was off.
 	Tier Tier
-	// Demo reports whether a demonstration model found the words or, without
-	// words, all the rest; it is not part of the JSON form.
+	// Demo reports whether a demonstration model produced the words or, without
+	// words, all other results; it is not part of the JSON form.
 	Demo bool
 	// Ran reports which fields are filled.
 	Ran Capabilities
-	// Warnings lists what is missing of the recording (WarnAudio), the options
-	// that had no effect, in the order of Table, followed by "device" for a
-	// device that could not be used and "cascade" if the standard tier could not
-	// decode doubtful segments again. Only those about the recording are part of
-	// the JSON form, as "warnings".
+	// Warnings lists the missing parts of the recording (WarnAudio), the
+	// options that had no effect, in the order of Table, then "device" for a
+	// device that could not be used and "cascade" if the standard tier could
+	// not decode doubtful segments again. Only warnings about the recording are
+	// part of the JSON form, as "warnings".
 	Warnings []Warning
 	// Stats counts the work that was done; it is not part of the JSON form.
 	Stats Stats
@@ -69,8 +69,8 @@ type Stats struct {
 	// VADWindows, EmbeddingWindows and EventFrames count the inputs of the
 	// other models.
 	VADWindows, EmbeddingWindows, EventFrames int
-	// DecodedSeconds is the length of the sound: gaps in the recording's time
-	// stamps have none.
+	// DecodedSeconds is the length of the sound, without gaps in the
+	// recording's time stamps.
 	DecodedSeconds float64
 	// NonFinite is the number of NaN and Inf samples that were read as silence.
 	NonFinite int
@@ -90,17 +90,17 @@ type Segment struct {
 	Text    string  `json:"text"`
 	Speaker string  `json:"speaker,omitempty"` // SPEAKER_n, if diarization ran
 	Words   []Word  `json:"words,omitzero"`    // nil in the optimized tier and with timestamp_level=segment
-	// Language is the code of the language that the segment's text is in, set in every
-	// segment of a recording in which several are spoken, and else in none. The
-	// service's results do not have it.
+	// Language is the language code of the segment's text. It is set in every
+	// segment if several languages are spoken in the recording, and in none
+	// otherwise. The service's results omit it.
 	Language string `json:"language,omitempty"`
 	// Confidence is the expected share of correct words, 0 to 1, according to
 	// the calibration of the recognizer's model: in all segments with 0.9
 	// together, nine of ten words are correct. It is nil for a model without a
 	// calibration, and if it was not requested.
 	Confidence *float64 `json:"confidence,omitempty"`
-	// Measures holds what the recognizer measured; nil if unknown. It is not
-	// part of the JSON form.
+	// Measures holds the recognizer's measures; nil if unknown. It is not part
+	// of the JSON form.
 	Measures *Measures `json:"-"`
 }
 
@@ -111,12 +111,12 @@ type Word struct {
 	Start       float64 `json:"start"`
 	End         float64 `json:"end"`
 	Probability float64 `json:"probability"`
-	// Interpolated reports that Start and End were not measured but interpolated by
-	// letters between measured times.
+	// Interpolated reports that Start and End were not measured but
+	// interpolated by letters between measured times.
 	Interpolated bool `json:"interpolated,omitzero"`
-	// Doubtful reports that the sound speaks against a word of the standard tier:
-	// neither the model that times words nor the voice activity detector hears it.
-	// It is not part of the JSON form.
+	// Doubtful reports that the sound contradicts a word of the standard tier:
+	// neither the model that times words nor the voice activity detector finds
+	// it. It is not part of the JSON form.
 	Doubtful bool `json:"-"`
 	// Overlapped reports that two speakers are known to talk during at least
 	// half of the word. It is not part of the JSON form.
@@ -151,7 +151,7 @@ type AudioEvent struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// resultJSON is Result's form on the wire: pointers, so that presence is exact.
+// resultJSON is Result's JSON form: pointers, so that presence is exact.
 type resultJSON struct {
 	AudioDuration       float64             `json:"audio_duration"`
 	AudioMD5            string              `json:"audio_md5"`
@@ -167,7 +167,8 @@ type resultJSON struct {
 }
 
 // MarshalJSON writes the specification's Task result without task_id and
-// billing, and beside it warnings about the recording, if there are any.
+// billing, with an additional list of warnings about the recording, if there
+// are any.
 func (r Result) MarshalJSON() ([]byte, error) {
 	j := resultJSON{AudioDuration: r.AudioDuration, AudioMD5: r.AudioMD5, Warnings: OfAudio(r.Warnings)}
 	if r.Ran.ASR {

@@ -6,13 +6,13 @@ type Stage string
 // The stages in the order in which they begin. StageEvents and StageEmbed run
 // in parallel with StageLanguage and StageTranscribe.
 const (
-	StageDecode     Stage = "decode"     // any format to samples
-	StageVAD        Stage = "vad"        // where speech is
-	StageLanguage   Stage = "language"   // which language
-	StageTranscribe Stage = "transcribe" // what was said
+	StageDecode     Stage = "decode"     // decode any format to samples
+	StageVAD        Stage = "vad"        // detect speech
+	StageLanguage   Stage = "language"   // identify the language
+	StageTranscribe Stage = "transcribe" // transcribe speech
 	StageEmbed      Stage = "embed"      // compute voice embeddings
 	StageEvents     Stage = "events"     // detect sound events
-	StageDiarize    Stage = "diarize"    // who spoke when
+	StageDiarize    Stage = "diarize"    // assign speakers
 )
 
 // Progress is a report from a run. Reports arrive one at a time, in order, from
@@ -20,7 +20,8 @@ const (
 type Progress struct {
 	// Stage is the stage that the report is about.
 	Stage Stage
-	// Fraction is how much of the whole run is done, 0 to 1; it never falls.
+	// Fraction is the completed part of the whole run, 0 to 1; it never
+	// decreases.
 	Fraction float64
 	// Done is true in the one report that ends the stage.
 	Done bool

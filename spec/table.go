@@ -34,8 +34,8 @@ type Option struct {
 	Min, Max *float64 // of a number; for texts and entries, Max is in characters
 	Items    int      // largest number of entries in a list; 0 if unlimited
 	Enum     []string // allowed values; nil if not restricted
-	Since    string   // first version of Otograph that has it
-	Group    string   // heading under which it is shown
+	Since    string   // first version of Otograph with the option
+	Group    string   // heading of the option in the help
 	Help     string   // one sentence for people
 
 	rule  string

@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	assert.Len(t, names, reflect.TypeFor[Options]().NumField())
-	_, err := Options{}.Effective() // the defaults hold their own bounds
+	_, err := Options{}.Effective() // the defaults satisfy their own bounds
 	require.NoError(t, err)
 }
 

@@ -27,8 +27,8 @@ const (
 // list more.
 func OptimizedLanguages() []string { return []string{"zh", "en", "es", "fr", "pt"} }
 
-// Available describes what one set of models can transcribe. Every worker
-// reports one.
+// Available describes the capabilities of one set of models. Every worker
+// reports them.
 type Available struct {
 	// Standard reports whether there is a model for the standard tier.
 	Standard bool `json:"standard"`
@@ -38,9 +38,9 @@ type Available struct {
 	// Translates reports whether the standard model can translate other
 	// languages into English.
 	Translates bool `json:"translates,omitempty"`
-	// Optimized are the codes that the optimized tier serves: those of
-	// OptimizedLanguages that one of its models supports and, if it is not
-	// restricted to the specification, the others that a model lists.
+	// Optimized are the codes that the optimized tier serves: the
+	// OptimizedLanguages that one of its models supports and, if the tier is
+	// not restricted to the specification, all others that a model lists.
 	Optimized []string `json:"optimized,omitempty"`
 	// Models are the recognizers that a task may name.
 	Models []NamedModel `json:"models,omitempty"`
@@ -48,7 +48,7 @@ type Available struct {
 
 // NamedModel is a recognizer that a task may name.
 type NamedModel struct {
-	// Name is the model's in its folder.
+	// Name is the model's name in its folder.
 	Name string `json:"name"`
 	// Tier is the tier that the model belongs to, and is charged as.
 	Tier Tier `json:"tier"`
@@ -58,9 +58,9 @@ type NamedModel struct {
 	Translates bool `json:"translates,omitempty"`
 }
 
-// Only returns what the models can transcribe for a task that names one of them, and
-// whether they include it. A task that names an optimized model still gets the standard
-// tier in the languages that the model does not support.
+// Only returns the capabilities for a task that names one of the models, and
+// whether the models include it. A task that names an optimized model still
+// gets the standard tier in the languages that the model does not support.
 func (a Available) Only(name string) (Available, bool) {
 	i := slices.IndexFunc(a.Models, func(m NamedModel) bool { return m.Name == name })
 	if i < 0 {
@@ -120,9 +120,9 @@ func (a Available) Languages(o Options) []string {
 }
 
 // Tiers returns the tiers that may run for the options with one set of models,
-// the standard tier first: the tier of the language if it is given, or else
-// those of all languages that may be detected. It returns none if the options
-// disable transcription or no model supports the language.
+// the standard tier first: the tier of the given language, or the tiers of all
+// languages that may be detected. It returns none if the options disable
+// transcription or no model supports the language.
 func Tiers(o Options, a Available) []Tier {
 	if o.EnableASR != nil && !*o.EnableASR {
 		return nil

@@ -47,7 +47,7 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// TestTiers checks which tiers may run for options with one set of models.
+// TestTiers checks the tiers that may run for options with one set of models.
 func TestTiers(t *testing.T) {
 	both := []Tier{TierStandard, TierOptimized}
 	standard, optimized := both[:1], both[1:]
@@ -88,8 +88,8 @@ func TestTiers(t *testing.T) {
 	assert.Len(t, whisper.Languages(Options{}), len(Languages()))
 }
 
-// TestPossibleTiers checks the tiers of several sets together, and that nothing
-// is ruled out while no set is known.
+// TestPossibleTiers checks the tiers of several sets together, and that every
+// tier is possible while no set is known.
 func TestPossibleTiers(t *testing.T) {
 	both := []Tier{TierStandard, TierOptimized}
 	whisper, fast := Available{Standard: true}, Available{Optimized: []string{"en"}}

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// rules are the checks that options name in their tag "rule". Each check gets
-// one string of the option's value.
+// rules are the checks that options name in their tag "rule". Each check
+// receives one string of the option's value.
 var rules = map[string]func(name, value string) error{
 	"language": func(name, value string) error {
 		if _, ok := NormalizeLanguage(value); !ok {

@@ -2,15 +2,15 @@ package spec
 
 import "reflect"
 
-// WarnAudio is the Option of warnings about the recording itself and whether its speakers
-// can be believed.
+// WarnAudio is the Option of warnings about the recording itself and about the
+// reliability of its speakers.
 const WarnAudio = "audio"
 
-// Warning reports an option that a run could not honor, or what a reader of the
-// result must know of the recording.
+// Warning reports an option that a run could not honor, or a property of the
+// recording that affects the result.
 type Warning struct {
 	Option string `json:"option"` // its JSON name; WarnAudio, "device" or "cascade"
-	Reason string `json:"reason"` // why it has no effect, or what is missing, in plain words
+	Reason string `json:"reason"` // why the option has no effect, or which part is missing, in plain words
 }
 
 // OfAudio returns the warnings about the recording itself. They belong to every

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// unspaced are the scripts written without spaces between words.
+// unspaced lists the scripts written without spaces between words.
 var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }

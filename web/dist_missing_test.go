@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The replacement for the built page is under version control and needs nothing
-// that is built.
+// The replacement for the built page is under version control and needs no
+// built files.
 func TestMissingPage(t *testing.T) {
 	page, err := files.ReadFile("dist-missing.html")
 	require.NoError(t, err)

@@ -18,15 +18,15 @@ type View struct {
 	// Result is anything whose JSON form is the specification's Task result.
 	Result any
 	// Peaks are the peaks of equal stretches of the recording, where 255 is the
-	// loudest of all, for the waveform; without them a bar shows where there is
-	// speech.
+	// loudest of all, for the waveform; without them a bar shows the stretches
+	// of speech.
 	Peaks []byte
 	// Audio is the recording to embed, of media type AudioType
 	// ("audio/ogg"); nil leaves it out, and the page asks for the file.
 	Audio     []byte
 	AudioType string
-	// Files are the result as srt, vtt and rttm, as far as it has what they hold; the
-	// page offers them for download.
+	// Files are the result in the formats srt, vtt and rttm that it has data
+	// for; the page offers them for download.
 	Files map[string]string
 	// Demo makes the page say that demonstration models found the result.
 	Demo bool

@@ -1,5 +1,6 @@
-// Package assemble makes the result of a run: it gives each sentence its speaker,
-// rounds as the specification promises, and names the options without effect.
+// Package assemble builds the result of a run: it assigns a speaker to each
+// sentence, rounds as the specification requires, and names the options without
+// effect.
 package assemble
 
 import (
@@ -11,7 +12,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Result makes the result of a recording from the finds of the stages.
+// Result builds the result of a recording from the results of the stages.
 func Result(pcm *audio.PCM, f *found.Findings, stageSeconds map[spec.Stage]float64) *spec.Result {
 	info := pcm.Info()
 	at := found.ClockOf(pcm)
@@ -45,7 +46,7 @@ func Result(pcm *audio.PCM, f *found.Findings, stageSeconds map[spec.Stage]float
 	return res
 }
 
-// Segments returns the sentences with their speakers, where these are known.
+// Segments returns the sentences with their speakers, if these are known.
 func Segments(f *found.Findings, at found.Clock) []spec.Segment {
 	var spoken []spokenSegment
 	said, speakers := f.Transcription.Transcript.Segments, f.Speakers
@@ -86,8 +87,8 @@ func Segments(f *found.Findings, at found.Clock) []spec.Segment {
 	return out
 }
 
-// measures returns a sentence's measures, nil where its tokens or the recognizer are
-// not known.
+// measures returns a sentence's measures, nil if its tokens or the recognizer
+// are not known.
 func measures(s asr.Segment, can *asr.Abilities) *spec.Measures {
 	if s.Tokens == nil || can == nil {
 		return nil
@@ -129,7 +130,7 @@ func turns(f *found.Findings, at found.Clock) []spec.Turn {
 	return out
 }
 
-// rounded is found.Round4 for a probability that may be unknown.
+// rounded is found.Round4 for a probability that may be nil.
 func rounded(p *float64) *float64 {
 	if p == nil {
 		return nil

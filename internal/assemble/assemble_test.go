@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/found"
 )
 
-// clock is that of a recording of a length in seconds.
+// clock returns the clock of a recording with a length in seconds.
 func clock(seconds float64) found.Clock {
 	return found.ClockOf(audio.FromSamples(make([]float32, int(math.Round(seconds*audio.SampleRate)))))
 }

@@ -17,9 +17,9 @@ type spokenSegment struct {
 	speaker int
 }
 
-// assignSpeakers assigns each segment the speaker who covers most of it. Where
-// the segment has words and the speaker changes inside, it is split at the word
-// border. A segment that no turn touches takes the nearest turn's speaker.
+// assignSpeakers assigns each segment the speaker who covers most of it. If the
+// segment has words and the speaker changes inside it, it is split at the word
+// border. A segment outside all turns gets the nearest turn's speaker.
 func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegment {
 	index := newTurnIndex(turns)
 	out := make([]spokenSegment, 0, len(segments))
@@ -118,8 +118,8 @@ func endsSentence(words []asr.Word, i int) bool {
 	return decode.EndsSentence(words[i].Text, next)
 }
 
-// joinWords cuts the text of words from … to−1 out of the segment's own text,
-// so that its spacing and punctuation stay as they were.
+// joinWords returns the text of words from … to−1 as it is in the segment's own
+// text, with its spacing and punctuation.
 func joinWords(s asr.Segment, from, to int) string {
 	start, end, at := 0, len(s.Text), 0
 	for i, w := range s.Words {
@@ -146,10 +146,11 @@ func joinWords(s asr.Segment, from, to int) string {
 	return strings.TrimSpace(s.Text[start:end])
 }
 
-// turnIndex finds the turns that touch a stretch of time without looking at all of them.
+// turnIndex finds the turns that overlap a stretch of time without searching
+// all of them.
 type turnIndex struct {
 	turns   []diarize.Turn // by start
-	reaches []float64      // the latest end up to and with each turn: rises with the index
+	reaches []float64      // the latest end among the turns up to this index; never decreases
 	cover   []float64      // scratch, by speaker
 }
 
@@ -168,8 +169,9 @@ func newTurnIndex(turns []diarize.Turn) *turnIndex {
 	return x
 }
 
-// speaker is the one whose turns cover most of start … end, else the one whose
-// turn is nearest, else 0. The speaker of the earlier turn wins a tie.
+// speaker returns the speaker whose turns cover most of start … end, otherwise
+// the speaker of the nearest turn, otherwise 0. The speaker of the earlier turn
+// wins a tie.
 func (x *turnIndex) speaker(start, end float64) int {
 	first := sort.Search(len(x.turns), func(i int) bool { return x.reaches[i] > start })
 	clear(x.cover)
@@ -187,7 +189,8 @@ func (x *turnIndex) speaker(start, end float64) int {
 	if best >= 0 {
 		return best
 	}
-	// Nothing touches it: the turn before reaches up to reaches[first-1], the turn after begins at last.
+	// No turn overlaps the stretch: the previous turn ends at reaches[first-1],
+	// the next one begins at last.
 	switch {
 	case first == 0 && last >= len(x.turns):
 		return 0
@@ -196,7 +199,7 @@ func (x *turnIndex) speaker(start, end float64) int {
 	}
 	before := x.turns[first-1]
 	for i := first - 1; i >= 0 && x.reaches[i] == x.reaches[first-1]; i-- {
-		before = x.turns[i] // the turn that set the mark
+		before = x.turns[i] // the turn with the latest end
 	}
 	if last < len(x.turns) && x.turns[last].Start-end < start-before.End {
 		return x.turns[last].Speaker
@@ -204,10 +207,12 @@ func (x *turnIndex) speaker(start, end float64) int {
 	return before.Speaker
 }
 
-// crowd are the stretches in which more than one speaker talks, in order of time.
+// crowd holds the stretches in which more than one speaker talks, ordered by
+// time.
 type crowd [][2]float64
 
-// newCrowd finds the stretches in which turns overlap. turns are in order of time.
+// newCrowd returns the stretches in which turns overlap. turns are ordered by
+// time.
 func newCrowd(turns []diarize.Turn) (c crowd) {
 	reach := 0.0
 	for _, t := range turns {

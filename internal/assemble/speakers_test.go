@@ -72,7 +72,7 @@ func TestAssignSpeakersWithoutTurns(t *testing.T) {
 	assert.Equal(t, 0, got[0].speaker)
 }
 
-// A long turn that began early still counts when shorter ones lie between.
+// A long turn that began early still counts if shorter turns lie in between.
 func TestTurnIndexOverlap(t *testing.T) {
 	x := newTurnIndex([]diarize.Turn{{Start: 0, End: 10, Speaker: 1}, {Start: 1, End: 2, Speaker: 0}, {Start: 3, End: 4, Speaker: 0}})
 	assert.Equal(t, 1, x.speaker(5, 6))
@@ -80,7 +80,7 @@ func TestTurnIndexOverlap(t *testing.T) {
 	assert.Equal(t, 1, x.speaker(1, 2), "a tie goes to the earlier turn")
 }
 
-// TestCrowd: a word is overlapped when two speakers talk during half of it.
+// TestCrowd: a word is overlapped if two speakers talk during half of it.
 func TestCrowd(t *testing.T) {
 	turns := []diarize.Turn{{Start: 0, End: 5, Speaker: 0}, {Start: 2, End: 3, Speaker: 1}, {Start: 2.5, End: 4, Speaker: 2}, {Start: 5, End: 8, Speaker: 1}, {Start: 7, End: 9, Speaker: 0}}
 	both := newCrowd(turns)

@@ -12,21 +12,21 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// circumstances decide whether an option has an effect.
+// circumstances determine whether an option has an effect.
 type circumstances struct {
 	given         spec.Options
 	opt           spec.EffectiveOptions
 	tier          spec.Tier
 	language      string
 	found.Honored                // by the recognizer
-	heard         bool           // whether the recognizer ran: otherwise tier and Honored say nothing
+	heard         bool           // whether the recognizer ran: otherwise tier and Honored have no meaning
 	again         *found.Honored // by the standard tier in the cascade
 	segments      []asr.Segment
-	words         bool // whether the optimized tier is to give words
+	words         bool // whether words are requested of the optimized tier
 }
 
-// effects is the table of options: for each one why it has no effect, "" where it
-// has. An option that is left out of the table has an effect always.
+// effects maps each option to the reason why it has no effect, "" if it has
+// one. Options that are not in the table always have an effect.
 var effects = map[string]func(c circumstances) string{
 	"optimize":            unoptimized,
 	"optimize_zh":         unoptimized,
@@ -53,7 +53,7 @@ var effects = map[string]func(c circumstances) string{
 	"audio_events_classes":             soundEffect,
 }
 
-// AudioWarnings returns what a reader of a result must know of its recording.
+// AudioWarnings returns the warnings about a recording.
 func AudioWarnings(info audio.Info) (list []spec.Warning) {
 	if info.Truncated {
 		list = append(list, spec.Warning{Option: spec.WarnAudio, Reason: fmt.Sprintf("the recording is cut or damaged: the result covers the %.1f s that could be read", info.Duration)})
@@ -64,9 +64,9 @@ func AudioWarnings(info audio.Info) (list []spec.Warning) {
 	return list
 }
 
-// Warnings returns the options that were given and had no effect; words reports whether
-// the optimized tier is to give words. A value that is the default needs none, but for
-// words that were asked for and did not come.
+// Warnings returns the given options that had no effect; words reports whether
+// words are requested of the optimized tier. An option with its default value
+// causes no warning, except if requested words are missing.
 func Warnings(given spec.Options, opt spec.EffectiveOptions, said *found.Transcription, words bool) (list []spec.Warning) {
 	c := circumstances{given: given, opt: opt, words: words}
 	if said != nil && said.Abilities != nil {
@@ -87,8 +87,8 @@ func Warnings(given spec.Options, opt spec.EffectiveOptions, said *found.Transcr
 	return list
 }
 
-// ofTranscription is the effect of an option that needs transcription; effect, if
-// not nil, is asked when the recognizer ran.
+// ofTranscription returns the effect of an option that needs transcription. If
+// the recognizer ran, effect, if not nil, decides.
 func ofTranscription(effect func(c circumstances) string) func(c circumstances) string {
 	return func(c circumstances) string {
 		switch {
@@ -101,8 +101,8 @@ func ofTranscription(effect func(c circumstances) string) func(c circumstances) 
 	}
 }
 
-// beside is an effect of the recognizer that also names where the option had its
-// effect all the same: in the passages of the cascade.
+// beside returns an effect that depends on the recognizer. Its reason also says
+// if the option had an effect in the passages of the cascade.
 func beside(c circumstances, effect func(c circumstances) string) string {
 	reason := effect(c)
 	if reason == "" || c.again == nil {
@@ -115,7 +115,7 @@ func beside(c circumstances, effect func(c circumstances) string) string {
 	return reason + "; the standard tier used it for the passages that it decoded again"
 }
 
-// ofDiarization is the same for the identification of speakers.
+// ofDiarization is ofTranscription for the identification of speakers.
 func ofDiarization(effect func(c circumstances) string) func(c circumstances) string {
 	return func(c circumstances) string {
 		switch {
@@ -185,7 +185,7 @@ func bestOfEffect(c circumstances) string {
 	return ""
 }
 
-// mostNamed is how many hotwords a warning names.
+// mostNamed is the number of hotwords that a warning names.
 const mostNamed = 10
 
 func hotwordsEffect(c circumstances) string {
@@ -203,7 +203,7 @@ func hotwordsEffect(c circumstances) string {
 	return strings.Join(reasons, "; ")
 }
 
-// named returns the first hotwords of a list, and how many more there are.
+// named returns the first hotwords of a list, and the number of further ones.
 func named(words []string) string {
 	var list []string
 	for _, word := range words[:min(len(words), mostNamed)] {
@@ -254,8 +254,9 @@ func soundEffect(c circumstances) string {
 	return ""
 }
 
-// ChannelWarnings returns where a split of the channels that was asked for (split), or
-// a number of speakers given with one that was made (apart), has no effect.
+// ChannelWarnings warns if the requested split of the channels (split) had no
+// effect, or if a number of speakers was given although the channels were split
+// (apart).
 func ChannelWarnings(given spec.Options, opt spec.EffectiveOptions, split, apart bool) (list []spec.Warning) {
 	if split && !apart {
 		reason := "has no effect: the recording does not have 2 to 8 channels"

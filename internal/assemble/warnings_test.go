@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// otherValues are values of every option that are not its default.
+// otherValues holds a value other than the default for every option.
 var otherValues = map[string]string{
 	"enable_asr": "false", "enable_diarize": "false", "enable_audio_events": "false",
 	"optimize": "true", "optimize_zh": "true", "timestamp_level": `"segment"`, "asr_language": `"de"`, "asr_beam_size": "9", "asr_temperature": "0.4",
@@ -22,8 +22,8 @@ var otherValues = map[string]string{
 	"diarize_min_segment_sec": "1", "diarize_single_speaker_threshold": "0.2", "voices": "true", "audio_events_threshold": "0.5", "audio_events_classes": `["Music"]`,
 }
 
-// Every option either has a row in the table of effects or is one of the three
-// that always have an effect, and every row is an option.
+// Every option is either in the table of effects or one of the three that
+// always have an effect, and every row of the table is an option.
 func TestEffectsCoverTheOptions(t *testing.T) {
 	rows := map[string]bool{"enable_asr": true, "enable_diarize": true, "enable_audio_events": true}
 	for name := range effects {
@@ -37,7 +37,7 @@ func TestEffectsCoverTheOptions(t *testing.T) {
 	assert.Empty(t, rows, "rows without an option")
 }
 
-// Each option, alone, is warned about where what it needs is not there.
+// Each option causes a warning on its own if its requirement is missing.
 func TestWarningsOfEveryOption(t *testing.T) {
 	whisper := &asr.Abilities{Beam: 8, Temperature: true, Hotwords: true, InitialPrompt: true}
 	ctc := &asr.Abilities{Beam: 1 << 30, Hotwords: true}
@@ -94,7 +94,8 @@ func TestWarningsOfEveryOption(t *testing.T) {
 	}
 }
 
-// Words that were asked for and do not come are said, though "word" is the default.
+// A result without the requested words has a warning, even though "word" is the
+// default.
 func TestWarningsOfMissingWords(t *testing.T) {
 	level := spec.TimestampWord
 	o := spec.Options{TimestampLevel: &level, ASRBeamSize: new(5)}
@@ -110,7 +111,8 @@ func TestWarningsOfMissingWords(t *testing.T) {
 	assert.Empty(t, Warnings(o, effective, fast, true))
 }
 
-// TestWarningsOfHotwords names those that no recognizer can favor.
+// TestWarningsOfHotwords: the warning names the hotwords that no recognizer can
+// favor.
 func TestWarningsOfHotwords(t *testing.T) {
 	names := []string{"Belvost", `a"b`}
 	many := strings.Split("a b c d e f g h i j k l", " ")
@@ -150,8 +152,9 @@ func TestWarningsOfHotwords(t *testing.T) {
 	}
 }
 
-// TestWarningsBesideTheCascade: what the optimized tier could not honor and the standard
-// tier did, where it decoded again, is not said to have no effect at all.
+// TestWarningsBesideTheCascade: if the optimized tier could not honor an option
+// but the standard tier did when it decoded again, the warning does not say
+// that the option had no effect at all.
 func TestWarningsBesideTheCascade(t *testing.T) {
 	o := spec.Options{ASRTemperature: new(0.4), InitialPrompt: new("a")}
 	effective, err := o.Effective()

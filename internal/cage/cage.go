@@ -35,12 +35,12 @@ type Spec struct {
 
 	// Landlock may be disabled for programs that can't run under it.
 	Landlock bool
-	// Script also allows what an interpreter needs: processes and other
-	// programs. They stay in the cage.
+	// Script also allows an interpreter's calls: processes and other programs.
+	// They stay in the cage.
 	Script bool
 }
 
-// State describes what confines a program.
+// State describes the restrictions of a program.
 type State struct {
 	Landlock            int  // version of the kernel's Landlock interface in use; 0: none
 	Seccomp             bool // only listed system calls are allowed

@@ -71,7 +71,7 @@ func namespaces() uintptr {
 	return flags
 }
 
-// Start starts the program and returns what confines it once it runs. The error
+// Start starts the program and returns its restrictions once it runs. The error
 // matches ErrSetup if the cage could not be built; then nothing ran. The
 // calling thread must live as long as the program: see runtime.LockOSThread.
 func (p *Process) Start() (State, error) {

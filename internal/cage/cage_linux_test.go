@@ -145,9 +145,9 @@ func TestAllowList(t *testing.T) {
 	t.Logf("%d calls that are not listed, %d with arguments", len(unlisted), len(arguments))
 }
 
-// TestLimitsAreThereFirst checks that the limits are in force when the program
+// TestLimitsApplyBeforeTheProgramStarts checks that the limits are in force when the program
 // starts.
-func TestLimitsAreThereFirst(t *testing.T) {
+func TestLimitsApplyBeforeTheProgramStarts(t *testing.T) {
 	cat, err := exec.LookPath("cat")
 	require.NoError(t, err)
 	cat, err = filepath.EvalSymlinks(cat)

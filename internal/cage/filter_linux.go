@@ -13,7 +13,8 @@ import (
 type condition struct {
 	arg  int
 	kind conditionKind
-	// values are the allowed ones for among, and the bits for the others.
+	// values are the allowed values for among, and the bits for the other
+	// tests.
 	values []uint32
 }
 
@@ -38,8 +39,8 @@ type rule struct {
 // check.
 const openFlags = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_PATH | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// rules are the allowed calls: those of an audio decoder that is started, loads
-// its libraries, reads one file and writes to pipes, with or without threads.
+// rules returns the calls that an audio decoder needs to start, load its
+// libraries, read one file and write to pipes, with or without threads.
 // TestFFmpegNeedsNoMore checks the list with a real ffmpeg. The most frequent
 // calls come first.
 func rules(script bool) []rule {

@@ -20,7 +20,7 @@ func LandlockABI() int {
 	return int(v)
 }
 
-// handled returns everything that this version of Landlock can restrict.
+// handled returns all access rights that this version of Landlock can restrict.
 func handled(abi int) unix.LandlockRulesetAttr {
 	fs := uint64(unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1) // everything of the first version
 	attr := unix.LandlockRulesetAttr{}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statusFD is the descriptor on which the launcher reports its State, or why
-// there is no cage.
+// statusFD is the descriptor on which the launcher reports its State, or the
+// reason why there is no cage.
 const statusFD = 4
 
 func init() {
@@ -103,11 +103,11 @@ func limit(s Spec) error {
 	return nil
 }
 
-// leastFiles is how many descriptors a decoder needs: its own and those of the
-// libraries that it loads.
+// leastFiles is the number of descriptors that a decoder needs: its own and
+// those its libraries open while loading.
 const leastFiles = 16
 
-// inherited returns a limit of the process that is not above the one it inherits,
+// inherited returns a limit of the process, no higher than the one it inherits,
 // because the kernel lets nobody raise that.
 func inherited(which int, soft, hard uint64) unix.Rlimit {
 	var have unix.Rlimit

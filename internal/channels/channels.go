@@ -1,6 +1,6 @@
-// Package channels treats each channel of a recording as one speaker: which speech in
-// a channel is its own, whether the channels hold different voices, and how the
-// channels' transcriptions and voices become those of the recording.
+// Package channels treats each channel of a recording as one speaker. It
+// decides which speech in a channel is its own and whether the channels hold
+// different voices, and joins the channels' transcriptions and voices.
 package channels
 
 import (
@@ -22,7 +22,8 @@ type Side struct {
 	Heard   *found.Speech
 }
 
-// Sort orders sides by their first speech: so speakers are numbered.
+// Sort orders sides by their first speech, so that speakers are numbered in
+// that order.
 func Sort(sides []Side) {
 	slices.SortStableFunc(sides, func(a, b Side) int { return cmp.Compare(a.Heard.Spans[0].Start, b.Heard.Spans[0].Start) })
 }
@@ -49,8 +50,8 @@ func Together(sides []Side) *found.Speech {
 	return out
 }
 
-// Join makes one transcription of the sides', which belong to the same language and
-// tier. The segments are in order of time; Speakers holds the index of each segment's
+// Join joins the transcriptions of sides of the same language and tier. The
+// segments are ordered by time; Speakers holds the index of each segment's
 // side.
 func Join(language found.Language, list []*found.Transcription) *found.Transcription {
 	all := &found.Transcription{Language: language, Transcript: &asr.Transcript{Language: language.Code}, Speakers: []int{}}
@@ -80,8 +81,8 @@ func Join(language found.Language, list []*found.Transcription) *found.Transcrip
 	return all
 }
 
-// Saying leaves out the speech in which nothing was transcribed, and sides without
-// any text: there a detector took music or noise for speech. The transcription's
+// Saying drops speech in which nothing was transcribed, and sides without any
+// text: a detector took music or noise for speech there. The transcription's
 // Speakers are renumbered to the remaining sides.
 func Saying(sides []Side, t *found.Transcription) (out []Side) {
 	speakers := slices.Clone(t.Speakers)
@@ -98,7 +99,7 @@ func Saying(sides []Side, t *found.Transcription) (out []Side) {
 		}
 		heard := *s.Heard
 		heard.Spans = slices.DeleteFunc(slices.Clone(heard.Spans), func(speech audio.Span) bool { return !found.Understood(text, speech) })
-		if len(heard.Spans) > 0 { // or the speaker of the text would have no voice
+		if len(heard.Spans) > 0 { // otherwise the speaker of the text would have no voice
 			s.Heard = &heard
 		}
 		out = append(out, s)
@@ -107,8 +108,8 @@ func Saying(sides []Side, t *found.Transcription) (out []Side) {
 	return out
 }
 
-// Voices joins the voices of sides of one speaker each: speaker i is that of side i
-// and speaks where its speech is.
+// Voices joins the voices of sides with one speaker each: speaker i has the
+// voice of side i and speaks in its speech.
 func Voices(sides []Side, voices []*diarize.Result) *diarize.Result {
 	out := &diarize.Result{}
 	for i, s := range sides {

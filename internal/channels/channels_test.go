@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// A channel of hold music that a detector took for speech is no speaker, and music
-// between the sentences of another channel is not that speaker's.
+// A channel whose hold music was detected as speech is not a speaker, and music
+// between the sentences of another channel is not assigned to that speaker.
 func TestChannelsWithoutText(t *testing.T) {
 	second := func(from, to int) audio.Span {
 		return audio.Span{Start: from * audio.SampleRate, End: to * audio.SampleRate}
@@ -34,8 +34,8 @@ func TestChannelsWithoutText(t *testing.T) {
 	assert.Empty(t, Saying(sides[:1], &found.Transcription{Transcript: &asr.Transcript{}}))
 }
 
-// The segments of all sides come in order of time, each with its side, and the work of
-// all is counted.
+// The segments of all sides are ordered by time, each with its side, and their
+// work counts are added.
 func TestJoin(t *testing.T) {
 	side := func(uncorrected string, windows int, starts ...float64) *found.Transcription {
 		text := &asr.Transcript{Stats: asr.Stats{Windows: windows}}

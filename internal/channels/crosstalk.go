@@ -7,9 +7,9 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// A channel's sound is another channel's where it is softer and follows it. Both are
-// compared in frames of 0.1 s at a quarter of the sample rate: below 2 kHz there is
-// enough of a voice.
+// The sound in a channel comes from another channel if it is softer and follows
+// it. Both are compared in frames of 0.1 s at a quarter of the sample rate: the
+// range below 2 kHz holds enough of a voice.
 const (
 	bleedFrame  = audio.SampleRate / 10
 	bleedHop    = bleedFrame / 2
@@ -20,7 +20,8 @@ const (
 	leastBleed  = audio.SampleRate / 5               // between speech
 )
 
-// Own returns the parts of the speech in channel c that do not come from another one.
+// Own returns the parts of the speech in channel c that do not come from
+// another channel.
 func Own(ctx context.Context, channels []*audio.PCM, c int, speech []audio.Span) (list []audio.Span, err error) {
 	for _, s := range speech {
 		if err := ctx.Err(); err != nil {
@@ -50,7 +51,8 @@ func Own(ctx context.Context, channels []*audio.PCM, c int, speech []audio.Span)
 	return list, nil
 }
 
-// part is a part of a stretch of speech: another channel's, or the channel's own.
+// part is a part of a stretch of speech that comes from another channel, or the
+// channel's own.
 type part struct {
 	audio.Span
 	foreign bool
@@ -72,7 +74,7 @@ func absorb(parts []part, foreign bool, least int) (out []part) {
 	return out
 }
 
-// follows reports whether the sound of channel c, from a sample on, is that of
+// follows reports whether the sound of channel c, from a sample on, comes from
 // another channel. The first of two equally loud channels is not considered an
 // echo.
 func follows(channels []*audio.PCM, c, other, from int) bool {
@@ -102,7 +104,7 @@ func follows(channels []*audio.PCM, c, other, from int) bool {
 	return false
 }
 
-// energy is that of a frame.
+// energy returns the energy of a frame.
 func energy(p *audio.PCM, from int) (sum float64) {
 	for _, x := range p.Samples(from, from+bleedFrame) {
 		sum += float64(x) * float64(x)
@@ -110,7 +112,7 @@ func energy(p *audio.PCM, from int) (sum float64) {
 	return sum
 }
 
-// coarser returns the samples at a quarter of their rate, the mean left out.
+// coarser returns the samples at a quarter of their rate, without their mean.
 func coarser(samples []float32) []float64 {
 	out := make([]float64, len(samples)/bleedRate)
 	mean := 0.0
@@ -126,8 +128,9 @@ func coarser(samples []float32) []float64 {
 	return out
 }
 
-// Channels hold different voices when in most frames with sound one of them is much
-// louder than every other, and more than one of them is it.
+// Channels hold different voices if in most frames with sound one of them is
+// much louder than every other, and more than one of them is the loudest in
+// some frames.
 const (
 	differLouder = 10.0              // times the power: 10 dB
 	differMost   = 0.6               // of the frames with sound

@@ -87,8 +87,8 @@ func (l *Listener) give(key string) {
 const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 79\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
 	`{"error":"too many connections: close some, try again","error_code":"internal"}`
 
-// refuse must not block the listener: what does not fit into the connection's
-// buffer is lost.
+// refuse must not block the listener: bytes beyond the connection's buffer are
+// lost.
 func refuse(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(time.Millisecond))
 	_, _ = c.Write([]byte(busy))

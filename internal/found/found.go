@@ -1,5 +1,6 @@
-// Package found holds the finds of a run's stages as plain values: the stages
-// make them, checkpoints keep them, and package assemble makes a result of them.
+// Package found holds the results of a run's stages as plain values: stages
+// return them, checkpoints keep them, and package assemble makes a run's result
+// from them.
 package found
 
 import (
@@ -15,20 +16,21 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// Findings are the finds of a run's stages. A nil field is a stage that did not
-// run, or failed.
+// Findings are the results of a run's stages. A nil field belongs to a stage
+// that did not run, or failed.
 type Findings struct {
 	Speech        *Speech // of all channels
 	Transcription *Transcription
-	VoiceWindows  int // how many the embedder was asked about
+	VoiceWindows  int // number of windows given to the embedder
 	Speakers      *diarize.Result
 	Sounds        *Sounds
-	// Channels are the channels of the speakers, by their numbers, where each channel
-	// is one speaker; nil where the channels were mixed.
+	// Channels are the channels of the speakers, by number, if each channel is
+	// one speaker; nil if the channels were mixed.
 	Channels []int
 }
 
-// SpeakerName is the name of speaker n: of a channel where each is one speaker.
+// SpeakerName returns the name of speaker n, which is a channel's if each
+// channel is one speaker.
 func (f *Findings) SpeakerName(n int) string {
 	if f.Channels != nil {
 		return fmt.Sprintf("CHANNEL_%d", f.Channels[n])
@@ -36,15 +38,15 @@ func (f *Findings) SpeakerName(n int) string {
 	return spec.SpeakerName(n)
 }
 
-// Speech holds where speech was detected.
+// Speech holds the detected speech.
 type Speech struct {
 	Spans         []audio.Span
 	Probabilities []byte `json:",omitempty"` // of speech in each of the detector's windows, in 1/255
-	Windows       int    `json:"-"`          // how many the detector was asked about; 0 from a checkpoint
+	Windows       int    `json:"-"`          // number of the detector's windows; 0 from a checkpoint
 }
 
-// Coarse returns probabilities in steps of 1/255, as Speech holds them: five hours are
-// 560 KB.
+// Coarse returns probabilities in steps of 1/255, as Speech holds them: five
+// hours take 560 KB.
 func Coarse(probs []float32) []byte {
 	out := make([]byte, len(probs))
 	for i, p := range probs {
@@ -54,7 +56,7 @@ func Coarse(probs []float32) []byte {
 }
 
 // Silence returns the detector's probability of no speech between two times
-// (seconds): one minus the mean over its windows. ok is false where the detector's
+// (seconds): one minus the mean over its windows. ok is false if the detector's
 // probabilities are not known.
 func (s *Speech) Silence(start, end float64) (p float64, ok bool) {
 	const seconds = float64(vad.Window) / audio.SampleRate
@@ -70,7 +72,7 @@ func (s *Speech) Silence(start, end float64) (p float64, ok bool) {
 	return 1 - float64(sum)/float64(255*(to-from)), true
 }
 
-// Seconds returns how long the spans last.
+// Seconds returns the total length of the spans.
 func Seconds(spans []audio.Span) (sum float64) {
 	for _, s := range spans {
 		start, end := s.Seconds()
@@ -79,9 +81,9 @@ func Seconds(spans []audio.Span) (sum float64) {
 	return sum
 }
 
-// Understood reports whether anything was transcribed in a stretch of speech. Where
-// nothing was, a detector took music or noise for speech: it must not become a
-// speaker.
+// Understood reports whether any text was transcribed in a stretch of speech.
+// Without text, a detector took music or noise for speech, and the stretch must
+// not become a speaker.
 func Understood(segments []asr.Segment, speech audio.Span) bool {
 	const least = 0.05 // seconds in common
 	start, end := speech.Seconds()
@@ -100,19 +102,20 @@ type Language struct {
 	Probability float64
 }
 
-// Transcription is the text of a recording, and which tier wrote it.
+// Transcription is the text of a recording, with the tier that produced it.
 type Transcription struct {
 	Language   Language
 	Tier       spec.Tier
 	Transcript *asr.Transcript // never nil
-	// Speakers are the numbers of the segments' speakers where each channel is one
-	// speaker; nil where the channels were mixed.
+	// Speakers are the numbers of the segments' speakers if each channel is one
+	// speaker; nil if the channels were mixed.
 	Speakers []int `json:",omitempty"`
-	// Abilities are the recognizer's; nil if there was no speech and none ran.
+	// Abilities are the recognizer's abilities; nil if there was no speech and
+	// none ran.
 	Abilities *asr.Abilities `json:",omitempty"`
 	// Cascade counts the work of the standard tier on doubtful segments.
 	Cascade spec.CascadeStats
-	// Again lists the options that the standard tier honored there; nil where it
+	// Again lists the options that the standard tier honored there; nil if it
 	// decoded nothing.
 	Again *Honored `json:",omitempty"`
 	// Uncorrected is the reason why the standard tier could not decode doubtful
@@ -130,12 +133,12 @@ type Honored struct {
 // Sounds are the sound events of a recording.
 type Sounds struct {
 	Events []events.Event
-	Frames int `json:"-"` // how many the tagger scored; 0 from a checkpoint
+	Frames int `json:"-"` // number of scored frames; 0 from a checkpoint
 }
 
-// Clock turns positions among a recording's samples into the times of results.
+// Clock converts positions in a recording's samples to the times of results.
 type Clock struct {
-	length float64 // of the recording, with its gaps
+	length float64 // length of the recording, with its gaps
 	line   audio.Timeline
 }
 
@@ -144,18 +147,19 @@ func ClockOf(pcm *audio.PCM) Clock {
 	return Clock{pcm.Timeline().End(pcm.Duration()), pcm.Timeline()}
 }
 
-// Duration is the length as results give it, to 0.1 ms.
+// Duration returns the recording's length rounded to 0.1 ms, as in results.
 func (c Clock) Duration() float64 { return math.Round(c.length*1e4) / 1e4 }
 
-// Start returns when something begins, and End when something ends, that does so at a
-// position (seconds of samples): rounded to the 10 ms that the specification promises,
-// inside the recording.
+// Start returns the time of a beginning, and End the time of an end, at a
+// position in seconds of samples: rounded to the specification's 10 ms and
+// within the recording.
 func (c Clock) Start(position float64) float64 { return c.centi(c.line.Start(position)) }
 
 // End is described at Start.
 func (c Clock) End(position float64) float64 { return c.centi(c.line.End(position)) }
 
-// Parts returns what lies between two positions, parted by the recording's gaps.
+// Parts returns the intervals between two positions, split at the recording's
+// gaps.
 func (c Clock) Parts(start, end float64) (out []spec.Interval) {
 	if len(c.line) == 0 {
 		return []spec.Interval{{Start: c.Start(start), End: c.End(end)}}
@@ -173,5 +177,5 @@ func (c Clock) centi(seconds float64) float64 {
 	return max(0, min(math.Round(seconds*100)/100, end))
 }
 
-// Round4 rounds a probability to four digits, inside 0 to 1.
+// Round4 rounds a probability to four digits, within 0 to 1.
 func Round4(p float64) float64 { return min(1, max(0, math.Round(p*1e4)/1e4)) }

@@ -1,6 +1,5 @@
-// Package mediafiles knows recordings by their names: which ending is that of a
-// recording, and which files of a folder are recordings. What a file holds is
-// decided by package audio from its content.
+// Package mediafiles recognizes recordings by their file names. Package audio
+// determines a file's format from its content.
 package mediafiles
 
 import (
@@ -9,7 +8,8 @@ import (
 	"strings"
 )
 
-// Endings are the endings of file names by the container, as package audio names it.
+// Endings are the endings of file names by container, under package audio's
+// names.
 var Endings = map[string][]string{
 	"aac":       {".aac", ".adts", ".latm", ".loas"},
 	"ac3":       {".ac3"},
@@ -47,7 +47,8 @@ var Endings = map[string][]string{
 }
 
 // Ending returns the ending of a recording's name as it is written there, "" if
-// the name has none: what follows the last point of a title is part of it.
+// the name has none: in a title, text after the last point belongs to the
+// title.
 func Ending(name string) string {
 	ending := filepath.Ext(name)
 	for _, list := range Endings {

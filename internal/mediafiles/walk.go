@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Walk returns the recordings in a folder and below it, in the order of their
-// names, and how many other files there are, by their names or because a link
-// leads to no file. Links to files are followed, those to folders are not. Hidden
-// files and folders are left out and not counted.
+// Walk returns the recordings in a folder and its subfolders, ordered by name,
+// and the number of other files, including links that lead to no file. It
+// follows links to files, but not links to folders. Hidden files and folders
+// are skipped and not counted.
 func Walk(dir string) (files []string, others int, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

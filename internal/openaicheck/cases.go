@@ -12,13 +12,13 @@ import (
 //go:embed recording.mp3
 var recording []byte
 
-// testCase is a request and how to judge its answer.
+// testCase is a request and the judge of its answer.
 type testCase struct {
 	name     string
 	path     string
-	form     bool // a form with the recording; else a GET
+	form     bool // a form with the recording; otherwise a GET
 	fields   [][2]string
-	field    string // at fault in a refusal, "" for none in particular
+	field    string // the field named in a refusal, "" for any
 	invalid  bool   // the field's value is wrong, and must be refused
 	stranger bool   // the key is wrong
 	judge    func(answer) (Verdict, string)
@@ -56,7 +56,7 @@ func formatted(format string, more ...[2]string) [][2]string {
 	return append([][2]string{{"response_format", format}}, more...)
 }
 
-// parameters are the cases of right values.
+// parameters returns the cases of valid values.
 func parameters() []testCase {
 	verbose, diarized := inFormat("verbose_json"), inFormat("diarized_json")
 	plain := inFormat("json")
@@ -84,7 +84,7 @@ func parameters() []testCase {
 	}
 }
 
-// wrongValues are the cases of values that must be refused.
+// wrongValues returns the cases of values that must be refused.
 func wrongValues() (list []testCase) {
 	for _, f := range [][2]string{
 		{"model", "no-such-model"},
@@ -106,5 +106,5 @@ func wrongValues() (list []testCase) {
 	}, testCase{name: "translation: wrong response_format", path: translations, form: true, field: "response_format", invalid: true, fields: formatted("xml")})
 }
 
-// usable is the status of an answer that is one.
+// usable is the status of a usable answer.
 const usable = http.StatusOK

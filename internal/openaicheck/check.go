@@ -1,5 +1,5 @@
-// Package openaicheck calls a server that speaks OpenAI's audio interface with every
-// documented parameter and format, and says what becomes of each.
+// Package openaicheck calls a server with OpenAI's audio interface with every
+// documented parameter and format, and reports the effect of each.
 package openaicheck
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Verdict says what a server makes of a parameter or format.
+// Verdict is a server's treatment of a parameter or format.
 type Verdict string
 
 // The verdicts.
@@ -28,7 +28,7 @@ const (
 	NoAnswer Verdict = "no answer"
 )
 
-// Fault reports whether a program that relies on the case goes wrong without a word.
+// Fault reports whether a program that relies on the case fails silently.
 func (v Verdict) Fault() bool { return v != Works && v != Refused }
 
 // Row is the verdict on a case.
@@ -39,23 +39,24 @@ type Row struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Server is what is checked.
+// Server is the server to check.
 type Server struct {
 	Base    string // "http://127.0.0.1:8080/v1"
 	Key     string // API key, "" for none
-	Model   string // for the cases that need no other, "" is whisper-1
+	Model   string // for the cases that need no other model; "" means whisper-1
 	Timeout time.Duration
 	Client  *http.Client
 }
 
-// maxSilent is after how many cases in a row without an answer the check ends.
+// maxSilent is the number of consecutive cases without an answer after which
+// the check ends.
 const maxSilent = 3
 
-// maxAnswer bounds an answer, in bytes.
+// maxAnswer limits an answer, in bytes.
 const maxAnswer = 8 << 20
 
-// Check runs all cases, one after the other, and tells each verdict. It ends early, with
-// an error, at a server that does not answer.
+// Check runs all cases, one after the other, and passes each verdict to tell.
+// It ends early, with an error, if the server does not answer.
 func (s Server) Check(ctx context.Context, tell func(Row)) error {
 	silent := 0
 	for _, c := range cases() {
@@ -110,7 +111,7 @@ func (s Server) silence(err error) string {
 	return clip(err.Error())
 }
 
-// request makes the request of a case.
+// request returns the request of a case.
 func (s Server) request(ctx context.Context, c testCase) (*http.Request, error) {
 	method, kind := http.MethodGet, ""
 	var body bytes.Buffer
@@ -148,7 +149,7 @@ func (s Server) request(ctx context.Context, c testCase) (*http.Request, error) 
 	return request, nil
 }
 
-// answer is what a server answered.
+// answer is a server's answer.
 type answer struct {
 	status int
 	kind   string // media type
@@ -180,10 +181,10 @@ func (a answer) refusal(c testCase) (Verdict, string) {
 	return Refused, note
 }
 
-// maxNote bounds a note, in characters.
+// maxNote limits a note, in characters.
 const maxNote = 160
 
-// clip returns a text on one line, cut where it is long.
+// clip returns a text on one line, shortened if it is long.
 func clip(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "�")), " ")
 	if r := []rune(text); len(r) > maxNote {

@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fault is what a made-up server does wrong.
+// fault is an error of a made-up server.
 type fault string
 
-// The faults, each of which shows in one case.
+// Faults that each show in one case.
 const (
 	nullNumber       fault = "response_format=verbose_json"
 	alwaysJSON       fault = "response_format=srt"
@@ -32,7 +32,7 @@ const (
 
 var eight = []fault{nullNumber, alwaysJSON, everyModel, foreignError, everyTemperature, noStream, noWords, noSpeaker}
 
-// madeUp is a server that answers rightly, but for its faults.
+// madeUp is a server that answers correctly, except for its faults.
 type madeUp struct{ faults []fault }
 
 func (m madeUp) has(f fault) bool { return slices.Contains(m.faults, f) }
@@ -148,8 +148,9 @@ func faulty(rows []Row) (list []fault) {
 	return list
 }
 
-// TestMadeUpServers: a right server has no fault, one with eight has exactly the eight,
-// each alone as well, and one that hangs is told as that.
+// TestMadeUpServers: no fault is found in a correct server, all eight in a
+// server with eight, each fault on its own too, and a hanging server is
+// reported as such.
 func TestMadeUpServers(t *testing.T) {
 	rows, err := check(t, madeUp{}, time.Minute)
 	require.NoError(t, err)
@@ -180,7 +181,7 @@ func TestMadeUpServers(t *testing.T) {
 	assert.Equal(t, NoAnswer, rows[0].Verdict)
 }
 
-// TestSchema: the description is whole: every reference has a target.
+// TestSchema: the description is complete: every reference has a target.
 func TestSchema(t *testing.T) {
 	date, source := Published()
 	assert.Regexp(t, `^\d{4}-\d{2}-\d{2}$`, date)

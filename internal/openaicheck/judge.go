@@ -16,7 +16,7 @@ var (
 	vtt = regexp.MustCompile(`^(?:\x{FEFF})?WEBVTT`)
 )
 
-// inFormat judges an answer in a format.
+// inFormat returns a judge of answers in a format.
 func inFormat(format string) func(answer) (Verdict, string) {
 	switch format {
 	case "text":
@@ -41,7 +41,7 @@ func inFormat(format string) func(answer) (Verdict, string) {
 	return inJSON(format)
 }
 
-// usable judges an answer whose content is right by its status.
+// usable judges an answer with valid content by its status.
 func (a answer) usable() (Verdict, string) {
 	if a.status != usable {
 		return Wrong, fmt.Sprintf("the status is %d, expected %d", a.status, usable)
@@ -49,10 +49,11 @@ func (a answer) usable() (Verdict, string) {
 	return Works, ""
 }
 
-// marks are the fields that tell an answer in a format from one in another.
+// marks are the fields that distinguish an answer in a format from one in
+// another.
 var marks = map[string][]string{"verbose_json": {"duration", "language"}, "diarized_json": {"segments", "duration"}}
 
-// inJSON judges an answer by a schema of the description.
+// inJSON returns a judge of answers by a schema of the description.
 func inJSON(name string) func(answer) (Verdict, string) {
 	return func(a answer) (Verdict, string) {
 		var body any
@@ -70,7 +71,8 @@ func inJSON(name string) func(answer) (Verdict, string) {
 	}
 }
 
-// shows judges an answer by what a parameter must put into one of its fields.
+// shows returns a judge that checks the field that a parameter must set in an
+// answer.
 func shows(judge func(answer) (Verdict, string), field string, right func(any) bool) func(answer) (Verdict, string) {
 	return func(a answer) (Verdict, string) {
 		verdict, note := judge(a)
@@ -92,7 +94,7 @@ func entries(field any) bool {
 	return len(list) > 0
 }
 
-// spoken reports whether a field is the language that was given.
+// spoken reports whether a field names the given language.
 func spoken(field any) bool { return field == "english" || field == "en" }
 
 // namesSpeaker reports whether segments have the known speaker's name.
@@ -104,8 +106,8 @@ func namesSpeaker(field any) bool {
 	})
 }
 
-// inEvents judges a stream, which must have an event of a type ("" for none in
-// particular), and end with the whole text.
+// inEvents returns a judge of streams, which must have an event of the wanted
+// type ("" for any), and end with the whole text.
 func inEvents(wanted string) func(answer) (Verdict, string) {
 	return func(a answer) (Verdict, string) {
 		if a.kind != "text/event-stream" {

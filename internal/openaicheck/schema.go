@@ -12,7 +12,7 @@ import (
 //go:embed schema.json
 var schemaJSON []byte
 
-// published is OpenAI's description of its answers, as data of a day.
+// published is OpenAI's description of its answers on a certain day.
 var published = sync.OnceValue(func() (p struct {
 	Date    string
 	Source  string
@@ -20,16 +20,16 @@ var published = sync.OnceValue(func() (p struct {
 },
 ) {
 	if err := json.Unmarshal(schemaJSON, &p); err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the description is part of the program
 	}
 	return p
 })
 
-// Published returns the day of the description that answers are checked against, and
-// where it comes from.
+// Published returns the date of the description that answers are checked
+// against, and its source.
 func Published() (date, source string) { return published().Date, published().Source }
 
-// schema is the part of JSON Schema that the description needs.
+// schema is the part of JSON Schema that the description uses.
 type schema struct {
 	Ref        string             `json:"$ref"`
 	Type       any                `json:"type"` // a name or several
@@ -40,8 +40,9 @@ type schema struct {
 	AnyOf      []*schema          `json:"anyOf"`
 }
 
-// conforms returns how a value differs from a schema of the description, nil if it does
-// not. Fields that the description does not have are everybody's own.
+// conforms returns the difference between a value and a schema of the
+// description, nil if there is none. Fields that the description does not
+// define are allowed.
 func conforms(name string, value any) error { return published().Schemas[name].check(name, value) }
 
 func (s *schema) check(at string, value any) error {

@@ -6,8 +6,8 @@ import "slices"
 // 16,000 words temporarily take 256 MB.
 const maxAlignment = 256 << 20
 
-// Edit is a place of an alignment: the indices of a unit of the reference and of
-// the hypothesis, −1 for one that the other lacks.
+// Edit is a position of an alignment: the indices of a unit of the reference
+// and of the hypothesis, −1 for a unit that the other lacks.
 type Edit struct{ Reference, Hypothesis int }
 
 // Align aligns two lists with the fewest errors, as CompareWords does. ok is false

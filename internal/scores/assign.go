@@ -6,7 +6,7 @@ import "math"
 // costs is least (Crouse, On implementing 2D rectangular assignment algorithms,
 // 2016). Every row of cost has the given number of columns. Assign returns the
 // column of each row, −1 for a row without one. Of several best assignments it
-// returns the one of SciPy's linear_sum_assignment.
+// returns that chosen by SciPy's linear_sum_assignment.
 func Assign(cost [][]float64, columns int) []int {
 	rows := len(cost)
 	out := make([]int, rows)

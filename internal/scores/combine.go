@@ -6,15 +6,16 @@ import "slices"
 // product of the lengths of all streams and of the segments.
 const maxCombination = 8 << 20
 
-// Combination is the result of scores that give each segment to a stream.
+// Combination is the result of scores that assign each segment to a stream.
 type Combination struct {
 	Errors
-	Assignment []string // the stream of each segment, in the order of their starts
+	Assignment []string // the stream of each segment, ordered by start
 }
 
-// ORC computes the optimal reference combination word error rate: each segment of
-// the reference is given to the stream of the hypothesis with which the errors are
-// fewest. ok is false if there are too many streams and words for an exact answer.
+// ORC computes the optimal reference combination word error rate: each segment
+// of the reference is assigned to a stream of the hypothesis so that the errors
+// are fewest. ok is false if there are too many streams and words for an exact
+// answer.
 func ORC(reference, hypothesis []Segment) (c Combination, ok bool) {
 	names := interned{}
 	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, untimed)
@@ -34,10 +35,10 @@ func ORC(reference, hypothesis []Segment) (c Combination, ok bool) {
 	return combined(segments, hyp, g.match(segments, size)), true
 }
 
-// GreedyORC computes the ORC-WER by MeetEval's greedy search, which starts at the
-// assignment of cpWER and moves segments while that makes fewer errors. It is an
-// upper bound of the exact one, in time that grows with the product of both
-// lengths only.
+// GreedyORC computes the ORC-WER by MeetEval's greedy search, which starts at
+// the assignment of cpWER and moves segments while that reduces the errors. It
+// is an upper bound of the exact ORC-WER; its time grows only with the product
+// of both lengths.
 func GreedyORC(reference, hypothesis []Segment) Combination {
 	names := interned{}
 	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, untimed)
@@ -55,9 +56,9 @@ func GreedyORC(reference, hypothesis []Segment) Combination {
 	return combined(segments, hyp, assignment)
 }
 
-// GreedyDICP computes the diarization-invariant cpWER by MeetEval's greedy search:
-// each segment of the hypothesis is given to the speaker of the reference with
-// whom the errors are fewest.
+// GreedyDICP computes the diarization-invariant cpWER by MeetEval's greedy
+// search: each segment of the hypothesis is assigned to a speaker of the
+// reference so that the errors are fewest.
 func GreedyDICP(reference, hypothesis []Segment) Combination {
 	c := GreedyORC(hypothesis, reference)
 	c.Insertions, c.Deletions = c.Deletions, c.Insertions
@@ -105,8 +106,8 @@ func assigned(segments [][]int, assignment []int, n int) [][][]int {
 	return out
 }
 
-// speakerAssignment gives each segment to the stream of its speaker by cpWER; a
-// speaker without a partner goes where it makes the fewest errors.
+// speakerAssignment assigns each segment to the stream of its speaker by cpWER;
+// a speaker without a partner is assigned where it makes the fewest errors.
 func speakerAssignment(ref, hyp []stream, segments []Segment) []int {
 	_, partners, costs := matchSpeakers(ref, hyp,
 		func(r, h stream) int { return distance(r.ids(), h.ids()) },
@@ -143,7 +144,7 @@ type grid struct {
 	strides []int
 }
 
-// link is how a cell was reached.
+// link records how a cell was reached.
 type link struct {
 	stream int32
 	from   int32 // the cell before the segment
@@ -177,8 +178,8 @@ func (g grid) match(segments [][]int, size int) []int {
 	return out
 }
 
-// advance gives a segment's words to one stream, and keeps the cells that this
-// makes cheaper.
+// advance assigns a segment's words to one stream, and keeps the cells that
+// this makes cheaper.
 func (g grid) advance(s int, words []int, cost, next []int32, links []link) {
 	stride, n := g.strides[s], len(g.hyp[s])+1
 	row := make([]reach, n)

@@ -5,9 +5,9 @@ import "strings"
 // maxCompound limits the words of a compound.
 const maxCompound = 16
 
-// CompareCompounds counts errors as CompareWords does, except that adjacent words of
-// one text that together spell a word of the other are no error, as in kaldialign
-// with merge_compounds.
+// CompareCompounds counts errors as CompareWords does, except that adjacent
+// words of one text that together spell a word of the other are not an error,
+// as in kaldialign with merge_compounds.
 func CompareCompounds(reference, hypothesis []string) Errors {
 	width := len(hypothesis) + 1
 	rows := make([][]cell, min(maxCompound, len(reference))+1) // the last rows, the newest first
@@ -30,7 +30,7 @@ func CompareCompounds(reference, hypothesis []string) Errors {
 	return Errors{last.sub, last.del, last.ins, len(reference)}
 }
 
-// compoundCell returns the cell of two texts from those of shorter ones.
+// compoundCell returns the cell of two texts, given the cells of shorter ones.
 func compoundCell(rows [][]cell, ref, hyp []string) cell {
 	i, j := len(ref), len(hyp)
 	diag, above, left, change := rows[1][j-1], rows[1][j], rows[0][j-1], 1
@@ -52,8 +52,8 @@ func compoundCell(rows [][]cell, ref, hyp []string) cell {
 	return best
 }
 
-// spelled yields how many of the last words of a text, two or more, spell a word
-// together.
+// spelled yields the number of last words of a text, two or more, that together
+// spell a word.
 func spelled(text []string, word string) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for n := 1; n <= min(len(text), maxCompound); n++ {

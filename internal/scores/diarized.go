@@ -1,15 +1,15 @@
 package scores
 
-// WDER counts the words of a word diarization error rate: Words are those of the
-// reference that the hypothesis has or replaces, Wrong those of them that it gives
-// to another speaker (Shafey, Soltau and Shafran, Joint speech recognition and
-// speaker diarization via sequence transduction, 2019).
+// WDER counts the words of a word diarization error rate: Words counts the
+// reference's words that the hypothesis has or replaces, Wrong those words that
+// it assigns to another speaker (Shafey, Soltau and Shafran, Joint speech
+// recognition and speaker diarization via sequence transduction, 2019).
 type WDER struct{ Wrong, Words int }
 
 // Rate returns the share of wrong words.
 func (w WDER) Rate() float64 { return float64(w.Wrong) / float64(max(w.Words, 1)) }
 
-// SpeakersOfWords aligns the words of all speakers in the order of time, matches
+// SpeakersOfWords aligns the words of all speakers ordered by time, matches
 // speakers so that most words agree, and counts the words with another speaker.
 // ok is false if the texts are too long to align.
 func SpeakersOfWords(reference, hypothesis []Segment) (w WDER, ok bool) {
@@ -24,7 +24,7 @@ func SpeakersOfWords(reference, hypothesis []Segment) (w WDER, ok bool) {
 	}
 	for _, e := range edits {
 		if e.Reference >= 0 && e.Hypothesis >= 0 {
-			together[r[e.Reference]][h[e.Hypothesis]]-- // the assignment seeks the least
+			together[r[e.Reference]][h[e.Hypothesis]]-- // negative, because the assignment minimizes
 			w.Words++
 		}
 	}

@@ -35,12 +35,12 @@ const (
 	insertion
 )
 
-// rule picks one of the edits of least cost that lead to a cell: cost is the
-// cell's, diag, above and left its neighbors' (without the last unit of both, of
+// rule picks one of the cheapest edits that lead to a cell: cost is the cell's
+// cost, diag, above and left its neighbors' (without the last unit of both, of
 // the reference, of the hypothesis), change is 1 if the last units differ.
 type rule func(cost, diag, above, left, change int) step
 
-// jiwerRule is the choice of rapidfuzz, by which jiwer counts.
+// jiwerRule makes rapidfuzz's choice, which jiwer counts by.
 func jiwerRule(cost, diag, above, left, _ int) step {
 	switch {
 	case cost == above+1:
@@ -51,7 +51,7 @@ func jiwerRule(cost, diag, above, left, _ int) step {
 	return diagonal
 }
 
-// kaldiRule is the choice of kaldialign, by which MeetEval counts.
+// kaldiRule makes kaldialign's choice, which MeetEval counts by.
 func kaldiRule(_, diag, above, left, change int) step {
 	switch {
 	case diag+change < min(above, left)+1:
@@ -73,7 +73,7 @@ func CompareWords(reference, hypothesis []string) Errors {
 	return e
 }
 
-// common returns the lengths of the beginning and of the end that both lists share;
+// common returns the lengths of the common prefix and suffix of both lists;
 // rapidfuzz leaves them out of the alignment.
 func common(ref, hyp []int) (first, last int) {
 	for first < min(len(ref), len(hyp)) && ref[first] == hyp[first] {
@@ -106,8 +106,8 @@ type cell struct{ cost, sub, del, ins int }
 
 // count aligns two lists with the fewest errors. The rule decides between equal
 // alignments; because it depends only on neighboring cells, the counts follow
-// the alignment without tracing it back. steps, if not nil, gets the edit of each
-// cell, row by row.
+// the alignment without tracing it back. steps, if not nil, receives the edit
+// of each cell, row by row.
 func count(ref, hyp []int, choose rule, steps []step) Errors {
 	row := make([]cell, len(hyp)+1)
 	for j := range row {

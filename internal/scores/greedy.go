@@ -26,7 +26,7 @@ type round struct {
 	substitution int
 	forward      [][]int   // per stream, the costs of its segments so far
 	backward     [][][]int // per stream, the costs of its segments from each on
-	passed       []int     // per stream, the segments that are behind
+	passed       []int     // per stream, the segments already passed
 	costs        []int     // per stream
 }
 

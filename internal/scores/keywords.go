@@ -2,8 +2,8 @@ package scores
 
 import "slices"
 
-// Found counts what was looked for: Hits in both texts, Misses in the reference
-// alone, FalseAlarms in the hypothesis alone.
+// Found counts occurrences of keywords: Hits in both texts, Misses in the
+// reference alone, FalseAlarms in the hypothesis alone.
 type Found struct{ Hits, Misses, FalseAlarms int }
 
 // Add adds the counts of o.
@@ -11,14 +11,16 @@ func (f *Found) Add(o Found) {
 	f.Hits, f.Misses, f.FalseAlarms = f.Hits+o.Hits, f.Misses+o.Misses, f.FalseAlarms+o.FalseAlarms
 }
 
-// Precision returns the correct share of what was found, 1 if nothing was.
+// Precision returns the correct share of the found occurrences, 1 if there are
+// none.
 func (f Found) Precision() float64 { return shareOr1(f.Hits, f.Hits+f.FalseAlarms) }
 
-// Recall returns the found share of what there is, 1 if there is nothing.
+// Recall returns the found share of the reference's occurrences, 1 if there are
+// none.
 func (f Found) Recall() float64 { return shareOr1(f.Hits, f.Hits+f.Misses) }
 
-// F1 returns the harmonic mean of precision and recall, 1 if there is nothing in
-// either text.
+// F1 returns the harmonic mean of precision and recall, 1 if neither text has
+// an occurrence.
 func (f Found) F1() float64 { return shareOr1(2*f.Hits, 2*f.Hits+f.Misses+f.FalseAlarms) }
 
 func shareOr1(part, whole int) float64 {
@@ -28,8 +30,8 @@ func shareOr1(part, whole int) float64 {
 	return float64(part) / float64(whole)
 }
 
-// Keywords counts the occurrences of words or phrases in both texts. An occurrence
-// that both have is a hit, wherever it is.
+// Keywords counts the occurrences of words or phrases in both texts. An
+// occurrence in both texts is a hit, regardless of its position.
 func Keywords(reference, hypothesis []string, keywords [][]string) Found {
 	var f Found
 	for _, k := range keywords {

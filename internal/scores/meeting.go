@@ -14,8 +14,8 @@ type Segment struct {
 	Words      []string
 }
 
-// Pair is a speaker of the reference with the one of the hypothesis who is
-// scored against it; one of the two is empty if the other has no partner.
+// Pair is a speaker of the reference and the speaker of the hypothesis scored
+// against it; one of the two is empty if the other has no partner.
 type Pair struct{ Reference, Hypothesis string }
 
 // Speakers is the result of scores that match speakers.
@@ -46,7 +46,7 @@ type word struct {
 	start, end float64
 }
 
-// stream is what one speaker says.
+// stream holds the words of one speaker.
 type stream struct {
 	speaker string
 	words   []word
@@ -60,8 +60,8 @@ func (s stream) ids() []int {
 	return out
 }
 
-// streams collects the words of each speaker, speakers in the order in which
-// they begin to speak. times returns the times of a segment's words.
+// streams collects the words of each speaker, ordered by the speakers' first
+// words. times returns the times of a segment's words.
 func streams(segments []Segment, names interned, times func(Segment) []word) []stream {
 	var out []stream
 	at := map[string]int{}
@@ -83,7 +83,7 @@ func streams(segments []Segment, names interned, times func(Segment) []word) []s
 
 func untimed(s Segment) []word { return make([]word, len(s.Words)) }
 
-// intervals divides a segment's time between its words by their letters.
+// intervals divides a segment's time among its words by their letters.
 func intervals(s Segment) []word {
 	out := make([]word, len(s.Words))
 	if len(out) == 1 {
@@ -112,8 +112,9 @@ func points(collar float64) func(Segment) []word {
 	}
 }
 
-// CP computes the concatenated minimum-permutation word error rate: the words of
-// each speaker in order, speakers matched so that the errors are fewest.
+// CP computes the concatenated minimum-permutation word error rate: the words
+// of each speaker in order, with speakers matched so that the errors are
+// fewest.
 func CP(reference, hypothesis []Segment) Speakers {
 	names := interned{}
 	ref, hyp := streams(reference, names, untimed), streams(hypothesis, names, untimed)
@@ -135,9 +136,9 @@ func TCP(reference, hypothesis []Segment, collar float64) Speakers {
 	return out
 }
 
-// matchSpeakers assigns the speakers of both sides and adds up the errors of the
-// pairs. It also returns the partner of each and the costs, square: missing
-// speakers say nothing.
+// matchSpeakers assigns the speakers of both sides and adds up the errors of
+// the pairs. It also returns the partner of each speaker and the square matrix
+// of costs; missing speakers have no words.
 func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r, h stream) Errors) (Speakers, []int, [][]float64) {
 	n := max(len(ref), len(hyp))
 	at := func(list []stream, i int) stream {
@@ -162,11 +163,11 @@ func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r,
 	return out, partners, costs
 }
 
-// unreached is the cost of a cell that an alignment leaves out.
+// unreached is the cost of a cell that an alignment skips.
 const unreached = math.MaxInt32
 
-// timedCount aligns words of which only those can replace each other whose times
-// overlap.
+// timedCount aligns words; only words whose times overlap can replace each
+// other.
 func timedCount(ref, hyp []word) Errors {
 	if len(ref) == 0 || len(hyp) == 0 {
 		return Errors{Deletions: len(ref), Insertions: len(hyp), Reference: len(ref)}
@@ -187,8 +188,8 @@ func timedCount(ref, hyp []word) Errors {
 	return Errors{last.sub, last.del, last.ins, len(ref)}
 }
 
-// inOrder reports whether words begin one after the other and not before 0, as
-// MeetEval demands for leaving out distant cells.
+// inOrder reports whether words begin one after the other and not before 0.
+// MeetEval only skips distant cells if they do.
 func inOrder(words []word) bool {
 	last := 0.0
 	for _, w := range words {
@@ -200,10 +201,11 @@ func inOrder(words []word) bool {
 	return true
 }
 
-// timedAlignment holds what the rows of a time-constrained alignment share.
+// timedAlignment holds the state shared by the rows of a time-constrained
+// alignment.
 type timedAlignment struct {
 	ref, hyp []word
-	first    int     // the first column that is not yet over
+	first    int     // the first column that is not over yet
 	latest   float64 // the latest end of the reference so far
 	prune    bool
 }

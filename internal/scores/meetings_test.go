@@ -15,7 +15,7 @@ import (
 
 // meeting is a case of testdata/meetings.py with the figures of MeetEval and
 // jiwer: errors, length, substitutions, deletions, insertions, and for scores
-// that match speakers the missed, falsely found and scored ones.
+// that match speakers the numbers of missed, falsely found and scored speakers.
 type meeting struct {
 	Reference, Hypothesis []spoken
 	Want                  map[string][]int
@@ -43,7 +43,7 @@ func counts(e Errors) []int {
 	return []int{e.Errors(), e.Reference, e.Substitutions, e.Deletions, e.Insertions}
 }
 
-// figures returns ours of a score.
+// figures returns our figures of a score.
 func (m meeting) figures(score string) []int {
 	ref, refText := segmentsOf(m.Reference)
 	hyp, hypText := segmentsOf(m.Hypothesis)
@@ -81,7 +81,8 @@ func (m meeting) silent() bool {
 	return slices.ContainsFunc(streams(hyp, interned{}, untimed), func(s stream) bool { return len(s.words) == 0 })
 }
 
-// compare holds our figures against the cases' and returns how many agree.
+// compare compares our figures with the cases' and returns the number of equal
+// ones by score.
 func compare(t *testing.T, cases io.Reader) map[string]int {
 	t.Helper()
 	agree := map[string]int{}
@@ -104,7 +105,8 @@ func compare(t *testing.T, cases io.Reader) map[string]int {
 	return agree
 }
 
-// TestRecordedMeetings compares with figures that MeetEval and jiwer printed.
+// TestRecordedMeetings compares our figures with recorded ones of MeetEval and
+// jiwer.
 func TestRecordedMeetings(t *testing.T) {
 	f, err := os.Open("testdata/meetings.jsonl")
 	require.NoError(t, err)
@@ -113,8 +115,8 @@ func TestRecordedMeetings(t *testing.T) {
 	assert.Len(t, agree, 9, "every score has cases")
 }
 
-// TestManySpeakers scores twenty speakers on each side, which permutations never
-// could.
+// TestManySpeakers scores twenty speakers on each side, which is infeasible
+// with permutations.
 func TestManySpeakers(t *testing.T) {
 	var ref, hyp []Segment
 	for s := range 20 {

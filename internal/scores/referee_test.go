@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReferee computes 500 fresh meetings beside MeetEval and jiwer.
+// TestReferee scores 500 new meetings with our code, MeetEval and jiwer.
 func TestReferee(t *testing.T) {
 	cmd := exec.Command(os.Getenv("OTOGRAPH_REFEREE"), "testdata/meetings.py", "1", "500")
 	cmd.Stderr = os.Stderr

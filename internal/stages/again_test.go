@@ -21,7 +21,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// open returns the stages of a run of the demo models with the default options.
+// open returns the stages of a run with the demo models and the default
+// options.
 func open(t testing.TB) *Stages {
 	t.Helper()
 	if _, err := native.ONNXRuntime(); err != nil {
@@ -39,9 +40,9 @@ func sentence(start, end float64, text string, confidence float64) asr.Segment {
 	return asr.Segment{Start: start, End: end, Text: text, Confidence: &confidence}
 }
 
-// Where nothing is said, the standard tier puts no words in the place of a doubtful
-// segment, and listens no more often than it does to speech.
-func TestCascadePutsNoWordsIntoSilence(t *testing.T) {
+// In recordings without speech, the standard tier does not replace a doubtful
+// segment by words, and decodes no more often than for speech.
+func TestCascadeAddsNoWordsToSilence(t *testing.T) {
 	s := open(t)
 	s.Cascade = 1
 	said := []asr.Segment{sentence(1, 2, "guess", 0.4), sentence(3, 4, "another guess", 0.4)}
@@ -62,7 +63,7 @@ func TestCascadePutsNoWordsIntoSilence(t *testing.T) {
 	}
 }
 
-// nothingSaid are recordings of silence, noise and music.
+// nothingSaid returns recordings of silence, noise and music.
 func nothingSaid(t *testing.T) map[string]audio.Source {
 	r := rand.New(rand.NewPCG(30, 3))
 	noise := make([]float32, 5*audio.SampleRate)

@@ -11,11 +11,12 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Align lays the words of a text onto a recording; report, if not nil, gets the seconds
-// of speech heard so far and in all. Times and probabilities are rounded as in results.
+// Align aligns the words of a text with a recording; report, if not nil,
+// receives the seconds of speech processed so far and in all. Times and
+// probabilities are rounded as in results.
 func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, report func(done, total float64)) (found.Language, *align.Alignment, error) {
 	var none found.Language
-	if s.Options.ASRLanguage != nil { // before hours are listened to
+	if s.Options.ASRLanguage != nil { // before hours of audio are processed
 		given, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before
 		if _, err := s.aligner(given); err != nil {
 			return none, nil, err
@@ -53,7 +54,7 @@ func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, repo
 	return language, a, nil
 }
 
-// aligner returns the model that a text of a language is aligned with.
+// aligner returns the model that aligns texts of a language.
 func (s *Stages) aligner(language string) (*models.Model, error) {
 	set := s.Engines.Set
 	if m, ok := set.AlignerFor(language); ok {
@@ -66,14 +67,14 @@ func (s *Stages) aligner(language string) (*models.Model, error) {
 	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s", models.ErrMissing, models.RoleOptimized, why)
 }
 
-// leastFound is the mean probability of its words from which a text counts as
-// said. The right text of clean speech has one above 0.8, another text one below
-// 0.1; a text with every other word wrong lies between.
+// leastFound is the least mean word probability of a text that counts as spoken
+// in the recording. The right text of clean speech has one above 0.8, another
+// text one below 0.1; a text with every other word wrong lies between.
 const leastFound = 0.4
 
-// Fits reports whether the words of a text are said in the recording that they were
-// laid onto, by the mean probability of the words that the model can spell. A text of
-// only part of the recording also fits.
+// Fits reports whether the words of a text are spoken in the recording that
+// they were aligned with, by the mean probability of the words that the model
+// can spell. A text of only part of the recording also fits.
 func Fits(words []align.Word) bool {
 	var sum float64
 	n := 0

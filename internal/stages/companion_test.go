@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestCompanion: whose words a CTC model of the language hears besides.
+// TestCompanion checks for which words a CTC model is used in addition.
 func TestCompanion(t *testing.T) {
 	words, names := asr.Options{Language: "en", WordTimestamps: true}, asr.Options{Language: "en", Hotwords: []string{"Yarrowick"}}
 	transducer := func(demonstration bool) *models.Set {

@@ -25,7 +25,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// clip is a recording of which the text is known.
+// clip is a recording with a known text.
 type clip struct{ Path, Text, Language string }
 
 // doubtTrial counts the words that are marked doubtful, in one half of the
@@ -34,7 +34,7 @@ type doubtTrial struct {
 	*testing.T
 	base   *Stages
 	speech []clip
-	others []string // recordings in which nothing is said
+	others []string // recordings without speech
 	music  []string
 	rng    *rand.Rand
 	counts map[string]*[2][2]int // by condition: wrong and right words, all and marked
@@ -49,7 +49,7 @@ func (d *doubtTrial) samples(path string) []float32 {
 	return slices.Clone(pcm.Samples(0, pcm.Len()))
 }
 
-// noise returns n samples of a kind of noise with a level.
+// noise returns n samples of the given kind of noise at a level.
 func (d *doubtTrial) noise(kind string, n int, level float64) []float32 {
 	out := make([]float32, n)
 	add := func(sound []float32) {
@@ -85,7 +85,7 @@ func rms(samples []float32) float64 {
 	return math.Sqrt(sum / float64(max(len(samples), 1)))
 }
 
-// heardBy is a recording that the standard tier has transcribed.
+// heardBy is a recording with the standard tier's transcript.
 type heardBy struct {
 	stages Stages
 	pcm    *audio.PCM
@@ -111,7 +111,7 @@ func (d *doubtTrial) transcribe(samples []float32, language string, o spec.Optio
 	return h
 }
 
-// lay times words that are not those of the recording, and judges them.
+// lay aligns the words of another recording and judges them.
 func (d *doubtTrial) lay(h heardBy, t *asr.Transcript) {
 	opt := asr.Options{Language: t.Language, WordTimestamps: true}
 	model := h.stages.companion(d.Context(), spec.TierStandard, opt)
@@ -120,8 +120,8 @@ func (d *doubtTrial) lay(h heardBy, t *asr.Transcript) {
 	trust.MarkDoubtful(h.speech, t)
 }
 
-// count adds the words of a transcript to a condition. wrong tells which of them
-// are not in the recording.
+// count adds the words of a transcript to a condition. wrong reports which of
+// them are not in the recording.
 func (d *doubtTrial) count(condition string, h heardBy, t *asr.Transcript, right func(i int) bool) {
 	c := d.counts[condition]
 	if c == nil {
@@ -153,7 +153,7 @@ func (d *doubtTrial) count(condition string, h heardBy, t *asr.Transcript, right
 	}
 }
 
-// rightWords returns which words of a transcript are those of a text, in order.
+// rightWords returns which words of a transcript belong to a text, in order.
 func rightWords(said string, t *asr.Transcript) func(i int) bool {
 	var words []string
 	for _, s := range t.Segments {
@@ -212,8 +212,8 @@ func inCommon(a, b []string) []bool {
 
 func never(int) bool { return false }
 
-// inSpeech measures right and wrong words of speech in noise, and words that are
-// put into its pauses.
+// inSpeech measures right and wrong words of speech in noise, and words
+// inserted into its pauses.
 func (d *doubtTrial) inSpeech(kind string, snr float64) {
 	condition := kind
 	if kind != "clean" {
@@ -234,7 +234,7 @@ func (d *doubtTrial) inSpeech(kind string, snr float64) {
 	}
 }
 
-// nowhere lays the words of a recording onto sounds in which nothing is said.
+// nowhere aligns the words of a recording with sounds that contain no speech.
 func (d *doubtTrial) nowhere(h heardBy) {
 	if len(d.others) == 0 {
 		return
@@ -270,14 +270,14 @@ func copyOf(t *asr.Transcript) *asr.Transcript {
 	return &out
 }
 
-// TestDoubtfulWords measures the rule by which words of the standard tier are
-// marked doubtful: right and wrong words of clean speech and of speech in noise,
-// words that the recognizer writes where nothing is said, and those of another
-// recording. It takes every fifth short clip of the evaluation set and every other
-// sound without speech. The rule was chosen on others: OTOGRAPH_DOUBT_SET names a
-// manifest of clips, with which the rest of the sounds is taken, and those of the
-// folder OTOGRAPH_SOUNDS; what is known of each word goes to the file
-// OTOGRAPH_DOUBT_DUMP.
+// TestDoubtfulWords measures the rule that marks words of the standard tier as
+// doubtful: on right and wrong words of clean speech and of speech in noise, on
+// words that the recognizer writes without any speech, and on words of another
+// recording. It uses every fifth short clip of the evaluation set and every
+// other sound without speech. The rule was chosen on other data:
+// OTOGRAPH_DOUBT_SET names a manifest of clips, which are measured with the
+// remaining sounds and the sounds in the folder OTOGRAPH_SOUNDS; the data of
+// each word are written to the file OTOGRAPH_DOUBT_DUMP.
 func TestDoubtfulWords(t *testing.T) {
 	d := &doubtTrial{T: t, base: open(t), counts: map[string]*[2][2]int{}, rng: rand.New(rand.NewPCG(71, 72))}
 	d.gather()

@@ -9,9 +9,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Missing returns an error that names the roles that the run needs and the set has no
-// model for, nil if there is none. Which recognizer is needed shows only with the
-// language; here it is enough that there is one.
+// Missing returns an error that names the roles that the run needs and for
+// which the set has no model, nil if there is none. The language decides which
+// recognizer is needed; here it is enough that there is one.
 func (s *Stages) Missing() error {
 	set := s.Engines.Set
 	var errs []error
@@ -34,18 +34,18 @@ func (s *Stages) Missing() error {
 	return errors.Join(errs...)
 }
 
-// NeedsStandard reports whether a run's transcription takes the standard tier's model:
-// for the text or some of it, or to tell the language.
+// NeedsStandard reports whether a run's transcription needs the standard tier's
+// model: for all or some of the text, or to detect the language.
 func (s *Stages) NeedsStandard(said *found.Transcription) bool {
 	return said != nil && (said.Tier == spec.TierStandard || said.Cascade.Doubtful+said.Cascade.Hearings > 0 || s.Options.ASRLanguage == nil && s.Engines.Available.Standard)
 }
 
-// Preload opens a run's models while the recording is still being decoded and searched
-// for speech, two at a time. The models that the text needs come first: the voice activity
-// detector and, beside it, the language detector and, where it is known which, the
-// recognizer. The run does not wait for it, and trouble is left to the stage that needs
-// the model. enter counts each goroutine in and returns the function that counts it out;
-// with an error nothing is opened.
+// Preload opens a run's models while the recording is still being decoded and
+// searched for speech, two at a time. The models that the text needs come
+// first: the voice activity detector and, concurrently, the language detector
+// and the recognizer if it is known. The run does not wait for Preload; errors
+// are left to the stage that needs the model. Each goroutine calls enter at its
+// start and done at its end; if enter fails, nothing is opened.
 func (s *Stages) Preload(enter func() (done func(), err error)) {
 	e := s.Engines
 	var lanes [2][]func()
@@ -73,8 +73,8 @@ func (s *Stages) Preload(enter func() (done func(), err error)) {
 	}
 }
 
-// preloadRecognizer opens the language detector and, where it is known which, the
-// recognizer.
+// preloadRecognizer opens the language detector and the recognizer if it is
+// known.
 func (s *Stages) preloadRecognizer() {
 	e := s.Engines
 	if s.Options.ASRLanguage != nil {

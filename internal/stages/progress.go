@@ -19,7 +19,7 @@ const optimizedWeight = 8
 
 // Progress turns the stages' reports into one rising fraction.
 type Progress struct {
-	// Report, if not nil, gets the reports, never concurrently.
+	// Report, if not nil, receives the reports, never concurrently.
 	Report func(spec.Progress)
 
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ func (p *Progress) Tier(t spec.Tier) {
 	}
 }
 
-// Part reports that a stage has done done of total.
+// Part reports that a stage has completed done of total.
 func (p *Progress) Part(s spec.Stage, done, total float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *Progress) Part(s spec.Stage, done, total float64) {
 	p.send(s, false)
 }
 
-// Ended reports the end of a stage and keeps its time.
+// Ended reports the end of a stage and records its duration.
 func (p *Progress) Ended(s spec.Stage, took time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *Progress) send(s spec.Stage, done bool) {
 	}
 }
 
-// Seconds returns how long each stage took that has ended.
+// Seconds returns the duration of each stage that has ended.
 func (p *Progress) Seconds() map[spec.Stage]float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/otograph/otograph/internal/found"
 )
 
-// DetectSounds finds the sound events.
+// DetectSounds detects the sound events.
 func (s *Stages) DetectSounds(ctx context.Context, pcm *audio.PCM) (*found.Sounds, error) {
 	opt := events.DefaultOptions()
 	opt.Threshold, opt.Classes = *s.Options.AudioEventsThreshold, s.Options.AudioEventsClasses

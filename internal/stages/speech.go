@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// speechOptions are the run's options of what counts as speech.
+// speechOptions returns the run's options of voice activity detection.
 func (s *Stages) speechOptions() vad.Options {
 	opt := vad.DefaultOptions()
 	opt.Threshold = *s.Options.VADThreshold
@@ -24,7 +24,7 @@ func (s *Stages) speechOptions() vad.Options {
 	return opt
 }
 
-// DetectSpeech finds the stretches of speech in a recording.
+// DetectSpeech returns the stretches of speech in a recording.
 func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speech, error) {
 	opt := s.speechOptions()
 	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*found.Speech, error) {
@@ -37,8 +37,8 @@ func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speec
 	})
 }
 
-// Sides finds the speech of each channel that is not another channel's. Channels
-// without any are left out.
+// Sides returns the speech of each channel that does not come from another
+// channel. Channels without any are left out.
 func (s *Stages) Sides(ctx context.Context, list []*audio.PCM) (sides []channels.Side, err error) {
 	for i, c := range list {
 		heard, err := s.DetectSpeech(ctx, c)
@@ -56,8 +56,8 @@ func (s *Stages) Sides(ctx context.Context, list []*audio.PCM) (sides []channels
 	return sides, nil
 }
 
-// FindLanguage returns the caller's language, or asks the standard model, or, if
-// there is none, the optimized model.
+// FindLanguage returns the caller's language, or detects it with the standard
+// model or, without one, with the optimized model.
 func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (found.Language, error) {
 	if s.Options.ASRLanguage != nil {
 		code, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before

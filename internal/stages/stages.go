@@ -1,5 +1,6 @@
-// Package stages does the work of a run: each stage takes the finds of earlier stages
-// and returns its own. Package otograph decides which stage runs when.
+// Package stages implements the stages of a run: each stage takes the results
+// of earlier stages and returns its own. Package otograph decides which stage
+// runs when.
 package stages
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Stages holds the settings of a run and the models that its stages work with.
+// Stages holds the settings of a run and the models of its stages.
 type Stages struct {
 	Engines *engines.Engines
 	Options spec.EffectiveOptions
@@ -20,13 +21,14 @@ type Stages struct {
 	Gate    *semaphore.Weighted // one unit for each core, held while a core computes
 	Log     *slog.Logger
 
-	OptimizedWords bool     // in the segments of the optimized tier
+	OptimizedWords bool     // requests words in the segments of the optimized tier
 	Translate      bool     // into English
 	Among          []string // languages from which detection chooses; empty means all
 	Cascade        float64  // the confidence below which the standard tier decodes again
 }
 
-// compute loads a model, waits for a core and works with the model on it.
+// compute loads a model, waits for a core and calls a function with the model
+// on it.
 func compute[E, T any](ctx context.Context, gate *semaphore.Weighted, load func() (E, error), work func(E) (T, error)) (T, error) {
 	var none T
 	engine, err := load()

@@ -14,16 +14,16 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Reports are called during a transcription; either may be nil.
+// Reports holds callbacks of a transcription; either may be nil.
 type Reports struct {
-	// Progress gets the seconds of speech decoded so far and in all.
+	// Progress receives the seconds of speech decoded so far and in all.
 	Progress func(done, total float64)
-	// Settled gets the sentences that no further work changes, in order and each once.
+	// Settled receives sentences once they are final, in order and each once.
 	Settled func([]asr.Segment)
 }
 
-// Transcribe finds the text of the speech in a recording. The recognizer itself waits
-// for cores.
+// Transcribe returns the text of the speech in a recording. The recognizer
+// itself waits for cores.
 func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Speech, l found.Language, report Reports) (*found.Transcription, error) {
 	text := &found.Transcription{Language: l, Tier: s.Tier(l), Transcript: &asr.Transcript{Language: l.Code}}
 	if len(heard.Spans) == 0 {
@@ -75,14 +75,14 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Sp
 	return text, nil
 }
 
-// text transcribes with a tier's recognizer. A CTC model of the language looks for
-// hotwords in the text of another kind of model, and times the standard tier's words
-// where they are asked for.
+// text transcribes with a tier's recognizer. If the recognizer is not a CTC
+// model, a CTC model of the language looks for hotwords in its text, and times
+// the standard tier's words if they are requested.
 func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pcm *audio.PCM, heard *found.Speech, opt asr.Options) (*asr.Transcript, error) {
 	timed := opt.WordTimestamps
 	aligner := s.companion(ctx, tier, opt)
 	if aligner != nil && len(opt.Hotwords) > 0 {
-		opt.WordTimestamps, opt.Settled = true, nil // the text is not settled before
+		opt.WordTimestamps, opt.Settled = true, nil // the text is not final before
 	}
 	text, err := t.Transcribe(ctx, pcm, heard.Spans, opt)
 	if err != nil || aligner == nil || !opt.WordTimestamps {
@@ -101,10 +101,11 @@ func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pc
 	return text, nil
 }
 
-// again decodes doubtful segments of the optimized tier with the standard tier, where
-// there is a model of it that knows the language, and puts the better text into t.
-// with lists the options that the standard tier honored; nil if it decoded nothing.
-// With an error t is as it was. A demonstration does not judge a real model.
+// again decodes doubtful segments of the optimized tier with the standard tier,
+// if the set has a standard model that supports the language, and puts the
+// better text into t. with lists the options that the standard tier honored;
+// nil if it decoded nothing. After an error t is unchanged. A demonstration
+// model never replaces a real model's text.
 func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *found.Speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, with *found.Honored, err error) {
 	optimized, standard := s.Engines.Model(spec.TierOptimized, t.Language), s.Engines.Model(spec.TierStandard, t.Language)
 	if s.Cascade <= 0 || standard == nil || optimized == nil || standard.Demo && !optimized.Demo {
@@ -148,17 +149,17 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *found.Speech,
 	return done, &found.Honored{Abilities: recognizer.Abilities(), Powerless: fresh.Powerless, Unspelled: fresh.Unspelled}, nil
 }
 
-// Tier returns the tier that a recording in the language gets.
+// Tier returns the tier for a recording in the given language.
 func (s *Stages) Tier(l found.Language) spec.Tier {
 	if s.Translate {
-		return spec.TierStandard // the only one that can
+		return spec.TierStandard // the only tier with a model
 	}
 	return spec.Route(l.Code, spec.Options(s.Options), s.Engines.Available)
 }
 
-// companion returns the CTC model that hears the words which another model of a tier
-// writes, or nil if no model serves their language or there is nothing to do. Words
-// of the optimized tier keep their own times unless hotwords are looked for.
+// companion returns the CTC model that checks the words of another model of a
+// tier, or nil if no model supports their language or there is nothing to do.
+// Words of the optimized tier keep their own times unless there are hotwords.
 func (s *Stages) companion(ctx context.Context, tier spec.Tier, opt asr.Options) align.Model {
 	m, ok := s.Engines.Set.AlignerFor(opt.Language)
 	writer := s.Engines.Model(tier, opt.Language)
@@ -168,7 +169,7 @@ func (s *Stages) companion(ctx context.Context, tier spec.Tier, opt asr.Options)
 	case m == writer: // it hears for itself
 		return nil
 	case m.Demo && writer != nil && !writer.Demo:
-		return nil // a demonstration does not correct a real model
+		return nil // a demonstration model does not correct a real one
 	}
 	model, err := s.Engines.OpenOptimized(m)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// exactWindows is the number of voice windows up to which all are clustered:
+// exactWindows is the largest number of voice windows that are all clustered:
 // 38 minutes of speech in 18 MB. Longer recordings are clustered on a sample of
 // this size.
 const exactWindows = 3000
@@ -29,17 +29,18 @@ func (s *Stages) diarizeOptions(e diarize.Embedder) diarize.Options {
 	return opt
 }
 
-// Voices are heard in more than the transcript's speech: in what reaches this share of the
-// speech threshold, until the probability falls below half of that, and through short
-// pauses. Of the speech in seven meetings and calls (leveled) 7 % stays unheard, not 12.
+// Voices are embedded in more than the transcript's speech: from this share of
+// the speech threshold on, until the probability falls below half of that, and
+// through short pauses. This misses 7 % of the speech in seven leveled meetings
+// and calls, instead of 12 %.
 const (
 	voiceShare = 0.3
 	voicePause = 0.2 // seconds
 )
 
-// voiced returns the stretches of a recording in which voices are heard.
+// voiced returns the stretches of a recording that contain voices.
 func (s *Stages) voiced(pcm *audio.PCM, heard *found.Speech) ([]audio.Span, error) {
-	if len(heard.Probabilities) == 0 { // an early checkpoint, or no more is wanted
+	if len(heard.Probabilities) == 0 { // an early checkpoint, or wider stretches are not wanted
 		return heard.Spans, nil
 	}
 	opt := s.speechOptions()
@@ -53,8 +54,8 @@ func (s *Stages) voiced(pcm *audio.PCM, heard *found.Speech) ([]audio.Span, erro
 	return vad.Refined(probs, pcm, opt)
 }
 
-// Embed computes the voices in a recording; alone tells that only one
-// speaker can be in it.
+// Embed computes the voice embeddings of a recording; alone means that it has
+// only one speaker.
 func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *found.Speech, alone bool) (*diarize.Embeddings, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
 		opt := s.diarizeOptions(e)
@@ -74,8 +75,8 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *found.Speech,
 	})
 }
 
-// Cluster groups the voices by speaker. If a transcription is known, stretches without
-// text have a speaker only where the voice is clear.
+// Cluster groups the voices by speaker. If a transcription is known, stretches
+// without text get a speaker only if the voice is clear.
 func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *found.Transcription) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		if said != nil {
@@ -85,8 +86,8 @@ func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *
 	})
 }
 
-// ClusterSides makes one speaker of each side; voices are the embeddings
-// of the sides, by channel.
+// ClusterSides makes each side one speaker; voices are the embeddings of the
+// sides, by channel.
 func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices map[int]*diarize.Embeddings) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		opt := s.diarizeOptions(e)
@@ -107,9 +108,9 @@ func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices
 	})
 }
 
-// OneVoice returns the vector of the only voice of a recording and the number of
-// seconds of speech that it is computed from. Another number of voices is a permanent
-// error.
+// OneVoice returns the vector of the only voice of a recording and the number
+// of seconds of speech that it is computed from. Any other number of voices is
+// a permanent error.
 func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32, seconds float64, err error) {
 	heard, err := s.DetectSpeech(ctx, pcm)
 	if err != nil {

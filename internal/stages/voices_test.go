@@ -12,7 +12,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// Voices are heard in quieter speech than the transcript's and through a short pause.
+// Voices are found in speech too quiet for the transcript, and through a short
+// pause.
 func TestVoiced(t *testing.T) {
 	effective, err := spec.Options{}.Effective()
 	require.NoError(t, err)

@@ -10,22 +10,23 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Watch watches over the stages of a run: it measures them, reports their progress and
-// keeps checkpoints.
+// Watch monitors the stages of a run: it measures them, reports their progress
+// and keeps checkpoints.
 type Watch struct {
 	Progress
-	// Checkpoints keep the finds of stages; nil for none.
+	// Checkpoints store the results of stages; nil stores none.
 	Checkpoints interface {
 		Load(ctx context.Context, stage string) ([]byte, error)
 		Save(ctx context.Context, stage string, data []byte) error
 	}
-	// Split reports that the run splits channels: its checkpoints are not the mix's.
+	// Split reports whether the run splits channels: its checkpoints are
+	// separate from the mix's.
 	Split bool
 	Log   *slog.Logger
 }
 
-// Do runs one stage, measures it, reports its end and names it in its error. The zero
-// value comes with an error.
+// Do runs one stage, measures it, reports its end and names the stage in its
+// error. An error comes with the zero value.
 func Do[T any](ctx context.Context, w *Watch, s spec.Stage, work func(context.Context) (T, error)) (T, error) {
 	start := time.Now()
 	found, err := work(ctx)
@@ -38,17 +39,17 @@ func Do[T any](ctx context.Context, w *Watch, s spec.Stage, work func(context.Co
 	return none, &spec.StageError{Stage: s, Err: err}
 }
 
-// Keep is Do for work that the checkpoints keep. Trouble with the checkpoints does not
-// fail the work; it is logged.
+// Keep is Do for work whose result the checkpoints keep. A checkpoint error
+// does not fail the work; it is logged.
 func Keep[T any](ctx context.Context, w *Watch, s spec.Stage, work func(context.Context) (T, error)) (T, error) {
 	return Do(ctx, w, s, checkpoint(w, s, work))
 }
 
-// splitSuffix follows the name of a stage whose checkpoint is that of split channels.
+// splitSuffix is appended to the stage's name in checkpoints of split channels.
 const splitSuffix = ".channels"
 
-// checkpoint returns work that takes its result from the checkpoints, or does the work
-// and saves its result there.
+// checkpoint returns work that loads its result from the checkpoints, or does
+// the work and saves its result there.
 func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, error)) func(context.Context) (T, error) {
 	if w.Checkpoints == nil {
 		return work
@@ -82,7 +83,7 @@ func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, er
 	}
 }
 
-// Cause takes the stage's name off an error.
+// Cause removes the stage's name from an error.
 func Cause(err error) error {
 	if s := (*spec.StageError)(nil); errors.As(err, &s) {
 		return s.Err

@@ -159,8 +159,8 @@ func (p AnnotationPatch) check() error {
 	return nil
 }
 
-// Apply enters names and texts into a result. A corrected segment keeps those
-// of its words that the new text still contains, in their order.
+// Apply enters names and texts into a result. A corrected segment keeps the
+// words that its new text still contains, in their order.
 func (a Annotations) Apply(r *spec.Result) {
 	name := func(speaker *string) {
 		if called, ok := a.Speakers[*speaker]; ok {

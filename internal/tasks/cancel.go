@@ -30,7 +30,7 @@ func (s *Service) Cancel(ctx context.Context, id string) (Task, error) {
 }
 
 // Withdraw cancels a task for its owner, as long as no sentence has been
-// reported. Errors wrap those of Cancel, ErrForbidden or ErrTold.
+// reported. Errors wrap ErrNotFound, ErrFinal, ErrForbidden or ErrTold.
 func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error) {
 	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r row) error {
 		if r.AccountID != account {

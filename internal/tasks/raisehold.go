@@ -66,7 +66,7 @@ func (s *Service) raise(ctx context.Context, c *Claim, price billing.Money, seco
 type tariff struct {
 	prices billing.Prices
 	usage  billing.Usage
-	tiers  []spec.Tier // those that may run
+	tiers  []spec.Tier // tiers that may run
 	quote  billing.Quote
 }
 

@@ -1,4 +1,4 @@
-// Package engine lets the service work with a pipeline:
+// Package engine runs the tasks of a service with a pipeline:
 //
 //	s, err := service.Open(ctx, service.Config{Folder: dir, Engine: engine.New(p)})
 //
@@ -19,9 +19,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Engine works on the tasks of a service with a pipeline. It implements
-// service.Engine and service.Prober, and tells the service what its models can
-// transcribe and whether their files can still be read.
+// Engine runs the tasks of a service with a pipeline. It implements
+// service.Engine and service.Prober, and reports the capabilities of its models
+// and whether their files can still be read.
 type Engine struct {
 	Recordings
 	pipeline *otograph.Pipeline
@@ -31,7 +31,7 @@ type Engine struct {
 	log      *slog.Logger
 }
 
-// Option changes how an Engine works.
+// Option configures an Engine.
 type Option func(*settings)
 
 type settings struct {
@@ -39,20 +39,20 @@ type settings struct {
 	log     *slog.Logger
 }
 
-// WithVersion names the program's version: work begun by one version is not continued
-// by another.
+// WithVersion sets the program's version: work begun by one version is not
+// continued by another.
 func WithVersion(version string) Option { return func(s *settings) { s.version = version } }
 
-// WithLogger receives what tasks with unusual options have to say; the default
-// discards it.
+// WithLogger sets the logger for messages about tasks with unusual options; the
+// default discards them.
 func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
 
-// New returns the engine of a pipeline, which the caller closes after the service. Call
-// it before Pipeline.Load and before the first run, because it notes the state of the
-// models' files.
+// New returns the engine of a pipeline, which the caller closes after the
+// service. Call it before Pipeline.Load and before the first run, because it
+// records the state of the models' files.
 //
-// The interface's specification is kept to the letter by a pipeline that was opened
-// with WithCascade(0) and WithOptimizedLanguages(spec.OptimizedLanguages()...).
+// To follow the interface's specification exactly, open the pipeline with
+// WithCascade(0) and WithOptimizedLanguages(spec.OptimizedLanguages()...).
 func New(p *otograph.Pipeline, options ...Option) *Engine {
 	s := settings{log: slog.New(slog.DiscardHandler)}
 	for _, o := range options {
@@ -63,17 +63,17 @@ func New(p *otograph.Pipeline, options ...Option) *Engine {
 	}
 }
 
-// Available returns what the models can transcribe.
+// Available returns the capabilities of the models.
 func (e *Engine) Available() spec.Available { return e.pipeline.Available() }
 
-// ModelSet identifies the models, the program and the settings that decide a stage's
-// result.
+// ModelSet identifies the models, the program and the settings that affect a
+// stage's result.
 func (e *Engine) ModelSet() string { return e.id }
 
 // Run implements service.Engine.
 func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, error) {
 	opt := spec.Options(job.Options)
-	opt.Voices = nil // it is this engine's, not the pipeline's: see job.Known
+	opt.Voices = nil // this engine names voices itself, with job.Known
 	report := func(otograph.Progress) {}
 	if job.Progress != nil {
 		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
@@ -107,7 +107,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 		return service.Outcome{}, err
 	}
 	for i := range res.Segments {
-		res.Segments[i].Confidence = nil // the interface's specification has none
+		res.Segments[i].Confidence = nil // the interface's specification has no confidence
 		if !job.Extras.Measures {
 			res.Segments[i].Measures = nil
 		}

@@ -25,8 +25,8 @@ func sizes(set *models.Set) map[string]int64 {
 	return sizes
 }
 
-// CheckModels reports whether the models' files can still be read and have kept their
-// sizes.
+// CheckModels returns an error if a model file can no longer be read or has
+// changed its size.
 func (e *Engine) CheckModels(context.Context) error {
 	for path, size := range e.files {
 		f, err := os.Open(path)
@@ -49,9 +49,10 @@ func (e *Engine) CheckModels(context.Context) error {
 	return nil
 }
 
-// workID is a hash over the program's version, the files of a pipeline's models and its
-// settings, so that work begun with one of them is never continued with another. A file
-// without a known hash counts by its size and time.
+// workID returns a hash of the program's version, the files of a pipeline's
+// models and its settings, so that work begun with one of them is never
+// continued with another. A file without a known hash counts by its size and
+// time.
 func workID(p *otograph.Pipeline, version string) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, version)

@@ -16,7 +16,8 @@ func (Recordings) Probe(ctx context.Context, path, _ string) (seconds float64, e
 	return info.Duration, err
 }
 
-// CheckHead returns a permanent error if a file that begins with head is no recording.
+// CheckHead returns a permanent error if a file that begins with head is not a
+// recording.
 func (Recordings) CheckHead(filename string, head []byte) error {
 	return spec.Permanent(audio.CheckHead(filename, head))
 }

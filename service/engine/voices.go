@@ -19,9 +19,9 @@ import (
 // voiceModel is the speaker model of a worker's set.
 type voiceModel struct {
 	set   *models.Set
-	begun fileStamp // of its file, before the pipeline opened it
+	begun fileStamp // of the model's file, before the pipeline opened it
 	mu    sync.Mutex
-	sum   string // of the file, "" before it could be read
+	sum   string // hash of the file, "" before it could be read
 }
 
 // fileStamp detects whether a file was changed.
@@ -30,21 +30,23 @@ type fileStamp struct {
 	time time.Time
 }
 
-// newVoiceModel hashes the speaker model, if the set has one. Call it before the
-// pipeline opens the model, which Pipeline.Load or the first run does.
+// newVoiceModel returns the speaker model of a set and records its file's
+// stamp. Call it before the pipeline opens the model, which Pipeline.Load or
+// the first run does.
 func newVoiceModel(set *models.Set, log *slog.Logger) *voiceModel {
 	m := &voiceModel{set: set}
 	if _, found := set.Role(models.RoleEmbedder); !found {
 		return m
 	}
-	m.begun, _ = m.stamp() // a file that is not there has no hash either
+	m.begun, _ = m.stamp() // if the file is missing, hashing it fails too
 	if _, err := m.hash(); err != nil {
 		log.Warn("the speaker model was not hashed: voices cannot be recognized until it is", "error", err)
 	}
 	return m
 }
 
-// stamp returns the stamp of the model's file, the zero one for an embedded file.
+// stamp returns the stamp of the model's file, the zero value for an embedded
+// file.
 func (m *voiceModel) stamp() (fileStamp, error) {
 	model, err := m.set.Need(models.RoleEmbedder)
 	if err != nil || model.Main().Path == "" {
@@ -57,8 +59,8 @@ func (m *voiceModel) stamp() (fileStamp, error) {
 	return fileStamp{info.Size(), info.ModTime()}, nil
 }
 
-// hash returns the SHA-256 of the file that the pipeline opened, whenever it did: the
-// file must be what it was when the worker began. An error is not kept.
+// hash returns the SHA-256 of the file that the pipeline opened. It fails if
+// the file has changed since the worker began. Errors are not cached.
 func (m *voiceModel) hash() (sum string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,9 +80,9 @@ func (m *voiceModel) hash() (sum string, err error) {
 	return sum, nil
 }
 
-// name returns a result whose speakers are named after the account's known voices, who
-// they are, and why no speaker could be recognized. hash is of the speaker model that
-// ran, "" if it is not known.
+// name returns a result whose speakers are named after the account's known
+// voices, together with the recognized voices or the reason why none could be
+// recognized. hash is the hash of the speaker model that ran, "" if unknown.
 func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash string) (*otograph.Result, *tasks.Recognized, error) {
 	known, warning, err := m.identify(res, register, hash)
 	if err != nil {
@@ -96,8 +98,8 @@ func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash
 	return knownvoices.Name(res, known), found, nil
 }
 
-// identify returns the speakers of a result whose voices are in the register, or why
-// none can be recognized.
+// identify returns the speakers of a result whose voices are in the register,
+// or the reason why none can be recognized.
 func (m *voiceModel) identify(res *otograph.Result, register *diarize.Register, hash string) (known []knownvoices.Match, reason string, err error) {
 	model, found := m.set.Role(models.RoleEmbedder)
 	switch {

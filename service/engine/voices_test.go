@@ -18,9 +18,10 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestTheHashOfTheSpeakerModel is of the file with which the worker began; an error
-// passes with its cause, and costs a result only the names.
-func TestTheHashOfTheSpeakerModel(t *testing.T) {
+// TestHashOfTheSpeakerModel: the hash belongs to the file with which the worker
+// began. An error is reported with its cause, and the result only lacks the
+// names.
+func TestHashOfTheSpeakerModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "voices.onnx")
 	require.NoError(t, os.WriteFile(path, []byte("abc"), 0o600))
 	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -247,7 +247,7 @@ func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error
 	}))
 }
 
-// Return releases the deliveries that a notifier holds, except those in known,
+// Return releases the deliveries that a notifier holds, except the known ones,
 // and returns their number. It is not known whether they arrived, so they are
 // sent again with the same id.
 func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, known ...string) (int, error) {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestF7FewCommits counts write transactions while tasks are accepted, run and
-// cleaned up: of 40 consecutive tasks, including those of the fetcher, the
+// cleaned up: of 40 consecutive tasks, with the writes of the fetcher, the
 // worker and the clean-up, and of ten tasks that come one at a time to an idle
 // fetcher and an idle worker.
 func TestF7FewCommits(t *testing.T) {

@@ -42,8 +42,8 @@ type Job struct {
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
 	Segments    func([]spec.Segment)             // never nil; takes the sentences since the last call
 	// MaxSeconds is the longest audio that the account can pay for and that the
-	// service accepts. An engine stops decoding there, whatever length the
-	// container states, and returns ErrUnpaid.
+	// service accepts. An engine stops decoding there, even if the container
+	// states another length, and returns ErrUnpaid.
 	MaxSeconds float64
 	// Decoded is called with the exact length before any work that costs more
 	// than decoding; never nil. Run returns its error, which says that the

@@ -82,7 +82,7 @@ func formatTable() string {
 }
 
 // helped matches a command and its help in the output of otograph --help.
-var helped = regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?) {2,}(\S.*(?:\n {10,}\S.*)*)`)
+var helped = regexp.MustCompile(`(?m)^  ([a-z-]+(?: [a-z]+)?) {2,}(\S.*(?:\n {10,}\S.*)*)`)
 
 func commandTable(t *testing.T) string {
 	help, err := exec.Command(binary, "--help").Output()

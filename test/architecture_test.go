@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestANewOptionIsALine applies the made-up option of docs/architecture.md,
-// builds the program with it and asks the program for it.
-func TestANewOptionIsALine(t *testing.T) {
+// TestNewOptionTakesOneLine applies docs/architecture.md's example patch, which
+// adds an option, builds the program and uses the option.
+func TestNewOptionTakesOneLine(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git, which applies the diff, is not installed")
 	}

@@ -1,4 +1,4 @@
-// Package test runs the built binary as a user would.
+// Package test runs the built binary like a user.
 package test
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/tooltest"
 )
 
-// binary is the otograph command, built once for all tests of the package.
+// binary is the path of the otograph command, built once for all tests of the
+// package.
 var binary string
 
 func TestMain(m *testing.M) { os.Exit(build(m)) }
@@ -27,8 +28,8 @@ func build(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "otograph")
-	// A binary that was built elsewhere, a release for one, can be put to the same tests.
-	// A binary outside the checkout does not look for libraries in it.
+	// The tests can also run a binary that was built elsewhere, such as a
+	// release. A binary outside the checkout does not look for libraries in it.
 	if lib, err := filepath.Abs("../third_party/native/lib"); err == nil && os.Getenv("OTOGRAPH_NATIVE") == "" {
 		if _, err := os.Stat(lib); err == nil {
 			os.Setenv("OTOGRAPH_NATIVE", lib)
@@ -52,8 +53,8 @@ func build(m *testing.M) int {
 	return dbtest.Main(m)
 }
 
-// The scripts in testdata/script are sessions with the command line: what is
-// typed, what comes out, how it ends.
+// The scripts in testdata/script are command line sessions: commands, their
+// output and their exit status.
 func TestScripts(t *testing.T) {
 	out, err := tooltest.Run("scripts", "-binary", binary, "test/testdata/script")
 	require.NoError(t, err, "%s", out)

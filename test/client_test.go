@@ -26,16 +26,17 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-// patience is how long a test waits for what must come: far longer than it takes, so that a slow machine is no failure.
+// patience is how long a test waits for an expected event: far longer than
+// usual, so that a slow machine causes no failure.
 const patience = 4 * time.Minute
 
-// client gives up before a test does.
+// client times out before a test does.
 var client = &http.Client{
 	Timeout:   patience,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256, ExpectContinueTimeout: time.Minute},
 }
 
-// answer is what a request got.
+// answer is the response to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -49,7 +50,7 @@ func (a answer) object(t testing.TB) map[string]any {
 	return m
 }
 
-// code is the error_code of a refusal; error must be there too.
+// code returns the error_code of an error response, which must also have error.
 func (a answer) code(t testing.TB) any {
 	t.Helper()
 	m := a.object(t)
@@ -57,8 +58,9 @@ func (a answer) code(t testing.TB) any {
 	return m["error_code"]
 }
 
-// do makes one request, with the key of "local" unless headers (name, value, …) say otherwise: "X-API-Key", "" is none.
-// A body that is no string, bytes or reader is sent as JSON.
+// do sends one request with the key of "local", unless headers (name, value, …)
+// contain another one; "X-API-Key", "" sends none. A body that is not a string,
+// bytes or a reader is sent as JSON.
 func (s *server) do(method, path string, body any, headers ...string) answer {
 	s.t.Helper()
 	a, err := s.try(method, path, body, headers...)
@@ -66,7 +68,7 @@ func (s *server) do(method, path string, body any, headers ...string) answer {
 	return a
 }
 
-// try is do for a server that may be away.
+// try is like do for a server that may be unavailable.
 func (s *server) try(method, path string, body any, headers ...string) (answer, error) {
 	var r io.Reader
 	switch b := body.(type) {
@@ -135,7 +137,7 @@ func (s *server) result(id string) map[string]any {
 	return a.object(s.t)
 }
 
-// must runs a command on the server's data and returns what it printed.
+// must runs a command on the server's data and returns its output.
 func (s *server) must(args ...string) string {
 	s.t.Helper()
 	out, err := s.run(args...)
@@ -143,15 +145,16 @@ func (s *server) must(args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// unlimited lifts the limits of "local", which are those of a small customer.
+// unlimited lifts the limits of "local", which has a small customer's by
+// default.
 func (s *server) unlimited() *server {
 	s.t.Helper()
 	s.must("account", "limits", "local", "--tps", "1000000", "--burst", "1000000", "--concurrency", "1000000")
-	time.Sleep(250 * time.Millisecond) // a server looks limits up again after 200 ms
+	time.Sleep(250 * time.Millisecond) // a server reloads limits after 200 ms
 	return s
 }
 
-// account makes another account with some money and returns a key of it.
+// account creates another account with some credit and returns a key for it.
 func (s *server) account(name, credit string) (key string) {
 	s.t.Helper()
 	s.must("account", "create", name)
@@ -161,7 +164,8 @@ func (s *server) account(name, credit string) (key string) {
 	return s.must("key", "create", name)
 }
 
-// store opens the server's database: for what only an operator sees, and to bring forward what would take minutes.
+// store opens the server's database, to inspect internal state and to move
+// scheduled times forward.
 func (s *server) store() *db.DB {
 	s.t.Helper()
 	source := s.database
@@ -188,8 +192,9 @@ func change(t testing.TB, d *db.DB, statement string, args ...any) {
 	}))
 }
 
-// exact holds the books of a store against each other: every balance is the sum of its ledger, whose chain has no gap; a
-// task is charged when it is done, once, and never else; only unfinished tasks hold money; the queue tells the same.
+// exact checks the accounting of a database: every balance is the sum of its
+// ledger, whose chain has no gap; a task is charged once when it is done and
+// otherwise never; only unfinished tasks hold money; the queue agrees.
 func exact(t testing.TB, d *db.DB) {
 	t.Helper()
 	for says, query := range map[string]string{
@@ -206,7 +211,8 @@ func exact(t testing.TB, d *db.DB) {
 	}
 }
 
-// park puts off the next attempt of a task that failed for now by an hour, however many of its retries have been.
+// park postpones the next attempt of a task that failed temporarily by an hour,
+// regardless of its number of retries.
 func park(t testing.TB, d *db.DB, id string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -215,7 +221,7 @@ func park(t testing.TB, d *db.DB, id string) {
 	}, patience, 50*time.Millisecond)
 }
 
-// files are the regular files under a folder, by their path in it.
+// files returns the regular files below a folder, by their relative paths.
 func files(t testing.TB, dir string) (found []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -237,7 +243,8 @@ var conversation = sync.OnceValues(func() ([]float32, error) {
 	return append([]float32{}, pcm.Samples(0, pcm.Len())...), nil
 })
 
-// clip is a piece of the bundled conversation as a WAV file; times in seconds.
+// clip returns a piece of the bundled conversation as a WAV file; times in
+// seconds.
 func clip(t testing.TB, from, length float64) []byte {
 	t.Helper()
 	samples, err := conversation()
@@ -262,7 +269,7 @@ func wav(samples []float32) []byte {
 	return b.Bytes()
 }
 
-// upload is a submission of audio by Base64; more are further fields.
+// upload returns a submission of audio as Base64; more holds further fields.
 func upload(audio []byte, options map[string]any, more ...any) map[string]any {
 	m := map[string]any{"audio_filename": "clip.wav", "audio_base64": base64.StdEncoding.EncodeToString(audio)}
 	if options != nil {
@@ -274,25 +281,27 @@ func upload(audio []byte, options map[string]any, more ...any) map[string]any {
 	return m
 }
 
-// quick are the options of the cheapest task: speech only, optimized tier, the language known.
+// quick holds the options of the cheapest task: speech only, optimized tier,
+// the language given.
 var quick = map[string]any{"enable_diarize": false, "enable_audio_events": false, "optimize": true, "asr_language": "en"}
 
-// delivered is one request that a receiver of callbacks got.
+// delivered is one request to a receiver of callbacks.
 type delivered struct {
 	header http.Header
 	body   []byte
 	at     time.Time
 }
 
-// outside is everything that the service meets on the network: files to fetch, and a receiver of callbacks.
+// outside simulates the service's network: files to fetch, and a receiver of
+// callbacks.
 type outside struct {
 	*httptest.Server
 	mu    sync.Mutex
 	files map[string][]byte      // by path
 	asked map[string]int         // requests by path
 	calls map[string][]delivered // by task
-	fail  map[string]bool        // paths of receivers that answer 500
-	hold  chan struct{}          // /held.wav is served when it is closed
+	fail  map[string]bool        // paths of receivers that respond with 500
+	hold  chan struct{}          // /held.wav is served after it is closed
 }
 
 func newOutside(t testing.TB) *outside {
@@ -340,17 +349,17 @@ func (o *outside) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// callbacks are the deliveries about one task.
+// callbacks returns the deliveries for one task.
 func (o *outside) callbacks(id string) []delivered {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]delivered{}, o.calls[id]...)
 }
 
-// host is what --allow-outbound must name.
+// host returns the host to name in --allow-outbound.
 func (o *outside) host() string { return strings.TrimPrefix(o.URL, "http://") }
 
-// residentSet is the memory of a process in bytes, from /proc.
+// residentSet returns the memory of a process in bytes, from /proc.
 func residentSet(t testing.TB, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -363,7 +372,8 @@ func residentSet(t testing.TB, pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// peakOver watches the resident set of a process while work runs and returns by how much it grew at most, in bytes.
+// peakOver watches the resident set of a process during work and returns its
+// maximum growth in bytes.
 func peakOver(t testing.TB, pid int, work func()) (growth int64) {
 	t.Helper()
 	before := residentSet(t, pid)

@@ -17,7 +17,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestClientPackage takes package client through a task's life, against the real
+// TestClientPackage uses package client for a task's whole life with the real
 // service: submitted, refused, done, read, called back, paid, deleted.
 func TestClientPackage(t *testing.T) {
 	const secret = "a secret of the receiver"
@@ -99,7 +99,7 @@ func TestClientPackage(t *testing.T) {
 	assert.Equal(t, 404, failed.Status)
 }
 
-// TestClientPackageAdditions takes package client through what the service has beside
+// TestClientPackageAdditions uses package client for the service's additions to
 // the specification: events, files, annotations, and keys.
 func TestClientPackageAdditions(t *testing.T) {
 	s := serve(t, t.TempDir(), "--keep-audio", "1h").unlimited()
@@ -125,7 +125,7 @@ func TestClientPackageAdditions(t *testing.T) {
 	assert.Equal(t, []any{task.ID, otoclient.Done, true, 100}, []any{last.TaskID, last.Status, last.Final, *last.Percent})
 	result, err := c.Result(ctx, task.ID)
 	require.NoError(t, err)
-	for i, text := range told { // the end may come before its sentences are looked for
+	for i, text := range told { // the end may arrive before the sentences are read
 		assert.Equal(t, result.Segments[i].Text, text)
 	}
 

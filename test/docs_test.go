@@ -19,7 +19,8 @@ import (
 var shellBlock = regexp.MustCompile("(?s)```sh( refused)?\n(.*?)```")
 
 // Every sh block of the documentation works as written, on a fresh service. A
-// block marked "refused" must be answered with an error that a client can read.
+// block marked "refused" must be answered with an error that a client can
+// parse.
 func TestDocumentation(t *testing.T) {
 	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
@@ -61,7 +62,7 @@ func base64File(t *testing.T, path string) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// signature is what a receiver expects in X-Signature.
+// signature returns the X-Signature that a receiver expects.
 func signature(secret string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)

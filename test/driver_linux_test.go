@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// faultingDriver is a plug-in for devices that faults in its own thread.
+// faultingDriver is a device plug-in that faults in its own thread.
 const faultingDriver = `#include <pthread.h>
 static void *fault(void *at) { *(volatile int *)at = 1; return 0; }
 void *ggml_backend_init(void)
@@ -23,9 +23,9 @@ void *ggml_backend_init(void)
 }
 `
 
-// A GPU's driver that faults in its own thread costs a warning: the CPU does the
-// work, and standard output has the transcript once.
-func TestDriverThatFaults(t *testing.T) {
+// A GPU driver that faults in its own thread causes a warning: the CPU takes
+// over, and standard output has the transcript once.
+func TestFaultingDriver(t *testing.T) {
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		t.Skip("no C compiler")

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program in a folder of its own imports the module. It builds without any
-// native file, says what to do where the libraries are missing, and transcribes
-// where they are.
+// A program in its own folder imports the module. It builds without any native
+// file, explains the remedy if the libraries are missing, and transcribes
+// otherwise.
 func TestEmbeddingProgram(t *testing.T) {
 	dir := embedder(t, `package main
 
@@ -64,8 +64,8 @@ func main() {
 	assert.Contains(t, out, "SPEAKER_0 Good morning")
 }
 
-// embedder builds a program outside the module that imports it, and returns its folder;
-// the program is the file embedder.
+// embedder builds a program outside the module that imports it, and returns its
+// folder; source is the file embedder.
 func embedder(t *testing.T, source string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -74,7 +74,7 @@ func embedder(t *testing.T, source string) string {
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
-	// The module's own go.mod, with another name, holds the same pins.
+	// The module's own go.mod has the same pins; only the name is replaced.
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	require.NoError(t, err)
 	text := strings.Replace(string(mod), "module github.com/otograph/otograph", "module example.com/embedder", 1)

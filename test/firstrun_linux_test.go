@@ -29,10 +29,11 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// TestFirstRun is a new user's first recording of their own, on a terminal and an
-// empty machine: the question, every answer to it, and a download that is cut, full
-// of rubbish, or too large for the disk. The program is the real one with another
-// catalog, whose models are made up (those of the demonstration under other names).
+// TestFirstRun is a new user's first recording on a terminal and an empty
+// machine: the question, every answer to it, and a download that is
+// interrupted, corrupt, or too large for the disk. The program is the real one
+// with another catalog, whose models are fake (the demonstration models under
+// other names).
 func TestFirstRun(t *testing.T) {
 	if os.Getenv("OTOGRAPH_BINARY") != "" {
 		t.Skip("a program that was built elsewhere has its own catalog")
@@ -110,7 +111,7 @@ func TestFirstRun(t *testing.T) {
 		s := begin(t, data)
 		s.expect("[Y/n] ")
 		s.write("\n")
-		<-hung // half of a file has been sent
+		<-hung // half of a file was sent
 		require.Eventually(t, func() bool { return holdsBytes(filesOf(t, data, ".part")) }, patience, 10*time.Millisecond)
 		s.write("\x03")
 		assert.Equal(t, 130, s.wait(), "%s", s.said())
@@ -144,16 +145,16 @@ func TestFirstRun(t *testing.T) {
 	})
 }
 
-// publisher is a mirror of made-up models.
+// publisher is a mirror of fake models.
 type publisher struct {
 	url   string
 	files map[string][]byte
 	list  []map[string]any
 
 	mu      sync.Mutex
-	rubbish bool          // every file has another content
-	hang    chan struct{} // closed in the middle of the first file, which then stops
-	resumed int           // requests that went on in a file's middle
+	rubbish bool          // every file has wrong content
+	hang    chan struct{} // closed in the middle of the first file, which then stalls
+	resumed int           // requests that resumed in the middle of a file
 }
 
 func publish(t *testing.T) *publisher {
@@ -161,7 +162,7 @@ func publish(t *testing.T) *publisher {
 	p := &publisher{files: map[string][]byte{}}
 	for _, m := range demo.Models().Models {
 		if m.Role == models.RoleSegmenter {
-			continue // no profile has one
+			continue // not in any profile
 		}
 		var files []map[string]any
 		for _, f := range m.Files {
@@ -220,7 +221,7 @@ func (p *publisher) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
-// catalog writes the catalog of what the mirror has.
+// catalog writes a catalog of the mirror's models.
 func (p *publisher) catalog(t *testing.T) string {
 	t.Helper()
 	var names []string
@@ -257,7 +258,7 @@ func filesOf(t *testing.T, dir, suffix string) []string {
 		if err == nil && !entry.IsDir() && strings.HasSuffix(name, suffix) {
 			found = append(found, name)
 		}
-		return nil // what is renamed meanwhile is not there
+		return nil // the file was renamed meanwhile
 	})
 	require.NoError(t, err)
 	return found
@@ -271,16 +272,16 @@ func holdsBytes(files []string) bool {
 	})
 }
 
-// session is a program on a terminal of its own.
+// session is a program with its own terminal.
 type session struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	screen *os.File // what a person would sit before
+	screen *os.File // the user's side of the terminal
 	ended  chan struct{}
 
 	mu   sync.Mutex
 	text strings.Builder
-	seen int // how much of text was expected
+	seen int // length of the text that was already matched
 }
 
 func terminalSession(t *testing.T, args []string, env ...string) *session {
@@ -307,7 +308,7 @@ func terminalSession(t *testing.T, args []string, env ...string) *session {
 	return s
 }
 
-// watch reads the screen until no program has the terminal any more.
+// watch reads the screen until no program has the terminal open.
 func (s *session) watch() {
 	defer close(s.ended)
 	buf := make([]byte, 4096)
@@ -328,7 +329,7 @@ func (s *session) said() string {
 	return s.text.String()
 }
 
-// expect waits until text is said, after what was expected before.
+// expect waits until text appears after the previously expected text.
 func (s *session) expect(text string) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {

@@ -18,8 +18,9 @@ import (
 	"github.com/otograph/otograph/internal/tooltest"
 )
 
-// Two machines' worth on one: two servers without workers and three worker processes on one PostgreSQL and one S3
-// server. A worker is killed now and then and another one started. Every task is done once.
+// A deployment of two machines, on one: two servers without workers and three
+// worker processes on one PostgreSQL and one S3 server. From time to time a
+// worker is killed and another one started. Every task is done once.
 func TestFleet(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
@@ -64,13 +65,14 @@ func TestFleet(t *testing.T) {
 			text, _ := os.ReadFile(log.Name())
 			t.Fatalf("%d tasks are left\n%s\n%s", left, text, first.logged())
 		}
-		// In the suite the kills follow the work, however slow the machine; in the long form the clock.
+		// In the short suite, kills are scheduled by finished work,
+		// independently of the machine's speed; in the long form by the clock.
 		due := time.Since(last) >= fleetPause
 		if !realTime {
 			due = killed < 5 && len(ids)-left >= 5*killed+2
 		}
 		if due {
-			var pid int // of a worker that is at a task now
+			var pid int // of a worker that is processing a task
 			_ = d.Read().QueryRow("SELECT MIN(w.pid) FROM tasks t JOIN workers w ON w.id = t.worker_id WHERE t.phase = 'running'").Scan(&pid)
 			if n := slices.IndexFunc(fleet, func(c *exec.Cmd) bool { return c.Process.Pid == pid }); n >= 0 {
 				require.NoError(t, fleet[n].Process.Signal(syscall.SIGKILL))
@@ -85,7 +87,7 @@ func TestFleet(t *testing.T) {
 	took := time.Since(begun)
 	require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM callbacks WHERE phase <> 'delivered'") == 0 }, patience, 50*time.Millisecond)
 	for i, id := range ids {
-		other := servers[(i+1)%2] // each task at the server that did not take it
+		other := servers[(i+1)%2] // query each task on the other server
 		require.Equal(t, "done", other.task(id)["status"])
 		assert.Equal(t, id, other.result(id)["task_id"])
 		calls := out.callbacks(id)

@@ -18,10 +18,11 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestTheServiceKnowsVoices: a speaker of one task is remembered and named in the
-// next, the others stay who they are; what the command exported is taken, too; and a
-// voice that was deleted names nobody and is gone from the database and from backups.
-func TestTheServiceKnowsVoices(t *testing.T) {
+// TestServiceNamesKnownVoices: a speaker of one task is remembered and named in
+// the next, and other speakers get no name; a voice exported by the command is
+// accepted, too. A deleted voice names nobody and is removed from the database
+// and from backups.
+func TestServiceNamesKnownVoices(t *testing.T) {
 	recording, err := os.ReadFile("../diarize/testdata/conv3.flac")
 	require.NoError(t, err)
 	data := t.TempDir()
@@ -78,12 +79,12 @@ func TestTheServiceKnowsVoices(t *testing.T) {
 	require.Len(t, nobody.Notices, 1)
 	assert.Contains(t, nobody.Notices[0].Reason, "was made with the speaker model demo-speaker")
 
-	other.Model = ruth.Model // what `otograph voices export` writes has the same fields
+	other.Model = ruth.Model // the fields of `otograph voices export`
 	_, err = c.AddVoice(ctx, other)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Otto", "SPEAKER_1", "SPEAKER_2"}, speakers(run(new(true))))
 
-	require.NoError(t, c.Delete(ctx, known.TaskID)) // a result keeps the names that it has
+	require.NoError(t, c.Delete(ctx, known.TaskID)) // an existing result keeps its names
 	vector, err := json.Marshal(other.Vectors[0])
 	require.NoError(t, err)
 	backup := filepath.Join(t.TempDir(), "backup.db")
@@ -105,7 +106,7 @@ func TestTheServiceKnowsVoices(t *testing.T) {
 		return holding
 	}
 	for deadline := time.Now().Add(patience); len(holding(filepath.Join(data, "otograph.db*"))) > 0 && time.Now().Before(deadline); {
-		time.Sleep(100 * time.Millisecond) // while the log is in use, the clean-up folds it
+		time.Sleep(100 * time.Millisecond) // the clean-up compacts the log once nobody uses it
 	}
 	assert.Empty(t, holding(filepath.Join(data, "otograph.db*")))
 	assert.Empty(t, holding(backup))

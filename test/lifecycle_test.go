@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLifeCycleOfAccountsKeysAndUsers follows what an operator can do with them,
-// on a running service, and finds each action in the audit log, without a secret.
+// TestLifeCycleOfAccountsKeysAndUsers performs an operator's actions on a
+// running service and finds each in the audit log, without a secret.
 func TestLifeCycleOfAccountsKeysAndUsers(t *testing.T) {
 	s := serve(t, t.TempDir(), "--workers", "0").unlimited()
 	const password = "correct horse battery"
@@ -24,7 +24,7 @@ func TestLifeCycleOfAccountsKeysAndUsers(t *testing.T) {
 		return s.do("GET", "/account", nil, "X-API-Key", "", "Authorization", "Bearer "+token).status
 	}
 	s.must("account", "create", "acme")
-	s.must("account", "limits", "acme", "--tps", "1000", "--burst", "1000") // the tier's four at once are soon used up
+	s.must("account", "limits", "acme", "--tps", "1000", "--burst", "1000") // the tier's limit of four concurrent tasks is soon reached
 	out, err := s.run("user", "create", "acme", "ann", "--password", "Password")
 	require.Error(t, err)
 	assert.Contains(t, out, "most common passwords")

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A thousand requests a second for a task's state while a worker transcribes. Times are printed; what is asked for is
-// that each request is answered.
+// A thousand requests per second for a task's state while a worker transcribes.
+// The test logs the times; it only asserts that each request is answered.
 func TestLoad(t *testing.T) {
 	s := serve(t, t.TempDir(), "--log-level", "warn", "--grace", "1s").unlimited()
 	whole := clip(t, 0, 60)
@@ -36,7 +36,7 @@ func TestLoad(t *testing.T) {
 	var wait sync.WaitGroup
 	due := make(chan int, len(times))
 	begun := time.Now()
-	for range 64 { // a bound on what is on its way at once
+	for range 64 { // limits concurrent requests
 		wait.Go(func() {
 			for i := range due {
 				at := begun.Add(time.Duration(i) * time.Second / perSecond)
@@ -51,7 +51,7 @@ func TestLoad(t *testing.T) {
 				if err != nil || res.StatusCode != 200 || !bytes.Contains(body, []byte(id)) {
 					failed.Add(1)
 				}
-				times[i] = time.Since(at) // from when it was due: a stall counts for all that it delays
+				times[i] = time.Since(at) // from the scheduled time, so that a stall counts for every delayed request
 			}
 		})
 	}
@@ -69,10 +69,11 @@ func TestLoad(t *testing.T) {
 	t.Logf("%d requests in %.1f s (%.0f/s) while a worker transcribes: 0 errors, p50 %v, p99 %v, p99.9 %v, longest %v", len(times), took.Seconds(), float64(len(times))/took.Seconds(), at(.5), at(.99), at(.999), at(1))
 }
 
-// A large upload passes through the serving process and does not stay in it.
+// A large upload passes through the serving process without staying in its
+// memory.
 func TestUploadMemory(t *testing.T) {
 	s := serve(t, t.TempDir(), "--workers", "0").unlimited()
-	s.create(upload(clip(t, 0, 10), quick)) // everything is there once
+	s.create(upload(clip(t, 0, 10), quick)) // initializes everything once
 	head, tail := `{"audio_filename":"big.wav","audio_base64":"`, `"}`
 	size := (uploadBytes - len(head) - len(tail)) / 4 * 4
 	var status int
@@ -91,7 +92,7 @@ func TestUploadMemory(t *testing.T) {
 		uploadBytes>>20, time.Since(begun).Seconds(), float64(growth)/(1<<20), spaced, float64(growthOfSpaces)/(1<<20))
 }
 
-// base64Noise is a body of Base64 that never repeats itself within a megabyte.
+// base64Noise is a Base64 body that never repeats within a megabyte.
 type base64Noise struct {
 	left  int
 	block []byte

@@ -4,7 +4,7 @@ package test
 
 import "time"
 
-// What the suite does in little.
+// The parameters of the long form; short_test.go has the suite's.
 const (
 	realTime     = true
 	kills        = 200

@@ -18,12 +18,12 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// roleFlags name a model file of each role on the command line.
+// roleFlags maps a role to the flag that names its model file.
 var roleFlags = map[models.Role]string{
 	models.RoleStandard: "--standard-model", models.RoleVAD: "--vad-model", models.RoleEmbedder: "--embedder-model", models.RoleTagger: "--tagger-model",
 }
 
-// demoFiles are the embedded models of the roles above.
+// demoFiles returns the embedded models of the roles above.
 func demoFiles(t *testing.T) map[models.Role][]byte {
 	t.Helper()
 	found := map[models.Role][]byte{}
@@ -38,8 +38,9 @@ func demoFiles(t *testing.T) map[models.Role][]byte {
 	return found
 }
 
-// T8: model files that are cut off, damaged, or of another kind. What comes out is an error that names file and role,
-// or, where only numbers changed, a transcript; never the death of the process by a signal.
+// T8: model files that are truncated, damaged, or of another kind. The outcome
+// is an error that names file and role or, if only numbers changed, a
+// transcript; a signal never kills the process.
 func TestHostileModels(t *testing.T) {
 	good := demoFiles(t)
 	dir := t.TempDir()
@@ -87,7 +88,8 @@ func TestHostileModels(t *testing.T) {
 	t.Logf("T8: seed %d: %d damaged models: %d refused with file and role, %d with flipped bits ran through; no process died of a signal", seed, runs, refused, borne)
 }
 
-// T8: a model file breaks while the service runs. The serving process goes on, and so do the tasks when the file is back.
+// T8: a model file breaks while the service runs. The serving process survives,
+// and tasks continue once the file is restored.
 func TestModelBreaksUnderTheService(t *testing.T) {
 	data := demoFiles(t)[models.RoleVAD]
 	file := filepath.Join(t.TempDir(), "voice.onnx")

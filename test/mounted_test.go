@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mounting is a program that mounts the service with a pipeline in a server of its own.
-// Imports and error handling left out, it has 15 lines at most.
+// mounting is a program that mounts the service with a pipeline in its own
+// server. Without imports and error handling, it has 15 lines at most.
 const mounting = `package main
 
 import (
@@ -53,7 +53,8 @@ func check(err error) {
 }
 `
 
-// TestMountedService puts a program that mounts the service, and serve, to the same tests.
+// TestMountedService runs the same tests on a program that mounts the service
+// and on serve.
 func TestMountedService(t *testing.T) {
 	t.Run("serve", func(t *testing.T) {
 		t.Parallel()
@@ -69,7 +70,8 @@ func TestMountedService(t *testing.T) {
 	})
 }
 
-// mounted runs the program mounting, with an account like that of a first start.
+// mounted runs the program mounting, with an account as a first start creates
+// it.
 func mounted(t *testing.T) *server {
 	t.Helper()
 	program := filepath.Join(embedder(t, mounting), "embedder")
@@ -97,8 +99,8 @@ func mounted(t *testing.T) *server {
 	return s
 }
 
-// checkService checks that a service works on tasks, follows the rotation of the token
-// key, believes its proxy, removes old tasks, and counts.
+// checkService checks that a service processes tasks, follows the rotation of
+// the token key, trusts its proxy, deletes old tasks, and exports metrics.
 func checkService(t *testing.T, s *server) {
 	id := s.create(map[string]any{"audio_filename": "c.flac", "audio_base64": base64File(t, "../testdata/conversation.flac")})
 	done := s.wait(id)
@@ -134,7 +136,7 @@ func checkService(t *testing.T, s *server) {
 	} {
 		assert.Contains(t, metrics, name)
 	}
-	require.Eventually(t, func() bool { // a worker process leaves its metrics from time to time
+	require.Eventually(t, func() bool { // a worker process writes its metrics periodically
 		metrics := string(s.do("GET", "//metrics", nil).body)
 		return strings.Contains(metrics, "otograph_runs_total{outcome=\"done\"") && strings.Contains(metrics, `otograph_trouble{member="worker"`)
 	}, patience, 100*time.Millisecond)

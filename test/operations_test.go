@@ -23,7 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/tooltest"
 )
 
-// refusedStart runs a serve that must not come up and returns what it printed.
+// refusedStart runs a serve that must fail to start and returns its output.
 func refusedStart(t *testing.T, data string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -36,7 +36,7 @@ func refusedStart(t *testing.T, data string, args ...string) string {
 	return string(out)
 }
 
-// oneLine asserts that an error of a start is one line that says what to do.
+// oneLine asserts that a start's error is one line that suggests a remedy.
 func oneLine(t *testing.T, out string, says ...string) {
 	t.Helper()
 	var lines []string
@@ -51,7 +51,8 @@ func oneLine(t *testing.T, out string, says ...string) {
 	}
 }
 
-// fillStore puts n files older than any limit under the service's prefixes of a folder store.
+// fillStore puts n files, older than any limit, under the service's prefixes of
+// a folder store.
 func fillStore(t *testing.T, dir string, n int) {
 	t.Helper()
 	old := time.Now().Add(-60 * 24 * time.Hour)
@@ -63,8 +64,9 @@ func fillStore(t *testing.T, dir string, n int) {
 	}
 }
 
-// TestF1ForeignFolder starts servers on a folder of 600 files that is not theirs: each start is refused, and every file
-// is there afterwards. (F1 with an S3 server: TestF1ForeignBucket.)
+// TestF1ForeignFolder starts servers on another application's folder of 600
+// files: each start is refused, and every file remains. (F1 with an S3 server:
+// TestF1ForeignBucket.)
 func TestF1ForeignFolder(t *testing.T) {
 	blobs := filepath.Join(t.TempDir(), "blobs")
 	owner := serve(t, t.TempDir(), "--workers", "0", "--blobs", blobs)
@@ -79,7 +81,7 @@ func TestF1ForeignFolder(t *testing.T) {
 	oneLine(t, refusedStart(t, owner.data, "--blobs", blobs), "the database's files are in another store")
 	assert.Len(t, files(t, blobs), len(before)-1)
 
-	// The deliberate change: after it the stranger's files are marked at the most.
+	// The explicit adoption: afterwards the foreign files are at most marked.
 	other := &server{t: t, data: empty}
 	out, err := other.run("migrate")
 	require.NoError(t, err, out)
@@ -88,15 +90,17 @@ func TestF1ForeignFolder(t *testing.T) {
 	text, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	s := serve(t, empty, "--workers", "0", "--blobs", blobs)
-	time.Sleep(5 * time.Second) // the first version had deleted them all after 4 s
+	time.Sleep(5 * time.Second) // the first version had deleted all of them after 4 s
 	require.NoError(t, s.stop())
 	assert.Len(t, files(t, blobs), len(before))
 	t.Log("F1: 600 files of a stranger's, 3 starts refused, 1 after an adoption: 0 files deleted")
 }
 
-// TestF1ForeignBucket starts servers with empty databases on an S3 server whose bucket holds 600 objects of others: under
-// their own prefix, under one beside it, and on top of the bucket. Where the objects may be ours each start is refused;
-// where they cannot be, the server starts, collects without limits, and deletes none.
+// TestF1ForeignBucket starts servers with empty databases on an S3 server whose
+// bucket holds 600 foreign objects: under the service's prefix, under a
+// neighboring prefix, and at the bucket's top level. If the objects may be the
+// service's own, each start is refused; otherwise the server starts, collects
+// without limits, and deletes none of them.
 func TestF1ForeignBucket(t *testing.T) {
 	s3 := newS3(t)
 	at := func(prefix string) string { return strings.Replace(s3.source, "/service?", prefix+"?", 1) }
@@ -129,7 +133,7 @@ func TestF1ForeignBucket(t *testing.T) {
 	oneLine(t, refusedStart(t, owner.data, "--blobs", at("/elsewhere")), "the database's files are in another store")
 	require.Equal(t, before, list())
 
-	s := serve(t, t.TempDir(), "--workers", "0", "--blobs", at("")) // nothing under the service's own prefixes there
+	s := serve(t, t.TempDir(), "--workers", "0", "--blobs", at("")) // there, nothing is under the service's prefixes
 	require.NoError(t, s.stop())
 	svc, err := tasks.New(tasks.Config{DB: s.store(), Blobs: top})
 	require.NoError(t, err)
@@ -140,7 +144,8 @@ func TestF1ForeignBucket(t *testing.T) {
 	t.Logf("F1 on %s: 600 objects of others, 3 starts refused, 1 beside them: 0 objects deleted", s3.name)
 }
 
-// TestF3Partition drops every packet between a server and PostgreSQL: requests are answered 503 within five seconds.
+// TestF3Partition drops every packet between a server and PostgreSQL: requests
+// are answered with 503 within five seconds.
 func TestF3Partition(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	proxy, through := dbtest.Proxied(t, source)
@@ -174,7 +179,7 @@ func TestF3Partition(t *testing.T) {
 	t.Logf("F3: %d of 6 requests answered 503 within 5 s while every packet to PostgreSQL was dropped, 200 afterwards", asked)
 }
 
-// TestF8Start starts servers whose database or file store is not there.
+// TestF8Start starts servers whose database or file store is unavailable.
 func TestF8Start(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
@@ -189,13 +194,13 @@ func TestF8Start(t *testing.T) {
 	assert.Contains(t, out, "waiting for the database")
 	assert.NotContains(t, out, "geheim")
 
-	// A worker says by its exit code that it did not crash.
+	// A worker's exit code shows that it did not crash.
 	_, err := (&server{t: t, data: t.TempDir()}).run("work", "--database", nowhere, "--database-wait", "1s")
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	assert.Equal(t, worker.ExitAway, exit.ExitCode())
 
-	// A database that comes while the server waits.
+	// A database that becomes available while the server waits.
 	if dbtest.Programs() == "" {
 		return
 	}
@@ -208,8 +213,8 @@ func TestF8Start(t *testing.T) {
 	assert.Contains(t, s.logged(), "waiting for the database")
 }
 
-// TestF10Migrations: serve and migrate bring the tables up to date, other commands never do, and nothing works on tables
-// of a newer program.
+// TestF10Migrations: serve and migrate update the tables, other commands never
+// do, and every command refuses the tables of a newer program.
 func TestF10Migrations(t *testing.T) {
 	s := &server{t: t, data: t.TempDir()}
 	out, err := s.run("account", "create", "someone")
@@ -233,9 +238,9 @@ func TestF10Migrations(t *testing.T) {
 	oneLine(t, refusedStart(t, s.data), "newer than this program")
 }
 
-// TestStateIsItsOwnersAlone: what the service writes is its owner's alone, whatever the umask and the folder were.
-// It covers H3 of the security findings.
-func TestStateIsItsOwnersAlone(t *testing.T) {
+// TestOnlyTheOwnerReadsState: only the owner can read the service's files, with
+// any umask and existing folder. It covers H3 of the security findings.
+func TestOnlyTheOwnerReadsState(t *testing.T) {
 	data := t.TempDir()
 	require.NoError(t, os.Chmod(data, 0o755))
 	s := serveUnder(t, data, []string{"/bin/sh", "-c", `umask 0000; exec "$0" "$@"`, binary}, "--workers", "0").unlimited()
@@ -269,8 +274,8 @@ func TestStateIsItsOwnersAlone(t *testing.T) {
 	assert.EqualValues(t, 0o755, info.Mode().Perm(), "a folder that is not ours stays as it was")
 }
 
-// TestCommandLinesHideThePassword: no command line shows the database's password.
-// It covers M2 of the security findings.
+// TestCommandLinesHideThePassword: no command line shows the database's
+// password. It covers M2 of the security findings.
 func TestCommandLinesHideThePassword(t *testing.T) {
 	source := strings.Replace(dbtest.PostgresSource(t), "postgres@", "postgres:geheim@", 1)
 	s := &server{t: t, data: t.TempDir(), database: source}
@@ -299,7 +304,7 @@ func TestCommandLinesHideThePassword(t *testing.T) {
 		"the worker found the database all the same")
 }
 
-// TestSecretRotate: a rotation ends the tokens of a running server.
+// TestSecretRotate: a rotation invalidates the tokens of a running server.
 func TestSecretRotate(t *testing.T) {
 	s := serve(t, t.TempDir(), "--workers", "0").unlimited()
 	s.must("user", "create", "local", "someone", "--password", "correct horse battery")

@@ -19,8 +19,8 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// talkedOver is a conversation of two voices and where both talk: the second voice
-// starts two seconds before the first one ends, twice.
+// talkedOver returns a conversation of two voices and the periods in which both
+// talk: the second voice starts two seconds before the first one ends, twice.
 func talkedOver(t *testing.T) (samples []float32, both []bench.SpeakerTurn) {
 	pcm, err := audio.Open(t.Context(), audio.File("../diarize/testdata/conv3.flac"), audio.Options{})
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func talkedOver(t *testing.T) (samples []float32, both []bench.SpeakerTurn) {
 	const early = 2.0
 	at := 0.5 // seconds
 	samples = make([]float32, int(40*audio.SampleRate))
-	for i, turn := range [][2]float64{{0.63, 9.82}, {10.22, 17.13}, {23.36, 31.68}, {33.01, 37.47}} { // of two voices in turn
+	for i, turn := range [][2]float64{{0.63, 9.82}, {10.22, 17.13}, {23.36, 31.68}, {33.01, 37.47}} { // turns of two voices, alternating
 		if i%2 == 1 {
 			at -= early
 			both = append(both, bench.SpeakerTurn{Start: at, End: at + early})
@@ -44,8 +44,8 @@ func talkedOver(t *testing.T) (samples []float32, both []bench.SpeakerTurn) {
 	return samples[:int((at+0.5)*audio.SampleRate)], both
 }
 
-// TestOverlappingTurnsInRTTM: where two voices talk at the same time, the RTTM that the
-// command and the library write parses and has turns of both.
+// TestOverlappingTurnsInRTTM: if two voices talk simultaneously, the RTTM of
+// the command and of the library parses and has turns of both.
 func TestOverlappingTurnsInRTTM(t *testing.T) {
 	samples, both := talkedOver(t)
 	file := filepath.Join(t.TempDir(), "talked over.wav")
@@ -79,7 +79,7 @@ func TestOverlappingTurnsInRTTM(t *testing.T) {
 	}
 }
 
-// overlapIn returns how long turns of two speakers overlap within a stretch.
+// overlapIn returns how long turns of two speakers overlap within a period.
 func overlapIn(turns []bench.SpeakerTurn, within bench.SpeakerTurn) (sum float64) {
 	for i, a := range turns {
 		for _, b := range turns[:i] {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queueList is what `otograph queue list --json` prints.
+// queueList is the output of `otograph queue list --json`.
 type queueList struct {
 	Lanes []struct {
 		Lane    string `json:"lane"`
@@ -29,8 +29,8 @@ type queueList struct {
 	} `json:"workers"`
 }
 
-// TestF13OperatorSteersTheQueue pauses a lane, cancels and retries a task, drains a
-// worker, and finds every task charged once or not at all.
+// TestF13OperatorSteersTheQueue pauses a lane, cancels and retries a task,
+// drains a worker, and finds every task charged once or not at all.
 func TestF13OperatorSteersTheQueue(t *testing.T) {
 	s := serve(t, t.TempDir(), "--workers", "1").unlimited()
 	queue := func(args ...string) string { return s.must(append([]string{"queue"}, args...)...) }
@@ -72,7 +72,7 @@ func TestF13OperatorSteersTheQueue(t *testing.T) {
 	queue("drain", l.Workers[0].ID[:8])
 	assert.True(t, list().Workers[0].Draining)
 	shown := []string{"otograph_workers 1", `otograph_lane_paused{lane="tasks"} 1`, "otograph_worker_restarts_total 0", `otograph_queue_waiting{lane="tasks"} 2`}
-	require.Eventually(t, func() bool { // workers are looked at every 2 s
+	require.Eventually(t, func() bool { // the state of workers is checked every 2 s
 		metrics := string(s.do("GET", "//metrics", nil).body)
 		return !slices.ContainsFunc(shown, func(line string) bool { return !strings.Contains(metrics, "\n"+line+"\n") })
 	}, patience, 100*time.Millisecond, "%q", shown)

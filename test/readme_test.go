@@ -16,9 +16,9 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// The README shows, abridged, what make demo prints: each of its lines is there, in
-// order. None is of a sentence that the cascade would decode again, where the
-// processor has a say in the text.
+// The README shows an excerpt of `make demo`'s output: all its lines occur
+// there in order. It has no sentence that the cascade would decode again,
+// because such text depends on the processor.
 func TestReadmeShowsTheDemo(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)

@@ -25,14 +25,15 @@ const (
 	realMeasured   = realRecordings + "/measured.json"
 )
 
-// realModels are the published models that the recordings are measured with.
+// realModels lists the published models with which the recordings are measured.
 var realModels = []string{"whisper-base-q8_0", "whisper-tiny.en-q8_0"}
 
-// TestReal measures published Whisper models on testdata/real: at most one error
-// more in each recording than measured.json has (a word where nobody speaks is
-// one), no phrase said again and again, the languages found, and the times of the
-// words. Models that are not in $OTOGRAPH_REAL_MODELS (.cache/models) are left out.
-// OTOGRAPH_UPDATE=1 raises the values of measured.json to this machine's.
+// TestReal measures published Whisper models on testdata/real: at most one
+// error more in each recording than measured.json has (a word where nobody
+// speaks is one), no repeated phrases, the detected languages, and the times of
+// the words. Models that are not in $OTOGRAPH_REAL_MODELS (.cache/models) are
+// skipped. OTOGRAPH_UPDATE=1 raises the values of measured.json to this
+// machine's.
 func TestReal(t *testing.T) {
 	items, err := bench.Load(realRecordings + "/manifest.jsonl")
 	require.NoError(t, err)
@@ -64,8 +65,8 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// raise writes measured.json with the larger of its values and found: kernels of
-// different processors differ in a word here and there.
+// raise writes measured.json with the larger of its values and found, because
+// kernels of different processors differ in a few words.
 func raise(t *testing.T, measured map[string]map[string]int, name string, found map[string]int) {
 	t.Helper()
 	if measured[name] == nil {
@@ -79,8 +80,8 @@ func raise(t *testing.T, measured map[string]map[string]int, name string, found 
 	require.NoError(t, os.WriteFile(realMeasured, append(data, '\n'), 0o666))
 }
 
-// openReal opens a pipeline of a published Whisper model and the published voice
-// detector.
+// openReal opens a pipeline with a published Whisper model and the published
+// voice detector.
 func openReal(t *testing.T, name string) *otograph.Pipeline {
 	t.Helper()
 	set, err := library.Load{Files: map[models.Role]string{
@@ -94,7 +95,8 @@ func openReal(t *testing.T, name string) *otograph.Pipeline {
 	return p
 }
 
-// pulled returns the file of a model in $OTOGRAPH_REAL_MODELS, or skips the test.
+// pulled returns the file of a model in $OTOGRAPH_REAL_MODELS, or skips the
+// test.
 func pulled(t *testing.T, name, pattern string) string {
 	t.Helper()
 	dir := os.Getenv("OTOGRAPH_REAL_MODELS")
@@ -112,8 +114,8 @@ func pulled(t *testing.T, name, pattern string) string {
 	return ""
 }
 
-// transcribeReal transcribes with the standard tier alone; language is empty if
-// the pipeline has to find it.
+// transcribeReal transcribes with the standard tier alone; an empty language is
+// detected.
 func transcribeReal(t *testing.T, p *otograph.Pipeline, src otograph.Source, language string) *otograph.Result {
 	t.Helper()
 	o := otograph.Options{
@@ -136,9 +138,9 @@ func textOf(res *otograph.Result) string {
 	return strings.Join(out, "\n")
 }
 
-// realErrors counts the errors of each recording, in words, or in characters for
-// languages that are written without spaces, and checks that no phrase is said
-// again and again.
+// realErrors counts the errors of each recording, in words, or in characters
+// for languages that are written without spaces, and checks that no phrase is
+// repeated.
 func realErrors(t *testing.T, p *otograph.Pipeline, items []bench.Item) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -155,8 +157,8 @@ func realErrors(t *testing.T, p *otograph.Pipeline, items []bench.Item) map[stri
 	return found
 }
 
-// longestLoop returns the number of words of the longest run in which a phrase of
-// 1 to 8 words is said at least three times in a row.
+// longestLoop returns the number of words of the longest run in which a phrase
+// of 1 to 8 words is said at least three times in a row.
 func longestLoop(text string) (longest int) {
 	words := strings.Fields(strings.ToLower(text))
 	for n := 1; n <= 8; n++ {
@@ -174,7 +176,7 @@ func longestLoop(text string) (longest int) {
 }
 
 // realTimes compares the starts of words with the aligner's, and checks that no
-// word lies over a pause or has no length.
+// word covers a pause or has no length.
 func realTimes(t *testing.T, p *otograph.Pipeline, items []bench.Item) {
 	var all bench.TimeErrors
 	for _, item := range items {
@@ -208,8 +210,8 @@ func realTimes(t *testing.T, p *otograph.Pipeline, items []bench.Item) {
 	assert.GreaterOrEqual(t, all.Within(0.05), 0.6)
 }
 
-// realLanguages: the language of every recording is found; recordings of a word or
-// two may miss it once.
+// realLanguages checks that the language of every recording is detected; of the
+// recordings of a word or two, one may fail.
 func realLanguages(t *testing.T, p *otograph.Pipeline, items []bench.Item) {
 	var wrong []string
 	for _, item := range items {

@@ -22,8 +22,8 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// TestReference compares docs/reference.md with what the program offers.
-// OTOGRAPH_UPDATE=1 writes the page anew.
+// TestReference compares docs/reference.md with the program's options.
+// OTOGRAPH_UPDATE=1 rewrites the page.
 func TestReference(t *testing.T) {
 	s := serve(t, t.TempDir())
 	const path = "../docs/reference.md"
@@ -143,8 +143,8 @@ func metricTable(t *testing.T, s *server) string {
 	return out + strings.Join(rows, "")
 }
 
-// TestIndexOfDocs checks that docs/README.md links every page of the folder, and
-// that each link of the documentation to a file leads to one.
+// TestIndexOfDocs checks that docs/README.md links every page of the folder,
+// and that each of the documentation's links to a file leads to one.
 func TestIndexOfDocs(t *testing.T) {
 	index, err := os.ReadFile("../docs/README.md")
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestIndexOfDocs(t *testing.T) {
 	t.Logf("%d pages, %d links", len(pages)+len(more), links)
 }
 
-// anchors returns the names under which the headings of a page are linked.
+// anchors returns the link targets of a page's headings.
 func anchors(page string) (list []string) {
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
 		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")

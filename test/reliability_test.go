@@ -32,7 +32,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// tidy runs the clean-up on a service that has ended and returns the files that nothing pointed at before and after it.
+// tidy runs the clean-up on a stopped service and returns the unreferenced
+// files before and after it.
 func tidy(t *testing.T, d *db.DB, folder string) (before, after []string) {
 	t.Helper()
 	blobs, err := blob.Open(t.Context(), folder)
@@ -56,7 +57,8 @@ func tidy(t *testing.T, d *db.DB, folder string) (before, after []string) {
 	return before, orphans()
 }
 
-// T1: SIGKILL of workers and of the serving process, which supervises them, at random moments while tasks flow.
+// T1: workers and the serving process, which supervises them, are killed with
+// SIGKILL at random moments while tasks run.
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -104,7 +106,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		seed, workersKilled, serversKilled, len(ids), len(ids), again, len(ids), deliveries, len(ids), len(before), len(after))
 }
 
-// T2: a small disk under the data folder runs full, and has room again.
+// T2: a small disk under the data folder becomes full and then has space again.
 func TestServiceSurvivesFullDisk(t *testing.T) {
 	fullDisk(t, "T2: 32 MB disk", "size=32m", func(folder string) (func() error, error) {
 		ballast := filepath.Join(folder, "ballast")
@@ -112,7 +114,7 @@ func TestServiceSurvivesFullDisk(t *testing.T) {
 	})
 }
 
-// T28: a small table of inodes runs full, and has room again.
+// T28: a small inode table becomes full and then has space again.
 func TestServiceSurvivesFullInodeTable(t *testing.T) {
 	fullDisk(t, "T28: 100 inodes", "nr_inodes=100", func(folder string) (func() error, error) {
 		ballast := filepath.Join(folder, "ballast")
@@ -124,7 +126,8 @@ func TestServiceSurvivesFullInodeTable(t *testing.T) {
 	})
 }
 
-// fullDisk submits to a service on a small tmpfs until there is no room, and again when what fill left is taken away.
+// fullDisk submits to a service on a small tmpfs until it is full, and again
+// after fill's data is removed.
 func fullDisk(t *testing.T, name, options string, fill func(folder string) (clear func() error, err error)) {
 	data := t.TempDir()
 	if err := syscall.Mount("tmpfs", data, "tmpfs", 0, options); err != nil {
@@ -163,7 +166,7 @@ func fullDisk(t *testing.T, name, options string, fill func(folder string) (clea
 	t.Logf("%s: %d tasks accepted, %d refused with 503 or 507 in JSON, 0 files half written, accepted again when there was room", name, accepted, refused)
 }
 
-// T3: PostgreSQL goes away and comes back.
+// T3: PostgreSQL stops and restarts.
 func TestServiceSurvivesPostgreSQLOutage(t *testing.T) {
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed (Debian: apt-get install postgresql)")
@@ -191,7 +194,7 @@ func TestServiceSurvivesPostgreSQLOutage(t *testing.T) {
 		}
 		assert.Equal(t, 200, s.do("GET", "//healthz", nil).status)
 	}
-	// /readyz keeps its answer for a moment, so that probes cost little.
+	// /readyz caches its response briefly, so that probes cost little.
 	assert.Eventually(t, func() bool { return s.do("GET", "//readyz", nil).status == 503 }, patience, 100*time.Millisecond)
 	require.NoError(t, pg.Start())
 	require.Eventually(t, func() bool { return s.do("GET", "/account", nil).status == 200 }, patience, 50*time.Millisecond)
@@ -216,7 +219,7 @@ func TestServiceSurvivesSQLiteLock(t *testing.T) {
 	held, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- d.Write(context.Background(), func(tx *sql.Tx) error {
-			_, err := tx.Exec("UPDATE secrets SET value = value") // takes the lock, changes nothing
+			_, err := tx.Exec("UPDATE secrets SET value = value") // takes the lock without changing anything
 			close(held)
 			time.Sleep(outage)
 			return err
@@ -247,7 +250,7 @@ func TestServiceSurvivesSQLiteLock(t *testing.T) {
 	t.Logf("T3: SQLite locked for %s: %d reads answered meanwhile, %d submission waited, %d tasks done afterwards", outage, read, waited, len(ids))
 }
 
-// T5: an input that kills the process that works on it, each time.
+// T5: an input that kills the process working on it, each time.
 func TestPoisonedTaskIsAbandoned(t *testing.T) {
 	s := serve(t, t.TempDir()).unlimited()
 	d := s.store()
@@ -259,7 +262,8 @@ func TestPoisonedTaskIsAbandoned(t *testing.T) {
 	crashes := 0
 	for deadline := time.Now().Add(patience); s.task(poison)["finished_at"] == nil; time.Sleep(10 * time.Millisecond) {
 		require.True(t, time.Now().Before(deadline), s.logged())
-		// What a decoder does that a file makes crash; the plan of the retries is brought forward.
+		// The kill simulates a decoder that a file crashes; the scheduled
+		// retries are moved forward.
 		var pid int
 		err := d.Read().QueryRowContext(t.Context(), "SELECT w.pid FROM tasks t JOIN workers w ON w.id = t.worker_id WHERE t.id = $1 AND t.phase = 'running'", poison).Scan(&pid)
 		if err == nil && syscall.Kill(pid, syscall.SIGSEGV) == nil {
@@ -281,7 +285,7 @@ func TestPoisonedTaskIsAbandoned(t *testing.T) {
 	t.Logf("T5: abandoned after %d deaths of its worker (%q); %d of %d neighbors done without a lost attempt", crashes, final["error_message"], len(healthy), len(healthy))
 }
 
-// T7: the corpus of broken files through the service.
+// T7: the service processes the corpus of broken files.
 func TestBrokenFilesThroughTheService(t *testing.T) {
 	listing, err := os.ReadFile("../audio/testdata/bad/manifest.jsonl")
 	require.NoError(t, err)
@@ -335,7 +339,7 @@ func TestBrokenFilesThroughTheService(t *testing.T) {
 	t.Logf("T7: %d broken files: %d refused at once, then %v; no process died", len(all)+refused, refused, ends)
 }
 
-// T19: the service is asked to end under load.
+// T19: the service is stopped under load.
 func TestDrainUnderLoad(t *testing.T) {
 	s := serve(t, t.TempDir()).unlimited()
 	audio := clip(t, 8, 1.5)
@@ -390,7 +394,8 @@ func TestDrainUnderLoad(t *testing.T) {
 	t.Logf("T19: ended in %.1f s with %d tasks accepted, %d of them done; %d connections closed between requests, none unanswered; all done after the next start", took.Seconds(), len(accepted), done, refused.Load())
 }
 
-// T20: stop and start: every state is as before, also when several processes bring the tables up to date at once.
+// T20: stop and start: every state is as before, also when several processes
+// migrate the tables simultaneously.
 func TestRestartKeepsEveryState(t *testing.T) {
 	out := newOutside(t)
 	s := serve(t, t.TempDir(), "--allow-outbound", out.host()).unlimited()
@@ -429,7 +434,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 	t.Logf("T20: %d tasks (done, failed, waiting for a retry, processing), account, ledger and result are as before a restart with 3 more processes on the same file", len(ids))
 }
 
-// T24: a backup is taken under load and started elsewhere.
+// T24: a backup is made under load and started elsewhere.
 func TestBackupStartsElsewhere(t *testing.T) {
 	out := newOutside(t)
 	s := serve(t, t.TempDir(), "--keep-audio", "1h", "--allow-outbound", out.host()).unlimited()
@@ -438,7 +443,7 @@ func TestBackupStartsElsewhere(t *testing.T) {
 	stop := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		for range 40 { // a slow machine must be able to do them all in the end
+		for range 40 { // even a slow machine must finish all of them
 			select {
 			case <-stop:
 				return
@@ -452,7 +457,7 @@ func TestBackupStartsElsewhere(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return len(list(s.do("GET", "/tasks?status=done", nil).object(t)["tasks"])) >= 2
 	}, patience, 50*time.Millisecond)
-	held := s.create(map[string]any{"audio_url": out.URL + "/held.wav", "options": quick}) // keeps its worker busy, however fast that is
+	held := s.create(map[string]any{"audio_url": out.URL + "/held.wav", "options": quick}) // keeps its worker busy, even a fast one
 	live := s.store()
 	require.Eventually(t, func() bool {
 		return count(t, live, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'running'", held) == 1
@@ -479,7 +484,7 @@ func TestBackupStartsElsewhere(t *testing.T) {
 	t.Logf("T24: copy under load with %d queued, %d running and %d final tasks; %d of %d done on the restored copy", states["queued"], states["running"], states["final"], all, all)
 }
 
-// T28: the process runs out of descriptors, and has them again.
+// T28: the process runs out of file descriptors and then has some again.
 func TestServiceSurvivesDescriptorExhaustion(t *testing.T) {
 	s := serveUnder(t, t.TempDir(), []string{"/bin/sh", "-c", `ulimit -n 90; exec "$0" "$@"`, binary}, "--workers", "0").unlimited()
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")
@@ -526,7 +531,7 @@ func TestServiceSurvivesDescriptorExhaustion(t *testing.T) {
 	t.Logf("T28: 90 descriptors, %d connections held: %d of 3 requests got no answer; all well after they were closed (%d submissions answered 503 first)", len(held), failed, refused)
 }
 
-// T33: five hours with a hundred thousand words are streamed.
+// T33: a result of five hours with a hundred thousand words is streamed.
 func TestBigResultIsStreamed(t *testing.T) {
 	s := serve(t, t.TempDir(), "--workers", "0").unlimited()
 	id := s.create(upload(clip(t, 8, 1.5), nil))
@@ -570,7 +575,7 @@ func TestBigResultIsStreamed(t *testing.T) {
 	t.Logf("T33: %d words, %.1f MB, fetched 4 times at once: resident set grew by %.1f MiB at most", words, float64(size)/1e6, float64(growth)/(1<<20))
 }
 
-// wordy is an engine that finds many words.
+// wordy is an engine that returns many words.
 type wordy int
 
 func (n wordy) ModelSet() string { return "wordy" }
@@ -587,8 +592,8 @@ func (n wordy) Run(context.Context, worker.Job) (tasks.Outcome, error) {
 	return tasks.Outcome{Result: r, Tier: spec.TierStandard, Seconds: 18000}, nil
 }
 
-// T34: a container lies about its length, both ways.
-func TestLyingContainerIsBilledByItsSound(t *testing.T) {
+// T34: a container states a wrong length, too long or too short.
+func TestWrongContainerLengthIsBilledAsDecoded(t *testing.T) {
 	honest, err := os.ReadFile("../testdata/conversation.flac")
 	require.NoError(t, err)
 	s := serve(t, t.TempDir()).unlimited()

@@ -14,8 +14,9 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
-// TestF11Restore copies a service with its files while it runs, destroys everything, and restores the copy in another
-// place: every task that was accepted before the backup is there, ends done, and is charged once.
+// TestF11Restore copies a running service with its files, destroys everything,
+// and restores the copy elsewhere: every task that was accepted before the
+// backup exists, is done in the end, and is charged once.
 func TestF11Restore(t *testing.T) {
 	s := serve(t, t.TempDir(), "--keep-audio", "24h").unlimited()
 	audio := clip(t, 8, 1.5)
@@ -29,11 +30,12 @@ func TestF11Restore(t *testing.T) {
 	}
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.must("backup", "--files", backup)
-	for _, id := range ids { // the lost time: what is done here is done again
+	for _, id := range ids { // this work is lost and done again
 		s.wait(id)
 	}
 	s.kill()
-	// The killed server's workers notice that it is gone before the folder goes.
+	// Wait until the killed server's workers have noticed and the folder can be
+	// removed.
 	require.Eventually(t, func() bool { return os.RemoveAll(s.data) == nil }, patience, 100*time.Millisecond)
 	for _, name := range files(t, backup) {
 		info, err := os.Stat(filepath.Join(backup, name))
@@ -63,9 +65,10 @@ func TestF11Restore(t *testing.T) {
 	t.Logf("F11: %d tasks accepted before the backup, %d of them unfinished in it: all done on the restored service, %d charges", len(ids), waiting, len(ids))
 }
 
-// TestF11RestorePostgres dumps PostgreSQL with pg_dump while tasks run, copies the files, destroys both, and restores them
-// with pg_restore and `otograph restore`. Every task that was accepted before is done and charged once, but one, whose audio
-// was lost: it fails at once and is not charged.
+// TestF11RestorePostgres dumps PostgreSQL with pg_dump while tasks run, copies
+// the files, destroys both, and restores them with pg_restore and `otograph
+// restore`. Every task that was accepted before is done and charged once,
+// except one whose audio was lost: it fails immediately and is not charged.
 func TestF11RestorePostgres(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	blobs := filepath.Join(t.TempDir(), "blobs")
@@ -108,7 +111,7 @@ func TestF11RestorePostgres(t *testing.T) {
 	exact(t, d)
 
 	s = s.again()
-	s.must("queue", "resume", "tasks") // it was paused when the dump was taken
+	s.must("queue", "resume", "tasks") // paused since the dump
 	for _, id := range ids[:len(ids)-1] {
 		require.Equal(t, "done", s.wait(id)["status"])
 		assert.Equal(t, id, s.result(id)["task_id"])
@@ -122,7 +125,7 @@ func TestF11RestorePostgres(t *testing.T) {
 	t.Logf("F11 on PostgreSQL: %d tasks in the dump, 4 unfinished: %d done, 1 without its audio failed, %d charges", len(ids), len(ids)-1, len(ids)-1)
 }
 
-// postgres runs a program of PostgreSQL's.
+// postgres runs one of PostgreSQL's programs.
 func postgres(t *testing.T, program string, args ...string) {
 	t.Helper()
 	path := filepath.Join(dbtest.Programs(), program)
@@ -133,7 +136,8 @@ func postgres(t *testing.T, program string, args ...string) {
 	require.NoError(t, err, "%s: %s", program, out)
 }
 
-// TestF11RestoreRefuses: files that are no backup, and folders that are in use.
+// TestF11RestoreRefuses: files that are not backups, and folders that are in
+// use, are refused.
 func TestF11RestoreRefuses(t *testing.T) {
 	s := &server{t: t, data: t.TempDir()}
 	broken := filepath.Join(t.TempDir(), "broken.db")
@@ -149,8 +153,9 @@ func TestF11RestoreRefuses(t *testing.T) {
 	oneLine(t, out, "in use", "stop the service first")
 }
 
-// TestF11RestoreTouchesNoForeignStore: what a backup holds goes into a file store that is the backup's or empty. A refusal
-// leaves neither files nor a database, so that the command can be repeated as it says.
+// TestF11RestoreTouchesNoForeignStore: a backup is only restored into its own
+// file store or an empty one. A refusal leaves neither files nor a database, so
+// that the command can be repeated as its error says.
 func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
 	newStore := func() *server {
 		s := &server{t: t, data: t.TempDir()}
@@ -195,13 +200,14 @@ func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
 			assert.Contains(t, restored.must("restore", c.from, "--blobs", c.blobs, "--adopt"), "0 tasks restored", c.name)
 		}
 	}
-	resumed := t.TempDir() // a restoration that was broken off while it copied files
+	resumed := t.TempDir() // a restoration that was interrupted while copying files
 	put(resumed, 1)
 	assert.Contains(t, (&server{t: t, data: t.TempDir()}).must("restore", backup, "--blobs", resumed), "0 tasks restored")
 }
 
-// TestF11RestoreAfterAKill: what a restoration that was killed had written is not applied to the next one's copy.
-func TestF11RestoreAfterAKill(t *testing.T) {
+// TestF11RestoreAfterKill: the remains of a killed restoration are not applied
+// to the next one's copy.
+func TestF11RestoreAfterKill(t *testing.T) {
 	original, other := &server{t: t, data: t.TempDir()}, &server{t: t, data: t.TempDir()}
 	original.must("migrate")
 	backup := filepath.Join(t.TempDir(), "backup.db")

@@ -17,7 +17,8 @@ import (
 	"github.com/otograph/otograph/internal/nettest"
 )
 
-// balancer hands connections to the servers in turn that said they were ready when they were asked last, each probe apart.
+// balancer distributes connections in turn among the servers that were ready at
+// the last probe.
 type balancer struct {
 	probe time.Duration
 	mu    sync.Mutex
@@ -25,7 +26,7 @@ type balancer struct {
 	next  int
 }
 
-// follow asks the servers behind addresses again and again until the test ends.
+// follow probes the servers at addresses repeatedly until the test ends.
 func (b *balancer) follow(t *testing.T, addresses func() []string) {
 	stop := make(chan struct{})
 	var wait sync.WaitGroup
@@ -77,8 +78,9 @@ func (b *balancer) dial() (net.Conn, error) {
 	return net.Dial("tcp", address)
 }
 
-// TestF9RollingRestart restarts two servers behind a balancer one after the other, twice, under load with and without
-// connections that are kept: none of the requests is refused.
+// TestF9RollingRestart restarts two servers behind a balancer one after the
+// other, twice, under load with and without keep-alive connections: no request
+// is refused.
 func TestF9RollingRestart(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	flags := []string{"--workers", "0", "--database", source, "--blobs", t.TempDir() + "/blobs", "--drain-delay", "2s"}

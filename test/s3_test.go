@@ -15,8 +15,9 @@ import (
 	"github.com/otograph/otograph/internal/tooltest"
 )
 
-// s3Server is an S3 server that can be away: versitygw where it is installed,
-// killed and started again; else tools/fakes3 behind a proxy that cuts connections.
+// s3Server is an S3 server that can be made unavailable: versitygw, if
+// installed, is killed and restarted; otherwise a proxy cuts the connections to
+// tools/fakes3.
 type s3Server struct {
 	name   string
 	source string
@@ -75,7 +76,7 @@ func newS3(t *testing.T) *s3Server {
 			return err != nil
 		}, patience, 10*time.Millisecond)
 	}
-	for try := 0; ; try++ { // somebody else may take the port before versitygw does
+	for try := 0; ; try++ { // another process may take the port before versitygw does
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		address = l.Addr().String()

@@ -22,13 +22,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// server is a running `otograph serve` on a data folder of its own.
+// server is a running `otograph serve` with its own data folder.
 type server struct {
 	t        *testing.T
-	url      string // with the base path
+	url      string // including the base path
 	key      string // of the account "local"
 	data     string
-	database string // connection string; "" is SQLite in the data folder
+	database string // connection string; "" means SQLite in the data folder
 	args     []string
 	cmd      *exec.Cmd
 	log      *os.File
@@ -36,13 +36,15 @@ type server struct {
 
 var keyPattern = regexp.MustCompile(`asr_[0-9A-Za-z]{40}`)
 
-// serve starts the service and waits until it answers. It is stopped with the test.
+// serve starts the service and waits until it responds. The test's end stops
+// it.
 func serve(t *testing.T, data string, args ...string) *server {
 	t.Helper()
 	return serveUnder(t, data, []string{binary}, args...)
 }
 
-// serveUnder is serve with the program behind another one, a shell that limits it for example.
+// serveUnder is like serve, but another program runs the service, for example a
+// shell that limits it.
 func serveUnder(t *testing.T, data string, program []string, args ...string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,7 +65,7 @@ func serveUnder(t *testing.T, data string, program []string, args ...string) *se
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() { s.stop() })
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		if strings.Contains(s.logged(), "address already in use") { // somebody took the port in between
+		if strings.Contains(s.logged(), "address already in use") { // another process took the port meanwhile
 			_ = s.cmd.Wait()
 			return serveUnder(t, data, program, args...)
 		}
@@ -78,12 +80,12 @@ func serveUnder(t *testing.T, data string, program []string, args ...string) *se
 			t.Fatalf("the service does not answer: %v\n%s", err, s.logged())
 		}
 	}
-	kept, _ := os.ReadFile(filepath.Join(data, "first-api-key")) // not there unless this was the first start
+	kept, _ := os.ReadFile(filepath.Join(data, "first-api-key")) // only exists after the first start
 	s.key = keyPattern.FindString(string(kept))
 	return s
 }
 
-// again starts a service on the state of one that ended.
+// again starts a service on the state of a stopped one.
 func (s *server) again() *server {
 	s.t.Helper()
 	next := serve(s.t, s.data, s.args...)
@@ -91,13 +93,13 @@ func (s *server) again() *server {
 	return next
 }
 
-// kill ends the serving process as a power cut would.
+// kill ends the serving process like a power failure.
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
 }
 
-// stop ends the service as an operator would, and returns its exit.
+// stop ends the service like an operator, and returns its exit.
 func (s *server) stop() error {
 	if s.cmd.ProcessState != nil {
 		return nil
@@ -113,7 +115,8 @@ func (s *server) logged() string {
 	return string(b)
 }
 
-// call makes a request with the key and decodes the answer into a map or list.
+// call sends a request with the key and decodes the response into a map or
+// list.
 func (s *server) call(method, path string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
 	var r io.Reader
@@ -173,8 +176,8 @@ func (s *server) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// The real thing: the bundled recording by Base64 and by URL, with a signed
-// callback; the result equals the command's, the ledger has the charge.
+// End to end: the bundled recording as Base64 and by URL, with a signed
+// callback; the result equals the command's, and the ledger has the charge.
 func TestServiceEndToEnd(t *testing.T) {
 	recording, err := os.ReadFile("../testdata/conversation.flac")
 	require.NoError(t, err)
@@ -266,8 +269,7 @@ func TestServiceEndToEnd(t *testing.T) {
 	require.NoError(t, s.stop(), s.logged())
 }
 
-// A worker that is killed in the middle costs nothing but time.
-// It covers T1 of test/README.md.
+// A killed worker only costs time. It covers T1 of test/README.md.
 func TestKilledWorkerCostsOnlyTime(t *testing.T) {
 	s := serve(t, t.TempDir())
 	body := map[string]any{"audio_filename": "c.flac", "audio_base64": base64File(t, "../testdata/conversation.flac")}
@@ -283,7 +285,7 @@ func TestKilledWorkerCostsOnlyTime(t *testing.T) {
 	t.Logf("T1: %d worker killed, 1 task done, charged once", killed)
 }
 
-// workers are the worker processes of a server.
+// workers returns the worker processes of a server.
 func workers(t *testing.T, parent int) (pids []int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
@@ -320,8 +322,8 @@ func killWorkers(t *testing.T, parent int) (n int) {
 	return n
 }
 
-// Two servers on one data folder: the second says so and stops.
-// It covers T32 of test/README.md.
+// Two servers on one data folder: the second reports it and stops. It covers
+// T32 of test/README.md.
 func TestSecondServerOnAFolderStops(t *testing.T) {
 	data := t.TempDir()
 	serve(t, data, "--workers", "0")

@@ -4,9 +4,9 @@ package test
 
 import "time"
 
-// The suite's measure of what -tags long does at length.
+// The suite's parameters; long_test.go has the larger ones of -tags long.
 const (
-	realTime     = false // callbacks' pauses are looked up, not waited for
+	realTime     = false // the pauses of callbacks are read from the database, not waited for
 	kills        = 6
 	outage       = 4 * time.Second
 	fleetTasks   = 30

@@ -18,9 +18,10 @@ import (
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
 
-// T23: half an hour of mixed load. What is looked at is flat from its first third on: memory, descriptors, goroutines of
-// the serving process, and the size of a database whose tasks are deleted when they are done. OTOGRAPH_SOAK sets
-// another length.
+// T23: half an hour of mixed load. From the first third on, the following stay
+// constant: memory, descriptors and goroutines of the serving process, and the
+// size of a database whose tasks are deleted when they are done. OTOGRAPH_SOAK
+// sets another duration.
 func TestSoak(t *testing.T) {
 	length := 30 * time.Minute
 	if text := os.Getenv("OTOGRAPH_SOAK"); text != "" {
@@ -99,7 +100,8 @@ func TestSoak(t *testing.T) {
 	assert.Less(t, late.memory, early.memory+16<<20)
 	assert.LessOrEqual(t, late.descriptors, early.descriptors+8)
 	assert.LessOrEqual(t, late.goroutines, early.goroutines+16)
-	// Ledger, settlements, finished jobs and callbacks stay for their time: a few KB a task.
+	// Ledger, settlements, finished jobs and callbacks are retained for a
+	// while: a few KB per task.
 	perTask := float64(late.database-early.database) / max(1, float64(deleted)/3)
 	assert.Less(t, perTask, 8192.0)
 	t.Logf("T23: %s: %d tasks, %d deleted, %d further requests; at most in the first two thirds and in the last: memory %.1f and %.1f MiB, descriptors %d and %d, goroutines %d and %d, database %.2f and %.2f MiB (%.0f bytes a task)",
@@ -107,7 +109,7 @@ func TestSoak(t *testing.T) {
 		float64(early.database)/(1<<20), float64(late.database)/(1<<20), perTask)
 }
 
-// descriptors is how many files a process has open.
+// descriptors returns the number of open files of a process.
 func descriptors(t testing.TB, pid int) int {
 	t.Helper()
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))

@@ -27,7 +27,8 @@ import (
 	"github.com/otograph/otograph/internal/spectest"
 )
 
-// walk is a service with a worker on which tasks of every kind have come to their end, and one on which none ever runs.
+// walk is a service with finished tasks of every kind, and another one that
+// never runs any.
 type walk struct {
 	*server
 	idle  *server
@@ -38,16 +39,18 @@ type walk struct {
 	all, lite, events, segment, german, chinese, byURL, batch string // done
 	refused, small, huge, garbage                             string // failed for good
 	abandoned                                                 string
-	waiting                                                   string // failed, to be tried again
+	waiting                                                   string // failed, with a retry scheduled
 }
 
-// statement is one thing that the interface specification says (≡: a documented decision about what it leaves open).
+// statement is one statement of the interface specification (≡: a documented
+// decision on an open point).
 type statement struct {
 	says  string
 	check func(t *testing.T, w *walk)
 }
 
-// TestSpecification walks through the specification with the built binary, statement by statement, on both databases.
+// TestSpecification checks the specification with the built binary, statement
+// by statement, on both databases.
 func TestSpecification(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { walkThrough(t, func() []string { return nil }) })
 	t.Run("postgres", func(t *testing.T) {
@@ -121,10 +124,11 @@ func newWalk(t *testing.T, database func() []string) *walk {
 	require.Equal(t, 201, a.status, "%s", a.body)
 	w.batch = a.object(t)["results"].([]any)[0].(map[string]any)["task"].(map[string]any)["id"].(string)
 
-	// A task that fails again and again is tried after 10 s, 1 min and 5 min: the plan is looked at, then brought forward.
+	// A task that fails repeatedly is retried after 10 s, 1 min and 5 min: the
+	// test checks the scheduled time, then moves it forward.
 	for i, planned := range []float64{10, 60, 300} {
 		if i == 1 {
-			park(t, w.db, w.waiting) // before it has failed for good, too
+			park(t, w.db, w.waiting) // also before the final failure
 		}
 		require.Eventually(t, func() bool {
 			return count(t, w.db, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase IN ('queued', 'delayed') AND failures = $2", w.abandoned, i+1) == 1
@@ -144,7 +148,7 @@ func newWalk(t *testing.T, database func() []string) *walk {
 	return w
 }
 
-// world is the walk as the statements that requests alone can check see it.
+// world returns the walk as the statements that only need requests see it.
 func (w *walk) world() *spectest.World {
 	request := func(s *server) spectest.Request {
 		return func(t *testing.T, method, path string, body any, headers ...string) spectest.Answer {
@@ -160,7 +164,7 @@ func (w *walk) world() *spectest.World {
 		Account: func(t *testing.T, name, balance string, concurrency int) string {
 			key := w.idle.account(name, balance)
 			w.idle.must("account", "limits", name, "--tps", "1000", "--burst", "1000", "--concurrency", strconv.Itoa(concurrency))
-			time.Sleep(250 * time.Millisecond) // until the service reads the limits
+			time.Sleep(250 * time.Millisecond) // until the service reloads the limits
 			return key
 		},
 		Host: "http://1.1.1.1", Audio: w.audio, Seconds: 3,
@@ -175,7 +179,7 @@ func sorted(names ...string) []string {
 	return names
 }
 
-// refusal asks for a status and a code.
+// refusal asserts a status and an error code.
 func refusal(t *testing.T, a answer, status int, code string) {
 	t.Helper()
 	assert.Equal(t, status, a.status, "%.300s", a.body)
@@ -187,7 +191,8 @@ func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
 func list(v any) []any { l, _ := v.([]any); return l }
 
-// anywhere is a public address: a task there is accepted, and on the idle server nobody ever asks it.
+// anywhere is a public address: a task with it is accepted, and the idle server
+// never fetches it.
 const anywhere = "http://1.1.1.1/talk.wav"
 
 var (
@@ -198,7 +203,7 @@ var (
 
 const nobodysTask = "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"
 
-// span checks start and end of something in the recording.
+// span checks start and end of a part of the recording.
 func span(t *testing.T, v any) map[string]any {
 	t.Helper()
 	m := object(v)
@@ -748,7 +753,7 @@ var statements = []statement{
 			require.Eventually(t, func() bool {
 				return count(t, w.db, "SELECT COUNT(*) FROM callbacks WHERE task_id = $1 AND phase = 'queued' AND attempts = $2", id, i+1) == 1 || len(w.out.callbacks(id)) > i+1
 			}, patience, 2*time.Millisecond)
-			if plan := count(t, w.db, "SELECT COALESCE((SELECT next_at - updated_at FROM callbacks WHERE task_id = $1 AND phase = 'queued' AND attempts = $2), -1)", id, i+1); plan >= 0 { // else the next attempt has begun
+			if plan := count(t, w.db, "SELECT COALESCE((SELECT next_at - updated_at FROM callbacks WHERE task_id = $1 AND phase = 'queued' AND attempts = $2), -1)", id, i+1); plan >= 0 { // otherwise the next attempt has begun
 				assert.EqualValues(t, planned*1e6, plan, "planned after attempt %d", i+1)
 			}
 			if !realTime {
@@ -873,7 +878,7 @@ var statements = []statement{
 		for _, name := range []string{`otograph_queue_waiting{lane="tasks"}`, `otograph_http_requests_total`, `otograph_tasks{status="done"}`} {
 			assert.Contains(t, metrics, name)
 		}
-		assert.Eventually(t, func() bool { // a worker writes its numbers down every few seconds
+		assert.Eventually(t, func() bool { // a worker writes its metrics every few seconds
 			return bytes.Contains(w.do("GET", "//metrics", nil).body, []byte(`otograph_real_time_factor_count{tier="standard",worker="`))
 		}, patience, 100*time.Millisecond, "the workers' numbers are on the page")
 	}},
@@ -892,17 +897,17 @@ var statements = []statement{
 	}},
 }
 
-// callbackPauses are the specification's, in seconds.
+// callbackPauses lists the specification's pauses in seconds.
 var callbackPauses = []float64{1, 5, 30}
 
-// oddValues are JSON values that are seldom the right ones.
+// oddValues lists JSON values that are rarely valid.
 var oddValues = []string{
 	`0`, `-1`, `1e308`, `1e400`, `99999999999999999999999999`, `"x"`, `" "`, `"\u0000"`, `"\ud800"`, "\"\xff\"", `"` + strings.Repeat("a", 10_000) + `"`, `[[]]`, `[null]`,
 	`[1,"a"]`, `{"a":{"a":{"a":{}}}}`, strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000),
 	`NaN`, `Infinity`, `0x10`, `01`, `'x'`, `undefined`, `True`, ``, `null`,
 }
 
-// spaces is a body of nothing but spaces.
+// spaces is a body of spaces only.
 type spaces struct{ left int }
 
 func (s *spaces) Read(p []byte) (int, error) {

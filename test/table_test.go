@@ -13,10 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// namedTest is a test in the table: its folder, if it is not this one, and its name.
+// namedTest matches a test in the table: its folder, if it is another one, and
+// its name.
 var namedTest = regexp.MustCompile("`(?:([a-z/]+)\\.)?(Test\\w+)`")
 
-// rowsOf checks that README.md has a row for each of a letter's numbers, and that every test that it names exists.
+// rowsOf checks that README.md has a row for each of a letter's numbers, and
+// that every test in the rows exists.
 func rowsOf(t *testing.T, letter string, last int) {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
@@ -40,7 +42,7 @@ func rowsOf(t *testing.T, letter string, last int) {
 	t.Logf("%d rows, %d tests named, all there", last, named)
 }
 
-// testFunction is the head of a test or a benchmark.
+// testFunction matches the first line of a test or a benchmark.
 var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w*)\(`)
 
 // functions returns the names of the tests and benchmarks of a folder.
@@ -58,14 +60,16 @@ func functions(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// The tables of README.md have a row for each of T1 to T36 and of F1 to F14, and every test that they name exists.
-func TestTablesOfTests(t *testing.T) {
+// The tables of README.md have a row for each of T1 to T36 and of F1 to F14,
+// and every test in them exists.
+func TestReadmeListsTests(t *testing.T) {
 	rowsOf(t, "T", 36)
 	rowsOf(t, "F", 14)
 }
 
-// TestF14CapacityPage: docs/scaling.md says what a deployment needs, and each of its figures names a command. What a
-// command of the documentation runs is there.
+// TestF14CapacityPage: docs/scaling.md states the needs of a deployment, and
+// each of its figures names a command. Every test in a documented command
+// exists.
 func TestF14CapacityPage(t *testing.T) {
 	text, err := os.ReadFile("../docs/scaling.md")
 	require.NoError(t, err)
@@ -95,7 +99,8 @@ func TestF14CapacityPage(t *testing.T) {
 	t.Logf("F14: %d figures, %d commands, each of which runs something", len(rows), commands)
 }
 
-// assertRuns checks that the arguments of a "go test" name tests or benchmarks that exist.
+// assertRuns checks that the arguments of a "go test" name tests or benchmarks
+// that exist.
 func assertRuns(t *testing.T, page string, args []string) {
 	t.Helper()
 	folder, module := ".", ".."
@@ -110,7 +115,7 @@ func assertRuns(t *testing.T, page string, args []string) {
 	for i, arg := range args[:len(args)-1] {
 		pattern := strings.Trim(args[i+1], "'")
 		if (arg != "-run" && arg != "-bench") || (arg == "-run" && slices.Contains(args, "-bench")) {
-			continue // beside benchmarks no test is to run
+			continue // runs benchmarks only, no tests
 		}
 		if strings.Contains(pattern, "/") && !strings.HasPrefix(pattern, "(") {
 			pattern, _, _ = strings.Cut(pattern, "/")

@@ -23,7 +23,7 @@ import (
 )
 
 // town is two servers and three workers on PostgreSQL and S3, with customers
-// who ask again until they are answered.
+// who repeat requests until they are answered.
 type town struct {
 	t        *testing.T
 	postgres *dbtest.Server
@@ -36,7 +36,7 @@ type town struct {
 	log      *os.File
 	d        *db.DB
 	ids      map[string]string // of tasks, by idempotency key
-	refused  int               // requests that had to be made again
+	refused  int               // repeated requests
 }
 
 func newTown(t *testing.T) *town {
@@ -80,7 +80,7 @@ func (w *town) work() *exec.Cmd {
 	return cmd
 }
 
-// submit asks for the n-th task until some server has taken it.
+// submit submits the n-th task repeatedly until a server accepts it.
 func (w *town) submit(ctx context.Context, n int) error {
 	key := fmt.Sprint("task ", n)
 	options := map[string]any{"optimize": true, "enable_diarize": false, "enable_audio_events": false, "asr_language": "en"}
@@ -117,12 +117,13 @@ func (w *town) submit(ctx context.Context, n int) error {
 	}
 }
 
-// open returns how many tasks and callbacks are not finished.
+// open returns the number of unfinished tasks and callbacks.
 func (w *town) open() int {
 	return count(w.t, w.d, "SELECT (SELECT COUNT(*) FROM tasks WHERE phase <> 'final') + (SELECT COUNT(*) FROM callbacks WHERE phase IN ('queued', 'running'))")
 }
 
-// settle waits until all is done and compares it with what was accepted.
+// settle waits until everything is done and compares it with the accepted
+// tasks.
 func (w *town) settle(limit time.Duration) {
 	t := w.t
 	t.Helper()
@@ -151,7 +152,7 @@ func (w *town) settle(limit time.Duration) {
 	}
 }
 
-// explain logs the attempts that were counted.
+// explain logs the counted attempts.
 func (w *town) explain() {
 	files := []string{w.log.Name()}
 	for _, s := range w.servers {
@@ -179,9 +180,10 @@ func length(t *testing.T, name string, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// TestOutages takes S3 away for half an hour and PostgreSQL for ten minutes, with
+// TestOutages stops S3 for half an hour and PostgreSQL for ten minutes, with
 // work in the queue: nothing is abandoned or counted, and everything is done
-// when they are back. OTOGRAPH_S3_AWAY and OTOGRAPH_DATABASE_AWAY set other times.
+// after they return. OTOGRAPH_S3_AWAY and OTOGRAPH_DATABASE_AWAY set other
+// durations.
 func TestOutages(t *testing.T) {
 	s3Away, databaseAway := length(t, "OTOGRAPH_S3_AWAY", 30*time.Minute), length(t, "OTOGRAPH_DATABASE_AWAY", 10*time.Minute)
 	w := newTown(t)
@@ -216,8 +218,9 @@ func TestOutages(t *testing.T) {
 
 // TestChaos kills servers, workers, PostgreSQL and S3 at random while customers
 // submit: every task is done once, and the ledger is exact. It takes three
-// minutes; OTOGRAPH_CHAOS sets another time, and OTOGRAPH_CHAOS_GAP that between
-// two faults. The memory of a server that is spared stays flat.
+// minutes; OTOGRAPH_CHAOS sets another duration, and OTOGRAPH_CHAOS_GAP the
+// time between two faults. The memory of a server that is never killed stays
+// constant.
 func TestChaos(t *testing.T) {
 	long, gap := length(t, "OTOGRAPH_CHAOS", 3*time.Minute), length(t, "OTOGRAPH_CHAOS_GAP", 4*time.Second)
 	seed := uint64(time.Now().UnixNano())
@@ -269,8 +272,8 @@ func TestChaos(t *testing.T) {
 		long, w.s3.name, faults, len(w.ids), len(w.ids), w.refused, count(t, w.d, "SELECT SUM(attempt) FROM tasks"), float64(most(memory[:2*third+1]))/(1<<20), float64(most(memory[2*third:]))/(1<<20))
 }
 
-// fault takes one thing or two away at once, and brings them back after some
-// seconds.
+// fault stops one or two components simultaneously, and restarts them after
+// some seconds.
 func (w *town) fault(random *rand.Rand, counts map[string]int) {
 	t := w.t
 	var back []func()

@@ -14,8 +14,10 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
-// TestTownRestored dumps PostgreSQL and copies a bucket on versitygw with tasks in all states, lets the service go on, destroys
-// both, and restores them: every task of the dump is there, what was unfinished is done again, and nothing is charged twice.
+// TestTownRestored dumps PostgreSQL and copies a bucket on versitygw with tasks
+// in all states, lets the service continue, destroys both, and restores them:
+// every task of the dump exists, unfinished ones are done again, and nothing is
+// charged twice.
 func TestTownRestored(t *testing.T) {
 	s3 := newS3(t)
 	if s3.folder == "" {
@@ -30,7 +32,7 @@ func TestTownRestored(t *testing.T) {
 	d := s.store()
 	link := map[string]any{"audio_url": out.URL + "/talk.wav", "options": quick}
 
-	states := map[string]string{} // id to the state that the dump has
+	states := map[string]string{} // id to the state in the dump
 	add := func(state string, body map[string]any) (id string) {
 		t.Helper()
 		id = s.create(body)

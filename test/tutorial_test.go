@@ -20,7 +20,7 @@ import (
 	"github.com/otograph/otograph/internal/db/dbtest"
 )
 
-// typed is a command of a tutorial and the output that it shows.
+// typed is a tutorial's command and the output it shows.
 type typed struct{ command, shown string }
 
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
@@ -39,8 +39,8 @@ func typedIn(page string) (commands []typed) {
 	return commands
 }
 
-// matches reports whether output is what a page shows: "…" matches any text
-// within a line, and a line of it any number of lines.
+// matches reports whether output matches the output that a page shows: "…"
+// matches any text within a line, and a line of its own any number of lines.
 func matches(shown, output string) bool {
 	var pattern strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(shown), "\n") {
@@ -60,8 +60,8 @@ func TestMatches(t *testing.T) {
 	assert.False(t, matches("", "error\n"))
 }
 
-// TestTutorial types every command of docs/tutorial.md into one shell, in a folder
-// like a checkout, and compares what is printed with what the page shows.
+// TestTutorial types every command of docs/tutorial.md into one shell, in a
+// folder like a checkout, and compares the output with the page.
 func TestTutorial(t *testing.T) {
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed")
@@ -81,7 +81,7 @@ func TestTutorial(t *testing.T) {
 	data, err := filepath.Abs("../testdata")
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(data, filepath.Join(dir, "testdata")))
-	const mark = "\x1e" // before the number and the exit status of a command
+	const mark = "\x1e" // precedes the number and the exit status of a command
 	script := "set -m; trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n"
 	for i, c := range commands {
 		script += fmt.Sprintf("%s\nprintf '\\x1e%d %%d\\n' $?\n", c.command, i)
@@ -107,7 +107,7 @@ func TestTutorial(t *testing.T) {
 		}
 		number, status, _ := strings.Cut(strings.SplitN(answers[i+1], "\n", 2)[0], " ")
 		require.Equal(t, strconv.Itoa(i), number)
-		if !strings.HasPrefix(c.command, "kill ") { // which ends with the status of what it ended
+		if !strings.HasPrefix(c.command, "kill ") { // such a line exits with the killed process's status
 			assert.Equal(t, "0", status, "$ %s\n%s", c.command, output)
 		}
 		assert.True(t, matches(c.shown, output), "$ %s\nshown:\n%s\nprinted:\n%s", c.command, c.shown, output)
@@ -115,8 +115,8 @@ func TestTutorial(t *testing.T) {
 	t.Logf("%d commands, each with the output that the page shows", len(commands))
 }
 
-// withoutPage leaves out what a program that was built without the page cannot
-// do: write a result as HTML.
+// withoutPage omits the commands that need the embedded page: writing a result
+// as HTML.
 func withoutPage(commands []typed) []typed {
 	commands = slices.DeleteFunc(commands, func(c typed) bool { return strings.Contains(c.command, "-f html") })
 	for i := range commands {

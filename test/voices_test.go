@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestVoicesAreNamed: a voice that was added from one stretch of a recording is
-// named in the whole of it, until it is removed.
+// TestVoicesAreNamed: a voice that was added from one part of a recording is
+// named everywhere in it, until it is removed.
 func TestVoicesAreNamed(t *testing.T) {
 	const conversation = "../diarize/testdata/conv3.flac"
 	pcm, err := audio.Open(t.Context(), audio.File(conversation), audio.Options{})

@@ -45,9 +45,9 @@ func TestOptimizedWordsOfTheService(t *testing.T) {
 	assert.Zero(t, n, "the specification's letter")
 }
 
-// German is none of the specification's five languages of the optimized tier: it
-// runs there only in a service that is started with --optimized-languages, and is
-// charged at that tier's price.
+// German is not one of the specification's five languages of the optimized
+// tier: it only runs there in a service with --optimized-languages, and at that
+// tier's price.
 func TestOptimizedLanguagesOfTheService(t *testing.T) {
 	s := serve(t, t.TempDir(), "--optimized-languages").unlimited()
 	id := s.create(upload(clip(t, 5, 6), map[string]any{"enable_diarize": false, "enable_audio_events": false, "asr_language": "de"}))
@@ -55,7 +55,7 @@ func TestOptimizedLanguagesOfTheService(t *testing.T) {
 	assert.Equal(t, "zh_lite", object(s.result(id)["billing"])["mode"])
 }
 
-// A CTM lists words: the optimized tier's come without --words.
+// A CTM lists words: it has the optimized tier's even without --words.
 func TestCTMOfTheOptimizedTier(t *testing.T) {
 	file := filepath.Join("..", "testdata", "conversation.flac")
 	out, err := exec.Command(binary, "transcribe", "-q", "--demo", "--optimize", "true", "--format", "ctm", file).Output()

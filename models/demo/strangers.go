@@ -13,9 +13,9 @@ import (
 const strangersDim = 192
 
 // strangers returns the vectors of 256 of the voices that demo-speaker was
-// trained on (training/sound/strangers.py), excluding the voices of the bundled
-// recording. Its file begins with the hash of the model that computed the
-// vectors, because they are meaningless for another model.
+// trained on (training/sound/strangers.py), excluding the bundled recording's
+// voice. Its file begins with the hash of the model that computed the vectors,
+// because they are meaningless for another model.
 func strangers() ([][]float32, error) {
 	strangersRead.Do(func() { strangersVectors, strangersErr = readStrangers() })
 	return strangersVectors, strangersErr

@@ -16,64 +16,64 @@ import (
 
 // Errors of Align, by errors.Is.
 var (
-	// ErrNoText marks a text without a word.
+	// ErrNoText marks a text without words.
 	ErrNoText = errors.New("the text has no words")
-	// ErrMisfit marks a text that is not said in the recording.
+	// ErrMisfit marks a text that is not spoken in the recording.
 	ErrMisfit = errors.New("the text does not match the recording")
 )
 
 // AlignOptions configures an alignment.
 type AlignOptions struct {
-	// Language is the language of text and speech, as in Options.ASRLanguage; ""
-	// detects it.
+	// Language is the language of text and speech, as in Options.ASRLanguage;
+	// "" detects it.
 	Language string
-	// Progress, if not nil, is called with the seconds of speech heard so far
-	// and in all, never concurrently.
+	// Progress, if not nil, is called with the seconds of speech processed so
+	// far and in total, never concurrently.
 	Progress func(done, total float64)
 }
 
-// Alignment is a known text laid onto a recording. Times are seconds from the start
-// of the audio.
+// Alignment is a known text aligned with a recording. Times are seconds from
+// the start of the audio.
 type Alignment struct {
 	// AudioDuration is the decoded length in seconds.
 	AudioDuration float64
 	// Language is the code of the language, detected or given.
 	Language string
-	// Words are all words of the text, in order, as they are written. Words that are
-	// Missing were not found in the sound.
+	// Words holds all words of the text, in order and as written. Missing marks
+	// words that were not found in the audio.
 	Words []align.Word
-	// Extra is the speech that is not in the text, in order of time.
+	// Extra holds the speech that is not in the text, in order of time.
 	Extra []align.Extra
-	// Warnings lists what is missing of the recording (spec.WarnAudio).
+	// Warnings lists missing parts of the recording (spec.WarnAudio).
 	Warnings []spec.Warning
-	// Score is how well text and sound agree, 0 to 1: words that were not found and
-	// speech that is not in the text both lower it.
+	// Score measures the agreement of text and audio, from 0 to 1: words that
+	// were not found and speech that is not in the text both lower it.
 	Score float64
 }
 
-// Fits reports whether the text is said in the recording, by the mean probability of
-// its words that the model can spell. A text of only part of the recording also fits.
-// The times of a text that does not fit are meaningless; Align then returns ErrMisfit
-// with it.
+// Fits reports whether the text is spoken in the recording, by the mean
+// probability of the words that the model can spell. A text of only part of the
+// recording also fits. The times of a text that does not fit are meaningless;
+// Align then returns ErrMisfit with it.
 func (a *Alignment) Fits() bool { return stages.Fits(a.Words) }
 
-// Align finds when each word of a text is spoken. It needs a model for voice
-// activity and, for the language, a model of the optimized tier with a CTC
-// output; the error wraps models.ErrMissing without, ErrNoText for a text without
-// words, and an error of package audio for bad input. With an error that wraps
-// ErrMisfit comes the Alignment all the same, for a look at the details. A transducer or a
-// Paraformer has no such output; if one transcribes the language, a CTC model
-// in the same set aligns.
+// Align finds the time of each word of a text. It needs a voice activity
+// detector and, for the language, a model of the optimized tier with a CTC
+// output; without one of them the error wraps models.ErrMissing. A transducer
+// or a Paraformer has no such output; if one transcribes the language, a CTC
+// model in the same set aligns. Other errors wrap ErrNoText for a text without
+// words, or come from package audio for bad input. With ErrMisfit, Align also
+// returns the Alignment, for inspection.
 //
 // Words that the model cannot spell (numbers, signs, other scripts) get the
-// place of the speech between their neighbors. Memory hardly grows with the
+// time of the speech between their neighbors. Memory hardly grows with the
 // recording.
 func (p *Pipeline) Align(ctx context.Context, src Source, text string, o AlignOptions) (*Alignment, error) {
 	return p.AlignWords(ctx, src, align.Split(text), o)
 }
 
-// AlignWords is Align for a text that is divided into words already, as align.Split
-// divides one; the result has as many.
+// AlignWords is like Align for a text that is already divided into words, as
+// align.Split does; the result has the same number of words.
 func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o AlignOptions) (*Alignment, error) {
 	if strings.TrimSpace(strings.Join(words, "")) == "" {
 		return nil, fmt.Errorf("%s: %w", src.Name(), ErrNoText)

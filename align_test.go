@@ -14,9 +14,9 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// A text is found in its recording, word by word, in order; numbers written as
-// digits have a place, words that nobody says have none, and speech that is not in
-// the text is reported.
+// A text is found in its recording, word by word, in order. Numbers written as
+// digits get a time, words that nobody speaks get none, and speech that is not
+// in the text is reported.
 func TestAlign(t *testing.T) {
 	p := open(t, demo.Models())
 	text := strings.NewReplacer("four thousand two hundred", "4200", "How about Monday?", "", "the invoice tomorrow", "the hedgehog invoice tomorrow").Replace(spoken)
@@ -76,8 +76,8 @@ func TestAlignRefusals(t *testing.T) {
 	require.ErrorIs(t, err, otograph.ErrClosed)
 }
 
-// A transducer that transcribes a language has no CTC output: another model of the
-// language aligns, and without one the error says why.
+// A transducer that transcribes a language has no CTC output: another model of
+// the language aligns, and without one the error states the reason.
 func TestAlignBesideTransducer(t *testing.T) {
 	set := demo.Models()
 	set.Models = append(set.Models, models.Model{

@@ -15,16 +15,17 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// With the cascade a recording in which nothing is said has no text, and hardly any
-// work: the standard tier listens only where the optimized one heard words.
-func TestCascadeHearsNothingInSilence(t *testing.T) {
+// With the cascade, a recording without speech has no text and causes little
+// work: the standard tier only processes segments in which the optimized one
+// recognized words.
+func TestCascadeAddsNoTextToSilence(t *testing.T) {
 	p, alone := open(t, demo.Models(), otograph.WithCascade(1)), open(t, demo.Models())
 	for name, src := range nothingSaid(t) {
 		opt := otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false), ASRLanguage: new("en")}
 		res, err := p.Run(t.Context(), src, opt)
 		require.NoError(t, err, name)
 		assert.Equal(t, otograph.TierOptimized, res.Tier, name)
-		if strings.HasPrefix(name, "event_") { // the demonstration takes barking and whistling for speech
+		if strings.HasPrefix(name, "event_") { // the demo model mistakes barking and whistling for speech
 			first, err := alone.Run(t.Context(), src, opt)
 			require.NoError(t, err, name)
 			assert.LessOrEqual(t, len(res.Segments), len(first.Segments), name)
@@ -39,8 +40,8 @@ func TestCascadeHearsNothingInSilence(t *testing.T) {
 	}
 }
 
-// nothingSaid are recordings of silence, noise and music, and with OTOGRAPH_SHARED
-// real ones of animals and things.
+// nothingSaid returns recordings of silence, noise and music and, with
+// OTOGRAPH_SHARED, real ones of animals and things.
 func nothingSaid(t *testing.T) map[string]audio.Source {
 	r := rand.New(rand.NewPCG(30, 3))
 	noise := make([]float32, 5*audio.SampleRate)

@@ -17,9 +17,10 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// call makes a stereo call of the first two voices of a conversation. The second
-// channel comes a second early, so that the voices overlap. Each is heard in the other
-// channel at bleed times its level, a little later, above soft noise.
+// call returns a stereo call of the first two voices of a conversation. The
+// second channel begins a second early, so that the voices overlap. Each voice
+// is also in the other channel, at bleed times its level and slightly delayed,
+// and soft noise is in both.
 func call(t testing.TB, bleed float32) (samples []float32, truth []bench.SpeakerTurn) {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), otograph.File("diarize/testdata/conv3.flac"), audio.Options{})
@@ -60,8 +61,8 @@ func call(t testing.TB, bleed float32) (samples []float32, truth []bench.Speaker
 	return samples, truth
 }
 
-// joined makes one turn of those of a voice between which it pauses for 0.35 s at most:
-// the turns of the conversation's RTTM hold such pauses.
+// joined merges a voice's turns across pauses of at most 0.35 s, because the
+// conversation's RTTM splits turns at such pauses.
 func joined(turns []bench.SpeakerTurn) (out []bench.SpeakerTurn) {
 	last := map[string]int{}
 	for _, turn := range turns {
@@ -75,8 +76,8 @@ func joined(turns []bench.SpeakerTurn) (out []bench.SpeakerTurn) {
 	return out
 }
 
-// TestChannels: a call of two voices is split without an error, also where each is
-// heard in the other's channel.
+// TestChannels: a call of two voices is split without an error, even if each
+// voice is also in the other's channel.
 func TestChannels(t *testing.T) {
 	p := open(t, demo.Models())
 	for _, c := range []struct {
@@ -96,7 +97,7 @@ func TestChannels(t *testing.T) {
 						}
 					}))
 				require.NoError(t, err)
-				if mode != otograph.ChannelsMix { // there the change of a speaker divides sentences
+				if mode != otograph.ChannelsMix { // there, sentences are split where the speaker changes
 					var texts []string
 					for _, s := range res.Segments {
 						texts = append(texts, s.Text)
@@ -135,7 +136,8 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// TestChannelsOfOneMicrophone: two channels of one sound, and one channel, are no call.
+// TestChannelsOfOneMicrophone: two channels with the same audio, and a single
+// channel, are not split.
 func TestChannelsOfOneMicrophone(t *testing.T) {
 	p := open(t, demo.Models())
 	pcm, err := audio.Open(t.Context(), excerpt(t), audio.Options{})
@@ -172,10 +174,10 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 	assert.Equal(t, "channels", wrong.Field)
 }
 
-// TestSplitRecordingKeepsCheckpoints: a run of split channels goes on from its
-// checkpoints with the same result, which are not those of the mix, and each stage has
-// its own time.
-func TestSplitRecordingKeepsCheckpoints(t *testing.T) {
+// TestSplitRecordingResumesFromCheckpoints: a run of split channels resumes from its
+// own checkpoints, not the mix's, with the same result, and each stage has its
+// own time.
+func TestSplitRecordingResumesFromCheckpoints(t *testing.T) {
 	p := open(t, demo.Models())
 	samples, _ := call(t, 0)
 	m := &memory{kept: map[string][]byte{}}

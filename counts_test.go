@@ -26,18 +26,18 @@ import (
 )
 
 // These tests count work instead of timing it: a change that makes the pipeline
-// do more (a second encoder pass, a copy of the recording, an allocation for each
-// sample) fails them on any machine, however busy. Bounds are what was counted
-// plus the room that is named.
+// do more (a second encoder pass, a copy of the recording, an allocation for
+// each sample) fails them on any machine, even a busy one. Each bound is a
+// measured count plus a stated margin.
 
-// shaped is the demo set with a small made-up Whisper model as its standard tier:
-// its decoder says at most ten tokens in a window.
+// shaped returns the demo set with a small synthetic Whisper model as its
+// standard tier, whose decoder returns at most ten tokens per window.
 func shaped(t *testing.T) *models.Set {
 	t.Helper()
 	return shapedWith(t, shape.Options{Tokens: 10})
 }
 
-// shapedWith is the same with other options.
+// shapedWith is like shaped with other options.
 func shapedWith(t *testing.T, opt shape.Options) *models.Set {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shape.bin")
@@ -52,7 +52,7 @@ func shapedWith(t *testing.T, opt shape.Options) *models.Set {
 	return set
 }
 
-// speechSeconds is how much speech a run found.
+// speechSeconds returns the duration of the speech that a run found.
 func speechSeconds(res *otograph.Result) (sum float64) {
 	for _, v := range res.VADSegments {
 		sum += v.End - v.Start
@@ -60,7 +60,7 @@ func speechSeconds(res *otograph.Result) (sum float64) {
 	return sum
 }
 
-// counted runs samples and returns what the run allocated.
+// counted runs a pipeline and returns the run's allocations.
 func counted(t *testing.T, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (res *otograph.Result, objects, bytes uint64) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -78,8 +78,9 @@ func TestCountsStandardTier(t *testing.T) {
 	const seconds = 180
 	sound := shape.Speech(seconds, 2, 1)
 	minute := audio.Raw(sound[:60*audio.SampleRate], audio.SampleRate, 1)
-	counted(t, p, minute, opt) // loads the engines, fills the pools
-	// The garbage collector rests: it empties pools at moments that depend on the machine.
+	counted(t, p, minute, opt) // loads the engines and fills the pools
+	// The garbage collector is off, because it empties pools at unpredictable
+	// moments.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	short, objects1, bytes1 := counted(t, p, minute, opt)
 	long, objects2, bytes2 := counted(t, p, audio.Raw(sound, audio.SampleRate, 1), opt)
@@ -104,9 +105,9 @@ func TestCountsStandardTier(t *testing.T) {
 	assert.Less(t, float64(bytes2-bytes1)/windows, maxBytesPerWindow)
 }
 
-// What a model says has an influence on the work: texts that fail, that end before the
-// speech does, that pass over some of it. Neither they nor what the detector takes for
-// speech by mistake may multiply the encoder's passes.
+// A model's text influences the work: it may fail, end before the speech does,
+// or skip some of it. Neither such texts nor noise that the detector mistakes
+// for speech may multiply the encoder's passes.
 func TestCountsRepair(t *testing.T) {
 	demoSet := demo.Models()
 	sets := map[string]*models.Set{"demo": demoSet, "passing over": shapedWith(t, shape.Options{Tokens: 40}), "long texts": shapedWith(t, shape.Options{Tokens: 150})}
@@ -125,7 +126,7 @@ func TestCountsRepair(t *testing.T) {
 			people[filepath.Base(path)] = otograph.File(path)
 		}
 	}
-	// A low threshold takes for speech what is none.
+	// With a low threshold, noise counts as speech.
 	opt := otograph.Options{
 		Optimize: new(false), ASRBeamSize: new(1), ASRLanguage: new("en"), VADThreshold: new(0.05),
 		EnableDiarize: new(false), EnableAudioEvents: new(false),
@@ -150,7 +151,7 @@ func TestCountsRepair(t *testing.T) {
 	assert.Positive(t, sum.Continued, "texts ended early")
 }
 
-// mixed adds two recordings at the same loudness, the second over and over.
+// mixed adds two recordings at the same loudness and repeats the second one.
 func mixed(t *testing.T, first, second string) otograph.Source {
 	t.Helper()
 	var sounds [2][]float32
@@ -186,8 +187,8 @@ func TestCountsOptimizedTier(t *testing.T) {
 	assert.LessOrEqual(t, float64(res.Stats.ASR.Windows)/(speech/60), 25.0, "windows for a minute of speech")
 }
 
-// A recording is mapped, never copied to memory: what is allocated does not grow
-// with its length, and of the mapping little is resident at a time.
+// A recording is mapped, never copied to memory: allocations do not grow with
+// its length, and only a small part of the mapping is resident at any time.
 func TestCountsLongRecording(t *testing.T) {
 	if _, err := os.Stat("/proc/self/clear_refs"); err != nil {
 		t.Skip("peak memory is read from /proc")
@@ -196,7 +197,8 @@ func TestCountsLongRecording(t *testing.T) {
 	opt := otograph.Options{ASRLanguage: new("en")}
 	short, long := mostlyQuiet(t, 3*60), mostlyQuiet(t, 20*60)
 	counted(t, p, otograph.File(short), opt)
-	// What is resident depends on when the collector runs: a copy would show each time.
+	// The resident size depends on the collector's timing, but a copy would
+	// always be visible.
 	var resident, mapped int64
 	for range 3 {
 		peak1, _, bytes1 := peakOf(t, p, short, opt)
@@ -237,7 +239,7 @@ func mostlyQuiet(t *testing.T, seconds int) string {
 	return path
 }
 
-// peakOf runs a file and tells the greatest resident memory meanwhile, in bytes.
+// peakOf processes a file and returns the peak resident memory in bytes.
 func peakOf(t *testing.T, p *otograph.Pipeline, path string, opt otograph.Options) (peak int64, res *otograph.Result, allocated uint64) {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -256,9 +258,9 @@ func peakOf(t *testing.T, p *otograph.Pipeline, path string, opt otograph.Option
 	return 0, nil, 0
 }
 
-// Bounds on what a further window of 30 s costs in the standard tier: everything
-// from VAD to events that lies in it, too.
+// Bounds on the cost of each further window of 30 s in the standard tier,
+// including the other stages from VAD to events.
 const (
-	maxObjectsPerWindow = 1500.0           // counted 1,218, about half of them for the segmenter and what it hears
+	maxObjectsPerWindow = 1500.0           // counted 1,218, about half of them for the segmenter and its results
 	maxBytesPerWindow   = 12.0 * (1 << 20) // counted 7.9 MiB, 8.7 to 10.2 with the race detector, which empties pools: 1.8 are the window's samples, most others time its words
 )

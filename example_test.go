@@ -16,8 +16,8 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// The models that `otograph models pull` fetched, else the demonstration models; the
-// result as a file of subtitles.
+// Use the models that `otograph models pull` downloaded, or else the
+// demonstration models, and write the result as subtitles.
 func ExampleOpenDefault() {
 	ctx := context.Background()
 	p, err := otograph.OpenDefault()
@@ -41,8 +41,8 @@ func ExampleOpenDefault() {
 	// Output: Can we meet next month?
 }
 
-// Models of one's own: those of a folder, and the demonstration models for the roles
-// that it does not fill.
+// Use the models of a folder, and the demonstration models for the roles
+// without one.
 func ExampleOpen() {
 	set, err := library.Load{Dir: "models", DirOptional: true, Fallback: demo.Models()}.Open()
 	if err != nil {
@@ -100,7 +100,7 @@ func (f files) Save(_ context.Context, stage string, data []byte) error {
 	return os.WriteFile(filepath.Join(f.dir, stage), data, 0o600)
 }
 
-// A run that is cut off goes on after its last finished stage.
+// An interrupted run continues after its last finished stage.
 func ExampleWithCheckpoints() {
 	dir, err := os.MkdirTemp("", "otograph-")
 	if err != nil {
@@ -113,7 +113,7 @@ func ExampleWithCheckpoints() {
 	}
 	defer p.Close()
 	recording := otograph.File("testdata/demo/short/en_00.flac")
-	for range 2 { // the second run loads what the first one saved
+	for range 2 { // the second run loads the checkpoints of the first
 		res, err := p.Run(context.Background(), recording, otograph.Options{}, otograph.WithCheckpoints(files{dir}))
 		if err != nil {
 			log.Fatal(err)
@@ -125,8 +125,8 @@ func ExampleWithCheckpoints() {
 	// Can we meet next month?
 }
 
-// One pipeline serves many goroutines: the models are loaded once, and the cores are
-// shared.
+// Many goroutines can share one pipeline: the models are loaded once, and the
+// cores are shared.
 func ExamplePipeline_Run() {
 	p, err := otograph.Open(demo.Models())
 	if err != nil {
@@ -155,7 +155,7 @@ func ExamplePipeline_Run() {
 	// It will be sunny tomorrow at three fifteen.
 }
 
-// Samples that a program already has need no file.
+// Samples in memory need no file.
 func ExamplePipeline_Run_samples() {
 	p, err := otograph.Open(demo.Models(), otograph.WithAudio(audio.Options{MinBytes: 1}))
 	if err != nil {
@@ -171,7 +171,7 @@ func ExamplePipeline_Run_samples() {
 	// Output: 2 s, 0 segments
 }
 
-// An option that is out of range is named before anything is decoded.
+// The error for an option out of range names it; nothing is decoded.
 func ExampleOptionError() {
 	p, err := otograph.Open(demo.Models())
 	if err != nil {

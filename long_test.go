@@ -23,7 +23,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// writeTiled writes the bundled recording over and over, as a WAV file of the given length.
+// writeTiled writes the bundled recording repeatedly, as a WAV file of the
+// given length.
 func writeTiled(t *testing.T, path string, seconds int) {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
@@ -50,7 +51,8 @@ func writeTiled(t *testing.T, path string, seconds int) {
 	require.NoError(t, w.Flush())
 }
 
-// anonymous is the resident memory of this process, in MB, that is not page cache.
+// anonymous returns the resident memory of this process, in MB, without the
+// page cache.
 func anonymous(t testing.TB) float64 {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -66,7 +68,7 @@ func anonymous(t testing.TB) float64 {
 	return 0
 }
 
-// peak runs f and returns the highest anonymous resident memory meanwhile, in MB.
+// peak runs f and returns its highest anonymous resident memory, in MB.
 func peak(t testing.TB, f func()) float64 {
 	done := make(chan struct{})
 	result := make(chan float64)
@@ -87,7 +89,7 @@ func peak(t testing.TB, f func()) float64 {
 	return <-result
 }
 
-// Five hours with everything on stay within 64 MB of what five minutes take.
+// Five hours with all stages need at most 64 MB more than five minutes.
 func TestFiveHours(t *testing.T) {
 	p := open(t, demo.Models())
 	dir := t.TempDir()
@@ -112,7 +114,8 @@ func TestFiveHours(t *testing.T) {
 	assert.LessOrEqual(t, long, short+64, "MB")
 }
 
-// A text of five hours is laid onto them within 64 MB of what one of five minutes takes.
+// Aligning a text of five hours needs at most 64 MB more than a text of five
+// minutes.
 func TestFiveHoursAligned(t *testing.T) {
 	p := open(t, demo.Models())
 	dir := t.TempDir()
@@ -145,14 +148,15 @@ func TestFiveHoursAligned(t *testing.T) {
 	assert.LessOrEqual(t, long, short+64, "MB")
 }
 
-// processorTime returns the seconds of processor time that this process has used.
+// processorTime returns the seconds of processor time that this process has
+// used.
 func processorTime(t testing.TB) float64 {
 	var u syscall.Rusage
 	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// Loading, running and closing again and again leaks nothing.
+// Repeated loading, running and closing leaks nothing.
 func TestOpenRunCloseRounds(t *testing.T) {
 	const rounds = 200
 	source := excerpt(t)
@@ -180,7 +184,7 @@ func TestOpenRunCloseRounds(t *testing.T) {
 	}
 	last := measure()
 	t.Logf("after %d rounds %+v, after %d rounds %+v", rounds/4, warm, rounds, last)
-	// ONNX Runtime itself keeps some 7 KB of every model that was ever open.
+	// ONNX Runtime itself keeps some 7 KB for every model that was ever open.
 	assert.LessOrEqual(t, last.mb, warm.mb+32, "MB")
 	assert.Equal(t, warm.descriptors, last.descriptors)
 	assert.Equal(t, warm.goroutines, last.goroutines)

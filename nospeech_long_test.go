@@ -16,8 +16,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// TestNoTextWithoutSpeech runs all recordings in which nobody speaks through both
-// tiers and the cascade: noise, music, tones, things and animals. It needs
+// TestNoTextWithoutSpeech runs all recordings without speech through both tiers
+// and the cascade: noise, music, tones, things and animals. It needs
 // OTOGRAPH_SHARED for most of them.
 func TestNoTextWithoutSpeech(t *testing.T) {
 	folders := []string{filepath.Join("testdata", "demo", "nonspeech", "*.opus")}

@@ -1,5 +1,4 @@
-// Package otograph turns a recording into what was said, by whom, and what else
-// was heard.
+// Package otograph transcribes recordings, identifies speakers and detects sounds.
 //
 // A Pipeline holds models and runs recordings through them:
 //
@@ -12,15 +11,15 @@
 //
 // The stages are: decode → voice activity → language → transcription (the
 // standard tier on Whisper models, or the optimized tier on small CTC-type
-// models) beside sound events and voice embeddings → speakers. Options is the
-// same object that the HTTP service takes.
+// models), in parallel with sound events and voice embeddings → speakers.
+// Options is the same object that the HTTP service accepts.
 //
-// Positions and lengths in a recording are seconds as float64, as in the JSON of a
-// Result; time.Duration is time on a clock.
+// Positions and lengths in a recording are seconds as float64, as in the JSON of
+// a Result; time.Duration is time on a clock.
 //
-// ONNX Runtime, and libwhisper for a GPU, are opened when they are first needed; a
-// program builds and starts without them, and an error says what to do where one is
-// missing.
+// ONNX Runtime, and libwhisper for a GPU, are opened on first use. A program
+// builds and starts without them; if one is missing, the error suggests a
+// remedy.
 package otograph
 
 import (
@@ -45,8 +44,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// CascadeBelow is the confidence below which the cascade decodes a segment of the
-// optimized tier again: see docs/performance.md for how it was chosen.
+// CascadeBelow is the confidence below which the cascade decodes a segment of
+// the optimized tier again; docs/performance.md explains the choice.
 const CascadeBelow = 0.85
 
 // ErrClosed is returned by methods of a Pipeline that has been closed.
@@ -78,11 +77,11 @@ type Pipeline struct {
 	freed  error
 }
 
-// Option changes how a Pipeline works.
+// Option configures a Pipeline.
 type Option func(*Pipeline)
 
-// WithCores bounds the cores that all runs of the pipeline use together; the
-// default is what the Go runtime may use.
+// WithCores limits the total number of cores that all runs of the pipeline use;
+// the default is the number available to the Go runtime.
 func WithCores(n int) Option {
 	return func(p *Pipeline) {
 		if n > 0 {
@@ -91,8 +90,8 @@ func WithCores(n int) Option {
 	}
 }
 
-// WithLogger receives what the stages and the native libraries have to say,
-// mostly at debug level. By default nothing is logged.
+// WithLogger sets the logger for messages of the stages and the native
+// libraries, mostly at debug level. By default nothing is logged.
 func WithLogger(log *slog.Logger) Option { return func(p *Pipeline) { p.log = log } }
 
 // WithAudio sets the limits and paths of the decoder; the default is the
@@ -100,8 +99,8 @@ func WithLogger(log *slog.Logger) Option { return func(p *Pipeline) { p.log = lo
 func WithAudio(o audio.Options) Option { return func(p *Pipeline) { p.audio = o } }
 
 // WithOptimizedWords sets whether the segments of the optimized tier also
-// contain words with their times and probabilities, when a run requests words.
-// Without it that tier has segments only, as in the service's specification.
+// contain words with their times and probabilities when a run requests words.
+// Without it that tier only has segments, as in the service's specification.
 func WithOptimizedWords(on bool) Option { return func(p *Pipeline) { p.optimizedWords = on } }
 
 // WithConfidences sets whether segments have a Confidence if their model is
@@ -109,39 +108,41 @@ func WithOptimizedWords(on bool) Option { return func(p *Pipeline) { p.optimized
 func WithConfidences(on bool) Option { return func(p *Pipeline) { p.noConfidences = !on } }
 
 // WithCascade sets the confidence below which the standard tier decodes a
-// segment of the optimized tier again, where the set has models of both; the
-// better text is taken. The default is CascadeBelow; 0 keeps all segments, even
-// those in another language than the recording's. Stats.Cascade counts the
-// work. A model without a calibration has no confidence: of its text only the
-// language counts.
+// segment of the optimized tier again and the better text is kept; the set must
+// have models of both tiers. The default is CascadeBelow; 0 disables the
+// cascade, even for segments in another language than the recording's.
+// Stats.Cascade counts the work. A model without a calibration has no
+// confidence: its segments are only decoded again if they are in another
+// language.
 func WithCascade(below float64) Option { return func(p *Pipeline) { p.cascade = below } }
 
-// WithDevice sets the device of the standard tier's model: "auto", the default, is a
-// GPU that ggml has a plug-in for, else the CPU; "cpu"; "vulkan" or "vulkan:N". Where it
-// is not there, or fails, the CPU takes over, and Result.Warnings says so.
+// WithDevice sets the device of the standard tier's model: "auto", the default,
+// is a GPU for which ggml has a plug-in, or else the CPU; "cpu"; "vulkan" or
+// "vulkan:N". If the device is missing or fails, the CPU takes over, with an
+// entry in Result.Warnings.
 func WithDevice(name string) Option { return func(p *Pipeline) { p.device = name } }
 
-// WithOptimizedLanguages holds the optimized tier to the given languages (ISO
-// 639-1). Without it, or without any language, that tier serves every language
-// that its models list; spec.OptimizedLanguages returns the specification's.
+// WithOptimizedLanguages restricts the optimized tier to the given languages
+// (ISO 639-1). Without any language, that tier serves every language that its
+// models list; spec.OptimizedLanguages returns the specification's.
 func WithOptimizedLanguages(codes ...string) Option {
 	return func(p *Pipeline) { p.optimizedLanguages = codes }
 }
 
-// Choice are further recognizers, which runs take by name (WithModel), and how long the
-// recognizers of a pipeline stay loaded.
+// Choice configures further recognizers, which runs select by name (WithModel),
+// and how long a pipeline's recognizers stay loaded.
 type Choice struct {
-	// Models are the recognizers; library.Recognizers returns those of a folder.
+	// Models holds the recognizers; library.Recognizers returns a folder's.
 	Models []models.Model
-	// Keep is how long a recognizer that no run uses stays loaded; 0 is until Close.
+	// Keep is how long an unused recognizer stays loaded; 0 means until Close.
 	Keep time.Duration
-	// Memory bounds the bytes of the recognizers' files that are loaded at the same time;
-	// 0 is no bound. A larger model cannot be named. A run waits for room that others
-	// use; one that needs two recognizers may exceed the bound.
+	// Memory limits the total file size of the loaded recognizers in bytes; 0
+	// means no limit. A larger model cannot be selected. A run waits for memory
+	// that others use; a run that needs two recognizers may exceed the limit.
 	Memory int64
 }
 
-// WithChoice lets runs name a recognizer.
+// WithChoice lets runs select a recognizer.
 func WithChoice(c Choice) Option { return func(p *Pipeline) { p.choice = c } }
 
 // Open returns a pipeline that uses a set of models. Models are loaded when a
@@ -166,9 +167,9 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 	return p, nil
 }
 
-// OpenDefault returns a pipeline with the models of the default folder, which
-// `otograph models pull` fills (library.DefaultDir), and the embedded demo models for
-// the roles that it does not fill.
+// OpenDefault returns a pipeline with the models of the default folder
+// (library.DefaultDir), which `otograph models pull` fills, and the embedded
+// demo models for roles without a model there.
 func OpenDefault(options ...Option) (*Pipeline, error) {
 	set, err := library.Load{Fallback: demo.Models()}.OrDefaultDir().Open()
 	if err != nil {
@@ -177,14 +178,15 @@ func OpenDefault(options ...Option) (*Pipeline, error) {
 	return Open(set, options...)
 }
 
-// Models is the set that the pipeline was opened with.
+// Models returns the set with which the pipeline was opened.
 func (p *Pipeline) Models() *models.Set { return p.engines.Set }
 
 // Available returns the tiers and languages of the pipeline's models.
 func (p *Pipeline) Available() spec.Available { return p.engines.Available }
 
-// Settings names the options of Open that decide a result beside the models. A kept
-// stage (see WithCheckpoints) is of use to a pipeline with the same models and settings.
+// Settings returns the options of Open that affect results, apart from the
+// models. Stages saved by WithCheckpoints are valid for pipelines with the same
+// models and settings.
 func (p *Pipeline) Settings() string {
 	text := fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", p.optimizedWords, !p.noConfidences, p.cascade, strings.Join(p.optimizedLanguages, ","))
 	for _, m := range p.choice.Models {
@@ -193,8 +195,8 @@ func (p *Pipeline) Settings() string {
 	return text
 }
 
-// Load opens the models of the given roles now; without any, those of all roles
-// that the set fills. An error names the file, the role, the expectation and the
+// Load opens the models of the given roles now; without any, of all roles that
+// the set fills. Errors state the file, the role, the expectation and the
 // finding.
 func (p *Pipeline) Load(ctx context.Context, roles ...models.Role) error {
 	done, err := p.enter()
@@ -212,7 +214,7 @@ func (p *Pipeline) Load(ctx context.Context, roles ...models.Role) error {
 	return p.engines.Load(ctx, roles)
 }
 
-// enter counts a caller in; Close waits until it is counted out.
+// enter registers a caller, for which Close waits until done is called.
 func (p *Pipeline) enter() (done func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,8 +225,8 @@ func (p *Pipeline) enter() (done func(), err error) {
 	return p.runs.Done, nil
 }
 
-// begin counts a run in and returns the context of its work, which also ends when
-// Close begins; leave counts the run out.
+// begin registers a run and returns the context of its work, which also ends
+// when Close begins; leave ends the registration.
 func (p *Pipeline) begin(ctx context.Context) (_ context.Context, leave func(), err error) {
 	done, err := p.enter()
 	if err != nil {
@@ -259,5 +261,5 @@ func (p *Pipeline) Close() error {
 // Source is a recording: a file, a stream or samples.
 type Source = audio.Source
 
-// File is the recording in a file of any format.
+// File returns the recording in a file of any supported format.
 func File(path string) Source { return audio.File(path) }

@@ -32,7 +32,7 @@ import (
 
 const conversation = "testdata/conversation.flac"
 
-// spoken is what is said in the bundled recording.
+// spoken is the text of the bundled recording.
 const spoken = "Good morning, how are you today? I am very well, thank you, and you? I am fine, thank you. " +
 	"Can we meet at the office on Friday? No, Friday is not possible. How about Monday? Yes, Monday at ten o'clock is fine for me. " +
 	"Let us talk about the budget first. The budget for March is four thousand two hundred euros. The telephone is ringing. " +
@@ -41,15 +41,15 @@ const spoken = "Good morning, how are you today? I am very well, thank you, and 
 	"Goodbye and have a nice weekend. See you on Monday."
 
 func TestMain(m *testing.M) {
-	// OpenDefault shall not find the models of this machine's user.
+	// Hide the user's models from OpenDefault.
 	if err := errors.Join(os.Unsetenv("OTOGRAPH_MODELS"), os.Setenv("XDG_DATA_HOME", "/nonexistent")); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// open opens a pipeline without the cascade, unless the options say otherwise: what
-// the standard tier makes of a doubtful segment depends on the processor.
+// open opens a pipeline without the cascade by default, because the standard
+// tier's text of a doubtful segment depends on the processor.
 func open(t testing.TB, set *models.Set, options ...otograph.Option) *otograph.Pipeline {
 	t.Helper()
 	if _, err := native.ONNXRuntime(); err != nil {
@@ -61,8 +61,8 @@ func open(t testing.TB, set *models.Set, options ...otograph.Option) *otograph.P
 	return p
 }
 
-// excerpt is 11 seconds of the recording, with both speakers: enough for what
-// is not about the words.
+// excerpt returns 11 seconds of the recording with both speakers, for tests
+// that are not about the words.
 func excerpt(t testing.TB) otograph.Source {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
@@ -80,8 +80,8 @@ func text(res *otograph.Result) string {
 	return b.String()
 }
 
-// The bundled recording in the optimized tier: every word right, two speakers,
-// the music and the telephone.
+// The bundled recording in the optimized tier: no word error, two speakers, the
+// music and the telephone.
 func TestConversation(t *testing.T) {
 	p := open(t, demo.Models())
 	var mu sync.Mutex
@@ -129,7 +129,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// noisy is the recording beneath white noise that is louder than the voices.
+// noisy returns the recording under white noise that is louder than the voices.
 func noisy(t testing.TB) []float32 {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
@@ -143,8 +143,8 @@ func noisy(t testing.TB) []float32 {
 	return samples
 }
 
-// The beam size reaches the search of the optimized tier: where the sound leaves
-// doubt, a narrow one finds another text.
+// The beam size affects the search of the optimized tier: in noisy audio, a
+// narrow beam finds another text.
 func TestBeamSizeOptimized(t *testing.T) {
 	p := open(t, demo.Models())
 	samples := noisy(t)
@@ -160,8 +160,9 @@ func TestBeamSizeOptimized(t *testing.T) {
 	assert.Len(t, texts, 2)
 }
 
-// The no-speech threshold removes what is hardly speech in the optimized tier: at
-// 0 everything, at 1 nothing, by default some of what is written beneath loud noise.
+// The no-speech threshold removes segments of the optimized tier that are
+// probably not speech: at 0 all of them, at 1 none, by default some of the
+// segments under loud noise.
 func TestNoSpeechThresholdOptimized(t *testing.T) {
 	p := open(t, demo.Models())
 	samples := noisy(t)
@@ -182,9 +183,9 @@ func TestNoSpeechThresholdOptimized(t *testing.T) {
 	assert.Positive(t, segments[0.6])
 }
 
-// The standard tier has the conversation right to the word, too (one sentence of it is
-// heard only in the speech that the text passed over), with times that rise and lie
-// inside speech.
+// The standard tier has no word error in the conversation either (one sentence
+// is only found in speech that the first decoding skipped), with increasing
+// times inside speech.
 func TestStandardTierWords(t *testing.T) {
 	p := open(t, demo.Models())
 	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(false), EnableAudioEvents: new(false)})
@@ -211,7 +212,8 @@ func TestStandardTierWords(t *testing.T) {
 	}
 }
 
-// The same input and options give the same result, whatever runs beside it.
+// The same input and options yield the same result, even with other runs in
+// parallel.
 func TestDeterministicAndConcurrent(t *testing.T) {
 	p := open(t, demo.Models(), otograph.WithCores(2))
 	other := open(t, demo.Models(), otograph.WithCores(1))
@@ -237,7 +239,7 @@ func TestDeterministicAndConcurrent(t *testing.T) {
 	}
 }
 
-func TestCapabilitiesAlone(t *testing.T) {
+func TestSingleCapabilities(t *testing.T) {
 	p := open(t, demo.Models())
 	off := new(false)
 	tests := []struct {
@@ -259,7 +261,8 @@ func TestCapabilitiesAlone(t *testing.T) {
 	}
 }
 
-// Digital silence: no segment, no speaker, no event but silence, and every list is there.
+// Digital silence: no segment and no speaker, and the lists in JSON are empty,
+// not null.
 func TestSilence(t *testing.T) {
 	p := open(t, demo.Models())
 	res, err := p.Run(t.Context(), audio.Raw(make([]float32, 5*audio.SampleRate), audio.SampleRate, 1), otograph.Options{})
@@ -273,8 +276,9 @@ func TestSilence(t *testing.T) {
 	assert.Contains(t, string(b), `"diarize_segments":[]`)
 }
 
-// A device that is not there is warned about where the standard tier was needed, and the CPU computes.
-func TestDeviceThatIsNotThere(t *testing.T) {
+// A missing device causes a warning if the standard tier is used, and the CPU
+// takes over.
+func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
 	_, err := otograph.Open(demo.Models(), otograph.WithDevice("abacus"))
 	require.ErrorContains(t, err, `found "abacus"`)
 
@@ -313,7 +317,7 @@ func TestCancel(t *testing.T) {
 	assert.ErrorIs(t, err, reason)
 }
 
-// Close during a run ends it, waits for it, and later runs are refused.
+// Close stops a run and waits for it; later runs are refused.
 func TestCloseDuringRun(t *testing.T) {
 	p := open(t, demo.Models())
 	source := excerpt(t)
@@ -333,7 +337,7 @@ func TestCloseDuringRun(t *testing.T) {
 	assert.NoError(t, p.Close(), "again")
 }
 
-// without is the demo set less one role.
+// without returns the demo set without one role.
 func without(role models.Role) *models.Set {
 	set := &models.Set{Name: "partial"}
 	for _, m := range demo.Models().Models {
@@ -344,7 +348,7 @@ func without(role models.Role) *models.Set {
 	return set
 }
 
-// A model that is not there is an error that names the role, before any work.
+// A missing model is an error that names the role, before any work is done.
 func TestMissingModel(t *testing.T) {
 	for _, role := range []models.Role{models.RoleVAD, models.RoleEmbedder, models.RoleTagger} {
 		p := open(t, without(role))
@@ -363,8 +367,8 @@ func TestMissingModel(t *testing.T) {
 	assert.ErrorContains(t, err, "asr_language")
 }
 
-// TestOptimizedLanguages: the optimized tier serves every language that its model
-// lists, unless it is held to some.
+// TestOptimizedLanguages: the optimized tier serves every language that its
+// model lists, unless it is restricted.
 func TestOptimizedLanguages(t *testing.T) {
 	for tier, options := range map[otograph.Tier][]otograph.Option{
 		otograph.TierOptimized: nil,
@@ -380,7 +384,7 @@ func TestOptimizedLanguages(t *testing.T) {
 	}
 }
 
-// broken is the demo set with a file of another kind for one role.
+// broken returns the demo set with a file of another kind for one role.
 func broken(role models.Role) *models.Set {
 	set := demo.Models()
 	for i := range set.Models {
@@ -394,8 +398,8 @@ func broken(role models.Role) *models.Set {
 	return set
 }
 
-// A broken model is an error that names file and role; what the other stages
-// found is kept and the error says which one failed.
+// A broken model is an error that names file and role; the other stages'
+// results are kept, and the error names the failed stage.
 func TestBrokenModel(t *testing.T) {
 	stages := map[models.Role]otograph.Stage{
 		models.RoleVAD: otograph.StageVAD, models.RoleEmbedder: otograph.StageEmbed, models.RoleTagger: otograph.StageEvents,
@@ -420,8 +424,8 @@ func TestBrokenModel(t *testing.T) {
 	}
 }
 
-// TestCutRecording: a recording that ends early is transcribed as far as it goes, and
-// the result says so, in its JSON, too.
+// TestCutRecording: a recording that ends early is transcribed up to its end,
+// and the result and its JSON contain a warning.
 func TestCutRecording(t *testing.T) {
 	whole, err := os.ReadFile("testdata/conversation.flac")
 	require.NoError(t, err)
@@ -456,7 +460,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// memory keeps checkpoints and counts what is loaded.
+// memory stores checkpoints and counts the loaded ones.
 type memory struct {
 	mu     sync.Mutex
 	kept   map[string][]byte
@@ -479,7 +483,7 @@ func (m *memory) Save(_ context.Context, stage string, data []byte) error {
 	return nil
 }
 
-// A run that goes on from checkpoints gives the same result.
+// A run that resumes from checkpoints returns the same result.
 func TestCheckpoints(t *testing.T) {
 	p := open(t, demo.Models())
 	m := &memory{kept: map[string][]byte{}}
@@ -516,7 +520,8 @@ func Example() {
 	// 8 s SPEAKER_1: I am very well, thank you, and you?
 }
 
-// TestDecodingStops checks that a run decodes no more than it may, and goes on only when its caller agrees to the length.
+// TestDecodingStops checks that a run decodes no more than its limit, and only
+// continues if its caller accepts the length.
 func TestDecodingStops(t *testing.T) {
 	p := open(t, demo.Models())
 	src := excerpt(t)
@@ -537,8 +542,9 @@ func TestDecodingStops(t *testing.T) {
 	}
 }
 
-// TestMeasuresOfBothTiers: each sentence has the tokens and probabilities of its
-// recognizer, also where a change of speaker splits it; only Whisper has a temperature.
+// TestMeasuresOfBothTiers: each sentence has its recognizer's tokens and
+// probabilities, even if a change of speaker splits it; only Whisper has a
+// temperature.
 func TestMeasuresOfBothTiers(t *testing.T) {
 	p := open(t, demo.Models())
 	for _, optimize := range []bool{false, true} {
@@ -562,8 +568,8 @@ func TestMeasuresOfBothTiers(t *testing.T) {
 	require.ErrorIs(t, err, whisper.ErrTranslation)
 }
 
-// TestKnownVoices: the speaker whose voice is known gets the name, the others none;
-// recordings that do not serve are refused by their number.
+// TestKnownVoices: the speaker with the known voice gets the name, the others
+// none; errors about unsuitable recordings state their index.
 func TestKnownVoices(t *testing.T) {
 	p := open(t, demo.Models())
 	const threeVoices = "diarize/testdata/conv3.flac"
@@ -608,9 +614,9 @@ func TestKnownVoices(t *testing.T) {
 	}
 }
 
-// TestSentencesComeWhileTheRunGoesOn: they are those of the result, in both tiers; the
-// standard tier's come in several portions.
-func TestSentencesComeWhileTheRunGoesOn(t *testing.T) {
+// TestSentencesArriveDuringTheRun: the sentences equal the result's in both
+// tiers; the standard tier's arrive in several portions.
+func TestSentencesArriveDuringTheRun(t *testing.T) {
 	p := open(t, demo.Models())
 	off := false
 	for _, optimize := range []bool{false, true} {
@@ -631,8 +637,9 @@ func TestSentencesComeWhileTheRunGoesOn(t *testing.T) {
 	}
 }
 
-// The cascade hears again what is less confident than it should be: here all. It
-// gives the same text each time, and nothing without it.
+// The cascade decodes segments below the confidence again, here all of them. It
+// returns the same text each time, and without the cascade nothing is decoded
+// again.
 func TestCascade(t *testing.T) {
 	off := false
 	opt := otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off}
@@ -643,8 +650,8 @@ func TestCascade(t *testing.T) {
 	}
 	first, second := run(excerpt(t), otograph.WithCascade(1)), run(excerpt(t), otograph.WithCascade(1), otograph.WithCores(1))
 	assert.Equal(t, otograph.TierOptimized, first.Tier)
-	// A window that is decoded alone has probabilities that depend on the number of
-	// threads in the third digit (package whisper): the text is the same.
+	// If a window is decoded alone, the third digit of its probabilities
+	// depends on the number of threads (package whisper); the text does not.
 	require.Len(t, second.Segments, len(first.Segments))
 	for i, s := range first.Segments {
 		assert.Equal(t, s.Text, second.Segments[i].Text)
@@ -667,8 +674,9 @@ func TestCascade(t *testing.T) {
 	assert.NotContains(t, string(data), "confidence", "the service's JSON is that of its specification")
 }
 
-// TestHotwordsWithoutEffect: what Whisper writes in many tokens is looked for by the CTC
-// model; without one a warning names it, and what the CTC model's tokens cannot spell.
+// TestHotwordsWithoutEffect: the CTC model searches for hotwords that take many
+// Whisper tokens. Without it, a warning names them, as well as hotwords that
+// the CTC model's tokens cannot spell.
 func TestHotwordsWithoutEffect(t *testing.T) {
 	alone := demo.Models()
 	alone.Models = slices.DeleteFunc(alone.Models, func(m models.Model) bool { return m.Role == models.RoleOptimized })
@@ -700,8 +708,8 @@ func TestHotwordsWithoutEffect(t *testing.T) {
 	}
 }
 
-// A standard tier that does not work takes nothing from the text of the optimized one.
-func TestCascadeThatFails(t *testing.T) {
+// If the standard tier fails, the optimized tier's text remains complete.
+func TestFailingCascadeKeepsTheText(t *testing.T) {
 	off := false
 	opt := otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off}
 	plain, err := open(t, demo.Models(), otograph.WithCascade(0)).Run(t.Context(), excerpt(t), opt)

@@ -17,96 +17,100 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// RunOption changes one run.
+// RunOption configures one run.
 type RunOption func(*run)
 
-// OnProgress receives the progress of a run.
+// OnProgress sets a function that receives the progress of a run.
 func OnProgress(f func(Progress)) RunOption {
 	return func(r *run) { r.Report = f }
 }
 
-// OnWaveform receives the recording's waveform when it is decoded, before the other
-// stages: audio.PeaksPerSecond bytes a second, see audio.PCM.Peaks.
+// OnWaveform sets a function that receives the recording's waveform after
+// decoding, before the other stages: audio.PeaksPerSecond bytes per second, see
+// audio.PCM.Peaks.
 func OnWaveform(f func(peaks []byte)) RunOption {
 	return func(r *run) { r.waveform = f }
 }
 
-// OnDecoded receives the recording's exact length in seconds when it is decoded,
-// before anything else is done with it. An error of f ends the run as it is.
+// OnDecoded sets a function that receives the recording's exact length in
+// seconds after decoding, before any other stage. An error of f ends the run
+// and is returned unchanged.
 func OnDecoded(f func(seconds float64) error) RunOption {
 	return func(r *run) { r.decoded = f }
 }
 
-// Translated asks for the text in English, whatever language is spoken, from the
-// standard tier. A model that does not translate is whisper.ErrTranslation.
+// Translated requests the standard tier's text in English, for any spoken
+// language. A model that cannot translate causes whisper.ErrTranslation.
 func Translated() RunOption { return func(r *run) { r.Translate = true } }
 
-// WithLanguages names the languages (ISO 639-1) from which detection chooses, where
-// Options.ASRLanguage is not given; without any it chooses from all.
+// WithLanguages names the languages (ISO 639-1) from which detection chooses if
+// Options.ASRLanguage is empty; without any it chooses from all.
 func WithLanguages(codes ...string) RunOption { return func(r *run) { r.Among = codes } }
 
-// WithModel names the recognizer of the run (see WithChoice) in place of the set's; ""
-// is the set's. An unknown name is an *OptionError. Of a standard model the text is in
-// the standard tier, of an optimized one in the optimized tier, in the languages that
-// the model supports.
+// WithModel selects the run's recognizer by name (see WithChoice); "" selects
+// the set's. An unknown name is an *OptionError. A standard model transcribes
+// in the standard tier, an optimized one in the optimized tier, in the
+// languages that the model supports.
 func WithModel(name string) RunOption { return func(r *run) { r.model = name } }
 
-// OnSegments receives sentences during the run, as soon as no further work
-// changes their text, in order and each once; those of the optimized tier, and
-// of channels that are split, all together. They are not split by speaker:
-// where the speaker changes inside a sentence, the result has two segments.
+// OnSegments sets a function that receives sentences during the run, in order
+// and each once, as soon as their text is final. The sentences of the optimized
+// tier, and of split channels, arrive all at once. They are not split by
+// speaker: if the speaker changes inside a sentence, the result has two
+// segments.
 func OnSegments(f func([]Segment)) RunOption { return func(r *run) { r.told = f } }
 
-// WithVoices names the speakers whose voices are given: Result.Names. A voice
-// names one speaker at most, and none if the match is uncertain. An unsuitable
+// WithVoices names the speakers with the given voices in Result.Names. A voice
+// names at most one speaker, and none if the match is uncertain. An unsuitable
 // recording (shorter than 2 s, longer than 10 s, with less than a second of
-// speech, or with more than one voice) ends the run before it transcribes.
+// speech, or with more than one voice) ends the run before transcription.
 func WithVoices(voices ...KnownVoice) RunOption {
 	return func(r *run) { r.voices = voices }
 }
 
-// WithMaxSeconds refuses recordings longer than this (audio.ErrTooLong), where the
-// pipeline's own limit is not shorter. Decoding stops there, whatever the
-// container says. Zero and negative values are ignored.
+// WithMaxSeconds refuses longer recordings (audio.ErrTooLong), unless the
+// pipeline's own limit is shorter. Decoding stops at the limit, even if the
+// container states a shorter length. Zero and negative values are ignored.
 func WithMaxSeconds(seconds float64) RunOption {
 	return func(r *run) { r.longest = seconds }
 }
 
-// Checkpoints keep finished stages of a run, so that an interrupted run
+// Checkpoints stores finished stages of a run, so that an interrupted run
 // continues where it stopped. They must belong to one recording, one set of
 // options and one set of models.
 type Checkpoints interface {
-	// Load returns the data that was saved for a stage, nil without any.
+	// Load returns the saved data of a stage, nil if there is none.
 	Load(ctx context.Context, stage string) ([]byte, error)
-	// Save keeps data for a stage in place of earlier data.
+	// Save stores a stage's data and replaces earlier data.
 	Save(ctx context.Context, stage string, data []byte) error
 }
 
-// WithCheckpoints takes finished stages from c and saves them there. Trouble
-// with the checkpoints does not fail the run; it is logged.
+// WithCheckpoints loads finished stages from c and saves them there. Errors of
+// c do not fail the run; they are logged.
 func WithCheckpoints(c Checkpoints) RunOption {
 	return func(r *run) { r.Checkpoints = c }
 }
 
-// Channels selects how the channels of a recording are treated.
+// Channels selects the treatment of a recording's channels.
 type Channels string
 
-// The ways to treat channels.
+// The values of Channels.
 const (
-	// ChannelsMix makes one channel of all; it is the default.
+	// ChannelsMix mixes all channels into one; it is the default.
 	ChannelsMix Channels = "mix"
-	// ChannelsSplit takes each of 2 to 8 channels for one speaker, CHANNEL_0 and so on.
+	// ChannelsSplit treats each of 2 to 8 channels as one speaker, CHANNEL_0
+	// and so on.
 	ChannelsSplit Channels = "split"
-	// ChannelsAuto splits where the channels hold different voices, as in a call.
+	// ChannelsAuto splits if the channels hold different voices, as in a call.
 	ChannelsAuto Channels = "auto"
 )
 
-// WithChannels sets how the channels of a recording are treated.
+// WithChannels sets the treatment of a recording's channels.
 func WithChannels(c Channels) RunOption {
 	return func(r *run) { r.channels = c }
 }
 
-// check refuses a value that is none of these; "" is ChannelsMix.
+// check refuses unknown values; "" is ChannelsMix.
 func (c Channels) check() error {
 	switch c {
 	case "", ChannelsMix, ChannelsSplit, ChannelsAuto:
@@ -124,8 +128,9 @@ func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
 	return list
 }
 
-// effective fills in the defaults of options. Where EnableASR is false, an
-// EnableDiarize that is not set is false, too: one switch suffices for sounds alone.
+// effective fills in the defaults of options. If EnableASR is false,
+// EnableDiarize defaults to false as well, so that one switch suffices for
+// sounds alone.
 func effective(o Options) (EffectiveOptions, error) {
 	if o.EnableASR != nil && !*o.EnableASR && o.EnableDiarize == nil {
 		o.EnableDiarize = new(false)
@@ -133,9 +138,9 @@ func effective(o Options) (EffectiveOptions, error) {
 	return o.Effective()
 }
 
-// Check returns the error with which Run would refuse these options before it reads
-// anything: an *OptionError, or one that wraps models.ErrMissing and names the roles
-// that the set has no model for.
+// Check returns the error with which Run would refuse these options before
+// reading anything: an *OptionError, or an error that wraps models.ErrMissing
+// and names the roles without a model.
 func (p *Pipeline) Check(options Options, runOptions ...RunOption) error {
 	opt, err := effective(options)
 	if err != nil {
@@ -164,12 +169,13 @@ func (r *run) check() error {
 	return errors.Join(r.channels.check(), r.Missing())
 }
 
-// Run processes one recording. Options that break a rule are an *OptionError
-// and nothing is read; where only EnableASR is false, speakers are not asked for
-// either. Bad input is an error of package audio (spec.IsPermanent
-// tells it from trouble with the machine). When a stage fails after decoding, the error
-// is a *StageError (several are joined) and the Result holds what the other
-// stages found. A canceled context ends the run within one window.
+// Run processes one recording. Invalid options cause an *OptionError before
+// anything is read. If EnableASR is false and EnableDiarize is not set,
+// speakers are not requested either. Bad input causes an error of package audio
+// (spec.IsPermanent distinguishes it from failures of the machine). If a stage
+// fails after decoding, the error is a *StageError (several are joined) and the
+// Result holds the other stages' findings. A canceled context ends the run
+// within one window.
 func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOptions ...RunOption) (*Result, error) {
 	opt, err := effective(options)
 	if err != nil {
@@ -185,7 +191,8 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	defer r.Engines.End()
 	res, err := r.do(ctx, src)
 	if err != nil && ctx.Err() != nil {
-		// Every stage reports the cancellation in its own words: say it once.
+		// Every stage reports the cancellation differently: return a single
+		// error.
 		return res, context.Cause(ctx)
 	}
 	return res, err
@@ -199,8 +206,8 @@ type run struct {
 	given    Options                     // as the caller set them
 	waveform func([]byte)                // nil: nobody asks
 	decoded  func(seconds float64) error // nil: nobody asks
-	longest  float64                     // seconds of the recording; 0: the pipeline's limit
-	voices   []KnownVoice                // by which speakers are named
+	longest  float64                     // seconds of the recording; 0 means the pipeline's limit
+	voices   []KnownVoice                // known voices that name speakers
 	channels Channels                    // "": mix
 	told     func([]Segment)             // nil: nobody asks
 	sound    sound
@@ -211,11 +218,11 @@ type run struct {
 // sound is a decoded recording.
 type sound struct {
 	*audio.PCM                 // the mix of the channels
-	split      []*audio.PCM    // the channels, where each is one speaker; else nil
+	split      []*audio.PCM    // the channels if each is one speaker; otherwise nil
 	speech     []channels.Side // found by StageVAD
 }
 
-// of returns the sound of a side.
+// of returns the audio of a side.
 func (s *sound) of(side channels.Side) *audio.PCM {
 	if side.Channel == channels.Mix {
 		return s.PCM
@@ -234,7 +241,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 		return audio.Open(ctx, src, r.audio())
 	})
 	if err != nil {
-		return nil, stages.Cause(err) // nothing to keep: the plain error of package audio says it best
+		return nil, stages.Cause(err) // no findings to keep, so return package audio's error alone
 	}
 	defer pcm.Close()
 	if r.decoded != nil {
@@ -270,8 +277,8 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	return res, errors.Join(errs...)
 }
 
-// result assembles the result. An error is one of the names of speakers, and the
-// result is whole without them.
+// result assembles the result. An error concerns only the speakers' names; the
+// result is complete apart from them.
 func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, error) {
 	res := assemble.Result(r.sound.PCM, f, r.Progress.Seconds())
 	res.Demo = r.Engines.Demonstrates(res)
@@ -293,7 +300,8 @@ func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, er
 	return res, err
 }
 
-// audio returns the pipeline's limits, with the run's own length if it is shorter.
+// audio returns the pipeline's limits, with the run's own length if it is
+// shorter.
 func (r *run) audio() audio.Options {
 	o := r.p.audio
 	o.KeepChannels = r.channels == ChannelsSplit || r.channels == ChannelsAuto
@@ -307,8 +315,8 @@ func (r *run) audio() audio.Options {
 	return o
 }
 
-// find runs the stages after decoding. A failure of one does not end the stages that
-// can do without it.
+// find runs the stages after decoding. If one fails, the stages that do not
+// depend on it still run.
 func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	f = &found.Findings{}
 	failed := func(err error) bool {
@@ -334,7 +342,7 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 			return nil
 		})
 	}
-	g.Go(func() error { // one core beside the transcription
+	g.Go(func() error { // one core, in parallel with the transcription
 		if heard && *r.Options.EnableDiarize {
 			voices, embedErr = stages.Do(ctx, &r.Watch, StageEmbed, r.embed)
 		}
@@ -345,7 +353,7 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 		}
 		return nil
 	})
-	_ = g.Wait() // the functions keep their errors apart
+	_ = g.Wait() // the functions record their own errors
 	for _, err := range []error{asrErr, embedErr, eventErr} {
 		failed(err)
 	}
@@ -366,8 +374,8 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	return f, errs
 }
 
-// nameChannels leaves out the channels without text, where each channel is one speaker,
-// and numbers the speakers.
+// nameChannels omits channels without text if each channel is one speaker, and
+// numbers the speakers.
 func (r *run) nameChannels(f *found.Findings) {
 	if r.sound.split == nil {
 		return
@@ -403,7 +411,8 @@ func (r *run) embed(ctx context.Context) (map[int]*diarize.Embeddings, error) {
 	return voices, nil
 }
 
-// languageAndText finds the language of all speech, then the text of each side in it.
+// languageAndText detects the language of all speech, then transcribes each
+// side in it.
 func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.Transcription, error) {
 	language, err := stages.Keep(ctx, &r.Watch, StageLanguage, func(ctx context.Context) (found.Language, error) {
 		return r.FindLanguage(ctx, r.sound.PCM, heard.Spans)
@@ -442,7 +451,7 @@ func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.
 	return text, err
 }
 
-// transcribe finds the text of side i.
+// transcribe returns the transcription of side i.
 func (r *run) transcribe(ctx context.Context, i int, language found.Language, settled func([]asr.Segment)) (*found.Transcription, error) {
 	side, all := r.sound.speech[i], float64(len(r.sound.speech))
 	return r.Transcribe(ctx, r.sound.of(side), side.Heard, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
@@ -450,7 +459,8 @@ func (r *run) transcribe(ctx context.Context, i int, language found.Language, se
 	}})
 }
 
-// tell hands sentences to the caller who asked for them, numbered from first.
+// tell passes sentences to the caller's OnSegments function, numbered from
+// first.
 func (r *run) tell(sentences []asr.Segment, first int) {
 	f := &found.Findings{Transcription: &found.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
 	out := assemble.Segments(f, found.ClockOf(r.sound.PCM))
@@ -461,7 +471,8 @@ func (r *run) tell(sentences []asr.Segment, first int) {
 	r.told(out)
 }
 
-// hideConfidences takes the confidences away where the pipeline is to give none.
+// hideConfidences removes the confidences if the pipeline is configured without
+// them.
 func (p *Pipeline) hideConfidences(list []Segment) {
 	if !p.noConfidences {
 		return

@@ -13,10 +13,11 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// TestTimesOfTheContainer transcribes two sentences with five seconds of silence
-// between them, whole, with the packets of the silence absent, and as the late sound
-// of a film: text and times are the same, but the missing packets are not decoded.
-func TestTimesOfTheContainer(t *testing.T) {
+// TestContainerTimestampsAreKept transcribes two sentences with five seconds of
+// silence between them: complete, without the packets of the silence, and as a
+// film's delayed sound. Text and times are the same, but missing packets are
+// not decoded.
+func TestContainerTimestampsAreKept(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("requires ffmpeg")
 	}

@@ -2,18 +2,18 @@ package otograph
 
 import "github.com/otograph/otograph/spec"
 
-// The vocabulary of package spec under the same names, so that a program that
-// embeds Otograph imports one package.
+// The types of package spec under the same names, so that a program that embeds
+// Otograph imports only one package.
 type (
 	// Options is the specification's Options object; see spec.Options.
 	Options = spec.Options
 	// EffectiveOptions are options with every default filled in.
 	EffectiveOptions = spec.EffectiveOptions
-	// OptionError reports which option is wrong and what was expected.
+	// OptionError reports the invalid option and the expected values.
 	OptionError = spec.OptionError
-	// TimestampLevel is how fine the times of a transcript are.
+	// TimestampLevel is the resolution of a transcript's times.
 	TimestampLevel = spec.TimestampLevel
-	// Tier is the kind of recognizer that made a transcript.
+	// Tier is the kind of recognizer that produced a transcript.
 	Tier = spec.Tier
 	// Stage is a part of a run.
 	Stage = spec.Stage
@@ -24,17 +24,17 @@ type (
 	// Result is the result of a run; its JSON is the specification's Task
 	// result.
 	Result = spec.Result
-	// Capabilities are the parts of a Result that are there.
+	// Capabilities lists the parts that a Result contains.
 	Capabilities = spec.Capabilities
 	// Segment is one sentence of the transcript.
 	Segment = spec.Segment
 	// Word is one word with its times in seconds.
 	Word = spec.Word
-	// Interval is a stretch of time in seconds.
+	// Interval is a period in seconds.
 	Interval = spec.Interval
 	// SpeakerEmbedding is the voice of one speaker.
 	SpeakerEmbedding = spec.SpeakerEmbedding
-	// Turn is a stretch of time, in seconds, in which one speaker speaks.
+	// Turn is a period, in seconds, in which one speaker speaks.
 	Turn = spec.Turn
 	// AudioEvent is a detected sound.
 	AudioEvent = spec.AudioEvent
@@ -61,5 +61,5 @@ const (
 	StageDiarize    = spec.StageDiarize
 )
 
-// ErrOptions marks every error about an Options object; errors.Is finds it.
+// ErrOptions marks every error about an Options object, for errors.Is.
 var ErrOptions = spec.ErrOptions

@@ -20,16 +20,15 @@ type KnownVoice struct {
 	Recording Source
 }
 
-// leastSpoken is how much of a recording that WithVoices takes must be speech, in
-// seconds.
+// leastSpoken is the minimum of speech, in seconds, in a recording for
+// WithVoices.
 const leastSpoken = 1.0
 
-// Voice returns the vector of the only voice of a recording, from the set's
-// speaker model, and the number of seconds of speech that it is computed from.
-// The vector has unit length; diarize.Similarity compares two: from SameVoice on they
-// are one person's. Bad input, also a recording
-// with several voices, is a permanent error (spec.IsPermanent) that names the
-// recording.
+// Voice returns the vector of a recording's only voice, computed by the set's
+// speaker model, and the seconds of speech that it is based on. The vector has
+// unit length. Two vectors belong to one person if their diarize.Similarity is
+// at least SameVoice. Bad input, including a recording with several voices,
+// causes a permanent error (spec.IsPermanent) that names the recording.
 func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, err error) {
 	ctx, leave, err := p.begin(ctx)
 	if err != nil {
@@ -58,8 +57,9 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 	return vector, seconds, nil
 }
 
-// SameVoice returns the diarize.Similarity from which two recordings count as one person's, by
-// the set's speaker model. The error wraps models.ErrMissing without one.
+// SameVoice returns the minimum diarize.Similarity of two recordings of one
+// person, for the set's speaker model. Without such a model the error wraps
+// models.ErrMissing.
 func (p *Pipeline) SameVoice() (float64, error) {
 	m, err := p.engines.Set.Need(models.RoleEmbedder)
 	if err != nil {
@@ -87,9 +87,9 @@ func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Regi
 	return register, nil
 }
 
-// VoiceError reports which of the known voices cannot be used, and why.
+// VoiceError reports a known voice that cannot be used, and the reason.
 type VoiceError struct {
-	Index int // in the arguments of WithVoices, from 0
+	Index int // index in the arguments of WithVoices, from 0
 	Err   error
 }
 
@@ -99,7 +99,7 @@ func (e *VoiceError) Error() string { return fmt.Sprintf("known voice %d: %v", e
 // Unwrap returns the reason.
 func (e *VoiceError) Unwrap() error { return e.Err }
 
-// names returns the speakers whose voices are in the register.
+// names returns the names of the speakers whose voices are in the register.
 func (p *Pipeline) names(register *diarize.Register, f *found.Findings) (map[string]string, error) {
 	if f.Speakers == nil || len(register.Voices) == 0 {
 		return nil, nil

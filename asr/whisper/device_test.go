@@ -32,7 +32,7 @@ func TestDeviceNames(t *testing.T) {
 }
 
 // A device that is not there leaves the work to the CPU, and the engine says so.
-func TestDeviceThatIsNotThere(t *testing.T) {
+func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
 	needLibrary(t)
 	e := open(t, testModel(), Options{Device: "vulkan:200"})
 	name, note := e.Device()

@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// getAccount is GET /account, computed at the time of asking.
+// getAccount handles GET /account, computed at the time of the request.
 func (s *Server) getAccount(w http.ResponseWriter, r *request) error {
 	a, err := s.cfg.Money.View(r.Context(), r.who.Account)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Server) getAccount(w http.ResponseWriter, r *request) error {
 }
 
 // transaction is the specification's Transaction record: amounts as strings
-// with four digits, user_id the account.
+// with four digits; user_id is the account.
 type transaction struct {
 	ID            string                  `json:"id"`
 	UserID        string                  `json:"user_id"`
@@ -68,8 +68,8 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 	}{records, total, page, size})
 }
 
-// pricesAge is how long the answer of GET /pricing is kept, here and by caches
-// on the way.
+// pricesAge is how long the response of GET /pricing is cached, here and by
+// clients and proxies.
 const pricesAge = 5 * time.Minute
 
 // getPricing is GET /pricing.
@@ -82,7 +82,7 @@ func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, record.PricingOf(p))
 }
 
-// pricesCache keeps the prices for pricesAge.
+// pricesCache caches the prices for pricesAge.
 type pricesCache struct {
 	money  moneyStore
 	now    func() time.Time

@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// getAnnotations is GET /tasks/:id/annotations, which the specification does not
-// have.
+// getAnnotations handles GET /tasks/:id/annotations, an addition to the
+// specification.
 func (s *Server) getAnnotations(w http.ResponseWriter, r *request) error {
 	id, err := r.task()
 	if err != nil {
@@ -25,8 +25,8 @@ func (s *Server) getAnnotations(w http.ResponseWriter, r *request) error {
 	return writeAnnotations(w, a)
 }
 
-// patchAnnotations is PATCH /tasks/:id/annotations, which the specification does
-// not have.
+// patchAnnotations handles PATCH /tasks/:id/annotations, an addition to the
+// specification.
 func (s *Server) patchAnnotations(w http.ResponseWriter, r *request) error {
 	id, err := r.task()
 	if err != nil {
@@ -84,7 +84,7 @@ func writeAnnotations(w http.ResponseWriter, a tasks.Annotations) error {
 	}{a.Version, a.Speakers, a.Texts, updated})
 }
 
-// matched reads If-Match: the version that it names, nil for any.
+// matched returns the version that If-Match names, nil for any.
 func matched(values []string) (*int64, error) {
 	if len(values) == 0 || (len(values) == 1 && strings.TrimSpace(values[0]) == "*") {
 		return nil, nil

@@ -11,8 +11,9 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// TestAnnotationsAreKeptWithTheTask: a change is merged, has a version, is refused
-// when it was made for another one, and goes into every file.
+// TestAnnotationsAreKeptWithTheTask: a change is merged, increments the
+// version, is refused if it is based on another version, and appears in every
+// file.
 func TestAnnotationsAreKeptWithTheTask(t *testing.T) {
 	s := newSpec(t, "sqlite")
 	path := "/tasks/" + s.all + "/annotations"
@@ -66,8 +67,9 @@ func TestAnnotationsAreKeptWithTheTask(t *testing.T) {
 	assert.Zero(t, left, "they go with the task")
 }
 
-// TestAudioIsGivenBackToItsOwner: whole and in ranges, while the service keeps it.
-func TestAudioIsGivenBackToItsOwner(t *testing.T) {
+// TestOwnersGetTheirAudio: the owner gets the recording whole and in ranges,
+// while the service keeps it.
+func TestOwnersGetTheirAudio(t *testing.T) {
 	w := newWorld(t)
 	keeping := *w.tasks
 	kept := &keeping

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// getAudio is GET /tasks/:id/audio, which the specification does not have. It
-// answers ranges of bytes.
+// getAudio handles GET /tasks/:id/audio, an addition to the specification. It
+// supports byte ranges.
 func (s *Server) getAudio(w http.ResponseWriter, r *request) error {
 	id, err := r.task()
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Server) getAudio(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer audio.Close()
-	if _, err := audio.Read(nil); err != nil && audio.Size() > 0 { // it may have gone since
+	if _, err := audio.Read(nil); err != nil && audio.Size() > 0 { // it may have been deleted in the meantime
 		return err
 	}
 	h := w.Header()
@@ -34,8 +34,8 @@ func (s *Server) getAudio(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// audioType returns the media type of a file name if it is one of sound or film:
-// a browser must take a stranger's file for nothing else.
+// audioType returns the media type of a file name if it is audio or video: a
+// browser must not interpret an uploaded file as anything else.
 func audioType(name string) string {
 	kind, _, _ := strings.Cut(mime.TypeByExtension(strings.ToLower(path.Ext(name))), ";")
 	if strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/") {

@@ -11,11 +11,11 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 )
 
-// principal is who a request comes from.
+// principal is the sender of a request.
 type principal struct {
 	Account string // id of the account
-	User    string // id of the user, when the request carries an access token
-	// ReadOnly is set for an API key that may look but change nothing.
+	User    string // id of the user, if the request carries an access token
+	// ReadOnly is set for an API key that may only read.
 	ReadOnly bool
 }
 
@@ -60,9 +60,9 @@ func (s *Server) open(h handler) handler {
 	}
 }
 
-// authenticate finds out who a request comes from. Of the two headers the API
-// key counts when both are there. An API key is taken as a bearer token too:
-// clients of other interfaces know no other way to send one.
+// authenticate determines the sender of a request. If it has both headers, the
+// API key counts. An API key is also accepted as a bearer token, because
+// clients of other interfaces cannot send it in any other way.
 func (s *Server) authenticate(r *http.Request) (principal, error) {
 	keys, bearers := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
 	switch {
@@ -128,15 +128,15 @@ func (s *Server) takeToken(ctx context.Context, account string) error {
 	return nil
 }
 
-// limitsAge is how long an account's limits are kept: short enough to go
+// limitsAge is how long an account's limits are cached: short enough to go
 // unnoticed, long enough that a thousand requests a second cause only a few
 // queries.
 const limitsAge = 200 * time.Millisecond
 
-// maxKnownLimits bounds the accounts whose limits are kept.
+// maxKnownLimits limits the accounts whose limits are cached.
 const maxKnownLimits = 100_000
 
-// limitsCache keeps accounts' limits for a moment.
+// limitsCache caches accounts' limits for a moment.
 type limitsCache struct {
 	accounts accountStore
 	mu       sync.Mutex

@@ -21,8 +21,8 @@ import (
 	"github.com/otograph/otograph/internal/clientaddr"
 )
 
-// TestWrongKeysGetTheSame401: every key that isn't the right one gives the same 401.
-// It covers T15 of test/README.md.
+// TestWrongKeysGetTheSame401: every wrong key gets the same 401. It covers T15
+// of test/README.md.
 func TestWrongKeysGetTheSame401(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -106,7 +106,7 @@ func TestLogin(t *testing.T) {
 	assert.Equal(t, 415, w.do("POST", "/auth/login", "username=ann", noKey, with("Content-Type", "application/x-www-form-urlencoded")).status)
 }
 
-// forgedTokens are tokens that look right but for one thing.
+// forgedTokens returns tokens with one defect each.
 func forgedTokens(t *testing.T, w *world, good string) map[string]string {
 	key, err := w.accounts.SigningKey(context.Background())
 	require.NoError(t, err)
@@ -161,8 +161,8 @@ func forgedTokens(t *testing.T, w *world, good string) map[string]string {
 	}
 }
 
-// TestNewPasswordEndsTokens: whoever changes a password because somebody knows
-// it must not wait for that somebody's token to expire.
+// TestNewPasswordEndsTokens: changing a compromised password must end existing
+// tokens immediately.
 func TestNewPasswordEndsTokens(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.accounts.CreateUser(t.Context(), w.account.ID, "ann", "correct horse")
@@ -203,8 +203,8 @@ func TestTokenExpires(t *testing.T) {
 	assert.Error(t, err, "a short key")
 }
 
-// TestLoginThrottle: five failures a minute for a user and address, then 429,
-// also for the right password; others are not touched.
+// TestLoginThrottle: after five failures a minute for a user and address, every
+// login gets 429, even with the right password; others are not affected.
 func TestLoginThrottle(t *testing.T) {
 	w := newWorld(t)
 	c := newClock()
@@ -234,8 +234,8 @@ func TestLoginThrottle(t *testing.T) {
 	assert.Equal(t, 401, try("ann", "wrong").status)
 }
 
-// TestLoginsBehindAProxy: a trusted proxy's clients are told apart, another's
-// header counts for nothing; the log names users and addresses.
+// TestLoginsBehindAProxy: clients of a trusted proxy are distinguished, and
+// other proxies' headers are ignored; the log names users and addresses.
 func TestLoginsBehindAProxy(t *testing.T) {
 	local, err := clientaddr.ParseProxies([]string{"127.0.0.1", "::1"})
 	require.NoError(t, err)
@@ -263,8 +263,9 @@ func TestLoginsBehindAProxy(t *testing.T) {
 	}
 }
 
-// TestLoginsTakeTurns: a flood of logins from one address delays another's by a
-// few passwords, and more than may wait are refused.
+// TestLoginsTakeTurns: a flood of logins from one address delays a login from
+// another by a few password checks, and logins beyond the queue's limit are
+// refused.
 func TestLoginsTakeTurns(t *testing.T) {
 	local, err := clientaddr.ParseProxies([]string{"127.0.0.1", "::1"})
 	require.NoError(t, err)
@@ -273,7 +274,8 @@ func TestLoginsTakeTurns(t *testing.T) {
 		slow.accountStore = c.Accounts
 		c.Accounts, c.TrustedProxies = slow, local
 	})
-	// Distinct users: no pair is refused, and one address fails up to AddressFailures times.
+	// Distinct users: no pair is refused, and one address fails up to
+	// AddressFailures times.
 	try := func(user int, from string) int {
 		return w.do("POST", "/auth/login", fmt.Sprintf(`{"username":"u%d","password":"x"}`, user), noKey, with("X-Forwarded-For", from)).status
 	}
@@ -303,7 +305,7 @@ func TestLoginsTakeTurns(t *testing.T) {
 	assert.GreaterOrEqual(t, statuses[401], maxLoginsWaiting)
 }
 
-// slowLogins refuses every login, after release is closed.
+// slowLogins refuses every login once release is closed.
 type slowLogins struct {
 	accountStore
 	running atomic.Int64
@@ -316,8 +318,8 @@ func (s *slowLogins) Login(context.Context, string, string) (accounts.User, erro
 	return accounts.User{}, accounts.ErrUnauthorized
 }
 
-// TestAccountsAreIsolated: another account's tasks can't be read, listed or deleted.
-// It covers T14 of test/README.md.
+// TestAccountsAreIsolated: another account's tasks can't be read, listed or
+// deleted. It covers T14 of test/README.md.
 func TestAccountsAreIsolated(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(upload(nil))
@@ -341,7 +343,7 @@ func TestAccountsAreIsolated(t *testing.T) {
 	assert.NotEqual(t, w.account.ID, txs["transactions"].([]any)[0].(map[string]any)["user_id"])
 	assert.Equal(t, "processing", w.task(id)["status"], "still there")
 
-	// Both answers cost the same: one look at one row.
+	// Both responses cost the same: reading one row.
 	measure := func(path string) time.Duration {
 		best := time.Hour
 		for range 60 {

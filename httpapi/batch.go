@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// batchItem is one entry of results in the answer to POST /tasks/batch.
+// batchItem is one entry of results in the response to POST /tasks/batch.
 type batchItem struct {
 	Index   int          `json:"index"`
 	URL     string       `json:"audio_url"`
@@ -22,7 +22,7 @@ type batchItem struct {
 	Error   string       `json:"error,omitempty"`
 }
 
-// batchLookups limits how many names of one batch are resolved concurrently.
+// batchLookups limits the names of one batch that are resolved concurrently.
 const batchLookups = 16
 
 // createBatch is POST /tasks/batch.
@@ -89,7 +89,7 @@ func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusCreated, out)
 }
 
-// refused returns why a URL of a batch is rejected, or nil.
+// refused returns the reason why a URL of a batch is rejected, or nil.
 func (s *Server) refused(ctx context.Context, u string) error {
 	if strings.TrimSpace(u) == "" {
 		return errors.New("audio_url: must not be empty")

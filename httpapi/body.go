@@ -10,7 +10,8 @@ import (
 
 // Limits on request bodies, in bytes.
 const (
-	// maxSubmitBody is the largest body of POST /tasks: the specification's 200 MB, read as MiB.
+	// maxSubmitBody is the largest body of POST /tasks: the specification's 200
+	// MB, read as MiB.
 	maxSubmitBody = 200 << 20
 	// maxUploadBody is the largest body of POST /audio/transcriptions.
 	maxUploadBody = maxSubmitBody
@@ -19,11 +20,11 @@ const (
 	maxCaptured   = 1 << 20 // one field of POST /tasks other than audio_base64
 )
 
-// pacedBody reads a request body under a deadline that moves with the bytes
-// received: grace from the start, and a second more for every rate bytes. A
-// client that trickles is cut off, a steady one on a slow line is not. The
-// deadline is set when the request begins, so it also ends the connection of a
-// body that is not read and never arrives.
+// pacedBody reads a request body with a deadline that moves with the bytes
+// received: grace from the start, and one more second for every rate bytes.
+// This cuts off a client that trickles, but not a steady one on a slow line.
+// The deadline is set when the request begins, so it also ends the connection
+// of a body that is not read and never arrives.
 type pacedBody struct {
 	r     io.ReadCloser
 	ctl   *http.ResponseController
@@ -32,7 +33,7 @@ type pacedBody struct {
 	rate  int64
 	got   int64
 	ended bool // the body was read to its end
-	dead  bool // reading failed: the connection is of no more use
+	dead  bool // reading failed: the connection cannot be used again
 }
 
 func newPacedBody(r io.ReadCloser, ctl *http.ResponseController, grace time.Duration, rate int64) *pacedBody {
@@ -41,10 +42,11 @@ func newPacedBody(r io.ReadCloser, ctl *http.ResponseController, grace time.Dura
 	return b
 }
 
-// extend moves the deadline to where the bytes received put it.
+// extend sets the deadline for the bytes received so far.
 func (b *pacedBody) extend() {
 	limit := b.start.Add(b.grace + time.Duration(float64(b.got)/float64(b.rate)*float64(time.Second)))
-	// A writer that knows no deadlines (a test's recorder) has no connection to guard.
+	// A writer without deadlines (a test's recorder) has no connection to
+	// guard.
 	_ = b.ctl.SetReadDeadline(limit)
 }
 
@@ -54,7 +56,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return b.read(p)
 }
 
-// read reads under the deadline that is set.
+// read reads under the current deadline.
 func (b *pacedBody) read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.got += int64(n)
@@ -62,8 +64,8 @@ func (b *pacedBody) read(p []byte) (int, error) {
 	case nil:
 	case io.EOF:
 		b.ended = true
-		// The handler's own time is not bounded by the body's: a deadline left in
-		// place would end the connection, and the request with it.
+		// The handler's own time is not limited by the body's deadline: if left
+		// in place, it would end the connection and with it the request.
 		_ = b.ctl.SetReadDeadline(time.Time{})
 	default:
 		b.dead = true
@@ -84,8 +86,8 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, max int64) (io.Rea
 	return r.Body, nil
 }
 
-// wantJSON refuses bodies that say they are something else than JSON. A body
-// without a type is taken for what it must be here.
+// wantJSON refuses bodies with a type other than JSON. A body without a type is
+// read as JSON.
 func wantJSON(r *http.Request) error {
 	types := r.Header.Values("Content-Type")
 	if len(types) == 0 {

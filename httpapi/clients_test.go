@@ -66,8 +66,8 @@ const [url, key, path] = process.argv.slice(1);
 })().catch(e => { console.log("error " + e + " " + e.cause); process.exit(1); });
 `
 
-// realClients are programs as customers use them, by name; those that are not
-// installed are left out.
+// realClients returns programs that customers use, by name; programs that are
+// not installed are skipped.
 func realClients(t *testing.T) map[string]func(url, key, path string) (string, error) {
 	t.Helper()
 	run := func(name string, args ...string) (string, error) {
@@ -106,7 +106,7 @@ func realClients(t *testing.T) map[string]func(url, key, path string) (string, e
 	}
 	installed := func(name string, args ...string) bool {
 		if _, err := run(name, args...); err != nil {
-			if os.Getenv("CI") != "" { // where .ci/run has installed them all
+			if os.Getenv("CI") != "" { // where .ci/run has installed all of them
 				t.Errorf("not installed: %s %v", name, args)
 			}
 			t.Logf("left out: %s %v", name, args)
@@ -143,9 +143,9 @@ func realClients(t *testing.T) map[string]func(url, key, path string) (string, e
 	return clients
 }
 
-// TestRefusalsReachUploadingClients: status and JSON of a refusal arrive at a
-// client that is sending 50 MB, also at one that reads nothing before it has
-// sent everything.
+// TestRefusalsReachUploadingClients: status and JSON of a refusal reach a
+// client that is sending 50 MB, even one that reads nothing before it has sent
+// everything.
 func TestRefusalsReachUploadingClients(t *testing.T) {
 	w := newWorld(t)
 	body := filepath.Join(t.TempDir(), "body.json")
@@ -182,10 +182,10 @@ func TestRefusalsReachUploadingClients(t *testing.T) {
 	assert.Empty(t, blobKeys(t, w), "nothing of a refused upload was stored")
 }
 
-// TestBodiesThatNeverCome: connections whose announced bodies do not come end
-// after the grace, with and without credentials, on every path, and hold little
-// memory meanwhile.
-func TestBodiesThatNeverCome(t *testing.T) {
+// TestBodiesThatNeverArrive: connections whose announced bodies do not arrive
+// end after the grace, with and without credentials, on every path, and hold
+// little memory meanwhile.
+func TestBodiesThatNeverArrive(t *testing.T) {
 	const n, grace = 1000, 2 * time.Second
 	w := newWorld(t, func(c *Config) { c.BodyGrace = grace })
 	heads := []string{
@@ -235,7 +235,8 @@ func TestBodiesThatNeverCome(t *testing.T) {
 	assert.Less(t, perConnection, int64(256<<10), "both ends, the client's too")
 }
 
-// TestHeaderLimit: a header above 64 KiB is refused with 431 before it is read whole.
+// TestHeaderLimit: a header above 64 KiB is refused with 431 before it is read
+// completely.
 func TestHeaderLimit(t *testing.T) {
 	w := newWorld(t)
 	req, err := http.NewRequest("GET", w.url+"/v1/pricing", nil)
@@ -252,9 +253,9 @@ func TestHeaderLimit(t *testing.T) {
 	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode, "80 KiB")
 }
 
-// TestAnswersBeforeBodiesKeepRequestsApart: what is left of a body is never
-// taken for the next request, and a small one leaves the connection usable.
-func TestAnswersBeforeBodiesKeepRequestsApart(t *testing.T) {
+// TestEarlyAnswersKeepRequestsApart: the rest of a body is never taken
+// for the next request, and a small rest leaves the connection usable.
+func TestEarlyAnswersKeepRequestsApart(t *testing.T) {
 	w := newWorld(t)
 	for name, tt := range map[string]struct {
 		body string
@@ -282,7 +283,7 @@ func TestAnswersBeforeBodiesKeepRequestsApart(t *testing.T) {
 	}
 }
 
-// TestUploadsInFlight: an account sends so many bodies at the same time and no more.
+// TestUploadsInFlight: the concurrent uploads of an account are limited.
 func TestUploadsInFlight(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Uploads = 2 })
 	big := func(r io.Reader) answer { return w.do("POST", "/tasks", io.MultiReader(strings.NewReader("{"), r)) }
@@ -317,8 +318,8 @@ func TestUploadsInFlight(t *testing.T) {
 	assert.Empty(t, u.by)
 }
 
-// TestNoMoneyNoProbe: an account that cannot pay starts no decoder.
-func TestNoMoneyNoProbe(t *testing.T) {
+// TestNoProbeWithoutMoney: no decoder is started for an account that cannot pay.
+func TestNoProbeWithoutMoney(t *testing.T) {
 	probed := 0
 	w := newWorld(t, func(c *Config) {
 		c.Tasks.(*tasks.Service).Prober = fakeProber(func(string, string) (float64, error) { probed++; return 1, nil })

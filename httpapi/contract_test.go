@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/internal/tooltest"
 )
 
-// exchange is a question to tools/openapicheck: a request with its answer, or a
-// value that a schema of the document describes.
+// exchange is a question to tools/openapicheck: a request with its response, or
+// a value that a schema of the document describes.
 type exchange struct {
 	Document            json.RawMessage `json:",omitempty"`
 	Method, Path, Query string
@@ -28,7 +28,7 @@ type exchange struct {
 	Value               json.RawMessage `json:",omitempty"`
 }
 
-// verdict is the answer of tools/openapicheck.
+// verdict is the reply of tools/openapicheck.
 type verdict struct {
 	Known bool
 	Error string
@@ -67,8 +67,8 @@ func (c *checker) ask(e exchange) (v verdict, err error) {
 	return v, c.out.Decode(&v)
 }
 
-// askContract holds an exchange against the document and fails the test on a
-// difference. It reports whether the document knows the request.
+// askContract checks an exchange against the document and fails the test on a
+// difference. It reports whether the document has the request.
 func askContract(t testing.TB, e exchange) (known bool) {
 	t.Helper()
 	c, err := contract()
@@ -79,9 +79,9 @@ func askContract(t testing.TB, e exchange) (known bool) {
 	return v.Known
 }
 
-// checkContract fails the test when an answer is not what the document says, or
-// a request that was accepted (allowed) not what it allows: it must not promise
-// less than the service keeps.
+// checkContract fails the test if a response differs from the document, or if
+// the document forbids an accepted request (allowed): the document must allow
+// all requests that the service accepts.
 func checkContract(t testing.TB, req *http.Request, body []byte, allowed bool, a answer) {
 	t.Helper()
 	path, ours := strings.CutPrefix(req.URL.Path, "/v1/")

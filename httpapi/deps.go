@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// taskStore is the life of tasks, as the endpoints need it; *tasks.Service
-// satisfies it.
+// taskStore is the part of the task service that the endpoints use;
+// *tasks.Service satisfies it.
 type taskStore interface {
 	NewAudio(ctx context.Context, filename string) (*blob.Writer, error)
 	DropAudio(ctx context.Context, key string)
@@ -58,14 +58,14 @@ type accountStore interface {
 	RevokeKeyOf(ctx context.Context, account, id string) error
 }
 
-// auditLog records what people do with their accounts' keys before it is done;
+// auditLog records actions on an account's keys before they take place;
 // *audit.Log satisfies it.
 type auditLog interface {
 	Do(ctx context.Context, e audit.Entry, work func() error) error
 }
 
-// moneyStore is what the endpoints show of accounts and prices; *billing.Store
-// satisfies it.
+// moneyStore provides the accounts and prices that the endpoints show;
+// *billing.Store satisfies it.
 type moneyStore interface {
 	View(ctx context.Context, account string) (billing.Account, error)
 	Solvent(ctx context.Context, account string) error
@@ -74,14 +74,15 @@ type moneyStore interface {
 }
 
 // limiter takes one token from an account's bucket, which holds l.Burst tokens
-// and is refilled with l.TPS tokens per second. It returns 0 when the request
-// may pass, otherwise how long until it might; no token is taken then.
-// *accounts.Buckets satisfies it in memory, *accounts.Store in the database.
+// and is refilled with l.TPS tokens per second. It returns 0 if the request may
+// pass; otherwise it takes no token and returns the time until one is
+// available. *accounts.Buckets implements it in memory, *accounts.Store in the
+// database.
 type limiter interface {
 	TakeToken(ctx context.Context, account string, l accounts.Limits) (wait time.Duration, err error)
 }
 
-// counter counts requests, and shows what was counted; *metrics.Metrics satisfies it.
+// counter counts requests and serves the counts; *metrics.Metrics satisfies it.
 type counter interface {
 	Request(route, method string, status int, took time.Duration)
 	Upload(bytes int64)

@@ -18,12 +18,12 @@ var docsHTML string
 var docsCSS string
 
 // docsPage is the readable form of the OpenAPI document: one page without
-// scripts and without requests to anyone. It is made from the document's YAML
-// nodes, to which the table of options is added and from which /openapi.json is
-// written in the document's order. The types of kin-openapi, which the tests use,
-// hold paths, responses and fields in maps; with IncludeOrigin each could be
-// sorted by its line, but that is no less code, and the command would carry the
-// library for one page.
+// scripts and without requests to third parties. It is made from the document's
+// YAML nodes, with the table of options added; /openapi.json is written from
+// the same nodes in the document's order. The types of kin-openapi, which the
+// tests use, hold paths, responses and fields in maps; with IncludeOrigin each
+// could be sorted by its line, but that is no less code, and the command would
+// carry the library for one page.
 type docsPage struct {
 	html []byte
 	csp  string // Content-Security-Policy that fits it
@@ -50,7 +50,7 @@ type docsSchema struct {
 	Fields            []docsField
 }
 
-// renderDocs makes the page from the document; base is the prefix of the paths.
+// renderDocs renders the page of the document; base is the prefix of the paths.
 func renderDocs(base string) (*docsPage, error) {
 	doc, err := readContract()
 	if err != nil {
@@ -235,7 +235,7 @@ func (d docs) resolve(n *yaml.Node) *yaml.Node {
 	return child(d.root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 }
 
-// child walks down a mapping; nil when something on the way is missing.
+// child walks down a mapping; it returns nil if a key is missing.
 func child(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, k := range keys {
 		var next *yaml.Node
@@ -250,7 +250,7 @@ func child(n *yaml.Node, keys ...string) *yaml.Node {
 	return n
 }
 
-// text is the scalar found by walking down, or "".
+// text returns the scalar at a path of keys, or "".
 func text(n *yaml.Node, keys ...string) string {
 	if n = child(n, keys...); n == nil || n.Kind != yaml.ScalarNode {
 		return ""
@@ -258,7 +258,7 @@ func text(n *yaml.Node, keys ...string) string {
 	return n.Value
 }
 
-// pairs iterates over a mapping in the order in which it is written.
+// pairs iterates over a mapping in the order of its source.
 func pairs(n *yaml.Node) func(yield func(string, *yaml.Node) bool) {
 	return func(yield func(string, *yaml.Node) bool) {
 		if n == nil || n.Kind != yaml.MappingNode {

@@ -7,23 +7,24 @@ import (
 )
 
 // A request may be answered before its body has arrived: a refusal needs no
-// audio. Many clients read the answer only after they have sent everything
-// (Python's urllib and requests), and a connection that is closed meanwhile
-// shows them "broken pipe" instead of the answer. So the server sends the answer
-// early, for clients that look (curl, Go, Node), and reads on, discarding, for
-// those that do not, within these limits.
+// audio. Many clients read the response only after they have sent everything
+// (Python's urllib and requests), and if the connection is closed meanwhile,
+// they report "broken pipe" instead of the response. So the server sends the
+// response early, for clients that look for it (curl, Go, Node), and continues
+// to read and discard the body for other clients, within these limits.
 const (
-	lingerBytes   = 256 << 20 // discarded after one answer: more than the largest body that is ever accepted
+	lingerBytes   = 256 << 20 // discarded after one response: more than the largest accepted body
 	lingerTime    = 2 * time.Minute
 	lingerSilence = 5 * time.Second // without a byte
-	// drainBytes is the largest body that is read to its end before the answer,
-	// so that the connection can serve the next request; drainTime bounds the wait.
+	// drainBytes is the largest body that is read to its end before the
+	// response, so that the connection can serve the next request; drainTime
+	// limits the wait.
 	drainBytes = maxSmallBody
 	drainTime  = time.Second
 )
 
 // guardBodies puts every request body, read or not, under the deadline of a
-// pacedBody, and lets an answer reach a client that is still sending.
+// pacedBody, and lets a response reach a client that is still sending.
 func (s *Server) guardBodies(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -31,13 +32,13 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 			return
 		}
 		if len(r.TransferEncoding) > 0 {
-			// A body in chunks may have come with a length as well, which net/http
-			// takes away: a proxy before us may have believed it. Nothing that
-			// follows such a body is taken for a request (RFC 9112, 6.1).
+			// A chunked body may also have come with a length, which net/http
+			// removes but a proxy may have used. Nothing after such a body may
+			// be taken for a request (RFC 9112, 6.1).
 			w.Header().Set("Connection", "close")
 		}
 		ctl := http.NewResponseController(w)
-		// Without it the first byte of an answer waits for the body.
+		// Without full duplex, the first byte of a response waits for the body.
 		_ = ctl.EnableFullDuplex()
 		body := newPacedBody(r.Body, ctl, s.cfg.BodyGrace, s.cfg.MinBodyRate)
 		r.Body = body
@@ -47,9 +48,9 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 	})
 }
 
-// earlyWriter announces the end of the connection in an answer that goes out
-// before the request's body was read: what is left of the body must never be
-// taken for the next request.
+// earlyWriter announces the end of the connection in a response that is sent
+// before the request's body was read: the rest of the body must never be taken
+// for the next request.
 type earlyWriter struct {
 	http.ResponseWriter
 	body  *pacedBody
@@ -82,7 +83,7 @@ func (w *earlyWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController find the connection.
 func (w *earlyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// linger sends what was answered and discards the rest of the body.
+// linger sends the response and discards the rest of the body.
 func (b *pacedBody) linger() {
 	if b.ended || b.dead {
 		return
@@ -95,8 +96,8 @@ func (b *pacedBody) linger() {
 
 var discardBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// drain discards the body until it ends, most bytes were read, nothing came for
-// silence, or the time is until.
+// drain discards the body until it ends, most bytes were read, nothing arrived
+// for the duration of silence, or the time is until.
 func (b *pacedBody) drain(until time.Time, most int64, silence time.Duration) {
 	buffer := discardBuffers.Get().(*[32 << 10]byte)
 	defer discardBuffers.Put(buffer)

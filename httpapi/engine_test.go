@@ -24,13 +24,14 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// mediaServer is a stranger's server: it offers audio and receives callbacks.
+// mediaServer is a third party's server: it serves audio and receives
+// callbacks.
 type mediaServer struct {
 	url     string
 	address string // host:port
 	mu      sync.Mutex
 	got     []received
-	fail    int // how many callbacks are answered with 500 first
+	fail    int // number of callbacks to answer with 500 first
 }
 
 // received is one callback that arrived.
@@ -68,7 +69,7 @@ func newMediaServer(t testing.TB) *mediaServer {
 	return m
 }
 
-// callbacks are those that arrived for a task, oldest first.
+// callbacks returns the callbacks received for a task, oldest first.
 func (m *mediaServer) callbacks(task string) []received {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,8 +82,8 @@ func (m *mediaServer) callbacks(task string) []received {
 	return out
 }
 
-// fakeEngine finds what its options ask for, without listening. The file's name
-// says what goes wrong.
+// fakeEngine returns results for its options without reading the audio. The
+// file's name determines its errors.
 type fakeEngine struct{}
 
 func (fakeEngine) ModelSet() string { return "fake" }
@@ -165,7 +166,8 @@ func (fakeEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error
 	return out, nil
 }
 
-// work starts two workers, a fetcher and a notifier, as `serve` would, until the test ends.
+// work starts two workers, a fetcher and a notifier, as `serve` would, until
+// the test ends.
 func (w *world) work() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -174,7 +176,7 @@ func (w *world) work() {
 	callbacks, err := safehttp.New(safehttp.Config{Allow: []string{w.media.address}, Resolver: fixtureNames{}})
 	require.NoError(w.t, err)
 	var workers []*worker.Worker
-	for _, id := range []string{"worker-1", "worker-2"} { // a slow task keeps one of them
+	for _, id := range []string{"worker-1", "worker-2"} { // one of them may be busy with a slow task
 		one, err := worker.New(w.tasks, worker.Config{
 			Engine: w.api.metrics.(*metrics.Metrics).MeasureEngine(fakeEngine{}), ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 		})
@@ -196,7 +198,7 @@ func (w *world) work() {
 	w.t.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-// final waits until a task has reached its end and gives it.
+// final waits until a task has ended and returns it.
 func (w *world) final(id string) map[string]any {
 	w.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)

@@ -7,8 +7,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Error codes of the service, sent as error_code beside error in every failing
-// answer.
+// Error codes of the service, sent as error_code next to error in every failed
+// response.
 const (
 	codeInvalidRequest      = "invalid_request"
 	codeUnauthorized        = "unauthorized"
@@ -27,11 +27,11 @@ const (
 type apiError struct {
 	Status  int    // HTTP status
 	Code    string // one of the codes above
-	Message string // what was wrong, in words
-	// Param is the field at fault, where the client sent one; only the endpoints
+	Message string // the reason, in words
+	// Param is the field at fault, if the client sent one; only the endpoints
 	// of OpenAI's interface show it.
 	Param string
-	// RetryAfter, in seconds, is sent as the Retry-After header when positive.
+	// RetryAfter, in seconds, is sent as the Retry-After header if positive.
 	RetryAfter int
 	// openAICode replaces Code on the endpoints of OpenAI's interface.
 	openAICode string
@@ -50,8 +50,8 @@ func (e *apiError) Error() string {
 // Unwrap gives the cause.
 func (e *apiError) Unwrap() error { return e.cause }
 
-// maxMessage bounds an error's text, in characters: parts of it may come from a
-// stranger.
+// maxMessage limits an error's text, in characters, because parts of it may
+// come from a client.
 const maxMessage = 500
 
 func invalid(format string, args ...any) *apiError {
@@ -101,8 +101,8 @@ func rateLimited(seconds int, message string) *apiError {
 	return &apiError{Status: http.StatusTooManyRequests, Code: codeRateLimited, Message: message, RetryAfter: seconds}
 }
 
-// retryUnavailable is the Retry-After of an answer that a store is to blame for,
-// in seconds. Stores that restart or fail over need some seconds; sooner retries
+// retryUnavailable is the Retry-After, in seconds, of a response to a store's
+// failure. Stores that restart or fail over need some seconds; earlier retries
 // only add to their load.
 const retryUnavailable = 5
 

@@ -15,8 +15,8 @@ const (
 	// followLimit ends a stream, so that followers authenticate again: keys are
 	// revoked and tokens expire.
 	followLimit = time.Hour
-	// followRetry is how long a client waits before it comes back to a stream
-	// that broke off.
+	// followRetry is how long a client waits before it reconnects to an
+	// interrupted stream.
 	followRetry = time.Second
 )
 
@@ -34,7 +34,7 @@ type taskState struct {
 
 func stateOf(s tasks.Snapshot) taskState {
 	out := taskState{TaskID: s.TaskID, Status: s.Status, Final: s.Final, UpdatedAt: stamp(s.UpdatedAt)}
-	percent := min(99, int(math.Round(s.Fraction*100))) // the end is told by the state
+	percent := min(99, int(math.Round(s.Fraction*100))) // only the state reports the end
 	if s.Stage != "" {
 		out.Stage, out.Percent = &s.Stage, &percent
 	}
@@ -51,7 +51,7 @@ func stateOf(s tasks.Snapshot) taskState {
 	return out
 }
 
-// id names what the event says; the same state has the same id on every server.
+// id returns the id of the event; equal states have equal ids on every server.
 func (s taskState) id() string {
 	parts := []string{string(s.Status), s.UpdatedAt}
 	if s.Stage != nil {
@@ -60,7 +60,7 @@ func (s taskState) id() string {
 	return strings.Join(parts, "/")
 }
 
-// segmentEvent is the data of an event that tells a sentence of a running task.
+// segmentEvent is the data of an event with a sentence of a running task.
 type segmentEvent struct {
 	TaskID  string  `json:"task_id"`
 	Attempt int64   `json:"attempt"`
@@ -70,7 +70,7 @@ type segmentEvent struct {
 	Text    string  `json:"text"`
 }
 
-// teller sends the sentences of a running task that have not been sent.
+// teller selects the sentences of a running task that have not been sent.
 type teller struct {
 	attempt int64
 	sent    int
@@ -93,10 +93,10 @@ func (t *teller) more(told *tasks.LiveSegments) (first int, segments []spec.Segm
 	return first, told.Segments[first:]
 }
 
-// getEvents is GET /tasks/:id/events, which the specification does not have: the
-// task's state now and after every change, as server-sent events, until it is
-// final. Nothing is kept for a client: one that is slow misses states between the
-// one it reads and the newest.
+// getEvents handles GET /tasks/:id/events, an addition to the specification:
+// the task's state now and after every change, as server-sent events, until it
+// is final. Nothing is buffered for a client: a slow one misses states between
+// the one it reads and the newest.
 func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 	id, err := r.task()
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 	defer s.metrics.Waiting()()
 	seen := r.Header.Get("Last-Event-ID")
 	var said teller
-	var stream *eventStream // nil before the answer begins
+	var stream *eventStream // nil before the response begins
 	begin := func() error {
 		if stream != nil {
 			return nil
@@ -131,7 +131,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 		case <-r.Context().Done():
 			return nil
 		case <-s.draining:
-			return nil // the client comes back, to another server
+			return nil // the client reconnects to another server
 		case <-end.C:
 			return nil
 		case <-beat.C:
@@ -146,7 +146,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 				return nil
 			}
 			state := stateOf(snapshot)
-			if stream == nil && state.Final && state.id() == seen { // it has heard everything, and asks no more
+			if stream == nil && state.Final && state.id() == seen { // the client has received the end and need not reconnect
 				w.WriteHeader(http.StatusNoContent)
 				return nil
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// follower reads the events of a task as they come.
+// follower reads the events of a task as they arrive.
 type follower struct {
 	t      testing.TB
 	answer *http.Response
@@ -78,7 +78,7 @@ func (f *follower) next() (id string, state taskState, ok bool) {
 	return "", state, false
 }
 
-// claim takes the next task as a member of the queue.
+// claim claims the next task as a member of the queue.
 func (w *world) claim(worker string) *tasks.Claim {
 	w.t.Helper()
 	stop, err := w.tasks.Queue().Enter(context.Background(), queue.Member{ID: worker, Kind: queue.Worker}, time.Hour, nil)
@@ -92,8 +92,8 @@ func (w *world) claim(worker string) *tasks.Claim {
 
 var shortResult = tasks.Outcome{Tier: spec.TierStandard, Seconds: 2}
 
-// TestEventsFollowATaskToItsEnd: each state and each report reaches whoever
-// follows, in order, and the stream ends with the task.
+// TestEventsFollowATaskToItsEnd: each state and each report reaches every
+// follower, in order, and the stream ends with the task.
 func TestEventsFollowATaskToItsEnd(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestEventsFollowATaskToItsEnd(t *testing.T) {
 			}
 			assert.Equal(t, []any{spec.StageTranscribe, 42, false}, []any{*state.Stage, *state.Percent, state.Final})
 
-			again := w.follow(id, last) // has heard of this, and hears of the end alone
+			again := w.follow(id, last) // a follower that has received this state only gets the end
 			require.NoError(t, w.tasks.Complete(t.Context(), c, shortResult))
 			for _, one := range []*follower{f, again} {
 				last, state, ok = one.next()
@@ -132,9 +132,9 @@ func TestEventsFollowATaskToItsEnd(t *testing.T) {
 	}
 }
 
-// TestEventsTellSentences: sentences come while the task runs, once each; an attempt
-// that begins anew tells them anew; nothing of them is left when the task is done.
-func TestEventsTellSentences(t *testing.T) {
+// TestEventsSendSentences: sentences are sent once each while the task runs,
+// and again by a new attempt; none of them is stored when the task is done.
+func TestEventsSendSentences(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOn(t, open(t, db.Options{}))
@@ -186,9 +186,9 @@ func TestEventsTellSentences(t *testing.T) {
 	}
 }
 
-// TestStreamTellsWhileTheTaskRuns: a delta comes before the result does, and the
-// deltas are the text.
-func TestStreamTellsWhileTheTaskRuns(t *testing.T) {
+// TestStreamSendsTextWhileTheTaskRuns: a delta arrives before the result, and
+// the deltas together are the text.
+func TestStreamSendsTextWhileTheTaskRuns(t *testing.T) {
 	w := newWorld(t)
 	body, header := form(t, "talk.wav", true, "stream", "true")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -223,9 +223,9 @@ func TestStreamTellsWhileTheTaskRuns(t *testing.T) {
 	assert.Equal(t, []string{"transcript.text.done", "Hello there. Good day."}, []string{done.Type, done.Text})
 }
 
-// TestEventsTellOfFailuresAndDeletion: a retry and a refusal are states too, and
-// a task that is deleted ends the stream.
-func TestEventsTellOfFailuresAndDeletion(t *testing.T) {
+// TestEventsReportFailuresAndDeletion: a retry and a refusal are states too,
+// and deleting a task ends the stream.
+func TestEventsReportFailuresAndDeletion(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(upload(nil))
 	f := w.follow(id, "")
@@ -241,9 +241,9 @@ func TestEventsTellOfFailuresAndDeletion(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// TestEventsAreTheOwners: another account's task, one that does not exist and an
-// id that is none are refused as everywhere.
-func TestEventsAreTheOwners(t *testing.T) {
+// TestEventsCheckTheOwner: another account's task, a missing task and an
+// invalid id are refused as on other endpoints.
+func TestEventsCheckTheOwner(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(upload(nil))
 	_, stranger := w.newAccount("someone else", "1")
@@ -257,7 +257,7 @@ func TestEventsAreTheOwners(t *testing.T) {
 	assert.Equal(t, 200, w.do("HEAD", "/tasks/"+id+"/events", nil).status)
 }
 
-// TestDrainEndsEvents: a server that is about to stop sends its followers away.
+// TestDrainEndsEvents: a server that is about to stop ends its event streams.
 func TestDrainEndsEvents(t *testing.T) {
 	w := newWorld(t)
 	f := w.follow(w.create(upload(nil)), "")

@@ -16,8 +16,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/queue"
 )
 
-// TestLongManyFollowers: 200 clients follow a task each, of which fifty read
-// nothing, while a worker tells its progress; every one that reads hears of the
+// TestLongManyFollowers: 200 clients follow a task each, and fifty of them read
+// nothing, while a worker reports progress; every reading client receives the
 // end. The time of other requests is logged.
 func TestLongManyFollowers(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
@@ -71,8 +71,8 @@ func TestLongManyFollowers(t *testing.T) {
 	}
 }
 
-// askFor asks for the account again and again and returns the time within which
-// 99 of 100 answers came.
+// askFor requests the account repeatedly for a time and returns the 99th
+// percentile of the response times.
 func (w *world) askFor(t *testing.T, long time.Duration) time.Duration {
 	var took []time.Duration
 	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// streamBeat is the pause between two comments of a stream that has nothing to
-// say: proxies close connections that are silent for a minute.
+// streamBeat is the pause between two comments of an idle stream: proxies close
+// connections that are silent for a minute.
 const streamBeat = 15 * time.Second
 
 // eventStream writes server-sent events (WHATWG HTML, section 9.2).
@@ -22,7 +22,7 @@ func newEventStream(w http.ResponseWriter) eventStream {
 func eventStreamHeader(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx passes events on one by one
+	w.Header().Set("X-Accel-Buffering", "no") // nginx forwards events one by one
 }
 
 // send writes one event without a name, with v as its data.
@@ -47,7 +47,7 @@ func (e eventStream) sendAs(name, id string, v any) error {
 	return e.write("event: " + name + "\n" + id + "data: " + string(data) + "\n\n")
 }
 
-// beat writes a comment, which clients pass over.
+// beat writes a comment, which clients ignore.
 func (e eventStream) beat() error { return e.write(": still working\n\n") }
 
 func (e eventStream) write(text string) error {

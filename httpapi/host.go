@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// checkHost refuses requests that ask for a host name that is neither this machine's nor
-// in Config.Hosts. A service for local programs answers no browser that a stranger's name
-// led to a loopback address (DNS rebinding).
+// checkHost refuses requests for a host name that is neither this machine's nor
+// in Config.Hosts. A service for local programs must not respond to a browser
+// that a foreign name led to a loopback address (DNS rebinding).
 func (s *Server) checkHost(h http.Handler) http.Handler {
 	if s.cfg.Hosts == nil {
 		return h

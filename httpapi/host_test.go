@@ -15,8 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHostNames: with names, they and this machine's are served, so that no web page can
-// lead a browser here by a stranger's name; with an empty list only this machine's are.
+// TestHostNames: the configured names and this machine's names are served, so
+// that no web page can reach the service through a foreign name; with an empty
+// list only this machine's are.
 func TestHostNames(t *testing.T) {
 	for _, tt := range []struct {
 		hosts []string
@@ -47,8 +48,8 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// TestForeignHostWithoutItsBody: a request for a foreign host whose body never comes is
-// answered, and its connection closed, whatever its path.
+// TestForeignHostWithoutItsBody: a request for a foreign host whose body never
+// arrives gets a response, and its connection is closed, for every path.
 func TestForeignHostWithoutItsBody(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Hosts, c.BodyGrace = []string{}, 100*time.Millisecond })
 	for _, request := range []string{"GET /v1/pricing", "GET /", "POST /v1/tasks"} {

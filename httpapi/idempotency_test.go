@@ -15,9 +15,9 @@ import (
 	"github.com/otograph/otograph/billing"
 )
 
-// TestEqualSubmissionsMakeOneTask: 50 parallel identical requests with one key make one
-// task and one hold, and get one answer.
-// It covers T12 of test/README.md.
+// TestEqualSubmissionsMakeOneTask: 50 parallel identical requests with one key
+// make one task and one hold, and get one response. It covers T12 of
+// test/README.md.
 func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 	for name, body := range map[string]any{"base64": upload(nil), "url": map[string]any{"audio_url": "https://a.example.com/a.wav"}} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,8 @@ func TestIdempotencyKey(t *testing.T) {
 	assert.EqualValues(t, 2, w.do("GET", "/tasks", nil).object(t)["total"])
 }
 
-// TestARefusalIsNotRemembered: a key that led to 402 works once there is money.
+// TestARefusalIsNotRemembered: a key whose request got 402 works once the
+// account has money.
 func TestARefusalIsNotRemembered(t *testing.T) {
 	w := newWorld(t)
 	a, key := w.newAccount("poor", "0")
@@ -91,14 +92,15 @@ func TestARefusalIsNotRemembered(t *testing.T) {
 	assert.Equal(t, 201, ask().status)
 }
 
-// TestAKeyDoesNotOpenTheDoor: an account without money is refused before its
-// upload is read, also with an idempotency key, unless the key has been used.
-func TestAKeyDoesNotOpenTheDoor(t *testing.T) {
+// TestAKeyDoesNotBypassTheBalance: an account without money is refused before
+// its upload is read, even with an idempotency key, unless the key has been
+// used.
+func TestAKeyDoesNotBypassTheBalance(t *testing.T) {
 	w := newWorld(t)
 	a, key := w.newAccount("poor", "0.0133")
 	body, err := json.Marshal(upload(nil))
 	require.NoError(t, err)
-	body = append(body, bytes.Repeat([]byte(" "), maxSmallBody)...) // large enough to be asked about
+	body = append(body, bytes.Repeat([]byte(" "), maxSmallBody)...) // large enough to be checked
 	ask := func(idempotent string, body io.Reader) answer {
 		return w.do("POST", "/tasks", body, with("Idempotency-Key", idempotent), with("X-Api-Key", key))
 	}
@@ -117,9 +119,8 @@ func TestAKeyDoesNotOpenTheDoor(t *testing.T) {
 	assert.Equal(t, codeInsufficientBalance, refused.code(t))
 }
 
-// TestSubmissionsCannotOverdraw: of 100 parallel submissions exactly those pass that the
-// balance covers.
-// It covers T13 of test/README.md.
+// TestSubmissionsCannotOverdraw: of 100 parallel submissions exactly as many
+// pass as the balance covers. It covers T13 of test/README.md.
 func TestSubmissionsCannotOverdraw(t *testing.T) {
 	w := newWorld(t)
 	_, key := w.newAccount("ten", "0.1330") // a minute of everything costs 0.0133

@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// readJSON reads a body that is a JSON object of the fields given; max bounds
+// readJSON reads a body that is a JSON object with the given fields; max limits
 // the value of one field, in bytes.
 func readJSON(body io.Reader, max int, fields jsonstream.Fields) error {
 	err := jsonstream.ReadObject(body, max, fields)
@@ -28,8 +28,8 @@ func readJSON(body io.Reader, max int, fields jsonstream.Fields) error {
 	}
 }
 
-// readError explains why a body could not be read to its end: it is too large,
-// it came too slowly, or what message says.
+// readError explains why a body could not be read to its end: it exceeded the
+// limit, arrived too slowly, or was malformed as message says.
 func readError(err error, message string) *apiError {
 	var big *http.MaxBytesError
 	switch {
@@ -37,7 +37,7 @@ func readError(err error, message string) *apiError {
 		return tooLarge(big.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return slowBody()
-	default: // io.EOF, a connection that broke, wrong chunked encoding
+	default: // io.EOF, a broken connection, wrong chunked encoding
 		return invalidBecause(err, "%s", message)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/otograph/otograph/internal/audit"
 )
 
-// maxKeys bounds the keys of an account that are not revoked.
+// maxKeys limits the valid keys of an account.
 const maxKeys = 100
 
-// keyRecord is an API key as its account sees it; Key is there once, when it is
-// made.
+// keyRecord is an account's view of an API key; Key is set only in the response
+// that creates it.
 type keyRecord struct {
 	ID        string  `json:"id"`
 	Key       string  `json:"key,omitempty"`
@@ -45,8 +45,8 @@ func (s *Server) person(h handler) handler {
 	})
 }
 
-// recorded does something with a key of the account, and records it in the audit
-// log as done by the person who has logged in.
+// recorded performs an action on a key of the account and records it in the
+// audit log, with the person who has logged in.
 func (s *Server) recorded(r *request, entry func(account string) audit.Entry, work func() error) error {
 	account, err := s.cfg.Accounts.Find(r.Context(), r.who.Account)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Server) recorded(r *request, entry func(account string) audit.Entry, wo
 	return s.cfg.Audit.Do(r.Context(), e, work)
 }
 
-// listKeys is GET /account/keys, which the specification does not have.
+// listKeys handles GET /account/keys, an addition to the specification.
 func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, out)
 }
 
-// createKey is POST /account/keys, which the specification does not have.
+// createKey handles POST /account/keys, an addition to the specification.
 func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusCreated, recordOf(k, secret))
 }
 
-// revokeKey is DELETE /account/keys/:id, which the specification does not have.
+// revokeKey handles DELETE /account/keys/:id, an addition to the specification.
 func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {

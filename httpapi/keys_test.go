@@ -11,8 +11,9 @@ import (
 	"github.com/otograph/otograph/internal/audit"
 )
 
-// TestKeysAreManagedByPeople: whoever has logged in makes, lists and revokes the
-// account's keys; a key does not, and nobody touches another account's.
+// TestKeysAreManagedByPeople: a person who has logged in creates, lists and
+// revokes the account's keys; a key cannot, and no account can touch
+// another's keys.
 func TestKeysAreManagedByPeople(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.accounts.CreateUser(t.Context(), w.account.ID, "ann", "correct horse")

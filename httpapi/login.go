@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Bounds on the texts of a login, in characters.
+// Limits on the texts of a login, in characters.
 const (
 	maxUsername = 200
 	maxPassword = 1000
@@ -55,20 +55,20 @@ func (s *Server) login(w http.ResponseWriter, r *request) error {
 	}{token, "Bearer", int(tokenLifetime.Seconds())})
 }
 
-// maxLoginsWaiting bounds the logins that wait for their turn at the password
-// hash, and those that wait for their delay.
+// maxLoginsWaiting limits the logins that wait for their turn at the password
+// hash, and the logins that wait for their delay.
 const maxLoginsWaiting = 64
 
 // newLoginTurns returns the gate before the password hash, which costs 32 MiB
 // and a tenth of a second of every core. Addresses take turns, and one address
-// leaves a place to the others.
+// leaves a slot to the others.
 func newLoginTurns() *turns.Gate {
 	places := max(2, min(4, runtime.GOMAXPROCS(0)))
 	return turns.NewGate(places, places-1, maxLoginsWaiting)
 }
 
 // checkPassword returns the user who logs in. Failures are counted by user and
-// address, by address, and by user; what is refused or delayed is logged with
+// address, by address, and by user; refused or delayed logins are logged with
 // the name, never with the password.
 func (s *Server) checkPassword(r *request, username, password string) (accounts.User, error) {
 	delay, wait := s.logins.Enter(username, r.from)

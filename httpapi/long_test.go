@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// residentSet is this process's memory in bytes (Linux).
+// residentSet returns this process's memory in bytes (Linux).
 func residentSet(t *testing.T) int64 {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/statm")
@@ -33,8 +33,8 @@ func residentSet(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// TestLongUpload sends 200 MB of Base64 over HTTP while the resident set of the
-// process (server and client) is watched.
+// TestLongUpload sends 200 MB of Base64 over HTTP and measures the resident set
+// of the process (server and client).
 func TestLongUpload(t *testing.T) {
 	w := newWorld(t)
 	w.create(upload(nil)) // everything is there once
@@ -67,7 +67,7 @@ func TestLongUpload(t *testing.T) {
 	t.Logf("T21: 200 MiB of spaces: %d after %.1f s", a.status, time.Since(start).Seconds())
 }
 
-// cpuTime is the processor time that this process has used.
+// cpuTime returns the processor time that this process has used.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -75,8 +75,8 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestLongLoad asks for tasks 1,000 times a second on loopback and prints the
-// distribution of the times.
+// TestLongLoad requests tasks 1,000 times a second on loopback and prints the
+// distribution of response times.
 func TestLongLoad(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(upload(nil))
@@ -103,7 +103,7 @@ func TestLongLoad(t *testing.T) {
 			if err != nil || resp.StatusCode != 200 || !bytes.Contains(body, []byte(id)) {
 				failed.Add(1)
 			}
-			took := time.Since(due) // from when it was due: a stall counts for all it delays
+			took := time.Since(due) // from the planned time, so that a stall counts for all requests it delays
 			mu.Lock()
 			times = append(times, took)
 			mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// The endpoints below audio/ and models are those of OpenAI's audio interface, whose
-// dialect is package internal/openai's. They are additions: the specification knows none
-// of them.
+// The endpoints below audio/ and models implement OpenAI's audio interface,
+// whose dialect is in package internal/openai. They are additions to the
+// specification.
 
 // names returns the names that clients may send as model.
 func (s *Server) names(ctx context.Context) (openai.Names, error) {
@@ -39,8 +39,8 @@ func (s *Server) listModels(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, list)
 }
 
-// getModel is GET /models/{model}, and GET /models/, as some clients write the list's
-// path.
+// getModel handles GET /models/{model}, and GET /models/, which some clients
+// use for the list.
 func (s *Server) getModel(w http.ResponseWriter, r *request) error {
 	if r.PathValue("model") == "" {
 		return s.listModels(w, r)
@@ -56,23 +56,23 @@ func (s *Server) getModel(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, m)
 }
 
-// maxFormEnd bounds what follows the last field of a form, in bytes.
+// maxFormEnd limits the bytes after the last field of a form.
 const maxFormEnd = 16 << 10
 
 // openAIPath reports whether a path belongs to OpenAI's interface, whose errors
-// have a different shape.
+// have a different form.
 func (s *Server) openAIPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, s.cfg.BasePath+"/")
 	first, _, _ := strings.Cut(rest, "/")
 	return ok && slices.Contains([]string{"audio", "models", "realtime"}, first)
 }
 
-// openAI returns the error in the shape of OpenAI's interface.
+// openAI returns the error in the form of OpenAI's interface.
 func (e *apiError) openAI() openai.ErrorBody {
 	return openai.NewErrorBody(e.Status, e.Code, e.openAICode, e.Param, e.Message)
 }
 
-// refusal returns what the client of a form sees.
+// refusal returns the response to an invalid form.
 func refusal(e *openai.Error) *apiError {
 	out := invalidBecause(e, "%s", e.Message)
 	out.Param, out.openAICode = e.Param, e.Code
@@ -82,11 +82,12 @@ func refusal(e *openai.Error) *apiError {
 	return out
 }
 
-// transcribe is POST /audio/transcriptions, as OpenAI's clients call it: the
-// upload becomes an ordinary task, and the answer waits until it is done.
+// transcribe handles POST /audio/transcriptions, as OpenAI's clients call it:
+// the upload becomes an ordinary task, and the response waits until it is done.
 func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.listen(w, r, false) }
 
-// translation is POST /audio/translations: the same, with the text in English.
+// translation handles POST /audio/translations: a transcription with the text
+// in English.
 func (s *Server) translation(w http.ResponseWriter, r *request) error { return s.listen(w, r, true) }
 
 func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error {
@@ -131,13 +132,13 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		return err
 	}, known.keep)
 	if err != nil {
-		if len(names.Sets) == 0 { // a model may be one that the workers tell of in a moment
+		if len(names.Sets) == 0 { // the workers may report the model shortly
 			w.Header().Set(shouldRetry, "true")
 		}
 		return err
 	}
-	// A client that goes away while its task is worked on is noticed only when
-	// nothing of its body is left.
+	// The disconnection of a client is only noticed once its whole body has
+	// been read.
 	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxFormEnd)); err != nil {
 		return readError(err, new(openai.ReadError).Error())
 	}
@@ -162,7 +163,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if errors.Is(err, tasks.ErrTranslation) {
 		return openai.NoTranslation()
 	}
-	if errors.Is(err, tasks.ErrModel) { // gone since the form was read
+	if errors.Is(err, tasks.ErrModel) { // removed since the form was read
 		return names.Unknown(form.Model())
 	}
 	if unknown, ok := errors.AsType[*tasks.LanguageError](err); ok {
@@ -192,17 +193,17 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	return nil
 }
 
-// extras returns the requests of a form beside the options.
+// extras returns the options of a form that are not in the specification.
 func extras(f *openai.Form) tasks.Extras {
 	return tasks.Extras{Translate: f.Translate, Measures: f.Measures(), Voices: f.Speakers, Languages: f.Languages, Model: f.Model()}
 }
 
-// shouldRetry is the header that tells OpenAI's clients whether to send a request
-// again, whatever the status is. After the task was made they must not: they would
-// make another one, which is charged as well.
+// shouldRetry is the header that tells OpenAI's clients whether to send a
+// request again, regardless of the status. Once the task exists they must not,
+// because a retry would create another task, which is charged as well.
 const shouldRetry = "X-Should-Retry"
 
-// untranscribed is the answer to a task that ended without a result.
+// untranscribed returns the response to a task that ended without a result.
 func untranscribed(status tasks.Status, reason string) error {
 	if status == tasks.StatusAbandoned {
 		return &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
@@ -210,8 +211,8 @@ func untranscribed(status tasks.Status, reason string) error {
 	return openai.Untranscribed(reason)
 }
 
-// finished waits for the end of a task and returns its result, with the names of the
-// form's known speakers.
+// finished waits for the end of a task and returns its result, with the names
+// of the form's known speakers.
 func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Result, error) {
 	defer s.metrics.Waiting()()
 	var result spec.Result

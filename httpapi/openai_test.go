@@ -24,7 +24,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// form builds a multipart body: pairs of names and values, "file" last or first.
+// form returns a multipart body with pairs of names and values, and "file" last
+// or first.
 func form(t testing.TB, filename string, fileFirst bool, pairs ...string) (io.Reader, http.Header) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -50,7 +51,7 @@ func form(t testing.TB, filename string, fileFirst bool, pairs ...string) (io.Re
 	return &buf, with("Content-Type", mw.FormDataContentType())
 }
 
-// openAIFailure reads an error of OpenAI's shape.
+// openAIFailure reads an error in OpenAI's form.
 func openAIFailure(t testing.TB, a answer) (message, param string) {
 	t.Helper()
 	var body struct {
@@ -70,7 +71,7 @@ func openAIFailure(t testing.TB, a answer) (message, param string) {
 
 func firstOf(message, _ string) string { return message }
 
-// TestTranscriptions walks through what OpenAI's clients send and expect.
+// TestTranscriptions checks requests and responses of OpenAI's clients.
 func TestTranscriptions(t *testing.T) {
 	w := newWorld(t)
 	w.work()
@@ -147,8 +148,8 @@ func TestTranscriptions(t *testing.T) {
 	}
 }
 
-// TestVerboseSegments: a segment of verbose_json has what was measured, and 0 for what
-// was not, never null.
+// TestVerboseSegments: a segment of verbose_json has the recognizer's measures,
+// and 0 for missing ones, never null.
 func TestVerboseSegments(t *testing.T) {
 	w := newWorld(t)
 	w.work()
@@ -167,8 +168,8 @@ func TestVerboseSegments(t *testing.T) {
 	}
 }
 
-// TestTranscribeParameters2026: keywords are hotwords, languages reach the worker, one
-// alone is certain, and dated names are known.
+// TestTranscribeParameters2026: keywords become hotwords, languages reach the
+// worker, a single one counts as given, and dated model names are accepted.
 func TestTranscribeParameters2026(t *testing.T) {
 	w := newWorld(t)
 	w.work()
@@ -197,8 +198,9 @@ func TestTranscribeParameters2026(t *testing.T) {
 	}
 }
 
-// TestTranslations: the text is English, charged as the standard tier's; what a
-// translation does not have is refused by name, and so are models that cannot.
+// TestTranslations: the text is English and charged at the standard tier; a
+// translation's unsupported fields are refused by name, and so are models that
+// cannot translate.
 func TestTranslations(t *testing.T) {
 	w := newWorld(t)
 	w.work()
@@ -247,9 +249,9 @@ func TestTranslations(t *testing.T) {
 	assert.Contains(t, message, "not all installed models can translate")
 }
 
-// TestKnownSpeakers: recordings of known speakers reach the worker, their names the
-// answer, and neither outlives the task; what does not fit is refused by field, and
-// nothing of it stays.
+// TestKnownSpeakers: recordings of known speakers reach the worker, their names
+// the response, and neither outlives the task. Invalid fields are refused by
+// name and leave no files.
 func TestKnownSpeakers(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Tasks.(*tasks.Service).Prober = fakeProber(func(path, _ string) (float64, error) {
@@ -319,8 +321,9 @@ func TestKnownSpeakers(t *testing.T) {
 	assert.Zero(t, references(), "what was refused leaves nothing")
 }
 
-// TestReferencesAreProbedLast: only what is accepted in all else, and could be paid,
-// is worth a look into the recordings; nothing stays of what is refused.
+// TestReferencesAreProbedLast: recordings of known speakers are only probed if
+// all other fields are valid and the account can pay; refused requests leave no
+// files.
 func TestReferencesAreProbedLast(t *testing.T) {
 	var probed []string
 	var mu sync.Mutex
@@ -388,7 +391,7 @@ func TestTranscriptionRefusals(t *testing.T) {
 	assert.Equal(t, 402, a.status)
 }
 
-// TestModels: what a client lists it can retrieve and send.
+// TestModels: every listed model can be retrieved and sent.
 func TestModels(t *testing.T) {
 	w := newWorld(t)
 	w.work()
@@ -418,8 +421,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestNamedModels: a task keeps the model of the folder that it was accepted with, in the
-// model's tier; a name that is not there is told what is.
+// TestNamedModels: a task keeps its model of the folder, in the model's tier;
+// the error for an unknown name lists the known ones.
 func TestNamedModels(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.ModelAliases = map[string]string{"house": "whisper-base-q8_0"} })
 	known := []spec.NamedModel{{Name: "whisper-base-q8_0", Tier: spec.TierStandard}, {Name: "tiny.en", Tier: spec.TierStandard, Languages: []string{"en"}}}
@@ -441,7 +444,7 @@ func TestNamedModels(t *testing.T) {
 		})
 	}
 	require.Eventually(t, func() bool { return w.do("GET", "/account", nil).object(t)["active_tasks"] == float64(len(texts)) }, 20*time.Second, 10*time.Millisecond)
-	w.work() // only now: they were accepted with what they name
+	w.work() // started late: the tasks were accepted with the names as sent
 	wg.Wait()
 
 	m := w.do("GET", "/models/tiny.en", nil).object(t)
@@ -550,7 +553,7 @@ func TestStreamedTranscription(t *testing.T) {
 	assert.Contains(t, got[0]["error"].(map[string]any)["message"], "longer than 5 hours")
 }
 
-// TestDrainEndsWaits: a server that is about to stop doesn't hang on a task.
+// TestDrainEndsWaits: a server that is about to stop does not wait for a task.
 func TestDrainEndsWaits(t *testing.T) {
 	w := newWorld(t) // no worker: the task never ends
 	body, header := form(t, "talk.wav", true)
@@ -569,7 +572,7 @@ func TestDrainEndsWaits(t *testing.T) {
 	assert.Equal(t, 200, w.send("GET", "/healthz", nil, nil).status)
 }
 
-// TestClientGoesAway: the task of a client that hangs up goes on.
+// TestClientGoesAway: the task of a client that disconnects continues.
 func TestClientGoesAway(t *testing.T) {
 	w := newWorld(t)
 	body, header := form(t, "talk.wav", true)

@@ -21,8 +21,8 @@ func TestOpenAIGoClient(t *testing.T) {
 	t.Log(out)
 }
 
-// TestOpenAIPythonClient calls the service with the official Python client, unchanged, and
-// with its strict validation.
+// TestOpenAIPythonClient calls the service with the official Python client,
+// unchanged, and with its strict validation.
 func TestOpenAIPythonClient(t *testing.T) {
 	python := cmp.Or(os.Getenv("OTOGRAPH_PYTHON"), "python3")
 	if out, err := exec.CommandContext(t.Context(), python, "-c", "import openai.types.audio.transcription_language").CombinedOutput(); err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// maxReference bounds the recording of a known speaker, in bytes.
+// maxReference limits the recording of a known speaker, in bytes.
 const maxReference = 8 << 20
 
-// references are the recordings of a form's known speakers, stored for the task that
-// is about to come into being.
+// references holds the recordings of a form's known speakers, stored for a task
+// that is about to be created.
 type references struct {
 	server *Server
 	r      *request
-	task   string   // its id, "" before there is a recording
-	keys   []string // of what is stored
+	task   string   // the task's id, "" before there is a recording
+	keys   []string // of the stored recordings
 }
 
 // keep stores a recording.
@@ -52,7 +52,7 @@ func (k *references) keep(from io.Reader) error {
 	return nil
 }
 
-// check checks the recordings' lengths, where they can be told.
+// check checks the recordings' lengths, if they can be probed.
 func (k *references) check() error {
 	tools := k.server.cfg.Tasks
 	if !tools.Probes() {

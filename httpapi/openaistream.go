@@ -10,11 +10,10 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// streamTranscription answers with events: a delta for each sentence as soon as it
-// is known, with diarization also the segment and its speaker, and the whole text at
-// the end.
-// The status is sent before the end of the task is known, so what fails from
-// here on is an event too.
+// streamTranscription responds with events: a delta for each sentence as soon
+// as it is known, with diarization also the segment and its speaker, and the
+// whole text at the end. The status is sent before the outcome of the task is
+// known, so later failures are events too.
 func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id string, form *openai.Form) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -39,7 +38,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 		select {
 		case <-beat.C:
 			if stream.beat() != nil {
-				return nil // the client has gone; the task continues
+				return nil // the client has disconnected; the task continues
 			}
 		case state := <-states:
 			if said.tell(state.Live) != nil {
@@ -60,15 +59,15 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 	}
 }
 
-// spoken holds what a streamed transcription has sent.
+// spoken holds the state of a streamed transcription.
 type spoken struct {
 	stream eventStream
 	speech *openai.Speech
 	told   teller
 }
 
-// tell sends deltas of sentences of the running task. Sentences of another attempt are
-// compared with the result at the end.
+// tell sends deltas of sentences of the running task. Sentences of another
+// attempt are compared with the result at the end.
 func (s *spoken) tell(told *tasks.LiveSegments) error {
 	if s.speech.Waits() || told == nil || s.told.attempt != 0 && told.Attempt != s.told.attempt {
 		return nil

@@ -13,8 +13,8 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// openAPIDocument returns the contract as an OpenAPI 3.1 document in JSON, in the order in
-// which it is written. base is the prefix of the paths; "" = "/v1".
+// openAPIDocument returns the contract as an OpenAPI 3.1 document in JSON, in
+// the order of its source. base is the prefix of the paths; "" = "/v1".
 func openAPIDocument(base string) ([]byte, error) {
 	doc, err := readContract()
 	if err != nil {
@@ -30,8 +30,8 @@ func openAPIDocument(base string) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// readContract returns the whole document: what openapi.yaml says, and the
-// options as package spec has them.
+// readContract returns the whole document: openapi.yaml with the options of
+// package spec.
 func readContract() (*yaml.Node, error) {
 	doc, err := parseOpenAPI(openapiYAML)
 	if err != nil {

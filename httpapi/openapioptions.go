@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// addOptions writes the table of options into the document's schemas Options
-// and EffectiveOptions, whose fields are nowhere else.
+// addOptions adds the table of options to the document's schemas Options and
+// EffectiveOptions, which list their fields nowhere else.
 func addOptions(doc *yaml.Node) error {
 	var given, effective, required strings.Builder
 	for _, row := range spec.Table() {

@@ -9,12 +9,12 @@ import (
 // anyOrigin allows the pages of every origin.
 const anyOrigin = "*"
 
-// exposed are the headers of answers that pages of other origins may read.
+// exposed lists the response headers that pages of other origins may read.
 const exposed = "X-Task-Id, X-Request-Id, X-Should-Retry, Retry-After, Idempotency-Replayed, ETag, Content-Disposition"
 
-// allowOrigins answers the questions of browsers whether pages of other origins may call
-// the API (CORS), and lets the pages of Config.Origins read its answers. Credentials
-// travel in headers alone, which a page must know, never in cookies.
+// allowOrigins handles preflight requests for pages of other origins (CORS),
+// and lets the pages of Config.Origins read the API's responses. Credentials
+// are sent only in headers, which a page must set itself, never in cookies.
 func (s *Server) allowOrigins(h http.Handler) http.Handler {
 	if len(s.cfg.Origins) == 0 {
 		return h

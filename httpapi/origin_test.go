@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOrigins: pages of allowed origins may ask and read, errors included; others get
-// no permission, and the service is the same for them.
+// TestOrigins: pages of allowed origins may send requests and read responses,
+// including errors; others get no permission, and otherwise the same responses.
 func TestOrigins(t *testing.T) {
 	const app, stranger = "https://app.example.com", "https://stranger.example.com"
 	w := newWorld(t, func(c *Config) { c.Origins = []string{app} })
@@ -39,8 +39,9 @@ func TestOrigins(t *testing.T) {
 	assert.Equal(t, stranger, open.send("GET", "/v1/pricing", nil, http.Header{"Origin": {stranger}}).header.Get("Access-Control-Allow-Origin"))
 }
 
-// TestClientsHabits: a path of a list with a slash at its end, and blanks after Bearer.
-func TestClientsHabits(t *testing.T) {
+// TestSlashesAndSpacesAreTolerated: a list's path may end in a slash, and several spaces may
+// follow Bearer.
+func TestSlashesAndSpacesAreTolerated(t *testing.T) {
 	w := newWorld(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/v1/models/", nil)
 	require.NoError(t, err)
@@ -53,8 +54,8 @@ func TestClientsHabits(t *testing.T) {
 	assert.JSONEq(t, string(w.do("GET", "/models", nil).body), string(list))
 }
 
-// TestDocumentsBelowAPrefix: the documents are beside the API, where its prefix is below
-// a folder, and at the root.
+// TestDocumentsBelowAPrefix: the documents are served beside the API if its
+// prefix is below a folder, and at the root.
 func TestDocumentsBelowAPrefix(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.BasePath = "/asr/v1" })
 	for _, path := range []string{"/docs", "/openapi.json", "/asr/docs", "/asr/openapi.json"} {

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOwnersCancelTheirTasks: one that waits, once, and no stranger's or finished one.
+// TestOwnersCancelTheirTasks: an owner cancels a waiting task once, but neither
+// another account's task nor a finished one.
 func TestOwnersCancelTheirTasks(t *testing.T) {
 	s := newSpec(t, "sqlite")
 	a := s.do("POST", "/tasks", map[string]any{"audio_url": "https://a.example.com/a.wav", "batch_mode": true})
@@ -26,7 +27,8 @@ func TestOwnersCancelTheirTasks(t *testing.T) {
 	s.refusedWith(s.do("POST", "/tasks/"+unknownTask+"/cancel", nil), 404, codeNotFound)
 }
 
-// TestListedTasksHaveDetails where a client asks for them: tasks that are done.
+// TestListedTasksHaveDetails: done tasks in a list have details if the client
+// asks for them.
 func TestListedTasksHaveDetails(t *testing.T) {
 	s := newSpec(t, "sqlite")
 	for _, listed := range s.do("GET", "/tasks?details=true&status=done&page_size=100", nil).object(t)["tasks"].([]any) {

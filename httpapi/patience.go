@@ -9,19 +9,19 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// How long a request on an endpoint of OpenAI's interface waits for its turn beyond the
-// account's limits before it is refused: for a place among the account's tasks, and, with
-// its body still to come, for its rate and for its other uploads to end.
+// Limits of a request's wait, on an endpoint of OpenAI's interface, before it
+// is refused for the account's limits: for a slot among the account's tasks,
+// and, before its body is read, for its rate and for its other uploads to end.
 const (
 	usualPatience = 30 * time.Second
 	beforeBody    = 1.0 / 3 // of the patience: a body has BodyGrace to begin
 	lookAgain     = 100 * time.Millisecond
-	// maxImpatient bounds the requests that wait for a place at the same time.
+	// maxImpatient limits the requests that wait for a slot at the same time.
 	maxImpatient = 1000
 )
 
-// patiently calls try until it does not refuse the account for its limits, or the
-// patience ends; then the last refusal counts.
+// patiently calls try until it no longer fails for the account's limits, or
+// patience has passed; then it returns the last error.
 func (s *Server) patiently(ctx context.Context, patience time.Duration, try func() error) error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -42,14 +42,14 @@ func (s *Server) patiently(ctx context.Context, patience time.Duration, try func
 	}
 }
 
-// beyondLimits reports whether a request was refused for what the account does already.
+// beyondLimits reports whether a request was refused for the account's limits.
 func beyondLimits(err error) bool {
 	var e *apiError
 	return errors.Is(err, billing.ErrConcurrencyLimit) || errors.As(err, &e) && e.Code == codeRateLimited
 }
 
-// createInTurn creates the task of a request. Those of an account that has too many tasks
-// wait in their order.
+// createInTurn creates the task of a request. Requests of an account with too
+// many tasks wait in their order.
 func (s *Server) createInTurn(ctx context.Context, req tasks.Request) (t tasks.Task, err error) {
 	req.Waits = true
 	err = billing.ErrConcurrencyLimit
@@ -69,14 +69,14 @@ func (s *Server) createInTurn(ctx context.Context, req tasks.Request) (t tasks.T
 	return t, err
 }
 
-// patient is private, for endpoints whose requests wait for the account's rate.
+// patient is private for endpoints whose requests wait for the account's rate.
 func (s *Server) patient(h handler) handler {
 	return s.privately(func(ctx context.Context, account string) error {
 		return s.patiently(ctx, s.patienceBefore(), func() error { return s.takeToken(ctx, account) })
 	}, h)
 }
 
-// patienceBefore is how long a request waits whose body is still to come.
+// patienceBefore returns how long a request waits before its body is read.
 func (s *Server) patienceBefore() time.Duration {
 	return time.Duration(beforeBody * float64(s.cfg.Patience))
 }

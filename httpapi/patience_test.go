@@ -12,9 +12,9 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 )
 
-// TestRequestsWaitTheirTurn: on OpenAI's endpoints a request beyond the account's limits
-// waits for a bounded time, and nothing stays of one that is refused then; the
-// specification's endpoints refuse at once.
+// TestRequestsWaitTheirTurn: on OpenAI's endpoints a request beyond the
+// account's limits waits for a limited time, and leaves nothing if it is then
+// refused; the specification's endpoints refuse it immediately.
 func TestRequestsWaitTheirTurn(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Patience = time.Second })
 	one, many := 1, 1000

@@ -16,15 +16,15 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// fakeProber gives what its function says.
+// fakeProber is a prober implemented by a function.
 type fakeProber func(path, filename string) (float64, error)
 
 func (f fakeProber) Probe(_ context.Context, path, filename string) (float64, error) {
 	return f(path, filename)
 }
 
-// TestHoldFollowsTheProbedLength: an upload's hold is the quote for its length;
-// one that can't be probed is held for as tasks.Config.UnknownLength.
+// TestHoldFollowsTheProbedLength: an upload's hold is the price of its length;
+// an upload that can't be probed is held for as tasks.Config.UnknownLength.
 func TestHoldFollowsTheProbedLength(t *testing.T) {
 	var seconds float64
 	var fail error
@@ -51,7 +51,7 @@ func TestHoldFollowsTheProbedLength(t *testing.T) {
 	}
 }
 
-// TestProbesTakeTurns: many uploads at once don't start as many processes.
+// TestProbesTakeTurns: many concurrent uploads do not start as many processes.
 func TestProbesTakeTurns(t *testing.T) {
 	var now, most atomic.Int64
 	w := newWorld(t, func(c *Config) {

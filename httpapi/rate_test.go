@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 )
 
-// clock is a time that a test moves.
+// clock is a clock that a test sets.
 type clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -24,9 +24,9 @@ func (c *clock) now() time.Time       { c.mu.Lock(); defer c.mu.Unlock(); return
 func (c *clock) move(d time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.t = c.t.Add(d) }
 func newClock() *clock                { return &clock{t: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 
-// TestRateLimitOverHTTP sends a burst through the real server: exactly the burst
-// passes at once, on every kind of request alike, and Retry-After is right.
-// It covers T16 of test/README.md.
+// TestRateLimitOverHTTP sends a burst to a real server: exactly the burst
+// passes, for requests of every kind alike, and Retry-After is right. It covers
+// T16 of test/README.md.
 func TestRateLimitOverHTTP(t *testing.T) {
 	for _, store := range []string{"memory", "database"} {
 		t.Run(store, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRateLimitOverHTTP(t *testing.T) {
 					c.Rate = c.Accounts.(*accounts.Store)
 				}
 			})
-			tps, burst := 0.001, 10 // a token in 1,000 s: none comes back during the test
+			tps, burst := 0.001, 10 // a token in 1,000 s: none is refilled during the test
 			require.NoError(t, w.accounts.SetLimits(context.Background(), w.account.ID, accounts.Overrides{TPS: &tps, Burst: &burst}))
 			var passed, limited atomic.Int64
 			requests := [][2]string{

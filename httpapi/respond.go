@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// writeJSON answers with a value and forbids caches to store it.
+// writeJSON responds with a value and forbids caching.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -31,10 +31,11 @@ func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 		h.Set("Cache-Control", "no-store")
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone away can't be told
+	_, _ = w.Write(body) // a client that has disconnected can't be told
 }
 
-// writeError answers with an error in the specification's shape, or in OpenAI's.
+// writeError responds with an error in the specification's form, or in
+// OpenAI's.
 func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
@@ -53,15 +54,16 @@ func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
 	}{e.Message, e.Code})
 }
 
-// stamp is a time as the interface writes it: RFC 3339, UTC, milliseconds.
+// stamp formats a time as in the interface: RFC 3339, UTC, milliseconds.
 func stamp(t time.Time) string { return t.UTC().Format(tasks.TimeFormat) }
 
-// retrySeconds is a wait as Retry-After has it: whole seconds, rounded up.
+// retrySeconds returns a wait for the Retry-After header: whole seconds,
+// rounded up.
 func retrySeconds(wait time.Duration) int {
 	return max(1, int(math.Ceil(wait.Seconds())))
 }
 
-// stampOrNull is a time that may be missing.
+// stampOrNull formats a time that may be missing.
 func stampOrNull(t *time.Time) *string {
 	if t == nil {
 		return nil

@@ -22,7 +22,7 @@ type billRecord struct {
 	Balance         billing.Money  `json:"balance"`
 }
 
-// getResult is GET /tasks/:id/result. The result is streamed.
+// getResult handles GET /tasks/:id/result. The result is streamed.
 func (s *Server) getResult(w http.ResponseWriter, r *request) error {
 	id, err := r.task()
 	if err != nil {
@@ -42,8 +42,8 @@ func (s *Server) getResult(w http.ResponseWriter, r *request) error {
 	return writeResult(w, result)
 }
 
-// writeResult writes the specification's Task result, and the additions that the task
-// was asked for, one segment after the other.
+// writeResult writes the specification's Task result, and the additions that
+// the task requested, one segment after the other.
 func writeResult(to io.Writer, r *tasks.Result) error {
 	o := newObjectWriter(to)
 	found := &r.Found
@@ -83,8 +83,9 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 	return o.end()
 }
 
-// specified returns a segment with the specification's fields: its language and the
-// mark of interpolated times stay in the stored result. It changes the words of s.
+// specified returns a segment with only the specification's fields: its
+// language and the marks of interpolated times stay in the stored result. It
+// changes the words of s.
 func specified(s spec.Segment) spec.Segment {
 	s.Language = ""
 	for i := range s.Words {
@@ -171,7 +172,8 @@ func (o *objectWriter) write(text []byte) {
 	}
 }
 
-// getWaveform is GET /tasks/:id/waveform, which the specification does not have.
+// getWaveform handles GET /tasks/:id/waveform, an addition to the
+// specification.
 func (s *Server) getWaveform(w http.ResponseWriter, r *request) error {
 	id, err := r.task()
 	if err != nil {

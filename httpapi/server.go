@@ -34,14 +34,14 @@ type Config struct {
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
 	TokenKey []byte
-	// CheckURL is asked before a task with an audio or callback URL is created;
-	// its error, when it wraps safehttp.ErrRefused, is the client's fault.
+	// CheckURL checks the audio or callback URL of a task before the task is
+	// created; an error that wraps safehttp.ErrRefused is the client's fault.
 	CheckURL func(ctx context.Context, url string) error
-	// Hosts are the host names that requests may ask for in addition to this machine's; nil
-	// accepts every name.
+	// Hosts are the host names accepted in requests in addition to this
+	// machine's; nil accepts every name.
 	Hosts []string
-	// Origins are the origins ("https://app.example.com") whose pages may call the API;
-	// "*" allows all, nil none but the service's own.
+	// Origins are the origins ("https://app.example.com") whose pages may call
+	// the API; "*" allows all, nil only the service's own.
 	Origins []string
 	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
 	// nil trusts none.
@@ -55,36 +55,36 @@ type Config struct {
 	// Ready returns an error if requests can't be answered, for /readyz; nil =
 	// always ready.
 	Ready func(context.Context) error
-	// Metrics counts requests and is what /metrics shows; nil = metrics.New(nil).
+	// Metrics counts requests and serves /metrics; nil = metrics.New(nil).
 	Metrics counter
 	// Web serves every other path that begins with neither the base path nor an
-	// operator's path; nil answers 404.
+	// operator's path; nil responds with 404.
 	Web http.Handler
 	// Ops adds /healthz, /readyz and /metrics to Handler. Leave it false if
 	// OpsHandler has a separate address.
 	Ops bool
-	// Logger gets one line per request, without secrets; nil discards it.
+	// Logger logs one line per request, without secrets; nil discards it.
 	Logger *slog.Logger
 	// BodyGrace is how long a body may take to begin, and MinBodyRate (bytes
-	// per second) how fast it must come after that; 0 = 30 s, 8 KiB/s.
+	// per second) its least speed after that; 0 = 30 s, 8 KiB/s.
 	BodyGrace   time.Duration
 	MinBodyRate int64
-	// Patience is how long a request on an endpoint of OpenAI's interface waits for its
-	// turn beyond the account's limits; 0 = 30 s.
+	// Patience is how long a request on an endpoint of OpenAI's interface waits
+	// for its turn beyond the account's limits; 0 = 30 s.
 	Patience time.Duration
-	// Uploads is how many bodies that make tasks one account may send at the same
-	// time, and UploadBytes how many bytes they may have together; 0 = 16, 2 GiB.
-	// Bodies of 64 KiB or less do not count.
+	// Uploads limits the concurrent task-creating bodies of one account, and
+	// UploadBytes their total size; 0 = 16, 2 GiB. Bodies of 64 KiB or less do
+	// not count.
 	Uploads     int
 	UploadBytes int64
 }
 
-// Server answers the service's HTTP requests. It is safe for concurrent use.
+// Server serves the service's HTTP requests. It is safe for concurrent use.
 type Server struct {
 	cfg    Config
 	tokens *tokens
 	logins *accounts.Throttle
-	// loginTurns bounds the passwords checked at the same time, loginsDelayed
+	// loginTurns limits the passwords checked at the same time, loginsDelayed
 	// counts the logins that wait for their delay.
 	loginTurns    *turns.Gate
 	loginsDelayed atomic.Int64
@@ -99,7 +99,7 @@ type Server struct {
 	log           *slog.Logger
 	classes       []byte
 	started       time.Time
-	leaving       chan struct{} // closed when balancers are to send requests elsewhere
+	leaving       chan struct{} // closed when load balancers are to send requests elsewhere
 	leave         sync.Once
 	draining      chan struct{} // closed when no request may wait any longer
 	drain         sync.Once
@@ -162,17 +162,17 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// request is one request on its way through the handlers.
+// request is a request on its way through the handlers.
 type request struct {
 	*http.Request
 	id    string
-	from  string    // address of the client, reduced to the part that identifies it; see clientaddr.Group
+	from  string    // client address, reduced to the part that identifies it; see clientaddr.Group
 	who   principal // zero for endpoints without authentication
 	route string    // pattern, for logs and metrics
 }
 
-// handler answers a request or says what is wrong with it; it must not have
-// begun to answer when it returns an error.
+// handler responds to a request or returns an error; it must not have begun to
+// respond when it returns an error.
 type handler func(w http.ResponseWriter, r *request) error
 
 // methods maps the methods of one path to their handlers.
@@ -204,7 +204,7 @@ func (s *Server) routes() {
 	s.endpoint("/audio/translations", methods{"POST": s.patient(s.translation)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
 	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
-	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is at both
+	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is served at both
 		s.route(folder+"/openapi.json", methods{"GET": s.getOpenAPI})
 		s.route(folder+"/docs", methods{"GET": s.getDocs})
 	}
@@ -232,8 +232,8 @@ func (s *Server) route(pattern string, m methods) {
 	s.mux.Handle(pattern, s.answer(pattern, m.serve))
 }
 
-// endpoint routes a path of the API. The rate limit applies to every request: one
-// with a wrong method takes a token too.
+// endpoint routes a path of the API. The rate limit applies to every request:
+// one with a wrong method takes a token too.
 func (s *Server) endpoint(path string, m methods) {
 	pattern, refuse := s.cfg.BasePath+path, s.open(m.refuse)
 	s.mux.Handle(pattern, s.answer(pattern, func(w http.ResponseWriter, r *request) error {
@@ -244,7 +244,8 @@ func (s *Server) endpoint(path string, m methods) {
 	}))
 }
 
-// handler returns the handler of a method, nil if there is none. HEAD is GET's.
+// handler returns the handler of a method, nil if there is none. HEAD uses
+// GET's.
 func (m methods) handler(method string) handler {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -260,7 +261,7 @@ func (m methods) serve(w http.ResponseWriter, r *request) error {
 	return m.refuse(w, r)
 }
 
-// refuse answers a wrong method and names the right ones.
+// refuse responds to a wrong method with the allowed ones.
 func (m methods) refuse(w http.ResponseWriter, r *request) error {
 	allowed := make([]string, 0, len(m)+1)
 	for k := range m {
@@ -275,12 +276,12 @@ func (m methods) refuse(w http.ResponseWriter, r *request) error {
 	return methodNotAllowed(r.Method, allow)
 }
 
-// Handler serves the endpoints, the document and its page, and the rest that
-// Config names.
+// Handler serves the endpoints, the document and its page, and the other paths
+// that Config names.
 func (s *Server) Handler() http.Handler {
 	return s.guardBodies(s.checkHost(s.allowOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// ServeMux would redirect an unclean path with an answer that is not
-		// JSON; here it is a path like any other that does not exist.
+		// ServeMux would redirect an unclean path with a response that is not
+		// JSON; here it is a path that does not exist.
 		if clean := path.Clean("/" + r.URL.Path); r.Method == http.MethodConnect || r.URL.Path != clean && r.URL.Path != clean+"/" || !strings.HasPrefix(r.URL.Path, "/") {
 			unknown := noSuchPath
 			if strings.HasPrefix(clean+"/", s.cfg.BasePath+"/") {
@@ -302,13 +303,14 @@ func (s *Server) OpsHandler() http.Handler {
 	return s.guardBodies(mux)
 }
 
-// maxHeader bounds a request's header, in bytes. An API key or token, a proxy's
-// additions and a long URL fit well; Go's HTTP server holds a header in memory
-// several times over, and before anybody has logged in.
+// maxHeader limits a request's header, in bytes. An API key or token, a proxy's
+// additions and a long URL fit easily; Go's HTTP server holds a header in
+// memory several times, even before authentication.
 const maxHeader = 64 << 10
 
-// HTTPServer returns an http.Server with the limits that fit h: time to send the
-// header, size of the header, idle time. Bodies and answers have their own.
+// HTTPServer returns an http.Server with the limits that fit h: time to send
+// the header, size of the header, idle time. Bodies and responses have their
+// own limits.
 func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -323,26 +325,26 @@ func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Leave makes /readyz fail, so that balancers send their requests elsewhere, and
-// closes each connection after its answer. Requests are answered as before. More
-// than one call does nothing more.
+// Leave makes /readyz fail, so that load balancers send their requests
+// elsewhere, and closes each connection after its response. Requests are served
+// as before. Further calls have no effect.
 func (s *Server) Leave() {
 	s.leave.Do(func() { close(s.leaving) })
 }
 
 // Drain is Leave, and ends the waits of POST /audio/transcriptions. Call it
-// before http.Server.Shutdown. More than one call does nothing more.
+// before http.Server.Shutdown. Further calls have no effect.
 func (s *Server) Drain() {
 	s.Leave()
 	s.drain.Do(func() { close(s.draining) })
 }
 
-// SetTokenKey replaces the key that signs access tokens: all tokens that were
-// issued before are refused from now on.
+// SetTokenKey replaces the key that signs access tokens: all tokens issued
+// before are refused from now on.
 func (s *Server) SetTokenKey(key []byte) error { return s.tokens.setKey(key) }
 
-// answer wraps a handler: request id, panics, errors as JSON, one log line,
-// metrics.
+// answer wraps a handler with a request id, recovery from panics, errors as
+// JSON, one log line and metrics.
 func (s *Server) answer(route string, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
@@ -372,8 +374,8 @@ func (s *Server) answer(route string, h handler) http.Handler {
 		}()
 		if failure != nil {
 			if rec.status != 0 {
-				// The answer has begun: cutting the connection is the only
-				// way left to say that it isn't whole.
+				// The response has begun, so only cutting the connection can
+				// show that it is incomplete.
 				s.log.Error("answer broke off", "request", r.id, "error", failure.Error())
 				panic(http.ErrAbortHandler)
 			}
@@ -409,7 +411,7 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took t
 	s.log.Log(r.Context(), level, "request", attrs...)
 }
 
-// named returns what the id in a route is of, for the log.
+// named returns the kind of thing that a route's id identifies, for the log.
 func (s *Server) named(route string) string {
 	if strings.HasPrefix(route, s.cfg.BasePath+"/voices/") {
 		return "voice"
@@ -417,7 +419,7 @@ func (s *Server) named(route string) string {
 	return "task"
 }
 
-// recorder remembers what was answered.
+// recorder records the status and size of the response.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -433,7 +435,7 @@ func (w *recorder) WriteHeader(status int) {
 }
 
 // Write implements http.ResponseWriter. Each write has its own time limit, so
-// that a client that reads nothing doesn't keep a connection for ever.
+// that a client that reads nothing doesn't keep a connection forever.
 func (w *recorder) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK

@@ -33,7 +33,7 @@ var (
 	_ limiter      = (*accounts.Store)(nil)
 )
 
-func TestNewNeedsItsParts(t *testing.T) {
+func TestNewRequiresDependencies(t *testing.T) {
 	w := newWorld(t)
 	good := w.api.cfg
 	for name, change := range map[string]func(*Config){
@@ -56,7 +56,7 @@ func TestBasePath(t *testing.T) {
 	assert.Contains(t, string(w.send("GET", "/openapi.json", nil, nil).body), `"url":"/asr/v1"`)
 }
 
-func TestWebServesTheRest(t *testing.T) {
+func TestWebServesOtherPaths(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Web = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page "+r.URL.Path) })
 	})
@@ -65,7 +65,7 @@ func TestWebServesTheRest(t *testing.T) {
 	assert.Equal(t, 404, w.send("GET", "/v1/nope", nil, nil).status, "the API's own paths stay the API's")
 }
 
-func TestOpsHaveTheirOwnAddress(t *testing.T) {
+func TestOpsHandlerIsSeparate(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Ops = false })
 	assert.Equal(t, 404, w.send("GET", "/metrics", nil, nil).status)
 	srv := httptest.NewServer(w.api.OpsHandler())
@@ -78,7 +78,7 @@ func TestOpsHaveTheirOwnAddress(t *testing.T) {
 	assert.Equal(t, 405, w.send("POST", "/metrics", nil, nil).status)
 }
 
-// faults makes an answer of the money store fail.
+// faults fails calls of the money store.
 type faults struct {
 	moneyStore
 	err atomic.Pointer[error]
@@ -94,9 +94,9 @@ func (f *faults) View(ctx context.Context, account string) (billing.Account, err
 	return f.moneyStore.View(ctx, account)
 }
 
-// TestTroubleInside: what goes wrong in the service itself is told in the same
-// form and gives nothing of the inside away.
-func TestTroubleInside(t *testing.T) {
+// TestInternalErrorsAreHidden: an internal error has the same form as any other
+// and reveals no internals.
+func TestInternalErrorsAreHidden(t *testing.T) {
 	f := &faults{}
 	w := newWorld(t, func(c *Config) { f.moneyStore = c.Money; c.Money = f })
 	for _, tt := range []struct {
@@ -126,9 +126,8 @@ func TestTroubleInside(t *testing.T) {
 	assert.Equal(t, 200, w.do("GET", "/account", nil).status)
 }
 
-// TestFullDiskIs507: a submission that finds no room is 507 in JSON and leaves
-// nothing; afterwards the service goes on.
-// It covers T2 of test/README.md.
+// TestFullDiskIs507: a submission to a full disk gets 507 in JSON and leaves
+// nothing; afterwards the service continues. It covers T2 of test/README.md.
 func TestFullDiskIs507(t *testing.T) {
 	var full atomic.Bool
 	for _, op := range []string{"create", "write", "commit"} {
@@ -151,9 +150,8 @@ func TestFullDiskIs507(t *testing.T) {
 	t.Log("T2: 3 of 3 places without room gave 507, 0 tasks, 0 holds; then 201")
 }
 
-// TestDatabaseOutageIs503: while the store is closed every request that needs it is
-// 503, and the health check says so.
-// It covers T3 of test/README.md.
+// TestDatabaseOutageIs503: while the store is closed, every request that needs
+// it gets 503, and the health check fails. It covers T3 of test/README.md.
 func TestDatabaseOutageIs503(t *testing.T) {
 	var gone atomic.Bool
 	d := openFaulty(t, &gone)
@@ -197,7 +195,8 @@ func (c faultyConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return faultyConn{conn, c.gone}, nil
 }
 
-// faultyConn hides the driver's faster ways, so that every use passes IsValid.
+// faultyConn hides the driver's optional interfaces, so that every use calls
+// IsValid.
 type faultyConn struct {
 	driver.Conn
 	gone *atomic.Bool
@@ -235,8 +234,8 @@ func (c faultyConn) PrepareContext(ctx context.Context, q string) (driver.Stmt, 
 	return c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, q)
 }
 
-// TestABrokenResultIsNotHalfAnAnswer: when a result can't be read to its end,
-// the connection is cut instead of a 200 that looks whole.
+// TestABrokenResultIsNotHalfAnAnswer: if a result can't be read to its end, the
+// connection is cut, so that no response looks complete.
 func TestABrokenResultIsNotHalfAnAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.work()
@@ -267,8 +266,9 @@ func TestABrokenResultIsNotHalfAnAnswer(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestEveryRouteIsInTheDocument and the other way round.
-func TestEveryRouteIsInTheDocument(t *testing.T) {
+// TestRoutesMatchTheDocument: every route is in the document, and every path of
+// the document is a route.
+func TestRoutesMatchTheDocument(t *testing.T) {
 	source, err := os.ReadFile("server.go")
 	require.NoError(t, err)
 	doc := readDocument(t)

@@ -5,12 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// goodSecret is how long a callback's secret should be, in characters. The
-// interface sets no length, so that a shorter one is taken, with a warning.
+// goodSecret is the recommended length of a callback's secret, in characters.
+// The interface sets no minimum, so a shorter secret is accepted with a
+// warning.
 const goodSecret = 16
 
-// warnShort warns the client, in a header, and the operator of a secret that can
-// be guessed.
+// warnShort warns the client, in a header, and the operator about a secret that
+// can be guessed.
 func (s *Server) warnShort(w http.ResponseWriter, r *request, secret string) {
 	length := utf8.RuneCountInString(secret)
 	if length == 0 || length >= goodSecret {

@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestShortSecretsAreWarnedAbout: they are taken as the interface has it, with a
-// header beside the unchanged answer and a line in the log, which holds no secret.
-func TestShortSecretsAreWarnedAbout(t *testing.T) {
+// TestShortSecretsCauseAWarning: short secrets are accepted, as the interface
+// requires, with a warning header on the unchanged response and a line in the
+// log, which does not contain the secret.
+func TestShortSecretsCauseAWarning(t *testing.T) {
 	w := newWorld(t)
 	submit := func(path, secret string) (warning, lines string) {
 		before := len(w.log.String())

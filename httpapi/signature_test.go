@@ -19,8 +19,8 @@ import (
 	"github.com/otograph/otograph/internal/safehttp"
 )
 
-// verify is a receiver's check in Go: HMAC-SHA256 over the raw body, compared
-// in constant time.
+// verify implements a receiver's check in Go: HMAC-SHA256 over the raw body,
+// compared in constant time.
 func verify(secret string, r *http.Request) (body []byte, ok bool) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
 	if err != nil {
@@ -32,8 +32,8 @@ func verify(secret string, r *http.Request) (body []byte, ok bool) {
 	return body, hmac.Equal([]byte(want), []byte(r.Header.Get("X-Signature")))
 }
 
-// TestSignatureIsVerifiable delivers a callback to receivers in Go and in Python, which
-// take it; the same callback with one byte changed is refused by both.
+// TestSignatureIsVerifiable delivers a callback to receivers in Go and in
+// Python, which accept it; both refuse the same callback with one byte changed.
 // It covers T11 of test/README.md.
 func TestSignatureIsVerifiable(t *testing.T) {
 	const secret = "whsec-är$%"
@@ -69,7 +69,7 @@ func TestSignatureIsVerifiable(t *testing.T) {
 	outbound, err := safehttp.New(safehttp.Config{Allow: []string{"127.0.0.1"}})
 	require.NoError(t, err)
 	w := newWorld(t, func(c *Config) { c.CheckURL = outbound.CheckURL })
-	w.media.address = "127.0.0.1" // opens all of loopback's ports to the notifier
+	w.media.address = "127.0.0.1" // allows the notifier all ports of the loopback address
 	w.work()
 	for name, url := range receivers {
 		m := upload(nil)

@@ -23,8 +23,8 @@ import (
 	"github.com/otograph/otograph/internal/spectest"
 )
 
-// statement is one thing that the interface specification (or, marked with ≡,
-// a documented decision on what it leaves open) says, and its check.
+// statement is one statement of the interface specification (or, marked with ≡,
+// a documented decision about a case that it leaves open), with its check.
 type statement struct {
 	says  string
 	check func(t *testing.T, s *specWorld)
@@ -33,8 +33,8 @@ type statement struct {
 // specWorld is a world in which some tasks have run.
 type specWorld struct {
 	*world
-	idle      *world // another service, where no worker runs
-	all       string // done, all capabilities, by Base64
+	idle      *world // another service without a worker
+	all       string // done, all capabilities, submitted as Base64
 	asr       string // done, transcription alone
 	eventsAlo string // done, events alone
 	lite      string // done, optimized tier
@@ -46,8 +46,8 @@ type specWorld struct {
 	running   string // processing
 }
 
-// TestSpecification walks through the specification statement by statement, on
-// both kinds of database where they are installed.
+// TestSpecification checks the specification statement by statement, on both
+// kinds of database if they are installed.
 func TestSpecification(t *testing.T) {
 	for _, database := range []string{"sqlite", "postgres"} {
 		t.Run(database, func(t *testing.T) {
@@ -95,7 +95,7 @@ func newSpec(t *testing.T, database string) *specWorld {
 	return s
 }
 
-// shared is the world as the statements that requests alone can check see it.
+// shared returns the world for the statements that requests alone can check.
 func (s *specWorld) shared() *spectest.World {
 	request := func(w *world) spectest.Request {
 		return func(t *testing.T, method, path string, body any, headers ...string) spectest.Answer {
@@ -137,7 +137,7 @@ func keys(m map[string]any) []string {
 
 func sorted(names ...string) []string { slices.Sort(names); return names }
 
-// refusedWith asks for a refusal with a status and a code.
+// refusedWith requires a refusal with a status and a code.
 func (s *specWorld) refusedWith(a answer, status int, code string) {
 	s.t.Helper()
 	assert.Equal(s.t, status, a.status, "%s", a.body)
@@ -157,7 +157,7 @@ var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 
 const unknownTask = "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"
 
-// statements is the list. It follows the order of the specification.
+// statements lists the statements in the order of the specification.
 var statements = []statement{
 	// General
 	{"All paths are relative to a base URL that ends with /v1", func(t *testing.T, s *specWorld) {
@@ -224,7 +224,7 @@ var statements = []statement{
 		}
 	}},
 	{"Result: words have word, start, end and probability, in the standard tier only", func(t *testing.T, s *specWorld) {
-		for _, seg := range s.result(s.all)["segments"].([]any) { // of two languages, and one has a word with interpolated times
+		for _, seg := range s.result(s.all)["segments"].([]any) { // in two languages, and one segment has a word with interpolated times
 			assert.NotContains(t, seg, "language")
 			for _, word := range seg.(map[string]any)["words"].([]any) {
 				assert.Equal(t, sorted("word", "start", "end", "probability"), keys(word.(map[string]any)))
@@ -524,7 +524,7 @@ var statements = []statement{
 			{"POST", "/audio/translations"},
 		} {
 			code := codeUnauthorized
-			if strings.HasPrefix(q[1], "/audio/t") { // OpenAI's interface has codes of its own
+			if strings.HasPrefix(q[1], "/audio/t") { // OpenAI's interface has different codes
 				code = "invalid_api_key"
 			}
 			s.refusedWith(s.do(q[0], q[1], nil, noKey), 401, code)

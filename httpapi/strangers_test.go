@@ -20,19 +20,19 @@ import (
 	"github.com/otograph/otograph/internal/spectest"
 )
 
-// oddValues are JSON values that are seldom the right ones.
+// oddValues are JSON values that are rarely valid.
 var oddValues = []string{
 	`null`, `true`, `false`, `0`, `-1`, `1.5`, `1e308`, `1e400`, `-1e400`, `99999999999999999999999999`, `0.0000000000000000000000001`, `"x"`, `""`, `" "`,
 	`"\u0000"`, `"\ud800"`, `"é"`, "\"\xff\"", `"` + strings.Repeat("a", 10_000) + `"`, `[]`, `[[]]`, `[null]`, `[1,"a"]`, `{}`, `{"a":1}`, `{"a":{"a":{"a":{}}}}`,
 	strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), `NaN`, `Infinity`, `0x10`, `01`, `'x'`, `undefined`, `True`, ``,
 }
 
-// TestOddValuesAreRefused sends every field every odd value, and bodies and requests
-// that no client would: always a 4xx in JSON, and what is accepted is a task.
-// It covers T21 of test/README.md.
+// TestOddValuesAreRefused sends every odd value in every field, and malformed
+// bodies and requests: each gets a 4xx in JSON or makes a task. It covers T21
+// of test/README.md.
 func TestOddValuesAreRefused(t *testing.T) {
 	w := newWorld(t)
-	_, broke := w.newAccount("broke", "0") // so that what is valid ends in 402
+	_, broke := w.newAccount("broke", "0") // so that valid requests get 402
 	as := with("X-Api-Key", broke)
 	n := 0
 	statuses := map[int]int{}
@@ -90,13 +90,13 @@ func TestOddValuesAreRefused(t *testing.T) {
 	}
 	t.Logf("T21: %d strange requests, statuses %v, no 5xx", n, statuses)
 
-	// Nothing of it left a task or a file behind.
+	// None of the requests left a task or a file behind.
 	assert.EqualValues(t, 0, w.do("GET", "/tasks", nil, as).object(t)["total"])
 	assert.Empty(t, blobKeys(t, w))
 }
 
-// TestRawRequests sends what no HTTP library sends.
-// It covers T21 of test/README.md.
+// TestRawRequests sends requests that no HTTP library sends. It covers T21 of
+// test/README.md.
 func TestRawRequests(t *testing.T) {
 	w := newWorld(t)
 	addr := strings.TrimPrefix(w.url, "http://")
@@ -122,7 +122,7 @@ func TestRawRequests(t *testing.T) {
 			require.NoError(t, c.CloseWrite())
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if name == "short body" && err != nil { // a client that hangs up may hear nothing
+		if name == "short body" && err != nil { // a client that disconnects may get no response
 			conn.Close()
 			continue
 		}
@@ -139,10 +139,10 @@ func TestRawRequests(t *testing.T) {
 	}
 }
 
-// TestLengthBesideChunks: a request that has a length and comes in chunks is the
-// last one of its connection, so that what a proxy took for its body, or for the
-// next request, is never taken for the other.
-func TestLengthBesideChunks(t *testing.T) {
+// TestLengthWithChunksEndsTheConnection: a request with both a length and chunks is the last
+// one of its connection, so that a proxy and the service cannot disagree about
+// where the next request begins.
+func TestLengthWithChunksEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	const smuggled = "GET /v1/pricing HTTP/1.1\r\nHost: x\r\n\r\n"
 	const task = `{"audio_url":"https://a.example.com/a.wav"}`
@@ -177,8 +177,8 @@ func TestLengthBesideChunks(t *testing.T) {
 	}
 }
 
-// TestSlowBodies: a client that trickles is cut off with 408, and the time
-// limit does not hit one that is slow but steady.
+// TestSlowBodies: a client that trickles is cut off with 408; a slow but steady
+// one is not.
 func TestSlowBodies(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.BodyGrace, c.MinBodyRate = 300*time.Millisecond, 1000 })
 	trickle := func(pause time.Duration, chunk, n int) answer {
@@ -203,14 +203,14 @@ func TestSlowBodies(t *testing.T) {
 	assert.Less(t, time.Since(start), 10*time.Second)
 	assert.Equal(t, 201, trickle(40*time.Millisecond, 400, 20).status, "10 kB/s for 0.8 s")
 
-	// The connection of a request that took its time serves the next one, and a
-	// handler's own time is not bounded by its body's.
+	// The connection of a slow request serves the next one, and a handler's own
+	// time is not limited by its body's deadline.
 	assert.Equal(t, 200, w.do("GET", "/account", nil).status)
 }
 
-// TestUploadInStream sends a big body over HTTP while the server's heap is
-// watched: it never holds the audio.
-func TestUploadInStream(t *testing.T) {
+// TestUploadsAreStreamed sends a large body over HTTP and measures the server's
+// heap: it never holds the audio.
+func TestUploadsAreStreamed(t *testing.T) {
 	w := newWorld(t)
 	const size = 16 << 20
 	stop := make(chan struct{})
@@ -242,7 +242,8 @@ func TestUploadInStream(t *testing.T) {
 	t.Logf("%d MB of Base64 over HTTP: heap grew by at most %.1f MB", size>>20, float64(growth)/(1<<20))
 }
 
-// TestTooLargeBodies: above the limit is 413, with and without Content-Length.
+// TestTooLargeBodies: a body above the limit gets 413, with and without
+// Content-Length.
 func TestTooLargeBodies(t *testing.T) {
 	w := newWorld(t)
 	a := w.do("POST", "/tasks/batch", io.MultiReader(strings.NewReader(`{"options":{}, `), io.LimitReader(repeat(strings.Repeat(" ", 4096)), maxBatchBody)))
@@ -254,8 +255,8 @@ func TestTooLargeBodies(t *testing.T) {
 	assert.Equal(t, 400, a.status, "spaces alone")
 }
 
-// TestDiscardedUploadsLeaveNothing: whatever goes wrong behind the audio, no
-// file stays.
+// TestDiscardedUploadsLeaveNothing: a request refused for any reason after its
+// audio leaves no file.
 func TestDiscardedUploadsLeaveNothing(t *testing.T) {
 	w := newWorld(t)
 	_, broke := w.newAccount("broke", "0")

@@ -7,7 +7,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Bounds on the texts of a submission, in characters.
+// Limits on the texts of a submission, in characters.
 const (
 	maxURL            = 8192
 	maxFilename       = 255
@@ -15,7 +15,7 @@ const (
 	maxBatchItems     = 100
 )
 
-// terms are what a task and a batch are given alike.
+// terms are the common fields of a task and a batch.
 type terms struct {
 	options        spec.Options
 	callbackURL    string
@@ -34,9 +34,9 @@ type submission struct {
 }
 
 // readSubmission reads the body of POST /tasks. The audio of audio_base64 is
-// passed to audio as it arrives, decoded, wherever it is in the body; none of
-// it is held in memory. When an error is returned, audio may have been called:
-// the caller discards what it stored.
+// decoded and passed to audio as it arrives, at any position in the body; none
+// of it is held in memory. If an error is returned, audio may have been called,
+// and the caller discards the stored audio.
 func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, error) {
 	s := &submission{given: map[string]bool{}}
 	mark := func(name string, read func(*jsonstream.Value) error) func(*jsonstream.Value) error {
@@ -77,7 +77,7 @@ func bothSources() *apiError {
 	return invalid("audio_url and audio_base64: use only one of the two")
 }
 
-// check applies the rules between the fields.
+// check validates the fields together.
 func (s *submission) check() error {
 	switch {
 	case s.given["audio_url"] && s.given["audio_base64"]:

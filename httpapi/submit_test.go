@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parse reads a submission and gives the audio that came with it.
+// parse reads a submission and returns it with its audio.
 func parse(body io.Reader) (*submission, []byte, error) {
 	var audio []byte
 	s, err := readSubmission(body, func(r io.Reader) error {
@@ -196,7 +196,8 @@ func TestBatchRefusals(t *testing.T) {
 	}
 }
 
-// endless gives a submission of n Base64 characters without holding it.
+// endless returns a submission of n Base64 characters, generated while it is
+// read.
 func endless(n int) io.Reader {
 	return io.MultiReader(
 		strings.NewReader(`{"audio_base64":"`),
@@ -218,9 +219,9 @@ func (r repeat) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestSubmissionHoldsNothing reads a long body and watches what is allocated;
-// TestLongUpload is its big sister.
-func TestSubmissionHoldsNothing(t *testing.T) {
+// TestSubmissionIsNotHeldInMemory reads a long body and measures allocations;
+// TestLongUpload does the same over HTTP.
+func TestSubmissionIsNotHeldInMemory(t *testing.T) {
 	const size = 16 << 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -238,8 +239,9 @@ func TestSubmissionHoldsNothing(t *testing.T) {
 	t.Logf("%d MB of Base64: %d KB allocated in all", size>>20, allocated>>10)
 }
 
-// TestSpacesAreNotHeld: a body of white space ends in a plain refusal.
-func TestSpacesAreNotHeld(t *testing.T) {
+// TestSpacesAreNotHeldInMemory: a body of white space is refused without holding it in
+// memory.
+func TestSpacesAreNotHeldInMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, _, err := parse(io.LimitReader(repeat(strings.Repeat(" ", 4096)), 20<<20))
@@ -249,8 +251,8 @@ func TestSpacesAreNotHeld(t *testing.T) {
 }
 
 // FuzzSubmission compares the streaming reader with encoding/json and
-// encoding/base64 on whatever both can read, and asks for a proper refusal of
-// the rest.
+// encoding/base64 on inputs that both can read, and requires a proper refusal
+// of all others.
 func FuzzSubmission(f *testing.F) {
 	for _, s := range []string{
 		`{"audio_base64":"UklGRg==","audio_filename":"a.wav"}`,
@@ -278,7 +280,7 @@ func FuzzSubmission(f *testing.F) {
 			Filename    string `json:"audio_filename"`
 			Batch       bool   `json:"batch_mode"`
 		}
-		clean := bytes.Map(func(r rune) rune { // raw line breaks are our own tolerance
+		clean := bytes.Map(func(r rune) rune { // only the streaming reader accepts raw line breaks
 			if r == '\n' || r == '\r' || r == '\t' {
 				return ' '
 			}

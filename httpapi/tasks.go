@@ -56,7 +56,7 @@ type fullTask struct {
 	CreatedAt     string                `json:"created_at"`
 	UpdatedAt     string                `json:"updated_at"`
 	FinishedAt    *string               `json:"finished_at"`
-	Warnings      []spec.Warning        `json:"warnings,omitempty"` // which the specification does not have
+	Warnings      []spec.Warning        `json:"warnings,omitempty"` // an addition to the specification
 }
 
 // listedTask is an entry of GET /tasks.
@@ -71,8 +71,8 @@ type listedTask struct {
 	taskDetails
 }
 
-// taskDetails are told of a task that is done where a client asks for details, which the
-// specification does not have.
+// taskDetails are the details of a done task, sent if a client asks for them;
+// an addition to the specification.
 type taskDetails struct {
 	Duration *float64       `json:"audio_duration,omitempty"`
 	Language string         `json:"language,omitempty"`
@@ -97,8 +97,8 @@ func (r *request) task() (string, error) {
 	return id, nil
 }
 
-// idempotency reads the Idempotency-Key; body is the hash of what the request
-// said, complete once the body is read.
+// idempotency reads the Idempotency-Key; body is the hash of the request's
+// content, complete once the body is read.
 func idempotency(r *request, body hash.Hash) (tasks.Idempotency, error) {
 	values := r.Header.Values("Idempotency-Key")
 	if len(values) == 0 {
@@ -111,8 +111,8 @@ func idempotency(r *request, body hash.Hash) (tasks.Idempotency, error) {
 	return tasks.Idempotency{Key: key, BodyHash: hex.EncodeToString(body.Sum(nil))}, nil
 }
 
-// submitted has read take the JSON body, of at most max bytes, of a POST that makes
-// tasks, and gives the idempotency key for what it said.
+// submitted passes the JSON body (at most max bytes) of a POST that creates
+// tasks to read, and returns the request's idempotency key.
 func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max int64, read func(io.Reader) error) (tasks.Idempotency, error) {
 	if err := wantJSON(r.Request); err != nil {
 		return tasks.Idempotency{}, err
@@ -129,8 +129,8 @@ func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max i
 	return idempotency(r, sum)
 }
 
-// asked returns the request for a task with these terms. It checks where the
-// results go, if anywhere, and completes the options.
+// asked returns the task request for the given terms. It checks the callback
+// URL, if any, and completes the options.
 func (s *Server) asked(r *request, t terms) (tasks.Request, error) {
 	if t.callbackURL != "" {
 		if err := s.checkURL(r, "callback_url", t.callbackURL); err != nil {
@@ -204,14 +204,14 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusCreated, created(t))
 }
 
-// copyAudio stores what comes from a request. Its error is the reader's *apiError
-// or the store's.
+// copyAudio stores a request's audio. Its error is the reader's *apiError or
+// the store's.
 func copyAudio(w io.Writer, from io.Reader) (int64, error) {
 	// The wrapper hides ReadFrom, which would allocate another buffer.
 	return io.CopyBuffer(struct{ io.Writer }{w}, from, make([]byte, 96<<10))
 }
 
-// commitAudio finishes an upload and learns its length, if it can be learnt.
+// commitAudio completes an upload and probes its length.
 func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request) error {
 	info, err := audio.Commit()
 	if err != nil {
@@ -237,12 +237,12 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 		return gone
 	}
 	// Uploads that can't be probed are held for as tasks of unknown length; the
-	// worker reports what is wrong with them.
+	// worker reports their defects.
 	s.log.Debug("upload not probed", "request", r.id, "error", err)
 	return nil
 }
 
-// minAudioBytes is the smallest upload taken.
+// minAudioBytes is the smallest accepted upload.
 const minAudioBytes = 1 << 10
 
 // effective completes options.
@@ -270,7 +270,7 @@ func (s *Server) checkURL(r *request, field, u string) error {
 	return nil
 }
 
-// lastSegment is the file name of a URL: its last path segment, unescaped.
+// lastSegment returns the file name of a URL: its last path segment, unescaped.
 func lastSegment(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -411,7 +411,7 @@ func shownTask(t tasks.Task) fullTask {
 	}
 }
 
-// cancelTask is POST /tasks/:id/cancel, which the specification does not have.
+// cancelTask handles POST /tasks/:id/cancel, an addition to the specification.
 func (s *Server) cancelTask(w http.ResponseWriter, r *request) error {
 	id, err := r.task()
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"github.com/otograph/otograph/internal/accounts"
 )
 
-// tokenLifetime is how long an access token is valid after the login.
+// tokenLifetime is the validity of an access token after the login.
 const tokenLifetime = time.Hour
 
 const (
 	tokenIssuer   = "otograph"
 	tokenAudience = "otograph-api"
-	maxToken      = 4096 // bytes; ours have about 400
+	maxToken      = 4096 // bytes; the service's tokens have about 400
 	minTokenKey   = 32   // bytes; HS256 needs a key as long as its hash (RFC 7518, 3.2)
 )
 
-// tokens issues and checks access tokens: JWT, HS256 and nothing else.
+// tokens issues and checks access tokens: JWT with HS256 only.
 type tokens struct {
 	key atomic.Pointer[[]byte]
 	now func() time.Time
@@ -41,10 +41,10 @@ func (t *tokens) setKey(key []byte) error {
 	return nil
 }
 
-// claims are what a token says.
+// claims are the claims of a token.
 type claims struct {
 	Account     string `json:"account"`
-	PasswordSet int64  `json:"password_set"` // microseconds since 1970: a token ends with the password it was given for
+	PasswordSet int64  `json:"password_set"` // microseconds since 1970: a token is valid until the password changes
 	jwt.RegisteredClaims
 }
 
@@ -59,8 +59,8 @@ func (t *tokens) issue(u accounts.User) (string, error) {
 
 var errToken = errors.New("token refused")
 
-// check returns to whom a token was issued, and when the password that it was
-// issued for was set. Every defect of a token is errToken.
+// check returns the owner of a token, and the time when the owner's password
+// was set. Every defect of a token is errToken.
 func (t *tokens) check(token string) (who principal, passwordSet time.Time, err error) {
 	if len(token) > maxToken {
 		return principal{}, time.Time{}, errToken

@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// getTranscript is GET /tasks/:id/transcript, which the specification does not
-// have: the result as a file, with the owner's names and corrections.
+// getTranscript handles GET /tasks/:id/transcript, an addition to the
+// specification: the result as a file, with the owner's names and corrections.
 func (s *Server) getTranscript(w http.ResponseWriter, r *request) error {
 	id, err := r.task()
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// statusClientGone is logged for requests whose client went away; it is never
-// sent.
+// statusClientGone is logged for requests whose client disconnected; it is
+// never sent.
 const statusClientGone = 499
 
-// known is the one table from the service's errors to what a client sees.
+// known is the only table that maps the service's errors to responses.
 var known = []struct {
 	err     error
 	status  int
@@ -47,8 +47,8 @@ var known = []struct {
 	{context.Canceled, statusClientGone, codeInvalidRequest, "the client has gone away"},
 }
 
-// translate turns whatever a handler returned into what the client sees. The
-// text of an unknown error stays in the log.
+// translate turns any error of a handler into the client's response. The text
+// of an unknown error is only logged.
 func (s *Server) translate(err error) *apiError {
 	var e *apiError
 	if errors.As(err, &e) {

@@ -7,11 +7,11 @@ import (
 	"github.com/otograph/otograph/billing"
 )
 
-// uploads bounds what one account sends at the same time. Bodies of at most
+// uploads limits the concurrent uploads of one account. Bodies of at most
 // maxSmallBody bytes are not counted.
 type uploads struct {
 	most  int   // bodies
-	bytes int64 // announced by their Content-Length; those without count as the largest body
+	bytes int64 // by their Content-Length; a body without one counts as the largest
 
 	mu sync.Mutex
 	by map[string]inFlight
@@ -26,8 +26,8 @@ func newUploads(most int, bytes int64) *uploads {
 	return &uploads{most: most, bytes: bytes, by: map[string]inFlight{}}
 }
 
-// enter counts a body of size bytes, or reports that the account sends enough
-// already. A first body is never refused.
+// enter counts a body of size bytes, or returns false if the account already
+// sends enough. A first body is never refused.
 func (u *uploads) enter(account string, size int64) (leave func(), ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -48,10 +48,10 @@ func (u *uploads) enter(account string, size int64) (leave func(), ok bool) {
 	}), true
 }
 
-// admit refuses a body with audio before a byte of it is read: when it is
-// announced as larger than max, when the account cannot pay for the shortest
-// task, and when it sends too much at the same time. The caller calls leave when
-// the body is read.
+// admit refuses a body with audio before a byte of it is read: if its announced
+// size exceeds max, if the account cannot pay for the shortest task, or if it
+// sends too much at the same time. The caller calls leave when the body has
+// been read.
 func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 	size := r.ContentLength
 	if size > max {
@@ -60,7 +60,7 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 	if size >= 0 && size <= maxSmallBody {
 		return func() {}, nil
 	}
-	// An idempotency key that was used gets its first answer, whatever the balance is now.
+	// A used idempotency key gets its first response regardless of the balance.
 	err = s.cfg.Money.Solvent(r.Context(), r.who.Account)
 	if errors.Is(err, billing.ErrInsufficientBalance) {
 		used, failed := s.keyUsed(r)

@@ -20,7 +20,7 @@ const (
 	maxVoiceField = 4096    // characters; the limits of each field are checked later
 )
 
-// voiceRecord is a voice as its account sees it: without its vectors.
+// voiceRecord is an account's view of a voice: without its vectors.
 type voiceRecord struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
@@ -36,11 +36,11 @@ func voiceRecordOf(v tasks.Voice) voiceRecord {
 
 // voiceSubmission is the body of POST /voices.
 type voiceSubmission struct {
-	voice         diarize.Voice // vectors are nil where a task is named
+	voice         diarize.Voice // vectors are nil if a task is named
 	task, speaker string
 }
 
-// listVoices is GET /voices, which the specification does not have.
+// listVoices handles GET /voices, an addition to the specification.
 func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
 	list, err := s.cfg.Tasks.Voices(r.Context(), r.who.Account)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, out)
 }
 
-// createVoice is POST /voices, which the specification does not have.
+// createVoice handles POST /voices, an addition to the specification.
 func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 	if err := wantJSON(r.Request); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusCreated, voiceRecordOf(kept))
 }
 
-// fields are the fields of the body.
+// fields returns the fields of the body.
 func (v *voiceSubmission) fields() jsonstream.Fields {
 	text := func(into *string) func(*jsonstream.Value) error {
 		return func(value *jsonstream.Value) error { return value.Text(into, maxVoiceField) }
@@ -135,7 +135,7 @@ func readVectors(raw []byte) ([][]float32, error) {
 	return vectors, nil
 }
 
-// check applies the rules between the fields, and makes the task's id one.
+// check validates the fields together, and normalizes the task's id.
 func (v *voiceSubmission) check() error {
 	named, given := v.task != "" || v.speaker != "", v.voice.Model != "" || v.voice.Vectors != nil
 	switch {
@@ -160,7 +160,7 @@ func (v *voiceSubmission) check() error {
 	return nil
 }
 
-// deleteVoice is DELETE /voices/:id, which the specification does not have.
+// deleteVoice handles DELETE /voices/:id, an addition to the specification.
 func (s *Server) deleteVoice(w http.ResponseWriter, r *request) error {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err == nil {

@@ -20,8 +20,8 @@ import (
 // modelSum is the hash of a speaker model.
 const modelSum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-// TestVoicesOverHTTP keeps, lists and deletes voices; what describes a person is in
-// no answer and in no line of the log.
+// TestVoicesOverHTTP stores, lists and deletes voices; no response and no line
+// of the log contains personal data.
 func TestVoicesOverHTTP(t *testing.T) {
 	w := newWorld(t)
 	const vector = "[0.8125,0.5830078125,0]"
@@ -53,8 +53,9 @@ func TestVoicesOverHTTP(t *testing.T) {
 	}
 }
 
-// TestVoicesThatAreRefused: a body that is not a voice is 400 and names the field.
-func TestVoicesThatAreRefused(t *testing.T) {
+// TestInvalidVoicesAreRefused: a body that is not a voice gets 400 with the
+// name of the field.
+func TestInvalidVoicesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	const who = `"name":"Ann","consent":"yes"`
 	for body, want := range map[string]string{
@@ -90,8 +91,8 @@ func TestVoicesThatAreRefused(t *testing.T) {
 	assert.Equal(t, []any{413, codePayloadTooLarge}, []any{a.status, a.code(t)})
 }
 
-// TestASpeakerOfADeletedTask: a task that is deleted while a speaker of it is
-// remembered is not there any more; the trouble is not the service's.
+// TestASpeakerOfADeletedTask: if a task is deleted while its speaker is being
+// stored, the response is that the task does not exist, not an internal error.
 func TestASpeakerOfADeletedTask(t *testing.T) {
 	w := newWorld(t)
 	doomed := ""
@@ -121,8 +122,8 @@ func TestASpeakerOfADeletedTask(t *testing.T) {
 	assert.Empty(t, doomed, "the task was deleted meanwhile")
 }
 
-// TestTheOptionOfVoices is echoed only when it was given.
-func TestTheOptionOfVoices(t *testing.T) {
+// TestVoicesOptionIsEchoedIfGiven: the option voices is echoed only if it was given.
+func TestVoicesOptionIsEchoedIfGiven(t *testing.T) {
 	w := newWorld(t)
 	for options, want := range map[string]any{`{}`: nil, `{"voices":true}`: true, `{"voices":false}`: false} {
 		body := `{"audio_url":"https://media.example.com/a.wav","options":` + options + `}`
@@ -142,8 +143,8 @@ func TestTheOptionOfVoices(t *testing.T) {
 	assert.Equal(t, 400, w.do("POST", "/tasks", `{"audio_url":"https://media.example.com/a.wav","options":{"voices":null}}`).status)
 }
 
-// FuzzVoice: whatever the body of POST /voices is, it is read without a panic, and
-// vectors that are taken are finite.
+// FuzzVoice: any body of POST /voices is read without a panic, and accepted
+// vectors are finite.
 func FuzzVoice(f *testing.F) {
 	f.Add(`{"name":"Ann","consent":"yes","model":"m","vectors":[[1,2],[3,4]]}`)
 	f.Add(`{"vectors":[[1e38,-1e39,null]]}`)
@@ -155,7 +156,7 @@ func FuzzVoice(f *testing.F) {
 		}
 		_ = v.check()
 		for _, x := range v.voice.Vectors {
-			if _, err := json.Marshal(x); err != nil { // there is no JSON for what is not finite
+			if _, err := json.Marshal(x); err != nil { // JSON cannot represent infinite numbers
 				t.Fatal(fmt.Sprint(x), err)
 			}
 		}

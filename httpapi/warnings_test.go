@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCutRecordingIsSaid: the task, its result, its callback, the ledger and the
-// answers in OpenAI's dialect say that a recording was cut, and nothing else does:
-// those of a whole recording have no such field and no header.
-func TestCutRecordingIsSaid(t *testing.T) {
+// TestTruncatedRecordingsAreReported: the task, its result, its callback, the
+// ledger and the responses in OpenAI's dialect report a truncated recording; a
+// complete recording has no such field or header.
+func TestTruncatedRecordingsAreReported(t *testing.T) {
 	w := newWorld(t)
 	w.work()
 	said := []any{map[string]any{"option": "audio", "reason": "“cut”"}}

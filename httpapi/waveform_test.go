@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWaveform: the worker's peaks are served byte by byte to the account that owns
-// the task, and go with it.
+// TestWaveform: the worker's peaks are served unchanged to the account that
+// owns the task, and are deleted with it.
 func TestWaveform(t *testing.T) {
 	s := newSpec(t, "sqlite")
 	a := s.do("GET", "/tasks/"+s.asr+"/waveform", nil)

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // world is a whole service in one process: the real stores, a real HTTP server,
-// names that a fixture resolves, and a client that holds every answer against
+// host names from a fixture, and a client that checks every response against
 // the OpenAPI document.
 type world struct {
 	t        *testing.T
@@ -60,7 +60,7 @@ type world struct {
 	media    *mediaServer
 }
 
-// lockedBuffer holds what was logged.
+// lockedBuffer holds the log.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -78,8 +78,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// fixtureNames: *.example.com is public, but private.example.com is not;
-// trouble.example.com has a resolver that does not answer; all else is unknown.
+// fixtureNames: *.example.com is public, except private.example.com; the
+// resolver of trouble.example.com does not answer; all other names are unknown.
 type fixtureNames struct{}
 
 func (fixtureNames) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -94,8 +94,8 @@ func (fixtureNames) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// newWorld makes a world on SQLite with one account that has money and limits
-// to spare. change may alter the configuration.
+// newWorld returns a world on SQLite with one account that has ample money and
+// limits. change may alter the configuration.
 func newWorld(t *testing.T, change ...func(*Config)) *world {
 	t.Helper()
 	return newWorldOn(t, dbtest.SQLite(t, db.Options{}), change...)
@@ -138,7 +138,7 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	return w
 }
 
-// newAccount makes an account with a balance, wide limits and a key.
+// newAccount creates an account with a balance, high limits and a key.
 func (w *world) newAccount(name, balance string) (accounts.Account, string) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -157,14 +157,14 @@ func (w *world) newAccount(name, balance string) (accounts.Account, string) {
 	return a, key
 }
 
-// answer is what a request gave.
+// answer is the response to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// object is the body as a JSON object.
+// object returns the body as a JSON object.
 func (a answer) object(t testing.TB) map[string]any {
 	t.Helper()
 	var m map[string]any
@@ -172,7 +172,7 @@ func (a answer) object(t testing.TB) map[string]any {
 	return m
 }
 
-// code is the error_code of a failing answer.
+// code returns the error_code of a failed response.
 func (a answer) code(t testing.TB) string {
 	t.Helper()
 	m := a.object(t)
@@ -193,7 +193,7 @@ func with(pairs ...string) http.Header {
 	return h
 }
 
-// do sends a request to the API with the world's key, and holds the answer
+// do sends a request to the API with the world's key, and checks the response
 // against the contract.
 func (w *world) do(method, path string, body any, headers ...http.Header) answer {
 	w.t.Helper()
@@ -209,7 +209,7 @@ func (w *world) do(method, path string, body any, headers ...http.Header) answer
 	return w.send(method, "/v1"+path, body, h)
 }
 
-// noKey leaves the key out.
+// noKey removes the key.
 var noKey = http.Header{"X-Api-Key": {""}}
 
 func (w *world) send(method, path string, body any, header http.Header) answer {
@@ -255,7 +255,7 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// wav is a WAV file of silence, n seconds at 8 kHz, 8 bits.
+// wav returns a WAV file of silence, n seconds at 8 kHz, 8 bits.
 func wav(seconds int) []byte {
 	n := 8000 * seconds
 	b := make([]byte, 44+n)
@@ -269,7 +269,7 @@ func wav(seconds int) []byte {
 	return b
 }
 
-// upload is the body of a Base64 submission.
+// upload returns the body of a Base64 submission.
 func upload(options any) map[string]any {
 	m := map[string]any{"audio_base64": base64.StdEncoding.EncodeToString(wav(2)), "audio_filename": "silence.wav"}
 	if options != nil {
@@ -278,7 +278,7 @@ func upload(options any) map[string]any {
 	return m
 }
 
-// create makes a task and gives its id.
+// create creates a task and returns its id.
 func (w *world) create(body any) string {
 	w.t.Helper()
 	a := w.do("POST", "/tasks", body)
@@ -293,7 +293,7 @@ func (w *world) task(id string) map[string]any {
 	return a.object(w.t)
 }
 
-// openDatabase gives a fresh database of a kind, or skips.
+// openDatabase returns a fresh database of a kind, or skips the test.
 func openDatabase(t *testing.T, kind string) *db.DB {
 	t.Helper()
 	if kind == "postgres" {
@@ -302,7 +302,7 @@ func openDatabase(t *testing.T, kind string) *db.DB {
 	return dbtest.SQLite(t, db.Options{})
 }
 
-// blobKeys are the files that the service keeps.
+// blobKeys returns the keys of the stored files.
 func blobKeys(t *testing.T, w *world) []string {
 	t.Helper()
 	var keys []string

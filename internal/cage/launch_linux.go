@@ -108,7 +108,7 @@ func limit(s Spec) error {
 const leastFiles = 16
 
 // inherited returns a limit of the process, no higher than the one it inherits,
-// because the kernel lets nobody raise that.
+// because no process may raise that.
 func inherited(which int, soft, hard uint64) unix.Rlimit {
 	var have unix.Rlimit
 	if err := unix.Getrlimit(which, &have); err == nil {

@@ -173,7 +173,7 @@ func TestMadeUpServers(t *testing.T) {
 		assert.Equal(t, []fault{one}, faulty(rows))
 	}
 	rows, err = check(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client leaves
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the disconnection is not noticed
 		<-r.Context().Done()
 	}), 50*time.Millisecond)
 	require.ErrorContains(t, err, "3 requests in a row had no answer")

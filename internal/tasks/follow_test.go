@@ -50,7 +50,7 @@ func (e tellingEngine) Run(_ context.Context, job worker.Job) (tasks.Outcome, er
 }
 
 // TestFollowersReceiveTheEnginesReports: reports of a worker's engine reach the
-// followers of its task. A follower that does not receive blocks nobody and
+// followers of its task. A follower that does not receive blocks no other and
 // finds the newest state.
 func TestFollowersReceiveTheEnginesReports(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {

@@ -93,7 +93,7 @@ func optional(text string) any {
 	return text
 }
 
-// holdAgain makes a new hold for a task that had one before.
+// holdAgain holds the price of a task that had a hold before.
 func (s *Service) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 	sets, err := s.queue.Available(ctx, tx)
 	if err != nil {

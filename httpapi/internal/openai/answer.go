@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// Answer returns the answer to a form in the format that it asks for, with its media
+// Answer returns the response to a form in the requested format, with its media
 // type.
 func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err error) {
 	text := wholeText(result)
@@ -49,7 +49,7 @@ func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err er
 	return "application/json", buf.Bytes(), err
 }
 
-// wholeText is the transcript without times.
+// wholeText returns the transcript without times.
 func wholeText(result spec.Result) string {
 	texts := make([]string, 0, len(result.Segments))
 	for _, seg := range result.Segments {
@@ -58,7 +58,7 @@ func wholeText(result spec.Result) string {
 	return joinTexts(texts)
 }
 
-// joinTexts joins sentences, with a space between them where the script uses
+// joinTexts joins sentences, with a space between them if the script uses
 // spaces.
 func joinTexts(texts []string) string {
 	var b strings.Builder
@@ -68,7 +68,7 @@ func joinTexts(texts []string) string {
 	return b.String()
 }
 
-// usage reports what was used: seconds of audio, as for OpenAI's whisper-1.
+// usage reports the charged seconds of audio, as OpenAI does for whisper-1.
 type usage struct {
 	Type    string  `json:"type"`
 	Seconds float64 `json:"seconds"`
@@ -76,16 +76,16 @@ type usage struct {
 
 func used(result spec.Result) usage { return usage{"duration", math.Ceil(result.Stats.DecodedSeconds)} }
 
-// tokenLogprob is the log probability (natural logarithm) of a token. Our tokens
-// are whole words: they are what the engine reports probabilities of.
+// tokenLogprob is the log probability (natural logarithm) of a token. The
+// tokens are whole words, because the engine reports probabilities of words.
 type tokenLogprob struct {
 	Token   string  `json:"token"`
 	Logprob float64 `json:"logprob"`
 	Bytes   []int   `json:"bytes"`
 }
 
-// leastLogprob stands for words whose probability was rounded to 0; JSON has no
-// infinity.
+// leastLogprob replaces the logarithm of a probability that was rounded to 0;
+// JSON has no infinity.
 const leastLogprob = -9999
 
 func logprobs(segments []spec.Segment) []tokenLogprob {
@@ -105,12 +105,12 @@ func logprobs(segments []spec.Segment) []tokenLogprob {
 	return out
 }
 
-// languageCode is a language that was detected.
+// languageCode is a detected language.
 type languageCode struct {
 	Code string `json:"code"`
 }
 
-// languages returns the language of a result, none where nothing was said.
+// languages returns the language of a result, none if it has no text.
 func languages(result spec.Result) []languageCode {
 	if result.Language == "" || len(result.Segments) == 0 {
 		return []languageCode{}
@@ -126,10 +126,10 @@ type plainJSON struct {
 }
 
 // verboseSegment is a segment of verbose_json. Values that the recognizer did
-// not measure are 0, as clients take no null for a number.
+// not measure are 0, because clients expect numbers rather than null.
 type verboseSegment struct {
 	ID           int     `json:"id"`
-	Seek         int     `json:"seek"` // hundredths of a second, as Whisper counts
+	Seek         int     `json:"seek"` // hundredths of a second, as in Whisper
 	Start        float64 `json:"start"`
 	End          float64 `json:"end"`
 	Text         string  `json:"text"`
@@ -193,9 +193,10 @@ func verbose(form *Form, result spec.Result, text string) verboseJSON {
 	return v
 }
 
-// compressionRatio is the text's bytes by its bytes after zlib, as Whisper
-// defines it to find loops (openai/whisper, utils.compression_ratio). Go's zlib
-// writes a few bytes more than C's, which lowers the ratio of short texts.
+// compressionRatio returns the text's size divided by its size after zlib,
+// which Whisper uses to find loops (openai/whisper, utils.compression_ratio).
+// Go's zlib writes a few bytes more than C's, which lowers the ratio of short
+// texts.
 func compressionRatio(text string) float64 {
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
@@ -204,7 +205,7 @@ func compressionRatio(text string) float64 {
 	return float64(len(text)) / float64(packed.Len())
 }
 
-// diarizedSegment is a segment of diarized_json, and as an event of a stream.
+// diarizedSegment is a segment of diarized_json, and an event of a stream.
 type diarizedSegment struct {
 	Type    string  `json:"type"`
 	ID      string  `json:"id"`

@@ -13,9 +13,9 @@ import (
 // Error refuses a request.
 type Error struct {
 	Status  int    // HTTP status
-	Message string // what was wrong, in words
+	Message string // the reason, in words
 	Param   string // the field of the form at fault
-	Code    string // "" leaves it to the service's
+	Code    string // "" means the service's code
 	cause   error
 }
 
@@ -33,11 +33,11 @@ func (e *ReadError) Error() string {
 	return "the form cannot be read: it is truncated or not multipart/form-data"
 }
 
-// Unwrap returns the error of reading.
+// Unwrap returns the underlying error.
 func (e *ReadError) Unwrap() error { return e.err }
 
-// badField is a refusal that names a field of the form, before the message and
-// as the error's param.
+// badField returns a refusal that names a field of the form, in front of the
+// message and as the error's param.
 func badField(name, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("%s: %s", spec.Shorten(name), fmt.Sprintf(format, args...)), Param: spec.Shorten(name)}
 }
@@ -57,7 +57,8 @@ func NoTranslation() *Error {
 	return badField("model", "not all installed models can translate: multilingual Whisper models can, except turbo and distilled ones")
 }
 
-// NoLanguage refuses the languages of a form, of which the installed models know none.
+// NoLanguage refuses the languages of a form if the installed models support
+// none of them.
 func (f *Form) NoLanguage(e *tasks.LanguageError) *Error {
 	name := "language"
 	if len(f.Languages) > 0 {
@@ -74,8 +75,8 @@ type errorObject struct {
 	Code    *string `json:"code"`
 }
 
-// errorTypes are the error types of OpenAI's interface by HTTP status; others
-// from 400 are invalid_request_error, from 500 server_error.
+// errorTypes maps HTTP statuses to the error types of OpenAI's interface; other
+// statuses from 400 are invalid_request_error, from 500 server_error.
 var errorTypes = map[int]string{
 	http.StatusUnauthorized:    "authentication_error",
 	http.StatusPaymentRequired: "insufficient_quota",
@@ -83,8 +84,8 @@ var errorTypes = map[int]string{
 	http.StatusTooManyRequests: "rate_limit_error",
 }
 
-// errorCodes are the codes of OpenAI's interface that clients look for, by the
-// service's own.
+// errorCodes maps the service's codes to the codes of OpenAI's interface that
+// clients check.
 var errorCodes = map[string]string{
 	"unauthorized":         "invalid_api_key",
 	"insufficient_balance": "insufficient_quota",
@@ -92,13 +93,15 @@ var errorCodes = map[string]string{
 	"payload_too_large":    "request_too_large",
 }
 
-// ErrorBody is the answer to a request that failed, and the last event of a stream.
+// ErrorBody is the response to a request that failed, and the last event of a
+// stream.
 type ErrorBody struct {
 	Error errorObject `json:"error"`
 }
 
-// NewErrorBody returns the answer to a request that failed with a status and the
-// service's own code. replaced is the code to show in its place, "" for the usual one.
+// NewErrorBody returns the response to a request that failed with a status and
+// the service's code. replaced is the code to show instead, "" for the usual
+// one.
 func NewErrorBody(status int, code, replaced, param, message string) ErrorBody {
 	out := errorObject{Message: message, Type: errorTypes[status]}
 	switch {

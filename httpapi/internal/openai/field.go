@@ -10,14 +10,14 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// field names a field of a form without the client's way of writing it: keywords,
-// keywords[] and keywords[0] are one list, chunking_strategy[type] and
-// chunking_strategy.type one member of an object.
+// field names a field of a form independently of the client's way of writing
+// it: keywords, keywords[] and keywords[0] are one list,
+// chunking_strategy[type] and chunking_strategy.type one member of an object.
 type field struct {
 	name   string
 	member string // of the object, "" for the whole
 	entry  bool   // the text is one entry of a list
-	number int    // of the entry in the list, -1 if it is not numbered
+	number int    // index in the list, -1 if the entry is not numbered
 }
 
 var writtenName = regexp.MustCompile(`^([^\[\].]+)(?:\[([^\[\]]*)\]|\.([^\[\].]+))?$`)
@@ -40,15 +40,15 @@ func readName(written string) field {
 	return f
 }
 
-// listFields may be given more than once. The entries of a list that is true hold no
-// commas.
+// listFields may be given more than once. In a list whose value is true,
+// entries contain no commas.
 var listFields = map[string]bool{
 	"timestamp_granularities": true, "include": true, "languages": true,
 	"keywords": false, "known_speaker_names": false, referencesName: false,
 }
 
-// entries returns the entries that a field's text holds: one, or those of a JSON
-// array, or those between commas.
+// entries returns the entries in a field's text: a single one, the entries of a
+// JSON array, or entries separated by commas.
 func (f field) entries(text string) []string {
 	var list []string
 	text = strings.TrimSpace(text)
@@ -65,7 +65,7 @@ func (f field) entries(text string) []string {
 	return slices.DeleteFunc(list, func(entry string) bool { return entry == "" })
 }
 
-// number reads a number, however it is written.
+// number parses a number in any notation.
 func number(name, text, want string) (float64, error) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil {

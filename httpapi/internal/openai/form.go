@@ -19,7 +19,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Formats of the answer to POST /audio/transcriptions.
+// Formats of the response to POST /audio/transcriptions.
 const (
 	formatJSON    = "json"
 	formatVerbose = "verbose_json"
@@ -34,7 +34,7 @@ var formats = []string{formatJSON, formatVerbose, formatDiarized, formatText, fo
 
 const (
 	maxFormField  = 16 << 10 // bytes of a field other than the file
-	maxFormFields = 320      // keywords have a field each
+	maxFormFields = 320      // each keyword has its own field
 	maxFilename   = 255      // characters
 )
 
@@ -43,10 +43,10 @@ type Form struct {
 	Filename string
 	Options  spec.Options
 	Stream   bool // the answer is events
-	// Translate asks for English, as POST /audio/translations does.
+	// Translate requests English text, as POST /audio/translations does.
 	Translate bool
 	Speakers  []string // names of known speakers
-	Languages []string // codes from which detection chooses; none are all
+	Languages []string // codes that detection chooses from; empty means all
 
 	names    Names
 	model    model
@@ -56,7 +56,7 @@ type Form struct {
 	logprobs bool // the words' probabilities
 }
 
-// task names what is done, as verbose_json does.
+// task returns the name of the operation, as in verbose_json.
 func (f *Form) task() string {
 	if f.Translate {
 		return "translate"
@@ -64,7 +64,8 @@ func (f *Form) task() string {
 	return "transcribe"
 }
 
-// spoken is the English name of the text's language, as OpenAI's interface has it.
+// spoken returns the English name of the text's language, as in OpenAI's
+// interface.
 func (f *Form) spoken(result spec.Result) string {
 	if f.Translate {
 		return "english"
@@ -72,8 +73,9 @@ func (f *Form) spoken(result spec.Result) string {
 	return cmp.Or(spec.LanguageName(result.Language), result.Language)
 }
 
-// ReadForm reads a form, whose model is one of the names. file takes the audio as it comes, reference the recording of
-// each known speaker; what they return of the service ends the reading unchanged. Other
+// ReadForm reads a form whose model is one of the names. file receives the
+// audio as it arrives, reference the recording of each known speaker; if they
+// return an error of the service, ReadForm returns it unchanged. All other
 // errors are an *Error or a *ReadError.
 func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*Form, error) {
 	f := &Form{names: names, format: formatJSON, Translate: translate}
@@ -102,7 +104,7 @@ func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filen
 	return f, f.finish()
 }
 
-// formReading is a form that is being read.
+// formReading is the state of reading a form.
 type formReading struct {
 	form      *Form
 	file      func(filename string, from io.Reader) error
@@ -111,10 +113,11 @@ type formReading struct {
 	entries   map[string]int // of each list
 }
 
-// notTranslated are the fields of a transcription that a translation does not have.
+// notTranslated are the fields of a transcription that a translation does not
+// have.
 var notTranslated = []string{"timestamp_granularities", "include", "known_speaker_names", referencesName, "stream", "keywords", "languages"}
 
-// take reads a part of the form. An empty field is as good as none.
+// take reads a part of the form. An empty field counts as missing.
 func (r *formReading) take(part *multipart.Part) error {
 	name := readName(part.FormName())
 	_, isList := listFields[name.name]
@@ -158,8 +161,8 @@ func (r *formReading) take(part *multipart.Part) error {
 	return r.form.set(name.name, text)
 }
 
-// inOrder refuses a numbered entry of a list out of its place, as names and recordings
-// of speakers belong together by their places.
+// inOrder refuses a numbered entry of a list in a wrong position, because names
+// and recordings of speakers are matched by position.
 func (r *formReading) inOrder(name field) error {
 	if next := r.entries[name.name]; name.number >= 0 && name.number != next {
 		return badField(name.name+"[]", "number %d is out of place, expected number %d, counted from 0", name.number, next)
@@ -182,7 +185,8 @@ func (r *formReading) takeReference(name field, part *multipart.Part) error {
 	return readReference(audio, n, r.reference)
 }
 
-// defaultName is the name of a file that comes without one: its content decides.
+// defaultName is the name of a file without one: its content determines the
+// format.
 const defaultName = "audio"
 
 func (f *Form) readFile(part *multipart.Part, file func(filename string, from io.Reader) error) error {
@@ -210,8 +214,8 @@ func readField(part *multipart.Part, name string) (string, error) {
 	return text, nil
 }
 
-// set takes a field that is no list. Fields that are not known are passed over, as
-// clients send what this service has no use for ("user").
+// set reads a field that is not a list. Unknown fields are ignored, because
+// clients send fields that this service does not need ("user").
 func (f *Form) set(name, text string) (err error) {
 	word := strings.TrimSpace(text)
 	switch name {
@@ -240,7 +244,7 @@ func (f *Form) set(name, text string) (err error) {
 	return nil
 }
 
-// add takes an entry of a list.
+// add reads an entry of a list.
 func (f *Form) add(name, text string) error {
 	switch name {
 	case "timestamp_granularities":
@@ -276,8 +280,8 @@ func (f *Form) add(name, text string) error {
 	return nil
 }
 
-// setChunking takes chunking_strategy: "auto", a JSON object, or a member of that
-// object. They are the options of the voice activity detector.
+// setChunking reads chunking_strategy: "auto", a JSON object, or a member of
+// that object. Its members are options of the voice activity detector.
 func (f *Form) setChunking(member, text string) error {
 	const name = "chunking_strategy"
 	if member != "" {
@@ -306,7 +310,7 @@ func (f *Form) setChunking(member, text string) error {
 	return nil
 }
 
-// setDetector takes a member of chunking_strategy.
+// setDetector reads a member of chunking_strategy.
 func (f *Form) setDetector(member, text string) error {
 	const name = "chunking_strategy"
 	var milliseconds **int
@@ -367,8 +371,8 @@ func (f *Form) finish() error {
 	f.Options.EnableDiarize, f.Options.EnableAudioEvents = &diarize, &no
 	f.Options.Optimize = f.model.optimize
 	level := spec.TimestampSegment
-	// Subtitles split long lines at words, and word times exist in the standard
-	// tier alone, with the words' probabilities.
+	// Subtitles split long lines at words, and only the standard tier has word
+	// times and the words' probabilities.
 	if f.words || f.logprobs || f.format == formatSRT || f.format == formatVTT {
 		level = spec.TimestampWord
 	}
@@ -391,7 +395,8 @@ func (f *Form) finish() error {
 	return nil
 }
 
-// chooseLanguage settles language and languages[]: one that is certain needs no choice.
+// chooseLanguage sets the language from language and languages[]: a single
+// entry counts as given.
 func (f *Form) chooseLanguage() error {
 	switch given := f.Options.ASRLanguage; {
 	case given != nil && len(f.Languages) > 0:
@@ -406,15 +411,16 @@ func (f *Form) chooseLanguage() error {
 	return nil
 }
 
-// streams reports whether there are events of the format.
+// streams reports whether the format can be streamed.
 func (f *Form) streams() bool {
 	return slices.Contains([]string{formatJSON, formatText, formatDiarized}, f.format)
 }
 
-// Model returns the model of the folder that the form names, "" for the service's choice.
+// Model returns the model of the folder that the form names, "" for the
+// service's choice.
 func (f *Form) Model() string { return f.model.file }
 
-// Measures reports whether the answer shows what the recognizer measured.
+// Measures reports whether the response shows the recognizer's measures.
 func (f *Form) Measures() bool { return f.format == formatVerbose && f.segments }
 
 // optionFields are the fields of the form that set options.
@@ -434,8 +440,8 @@ func optionError(err error) *Error {
 	return e
 }
 
-// formReader converts the errors of a form's part to those that a client may
-// see.
+// formReader converts errors of reading a form's part to errors that a client
+// may see.
 type formReader struct{ r io.Reader }
 
 func (f formReader) Read(p []byte) (int, error) {

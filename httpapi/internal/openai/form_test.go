@@ -32,7 +32,7 @@ func TestJoinTexts(t *testing.T) {
 	}
 }
 
-// FuzzForm: whatever comes as a form is read or refused.
+// FuzzForm: any form is either read or refused.
 func FuzzForm(f *testing.F) {
 	for _, s := range []string{
 		"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n--x--\r\n",
@@ -63,13 +63,13 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// writing is a form as some client writes it.
+// writing is a form as written by some client.
 type writing struct {
 	fields [][2]string // in any order, except within a list
 	name   string      // of the file
 }
 
-// read reads what a client wrote, with the recordings of known speakers.
+// read reads a client's form, with the recordings of known speakers.
 func (w writing) read(t require.TestingT) (*Form, []string) {
 	var buf bytes.Buffer
 	mw := multipart.NewWriter(&buf)
@@ -97,7 +97,7 @@ func (w writing) read(t require.TestingT) (*Form, []string) {
 	return form, heard
 }
 
-// request is a request before anybody writes it down.
+// request is a request, independent of the way of writing it.
 type request struct {
 	scalars   map[string]string
 	lists     map[string][]string
@@ -133,7 +133,7 @@ func drawRequest(t *rapid.T) request {
 // write writes the request in one of the accepted ways, in random order.
 func (r request) write(t *rapid.T) writing {
 	w := writing{name: rapid.SampledFrom([]string{"", "audio"}).Draw(t, "file")}
-	var groups [][][2]string // whose order does not matter
+	var groups [][][2]string // groups in any order
 	empty := []string{"language", "user", "prompt", "temperature", "stream", "model", "chunking_strategy", "include[]", "keywords", "known_speaker_references[]"}
 	for _, name := range rapid.SliceOfN(rapid.SampledFrom(empty), 0, 4).Draw(t, "empty") {
 		groups = append(groups, [][2]string{{name, ""}})
@@ -198,9 +198,9 @@ func (r request) writeChunking(t *rapid.T) [][][2]string {
 	return out
 }
 
-// TestFormsHoweverWritten: a form written in any of the accepted ways is the same
-// request.
-func TestFormsHoweverWritten(t *testing.T) {
+// TestFormsInEveryNotation: a form written in any of the accepted ways is the
+// same request.
+func TestFormsInEveryNotation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)
 		one, other := r.write(t), r.write(t)
@@ -218,16 +218,16 @@ func TestFormsHoweverWritten(t *testing.T) {
 	})
 }
 
-// TestListsOutOfOrder: a numbered entry out of its place is refused, as names and
-// recordings of speakers belong together.
+// TestListsOutOfOrder: numbered entries in a wrong order are refused, because
+// names and recordings of speakers are matched by position.
 func TestListsOutOfOrder(t *testing.T) {
 	r := formReading{form: &Form{}, seen: map[string]bool{}, entries: map[string]int{}}
 	require.ErrorContains(t, r.inOrder(readName("known_speaker_names[1]")), "known_speaker_names[]: number 1 is out of place, expected number 0")
 	require.NoError(t, r.inOrder(readName("known_speaker_names[0]")))
 }
 
-// TestNamesOfModels: models of the folder are found as their files, publishers and other
-// programs name them, those that all workers have.
+// TestNamesOfModels: models of the folder are found under the names of their
+// files, publishers and other programs, if all workers have them.
 func TestNamesOfModels(t *testing.T) {
 	base, turbo := spec.NamedModel{Name: "whisper-base-q8_0", Tier: spec.TierStandard}, spec.NamedModel{Name: "ggml-large-v3-turbo-q5_0", Tier: spec.TierStandard}
 	english := spec.NamedModel{Name: "tiny.en", Tier: spec.TierStandard, Languages: []string{"en"}}

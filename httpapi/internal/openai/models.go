@@ -1,5 +1,6 @@
-// Package openai reads the forms of OpenAI's audio interface and writes its answers, as
-// its clients send and expect them, errors included. The specification knows none of it.
+// Package openai reads the forms of OpenAI's audio interface and writes its
+// responses, as its clients send and expect them, including errors. All of it
+// is an addition to the specification.
 package openai
 
 import (
@@ -23,8 +24,9 @@ type model struct {
 
 var yes, no = true, false
 
-// builtin are the names that need no model of theirs: ours by tier, and those that
-// clients of OpenAI's interface send unless told otherwise.
+// builtin are the names that do not refer to a model of the folder: the
+// service's own names by tier, and the names that clients of OpenAI's interface
+// send by default.
 var builtin = []model{
 	{id: "otograph"},
 	{id: "otograph-standard", optimize: &no},
@@ -38,19 +40,19 @@ var builtin = []model{
 	{id: "gpt-live-transcribe"},
 }
 
-// ignoresStream reports whether stream changes nothing for the model at OpenAI.
+// ignoresStream reports whether OpenAI ignores stream for the model.
 func (m model) ignoresStream() bool { return m.id == "whisper-1" }
 
-// dated is the end of the name of a model's edition.
+// dated matches the end of the name of a dated edition of a model.
 var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{4}|latest)$`)
 
 // Names are the names that clients may send as model.
 type Names struct {
 	// Aliases are names for others, as the operator chose them.
 	Aliases map[string]string
-	// Sets are what the workers' models can transcribe; the models that all of them have
-	// can be named, as any worker may claim a task. None are known while no worker has
-	// reported.
+	// Sets describes the workers' sets of models. A model can be named if all
+	// sets have it, because any worker may claim a task. It is empty while no
+	// worker has reported.
 	Sets []spec.Available
 }
 
@@ -67,8 +69,9 @@ func (n Names) installed() []spec.NamedModel {
 	})
 }
 
-// find returns a model by its name: an alias, one of ours or of OpenAI's, with a date or
-// without, or a model of the folder, as its file, its publisher or other programs name it.
+// find returns a model by its name: an alias, a name of ours or of OpenAI's,
+// with or without a date, or a model of the folder under the name of its file,
+// of its publisher or of other programs.
 func (n Names) find(id string) (model, error) {
 	name := id
 	if other, ok := n.Aliases[id]; ok {
@@ -103,11 +106,12 @@ func (n Names) find(id string) (model, error) {
 	return model{}, n.Unknown(id)
 }
 
-// marks are what publishers and programs write before the name of a Whisper model.
+// marks matches the prefixes that publishers and programs put before the name
+// of a Whisper model.
 var marks = regexp.MustCompile(`^(?:.*/)?(?:(?:faster|ggml|openai|whisper)[-_.])*`)
 
-// plain returns a model's name without its publisher and its program:
-// Systran/faster-whisper-base, ggml-base and whisper-base are base.
+// plain returns a model's name without prefixes of publishers and programs:
+// Systran/faster-whisper-base, ggml-base and whisper-base become base.
 func plain(name string) string {
 	name = strings.ReplaceAll(strings.ToLower(name), "distil-whisper-", "distil-")
 	name = strings.TrimSuffix(marks.ReplaceAllString(name, ""), "-ct2")
@@ -117,7 +121,7 @@ func plain(name string) string {
 	return strings.ReplaceAll(name, "distil-whisper-", "distil-")
 }
 
-// precision is the end of the name of a quantized model.
+// precision matches the end of the name of a quantized model.
 var precision = regexp.MustCompile(`-(?:q\d(?:_\d)?|f16|f32|int8|fp16|fp32)$`)
 
 func unquantized(name string) string { return precision.ReplaceAllString(name, "") }
@@ -146,19 +150,19 @@ func (n Names) Unknown(id string) *Error {
 	return &Error{Status: http.StatusNotFound, Param: "model", Code: "model_not_found", Message: text}
 }
 
-// Model is a model as OpenAI's interface shows it, and what it can.
+// Model is a model in the form of OpenAI's interface, with its capabilities.
 type Model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"` // Unix time
 	Owner   string `json:"owned_by"`
-	// Languages, WordTimes and Translates are ours.
+	// Languages, WordTimes and Translates are additions to OpenAI's interface.
 	Languages  []string `json:"languages"`
 	WordTimes  bool     `json:"word_times"`
 	Translates bool     `json:"translates"`
 }
 
-// record shows a model. What it can is what all workers can.
+// record returns a model's record with the capabilities that all workers have.
 func (n Names) record(m model, created time.Time) Model {
 	out := Model{ID: m.id, Object: "model", Created: created.Unix(), Owner: "otograph", Languages: []string{}}
 	optimized := m.optimize != nil && *m.optimize
@@ -182,13 +186,13 @@ func (n Names) record(m model, created time.Time) Model {
 	return out
 }
 
-// List is the answer that lists models.
+// List is the response that lists models.
 type List struct {
 	Object string  `json:"object"`
 	Data   []Model `json:"data"`
 }
 
-// List returns the list of the models, which exist since created.
+// List returns the list of the models; created is their date.
 func (n Names) List(created time.Time) (List, error) {
 	list := List{"list", []Model{}}
 	for _, id := range n.all() {

@@ -49,7 +49,7 @@ func (f *Form) checkSpeakers(references int) error {
 	return nil
 }
 
-// dataURL reads what a data URL of base64 holds (RFC 2397).
+// dataURL returns the content of a Base64 data URL (RFC 2397).
 func dataURL(from io.Reader) (io.Reader, error) {
 	text := bufio.NewReaderSize(from, maxReferenceTypeLen)
 	head, err := text.ReadSlice(',')
@@ -63,7 +63,8 @@ func dataURL(from io.Reader) (io.Reader, error) {
 	return base64.NewDecoder(base64.StdEncoding, text), nil
 }
 
-// readReference hands on the n-th recording of a known speaker, counted from 0.
+// readReference passes on the n-th recording of a known speaker, counted from
+// 0.
 func readReference(from io.Reader, n int, reference func(io.Reader) error) error {
 	audio, err := dataURL(from)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// The events of a streamed transcription.
+// Events of a streamed transcription.
 type (
 	textDelta struct {
 		Type     string         `json:"type"`
@@ -15,29 +15,30 @@ type (
 		Segment  string         `json:"segment_id,omitempty"`
 		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
 	}
-	// textDone has no usage: OpenAI's counts tokens there, which are not counted here,
-	// and its clients refuse seconds.
+	// textDone has no usage: OpenAI counts tokens there, which this service
+	// does not count, and its clients refuse seconds.
 	textDone struct {
 		Type      string         `json:"type"`
 		Text      string         `json:"text"`
 		Languages []languageCode `json:"languages"`
 		Logprobs  []tokenLogprob `json:"logprobs,omitzero"`
-		Warnings  []spec.Warning `json:"warnings,omitempty"` // which an answer in one piece has in a header
+		Warnings  []spec.Warning `json:"warnings,omitempty"` // in a header of a response that is not streamed
 	}
 )
 
-// Speech turns the sentences of a running task and its result into the events of a
-// streamed transcription.
+// Speech turns the sentences of a running task and its result into the events
+// of a streamed transcription.
 type Speech struct {
 	form *Form
 	text string // sent so far
 }
 
-// Speech returns the events of the form's transcription, none of which is sent yet.
+// Speech returns the state of streaming the form's transcription, before any
+// event.
 func (f *Form) Speech() *Speech { return &Speech{form: f} }
 
-// Waits reports whether sentences are only sent with the result: they need a speaker or
-// the words' probabilities.
+// Waits reports whether sentences are only sent with the result: they need a
+// speaker or the words' probabilities.
 func (s *Speech) Waits() bool { return s.form.format == formatDiarized || s.form.logprobs }
 
 // Sentence returns the event of a sentence, nil if it has no text.
@@ -56,8 +57,8 @@ func (s *Speech) Sentence(seg spec.Segment) any {
 	return delta
 }
 
-// End returns the events of the rest of the result, and of the whole text, which counts
-// where an attempt that failed had told something else.
+// End returns the events of the rest of the result, and of the whole text,
+// which is authoritative if a failed attempt sent different sentences.
 func (s *Speech) End(result spec.Result) (events []any) {
 	whole := wholeText(result)
 	if s.text != "" {

@@ -223,8 +223,8 @@ func TestOnlyRecordingsAreFetched(t *testing.T) {
 	t.Logf("%d of 1000000000 bytes were sent", sent.Load())
 }
 
-// TestDownloadRate: a download may not fall behind its minimum rate, but a
-// steady source on a slow line is not cut off.
+// TestDownloadRate: a download below its minimum rate is cut off, but a steady
+// source on a slow line is not.
 func TestDownloadRate(t *testing.T) {
 	blobs, err := blob.Open(t.Context(), t.TempDir())
 	require.NoError(t, err)

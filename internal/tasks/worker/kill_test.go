@@ -274,8 +274,8 @@ func TestDrainUnderLoad(t *testing.T) {
 }
 
 // TestSilentChildIsReplaced stops a worker (SIGSTOP); its supervisor kills and
-// replaces it. On a busy machine the supervisor may take its successor for
-// silent, too.
+// replaces it. On a busy machine the supervisor may also take its successor
+// for silent.
 func TestSilentChildIsReplaced(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 400ms x") })

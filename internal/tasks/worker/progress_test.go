@@ -60,7 +60,7 @@ func TestSentencesAreWrittenWithProgress(t *testing.T) {
 	p = w.take()
 	assert.Equal(t, []any{2, []string{"Three."}}, []any{p.First, texts(p)})
 	w.forget()
-	for _, text := range []string{"A.", "B.", "C."} { // as many as the previous claim's write would remove
+	for _, text := range []string{"A.", "B.", "C."} { // the same number as in the previous claim's write
 		say(text)
 	}
 	w.set(&queue.Progress{})

@@ -9,7 +9,7 @@ import (
 
 // TestTurns: the careful command runs for an hour after a crash of the usual
 // one, for two hours if that soon crashes again, and at most for a day. It gets
-// an hour again after a crash of its own, and after the usual one ran well for
+// an hour again after it crashed itself, and after the usual one ran well for
 // longer.
 func TestTurns(t *testing.T) {
 	now := time.Now()

@@ -318,7 +318,8 @@ func TestUploadsInFlight(t *testing.T) {
 	assert.Empty(t, u.by)
 }
 
-// TestNoProbeWithoutMoney: no decoder is started for an account that cannot pay.
+// TestNoProbeWithoutMoney: no decoder is started for an account that cannot
+// pay.
 func TestNoProbeWithoutMoney(t *testing.T) {
 	probed := 0
 	w := newWorld(t, func(c *Config) {

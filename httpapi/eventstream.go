@@ -34,8 +34,8 @@ func (e eventStream) send(v any) error {
 	return e.write("data: " + string(data) + "\n\n")
 }
 
-// sendAs writes one event with a name and, unless it is empty, an id, with v as its
-// data.
+// sendAs writes one event with a name and, unless it is empty, an id, with v as
+// its data.
 func (e eventStream) sendAs(name, id string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -39,8 +39,8 @@ func TestOrigins(t *testing.T) {
 	assert.Equal(t, stranger, open.send("GET", "/v1/pricing", nil, http.Header{"Origin": {stranger}}).header.Get("Access-Control-Allow-Origin"))
 }
 
-// TestSlashesAndSpacesAreTolerated: a list's path may end in a slash, and several spaces may
-// follow Bearer.
+// TestSlashesAndSpacesAreTolerated: a list's path may end in a slash, and
+// several spaces may follow Bearer.
 func TestSlashesAndSpacesAreTolerated(t *testing.T) {
 	w := newWorld(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/v1/models/", nil)

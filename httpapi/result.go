@@ -94,8 +94,8 @@ func specified(s spec.Segment) spec.Segment {
 	return s
 }
 
-// listed replaces a missing list with an empty one, because the specification has no
-// null.
+// listed replaces a missing list with an empty one, because the specification
+// has no null.
 func listed[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -26,7 +26,8 @@ import (
 
 // Config holds a Server's dependencies and settings.
 type Config struct {
-	// Tasks, Accounts, Money and Audit implement the endpoints: the service's own stores.
+	// Tasks, Accounts, Money and Audit implement the endpoints: the service's
+	// own stores.
 	Tasks    taskStore
 	Accounts accountStore
 	Money    moneyStore
@@ -46,11 +47,13 @@ type Config struct {
 	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
 	// nil trusts none.
 	TrustedProxies []netip.Prefix
-	// Rate holds the token buckets; nil keeps them in this process (accounts.NewBuckets(1)).
+	// Rate holds the token buckets; nil keeps them in this process
+	// (accounts.NewBuckets(1)).
 	Rate limiter
 	// BasePath is the prefix of all endpoints; "" = "/v1".
 	BasePath string
-	// ModelAliases are further names of models on the endpoints of OpenAI's interface.
+	// ModelAliases are further names of models on the endpoints of OpenAI's
+	// interface.
 	ModelAliases map[string]string
 	// Ready returns an error if requests can't be answered, for /readyz; nil =
 	// always ready.

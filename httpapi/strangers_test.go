@@ -139,9 +139,9 @@ func TestRawRequests(t *testing.T) {
 	}
 }
 
-// TestLengthWithChunksEndsTheConnection: a request with both a length and chunks is the last
-// one of its connection, so that a proxy and the service cannot disagree about
-// where the next request begins.
+// TestLengthWithChunksEndsTheConnection: a request with both a length and
+// chunks is the last one of its connection, so that a proxy and the service
+// cannot disagree about where the next request begins.
 func TestLengthWithChunksEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	const smuggled = "GET /v1/pricing HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -239,8 +239,8 @@ func TestSubmissionIsNotHeldInMemory(t *testing.T) {
 	t.Logf("%d MB of Base64: %d KB allocated in all", size>>20, allocated>>10)
 }
 
-// TestSpacesAreNotHeldInMemory: a body of white space is refused without holding it in
-// memory.
+// TestSpacesAreNotHeldInMemory: a body of white space is refused without
+// holding it in memory.
 func TestSpacesAreNotHeldInMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

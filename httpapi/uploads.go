@@ -81,8 +81,8 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 	return leave, nil
 }
 
-// keyUsed reports whether the request has an idempotency key that the account has
-// used.
+// keyUsed reports whether the request has an idempotency key that the account
+// has used.
 func (s *Server) keyUsed(r *request) (bool, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if key == "" {

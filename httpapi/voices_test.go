@@ -122,7 +122,8 @@ func TestASpeakerOfADeletedTask(t *testing.T) {
 	assert.Empty(t, doomed, "the task was deleted meanwhile")
 }
 
-// TestVoicesOptionIsEchoedIfGiven: the option voices is echoed only if it was given.
+// TestVoicesOptionIsEchoedIfGiven: the option voices is echoed only if it was
+// given.
 func TestVoicesOptionIsEchoedIfGiven(t *testing.T) {
 	w := newWorld(t)
 	for options, want := range map[string]any{`{}`: nil, `{"voices":true}`: true, `{"voices":false}`: false} {

@@ -43,18 +43,19 @@ type (
 
 // Errors of engines and workers.
 var (
-	// ErrUnpaid is returned by an Engine for audio that is longer than Job.MaxSeconds.
+	// ErrUnpaid is returned by an Engine for audio that is longer than
+	// Job.MaxSeconds.
 	ErrUnpaid = worker.ErrUnpaid
-	// ErrHung is returned by Run and Work if the engine does not return from a call: the
-	// process must end, because the engine's threads still run.
+	// ErrHung is returned by Run and Work if the engine does not return from a
+	// call: the process must end, because the engine's threads still run.
 	ErrHung = worker.ErrHung
 )
 
-// Config configures a Service and names its state by address: a Service opens SQLite
-// once for reading and once for writing, and on PostgreSQL keeps a connection that
-// listens, which a *sql.DB of the caller could not provide. Folder is required unless
-// Database and Files are given; zero values of the other fields are the defaults of
-// `otograph serve`.
+// Config configures a Service and names its state by address: a Service opens
+// SQLite once for reading and once for writing, and on PostgreSQL keeps a
+// connection that listens, which a *sql.DB of the caller could not provide.
+// Folder is required unless Database and Files are given; zero values of the
+// other fields are the defaults of `otograph serve`.
 type Config struct {
 	// Folder holds the SQLite database and the files, unless Database or Files
 	// name another place, and the metrics of worker processes, which are not
@@ -114,8 +115,9 @@ type Config struct {
 	// TrustedProxies are networks and addresses whose X-Forwarded-For header is
 	// trusted. All clients of any other proxy count as one.
 	TrustedProxies []string
-	// FrontEnds is the number of services behind one load balancer: each allows its
-	// share of the request rates. SharedRates keeps the rates in the database instead.
+	// FrontEnds is the number of services behind one load balancer: each allows
+	// its share of the request rates. SharedRates keeps the rates in the
+	// database instead.
 	FrontEnds   int
 	SharedRates bool
 
@@ -153,8 +155,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Workers are processes that a Service keeps running. Each must call Work, and end when
-// it returns, with the code of ExitCode.
+// Workers are processes that a Service keeps running. Each must call Work, and
+// end when it returns, with the code of ExitCode.
 type Workers struct {
 	N       int      // processes; 0 runs none
 	Command []string // program and arguments

@@ -82,8 +82,8 @@ func (s *Service) fetcher() (runner, error) {
 	return worker.NewFetcher(s.state.Tasks, fetches)
 }
 
-// supervisor returns the part that keeps worker processes running, nil if there are
-// none.
+// supervisor returns the part that keeps worker processes running, nil if there
+// are none.
 func (s *Service) supervisor() (runner, error) {
 	w := s.config.Workers
 	if w.N <= 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRefusedConnectionsAreCounted: Serve refuses connections beyond its limit and counts
-// them.
+// TestRefusedConnectionsAreCounted: Serve refuses connections beyond its limit
+// and counts them.
 func TestRefusedConnectionsAreCounted(t *testing.T) {
 	s, err := Open(t.Context(), Config{Folder: t.TempDir(), MaxConnections: 10, ConnectionsPerAddress: 1})
 	require.NoError(t, err)

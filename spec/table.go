@@ -43,8 +43,8 @@ type Option struct {
 }
 
 // Unlisted reports whether the option is the earlier name of another one or an
-// addition to the specification: it is accepted, but has no flag, and is echoed only
-// when it was given.
+// addition to the specification: it is accepted, but has no flag, and is echoed
+// only when it was given.
 func (o Option) Unlisted() bool { return o.Default == nil && !o.Nullable }
 
 // Table returns the table of options in the order of the specification.

@@ -3,8 +3,9 @@ package spec
 import "slices"
 
 // Tier is the kind of recognizer that produced a transcript. Its values are the
-// billing modes of the specification, which call the optimized tier "zh_lite" in
-// JSON; in Go and in the output of commands its name is "optimized" (String).
+// billing modes of the specification, which call the optimized tier "zh_lite"
+// in JSON; in Go and in the output of commands its name is "optimized"
+// (String).
 type Tier string
 
 // String returns the tier's name, "standard" or "optimized".
@@ -54,7 +55,8 @@ type NamedModel struct {
 	Tier Tier `json:"tier"`
 	// Languages are the codes that it supports; empty means all of Languages.
 	Languages []string `json:"languages,omitempty"`
-	// Translates reports whether a task that names it can be translated into English.
+	// Translates reports whether a task that names it can be translated into
+	// English.
 	Translates bool `json:"translates,omitempty"`
 }
 

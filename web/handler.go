@@ -27,11 +27,11 @@ const (
 	baseMark  = "{{base}}"
 )
 
-// Handler serves the page at / and in the folder of the API, together with its script,
-// style and icon. base is the prefix of the API's paths ("/v1", "/asr/v1"). All of the
-// page's addresses are relative, so that it works behind any prefix. Other paths get the API's response
-// for a path that does not exist. If the page was not built, / explains how to
-// build it.
+// Handler serves the page at / and in the folder of the API, together with its
+// script, style and icon. base is the prefix of the API's paths ("/v1",
+// "/asr/v1"). All of the page's addresses are relative, so that it works behind
+// any prefix. Other paths get the API's response for a path that does not
+// exist. If the page was not built, / explains how to build it.
 func Handler(base string) (http.Handler, error) {
 	h := &handler{assets: map[string]asset{}, base: base, folder: strings.TrimSuffix(path.Dir(base), "/")}
 	index, err := built("index.html")

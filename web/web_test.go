@@ -70,8 +70,8 @@ func TestHandler(t *testing.T) {
 	assert.Equal(t, "GET, HEAD", r.Header.Get("Allow"))
 }
 
-// TestHandlerBelowAPrefix: every address of the page is relative, and the page is also in
-// the folder of the API.
+// TestHandlerBelowAPrefix: every address of the page is relative, and the page
+// is also in the folder of the API.
 func TestHandlerBelowAPrefix(t *testing.T) {
 	h, err := Handler("/asr/v1")
 	require.NoError(t, err)

@@ -145,8 +145,8 @@ func TestAllowList(t *testing.T) {
 	t.Logf("%d calls that are not listed, %d with arguments", len(unlisted), len(arguments))
 }
 
-// TestLimitsApplyBeforeTheProgramStarts checks that the limits are in force when the program
-// starts.
+// TestLimitsApplyBeforeTheProgramStarts checks that the limits are in force
+// when the program starts.
 func TestLimitsApplyBeforeTheProgramStarts(t *testing.T) {
 	cat, err := exec.LookPath("cat")
 	require.NoError(t, err)

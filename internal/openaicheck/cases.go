@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// recording is 4.4 s of a synthetic voice, the demo models' (testdata/conversation.flac
-// from 11.5 s).
+// recording is 4.4 s of a synthetic voice, the demo models'
+// (testdata/conversation.flac from 11.5 s).
 //
 //go:embed recording.mp3
 var recording []byte
@@ -29,7 +29,8 @@ const (
 	translations   = "/audio/translations"
 )
 
-// cases returns every case: formats, parameters, wrong values, translations, models.
+// cases returns every case: formats, parameters, wrong values, translations,
+// models.
 func cases() []testCase {
 	var list []testCase
 	for _, format := range []string{"json", "text", "srt", "vtt", "verbose_json", "diarized_json"} {

@@ -2,16 +2,17 @@ package scores
 
 import "slices"
 
-// maxAlignment limits the cells of an alignment that is traced back: two texts of
-// 16,000 words temporarily take 256 MB.
+// maxAlignment limits the cells of an alignment that is traced back: two texts
+// of 16,000 words temporarily take 256 MB.
 const maxAlignment = 256 << 20
 
 // Edit is a position of an alignment: the indices of a unit of the reference
 // and of the hypothesis, −1 for a unit that the other lacks.
 type Edit struct{ Reference, Hypothesis int }
 
-// Align aligns two lists with the fewest errors, as CompareWords does. ok is false
-// if they are too long to trace the alignment back (more than 16,000 in both).
+// Align aligns two lists with the fewest errors, as CompareWords does. ok is
+// false if they are too long to trace the alignment back (more than 16,000 in
+// both).
 func Align(reference, hypothesis []string) (edits []Edit, ok bool) {
 	if len(reference)*len(hypothesis) > maxAlignment {
 		return nil, false

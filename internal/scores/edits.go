@@ -62,8 +62,8 @@ func kaldiRule(_, diag, above, left, change int) step {
 	return insertion
 }
 
-// CompareWords aligns a hypothesis with its reference with the fewest errors and
-// counts them as jiwer does.
+// CompareWords aligns a hypothesis with its reference with the fewest errors
+// and counts them as jiwer does.
 func CompareWords(reference, hypothesis []string) Errors {
 	words := interned{}
 	ref, hyp := words.of(reference), words.of(hypothesis)

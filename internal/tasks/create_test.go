@@ -23,8 +23,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestEqualSubmissionsMakeOneTask sends 50 equal requests with one key at the same time.
-// It covers T12 of test/README.md.
+// TestEqualSubmissionsMakeOneTask sends 50 equal requests with one key at the
+// same time. It covers T12 of test/README.md.
 func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now()
@@ -230,7 +230,8 @@ func TestHoldTiers(t *testing.T) {
 	assert.Equal(t, lite, holdWith(t, `{`+off+`}`, english), "nothing but English can be detected")
 }
 
-// holdWith returns the hold of a task with options while workers with the given sets of models run.
+// holdWith returns the hold of a task with options while workers with the given
+// sets of models run.
 func holdWith(t *testing.T, options string, sets ...spec.Available) billing.Money {
 	t.Helper()
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))

@@ -8,8 +8,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// LanguageError refuses a task whose language no model of the registered workers
-// knows. While no worker has reported its models, nothing is refused.
+// LanguageError refuses a task whose language no model of the registered
+// workers knows. While no worker has reported its models, nothing is refused.
 type LanguageError struct {
 	Language  string   // that was asked for
 	Installed []string // codes that some worker's models support with the task's options

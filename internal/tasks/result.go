@@ -145,7 +145,8 @@ type Result struct {
 	text *json.Decoder
 }
 
-// Result opens the result of a done task. Errors wrap ErrNotFound, ErrForbidden or ErrNotDone.
+// Result opens the result of a done task. Errors wrap ErrNotFound, ErrForbidden
+// or ErrNotDone.
 func (s *Service) Result(ctx context.Context, account, id string) (*Result, error) {
 	t, key, err := s.done(ctx, account, id)
 	if err != nil {

@@ -38,7 +38,8 @@ const (
 	maxFilename   = 255      // characters
 )
 
-// Form holds the parameters of POST /audio/transcriptions and /audio/translations.
+// Form holds the parameters of POST /audio/transcriptions and
+// /audio/translations.
 type Form struct {
 	Filename string
 	Options  spec.Options

@@ -98,8 +98,8 @@ func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 	return ways
 }
 
-// claimInTurn claims the oldest task of the account whose turn it is in lane, on
-// PostgreSQL and without a wait.
+// claimInTurn claims the oldest task of the account whose turn it is in lane,
+// on PostgreSQL and without a wait.
 func (q *Queue) claimInTurn(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
 	row := tx.QueryRowContext(ctx, fmt.Sprintf(inTurn, lane), c.Worker, modelSet, db.Micros(q.now()))
 	return row.Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)

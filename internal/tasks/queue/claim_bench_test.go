@@ -13,7 +13,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// BenchmarkClaimFromLongQueue claims from a queue of 20,000 tasks of one account.
+// BenchmarkClaimFromLongQueue claims from a queue of 20,000 tasks of one
+// account.
 func BenchmarkClaimFromLongQueue(b *testing.B) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(name, func(b *testing.B) {

@@ -48,8 +48,8 @@ func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, at time.Time) erro
 	return err
 }
 
-// Hurry moves a delayed task whose row is locked to the phase "queued" before its
-// time. Call Wake after the commit.
+// Hurry moves a delayed task whose row is locked to the phase "queued" before
+// its time. Call Wake after the commit.
 func (q *Queue) Hurry(ctx context.Context, tx *sql.Tx, r Ref) error {
 	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = 0, updated_at = $2 WHERE id = $1", r.TaskID, db.Micros(q.now())); err != nil {
 		return err

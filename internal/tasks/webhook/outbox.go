@@ -101,8 +101,8 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
 	return err
 }
 
-// Withdraw removes a task's callback in the caller's transaction and returns
-// a message with its account, URL and secret; the zero Message if there is none.
+// Withdraw removes a task's callback in the caller's transaction and returns a
+// message with its account, URL and secret; the zero Message if there is none.
 func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, task string) (Message, error) {
 	m := Message{TaskID: task}
 	var secret sql.NullString

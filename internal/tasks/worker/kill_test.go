@@ -64,8 +64,9 @@ func isChild(pid int) bool {
 	return err == nil && exe == me && pid != os.Getpid()
 }
 
-// TestKilledProcessesLoseNothing kills workers and the serving process (supervisor, notifier, maintainer) at random moments while tasks flow.
-// It covers T1 of test/README.md.
+// TestKilledProcessesLoseNothing kills workers and the serving process
+// (supervisor, notifier, maintainer) at random moments while tasks flow. It
+// covers T1 of test/README.md.
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		seed := uint64(time.Now().UnixNano())
@@ -126,8 +127,9 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	})
 }
 
-// TestStaleAttemptHasNoEffect stops a worker process (SIGSTOP) past its heartbeat, lets another finish its task, and continues it.
-// It covers T4 of test/README.md.
+// TestStaleAttemptHasNoEffect stops a worker process (SIGSTOP) past its
+// heartbeat, lets another finish its task, and continues it. It covers T4 of
+// test/README.md.
 func TestStaleAttemptHasNoEffect(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		hook := newReceiver(t)

@@ -85,8 +85,8 @@ func (t *told) forget() {
 
 // reporter returns a function through which the engine reports its progress. It
 // never waits: the latest report is written concurrently with the run, until
-// stop is called. Writes become rarer during the run, until the heartbeats alone
-// carry the progress.
+// stop is called. Writes become rarer during the run, until the heartbeats
+// alone carry the progress.
 func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage string, done float64), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	news := make(chan struct{}, 1)

@@ -91,7 +91,8 @@ func (v *Supervisor) Restarts() int {
 	return v.restarts
 }
 
-// Run keeps the workers running until ctx is done, then asks them to end (SIGTERM), waits for Grace and kills the rest.
+// Run keeps the workers running until ctx is done, then asks them to end
+// (SIGTERM), waits for Grace and kills the rest.
 func (v *Supervisor) Run(ctx context.Context) error {
 	m := queue.Member{ID: v.id, Kind: queue.Supervisor, Version: v.config.Version}
 	stop, joined := v.service.Queue().Join(ctx, m, v.config.Heartbeat, v.killSilent())

@@ -272,7 +272,8 @@ func hungOr(hung bool) error {
 	return nil
 }
 
-// publicError is safe to show to customers: its text is about the audio, not the service.
+// publicError is safe to show to customers: its text is about the audio, not
+// the service.
 type publicError struct{ error }
 
 func (e publicError) Unwrap() error { return e.error }

@@ -70,18 +70,17 @@ func gains(p *PCM) []float32 {
 	return list
 }
 
-// samples returns a copy of the samples [from, to) with their gain.
-func (l *leveled) samples(from, to int) []float32 {
-	out := make([]float32, 0, to-from)
+// append appends the samples [from, to) with their gain.
+func (l *leveled) append(dst []float32, from, to int) []float32 {
 	for at := from; at < to; {
 		second := at / SampleRate
 		end := min(to, (second+1)*SampleRate)
 		g := l.gain[second]
 		slope := (l.gain[second+1] - g) / SampleRate
 		for i, x := range l.of.Samples(at, end) {
-			out = append(out, min(max(x*(g+slope*float32(at-second*SampleRate+i)), -1), 1))
+			dst = append(dst, min(max(x*(g+slope*float32(at-second*SampleRate+i)), -1), 1))
 		}
 		at = end
 	}
-	return out
+	return dst
 }

@@ -89,7 +89,7 @@ func (p *PCM) Samples(from, to int) []float32 {
 	from = min(max(from, 0), n)
 	to = min(max(to, from), n)
 	if p.leveled != nil {
-		return p.leveled.samples(from, to)
+		return p.leveled.append(make([]float32, 0, to-from), from, to)
 	}
 	if p.mapped != nil {
 		if p.handed.Add(int64(to-from)*4) >= trimEvery {
@@ -98,6 +98,15 @@ func (p *PCM) Samples(from, to int) []float32 {
 		}
 	}
 	return p.samples[from:to:to]
+}
+
+// Append appends the samples [from, to), both clamped to [0, Len], to dst.
+func (p *PCM) Append(dst []float32, from, to int) []float32 {
+	if p.leveled == nil {
+		return append(dst, p.Samples(from, to)...)
+	}
+	from = min(max(from, 0), p.Len())
+	return p.leveled.append(dst, from, min(max(to, from), p.Len()))
 }
 
 // Close releases the samples. Views are invalid afterwards. It may be called

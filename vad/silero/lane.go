@@ -77,7 +77,7 @@ func fillWindow(dst []float32, context int, pcm *audio.PCM, window int) {
 		n = copy(dst, zeros[:-from])
 		from = 0
 	}
-	n += copy(dst[n:], pcm.Samples(from, to))
+	n = len(pcm.Append(dst[:n], from, to))
 	clear(dst[n:])
 }
 

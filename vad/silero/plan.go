@@ -77,6 +77,7 @@ func plan(pcm *audio.PCM, whole int) [][]stretch {
 func quietest(pcm *audio.PCM, at int) int {
 	first := at - search - quiet/2
 	energy := make([]float64, 2*search+quiet)
+	pcm = pcm.Unleveled() // its gain hardly changes within the search
 	for i := range energy {
 		for _, x := range pcm.Samples((first+i)*vad.Window, (first+i+1)*vad.Window) {
 			energy[i] += float64(x) * float64(x)

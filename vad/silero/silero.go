@@ -425,7 +425,7 @@ func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
 	loud := 0
 	for w := range probs {
 		sum := 0.0
-		part := pcm.Samples(w*vad.Window, (w+1)*vad.Window)
+		part := pcm.Unleveled().Samples(w*vad.Window, (w+1)*vad.Window)
 		for _, x := range part {
 			sum += float64(x) * float64(x)
 		}

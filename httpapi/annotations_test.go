@@ -64,7 +64,7 @@ func TestAnnotationsAreKeptWithTheTask(t *testing.T) {
 	require.Equal(t, 200, s.do("DELETE", "/tasks/"+s.all, nil).status)
 	var left int
 	require.NoError(t, s.db.Read().QueryRow("SELECT COUNT(*) FROM annotations").Scan(&left))
-	assert.Zero(t, left, "they go with the task")
+	assert.Zero(t, left, "they are deleted with the task")
 }
 
 // TestOwnersGetTheirAudio: the owner gets the recording whole and in ranges,

@@ -49,7 +49,7 @@ func TestWrongKeysGetTheSame401(t *testing.T) {
 	assert.Equal(t, 401, a.status)
 	assert.Contains(t, a.header.Get("WWW-Authenticate"), "Bearer")
 	assert.Equal(t, 401, w.do("GET", "/account", nil, http.Header{"X-Api-Key": {w.key, w.key}}).status, "two keys")
-	assert.Len(t, texts, 1, "the refusals read alike")
+	assert.Len(t, texts, 1, "all refusals have the same text")
 	for _, path := range []string{"/tasks", "/tasks/x", "/tasks/x/result", "/audio-event-classes", "/billing/transactions"} {
 		assert.Equal(t, 401, w.do("GET", path, nil, noKey).status, path)
 	}
@@ -62,7 +62,7 @@ func TestWrongKeysGetTheSame401(t *testing.T) {
 	t.Logf("T15: %d malformed, revoked or foreign keys, all 401 with one text", n)
 }
 
-func TestKeyAsBearer(t *testing.T) {
+func TestAPIKeyAsBearerToken(t *testing.T) {
 	w := newWorld(t)
 	assert.Equal(t, 200, w.do("GET", "/account", nil, noKey, with("Authorization", "Bearer "+w.key)).status)
 	assert.Equal(t, 200, w.do("GET", "/account", nil, noKey, with("Authorization", "bearer "+w.key)).status)
@@ -84,7 +84,7 @@ func TestLogin(t *testing.T) {
 	bearer := func(token string) http.Header { return with("Authorization", "Bearer "+token) }
 	mine := w.do("GET", "/account", nil, noKey, bearer(token))
 	assert.Equal(t, 200, mine.status)
-	assert.JSONEq(t, string(w.do("GET", "/account", nil).body), string(mine.body), "token and key are of one account")
+	assert.JSONEq(t, string(w.do("GET", "/account", nil).body), string(mine.body), "token and key belong to one account")
 	assert.NotContains(t, w.log.String(), "correct horse")
 	assert.NotContains(t, w.log.String(), token)
 
@@ -223,14 +223,14 @@ func TestLoginThrottle(t *testing.T) {
 	assert.Equal(t, 429, a.status)
 	assert.Equal(t, codeRateLimited, a.code(t))
 	assert.Equal(t, "60", a.header.Get("Retry-After"))
-	assert.Equal(t, 429, try("ANN", "wrong").status, "case makes no new user")
+	assert.Equal(t, 429, try("ANN", "wrong").status, "case does not distinguish users")
 	assert.Equal(t, 200, try("bob", "correct horse").status)
 	c.move(accounts.ThrottleWindow)
 	assert.Equal(t, 200, try("ann", "correct horse").status)
 	for range accounts.PairFailures - 1 {
 		assert.Equal(t, 401, try("ann", "wrong").status)
 	}
-	assert.Equal(t, 200, try("ann", "correct horse").status, "success forgets the failures")
+	assert.Equal(t, 200, try("ann", "correct horse").status, "a success resets the failures")
 	assert.Equal(t, 401, try("ann", "wrong").status)
 }
 

@@ -179,7 +179,7 @@ func TestRefusalsReachUploadingClients(t *testing.T) {
 			})
 		}
 	}
-	assert.Empty(t, blobKeys(t, w), "nothing of a refused upload was stored")
+	assert.Empty(t, blobKeys(t, w), "no part of a refused upload was stored")
 }
 
 // TestBodiesThatNeverArrive: connections whose announced bodies do not arrive
@@ -232,7 +232,7 @@ func TestBodiesThatNeverArrive(t *testing.T) {
 	})
 	perConnection := (int64(during) - int64(before)) / n
 	t.Logf("%d connections without bodies, %d kB each", n, perConnection>>10)
-	assert.Less(t, perConnection, int64(256<<10), "both ends, the client's too")
+	assert.Less(t, perConnection, int64(256<<10), "both ends, including the client's")
 }
 
 // TestHeaderLimit: a header above 64 KiB is refused with 431 before it is read
@@ -283,8 +283,9 @@ func TestEarlyAnswersKeepRequestsApart(t *testing.T) {
 	}
 }
 
-// TestUploadsInFlight: the concurrent uploads of an account are limited.
-func TestUploadsInFlight(t *testing.T) {
+// TestConcurrentUploadsAreLimited: the concurrent uploads of an account are
+// limited.
+func TestConcurrentUploadsAreLimited(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Uploads = 2 })
 	big := func(r io.Reader) answer { return w.do("POST", "/tasks", io.MultiReader(strings.NewReader("{"), r)) }
 	hold, release := io.Pipe()
@@ -302,7 +303,7 @@ func TestUploadsInFlight(t *testing.T) {
 	assert.Equal(t, "1", a.header.Get("Retry-After"))
 	assert.Equal(t, 201, w.do("POST", "/tasks", upload(nil)).status, "a small body does not count")
 	_, other := w.newAccount("other", "10")
-	assert.Equal(t, 400, w.do("POST", "/tasks", io.MultiReader(strings.NewReader("{}")), with("X-Api-Key", other)).status, "nor does another account's")
+	assert.Equal(t, 400, w.do("POST", "/tasks", io.MultiReader(strings.NewReader("{}")), with("X-Api-Key", other)).status, "nor does another account's body")
 	release.Close()
 	wg.Wait()
 	assert.Equal(t, 400, big(strings.NewReader("}")).status)
@@ -310,7 +311,7 @@ func TestUploadsInFlight(t *testing.T) {
 
 	u := newUploads(10, 100)
 	first, ok := u.enter("a", 1000)
-	assert.True(t, ok, "the first is taken whatever its size")
+	assert.True(t, ok, "the first is accepted at any size")
 	_, ok = u.enter("a", 1)
 	assert.False(t, ok)
 	first()

@@ -206,7 +206,7 @@ func (w *world) final(id string) map[string]any {
 		if t := w.task(id); t["finished_at"] != nil {
 			return t
 		}
-		require.True(w.t, time.Now().Before(deadline), "task %s has no end: %v", id, w.task(id))
+		require.True(w.t, time.Now().Before(deadline), "task %s does not end: %v", id, w.task(id))
 		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -126,8 +126,8 @@ func TestEventsFollowATaskToItsEnd(t *testing.T) {
 				assert.False(t, ok, "nothing follows the end")
 			}
 			_, state, ok = w.follow(id, "something older").next()
-			assert.True(t, ok && state.Final, "a task that is final has one event")
-			assert.Equal(t, 204, w.do("GET", "/tasks/"+id+"/events", nil, with("Last-Event-Id", last)).status, "nothing more is to be heard")
+			assert.True(t, ok && state.Final, "a final task has one event")
+			assert.Equal(t, 204, w.do("GET", "/tasks/"+id+"/events", nil, with("Last-Event-Id", last)).status, "no further event")
 		})
 	}
 }

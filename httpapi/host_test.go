@@ -48,9 +48,9 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// TestForeignHostWithoutItsBody: a request for a foreign host whose body never
-// arrives gets a response, and its connection is closed, for every path.
-func TestForeignHostWithoutItsBody(t *testing.T) {
+// TestForeignHostWithoutBodyIsAnswered: a request for a foreign host whose body
+// never arrives gets a response, and its connection is closed, for every path.
+func TestForeignHostWithoutBodyIsAnswered(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Hosts, c.BodyGrace = []string{}, 100*time.Millisecond })
 	for _, request := range []string{"GET /v1/pricing", "GET /", "POST /v1/tasks"} {
 		t.Run(request, func(t *testing.T) {

@@ -44,7 +44,7 @@ func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 			assert.EqualValues(t, 1, account["active_tasks"])
 			assert.EqualValues(t, 0.0133, account["held_amount"])
 			if name == "base64" {
-				assert.Len(t, blobKeys(t, w), 1, "the other uploads are gone")
+				assert.Len(t, blobKeys(t, w), 1, "the other uploads are deleted")
 			}
 			t.Logf("T12: 50 parallel requests, %d answer, %v task, held %v", len(answers), total, account["held_amount"])
 		})
@@ -65,7 +65,7 @@ func TestIdempotencyKey(t *testing.T) {
 	assert.Equal(t, 409, d.status, "another endpoint is another request")
 	_, other := w.newAccount("other", "1")
 	e := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/b.wav"}`, with("Idempotency-Key", "k"), with("X-Api-Key", other))
-	assert.Equal(t, 201, e.status, "keys are the account's own")
+	assert.Equal(t, 201, e.status, "keys are separate for each account")
 	for _, key := range []string{" ", strings.Repeat("k", 256), "é"} {
 		f := w.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav"}`, map[string][]string{"Idempotency-Key": {key}})
 		assert.Equal(t, 400, f.status, key)
@@ -115,7 +115,7 @@ func TestAKeyDoesNotBypassTheBalance(t *testing.T) {
 	never, end := io.Pipe()
 	defer end.Close()
 	refused := ask("new", io.MultiReader(bytes.NewReader(body[:100]), never))
-	assert.Equal(t, 402, refused.status, "while the rest of the body has not come")
+	assert.Equal(t, 402, refused.status, "before the rest of the body arrives")
 	assert.Equal(t, codeInsufficientBalance, refused.code(t))
 }
 

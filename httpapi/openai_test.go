@@ -164,7 +164,7 @@ func TestVerboseSegments(t *testing.T) {
 		second := segments[1].(map[string]any)
 		assert.Equal(t, []any{0.0, []any{}, 0.0, 0.0, 0.0}, []any{second["seek"], second["tokens"], second["temperature"], second["avg_logprob"], second["no_speech_prob"]})
 		result := w.do("GET", "/tasks/"+a.header.Get("X-Task-Id")+"/result", nil)
-		assert.NotContains(t, string(result.body), "avg_logprob", "the specification's result stays as it is")
+		assert.NotContains(t, string(result.body), "avg_logprob", "the specification's result is unchanged")
 	}
 }
 
@@ -286,7 +286,7 @@ func TestKnownSpeakers(t *testing.T) {
 	result := string(w.do("GET", "/tasks/"+id+"/result", nil).body)
 	assert.Contains(t, result, "SPEAKER_0")
 	assert.NotContains(t, result, "Ann")
-	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond, "they go with the task's end")
+	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond, "they are deleted at the task's end")
 
 	for _, bad := range []struct {
 		want, param string
@@ -311,14 +311,14 @@ func TestKnownSpeakers(t *testing.T) {
 	}
 	body, header := form(t, "mixed.wav", true, append([]string{"response_format", "diarized_json"}, ann...)...)
 	a = w.do("POST", "/audio/transcriptions", body, header)
-	assert.Equal(t, 400, a.status, "what only the worker hears is told as the form's refusals are")
+	assert.Equal(t, 400, a.status, "errors that only the worker finds read like refusals of the form")
 	message, param := openAIFailure(t, a)
 	assert.Equal(t, []string{"known_speaker_references[]: number 1: two voices", "known_speaker_references[]"}, []string{message, param})
 	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond)
 	body, header = form(t, "talk.wav", true, ann...)
 	a = w.do("POST", "/audio/transcriptions", body, header)
 	assert.Contains(t, firstOf(openAIFailure(t, a)), "needs response_format diarized_json")
-	assert.Zero(t, references(), "what was refused leaves nothing")
+	assert.Zero(t, references(), "refused requests leave nothing")
 }
 
 // TestReferencesAreProbedLast: recordings of known speakers are only probed if
@@ -428,7 +428,7 @@ func TestNamedModels(t *testing.T) {
 	known := []spec.NamedModel{{Name: "whisper-base-q8_0", Tier: spec.TierStandard}, {Name: "tiny.en", Tier: spec.TierStandard, Languages: []string{"en"}}}
 	body, header := form(t, "talk.wav", true, "model", "tiny.en")
 	early := w.do("POST", "/audio/transcriptions", body, header)
-	assert.Equal(t, []any{404, "true"}, []any{early.status, early.header.Get("X-Should-Retry")}, "no worker has said what it has")
+	assert.Equal(t, []any{404, "true"}, []any{early.status, early.header.Get("X-Should-Retry")}, "no worker has reported its models")
 	stop, err := w.tasks.Queue().Enter(t.Context(), queue.Member{ID: "one", Kind: queue.Worker, Available: spec.Available{Standard: true, Translates: true, Models: known}}, time.Hour, nil)
 	require.NoError(t, err)
 	defer stop()
@@ -538,8 +538,8 @@ func TestStreamedTranscription(t *testing.T) {
 	const text = "Hello there. Good <b>day</b> & bye."
 	got := post("talk.wav")
 	require.Len(t, got, 3)
-	assert.Equal(t, text, got[0]["delta"].(string)+got[1]["delta"].(string), "the deltas are the text")
-	assert.Equal(t, map[string]any{"type": "transcript.text.done", "text": text, "languages": []any{map[string]any{"code": "en"}}}, got[2], "without a usage, which OpenAI's has in tokens")
+	assert.Equal(t, text, got[0]["delta"].(string)+got[1]["delta"].(string), "the deltas together are the text")
+	assert.Equal(t, map[string]any{"type": "transcript.text.done", "text": text, "languages": []any{map[string]any{"code": "en"}}}, got[2], "without usage, which OpenAI counts in tokens")
 
 	got = post("talk.wav", "response_format", "diarized_json")
 	require.Len(t, got, 5)

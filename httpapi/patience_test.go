@@ -36,7 +36,7 @@ func TestRequestsWaitTheirTurn(t *testing.T) {
 	begin := time.Now()
 	assert.Equal(t, http.StatusTooManyRequests, post().status)
 	assert.GreaterOrEqual(t, time.Since(begin), time.Second)
-	assert.Len(t, blobKeys(t, w), files, "nothing stays of what was refused")
+	assert.Len(t, blobKeys(t, w), files, "refused requests leave nothing")
 
 	w.api.cfg.Patience = time.Minute
 	statuses := make(chan int, 5)

@@ -62,7 +62,7 @@ func TestWebServesOtherPaths(t *testing.T) {
 	})
 	assert.Equal(t, "page /", string(w.send("GET", "/", nil, nil).body))
 	assert.Equal(t, "page /app.js", string(w.send("GET", "/app.js", nil, nil).body))
-	assert.Equal(t, 404, w.send("GET", "/v1/nope", nil, nil).status, "the API's own paths stay the API's")
+	assert.Equal(t, 404, w.send("GET", "/v1/nope", nil, nil).status, "the API still serves its own paths")
 }
 
 func TestOpsHandlerIsSeparate(t *testing.T) {
@@ -234,9 +234,9 @@ func (c faultyConn) PrepareContext(ctx context.Context, q string) (driver.Stmt, 
 	return c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, q)
 }
 
-// TestABrokenResultIsNotHalfAnAnswer: if a result can't be read to its end, the
-// connection is cut, so that no response looks complete.
-func TestABrokenResultIsNotHalfAnAnswer(t *testing.T) {
+// TestUnreadableResultCutsTheConnection: if a result can't be read to its end,
+// the connection is cut, so that no response looks complete.
+func TestUnreadableResultCutsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	w.work()
 	id := w.create(upload(nil))

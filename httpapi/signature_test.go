@@ -61,7 +61,7 @@ func TestSignatureIsVerifiable(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		python = bufio.NewScanner(out)
-		require.True(t, python.Scan(), "the receiver tells its port")
+		require.True(t, python.Scan(), "the receiver prints its port")
 		receivers["python"] = "http://127.0.0.1:" + python.Text()
 	} else {
 		t.Log("python3 is not installed: only the receiver in Go is tested")

@@ -295,7 +295,7 @@ var statements = []statement{
 		} {
 			s.bad(map[string]any{"audio_url": u})
 		}
-		assert.Equal(t, 201, s.idle.do("POST", "/tasks", map[string]any{"audio_url": "https://trouble.example.com/a.wav"}).status, "a resolver that fails is no fault of the URL")
+		assert.Equal(t, 201, s.idle.do("POST", "/tasks", map[string]any{"audio_url": "https://trouble.example.com/a.wav"}).status, "a failing resolver does not count against the URL")
 	}},
 	{"POST /tasks: 402 insufficient_balance when the available balance is insufficient", func(t *testing.T, s *specWorld) {
 		_, poor := s.idle.newAccount("poorer", "0.01")
@@ -457,7 +457,7 @@ var statements = []statement{
 		assert.EqualValues(t, 0.1, m["diarize_price_per_hour"])
 		assert.EqualValues(t, 0.1, m["audio_events_price_per_hour"])
 		assert.EqualValues(t, 0.5, m["batch_discount"])
-		assert.Equal(t, 200, s.do("GET", "/pricing", nil, with("X-Api-Key", "nonsense")).status, "credentials are not looked at")
+		assert.Equal(t, 200, s.do("GET", "/pricing", nil, with("X-Api-Key", "nonsense")).status, "credentials are ignored")
 	}},
 	{"GET /pricing: the server caches too; a change applies from the next uncached request", func(t *testing.T, s *specWorld) {
 		c := newClock()

@@ -152,13 +152,13 @@ func TestLengthWithChunksEndsTheConnection(t *testing.T) {
 		body   string
 		status int
 	}{
-		"both":               {"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", whole + smuggled, 201},
-		"chunks first":       {"Transfer-Encoding: chunked\r\nContent-Length: 100\r\n", whole + smuggled, 201},
-		"a length that lies": {"Content-Length: 0\r\nTransfer-Encoding: Chunked\r\n", whole + smuggled, 201},
-		"two lengths":        {"Content-Length: 4\r\nContent-Length: 2\r\n", "{}" + smuggled, 400},
-		"no number":          {"Content-Length: +2\r\n", "{}" + smuggled, 400},
-		"chunks twice":       {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" + smuggled, 501},
-		"chunks in another":  {"Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n" + smuggled, 501},
+		"both":              {"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", whole + smuggled, 201},
+		"chunks first":      {"Transfer-Encoding: chunked\r\nContent-Length: 100\r\n", whole + smuggled, 201},
+		"a wrong length":    {"Content-Length: 0\r\nTransfer-Encoding: Chunked\r\n", whole + smuggled, 201},
+		"two lengths":       {"Content-Length: 4\r\nContent-Length: 2\r\n", "{}" + smuggled, 400},
+		"no number":         {"Content-Length: +2\r\n", "{}" + smuggled, 400},
+		"chunks twice":      {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" + smuggled, 501},
+		"chunks in another": {"Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n" + smuggled, 501},
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 		require.NoError(t, err)

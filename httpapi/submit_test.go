@@ -84,7 +84,7 @@ func TestBase64Forms(t *testing.T) {
 	}
 }
 
-func TestBase64Refused(t *testing.T) {
+func TestInvalidBase64IsRefused(t *testing.T) {
 	for _, text := range []string{
 		"A", "AAAAA", "A===", "AA===", "AAA==", "AAAA=", "=", "====", "AA=A", "AA=", "A=A=", "AAA=AAAA", "A!AA", "AAA\u00e9", `AAA\u00e9`, `AA\u003d\u003d\u003d`,
 		`AA\x`, `AA\u00g0`, `AA\"A`, `AA\\`, "data:audio/wav;base64,AAAA", "AA\x00AA", "AA,AA", "AAAA\x80",

@@ -31,7 +31,7 @@ func TestAccountsInTheLedger(t *testing.T) {
 		require.Len(t, list, 1)
 		limits, err := s.state.Accounts.Limits(t.Context(), account.ID)
 		require.NoError(t, err)
-		assert.Equal(t, map[string]int{"first": 50, "second": 2}[name], limits.Concurrency, "the owner is no customer")
+		assert.Equal(t, map[string]int{"first": 50, "second": 2}[name], limits.Concurrency, "the owner is not a customer")
 		assert.Equal(t, want, list[0].Description)
 	}
 }

@@ -40,7 +40,7 @@ func TestF4Readiness(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		assert.Equal(t, readyLimit, time.Since(begun), "20 callers wait for one answer")
+		assert.Equal(t, readyLimit, time.Since(begun), "20 callers wait for one check")
 		assert.EqualValues(t, 2, asked.Load())
 
 		put(func(context.Context) error { return errors.New("no such bucket") })

@@ -56,7 +56,7 @@ func FuzzNearestEventClass(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		got := NearestEventClass(name)
 		if _, ok := LookupEventClass(got); !ok {
-			t.Fatalf("%q is no class", got)
+			t.Fatalf("%q is not a class", got)
 		}
 	})
 }

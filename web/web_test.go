@@ -144,7 +144,7 @@ func TestWriteView(t *testing.T) {
 	require.NoError(t, WriteView(&out, View{Name: hostile, Result: map[string]any{"segments": []map[string]any{{"text": hostile}}}, Peaks: []byte{0, 255}, Audio: []byte{1, 2, 3}, AudioType: "audio/ogg"}))
 	page := out.String()
 	assert.NotContains(t, page, "alert(1)</script>")
-	assert.Equal(t, 3, strings.Count(page, "</script>"), "the data, the audio and the script end, nothing else does")
+	assert.Equal(t, 3, strings.Count(page, "</script>"), "only the data, the audio and the script end")
 	data := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(page)
 	require.Len(t, data, 2)
 	assert.NotContains(t, data[1], "<")
@@ -159,6 +159,6 @@ func TestWriteView(t *testing.T) {
 	assert.NotContains(t, policy[1], "unsafe")
 	assert.NotContains(t, policy[1], "connect-src")
 	script := page[strings.LastIndex(page, "<script>")+len("<script>") : strings.LastIndex(page, "</script>")]
-	assert.Contains(t, policy[1], sourceHash([]byte(script)), "the policy names the script that is there")
+	assert.Contains(t, policy[1], sourceHash([]byte(script)), "the policy names the embedded script")
 	assert.NotContains(t, page, "src=\"http")
 }

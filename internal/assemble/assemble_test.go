@@ -19,7 +19,7 @@ func clock(seconds float64) found.Clock {
 func TestRounding(t *testing.T) {
 	assert.Equal(t, 1.23, clock(5).Start(1.2349999))
 	assert.Equal(t, 60.0, clock(60.004).Start(60.004))
-	assert.Equal(t, 60.0, clock(60.008).Start(60.008), "60.01 lies beyond the end")
+	assert.Equal(t, 60.0, clock(60.008).Start(60.008), "60.01 is beyond the end")
 	assert.Equal(t, 60.01, clock(60.01).Start(60.01))
 	assert.Equal(t, 0.29, clock(0.29).Start(0.29))
 	assert.Equal(t, 0.9999, found.Round4(0.99987))
@@ -41,6 +41,6 @@ func TestLanguagesOfSegments(t *testing.T) {
 		return got
 	}
 	assert.Equal(t, []string{"en", "de", "en"}, languages("en", "de", "en"))
-	assert.Equal(t, []string{"", ""}, languages("en", "en"), "the recording's language says it")
+	assert.Equal(t, []string{"", ""}, languages("en", "en"), "the recording's language suffices")
 	assert.Empty(t, languages())
 }

@@ -31,12 +31,12 @@ func TestAssignSpeakers(t *testing.T) {
 		want []want
 	}{
 		{"inside one turn", asr.Segment{Start: 0.1, End: 1.9, Text: "One two."}, []want{{0.1, 1.9, "One two.", 0}}},
-		{"most of it wins", asr.Segment{Start: 1.5, End: 3.5, Text: "One two."}, []want{{1.5, 3.5, "One two.", 1}}},
+		{"the speaker of most of it wins", asr.Segment{Start: 1.5, End: 3.5, Text: "One two."}, []want{{1.5, 3.5, "One two.", 1}}},
 		{"nearest turn before", asr.Segment{Start: 4.2, End: 4.5, Text: "Mm."}, []want{{4.2, 4.5, "Mm.", 1}}},
 		{"nearest turn after", asr.Segment{Start: 5.5, End: 5.9, Text: "Mm."}, []want{{5.5, 5.9, "Mm.", 0}}},
 		{"behind everything", asr.Segment{Start: 9, End: 9.5, Text: "Mm."}, []want{{9, 9.5, "Mm.", 0}}},
 		{
-			"split at the word border, text kept as it was",
+			"split at the word border, text unchanged",
 			asr.Segment{Start: 1, End: 3, Text: "Hello  there, good morning!", Words: words(1, "Hello", "there,", "good", "morning!")},
 			[]want{{1, 1.9, "Hello  there,", 0}, {2, 3, "good morning!", 1}},
 		},
@@ -76,7 +76,7 @@ func TestAssignSpeakersWithoutTurns(t *testing.T) {
 func TestTurnIndexOverlap(t *testing.T) {
 	x := newTurnIndex([]diarize.Turn{{Start: 0, End: 10, Speaker: 1}, {Start: 1, End: 2, Speaker: 0}, {Start: 3, End: 4, Speaker: 0}})
 	assert.Equal(t, 1, x.speaker(5, 6))
-	assert.Equal(t, 1, x.speaker(11, 12), "nearest is the one that reached furthest")
+	assert.Equal(t, 1, x.speaker(11, 12), "the nearest turn is the one with the latest end")
 	assert.Equal(t, 1, x.speaker(1, 2), "a tie goes to the earlier turn")
 }
 

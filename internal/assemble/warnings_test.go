@@ -152,10 +152,10 @@ func TestWarningsOfHotwords(t *testing.T) {
 	}
 }
 
-// TestWarningsBesideTheCascade: if the optimized tier could not honor an option
+// TestWarningsWithCascade: if the optimized tier could not honor an option
 // but the standard tier did when it decoded again, the warning does not say
 // that the option had no effect at all.
-func TestWarningsBesideTheCascade(t *testing.T) {
+func TestWarningsWithCascade(t *testing.T) {
 	o := spec.Options{ASRTemperature: new(0.4), InitialPrompt: new("a")}
 	effective, err := o.Effective()
 	require.NoError(t, err)

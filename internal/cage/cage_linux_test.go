@@ -102,7 +102,7 @@ func TestAllowList(t *testing.T) {
 		"a user namespace":         fmt.Sprintf("%d,%#x", unix.SYS_CLONE, unix.CLONE_NEWUSER|int(unix.SIGCHLD)),
 		"threads with a namespace": fmt.Sprintf("%d,%#x", unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_THREAD|unix.CLONE_SIGHAND|unix.CLONE_NEWNET),
 		"the parent's limits":      fmt.Sprintf("%d,P,%d,0,0", unix.SYS_PRLIMIT64, unix.RLIMIT_NOFILE),
-		"limits of its own":        fmt.Sprintf("%d,0,%d,S,0", unix.SYS_PRLIMIT64, unix.RLIMIT_CORE),
+		"its own limits":           fmt.Sprintf("%d,0,%d,S,0", unix.SYS_PRLIMIT64, unix.RLIMIT_CORE),
 		"the parent's processors":  fmt.Sprintf("%d,P,8,S", unix.SYS_SCHED_GETAFFINITY),
 		"the parent's group":       fmt.Sprintf("%d,P", unix.SYS_GETPGID),
 		"writable code":            fmt.Sprintf("%d,0,4096,7,%#x,-1,0", unix.SYS_MMAP, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS),

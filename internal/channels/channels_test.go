@@ -30,7 +30,7 @@ func TestChannelsWithoutText(t *testing.T) {
 	out := Saying(sides, said)
 	assert.Equal(t, []Side{channel(0, second(1, 2), second(7, 8)), channel(2, second(6, 7))}, out)
 	assert.Equal(t, []int{0, 1, 0}, said.Speakers, "by their new numbers")
-	assert.Len(t, sides[1].Heard.Spans, 3, "what was heard stays as it was")
+	assert.Len(t, sides[1].Heard.Spans, 3, "the detected speech is unchanged")
 	assert.Empty(t, Saying(sides[:1], &found.Transcription{Transcript: &asr.Transcript{}}))
 }
 

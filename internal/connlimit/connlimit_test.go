@@ -74,7 +74,7 @@ func TestConnectionLimits(t *testing.T) {
 			}, 10*time.Second, time.Millisecond)
 			c := dial(tt.from[0])
 			defer c.Close()
-			assert.Contains(t, ask(c), "200 OK", "there is room again")
+			assert.Contains(t, ask(c), "200 OK", "a slot is free again")
 		})
 	}
 }

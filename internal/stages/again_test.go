@@ -58,7 +58,7 @@ func TestCascadeAddsNoWordsToSilence(t *testing.T) {
 		assert.Equal(t, said, text.Segments, name)
 		assert.Equal(t, 2, done.Doubtful, name)
 		assert.Zero(t, done.Replaced, name)
-		assert.Positive(t, done.ASR.Windows, "%s: the standard tier listened", name)
+		assert.Positive(t, done.ASR.Windows, "%s: the standard tier decoded", name)
 		assert.LessOrEqual(t, done.ASR.EncoderPasses, done.ASR.Windows+(done.ASR.Windows+3)/4, "%s: %+v", name, done.ASR)
 	}
 }

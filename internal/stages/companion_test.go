@@ -38,7 +38,7 @@ func TestCompanion(t *testing.T) {
 		translate bool
 		want      bool
 	}{
-		{"a CTC model hears for itself", demo.Models(), spec.TierOptimized, names, false, false},
+		{"a CTC model needs no companion", demo.Models(), spec.TierOptimized, names, false, false},
 		{"hotwords of a transducer", transducer(true), spec.TierOptimized, names, false, true},
 		{"a transducer's words keep their times", transducer(true), spec.TierOptimized, words, false, false},
 		{"a demonstration does not correct a real transducer", transducer(false), spec.TierOptimized, names, false, false},

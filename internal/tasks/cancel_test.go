@@ -46,9 +46,9 @@ func TestCancelEndsATaskInEveryUnfinishedState(t *testing.T) {
 			assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE task_id = $1 AND phase = 'queued'", task.ID), name)
 			if claim != nil {
 				err := f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 3})
-				assert.ErrorIs(t, err, queue.ErrSuperseded, "%s: a late result counts for nothing", name)
+				assert.ErrorIs(t, err, queue.ErrSuperseded, "%s: a late result is refused", name)
 			}
-			assert.Nil(t, f.Take(), "%s: nobody gets it any more", name)
+			assert.Nil(t, f.Take(), "%s: no worker gets it any more", name)
 			_, err = f.Cancel(t.Context(), task.ID)
 			assert.ErrorIs(t, err, tasks.ErrFinal, name)
 			f.Exact()

@@ -70,7 +70,7 @@ func TestF1Collect(t *testing.T) {
 		f.Exec("UPDATE tasks SET audio_blob = $2 WHERE id = $1", task.ID, wanted)
 		found, err := f.Collect(t.Context(), tasks.CollectConfig{MaxFiles: 10_000, MaxShare: 1})
 		require.NoError(t, err)
-		assert.Equal(t, 588, found.Deleted, "more only when it is asked for")
+		assert.Equal(t, 588, found.Deleted, "more only with a higher limit")
 		left := f.Files()
 		assert.Contains(t, left, wanted)
 		for _, key := range strangers {

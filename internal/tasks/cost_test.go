@@ -29,7 +29,7 @@ func crowded(t *testing.T) *taskstest.Fixture {
 	d := dbtest.Postgres(t, db.Options{MaxConns: 1, Timeout: time.Minute})
 	f := taskstest.New(t, d)
 	if f.Count("SELECT CAST(current_setting('server_version_num') AS int)") < 150000 {
-		t.Skip("PostgreSQL before 15 tells of the rows that it has read too late")
+		t.Skip("PostgreSQL before 15 reports the rows it has read too late")
 	}
 	f.Exec(fmt.Sprintf("INSERT INTO accounts (id, name, balance, created_at) SELECT 'account-' || i, 'account-' || i, 1000000, 0 FROM generate_series(1, %d) i", crowd))
 	mine := "'" + f.Account + "'"
@@ -96,7 +96,7 @@ func TestF5ClaimsReadNoQueues(t *testing.T) {
 	account, n := claim()
 	assert.Less(t, n, few)
 	assert.Equal(t, f.Account, account, "the one with the long queue")
-	t.Logf("F5: a claim from a queue of %d tasks, beside %d accounts that wait, reads %d rows", crowd, crowd, n)
+	t.Logf("F5: a claim from a queue of %d tasks, with %d other waiting accounts, reads %d rows", crowd, crowd, n)
 }
 
 // TestF5DownloadClaimsReadNoQueues counts the rows that the claim of a download
@@ -143,7 +143,7 @@ func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
 			return err
 		})
 		assert.Less(t, n, 3*few, c.name)
-		t.Logf("F5: %s: a claim of a download beside %d that wait in the account and %d accounts reads %d rows", c.name, crowd, crowd, n)
+		t.Logf("F5: %s: a claim of a download, with %d waiting in the account and %d accounts, reads %d rows", c.name, crowd, crowd, n)
 	}
 }
 
@@ -176,5 +176,5 @@ func TestF6CostsDoNotGrow(t *testing.T) {
 	vacuum(t, f.DB)
 	after := shown()
 	assert.Less(t, after, before+few)
-	t.Logf("F6: a creation beside %d open holds reads %d rows; the metrics %d beside %d finished tasks and %d beside %d", 3*crowd, created, before, crowd, after, 2*crowd)
+	t.Logf("F6: a creation with %d open holds reads %d rows; the metrics read %d with %d finished tasks and %d with %d", 3*crowd, created, before, crowd, after, 2*crowd)
 }

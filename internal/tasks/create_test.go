@@ -65,12 +65,12 @@ func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks"))
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM holds"))
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE phase = 'queued'"))
-		assert.Len(t, f.Files(), 1, "the audio of the replays is gone")
+		assert.Len(t, f.Files(), 1, "the audio of the replays is deleted")
 		t.Logf("T12: 50 submissions, %d task, %d hold, %d equal answers", f.Count("SELECT COUNT(*) FROM tasks"), f.Count("SELECT COUNT(*) FROM holds"), equal)
 
 		_, _, err := f.Create(t.Context(), f.Request(nil), tasks.Idempotency{Key: "order-7", BodyHash: "other"})
 		require.ErrorIs(t, err, tasks.ErrIdempotencyConflict)
-		assert.Len(t, f.Files(), 1, "the audio of the refused one is gone")
+		assert.Len(t, f.Files(), 1, "the audio of the refused request is deleted")
 		stop := f.Start(1, worker.Config{Engine: taskstest.Quick})
 		f.WaitFor(answers[0].ID)
 		stop()
@@ -135,7 +135,7 @@ func TestConcurrencyLimit(t *testing.T) {
 	f.Add(nil)
 	_, _, err := f.Create(t.Context(), f.Request(nil), tasks.Idempotency{})
 	require.ErrorIs(t, err, billing.ErrConcurrencyLimit)
-	assert.Len(t, f.Files(), 2, "the audio of the refused one is gone")
+	assert.Len(t, f.Files(), 2, "the audio of the refused request is deleted")
 	f.Add(func(r *tasks.Request) { r.Batch = true })
 	c, err := f.Next(t.Context(), "w", "m")
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestHoldTiers(t *testing.T) {
 			assert.Equal(t, tt.want[i], holdWith(t, tt.options, sets...), "%s with %+v", tt.options, sets)
 		}
 	}
-	assert.Equal(t, lite, holdWith(t, `{`+off+`}`, english), "nothing but English can be detected")
+	assert.Equal(t, lite, holdWith(t, `{`+off+`}`, english), "only English can be detected")
 }
 
 // holdWith returns the hold of a task with options while workers with the given

@@ -45,7 +45,7 @@ func TestDeletionInEveryState(t *testing.T) {
 			require.NoError(f.T, f.Complete(f.T.(*testing.T).Context(), f.Take(), tasks.Outcome{Seconds: 3}))
 			d, err := f.Outbox().Next(f.T.(*testing.T).Context(), "n", webhook.Busy{})
 			require.NoError(f.T, err)
-			f.T.Cleanup(func() { require.NoError(f.T, f.Outbox().Note(context.Background(), d, nil), "its end is no trouble") })
+			f.T.Cleanup(func() { require.NoError(f.T, f.Outbox().Note(context.Background(), d, nil), "its end is not an error") })
 		}, false},
 		{"failed", func(f *taskstest.Fixture, _ tasks.Task) {
 			require.NoError(f.T, f.Release(f.T.(*testing.T).Context(), f.Take(), tasks.EndPermanent, "x"))

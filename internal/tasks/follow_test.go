@@ -27,7 +27,7 @@ func until(t *testing.T, states <-chan tasks.Snapshot, wanted func(tasks.Snapsho
 				return state
 			}
 		case <-late:
-			require.FailNow(t, "the state did not come")
+			require.FailNow(t, "the state did not arrive")
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestFollowersReceiveTheEnginesReports(t *testing.T) {
 			last := until(t, states, func(s tasks.Snapshot) bool { return s.Final })
 			assert.Equal(t, tasks.StatusDone, last.Status)
 			assert.Empty(t, last.Stage, "the end is not a stage")
-			assert.Equal(t, last, until(t, deaf, func(s tasks.Snapshot) bool { return s.Final }), "the newest state has taken the place of all others")
+			assert.Equal(t, last, until(t, deaf, func(s tasks.Snapshot) bool { return s.Final }), "the newest state has replaced all others")
 		})
 	}
 }

@@ -152,7 +152,7 @@ func TestRetryKeepsTheCallback(t *testing.T) {
 		require.NoError(t, f.Release(t.Context(), f.Take(), tasks.EndPermanent, "x"))
 		_, err := f.Retry(t.Context(), task.ID)
 		require.NoError(t, err)
-		assert.Zero(t, f.Count("SELECT COUNT(*) FROM callbacks"), "the old end is not announced any more")
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM callbacks"), "the old end is no longer announced")
 		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 3}))
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE url = 'https://hooks.example/' AND secret = 'a shared secret'"))
 	})

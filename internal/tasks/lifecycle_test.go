@@ -49,7 +49,7 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		require.NotNil(t, done.FinishedAt)
 		r, bill := f.ReadResult(task.ID)
 		assert.Equal(t, 61.5, r.AudioDuration)
-		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", r.AudioMD5, "ours, not the engine's")
+		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", r.AudioMD5, "the task's own, not the engine's")
 		assert.Equal(t, "en", r.Language)
 		assert.Equal(t, "hello", r.Segments[0].Text)
 		assert.Equal(t, spec.TierOptimized, bill.Mode)
@@ -152,7 +152,7 @@ func TestRetriesUntilAbandoned(t *testing.T) {
 			}
 			assert.Equal(t, tasks.StatusFailed, got.Status)
 			assert.Nil(t, got.FinishedAt)
-			assert.Zero(t, f.Count("SELECT COUNT(*) FROM callbacks"), "no callback for what is retried")
+			assert.Zero(t, f.Count("SELECT COUNT(*) FROM callbacks"), "no callback for a task that will be retried")
 			clock = clock.Add(delays[n] - time.Millisecond)
 			early, err := f.Next(t.Context(), "w", "m")
 			require.NoError(t, err)
@@ -219,7 +219,7 @@ func TestDecodedSecondsAreBilled(t *testing.T) {
 					require.NoError(t, err)
 					require.True(t, ok)
 					if c.declared > 60 {
-						assert.Equal(t, billing.Money(16000), held, "raised to the declared length at the dearer tier")
+						assert.Equal(t, billing.Money(16000), held, "raised to the declared length at the more expensive tier")
 					}
 					return tasks.Outcome{Tier: "zh_lite", Seconds: c.decoded}, nil
 				}),
@@ -262,7 +262,7 @@ func TestRepeatedEndForgetsErasedFiles(t *testing.T) {
 	c := f.Take()
 	out := tasks.Outcome{Seconds: 3}
 	require.NoError(t, f.Complete(t.Context(), c, out))
-	require.Positive(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"), "the files are gone, their notes are not")
+	require.Positive(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"), "the files are deleted but still listed as pending")
 	require.NoError(t, f.Complete(t.Context(), c, out))
 	assert.Zero(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
 	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))

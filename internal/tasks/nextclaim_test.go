@@ -43,7 +43,7 @@ func TestEndsClaimTheNextTask(t *testing.T) {
 		waits := f.Add(func(r *tasks.Request) { r.Account = poor })
 		clock := time.Now()
 		refund(f, poor, &clock)
-		assert.Nil(t, end(f.Take()), "the next task's account is overdrawn: that is Next's to see to")
+		assert.Nil(t, end(f.Take()), "the next task's account is overdrawn, which Next handles")
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'queued' AND attempt = 0", waits.ID))
 		assert.Nil(t, f.Take())
 

@@ -55,7 +55,7 @@ func TestOverdrawnAccountsWait(t *testing.T) {
 				assert.Nil(t, f.Take(), "the overdrawn account's tasks wait")
 				require.Equal(t, 1, f.Count("SELECT COUNT(*) FROM lane_accounts WHERE account_id = $1 AND stopped", account))
 				clock = clock.Add(21 * time.Hour)
-				assert.Nil(t, f.Take(), "also a batch task that has waited long")
+				assert.Nil(t, f.Take(), "including a batch task that has waited long")
 				require.NoError(t, tt.lift(f, account, second.ID))
 				c = f.Take()
 				require.NotNil(t, c)

@@ -43,7 +43,7 @@ func TestThreeMillionFinishedTasks(t *testing.T) {
 	mended, err := f.Billing().Check(t.Context(), true)
 	require.NoError(t, err)
 	require.NotEmpty(t, mended)
-	t.Logf("check that finds and mends %d sums: %s", len(mended), time.Since(begun).Round(time.Millisecond))
+	t.Logf("check that corrects %d sums: %s", len(mended), time.Since(begun).Round(time.Millisecond))
 	begun = time.Now()
 	mended, err = f.Billing().Check(t.Context(), true)
 	require.NoError(t, err)

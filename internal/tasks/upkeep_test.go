@@ -40,7 +40,7 @@ func TestUpkeepShowsCallbacksChoresAndLanes(t *testing.T) {
 		u, err = f.Upkeep(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, 2*time.Hour+2*time.Minute, u.OldestCallback)
-		assert.Equal(t, map[string]time.Time{"good": done}, u.ChoresDone, "a chore that failed was not done")
+		assert.Equal(t, map[string]time.Time{"good": done}, u.ChoresDone, "a failed chore counts as not done")
 		assert.True(t, u.PausedLanes[queue.LaneBatch])
 		assert.False(t, u.PausedLanes[queue.LaneTasks])
 

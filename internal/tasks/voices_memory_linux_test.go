@@ -111,7 +111,7 @@ func TestADeletedVoiceInMemory(t *testing.T) {
 	require.NoError(t, err)
 	s := newSearcher(t, register.Voices[0].Vectors[0][10:30])
 	heap, _ := s.found(t)
-	require.NotEmpty(t, heap, "the test sees what is there")
+	require.NotEmpty(t, heap, "the search finds existing copies")
 	tasks.ForgetVoices(register)
 	require.NoError(t, f.DeleteVoice(t.Context(), f.Account, kept.ID))
 	heap, others := s.found(t)

@@ -49,11 +49,11 @@ func TestVoicesOfAnAccount(t *testing.T) {
 		assert.Equal(t, []any{ann.ID, 2, "said yes on Tuesday"}, []any{joined.ID, joined.Recordings, joined.Consent})
 		joined, err = f.AddVoice(ctx, f.Account, again)
 		require.NoError(t, err)
-		assert.Equal(t, []any{ann.ID, 2}, []any{joined.ID, joined.Recordings}, "what is there is not added again")
+		assert.Equal(t, []any{ann.ID, 2}, []any{joined.ID, joined.Recordings}, "existing vectors are not added again")
 		newer := voiceOf("Ann", 2)
 		newer.Model = modelTwo
 		_, err = f.AddVoice(ctx, f.Account, newer)
-		require.NoError(t, err, "another model's vectors are a voice of their own")
+		require.NoError(t, err, "another model's vectors are a separate voice")
 		_, err = f.AddVoice(ctx, other, voiceOf("Ann", 3))
 		require.NoError(t, err)
 
@@ -138,7 +138,7 @@ func TestInvalidVoicesAreRefused(t *testing.T) {
 		_, err = f.AddVoice(t.Context(), f.Account, voiceOf("Cid", 0))
 		require.ErrorIs(t, err, tasks.ErrVoices)
 		_, err = f.AddVoice(t.Context(), f.Account, voiceOf("Ann", 0))
-		require.NoError(t, err, "one that is known takes no further place")
+		require.NoError(t, err, "a known voice does not count again")
 	})
 }
 
@@ -176,9 +176,9 @@ func TestSpeakersAreRemembered(t *testing.T) {
 	})
 }
 
-// TestADeletedVoiceIsGoneLater: while a reader holds the database, a deleted
-// voice may stay in its write-ahead log; the next clean-up removes it.
-func TestADeletedVoiceIsGoneLater(t *testing.T) {
+// TestADeletedVoiceLeavesTheLogLater: while a reader holds the database, a
+// deleted voice may stay in its write-ahead log; the next clean-up removes it.
+func TestADeletedVoiceLeavesTheLogLater(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	f := taskstest.New(t, dbtest.Open(t, path, db.Options{}))
 	f.Tidy()
@@ -195,7 +195,7 @@ func TestADeletedVoiceIsGoneLater(t *testing.T) {
 	require.NoError(t, reader.QueryRow("SELECT COUNT(*) FROM voices").Scan(&n))
 	require.NoError(t, f.DeleteVoice(t.Context(), f.Account, kept.ID))
 	assert.Equal(t, 0, f.Count("SELECT COUNT(*) FROM voices"))
-	require.True(t, holds(), "the test sees what is there")
+	require.True(t, holds(), "the search finds existing copies")
 	clean := func() {
 		require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{}).Cleanup(t.Context()))
 	}
@@ -239,7 +239,7 @@ func TestADeletedVoiceIsGone(t *testing.T) {
 	}
 	traces := [][]byte{vector, []byte(voice.Name), []byte(voice.Consent)}
 	for _, trace := range traces {
-		require.True(t, holds(trace), "the test sees what is there")
+		require.True(t, holds(trace), "the search finds existing copies")
 	}
 	require.NoError(t, f.DeleteVoice(t.Context(), f.Account, kept.ID))
 	for _, trace := range traces {

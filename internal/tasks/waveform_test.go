@@ -39,7 +39,7 @@ func TestWaveformLivesWithTheResult(t *testing.T) {
 	none := f.Add(nil)
 	require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 1}))
 	_, err = f.Waveform(t.Context(), none.AccountID, none.ID)
-	require.ErrorIs(t, err, tasks.ErrNotFound, "a worker that left none")
+	require.ErrorIs(t, err, tasks.ErrNotFound, "the worker stored none")
 }
 
 // TestLateResultsLeaveNothing: a result that is late, or that the account

@@ -25,11 +25,11 @@ func TestDoubtNeedsBothModels(t *testing.T) {
 		want       bool
 	}{
 		{"neither hears it", heard, 0.1, 0.6, new(0.01), true},
-		{"not there at all", heard, 0.1, 0.6, new(0.0), true},
+		{"not spoken at all", heard, 0.1, 0.6, new(0.0), true},
 		{"the detector hears speech", heard, 1.1, 1.6, new(0.0), false},
-		{"the word is heard", heard, 0.1, 0.6, new(0.03), false},
+		{"the model finds the word", heard, 0.1, 0.6, new(0.03), false},
 		{"it can't be spelled", heard, 0.1, 0.6, nil, false},
-		{"behind the detector's end", heard, 3, 4, new(0.0), false},
+		{"after the detector's last window", heard, 3, 4, new(0.0), false},
 		{"no probabilities of the detector", &found.Speech{}, 0.1, 0.6, new(0.0), false},
 	} {
 		text := &asr.Transcript{Segments: []asr.Segment{{Words: []asr.Word{{Start: test.start, End: test.end, Heard: test.heard}}}}}

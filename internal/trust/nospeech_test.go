@@ -70,7 +70,7 @@ func TestRejectTextWithoutSpeech(t *testing.T) {
 		{"speech at one", []asr.Segment{sentence(0, 0.9, "a", 0.3), sentence(2, 2.9, "b", 0.3)}, 2},
 		{"sure of one", []asr.Segment{sentence(1, 1.9, "a", 0.6), sentence(2, 2.9, "b", 0.8)}, 2},
 		{"not calibrated", []asr.Segment{sentence(1, 1.9, "a", -1)}, 1},
-		{"behind the detector's end", []asr.Segment{sentence(5, 6, "a", 0.3)}, 1},
+		{"after the detector's last window", []asr.Segment{sentence(5, 6, "a", 0.3)}, 1},
 	} {
 		tr := &asr.Transcript{Segments: test.segments}
 		Reject(heard, tr)

@@ -50,7 +50,7 @@ func TestHashOfTheSpeakerModel(t *testing.T) {
 	_, err = gone.hash()
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.Rename(moved, path))
-	assert.Equal(t, want, hash(m), "an error is not kept")
+	assert.Equal(t, want, hash(m), "errors are not cached")
 
 	require.NoError(t, os.WriteFile(path, []byte("xyz"), 0o600))
 	_, err = m.hash()

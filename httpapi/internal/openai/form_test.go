@@ -253,7 +253,7 @@ func TestNamesOfModels(t *testing.T) {
 		assert.Contains(t, e.Message, "whisper-base-q8_0")
 	}
 	_, err := Names{}.find("base")
-	assert.ErrorContains(t, err, "no worker has told its models yet")
+	assert.ErrorContains(t, err, "no worker has reported its models yet")
 	m, err := n.Find("parakeet", time.Now())
 	require.NoError(t, err)
 	assert.Equal(t, []any{[]string{"en"}, false, false}, []any{m.Languages, m.WordTimes, m.Translates})

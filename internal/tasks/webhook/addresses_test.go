@@ -91,7 +91,7 @@ func TestNamesOfOneAddressCountTogether(t *testing.T) {
 				}})
 				defer stop()
 				time.Sleep(10 * time.Second)
-				assert.Len(t, box.all(), 3, "of one address, whatever the names")
+				assert.Len(t, box.all(), 3, "one address, under any names")
 
 				f.Account = f.NewAccount("other", 10*billing.Unit)
 				finish(f, "https://good.example/", "")

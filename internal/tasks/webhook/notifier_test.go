@@ -129,7 +129,7 @@ func TestUnconfirmedClaimIsSentOnce(t *testing.T) {
 				armed = true
 				stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Heartbeat: time.Hour})
 				time.Sleep(time.Minute)
-				assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'delivered' AND attempts = 1"), "while the notifier lives")
+				assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'delivered' AND attempts = 1"), "while the notifier runs")
 				stop()
 				assert.Len(t, box.all(), 1)
 			})
@@ -201,10 +201,10 @@ func TestCallbacksAreTriedOnScheduleThenAbandoned(t *testing.T) {
 				time.Sleep(time.Second)
 				stop()
 				posts = box.all()
-				require.Len(t, posts, 5, "a receiver that closes in the middle of its 2xx answer has it")
+				require.Len(t, posts, 5, "a receiver that closes in the middle of its 2xx response has accepted it")
 				assert.Equal(t, posts[0].body, posts[4].body)
 				assert.Equal(t, posts[0].headers["Webhook-Id"], posts[4].headers["Webhook-Id"])
-				t.Logf("T10: receiver %s: attempts after %s s, then given up; sent again on request", name, strings.Join(gaps, ", "))
+				t.Logf("T10: receiver %s: attempts after %s s, then abandoned; sent again on request", name, strings.Join(gaps, ", "))
 			})
 		})
 	}
@@ -301,7 +301,7 @@ func TestDeliveryIsRepeatedUnlessRecorded(t *testing.T) {
 		require.NoError(t, n.Post(t.Context(), first)) // … and here it dies
 		none, err := f.Outbox().Next(t.Context(), "other", webhook.Busy{})
 		require.NoError(t, err)
-		assert.Nil(t, none, "nobody else sends it meanwhile")
+		assert.Nil(t, none, "no other notifier sends it meanwhile")
 		_, err = f.Reap(t.Context(), "dying", tasks.EndInterrupted, "lost")
 		require.NoError(t, err)
 		second, err := f.Outbox().Next(t.Context(), "other", webhook.Busy{})
@@ -309,7 +309,7 @@ func TestDeliveryIsRepeatedUnlessRecorded(t *testing.T) {
 		require.NotNil(t, second)
 		require.NoError(t, n.Post(t.Context(), second))
 		require.NoError(t, f.Outbox().Note(t.Context(), second, nil))
-		require.NoError(t, f.Outbox().Note(t.Context(), first, errors.New("late")), "the dead one's record changes nothing")
+		require.NoError(t, f.Outbox().Note(t.Context(), first, errors.New("late")), "the dead notifier's record changes nothing")
 		list, err := f.Outbox().List(t.Context(), webhook.Filter{TaskID: task.ID})
 		require.NoError(t, err)
 		assert.Equal(t, "delivered", list[0].Phase)
@@ -361,7 +361,7 @@ func TestSlowReceiversDelayNoOthers(t *testing.T) {
 		stop()
 		slow := len(box.all()) - good
 		assert.Equal(t, 4*slowCallbacks, slow, "each of them had its 4 attempts in the end")
-		t.Logf("T29: beside %d callbacks that hang, 20 others arrived within %d ms, a task was done; the hanging ones were given up after %d attempts", slowCallbacks, worst.Milliseconds(), slow)
+		t.Logf("T29: while %d callbacks hung, 20 others arrived within %d ms and a task was done; the hanging ones were abandoned after %d attempts", slowCallbacks, worst.Milliseconds(), slow)
 	})
 }
 
@@ -403,7 +403,7 @@ func TestAccountsTakeTurnsAtDeliveries(t *testing.T) {
 		stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, AtOnce: 8, PerAccount: 6})
 		defer stop()
 		time.Sleep(5 * time.Second)
-		require.Len(t, box.all(), 6, "an account has its share of the places")
+		require.Len(t, box.all(), 6, "an account gets its share of the slots")
 		f.Account = f.NewAccount("other", 10*billing.Unit)
 		begun := time.Now()
 		for range 3 {
@@ -456,6 +456,6 @@ func TestHostsThatTimeOutShareHalfOfTheSlots(t *testing.T) {
 		down.Store(false)
 		time.Sleep(5 * time.Minute)
 		assert.Equal(t, 24, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'delivered'"))
-		assert.Greater(t, most.Load(), int64(4), "more, once they have answered")
+		assert.Greater(t, most.Load(), int64(4), "more, after they have answered")
 	})
 }

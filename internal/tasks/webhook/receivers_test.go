@@ -123,9 +123,9 @@ func TestDocumentedReceivers(t *testing.T) {
 			var id, text string
 			require.NoError(t, f.DB.Read().QueryRow("SELECT id, body FROM callbacks").Scan(&id, &text))
 			body, now := []byte(text), time.Now()
-			assert.Equal(t, 204, r.send(t, webhook.Headers(id, newer, body, now), body), "a second attempt is answered, so that it ends")
+			assert.Equal(t, 204, r.send(t, webhook.Headers(id, newer, body, now), body), "a repeated delivery is acknowledged, so that it ends")
 			assert.Equal(t, 204, r.send(t, webhook.Headers("msg_2", older, body, now), body))
-			assert.Equal(t, task.ID+" done", r.line(t), "another message with the old secret; the attempt before was not handled again")
+			assert.Equal(t, task.ID+" done", r.line(t), "another message with the old secret; the repeated delivery was not handled again")
 
 			changed := bytes.Replace(body, []byte(`"done"`), []byte(`"gone"`), 1)
 			other := func(name, value string) http.Header {

@@ -66,7 +66,7 @@ func TestF2FullDiskAbandonsNothing(t *testing.T) {
 	stopFull()
 	assert.Equal(t, []string{"disk", "disk over"}, seen.list())
 	f.Exact()
-	t.Logf("F2: 40 of 40 tasks done beside a worker with a full disk, which claimed %d and then none until there was room", 1)
+	t.Logf("F2: 40 of 40 tasks done although one worker had a full disk; it claimed %d and then none until there was room", 1)
 }
 
 // troubles collects the failures that a member reports.

@@ -134,7 +134,7 @@ func TestFetchErrors(t *testing.T) {
 	limits := worker.FetchLimits{Min: 10, Max: 1000, Resumes: 2, Pause: time.Millisecond, Stall: 50 * time.Millisecond}
 	fetch := func(client worker.HTTPDoer) error {
 		_, err := worker.FetchAudio(t.Context(), client, blobs, server.URL, "audio/x", limits)
-		require.NoError(t, blobs.List(t.Context(), "", func(o blob.Object) error { return fmt.Errorf("%s was left behind", o.Key) }))
+		require.NoError(t, blobs.List(t.Context(), "", func(o blob.Object) error { return fmt.Errorf("%s was not deleted", o.Key) }))
 		require.Error(t, err)
 		return err
 	}
@@ -247,7 +247,7 @@ func TestCheckpointsStayWithTheirModels(t *testing.T) {
 	}
 	assert.Equal(t, tasks.StatusDone, f.Row(task.ID).Status)
 	assert.Equal(t, map[string][]string{"models-1": {"", "work of models-1"}, "models-2": {"", "work of models-2"}}, seen)
-	assert.Len(t, f.Files(), 1, "checkpoints are gone with the task's end")
+	assert.Len(t, f.Files(), 1, "checkpoints are deleted at the task's end")
 	t.Logf("T30: 4 attempts on 2 model sets: each saw its own checkpoints (2 of 2) and never the other's (0 of 2)")
 }
 

@@ -114,7 +114,7 @@ func TestTricklingSourcesBlockNobody(t *testing.T) {
 			return slow.anyHost(r)
 		})})
 		f.Start(1, worker.Config{Engine: taskstest.Quick})
-		require.Eventually(t, func() bool { open, _ := slow.connections(); return open == 3 }, 10*time.Second, 5*time.Millisecond, "an account has its share of the places")
+		require.Eventually(t, func() bool { open, _ := slow.connections(); return open == 3 }, 10*time.Second, 5*time.Millisecond, "an account gets its share of the slots")
 
 		upload := f.Add(func(r *tasks.Request) { r.Account, r.Audio = other, f.Audio("audio") })
 		byURL := f.Add(func(r *tasks.Request) { r.Account, r.URL = other, "http://good.example/a.wav" })
@@ -122,13 +122,13 @@ func TestTricklingSourcesBlockNobody(t *testing.T) {
 			require.Equal(t, tasks.StatusDone, f.WaitFor(id).Status)
 		}
 		open, most := slow.connections()
-		assert.Equal(t, 3, open, "meanwhile the trickling sources still trickle")
+		assert.Equal(t, 3, open, "the trickling sources are still connected")
 		assert.Equal(t, 1, most)
 		failed := f.WaitFor(trickling[0])
 		assert.Equal(t, tasks.StatusAbandoned, failed.Status)
 		assert.Contains(t, *failed.ErrorMessage, "too slow")
 		_, err := f.Cancel(t.Context(), trickling[39])
-		require.NoError(t, err, "one that waits can be canceled")
+		require.NoError(t, err, "a waiting task can be canceled")
 		f.Exact()
 	})
 }
@@ -142,7 +142,7 @@ func TestCanceledDownloadEnds(t *testing.T) {
 	f.StartFetcher(worker.FetcherConfig{HTTP: slow.Client(), Heartbeat: 20 * time.Millisecond})
 	open := func(n int) func() bool { return func() bool { now, _ := slow.connections(); return now == n } }
 	require.Eventually(t, open(1), 10*time.Second, 5*time.Millisecond)
-	require.ErrorIs(t, f.Delete(t.Context(), f.Account, task.ID), tasks.ErrProcessing, "as the specification has it")
+	require.ErrorIs(t, f.Delete(t.Context(), f.Account, task.ID), tasks.ErrProcessing, "as specified")
 	_, err := f.Cancel(t.Context(), task.ID)
 	require.NoError(t, err)
 	require.Eventually(t, open(0), 10*time.Second, 5*time.Millisecond, "the download ends")
@@ -175,7 +175,7 @@ func TestFetchShares(t *testing.T) {
 		f.Exec("UPDATE lanes SET paused = TRUE WHERE lane = 'fetch'")
 		none, err := f.NextFetch(t.Context(), "w", queue.Busy{Ahead: 1})
 		require.NoError(t, err)
-		assert.Nil(t, none, "a paused lane gives nothing")
+		assert.Nil(t, none, "nothing is claimed from a paused lane")
 		f.Exec("UPDATE lanes SET paused = FALSE WHERE lane = 'fetch'")
 		f.Add(nil) // waits for a worker, in the account of the next one
 		own := f.Add(func(r *tasks.Request) { r.URL = "http://two.example/x.wav" })
@@ -218,7 +218,7 @@ func TestOnlyRecordingsAreFetched(t *testing.T) {
 	assert.Contains(t, *ended.ErrorMessage, "speech.wav is no recording")
 	assert.Equal(t, 64<<10, <-heads)
 	assert.Empty(t, heads, "judged once")
-	assert.Less(t, sent.Load(), int64(100<<20), "what the connection's buffers hold, not all of it")
+	assert.Less(t, sent.Load(), int64(100<<20), "at most the connection's buffers, not the whole file")
 	assert.Empty(t, f.Orphans())
 	t.Logf("%d of 1000000000 bytes were sent", sent.Load())
 }

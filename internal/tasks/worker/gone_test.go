@@ -31,7 +31,7 @@ func TestF11AudioGone(t *testing.T) {
 			return f.Count("SELECT COUNT(*) FROM tasks WHERE id = $1 AND attempt > 0 AND phase <> 'running'", empty.ID) == 1
 		}, 20*time.Second, 20*time.Millisecond)
 		stop()
-		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE phase <> 'final'"), "it is tried again")
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE phase <> 'final'"), "it is retried")
 
 		_, err := f.Blobs().Adopt(t.Context(), blob.Identity{Database: "this"})
 		require.NoError(t, err)
@@ -87,9 +87,10 @@ func TestDamagedAudioIsNotTranscribed(t *testing.T) {
 	})
 }
 
-// TestVoicesGone: a task whose recordings of known speakers are no longer in
-// the store fails at the first attempt, like a task without its audio.
-func TestVoicesGone(t *testing.T) {
+// TestMissingVoicesFailTheTask: a task whose recordings of known speakers are
+// no longer in the store fails at the first attempt, like a task without its
+// audio.
+func TestMissingVoicesFailTheTask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		_, err := f.Blobs().Adopt(t.Context(), blob.Identity{Database: "this"})

@@ -29,7 +29,7 @@ func TestOptionsOfANewerReleaseAreNamed(t *testing.T) {
 		}
 		stop()
 		warning := []byte("options of a newer release are ignored")
-		assert.Equal(t, 1, bytes.Count(log.Bytes(), warning), "of one task only")
+		assert.Equal(t, 1, bytes.Count(log.Bytes(), warning), "for one task only")
 		assert.Contains(t, log.String(), `task=`+task.ID+` options="[of_later of_tomorrow]"`)
 	})
 }

@@ -117,7 +117,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		f.Exact()
 		told, distinct, deliveries := hook.counts()
 		assert.Equal(t, len(ids), told)
-		assert.Equal(t, len(ids), distinct, "one callback, whatever the deliveries")
+		assert.Equal(t, len(ids), distinct, "one callback, with any number of deliveries")
 		assert.Equal(t, len(ids), f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
 		before := len(f.Orphans())
 		f.Tidy()
@@ -255,7 +255,7 @@ func TestDrainUnderLoad(t *testing.T) {
 		}
 		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE phase = 'running'") == 2 }, 20*time.Second, 5*time.Millisecond)
 		took := serve.end(t)
-		assert.Less(t, took, 20*time.Second, "the tasks of 20 s did not hold it up")
+		assert.Less(t, took, 20*time.Second, "tasks of 20 s did not delay it")
 		done, waiting := 0, 0
 		for _, id := range ids {
 			switch task := f.Row(id); task.Status {
@@ -309,9 +309,9 @@ func TestSilentChildIsReplaced(t *testing.T) {
 	})
 }
 
-// TestCarefulAfterACrash runs the careful command after a crash, and the usual
-// one again after a crash of the careful one.
-func TestCarefulAfterACrash(t *testing.T) {
+// TestCarefulCommandFollowsACrash runs the careful command after a crash, and
+// the usual one again after a crash of the careful one.
+func TestCarefulCommandFollowsACrash(t *testing.T) {
 	t.Parallel()
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
 	log := filepath.Join(t.TempDir(), "log")
@@ -336,9 +336,9 @@ func TestCarefulAfterACrash(t *testing.T) {
 	assert.Equal(t, []string{"usual", "careful", "usual"}, lines[:3])
 }
 
-// TestUsualAfterTheCarefulTurn ends a healthy careful process when its turn is
-// over, and does not count it as a crash.
-func TestUsualAfterTheCarefulTurn(t *testing.T) {
+// TestUsualCommandReturnsAfterTheTurn ends a healthy careful process when its
+// turn is over, and does not count it as a crash.
+func TestUsualCommandReturnsAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
 	log := filepath.Join(t.TempDir(), "log")

@@ -16,10 +16,10 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// TestKnownVoicesComeWithTheTask: an engine gets the current voices of the
+// TestEnginesGetTheAccountsVoices: an engine gets the current voices of the
 // task's own account when it asks, even if one was deleted while the task ran,
 // and only if the task asks for them. Afterwards its copy is overwritten.
-func TestKnownVoicesComeWithTheTask(t *testing.T) {
+func TestEnginesGetTheAccountsVoices(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		other := f.NewAccount("other", 0)

@@ -45,7 +45,7 @@ func TestAcceptedTasksAreDownloadedImmediately(t *testing.T) {
 		require.Eventually(t, func() bool { return running(first) == 1 }, time.Minute, 5*time.Millisecond)
 		assert.Equal(t, 1, running(byURL(f.Account)), "claimed with its acceptance")
 		crowded := byURL(f.Account)
-		assert.Zero(t, running(crowded), "the account has its share")
+		assert.Zero(t, running(crowded), "the account has reached its share")
 
 		poor := f.NewAccount("poor", 0)
 		_, _, err := f.Create(t.Context(), f.Request(func(r *tasks.Request) { r.Account, r.URL = poor, "https://source.example/a.wav" }), tasks.Idempotency{})
@@ -67,7 +67,7 @@ func TestAcceptedTasksAreDownloadedImmediately(t *testing.T) {
 		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE status = 'done'") == 24 }, time.Minute, 5*time.Millisecond)
 		stop()
 		after := byURL(f.Account)
-		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'queued' AND attempt = 0", after.ID), "nobody downloads here any more")
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'queued' AND attempt = 0", after.ID), "no fetcher runs here any more")
 		f.Exact()
 	})
 }
@@ -91,7 +91,7 @@ func TestUnconfirmedAcceptanceIsHandedBack(t *testing.T) {
 	_, _, err := f.Create(t.Context(), f.Request(byURL), tasks.Idempotency{})
 	require.ErrorIs(t, err, errBroken)
 	require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE status = 'done'") == 2 }, time.Minute, 5*time.Millisecond)
-	assert.Equal(t, 3, f.Count("SELECT MAX(attempt) FROM tasks"), "the download was claimed twice, and then the work")
+	assert.Equal(t, 3, f.Count("SELECT MAX(attempt) FROM tasks"), "the download was claimed twice, then the task")
 	assert.Zero(t, f.Count("SELECT SUM(failures + interruptions) FROM tasks"))
 	f.Exact()
 }

@@ -206,7 +206,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 		stop()
 		assert.Equal(t, 5, done)
 		g.Exact()
-		t.Logf("T20: %d tasks in 5 states are as before after a restart with 3 migrations at once; %d done in the end, 1 failed for good", len(ids), done)
+		t.Logf("T20: %d tasks in 5 states are unchanged after a restart with 3 migrations at once; %d done in the end, 1 failed for good", len(ids), done)
 	}
 	t.Run("sqlite", func(t *testing.T) { open(t, dbtest.SQLitePath(t)) })
 	t.Run("postgres", func(t *testing.T) { open(t, dbtest.PostgresSource(t)) })

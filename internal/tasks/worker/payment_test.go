@@ -130,7 +130,7 @@ func TestPrepaidBalanceIsALimit(t *testing.T) {
 						assert.Equal(t, 4, failed)
 						assert.Equal(t, billing.Unit/5, v.Balance, "nothing is charged")
 						if !c.engine.reckless {
-							assert.Zero(t, worked.Load(), "nothing is worked on that is not paid")
+							assert.Zero(t, worked.Load(), "no task runs that is not paid for")
 						}
 					}
 					if name == "fits once for each task" {

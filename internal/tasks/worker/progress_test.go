@@ -38,7 +38,7 @@ func TestSentencesAreWrittenWithProgress(t *testing.T) {
 	}
 	say := func(text string) { w.say([]spec.Segment{{Text: text}}) }
 	say("One.")
-	assert.Nil(t, w.take(), "nothing to ride on")
+	assert.Nil(t, w.take(), "no progress to write")
 	w.set(&queue.Progress{Fraction: 0.1})
 	p := w.take()
 	assert.Equal(t, []any{0, []string{"One."}}, []any{p.First, texts(p)})
@@ -54,7 +54,7 @@ func TestSentencesAreWrittenWithProgress(t *testing.T) {
 	w.written(p, errors.New("the database is away"))
 	w.set(&queue.Progress{Fraction: 0.4})
 	p = w.take()
-	assert.Equal(t, []any{1, []string{"Two."}}, []any{p.First, texts(p)}, "as before: it may have been written")
+	assert.Equal(t, []any{1, []string{"Two."}}, []any{p.First, texts(p)}, "the same sentences: the failed write may have been committed")
 	w.written(p, nil)
 	w.set(&queue.Progress{Fraction: 0.5})
 	p = w.take()

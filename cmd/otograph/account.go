@@ -179,7 +179,7 @@ func (c *accountLimitsCmd) Run(ctx context.Context) error {
 	})
 }
 
-// detail describes what is changed.
+// detail describes the changed limits.
 func (c *accountLimitsCmd) detail() string {
 	var parts []string
 	if c.Concurrency != nil {

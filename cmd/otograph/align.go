@@ -34,10 +34,11 @@ type alignCmd struct {
 	laid subtitle.Options
 }
 
-// maxTextFile bounds the text, in bytes: five hours of speech have 0.3 MB.
+// maxTextFile limits the text in bytes: the text of five hours of speech has
+// 0.3 MB.
 const maxTextFile = 32 << 20
 
-// Run lays the text onto the recording and writes when its words are spoken.
+// Run aligns the text with the recording and writes the times of its words.
 func (c *alignCmd) Run(ctx context.Context) (err error) {
 	if c.laid, err = c.layout(); err != nil {
 		return err
@@ -94,8 +95,8 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	return c.write(a, script, cueOf)
 }
 
-// misfitOf says what may be wrong where a text does not match: the text, or a model
-// that cannot hear the voice.
+// misfitOf explains a text that does not match: it is the wrong one, or the
+// model cannot recognize the voice.
 func misfitOf(set *models.Set, a *otograph.Alignment) string {
 	if m, ok := set.AlignerFor(a.Language); ok && m.Demo {
 		return fmt.Sprintf("the model %s does not hear the text (score %.2f): a demo model knows synthetic voices only. For real recordings: `otograph models pull balanced`", m.Name, a.Score)
@@ -103,7 +104,7 @@ func misfitOf(set *models.Set, a *otograph.Alignment) string {
 	return fmt.Sprintf("the text does not match the recording (score %.2f): it is another text, or the model cannot hear this voice or language (%s)", a.Score, a.Language)
 }
 
-// write puts an alignment where -o says.
+// write writes an alignment to the destination of -o.
 func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf []int) error {
 	var buf bytes.Buffer
 	if err := c.render(&buf, a, script, cueOf); err != nil {
@@ -118,7 +119,8 @@ func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf [
 	})
 }
 
-// readText reads a text or subtitles: its words, and of subtitles the cue of each.
+// readText reads a text or subtitles and returns their words, with the cue of
+// each word for subtitles.
 func readText(path string) (script *subtitle.Script, words []string, cueOf []int, err error) {
 	text, err := textfile.Read(path, maxTextFile)
 	if err != nil {
@@ -138,7 +140,7 @@ func readText(path string) (script *subtitle.Script, words []string, cueOf []int
 	return script, words, cueOf, nil
 }
 
-// report prints what does not match.
+// report prints the differences between text and recording.
 func (c *alignCmd) report(a *otograph.Alignment) {
 	missing := 0
 	for _, w := range a.Words {
@@ -158,7 +160,7 @@ func (c *alignCmd) report(a *otograph.Alignment) {
 	}
 }
 
-// render writes an alignment; script is that of subtitles, nil for a text.
+// render writes an alignment; script holds the subtitles, nil for a text.
 func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.Script, cueOf []int) error {
 	if c.Format == "json" {
 		return writeJSON(w, alignmentJSON(a))
@@ -194,10 +196,10 @@ type alignedJSON struct {
 
 type alignedWord struct {
 	Word        string   `json:"word"`
-	Start       *float64 `json:"start"` // null for a word that is not in the sound
+	Start       *float64 `json:"start"` // null for a word that is not in the audio
 	End         *float64 `json:"end"`
 	Probability *float64 `json:"probability"`         // null for a word that the model cannot spell
-	Unspelled   bool     `json:"unspelled,omitempty"` // it has the place of some speech between its neighbors
+	Unspelled   bool     `json:"unspelled,omitempty"` // its time is estimated from the speech between its neighbors
 }
 
 type extraSpeech struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// TestAlignReadsTexts: what editors of other systems write is read, and what is no
-// text is refused by name.
+// TestAlignReadsTexts: files of common editors are read; a file without text is
+// an error that names it.
 func TestAlignReadsTexts(t *testing.T) {
 	const cue = "1\r\n00:00:01,000 --> 00:00:02,000\r\nGrüße, 😀\r\nAnna\r\n"
 	utf16 := func(s string, big bool) string {
@@ -63,9 +63,9 @@ func TestAlignReadsTexts(t *testing.T) {
 	}
 }
 
-// TestMisfitSaysWhatMayBeWrong: a demo model cannot hear real voices; with another model
-// it may be the text.
-func TestMisfitSaysWhatMayBeWrong(t *testing.T) {
+// TestMisfitErrorExplainsTheCause: a demo model cannot recognize real voices;
+// with another model the text may be wrong.
+func TestMisfitErrorExplainsTheCause(t *testing.T) {
 	a := &otograph.Alignment{Language: "en", Score: 0.18}
 	assert.Contains(t, misfitOf(demo.Models(), a), "does not hear the text (score 0.18): a demo model knows synthetic voices only")
 	assert.Contains(t, misfitOf(&models.Set{}, a), "it is another text, or the model cannot hear this voice")

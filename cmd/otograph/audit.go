@@ -56,22 +56,22 @@ func (c *auditCmd) Run(ctx context.Context) error {
 	})
 }
 
-// change is with, for a command that changes something: it is in the audit log
-// before it is done, and once more if it then fails.
+// change is like with, for a command that changes something: the audit log
+// records the change before it is made, and again if it fails.
 func (f *storeFlags) change(ctx context.Context, action, subject, detail string, work func(*stores) error) error {
 	return f.with(ctx, func(s *stores) error {
 		return recorded(ctx, s, action, subject, detail, func() error { return work(s) })
 	})
 }
 
-// changeAccount is change, for a command about one account.
+// changeAccount is like change, for a command about one account.
 func (f *storeFlags) changeAccount(ctx context.Context, action, name, detail string, work func(*stores, accounts.Account) error) error {
 	return f.withAccount(ctx, name, func(s *stores, a accounts.Account) error {
 		return recorded(ctx, s, action, a.Name, detail, func() error { return work(s, a) })
 	})
 }
 
-// recorded writes into the audit log what is about to be done, and does it.
+// recorded writes a change to the audit log and then makes it.
 func recorded(ctx context.Context, s *stores, action, subject, detail string, work func() error) error {
 	return s.Audit.Do(ctx, audit.Entry{Operator: audit.Operator(), Action: action, Subject: subject, Detail: detail}, work)
 }

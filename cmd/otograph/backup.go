@@ -78,8 +78,8 @@ func (f *storeFlags) openBlobs(ctx context.Context, dir string) (*blob.Store, er
 	return state.OpenFiles(ctx, state.Config{Folder: dir, Files: f.Blobs})
 }
 
-// copyFiles copies the service's files that are missing in to and returns how
-// many those were. A file that is deleted meanwhile is not missed.
+// copyFiles copies the service's files that are missing in to and returns their
+// number. It ignores files that are deleted meanwhile.
 func copyFiles(ctx context.Context, from, to *blob.Store) (copied int, err error) {
 	have, err := keys(ctx, to)
 	if err != nil {
@@ -138,7 +138,7 @@ type restoreCmd struct {
 
 // Run creates a data folder from a backup, or completes the restoration of a
 // PostgreSQL dump: it assigns the file store to the restored database again and
-// lists what is missing.
+// lists missing files.
 func (c *restoreCmd) Run(ctx context.Context) error {
 	dir, err := c.folder()
 	if err != nil {
@@ -177,7 +177,8 @@ func (c *restoreCmd) Run(ctx context.Context) error {
 	})
 }
 
-// copyBackup puts the backup into the data folder, which holds none yet.
+// copyBackup copies the backup into the data folder, which must not contain
+// one.
 func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 	target := filepath.Join(dir, db.DataFile)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -228,9 +229,9 @@ func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, d 
 	return err
 }
 
-// checkStore refuses a file store of another database than d, and one without
-// an owner that holds more than own, the backup's files, and the files that d
-// refers to. --adopt accepts both.
+// checkStore refuses a file store that belongs to another database than d, and
+// a store without an owner that contains foreign files: neither the backup's
+// (own) nor files to which d refers. --adopt accepts both.
 func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB, own map[string]bool) error {
 	if c.Adopt {
 		return nil
@@ -271,14 +272,15 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 	return nil
 }
 
-// foreignRestore is the error of a restoration into another database's store.
+// foreignRestore returns the error of a restoration into another database's
+// store.
 func foreignRestore(err *state.ForeignStoreError) error {
 	return fmt.Errorf("restore: %w: correct --blobs, or repeat with --adopt if that database is lost", err)
 }
 
-// restoreDatabase copies the SQLite file source to target, where it appears when
-// it was found whole and files, which gets the copy, has no objection. The
-// backup itself is only read.
+// restoreDatabase copies the SQLite file source to target. The copy only gets
+// its name after it was checked and files, which is called with it, has
+// succeeded. The backup itself is only read.
 func restoreDatabase(ctx context.Context, source, target string, files func(*db.DB) error) error {
 	partial := target + ".restoring"
 	in, err := os.Open(source)
@@ -287,7 +289,7 @@ func restoreDatabase(ctx context.Context, source, target string, files func(*db.
 	}
 	defer in.Close()
 	for _, suffix := range []string{"", "-wal", "-shm", ".migrate-lock"} {
-		// A restoration that was killed left its write-ahead log, which SQLite would
+		// A killed restoration left its write-ahead log, which SQLite would
 		// apply to the new copy.
 		if err := os.Remove(partial + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("restore: %w", err)
@@ -313,14 +315,14 @@ func restoreDatabase(ctx context.Context, source, target string, files func(*db.
 	return nil
 }
 
-// withBackup checks the copy of the backup source, brings its tables up to date,
-// and calls files with it.
+// withBackup checks the copy of the backup source, migrates its tables, and
+// calls files with it.
 func withBackup(ctx context.Context, source, path string, files func(*db.DB) error) (err error) {
 	d, err := db.Open(ctx, path, db.Options{})
 	if err != nil {
 		return fmt.Errorf("restore: %s: %w", source, err)
 	}
-	defer func() { err = errors.Join(err, d.Close()) }() // closing folds the write-ahead log into the file
+	defer func() { err = errors.Join(err, d.Close()) }() // closing merges the write-ahead log into the file
 	if err = d.CheckCopy(ctx); err == nil {
 		err = d.Migrate(ctx)
 	}
@@ -330,9 +332,9 @@ func withBackup(ctx context.Context, source, path string, files func(*db.DB) err
 	return files(d)
 }
 
-// takeFiles makes the file store the restored database's.
+// takeFiles assigns the file store to the restored database.
 func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
-	if c.From == "" { // copyBackup did it before it wrote
+	if c.From == "" { // copyBackup did it before writing
 		if err := c.checkStore(ctx, s.Files, s.DB, nil); err != nil {
 			return err
 		}
@@ -347,7 +349,7 @@ func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
 	return err
 }
 
-// report prints what the restored state holds and what it lacks.
+// report prints the contents of the restored state and the missing files.
 func report(ctx context.Context, s *stores) error {
 	there, err := keys(ctx, s.Files)
 	if err != nil {

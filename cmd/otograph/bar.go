@@ -13,8 +13,9 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// bar shows the progress of one run on a terminal: percent, speed as a multiple
-// of real time, time left, stage. On anything else it prints nothing.
+// bar displays the progress of one run on a terminal: percentage, speed as a
+// multiple of real time, remaining time, stage. On anything else it prints
+// nothing.
 type bar struct {
 	out   io.Writer
 	width func() int
@@ -24,7 +25,7 @@ type bar struct {
 	mu     sync.Mutex
 	drawn  time.Time
 	shown  bool
-	widest int // of the words beside the bar, so that its own length keeps still
+	widest int // the largest width of the words next to the bar, so that its length stays constant
 }
 
 // newBar returns a bar on w for the file called name, or a silent one if w is
@@ -58,7 +59,7 @@ func (b *bar) update(p otograph.Progress) {
 	redraw(b.out, b.line(p, now.Sub(b.start)))
 }
 
-// line is the text of the bar after the given time.
+// line returns the text of the bar after the given time.
 func (b *bar) line(p otograph.Progress, elapsed time.Duration) string {
 	status := fmt.Sprintf("%3.0f %%", p.Fraction*100)
 	if s := elapsed.Seconds(); p.Fraction > 0.02 && s > 0.5 && p.AudioDuration > 0 {
@@ -80,7 +81,7 @@ func (b *bar) line(p otograph.Progress, elapsed time.Duration) string {
 	return fmt.Sprintf("%s [%s%s] %s", string(name), strings.Repeat("█", full), strings.Repeat("·", room-full), status)
 }
 
-// clip cuts a text to a width, and marks that it did.
+// clip cuts a text to a width, and marks the cut.
 func clip(s string, width int) string {
 	if r := []rune(s); len(r) > width {
 		return string(r[:max(0, width-1)]) + "…"
@@ -88,7 +89,7 @@ func clip(s string, width int) string {
 	return s
 }
 
-// clear takes the bar away, so that what is printed next stands alone.
+// clear removes the bar, so that the next output begins on an empty line.
 func (b *bar) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

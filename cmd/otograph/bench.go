@@ -122,7 +122,8 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	return writeReport(report, c.Format, c.Output)
 }
 
-// allSystems are the chosen models, unless they are left out, and the other systems.
+// allSystems returns the chosen models, unless they are omitted, and the other
+// systems.
 func (c *benchRunCmd) allSystems(items []bench.Item) (all []bench.System, err error) {
 	if c.Own {
 		if all, err = c.systems(); err != nil {
@@ -139,7 +140,7 @@ func (c *benchRunCmd) allSystems(items []bench.Item) (all []bench.System, err er
 	return all, nil
 }
 
-// systems are the chosen models and those to compare with, on each tier.
+// systems returns the chosen models and the models to compare, on each tier.
 func (c *benchRunCmd) systems() ([]bench.System, error) {
 	base, err := c.options()
 	if err != nil {
@@ -197,7 +198,7 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 	return systems, nil
 }
 
-// setName is how the chosen models are called in the report.
+// setName returns the chosen models' name in the report.
 func (c *benchRunCmd) setName() string {
 	switch {
 	case c.StandardModel != "":
@@ -209,7 +210,7 @@ func (c *benchRunCmd) setName() string {
 	}
 }
 
-// benchProgress shows on a terminal what is being measured.
+// benchProgress shows the current measurement on a terminal.
 func benchProgress(quiet bool) func(bench.Step) {
 	if quiet || !drawable(os.Stderr) {
 		return nil
@@ -238,10 +239,10 @@ func clearBenchProgress(quiet bool) {
 	}
 }
 
-// runFile is where the measurements are kept.
+// runFile returns the path of the stored measurements.
 func (c *benchRunCmd) runFile() string { return filepath.Join(c.Output, "run.jsonl") }
 
-// itemFiles are the files of recordings and of what is known of them.
+// itemFiles returns the files of recordings and their references.
 func itemFiles(items []bench.Item) (files []string) {
 	for _, it := range items {
 		base := mediafiles.Stem(it.Path)
@@ -250,7 +251,7 @@ func itemFiles(items []bench.Item) (files []string) {
 	return files
 }
 
-// reportFiles are the files that writeReport writes.
+// reportFiles returns the files that writeReport writes.
 func reportFiles(dir string) (files []string) {
 	for _, extension := range []string{"txt", "json", "csv", "md", "html"} {
 		files = append(files, filepath.Join(dir, "report."+extension))
@@ -258,7 +259,7 @@ func reportFiles(dir string) (files []string) {
 	return files
 }
 
-// writeReport prints a report and, with a folder, writes all its forms there.
+// writeReport prints a report and, with a folder, writes all its formats there.
 func writeReport(r *bench.Report, format, dir string) error {
 	forms := []struct {
 		name  string
@@ -286,7 +287,7 @@ func writeReport(r *bench.Report, format, dir string) error {
 	return nil
 }
 
-// writeFile creates a file and writes it piece by piece.
+// writeFile creates a file and writes its content.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// sample draws so many recordings, in the order of the manifest; 0 takes all.
+// sample draws size recordings, in the order of the manifest; 0 selects all.
 func sample(items []bench.Item, size int, seed uint64) ([]bench.Item, error) {
 	switch {
 	case size < 0:
@@ -21,7 +21,7 @@ func sample(items []bench.Item, size int, seed uint64) ([]bench.Item, error) {
 	case size == 0 || size >= len(items):
 		return items, nil
 	}
-	drawn := rand.New(rand.NewPCG(seed, uint64(len(items)))).Perm(len(items))[:size] //nolint:gosec // a sample, no secret
+	drawn := rand.New(rand.NewPCG(seed, uint64(len(items)))).Perm(len(items))[:size] //nolint:gosec // a sample, not a secret
 	slices.Sort(drawn)
 	out := make([]bench.Item, 0, size)
 	for _, i := range drawn {
@@ -30,7 +30,7 @@ func sample(items []bench.Item, size int, seed uint64) ([]bench.Item, error) {
 	return out, nil
 }
 
-// expect says how long a system will take.
+// expect returns a function that prints how long a system will take.
 func expect(quiet bool) func(system string, length time.Duration) {
 	if quiet {
 		return nil
@@ -40,8 +40,8 @@ func expect(quiet bool) func(system string, length time.Duration) {
 	}
 }
 
-// compared returns the models of a folder, or the chosen ones with another recognizer
-// from a file.
+// compared returns the models of a folder, or the chosen ones with another
+// recognizer from a file.
 func (c *benchRunCmd) compared(path string) (set *models.Set, name string, err error) {
 	f := c.modelFlags
 	info, err := os.Stat(path)
@@ -60,8 +60,8 @@ func (c *benchRunCmd) compared(path string) (set *models.Set, name string, err e
 	return set, filepath.Base(filepath.Clean(path)), err
 }
 
-// modelName returns the name of the recognizer that a tier uses alone, "" for a tier
-// that uses both.
+// modelName returns the name of the recognizer that a tier uses alone, "" for a
+// tier that uses both.
 func modelName(set *models.Set, tier string) string {
 	role := models.RoleStandard
 	switch tier {
@@ -76,8 +76,8 @@ func modelName(set *models.Set, tier string) string {
 	return ""
 }
 
-// otherRoles returns the roles in which two sets have different models, besides the
-// recognizers.
+// otherRoles returns the roles in which two sets have different models, besides
+// the recognizers.
 func otherRoles(a, b *models.Set) (list []string) {
 	for _, role := range []models.Role{models.RoleVAD, models.RoleEmbedder, models.RoleSegmenter, models.RoleTagger} {
 		x, _ := a.Role(role)
@@ -95,8 +95,8 @@ func otherRoles(a, b *models.Set) (list []string) {
 	return list
 }
 
-// warnOfOtherRoles says which other models differ between compared sets: their
-// figures then differ for more reasons than one.
+// warnOfOtherRoles warns about other models that differ between compared sets,
+// because they affect the figures as well.
 func warnOfOtherRoles(sets []*models.Set, names []string) {
 	for i, set := range sets[1:] {
 		if roles := otherRoles(sets[0], set); len(roles) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/bench/systems"
 )
 
-// otherSystems are the flags of bench for recognizers other than Otograph's.
+// otherSystems holds the flags of bench for recognizers other than Otograph's.
 type otherSystems struct {
 	System  []string      `placeholder:"NAME=URL" sep:"none" help:"Also measure a server with OpenAI's transcription endpoint, such as http://localhost:8000/v1?model=base (repeat for more). Its key is read from NAME_API_KEY."`
 	Cmd     []string      `placeholder:"NAME=COMMAND" sep:"none" help:"Also measure a program, such as 'cpp=whisper-cli -m base.bin -f {file}'; it prints text, JSON, subtitles, CTM or RTTM, or writes them into {out} (repeat for more)."`
@@ -59,7 +59,7 @@ func (o *otherSystems) others(items []bench.Item) ([]bench.System, error) {
 	return out, nil
 }
 
-// keyName returns the environment variable of a system's key.
+// keyName returns the name of the environment variable with a system's key.
 func keyName(system string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -111,7 +111,7 @@ func (c *benchShapeCmd) Run(ctx context.Context) error {
 	return writeReport(report, c.Format, c.Output)
 }
 
-// model makes the model of a size, unless it is there.
+// model creates the model of a size unless it exists.
 func (c *benchShapeCmd) model(dir, name, typ string) (string, error) {
 	size, err := shape.Find(name)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *benchShapeCmd) model(dir, name, typ string) (string, error) {
 	})
 }
 
-// writeWAV writes mono samples at audio.SampleRate as integers of 32 bits.
+// writeWAV writes mono samples at audio.SampleRate as 32-bit integers.
 func writeWAV(w io.Writer, samples []float32) error {
 	const bits, pcm, full = 32, 1, 1 << 31
 	file, ok := w.(io.WriteSeeker)
@@ -134,7 +134,7 @@ func writeWAV(w io.Writer, samples []float32) error {
 		return errors.New("a WAV file's sizes are written last: expected a regular file")
 	}
 	e := wav.NewEncoder(file, audio.SampleRate, bits, 1, pcm)
-	for part := range slices.Chunk(samples, audio.SampleRate) { // a second in a write
+	for part := range slices.Chunk(samples, audio.SampleRate) { // one second per write
 		b := goaudio.IntBuffer{Format: &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}, Data: make([]int, len(part))}
 		for i, v := range part {
 			b.Data[i] = int(max(-full, min(math.Round(float64(v)*full), full-1)))

@@ -13,7 +13,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Made-up speech is read back as it was written, whole seconds and the rest.
+// Synthetic speech is unchanged after writing and reading, for whole seconds
+// and a remainder.
 func TestWriteWAV(t *testing.T) {
 	samples := make([]float32, 2*audio.SampleRate+321)
 	for i := range samples {

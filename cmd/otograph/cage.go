@@ -9,13 +9,13 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// cageFlags say how well the decoder has to be held.
+// cageFlags configures the requirements on the decoder's sandbox.
 type cageFlags struct {
 	RequireCage bool `help:"Refuse to start unless the decoder's sandbox is complete: Landlock, seccomp and resource limits."`
 }
 
-// check builds the cage once, says what is in force, and closes this process's
-// memory to programs of the same user.
+// check tests the sandbox once, logs its active parts, and closes this
+// process's memory to programs of the same user.
 func (f *cageFlags) check(log *slog.Logger) error {
 	if err := notDumpable(); err != nil {
 		log.Warn("this process's memory can be read by programs of the same user", "error", err)
@@ -23,7 +23,7 @@ func (f *cageFlags) check(log *slog.Logger) error {
 	return f.judge(audio.Sandbox(), log)
 }
 
-// judge fails, or warns, when something is missing.
+// judge fails, or warns, if a part of the sandbox is missing.
 func (f *cageFlags) judge(s audio.SandboxState, log *slog.Logger) error {
 	whole := s.Landlock > 0 && s.Seccomp && s.NoNewPrivileges && s.CapabilitiesDropped && s.Limits
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestRequireCage: what is missing is a warning, or an error where the cage is
-// required.
+// TestRequireCage: an incomplete sandbox is a warning, or an error with
+// --require-cage.
 func TestRequireCage(t *testing.T) {
 	whole := audio.SandboxState{Works: true, Landlock: 6, Seccomp: true, NoNewPrivileges: true, CapabilitiesDropped: true, Limits: true}
 	noLandlock, noFFmpeg := whole, whole

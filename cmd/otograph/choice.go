@@ -11,18 +11,19 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// choiceFlags say how long and how many of the folder's recognizers, which a request may
-// name, stay loaded.
+// choiceFlags configures how long and how many of the folder's recognizers,
+// which a request may name, stay loaded.
 type choiceFlags struct {
 	KeepModels  time.Duration `default:"10m" placeholder:"DURATION" group:"Models" help:"Unload a recognizer that no task has used for this time; 0: never."`
 	ModelMemory int64         `placeholder:"MB" group:"Models" help:"Bound of a worker's loaded recognizers, by the size of their files; default: half of the machine's or container's memory, divided by the workers."`
 }
 
-// modelShare is the part of the memory that the recognizers of all workers may take.
+// modelShare is the share of the memory that the recognizers of all workers may
+// use.
 const modelShare = 0.5
 
-// bound returns the bytes that the recognizers of each of so many workers may take; 0 is
-// no bound.
+// bound returns the bytes that each worker's recognizers may use; 0 means no
+// bound.
 func (f *choiceFlags) bound(workers int) int64 {
 	if f.ModelMemory > 0 {
 		return f.ModelMemory << 20
@@ -34,7 +35,8 @@ func (f *choiceFlags) bound(workers int) int64 {
 	return int64(modelShare*float64(limit)) / int64(max(1, workers))
 }
 
-// args returns the flags as a command line for one of so many workers.
+// args returns the flags as a command line for one of the given number of
+// workers.
 func (f *choiceFlags) args(workers int) []string {
 	return []string{"--keep-models=" + f.KeepModels.String(), fmt.Sprintf("--model-memory=%d", max(1, f.bound(workers)>>20))}
 }

@@ -6,24 +6,24 @@ import (
 	"runtime/debug"
 )
 
-// startPercent makes the first garbage collection begin at 64 MB: the runtime's least
-// heap is 4 MB for each 100.
+// startPercent makes the first garbage collection begin at 64 MB: the runtime's
+// minimum heap is 4 MB per 100 percent.
 const startPercent = 1600
 
-// lateFirstCollection puts the first garbage collection off until the heap has grown
-// beyond what opening models takes, most of which stays; later ones are as usual.
-// GOGC in the environment wins.
+// lateFirstCollection delays the first garbage collection until the heap
+// exceeds the memory for opening models, most of which remains in use; later
+// collections are as usual. GOGC in the environment takes precedence.
 func lateFirstCollection() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	usual := debug.SetGCPercent(startPercent)
-	type sentinel struct{ _ *byte } // with a pointer, so that it is not allocated beside others
+	type sentinel struct{ _ *byte } // contains a pointer, so that it is not allocated together with others
 	runtime.AddCleanup(&sentinel{}, func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
-// usualCollection undoes lateFirstCollection in a process that opens no models, a server:
-// it would grow by what one request after the other leaves behind.
+// usualCollection reverts lateFirstCollection in a server, which opens no
+// models: otherwise the garbage of successive requests would accumulate.
 func usualCollection() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(100)

@@ -11,9 +11,10 @@ import (
 	"github.com/otograph/otograph/internal/userdata"
 )
 
-// folder returns the data folder, created if it is missing and closed to other users.
+// folder returns the data folder, created if missing, which only its owner can
+// access.
 func (f *storeFlags) folder() (string, error) {
-	keepFilesPrivate() // nor are the files readable that this process creates
+	keepFilesPrivate() // new files of this process are private, too
 	dir := f.Data
 	if dir == "" {
 		var err error
@@ -31,8 +32,8 @@ func (f *storeFlags) folder() (string, error) {
 	return dir, err
 }
 
-// folderOf is folder for a command about a service that is there already: with
-// SQLite a folder that is missing is a mistake, and is not created.
+// folderOf is like folder for a command about an existing service: with SQLite
+// a missing folder is an error, and is not created.
 func (f *storeFlags) folderOf(migrate bool) (string, error) {
 	if f.Database == "" && !migrate && f.Data != "" {
 		if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) {

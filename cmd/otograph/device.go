@@ -6,12 +6,12 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 )
 
-// deviceFlag selects what computes the standard tier's model.
+// deviceFlag selects the device for the standard tier's model.
 type deviceFlag struct {
 	Device device `default:"auto" placeholder:"DEVICE" env:"OTOGRAPH_DEVICE" help:"Device that computes the standard tier's model: auto (a GPU if there is one, else the CPU), cpu, vulkan or vulkan:N; doctor lists them."`
 }
 
-// device is the name of a device, there or not.
+// device is the name of a device, which may be missing.
 type device string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -20,7 +20,7 @@ func (d *device) UnmarshalText(text []byte) error {
 	return whisper.CheckDevice(string(text))
 }
 
-// devices reports what can compute the standard tier's model beside the processor.
+// devices reports the devices for the standard tier's model besides the CPU.
 func (doctorCmd) devices() finding {
 	f := finding{Part: "GPU", OK: true}
 	found, err := whisper.Devices()

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// checkDistinct refuses, before anything runs, an output that is one of the
-// inputs, also by way of a link. "-" is standard input, and "" no file.
+// checkDistinct returns an error if an output is one of the inputs, also
+// through a link, before anything runs. "-" is standard input, and "" no file.
 func checkDistinct(outputs, inputs []string) error {
 	type known struct {
 		name string
@@ -32,7 +32,7 @@ func checkDistinct(outputs, inputs []string) error {
 	return nil
 }
 
-// statInput describes an input of the command line.
+// statInput returns the file information of an input on the command line.
 func statInput(name string) (os.FileInfo, error) {
 	if name == "-" {
 		return os.Stdin.Stat()

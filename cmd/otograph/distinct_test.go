@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOutputIsNeverAnInput runs commands whose output is one of their inputs, by
-// its name, by a link, and by the name that -o makes: each is refused before
-// anything runs, and no file changes.
+// TestOutputIsNeverAnInput runs commands whose output is one of their inputs,
+// by its name, by a link, and by the name that -o creates: each is refused
+// before anything runs, and no file changes.
 func TestOutputIsNeverAnInput(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -26,8 +26,8 @@ type doctorCmd struct {
 type finding struct {
 	Part  string `json:"part"`
 	OK    bool   `json:"ok"`
-	Found string `json:"found"`           // what there is
-	ToDo  string `json:"to_do,omitempty"` // what to do about it
+	Found string `json:"found"`           // the result
+	ToDo  string `json:"to_do,omitempty"` // a suggested remedy
 }
 
 func (c *doctorCmd) Run(ctx context.Context) error {
@@ -85,8 +85,7 @@ func (doctorCmd) machine() finding {
 	return f
 }
 
-// fetchNative returns what to do about a native library that could not be
-// opened.
+// fetchNative returns a remedy for a native library that could not be opened.
 func fetchNative(err error) string {
 	switch {
 	case errors.Is(err, native.ErrNoCgo):
@@ -123,8 +122,8 @@ func (doctorCmd) whisper() finding {
 	return f
 }
 
-// cpuFeatures picks the features that are on out of ggml's line
-// ("CPU : SSE3 = 1 | AVX = 1 | AVX512 = 0 |").
+// cpuFeatures extracts the enabled features from ggml's line ("CPU : SSE3 = 1 |
+// AVX = 1 | AVX512 = 0 |").
 func cpuFeatures(system string) string {
 	var on []string
 	for _, part := range strings.FieldsFunc(system, func(r rune) bool { return r == '|' || r == ':' || r == ',' }) {

@@ -7,7 +7,7 @@ import (
 	"github.com/otograph/otograph/service"
 )
 
-// fetchFlags bound the downloads of audio.
+// fetchFlags limits the downloads of audio.
 type fetchFlags struct {
 	Fetches           int           `default:"32" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads; 0 leaves downloads to other servers."`
 	FetchesPerAccount int           `default:"4" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads per account."`
@@ -15,7 +15,8 @@ type fetchFlags struct {
 	FetchLimit        time.Duration `default:"1h" group:"Network" help:"Timeout of one download attempt."`
 }
 
-// fetches enters the flags into a service's configuration, where 0 is a default.
+// fetches copies the flags into a service's configuration, where 0 means the
+// default.
 func (f *fetchFlags) fetches(c *service.Config) error {
 	if f.FetchesPerAccount < 1 || f.FetchesPerHost < 1 || f.FetchLimit <= 0 {
 		return &usageError{errors.New("--fetches-per-account, --fetches-per-host and --fetch-limit must be positive")}

@@ -15,13 +15,14 @@ import (
 	"github.com/otograph/otograph/service"
 )
 
-// firstBalance is what the account that a first start creates begins with.
+// firstBalance is the initial balance of the account that a first start
+// creates.
 const firstBalance = 1000 * billing.Unit
 
 // firstStart creates an account with a key in an empty service, so that a
-// person can try it immediately. The key is shown on a terminal; otherwise
-// standard output may end in a journal that others read, so the key is written
-// to a file.
+// person can try it immediately. It prints the key to a terminal; otherwise it
+// writes the key to a file, because standard output may end in a journal that
+// others read.
 func (c *serveCmd) firstStart(ctx context.Context, s *service.Service, dir string, log *slog.Logger) error {
 	key, err := s.CreateFirstAccount(ctx, "local", firstBalance)
 	if err != nil || key == "" {

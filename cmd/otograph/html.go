@@ -19,7 +19,8 @@ import (
 	"github.com/otograph/otograph/web"
 )
 
-// checkHTML finds before hours of work what --format html can't do here.
+// checkHTML returns an error if --format html cannot work here, before hours of
+// work.
 func (c *transcribeCmd) checkHTML(files []string) error {
 	switch {
 	case c.EmbedAudio && c.Format != "html":
@@ -37,9 +38,8 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 	return nil
 }
 
-// writeHTML writes the view of one result as a separate page. To embed the
-// audio, the recording is decoded once more, which is impossible for standard
-// input.
+// writeHTML writes a result as a separate web page. To embed the audio, it
+// decodes the recording again, which is impossible for standard input.
 func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte) error {
 	view := web.View{Name: name, Result: res, Peaks: waveform, Demo: res.Demo, Files: map[string]string{}}
 	for _, format := range []subtitle.Format{subtitle.FormatSRT, subtitle.FormatVTT, subtitle.FormatRTTM} {
@@ -82,15 +82,15 @@ func encodeOpus(ctx context.Context, pcm *audio.PCM) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sampleReader reads samples as little-endian float32 bytes, with silence in the gaps
-// of the recording.
+// sampleReader reads samples as little-endian float32 bytes, with silence in
+// the gaps of the recording.
 type sampleReader struct {
 	pcm     *audio.PCM
 	next    int // index of the next sample
-	written int // samples, with those of gaps
+	written int // samples, including gaps
 }
 
-// gapStep is how many samples may pass before a gap between them is noticed, 10 ms.
+// gapStep is the smallest gap between samples that is filled, 10 ms.
 const gapStep = audio.SampleRate / 100
 
 func (r *sampleReader) Read(p []byte) (int, error) {

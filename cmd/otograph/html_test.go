@@ -41,7 +41,7 @@ func TestSampleReader(t *testing.T) {
 	assert.ErrorIs(t, err, io.ErrShortBuffer)
 }
 
-// TestSampleReaderKeepsGaps: what is embedded has silence where the recording has no
+// TestSampleReaderKeepsGaps: the embedded audio has silence in gaps without
 // samples, so that it lasts as long as the recording.
 func TestSampleReaderKeepsGaps(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
@@ -65,7 +65,7 @@ func TestSampleReaderKeepsGaps(t *testing.T) {
 	}
 }
 
-// The embedded audio lasts as long as the recording, so that the times fit.
+// The embedded audio lasts as long as the recording, so that the times match.
 func TestEncodeOpus(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not installed")
@@ -84,7 +84,7 @@ func TestEncodeOpus(t *testing.T) {
 	assert.InDelta(t, pcm.Duration(), got.Duration(), 0.02)
 }
 
-// A page has the waveform that the run found; the audio is decoded once more.
+// A page has the waveform of the run; the audio is decoded again.
 func TestWriteHTML(t *testing.T) {
 	if !web.Built() {
 		t.Skip("the page is not built: make build where npm is installed")

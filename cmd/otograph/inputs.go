@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/internal/mediafiles"
 )
 
-// readOnce reports whether a recording can be read only once: standard input, a
-// named pipe, what a shell passes as <(…).
+// readOnce reports whether a recording can only be read once: standard input, a
+// named pipe, or a shell's <(…).
 func readOnce(file string) bool {
 	if file == "-" {
 		return true
@@ -22,8 +22,8 @@ func readOnce(file string) bool {
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice|os.ModeSocket) != 0
 }
 
-// source returns the recording that a command line names; the caller closes what is
-// read.
+// source returns the recording for a command-line argument; the caller closes
+// done.
 func source(file string) (src otograph.Source, done io.Closer, err error) {
 	switch {
 	case file == "-":
@@ -35,15 +35,15 @@ func source(file string) (src otograph.Source, done io.Closer, err error) {
 	return otograph.File(file), io.NopCloser(nil), nil
 }
 
-// inputs are the recordings that a command line names.
+// inputs holds the recordings of a command line.
 type inputs struct {
 	files []string          // "-" is standard input
-	under map[string]string // the subfolder of the output of a file from a folder
-	notes []string          // what was passed over
+	under map[string]string // output subfolder of a file from a folder
+	notes []string          // notes about skipped files
 }
 
-// expandInputs replaces each folder by the recordings in it and below it. A file that
-// is named itself is tried whatever its ending.
+// expandInputs replaces each folder with the recordings in it and below it. An
+// explicitly named file is tried regardless of its extension.
 func expandInputs(args []string) (in inputs, err error) {
 	in.under = map[string]string{}
 	folders, stdin := 0, false
@@ -76,8 +76,8 @@ func expandInputs(args []string) (in inputs, err error) {
 	return in, nil
 }
 
-// folder adds the recordings of a folder. Their outputs keep its subfolders, and its
-// own name if there are others.
+// folder adds the recordings of a folder. Their outputs keep its subfolders,
+// and its own name if there are others.
 func (in *inputs) folder(dir string, several bool) error {
 	files, others, err := mediafiles.Walk(dir)
 	if err != nil {
@@ -103,7 +103,7 @@ func (in *inputs) folder(dir string, several bool) error {
 	return nil
 }
 
-// passedOver says how many files of a folder are not read.
+// passedOver returns a note with the number of skipped files of a folder.
 func passedOver(dir string, others int) string {
 	return fmt.Sprintf("%s: %s passed over, whose names do not end like those of recordings", dir, plural(others, "file"))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOutputNames: a title keeps what follows its points, and files of folders keep
-// their subfolders.
+// TestOutputNames: dots in a title are kept, and files of folders keep their
+// subfolders.
 func TestOutputNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"years/2024/rec1.opus", "years/2025/rec1.opus", "years/cover.jpg", "more/1.1 Lesson name", "more/2.1 Lesson.m4a"} {

@@ -1,5 +1,5 @@
-// Command otograph turns recordings into what was said, by whom, and what else
-// was heard. `otograph --help` lists its commands.
+// Command otograph transcribes recordings, identifies speakers and detects
+// sounds. `otograph --help` lists its commands.
 package main
 
 import (
@@ -19,10 +19,10 @@ import (
 // version is set by the Makefile.
 var version = "dev"
 
-// Exit codes of every command; work has that of service.ExitCode as well.
+// Exit codes of every command; work also has the code of service.ExitCode.
 const (
-	exitFailed      = 1   // something went wrong; the message says what
-	exitUsage       = 2   // the command line is wrong
+	exitFailed      = 1   // an error; its message has the details
+	exitUsage       = 2   // an invalid command line
 	exitInterrupted = 130 // Ctrl-C or SIGTERM
 )
 
@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string) int {
 		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)),
 	)
 	if err != nil {
-		panic(err) // the command structs themselves are wrong
+		panic(err) // the command structs themselves are invalid
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -122,7 +122,8 @@ func run(ctx context.Context, args []string) int {
 	}
 }
 
-// verbatim takes the text of an argument or a flag as it is: a path need not be UTF-8.
+// verbatim decodes the text of an argument or a flag unchanged: a path need not
+// be UTF-8.
 func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("string")
 	if err != nil {
@@ -136,10 +137,10 @@ func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// errReported marks a failure whose message has been printed already.
+// errReported marks a failure whose message has already been printed.
 var errReported = errors.New("failed")
 
-// usageError is a command line that can't be followed.
+// usageError is an invalid command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }

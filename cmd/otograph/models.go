@@ -21,7 +21,7 @@ type modelsCmd struct {
 	Where  modelsWhereCmd  `cmd:"" help:"Show which model file serves which role."`
 }
 
-// folderFlag names the model folder that a command works on.
+// folderFlag names the command's model folder.
 type folderFlag struct {
 	Models string `name:"models" placeholder:"DIR" env:"OTOGRAPH_MODELS" help:"Model folder; default: otograph/models in the user's data folder."`
 }
@@ -230,7 +230,7 @@ func printStored(stored []library.Stored) {
 	}
 }
 
-// showTransfer draws a store's progress on a terminal; done takes it away.
+// showTransfer draws a store's progress on a terminal; done removes it.
 func showTransfer(store *library.Store, quiet bool) (done func()) {
 	if quiet || !drawable(os.Stderr) {
 		return func() {}
@@ -260,7 +260,7 @@ func showTransfer(store *library.Store, quiet bool) (done func()) {
 	return func() { redraw(os.Stderr, "") }
 }
 
-// size prints a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n <= 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// modelFlags say which models to use.
+// modelFlags selects the models.
 type modelFlags struct {
 	Models         string `name:"models" placeholder:"DIR" env:"OTOGRAPH_MODELS" group:"Models" help:"Model folder; default: the user's data folder, else the embedded demo models."`
 	StandardModel  string `placeholder:"FILE" group:"Models" help:"Whisper model (ggml) of the standard tier."`
@@ -26,8 +26,8 @@ type modelFlags struct {
 	RequireReal    bool   `group:"Models" help:"Fail instead of falling back to a demo model."`
 }
 
-// args returns the flags as a command line for another process. It goes over
-// all fields, so that a new flag reaches the workers.
+// args returns the flags as a command line for another process. It covers all
+// fields, so that a new flag also reaches the workers.
 func (f *modelFlags) args() []string {
 	var args []string
 	v := reflect.ValueOf(*f)
@@ -36,7 +36,7 @@ func (f *modelFlags) args() []string {
 			continue
 		}
 		name := v.Type().Field(i).Tag.Get("name")
-		if name == "" { // as kong names it
+		if name == "" { // kong's default name
 			name = flagName(v.Type().Field(i).Name)
 		}
 		args = append(args, fmt.Sprintf("--%s=%v", name, v.Field(i)))
@@ -51,8 +51,7 @@ func flagName(field string) string {
 
 var wordBorder = regexp.MustCompile("([a-z])([A-Z])")
 
-// named are the model files that have a flag of their own; "" is one that is not
-// given.
+// named returns the model files given by separate flags; "" if not given.
 func (f *modelFlags) named() map[models.Role]string {
 	return map[models.Role]string{
 		models.RoleStandard: f.StandardModel, models.RoleOptimized: f.OptimizedModel, models.RoleVAD: f.VADModel,
@@ -63,13 +62,13 @@ func (f *modelFlags) named() map[models.Role]string {
 // modelFiles lists named.
 func (f *modelFlags) modelFiles() []string { return slices.Collect(maps.Values(f.named())) }
 
-// load is how the set is put together: named files, then the folder, then the demo
-// models.
+// load returns the sources of the set: named files, then the folder, then the
+// demo models.
 func (f *modelFlags) load() library.Load {
 	return library.Load{Dir: f.Models, Files: f.named(), Fallback: demo.Models()}.OrDefaultDir()
 }
 
-// open puts the set together.
+// open opens the set.
 func (f *modelFlags) open() (*models.Set, error) { return f.opened(f.load()) }
 
 func (f *modelFlags) opened(load library.Load) (*models.Set, error) {
@@ -88,7 +87,7 @@ func (f *modelFlags) opened(load library.Load) (*models.Set, error) {
 func (f *modelFlags) notice(set *models.Set, opt otograph.Options) {
 	e, err := opt.Effective()
 	if err != nil {
-		return // the run itself will say so
+		return // the run itself reports the error
 	}
 	var roles []models.Role
 	if *e.EnableASR {

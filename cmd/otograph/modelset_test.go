@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestModelFlagsReachWorkers sets every flag there is and checks that a worker
-// which gets the command line has the same.
+// TestModelFlagsReachWorkers sets every flag and checks that a worker with the
+// resulting command line has the same values.
 func TestModelFlagsReachWorkers(t *testing.T) {
 	var given modelFlags
 	v := reflect.ValueOf(&given).Elem()
@@ -33,7 +33,7 @@ func TestModelFlagsReachWorkers(t *testing.T) {
 	assert.Empty(t, (&modelFlags{}).args())
 }
 
-// TestRefundNote checks that a note is taken as it was written.
+// TestRefundNote checks that a note is stored unchanged.
 func TestRefundNote(t *testing.T) {
 	for want, args := range map[string][]string{
 		"refund":              {"refund", "customer", "1"},

@@ -13,13 +13,14 @@ import (
 	"github.com/otograph/otograph/service"
 )
 
-// outboundFlags say whom the service may ask.
+// outboundFlags configures the hosts that the service may contact.
 type outboundFlags struct {
 	AllowOutbound []string `placeholder:"CIDR|HOST" group:"Network" help:"Non-public addresses that audio URLs and callbacks may use."`
 	DenyOutbound  []string `placeholder:"CIDR|HOST" group:"Network" help:"Addresses that they may never use, even if allowed."`
 }
 
-// inboundFlags say whom the service answers, and how many of them.
+// inboundFlags configures the clients that the service accepts, and their
+// number.
 type inboundFlags struct {
 	Host                  []string `placeholder:"NAME" group:"Network" help:"Accepted host names of requests; default: any, and on a loopback address only its own."`
 	AllowOrigin           []string `placeholder:"ORIGIN" group:"Network" help:"Origins whose pages may call the API from a browser, like https://app.example.com; * allows all."`
@@ -28,8 +29,9 @@ type inboundFlags struct {
 	ConnectionsPerAddress int      `default:"256" placeholder:"N" group:"Network" help:"Maximum number of connections from one address; trusted proxies are exempt."`
 }
 
-// inbound enters the flags into a service's configuration. A service on a loopback
-// address without trusted proxies is for local programs: it accepts no other host names.
+// inbound copies the flags into a service's configuration. A service on a
+// loopback address without trusted proxies is for local programs: it accepts no
+// other host names.
 func (f *inboundFlags) inbound(c *service.Config, address string) {
 	c.Origins = f.AllowOrigin
 	c.TrustedProxies, c.MaxConnections, c.ConnectionsPerAddress = f.TrustedProxies, f.MaxConnections, f.ConnectionsPerAddress
@@ -39,12 +41,12 @@ func (f *inboundFlags) inbound(c *service.Config, address string) {
 	}
 }
 
-// frontShare is the part of the memory that a server may take before its
+// frontShare is the share of the memory that a server may use before its
 // garbage collector works harder. The rest is for the workers and the system.
 const frontShare = 0.5
 
-// limitMemory keeps the garbage collector within the machine's or the
-// container's memory. GOMEMLIMIT, where it is set, counts instead.
+// limitMemory keeps the Go heap within the machine's or the container's memory.
+// GOMEMLIMIT, if set, takes precedence.
 func limitMemory(log *slog.Logger) {
 	limit, err := memlimit.Set(memlimit.WithRatio(frontShare), memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
 	if err != nil {
@@ -54,8 +56,8 @@ func limitMemory(log *slog.Logger) {
 	log.Debug("memory limit", "bytes", limit)
 }
 
-// listen listens at HOST:PORT, or at unix:PATH for a socket in the file system. A
-// socket that an earlier process left behind is replaced.
+// listen listens on HOST:PORT, or on unix:PATH for a socket in the file system.
+// It replaces a socket that an earlier process left behind.
 func listen(address string) (net.Listener, error) {
 	path, ok := strings.CutPrefix(address, "unix:")
 	if !ok {

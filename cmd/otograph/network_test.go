@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/service"
 )
 
-// TestHostNames: a service on a loopback address is for local programs, unless it has
-// names or a proxy.
+// TestHostNames: a service on a loopback address is for local programs, unless
+// it has host names or a proxy.
 func TestHostNames(t *testing.T) {
 	for _, tt := range []struct {
 		address string
@@ -39,7 +39,7 @@ func TestHostNames(t *testing.T) {
 func TestMemoryLimitIsSet(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
-	t.Setenv("GOMEMLIMIT", "") // so that it is put back
+	t.Setenv("GOMEMLIMIT", "") // so that it is restored
 	require.NoError(t, os.Unsetenv("GOMEMLIMIT"))
 	limitMemory(slog.New(slog.DiscardHandler))
 	assert.Less(t, debug.SetMemoryLimit(-1), int64(math.MaxInt64))

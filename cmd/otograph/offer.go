@@ -24,15 +24,15 @@ import (
 // to download.
 const offeredProfile = "balanced"
 
-// declined is the file of the model folder that remembers a "no", so that the
-// offer is made once.
+// declined is the file in the model folder that records a "no", so that the
+// offer is made only once.
 const declined = ".offer-declined"
 
-// mirrorVariable names a mirror in place of the publishers' hosts.
+// mirrorVariable names a mirror that replaces the publishers' hosts.
 const mirrorVariable = "OTOGRAPH_MIRROR"
 
-// wantsOffer reports whether to offer published models: a person sits at the
-// terminal, only demo models are there, and the offer was not declined before.
+// wantsOffer reports whether to offer published models: the user has a
+// terminal, no real model is installed, and the offer was not declined before.
 func (c *transcribeCmd) wantsOffer(set *models.Set) bool {
 	if c.Quiet || c.Demo || slices.ContainsFunc(c.Files, readOnce) || !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return false
@@ -50,9 +50,9 @@ func (c *transcribeCmd) wantsOffer(set *models.Set) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// offer asks whether to download published models, and does it. It reports
-// whether models were added. An interrupted download continues where it stopped
-// when the offer is accepted again.
+// offer asks whether to download published models, and downloads them. It
+// reports whether models were added. An interrupted download continues where it
+// stopped if the offer is accepted again.
 func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) (bool, error) {
 	store, err := (folderFlag{c.Models}).store()
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) 
 	}
 	if err != nil && line == "" {
 		fmt.Fprintln(out)
-		return false, nil // the end of the input is no answer
+		return false, nil // end of input is not an answer
 	}
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "", "y", "yes":
@@ -89,7 +89,7 @@ func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) 
 	return true, nil
 }
 
-// readLine reads a line, until ctx ends: a terminal's read does not end by itself.
+// readLine reads a line until ctx ends; a terminal's read cannot be canceled.
 func readLine(ctx context.Context, in io.Reader) (string, error) {
 	type answer struct {
 		line string
@@ -144,7 +144,7 @@ func describeProfile(store *library.Store, profile string) (string, error) {
 	return fmt.Sprintf("The profile %s, %s in all, from %s:\n%s", profile, size(total), strings.Join(from, ", "), b.String()), nil
 }
 
-// downloads are the addresses that a catalog entry is fetched from.
+// downloads returns the addresses from which a catalog entry is downloaded.
 func downloads(e *library.Entry) []string {
 	var out []string
 	if e.Archive != nil {

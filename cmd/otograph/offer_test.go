@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOffer answers the question of a first transcription in every way. What a
-// pull does with the files is package models' to test.
+// TestOffer answers the first transcription's question in every way. Package
+// models tests the downloaded files.
 func TestOffer(t *testing.T) {
 	asked := 0
 	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

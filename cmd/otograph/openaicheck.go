@@ -20,10 +20,11 @@ type openAICheckCmd struct {
 	JSON    bool          `help:"Print the verdicts as JSON."`
 }
 
-// keyVariable holds the key of the server that is checked, as OpenAI's clients have it.
+// keyVariable holds the key of the tested server, as OpenAI's clients expect
+// it.
 const keyVariable = "OPENAI_API_KEY"
 
-// checkReport is the report as JSON.
+// checkReport is the report in JSON.
 type checkReport struct {
 	BaseURL      string            `json:"base_url"`
 	Model        string            `json:"model"`
@@ -33,7 +34,8 @@ type checkReport struct {
 	Faults       int               `json:"faults"`
 }
 
-// Run checks the server. It fails if a case is neither served nor refused clearly.
+// Run checks the server. It fails if a case is neither served nor refused
+// clearly.
 func (c *openAICheckCmd) Run(ctx context.Context) error {
 	if u, err := url.Parse(c.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return &usageError{fmt.Errorf("BASE_URL is %q, expected one like http://127.0.0.1:8080/v1", c.BaseURL)}

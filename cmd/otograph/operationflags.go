@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// startFlags configure what serve waits for at its start, and how it ends.
+// startFlags configures how long serve waits at its start, and how it ends.
 type startFlags struct {
 	Migrate       string          `enum:"auto,check" default:"auto" group:"Operation" help:"At startup, migrate the database schema (auto) or only verify it (check)."`
 	DatabaseWait  time.Duration   `default:"1m" placeholder:"DURATION" group:"Operation" help:"Time to wait at startup for a database that is unreachable."`
@@ -11,7 +11,7 @@ type startFlags struct {
 	CallbackTail  []time.Duration `placeholder:"DURATION" group:"Operation" help:"Send a callback again these times after its fourth delivery has failed (5m,1h,6h), each after the one before; default: never."`
 }
 
-// workStartFlags configure what work waits for at its start.
+// workStartFlags configures how long work waits at its start.
 type workStartFlags struct {
 	DatabaseWait  time.Duration `default:"1m" placeholder:"DURATION" group:"Operation" help:"Time to wait at startup for a database that is unreachable or not yet migrated."`
 	DatabaseLimit time.Duration `default:"10s" placeholder:"DURATION" group:"Operation" help:"Timeout of one query or transaction."`

@@ -12,14 +12,14 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// optionFlags are the options of a run as flags. They are made from the table
-// of package spec by newOptionFlags, so that a new option is a flag.
+// optionFlags holds the options of a run as flags. newOptionFlags creates them
+// from the table of package spec, so that every new option becomes a flag.
 type optionFlags struct {
 	Flags kong.Plugins `embed:""`
 }
 
-// flagTags are what the flags of some options have beyond the table: short
-// names, and lists whose entries may hold commas.
+// flagTags holds the properties of some flags that the table lacks: short
+// names, and lists whose entries may contain commas.
 var flagTags = map[string]string{
 	"asr_language":         `short:"l" placeholder:"CODE"`,
 	"initial_prompt":       `placeholder:"TEXT"`,
@@ -27,10 +27,11 @@ var flagTags = map[string]string{
 	"audio_events_classes": `aliases:"audio-events-class" sep:"none" placeholder:"NAME"`,
 }
 
-// auto is the value of a flag for an option of true, false or null that is null.
+// auto is the flag value for null in an option with the values true, false or
+// null.
 const auto = "auto"
 
-// newOptionFlags returns a flag for every option but the earlier names of others.
+// newOptionFlags returns a flag for every option except aliases of older names.
 func newOptionFlags() optionFlags {
 	var fields []reflect.StructField
 	for _, row := range spec.Table() {
@@ -41,7 +42,7 @@ func newOptionFlags() optionFlags {
 	return optionFlags{kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
 }
 
-// flagField returns the field that kong makes an option's flag of.
+// flagField returns the struct field from which kong creates an option's flag.
 func flagField(row spec.Option, n int) reflect.StructField {
 	help := row.Help
 	if row.Min != nil && row.Max != nil {
@@ -69,8 +70,8 @@ func flagField(row spec.Option, n int) reflect.StructField {
 	return reflect.StructField{Name: fmt.Sprintf("Flag%d", n), Type: kind, Tag: reflect.StructTag(tag)}
 }
 
-// options returns the options that the flags ask for. Speakers are identified by
-// default only where there is a transcription.
+// options returns the options selected by the flags. Speakers are only
+// identified by default if there is a transcription.
 func (f *optionFlags) options() (spec.Options, error) {
 	var o spec.Options
 	given := map[string]any{}

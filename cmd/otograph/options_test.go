@@ -25,7 +25,7 @@ func parseOptions(t *testing.T, args ...string) (spec.Options, *kong.Kong, error
 }
 
 // TestOptionFlags checks that every option of the table is a flag, and that the
-// flags make the options.
+// flags set the options.
 func TestOptionFlags(t *testing.T) {
 	none, parser, err := parseOptions(t)
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Everything that a command prints goes through this file, because parts of it
-// come from receivers, model files, customers and servers.
+// All output of commands goes through this file, because parts of it come from
+// receivers, model files, customers and servers.
 
 // say prints to standard output.
 func say(format string, args ...any) {
@@ -24,10 +24,12 @@ func say(format string, args ...any) {
 	}
 }
 
-// unsaid is the first error of say: a command that could not say all has failed.
+// unsaid is the first error of say: a command that could not print everything
+// has failed.
 var unsaid error
 
-// drawable reports whether a file is a terminal that understands control sequences.
+// drawable reports whether a file is a terminal that understands control
+// sequences.
 func drawable(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
@@ -37,7 +39,7 @@ func warn(format string, args ...any) {
 	fmt.Fprint(os.Stderr, terminal.Clean(fmt.Sprintf(format, args...)))
 }
 
-// warnAudio prints what is missing of a recording, whether -q is given or not.
+// warnAudio prints the missing parts of a recording, even with -q.
 func warnAudio(name string, list []spec.Warning) {
 	for _, w := range spec.OfAudio(list) {
 		warn("otograph: %s: %s\n", name, w.Reason)
@@ -47,10 +49,10 @@ func warnAudio(name string, list []spec.Warning) {
 // redraw replaces the current line of a terminal.
 func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", terminal.Line(line)) }
 
-// printJSON prints a value as writeJSON writes it.
+// printJSON prints a value in writeJSON's format.
 func printJSON(v any) error { return writeJSON(terminal.JSON(os.Stdout), v) }
 
-// writeJSON writes a value in lines that a person can read.
+// writeJSON writes a value as indented JSON.
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -58,9 +60,9 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// printDocument writes a whole document to standard output: to a file or another
-// program as it is, to a terminal cleaned unless it was made for one. JSON is
-// the same document with its control characters escaped.
+// printDocument writes a complete document to standard output: unchanged to a
+// file or another program, but cleaned to a terminal unless it was made for
+// one. JSON is the same document with its control characters escaped.
 func printDocument(document []byte, format string, madeForTerminal bool) error {
 	var out io.Writer = os.Stdout
 	switch {

@@ -21,8 +21,8 @@ import (
 // right to left.
 const escapes = "\x1b]0;owned\x07\u009b2J\u202etxt\nsecond line\tcolumn"
 
-// TestForeignTextIsCleaned: cells keep to their line, and no control character
-// comes through tables, documents and transcripts.
+// TestForeignTextIsCleaned: cells stay on their line, and tables, documents and
+// transcripts contain no control characters.
 func TestForeignTextIsCleaned(t *testing.T) {
 	var out bytes.Buffer
 	table := newTable(&out, "TASK", "ERROR")
@@ -49,8 +49,8 @@ func TestForeignTextIsCleaned(t *testing.T) {
 	assert.Equal(t, "\r\x1b[K"+terminal.Line(escapes), out.String())
 }
 
-// TestPrintedInOnePlace: nothing but output.go prints to the terminal, so that
-// nothing foreign gets past it.
+// TestPrintedInOnePlace: only output.go prints to the terminal, so that no
+// foreign text bypasses it.
 func TestPrintedInOnePlace(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ type pricingSetCmd struct {
 	From          string `placeholder:"TIME" help:"Effective time; default: now."`
 }
 
-// detail describes what is changed.
+// detail describes the changed prices.
 func (c *pricingSetCmd) detail() string {
 	var parts []string
 	for _, f := range [][2]string{{"standard", c.Standard}, {"optimized", c.Optimized}, {"diarize", c.Diarize}, {"audio-events", c.Events}, {"batch-discount", c.BatchDiscount}, {"from", c.From}} {

@@ -8,8 +8,8 @@ import (
 )
 
 // lowerPriority makes the scheduler prefer other processes to this one: nice is
-// what nice(1) takes, 1 to 19. Linux keeps the number per thread, and a new
-// thread has that of the one that made it.
+// nice(1)'s value, 1 to 19. Linux stores it per thread, and a new thread
+// inherits it from its creator.
 func lowerPriority(nice int) error {
 	for range 2 { // the second round finds threads that began during the first
 		threads, err := os.ReadDir("/proc/self/task")

@@ -2,5 +2,5 @@
 
 package main
 
-// lowerPriority does nothing where there is no such thing per thread.
+// lowerPriority does nothing on systems without a priority per thread.
 func lowerPriority(int) error { return nil }

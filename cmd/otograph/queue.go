@@ -36,7 +36,7 @@ type loadLine struct {
 	Waiting int        `json:"waiting"`
 	Running int        `json:"running"`
 	Delayed int        `json:"delayed"`
-	Oldest  *time.Time `json:"oldest"` // when the first of the waiting tasks began to wait
+	Oldest  *time.Time `json:"oldest"` // when the first of the waiting tasks was queued
 }
 
 func newLoadLine(l queue.Load) loadLine {
@@ -97,8 +97,8 @@ func printOverviewJSON(o queue.Overview) error {
 	return printJSON(map[string]any{"lanes": lanes, "accounts": owners, "workers": workers})
 }
 
-// printOverview prints three tables; those of accounts and workers only if there
-// are any.
+// printOverview prints three tables; the tables of accounts and workers only if
+// there are any.
 func printOverview(o queue.Overview, most int, now time.Time) error {
 	t := newTable(os.Stdout, "LANE", "STATE", "WAITING", "RUNNING", "DELAYED", "OLDEST")
 	for _, l := range o.Lanes {
@@ -134,8 +134,8 @@ func printOverview(o queue.Overview, most int, now time.Time) error {
 	return t.flush()
 }
 
-// busiest returns the accounts with the most unfinished tasks, at most n of them
-// if n is positive.
+// busiest returns the accounts with the most unfinished tasks, at most n of
+// them if n is positive.
 func busiest(list []queue.AccountState, n int) []queue.AccountState {
 	open := func(a queue.AccountState) int { return a.Waiting + a.Running + a.Delayed }
 	list = slices.Clone(list)
@@ -146,7 +146,7 @@ func busiest(list []queue.AccountState, n int) []queue.AccountState {
 	return list
 }
 
-// age returns how long ago a time was, "" for the zero time.
+// age returns the time since t, "" for the zero time.
 func age(t, now time.Time) string {
 	if t.IsZero() {
 		return ""

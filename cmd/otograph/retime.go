@@ -11,9 +11,9 @@ import (
 )
 
 // retime sets the times of a script's cues from the times of their words. A cue
-// without any word that was found moves by the same amount as the cue before it
-// (the first ones: as the first found cue), and stays between its neighbors;
-// retime returns the number of such cues.
+// whose words were not found is shifted like the cue before it (the first ones
+// like the first found cue), and stays between its neighbors; retime returns
+// the number of such cues.
 func retime(script *subtitle.Script, words []align.Word, cueOf []int) (lost int) {
 	cues := script.Cues
 	found := make([]bool, len(cues))
@@ -60,12 +60,11 @@ func retime(script *subtitle.Script, words []align.Word, cueOf []int) (lost int)
 // sentencePause is the silence, in seconds, between two words that ends a cue.
 const sentencePause = 0.8
 
-// alignedCues makes cues of the words that were found: one for each cue of the
-// subtitles that they come from (cueOf), or of a text for each sentence and stretch
-// between pauses.
+// alignedCues returns cues for the words that were found: for subtitles one per
+// original cue (cueOf), for a text one per sentence or per part between pauses.
 func alignedCues(words []align.Word, cueOf []int) []subtitle.Cue {
 	var cues []subtitle.Cue
-	last := -1 // the word before, of those found
+	last := -1 // the previous word that was found
 	for i, w := range words {
 		if w.Missing {
 			continue
@@ -92,7 +91,7 @@ func alignedCues(words []align.Word, cueOf []int) []subtitle.Cue {
 	return cues
 }
 
-// written joins words as they are written: with spaces, but for scripts without.
+// written joins words with spaces, except in scripts without spaces.
 func written(words []spec.Word) string {
 	var b strings.Builder
 	for i, w := range words {

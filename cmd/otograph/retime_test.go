@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// Cues that were not found move with the one before them and never leave the place
+// Cues that were not found move with the previous one and never leave the place
 // between their neighbors.
 func TestRetimeKeepsCuesInOrder(t *testing.T) {
 	s := &subtitle.Script{Cues: []subtitle.ScriptCue{{Start: 1, End: 2}, {Start: 10, End: 12}, {Start: 13, End: 14}, {Start: 14, End: 16}, {Start: 16, End: 17}, {Start: 30, End: 31}}}

@@ -47,7 +47,7 @@ type serveCmd struct {
 	LogLevel       slog.Level        `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
-// Run serves until it is told to end.
+// Run serves until it is stopped.
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
 	usualCollection()
@@ -59,7 +59,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := c.modelFlags.open() // the workers use it; a wrong one must show now
+	set, err := c.modelFlags.open() // the workers use the set; report an invalid one now
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	}
 	defer listener.Close()
 	if listener.Addr().Network() != "unix" {
-		c.Addr = listener.Addr().String() // with the port that was given for :0
+		c.Addr = listener.Addr().String() // includes the port chosen for :0
 	}
 	var ops net.Listener
 	if c.OpsAddr != "" {
@@ -102,7 +102,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	return s.Serve(ctx, listener, ops)
 }
 
-// config returns the service that the flags describe.
+// config returns the service configuration of the flags.
 func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) {
 	if err := cmp.Or(notZero("unknown-length", c.UnknownLength), notZero("grace", c.Grace)); err != nil {
 		return service.Config{}, &usageError{err}
@@ -139,13 +139,13 @@ func (c *serveCmd) workerProcesses(dir string) (w service.Workers, err error) {
 	if w.N = c.workers(); w.N == 0 {
 		return w, nil
 	}
-	// Command lines must not show connection strings, which may hold passwords: every
-	// user of the machine sees them.
+	// Command lines must not show connection strings, which may contain
+	// passwords, because every user of the machine can read them.
 	w.Env = []string{"OTOGRAPH_DATABASE=" + c.Database, "OTOGRAPH_BLOBS=" + c.Blobs}
 	if w.Command, err = c.workCommand(dir, c.Device); err != nil {
 		return w, err
 	}
-	if c.Device != whisper.DeviceCPU { // a driver's thread may take its process along
+	if c.Device != whisper.DeviceCPU { // a crash in a driver's thread may end its process
 		w.Careful, err = c.workCommand(dir, whisper.DeviceCPU)
 	}
 	return w, err
@@ -162,7 +162,8 @@ func (c *serveCmd) workers() int {
 // transcription, which uses all of its cores for minutes.
 const workerNice = 5
 
-// workCommand is the command line of a worker process: the same state and models.
+// workCommand returns the command line of a worker process with the same state
+// and models.
 func (c *serveCmd) workCommand(dir string, on device) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -193,7 +194,7 @@ func (c *serveCmd) workCommand(dir string, on device) ([]string, error) {
 	return command, nil
 }
 
-// url is where a person reaches the API.
+// url returns the API's address for users.
 func (c *serveCmd) url() string {
 	if strings.HasPrefix(c.Addr, "unix:") {
 		return c.Addr

@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/service"
 )
 
-// A value that the service refuses is reported by its flag.
-func TestServeChecksHowLongTasksAre(t *testing.T) {
+// The error for an invalid value names its flag.
+func TestServeChecksDurations(t *testing.T) {
 	for _, tt := range []struct {
 		keep, unknown time.Duration
 		want          string
@@ -33,7 +33,7 @@ func TestServeChecksHowLongTasksAre(t *testing.T) {
 	}
 }
 
-// A time of 0 to finish at the end is refused, because service.Config has a default for it.
+// A grace period of 0 is refused, because service.Config has a default for it.
 func TestGraceIsNotZero(t *testing.T) {
 	const want = "--grace is 0s, expected more than 0"
 	_, err := (&serveCmd{UnknownLength: time.Minute}).config(t.TempDir(), slog.New(slog.DiscardHandler))
@@ -44,8 +44,8 @@ func TestGraceIsNotZero(t *testing.T) {
 	assert.ErrorAs(t, err, new(*usageError))
 }
 
-// Workers compute on the device that serve was given.
-func TestServePassesTheDeviceOn(t *testing.T) {
+// Workers use serve's device.
+func TestWorkersUseServesDevice(t *testing.T) {
 	c := serveCmd{deviceFlag: deviceFlag{Device: "vulkan:1"}}
 	command, err := c.workCommand(t.TempDir(), c.Device)
 	require.NoError(t, err)

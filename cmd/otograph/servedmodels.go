@@ -14,18 +14,18 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// embeddingSize is the number of floats of speaker_embeddings[].embedding in the
-// interface specification.
+// embeddingSize is the number of floats of speaker_embeddings[].embedding in
+// the interface specification.
 const embeddingSize = 192
 
-// servedModelFlags say which models the service takes.
+// servedModelFlags configures which models the service accepts.
 type servedModelFlags struct {
 	AnyEmbedding       bool `group:"Models" help:"Accept a speaker embedder whose embeddings do not have the 192 numbers of the specification."`
 	OptimizedLanguages bool `group:"Models" help:"Let the optimized tier serve every language that its models list, not only the five of the specification."`
 }
 
-// checkModels refuses models that break the interface's promises, and says which tier
-// tasks get that cannot get the optimized one.
+// checkModels refuses models that violate the interface, and logs the tier for
+// tasks that cannot use the optimized one.
 func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error {
 	if m, ok := set.Role(models.RoleEmbedder); ok && !f.AnyEmbedding {
 		size, err := sizeOfEmbeddings(m.Main())
@@ -53,8 +53,8 @@ func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error 
 	return nil
 }
 
-// languages returns those that the optimized tier serves; none are all that its
-// models list.
+// languages returns the optimized tier's languages; empty means all its models'
+// languages.
 func (f *servedModelFlags) languages() []string {
 	if f.OptimizedLanguages {
 		return nil
@@ -62,8 +62,8 @@ func (f *servedModelFlags) languages() []string {
 	return spec.OptimizedLanguages()
 }
 
-// sizeOfEmbeddings reads from a network's file how many numbers its embeddings
-// have; 0 when the file leaves it open.
+// sizeOfEmbeddings returns the length of a network's embeddings from its file;
+// 0 if the file leaves it open.
 func sizeOfEmbeddings(file models.File) (int64, error) {
 	var r io.ReaderAt
 	var size int64

@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// TestServedModels: the service takes embedders of 192 numbers and those that do
-// not say, others only when told to; and it says which tier is charged where no
+// TestServedModels: the service accepts embedders with 192 numbers or an
+// unknown number, others only with a flag; and it logs the charged tier if no
 // optimized model is installed.
 func TestServedModels(t *testing.T) {
 	embedder := func(dims ...any) models.Model {

@@ -12,10 +12,10 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// TestOneLineASound: what is heard at one time under several names is one line, the
-// most specific name first; a kind that is heard for a while of its own, and what is
-// no relative, has a line of its own. A demonstration says so.
-func TestOneLineASound(t *testing.T) {
+// TestOneLinePerSound: a sound detected under several names is one line, the most
+// specific name first. A subclass that is heard for a longer part, and an
+// unrelated class, get separate lines. The output of a demonstration says so.
+func TestOneLinePerSound(t *testing.T) {
 	res := &otograph.Result{Ran: otograph.Capabilities{ASR: true, AudioEvents: true}, AudioEvents: []otograph.AudioEvent{
 		{Start: 0, End: 60, Class: "Music", Confidence: 0.99},
 		{Start: 0, End: 60, Class: "Musical instrument", Confidence: 0.98},

@@ -13,24 +13,24 @@ import (
 	"github.com/otograph/otograph/service"
 )
 
-// storeFlags say where the service keeps its state.
+// storeFlags configures where the service stores its state.
 type storeFlags struct {
 	Data     string `placeholder:"DIR" env:"OTOGRAPH_DATA" group:"Storage" help:"Data folder; default: otograph/service in the user's data folder."`
 	Database string `placeholder:"URL" env:"OTOGRAPH_DATABASE" group:"Storage" help:"postgres://…; default: SQLite in the data folder."`
 	Blobs    string `placeholder:"URL" env:"OTOGRAPH_BLOBS" group:"Storage" help:"file:///… or s3://bucket?…; default: a folder in the data folder."`
 }
 
-// stores are the open parts of the service's state.
+// stores holds the open parts of the service's state.
 type stores = state.State
 
-// config returns where the state is. With SQLite the folder of a service that must
-// be there already (migrate is false) is not created.
+// config returns the location of the state. With SQLite, the folder of a
+// service that must already exist (migrate is false) is not created.
 func (f *storeFlags) config(migrate bool) (state.Config, error) {
 	dir, err := f.folderOf(migrate)
 	return state.Config{Folder: dir, Database: f.Database, Files: f.Blobs, Migrate: migrate}, err
 }
 
-// advise adds to an error of opening the state what the operator can do.
+// advise adds a remedy to an error of opening the state.
 func advise(err error) error {
 	switch {
 	case errors.Is(err, db.ErrSchemaOld):
@@ -41,7 +41,8 @@ func advise(err error) error {
 	return err
 }
 
-// flagError is advise, and names the flag where a field of service.Config is wrong.
+// flagError is like advise, and names the flag if a field of service.Config is
+// invalid.
 func flagError(err error) error {
 	if wrong, ok := errors.AsType[*service.ConfigError](err); ok {
 		return &usageError{fmt.Errorf("--%s %w", flagName(wrong.Field), wrong.Unwrap())}
@@ -54,7 +55,7 @@ func (f *storeFlags) with(ctx context.Context, work func(*stores) error) error {
 	return f.withRules(ctx, tasks.Config{}, work)
 }
 
-// withRules is with, for a command that acts on tasks by rules.
+// withRules is like with, for a command that applies rules to tasks.
 func (f *storeFlags) withRules(ctx context.Context, rules tasks.Config, work func(*stores) error) error {
 	c, err := f.config(false)
 	if err != nil {
@@ -68,7 +69,7 @@ func (f *storeFlags) withRules(ctx context.Context, rules tasks.Config, work fun
 	return errors.Join(work(s), s.Close())
 }
 
-// withAccount is with, for a command about one account.
+// withAccount is like with, for a command about one account.
 func (f *storeFlags) withAccount(ctx context.Context, name string, work func(*stores, accounts.Account) error) error {
 	return f.with(ctx, func(s *stores) error {
 		a, err := s.Accounts.Find(ctx, name)
@@ -84,7 +85,7 @@ type migrateCmd struct {
 	Check bool `help:"Verify the schema without changing it; fail if it is out of date."`
 }
 
-// Run brings the tables up to date.
+// Run migrates the tables.
 func (c *migrateCmd) Run(ctx context.Context) error {
 	config, err := c.config(!c.Check)
 	if err != nil {
@@ -128,8 +129,8 @@ type storeAdoptCmd struct {
 	Yes bool `help:"Also adopt a store that belongs to another database."`
 }
 
-// Run makes the store this database's. No other server may use the store then:
-// each one's clean-up would take the other's files for its own.
+// Run assigns the store to this database. No other server may use the store
+// then, because each one's clean-up would delete the other's files.
 func (c *storeAdoptCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "store adopt", db.Redact(c.Blobs), "", func(s *stores) error {
 		if err := s.Files.Check(ctx); err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// layoutFlags say how srt and vtt are laid out.
+// layoutFlags configures the layout of srt and vtt.
 type layoutFlags struct {
 	Columns int     `default:"42" placeholder:"42" group:"Subtitles" help:"Width of a line in srt and vtt; a Chinese character counts two. From 8."`
 	Lines   int     `default:"2" placeholder:"2" group:"Subtitles" help:"Lines of a cue."`
 	MaxCPS  float64 `name:"max-cps" default:"20" placeholder:"20" group:"Subtitles" help:"Reading speed in characters a second: a cue stays until it is read, where the next one is late enough."`
 }
 
-// layout returns the layout that the flags ask for.
+// layout returns the layout selected by the flags.
 func (f layoutFlags) layout() (subtitle.Options, error) {
 	switch {
 	case f.Columns < 8:
@@ -26,7 +26,7 @@ func (f layoutFlags) layout() (subtitle.Options, error) {
 	return subtitle.Options{MaxColumns: f.Columns, MaxLines: f.Lines, MaxCPS: f.MaxCPS}, nil
 }
 
-// subtitleFlags say what the formats of subtitles hold, too.
+// subtitleFlags configures further contents of the subtitle formats.
 type subtitleFlags struct {
 	layoutFlags
 
@@ -34,7 +34,7 @@ type subtitleFlags struct {
 	Sounds       bool  `default:"true" negatable:"" group:"Subtitles" help:"Include sounds in subtitles, documents and files for editors."`
 }
 
-// subtitles returns the layout that the flags ask for.
+// subtitles returns the layout selected by the flags.
 func (f subtitleFlags) subtitles() (subtitle.Options, error) {
 	o, err := f.layout()
 	o.NoSounds = !f.Sounds

@@ -13,18 +13,21 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 )
 
-// envDelegated marks a process that does the work of another.
+// envDelegated marks a process that does another one's work.
 const envDelegated = "OTOGRAPH_DELEGATED"
 
-// childExit is the exit code of a process that did our work, and has said why.
+// childExit is the exit code of a process that did our work and has printed its
+// error.
 type childExit int
 
 func (e childExit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// supervised does a command's work in a second process if a GPU driver may be loaded:
-// a fault in a thread of the driver cannot be caught and ends the process. The work is then done again without the driver, and the first process's
-// standard output is dropped. once says why the work cannot be repeated; the error
-// repeats it. done is false if the caller has to do the work.
+// supervised runs a command in a second process if a GPU driver may be loaded,
+// because a fault in a driver's thread ends the process and cannot be caught.
+// After such a crash it runs the command again without the driver and drops the
+// first process's standard output. once states why the command cannot be
+// repeated; the error includes it. done is false if the caller has to do the
+// work.
 func supervised(ctx context.Context, d device, once string) (done bool, err error) {
 	if d == whisper.DeviceCPU || os.Getenv(envDelegated) != "" || !whisper.HasPlugin() {
 		return false, nil
@@ -45,11 +48,11 @@ func supervised(ctx context.Context, d device, once string) (done bool, err erro
 	return true, err
 }
 
-// delegate runs this command line in another process. It returns the signal if that
-// crashed, else the error for its exit code. Standard output is held back until it is
-// sure that it does not crash, if asked for.
+// delegate runs this command line in another process. It returns the signal of
+// a crash, or the error for the exit code. With hold, standard output is held
+// back until the process has ended without a crash.
 func delegate(ctx context.Context, program string, hold bool, env ...string) (crash syscall.Signal, err error) {
-	child := exec.CommandContext(ctx, program, os.Args[1:]...) //nolint:gosec // our own program and the arguments that it was given
+	child := exec.CommandContext(ctx, program, os.Args[1:]...) //nolint:gosec // our own program and arguments
 	child.Env = slices.Concat(os.Environ(), []string{envDelegated + "=1", "GOTRACEBACK=crash"}, env)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// crashSignal returns 0: there is no plug-in for devices on this system.
+// crashSignal returns 0, because there is no device plug-in on this system.
 func crashSignal(*exec.ExitError) syscall.Signal { return 0 }

@@ -15,8 +15,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestPipesAreReadOnce: a named pipe is read like standard input, a file is opened
-// where it is needed.
+// TestPipesAreReadOnce: a named pipe is read like standard input, while a file
+// is opened when needed.
 func TestPipesAreReadOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, syscall.Mkfifo("pipe", 0o600))
@@ -40,7 +40,8 @@ func TestPipesAreReadOnce(t *testing.T) {
 	require.ErrorContains(t, err, "no recordin", "its content was read")
 }
 
-// TestPathsNeedNotBeUTF8: a name in another encoding reaches the command as it is.
+// TestPathsNeedNotBeUTF8: a name in another encoding reaches the command
+// unchanged.
 func TestPathsNeedNotBeUTF8(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = "Mu\xf1oz.opus"
@@ -48,7 +49,7 @@ func TestPathsNeedNotBeUTF8(t *testing.T) {
 	assert.Equal(t, exitUsage, run(t.Context(), []string{"transcribe", "-o", name, name}), "the output is found to be the input")
 }
 
-// TestFullDisk: a command that could not print all has failed.
+// TestFullDisk: a command that could not print everything has failed.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -63,9 +64,9 @@ func TestFullDisk(t *testing.T) {
 	assert.Zero(t, run(t.Context(), []string{"version"}))
 }
 
-// TestListenOnASocket: unix:PATH listens there, a socket that nobody serves any more is
-// replaced, one that is served is not, and other files stay.
-func TestListenOnASocket(t *testing.T) {
+// TestListenOnSocket: unix:PATH listens there and replaces an abandoned
+// socket, but neither an active socket nor another file.
+func TestListenOnSocket(t *testing.T) {
 	t.Chdir(t.TempDir())
 	l, err := listen("unix:s")
 	require.NoError(t, err)

@@ -28,8 +28,8 @@ type line struct {
 	sound      string
 }
 
-// soundLines are the sounds, one line each. Of more than three names those are said
-// that say most.
+// soundLines returns one line per sound, with at most its three most specific
+// names.
 func soundLines(res *otograph.Result) []line {
 	var lines []line
 	for _, s := range subtitle.Sounds(res) {
@@ -42,11 +42,11 @@ func soundLines(res *otograph.Result) []line {
 	return lines
 }
 
-// speakerColors are the terminal's colors of the speakers, in turn.
+// speakerColors holds the terminal colors of the speakers, in turn.
 var speakerColors = []int{36, 33, 35, 32, 34, 31}
 
-// writeText prints a result for people: one line a segment, with its time and
-// speaker, sounds between them at their time.
+// writeText prints a result for people: one line per segment with its time and
+// speaker, and sounds in order of time.
 func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 	var lines []line
 	for i := range res.Segments {
@@ -101,7 +101,7 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 	return out.Flush()
 }
 
-// reservations says what is not certain about a word.
+// reservations describes the uncertainty of a word.
 func reservations(w otograph.Word) string {
 	switch {
 	case w.Doubtful && w.Interpolated:
@@ -117,7 +117,7 @@ func reservations(w otograph.Word) string {
 func speakerColor(speaker string) string {
 	n := 0
 	_, number, _ := strings.Cut(speaker, "_")
-	if _, err := fmt.Sscan(number, &n); err != nil || n < 0 { // a name, or no speaker: the first color
+	if _, err := fmt.Sscan(number, &n); err != nil || n < 0 { // a name or no speaker gets the first color
 		for _, b := range []byte(speaker) {
 			n += int(b)
 		}
@@ -135,7 +135,8 @@ func clock(seconds float64) string {
 	return fmt.Sprintf("%d:%02d.%d", m, s/10, s%10)
 }
 
-// summary is one line about a run: length, language, tier, speakers, speed.
+// summary returns one line about a run: length, language, tier, speakers,
+// speed.
 func summary(name string, res *otograph.Result, took time.Duration) string {
 	parts := []string{name, clock(res.AudioDuration)}
 	if res.Ran.ASR {
@@ -161,7 +162,7 @@ func summary(name string, res *otograph.Result, took time.Duration) string {
 	return strings.Join(parts, " · ")
 }
 
-// totals is one line about all recordings of a run.
+// totals returns one line about all recordings of a run.
 func totals(written int, failed []string) string {
 	line := fmt.Sprintf("%d written", written)
 	if len(failed) > 0 {

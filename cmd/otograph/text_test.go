@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph"
 )
 
-func TestTextSaysWhatIsNotCertainAboutWords(t *testing.T) {
+func TestTextMarksUncertainWords(t *testing.T) {
 	res := &otograph.Result{Segments: []otograph.Segment{{Start: 0.5, End: 2, Text: "So it goes on.", Words: []otograph.Word{
 		{Word: "So", Start: 0.5, End: 0.8, Probability: 0.9},
 		{Word: "it", Start: 0.8, End: 1, Probability: 0.8, Interpolated: true},

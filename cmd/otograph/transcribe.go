@@ -49,7 +49,7 @@ type transcribeCmd struct {
 	optionFlags `embed:""`
 
 	known *knownvoices.Voices // nil without --voices
-	under map[string]string   // the subfolder of a file's output
+	under map[string]string   // output subfolder of a file
 	laid  subtitle.Options
 }
 
@@ -108,8 +108,8 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// p is not closed: the process ends, and to free the models one by one takes it
-	// longer than that.
+	// p is not closed, because the process ends and freeing the models one by
+	// one would take longer.
 	if !c.Quiet {
 		for _, note := range in.notes {
 			warn("otograph: %s\n", note)
@@ -126,7 +126,8 @@ func (c *transcribeCmd) openSet() (*models.Set, error) {
 	return c.opened(load)
 }
 
-// all transcribes the recordings one by one, and says at the end how many failed.
+// all transcribes the recordings one by one, and reports the number of failures
+// at the end.
 func (c *transcribeCmd) all(ctx context.Context, p *otograph.Pipeline, files []string, opt otograph.Options) error {
 	var failed []string
 	for i, file := range files {
@@ -150,7 +151,7 @@ func (c *transcribeCmd) all(ctx context.Context, p *otograph.Pipeline, files []s
 	return nil
 }
 
-// checkOutput finds an impossible -o before hours of work.
+// checkOutput returns an error for an impossible -o before hours of work.
 func (c *transcribeCmd) checkOutput(files []string) error {
 	if c.Output == "" {
 		return nil
@@ -189,7 +190,8 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	return nil
 }
 
-// outputPath is where the result of a recording goes; empty is standard output.
+// outputPath returns the path of a recording's result; empty means standard
+// output.
 func (c *transcribeCmd) outputPath(file string, many bool) string {
 	if c.Output == "" {
 		return ""
@@ -255,7 +257,8 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	return err
 }
 
-// write renders the result and puts it where -o says, whole or not at all.
+// write renders the result and writes it to the destination of -o, completely
+// or not at all.
 func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool, res *otograph.Result, waveform []byte) error {
 	path := c.outputPath(file, many)
 	var buf bytes.Buffer
@@ -288,15 +291,15 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 	})
 }
 
-// voicedResult is a result as the specification has it, and after it, where voices
-// are known, whose they are, that demonstration models found it, and what the cascade
-// did where there was one.
+// voicedResult is the specification's result, followed by the known voices, a
+// mark of demonstration models and a report of the cascade, if there are any.
 type voicedResult struct {
 	result *otograph.Result
 	known  []knownvoices.Match
 }
 
-// cascadeReport is how much of a transcript the standard tier decoded again.
+// cascadeReport describes the part of a transcript that the standard tier
+// decoded again.
 type cascadeReport struct {
 	Segments        int     `json:"segments"`
 	SpeechSeconds   float64 `json:"speech_seconds"`
@@ -341,7 +344,7 @@ func (v voicedResult) MarshalJSON() ([]byte, error) {
 
 func hundredths(seconds float64) float64 { return math.Round(seconds*100) / 100 }
 
-// cascade is the confidence below which the standard tier decodes again.
+// cascade returns the confidence below which the standard tier decodes again.
 func cascade(on bool) float64 {
 	if !on {
 		return 0

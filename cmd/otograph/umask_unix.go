@@ -8,5 +8,5 @@ import (
 	"github.com/otograph/otograph/internal/state"
 )
 
-// keepFilesPrivate closes the files that this process creates to other users.
+// keepFilesPrivate makes new files of this process private to its user.
 func keepFilesPrivate() { syscall.Umask(state.OthersBits) }

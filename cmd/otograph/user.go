@@ -22,7 +22,7 @@ type userCmd struct {
 	Delete userDeleteCmd `cmd:"" help:"Delete a user and revoke the user's access tokens."`
 }
 
-// passwordFlag is a password from the flag, or asked for.
+// passwordFlag is a password given by the flag or at a prompt.
 type passwordFlag struct {
 	Password string `env:"OTOGRAPH_PASSWORD" help:"Password; prompted for when not set."`
 }

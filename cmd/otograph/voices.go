@@ -28,12 +28,12 @@ type voicesCmd struct {
 	Export voicesExportCmd `cmd:"" help:"Print the register as JSON."`
 }
 
-// registerFlag names the file of the register.
+// registerFlag names the register's file.
 type registerFlag struct {
 	Voices string `placeholder:"FILE" env:"OTOGRAPH_VOICES" help:"Voice register; default: voices.json next to the user's model folder."`
 }
 
-// path is the register's file.
+// path returns the register's file.
 func (f registerFlag) path() (string, error) {
 	if f.Voices != "" {
 		return f.Voices, nil
@@ -45,7 +45,7 @@ func (f registerFlag) path() (string, error) {
 	return filepath.Join(filepath.Dir(dir), "voices.json"), nil
 }
 
-// register reads the register, and returns its file.
+// register reads the register and returns it with its file.
 func (f registerFlag) register() (path string, r *diarize.Register, err error) {
 	if path, err = f.path(); err != nil {
 		return "", nil, err
@@ -54,7 +54,7 @@ func (f registerFlag) register() (path string, r *diarize.Register, err error) {
 	return path, r, err
 }
 
-// readRegister reads a register; a file that is not there is an empty one.
+// readRegister reads a register; a missing file is an empty register.
 func readRegister(path string) (*diarize.Register, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +71,7 @@ func readRegister(path string) (*diarize.Register, error) {
 	return r, nil
 }
 
-// keepRegister writes a register, readable by its owner alone.
+// keepRegister writes a register that only its owner can read.
 func keepRegister(path string, r *diarize.Register) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -91,7 +91,8 @@ type voicesAddCmd struct {
 	modelFlags
 }
 
-// leastVoice is the least speech of a recording that describes a voice, in seconds.
+// leastVoice is the minimum of speech, in seconds, in a recording that
+// describes a voice.
 const leastVoice = 2.0
 
 func (c *voicesAddCmd) Run(ctx context.Context) error {
@@ -130,7 +131,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// oneVoice is the vector of the only voice of a recording.
+// oneVoice returns the vector of a recording's only voice.
 func oneVoice(ctx context.Context, p *otograph.Pipeline, file string) ([]float32, error) {
 	vector, seconds, err := p.Voice(ctx, otograph.File(file))
 	if err == nil && seconds < leastVoice {
@@ -182,8 +183,8 @@ func (c *voicesExportCmd) Run(context.Context) error {
 	return register.Write(terminal.JSON(os.Stdout))
 }
 
-// openKnown opens the register that --voices names; its voices must be of the set's
-// speaker model.
+// openKnown opens the register named by --voices; its voices must be computed
+// by the set's speaker model.
 func openKnown(path string, set *models.Set) (*knownvoices.Voices, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, &usageError{fmt.Errorf("--voices: %w", err)}

@@ -11,7 +11,7 @@ import (
 )
 
 // writeWhole writes a file that gets its name only when it is complete.
-// Anything but a regular file (a pipe, /dev/null) is written to directly, and a
+// Anything but a regular file (a pipe, /dev/null) is written directly, and a
 // link keeps its target.
 func writeWhole(path string, write func(io.Writer) error) error {
 	target, special, err := writeTarget(path)
@@ -29,7 +29,7 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone already when all went well
+	defer os.Remove(f.Name()) // already renamed after a success
 	if err := errors.Join(write(f), f.Close()); err != nil {
 		return err
 	}
@@ -50,7 +50,8 @@ func checkWritable(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeTarget follows links; special is what a rename must not replace.
+// writeTarget follows links; special reports whether the target must not be
+// replaced by a rename.
 func writeTarget(path string) (target string, special bool, err error) {
 	if target, err = filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
 		return path, false, nil
@@ -67,12 +68,12 @@ func writeTarget(path string) (target string, special bool, err error) {
 	return target, !info.Mode().IsRegular(), nil
 }
 
-// besideTarget begins a file of another name in the target's folder, with the rights that
-// any new file has.
+// besideTarget creates a temporary file in the target's folder, with the
+// permissions of any new file.
 func besideTarget(path, target string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(filepath.Dir(target), ".otograph-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	var reason *fs.PathError
-	if errors.As(err, &reason) { // the made-up name says nothing
+	if errors.As(err, &reason) { // the temporary name is meaningless to users
 		return nil, fmt.Errorf("cannot write %s: folder %s: %w", path, filepath.Dir(target), reason.Err)
 	}
 	return f, err

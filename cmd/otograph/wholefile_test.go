@@ -40,8 +40,9 @@ func TestWriteWhole(t *testing.T) {
 	assert.Equal(t, "two", string(data), "a link stays one")
 }
 
-// A device or a pipe is written to and never replaced: root could lose /dev/null.
-func TestWriteWholeKeepsWhatIsNoFile(t *testing.T) {
+// A device or a pipe is written to and never replaced; otherwise root could
+// lose /dev/null.
+func TestWriteWholeKeepsSpecialFiles(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	read := make(chan string, 1)
@@ -60,7 +61,7 @@ func TestWriteWholeKeepsWhatIsNoFile(t *testing.T) {
 	assert.True(t, special)
 }
 
-func TestWhereNothingCanBeWritten(t *testing.T) {
+func TestUnwritableTargetIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "no", "a.srt")
 	for _, err := range []error{checkWritable(missing), writeWhole(missing, put("x"))} {

@@ -29,7 +29,8 @@ type workCmd struct {
 	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
-// Run works on tasks until it is told to end, or the service that started it is gone.
+// Run processes tasks until it is stopped or the service that started it is
+// gone.
 func (c *workCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
 	if err := notZero("grace", c.Grace); err != nil {
@@ -72,7 +73,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	})
 	switch {
 	case errors.Is(err, service.ErrHung):
-		// Something native will never return: leave without waiting for it.
+		// A native call will never return: exit without waiting for it.
 		log.Error("a native call did not return", "error", err)
 		os.Exit(exitFailed)
 	case err != nil && service.ExitCode(err) != exitFailed:
@@ -81,8 +82,8 @@ func (c *workCmd) Run(ctx context.Context) error {
 	return flagError(err)
 }
 
-// awayError is an error of a database or store that is away. The supervisor
-// tells it by the exit code from a worker that crashed.
+// awayError marks an unavailable database or store. By its exit code the
+// supervisor distinguishes it from a crash.
 type awayError struct{ error }
 
 func (e *awayError) Unwrap() error { return e.error }

@@ -9,9 +9,10 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// Limits of a request's wait, on an endpoint of OpenAI's interface, before it
-// is refused for the account's limits: for a slot among the account's tasks,
-// and, before its body is read, for its rate and for its other uploads to end.
+// On the endpoints of OpenAI's interface, a request beyond the account's limits
+// waits for a time before it is refused. Before its body is read it waits for
+// the account's rate and for other uploads to end, afterwards for a slot among
+// the account's tasks.
 const (
 	usualPatience = 30 * time.Second
 	beforeBody    = 1.0 / 3 // of the patience: a body has BodyGrace to begin

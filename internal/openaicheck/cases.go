@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// recording is 4.4 s of a synthetic voice, the demo models'
+// recording is 4.4 s of the demo models' synthetic voice
 // (testdata/conversation.flac from 11.5 s).
 //
 //go:embed recording.mp3

@@ -12,7 +12,7 @@ import (
 //go:embed schema.json
 var schemaJSON []byte
 
-// published is OpenAI's description of its answers on a certain day.
+// published returns OpenAI's description of its answers, with its date.
 var published = sync.OnceValue(func() (p struct {
 	Date    string
 	Source  string

@@ -14,9 +14,10 @@ import (
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 )
 
-// TestUnknownLengthsAreHeldForAsAnHour: an unknown length is held for as an
-// hour, a known one as it is.
-func TestUnknownLengthsAreHeldForAsAnHour(t *testing.T) {
+// TestUnknownLengthHoldsTheConfiguredPrice: with UnknownLength of an hour, the
+// price of an hour is held for an unknown length, and the actual price for a
+// known one.
+func TestUnknownLengthHoldsTheConfiguredPrice(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.UnknownLength = time.Hour })
 	for seconds, want := range map[float64]billing.Money{0: 8000, 60: 133, 7200: 16000} {
 		task := f.Add(func(r *tasks.Request) { r.Audio, r.Seconds = f.Audio("audio"), seconds })

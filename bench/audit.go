@@ -13,9 +13,9 @@ import (
 	"github.com/otograph/otograph/internal/scores"
 )
 
-// audit holds two examinations of a comparison: whether the order of the systems
-// depends on the rules of scoring, and whether a system repeats the errors of the
-// references, as one does that was trained on them.
+// audit holds two examinations of a comparison: whether the order of the
+// systems depends on the scoring rules, and whether a system repeats the errors
+// of the references, which suggests that it was trained on them.
 type audit struct {
 	Rankings   []ranking         `json:"rankings,omitempty"`
 	References []referenceErrors `json:"reference_errors,omitempty"`
@@ -26,12 +26,13 @@ type ranking struct {
 	Rule    string    `json:"rule"`
 	Systems []string  `json:"systems"`
 	Rates   []float64 `json:"rates"`
-	// Ties are ranges of places (from 1) that cannot be told apart: the paired interval of
-	// the difference between the first of them and each other one contains 0.
+	// Ties are ranges of ranks (from 1) without a significant difference: the
+	// paired interval of the difference between the first system and each other
+	// one contains 0.
 	Ties [][2]int `json:"ties,omitempty"`
 }
 
-// String describes the ranking in a line.
+// String describes the ranking on one line.
 func (r ranking) String() string {
 	var list []string
 	for i, s := range r.Systems {
@@ -48,10 +49,10 @@ func (r ranking) String() string {
 	return out
 }
 
-// counted is the errors of one recording by some rule, over its units.
+// counted is the errors of one recording by one rule, and its number of units.
 type counted struct{ wrong, all float64 }
 
-// rank orders systems by the errors of the recordings that all of them have.
+// rank orders systems by their errors on the recordings that all of them have.
 func rank(rule string, names []string, errors [][]counted, seed uint64) ranking {
 	rate := func(list []counted, sample []int) float64 {
 		var sum counted
@@ -96,7 +97,7 @@ func (c Config) audit(r *Report) *audit {
 	return a
 }
 
-// common returns the recordings that every system has and that wanted accepts.
+// common returns the recordings that every system has and wanted accepts.
 func common(r *Report, wanted func(ItemReport) bool) (at []int) {
 	for i := range r.Systems[0].Items {
 		if !slices.ContainsFunc(r.Systems, func(s SystemReport) bool { return s.Items[i].Error != "" || !wanted(s.Items[i]) }) {
@@ -137,7 +138,7 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 				return nil
 			})
 		}
-		_ = group.Wait() // none of them fails
+		_ = group.Wait() // the functions return no error
 		rule := "words"
 		if n.Name != "" {
 			rule = n.Name
@@ -147,7 +148,7 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 	return list
 }
 
-// turnRankings ranks by the diarization error rate in every way of scoring.
+// turnRankings ranks by the diarization error rate under every scoring variant.
 func (c Config) turnRankings(r *Report) (list []ranking) {
 	items := common(r, func(it ItemReport) bool { return it.Score.Turns != nil })
 	if len(items) == 0 {

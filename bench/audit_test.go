@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// saying is a recognizer that says what a function makes of the reference.
+// saying is a recognizer that returns a function of the reference.
 type saying struct {
 	name string
 	of   func(Item) string
@@ -26,8 +26,9 @@ func (s saying) Transcribe(_ context.Context, it Item) (*otograph.Result, Cost, 
 	return res, Cost{}, nil
 }
 
-// Systems that differ only in case change places with the rules; one that repeats the
-// wrong references is found out; parts and wrong words are told.
+// Systems that differ only in case are ranked differently by different rules; a
+// system that repeats the wrong references is detected; slices and wrong words
+// are reported.
 func TestAudit(t *testing.T) {
 	c := Config{Seed: 1, By: []string{"condition", "language"}}
 	for i := range 20 {
@@ -116,7 +117,7 @@ func TestNearErrors(t *testing.T) {
 	assert.Equal(t, token{Text: "…"}, near[0])
 }
 
-// A figure is only marked as the best where the intervals are apart.
+// A figure is only marked as the best if the intervals do not overlap.
 func TestBest(t *testing.T) {
 	f := figure{key: "wer", lower: true, of: func(s SystemReport) *Estimate { return s.Accuracy.WordRate }}
 	of := func(list ...*Estimate) int {

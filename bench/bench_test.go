@@ -37,8 +37,8 @@ func TestBootstrap(t *testing.T) {
 	}
 	e := Bootstrap(len(values), 1, mean)
 	assert.Equal(t, 5.5, e.Value)
-	// The mean's standard error is √(8.25/10) = 0.91, so 95 % are about 5.5 ±
-	// 1.78.
+	// The mean's standard error is √(8.25/10) = 0.91, so the 95 % interval is
+	// about 5.5 ± 1.78.
 	assert.InDelta(t, 3.72, e.Low, 0.25)
 	assert.InDelta(t, 7.28, e.High, 0.25)
 	assert.Equal(t, e, Bootstrap(len(values), 1, mean), "the seed decides")
@@ -166,8 +166,8 @@ func TestRunFile(t *testing.T) {
 	assert.ErrorContains(t, err, "line 2")
 }
 
-// Replacing a model file makes it another run, even under the same name.
-func TestAReplacedModelIsAnotherRun(t *testing.T) {
+// Replacing a model file starts another run, even under the same name.
+func TestReplacedModelStartsAnotherRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vad.onnx")
 	set := &models.Set{Models: []models.Model{{Role: models.RoleVAD, Name: "vad", Files: []models.File{{Name: "vad.onnx", Path: path}}}}}
 	c := Config{Systems: []System{{Name: "a", Set: set}}}

@@ -12,7 +12,7 @@ import (
 type Estimate struct {
 	Value float64 `json:"value"`
 	// Low and High bound the 95 % interval; both equal Value if there are fewer
-	// than two recordings to draw from.
+	// than two recordings.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 	N    int     `json:"n"` // number of recordings

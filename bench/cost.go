@@ -16,18 +16,19 @@ type Cost struct {
 	Audio float64 `json:"audio"` // seconds of sound
 	Wall  float64 `json:"wall"`  // wall-clock seconds
 	CPU   float64 `json:"cpu"`   // seconds of processor time of the process
-	// Seconds until the first window of speech was transcribed; 0 if none was.
+	// FirstSegment is the number of seconds until the first window of speech
+	// was transcribed; 0 if there was none.
 	FirstSegment float64                    `json:"first_segment"`
 	PeakRSS      int64                      `json:"peak_rss"` // bytes
 	Stages       map[otograph.Stage]float64 `json:"stages"`   // wall-clock seconds; stages overlap
 	Stats        otograph.Stats             `json:"stats"`    // counted work
 }
 
-// RTF returns the real-time factor, processing time over length of the sound:
-// below 1 is faster than real time.
+// RTF returns the real-time factor, processing time over audio length: below 1
+// is faster than real time.
 func (c Cost) RTF() float64 { return c.Wall / c.Audio }
 
-// measure runs one recording and measures it.
+// measure runs one recording and measures its cost.
 func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (*otograph.Result, Cost, error) {
 	resetPeak()
 	var c Cost
@@ -102,7 +103,7 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 	return cost, nil
 }
 
-// keptStages are checkpoints in memory.
+// keptStages stores checkpoints in memory.
 type keptStages struct {
 	mu   sync.Mutex
 	data map[string][]byte
@@ -126,14 +127,14 @@ type CostSummary struct {
 	Audio  float64 `json:"audio_seconds"` // all recordings, each counted once
 	RTFp50 float64 `json:"rtf_p50"`       // over recordings, each the median of its repeats
 	RTFp95 float64 `json:"rtf_p95"`       // likewise
-	// Seconds of sound per second, over all recordings.
+	// Speed is the seconds of audio per second, over all recordings.
 	Speed           *Estimate `json:"speed"`
 	FirstSegmentP50 float64   `json:"first_segment_p50"`    // seconds, of the recordings with speech
 	FirstSegmentP95 float64   `json:"first_segment_p95"`    // likewise
 	CPUPerHour      float64   `json:"cpu_seconds_per_hour"` // processor seconds per hour of sound
-	// By stage; from separate runs of the stages.
+	// StageCPUPerHour is by stage, from separate runs of the stages.
 	StageCPUPerHour map[otograph.Stage]float64 `json:"stage_cpu_per_hour"`
-	// Of the process, the largest of all recordings.
+	// PeakRSS is the process's peak, the largest of all recordings.
 	PeakRSS        int64   `json:"peak_rss_bytes"`
 	EncoderPerHour float64 `json:"encoder_passes_per_hour"` // counted
 	WindowsPerHour float64 `json:"windows_per_hour"`        // counted
@@ -144,7 +145,7 @@ type CostSummary struct {
 	CascadePerHour *float64 `json:"cascade_encoder_passes_per_hour,omitempty"`
 }
 
-// itemCosts are the costs of one recording: its repeats and its stages.
+// itemCosts holds the costs of one recording: its repeats and its stages.
 type itemCosts struct {
 	repeats []Cost
 	stages  map[otograph.Stage]float64

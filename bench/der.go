@@ -7,7 +7,7 @@ import (
 	"github.com/otograph/otograph/internal/scores"
 )
 
-// SpeakerTurn is a stretch of speech of one speaker, in a reference or in a
+// SpeakerTurn is a period of one speaker's speech, in a reference or in a
 // hypothesis. Turns of one list may overlap (people talk simultaneously).
 type SpeakerTurn struct {
 	Start, End float64 // seconds
@@ -16,32 +16,33 @@ type SpeakerTurn struct {
 
 // DEROptions configures the scoring of turns.
 type DEROptions struct {
-	// Collar is the number of seconds that are not scored on both sides of
-	// every reference border (0.25 is usual).
+	// Collar is the number of seconds before and after every reference border
+	// that are not scored (0.25 is usual).
 	Collar float64
-	// SkipOverlap excludes stretches in which the reference has more than one
+	// SkipOverlap excludes periods in which the reference has more than one
 	// speaker.
 	SkipOverlap bool
 }
 
 // DER holds the parts of a diarization error, all in seconds of speaker time:
-// where two people talk simultaneously, a second counts twice.
+// if two people talk simultaneously, a second counts twice.
 type DER struct {
 	Scored     float64           // scored reference speech
 	Missed     float64           // reference speakers missing from the hypothesis
 	FalseAlarm float64           // hypothesis speakers missing from the reference
 	Confusion  float64           // speech assigned to the wrong speaker
 	Mapping    map[string]string // hypothesis speaker → reference speaker, one to one
-	// Speakers is the number of speakers in the scored reference, Jaccard the sum of
-	// their Jaccard errors: missed and false alarm over the time in which the
-	// speaker or its partner speaks, 1 without a partner.
+	// Speakers is the number of speakers in the scored reference, Jaccard the
+	// sum of their Jaccard errors. A speaker's error is the missed and
+	// false-alarm time over the time in which the speaker or its partner
+	// speaks; 1 without a partner.
 	Speakers int
 	Jaccard  float64
 }
 
-// JER returns the Jaccard error rate of the second DIHARD challenge: the mean error
-// of the reference's speakers, however long each of them speaks. It is 1 without
-// speakers, as in pyannote.metrics.
+// JER returns the Jaccard error rate of the second DIHARD challenge: the mean
+// error of the reference's speakers, regardless of how long each of them
+// speaks. It is 1 without speakers, as in pyannote.metrics.
 func (d DER) JER() float64 {
 	if d.Speakers == 0 {
 		return 1
@@ -50,8 +51,8 @@ func (d DER) JER() float64 {
 }
 
 // Rate returns the diarization error rate: (missed + false alarm + confusion) /
-// scored. It can exceed 1. Without scored speech it is 0, or 1 if the hypothesis has
-// speech, as in pyannote.metrics.
+// scored. It can exceed 1. Without scored speech it is 0, or 1 if the
+// hypothesis has speech, as in pyannote.metrics.
 func (d DER) Rate() float64 {
 	wrong := d.Missed + d.FalseAlarm + d.Confusion
 	if d.Scored == 0 {
@@ -73,10 +74,10 @@ func (d DER) Add(o DER) DER {
 }
 
 // ScoreTurns compares a hypothesis with a reference as defined by NIST's
-// md-eval: speakers are mapped one to one so that the time on which both agree
-// is largest; then, at every instant, the larger number of speakers minus the
-// number of correct ones is an error. It works on the exact borders, not on
-// frames. Turns without length are ignored.
+// md-eval: speakers are mapped one to one so that they agree for the longest
+// time; then, at every instant, the larger number of speakers minus the number
+// of correct ones is an error. It works on the exact borders, not on frames.
+// Turns without length are ignored.
 func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 	ref, refNames := bySpeaker(reference)
 	hyp, hypNames := bySpeaker(hypothesis)
@@ -111,7 +112,7 @@ func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 	return d
 }
 
-// stretch is a time in which nobody begins or ends to speak.
+// stretch is a period in which nobody starts or stops speaking.
 type stretch struct {
 	seconds  float64
 	ref, hyp []int // who speaks
@@ -141,16 +142,16 @@ func stretchesOf(ref, hyp [][]span, collars []span, skipOverlap bool) (stretches
 	return stretches
 }
 
-// turnMatch is how the speakers of both sides belong together.
+// turnMatch is a mapping between the speakers of both sides.
 type turnMatch struct {
 	refTime, hypTime []float64
 	together         [][]float64
 	partner          []int // per speaker of the reference, −1 for none
 }
 
-// matchTurns matches speakers so that the time on which both agree is largest. Those
-// without scored time take no part, so that of several best matches it takes that of
-// pyannote.metrics.
+// matchTurns matches speakers so that they agree for the longest time. Speakers
+// without scored time are excluded, so that it chooses the same as
+// pyannote.metrics if several matches are best.
 func matchTurns(stretches []stretch, refs, hyps int) turnMatch {
 	m := turnMatch{refTime: make([]float64, refs), hypTime: make([]float64, hyps), together: make([][]float64, refs), partner: make([]int, refs)}
 	for r := range m.together {
@@ -193,8 +194,8 @@ func heard(times []float64) (at []int) {
 	return at
 }
 
-// collarsOf returns the times around the borders of all turns, also around one at
-// which a speaker's next turn begins.
+// collarsOf returns the collars around the borders of all turns, including
+// borders between two turns of one speaker.
 func collarsOf(reference []SpeakerTurn, collar float64) (collars []span) {
 	if collar <= 0 {
 		return nil
@@ -207,11 +208,11 @@ func collarsOf(reference []SpeakerTurn, collar float64) (collars []span) {
 	return union(collars)
 }
 
-// span is a stretch of time in seconds.
+// span is a period in seconds.
 type span struct{ start, end float64 }
 
-// bySpeaker collects the turns of each speaker and joins overlaps of one
-// speaker. Speakers are sorted by name.
+// bySpeaker collects the turns of each speaker and merges their overlaps.
+// Speakers are sorted by name.
 func bySpeaker(turns []SpeakerTurn) (spans [][]span, names []string) {
 	of := make(map[string][]span)
 	for _, t := range turns {
@@ -229,7 +230,7 @@ func bySpeaker(turns []SpeakerTurn) (spans [][]span, names []string) {
 	return spans, names
 }
 
-// union joins stretches that overlap or touch, and sorts them.
+// union merges periods that overlap or touch, and sorts them.
 func union(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	var out []span
@@ -243,7 +244,7 @@ func union(spans []span) []span {
 	return out
 }
 
-// sweep finds who speaks at increasing times.
+// sweep finds the active speakers at increasing times.
 type sweep struct {
 	spans [][]span
 	at    []int

@@ -31,7 +31,8 @@ func TestScoreTurnsKnownCases(t *testing.T) {
 		{"overlap, one of two found", []SpeakerTurn{{0, 10, "A"}, {5, 10, "B"}}, []SpeakerTurn{{0, 10, "x"}}, DEROptions{}, 15, 5, 0, 0},
 		{"overlap not scored", []SpeakerTurn{{0, 10, "A"}, {5, 10, "B"}}, []SpeakerTurn{{0, 10, "x"}}, DEROptions{SkipOverlap: true}, 5, 0, 0, 0},
 		{"a third speaker", ab, []SpeakerTurn{{0, 10, "x"}, {10, 16, "y"}, {16, 20, "z"}}, DEROptions{}, 20, 0, 0, 4},
-		// Greedy mapping would pair x with A (6 s) and leave B with y (0 s): 6 right; the best is 5 + 5.
+		// Greedy mapping would pair x with A (6 s) and leave B with y (0 s): 6
+		// right; the best is 5 + 5.
 		{"mapping needs the optimum", []SpeakerTurn{{0, 11, "A"}, {11, 16, "B"}}, []SpeakerTurn{{0, 6, "x"}, {11, 16, "x"}, {6, 11, "y"}}, DEROptions{}, 16, 0, 0, 6},
 		{"one speaker's turns overlap themselves", []SpeakerTurn{{0, 6, "A"}, {4, 10, "A"}, {3, 3, "B"}}, []SpeakerTurn{{0, 10, "x"}}, DEROptions{}, 10, 0, 0, 0},
 	} {
@@ -90,7 +91,7 @@ func TestScoreTurnsByFrames(t *testing.T) {
 		}
 		best := math.Inf(1)
 		var scored float64
-		for p := range 256 { // all maps of four to four; those not one to one are skipped
+		for p := range 256 { // all mappings of four to four; the loop skips ones that are not one to one
 			m := [4]int{p & 3, p >> 2 & 3, p >> 4 & 3, p >> 6 & 3}
 			if m[0] == m[1] || m[0] == m[2] || m[0] == m[3] || m[1] == m[2] || m[1] == m[3] || m[2] == m[3] {
 				continue

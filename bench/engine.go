@@ -18,7 +18,7 @@ func (c Config) engine(ctx context.Context, file *runFile, index int, open []Ite
 	for i, it := range open {
 		step(it, "transcribe", i)
 		group.Go(func() error {
-			if each.Err() != nil { // ended while it waited for its turn
+			if each.Err() != nil { // canceled while waiting for its turn
 				return each.Err()
 			}
 			return c.ask(each, file, index, it)
@@ -57,7 +57,7 @@ func (c Config) ask(ctx context.Context, file *runFile, index int, it Item) erro
 	return nil
 }
 
-// seconds returns a recording's length, 0 if it is not known.
+// seconds returns a recording's length, 0 if unknown.
 func (c Config) seconds(ctx context.Context, it Item) float64 {
 	info, err := audio.Probe(ctx, otograph.File(it.Path), c.Audio)
 	if err != nil {
@@ -66,11 +66,12 @@ func (c Config) seconds(ctx context.Context, it Item) float64 {
 	return info.Duration
 }
 
-// mostProbed is how many recordings are probed to know the length of all.
+// mostProbed limits the number of recordings that are probed to estimate the
+// total length.
 const mostProbed = 50
 
-// expected returns how long recordings will take at so many seconds for a second of
-// sound, by the lengths of some of them.
+// expected estimates the processing time of recordings from the lengths of some
+// of them and pace, the seconds for a second of audio.
 func (c Config) expected(ctx context.Context, items []Item, pace float64) time.Duration {
 	sum, n := 0.0, 0
 	for i := 0; i < len(items); i += max(1, len(items)/mostProbed) {
@@ -86,8 +87,8 @@ func (c Config) expected(ctx context.Context, items []Item, pace float64) time.D
 	return time.Duration(sum / float64(max(n, 1)) * float64(len(items)) * passes * pace * float64(time.Second))
 }
 
-// found returns what the report needs of a result. told says that the language was
-// given to the recognizer.
+// found returns the part of a result that the report needs. told is set if the
+// recognizer was given the language.
 func (c Config) found(it Item, res *otograph.Result, told bool) *found {
 	return &found{Tier: res.Tier, Language: res.Language, Text: text(res), Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
 		DER: c.DER, Normalizer: c.Normalizer, Keywords: c.Keywords, EventClasses: c.classes, LanguageGiven: told || res.Language == "",

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// fakeEngine says the same of every recording, and fails on some.
+// fakeEngine returns the same text for every recording, and fails on some.
 type fakeEngine struct {
 	mu    sync.Mutex
 	asked []string
@@ -37,7 +37,8 @@ func (e *fakeEngine) Transcribe(_ context.Context, it Item) (*otograph.Result, C
 	return res, Cost{Wall: 2}, nil
 }
 
-// Another recognizer is measured and continued like our own; its failures are its own.
+// Another recognizer is measured and resumed like Otograph; only its own
+// failures are recorded.
 func TestEngine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	engine := &fakeEngine{stop: cancel}

@@ -19,7 +19,8 @@ func TestScoreEvents(t *testing.T) {
 	}{
 		{"the same", ref, nil, 9, 0, 0},
 		{"nothing", nil, nil, 0, 0, 9},
-		// Music in seconds 0, 1, 2 of 5; seconds 5 and 6 of the second stretch are false alarms.
+		// Music in seconds 0, 1, 2 of 5; seconds 5 and 6 of the second event
+		// are false alarms.
 		{"early end and a false alarm", []EventSpan{{Start: 0.2, End: 2.5, Class: "Music"}, {Start: 5.1, End: 6.9, Class: "Music"}}, nil, 3, 2, 6},
 		{"overlapping reports count once", []EventSpan{{Start: 0, End: 3, Class: "Music"}, {Start: 1, End: 3, Class: "Music"}}, nil, 3, 0, 6},
 		{"another class", []EventSpan{{Start: 0, End: 2, Class: "Speech"}}, nil, 0, 2, 9},
@@ -64,8 +65,8 @@ func TestAveragePrecision(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Average precision without ties is the mean, over the positives, of the precision
-// at their rank.
+// Average precision without ties is the mean, over the positives, of the
+// precision at their rank.
 func TestAveragePrecisionByRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))

@@ -17,7 +17,7 @@ func ExampleCompareWords() {
 	// Output: 2 of 4 words, 50 %
 }
 
-// Chinese is scored by the character; case, width and punctuation do not count.
+// Chinese is scored by characters; case, width and punctuation are ignored.
 func ExampleUnits() {
 	fmt.Printf("%q\n", bench.Units("zh", "你好，世界！"))
 	fmt.Printf("%q\n", bench.Units("en", "Ｈello, world!"))
@@ -39,7 +39,7 @@ func ExampleScoreTurns() {
 	// Output: 10 %, SPEAKER_0 is anna
 }
 
-// A figure over few recordings comes with its interval.
+// A figure over few recordings has an interval.
 func ExampleBootstrap() {
 	errors, words := []float64{1, 0, 3, 2}, []float64{10, 12, 9, 11}
 	e := bench.Bootstrap(len(words), 1, func(sample []int) float64 {

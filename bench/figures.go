@@ -14,7 +14,7 @@ import (
 // value.
 type figure struct {
 	key, name, unit string
-	of              func(SystemReport) *Estimate // nil if this system has none
+	of              func(SystemReport) *Estimate // nil if the system has no such figure
 	format          string                       // of the value, after scale
 	scale           float64
 	lower           bool // less is better
@@ -91,7 +91,7 @@ func figures() []figure {
 	}
 	ran := func(f func(CostSummary) float64) func(SystemReport) *Estimate {
 		return func(s SystemReport) *Estimate {
-			return plainIf(s.Cost.Audio > 0 && (!s.Other || f(s.Cost) > 0), f(s.Cost)) // not everything is known of others
+			return plainIf(s.Cost.Audio > 0 && (!s.Other || f(s.Cost) > 0), f(s.Cost)) // some costs of other systems are unknown
 		}
 	}
 	list = append(list,
@@ -119,7 +119,7 @@ func figures() []figure {
 	)
 }
 
-// speakerFigures returns the figures of turns and of words by speakers, and those of
+// speakerFigures returns the figures of turns, of words by speakers, and of
 // keywords.
 func speakerFigures() (list []figure) {
 	for _, rate := range []struct{ key, name string }{{"der_", "· DER, "}, {"jer_", "· JER, "}} {
@@ -230,7 +230,7 @@ func (m Machine) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// plainOf is plain for a value that may be missing.
+// plainOf is like plain for a value that may be missing.
 func plainOf(v *float64) *Estimate {
 	if v == nil {
 		return nil

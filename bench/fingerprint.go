@@ -7,9 +7,9 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// fingerprints are the SHA-256 of the systems' model files, by path. They are
-// computed from the current files, because a folder of models states none or
-// may state a wrong one.
+// fingerprints holds the SHA-256 of the systems' model files, by path. They are
+// computed from the current files, because a folder of models may state none or
+// a wrong one.
 type fingerprints map[string]string
 
 func newFingerprints(systems []System) (fingerprints, error) {

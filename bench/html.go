@@ -13,9 +13,9 @@ import (
 //go:embed report.html
 var reportHTML string
 
-// WriteHTML writes the report as one self-contained page without network access; its
-// colors follow the reader's light or dark setting. A script sorts and filters the
-// recordings; all else works without it.
+// WriteHTML writes the report as one self-contained page without network
+// access; its colors follow the reader's light or dark setting. A script sorts
+// and filters the recordings; the rest works without it.
 func (r *Report) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Parse(reportHTML)
 	if err != nil {
@@ -58,9 +58,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	return t.Execute(w, page)
 }
 
-// best returns the index of the system whose value is better than every other one, −1
-// if there is none, if another's interval reaches into its own, or if the figure is
-// no merit.
+// best returns the index of the system whose value is better than every other
+// one. It returns −1 if there is none, if another system's interval overlaps
+// the best one's, or if neither direction of the figure is better.
 func (f figure) best(systems []SystemReport) int {
 	if f.key == "reference_units" || f.key == "recordings" {
 		return -1
@@ -88,7 +88,7 @@ func (f figure) best(systems []SystemReport) int {
 
 type htmlPage struct {
 	*Report
-	Measured                 string // what was measured and how often
+	Measured                 string // the measured set and the number of repeats
 	Plots                    []plot
 	Rows, Comparisons, Items []htmlRow
 	SliceRows                []htmlRow
@@ -97,7 +97,8 @@ type htmlPage struct {
 	Cite                     string
 }
 
-// wrongText is a recording with the texts of all systems, their errors marked.
+// wrongText is a recording with the texts of all systems and their errors
+// marked.
 type wrongText struct {
 	Name    string
 	Systems []wrongLine
@@ -109,9 +110,10 @@ type wrongLine struct {
 }
 
 const (
-	// mostWrong is how many recordings the page shows with their texts.
+	// mostWrong limits the recordings that the page shows with their texts.
 	mostWrong = 200
-	// aroundWrong is how many correct words it shows on each side of an error.
+	// aroundWrong is the number of correct words shown on each side of an
+	// error.
 	aroundWrong = 6
 )
 
@@ -142,7 +144,7 @@ func (r *Report) wrongTexts() (list []wrongText) {
 	return list
 }
 
-// nearErrors returns the words around errors, and "…" for those between.
+// nearErrors returns the words around errors, with "…" for the words between.
 func nearErrors(tokens []token) (out []token) {
 	last := -1
 	for i, t := range tokens {
@@ -164,7 +166,7 @@ func nearErrors(tokens []token) (out []token) {
 	return out
 }
 
-// badness is the value by which the page sorts recordings: wrong words, else the
+// badness is the sort key of the page's recordings: wrong words, or else the
 // diarization error rate; failures are worst.
 func (it ItemReport) badness() float64 {
 	switch {
@@ -244,7 +246,7 @@ const (
 	plotLeft  = 190.0 // space for the systems' names
 	plotRight = 110.0 // room for values
 	barHeight = 22.0
-	colours   = 7 // of the page's palette
+	colours   = 7 // number of colors in the page's palette
 )
 
 func (r *Report) plots() []plot {
@@ -274,7 +276,7 @@ func (r *Report) plots() []plot {
 	return out
 }
 
-// bars draws a figure of each system with its interval.
+// bars draws one figure with intervals for each system.
 func (r *Report) bars(title string, f figure) plot {
 	p := plot{Title: title + ", " + f.unit, Note: "Whiskers: 95 % interval.", Height: int(barHeight*1.5)*len(r.Systems) + 34}
 	if f.lower {
@@ -322,7 +324,7 @@ func (p *plot) axis(top float64) func(float64) float64 {
 	return scale
 }
 
-// stagePlot stacks the processor time of the stages.
+// stagePlot draws the processor time of the stages as stacked bars.
 func (r *Report) stagePlot() (plot, bool) {
 	p := plot{Title: "Processor seconds for an hour of sound, by stage", Note: "Each stage run by itself.", Height: int(barHeight*1.5)*len(r.Systems) + 34}
 	top := 0.0
@@ -357,7 +359,7 @@ func (r *Report) stagePlot() (plot, bool) {
 	return p, true
 }
 
-// strip draws every recording's speed by its length.
+// strip plots every recording's speed by its length.
 func (r *Report) strip() (plot, bool) {
 	p := plot{Title: "Speed by length of the recording", Note: "Horizontal: seconds of sound; vertical: times real time; both logarithmic. One dot for each recording.", Height: 280}
 	type point struct {

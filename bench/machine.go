@@ -21,12 +21,11 @@ type Machine struct {
 	OS          string    `json:"os"`           // system and architecture
 	Kernel      string    `json:"kernel"`       // release
 	Go          string    `json:"go"`           // version of the Go runtime
-	LoadAverage [3]string `json:"load_average"` // of 1, 5 and 15 minutes when the run began
+	LoadAverage [3]string `json:"load_average"` // of 1, 5 and 15 minutes at the start of the run
 	Time        time.Time `json:"time"`
 }
 
-// ThisMachine describes the current machine; what the system does not report
-// stays empty.
+// ThisMachine describes the current machine; unknown fields are empty.
 func ThisMachine() Machine {
 	m := Machine{CPU: processor.Name(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Time: time.Now().UTC().Truncate(time.Second)}
 	fields("/proc/cpuinfo", func(key, value string) {
@@ -78,7 +77,7 @@ func kilobytes(value string) int64 {
 // supports it (Linux). It first returns free memory to the system.
 func resetPeak() {
 	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // if it fails, the peak is that of the whole process
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // on failure the peak covers the whole process
 }
 
 // peakRSS returns the peak resident memory in bytes since resetPeak, and the

@@ -32,20 +32,20 @@ var ErrManifest = errors.New("not a manifest")
 type Item struct {
 	Name      string        // the recording as named in the manifest; unique
 	Path      string        // of the file
-	Text      *string       // spoken text; empty if nothing is said
+	Text      *string       // spoken text; empty if there is no speech
 	Language  string        // ISO 639-1
 	Turns     []SpeakerTurn // who speaks when
 	Speakers  *int          // number of speakers
 	Events    []EventSpan   // sound events; empty but not nil if there are none
 	Sentences []TimedText   // the sentences' times
 	Words     []TimedText   // the words' times
-	// SentenceSpeakers are who says each of Sentences, nil if that is not known.
+	// SentenceSpeakers holds the speaker of each of Sentences, nil if unknown.
 	SentenceSpeakers []string
-	// Corrected is the text without the errors of Text, for a benchmark whose reference
-	// is known to be wrong; see Audit.
+	// Corrected is the text without the errors of Text, for a benchmark whose
+	// reference has known errors; see Audit.
 	Corrected *string
-	// Keys are the other keys of the manifest with a text, a number or a truth value, by
-	// which a report divides the recordings.
+	// Keys holds the manifest's other keys with a text, a number or a boolean,
+	// by which a report can group the recordings.
 	Keys map[string]string
 }
 
@@ -67,7 +67,7 @@ type TimedText struct {
 // duration …) are ignored.
 type manifestLine struct {
 	File     string          `json:"file"`
-	Path     string          `json:"audio_filepath"` // file, in rows of NeMo and of the Open ASR Leaderboard
+	Path     string          `json:"audio_filepath"` // the file, in rows of NeMo and of the Open ASR Leaderboard
 	Text     *string         `json:"text"`
 	Language string          `json:"language"`
 	RTTM     string          `json:"rttm"`
@@ -89,7 +89,7 @@ type manifestLine struct {
 	keys      map[string]string
 }
 
-// UnmarshalJSON keeps the keys that the manifest does not define.
+// UnmarshalJSON also stores the keys that the manifest does not define.
 func (l *manifestLine) UnmarshalJSON(data []byte) error {
 	type plain manifestLine
 	if err := json.Unmarshal(data, (*plain)(l)); err != nil {
@@ -123,9 +123,10 @@ type timedLine struct {
 }
 
 // Load reads a manifest file, or builds one from a folder: every recording in
-// it, with the text in NAME.txt and the turns in NAME.rttm in the same folder. A file
-// NAME.txt without JSON has a text in each line, as jiwer reads it; its recordings are
-// named by their lines and have no sound. Errors wrap ErrManifest and name file and line.
+// it, with the text in NAME.txt and the turns in NAME.rttm in the same folder.
+// A .txt file without JSON has one text per line, as jiwer reads it; its
+// recordings are named by line numbers and have no audio. Errors wrap
+// ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -151,7 +152,8 @@ func Load(path string) ([]Item, error) {
 	return items, nil
 }
 
-// loadLines reads a text with a line for each recording, nil if it is JSON.
+// loadLines reads a file with one text per recording and line, nil if it is
+// JSON.
 func loadLines(path string) (items []Item, err error) {
 	text, err := textfile.Read(path, maxManifest)
 	if err != nil {
@@ -167,15 +169,14 @@ func loadLines(path string) (items []Item, err error) {
 	return items, nil
 }
 
-// maxManifest limits the size of a manifest or a reference in bytes, so that a recording
-// passed by mistake fails immediately.
+// maxManifest limits the size of a manifest or a reference in bytes, so that a
+// recording passed by mistake fails immediately.
 const maxManifest = 256 << 20
 
-// readManifest reads JSON objects, one after the other (as a rule one on each
-// line):
+// readManifest reads a sequence of JSON objects, usually one per line:
 //
-//	file       the recording, relative to dir; the only key that must be there
-//	text       what is said
+//	file       the recording, relative to dir; the only required key
+//	text       its text
 //	language   its language
 //	rttm       a file with the speakers' turns, relative to dir; or
 //	turns      [{start, end, speaker}]
@@ -342,8 +343,8 @@ func stem(name string) string {
 	return mediafiles.Stem(base)
 }
 
-// loadRTTM reads the turns of one recording: the lines with its name, with its
-// extension or without, or all lines if they have a single other name.
+// loadRTTM reads the turns of one recording: the lines with its name, with or
+// without its extension, or all lines if they share a single other name.
 func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -359,7 +360,7 @@ func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 		turns = turnsOf(lines)
 	}
 	if turns == nil {
-		turns = []SpeakerTurn{} // known to have no speaker, as opposed to unknown
+		turns = []SpeakerTurn{} // no speakers, as opposed to unknown ones
 	}
 	return turns, nil
 }
@@ -385,8 +386,8 @@ func loadFolder(dir string) ([]Item, error) {
 	return items, nil
 }
 
-// besideRecording returns the item of a recording in a folder, with what the files
-// beside it say.
+// besideRecording returns the item of a recording in a folder, with the
+// references in the files next to it.
 func besideRecording(dir, path string) (it Item, err error) {
 	name, err := filepath.Rel(dir, path)
 	if err != nil {

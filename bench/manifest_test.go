@@ -104,8 +104,8 @@ func FuzzReadManifest(f *testing.F) {
 	})
 }
 
-// TestReferencesOfOtherPrograms: a shared RTTM file, names with blanks, byte order marks
-// and encodings.
+// TestReferencesOfOtherPrograms: a shared RTTM file, names with blanks, byte
+// order marks and encodings.
 func TestReferencesOfOtherPrograms(t *testing.T) {
 	dir := t.TempDir()
 	for name, data := range map[string]string{
@@ -144,8 +144,8 @@ func TestReferencesOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// The files of other programs are references as they are.
-func TestManifestsOfOthers(t *testing.T) {
+// Other programs' manifests work as references without conversion.
+func TestManifestsOfOtherPrograms(t *testing.T) {
 	dir := t.TempDir()
 	lines := filepath.Join(dir, "references.txt")
 	require.NoError(t, os.WriteFile(lines, []byte("Hello there.\r\n\nGoodbye.\n"), 0o600))

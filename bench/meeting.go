@@ -6,27 +6,28 @@ import (
 	"github.com/otograph/otograph/internal/scores"
 )
 
-// meetingCollar is how far (seconds) a word may be from its time to count as found in
-// the time-constrained rate, the value that MeetEval advises.
+// meetingCollar is how far (seconds) a word may be from its reference time in
+// the time-constrained rate, as MeetEval recommends.
 const meetingCollar = 5
 
-// MeetingScore holds the errors of a text by speakers, each by another rule for whose
-// word is compared with whose; MeetEval defines them.
+// MeetingScore holds the errors of a text by speakers, under several rules for
+// matching the speakers' words; MeetEval defines them.
 type MeetingScore struct {
-	CP  WordErrors `json:"cp"`  // speakers matched, all words of one together
-	TCP WordErrors `json:"tcp"` // the same, with words only near their time (5 s)
-	// ORC gives each sentence of the reference to the speaker of the hypothesis with whom
-	// the errors are fewest; nil if that is too much to compute.
+	CP  WordErrors `json:"cp"`  // speakers matched, with all words of each concatenated
+	TCP WordErrors `json:"tcp"` // the same, but words only match near their time (5 s)
+	// ORC assigns each sentence of the reference to the speaker of the
+	// hypothesis with the fewest errors; nil if that is too expensive to
+	// compute.
 	ORC       *WordErrors `json:"orc,omitempty"`
 	GreedyORC WordErrors  `json:"greedy_orc"` // an upper bound of ORC
-	DICP      WordErrors  `json:"di_cp"`      // each sentence of the hypothesis where it fits best, by the greedy search
-	// WrongSpeaker of Aligned words have another speaker: their quotient is the word
-	// diarization error rate.
+	DICP      WordErrors  `json:"di_cp"`      // each sentence of the hypothesis assigned by a greedy search
+	// WrongSpeaker is how many of the Aligned words have another speaker; their
+	// quotient is the word diarization error rate.
 	WrongSpeaker int `json:"wrong_speaker"`
 	Aligned      int `json:"aligned"`
 }
 
-// scoreMeeting compares who said what; nil if one side does not say.
+// scoreMeeting compares texts by speakers; nil if one side has no speakers.
 func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.Normalizer) *MeetingScore {
 	if item.SentenceSpeakers == nil || !res.Ran.Diarize {
 		return nil
@@ -51,8 +52,8 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.
 	return m
 }
 
-// meetingRates are the rates of a MeetingScore with their names in reports. Each
-// returns the errors and the units of one recording.
+// meetingRates holds the rates of a MeetingScore with their names in reports.
+// Each returns the errors and the units of one recording.
 var meetingRates = []struct {
 	key, name string
 	of        func(MeetingScore) (errors, units int)

@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// A text by speakers is scored by each of the rules, turns in every way.
+// A text by speakers is scored by each of the rules, turns by every variant.
 func TestMeeting(t *testing.T) {
 	item := Item{
 		Text: new("Good morning Ann. Hello Ben. Goodbye."), Language: "en",

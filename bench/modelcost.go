@@ -8,14 +8,15 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// leastSound is how much sound (seconds) a cost must be measured on.
+// leastSound is the minimum of audio (seconds) over which a cost is measured.
 const leastSound = 60
 
-// ModelCosts returns what the models on disk cost, by the paths of their main files,
-// for library.RememberCosts: the processor time of the stage that each serves, over at
-// least a minute of sound. Word times belong to the recognizer. What cannot be told
-// apart is left out: several models of one role, an embedder beside a segmenter,
-// recordings that both tiers worked on, and a run without the stages.
+// ModelCosts returns the costs of the models on disk, by the paths of their
+// main files, for library.RememberCosts: the processor time of the stage that
+// each serves, over at least a minute of audio. Word times belong to the
+// recognizer. It omits costs that cannot be separated: several models of one
+// role, an embedder together with a segmenter, recordings that both tiers
+// processed, and a run without the stages.
 func (r *Report) ModelCosts(systems []System) map[string]library.Cost {
 	costs := map[string]library.Cost{}
 	for i, s := range systems {
@@ -40,8 +41,8 @@ func (r *Report) ModelCosts(systems []System) map[string]library.Cost {
 	return costs
 }
 
-// stageOf returns the stage in which a recording's processor time is that of the
-// role's model alone.
+// stageOf returns the stage whose processor time in a recording is the role's
+// model's alone.
 func (i ItemReport) stageOf(role models.Role, set *models.Set) (otograph.Stage, bool) {
 	cascade := i.Cost.Stats.Cascade
 	oneTier := cascade.Doubtful+cascade.Hearings == 0

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// A model's cost is that of the stage which it alone serves.
+// A model's cost is the cost of the stage that it alone serves.
 func TestModelCosts(t *testing.T) {
 	dir := t.TempDir()
 	model := func(role models.Role) models.Model {

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReferee computes 500 fresh recordings beside pyannote.metrics.
+// TestReferee compares the scores of 500 random recordings with
+// pyannote.metrics.
 func TestReferee(t *testing.T) {
 	cmd := exec.Command(os.Getenv("OTOGRAPH_REFEREE"), "testdata/turns.py", "1", "500")
 	cmd.Stderr = os.Stderr

@@ -7,24 +7,25 @@ import (
 	"github.com/otograph/otograph/internal/scores"
 )
 
-// referenceErrors tells how often a system follows references where they are wrong.
-// Only places count at which it says either what the reference says or what its
-// correction says. A rate far above that of other systems is a sign of training on the
-// test set.
+// referenceErrors counts how often a system follows wrong references. It only
+// counts places where the system's text equals either the reference or its
+// correction. A rate far above other systems' suggests training on the test
+// set.
 type referenceErrors struct {
 	System   string    `json:"system"`
-	Followed int       `json:"followed"` // as the wrong reference
-	Counted  int       `json:"counted"`  // places that support either side
+	Followed int       `json:"followed"` // agrees with the wrong reference
+	Counted  int       `json:"counted"`  // agrees with either side
 	Rate     *Estimate `json:"rate"`
 }
 
 const (
-	// leastMatch is the share of the reference that a text must repeat to count at all.
+	// leastMatch is the share of the reference that a text must repeat to be
+	// counted.
 	leastMatch = 0.5
-	// longestText is how many times longer than the reference a text may be.
+	// longestText limits a text's length, as a multiple of the reference's.
 	longestText = 3
-	// leastDifference is how far, by letters, a correction must be from what it corrects:
-	// smaller differences are matters of spelling.
+	// leastDifference is the minimum letter edit rate between an error and its
+	// correction: smaller differences are matters of spelling.
 	leastDifference = 0.3
 )
 
@@ -62,8 +63,9 @@ func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 	return list
 }
 
-// followedErrors returns at how many of the places where a reference is wrong a text
-// says the same, of those at which it says the same or the correction.
+// followedErrors compares a text with a reference's errors. all is the number
+// of errors at which the text equals the reference or the correction; followed
+// is how many of those equal the reference.
 func followedErrors(reference, corrected, text []string) (followed, all int) {
 	right, ok1 := standingFor(reference, corrected)
 	said, ok2 := standingFor(reference, text)
@@ -94,8 +96,8 @@ func followedErrors(reference, corrected, text []string) (followed, all int) {
 	return followed, all
 }
 
-// standingFor returns, for each word of a reference, the words of a text that stand in
-// its place; words that are added stand with the one before.
+// standingFor returns, for each word of a reference, the aligned words of a
+// text; inserted words belong to the preceding word.
 func standingFor(reference, text []string) (out []string, ok bool) {
 	edits, ok := scores.Align(reference, text)
 	out = make([]string, len(reference))
@@ -115,7 +117,7 @@ func joined(words []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), " ")
 }
 
-// same returns the share of a reference's words that stand in their place.
+// same returns the share of a reference's words that the aligned text repeats.
 func same(reference, standing []string) float64 {
 	n := 0
 	for i, w := range reference {
@@ -126,7 +128,8 @@ func same(reference, standing []string) float64 {
 	return share(n, len(reference))
 }
 
-// difference returns the edits between two texts over the letters of the first.
+// difference returns the letter edits between two texts divided by the letters
+// of the first.
 func difference(a, b string) float64 {
 	letters := func(s string) []string { return strings.Split(strings.ReplaceAll(s, " ", ""), "") }
 	e := scores.CompareWords(letters(a), letters(b))

@@ -16,20 +16,20 @@ type Report struct {
 	Warmup      int            `json:"warmup"`
 	Collar      float64        `json:"collar"`
 	Seed        uint64         `json:"seed"`
-	Normalizer  string         `json:"normalizer"` // of texts, with its version
+	Normalizer  string         `json:"normalizer"` // for texts, with its version
 	Systems     []SystemReport `json:"systems"`
 	Comparisons []Comparison   `json:"comparisons,omitempty"`
-	Slices      []slice        `json:"slices,omitempty"` // parts of the recordings
+	Slices      []slice        `json:"slices,omitempty"` // groups of recordings
 	Audit       *audit         `json:"audit,omitempty"`
-	// texts returns the aligned text of a system's recording; nil for a report that was
-	// read from its JSON.
+	// texts returns the aligned text of a system's recording; nil for a report
+	// that was loaded from JSON.
 	texts func(it *ItemReport, index int) []token
 }
 
 // SystemReport is the result of one system.
 type SystemReport struct {
 	Name     string                `json:"name"`
-	Other    bool                  `json:"other,omitempty"` // another recognizer than Otograph's
+	Other    bool                  `json:"other,omitempty"` // a recognizer other than Otograph's
 	Models   []ModelReport         `json:"models"`
 	Load     float64               `json:"load_seconds"`
 	Tiers    map[otograph.Tier]int `json:"tiers"` // recordings by the tier that transcribed them
@@ -57,16 +57,16 @@ type ItemReport struct {
 	Cost     Cost                       `json:"cost"` // the repeat with the median wall time
 	StageCPU map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
 	Error    string                     `json:"error,omitempty"`
-	Warnings []spec.Warning             `json:"warnings,omitempty"` // what is missing of the recording
-	// WrongWords are the places at which the text differs from the reference: "a → b" for
-	// a word that is replaced, "−a" for one that is missing, "+b" for one that is added.
+	Warnings []spec.Warning             `json:"warnings,omitempty"` // missing parts of the recording
+	// WrongWords lists the differences between text and reference: "a → b" for
+	// a substitution, "−a" for a deletion, "+b" for an insertion.
 	WrongWords []string `json:"wrong_words,omitempty"`
 	character  bool
 }
 
 // Comparison compares a system with the first one, over the recordings that
-// both have processed. Differences are that system's figure minus the first
-// one's; if an interval does not contain 0, the difference is significant.
+// both have processed. A difference is the system's figure minus the first
+// one's; if its interval does not contain 0, it is significant.
 type Comparison struct {
 	System   string    `json:"system"`
 	Against  string    `json:"against"`
@@ -91,7 +91,7 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 			sr.Models = append(sr.Models, ModelReport{m.Role, m.Name, m.Demo, sums.of(m.Main())})
 		}
 		for _, rec := range file.find(i, "") {
-			if rec.Load != nil && sr.Load == 0 { // only the first one, because later ones find the files in memory
+			if rec.Load != nil && sr.Load == 0 { // only the first load, because later ones find the files cached
 				sr.Load = *rec.Load
 			}
 		}
@@ -137,8 +137,8 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 	return r
 }
 
-// compare draws the same recordings for both systems, so that recordings that
-// are hard for both do not blur the difference.
+// compare draws the same recordings for both systems, so that difficult
+// recordings do not hide the difference.
 func compare(a, b SystemReport, seed uint64) Comparison {
 	var words, turns, events, costs []pair
 	for i := range a.Items {
@@ -180,11 +180,11 @@ func compare(a, b SystemReport, seed uint64) Comparison {
 	}
 }
 
-// pair is a recording on both systems.
+// pair is one recording's results on both systems.
 type pair struct{ a, b *ItemReport }
 
-// unknownCPU reports whether the processor time of one side is not known, as of a
-// server.
+// unknownCPU reports whether the processor time of one side is unknown, as for
+// a server.
 func unknownCPU(p pair) bool { return p.a.Cost.CPU == 0 || p.b.Cost.CPU == 0 }
 
 // over estimates a figure of pairs from the sums of both sides.

@@ -18,8 +18,8 @@ var ErrRTTM = errors.New("not a line of RTTM")
 // ReadRTTM reads speaker turns in NIST's RTTM format: lines "SPEAKER file
 // channel start duration <NA> <NA> name …", times in seconds. Lines of other
 // types, empty lines and comments (";;") are skipped. With a file name, only
-// its lines are read; they have "_" for each blank of the name. Errors wrap ErrRTTM and
-// name the line.
+// its lines are read; they have "_" for each space of the name. Errors wrap
+// ErrRTTM and name the line.
 func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) {
 	lines, err := readRTTM(r)
 	if err != nil || file == "" {
@@ -34,7 +34,8 @@ type rttmLine struct {
 	turn SpeakerTurn
 }
 
-// turnsOf returns the turns of a recording that has one of the names, or all.
+// turnsOf returns the turns of the recordings with one of the names, or all
+// turns without names.
 func turnsOf(lines []rttmLine, names ...string) []SpeakerTurn {
 	var turns []SpeakerTurn
 	for _, l := range lines {

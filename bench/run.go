@@ -29,19 +29,21 @@ type System struct {
 	KnownLanguage bool
 	// Cascade is the threshold of otograph.WithCascade.
 	Cascade float64
-	// Engine, if set, is another recognizer, which is asked instead of the models.
+	// Engine, if set, is another recognizer, used instead of the models.
 	Engine Engine
-	// Parallel is how many recordings an Engine gets at the same time (0 is 1).
+	// Parallel is how many recordings an Engine processes simultaneously (0
+	// means 1).
 	Parallel int
 }
 
 // Engine is a recognizer other than Otograph's.
 type Engine interface {
-	// Transcribe returns what it finds in a recording and what that cost; Ran says which
-	// fields are filled. An error is a failure of the recognizer, not of the run.
+	// Transcribe returns a recording's result and its cost; the result's Ran
+	// states which fields are filled. An error is a failure of the recognizer,
+	// not of the run.
 	Transcribe(ctx context.Context, item Item) (*otograph.Result, Cost, error)
-	// Identity tells it apart from other recognizers, so that a run that was cut off
-	// goes on with the same one.
+	// Identity identifies the recognizer, so that an interrupted run only
+	// continues with the same one.
 	Identity() string
 }
 
@@ -49,11 +51,11 @@ type Engine interface {
 type Config struct {
 	Items   []Item
 	Systems []System // the others are compared with the first one
-	// Repeat is how often each recording is measured (0 is 1); the median
+	// Repeat is how often each recording is measured (0 means 1); the median
 	// counts.
 	Repeat int
-	// Warmup is how many runs of the first recording each system makes before
-	// measuring, so that models are loaded, memory is touched and caches are
+	// Warmup is how many times each system runs the first recording before
+	// measuring, so that models are loaded, memory is allocated and caches are
 	// filled.
 	Warmup int
 	// Stages runs every recording once more, stage by stage, to measure the
@@ -61,14 +63,14 @@ type Config struct {
 	Stages bool
 	// DER configures the scoring of turns.
 	DER DEROptions
-	// Normalizer brings texts into one form before they are compared; see
+	// Normalizer converts texts to a common form before they are compared; see
 	// ScoreOptions.
 	Normalizer normalize.Normalizer
-	// Keywords are words or phrases that are counted in every text.
+	// Keywords are words or phrases to count in every text.
 	Keywords []string
-	// By are keys of the manifest by which the report divides the recordings.
+	// By lists the manifest keys by which the report groups the recordings.
 	By []string
-	// Cores limits the number of cores (0 is all).
+	// Cores limits the number of cores (0 means all).
 	Cores int
 	// Device is the device for the standard tier's model; see
 	// otograph.WithDevice.
@@ -78,11 +80,12 @@ type Config struct {
 	// RunFile stores the measurements, from which an interrupted run continues.
 	// If it is empty, none are stored.
 	RunFile string
-	// Audio are the decoder's options.
+	// Audio holds the decoder's options.
 	Audio audio.Options
 	// Progress, if set, is called before each measurement.
 	Progress func(Step)
-	// Expect, if set, is called when it is known how long a system will take.
+	// Expect, if set, is called with a system's estimated duration once it is
+	// known.
 	Expect func(system string, length time.Duration)
 
 	classes []string // of the manifest's events
@@ -111,8 +114,8 @@ func (c Config) eventClasses() []string {
 	return out
 }
 
-// head identifies what is measured, so that other measurements are never
-// reused. It does not include the number of repeats, so that a finished run can
+// head identifies the measured configuration, so that other measurements are
+// never reused. It excludes the number of repeats, so that a finished run can
 // be extended.
 func (c Config) head(sums fingerprints) (string, error) {
 	type model struct {
@@ -228,7 +231,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	for range c.Warmup {
 		step(open[0], "warm-up", 0)
 		start := time.Now()
-		// A failing recording is reported when it is measured.
+		// A failing recording is reported later, when it is measured.
 		if res, err := p.Run(ctx, otograph.File(open[0].Path), s.options(open[0])); err == nil && c.Expect != nil {
 			c.Expect(s.Name, c.expected(ctx, open, time.Since(start).Seconds()/res.AudioDuration))
 		}
@@ -241,7 +244,7 @@ func (c Config) system(ctx context.Context, file *runFile, index int) error {
 	return nil
 }
 
-// models returns the system's models; those of an Engine are not known.
+// models returns the system's models; an Engine's are unknown.
 func (s System) models() []models.Model {
 	if s.Set == nil {
 		return nil
@@ -326,8 +329,7 @@ func (s System) options(it Item) otograph.Options {
 	return opt
 }
 
-// roles returns the models that the system's options need, among those in the
-// set.
+// roles returns the roles of the set's models that the system's options need.
 func (s System) roles() []models.Role {
 	e, err := s.Options.Effective()
 	if err != nil {

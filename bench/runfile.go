@@ -50,8 +50,8 @@ type runFile struct {
 	kept map[place][]record
 }
 
-// place is what a measurement belongs to: a recording on a system, or with an empty
-// item the system.
+// place identifies the subject of a measurement: a recording on a system or,
+// with an empty item, the system.
 type place struct {
 	system int
 	item   string
@@ -132,8 +132,8 @@ func (r *runFile) write(rec record) error {
 	return err
 }
 
-// find returns the measurements of one recording on one system, in order; with an
-// empty item, those of the system.
+// find returns the measurements of one recording on one system, in order; with
+// an empty item, the system's own.
 func (r *runFile) find(system int, item string) []record {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 // reference or the run did not compute them.
 type Score struct {
 	Words     *WordErrors `json:"words,omitempty"`
-	Verbatim  *WordErrors `json:"verbatim,omitempty"`  // of the texts as they are, split at spaces
-	Compounds *WordErrors `json:"compounds,omitempty"` // with a normalizer: split and joined words are alike
+	Verbatim  *WordErrors `json:"verbatim,omitempty"`  // of the original texts, split at spaces
+	Compounds *WordErrors `json:"compounds,omitempty"` // with a normalizer: ignores word splits
 	Turns     *DER        `json:"turns,omitempty"`
-	// TurnsBy are the turns without a collar, without overlapping speech, and without
-	// both, where that differs from Turns.
+	// TurnsBy holds the scores without a collar, without overlapping speech,
+	// and without both, if these differ from Turns.
 	TurnsBy   map[string]DER `json:"turns_by,omitempty"`
 	Meeting   *MeetingScore  `json:"meeting,omitempty"`
 	Keywords  *KeywordScore  `json:"keywords,omitempty"`
@@ -29,21 +29,23 @@ type Score struct {
 	WordTimes *TimeErrors    `json:"word_times,omitempty"`
 }
 
-// KeywordScore counts the occurrences of keywords: in both texts, in the reference
-// alone, in the hypothesis alone.
+// KeywordScore counts the occurrences of keywords: in both texts, in the
+// reference alone, in the hypothesis alone.
 type KeywordScore struct {
 	Hits        int `json:"hits"`
 	Misses      int `json:"misses"`
 	FalseAlarms int `json:"false_alarms"`
 }
 
-// Count is a number that should be Reference and was Found.
+// Count is a number with its expected value (Reference) and its actual one
+// (Found).
 type Count struct {
 	Reference int `json:"reference"`
 	Found     int `json:"found"`
 }
 
-// LanguageScore is a language that should be Reference and was Found.
+// LanguageScore is a language with its expected value (Reference) and its
+// actual one (Found).
 type LanguageScore struct {
 	Reference string `json:"reference"`
 	Found     string `json:"found"`
@@ -55,10 +57,10 @@ type ScoreOptions struct {
 	DER DEROptions
 	// EventClasses are the classes that count; nil means all.
 	EventClasses []string
-	// Normalizer, if it has a name, brings both texts into one form, which is then
-	// split at spaces; the zero value compares Units.
+	// Normalizer, if it has a name, converts both texts to a common form, which
+	// is then split at spaces; the zero value compares Units.
 	Normalizer normalize.Normalizer
-	// Keywords are words or phrases that are counted in both texts.
+	// Keywords are words or phrases to count in both texts.
 	Keywords []string
 	// LanguageGiven leaves the language unscored because it was given to the
 	// run.
@@ -142,7 +144,8 @@ func (s *Score) scoreWords(language, reference, hypothesis string, opt ScoreOpti
 	}
 }
 
-// scoreTurns compares turns, also with and without a collar and overlapping speech.
+// scoreTurns compares turns, also with and without a collar and overlapping
+// speech.
 func (s *Score) scoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) {
 	s.Turns = new(ScoreTurns(reference, hypothesis, opt))
 	for _, v := range turnVariants {
@@ -157,7 +160,7 @@ func (s *Score) scoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) 
 	}
 }
 
-// turnVariants are the other ways in which turns are scored.
+// turnVariants lists the other ways of scoring turns.
 var turnVariants = []struct {
 	key, name string
 	of        func(DEROptions) DEROptions
@@ -169,7 +172,7 @@ var turnVariants = []struct {
 
 func spacedLanguage(language string) bool { return language == "" || spec.Spaced(language) }
 
-// normalizedUnits splits a text into the units that are compared after a
+// normalizedUnits splits a text into the units for comparison after a
 // normalizer: words, or the characters of languages without spaces.
 func normalizedUnits(n normalize.Normalizer, language, text string) []string {
 	if n.Name == "" {
@@ -182,28 +185,29 @@ func normalizedUnits(n normalize.Normalizer, language, text string) []string {
 	return strings.Split(strings.Join(strings.Fields(text), ""), "")
 }
 
-// Accuracy summarizes the scores of recordings; figures that none of them has
-// are nil. All rates weight recordings by their length (errors of all over
-// units of all).
+// Accuracy summarizes the scores of recordings; figures without any data are
+// nil. All rates weight recordings by their length (errors of all over units of
+// all).
 type Accuracy struct {
 	Words    WordErrors `json:"words"`     // sums
 	WordRate *Estimate  `json:"word_rate"` // WER, for languages written with spaces
-	// Verbatim is the WER of the texts as they are, with case and punctuation;
-	// Compounds, with a normalizer, the WER where split and joined words are alike.
+	// Verbatim is the WER of the original texts, with case and punctuation;
+	// Compounds, with a normalizer, is the WER that ignores word splits.
 	Verbatim  *Estimate `json:"verbatim"`
 	Compounds *Estimate `json:"compounds"`
 	CharRate  *Estimate `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
-	// WordRateAll and CharRateAll also count what was written for recordings in which
-	// nothing is said, as jiwer and sclite do; nil without such a recording.
+	// WordRateAll and CharRateAll also count text written for recordings
+	// without speech, as jiwer and sclite do; nil without such a recording.
 	WordRateAll *Estimate `json:"word_rate_all"`
 	CharRateAll *Estimate `json:"char_rate_all"`
 	Invented    *Estimate `json:"invented"`  // share of the recordings without speech that got a text
 	Turns       *DER      `json:"turns"`     // sums
 	TurnRate    *Estimate `json:"turn_rate"` // DER
-	// TurnRates are DER and JER in the other ways of scoring, as "der_no_collar".
+	// TurnRates holds DER and JER for the other ways of scoring, such as
+	// "der_no_collar".
 	TurnRates map[string]*Estimate `json:"turn_rates,omitempty"`
-	// Meeting are the rates of words by speakers: cpwer, tcpwer, orcwer, greedy_orcwer,
-	// dicpwer, wder.
+	// Meeting holds the rates of words by speakers: cpwer, tcpwer, orcwer,
+	// greedy_orcwer, dicpwer, wder.
 	Meeting map[string]*Estimate `json:"meeting,omitempty"`
 	// Keywords sums the counts; KeywordF1 is their F1.
 	Keywords  *KeywordScore `json:"keywords,omitempty"`
@@ -241,7 +245,7 @@ type Scored struct {
 func summarize(list []Scored, seed uint64) Accuracy {
 	var a Accuracy
 	var words, chars, empty, verbatim, compounds []WordErrors
-	var allWords, allChars []WordErrors // with the empty ones
+	var allWords, allChars []WordErrors // including the empty ones
 	var turns []DER
 	var meetings []MeetingScore
 	var keywords []scores.Found
@@ -386,7 +390,7 @@ func sumKeywords(list []scores.Found, sample []int) (sum scores.Found) {
 	return sum
 }
 
-// turnRates estimates the error rates of turns in the other ways of scoring.
+// turnRates estimates the error rates of turns for the other ways of scoring.
 func turnRates(list []Scored, seed uint64) map[string]*Estimate {
 	var out map[string]*Estimate
 	for _, v := range turnVariants {

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// slice is a part of the recordings: those with one value of a key of the manifest.
+// slice is a group of recordings: all with one value of a manifest key.
 type slice struct {
 	Key        string               `json:"key"`
 	Value      string               `json:"value"`
 	Recordings int                  `json:"recordings"`
-	Accuracy   map[string]*Accuracy `json:"accuracy"` // by the systems' names
+	Accuracy   map[string]*Accuracy `json:"accuracy"` // by system name
 }
 
 func (s slice) String() string { return fmt.Sprintf("%s %s (%d)", s.Key, s.Value, s.Recordings) }
@@ -28,7 +28,7 @@ func (it Item) valueOf(key string) string {
 	return value
 }
 
-// slices divides the recordings by the keys of By.
+// slices groups the recordings by the keys of By.
 func (c Config) slices(r *Report) (list []slice) {
 	for _, key := range c.By {
 		at := map[string][]int{}
@@ -52,7 +52,8 @@ func (c Config) slices(r *Report) (list []slice) {
 	return list
 }
 
-// sliceTable returns a row for each slice: its name and the main rate of each system.
+// sliceTable returns a row for each slice: its name and the main rate of each
+// system.
 func (r *Report) sliceTable() (rows [][]string) {
 	for _, f := range figures() {
 		if f.key != "wer" && f.key != "cer" && f.key != "der" {

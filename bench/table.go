@@ -53,7 +53,8 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return err
 }
 
-// comparisonTable returns the comparisons with the first system, under their names.
+// comparisonTable returns the comparisons with the first system, under their
+// names.
 func (r *Report) comparisonTable() [][]string {
 	table := [][]string{{"against " + r.Systems[0].Name}}
 	for _, c := range r.Comparisons {
@@ -78,8 +79,8 @@ func (r *Report) slicesTable() [][]string {
 	return append([][]string{append([]string{"by part"}, systemNames(r)...)}, r.sliceTable()...)
 }
 
-// remarks returns the sentences of a report: the wrong words of each system, what the
-// comparisons mean, the audits.
+// remarks returns the sentences of a report: the wrong words of each system,
+// explanations of the comparisons, the audits.
 func (r *Report) remarks() (lines []string) {
 	for _, s := range r.Systems {
 		if words := s.confusionLine(20); words != "" {
@@ -104,7 +105,7 @@ func (r *Report) remarks() (lines []string) {
 	return lines
 }
 
-// String says whether a system makes more or fewer errors than the first one.
+// String states whether a system makes more or fewer errors than the first one.
 func (c Comparison) String() string {
 	switch e := c.WordRate; {
 	case e.Low > 0:
@@ -151,7 +152,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// cite returns how the figures are cited, with all that decides them.
+// cite returns a citation of the figures with the whole configuration.
 func (r *Report) cite() string {
 	return fmt.Sprintf("Measured with otograph bench (github.com/otograph/otograph) on %s: %s, text normalizer %s, DER collar %g s, intervals by bootstrap with seed %d.",
 		r.Machine.Time.Format("2006-01-02"), recordings(r.Recordings), r.Normalizer, r.Collar, r.Seed)
@@ -220,8 +221,8 @@ func align(b *strings.Builder, table [][]string) {
 	}
 }
 
-// WriteJSON writes the complete report, in one line: indented, a report of 10,000
-// recordings would take twice the memory.
+// WriteJSON writes the complete report on one line: indented, a report of
+// 10,000 recordings would take twice the memory.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -7,7 +7,7 @@ import (
 	"github.com/otograph/otograph/internal/scores"
 )
 
-// TimeErrors are absolute differences, in seconds, between the times of a
+// TimeErrors holds absolute differences, in seconds, between the times of a
 // reference and of a hypothesis.
 type TimeErrors struct {
 	Starts  []float64 `json:"starts"`  // of the matched
@@ -53,9 +53,9 @@ func (e *TimeErrors) put(ref, hyp TimedText) {
 func round(v, digits float64) float64 { return math.Round(v*digits) / digits }
 
 // scoreSentenceTimes matches each sentence of the reference with the segments
-// of the hypothesis of which more than half is within it, and compares the
-// first one's start and the last one's end. A segment that spans several
-// sentences only matches the one that contains most of it.
+// of the hypothesis that overlap it by more than half of their length, and
+// compares the first one's start and the last one's end. A segment
+// over several sentences only matches a sentence with more than half of it.
 func scoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 	var out TimeErrors
 	h := 0
@@ -100,9 +100,8 @@ func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out Tim
 	return out, true
 }
 
-// unitsOf converts words to the form in which they are compared. A word of
-// several units (a hyphen) becomes one, because its parts have no separate
-// times.
+// unitsOf converts words to the form for comparison. A word of several units (a
+// hyphen) becomes one, because its parts have no separate times.
 func unitsOf(language string, words []TimedText) []TimedText {
 	var out []TimedText
 	for _, w := range words {

@@ -5,14 +5,13 @@ import (
 	"math"
 )
 
-// tradeoff draws the error rate against the speed, with a dot for each system
+// tradeoff plots the error rate against the speed, with a dot for each system
 // and the intervals of both. It returns false if fewer than two systems have
 // both.
 //
-// These drawings are hand-written because gonum's plot package embeds its fonts
-// and the writers of six formats (7.7 MB in a program of 1.6 MB), and because
-// its drawings would follow neither the page's colors nor its light or dark
-// setting.
+// The plots are hand-written because gonum's plot package embeds its fonts and
+// the writers of six formats (7.7 MB in a program of 1.6 MB), and because its
+// plots would follow neither the page's colors nor its light or dark setting.
 func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
 	p := plot{
 		Title: title + " by speed", Height: 280,

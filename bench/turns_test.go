@@ -31,7 +31,7 @@ func speakerTurns(list []turnTuple) (out []SpeakerTurn) {
 	return out
 }
 
-// compareTurns holds our figures against the cases' to the digit that is printed.
+// compareTurns compares our figures with the cases' in all printed digits.
 func compareTurns(t *testing.T, cases io.Reader) {
 	t.Helper()
 	n := 0

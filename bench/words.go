@@ -11,16 +11,16 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Units splits a text into the units by which it is scored: words, or
-// characters for languages written without spaces (Chinese, Japanese, Thai …).
-// language is an ISO 639-1 code; if it is empty, the text is scored by words.
+// Units splits a text into units for scoring: words, or characters for
+// languages written without spaces (Chinese, Japanese, Thai …). language is an
+// ISO 639-1 code; if it is empty, the text is scored by words.
 //
 // The same rules apply to reference and hypothesis: Unicode NFKC (full-width
-// forms, ligatures), lower case (of Turkish and Azerbaijani in their way), no format
-// characters such as soft hyphens, apostrophes and what is typed for them kept inside
-// a word and otherwise removed like all other punctuation and symbols, hyphens and
-// dashes separate words, and runs of Latin letters or digits in a text of characters
-// stay one unit.
+// forms, ligatures); lower case (with the rules of Turkish and Azerbaijani for
+// these languages); no format characters such as soft hyphens; apostrophes and
+// their typed substitutes stay inside words and are otherwise removed like all
+// other punctuation and symbols; hyphens and dashes separate words; runs of
+// Latin letters or digits in a text of characters stay one unit.
 func Units(language, text string) []string {
 	characters := language != "" && !spec.Spaced(language)
 	var units []string
@@ -50,11 +50,11 @@ func Units(language, text string) []string {
 	return units
 }
 
-// apostrophes are the signs that texts have for an apostrophe.
+// apostrophes lists the characters that texts use as apostrophes.
 const apostrophes = "'’ʼ‘‛`´′＇ʹʻ"
 
-// typed returns a text without format characters, every apostrophe between two letters or
-// digits as "'", and every other one as a space.
+// typed returns a text without format characters, every apostrophe between two
+// letters or digits as "'", and every other one as a space.
 func typed(text string) string {
 	runes := slices.DeleteFunc([]rune(text), func(r rune) bool { return unicode.Is(unicode.Cf, r) })
 	for i, r := range runes {
@@ -91,7 +91,8 @@ type WordErrors struct {
 func (e WordErrors) Errors() int { return e.Substitutions + e.Deletions + e.Insertions }
 
 // Rate returns errors over reference units: the word (or character) error rate
-// as a fraction, 0 if both are empty, 1 for a text where there should be none.
+// as a fraction. Without reference units it is 0 for an empty hypothesis and
+// otherwise 1.
 func (e WordErrors) Rate() float64 {
 	if e.Reference == 0 {
 		return min(1, float64(e.Errors()))
@@ -108,8 +109,8 @@ func (e *WordErrors) Add(o WordErrors) {
 }
 
 // CompareWords aligns a hypothesis with its reference with the smallest number
-// of errors (Levenshtein) and counts them; of several such alignments it takes that
-// of jiwer 4.0.
+// of errors (Levenshtein) and counts them; of several such alignments it
+// chooses the same as jiwer 4.0.
 func CompareWords(reference, hypothesis []string) WordErrors {
 	return WordErrors(scores.CompareWords(reference, hypothesis))
 }

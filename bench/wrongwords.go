@@ -9,12 +9,12 @@ import (
 	"github.com/otograph/otograph/internal/scores"
 )
 
-// token is a word of an aligned text as the page shows it.
+// token is a word of an aligned text as displayed on the page.
 type token struct {
 	Text, Class, Title string
 }
 
-// tokensOf aligns a text with its reference; nil if both are too long for that.
+// tokensOf aligns a text with its reference; nil if both are too long.
 func tokensOf(reference, text []string) (tokens []token) {
 	edits, _ := scores.Align(reference, text)
 	for _, e := range edits {
@@ -34,8 +34,8 @@ func tokensOf(reference, text []string) (tokens []token) {
 	return tokens
 }
 
-// wrongWords returns the places at which a text differs from its reference: "a → b" for
-// a word that is replaced, "−a" for one that is missing, "+b" for one that is added.
+// wrongWords lists the differences between a text and its reference: "a → b"
+// for a substitution, "−a" for a deletion, "+b" for an insertion.
 func wrongWords(tokens []token) (list []string) {
 	for _, t := range tokens {
 		switch t.Class {
@@ -87,7 +87,7 @@ func (s SystemReport) confusionLine(most int) string {
 	return strings.Join(list, ", ")
 }
 
-// bothUnits returns the units of a recording's reference and of what was found.
+// bothUnits returns the units of a recording's reference and of its transcript.
 func (c Config) bothUnits(it Item, f *found) (reference, text []string) {
 	language := cmp.Or(it.Language, f.Language)
 	return normalizedUnits(c.Normalizer, language, *it.Text), normalizedUnits(c.Normalizer, language, f.Text)

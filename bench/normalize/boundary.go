@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// inWord reports whether Python's regular expressions count a character as part of
-// a word. Go's only count ASCII.
+// inWord reports whether a character belongs to a word in Python's regular
+// expressions. In Go's, only ASCII does.
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
 
-// borders reports whether a word begins or ends at a place of a text.
+// borders reports whether a word begins or ends at an index of a text.
 func borders(s string, at int) bool {
 	before, n := utf8.DecodeLastRuneInString(s[:at])
 	after, m := utf8.DecodeRuneInString(s[at:])
 	return (n > 0 && inWord(before)) != (m > 0 && inWord(after))
 }
 
-// replaceWords replaces the matches of a pattern that end at the border of a word
-// and, with left, begin at one. replace gets the groups of a match.
+// replaceWords replaces the matches of a pattern that end at a word border and,
+// with left, begin at one. replace gets the groups of a match.
 func replaceWords(s string, pattern *regexp.Regexp, left bool, replace func(groups []string) string) string {
 	var b strings.Builder
 	done := 0
@@ -53,7 +53,7 @@ func replaceWords(s string, pattern *regexp.Regexp, left bool, replace func(grou
 	return b.String()
 }
 
-// replaceWord replaces a literal that ends at the border of a word and, with left,
+// replaceWord replaces a literal that ends at a word border and, with left,
 // begins at one.
 func replaceWord(s, literal, by string, left bool) string {
 	var b strings.Builder

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// english holds the rules for English, which versions vary.
+// english holds the English rules that differ between versions.
 type english struct {
 	dots         bool // join abbreviations with full stops, drop ellipses
 	fillers      []string
@@ -19,13 +19,14 @@ type english struct {
 	acronyms     bool // join single letters
 }
 
-// contraction is a short form that ends a word; with whole it is one.
+// contraction is a short form at the end of a word, or with whole a complete
+// word.
 type contraction struct {
 	short, long string
 	whole       bool
 }
 
-// compound is a word that is also written as several.
+// compound is a word that is also written as several words.
 type compound struct {
 	parts *regexp.Regexp
 	joint string
@@ -42,9 +43,9 @@ var (
 	}
 )
 
-// contractions returns the short forms in the order in which they are replaced.
-// informal adds those of whisper-normalizer; pronouns lets "'s" be "is" only after
-// a pronoun.
+// contractions returns the short forms in the order of their replacement.
+// informal adds whisper-normalizer's; pronouns replaces "'s" with "is" only
+// after a pronoun.
 func contractions(informal, pronouns bool) (list []contraction) {
 	add := func(whole bool, pairs ...string) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -78,7 +79,7 @@ func contractions(informal, pronouns bool) (list []contraction) {
 	return list
 }
 
-// compounds are the words that the leaderboard of 2026 joins.
+// compounds lists the words that the leaderboard of 2026 joins.
 var compounds = func() (list []compound) {
 	for _, c := range []string{
 		"et cetera=etc", "al right=alright", "all right=alright", "how ever=however", "wi fi=wifi", "hi fi=hifi", "lo fi=lofi",
@@ -105,7 +106,8 @@ var americanSpellings = func() map[string]string {
 	return m
 }()
 
-// moreSpellings adds what the leaderboard of 2026 also spells alike.
+// moreSpellings adds further spellings that the leaderboard of 2026 treats as
+// equal.
 func moreSpellings() map[string]string { return leaderboardSpellings }
 
 var leaderboardSpellings = func() map[string]string {
@@ -163,8 +165,8 @@ func (e english) text(s string) string {
 	return spaces.ReplaceAllLiteralString(s, " ")
 }
 
-// joinLetters joins runs of single letters and digits, from three on if "a" or "i"
-// is among them.
+// joinLetters joins runs of single letters and digits; runs with "a" or "i"
+// must have at least three.
 func joinLetters(words []string) (out []string) {
 	single := func(w string) bool {
 		r, n := utf8.DecodeRuneInString(w)
@@ -193,9 +195,9 @@ func joinLetters(words []string) (out []string) {
 	return out
 }
 
-// dotted are abbreviations with full stops, longest first, in the order in which the
-// leaderboard of 2025 joins them. The full stop at the end is part of one only where
-// a word follows without a space.
+// dotted lists abbreviations with full stops, longest first, in the order in
+// which the leaderboard of 2025 joins them. The final full stop only belongs to
+// the abbreviation if a word follows without a space.
 var dotted = func() (list []*regexp.Regexp) {
 	const letter, apart = `([a-z])`, `\.` + space + `+`
 	three := letter + `\.` + letter + `\.` + letter

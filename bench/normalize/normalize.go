@@ -1,7 +1,6 @@
-// Package normalize brings references and hypotheses into one form before they are
-// compared, by the rules of programs that publish word error rates. Each normalizer
-// has a version, because its rules decide what counts as an error: the same texts
-// have another rate by another version.
+// Package normalize converts references and hypotheses to a common form before
+// they are compared, by the rules of programs that publish word error rates.
+// Each normalizer has a version, because its rules determine the error rate.
 package normalize
 
 import (
@@ -24,11 +23,11 @@ type Normalizer struct {
 	others  func(string) string // for other languages
 }
 
-// normalizers are all that Get knows. The rules of Whisper are those of the Python
-// package whisper-normalizer, which are OpenAI's with four more contractions. The
-// rules of the Open ASR Leaderboard are as of 2025-09 and 2026-08; its table of
-// spellings of names (2026) is not public domain knowledge but a list of that
-// project, and is left out.
+// normalizers holds all normalizers of Get. Whisper's rules are from the Python
+// package whisper-normalizer, which are OpenAI's with four more contractions.
+// The rules of the Open ASR Leaderboard are as of 2025-09 and 2026-08; its
+// table of spellings of names (2026) is not public domain knowledge but a list
+// of that project, and is omitted.
 var normalizers = []Normalizer{
 	{"none", "1", func(s string) string { return s }, func(s string) string { return s }},
 	{"basic", "whisper-normalizer 0.1.15", basic, basic},
@@ -61,8 +60,8 @@ func Get(name string) (Normalizer, error) {
 // String returns the name with its version.
 func (n Normalizer) String() string { return n.Name + " (" + n.Version + ")" }
 
-// Text normalizes a text. code is its ISO 639-1 language; English has rules of its
-// own, and so has a text of unknown language.
+// Text normalizes a text. code is its ISO 639-1 language; English and texts of
+// unknown language have separate rules.
 func (n Normalizer) Text(code, text string) string {
 	if code == "en" || code == "" {
 		return n.english(text)
@@ -70,7 +69,7 @@ func (n Normalizer) Text(code, text string) string {
 	return n.others(text)
 }
 
-// space is the class of characters that Python's regular expressions call white.
+// space is the class of white space characters in Python's regular expressions.
 const space = `[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]`
 
 var (
@@ -79,8 +78,8 @@ var (
 	parens   = regexp.MustCompile(`\([^)]+?\)`)
 )
 
-// lower returns a text in lower case, of Greek and of the dotted capital I with the
-// rules for whole words.
+// lower returns a text in lower case, with the word-level rules of Greek and of
+// the dotted capital I.
 func lower(s string) string {
 	if strings.ContainsAny(s, "Σİ") {
 		return cases.Lower(language.Und).String(s)
@@ -88,12 +87,12 @@ func lower(s string) string {
 	return strings.ToLower(s)
 }
 
-// fields splits a text at white space, as Python does.
+// fields splits a text at white space like Python.
 func fields(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
-// withoutRemarks removes what stands in brackets.
+// withoutRemarks removes text in brackets.
 func withoutRemarks(s string) string {
 	return parens.ReplaceAllLiteralString(brackets.ReplaceAllLiteralString(s, ""), "")
 }
@@ -110,14 +109,15 @@ func basic(s string) string {
 	return spaces.ReplaceAllLiteralString(lower(s), " ")
 }
 
-// letters are those that decomposition does not separate into a letter and a mark.
+// letters maps the letters that Unicode does not decompose into a letter and a
+// mark.
 var letters = map[rune]string{
 	'œ': "oe", 'Œ': "OE", 'ø': "o", 'Ø': "O", 'æ': "ae", 'Æ': "AE", 'ß': "ss", 'ẞ': "SS",
 	'đ': "d", 'Đ': "D", 'ð': "d", 'Ð': "D", 'þ': "th", 'Þ': "th", 'ł': "l", 'Ł': "L",
 }
 
-// plain drops diacritics and replaces symbols and punctuation by spaces, except
-// those in keep.
+// plain drops diacritics and replaces symbols and punctuation with spaces,
+// except the characters in keep.
 func plain(s, keep string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(s) {

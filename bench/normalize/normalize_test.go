@@ -14,7 +14,7 @@ import (
 // sentence is a line of testdata/sentences.py.
 type sentence struct{ Text, Whisper, Basic string }
 
-// compare holds our texts against the cases' and returns how many there are.
+// compare compares our texts with the cases' and returns the number of cases.
 func compare(t *testing.T, cases io.Reader) (n int) {
 	t.Helper()
 	english, err := Get("whisper")
@@ -30,7 +30,7 @@ func compare(t *testing.T, cases io.Reader) (n int) {
 	return n
 }
 
-// TestRecordedSentences compares with what whisper-normalizer wrote.
+// TestRecordedSentences compares with whisper-normalizer's output.
 func TestRecordedSentences(t *testing.T) {
 	f, err := os.Open("testdata/sentences.jsonl")
 	require.NoError(t, err)

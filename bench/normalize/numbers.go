@@ -22,7 +22,7 @@ var (
 	prefixes  = "-+£€$¢"
 )
 
-// kind is what a word is in a number.
+// kind is the role of a word in a number.
 type kind int
 
 const (
@@ -40,7 +40,7 @@ const (
 	special // and, double, triple, point
 )
 
-// numeral is a word of numbers.
+// numeral is a word that belongs to numbers.
 type numeral struct {
 	kind   kind
 	value  *big.Int
@@ -106,7 +106,7 @@ var (
 	oneOnly     = regexp.MustCompile(`1(s?)`)
 )
 
-// digits writes the numbers of a text in digits.
+// digits replaces the number words of a text with digits.
 func digits(s string) string {
 	s = letterDigit.ReplaceAllString(halves(s), "$1 $2")
 	s = digitLetter.ReplaceAllString(s, "$1 $2")
@@ -130,7 +130,7 @@ func digits(s string) string {
 	return replaceWords(s, oneOnly, true, func(g []string) string { return "one" + g[1] })
 }
 
-// halves writes "and a half" after a number as "point five".
+// halves replaces "and a half" after a number with "point five".
 func halves(s string) string {
 	const mark = "\x00"
 	segments := strings.Split(replaceWords(s, half, true, func([]string) string { return mark }), mark)
@@ -154,8 +154,9 @@ func halves(s string) string {
 	return strings.Join(out, " ")
 }
 
-// reader reads the words of a text and writes numbers in digits. The number that is
-// being read is n, or text once it is more than an integer; neither means none.
+// reader reads the words of a text and writes numbers in digits. The current
+// number is n, or text if it is no longer an integer; it is empty if both are
+// unset.
 type reader struct {
 	words  []string
 	at     int
@@ -177,7 +178,7 @@ func (r *reader) kind(i int) kind { return numerals[r.word(i)].kind }
 
 func (r *reader) none() bool { return r.n == nil && !r.isText }
 
-// value returns the number as it is written, "" for none.
+// value returns the current number's text, "" for none.
 func (r *reader) value() string {
 	if r.isText || r.n == nil {
 		return r.text
@@ -185,7 +186,8 @@ func (r *reader) value() string {
 	return r.n.String()
 }
 
-// extend returns the number as it is written before more digits: a zero vanishes.
+// extend returns the current number's text before more digits are appended: a
+// zero vanishes.
 func (r *reader) extend() string {
 	if !r.isText && r.n != nil && r.n.Sign() == 0 {
 		return ""
@@ -197,7 +199,7 @@ func (r *reader) setInt(n *big.Int) { r.n, r.text, r.isText = n, "", false }
 
 func (r *reader) setText(s string) { r.n, r.text, r.isText = nil, s, true }
 
-// put writes a word and forgets the number.
+// put writes a word and clears the number.
 func (r *reader) put(s string) {
 	r.out = append(r.out, r.prefix+s)
 	r.prefix = ""
@@ -255,7 +257,7 @@ func (r *reader) read() {
 	r.flush()
 }
 
-// arabic reads digits, perhaps with a sign and a fraction.
+// arabic reads digits, optionally with a sign and a fraction.
 func (r *reader) arabic(current, bare string, signed bool) {
 	if !r.none() {
 		if r.isText && strings.HasSuffix(r.text, ".") {
@@ -292,8 +294,8 @@ func ascii(s string) string {
 	}, s)
 }
 
-// joined returns the number after a digit or a ten: added where the number ends in
-// enough zeros, else written behind it.
+// joined returns the number after a digit or a ten: the sum if the number ends
+// in enough zeros, otherwise the concatenation.
 func (r *reader) joined(v *big.Int) (n *big.Int, text string) {
 	room := int64(100)
 	if v.Cmp(big.NewInt(10)) < 0 {
@@ -305,7 +307,8 @@ func (r *reader) joined(v *big.Int) (n *big.Int, text string) {
 	return nil, r.n.String() + v.String()
 }
 
-// behind returns the digits behind a written number: they replace the zero of a ten.
+// behind returns the current number with digits appended; they replace the zero
+// of a ten.
 func (r *reader) behind(v *big.Int) string {
 	s := r.value()
 	if r.kind(r.at-1) == ten && v.Cmp(big.NewInt(10)) < 0 {
@@ -368,7 +371,7 @@ func (r *reader) tenSuffixed(w numeral) {
 	}
 }
 
-// times returns the written number times v, nil if that is no integer.
+// times returns the current number times v, nil if it is not an integer.
 func (r *reader) times(v *big.Int) *big.Int {
 	f, ok := new(big.Rat), fraction.MatchString(ascii(r.value()))
 	if ok {
@@ -383,10 +386,10 @@ func (r *reader) times(v *big.Int) *big.Int {
 	return new(big.Int).Set(f.Num())
 }
 
-// fraction is a number with or without decimals.
+// fraction matches a number with or without decimals.
 var fraction = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$`)
 
-// thousandfold returns the number with its last three digits times v.
+// thousandfold returns the number with its last three digits multiplied by v.
 func (r *reader) thousandfold(v *big.Int) *big.Int {
 	rest := new(big.Int).Mod(r.n, big.NewInt(1000))
 	before := new(big.Int).Sub(r.n, rest)

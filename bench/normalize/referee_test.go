@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReferee normalizes 2,000 sentences of six languages beside whisper-normalizer.
+// TestReferee compares 2,000 normalized sentences in six languages with
+// whisper-normalizer.
 func TestReferee(t *testing.T) {
 	cmd := exec.Command(os.Getenv("OTOGRAPH_REFEREE"), "testdata/sentences.py", "../../tools/training/asr", "2000")
 	cmd.Stderr = os.Stderr

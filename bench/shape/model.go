@@ -1,6 +1,6 @@
 // Package shape generates data for measuring cost without a trained model:
-// Whisper models of the published sizes with synthetic weights, and sound that
-// a voice activity detector takes for speech.
+// Whisper models of the published sizes with synthetic weights, and audio that
+// voice activity detectors recognize as speech.
 package shape
 
 import (
@@ -56,7 +56,7 @@ type Options struct {
 const (
 	audioContext   = 1500
 	textContext    = 448
-	textVocabulary = 50257 // tokens with text; the library names the rest
+	textVocabulary = 50257 // tokens with text; the library defines the others
 	endOfText      = 50257
 	startOfText    = 50258
 	perSegment     = 12 // text tokens between two time marks
@@ -77,8 +77,8 @@ const (
 	// A word is recognized if at least this share of its embedding's full
 	// strength is found.
 	known = 0.4
-	// answer is the strength of the successor's logit, and stop that of the
-	// last mark.
+	// answer is the strength of the successor's logit, and stop the last
+	// mark's.
 	answer, stop = 40, 40
 	// alike is the part of a variant's embedding that all variants of a word
 	// share.
@@ -176,7 +176,7 @@ type modelWriter struct {
 	err   error
 }
 
-// step is a word or mark of the plan.
+// step is a word or a time mark of the plan.
 type step struct {
 	tokens []int   // its variants
 	clock  float64 // share of speech up to which the text continues after it; at least 0

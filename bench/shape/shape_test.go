@@ -34,7 +34,7 @@ func micro(t *testing.T) shape.Size {
 	return s
 }
 
-func TestWriteModelIsTheSameEachTime(t *testing.T) {
+func TestWriteModelIsDeterministic(t *testing.T) {
 	sum := func(o shape.Options) [32]byte {
 		h := sha256.New()
 		require.NoError(t, shape.WriteModel(h, micro(t), o))
@@ -84,7 +84,7 @@ func TestWriteModelErrors(t *testing.T) {
 // A synthetic model loads, returns English, and yields text for the amount of
 // speech in each window, regardless of prompt and beam size. Its beams stay in
 // use.
-func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
+func TestModelYieldsTextInProportionToSpeech(t *testing.T) {
 	if _, err := native.Whisper(); err != nil {
 		t.Skip(err)
 	}
@@ -114,7 +114,7 @@ func TestModelSpeaksWhileThereIsSpeech(t *testing.T) {
 			got, err := e.Transcribe(context.Background(), pcm, speech, o)
 			require.NoError(t, err)
 			// The text that a synthetic model yields with a prompt may look
-			// spoiled; the window is then decoded again without it.
+			// invalid; the window is then decoded again without it.
 			passes := 1 + got.Stats.Unprompted
 			assert.Equal(t, 1, got.Stats.EncoderPasses, "%s: %+v", typ, got.Stats)
 			if prompt == "" {

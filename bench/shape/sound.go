@@ -7,12 +7,12 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Speech returns sound at audio.SampleRate that voice activity detectors take
-// for speech: a glottal pulse train with varying pitch through three varying
-// resonances, syllables of 120 to 280 ms, hisses between them, phrases of 1.5
-// to 6 s, pauses of 0.3 to 2 s, and faint background noise. voices speakers
-// take turns; they differ in pitch and vocal tract. The same arguments produce
-// the same samples.
+// Speech returns audio at audio.SampleRate that voice activity detectors
+// recognize as speech: a glottal pulse train with varying pitch through three
+// varying resonances, syllables of 120 to 280 ms, hisses between them, phrases
+// of 1.5 to 6 s, pauses of 0.3 to 2 s, and faint background noise. voices
+// speakers take turns; they differ in pitch and vocal tract. The same arguments
+// produce the same samples.
 func Speech(seconds float64, voices int, seed uint64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 2))
 	out := make([]float32, int(seconds*audio.SampleRate))

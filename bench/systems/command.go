@@ -22,10 +22,10 @@ type command struct {
 	limit time.Duration // of one run
 }
 
-// Command returns the program of a command line. {file} in it stands for the path
-// of the recording, and {out} for an empty folder, of which the transcript is read if
-// the program prints none. Blanks separate words, unless they are quoted as in a
-// shell. A run may take limit.
+// Command returns an Engine that runs a command line. {file} in it is replaced
+// with the path of the recording, and {out} with an empty folder, from which
+// the transcript is read if the program prints none. Spaces separate words,
+// unless they are quoted as in a shell. Each run may take at most limit.
 func Command(line string, limit time.Duration) (bench.Engine, error) {
 	words, err := split(line)
 	if err != nil {
@@ -73,8 +73,8 @@ func split(line string) (words []string, err error) {
 // errTooLong stops a program that writes without end.
 var errTooLong = fmt.Errorf("it wrote more than %d MiB", maxOutput>>20)
 
-// capped keeps what a program writes and stops it when that is too much. It embeds no
-// buffer, whose ReadFrom would pass Write by.
+// capped buffers a program's output and stops the program at a limit. It does
+// not embed a buffer, whose ReadFrom would bypass Write.
 type capped struct {
 	data []byte
 	stop context.CancelCauseFunc
@@ -89,7 +89,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail keeps the end of what a program writes.
+// tail keeps the end of a program's output.
 type tail struct{ end []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -99,8 +99,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Transcribe runs the program on a recording. The cost is the program's, with the
-// processes that it started.
+// Transcribe runs the program on a recording. The cost includes the processes
+// that the program started.
 func (c *command) Transcribe(ctx context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
 	out, err := os.MkdirTemp("", "otograph-bench-*")
 	if err != nil {
@@ -149,10 +149,11 @@ func (c *command) Transcribe(ctx context.Context, item bench.Item) (*otograph.Re
 	return res, cost, err
 }
 
-// extensions are those of transcripts, the one that says most first.
+// extensions lists the extensions of transcripts, the most detailed format
+// first.
 var extensions = []string{".json", ".jsonl", ".vtt", ".srt", ".ctm", ".stm", ".txt", ".rttm"}
 
-// firstFile returns the transcript that says most of those in a folder, nil if it has
+// firstFile returns the most detailed transcript in a folder, nil if there is
 // none.
 func firstFile(dir string) ([]byte, error) {
 	for _, extension := range extensions {
@@ -167,7 +168,7 @@ func firstFile(dir string) ([]byte, error) {
 	return nil, nil
 }
 
-// limited reads a file that is not too long.
+// limited reads a file up to a size limit.
 func limited(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {

@@ -1,6 +1,7 @@
-// Package systems asks other recognizers for their transcripts, so that package
-// bench measures them beside Otograph: servers with OpenAI's transcription
-// endpoint, programs, and results in files. What they write is read by its content
-// and never trusted: its size and their time are limited, and an answer that is no
-// transcript is a failure of that system with its reason.
+// Package systems obtains transcripts from other recognizers, so that package
+// bench measures them like Otograph: servers with OpenAI's transcription
+// endpoint, programs, and results in files. It detects the format of their
+// output by the content and does not trust it: size and time are limited, and
+// an output that is not a transcript is a failure of that system, with the
+// reason.
 package systems

@@ -27,7 +27,7 @@ func recording(t *testing.T) bench.Item {
 	return bench.Item{Name: "a.wav", Path: path}
 }
 
-// serve returns a server that answers with a handler.
+// serve starts a server with a handler and returns its Engine.
 func serve(t *testing.T, limit time.Duration, query string, h http.HandlerFunc) bench.Engine {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -91,7 +91,7 @@ func TestServerFails(t *testing.T) {
 			}
 		}, "longer than 32 MiB"},
 		"silent": {func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // the server notices the client's end only after the body
+			_, _ = io.Copy(io.Discard, r.Body) // the server only notices the client's end after reading the body
 			<-r.Context().Done()
 		}, "no answer within"},
 	} {

@@ -18,20 +18,21 @@ import (
 // maxFile limits a file with the transcripts of many recordings.
 const maxFile = 512 << 20
 
-// files are transcripts that another program left: a folder with one for each
+// files holds another program's transcripts: a folder with one for each
 // recording, or a file with all of them.
 type files struct {
 	path    string
 	sum     string
 	rows    map[string][]document // of a file, by the recordings' names without extension
-	lines   map[string]string     // of a file with a line for each recording
-	several string                // the text of a file in another form
+	lines   map[string]string     // of a file with one line per recording
+	several string                // the text of a file in another format
 }
 
-// Files opens a folder, in which a recording's transcript has its name and the
-// extension of its form; or a file: JSON lines of the Open ASR Leaderboard or of NeMo
-// (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings, or a text
-// with a line for each recording in the order of the manifest, as jiwer reads it.
+// Files opens a folder of transcripts, each with the recording's name and its
+// format's extension, or a file: JSON lines of the Open ASR Leaderboard or of
+// NeMo (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings,
+// or a text with one line per recording in the manifest's order, as jiwer reads
+// it.
 func Files(path string, items []bench.Item) (bench.Engine, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -69,7 +70,7 @@ func Files(path string, items []bench.Item) (bench.Engine, error) {
 	return f, nil
 }
 
-// index reads rows and finds them by their recordings.
+// index parses rows and indexes them by recording.
 func (f *files) index(text string) error {
 	rows, err := documents([]byte(text))
 	if err != nil {
@@ -92,11 +93,11 @@ func (f *files) index(text string) error {
 // Identity returns the path with the checksum of a file.
 func (f *files) Identity() string { return f.path + " " + f.sum }
 
-// errNoHypothesis is the failure of a recording without a transcript.
+// errNoHypothesis marks a recording without a transcript.
 var errNoHypothesis = errors.New("there is no transcript of this recording")
 
-// Transcribe returns a recording's transcript. It costs nothing, unless the file says
-// what it did.
+// Transcribe returns a recording's transcript. Its cost is zero unless the file
+// states one.
 func (f *files) Transcribe(_ context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
 	switch {
 	case f.rows != nil:
@@ -127,7 +128,8 @@ func (f *files) fromRows(item bench.Item) (*otograph.Result, bench.Cost, error) 
 	return res, cost, err
 }
 
-// fromFolder reads a recording's transcript, and its turns from a file of their own.
+// fromFolder reads a recording's transcript, and its turns from a separate
+// file.
 func (f *files) fromFolder(item bench.Item) (*otograph.Result, bench.Cost, error) {
 	base := filepath.Join(f.path, filepath.FromSlash(strings.TrimSuffix(item.Name, filepath.Ext(item.Name))))
 	var res *otograph.Result

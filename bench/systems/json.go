@@ -12,9 +12,9 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// document is a transcript in JSON with the keys of all programs that are read:
-// OpenAI's interface, faster-whisper, WhisperX, whisper.cpp, sherpa-onnx, NeMo's
-// manifests, the Open ASR Leaderboard, SegLST and Otograph.
+// document is a JSON transcript with the keys of all supported programs:
+// OpenAI's interface, faster-whisper, WhisperX, whisper.cpp, sherpa-onnx,
+// NeMo's manifests, the Open ASR Leaderboard, SegLST and Otograph.
 type document struct {
 	Text     *string         `json:"text"`
 	PredText *string         `json:"pred_text"` // NeMo, leaderboard; text is then the reference
@@ -54,7 +54,7 @@ type segment struct {
 	Words   []jsonWord `json:"words"`
 }
 
-// jsonWord is a word in JSON; aligners leave out the times of some.
+// jsonWord is a word in JSON; aligners omit the times of some words.
 type jsonWord struct {
 	Word        string   `json:"word"`
 	Text        string   `json:"text"`
@@ -63,8 +63,8 @@ type jsonWord struct {
 	Probability float64  `json:"probability"`
 }
 
-// parseJSON reads the transcript of a recording from JSON: a document, a list of
-// segments, or a row for each of several recordings.
+// parseJSON reads the transcript of a recording from JSON: a document, a list
+// of segments, or a row for each of several recordings.
 func parseJSON(data []byte, recording string) (*otograph.Result, error) {
 	rows, err := documents(data)
 	if err != nil {
@@ -86,7 +86,8 @@ func parseJSON(data []byte, recording string) (*otograph.Result, error) {
 	return rows[0].result()
 }
 
-// documents returns the objects of a text: one, a list, or one after the other.
+// documents returns the objects of a text: a single one, a list, or
+// concatenated ones.
 func documents(data []byte) ([]document, error) {
 	var rows []document
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -170,13 +171,13 @@ func segLST(rows []document, recording string) (*otograph.Result, error) {
 	return finish(res), nil
 }
 
-// span returns times that are neither negative nor in the wrong order.
+// span returns times that are not negative and in the right order.
 func span(start, end float64) (from, to float64) {
 	from = min(max(start, 0), maxSeconds)
 	return from, min(max(end, from), maxSeconds)
 }
 
-// result returns what a document says.
+// result converts a document to a result.
 func (d document) result() (*otograph.Result, error) {
 	res := &otograph.Result{AudioDuration: max(d.Duration, 0), Language: d.Language}
 	if res.Language == "" {
@@ -234,8 +235,8 @@ func timed(words []jsonWord) (out []otograph.Word) {
 	return out
 }
 
-// looseWords returns the words beside the text: with times, or as tokens of which
-// only the starts are known.
+// looseWords returns the words outside the segments: words with times, or
+// tokens with only a start time.
 func (d document) looseWords() []otograph.Word {
 	var words []jsonWord
 	if json.Unmarshal(d.Words, &words) == nil && len(words) > 0 {
@@ -261,7 +262,8 @@ func (d document) looseWords() []otograph.Word {
 	return out
 }
 
-// spreadWords gives the words beside the segments to those, if they have none.
+// spreadWords assigns the words outside the segments to segments that have
+// none.
 func (d document) spreadWords(res *otograph.Result) {
 	for _, s := range res.Segments {
 		if len(s.Words) > 0 {

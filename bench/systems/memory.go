@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// memoryPause is the time between two looks at a program's memory. The system keeps
-// the peak of each process, so only a rise in its last moments is missed.
+// memoryPause is the interval at which a program's memory is read. The system
+// keeps the peak of each process, so only a rise in its last moments is missed.
 const memoryPause = 20 * time.Millisecond
 
-// watchMemory follows the memory of a process and of those that it starts. The
-// function that it returns ends that and returns the sum of their peaks in bytes, 0
-// where the system does not report it. The peak that wait reports would not do: after
-// an exec it includes the memory of the process that started the program.
+// watchMemory watches the memory of a process and its children. The returned
+// function stops watching and returns the sum of their peaks in bytes, 0 if the
+// system does not report it. The peak that wait reports is unsuitable: after an
+// exec it includes the memory of the process that started the program.
 func watchMemory(pid int) func() int64 {
 	stop, done := make(chan struct{}), make(chan struct{})
 	peaks := map[int]int64{}

@@ -18,7 +18,7 @@ import (
 // maxOutput limits a transcript in bytes.
 const maxOutput = 32 << 20
 
-// errOutput marks an output that is no transcript.
+// errOutput marks an output that is not a transcript.
 var errOutput = errors.New("not a transcript")
 
 var (
@@ -29,7 +29,7 @@ var (
 	pageTitle  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
 )
 
-// parse reads the transcript of a recording, whichever of the known forms it has.
+// parse reads the transcript of a recording in any supported format.
 func parse(data []byte, recording string) (*otograph.Result, error) {
 	text, err := textfile.ReadFrom(bytes.NewReader(data), maxOutput)
 	if err != nil {
@@ -56,8 +56,8 @@ func parse(data []byte, recording string) (*otograph.Result, error) {
 	return finish(&otograph.Result{Segments: []otograph.Segment{{Text: text}}}), nil
 }
 
-// isRemark reports whether a text begins with a remark in brackets such as "[music]",
-// rather than with JSON.
+// isRemark reports whether a text begins with a remark in brackets such as
+// "[music]", rather than with JSON.
 func isRemark(text string) bool {
 	if !strings.HasPrefix(text, "[") {
 		return false
@@ -73,7 +73,7 @@ func titleOf(page string) string {
 	return ""
 }
 
-// finish fills in what follows from the segments.
+// finish derives the remaining fields from the segments.
 func finish(res *otograph.Result) *otograph.Result {
 	res.Ran.ASR = true
 	speakers := map[string]bool{}
@@ -115,7 +115,7 @@ func parseCues(text string) (*otograph.Result, error) {
 	return finish(res), nil
 }
 
-// readRTTM reads speaker turns; they have no words.
+// readRTTM reads speaker turns; they contain no words.
 func readRTTM(lines []string, recording string) *otograph.Result {
 	for _, l := range lines {
 		if kind, _, _ := strings.Cut(strings.TrimSpace(l), " "); kind != "SPEAKER" && kind != "SPKR-INFO" && !strings.HasPrefix(kind, ";;") {
@@ -138,7 +138,7 @@ func readRTTM(lines []string, recording string) *otograph.Result {
 	return res
 }
 
-// numbers returns the fields as times that are neither negative nor endless.
+// numbers parses the fields as finite times that are not negative.
 func numbers(fields ...string) (out []float64, ok bool) {
 	for _, f := range fields {
 		v, err := strconv.ParseFloat(f, 64)
@@ -153,7 +153,8 @@ func numbers(fields ...string) (out []float64, ok bool) {
 // maxSeconds is longer than any recording.
 const maxSeconds = 1e7
 
-// readCTM reads NIST's words with times: recording, channel, start, duration, word.
+// readCTM reads NIST's words with times: recording, channel, start, duration,
+// word.
 func readCTM(lines []string, recording string) *otograph.Result {
 	var words []otograph.Word
 	rows := 0
@@ -192,8 +193,8 @@ func sentencesOf(words []otograph.Word) []otograph.Segment {
 	return []otograph.Segment{{Start: words[0].Start, End: max(words[0].Start, words[len(words)-1].End), Text: strings.Join(text, " "), Words: words}}
 }
 
-// readSTM reads NIST's segments: recording, channel, speaker, start, end, perhaps a
-// label in angle brackets, text.
+// readSTM reads NIST's segments: recording, channel, speaker, start, end, an
+// optional label in angle brackets, text.
 func readSTM(lines []string, recording string) *otograph.Result {
 	res := &otograph.Result{}
 	rows := 0
@@ -244,8 +245,8 @@ func readMarked(lines []string, _ string) *otograph.Result {
 	return finish(res)
 }
 
-// clock returns the seconds of a time such as 01:02:03.456 or 02:03,456, 0 for one
-// that is none.
+// clock returns the seconds of a time such as 01:02:03.456 or 02:03,456, 0 for
+// an invalid one.
 func clock(s string) float64 {
 	sum := 0.0
 	for _, part := range strings.Split(strings.ReplaceAll(s, ",", "."), ":") {
@@ -258,7 +259,7 @@ func clock(s string) float64 {
 	return min(sum, maxSeconds)
 }
 
-// readObjects reads JSON objects between lines of other kinds, as sherpa-onnx prints
+// readObjects reads JSON objects between other lines, as sherpa-onnx prints
 // them.
 func readObjects(lines []string, recording string) *otograph.Result {
 	var objects []string

@@ -22,7 +22,7 @@ func said(res *otograph.Result) string {
 	return strings.Join(out, " / ")
 }
 
-// outputs are what programs write about a.wav.
+// outputs maps programs to their output for a.wav.
 var outputs = map[string]struct {
 	output, text string
 	words        int
@@ -69,7 +69,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestNoTranscript(t *testing.T) {
+func TestOutputWithoutTranscriptIsAnError(t *testing.T) {
 	for output, reason := range map[string]string{
 		"<!DOCTYPE html><html><head><title>502 Bad Gateway</title>": "a page of markup (\"502 Bad Gateway\")",
 		`{"text": "Hel`:                                         "incomplete JSON",

@@ -4,5 +4,6 @@ package systems
 
 import "os/exec"
 
-// alone does nothing where processes have no groups: canceling ends the program alone.
+// alone does nothing on systems without process groups: canceling only ends the
+// program itself.
 func alone(*exec.Cmd) {}

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// attempts is how often a server is asked that is busy or out of order.
+	// attempts is how often a request to a busy or failing server is sent.
 	attempts = 4
-	// longestPause limits the pause that a server may ask for.
+	// longestPause limits the pause that a server may request.
 	longestPause = time.Minute
 )
 
@@ -39,14 +39,14 @@ type server struct {
 
 	mu    sync.Mutex
 	next  time.Time
-	plain bool // it refused response_format=verbose_json
+	plain bool // the server refused response_format=verbose_json
 }
 
-// Server returns the server at an address: of its interface
-// ("http://host:8000/v1"), or of an endpoint ("http://host:8080/inference"). The
-// parameters of the address are sent as fields of the form ("?model=large-v3"). key is
-// sent as a bearer token unless it is empty. An answer may take limit; with perMinute
-// above 0, that is the largest number of requests in a minute.
+// Server returns an Engine for the server at an address: of its interface
+// ("http://host:8000/v1"), or of an endpoint ("http://host:8080/inference").
+// The address's query parameters are sent as form fields ("?model=large-v3").
+// key is sent as a bearer token unless it is empty. Each response may take at
+// most limit; perMinute, if positive, limits the number of requests per minute.
 func Server(address, key string, limit time.Duration, perMinute int) (bench.Engine, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -76,7 +76,7 @@ func (s *server) Identity() string {
 	return s.address + " " + string(fields)
 }
 
-// Transcribe sends a recording and reads the answer.
+// Transcribe sends a recording and parses the response.
 func (s *server) Transcribe(ctx context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
 	for attempt := 1; ; attempt++ {
 		if err := s.wait(ctx); err != nil {
@@ -95,7 +95,7 @@ func (s *server) Transcribe(ctx context.Context, item bench.Item) (*otograph.Res
 	}
 }
 
-// wait keeps the gap between two requests.
+// wait keeps the minimum interval between two requests.
 func (s *server) wait(ctx context.Context) error {
 	s.mu.Lock()
 	now := time.Now()
@@ -111,7 +111,8 @@ func (s *server) wait(ctx context.Context) error {
 	return nil
 }
 
-// ask makes one request. A pause of 0 or more says that another may succeed.
+// ask sends one request. A pause of 0 or more means that another attempt may
+// succeed.
 func (s *server) ask(ctx context.Context, item bench.Item) (data []byte, pause time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("no answer within %s", s.limit))
 	defer cancel()
@@ -158,7 +159,7 @@ func (s *server) ask(ctx context.Context, item bench.Item) (data []byte, pause t
 	return data, 0, nil
 }
 
-// pauseOf returns how long a server asks to wait, a second if it does not say.
+// pauseOf returns the pause that a server requests; by default a second.
 func pauseOf(resp *http.Response) time.Duration {
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
 		return min(time.Duration(n)*time.Second, longestPause)
@@ -166,7 +167,7 @@ func pauseOf(resp *http.Response) time.Duration {
 	return time.Second
 }
 
-// refusal returns a server's status with what it says.
+// refusal returns an error with a server's status and message.
 func refusal(resp *http.Response, data []byte) error {
 	var said struct {
 		Error  json.RawMessage
@@ -179,7 +180,7 @@ func refusal(resp *http.Response, data []byte) error {
 	return fmt.Errorf("status %s: %.200q", resp.Status, text)
 }
 
-// body returns the form as it is sent: the recording is read while it is.
+// body returns a reader of the form, which streams the recording.
 func (s *server) body(item bench.Item, plain bool) (body io.ReadCloser, kind string, err error) {
 	file, err := os.Open(item.Path)
 	if err != nil {
@@ -189,7 +190,7 @@ func (s *server) body(item bench.Item, plain bool) (body io.ReadCloser, kind str
 	form := multipart.NewWriter(w)
 	go func() {
 		defer file.Close()
-		_ = w.CloseWithError(s.write(form, file, plain)) // the reader sees the error
+		_ = w.CloseWithError(s.write(form, file, plain)) // the reader gets the error
 	}()
 	return r, form.FormDataContentType(), nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A text is found in its recording, word by word, in order. Numbers written as
-// digits get a time, words that nobody speaks get none, and speech that is not
+// digits get a time, unspoken words get none, and speech that is not
 // in the text is reported.
 func TestAlign(t *testing.T) {
 	p := open(t, demo.Models())
@@ -56,7 +56,7 @@ func TestAlign(t *testing.T) {
 
 	part, err := p.AlignWords(t.Context(), otograph.File(conversation), align.Split("I am fine, thank you."), otograph.AlignOptions{Language: "en"})
 	require.NoError(t, err)
-	assert.True(t, part.Fits(), "a text of a part of the recording")
+	assert.True(t, part.Fits(), "a text for a part of the recording")
 	assert.Less(t, part.Words[4].End-part.Words[0].Start, 3.0, "its words stay together")
 }
 

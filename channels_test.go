@@ -121,7 +121,7 @@ func TestChannels(t *testing.T) {
 
 			assert.Equal(t, 2, res.NumSpeakers)
 			require.Len(t, res.SpeakerEmbeddings, 2)
-			assert.Equal(t, "CHANNEL_0", res.SpeakerEmbeddings[0].SpeakerID, "who speaks first comes first")
+			assert.Equal(t, "CHANNEL_0", res.SpeakerEmbeddings[0].SpeakerID, "the first speaker is listed first")
 			assert.NotEmpty(t, res.Segments)
 			for i, s := range res.Segments {
 				assert.True(t, strings.HasPrefix(s.Speaker, "CHANNEL_"), s.Speaker)
@@ -130,7 +130,7 @@ func TestChannels(t *testing.T) {
 			assert.Empty(t, res.Warnings)
 			assert.Equal(t, res.DiarizeSegments, run(otograph.ChannelsAuto).DiarizeSegments, "a call is told")
 			for _, turn := range run(otograph.ChannelsMix).DiarizeSegments {
-				assert.True(t, strings.HasPrefix(turn.Speaker, "SPEAKER_"), "the mix stays what it was")
+				assert.True(t, strings.HasPrefix(turn.Speaker, "SPEAKER_"), "the mix is unchanged")
 			}
 		})
 	}
@@ -161,7 +161,7 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 	require.Len(t, res.Warnings, 1)
 	assert.Equal(t, "channels", res.Warnings[0].Option)
 	res = run(stereo, 2, otograph.ChannelsSplit)
-	assert.Equal(t, 1, res.NumSpeakers, "the softer channel says nothing of its own")
+	assert.Equal(t, 1, res.NumSpeakers, "the softer channel adds no speaker")
 	assert.Equal(t, "CHANNEL_0", res.DiarizeSegments[0].Speaker)
 	require.Len(t, res.Warnings, 1)
 	assert.Equal(t, "num_speakers", res.Warnings[0].Option)
@@ -174,9 +174,9 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 	assert.Equal(t, "channels", wrong.Field)
 }
 
-// TestSplitRecordingResumesFromCheckpoints: a run of split channels resumes from its
-// own checkpoints, not the mix's, with the same result, and each stage has its
-// own time.
+// TestSplitRecordingResumesFromCheckpoints: a run of split channels resumes
+// from its own checkpoints, not the mix's, with the same result, and each stage
+// has its own time.
 func TestSplitRecordingResumesFromCheckpoints(t *testing.T) {
 	p := open(t, demo.Models())
 	samples, _ := call(t, 0)
@@ -201,6 +201,6 @@ func TestSplitRecordingResumesFromCheckpoints(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, string(a), string(b))
 	mix := run(otograph.ChannelsMix)
-	assert.Zero(t, m.loaded, "the checkpoints of the split are not those of the mix")
+	assert.Zero(t, m.loaded, "the split's checkpoints are not used for the mix")
 	assert.Equal(t, "SPEAKER_0", mix.DiarizeSegments[0].Speaker)
 }

@@ -1,4 +1,5 @@
-// Package otograph transcribes recordings, identifies speakers and detects sounds.
+// Package otograph transcribes recordings, identifies speakers and detects
+// sounds.
 //
 // A Pipeline holds models and runs recordings through them:
 //

@@ -355,15 +355,15 @@ func TestMissingModel(t *testing.T) {
 		_, err := p.Run(t.Context(), otograph.File("there is no such file"), otograph.Options{})
 		assert.ErrorIs(t, err, models.ErrMissing)
 		assert.ErrorContains(t, err, "role "+string(role))
-		assert.Equal(t, err, p.Check(otograph.Options{}), "the same before there is a recording")
+		assert.Equal(t, err, p.Check(otograph.Options{}), "the same without a recording")
 	}
 	p := open(t, without(models.RoleStandard))
 	res, err := p.Run(t.Context(), excerpt(t), otograph.Options{ASRLanguage: new("ja"), EnableAudioEvents: new(false)})
 	assert.ErrorIs(t, err, models.ErrMissing)
 	assert.ErrorContains(t, err, "role standard")
-	require.NotNil(t, res, "what the other stages found is kept")
+	require.NotNil(t, res, "the other stages' results are kept")
 	_, err = p.Run(t.Context(), excerpt(t), otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false)})
-	assert.ErrorIs(t, err, otograph.ErrOptions, "nothing here tells the language")
+	assert.ErrorIs(t, err, otograph.ErrOptions, "no stage detects the language")
 	assert.ErrorContains(t, err, "asr_language")
 }
 
@@ -671,13 +671,13 @@ func TestCascade(t *testing.T) {
 	assert.Nil(t, plain.Segments[0].Confidence)
 	data, err := json.Marshal(plain)
 	require.NoError(t, err)
-	assert.NotContains(t, string(data), "confidence", "the service's JSON is that of its specification")
+	assert.NotContains(t, string(data), "confidence", "the JSON matches the service's specification")
 }
 
 // TestHotwordsWithoutEffect: the CTC model searches for hotwords that take many
-// Whisper tokens, and the standard tier looks for long ones in its text. Without
-// the CTC model, a warning names the short ones, as well as hotwords that the CTC
-// model's tokens cannot spell.
+// Whisper tokens, and the standard tier looks for long ones in its text.
+// Without the CTC model, a warning names the short ones, as well as hotwords
+// that the CTC model's tokens cannot spell.
 func TestHotwordsWithoutEffect(t *testing.T) {
 	alone := demo.Models()
 	alone.Models = slices.DeleteFunc(alone.Models, func(m models.Model) bool { return m.Role == models.RoleOptimized })

@@ -55,7 +55,7 @@ func WithModel(name string) RunOption { return func(r *run) { r.model = name } }
 
 // OnSegments sets a function that receives sentences during the run, in order
 // and each once, as soon as their text is final. The sentences of the optimized
-// tier, and of split channels, arrive all at once. They are not split by
+// tier, and of split channels, arrive together. They are not split by
 // speaker: if the speaker changes inside a sentence, the result has two
 // segments.
 func OnSegments(f func([]Segment)) RunOption { return func(r *run) { r.told = f } }

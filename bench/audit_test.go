@@ -62,7 +62,7 @@ func TestAudit(t *testing.T) {
 	require.Len(t, byRule, 6)
 	assert.Equal(t, []string{"copier", "listener", "twin"}, byRule["text as words"].Systems)
 	assert.Equal(t, [][2]int{{2, 3}}, byRule["text as words"].Ties)
-	assert.Equal(t, "copier", byRule["text as none"].Systems[2], "its case is wrong everywhere")
+	assert.Equal(t, "copier", byRule["text as none"].Systems[2], "the case is wrong everywhere")
 	assert.Equal(t, "copier 0.00 %, listener 10.00 %, twin 10.00 %; places 2 and 3 cannot be told apart", byRule["text as words"].String())
 
 	require.Len(t, r.Audit.References, 3)

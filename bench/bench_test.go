@@ -88,10 +88,10 @@ func TestScoreResult(t *testing.T) {
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.2}, Ends: []float64{0}}, s.Sentences)
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.1, 0}, Ends: []float64{0, 0}}, s.WordTimes)
 
-	assert.Equal(t, Score{}, ScoreResult(Item{}, result(), ScoreOptions{}), "what is not known is not scored")
+	assert.Equal(t, Score{}, ScoreResult(Item{}, result(), ScoreOptions{}), "without a reference there is no score")
 	res := result()
 	res.Ran = otograph.Capabilities{}
-	assert.Equal(t, Score{}, ScoreResult(item, res, ScoreOptions{}), "what did not run is not scored")
+	assert.Equal(t, Score{}, ScoreResult(item, res, ScoreOptions{}), "stages that did not run have no score")
 	assert.Nil(t, ScoreResult(item, result(), ScoreOptions{LanguageGiven: true}).Language)
 }
 
@@ -107,7 +107,7 @@ func TestSummarize(t *testing.T) {
 	assert.Equal(t, WordErrors{1, 1, 4, 14}, a.Words)
 	assert.InDelta(t, 0.2, a.WordRate.Value, 1e-12, "two errors of ten words, not the mean of 11 % and 100 %")
 	assert.InDelta(t, 0.25, a.CharRate.Value, 1e-12)
-	assert.InDelta(t, 0.5, a.WordRateAll.Value, 1e-12, "with three words where nothing is said")
+	assert.InDelta(t, 0.5, a.WordRateAll.Value, 1e-12, "including three words without speech")
 	assert.Nil(t, a.CharRateAll, "there is speech in each")
 	assert.InDelta(t, 0.5, a.Invented.Value, 1e-12)
 	assert.InDelta(t, 0.05, a.TurnRate.Value, 1e-12)
@@ -130,7 +130,7 @@ func TestCostSummary(t *testing.T) {
 	assert.InDelta(t, 0.15, s.RTFp50, 1e-12, "0.2, the middle repeat, and 0.1")
 	assert.InDelta(t, 8.0, s.Speed.Value, 1e-12)
 	assert.InDelta(t, 8*90.0, s.CPUPerHour, 1e-9)
-	assert.InDelta(t, 360, s.StageCPUPerHour["vad"], 1e-9, "only of the recording whose stages were measured")
+	assert.InDelta(t, 360, s.StageCPUPerHour["vad"], 1e-9, "only from the recording whose stages were measured")
 	assert.Equal(t, int64(7), s.PeakRSS)
 	assert.InDelta(t, 0.6, s.FirstSegmentP50, 1e-12)
 	assert.Equal(t, CostSummary{}, summarizeCosts(nil, 1))
@@ -235,7 +235,7 @@ func TestRun(t *testing.T) {
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
 	assert.Contains(t, first, "all conversation.flac repeat 1 of 1")
-	assert.NotContains(t, steps, "all conversation.flac repeat 1 of 1", "what was measured is not measured again")
+	assert.NotContains(t, steps, "all conversation.flac repeat 1 of 1", "no measurement is repeated")
 	assert.Contains(t, steps, "all conversation.flac stages")
 
 	require.Len(t, r.Systems, 2)
@@ -258,12 +258,12 @@ func TestRun(t *testing.T) {
 	assert.Positive(t, all.Cost.FirstSegmentP50)
 	assert.Positive(t, all.Load)
 	require.Len(t, r.Comparisons, 1)
-	assert.Zero(t, r.Comparisons[0].WordRate.Value, "the same model hears the same")
+	assert.Zero(t, r.Comparisons[0].WordRate.Value, "the same model returns the same text")
 
 	steps = nil
 	again, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	assert.Empty(t, steps, "nothing is left to measure")
+	assert.Empty(t, steps, "nothing remains to be measured")
 	assert.Equal(t, r.Systems, again.Systems)
 
 	c.Systems[1].Options.ASRLanguage = new("es")
@@ -301,7 +301,7 @@ func checkForms(t *testing.T, r *Report) {
 	assert.Contains(t, page, "text &lt;only&gt;")
 	assert.Contains(t, page, "prefers-color-scheme: dark")
 	for _, outside := range []string{"http://", "https://", "<link", "src=", "@import", "url(", "fetch("} {
-		assert.NotContains(t, page, outside, "the page needs nothing else")
+		assert.NotContains(t, page, outside, "the page is self-contained")
 	}
 	assert.NotContains(t, page, "NaN")
 	drawings := 0

@@ -112,7 +112,7 @@ func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 	return d
 }
 
-// stretch is a period in which nobody starts or stops speaking.
+// stretch is a period without a change of speakers.
 type stretch struct {
 	seconds  float64
 	ref, hyp []int // who speaks

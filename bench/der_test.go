@@ -25,7 +25,7 @@ func TestScoreTurnsKnownCases(t *testing.T) {
 		{"the same, collar of one second", ab, []SpeakerTurn{{0, 12, "x"}, {12, 20, "y"}}, DEROptions{Collar: 1}, 16, 0, 0, 1},
 		{"one speaker for both", ab, []SpeakerTurn{{0, 20, "x"}}, DEROptions{}, 20, 0, 0, 10},
 		{"nothing found", ab, nil, DEROptions{}, 20, 20, 0, 0},
-		{"nothing said", nil, []SpeakerTurn{{1, 3, "x"}}, DEROptions{}, 0, 0, 2, 0},
+		{"no speech", nil, []SpeakerTurn{{1, 3, "x"}}, DEROptions{}, 0, 0, 2, 0},
 		{"speech before and after", []SpeakerTurn{{5, 10, "A"}}, []SpeakerTurn{{4, 12, "x"}}, DEROptions{}, 5, 0, 3, 0},
 		{"false alarm inside the collar", []SpeakerTurn{{5, 10, "A"}}, []SpeakerTurn{{4.8, 10.2, "x"}}, DEROptions{Collar: 0.25}, 4.5, 0, 0, 0},
 		{"overlap, one of two found", []SpeakerTurn{{0, 10, "A"}, {5, 10, "B"}}, []SpeakerTurn{{0, 10, "x"}}, DEROptions{}, 15, 5, 0, 0},

@@ -52,7 +52,7 @@ func TestEngine(t *testing.T) {
 	engine.stop = nil
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"a", "b", "b", "c"}, engine.asked, "what was measured is not asked again")
+	assert.Equal(t, []string{"a", "b", "b", "c"}, engine.asked, "measured recordings are not requested again")
 	s := r.Systems[0]
 	assert.True(t, s.Other)
 	assert.Equal(t, 1, s.Failed)

@@ -43,5 +43,5 @@ func TestMeeting(t *testing.T) {
 	assert.InDelta(t, 1, a.KeywordF1.Value, 1e-12)
 
 	res.Ran.Diarize = false
-	assert.Nil(t, ScoreResult(item, res, ScoreOptions{}).Meeting, "it does not say who speaks")
+	assert.Nil(t, ScoreResult(item, res, ScoreOptions{}).Meeting, "the result has no speakers")
 }

@@ -54,8 +54,8 @@ func round(v, digits float64) float64 { return math.Round(v*digits) / digits }
 
 // scoreSentenceTimes matches each sentence of the reference with the segments
 // of the hypothesis that overlap it by more than half of their length, and
-// compares the first one's start and the last one's end. A segment
-// over several sentences only matches a sentence with more than half of it.
+// compares the first one's start and the last one's end. A segment over several
+// sentences only matches a sentence with more than half of it.
 func scoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 	var out TimeErrors
 	h := 0

@@ -29,14 +29,14 @@ func TestTradeoff(t *testing.T) {
 			i = k
 		}
 	}
-	require.GreaterOrEqual(t, i, 0, "a drawing of error by speed")
+	require.GreaterOrEqual(t, i, 0, "a plot of error by speed")
 	p := list[i]
 	require.Len(t, p.Dots, 2, "a system without texts has no dot")
 	careful, quick := p.Dots[0], p.Dots[1]
 	assert.Less(t, careful.X, quick.X)
 	assert.Greater(t, careful.Y, quick.Y, "less is lower")
 	assert.Equal(t, "quick: 8.00 (7.00 – 10.00) % at 40.0 (38.0 – 42.0) × real time", quick.Tip)
-	assert.Equal(t, 2, quick.Colour, "the color that the other drawings give it")
+	assert.Equal(t, 2, quick.Colour, "the same color as in the other plots")
 
 	var whiskers []line
 	for _, l := range p.Lines {

@@ -15,12 +15,14 @@ import (
 // languages written without spaces (Chinese, Japanese, Thai …). language is an
 // ISO 639-1 code; if it is empty, the text is scored by words.
 //
-// The same rules apply to reference and hypothesis: Unicode NFKC (full-width
-// forms, ligatures); lower case (with the rules of Turkish and Azerbaijani for
-// these languages); no format characters such as soft hyphens; apostrophes and
-// their typed substitutes stay inside words and are otherwise removed like all
-// other punctuation and symbols; hyphens and dashes separate words; runs of
-// Latin letters or digits in a text of characters stay one unit.
+// The same rules apply to reference and hypothesis:
+//   - Unicode NFKC (full-width forms, ligatures)
+//   - lower case (with the rules of Turkish and Azerbaijani for these languages)
+//   - no format characters such as soft hyphens
+//   - apostrophes and their typed substitutes stay inside words
+//   - hyphens and dashes separate words
+//   - all other punctuation and symbols are removed
+//   - runs of Latin letters or digits in a text of characters stay one unit
 func Units(language, text string) []string {
 	characters := language != "" && !spec.Spaced(language)
 	var units []string

@@ -24,7 +24,7 @@ func TestMergeChangesNeitherSet(t *testing.T) {
 	m := a.Merge(b)
 	assert.Len(t, m.Models, 2)
 	_, ok := m.OptimizedFor("de")
-	assert.False(t, ok, "a demonstration model does not fill in for a language")
+	assert.False(t, ok, "a demonstration model is no fallback for a language")
 	assert.Len(t, a.Models, 1)
 	assert.Len(t, b.Models, 2)
 	assert.Equal(t, "b", (*Set)(nil).Merge(b).Name)
@@ -55,5 +55,5 @@ func TestAvailableLanguages(t *testing.T) {
 	beside := model("de", "en")
 	beside.Models[0].Demo = true
 	beside.Models = append(beside.Models, Model{Role: RoleStandard, Name: "real"})
-	assert.Empty(t, beside.Available().Optimized, "a demonstration beside a real standard model")
+	assert.Empty(t, beside.Available().Optimized, "a demonstration with a real standard model")
 }

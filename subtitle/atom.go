@@ -15,7 +15,7 @@ type atom struct {
 	start, end float64
 }
 
-// Characters that forbid a line break beside them, by their classes in
+// Characters that forbid a line break on one side, by their classes in
 // Unicode's line breaking algorithm (UAX #14).
 const (
 	// closing characters never begin a line: CL, CP, EX, IS, IN, PO, NS and CJ.

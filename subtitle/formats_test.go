@@ -66,7 +66,7 @@ func TestTextGridHasNoGaps(t *testing.T) {
 				require.Equal(t, length, last, "a tier ends with the grid")
 				last = ""
 			case depth == 12 && key == "xmin" && last != "":
-				require.Equal(t, last, value, "an interval begins where the one before ends")
+				require.Equal(t, last, value, "an interval begins at the previous one's end")
 			case depth == 12 && key == "xmax":
 				last = value
 			case key == "text":

@@ -234,7 +234,7 @@ func TestAPauseEndsACue(t *testing.T) {
 	c := Cue{Start: 0, End: 10, Text: "one two", Words: []spec.Word{{Word: "one", End: 1}, {Word: "two", Start: 9, End: 10}}}
 	pages := layout([]Cue{c}, Options{MaxSeconds: 60}, nameColumns)
 	require.Len(t, pages, 2)
-	assert.Equal(t, 1.0, pages[0].end, "the first text does not stand through the silence")
+	assert.Equal(t, 1.0, pages[0].end, "the first text is not shown during the silence")
 	assert.Equal(t, 9.0, pages[1].start)
 }
 

@@ -149,9 +149,9 @@ func (t typesetter) withSounds(speech []page, sounds []Cue) []page {
 	return out
 }
 
-// timed returns pages with readable times, as far as the gaps allow: a page is
-// shown for a minimum time, which may delay the next one, and until it can be
-// read.
+// timed returns pages with readable times if the gaps are long enough: a page
+// is shown for a minimum time, which may delay the next one, and until it can
+// be read.
 func (t typesetter) timed(pages []page) []page {
 	after := func(i int) float64 {
 		if i < len(pages) {

@@ -102,7 +102,7 @@ func TestFirstRun(t *testing.T) {
 		assert.Contains(t, said, "expected sha256 ")
 		assert.Contains(t, said, "--demo")
 		assert.NotContains(t, said, "DEMO", "no result")
-		assert.Empty(t, filesOf(t, data, ".bin"), "no model that is not what it should be")
+		assert.Empty(t, filesOf(t, data, ".bin"), "no model with a wrong hash is installed")
 	})
 	t.Run("interrupted and resumed", func(t *testing.T) {
 		hung := make(chan struct{})
@@ -124,7 +124,7 @@ func TestFirstRun(t *testing.T) {
 		s.expect("language en")
 		assert.Equal(t, 0, s.wait())
 		assert.NotContains(t, s.said(), "DEMO")
-		published.change(func() { assert.Equal(t, 1, published.resumed, "the file that was cut goes on where it stopped") })
+		published.change(func() { assert.Equal(t, 1, published.resumed, "the interrupted download resumes") })
 		s = begin(t, data)
 		assert.Equal(t, 0, s.wait())
 		assert.NotContains(t, s.said(), "[Y/n]")

@@ -99,11 +99,11 @@ func TestFleet(t *testing.T) {
 	assert.NotZero(t, killed)
 	exact(t, d)
 	assert.Equal(t, len(ids), count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
-	assert.Zero(t, count(t, d, "SELECT COUNT(*) FROM tasks WHERE failures > 0"), "a death of a worker is no fault of a task")
+	assert.Zero(t, count(t, d, "SELECT COUNT(*) FROM tasks WHERE failures > 0"), "the task is not blamed for its worker's death")
 	again := count(t, d, "SELECT COUNT(*) FROM tasks WHERE attempt > 1")
 	for _, w := range fleet {
 		require.NoError(t, w.Process.Signal(syscall.SIGTERM))
-		require.NoError(t, w.Wait(), "a worker that is asked to end ends well")
+		require.NoError(t, w.Wait(), "a worker that is told to stop exits without an error")
 	}
 	for _, s := range servers {
 		require.NoError(t, s.stop())
@@ -119,7 +119,7 @@ func TestFleet(t *testing.T) {
 	for _, prefix := range blob.Prefixes {
 		require.NoError(t, store.List(t.Context(), prefix, func(blob.Object) error { left++; return nil }))
 	}
-	assert.Len(t, ids, left, "the results, and nothing else")
+	assert.Len(t, ids, left, "only the results")
 	t.Logf("two servers, three workers, PostgreSQL and S3: %d tasks in %.1f s, %d workers killed, %d tasks ran again; %d done once, %d charges, ledger exact, %d files are the %d results",
 		len(ids), took.Seconds(), killed, again, len(ids), len(ids), left, len(ids))
 }

@@ -19,9 +19,9 @@ import (
 )
 
 // TestServiceNamesKnownVoices: a speaker of one task is remembered and named in
-// the next, and other speakers get no name; a voice exported by the command is
-// accepted, too. A deleted voice names nobody and is removed from the database
-// and from backups.
+// the next, and other speakers get no name; the service also accepts
+// a voice exported by the command. A deleted voice names no speaker and is
+// removed from the database and from backups.
 func TestServiceNamesKnownVoices(t *testing.T) {
 	recording, err := os.ReadFile("../diarize/testdata/conv3.flac")
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestServiceNamesKnownVoices(t *testing.T) {
 		return holding
 	}
 	for deadline := time.Now().Add(patience); len(holding(filepath.Join(data, "otograph.db*"))) > 0 && time.Now().Before(deadline); {
-		time.Sleep(100 * time.Millisecond) // the clean-up compacts the log once nobody uses it
+		time.Sleep(100 * time.Millisecond) // the clean-up compacts the log once it is unused
 	}
 	assert.Empty(t, holding(filepath.Join(data, "otograph.db*")))
 	assert.Empty(t, holding(backup))

@@ -271,7 +271,7 @@ func TestOnlyTheOwnerReadsState(t *testing.T) {
 	oneLine(t, refusedStart(t, foreign), "other users can open it", "--data")
 	info, err := os.Stat(foreign)
 	require.NoError(t, err)
-	assert.EqualValues(t, 0o755, info.Mode().Perm(), "a folder that is not ours stays as it was")
+	assert.EqualValues(t, 0o755, info.Mode().Perm(), "another owner's folder is unchanged")
 }
 
 // TestCommandLinesHideThePassword: no command line shows the database's

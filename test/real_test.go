@@ -29,9 +29,9 @@ const (
 var realModels = []string{"whisper-base-q8_0", "whisper-tiny.en-q8_0"}
 
 // TestReal measures published Whisper models on testdata/real: at most one
-// error more in each recording than measured.json has (a word where nobody
-// speaks is one), no repeated phrases, the detected languages, and the times of
-// the words. Models that are not in $OTOGRAPH_REAL_MODELS (.cache/models) are
+// error more in each recording than measured.json has (including words without
+// speech), no repeated phrases, the detected languages, and the times of the
+// words. Models that are not in $OTOGRAPH_REAL_MODELS (.cache/models) are
 // skipped. OTOGRAPH_UPDATE=1 raises the values of measured.json to this
 // machine's.
 func TestReal(t *testing.T) {

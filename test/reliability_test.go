@@ -151,7 +151,7 @@ func fullDisk(t *testing.T, name, options string, fill func(folder string) (clea
 		default:
 			t.Fatalf("%d %s", a.status, a.body)
 		}
-		assert.Equal(t, 200, s.do("GET", "/account", nil).status, "what needs no room still works")
+		assert.Equal(t, 200, s.do("GET", "/account", nil).status, "requests that need no space still work")
 	}
 	require.Equal(t, 5, refused, "the disk never was full")
 	require.NoError(t, clear())
@@ -592,7 +592,7 @@ func (n wordy) Run(context.Context, worker.Job) (tasks.Outcome, error) {
 	return tasks.Outcome{Result: r, Tier: spec.TierStandard, Seconds: 18000}, nil
 }
 
-// T34: a container states a wrong length, too long or too short.
+// T34: a container states a wrong length, either greater or smaller.
 func TestWrongContainerLengthIsBilledAsDecoded(t *testing.T) {
 	honest, err := os.ReadFile("../testdata/conversation.flac")
 	require.NoError(t, err)

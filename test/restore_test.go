@@ -121,7 +121,7 @@ func TestF11RestorePostgres(t *testing.T) {
 	assert.Contains(t, task["error_message"], "audio gone")
 	exact(t, d)
 	assert.Equal(t, len(ids)-1, count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
-	assert.Equal(t, 1, count(t, d, "SELECT attempt FROM tasks WHERE id = $1", lost), "no attempt brings the audio back")
+	assert.Equal(t, 1, count(t, d, "SELECT attempt FROM tasks WHERE id = $1", lost), "no retry can restore the audio")
 	t.Logf("F11 on PostgreSQL: %d tasks in the dump, 4 unfinished: %d done, 1 without its audio failed, %d charges", len(ids), len(ids)-1, len(ids)-1)
 }
 

@@ -239,7 +239,7 @@ func TestServiceEndToEnd(t *testing.T) {
 		assert.Contains(t, segment, "confidence")
 		delete(segment, "confidence") // the specification has none
 	}
-	assert.Equal(t, same, result, "the service and the command agree but for the confidences and what says that models are demos")
+	assert.Equal(t, same, result, "the service and the command agree except for confidences and the marks of demo models")
 
 	select {
 	case r := <-calls:

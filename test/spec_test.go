@@ -304,7 +304,7 @@ var statements = []statement{
 	}},
 
 	// Options
-	{"Options: asr_language that no model of the workers knows is refused with those that are installed ≡", func(t *testing.T, w *walk) {
+	{"Options: an asr_language that no worker's model supports is refused, and the error lists the installed languages ≡", func(t *testing.T, w *walk) {
 		a := w.do("POST", "/tasks", map[string]any{"audio_url": anywhere, "options": map[string]any{"asr_language": "th"}})
 		refusal(t, a, 400, "invalid_request")
 		assert.Contains(t, string(a.body), "en")
@@ -590,7 +590,7 @@ var statements = []statement{
 		delete(m, "updated_at")
 		assert.Equal(t, map[string]any{"standard_price_per_hour": 0.6, "zh_lite_price_per_hour": 0.2, "diarize_price_per_hour": 0.1, "audio_events_price_per_hour": 0.1, "batch_discount": 0.5}, m)
 	}},
-	{"A price change does not touch tasks that exist, and holds for those that come", func(t *testing.T, w *walk) {
+	{"A price change applies to new tasks, not to existing ones", func(t *testing.T, w *walk) {
 		key := w.idle.account("prices", "5")
 		w.idle.must("account", "limits", "prices", "--tps", "1000", "--burst", "1000")
 		time.Sleep(250 * time.Millisecond)
@@ -669,7 +669,7 @@ var statements = []statement{
 		}
 		assert.Len(t, texts, 1)
 		huge := w.do("GET", "/account", nil, "X-API-Key", strings.Repeat("a", 1<<20))
-		assert.Equal(t, 431, huge.status, "the header is refused before a key is looked for")
+		assert.Equal(t, 431, huge.status, "the header is refused before the key is looked up")
 		t.Logf("T15: %d requests with wrong keys, all 401 with one text", n)
 	}},
 	{"Every endpoint but GET /pricing needs authentication", func(t *testing.T, w *walk) {
@@ -825,7 +825,7 @@ var statements = []statement{
 		assert.Equal(t, 200, w.do("GET", "/account", nil).status, "another account has its own bucket")
 		t.Logf("T16: burst 5, 1 a second: %d of 30 passed in %.1f s, Retry-After %d s", passed, elapsed.Seconds(), wait)
 	}},
-	{"T21: whatever a stranger sends is answered with a 4xx in JSON with error", func(t *testing.T, w *walk) {
+	{"T21: any invalid request is answered with a 4xx in JSON with error", func(t *testing.T, w *walk) {
 		n, statuses := 0, map[int]int{}
 		broke := w.idle.account("broke", "0")
 		w.idle.must("account", "limits", "broke", "--tps", "100000", "--burst", "100000")

@@ -136,10 +136,10 @@ func (w *town) settle(limit time.Duration) {
 	}
 	exact(t, w.d)
 	w.explain()
-	assert.Equal(t, len(w.ids), count(t, w.d, "SELECT COUNT(*) FROM tasks"), "accepted tasks are all there, and no other")
+	assert.Equal(t, len(w.ids), count(t, w.d, "SELECT COUNT(*) FROM tasks"), "exactly the accepted tasks exist")
 	assert.Equal(t, len(w.ids), count(t, w.d, "SELECT COUNT(*) FROM tasks WHERE status = 'done'"))
 	assert.Equal(t, len(w.ids), count(t, w.d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
-	assert.Zero(t, count(t, w.d, "SELECT COUNT(*) FROM tasks WHERE failures > 0"), "nothing of it is the fault of a task")
+	assert.Zero(t, count(t, w.d, "SELECT COUNT(*) FROM tasks WHERE failures > 0"), "no task is blamed")
 	assert.Equal(t, len(w.ids), count(t, w.d, "SELECT COUNT(*) FROM callbacks WHERE phase = 'delivered'"))
 	for key, id := range w.ids {
 		assert.Equal(t, id, w.servers[0].result(id)["task_id"], key)

@@ -114,7 +114,7 @@ func TestTownRestored(t *testing.T) {
 	}
 	exact(t, d)
 	assert.Equal(t, len(states), count(t, d, "SELECT COUNT(*) FROM tasks"))
-	assert.Equal(t, 7, count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"), "one for each that is done")
-	assert.Len(t, out.callbacks(done), 1, "delivered before the dump, and not again")
+	assert.Equal(t, 7, count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"), "one for each done task")
+	assert.Len(t, out.callbacks(done), 1, "delivered before the dump, not again")
 	t.Logf("%d tasks in the dump on PostgreSQL and %s (2 done, 2 ended without a charge, 1 between attempts, 5 waiting): all there after the restoration, 7 done and charged once", len(states), s3.name)
 }

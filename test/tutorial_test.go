@@ -40,7 +40,7 @@ func typedIn(page string) (commands []typed) {
 }
 
 // matches reports whether output matches the output that a page shows: "…"
-// matches any text within a line, and a line of its own any number of lines.
+// matches any text within a line, and as a whole line any number of lines.
 func matches(shown, output string) bool {
 	var pattern strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(shown), "\n") {

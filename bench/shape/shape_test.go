@@ -41,7 +41,7 @@ func TestWriteModelIsDeterministic(t *testing.T) {
 		return [32]byte(h.Sum(nil))
 	}
 	first := sum(shape.Options{})
-	assert.Equal(t, first, sum(shape.Options{Type: shape.F16, Tokens: 100, Seed: 1}), "the defaults are what the documentation says")
+	assert.Equal(t, first, sum(shape.Options{Type: shape.F16, Tokens: 100, Seed: 1}), "the defaults match the documentation")
 	assert.NotEqual(t, first, sum(shape.Options{Seed: 2}))
 	assert.NotEqual(t, first, sum(shape.Options{Tokens: 20}))
 	assert.NotEqual(t, first, sum(shape.Options{Type: shape.Q8_0}))

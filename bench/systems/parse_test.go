@@ -63,7 +63,7 @@ func TestParse(t *testing.T) {
 			assert.Equal(t, c.words, words)
 			assert.Equal(t, c.speakers, res.NumSpeakers)
 			assert.Equal(t, c.speakers > 0, res.Ran.Diarize)
-			assert.Equal(t, name != "RTTM", res.Ran.ASR, "turns alone are no transcript")
+			assert.Equal(t, name != "RTTM", res.Ran.ASR, "turns alone are not a transcript")
 			assert.Equal(t, c.language, res.Language)
 		})
 	}

@@ -14,7 +14,7 @@ import (
 // folder returns the data folder, created if missing, which only its owner can
 // access.
 func (f *storeFlags) folder() (string, error) {
-	keepFilesPrivate() // new files of this process are private, too
+	keepFilesPrivate() // new files of this process are also private
 	dir := f.Data
 	if dir == "" {
 		var err error

@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// TestOneLinePerSound: a sound detected under several names is one line, the most
-// specific name first. A subclass that is heard for a longer part, and an
+// TestOneLinePerSound: a sound detected under several names is one line, the
+// most specific name first. A subclass that is heard for a longer part, and an
 // unrelated class, get separate lines. The output of a demonstration says so.
 func TestOneLinePerSound(t *testing.T) {
 	res := &otograph.Result{Ran: otograph.Capabilities{ASR: true, AudioEvents: true}, AudioEvents: []otograph.AudioEvent{
@@ -45,7 +45,7 @@ func TestOneLinePerSound(t *testing.T) {
 	assert.Equal(t, want, printed())
 	res.Demo = true
 	demo := printed()
-	assert.Equal(t, want[:4], demo[2:], "short and unsure sounds of a demonstration model are left out")
+	assert.Equal(t, want[:4], demo[2:], "short, uncertain sounds of a demonstration model are omitted")
 	assert.Contains(t, summary("a.wav", res, 0), " · 4 sounds", "as many as are printed")
 	assert.Equal(t, []string{"DEMO: " + subtitle.DemoNote, ""}, demo[:2])
 	var out bytes.Buffer

@@ -46,7 +46,7 @@ func TestPathsNeedNotBeUTF8(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = "Mu\xf1oz.opus"
 	require.NoError(t, os.WriteFile(name, make([]byte, 10), 0o600))
-	assert.Equal(t, exitUsage, run(t.Context(), []string{"transcribe", "-o", name, name}), "the output is found to be the input")
+	assert.Equal(t, exitUsage, run(t.Context(), []string{"transcribe", "-o", name, name}), "the output is recognized as the input")
 }
 
 // TestFullDisk: a command that could not print everything has failed.

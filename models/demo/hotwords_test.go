@@ -190,7 +190,7 @@ func TestDemoHotwords(t *testing.T) {
 			if r.spotter {
 				assert.GreaterOrEqual(t, with.found, without.found+3)
 			}
-			assert.LessOrEqual(t, 2*with.invented, with.found, "few names are taken for others")
+			assert.LessOrEqual(t, 2*with.invented, with.found, "few names are mistaken for others")
 			assert.LessOrEqual(t, counts["no names with"].invented, len(plain)/50, "names are hardly ever invented")
 			assert.Zero(t, counts["evaluation with"].invented, "nor in the evaluation set")
 			for _, kind := range []string{"names", "no names", "evaluation"} {

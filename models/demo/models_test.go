@@ -35,7 +35,7 @@ func TestModelsFillEveryRole(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, 20.0, optimized.WindowSeconds)
 	_, ok = set.OptimizedFor("ja")
-	assert.False(t, ok, "the demo recognizer does not know Japanese")
+	assert.False(t, ok, "the demo recognizer does not support Japanese")
 	embedder, _ := set.Role(models.RoleEmbedder)
 	assert.Equal(t, 0.53, embedder.SameSpeaker)
 }

@@ -182,7 +182,7 @@ func TestImportFolderAndArchive(t *testing.T) {
 	s = &Store{Dir: t.TempDir()}
 	done, err = s.Import(t.Context(), archive, ImportOptions{Role: models.RoleOptimized})
 	require.NoError(t, err)
-	require.Len(t, done, 1, "only what is asked for")
+	require.Len(t, done, 1, "only the requested role")
 	assert.Equal(t, "sherpa-sense", done[0].Name)
 	left, err := os.ReadDir(filepath.Join(s.Dir, partials))
 	require.NoError(t, err)
@@ -206,16 +206,16 @@ func TestImportRefuses(t *testing.T) {
 		is   error
 		says string
 	}{
-		"other role":       {"vad.onnx", ImportOptions{Role: models.RoleTagger}, models.ErrBroken, "expected a model for role tagger, found one for vad"},
-		"wrong contract":   {"vad.onnx", ImportOptions{Contract: models.ContractSileroV4}, models.ErrBroken, "expected contract silero-v4, found silero-v5"},
-		"unknown contract": {"vad.onnx", ImportOptions{Contract: "x"}, models.ErrBroken, "contract"},
-		"does not tell":    {"bare.onnx", ImportOptions{}, ErrAmbiguous, "wespeaker"},
-		"damaged":          {"cut.onnx", ImportOptions{}, models.ErrBroken, "cut.onnx"},
-		"checkpoint":       {"model.pth", ImportOptions{}, models.ErrUnsupported, "tools/convert"},
-		"no tokens":        {"ctc.onnx", ImportOptions{}, models.ErrMissing, "tokens"},
-		"a part":           {"decoder.onnx", ImportOptions{}, models.ErrBroken, "encoder"},
-		"not there":        {"gone.onnx", ImportOptions{}, models.ErrMissing, "gone.onnx"},
-		"nothing in it":    {"junk", ImportOptions{}, models.ErrMissing, "model.pth"},
+		"other role":         {"vad.onnx", ImportOptions{Role: models.RoleTagger}, models.ErrBroken, "expected a model for role tagger, found one for vad"},
+		"wrong contract":     {"vad.onnx", ImportOptions{Contract: models.ContractSileroV4}, models.ErrBroken, "expected contract silero-v4, found silero-v5"},
+		"unknown contract":   {"vad.onnx", ImportOptions{Contract: "x"}, models.ErrBroken, "contract"},
+		"no contract stated": {"bare.onnx", ImportOptions{}, ErrAmbiguous, "wespeaker"},
+		"damaged":            {"cut.onnx", ImportOptions{}, models.ErrBroken, "cut.onnx"},
+		"checkpoint":         {"model.pth", ImportOptions{}, models.ErrUnsupported, "tools/convert"},
+		"no tokens":          {"ctc.onnx", ImportOptions{}, models.ErrMissing, "tokens"},
+		"a part":             {"decoder.onnx", ImportOptions{}, models.ErrBroken, "encoder"},
+		"not there":          {"gone.onnx", ImportOptions{}, models.ErrMissing, "gone.onnx"},
+		"nothing in it":      {"junk", ImportOptions{}, models.ErrMissing, "model.pth"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestPublishedHashOfVersionsOfOneSize(t *testing.T) {
 func TestList(t *testing.T) {
 	s := &Store{Dir: filepath.Join(t.TempDir(), "none")}
 	lines, err := s.List()
-	require.NoError(t, err, "a folder that is not there yet is empty")
+	require.NoError(t, err, "a missing folder is empty")
 	require.Len(t, lines, len(Catalog()))
 	for _, l := range lines {
 		assert.False(t, l.Installed || l.InUse, l.Name)

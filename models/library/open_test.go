@@ -250,7 +250,7 @@ func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 	odd := onnxgraph.New().Input("audio", onnxgraph.Float32, "b", "n", 1).Output("sounds", onnxgraph.Float32, "b", "k").Bytes()
 	dir = made.Folder(t, map[string][]byte{"odd.onnx": odd, ManifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
 	set, err := OpenDir(dir)
-	require.NoError(t, err, "a graph of unknown shape is what the manifest says")
+	require.NoError(t, err, "the manifest decides for a graph of unknown shape")
 	assert.Equal(t, models.ContractPANNs, set.Models[0].Contract)
 	made.Place(t, filepath.Join(dir, "odd.onnx"), []byte("<!DOCTYPE html>"))
 	_, err = OpenDir(dir)
@@ -275,7 +275,7 @@ func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
 	ctc, _ := set.Role(models.RoleOptimized)
 	assert.Equal(t, "ctc-tokens.txt", parts(ctc)[models.PartTokens], "the token file of the model's own name")
 	assert.Equal(t, filepath.Base(dir), set.Name)
-	assert.Equal(t, "standard: n2", set.Notice(), "only roles that fell back")
+	assert.Equal(t, "standard: n2", set.Notice(), "only roles with a fallback")
 
 	err = set.RequireReal()
 	require.ErrorIs(t, err, models.ErrMissing)
@@ -286,13 +286,13 @@ func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
 
 	gone := filepath.Join(dir, "gone")
 	_, err = Load{Dir: gone, Fallback: fallback}.Open()
-	require.ErrorIs(t, err, models.ErrMissing, "a folder that is named must be there")
+	require.ErrorIs(t, err, models.ErrMissing, "a named folder must exist")
 	set, err = Load{Dir: gone, DirOptional: true, Fallback: fallback}.Open()
 	require.NoError(t, err)
 	assert.Len(t, set.Models, 2)
 	broken := made.Folder(t, map[string][]byte{"vad.onnx": []byte("junk")})
 	_, err = Load{Dir: broken, DirOptional: true, Fallback: fallback}.Open()
-	require.ErrorIs(t, err, models.ErrBroken, "a broken model never falls back in silence")
+	require.ErrorIs(t, err, models.ErrBroken, "a broken model is an error, never a fallback")
 	_, err = Load{Files: map[models.Role]string{"driver": "x"}}.Open()
 	require.Error(t, err)
 

@@ -15,7 +15,7 @@ import (
 )
 
 // TestPipesAreNotOpened opens and imports folders with pipes where files are
-// expected; nobody ever writes to them.
+// expected; no process ever writes to them.
 func TestPipesAreNotOpened(t *testing.T) {
 	for _, name := range []string{"model.bin", "adapter_config.json", "config.json", "refs/main"} {
 		dir := made.Folder(t, map[string][]byte{"model.safetensors": nil, "refs/other": nil})

@@ -48,7 +48,7 @@ func Recognizers(dir string) ([]models.Model, error) {
 		}
 		found, _, err := recognizeFiles(dir, folder, "")
 		if err != nil {
-			continue // a broken file; the others in its folder are unknown, too
+			continue // a broken file; the others in its folder are also unknown
 		}
 		for _, role := range roles {
 			add(role, inFolder(found[role]))

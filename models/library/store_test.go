@@ -246,7 +246,7 @@ func TestPullSurvivesHostFaults(t *testing.T) {
 		"cuts, ignores ranges":   {func(h *host, e *Entry) { h.cut = []int{50_000}; h.noRange = true }, 1.3, 2},
 		"cuts, weak validator":   {func(h *host, e *Entry) { h.cut = []int{50_000}; h.weak = true }, 1.3, 2},
 		"cuts, no validator":     {func(h *host, e *Entry) { h.cut = []int{50_000}; h.etag = "" }, 1.3, 2},
-		"cuts, tells no length":  {func(h *host, e *Entry) { h.cut = []int{50_000}; h.chunked = true }, 1, 2},
+		"cuts, sends no length":  {func(h *host, e *Entry) { h.cut = []int{50_000}; h.chunked = true }, 1, 2},
 		"fails for a while":      {func(h *host, e *Entry) { h.status = []int{503, 429, 502} }, 1, 4},
 		"is slow":                {func(h *host, e *Entry) { h.slow = 100 * time.Microsecond }, 1, 1},
 		"changes between": {func(h *host, e *Entry) {
@@ -260,7 +260,7 @@ func TestPullSurvivesHostFaults(t *testing.T) {
 				}
 			}
 		}, 1.6, 2},
-		"changes between and serves the range all the same": {func(h *host, e *Entry) {
+		"changes in between but still serves the range": {func(h *host, e *Entry) {
 			newer, older := h.data, otherContent(h.data)
 			h.data, h.etag, h.cut, h.blindRange = older, `"old"`, []int{100_000}, true
 			h.onRequest = func(n int, h *host) {
@@ -293,13 +293,13 @@ func TestPullRefusesOtherContent(t *testing.T) {
 		"other content": {func(h *host, e *Entry) { h.data = otherContent(h.data) }, models.ErrBroken, []string{"expected sha256", "found"}},
 		"longer":        {func(h *host, e *Entry) { h.data = append(h.data, 0) }, models.ErrBroken, []string{"bytes", "offers"}},
 		"shorter":       {func(h *host, e *Entry) { h.data = h.data[:1000] }, models.ErrBroken, []string{"bytes", "offers 1000"}},
-		"longer, length not told": {func(h *host, e *Entry) {
+		"longer, no length sent": {func(h *host, e *Entry) {
 			h.data = append(bytes.Clone(h.data), make([]byte, 1<<20)...)
 			h.chunked = true
 		}, models.ErrBroken, []string{"sends more"}},
-		"shorter, length not told": {func(h *host, e *Entry) { h.data, h.chunked = h.data[:1000], true }, models.ErrBroken, []string{"found 1000"}},
-		"gone":                     {func(h *host, e *Entry) { h.status = []int{404} }, models.ErrMissing, []string{"404"}},
-		"web page with a hash that fits, of no model": {func(h *host, e *Entry) {
+		"shorter, no length sent": {func(h *host, e *Entry) { h.data, h.chunked = h.data[:1000], true }, models.ErrBroken, []string{"found 1000"}},
+		"gone":                    {func(h *host, e *Entry) { h.status = []int{404} }, models.ErrMissing, []string{"404"}},
+		"web page with a matching hash": {func(h *host, e *Entry) {
 			h.data = []byte("<!DOCTYPE html><html>please log in</html>")
 			e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
 		}, models.ErrBroken, []string{"web page"}},
@@ -325,7 +325,7 @@ func TestPullRefusesOtherContent(t *testing.T) {
 			require.ErrorIs(t, err, os.ErrNotExist, "nothing is put in place")
 			_, err = os.Stat(filepath.Join(s.Dir, ManifestName))
 			require.ErrorIs(t, err, os.ErrNotExist)
-			assert.Len(t, h.asked(), 1, "what will not mend is not tried again")
+			assert.Len(t, h.asked(), 1, "permanent errors are not retried")
 		})
 	}
 }
@@ -363,7 +363,7 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	require.NoError(t, writeState(part, state{e.Files[0].URL, h.etag, int64(len(h.data))}))
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
-	assert.Len(t, h.asked(), 2, "resumed once, then in one piece")
+	assert.Len(t, h.asked(), 2, "resumed once, then complete")
 	// The same holds for a complete partial file, beyond which the source has
 	// no bytes.
 	h, e, s = serve(t, nil)
@@ -530,7 +530,7 @@ func TestPulledModelsJoinExistingOnes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "tagger", tagger.Name)
 	vad, _ := set.Role(models.RoleVAD)
-	assert.Equal(t, "made-up-vad", vad.Name, "the pulled one is used now")
+	assert.Equal(t, "made-up-vad", vad.Name, "the pulled model is in use")
 	assert.FileExists(t, filepath.Join(s.Dir, "old-vad.onnx"))
 }
 
@@ -586,7 +586,7 @@ func TestPullArchive(t *testing.T) {
 	assert.Empty(t, done[0].Trusted)
 	names, err := list(done[0].Dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"model.int8.onnx", "tokens.txt"}, names, "only what is asked for is unpacked")
+	assert.Equal(t, []string{"model.int8.onnx", "tokens.txt"}, names, "only the requested files are unpacked")
 	set, err := OpenDir(s.Dir)
 	require.NoError(t, err)
 	m, ok := set.OptimizedFor("es")

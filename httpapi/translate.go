@@ -31,7 +31,7 @@ var known = []struct {
 	{tasks.ErrForbidden, http.StatusForbidden, codeForbidden, "the task belongs to another account"},
 	{tasks.ErrProcessing, http.StatusConflict, codeConflict, "the task is being processed and cannot be deleted now"},
 	{tasks.ErrFinal, http.StatusConflict, codeConflict, "the task has ended"},
-	{tasks.ErrTold, http.StatusConflict, codeConflict, "sentences of the task have been reported: it goes on and is charged"},
+	{tasks.ErrTold, http.StatusConflict, codeConflict, "sentences of the task have been reported: it continues and is charged"},
 	{tasks.ErrDeleted, http.StatusConflict, codeConflict, "Idempotency-Key: the task created with it has been deleted; use a new key"},
 	{tasks.ErrIdempotencyConflict, http.StatusConflict, codeConflict, "Idempotency-Key: was used for another request within the last 24 hours"},
 	{billing.ErrBatchBalance, http.StatusPaymentRequired, codeInsufficientBalance, "balance insufficient for a batch task: resource packs do not pay for batch tasks, so resource_pack_equivalent in GET /account does not count here"},

@@ -30,7 +30,7 @@ func (f layoutFlags) layout() (subtitle.Options, error) {
 type subtitleFlags struct {
 	layoutFlags
 
-	SpeakerNames *bool `negatable:"" group:"Subtitles" help:"Name speakers in srt and vtt. Default: all but SPEAKER_0 where nobody else speaks."`
+	SpeakerNames *bool `negatable:"" group:"Subtitles" help:"Name speakers in srt and vtt. Default: all but the only unnamed speaker of a recording."`
 	Sounds       bool  `default:"true" negatable:"" group:"Subtitles" help:"Include sounds in subtitles, documents and files for editors."`
 }
 

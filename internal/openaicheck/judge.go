@@ -111,7 +111,7 @@ func namesSpeaker(field any) bool {
 func inEvents(wanted string) func(answer) (Verdict, string) {
 	return func(a answer) (Verdict, string) {
 		if a.kind != "text/event-stream" {
-			return Ignored, "the answer is no stream of events but " + a.kind
+			return Ignored, "the answer is not a stream of events but " + a.kind
 		}
 		seen := map[string]bool{}
 		last := ""

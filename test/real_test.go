@@ -158,7 +158,7 @@ func realErrors(t *testing.T, p *otograph.Pipeline, items []bench.Item) map[stri
 }
 
 // longestLoop returns the number of words of the longest run in which a phrase
-// of 1 to 8 words is said at least three times in a row.
+// of 1 to 8 words occurs at least three times in a row.
 func longestLoop(text string) (longest int) {
 	words := strings.Fields(strings.ToLower(text))
 	for n := 1; n <= 8; n++ {

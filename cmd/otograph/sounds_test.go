@@ -14,7 +14,7 @@ import (
 
 // TestOneLinePerSound: a sound detected under several names is one line, the
 // most specific name first. A subclass that is heard for a longer part, and an
-// unrelated class, get separate lines. The output of a demonstration says so.
+// unrelated class, get separate lines. The output of a demonstration is marked.
 func TestOneLinePerSound(t *testing.T) {
 	res := &otograph.Result{Ran: otograph.Capabilities{ASR: true, AudioEvents: true}, AudioEvents: []otograph.AudioEvent{
 		{Start: 0, End: 60, Class: "Music", Confidence: 0.99},

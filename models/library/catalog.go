@@ -37,7 +37,7 @@ type Entry struct {
 	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
 	Note          string  `json:"note,omitempty"`
-	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest stretch for one pass, seconds
+	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest audio for one pass, seconds
 	SampleRate    int     `json:"sample_rate,omitempty"`    // Hz
 	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1
 }

@@ -67,7 +67,7 @@ func percentile(sorted []float64, p float64) float64 {
 	case 1:
 		return sorted[0]
 	default:
-		// gonum interpolates between k/n for the k-th value: definition 4.
+		// gonum puts the k-th value at k/n (definition 4), so convert p.
 		return stat.Quantile((p/100*float64(n-1)+1)/float64(n), stat.LinInterp, sorted, nil)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // ErrEncoding marks bytes in an encoding that Read does not support.
 var ErrEncoding = errors.New("expected a text in UTF-8, or in UTF-16 with a byte order mark, such as `iconv -f WINDOWS-1252 -t UTF-8` writes")
 
-// Read returns the text of a file of at most most bytes, without its byte order
+// Read returns the text of a file of up to most bytes, without its byte order
 // mark. Errors name the file; an unsupported encoding wraps ErrEncoding.
 func Read(path string, most int64) (string, error) {
 	f, err := os.Open(path)

@@ -176,7 +176,7 @@ func otherContent(data []byte) []byte {
 	return out
 }
 
-// onnxPadding returns a metadata entry of the given number of random bytes,
+// onnxPadding returns a metadata entry of the given number of varied bytes,
 // which makes a model longer but keeps it valid.
 func onnxPadding(n int) []byte {
 	value := make([]byte, n)

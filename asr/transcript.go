@@ -1,6 +1,6 @@
-// Package asr holds the types that every speech recognizer of the engine shares:
-// the transcript, the options and the Transcriber interface. asr/whisper and
-// asr/onnx are the recognizers themselves.
+// Package asr holds the types that all speech recognizers share: the
+// transcript, the options and the Transcriber interface. The recognizers are in
+// asr/whisper and asr/onnx.
 package asr
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Word is one word of a transcript; for languages written without spaces
-// (Chinese, Japanese, Thai and their like) it is one character.
+// Word is one word of a transcript; in languages written without spaces
+// (Chinese, Japanese, Thai and others) it is one character.
 type Word struct {
 	// Text is the word as written, with its punctuation and without
 	// surrounding spaces.
@@ -22,46 +22,47 @@ type Word struct {
 	Start, End float64
 	// Probability is the mean probability of the word's tokens, 0 to 1.
 	Probability float64
-	// Interpolated reports that Start and End were not measured: they are
-	// interpolated by letters between times that were.
+	// Interpolated reports that Start and End were not measured, but
+	// interpolated by letters between measured times.
 	Interpolated bool `json:",omitzero"`
-	// Heard is the probability, 0 to 1, that the model that times the words gives
-	// the word where it is; nil if none did, or if it can't spell the word.
+	// Heard is the probability, 0 to 1, that the model that times words gives
+	// this word at its time; nil without such a model, or if it can't spell the
+	// word.
 	Heard *float64 `json:",omitempty"`
-	// Doubtful reports that the sound speaks against the word: see spec.Word.
+	// Doubtful reports that the sound contradicts the word: see spec.Word.
 	Doubtful bool `json:",omitzero"`
-	// Tokens is how many of its segment's tokens belong to the word.
+	// Tokens is the number of the segment's tokens that belong to the word.
 	Tokens int `json:",omitzero"`
 }
 
-// Segment is a sentence or a part of one between two pauses.
+// Segment is a sentence, or a part of one between two pauses.
 type Segment struct {
 	// Start and End are seconds from the beginning of the file.
 	Start, End float64
 	// Text is the segment as written, without surrounding spaces.
 	Text string
-	// Words are the words of Text in order; nil when the recognizer gives
-	// none or Options.WordTimestamps is false.
+	// Words are the words of Text in order; nil if the recognizer returns none
+	// or Options.WordTimestamps is false.
 	Words []Word
 	// AvgLogProb is the mean natural logarithm of the tokens' probabilities.
 	AvgLogProb float64
-	// NoSpeechProb is the probability of no speech where the words are, 0 to 1,
-	// as a mean over them: of the words' windows in asr/whisper, of the blank
-	// where the tokens fire in asr/onnx; 0 if the recognizer does not report
-	// it.
+	// NoSpeechProb is the mean no-speech probability over the words, 0 to 1:
+	// asr/whisper uses the windows of the words, asr/onnx the blank's
+	// probability at the tokens; 0 if the recognizer does not report it.
 	NoSpeechProb float64
-	// Tokens are the numbers of the segment's tokens in the recognizer's vocabulary,
-	// without time marks; nil where they are not known.
+	// Tokens are the segment's token numbers in the recognizer's vocabulary,
+	// without time marks; nil if not known.
 	Tokens []int32 `json:",omitzero"`
-	// Temperature is the highest that any of the segment was decoded at, and Seek
-	// where in the file (seconds) the window begins in which the segment does.
+	// Temperature is the highest temperature that any of the segment was
+	// decoded at. Seek is the start, in seconds of the file, of the window in
+	// which the segment begins.
 	Temperature float64 `json:",omitzero"`
 	Seek        float64 `json:",omitzero"`
-	// Language is the code of the language that the text was decoded in; "" where
-	// the recognizer has one language for all.
+	// Language is the code of the language that the text was decoded in; "" if
+	// the recognizer uses one language for all.
 	Language string `json:",omitzero"`
-	// Confidence is how much of the text is right, 0 to 1, by the calibration of the
-	// recognizer's model; nil without one.
+	// Confidence is the estimated share of correct text, 0 to 1, by the
+	// calibration of the recognizer's model; nil without one.
 	Confidence *float64 `json:",omitempty"`
 }
 
@@ -70,97 +71,99 @@ type Stats = spec.ASRStats
 
 // Transcript is the result of recognizing a recording.
 type Transcript struct {
-	// Language is the language it was decoded in, as ISO 639-1 (or Whisper's
-	// code where ISO 639-1 has none, such as "haw" and "yue").
+	// Language is the language of decoding, as ISO 639-1 (or Whisper's code if
+	// ISO 639-1 has none, such as "haw" and "yue").
 	Language string
-	// Segments are in order of time and do not overlap; empty when nothing
-	// was said.
+	// Segments are in order of time and do not overlap; empty without speech.
 	Segments []Segment
 	// Stats counts the work done.
 	Stats Stats
-	// Powerless are hotwords (Options.Hotwords) that change next to nothing.
+	// Powerless lists hotwords (Options.Hotwords) that have almost no effect.
 	Powerless []string `json:",omitempty"`
-	// Unspelled are hotwords that change nothing, because the model's vocabulary
-	// cannot spell them.
+	// Unspelled lists hotwords that have no effect because the model's
+	// vocabulary cannot spell them.
 	Unspelled []string `json:",omitempty"`
 }
 
-// Options configures a single transcription. The zero value, with a Language where
-// one is required, decodes greedily and without word times; DefaultOptions returns the
-// published defaults. Abilities lists the options that a recognizer honors.
+// Options configures a single transcription. The zero value, with a Language if
+// one is required, decodes greedily and without word times; DefaultOptions
+// returns the published defaults. Abilities lists the options that a recognizer
+// supports.
 type Options struct {
 	// Language is a code that NormalizeLanguage returns. asr/whisper requires
-	// it; asr/onnx takes "" for a model that tells the language itself.
+	// it; asr/onnx takes "" for a model that detects the language itself.
 	Language string
-	// Languages are those that passages may be in, Language among them, where that
-	// was detected rather than given; empty keeps every passage to Language.
-	// asr/whisper honors it, on a CPU.
+	// Languages are the languages that passages may be in, including Language,
+	// if it was detected rather than given; empty keeps every passage in
+	// Language. asr/whisper supports it, on a CPU.
 	Languages []string
 	// BeamSize is the width of the beam search at temperature 0; 1 (or 0) is
 	// greedy. Models with a CTC output keep twice as many prefixes; asr/onnx
 	// searches at any temperature and takes 0 for the default of 5.
 	BeamSize int
-	// Temperature is where decoding starts: 0 searches, above 0 samples.
+	// Temperature is the first decoding temperature: 0 searches, above 0
+	// samples.
 	Temperature float64
-	// BestOf is how many samples are drawn at a Temperature above 0, the most
-	// likely is kept; 0 is one. At most 20.
+	// BestOf is the number of samples drawn at a Temperature above 0, of which
+	// the most likely is kept; 0 is one. At most 20.
 	BestOf int
 	// Hotwords are words whose probability is raised.
 	Hotwords []string
 	// InitialPrompt precedes every window's text and steers its style.
 	InitialPrompt string
-	// Translate asks for the text in English, whatever Language is spoken. A
-	// recognizer without Abilities.Translate refuses it.
+	// Translate asks for the text in English, regardless of Language. A
+	// recognizer without Abilities.Translate returns an error.
 	Translate bool
-	// ConditionOnPrevious also gives each window the text of the one before.
-	// Windows are then decoded one after the other, and an error may travel.
+	// ConditionOnPrevious also passes each window the text of the previous one.
+	// Windows are then decoded one after the other, and errors may propagate.
 	ConditionOnPrevious bool
-	// NoSpeechThreshold discards text where the no-speech probability exceeds it, 0 to
-	// 1; 0 means the published 0.6, a negative value keeps all text. From 0.6 on
-	// asr/whisper keeps text at up to 0.9 if its mean log probability is -1 or more, as
-	// Whisper's published rule does. asr/onnx only reports the probability, in Segment.NoSpeechProb.
+	// NoSpeechThreshold discards text whose no-speech probability exceeds it, 0
+	// to 1; 0 means the published 0.6, a negative value keeps all text. From
+	// 0.6 on, asr/whisper keeps text at up to 0.9 if its mean log probability
+	// is -1 or more, as Whisper's published rule does. asr/onnx only reports
+	// the probability, in Segment.NoSpeechProb.
 	NoSpeechThreshold float64
 	// WordTimestamps asks for Segment.Words.
 	WordTimestamps bool
-	// Parallel is how many windows are decoded in parallel; 0 is 1. The text
+	// Parallel is the number of windows decoded in parallel; 0 is 1. The text
 	// does not depend on it.
 	Parallel int
 	// Gate, if not nil, is passed before each decode and left after it, so that
-	// recognizers and whatever else computes share a number of cores.
+	// recognizers and other computations share a number of cores.
 	Gate Gate
 	// Progress, if not nil, is called after each window with the seconds of
 	// speech decoded so far and in total, never concurrently.
 	Progress func(done, total float64)
-	// Settled, if not nil, is called before Progress with the sentences that follow
-	// those it was called with before, as soon as nothing can change them. Recognizers
-	// that are done in no time may leave it.
+	// Settled, if not nil, is called before Progress with the next sentences,
+	// as soon as they are final. Recognizers that finish in an instant need not
+	// call it.
 	Settled func(sentences []Segment)
 }
 
-// Abilities lists which Options a recognizer honors; the others have no effect
-// on it. Language, Parallel, Gate and Progress always apply.
+// Abilities lists the Options that a recognizer supports; it ignores the
+// others. Language, Parallel, Gate and Progress always apply.
 type Abilities struct {
-	// Beam is the widest beam that BeamSize can ask for; 0 for a recognizer that
-	// does not search with a beam.
+	// Beam is the largest BeamSize; 0 for a recognizer without beam search.
 	Beam int
-	// BeamForHotwords reports that it searches with a beam only where Hotwords are
-	// given, and takes the best token at each step otherwise.
+	// BeamForHotwords reports whether it searches with a beam only if Hotwords
+	// are given, and otherwise takes the best token at each step.
 	BeamForHotwords bool
 	// Temperature reports whether Temperature and BestOf make it sample.
 	Temperature bool
-	// Hotwords and InitialPrompt report whether it takes any.
+	// Hotwords and InitialPrompt report whether it supports them.
 	Hotwords, InitialPrompt bool
-	// NoSpeech reports whether it knows Segment.NoSpeechProb.
+	// NoSpeech reports whether it sets Segment.NoSpeechProb.
 	NoSpeech bool
-	// Translate reports whether it can write English where another language is spoken.
+	// Translate reports whether it can translate other languages into English.
 	Translate bool `json:",omitzero"`
 }
 
-// Gate lets a bounded number of workers compute concurrently. A worker takes one core of it,
-// also where it computes with several threads, of which there are at most Options.Parallel
-// in all. golang.org/x/sync's semaphore.Weighted implements it.
+// Gate lets a limited number of workers compute concurrently. A worker takes
+// one core of it, even if it computes with several threads, of which there are
+// at most Options.Parallel in all. golang.org/x/sync's semaphore.Weighted
+// implements it.
 type Gate interface {
-	// Acquire waits for n cores; the error is that of ctx.
+	// Acquire waits for n cores; it returns ctx's error if ctx ends first.
 	Acquire(ctx context.Context, n int64) error
 	// Release returns n cores.
 	Release(n int64)
@@ -182,7 +185,7 @@ func (o Options) Pass(ctx context.Context) (leave func(), err error) {
 const defaultNoSpeechThreshold = 0.6
 
 // DiscardAbove returns the no-speech probability above which text is discarded:
-// NoSpeechThreshold with its default.
+// NoSpeechThreshold or its default.
 func (o Options) DiscardAbove() float64 {
 	switch {
 	case o.NoSpeechThreshold < 0:
@@ -205,26 +208,26 @@ type Transcriber interface {
 	// order, not overlapping) and nothing outside them. It returns within one
 	// window after ctx is canceled.
 	Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Options) (*Transcript, error)
-	// Languages lists the codes that Options.Language may have.
+	// Languages lists the valid codes of Options.Language.
 	Languages() []string
-	// Abilities returns which options it honors.
+	// Abilities returns the options that it supports.
 	Abilities() Abilities
 	// Close frees the model; it waits for decodes in flight and may be called
 	// more than once.
 	Close() error
 }
 
-// LanguageDetector names the language that is spoken.
+// LanguageDetector detects the spoken language.
 type LanguageDetector interface {
 	// DetectLanguage returns the most likely language's code and its
-	// probability (0 to 1) for the given speech; without any speech it
-	// guesses from the first 30 s of the recording. Where the detector knows
-	// some of the codes in among, it chooses from them, else from all.
+	// probability (0 to 1) for the given speech; without speech it guesses from
+	// the first 30 s of the recording. It chooses from the codes in among that
+	// it knows, or from all its languages if it knows none.
 	DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (language string, probability float64, err error)
 }
 
-// Among returns the known languages that are among those wanted, all of the known if
-// none is.
+// Among returns the known languages that are wanted, or all known ones if none
+// is.
 func Among(known, wanted []string) []string {
 	both := slices.DeleteFunc(slices.Clone(known), func(code string) bool { return !slices.Contains(wanted, code) })
 	if len(both) == 0 {

@@ -9,39 +9,41 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// backend computes a model: our own network on the processor, libwhisper on a device.
+// backend computes a model: the CPU with our own network, a device with
+// libwhisper.
 type backend interface {
 	vocabulary
-	// decode decodes jobs with as many cores as the options allow, whose gate it passes,
-	// and calls done with the number of each when it is decided, never concurrently. After
-	// an error it begins no further job. That of an ended ctx may be any.
+	// decode decodes jobs on as many cores as the options allow, passing their
+	// gate, and calls done with the index of each finished job, never
+	// concurrently. After an error it starts no further job. Once ctx has
+	// ended, any error may be returned.
 	decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error
 	// hear returns the findings of the decoder's first pass over each window.
 	hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error)
 	free()
 }
 
-// vocabulary holds a backend's knowledge of the tokens. The numbers from eot on are no text,
-// those from begin on time marks, 0.02 s apart.
+// vocabulary maps tokens to text. Tokens from eot on are not text; tokens from
+// begin on are time marks, 0.02 s apart.
 type vocabulary interface {
 	Text(token int32) string
 	Tokenize(text string) []int32
 	ends() (eot, begin int32)
 }
 
-// job is a window to be decoded, by as many searches as its plan asks for.
+// job is a window to decode, by as many searches as its plan asks for.
 type job struct {
 	pcm    *audio.PCM
 	window decode.Window
-	rows   int  // the most beams or samples of its searches
+	rows   int  // the most beams or samples of any of its searches
 	keep   bool // the encoded window will be needed again
 	sound  []float32
 	plan   plan
 	stats  asr.Stats // the work done, which the backend counts
 }
 
-// samples returns the sound of the job's window, at least so many samples, and keeps it for
-// the next call.
+// samples returns the sound of the job's window, padded with silence to at
+// least the given number of samples, and keeps it for the next call.
 func (j *job) samples(least int) []float32 {
 	if j.sound == nil {
 		j.sound = j.window.Samples(make([]float32, 0, max(j.window.Len(), least)), j.pcm)
@@ -54,28 +56,30 @@ func (j *job) samples(least int) []float32 {
 
 // plan decides which searches a window needs.
 type plan interface {
-	// next returns the search after the one that found f; the first where f is nil, after
-	// which the plan starts again; nil when the text is decided.
+	// next returns the search after f's, or nil when
+	// the text is decided. A nil f restarts the plan and returns its first
+	// search.
 	next(f *found) *request
-	// text returns the decided text, whose words get times; nil if none do.
+	// text returns the decided text, whose words get times; nil if no text is
+	// kept.
 	text() *found
 }
 
 // request is a search for a text.
 type request struct {
 	language    string
-	others      []string // languages in one of which the window may be instead
+	others      []string // other languages that the window may be in
 	prompt      []int32
 	translate   bool
 	beam        int // at temperature 0
 	temperature float64
-	samples     int     // at others
+	samples     int     // at other temperatures
 	quiet       float64 // the no-speech probability above which nothing is decoded
-	most        int     // tokens of the text; 0 is the model's limit
+	most        int     // the limit of the text's tokens; 0 is the model's limit
 	hot         *hotwords
 }
 
-// width is how many texts are followed at a time.
+// width returns the number of texts followed at a time.
 func (r *request) width() int {
 	if r.temperature > 0 {
 		return max(r.samples, 1)
@@ -87,13 +91,13 @@ func (r *request) width() int {
 type found struct {
 	attempt
 	noSpeech  float64
-	languages map[string]float64 // probabilities, as shares of those asked for; nil if none were
-	other     string             // the language to decode in instead; then there is no text
+	languages map[string]float64 // probabilities, as shares among the requested languages; nil if not asked
+	other     string             // the language to decode in instead; text is then empty
 	steps     int                // of the decoder
 }
 
-// heard is what the first pass knows about a window: the probabilities of no speech and of
-// each language, by code.
+// heard holds the results of a window's first pass: the probabilities of no
+// speech and of each language, by code.
 type heard struct {
 	noSpeech  float64
 	languages map[string]float64
@@ -105,8 +109,8 @@ type token struct {
 	logp float32
 }
 
-// spell returns the tokens that write the text; nil where the vocabulary lacks some of its
-// characters.
+// spell returns the tokens that write the text; nil if the vocabulary lacks
+// some of its characters.
 func spell(v interface {
 	Text(token int32) string
 	Tokenize(text string) []int32

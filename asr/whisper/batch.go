@@ -14,23 +14,25 @@ import (
 )
 
 const (
-	// mostOpen is how many windows all workers of a transcription have open at a time:
-	// every pass of a decoder reads the model's weights once for all of its windows. Each
-	// worker has leastOpen or more.
+	// mostOpen is the number of windows that all workers of a transcription
+	// have open at a time: each pass of a decoder reads the model's weights
+	// once for all its windows. Each worker has at least leastOpen.
 	mostOpen, leastOpen = 8, 2
-	// mostBytes bounds what encoded windows take, of all workers together and of those kept
-	// between a language question and the transcription; one a worker is always open. With
-	// 8-bit weights all published models but the large ones have mostOpen windows in it.
+	// mostBytes bounds the memory of encoded windows: the open ones of all
+	// workers, and the kept ones between language detection and transcription.
+	// Each worker may always open one. With 8-bit weights, mostOpen windows of
+	// every published model but the large ones fit in it.
 	mostBytes = 1 << 30
-	// threadYield is what each of the first fewThreads threads of a worker adds after one,
-	// compared with separate workers.
+	// threadYield is the speedup that each of a worker's first fewThreads
+	// threads after the first adds, compared with a separate worker.
 	threadYield, fewThreads = 0.85, 4
-	// turnLength is how long a worker computes before it lets others pass the gate.
+	// turnLength is how long a worker computes before it lets others pass the
+	// gate.
 	turnLength = 50 * time.Millisecond
 )
 
-// teams returns how many workers decode n windows on a number of cores, and with how many
-// threads each, so that the last window is done early.
+// teams returns the number of workers that decode n windows on the given cores,
+// and the threads of each, so that the last window finishes early.
 func teams(n, cores int) (workers, threads int) {
 	least := 0.0
 	for k := min(n, cores); k > 0; k-- {
@@ -43,16 +45,17 @@ func teams(n, cores int) (workers, threads int) {
 	return workers, threads
 }
 
-// windowsEach returns how many of n windows of so many bytes each worker has open.
+// windowsEach returns how many of n windows, each of the given size in bytes, a
+// worker has open.
 func windowsEach(n, workers, bytes int) int {
 	return min(max(mostOpen/workers, leastOpen), (n+workers-1)/workers, max(mostBytes/bytes/workers, 1))
 }
 
-// batch is the decoding of some jobs.
+// batch is one call of decode.
 type batch struct {
 	cpu  *cpu
 	jobs []*job
-	next atomic.Int64 // the job that is taken next
+	next atomic.Int64 // index of the next job to take
 	stop *whispernet.Stop
 	mu   sync.Mutex
 	done func(i int)
@@ -77,7 +80,7 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	return group.Wait()
 }
 
-// worker decodes jobs, several side by side, with a separate decoder.
+// worker decodes jobs, several side by side, with its own decoder.
 type worker struct {
 	*batch
 	threads, most int
@@ -120,7 +123,7 @@ func (w *worker) run() error {
 	}
 }
 
-// fill opens further jobs where there is room for them.
+// fill opens further jobs while there is room for them.
 func (w *worker) fill() error {
 	for len(w.open) < w.most {
 		i := int(w.next.Add(1)) - 1
@@ -142,7 +145,8 @@ func (w *worker) fill() error {
 	return nil
 }
 
-// step runs one pass of the decoder for all open jobs, and closes those that are decided.
+// step runs one pass of the decoder for all open jobs and closes the decided
+// ones.
 func (w *worker) step() error {
 	if err := w.turn.pause(); err != nil {
 		return err
@@ -164,7 +168,7 @@ func (w *worker) step() error {
 				err = w.time(o)
 			}
 			if err != nil {
-				w.open = slices.Concat(still, w.open[i:]) // without those that are closed
+				w.open = slices.Concat(still, w.open[i:]) // without the closed ones
 				return failure(err)
 			}
 			w.close(o)
@@ -210,7 +214,7 @@ func (w *worker) close(o *opened) {
 	}
 }
 
-// turn is a worker's place among all that compute.
+// turn is a worker's use of the gate that it shares with all other computation.
 type turn struct {
 	ctx    context.Context
 	opt    asr.Options
@@ -233,7 +237,7 @@ func (t *turn) leave() {
 	t.out = nil
 }
 
-// pause lets others compute from time to time.
+// pause lets others compute now and then.
 func (t *turn) pause() error {
 	if err := t.ctx.Err(); err != nil {
 		return context.Cause(t.ctx)

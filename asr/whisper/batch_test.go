@@ -73,8 +73,9 @@ func (g *countedGate) Release(n int64) {
 	g.Unlock()
 }
 
-// Workers give their cores back and take them again, however few cores there are.
-func TestWorkersPassTheGateAgainAndAgain(t *testing.T) {
+// Workers release their cores and acquire them again, however few cores there
+// are.
+func TestWorkersTakeTurnsAtTheGate(t *testing.T) {
 	e := openWindows(t, testModel(), 2.5, Options{})
 	pcm, speech := far(30, 0, 1)
 	o := greedy()
@@ -88,9 +89,8 @@ func TestWorkersPassTheGateAgainAndAgain(t *testing.T) {
 	assert.Zero(t, gate.inside.Load())
 }
 
-// The windows that the language was heard in are decoded without another pass of the
-// encoder.
-func TestLanguageAndTextShareAPass(t *testing.T) {
+// The windows of language detection are decoded without encoding them again.
+func TestTranscriptionReusesDetectionsEncoderPasses(t *testing.T) {
 	e := openWindows(t, testModel(), 2.5, Options{Threads: 2})
 	c := e.backend.(*cpu)
 	pcm, speech := far(5, 0, 1)
@@ -123,8 +123,8 @@ func TestLanguageAndTextShareAPass(t *testing.T) {
 	assert.Empty(t, c.kept, "unused for too long")
 }
 
-// A recording in which nobody speaks is asked once.
-func TestNobodySpeaksInOnePass(t *testing.T) {
+// A recording without speech takes a single pass.
+func TestSilenceTakesOnePass(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil)
 	require.NoError(t, err)

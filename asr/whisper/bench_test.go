@@ -15,8 +15,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// processorTime is what the process has computed so far: on a busy machine it tells
-// more than the clock.
+// processorTime returns the CPU time of the process so far: on a busy machine
+// it is more reliable than the clock.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -57,9 +57,9 @@ func BenchmarkDemo(b *testing.B) {
 	}
 }
 
-// BenchmarkModel decodes one window of 30 s of noise with the model that
-// OTOGRAPH_BENCH_MODEL names, greedy and on one thread: to be compared with libwhisper's
-// own whisper_full on the same model.
+// BenchmarkModel decodes one window of 30 s of noise with the model named by
+// OTOGRAPH_BENCH_MODEL, greedily and on one thread, for comparison with
+// libwhisper's own whisper_full on the same model.
 func BenchmarkModel(b *testing.B) {
 	path := os.Getenv("OTOGRAPH_BENCH_MODEL")
 	if path == "" {

@@ -21,12 +21,13 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// EnvKernels is the environment variable that chooses the instructions by which the
-// processor computes: "avx512", "avxvnni", "avx2", "neon" or "generic". Without it they are
-// the best that the processor has.
+// EnvKernels is the environment variable that selects the CPU's instruction
+// set: "avx512", "avxvnni", "avx2", "neon" or "generic". The default is the
+// best one that the CPU supports.
 const EnvKernels = "OTOGRAPH_KERNELS"
 
-// Kernels names the instructions that models are computed with on the processor.
+// Kernels returns the name of the instruction set that the CPU computes models
+// with.
 func Kernels() (string, error) {
 	name, err := whispernet.Kernels(os.Getenv(EnvKernels))
 	if err != nil {
@@ -40,9 +41,9 @@ type cpu struct {
 	*whispernet.Vocabulary
 	model   *whispernet.Model
 	rules   *rules
-	threads int  // of a language question
-	context int  // tokens that the decoder has room for
-	size    int  // of the vocabulary
+	threads int  // for language detection
+	context int  // the decoder's capacity in tokens
+	size    int  // the number of tokens in the vocabulary
 	spoken  bool // the prompt names the language and the task
 	heads   []wordtimes.Head
 
@@ -58,14 +59,14 @@ type kept struct {
 	since  time.Time
 }
 
-// An engine keeps the most recent mostKept encoded windows between a language question and
-// the transcription, for keepFor, whatever beams it has.
+// An engine keeps the mostKept most recent encoded windows for keepFor, between
+// language detection and transcription, regardless of their number of beams.
 const (
 	mostKept = 6
 	keepFor  = time.Minute
 )
 
-// failure marks an error of the network that is due to a lack of memory.
+// failure converts an error of the network: a lack of memory becomes ErrDecode.
 func failure(err error) error {
 	if errors.Is(err, whispernet.ErrMemory) {
 		return fmt.Errorf("%w: %w", ErrDecode, err)
@@ -107,8 +108,9 @@ func openCPU(m modelFile, threads int) (*cpu, error) {
 	}, nil
 }
 
-// unmarked reports whether a model was trained without time marks, as the first distilled
-// models were; whisper.cpp tells them by their two layers.
+// unmarked reports whether a model was trained without time marks, as the first
+// distilled models were. Like whisper.cpp, it recognizes them by their two
+// decoder layers.
 func unmarked(h ggmlfile.Header) bool {
 	return h.TextLayers == 2 && h.Vocabulary < 51866 && h.AudioLayers > 2
 }
@@ -128,7 +130,7 @@ func (c *cpu) free() {
 	c.model.Close()
 }
 
-// encoded returns the window of a job: one that was kept, or a new one.
+// encoded returns the encoded window of a job: a kept one, or a new one.
 func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
 	c.mu.Lock()
 	i := slices.IndexFunc(c.kept, func(k kept) bool {
@@ -162,7 +164,7 @@ func (c *cpu) keep(j *job, w *whispernet.Window) {
 	}
 }
 
-// drop frees what was kept for too long.
+// drop frees the windows kept for longer than keepFor.
 func (c *cpu) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +181,7 @@ func (c *cpu) drop() {
 	}
 }
 
-// search begins a search in a window.
+// search starts a search in a window.
 func (c *cpu) search(w *whispernet.Window, r *request) *search {
 	s := &search{
 		rules: c.rules, window: w, hot: r.hot, silent: c.NoSpeech,
@@ -215,7 +217,8 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 	return s
 }
 
-// hear implements backend. The windows stay encoded for a transcription that follows.
+// hear implements backend. The windows stay encoded for a following
+// transcription.
 func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error) {
 	stop := new(whispernet.Stop)
 	defer context.AfterFunc(ctx, stop.Now)()

@@ -21,12 +21,12 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// emulated reports whether an emulator computes, a hundredth as fast as a processor
-// (test/arm64/run.sh says so). What repeats itself with other clips, threads or options
-// is then left out of some tests; each still decodes and checks the same.
+// emulated reports whether the CPU is emulated, a hundred times slower than a
+// real one (test/arm64/run.sh sets it). Some tests then skip repetitions with
+// other clips, threads or options; each still decodes and checks the same.
 var emulated = os.Getenv("OTOGRAPH_EMULATED") != ""
 
-// few returns the list, of which n where an emulator computes.
+// few returns the list, or its first n elements on an emulated CPU.
 func few[T any](n int, list ...T) []T {
 	if emulated {
 		return list[:n]
@@ -34,7 +34,7 @@ func few[T any](n int, list ...T) []T {
 	return list
 }
 
-// demoModel is the embedded demonstration model.
+// demoModel returns the embedded demo model.
 func demoModel(t testing.TB) modelFile {
 	t.Helper()
 	m, ok := demo.Models().Role(models.RoleStandard)
@@ -57,7 +57,7 @@ func openModel(t testing.TB, m modelFile) *Engine {
 	return e
 }
 
-// clip is a recording of testdata: one sentence, with where it is spoken (seconds).
+// clip is a recording of testdata: one sentence, with its position (seconds).
 type clip struct {
 	name, language, text string
 	end                  float64 // the speech begins at 0.25
@@ -85,7 +85,7 @@ func read(t testing.TB, name string) *audio.PCM {
 
 func (c clip) speech() []audio.Span { return spans(0.22, c.end+0.03) }
 
-// checkWords asserts what must hold for the words of every transcript.
+// checkWords asserts properties of the words of every transcript.
 func checkWords(t testing.TB, tr *asr.Transcript, speech []audio.Span) {
 	t.Helper()
 	within := func(at float64) bool {
@@ -157,8 +157,8 @@ func TestDemoDetectsLanguages(t *testing.T) {
 	require.NoError(t, err, "not even a sample")
 }
 
-// TestDemoChoosesAmongLanguages: detection answers with one of the given languages, and
-// as without them where the model knows none.
+// TestDemoChoosesAmongLanguages: detection answers with one of the given
+// languages, or with any if the model knows none of them.
 func TestDemoChoosesAmongLanguages(t *testing.T) {
 	e := openDemo(t)
 	c := clips[slices.IndexFunc(clips, func(c clip) bool { return c.language == "en" })]
@@ -173,9 +173,10 @@ func TestDemoChoosesAmongLanguages(t *testing.T) {
 	}
 }
 
-// TestDemoReadsTheLanguageInDoubt: in noise the network takes a Chinese sentence for
-// English; its texts in both tell that it is Chinese.
-func TestDemoReadsTheLanguageInDoubt(t *testing.T) {
+// TestDemoComparesTextsWhenLanguageIsUnclear: in noise the network takes a
+// Chinese sentence for English; its texts in both languages show that it is
+// Chinese.
+func TestDemoComparesTextsWhenLanguageIsUnclear(t *testing.T) {
 	if emulated {
 		t.Skip("decodes in every plausible language, some minutes in an emulator")
 	}
@@ -202,8 +203,8 @@ func TestDemoReadsTheLanguageInDoubt(t *testing.T) {
 	assert.True(t, p > 0.5 && p <= 1, "%g", p)
 }
 
-// What a state decoded before must not show in a later look for the language.
-func TestDemoDetectionDependsOnSoundAlone(t *testing.T) {
+// A state's earlier decodes must not affect a later language detection.
+func TestDemoDetectionDependsOnlyOnTheSound(t *testing.T) {
 	e := openDemo(t)
 	detect := func(c clip) float64 {
 		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech())
@@ -220,7 +221,7 @@ func TestDemoDetectionDependsOnSoundAlone(t *testing.T) {
 	assert.Equal(t, first, detect(clips[3]))
 }
 
-// together puts clips behind each other with a pause, and returns the speech.
+// together joins clips with pauses between them, and returns the speech.
 func together(t testing.TB, pause float64, list ...clip) (*audio.PCM, []audio.Span) {
 	t.Helper()
 	var x []float32
@@ -236,7 +237,7 @@ func together(t testing.TB, pause float64, list ...clip) (*audio.PCM, []audio.Sp
 	return audio.FromSamples(x), speech
 }
 
-func TestDemoIsTheSameEveryTime(t *testing.T) {
+func TestDemoIsReproducible(t *testing.T) {
 	e := openDemo(t)
 	pcm, speech := together(t, 1.5, clips[0], clips[1], clips[2], clips[3])
 	o := asr.DefaultOptions()
@@ -253,7 +254,7 @@ func TestDemoIsTheSameEveryTime(t *testing.T) {
 		assert.InDelta(t, b, s.End, 0.4)
 	}
 	var group sync.WaitGroup
-	for _, i := range few(1, 1, 0, 2) { // at once, and each with another parallelism
+	for _, i := range few(1, 1, 0, 2) { // concurrently, and each at another parallelism
 		group.Go(func() {
 			o := o
 			o.Parallel = 1 + i
@@ -266,8 +267,8 @@ func TestDemoIsTheSameEveryTime(t *testing.T) {
 	group.Wait()
 }
 
-// TestDemoForgets: what was decoded before leaves no trace.
-func TestDemoForgets(t *testing.T) {
+// TestDemoKeepsNoStateBetweenRuns: earlier decodes leave no trace.
+func TestDemoKeepsNoStateBetweenRuns(t *testing.T) {
 	e := openDemo(t)
 	long, longSpeech := together(t, 0.5, clips[0], clips[1], clips[2])
 	o := asr.DefaultOptions()
@@ -285,8 +286,7 @@ func TestDemoForgets(t *testing.T) {
 	assert.Equal(t, fresh, run(read(t, "en_05"), clips[1].speech()))
 }
 
-// How many windows are open side by side, and how many threads compute them, nobody can
-// tell.
+// The numbers of open windows and of threads do not change the text.
 func TestDemoThreadsDoNotChangeTheText(t *testing.T) {
 	m := demoModel(t)
 	m.WindowSeconds = 5.5
@@ -311,7 +311,7 @@ func TestDemoFindsNothingInSilence(t *testing.T) {
 	e := openDemo(t)
 	x := make([]float32, 3*second)
 	seed := uint32(1)
-	for i := range x { // faint noise that a detector mistook for speech
+	for i := range x { // faint noise that a detector took for speech
 		seed = seed*1664525 + 1013904223
 		x[i] = (float32(seed>>8)/(1<<23) - 1) * 0.003
 	}
@@ -341,8 +341,8 @@ func TestDemoTokenizes(t *testing.T) {
 	}
 }
 
-// TestDemoHotwords: with some noise over it (−35 dB of full scale) the model hears
-// "Berlin" for "London".
+// TestDemoHotwords: with some noise over it (−35 dB of full scale) the model
+// hears "Berlin" for "London".
 func TestDemoHotwords(t *testing.T) {
 	e := openDemo(t)
 	clean, speech := together(t, 1.5, clips[0], clips[1], clips[2], clips[3])
@@ -367,5 +367,5 @@ func TestDemoHotwords(t *testing.T) {
 	if emulated {
 		return
 	}
-	assert.Equal(t, without, transcribe("Kubernetes", "Zanzibar", "猫"), "words that nobody said change nothing")
+	assert.Equal(t, without, transcribe("Kubernetes", "Zanzibar", "猫"), "unspoken words change nothing")
 }

@@ -1,8 +1,8 @@
 //go:build !windows
 
-/* Devices beside the processor: what ggml's plug-ins for them offer, and a guard around
- * the calls that use one. A driver's trouble comes as a C++ exception or as a failed
- * assertion, and either would end the program. */
+/* Devices other than the CPU: the devices that ggml's plug-ins offer, and a
+ * guard around calls that use one. Drivers report failure by a C++ exception or
+ * a failed assertion, and either would end the program. */
 #define _GNU_SOURCE
 #include "device.h"
 
@@ -49,7 +49,8 @@ static void give_up(const char *why)
 	longjmp(*og_guard, 1);
 }
 
-/* A failed assertion of ggml; without a guard it ends the program, as it did. */
+/* Handles a failed assertion of ggml. Without a guard it ends the program, as
+ * by default. */
 static void on_abort(const char *message)
 {
 	if (og_guard) give_up(message);
@@ -64,8 +65,8 @@ static void on_terminate(void)
 	abort();
 }
 
-/* og_devices_open makes devices known. It comes after og_open, once. NULL when all is
- * well, else what is wrong. */
+/* og_devices_open makes devices known. It is called once, after og_open.
+ * Returns NULL on success, else the error. */
 const char *og_devices_open(void *ggml)
 {
 	static char problem[256];
@@ -78,9 +79,10 @@ const char *og_devices_open(void *ggml)
 	return NULL;
 }
 
-/* og_set_guard makes guarded calls return where native code gives up. It is called once,
- * before a device is used: a program without one ends where the CPU code gives up. False
- * when that cannot be done. */
+/* og_set_guard makes guarded calls return when native code fails fatally. It is
+ * called once, before a device is used: without a device, a fatal failure of
+ * CPU code still ends the program. Returns false if the guard cannot be
+ * installed. */
 bool og_set_guard(void)
 {
 	void *(*set_terminate)(void (*)(void)) = (void *(*)(void (*)(void)))dlsym(RTLD_DEFAULT, "_ZSt13set_terminatePFvvE");
@@ -90,7 +92,8 @@ bool og_set_guard(void)
 	return true;
 }
 
-/* og_load_plugin registers a plug-in's devices. False when it does not load, or finds none. */
+/* og_load_plugin registers a plug-in's devices. Returns false if it does not
+ * load or has no devices. */
 bool og_load_plugin(const char *path)
 {
 	ggml_reg *volatile loaded = NULL;
@@ -100,8 +103,8 @@ bool og_load_plugin(const char *path)
 	return loaded != NULL;
 }
 
-/* og_devices fills in at most so many devices, in the order in which libwhisper counts
- * them, and returns their number. */
+/* og_devices fills in up to the given number of devices, in libwhisper's order,
+ * and returns their number. */
 int og_devices(og_device *out, int most)
 {
 	int n = 0;

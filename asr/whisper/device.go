@@ -12,43 +12,44 @@ import (
 	"github.com/otograph/otograph/internal/native"
 )
 
-// Names of devices that Options.Device takes beside those of [Devices].
+// Values of Options.Device besides the names in [Devices].
 const (
-	// DeviceAuto is the first device with separate memory, else the CPU.
+	// DeviceAuto selects the first device with separate memory, else the CPU.
 	DeviceAuto = "auto"
-	// DeviceCPU is the processor.
+	// DeviceCPU selects the CPU.
 	DeviceCPU = "cpu"
 )
 
-// backends are ggml's kinds of devices that can be asked for. CUDA requires a
-// libwhisper built by the user, and is untested.
+// backends are the supported kinds of ggml devices. CUDA requires a libwhisper
+// built by the user, and is untested.
 var backends = []string{"vulkan", "cuda"}
 
-// EnvDriverCrashed is the environment variable that keeps plug-ins for devices from
-// being loaded; its value is the reason. A process that restarts one whose driver
-// crashed sets it.
+// EnvDriverCrashed is the environment variable that keeps device plug-ins from
+// being loaded; its value is the reason. A supervisor sets it when it restarts
+// a process whose driver crashed.
 const EnvDriverCrashed = "OTOGRAPH_DRIVER_CRASHED"
 
-// ErrDevice marks a device, or its driver, that failed.
+// ErrDevice marks a failure of the device or its driver.
 var ErrDevice = errors.New("the device failed")
 
-// Device is something beside the processor that can compute a model.
+// Device is a device other than the CPU that can compute a model.
 type Device struct {
-	Name        string // as Options.Device takes it, such as "vulkan:0"
-	Description string // the driver's name of it
+	Name        string // a value of Options.Device, such as "vulkan:0"
+	Description string // the driver's name for it
 	Memory      uint64 // in bytes
-	Free        uint64 // of it, in bytes
+	Free        uint64 // free memory, in bytes
 	Integrated  bool   // it shares the processor's memory
 }
 
-// CheckDevice returns an error unless name is one that Options.Device takes, whether
-// there is such a device or not.
+// CheckDevice returns an error unless name is a valid value of Options.Device.
+// The device need not exist.
 func CheckDevice(name string) error {
 	_, err := parseDevice(name)
 	return err
 }
 
-// parseDevice returns the full name of a device: "vulkan" is the first of its kind.
+// parseDevice returns the full name of a device: "vulkan" is the first of its
+// kind.
 func parseDevice(name string) (string, error) {
 	switch name {
 	case "", DeviceAuto:
@@ -65,8 +66,9 @@ func parseDevice(name string) (string, error) {
 	return fmt.Sprintf("%s:%d", kind, n), nil
 }
 
-// Devices lists what can compute a model beside the processor, if ggml's
-// plug-ins for it are installed. It returns an error if libwhisper is missing.
+// Devices lists the devices other than the CPU that can compute a model, if
+// ggml's plug-ins for them are installed. It returns an error if libwhisper is
+// missing.
 func Devices() ([]Device, error) {
 	if err := openLibrary(); err != nil {
 		return nil, err
@@ -77,9 +79,8 @@ func Devices() ([]Device, error) {
 	return listDevices(), nil
 }
 
-// openDevices loads the plug-ins, which are in a separate folder, once;
-// libwhisper is open. They stay loaded. A plug-in that does not load has no
-// devices.
+// openDevices loads the device plug-ins from their folder, once; libwhisper
+// must be open. They stay loaded. A plug-in that does not load has no devices.
 func openDevices() error {
 	library.Lock()
 	defer library.Unlock()
@@ -106,11 +107,12 @@ func openDevices() error {
 	return nil
 }
 
-// pluginFile is ggml's plug-in for Vulkan in the folder of the native libraries.
+// pluginFile returns the path of ggml's Vulkan plug-in in the folder of native
+// libraries.
 func pluginFile(dir string) string { return filepath.Join(dir, "vulkan", "libggml-vulkan.so") }
 
-// HasPlugin reports whether a plug-in for devices is installed, so that a driver will
-// be loaded where a device is asked for.
+// HasPlugin reports whether a device plug-in is installed; if so, asking for a
+// device loads a driver.
 func HasPlugin() bool {
 	dir, err := native.Whisper()
 	return err == nil && dir != "" && isFile(pluginFile(dir)) && os.Getenv(EnvDriverCrashed) == ""
@@ -121,7 +123,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// place is where a model is put: the device's number as libwhisper counts, or onCPU.
+// place is where a model is loaded: libwhisper's device number, or onCPU.
 type place struct {
 	number int
 	name   string
@@ -129,8 +131,8 @@ type place struct {
 
 var onCPU = place{-1, DeviceCPU}
 
-// choose returns the place for a model, and why it is not the one that was asked for, ""
-// when it is.
+// choose returns the place for a model. The string is the reason if it is not
+// the requested place, else "".
 func choose(device string) (place, string, error) {
 	name, err := parseDevice(device)
 	if err != nil || name == DeviceCPU || name == DeviceAuto && !HasPlugin() {
@@ -151,7 +153,7 @@ func choose(device string) (place, string, error) {
 	return onCPU, name + " is not there (" + others(devices) + "); the CPU computes", nil
 }
 
-// NoDevices returns why there are none, or what to do about it.
+// NoDevices returns the reason for having no devices, or how to get one.
 func NoDevices() string {
 	library.Lock()
 	defer library.Unlock()
@@ -161,7 +163,7 @@ func NoDevices() string {
 	return "`otograph native --with vulkan` fetches ggml's plug-in for Vulkan"
 }
 
-// others describes which devices exist.
+// others lists the existing devices for an error message.
 func others(devices []Device) string {
 	if len(devices) == 0 {
 		return "no device is known: " + NoDevices()
@@ -173,8 +175,8 @@ func others(devices []Device) string {
 	return "there is " + strings.Join(names, ", ")
 }
 
-// load puts the model on the device that the options ask for, or on the CPU: note then
-// says why, unless the CPU was asked for.
+// load loads the model on the requested device, or on the CPU. note is the
+// reason for the CPU, "" if it was requested.
 func (m modelFile) load(opt Options) (b backend, at place, note string, err error) {
 	at, note, err = choose(opt.Device)
 	if err != nil {
@@ -195,21 +197,23 @@ func (m modelFile) load(opt Options) (b backend, at place, note string, err erro
 	return c, at, note, nil
 }
 
-// Device returns the name of what computes the model, "cpu" or one of Devices; note
-// says why that is not what was asked for, "" when it is. It changes when a device fails.
+// Device returns the name of the device that computes the model, "cpu" or one
+// of Devices. note is the reason if it is not the requested device, else "". It
+// changes when a device fails.
 func (e *Engine) Device() (name, note string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.place.name, e.note
 }
 
-// leaveDevice moves the model from a device that failed to the CPU. The weights there
-// and their states are never freed: the failed call may still hold the driver's locks.
+// leaveDevice moves the model from a failed device to the CPU. The weights and
+// states on the device are never freed: the failed call may still hold the
+// driver's locks.
 func (e *Engine) leaveDevice(from backend, why error) (backend, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.backend != from {
-		return e.backend, nil // another has done it
+		return e.backend, nil // another goroutine has already moved it
 	}
 	c, err := openCPU(e.model, e.opt.Threads)
 	if err != nil {

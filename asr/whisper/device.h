@@ -1,4 +1,5 @@
-/* Devices beside the processor, and the guard around native calls that use one. */
+/* Devices other than the CPU, and the guard around native calls that use one.
+ * */
 #ifndef OTOGRAPH_DEVICE_H
 #define OTOGRAPH_DEVICE_H
 
@@ -17,16 +18,17 @@ bool og_set_guard(void);
 bool og_load_plugin(const char *path);
 int og_devices(og_device *out, int most);
 
-/* Whoever reads ggml's list of plug-ins calls these before and after. */
+/* Callers that read ggml's list of plug-ins call these before and after. */
 void og_read_plugins(void);
 void og_plugins_read(void);
 
-/* What a decode returns when the device gave up; libwhisper's own codes are small. */
+/* The result of a decode whose device failed; libwhisper's own codes are small.
+ * */
 enum { OG_GAVE_UP = -1000 };
 
-/* GUARDED sets result to what call returns, or to failure if native code gives up in it.
- * Whatever the call held is lost then: its locks are never released, so that its context
- * and states must not be used again, nor freed. */
+/* GUARDED sets result to the value of call, or to failure if native code fails
+ * fatally in it. The locks that the call held are then never released, so its
+ * context and states must be neither used again nor freed. */
 #define GUARDED(result, failure, call)      \
 	do {                                \
 		jmp_buf og_here;            \

@@ -18,9 +18,10 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestDevicesOnTenRecordings: on the first ten recordings of the evaluation set each
-// device, a processor that has a driver for Vulkan among them, gives the CPU's text.
-// It runs in a separate process, as ggml reads which devices it may see only once.
+// TestDevicesOnTenRecordings: on the first ten recordings of the evaluation set
+// each device, including a CPU with a Vulkan driver, writes the CPU's text. It
+// runs in a separate process because ggml reads the list of visible devices
+// only once.
 func TestDevicesOnTenRecordings(t *testing.T) {
 	needLibrary(t)
 	const visible = "GGML_VK_VISIBLE_DEVICES"
@@ -68,7 +69,7 @@ type evaluation struct {
 	pcm            *audio.PCM
 }
 
-// speech is where the sentences are, a little wider.
+// speech returns the spans of the sentences, slightly widened.
 func (r evaluation) speech() []audio.Span {
 	const margin = 0.03
 	return spans(r.Sentences[0].Start-margin, r.Sentences[len(r.Sentences)-1].End+margin)

@@ -31,7 +31,7 @@ func TestDeviceNames(t *testing.T) {
 	assert.ErrorContains(t, err, `found "tpu"`)
 }
 
-// A device that is not there leaves the work to the CPU, and the engine says so.
+// If a device is missing, the CPU takes over, and the engine reports it.
 func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
 	needLibrary(t)
 	e := open(t, testModel(), Options{Device: "vulkan:200"})
@@ -55,15 +55,16 @@ func alphaBeta(t *testing.T, e *Engine) []string {
 	return texts(tr)
 }
 
-// failing is a device that fails.
+// failing is a device on which every call fails.
 type failing struct{ backend }
 
 func (failing) decode(context.Context, []*job, asr.Options, func(int)) error {
 	return fmt.Errorf("%w: lost", ErrDevice)
 }
 
-// Work on a device that fails is done again on the CPU, where later work goes at once.
-func TestDeviceThatFails(t *testing.T) {
+// Work on a failed device is done again on the CPU, which also does all later
+// work.
+func TestFailedDeviceFallsBackToTheCPU(t *testing.T) {
 	e := open(t, testModel(), Options{Device: DeviceCPU})
 	onCPU := e.backend
 	defer onCPU.free()
@@ -76,14 +77,14 @@ func TestDeviceThatFails(t *testing.T) {
 	assert.Equal(t, []string{"Alpha beta."}, alphaBeta(t, e))
 }
 
-// A plug-in whose assertion fails, or that throws an exception, does not end the program.
-func TestPluginsThatGiveUp(t *testing.T) {
+// A plug-in with a failed assertion or an exception does not end the program.
+func TestFailingPluginsReturnErrors(t *testing.T) {
 	needLibrary(t)
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		t.Skip("no C compiler")
 	}
-	_, err = Devices() // opens what is needed
+	_, err = Devices() // opens the library
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for name, body := range map[string]string{
@@ -108,7 +109,7 @@ func TestPluginsThatGiveUp(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// On each device the demo model writes what it writes on the CPU.
+// The demo model writes the same text on each device as on the CPU.
 func TestDevicesGiveTheSameText(t *testing.T) {
 	needLibrary(t)
 	devices, err := Devices()

@@ -1,31 +1,33 @@
-// Package whisper is the standard tier: Whisper models in ggml's format, computed by
-// our own network (internal/whispernet) on the processor, or by libwhisper (whisper.cpp
-// 1.9), which is opened at run time, on a GPU.
+// Package whisper is the standard tier: Whisper models in ggml's format,
+// computed by our own network (internal/whispernet) on the processor, or by
+// libwhisper (whisper.cpp 1.9), which is opened at run time, on a GPU.
 //
-// One Engine holds a model's weights once. asr.Options.Parallel workers decode, each
-// several windows side by side, so that one pass of the decoder serves all of their beams.
-// A window's text depends only on its sound and the options, so the transcript is the same
-// for any parallelism, and every time.
+// One Engine holds a model's weights once. asr.Options.Parallel workers decode,
+// each several windows side by side, so that one pass of the decoder serves all
+// of their beams. A window's text depends only on its sound and the options, so
+// the transcript is reproducible at any parallelism.
 //
-// The search is that of CTranslate2 (beams, length normalization, patience), with Whisper's
-// published rules for time marks and symbols, and bonuses for hotwords. A window in whose
-// first pass the model hears no speech is not decoded, and a loop ends its text with the
-// third repetition. The windows that DetectLanguage encodes are kept for a minute, so that
-// Transcribe needs no second pass of the encoder for them.
+// The search is CTranslate2's (beams, length normalization, patience), with
+// Whisper's published rules for time marks and symbols, and bonuses for
+// hotwords. A window is not decoded if the model hears no speech in its first
+// pass, and a loop ends the text at its third repetition. The windows that
+// DetectLanguage encodes are kept for a minute, so that Transcribe does not
+// encode them again.
 //
-// Words are timed by the attention of the decoder (internal/wordtimes). A model whose
-// alignment heads are known, by its shape or models.Model.AlignmentHeads, writes its text
-// without time marks. Words that cannot be timed have asr.Word.Interpolated; on a GPU these
-// are all.
+// Words are timed by the attention of the decoder (internal/wordtimes). A model
+// whose alignment heads are known, by its shape or models.Model.AlignmentHeads,
+// writes its text without time marks. asr.Word.Interpolated marks words that
+// cannot be timed; on a GPU these are all words.
 //
-// The environment variable OTOGRAPH_KERNELS (avx512, avxvnni, avx2, neon, generic) chooses the
-// instructions of the processor; the default is the best that it has.
+// The environment variable OTOGRAPH_KERNELS (avx512, avxvnni, avx2, neon,
+// generic) selects the CPU's instruction set; the default is the best one that
+// it supports.
 //
-// libwhisper is opened where a device is asked for. Why not through the Go bindings that
-// whisper.cpp publishes (github.com/ggerganov/whisper.cpp/bindings/go)? They have one state
-// per model, lack the abort callback and the logits filter, and are linked, so that a
-// program without libwhisper does not start. They serve as an independent check in a test
-// (build tag crosscheck).
+// libwhisper is opened only for a device, and not through whisper.cpp's Go
+// bindings (github.com/ggerganov/whisper.cpp/bindings/go): they have one state
+// per model, lack the abort callback and the logits filter, and are linked, so
+// that a program would not start without libwhisper. They serve as an
+// independent check in a test (build tag crosscheck).
 package whisper
 
 import (
@@ -45,17 +47,17 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Errors that a caller can tell apart; they come wrapped with what and where.
+// Errors that callers can match; they are wrapped with details.
 var (
-	// ErrModel marks a model file that is damaged or no Whisper model.
+	// ErrModel marks a damaged file, or one that holds no Whisper model.
 	ErrModel = ggmlfile.ErrNotWhisper
-	// ErrLibrary marks a libwhisper that does not fit this program. (One that is
-	// missing is native.ErrMissing.)
+	// ErrLibrary marks a libwhisper that does not fit this program.
+	// (native.ErrMissing marks a missing one.)
 	ErrLibrary = errors.New("libwhisper does not fit")
-	// ErrDecode marks a failure of the computation, mostly because memory ran
-	// out.
+	// ErrDecode marks a failed computation, mostly because memory ran out.
 	ErrDecode = errors.New("decoding failed")
-	// ErrLanguage marks a language that is missing, unknown, or not the model's.
+	// ErrLanguage marks a missing or unknown language, or one that the model
+	// does not support.
 	ErrLanguage = spec.Permanent(errors.New("language not supported"))
 	// ErrTranslation marks a translation that the model cannot make.
 	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier cannot translate"))
@@ -65,13 +67,14 @@ var (
 
 // modelFile names the model to open.
 type modelFile struct {
-	// Path is the file; or Data is its content, which must not change until Open
-	// returns (the weights are copied), or, where a device computes, until Close.
+	// Path is the file. Alternatively, Data is its content, which must not
+	// change until Open returns (the weights are copied), or, on a device,
+	// until Close.
 	Path string
 	Data []byte
-	// Name names the model in errors; the path when empty.
+	// Name is the model's name in errors; the path if empty.
 	Name string
-	// WindowSeconds is the longest window the model should get, 30 at most; 0 is 30.
+	// WindowSeconds is the length of the model's windows, at most 30; 0 is 30.
 	WindowSeconds float64
 	// NoPrompts reports that the model was not trained with prompts: initial
 	// prompts are ignored.
@@ -79,25 +82,28 @@ type modelFile struct {
 	// NoTranslation reports that the model was not trained to translate into
 	// English.
 	NoTranslation bool
-	// AlignmentHeads are the heads of the decoder, as [layer, head] from 0, that follow the
-	// sound best and time the words; nil is the published ones of the model's shape, or for
-	// an unknown shape those that a window shows.
+	// AlignmentHeads are the decoder's heads, as [layer, head] from 0, that
+	// follow the sound best and time the words; nil selects the published ones
+	// for the model's shape, or, for an unknown shape, heads chosen by their
+	// attention in a window.
 	AlignmentHeads [][2]int
-	// Languages are the codes (spec.NormalizeLanguage) that the model was trained
-	// for; nil is all that its vocabulary has. Detection chooses among them.
+	// Languages are the codes (spec.NormalizeLanguage) that the model was
+	// trained for; nil selects all languages of its vocabulary. Detection
+	// chooses among them.
 	Languages []string
 }
 
-// Options sets how an Engine works; the zero value serves.
+// Options configures an Engine; the zero value is valid.
 type Options struct {
-	// Logger takes libwhisper's own log as debug records (of all engines of the
-	// process: the native log is one); nil is none.
+	// Logger receives libwhisper's own log as debug records (for all engines of
+	// the process: the native log is shared); nil discards it.
 	Logger *slog.Logger
-	// Device is what computes the model: "auto" ("" is the same), "cpu", or "vulkan" with
-	// or without a number ("vulkan:1"). Where a device is not there, or fails, the CPU
-	// takes over, and Engine.Device says so. Texts are nearly the same.
+	// Device selects the device that computes the model: "auto" ("" is the
+	// same), "cpu", or "vulkan" with or without a number ("vulkan:1"). If the
+	// device is missing or fails, the CPU takes over, and Engine.Device reports
+	// it. Texts are nearly the same.
 	Device string
-	// Threads is how many threads of the CPU answer a language question; 0 is one.
+	// Threads is the number of CPU threads for language detection; 0 is one.
 	Threads int
 }
 
@@ -108,9 +114,9 @@ type Engine struct {
 	opt       Options
 	header    ggmlfile.Header
 	languages []string
-	packing   decode.PackOptions // how windows are filled
+	packing   decode.PackOptions // how windows are packed
 
-	life    context.Context // ends with Close
+	life    context.Context // canceled by Close
 	end     context.CancelCauseFunc
 	running sync.WaitGroup
 	freed   chan struct{} // closed when Close is done
@@ -118,7 +124,7 @@ type Engine struct {
 	mu      sync.Mutex
 	backend backend
 	place   place  // of the weights
-	note    string // why that is not the place that was asked for
+	note    string // why the place is not the requested one
 	closed  bool
 }
 
@@ -128,9 +134,9 @@ var (
 )
 
 // Open checks and loads a Whisper model, as returned by library.OpenFile,
-// library.OpenDir and demo.Models. Errors name the file and its role; they wrap ErrModel
-// for a file that is no usable model, and fs.ErrNotExist and the like for one that cannot
-// be read. On the CPU no library is needed; a device needs libwhisper.
+// library.OpenDir and demo.Models. Errors name the file and its role; they wrap
+// ErrModel if the file is no usable model, and fs.ErrNotExist and the like if
+// it cannot be read. The CPU needs no library; a device needs libwhisper.
 func Open(model *models.Model, opt Options) (*Engine, error) {
 	f := model.Main()
 	m := modelFile{
@@ -182,12 +188,14 @@ func openFile(m modelFile, opt Options) (*Engine, error) {
 	return newEngine(m, opt, header, b, known).put(at, note), nil
 }
 
-// How much sound a window has before the first word, and of a pause at most, in seconds:
-// with less the model loses first words and their capitals. They are faster-whisper's.
+// The sound before a window's first word and the longest pause in a window, in
+// seconds: with less, the model loses first words and their capitals. They are
+// faster-whisper's.
 const windowLead, windowGap = 0.4, 0.8
 
-// packing is how windows are filled: those of 30 s as published models know them, shorter
-// ones, which only models of our own have, as these were trained.
+// packing returns how windows are packed. Published models use windows of 30 s;
+// shorter windows, which only our own models have, are packed as in their
+// training.
 func (m modelFile) packing() decode.PackOptions {
 	if m.WindowSeconds < 30 {
 		return decode.PackOptions{Max: m.WindowSeconds}
@@ -205,18 +213,18 @@ func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, lang
 	return e
 }
 
-// put records where the weights of a new engine are.
+// put records the place of a new engine's weights.
 func (e *Engine) put(at place, note string) *Engine {
 	e.place, e.note = at, note
 	return e
 }
 
-// languages returns the codes the model can be asked for.
+// languages returns the codes of the languages that the model supports.
 func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 	if !h.Multilingual() {
 		return []string{"en"}, nil
 	}
-	spoken := int(h.Vocabulary - 51766) // the vocabulary grows by one token a language
+	spoken := int(h.Vocabulary - 51766) // one token per language
 	if len(m.Languages) > 0 {
 		var known []string
 		for _, l := range m.Languages {
@@ -240,7 +248,8 @@ func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 	return known, nil
 }
 
-// languageNumber is the place of a language in Whisper's table, negative without one.
+// languageNumber returns the index of a language in Whisper's table, or a
+// negative number.
 func languageNumber(code string) int {
 	return slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == code })
 }
@@ -253,7 +262,7 @@ func (e *Engine) Abilities() asr.Abilities {
 	return asr.Abilities{Beam: maxBeams, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true, Translate: e.header.Multilingual() && !e.model.NoTranslation}
 }
 
-// language checks the language that a transcription asks for.
+// language checks the language of a transcription.
 func (e *Engine) language(s string) (string, error) {
 	if s == "" {
 		return "", fmt.Errorf("whisper: language: expected a code, found none: %w", ErrLanguage)
@@ -272,8 +281,9 @@ func (e *Engine) language(s string) (string, error) {
 	return code, nil
 }
 
-// enter begins work that Close stops and waits for. The context of the work ends with that
-// of the caller, and with the engine, whose error is then ErrClosed.
+// enter starts work that Close stops and waits for. The context of the work
+// ends with the caller's and with the engine's; in the second case its error is
+// ErrClosed.
 func (e *Engine) enter(ctx context.Context) (work context.Context, leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
@@ -293,16 +303,16 @@ func (e *Engine) enter(ctx context.Context) (work context.Context, leave func(),
 	}, nil
 }
 
-// now is the backend that computes at present.
+// now returns the current backend.
 func (e *Engine) now() backend {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.backend
 }
 
-// decode decodes jobs, on the CPU where a device fails.
+// decode decodes jobs, on the CPU if a device fails.
 func (e *Engine) decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error {
-	left := make([]int, len(jobs)) // those that are not done
+	left := make([]int, len(jobs)) // jobs that are not done
 	for i := range left {
 		left[i] = i
 	}
@@ -319,7 +329,8 @@ func (e *Engine) decode(ctx context.Context, jobs []*job, opt asr.Options, done 
 	})
 }
 
-// hear asks what the first pass of the decoder knows, the CPU where a device fails.
+// hear runs the decoder's first pass over windows, on the CPU if a device
+// fails.
 func (e *Engine) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) (list []heard, err error) {
 	err = e.compute(ctx, func(b backend) error {
 		list, err = b.hear(ctx, pcm, windows)
@@ -344,7 +355,8 @@ func (e *Engine) compute(ctx context.Context, work func(backend) error) error {
 }
 
 // Close stops the work in flight, whose callers get ErrClosed, waits for it and
-// frees the model. It may be called more than once; every call returns when all is done.
+// frees the model. It may be called more than once; every call waits for all
+// work to end.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 const second = audio.SampleRate
 
-// spans makes speech from seconds: begin, end, begin, end …
+// spans returns spans of speech from seconds: start, end, start, end …
 func spans(seconds ...float64) []audio.Span {
 	var s []audio.Span
 	for i := 0; i < len(seconds); i += 2 {
@@ -43,7 +43,7 @@ func spans(seconds ...float64) []audio.Span {
 	return s
 }
 
-// needLibrary skips a test where libwhisper has not been fetched.
+// needLibrary skips a test if libwhisper has not been fetched.
 func needLibrary(t testing.TB) {
 	t.Helper()
 	if _, err := native.Whisper(); err != nil {
@@ -51,7 +51,8 @@ func needLibrary(t testing.TB) {
 	}
 }
 
-// openReference opens a model with libwhisper on the processor, which is what a device has.
+// openReference opens a model with libwhisper on the CPU, standing in for a
+// device.
 func openReference(t testing.TB, m modelFile, opt Options) *Engine {
 	t.Helper()
 	needLibrary(t)
@@ -80,8 +81,8 @@ func open(t testing.TB, data []byte, opt Options) *Engine {
 	return openWindows(t, data, 0, opt)
 }
 
-// openWindows is open with windows of so many seconds; with 2.5 two stretches of one
-// second are two windows.
+// openWindows is open with windows of the given length; at 2.5 s, two stretches
+// of one second are two windows.
 func openWindows(t testing.TB, data []byte, seconds float64, opt Options) *Engine {
 	t.Helper()
 	e, err := openFile(modelFile{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
@@ -90,7 +91,7 @@ func openWindows(t testing.TB, data []byte, seconds float64, opt Options) *Engin
 	return e
 }
 
-// greedy asks for the cheapest decode.
+// greedy returns the options of the cheapest decode.
 func greedy() asr.Options {
 	o := asr.DefaultOptions()
 	o.Language, o.BeamSize = "en", 1
@@ -105,7 +106,7 @@ func texts(tr *asr.Transcript) []string {
 	return list
 }
 
-func TestTranscribeGivesWhatTheModelSays(t *testing.T) {
+func TestTranscribeReturnsTheModelsText(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	pcm := audio.FromSamples(make([]float32, 20*second))
 	tr, err := e.Transcribe(context.Background(), pcm, spans(5.2, 6.2), greedy())
@@ -131,8 +132,9 @@ func TestTranscribeGivesWhatTheModelSays(t *testing.T) {
 	assert.Equal(t, s.Text, tr.Segments[0].Text)
 }
 
-// TestMeasures: tokens, temperature and the window's begin are the decoder's own.
-func TestMeasures(t *testing.T) {
+// TestSegmentMeasurements: tokens, temperature and the window's start are the
+// decoder's own.
+func TestSegmentMeasurements(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	pcm := audio.FromSamples(make([]float32, 20*second))
 	o := greedy()
@@ -156,7 +158,8 @@ func TestMeasures(t *testing.T) {
 }
 
 // TestTranslation: the decoder is told to translate, and a model that was not
-// trained for that refuses. After "translate" the made-up model begins 0.6 s into the window.
+// trained to translate refuses. After "translate" the test model starts 0.6 s
+// into the window.
 func TestTranslation(t *testing.T) {
 	const translate, later = 50358, zeroMark + 30
 	e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 1.0), 8, func(embedding []float32, width int) {
@@ -177,13 +180,13 @@ func TestTranslation(t *testing.T) {
 	require.NoError(t, err)
 	defer untrained.Close()
 	assert.False(t, untrained.Abilities().Translate)
-	o.Translate = true // whichever the loop had last
+	o.Translate = true // regardless of the loop's last value
 	_, err = untrained.Transcribe(context.Background(), pcm, spans(5.2, 6.2), o)
 	require.ErrorIs(t, err, ErrTranslation)
 	assert.True(t, spec.IsPermanent(err))
 }
 
-func TestNoSpeechMakesNoWork(t *testing.T) {
+func TestNothingIsDecodedWithoutSpeech(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 20*second)), nil, greedy())
 	require.NoError(t, err)
@@ -256,8 +259,8 @@ func TestLoopsEnd(t *testing.T) {
 }
 
 func TestThePromptReachesTheDecoder(t *testing.T) {
-	// A prompt of n tokens, and the mark before it, move the plan on by n+1 positions, which
-	// costs this model its text.
+	// A prompt of n tokens, and the mark before it, move the plan on by n+1
+	// positions; this model then writes no text.
 	e := open(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 1.0)), Options{})
 	pcm := audio.FromSamples(make([]float32, 4*second))
 	o := greedy()
@@ -271,7 +274,7 @@ func TestThePromptReachesTheDecoder(t *testing.T) {
 	}
 }
 
-func TestPreviousTextIsGivenOnRequestOnly(t *testing.T) {
+func TestPreviousTextIsUsedOnlyOnRequest(t *testing.T) {
 	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 1.0)), 2.5, Options{})
 	pcm := audio.FromSamples(make([]float32, 70*second))
 	speech := spans(0, 1, 31, 32)
@@ -285,11 +288,11 @@ func TestPreviousTextIsGivenOnRequestOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, tr.Stats.Windows)
 	assert.Equal(t, "Alpha beta gamma delta.", tr.Segments[0].Text)
-	assert.Equal(t, 1, tr.Stats.Unprompted, "six tokens more before the plan's beginning cost the second window its text")
+	assert.Equal(t, 1, tr.Stats.Unprompted, "with six more tokens before the plan, the second window has no text")
 	assert.Equal(t, "Alpha beta gamma delta.", tr.Segments[1].Text)
 }
 
-func TestReadDropsWhatNobodySaid(t *testing.T) {
+func TestTextWithoutSpeechIsDiscarded(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	w := decode.Window{Pieces: spans(10, 20), Speech: spans(10, 11, 18, 20)}
 	mark := func(s float64) token { return token{id: int32(zeroMark + int(s*50))} }
@@ -332,7 +335,7 @@ func TestParallelWindowsGiveTheSameText(t *testing.T) {
 	}
 }
 
-func TestTwoTranscriptionsAtOnce(t *testing.T) {
+func TestConcurrentTranscriptions(t *testing.T) {
 	e := openWindows(t, testModel(), 2.5, Options{})
 	pcm := audio.FromSamples(make([]float32, 100*second))
 	var group sync.WaitGroup
@@ -457,7 +460,7 @@ func TestModelLanguages(t *testing.T) {
 	require.ErrorContains(t, err, "languages")
 }
 
-func TestSamplingDoesNotDependOnHistory(t *testing.T) {
+func TestSamplingDoesNotDependOnEarlierRuns(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	pcm := audio.FromSamples(make([]float32, 2*second))
 	o := greedy()
@@ -495,8 +498,8 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 	return w.b.Write(p)
 }
 
-// child is what the test program does when a test starts it again: things that a
-// process can do only once, or that concern all that it prints.
+// child is run by the test program when a test starts it again: for actions
+// that a process can do only once, or that concern everything it prints.
 func child(task string) int {
 	_, err := OpenLibrary()
 	switch task {

@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/models/library"
 )
 
-// The whole of a recording as one stretch of speech; normally package vad finds it.
+// The whole recording is one stretch of speech; package vad normally finds it.
 func Example() {
 	ctx := context.Background()
 	model, err := library.OpenFile(models.RoleStandard, "ggml-base.bin")

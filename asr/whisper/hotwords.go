@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// How hotwords are favored, in natural logarithms (logits). The first token of a
-// hotword of at most hotParts tokens gets a small bonus; that of one in more parts is
-// the beginning of many other words, which it would also raise, and gets none
-// (docs/performance.md#hotwords). Each further token gets a larger one, so that a
-// hotword once begun is spelled to its end. Only tokens within reach of the best one
-// are lifted at all.
+// How hotwords are favored, in natural logarithms (logits). The first token of
+// a hotword of at most hotParts tokens gets a small bonus; the first token of a
+// longer one begins many other words, which a bonus would also raise, and gets
+// none (docs/performance.md#hotwords). Each further token gets a larger bonus,
+// so that a hotword, once begun, is spelled to its end. Only tokens within
+// reach of the best one get a bonus.
 const (
 	hotStart = 2.0
 	hotNext  = 5.0
@@ -28,25 +28,25 @@ type hotwords struct {
 	names []name
 }
 
-// node is a token in the tree of hotwords: its children lie side by side. It is laid out
-// as og_node.
+// node is a token in the tree of hotwords. Its children are consecutive nodes.
+// Its layout is og_node's.
 type node struct {
 	token, first, count int32
-	bonus               float32 // that lifts the token
+	bonus               float32 // added to the token's logit
 }
 
-// favor lifts the logits of the tokens that go on with a hotword after a text. A token is
-// lifted only when it is in reach of the best one anyway, and never above it by more than
-// half its bonus: where the model is sure, and where it says silence (the end, or a time
-// mark, is best), nothing changes.
+// favor raises the logits of the tokens that continue a hotword after a text. A
+// token is raised only if it is within reach of the best one anyway, and never
+// above it by more than half its bonus: nothing changes where the model is
+// sure, or where the end or a time mark is best (silence).
 func (h *hotwords) favor(logits []float32, text []int32, eot int32) {
 	const depth = 32
 	top := slices.Max(logits[:eot])
 	if slices.Max(logits[eot:]) > top || math.IsInf(float64(top), -1) {
 		return
 	}
-	// every suffix of the text that is the beginning of a hotword, the longest first, then
-	// the root: a longer match gives its bonus first, which stays
+	// Every suffix of the text that begins a hotword, longest first, then the
+	// root: a token keeps the bonus of the longest match.
 	var lifted []int32
 	for back := min(len(text), depth); back >= 0; back-- {
 		for _, c := range h.children(h.find(text[len(text)-back:])) {
@@ -58,7 +58,8 @@ func (h *hotwords) favor(logits []float32, text []int32, eot int32) {
 	}
 }
 
-// find follows tokens from the root; nil where no hotword begins with them.
+// find follows tokens from the root; it returns nil if no hotword begins with
+// them.
 func (h *hotwords) find(tokens []int32) *node {
 	at := &h.nodes[0]
 	for _, t := range tokens {
@@ -72,7 +73,7 @@ func (h *hotwords) find(tokens []int32) *node {
 	return at
 }
 
-// children are the tokens that follow a node; none follows nil.
+// children returns the tokens that follow a node; none follow nil.
 func (h *hotwords) children(of *node) []node {
 	if of == nil {
 		return nil
@@ -80,10 +81,11 @@ func (h *hotwords) children(of *node) []node {
 	return h.nodes[of.first : of.first+of.count]
 }
 
-// newHotwords builds the tree from each word's spellings: as given, in lower case,
-// with a capital, in capitals; each with and without a space before it.
-// spell returns no tokens for a text that they cannot write. weak are the words of
-// which no spelling's first token gets a bonus, unspelled those without any spelling.
+// newHotwords builds the tree from each word's spellings: as given, in lower
+// case, capitalized, in capitals; each with and without a space before it.
+// spell returns nil for a text that the vocabulary cannot spell. weak lists the
+// words without a bonus for the first token of any spelling, unspelled the
+// words without any spelling.
 func newHotwords(words []string, spell func(string) []int32) (h *hotwords, weak, unspelled []string) {
 	type branch struct {
 		token    int32
@@ -139,7 +141,7 @@ func newHotwords(words []string, spell func(string) []int32) (h *hotwords, weak,
 	}
 	h = &hotwords{nodes: []node{{}}, reach: hotReach, names: namesOf(words)}
 	level := []*branch{root}
-	for at := 0; len(level) > 0; at++ { // breadth first: children lie side by side
+	for at := 0; len(level) > 0; at++ { // breadth first: children are consecutive
 		b := level[0]
 		level = level[1:]
 		h.nodes[at].first, h.nodes[at].count = int32(len(h.nodes)), int32(len(b.children))

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// letters makes a token of every byte.
+// letters returns a token for every byte.
 func letters(s string) []int32 {
 	var tokens []int32
 	for _, b := range []byte(s) {
@@ -18,7 +18,8 @@ func letters(s string) []int32 {
 	return tokens
 }
 
-// spelt tells whether the tree has a path of these tokens that ends in a leaf or not.
+// spelt reports whether the tree has a path of these tokens, ending in a leaf
+// or not.
 func (h *hotwords) spelt(tokens []int32) bool {
 	at := h.nodes[0]
 	for _, t := range tokens {
@@ -50,8 +51,8 @@ func TestHotwordSpellings(t *testing.T) {
 	assert.Equal(t, []string{"x"}, unspelled)
 }
 
-// TestWeakHotwords: what the tokens divide into more than two parts in every spelling
-// gets no bonus for its beginning, and is named.
+// TestWeakHotwords: a word that has more than two parts in every spelling gets
+// no bonus for its first token, and is listed as weak.
 func TestWeakHotwords(t *testing.T) {
 	h, weak, unspelled := newHotwords([]string{"ab", " b ", "abc", ""}, letters)
 	require.NotNil(t, h)
@@ -84,7 +85,7 @@ func TestHotwordTree(t *testing.T) {
 	})
 }
 
-// A token that goes on with one hotword and begins another is lifted once.
+// A token that continues one hotword and begins another is raised once.
 func TestFavorLiftsOnce(t *testing.T) {
 	tokens := map[string][]int32{"ab": {1, 2}, "b": {2}}
 	h, _, _ := newHotwords([]string{"ab", "b"}, func(text string) []int32 { return tokens[text] })

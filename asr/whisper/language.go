@@ -11,20 +11,23 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// How DetectLanguage decides: immediately if a language has sureLanguage; else between
-// the plausible ones by the text of the speech in each, whose mean log probability (as
-// of one token) counts textWeight times: about the number of tokens in a short sentence.
+// How DetectLanguage decides: immediately if a language has sureLanguage;
+// otherwise it decodes the speech in each plausible language and adds the
+// text's mean log probability per token textWeight times: about the number of
+// tokens in a short sentence.
 const (
 	sureLanguage      = 0.95
 	plausibleLanguage = 0.03
 	textWeight        = 8
 )
 
-// DetectLanguage implements asr.LanguageDetector by one encoder pass over the first window
-// of speech, one over the window in the middle, and, if they leave doubt, one over the
-// last. A transcription of the same speech that follows uses the same passes. Where each
-// window is surely in one language, it is that of most speech. If doubt remains, the language is the one in which the speech makes most sense. The answer is one
-// of Languages, of those that are among the given ones where any is; an English-only model answers "en" with probability 1.
+// DetectLanguage implements asr.LanguageDetector. It encodes the first window
+// of speech, the middle one and, if in doubt, the last one. A following
+// transcription of the same speech uses the same passes. If each window is
+// surely in one language, the answer is the language of most speech. If doubt
+// remains, the answer is the language in which the decoded text is most likely.
+// The answer is one of Languages and, if any of those are among the given ones,
+// one of these; an English-only model answers "en" with probability 1.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (language string, probability float64, err error) {
 	ctx, leave, err := e.enter(ctx)
 	if err != nil {
@@ -66,12 +69,13 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	return language, min(mean[language], 1), nil
 }
 
-// listen returns the windows that tell the language, in the order in which they are asked:
-// the first, the middle and the last. Without speech it is the beginning of the recording.
+// listen returns the windows to detect the language in, in order: the first,
+// the middle and the last. Without speech it returns the beginning of the
+// recording.
 func (e *Engine) listen(pcm *audio.PCM, speech []audio.Span) []decode.Window {
 	if len(speech) == 0 {
 		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
-		return append(decode.Pack(speech, pcm, e.packing), decode.Window{})[:1] // not a sample: silence
+		return append(decode.Pack(speech, pcm, e.packing), decode.Window{})[:1] // the recording has no samples: silence
 	}
 	windows := decode.Pack(speech, pcm, e.packing)
 	if n := len(windows); n > 2 {
@@ -80,7 +84,7 @@ func (e *Engine) listen(pcm *audio.PCM, speech []audio.Span) []decode.Window {
 	return windows
 }
 
-// average is the mean of what was heard in windows, by how much speech there is in each.
+// average returns the mean of the windows' answers, weighted by their speech.
 func average(windows []decode.Window, answers []heard) map[string]float64 {
 	mean := make(map[string]float64)
 	var all float64
@@ -97,7 +101,8 @@ func average(windows []decode.Window, answers []heard) map[string]float64 {
 	return mean
 }
 
-// shares returns the probabilities of the given languages, as shares of their sum.
+// shares returns the probabilities of the given languages, as shares of their
+// sum.
 func shares(mean map[string]float64, among []string) map[string]float64 {
 	var all float64
 	for _, code := range among {
@@ -110,10 +115,10 @@ func shares(mean map[string]float64, among []string) map[string]float64 {
 	return out
 }
 
-// likeliest is the language with the greatest value, "" without any.
+// likeliest returns the language with the greatest value, or "".
 func (e *Engine) likeliest(values map[string]float64) string {
 	best := ""
-	for _, code := range e.languages { // in a fixed order, so that equals do not toss
+	for _, code := range e.languages { // in a fixed order, so that ties are reproducible
 		if v, ok := values[code]; ok && (best == "" || v > values[best]) {
 			best = code
 		}
@@ -121,9 +126,9 @@ func (e *Engine) likeliest(values map[string]float64) string {
 	return best
 }
 
-// readLanguage transcribes windows in each plausible language and weighs the languages'
-// probabilities by those of the texts: in a wrong language the decoder writes what it
-// believes less.
+// readLanguage transcribes windows in each plausible language and weights the
+// languages' probabilities by the texts' probabilities: the decoder finds a
+// text in a wrong language less likely.
 func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []decode.Window, heard map[string]float64) (map[string]float64, error) {
 	plausible := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return !(heard[code] >= plausibleLanguage) })
 	if len(plausible) < 2 {
@@ -154,7 +159,7 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []dec
 			all += read[code]
 		}
 	}
-	if all == 0 { // nothing is said in any
+	if all == 0 { // no text in any language
 		return heard, nil
 	}
 	for code := range read {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// layouts lists what libwhisper.h declares, by the name it has there, its name in
-// whisper.h, and its fields.
+// layouts lists the declarations of libwhisper.h: the name there, the name in
+// whisper.h, and the fields.
 var layouts = []struct{ ours, theirs, fields string }{
 	{"og_context_params", "struct whisper_context_params", `use_gpu flash_attn gpu_device dtw_token_timestamps dtw_aheads_preset dtw_n_top
 		dtw_aheads dtw_mem_size`},
@@ -31,9 +31,10 @@ var layouts = []struct{ ours, theirs, fields string }{
 		i_start_rule grammar_penalty vad vad_model_path vad_params`},
 }
 
-// TestDeclarationsFitTheHeader compiles a program that compares libwhisper.h with the
-// library's own header: every size, every field's place and size, and the numbers.
-func TestDeclarationsFitTheHeader(t *testing.T) {
+// TestDeclarationsMatchTheHeader compiles a program that compares libwhisper.h
+// with the library's own header: the sizes, the offset and size of each field,
+// and the constants.
+func TestDeclarationsMatchTheHeader(t *testing.T) {
 	include, err := filepath.Abs("../../third_party/native/include")
 	require.NoError(t, err)
 	if _, err := os.Stat(filepath.Join(include, "whisper.h")); err != nil {

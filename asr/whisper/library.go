@@ -2,20 +2,20 @@ package whisper
 
 import "sync"
 
-// library is the only libwhisper of the process: a second copy could not be
-// loaded. Once opened, it stays.
+// library is the process's only libwhisper: a second copy could not be loaded.
+// Once opened, it stays open.
 var library struct {
 	sync.Mutex
 	opened bool
 
-	devices bool  // the plug-ins for devices have been looked for
-	plugin  error // why one that is there may have no devices
+	devices bool  // device plug-ins have been searched for
+	plugin  error // why an installed plug-in may have no devices
 }
 
-// Library describes the native library that is in use.
+// Library describes the loaded native library.
 type Library struct {
-	// Version is libwhisper's own, such as "1.9.5-dev".
+	// Version is libwhisper's version, such as "1.9.5-dev".
 	Version string
-	// System is its line of build and processor features.
+	// System is libwhisper's line of build and CPU features.
 	System string
 }

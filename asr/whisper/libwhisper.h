@@ -1,6 +1,6 @@
-/* Declarations of the part of libwhisper 1.9 that the engine uses, under names of
- * our own, so that the program builds where no whisper.h is installed. A test
- * compares every size and offset with the real header. */
+/* Declarations of the part of libwhisper 1.9 that the engine uses, under our
+ * own names, so that the program builds without whisper.h. A test compares
+ * every size and offset with the real header. */
 #ifndef OTOGRAPH_LIBWHISPER_H
 #define OTOGRAPH_LIBWHISPER_H
 
@@ -96,7 +96,7 @@ typedef struct og_full_params {
 	og_vad_params vad_params;
 } og_full_params;
 
-/* What follows is our own: the small face that native.go calls. */
+/* The rest is our own: the functions that native.go calls. */
 
 /* A hotword's token in a tree of all hotwords' tokens. Node 0 is the root. The
  * children of a node are the nodes first .. first+count-1. */
@@ -106,11 +106,12 @@ typedef struct og_node {
 	float bonus; /* that lifts the token */
 } og_node;
 
-/* og_job is the memory that a decode shares with its callbacks, which run on native
- * threads and must not touch Go memory. */
+/* og_job is the memory that a decode shares with its callbacks, which run on
+ * native threads and must not touch Go memory. */
 typedef struct og_job og_job;
 
-/* og_request is what a decode wants; strings and tokens belong to the caller. */
+/* og_request holds a decode's parameters; the caller owns strings and tokens.
+ * */
 typedef struct og_request {
 	const char *language;
 	const int32_t *prompt;

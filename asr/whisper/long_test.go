@@ -70,7 +70,8 @@ func TestLoadRunClose(t *testing.T) {
 	assert.Equal(t, goroutines, runtime.NumGoroutine())
 }
 
-// TestHundredRuns transcribes the same sound 100 times with changing parallelism.
+// TestHundredRuns transcribes the same sound 100 times with changing
+// parallelism.
 func TestHundredRuns(t *testing.T) {
 	e := openDemo(t)
 	pcm, speech := together(t, 2.5, clips[0], clips[1], clips[2], clips[3], clips[0], clips[2])

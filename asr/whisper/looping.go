@@ -2,8 +2,9 @@ package whisper
 
 import "slices"
 
-// Loops, as decode.Unloop knows them, but seen while they are written: an n-gram of up to
-// loopPeriod tokens for the loopTimes-th time in a row, loopTokens in all or more. People do say
+// Loops, as in decode.Unloop, but detected during decoding: an n-gram of up to
+// loopPeriod tokens, repeated loopTimes times in a row, loopTokens or more in
+// all. People do say things twice, and "no no no no".
 // things twice, and "no no no no".
 const (
 	loopPeriod = 24
@@ -11,8 +12,8 @@ const (
 	loopTokens = 10
 )
 
-// looping returns the length of the n-gram that a text (without time marks) ends in over
-// and over; 0 if it does not.
+// looping returns the length of the n-gram that a text (without time marks)
+// repeats at its end; 0 if it does not.
 func looping(text []int32) int {
 	n := len(text)
 	for period := 1; period <= loopPeriod; period++ {
@@ -27,8 +28,7 @@ func looping(text []int32) int {
 	return 0
 }
 
-// unloop cuts the tokens of a text that ended in a loop after the first time that its
-// n-gram is said.
+// unloop cuts a text that ended in a loop after the loop's first round.
 func unloop(tokens []token, begin int32) []token {
 	var text []int32
 	var place []int // in tokens

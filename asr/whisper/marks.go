@@ -8,19 +8,19 @@ import (
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
-// rules say which token may come next: Whisper's own, as its authors published them.
+// rules define which token may come next: Whisper's published rules.
 type rules struct {
 	blank, eot, begin int32   // " " (negative if the model has none), the end, the mark of 0.00 s
-	never             []int32 // text that is never written: symbols that are not spoken
+	never             []int32 // tokens that are never written: symbols that are not spoken
 	unmarked          bool    // texts are written without time marks
 }
 
 // firstMark is the latest time mark that may open a text: 1.0 s.
 const firstMark = 50
 
-// newRules derives the rules from a model. Published models write a better text without
-// time marks (docs/performance.md): where alignment heads time the words, they are not
-// asked for.
+// newRules derives the rules from a model. Published models write better text
+// without time marks (docs/performance.md), so models whose words are timed by
+// alignment heads write none.
 func newRules(m *whispernet.Model, timed bool) *rules {
 	v := m.Vocabulary()
 	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: timed || unmarked(m.Header())}
@@ -28,7 +28,7 @@ func newRules(m *whispernet.Model, timed bool) *rules {
 		r.blank = one[0]
 	}
 	r.never = unspoken(func(text string) []int32 { return spell(v, text) })
-	for t := range v.EOT { // the published list has most of them
+	for t := range v.EOT { // most of them are in the published list
 		if strings.ContainsAny(v.Text(t), "[♩♪♫♬") {
 			r.never = append(r.never, t)
 		}
@@ -36,10 +36,10 @@ func newRules(m *whispernet.Model, timed bool) *rules {
 	return r
 }
 
-// unspoken lists the tokens of symbols that stand for no sound, as OpenAI's
-// suppress_tokens -1 chooses them. spell returns the tokens that write a text, nil where
-// the vocabulary cannot. Hyphens and apostrophes may stand within a word, but not begin
-// one.
+// unspoken lists the tokens of symbols that stand for no sound, chosen like
+// OpenAI's suppress_tokens -1. spell returns the tokens that write a text, or
+// nil if the vocabulary cannot. Hyphens and apostrophes are allowed within a
+// word, but not at its start.
 func unspoken(spell func(string) []int32) []int32 {
 	symbols := strings.Split(`"#()*+/:;<=>@[\]^_`+"`"+`{|}~「」『』`, "")
 	symbols = append(symbols, strings.Fields(`<< >> <<< >>> -- --- -( -[ (' (" (( )) ((( ))) [[ ]] {{ }} ♪♪ ♪♪♪`)...)
@@ -55,7 +55,7 @@ func unspoken(spell func(string) []int32) []int32 {
 		add(s, false)
 		add(" "+s, false)
 	}
-	for _, s := range "♩♪♫♬♭♮♯" { // their first bytes are those of such signs alone
+	for _, s := range "♩♪♫♬♭♮♯" { // only such symbols have their first bytes
 		add(string(s), true)
 		for _, t := range spell(" " + string(s)) {
 			if blank := spell(" "); len(blank) != 1 || t != blank[0] {
@@ -68,8 +68,8 @@ func unspoken(spell func(string) []int32) []int32 {
 	return slices.Compact(list)
 }
 
-// forbid sets the logits of the tokens that may not follow a text to minus infinity. The
-// rest of the rules, which need probabilities, is in settle.
+// forbid sets the logits of the tokens that may not follow a text to minus
+// infinity. The rules that need probabilities are in settle.
 func (r *rules) forbid(logits []float32, text []int32) {
 	for _, t := range r.never {
 		logits[t] = forbidden
@@ -88,9 +88,9 @@ func (r *rules) forbid(logits []float32, text []int32) {
 	r.order(logits, text)
 }
 
-// order applies the rules of time marks: a text begins with one of its first second, they
-// come in pairs except before the end, and none is earlier than one before it; a passage
-// has a length.
+// order applies the rules of time marks: a text begins with a mark of its first
+// second, marks come in pairs except before the end, none is earlier than the
+// previous one, and every passage has a length.
 func (r *rules) order(logits []float32, text []int32) {
 	n := len(text)
 	if n == 0 {
@@ -99,7 +99,7 @@ func (r *rules) order(logits []float32, text []int32) {
 		return
 	}
 	last := text[n-1] >= r.begin
-	closed := n < 2 || text[n-2] >= r.begin // the mark before, if the last token is one, closed a passage
+	closed := n < 2 || text[n-2] >= r.begin // whether the last token, if it is a mark, opens a passage
 	switch {
 	case last && closed:
 		fill(logits[r.begin:], forbidden)
@@ -119,8 +119,8 @@ func (r *rules) order(logits []float32, text []int32) {
 	}
 }
 
-// settle turns logits into the logarithms of probabilities: where the time marks together
-// are more likely than any other token, one of them comes.
+// settle turns logits into log probabilities. If all time marks together are
+// more likely than any other token, the next token must be a time mark.
 func (r *rules) settle(logits []float32) {
 	marks, best := whispernet.Normalize(logits, r.begin)
 	if r.unmarked || !(marks > best) {
@@ -132,7 +132,7 @@ func (r *rules) settle(logits []float32) {
 	}
 }
 
-// forbidden is the logarithm of no probability.
+// forbidden is the log probability of a forbidden token.
 var forbidden = float32(math.Inf(-1))
 
 func fill(list []float32, v float32) {

@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
-// published are the rules as OpenAI's ApplyTimestampRules has them, line by line
-// (whisper/decoding.py), with those that stand before it.
+// published applies the rules line by line as OpenAI's ApplyTimestampRules does
+// (whisper/decoding.py), with the rules applied before it.
 func published(logits []float64, text []int32) []float64 {
 	inf := math.Inf(-1)
 	none := func(from, to int) {
@@ -73,7 +73,7 @@ func published(logits []float64, text []int32) []float64 {
 	return logits
 }
 
-func TestRulesAreThePublishedOnes(t *testing.T) {
+func TestRulesMatchThePublishedOnes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SliceOfN(rapid.Int32Range(0, tinySize-1), 0, 8).Draw(t, "text")
 		text = slices.DeleteFunc(text, func(i int32) bool { return i >= tinyEOT && i < tinyBegin })
@@ -87,7 +87,7 @@ func TestRulesAreThePublishedOnes(t *testing.T) {
 		tinyRules.forbid(logits, text)
 		tinyRules.settle(logits)
 		for i, w := range want {
-			if math.IsNaN(w) { // nothing is left, which no text comes to
+			if math.IsNaN(w) { // no token is allowed, which no text reaches
 				return
 			}
 			if math.IsInf(w, -1) {
@@ -135,8 +135,8 @@ func TestUnmarkedModelsWriteNoMarks(t *testing.T) {
 	}
 }
 
-// The symbols are tokens of their own, or the first of several where no other sign begins
-// so.
+// The symbols are single tokens, or the first of several tokens if no other
+// symbol begins with it.
 func TestUnspoken(t *testing.T) {
 	tokens := []string{"#", " #", "(", " -", "-", " '", "'", "<<", "\u2669"[:2], "\u2669"[2:], " ", "a", "\"", "~"}
 	greedy := func(text string) (list []int32) {

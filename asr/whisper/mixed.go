@@ -10,27 +10,29 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// A window that is surely in another language is decoded in that one. A window without a
-// sure language, with an unlikely passage or with little text may hold several: its passages are asked for
-// theirs, each by an encoder pass, and it is divided where they differ.
+// A window that is surely in another language is decoded in that language. A
+// window without a sure language, with an unlikely passage or with little text
+// may hold several languages: each of its passages is encoded to detect its
+// language, and the window is divided where they differ.
 const (
-	// passageSeconds is the longest passage that is asked, and surePassage the probability
-	// from which on its answer counts.
+	// passageSeconds is the longest passage, and surePassage the probability
+	// from which its detected language counts.
 	passageSeconds = 8
 	surePassage    = 0.8
-	// unlikelyPassage is the mean log probability of a token below which a passage's text may
-	// be in the wrong language: there published models write at -0.5 to -1.1, in the right
-	// one mostly above -0.5.
+	// unlikelyPassage is the mean log probability per token below which a
+	// passage's text may be in the wrong language. In a wrong language
+	// published models write at -0.5 to -1.1, in the right one mostly above
+	// -0.5.
 	unlikelyPassage = -0.6
-	// passageCut and passageFreeCut put the cuts between them into long pauses.
+	// passageCut and passageFreeCut make passages end at long pauses.
 	passageCut, passageFreeCut = 3.0, 2.0
-	// passagesMore is how many passages of a recording may be asked beside one for each
-	// of its windows.
+	// passagesMore is the number of passages per recording that may be encoded
+	// in addition to one per window.
 	passagesMore = 4
 )
 
-// others returns the languages that a window may be in: those of the model among the
-// given ones, nil if they leave no choice.
+// others returns the languages that a window may be in: the given ones that the
+// model supports; nil if they leave no choice.
 func (e *Engine) others(given []string) []string {
 	if len(given) == 0 || !e.header.Multilingual() {
 		return nil
@@ -42,7 +44,7 @@ func (e *Engine) others(given []string) []string {
 	return both
 }
 
-// likeliest is the language with the greatest probability, "" without any.
+// likeliest returns the language with the greatest probability, or "".
 func (h heard) likeliest() (language string, p float64) {
 	for code, q := range h.languages {
 		if q > p || q == p && code < language {
@@ -52,13 +54,13 @@ func (h heard) likeliest() (language string, p float64) {
 	return language, p
 }
 
-// likeliestOf is the language with the greatest probability among the given ones.
+// likeliestOf returns the most likely of the given languages.
 func (h heard) likeliestOf(languages []string) string {
 	return slices.MaxFunc(languages, func(a, b string) int { return cmp.Compare(h.languages[a], h.languages[b]) })
 }
 
-// otherThan returns the language that a window is surely in, "" if it is the given one or
-// none is sure.
+// otherThan returns the language that a window is surely in; "" if it is the
+// given one or if none is sure.
 func (h heard) otherThan(language string) string {
 	if other, p := h.likeliest(); other != language && p >= sureLanguage {
 		return other
@@ -66,8 +68,8 @@ func (h heard) otherThan(language string) string {
 	return ""
 }
 
-// divide asks the passages of doubtful windows for their languages, and decodes windows
-// that hold several again, in parts of one language each.
+// divide detects the languages of passages in doubtful windows, and decodes
+// windows with several languages again, each part in one language.
 func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, t *task) ([]decode.Window, []result, asr.Stats, error) {
 	var stats asr.Stats
 	left := len(windows) + passagesMore
@@ -106,9 +108,11 @@ func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 	return allWindows, all, stats, nil
 }
 
-// unsure returns the passages of a decoded window to ask for their languages: all where the
-// window is not sure, or half of its speech has no text; where the text of one is unlikely,
-// that one, and all if it is in another; nothing if there is no doubt.
+// unsure returns the passages of a decoded window whose languages divide must
+// detect, in rounds: all passages if the window's language is not sure or half
+// of its speech has no text; if the text of a passage is unlikely, first the
+// least likely passage, and all of them if it is in another language; nil if
+// there is no doubt.
 func (e *Engine) unsure(pcm *audio.PCM, w decode.Window, r *result) (rounds [][]decode.Window) {
 	packing := e.packing
 	packing.Max, packing.Cut, packing.FreeCut = min(packing.Max, passageSeconds), passageCut, passageFreeCut
@@ -143,9 +147,10 @@ type part struct {
 	language string
 }
 
-// parts asks passages for their languages and joins neighbors of the same one. They are
-// in the given language or one that a passage is sure of, each in the likeliest of these.
-// nil means that all are in the given language.
+// parts detects the languages of passages and joins neighbors with the same
+// one. Each passage gets the most likely of these languages: the given one and
+// each language that some passage is sure of. nil means that all are in the
+// given language.
 func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, t *task) (list []part, err error) {
 	answers, err := e.hear(ctx, pcm, passages)
 	if err != nil {
@@ -177,7 +182,8 @@ func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Wi
 	return list, nil
 }
 
-// decodeParts decodes the parts of a window; nil without parts, and if a text failed.
+// decodeParts decodes the parts of a window; it returns nil without parts, or
+// if a text failed.
 func (e *Engine) decodeParts(ctx context.Context, pcm *audio.PCM, parts []part, t *task) ([]result, error) {
 	if len(parts) == 0 {
 		return nil, nil

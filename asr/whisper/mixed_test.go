@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// joined returns clips as one recording, and where they are spoken.
+// joined returns clips as one recording, and the spans of their speech.
 func joined(t *testing.T, list ...clip) (*audio.PCM, []audio.Span) {
 	t.Helper()
 	var samples []float32
@@ -44,7 +44,7 @@ func TestWindowsInTheirLanguages(t *testing.T) {
 	tr, err = e.Transcribe(t.Context(), pcm, speech, o)
 	require.NoError(t, err)
 	for _, s := range tr.Segments {
-		assert.Equal(t, "en", s.Language, "a language that is given stands")
+		assert.Equal(t, "en", s.Language, "a given language is kept")
 	}
 	assert.Zero(t, tr.Stats.Asked)
 }
@@ -70,12 +70,13 @@ func TestWindowIsDividedByLanguage(t *testing.T) {
 	first.unsure = [][]decode.Window{passages[:1], passages}
 	_, results, stats, err = e.divide(t.Context(), pcm, windows, []result{first}, task)
 	require.NoError(t, err)
-	assert.Equal(t, []result{first}, results, "the passage is in the window's language: nobody asks on")
+	assert.Equal(t, []result{first}, results, "the passage is in the window's language: no further detection")
 	assert.Equal(t, 1, stats.Asked)
 }
 
-// All passages are asked where the window is not sure, one where its text is unlikely.
-func TestDoubtsAboutTheLanguage(t *testing.T) {
+// All passages are checked if the window's language is not sure, one if its
+// text is unlikely.
+func TestPassagesOfUnclearLanguage(t *testing.T) {
 	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", 1.0)), 30, Options{})
 	pcm, speech := far(1, 0, 6, 8, 14, 17, 23)
 	w := decode.Pack(speech, pcm, e.packing)[0]
@@ -117,8 +118,8 @@ func TestOtherLanguages(t *testing.T) {
 	assert.Equal(t, []string{"en", "es"}, e.others([]string{"es", "en", "tlh"}))
 }
 
-// A window that is surely in another language takes one search that ends at once and one in
-// that language.
+// A window that is surely in another language takes two searches: one that ends
+// immediately and one in that language.
 func TestPlanChangesTheLanguage(t *testing.T) {
 	task := &task{opt: asr.DefaultOptions(), language: "en", others: []string{"de", "en"}}
 	p := &textPlan{t: task, language: "en", others: task.others}

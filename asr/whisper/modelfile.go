@@ -13,14 +13,13 @@ const role = "standard recognizer"
 // melBins is the number of bins of a Fourier transform of 400 samples.
 const melBins = 201
 
-// tensorTypes maps the header's file type to the tensor type of the large
-// tensors.
+// tensorTypes maps the header's file type to the type of the large tensors.
 var tensorTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14}
 
-// check reads enough of the model to know that libwhisper will not fail on it:
-// libwhisper answers some damaged files by ending the process. The weights
-// themselves are not read. The error says what was expected and what was found;
-// it wraps ErrModel unless the file cannot be read.
+// check reads enough of the model to ensure that libwhisper can load it:
+// libwhisper ends the process on some damaged files. The weights themselves are
+// not read. The error names the expected and the found value; it wraps ErrModel
+// unless the file cannot be read.
 func (m modelFile) check() (ggmlfile.Header, error) {
 	var w *ggmlfile.Whisper
 	var err error
@@ -35,7 +34,7 @@ func (m modelFile) check() (ggmlfile.Header, error) {
 	return w.Header, nil
 }
 
-// layout returns what a model file with the header h holds.
+// layout returns the layout of a model file with the header h.
 func layout(h ggmlfile.Header) (ggmlfile.Layout, error) {
 	if err := sound(h); err != nil {
 		return ggmlfile.Layout{}, fmt.Errorf("%w: header: %w", ErrModel, err)
@@ -43,7 +42,8 @@ func layout(h ggmlfile.Header) (ggmlfile.Layout, error) {
 	return ggmlfile.Layout{Bins: melBins, Tensors: tensors(h)}, nil
 }
 
-// sound checks that the dimensions are possible, and such that libwhisper can compute.
+// sound checks that the dimensions are possible and that libwhisper supports
+// them.
 func sound(h ggmlfile.Header) error {
 	fields := []struct {
 		name     string
@@ -86,9 +86,9 @@ func sound(h ggmlfile.Header) error {
 	return nil
 }
 
-// tensors returns the tensors that a model of these dimensions has.
+// tensors returns the tensors of a model with these dimensions.
 func tensors(h ggmlfile.Header) map[string][]int32 {
-	type shape = []int32 // the innermost first
+	type shape = []int32 // innermost dimension first
 	a, n := h.AudioState, h.TextState
 	m := map[string]shape{
 		"encoder.positional_embedding":   {a, h.AudioContext},

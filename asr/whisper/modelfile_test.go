@@ -101,8 +101,8 @@ func FuzzCheck(f *testing.F) {
 	f.Add(good[:48], 0, int32(0))
 	f.Add([]byte("lmgg"), 4, int32(-1))
 	f.Add([]byte{}, 60000, int32(1<<30))
-	// The input replaces the beginning of a good model, and one word of it further on:
-	// what a damaged or hostile file looks like.
+	// The input replaces the beginning of a valid model and one later word, as
+	// in a damaged or hostile file.
 	f.Fuzz(func(t *testing.T, begin []byte, at int, word int32) {
 		data := bytes.Clone(good[:min(len(good), head+4096)])
 		copy(data, begin)

@@ -12,28 +12,30 @@ import (
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
-// A model writes a name that it does not know as it hears it. After a window's text is
-// decided, words in it that are spelled nearly like a hotword are replaced with the hotword
-// if the model, given the text with it, does not find that much less likely.
+// A model spells unknown names by their sound. After a window's text is
+// decided, words spelled nearly like a hotword are replaced with the hotword,
+// unless the model finds the changed text much less likely.
 const (
-	// nameLetters is the least number of letters of a name, and nameLikeness the share of them
-	// that must be the same.
+	// nameLetters is the least number of letters in a name; nameLikeness is the
+	// least share of letters that must match.
 	nameLetters, nameLikeness = 5, 0.6
-	// nameCost is how much less likely, as a natural logarithm, the text may become where the
-	// model wrote words of one token each, which it knows, and nameCostPieced where it pieced
-	// one together, or only the spelling differs.
+	// nameCost limits how much less likely, as a natural logarithm, the text
+	// may become if the model wrote words of one token each, which it knows.
+	// nameCostPieced is the limit if it wrote a word in several tokens, or if
+	// only the spelling differs.
 	nameCost, nameCostPieced = 6.0, 18.0
-	// nameContext is how many tokens after the name count.
+	// nameContext is the number of tokens after the name that count.
 	nameContext = 6
 )
 
-// name is a hotword that is looked for in decoded texts.
+// name is a hotword to look for in decoded texts.
 type name struct {
 	text    string
 	letters []rune
 }
 
-// namesOf returns the hotwords that are long enough to be told from other words.
+// namesOf returns the hotwords that are long enough to be distinguished from
+// other words.
 func namesOf(hotwords []string) (list []name) {
 	for _, word := range hotwords {
 		n := name{text: strings.Join(strings.Fields(word), " ")}
@@ -44,7 +46,8 @@ func namesOf(hotwords []string) (list []name) {
 	return list
 }
 
-// lettersOf returns the letters and digits of a text, in lower case and without accents.
+// lettersOf returns the letters and digits of a text, in lower case and without
+// accents.
 func lettersOf(text string) (list []rune) {
 	for _, r := range norm.NFKD.String(text) {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -54,8 +57,8 @@ func lettersOf(text string) (list []rune) {
 	return list
 }
 
-// likeness is the share of letters that two texts have in common, by the least number of
-// changes from one to the other.
+// likeness returns the share of letters that two texts have in common, by edit
+// distance.
 func likeness(a, b []rune) float64 {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -84,7 +87,7 @@ type sighting struct {
 	likeness    float64
 }
 
-// cost is how much less likely a text may become with the name.
+// cost returns how much less likely a text may become with the name.
 func (s sighting) cost() float64 {
 	if s.pieced || s.likeness == 1 {
 		return nameCostPieced
@@ -92,8 +95,8 @@ func (s sighting) cost() float64 {
 	return nameCost
 }
 
-// sightings returns the places in a text where a name may stand, the likeliest first,
-// without overlap.
+// sightings returns the places in a text where a name may belong, the most
+// similar first, without overlap.
 func sightings(words []decode.Piece, names []name) (list []sighting) {
 	for _, n := range names {
 		most := strings.Count(n.text, " ") + 2
@@ -118,26 +121,27 @@ func sightings(words []decode.Piece, names []name) (list []sighting) {
 	return kept
 }
 
-// pieced reports whether a word is written in several tokens, as unknown ones are.
+// pieced reports whether a word is written in several tokens, as unknown words
+// are.
 func pieced(words []decode.Piece) bool {
 	return slices.ContainsFunc(words, func(w decode.Piece) bool { return w.Last > w.First })
 }
 
-// name puts names into the decided text of a job.
+// name replaces misspelled names in the decided text of a job.
 func (w *worker) name(o *opened) error {
 	f := o.job.plan.text()
 	if o.search.hot == nil || len(o.search.hot.names) == 0 || f == nil || len(f.tokens) == 0 || f.failed() {
 		return nil
 	}
 	var pieces []decode.Token
-	var at []int // of the text tokens
+	var at []int // indexes of the text tokens
 	for i, t := range f.tokens {
 		if t.id < w.cpu.EOT {
 			pieces, at = append(pieces, decode.Token{Text: w.cpu.Text(t.id)}), append(at, i)
 		}
 	}
 	list := sightings(decode.Words(pieces), o.search.hot.names)
-	slices.SortFunc(list, func(a, b sighting) int { return cmp.Compare(b.first, a.first) }) // from the end, so that places stay right
+	slices.SortFunc(list, func(a, b sighting) int { return cmp.Compare(b.first, a.first) }) // from the end, so that indexes stay valid
 	for _, s := range list {
 		tokens, err := w.named(o, f.tokens, at[s.first], at[s.last]+1, s)
 		if err != nil {
@@ -152,8 +156,8 @@ func (w *worker) name(o *opened) error {
 	return nil
 }
 
-// named returns a text with a name in place of the tokens from one to another; nil where
-// that is too unlikely or the name cannot be spelled.
+// named returns a text whose tokens from one index to another are replaced by a
+// name; nil if that is too unlikely or the name cannot be spelled.
 func (w *worker) named(o *opened, text []token, from, to int, s sighting) ([]token, error) {
 	var old strings.Builder
 	for _, t := range text[from:to] {
@@ -180,18 +184,19 @@ func (w *worker) named(o *opened, text []token, from, to int, s sighting) ([]tok
 	return with, nil
 }
 
-// replaced returns the text of words with all from its first letter to its last replaced.
+// replaced returns old with the range from its first to its last letter
+// replaced by with.
 func replaced(old, with string) string {
 	solid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 	from := strings.IndexFunc(old, solid)
 	to := strings.LastIndexFunc(old, solid)
-	for to++; to < len(old) && old[to]&0xc0 == 0x80; to++ { // the rest of its bytes
+	for to++; to < len(old) && old[to]&0xc0 == 0x80; to++ { // the remaining bytes of the last letter
 	}
 	return old[:from] + with + old[to:]
 }
 
-// likelihood sets the log probabilities of the tokens of a text from one to nameContext after
-// end, and returns their sum.
+// likelihood sets the log probabilities of a text's tokens from one index to
+// nameContext tokens after end, and returns their sum.
 func (w *worker) likelihood(o *opened, text []token, from, end int) (sum float64, err error) {
 	prompt := len(o.search.prompt)
 	until := min(end+nameContext, len(text))

@@ -26,7 +26,7 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
-// wordsOf makes words of tokens.
+// wordsOf returns words of one token each.
 func wordsOf(tokens ...string) []decode.Piece {
 	var list []decode.Token
 	for _, text := range tokens {
@@ -69,8 +69,8 @@ func TestReplacedKeepsPunctuation(t *testing.T) {
 	assert.Equal(t, " Zoë", replaced(" zoë", "Zoë"))
 }
 
-// The demo model writes "bottle"; a hotword with nearly these letters takes its place where
-// it is likely enough, a quite different one does not.
+// The demo model writes "bottle"; a hotword with nearly the same letters
+// replaces it if it is likely enough, an entirely different one does not.
 func TestNamesInTheText(t *testing.T) {
 	e := openDemo(t)
 	c := clips[3]

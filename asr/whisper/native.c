@@ -89,8 +89,8 @@ static void *open_one(const char *dir, const char *name)
 	return h;
 }
 
-/* fits asks whether the library lays its parameters out as libwhisper.h does: the
- * defaults, as the library writes them, must be found where we look for them. */
+/* fits reports whether the library's parameters have the layout of
+ * libwhisper.h: its defaults must be at the expected offsets. */
 static const char *fits(void)
 {
 	const char *v = p_whisper_version();
@@ -111,11 +111,12 @@ static const char *fits(void)
 	return ok ? NULL : "its parameters are laid out differently from those of version 1.9.5";
 }
 
-/* libgomp reads these once, when it is loaded. Spinning threads would stall every
- * other thread of a busy machine, yet threads that sleep at once cost a single
- * window 3 % (docs/performance.md): they spin for some microseconds. They are set before
- * the program has a second thread: ONNX Runtime reads the environment when it likes, and
- * a read beside a write may crash. */
+/* libgomp reads these once, when it is loaded. Spinning threads would stall
+ * every other thread of a busy machine, yet threads that sleep immediately cost
+ * a single window 3 % (docs/performance.md), so they spin for some
+ * microseconds. The variables are set before the program has a second thread:
+ * ONNX Runtime reads the environment at any time, and a read during a write may
+ * crash. */
 __attribute__((constructor)) static void thread_manners(void)
 {
 	if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "1000", 0);
@@ -128,9 +129,10 @@ __attribute__((constructor)) static void thread_manners(void)
 #define LIBRARY(name, version) name ".so." version
 #endif
 
-/* og_open opens the libraries in dir ("" is the loader's own search path) and loads
- * ggml's CPU code. NULL when all is well, else what is wrong. Not safe for two
- * threads at once. The libraries are never closed: ggml keeps threads and tables. */
+/* og_open opens the libraries in dir ("" is the loader's own search path) and
+ * loads ggml's CPU code. Returns NULL on success, else the error. Not safe for
+ * concurrent use. The libraries are never closed: ggml keeps threads and
+ * tables. */
 const char *og_open(const char *dir)
 {
 	if (*dir) open_one(dir, "libnative_compat.so"); /* there only where an older libstdc++ needs it */
@@ -171,7 +173,7 @@ const char *og_system_info(void)
 	return info;
 }
 
-/* gpu is the place among the devices of og_devices, negative for the CPU */
+/* gpu is the index in og_devices, negative for the CPU. */
 static og_context_params context_params(int gpu)
 {
 	og_context_params *d = p_whisper_context_default_params_by_ref(), p = *d;
@@ -248,7 +250,7 @@ static bool on_encode(og_context *c, og_state *s, void *user)
 	return true;
 }
 
-/* Repeats that end a decode, as looping.go has them. */
+/* Repetitions that end a decode, as in looping.go. */
 enum { LOOP_TOKENS = 10, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
 
 static bool looping(const int32_t *text, int n) /* newest first */
@@ -264,9 +266,10 @@ static bool looping(const int32_t *text, int n) /* newest first */
 	return false;
 }
 
-/* favor lifts the hotwords' tokens. A token is lifted only when it is in reach of
- * the best one anyway, and never above it by more than its bonus: where the model is
- * sure, and where it says silence (the end, or a time mark, is best), nothing changes. */
+/* favor raises the logits of the hotwords' tokens. A token is raised only if it
+ * is within reach of the best one anyway, and never above it by more than its
+ * bonus: nothing changes where the model is sure, or where the end or a time
+ * mark is best (silence). */
 static void favor(const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
 {
 	int best = 0;
@@ -361,8 +364,8 @@ void og_copy_tokens(og_state *s, og_token_data *out)
 		for (int k = 0; k < p_whisper_full_n_tokens_from_state(s, i); k++) *out++ = p_whisper_full_get_token_data_from_state(s, i, k);
 }
 
-/* og_first asks the decoder for the first token after "start of transcript" on the window
- * that the state encoded last. The logits are the state's. */
+/* og_first computes the logits after "start of transcript" on the window that
+ * the state encoded last. The logits belong to the state. */
 int og_first(og_context *c, og_state *s, int threads, const float **logits)
 {
 	int32_t sot = p_whisper_token_sot(c);
@@ -379,7 +382,7 @@ static int detect(og_context *c, og_state *s, const float *samples, int n_sample
 	return p_whisper_lang_auto_detect_with_state(c, s, 0, threads, probabilities);
 }
 
-/* og_detect gives the probability of each language. */
+/* og_detect returns the probability of each language. */
 int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, int threads, float *probabilities)
 {
 	volatile int rc = 0;

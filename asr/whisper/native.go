@@ -27,8 +27,8 @@ import (
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
-// openLibrary finds and opens libwhisper, once. A failure is tried again by the
-// next call, so that a library fetched meanwhile is found.
+// openLibrary finds and opens libwhisper, once. After a failure the next call
+// tries again, so that a library fetched meanwhile is found.
 func openLibrary() error {
 	library.Lock()
 	defer library.Unlock()
@@ -64,7 +64,7 @@ func OpenLibrary() (Library, error) {
 
 func systemInfo() string { return strings.TrimSpace(C.GoString(C.og_system_info())) }
 
-// prepareDevices finds the functions that deal with devices.
+// prepareDevices looks up the functions for devices.
 func prepareDevices() error {
 	if p := C.og_devices_open(C.og_ggml()); p != nil {
 		return errors.New(C.GoString(p))
@@ -72,7 +72,8 @@ func prepareDevices() error {
 	return nil
 }
 
-// setGuard makes trouble with a device an error instead of the program's end.
+// setGuard makes fatal failures of a device an error instead of ending the
+// program.
 var setGuard = sync.OnceValue(func() error {
 	if !C.og_set_guard() {
 		return errors.New("the C++ library does not tell about its exceptions")
@@ -110,9 +111,9 @@ func listDevices() []Device {
 	return list
 }
 
-// nativeLog is where the process-wide log of libwhisper and ggml goes: to the
-// logger of the engine opened last, as debug records. The last complaint is kept
-// for the error of a model that does not load.
+// nativeLog forwards the process-wide log of libwhisper and ggml, as debug
+// records, to the logger of the engine opened last. The last warning or error
+// is kept for the error of a model that does not load.
 var nativeLog struct {
 	logger atomic.Pointer[slog.Logger]
 	sync.Mutex
@@ -124,7 +125,8 @@ func setNativeLogger(l *slog.Logger) {
 	C.og_want_log(C.bool(l.Enabled(context.Background(), slog.LevelDebug)))
 }
 
-// takeComplaint returns the last warning or error of the library and forgets it.
+// takeComplaint returns the last warning or error of the library and forgets
+// it.
 func takeComplaint() string {
 	nativeLog.Lock()
 	defer nativeLog.Unlock()
@@ -133,7 +135,7 @@ func takeComplaint() string {
 	return c
 }
 
-// complaint is takeComplaint, or what else there is to say.
+// complaint returns takeComplaint, or otherwise if that is empty.
 func complaint(otherwise string) string {
 	if c := takeComplaint(); c != "" {
 		return c
@@ -165,7 +167,7 @@ func ogNativeLog(level C.int, text *C.char) {
 type weights struct {
 	c    *C.og_context
 	at   place
-	lost bool // the device failed: nothing of it may be used, or freed
+	lost bool // the device failed: none of it may be used or freed
 }
 
 func loadWeights(m modelFile, at place) (*weights, error) {
@@ -189,8 +191,8 @@ func loadWeights(m modelFile, at place) (*weights, error) {
 	return &weights{c: c, at: at}, nil
 }
 
-// failure is the error of a native call that failed: on a device that is the device's,
-// and the weights are lost; else err.
+// failure returns the error of a failed native call. If a device failed, it is
+// the device's error, and the weights are lost; otherwise it is err.
 func (w *weights) failure(rc int, err error) error {
 	switch {
 	case w.at != onCPU && rc == C.OG_GAVE_UP:
@@ -216,7 +218,8 @@ func (w *weights) Text(token int32) string {
 	return C.GoString(C.og_token_text(w.c, C.int32_t(token)))
 }
 
-// Tokenize splits text into tokens; characters that the vocabulary lacks are left out.
+// Tokenize splits text into tokens; characters missing from the vocabulary are
+// left out.
 func (w *weights) Tokenize(text string) []int32 {
 	c := C.CString(text)
 	defer C.free(unsafe.Pointer(c))
@@ -228,8 +231,8 @@ func (w *weights) Tokenize(text string) []int32 {
 	return tokens[:n]
 }
 
-// newState returns a decoding state: its buffers cost about 100 to 200 MB of
-// address space with published models.
+// newState returns a decoding state. Its buffers need 100 to 200 MB of address
+// space with published models.
 func (w *weights) newState() (*state, error) {
 	s := C.og_new_state(w.c)
 	if s == nil {
@@ -253,7 +256,7 @@ func (s *state) free() {
 // call is the memory a decode shares with its native callbacks.
 type call struct{ j *C.og_job }
 
-// newCall makes the memory of one or more decodes, which free gives back.
+// newCall allocates the memory of one or more decodes; free releases it.
 func (w *weights) newCall(h *hotwords) (*call, error) {
 	var nodes *C.og_node
 	var n int
@@ -272,16 +275,15 @@ func (w *weights) newCall(h *hotwords) (*call, error) {
 func (j *call) abort() { C.og_abort_job(j.j) }
 func (j *call) free()  { C.og_free_job(j.j) }
 
-// work counts what the decodes of a call have done so far: encoder passes and decoder
-// steps.
+// work returns the encoder passes and decoder steps of a call's decodes so far.
 func (j *call) work() (encodes, steps int) {
 	var e, s C.int
 	C.og_work(j.j, &e, &s)
 	return int(e), max(int(s), 0)
 }
 
-// decode runs one window with width beams or samples and returns its tokens, time marks
-// included.
+// decode runs one window with width beams or samples and returns its tokens,
+// including time marks.
 func (s *state) decode(j *call, r *request, width int, samples []float32) ([]token, error) {
 	lang := C.CString(r.language)
 	defer C.free(unsafe.Pointer(lang))
@@ -319,8 +321,8 @@ func (s *state) decode(j *call, r *request, width int, samples []float32) ([]tok
 	return tokens, nil
 }
 
-// first returns the logits after "start of transcript" on the window decoded last. They cost
-// one decoder step.
+// first returns the logits after "start of transcript" on the window decoded
+// last. It costs one decoder step.
 func (s *state) first(threads int) ([]float32, error) {
 	var logits *C.float
 	if rc := C.og_first(s.w.c, s.s, C.int(threads), &logits); rc != 0 {
@@ -329,7 +331,8 @@ func (s *state) first(threads int) ([]float32, error) {
 	return slices.Clone(unsafe.Slice((*float32)(logits), int(C.og_vocabulary(s.w.c)))), nil
 }
 
-// noSpeech returns the probability that the window decoded last holds no speech.
+// noSpeech returns the probability that the window decoded last holds no
+// speech.
 func (s *state) noSpeech(threads int) (float64, error) {
 	logits, err := s.first(threads)
 	if err != nil {

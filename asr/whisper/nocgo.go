@@ -9,14 +9,14 @@ import (
 	"github.com/otograph/otograph/internal/native"
 )
 
-// Without cgo, and on Windows, libwhisper can't be opened: openLibrary says so, and
-// nothing below it is ever called.
+// Without cgo, and on Windows, libwhisper can't be opened: openLibrary returns
+// an error, and nothing below it is ever called.
 
 func openLibrary() error {
 	return fmt.Errorf("whisper: a device needs libwhisper: %w", native.ErrNoWhisper)
 }
 
-// OpenLibrary returns the error that says what is missing.
+// OpenLibrary returns the error that libwhisper is not available.
 func OpenLibrary() (Library, error) { return Library{}, openLibrary() }
 
 func systemInfo() string { return "" }

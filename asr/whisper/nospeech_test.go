@@ -13,13 +13,13 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// What the decoder says goes if it is surer than the threshold that nobody speaks,
-// however sure it is of the text, at any temperature.
+// Text is discarded if the no-speech probability exceeds the threshold, however
+// likely the text is, at any temperature.
 func TestNoSpeechThreshold(t *testing.T) {
 	const noSpeechToken = 50362
 	const least = 1e-300
 	silent := say(0.0, " Alpha", " beta", ".", 1.0)
-	silent[1] = noSpeechToken // what stands behind "start of transcript"
+	silent[1] = noSpeechToken // the token after "start of transcript"
 	pcm := audio.FromSamples(make([]float32, 2*second))
 	for name, test := range map[string]struct {
 		model     []byte
@@ -56,8 +56,8 @@ func TestNoSpeechThreshold(t *testing.T) {
 	}
 }
 
-// A window that the decoder takes for silence, but not surely, is decoded: its text counts
-// if that is likely.
+// A window that is probably but not surely silent is decoded: its text is kept
+// if it is likely.
 func TestUnsureSilence(t *testing.T) {
 	for _, c := range []struct {
 		threshold, noSpeech, mean float64

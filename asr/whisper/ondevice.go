@@ -14,21 +14,21 @@ import (
 var errAborted = errors.New("whisper: decode aborted")
 
 const (
-	// leastSamples is the shortest sound given to libwhisper, which ignores what is
-	// shorter than 0.1 s; silence is appended up to here.
+	// leastSamples is the shortest sound given to libwhisper, which ignores
+	// sounds shorter than 0.1 s; shorter sounds are padded with silence.
 	leastSamples = audio.SampleRate / 2
 	// mostDecoders is libwhisper's limit of concurrent beams or samples.
 	mostDecoders = 8
 )
 
-// onDevice is the backend of libwhisper: it decodes one window at a time.
+// onDevice is the libwhisper backend: it decodes one window at a time.
 type onDevice struct {
 	*weights
 	turn    chan struct{} // held by the decode that uses the device
 	running sync.WaitGroup
 
 	mu   sync.Mutex
-	idle *state // of the last decode; it holds buffers only
+	idle *state // the last decode's state; it holds buffers only
 }
 
 func newOnDevice(w *weights) *onDevice { return &onDevice{weights: w, turn: make(chan struct{}, 1)} }
@@ -81,8 +81,8 @@ func (d *onDevice) free() {
 	d.weights.free()
 }
 
-// run does native work in a separate goroutine. When ctx ends it tells the work to stop
-// and returns immediately; the work ends in the background.
+// run does native work in a separate goroutine. When ctx ends, it asks the work
+// to stop and returns immediately; the work ends in the background.
 func (d *onDevice) run(ctx context.Context, work func(*visit) error) error {
 	select {
 	case d.turn <- struct{}{}:
@@ -115,8 +115,8 @@ type visit struct {
 	state  *state
 }
 
-// ready returns a state. Random numbers depend on what a state did before, so that one
-// that samples is to be fresh.
+// ready returns a state. Random numbers depend on the state's earlier decodes,
+// so sampling requires a fresh state.
 func (n *visit) ready(fresh bool) (s *state, err error) {
 	n.device.mu.Lock()
 	defer n.device.mu.Unlock()
@@ -158,7 +158,8 @@ func (n *visit) search(j *job) error {
 	return nil
 }
 
-// find does one search. It draws 8 samples together, and the others after them.
+// find does one search. It draws the first 8 samples together, and the others
+// after them.
 func (n *visit) find(j *job, r *request, samples []float32) (*found, error) {
 	var best *found
 	for drawn := 0; drawn < r.width(); drawn += mostDecoders {

@@ -8,26 +8,27 @@ import (
 
 const (
 	temperatureStep = 0.2
-	// fallbackSamples is how many texts are drawn at each temperature (as in the published
-	// implementation), unless the caller samples as well and sets a number.
+	// fallbackSamples is the number of texts drawn at each temperature (as in
+	// the published implementation), unless the caller also samples and sets a
+	// number.
 	fallbackSamples = 5
-	// maxBeams is the widest beam that can be asked for.
+	// maxBeams is the largest beam size.
 	maxBeams = 8
-	// encoderSteps is what an encoder pass costs, in steps of the decoder.
+	// encoderSteps is the cost of an encoder pass, in decoder steps.
 	encoderSteps = 128
 )
 
-// task is what all windows of one transcription share.
+// task holds the values that all windows of one transcription share.
 type task struct {
 	opt      asr.Options
 	language string
-	others   []string     // languages that a window may be in instead
+	others   []string     // other languages that a window may be in
 	speech   []audio.Span // of the whole recording
 	initial  []int32      // tokens of the initial prompt
 	hot      *hotwords
 }
 
-// request is the first search of every window of a task in a language.
+// request returns the first search of a window in the given language.
 func (t *task) request(language string, prompt []int32) *request {
 	return &request{
 		language: language, prompt: prompt, translate: t.opt.Translate, beam: min(max(t.opt.BeamSize, 1), maxBeams),
@@ -35,9 +36,9 @@ func (t *task) request(language string, prompt []int32) *request {
 	}
 }
 
-// quiet returns the no-speech probability above which a window is not decoded. Where the
-// caller asks for the published threshold or more, a window that the decoder takes for
-// silence, but not surely, is decoded, as Whisper does; unsure text is discarded then.
+// quiet returns the no-speech probability above which a window is not decoded.
+// At the published threshold or more, a window that is probably but not surely
+// silent is decoded, as Whisper does; unsure text is then discarded.
 func (t *task) quiet() float64 {
 	if t.opt.NoSpeechThreshold < unsureNoSpeech {
 		return t.opt.NoSpeechThreshold
@@ -45,9 +46,9 @@ func (t *task) quiet() float64 {
 	return max(t.opt.NoSpeechThreshold, sureNoSpeech)
 }
 
-// textPlan decodes a window in its language, or in another of those it may be in if the
-// model is sure of that one, and without its prompt again where that may have spoiled the
-// text.
+// textPlan decodes a window in its language, or in another permitted one if the
+// model is sure of it. It decodes again without the prompt if the prompt may
+// have spoiled the text.
 type textPlan struct {
 	v        vocabulary
 	t        *task
@@ -57,8 +58,8 @@ type textPlan struct {
 	prompt   []int32
 
 	best       *found
-	spoken     string  // the language that the text is in
-	sure       float64 // the probability that the window is in it; 1 where nobody asks
+	spoken     string  // the language of the text
+	sure       float64 // the probability that the window is in it; 1 if detection is off
 	unprompted int
 }
 
@@ -94,7 +95,7 @@ type risingPlan struct {
 	t        *task
 	language string
 	prompt   []int32
-	steps    int // of the decoder that it may take
+	steps    int // decoder steps that it may still take
 
 	temperature float64
 	left        int
@@ -126,13 +127,14 @@ func (p *risingPlan) next(f *found) *request {
 
 func (p *risingPlan) text() *found { return p.best }
 
-// languagePlan writes the beginning of a window in one language after the other.
+// languagePlan decodes the beginning of a window in each language in turn.
 type languagePlan struct {
 	languages []string
 	said      []attempt
 }
 
-// languageTokens is the length of a text that shows whether its language is right.
+// languageTokens is the length of a text that shows whether its language is
+// right.
 const languageTokens = 64
 
 func (p *languagePlan) next(f *found) *request {

@@ -6,20 +6,21 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// A prompt steers the style of a text; it must not cost any of it. Some models
-// answer a prompt that they did not expect with nothing, with a loop, or with a
-// few words. A window whose text looks so is decoded again without the prompt, and
-// the better text is taken.
+// A prompt steers the style of a text; it must not lose any of it. Some models
+// answer an unexpected prompt with nothing, with a loop, or with a few words. A
+// window with such a text is decoded again without the prompt, and the better
+// text is kept.
 const (
-	// doubtLogProb is the mean log probability below which a prompted text is held
-	// against one without the prompt.
+	// doubtLogProb is the mean log probability below which a prompted text is
+	// compared with an unprompted one.
 	doubtLogProb = -0.25
-	// fewerLetters is how much of the plain text a prompted one must have.
+	// fewerLetters is the least share of the unprompted text's letters that a
+	// prompted text must have.
 	fewerLetters = 0.8
 )
 
-// prompt puts the initial prompt and the text before a window together, as many of their
-// last tokens as the model has room for.
+// prompt joins the initial prompt and the text before a window, and keeps as
+// many of their last tokens as the model has room for.
 func (e *Engine) prompt(t *task, previous string) []int32 {
 	room := int(e.header.TextContext)/2 - 1
 	initial := t.initial[max(0, len(t.initial)-room):]
@@ -31,8 +32,8 @@ func (e *Engine) prompt(t *task, previous string) []int32 {
 	return append(append(make([]int32, 0, len(initial)+len(before)), initial...), before...)
 }
 
-// doubtful reports whether a prompt may have spoiled a window's text: there is
-// none, it failed, it leaves speech without words, or it is unlikely.
+// doubtful reports whether a prompt may have spoiled a window's text: it is
+// empty, failed or unlikely, or leaves speech without words.
 func doubtful(v vocabulary, w decode.Window, a attempt) bool {
 	if len(a.tokens) == 0 || a.failed() || a.avgLogProb < doubtLogProb {
 		return true
@@ -42,8 +43,8 @@ func doubtful(v vocabulary, w decode.Window, a attempt) bool {
 	return len(skips) > 0 || after.SpeechSeconds() >= restSeconds || !decode.Brisk(words, w.SpeechSeconds())
 }
 
-// spoiled reports whether a window's text with a prompt is worse than that without:
-// none, failed, much shorter, or less likely.
+// spoiled reports whether a window's text is worse with the prompt than
+// without: empty, failed, much shorter, or less likely.
 func spoiled(prompted, plain attempt) bool {
 	switch {
 	case len(plain.tokens) == 0 || plain.failed():

@@ -10,7 +10,7 @@ import (
 	"github.com/otograph/otograph/asr"
 )
 
-// The demo model was not trained with prompts, which makes it the worst case: with
+// The demo model was not trained with prompts, so it is the worst case: with
 // these it wrote "mon month." or nothing at all.
 func TestPromptLosesNoSpeech(t *testing.T) {
 	e := openDemo(t)
@@ -28,7 +28,7 @@ func TestPromptLosesNoSpeech(t *testing.T) {
 	}
 }
 
-// A model that is said to take no prompts does not get any, and does the work once.
+// A model marked as not taking prompts gets none, and decodes once.
 func TestModelWithoutPrompts(t *testing.T) {
 	m := demoModel(t)
 	m.NoPrompts = true

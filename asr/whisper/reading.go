@@ -11,25 +11,26 @@ import (
 	"github.com/otograph/otograph/internal/wordtimes"
 )
 
-// The signs of a failed decode, as the Whisper paper has them (Radford et al. 2022,
+// The signs of a failed decode, from the Whisper paper (Radford et al. 2022,
 // section 4.5).
 const (
 	maxCompression = 2.4
 	minLogProb     = -1.0
-	// unsureNoSpeech is the no-speech probability above which a text less likely
-	// than minLogProb is discarded, whatever the caller's threshold.
+	// unsureNoSpeech is the no-speech probability above which a text less
+	// likely than minLogProb is discarded, regardless of the caller's
+	// threshold.
 	unsureNoSpeech = 0.6
-	// sureNoSpeech is the no-speech probability above which a window is not decoded at the
-	// published threshold.
+	// sureNoSpeech is the no-speech probability above which a window is not
+	// decoded at the published threshold.
 	sureNoSpeech = 0.9
 )
 
-// restSeconds is how much speech must be left after the text's last time mark for that
-// rest to be decoded, and restSlack how far before the end of the speech a time mark may
-// stand without that.
+// restSeconds is the least speech after the text's last time mark that is
+// decoded again. A mark within restSlack of the end of the speech counts as its
+// end.
 const restSeconds, restSlack = 1.0, 0.2
 
-// attempt is one decode of a window with what is known about it.
+// attempt is one decode of a window and its measurements.
 type attempt struct {
 	tokens      []token
 	text        string
@@ -37,10 +38,10 @@ type attempt struct {
 	compression float64
 	looped      bool
 	temperature float64
-	times       []wordtimes.Time // of the words, in seconds of the file; nil if they were not measured
+	times       []wordtimes.Time // of the words, in seconds of the file; nil if not measured
 }
 
-// hopeless reports whether a text goes round in circles: then it is worth another try.
+// hopeless reports whether a text loops and should be decoded again.
 func (a attempt) hopeless() bool {
 	return len(a.tokens) > 0 && (a.looped || a.compression > maxCompression)
 }
@@ -58,18 +59,18 @@ func (a attempt) better(b attempt) bool {
 	return a.avgLogProb > b.avgLogProb
 }
 
-// result holds what is known about a window after its first pass, and after its
-// repair.
+// result holds a window's text and measurements after its first pass, and after
+// its repair.
 type result struct {
 	words    []decode.Piece
-	text     string // for the prompt of the window after
+	text     string // for the prompt of the next window
 	stats    asr.Stats
 	attempt  attempt
-	language string            // that the text is in
+	language string            // language of the text
 	sure     float64           // the probability of that language
-	unsure   [][]decode.Window // passages that may be in another, as rounds of questions
+	unsure   [][]decode.Window // passages that may be in another language, as rounds of detection
 	noSpeech float64           // the probability of no speech
-	bare     []bare            // the speech that the text leaves without words
+	bare     []bare            // speech that the text leaves without words
 }
 
 // settle reads the words of a window's decode, unless they are discarded.
@@ -89,10 +90,10 @@ func (e *Engine) settle(r *result, t *task, w decode.Window) {
 	}
 	r.words = words
 	if !a.failed() {
-		r.text = a.text // a loop would go on in the next window
+		r.text = a.text // in a prompt, a loop would continue
 	}
 	if a.failed() || r.noSpeech > unsureNoSpeech {
-		return // its gaps say nothing
+		return // its gaps are meaningless
 	}
 	for _, k := range skips {
 		r.bare = append(r.bare, bare{before: k.Before, start: k.Start, end: k.End})
@@ -103,8 +104,8 @@ func (e *Engine) settle(r *result, t *task, w decode.Window) {
 	}
 }
 
-// assess joins a decode's text and measures the signs of failure. looped tells that it
-// was stopped for one.
+// assess joins a decode's text and measures the signs of failure. looped
+// reports that a loop stopped it.
 func assess(v vocabulary, tokens []token, looped bool) attempt {
 	a := attempt{}
 	eot, _ := v.ends()
@@ -133,12 +134,12 @@ func assess(v vocabulary, tokens []token, looped bool) attempt {
 // section is the text between two time marks, in seconds of the window.
 type section struct {
 	from, to float64
-	first    int // token of the text
+	first    int // index of the first text token
 	tokens   []decode.Token
 }
 
-// sections divides a decode at its time marks; ended reports whether the last of them ends
-// the text. seek is where in the file the window begins, end its length.
+// sections divides a decode at its time marks; ended reports whether the last
+// mark ends the text. seek is the window's start in the file, end its length.
 func sections(v vocabulary, tokens []token, seek, end float64) (list []section, ended bool) {
 	eot, begin := v.ends()
 	open, text := section{}, 0
@@ -171,12 +172,12 @@ func sections(v vocabulary, tokens []token, seek, end float64) (list []section, 
 // passage is a section in words, with times of the file.
 type passage struct {
 	said     []decode.Piece
-	first    int // token of the text
+	first    int // index of the first text token
 	from, to float64
 	passed   []decode.Skip // speech that the words pass over
 }
 
-// passages joins the words of the sections that lie in speech.
+// passages joins the words of the sections within speech.
 func passages(w decode.Window, list []section, end float64) (all []passage) {
 	var jumps int
 	var passed float64
@@ -194,7 +195,7 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 		}
 		from, to := w.Time(s.from), w.Time(s.to)
 		if silent(w.Speech, from, to) {
-			continue // text where there is no speech: invented
+			continue // text without speech: invented
 		}
 		p := passage{said, s.first, from, to, decode.Skipped(said, from, to, w.Speech)}
 		for _, k := range p.passed {
@@ -205,15 +206,16 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 	}
 	if jumps > 1 && passed > w.SpeechSeconds()/2 {
 		for i := range all {
-			all[i].passed = nil // not a text that jumped over sentences, but a sound with few words
+			all[i].passed = nil // the text skipped no sentence: the sound has few words
 		}
 	}
 	return all
 }
 
-// readText turns a decode into words with times of the file. skips is the speech that they
-// pass over, covered where in the file the text ends, and ended whether that is known: by
-// a time mark or by the measured time of the last word.
+// readText turns a decode into words with times of the file. skips lists the
+// speech that they pass over, covered is the time in the file where the text
+// ends, and ended reports whether that is known, by a time mark or the measured
+// time of the last word.
 func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, skips []decode.Skip, covered float64, ended bool) {
 	end := float64(w.Len()) / audio.SampleRate
 	list, ended := sections(v, a.tokens, w.Time(0), end)
@@ -253,8 +255,8 @@ func (p *passage) share(speech []audio.Span) {
 	}
 }
 
-// put sets the measured times of the words. The text passed over the speech between two
-// of them.
+// put sets the measured times of the words. Speech between two words counts as
+// passed over.
 func (p *passage) put(times []wordtimes.Time, w decode.Window) {
 	p.passed = nil
 	var passed float64
@@ -277,7 +279,8 @@ func (p *passage) put(times []wordtimes.Time, w decode.Window) {
 	}
 }
 
-// silent reports whether no speech lies within 0.2 s of a stretch of the file.
+// silent reports whether there is no speech within 0.2 s of a stretch of the
+// file.
 func silent(speech []audio.Span, from, to float64) bool {
 	for _, s := range speech {
 		if a, b := s.Seconds(); a < to+0.2 && b > from-0.2 {

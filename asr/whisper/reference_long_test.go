@@ -16,9 +16,10 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestGreedyTokensOfRecordings compares the tokens of every window of testdata's recordings
-// with libwhisper's: the demonstration model's, and with OTOGRAPH_REAL, a folder with
-// ggml-base.bin, those of Whisper base on recordings of people.
+// TestGreedyTokensOfRecordings compares the tokens of every window of
+// testdata's recordings with libwhisper's: with the demo model and, if
+// OTOGRAPH_REAL is a folder with ggml-base.bin, with Whisper base on recordings
+// of people.
 func TestGreedyTokensOfRecordings(t *testing.T) {
 	t.Run("demo", func(t *testing.T) { compareFolder(t, demoHalf(t), "demo") })
 	t.Run("real", func(t *testing.T) {
@@ -42,7 +43,7 @@ func compareFolder(t *testing.T, m modelFile, folder string) {
 		var r struct{ File, Language string }
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
 		if r.Language == "" {
-			continue // nobody speaks
+			continue // no speech
 		}
 		t.Run(r.File, func(t *testing.T) {
 			pcm, err := audio.Open(context.Background(), audio.File(filepath.Join(dir, r.File)), audio.Options{})

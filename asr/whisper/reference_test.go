@@ -15,8 +15,9 @@ import (
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
-// The reference, libwhisper, says what our own network says, but for a doubtful word.
-func TestReferenceSaysTheSame(t *testing.T) {
+// libwhisper, the reference, writes the same words as our own network, except
+// for a doubtful word.
+func TestReferenceWritesTheSameText(t *testing.T) {
 	ours, theirs := openDemo(t), openReference(t, demoModel(t), Options{})
 	for _, c := range few(2, clips[0], clips[4], clips[8]) {
 		o := asr.DefaultOptions()
@@ -31,15 +32,15 @@ func TestReferenceSaysTheSame(t *testing.T) {
 	}
 }
 
-// pair is a model of 16-bit floats in our own network and in libwhisper.
+// pair is a model of 16-bit floats, open in our own network and in libwhisper.
 type pair struct {
 	ours   *cpu
 	theirs *onDevice
 	model  modelFile
 }
 
-// openPair opens a model with libwhisper's rules on both sides: texts have time marks, and
-// no symbol is forbidden.
+// openPair opens a model with libwhisper's rules on both sides: texts have time
+// marks, and every symbol is allowed.
 func openPair(t *testing.T, m modelFile) *pair {
 	t.Helper()
 	theirs := openReference(t, m, Options{})
@@ -50,7 +51,7 @@ func openPair(t *testing.T, m modelFile) *pair {
 	return &pair{ours: ours, theirs: theirs.backend.(*onDevice), model: theirs.model}
 }
 
-// demoHalf is the demonstration model in 16-bit floats.
+// demoHalf returns the demo model in 16-bit floats.
 func demoHalf(t *testing.T) modelFile {
 	t.Helper()
 	m := demoModel(t)
@@ -75,8 +76,8 @@ func (p *oncePlan) next(f *found) *request {
 
 func (p *oncePlan) text() *found { return nil }
 
-// greedily decodes the windows of a recording at temperature 0, without beams. The texts have
-// no end token.
+// greedily decodes the windows of a recording at temperature 0, without beams.
+// The texts have no end token.
 func (p *pair) greedily(t *testing.T, b backend, pcm *audio.PCM, windows []decode.Window, language string) (list []attempt) {
 	t.Helper()
 	plans, jobs := make([]oncePlan, len(windows)), make([]*job, len(windows))
@@ -95,14 +96,15 @@ func (p *pair) greedily(t *testing.T, b backend, pcm *audio.PCM, windows []decod
 	return list
 }
 
-// tie is how far apart the logarithms of two probabilities lie that libwhisper's rounding
-// may swap: it computes in 16-bit floats, which puts the logits of Whisper base off by 0.2
-// where our own lie within 2e-4 of CTranslate2's in 32 bits (docs/performance.md).
+// tie is the greatest difference of two log probabilities that libwhisper's
+// rounding may swap: it computes in 16-bit floats, which shift the logits of
+// Whisper base by 0.2; our own are within 2e-4 of CTranslate2's in 32 bits
+// (docs/performance.md).
 const tie = 0.2
 
-// compare asserts that both sides write the same tokens in every window of a recording, up
-// to where two tokens are as likely or a loop was ended. It returns how many windows there
-// are, and in how many of them two tokens were as likely.
+// compare asserts that both sides write the same tokens in every window of a
+// recording, up to the first tie of two tokens or the end of a loop. It returns
+// the numbers of windows and of windows with a tie.
 func (p *pair) compare(t *testing.T, pcm *audio.PCM, language string) (windows, ties int) {
 	t.Helper()
 	list := p.windows(pcm)
@@ -125,13 +127,13 @@ func (p *pair) compare(t *testing.T, pcm *audio.PCM, language string) (windows, 
 	return len(list), ties
 }
 
-// windows are the whole recording.
+// windows returns the windows of the whole recording.
 func (p *pair) windows(pcm *audio.PCM) []decode.Window {
 	return decode.Pack([]audio.Span{{End: pcm.Len()}}, pcm, decode.PackOptions{Max: p.model.WindowSeconds})
 }
 
-// first asserts that after "start of transcript" both sides give each token about the same
-// probability, but for libwhisper's rounding.
+// first asserts that both sides give each token nearly the same probability
+// after "start of transcript", apart from libwhisper's rounding.
 func (p *pair) first(t *testing.T, pcm *audio.PCM) {
 	t.Helper()
 	j := &job{pcm: pcm, window: p.windows(pcm)[0], rows: 1}
@@ -161,7 +163,7 @@ func (p *pair) first(t *testing.T, pcm *audio.PCM) {
 	}
 }
 
-// On sentences in six languages the demonstration model writes libwhisper's tokens.
+// On sentences in six languages the demo model writes libwhisper's tokens.
 func TestGreedyTokens(t *testing.T) {
 	p := openPair(t, demoHalf(t))
 	windows, ties := 0, 0

@@ -11,38 +11,39 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// Repair is everything that is decoded a second time: windows whose text is hopeless, and
-// speech that a text left without words. All of it together may cost one encoder pass
-// for every windowsPerRepair windows of a transcription, begun ones counted, and each
-// window at most twice its first decode, so that music, noise or singing taken for speech
+// Repair decodes again: windows whose text is hopeless, and speech that a text
+// left without words. In total it may cost one encoder pass per
+// windowsPerRepair windows of a transcription (rounded up), and per window at
+// most twice its first decode, so that music, noise or singing taken for speech
 // cannot multiply the work.
 const (
 	windowsPerRepair = 4
-	// maxRounds bounds how often what a repair left without words is repaired again.
+	// maxRounds bounds how often a repair's remaining gaps are repaired again.
 	maxRounds = 6
-	// fillLead and fillTail are how much of the sound around speech without words is
-	// decoded with it, in seconds, if that is not speech itself.
+	// fillLead and fillTail are the seconds of sound before and after speech
+	// without words that are decoded with it, unless they are speech
+	// themselves.
 	fillLead, fillTail = 0.05, 0.3
 )
 
 // bare is a stretch of speech that the text of a window leaves without words.
 type bare struct {
-	window     int     // its index
-	before     int     // the word of the window that the stretch lies before
+	window     int     // index of the window
+	before     int     // index of the word after the stretch
 	start, end float64 // seconds of the file
-	rest       bool    // whether the text ended here, rather than passed over it
+	rest       bool    // the text ended here, rather than skipping it
 	sure       float64 // the probability that it is speech
 }
 
 func (b bare) seconds() float64 { return b.end - b.start }
 
-// mended are the words of a repaired stretch.
+// mended holds the words of a repaired stretch.
 type mended struct {
 	bare
 	words []decode.Piece
 }
 
-// repair is the second look at the windows of a transcription.
+// repair is the second pass over the windows of a transcription.
 type repair struct {
 	e       *Engine
 	t       *task
@@ -56,7 +57,7 @@ type repair struct {
 	stats   asr.Stats
 }
 
-// patch is one encoder pass of a repair: a window once more, or several stretches
+// patch is one encoder pass of a repair: a window again, or several stretches
 // packed together.
 type patch struct {
 	window    decode.Window
@@ -66,11 +67,11 @@ type patch struct {
 	attempt   attempt
 	language  string
 	noSpeech  float64
-	worth     float64 // seconds of speech that may be won
+	worth     float64 // seconds of speech that may be gained
 }
 
-// repair decodes again what the first pass failed at, within the budget, and puts what
-// it finds into results. It returns the work done.
+// repair decodes the failures of the first pass again, within the budget, and
+// stores the new text in results. It returns the work done.
 func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, t *task) (asr.Stats, error) {
 	r := repair{
 		e: e, t: t, pcm: pcm, windows: windows, results: results,
@@ -108,7 +109,7 @@ func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 	return r.stats, nil
 }
 
-// gather adds what window i leaves without words to what is open.
+// gather adds the stretches that window i leaves without words to r.open.
 func (r *repair) gather(i int) {
 	for _, b := range r.results[i].bare {
 		b.window = i
@@ -117,14 +118,15 @@ func (r *repair) gather(i int) {
 	}
 }
 
-// failed reports whether the text of window i is hopeless and was not decoded again.
+// failed reports whether the text of window i is hopeless and was not decoded
+// again.
 func (r *repair) failed(i int) bool {
 	a := r.results[i].attempt
 	return !r.redone[i] && a.hopeless() && len(r.results[i].words) > 0 && r.t.opt.Temperature+temperatureStep <= 1
 }
 
-// choose takes from what is open the patches that are worth most for as many passes as
-// are left.
+// choose takes the most valuable patches from r.open, at most one per
+// remaining pass.
 func (r *repair) choose() []*patch {
 	var all []*patch
 	for i := range r.results {
@@ -133,7 +135,8 @@ func (r *repair) choose() []*patch {
 			all = append(all, &patch{window: w, again: i, language: r.results[i].language, worth: w.SpeechSeconds() * (1 - r.results[i].noSpeech)})
 		}
 	}
-	// the most promising stretches first, so that the fullest patches come first too
+	// the most promising stretches first, so that the fullest patches come
+	// first too
 	slices.SortStableFunc(r.open, func(a, b bare) int {
 		return cmp.Or(cmp.Compare(b.seconds()*b.sure, a.seconds()*a.sure), cmp.Compare(a.start, b.start))
 	})
@@ -146,7 +149,7 @@ func (r *repair) choose() []*patch {
 	return all
 }
 
-// pack puts the open stretches, each into the first patch that has room for it.
+// pack puts each open stretch into the first patch that has room for it.
 func (r *repair) pack() []*patch {
 	var all []*patch
 	room := make([]int, 0, len(r.open))
@@ -177,7 +180,7 @@ func (r *repair) pack() []*patch {
 	return all
 }
 
-// piece returns the sound of a stretch, with a little of what is around it.
+// piece returns a stretch with a little sound around it.
 func (r *repair) piece(b bare) decode.Window {
 	w := r.windows[b.window]
 	from, to := b.start-fillLead, b.end+fillTail
@@ -225,7 +228,7 @@ func (r *repair) decode(ctx context.Context, patches []*patch) error {
 	})
 }
 
-// previous is the text before window i, where the task wants it.
+// previous returns the text before window i, if the task uses it.
 func (r *repair) previous(i int) string {
 	if i == 0 || !r.t.opt.ConditionOnPrevious {
 		return ""
@@ -233,7 +236,7 @@ func (r *repair) previous(i int) string {
 	return r.results[i-1].text
 }
 
-// replace takes a window's new text if it is the better one.
+// replace replaces a window's text if the new one is better.
 func (r *repair) replace(p *patch) {
 	i, b := p.again, p.attempt
 	r.redone[i] = true
@@ -245,9 +248,9 @@ func (r *repair) replace(p *patch) {
 	r.gather(i)
 }
 
-// fill takes the words of packed stretches: no unsure text, and none too short
-// for its stretch, which is what a decoder invents for a noise. The stretches
-// after the end of the text are open again.
+// fill takes the words of packed stretches, except unsure text and text too
+// short for its stretch, which decoders invent for noises. The stretches after
+// the end of the text are open again.
 func (r *repair) fill(p *patch) {
 	for _, b := range p.stretches {
 		if b.rest {
@@ -308,12 +311,12 @@ func meanLogProb(words []decode.Piece) float64 {
 	return sum / float64(n)
 }
 
-// insert puts the words that were found into those of their windows.
+// insert inserts the found words into their windows.
 func (r *repair) insert() {
 	slices.SortStableFunc(r.found, func(a, b mended) int {
 		return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(b.before, a.before), cmp.Compare(b.start, a.start))
 	})
-	for _, f := range r.found { // from the last to the first, so that places stay right
+	for _, f := range r.found { // from last to first, so that indexes stay valid
 		words := &r.results[f.window].words
 		*words = slices.Insert(*words, f.before, f.words...)
 	}

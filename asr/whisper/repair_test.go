@@ -25,7 +25,7 @@ func far(n int, seconds ...float64) (*audio.PCM, []audio.Span) {
 }
 
 func TestStretchesArePackedTogether(t *testing.T) {
-	// The model says in 3 s what fills the first half of each window's speech.
+	// The model's text of 3 s fills the first half of each window's speech.
 	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 4.5)), 6, Options{})
 	pcm, speech := far(8, 0.2, 1.8, 2.2, 4.4)
 	o := greedy()
@@ -58,7 +58,8 @@ func TestTemperaturesRiseInOnePass(t *testing.T) {
 	assert.Equal(t, 2, tr.Stats.EncoderPasses)
 }
 
-// Whatever a model says, and wherever a detector finds speech: a quarter more passes.
+// For any text and any stretches of speech, repair adds at most a
+// quarter more passes.
 func TestRepairKeepsToItsBudget(t *testing.T) {
 	var engines []*Engine
 	for _, plan := range [][]int{

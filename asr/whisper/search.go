@@ -9,29 +9,30 @@ import (
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
-// search finds the text of a window, one token at a time: columns lists what the decoder
-// must compute next, and advance continues from its logits, until over. Several searches
-// share a pass of the decoder; none knows of the others.
+// search finds the text of a window, one token at a time: columns lists the
+// decoder's next inputs, and advance continues from its logits, until over is
+// set. Several searches share a pass of the decoder; they are independent.
 //
-// At temperature 0 it is the beam search of CTranslate2: of twice as many candidates as
-// beams, the best end or continue; as soon as as many texts have ended as there are beams, the
-// one with the greatest mean log probability is taken (patience and length penalty 1). At
-// other temperatures it samples as many texts as were asked for, each by itself.
+// At temperature 0 it is CTranslate2's beam search: of twice as many candidates
+// as beams, the best end or continue; once as many texts have ended as there
+// are beams, the text with the greatest mean log probability is taken (patience
+// and length penalty 1). At other temperatures it samples the requested number
+// of texts independently.
 type search struct {
 	rules  *rules
 	window *whispernet.Window
 	hot    *hotwords
 	prompt []int32
-	sot    int // the place of "start of transcript" in the prompt
+	sot    int // index of "start of transcript" in the prompt
 	silent int32
 	// quiet is the no-speech probability above which nothing is decoded.
 	quiet float64
-	// listen returns what the first answer says about the language, and the one to decode
-	// in instead; nil if nobody asks.
+	// listen returns the language probabilities of the first answer, and the
+	// language to decode in instead; nil disables detection.
 	listen      func(first []float32) (languages map[string]float64, other string)
 	temperature float64
 	width       int // beams or samples
-	most        int // tokens of a text
+	most        int // the limit of a text's tokens
 	random      *rand.Rand
 
 	noSpeech  float64
@@ -43,26 +44,26 @@ type search struct {
 	begun     bool
 	over      bool
 
-	logits     [][]float32 // one for each column that wants them
+	logits     [][]float32 // one for each column that needs them
 	candidates []candidate
 	top        []whispernet.Candidate
 }
 
-// beam is a text in the making.
+// beam is an unfinished text.
 type beam struct {
 	tokens []token
 	path   []uint8 // the decoder's rows, by position
-	sum    float64 // of the log probabilities
+	sum    float64 // of log probabilities
 }
 
 // hypothesis is a text that has ended.
 type hypothesis struct {
 	tokens []token
-	sum    float64 // that of the end included
-	looped bool    // it was ended, because it went round
+	sum    float64 // includes the end
+	looped bool    // ended because of a loop
 }
 
-// mean is the score that texts of different lengths are compared by.
+// mean is the score by which texts of different lengths are compared.
 func (h hypothesis) mean() float64 { return h.sum / float64(max(len(h.tokens), 1)) }
 
 // candidate is a token that may follow a beam.
@@ -72,7 +73,7 @@ type candidate struct {
 	sum   float64
 }
 
-// buffers returns n buffers for logits, which the search keeps.
+// buffers returns n buffers for logits; the search reuses them.
 func (s *search) buffers(n, size int) [][]float32 {
 	for len(s.logits) < n {
 		s.logits = append(s.logits, make([]float32, size))
@@ -80,7 +81,7 @@ func (s *search) buffers(n, size int) [][]float32 {
 	return s.logits[:n]
 }
 
-// columns appends what the decoder must compute before advance.
+// columns appends the decoder's inputs for the next advance.
 func (s *search) columns(list []whispernet.Column, vocabulary int) []whispernet.Column {
 	if !s.begun {
 		logits := s.buffers(2, vocabulary)
@@ -125,7 +126,8 @@ func (s *search) advance() {
 	}
 }
 
-// begin reads the answers to the prompt: whether anybody speaks, and the first beam.
+// begin reads the answers to the prompt: the no-speech probability, the
+// language, and the first beam.
 func (s *search) begin() {
 	s.begun = true
 	last := len(s.prompt) - 1
@@ -156,7 +158,7 @@ func (s *search) begin() {
 	}
 }
 
-// judge turns the logits of what may follow a beam into log probabilities.
+// judge turns the logits after a beam into log probabilities.
 func (s *search) judge(logits []float32, b beam) {
 	text := make([]int32, len(b.tokens))
 	for i, t := range b.tokens {
@@ -196,7 +198,7 @@ func (s *search) choose() {
 			next = append(next, s.extended(c))
 			continue
 		}
-		for len(rest) > 0 { // another goes on in its place
+		for len(rest) > 0 { // another candidate takes its place
 			c, rest = rest[0], rest[1:]
 			if c.token.id != s.rules.eot {
 				if b := s.extended(c); len(b.tokens) < s.most && s.period(b.tokens) == 0 {
@@ -210,7 +212,7 @@ func (s *search) choose() {
 	s.over = len(next) == 0 || len(s.ended) >= s.width
 }
 
-// ends reports whether a candidate ends its text, and keeps the text then.
+// ends reports whether a candidate ends its text, and keeps the text if so.
 func (s *search) ends(c candidate) bool {
 	b := s.beams[c.beam]
 	if c.token.id == s.rules.eot {
@@ -226,7 +228,8 @@ func (s *search) ends(c candidate) bool {
 	return true
 }
 
-// period is the length of the loop that the tokens end in, 0 without one.
+// period returns the length of the loop at the end of the tokens, 0 without
+// one.
 func (s *search) period(tokens []token) int {
 	if tokens[len(tokens)-1].id >= s.rules.begin {
 		return 0
@@ -241,7 +244,7 @@ func (s *search) period(tokens []token) int {
 	return looping(text)
 }
 
-// extended returns the beam of a candidate: its row is the one that its parent had.
+// extended returns the beam of a candidate: its row is its parent's.
 func (s *search) extended(c candidate) beam {
 	b := s.beams[c.beam]
 	next := beam{tokens: make([]token, 0, len(b.tokens)+1), path: b.path, sum: c.sum}
@@ -266,9 +269,9 @@ func (s *search) sample() {
 	s.over = len(next) == 0
 }
 
-// draw picks a token at random, by the probabilities at a temperature.
+// draw picks a random token by the probabilities at a temperature.
 func draw(random *rand.Rand, logProbs []float32, temperature float64) int32 {
-	const least = -30 // of the exponent: less has no part
+	const least = -30 // of the exponent: smaller ones have no effect
 	top := slices.Max(logProbs)
 	weight := func(l float32) float64 {
 		if e := float64(l-top) / temperature; e > least {
@@ -288,11 +291,10 @@ func draw(random *rand.Rand, logProbs []float32, temperature float64) int32 {
 			}
 		}
 	}
-	return int32(max(slices.Index(logProbs, top), 0)) // rounding, or no numbers
+	return int32(max(slices.Index(logProbs, top), 0)) // rounding errors, or NaN
 }
 
-// rank is the order in which texts are taken, the least first: likely ones, those that
-// went round, all others.
+// rank orders texts, the lowest first: likely ones, loops, all others.
 func (h hypothesis) rank() int {
 	switch {
 	case h.looped:
@@ -303,8 +305,8 @@ func (h hypothesis) rank() int {
 	return 0
 }
 
-// best returns the text that is taken: among those of the first rank the one with the
-// greatest mean. Of a loop it has the first round.
+// best returns the chosen text: lowest in rank, then greatest in mean. A loop
+// is cut to its first round.
 func (s *search) best() hypothesis {
 	if len(s.ended) == 0 {
 		return hypothesis{}

@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
-// The vocabulary of a made-up network: some words, the end, six special tokens, and 60
-// time marks.
+// The vocabulary of a made-up network: some words, the end, six special tokens,
+// and 60 time marks.
 const (
 	tinyEOT    = 6
 	tinySOT    = 7
@@ -24,14 +24,14 @@ const (
 	tinySize   = tinyBegin + 60
 )
 
-// script is a network that answers by the tokens before alone.
+// script is a network whose answer depends only on the preceding tokens.
 type script func(text []int32) []float32
 
-// scripted is a decoder that knows the text of each column by the rows that it names.
+// scripted is a decoder that derives the text of each column from its rows.
 type scripted struct {
 	t       require.TestingT
 	scripts map[*whispernet.Window]script
-	rows    map[*whispernet.Window][][256]int32 // by position and row: what is there
+	rows    map[*whispernet.Window][][256]int32 // the tokens by position and row
 	columns int
 }
 
@@ -92,7 +92,7 @@ func (d *scripted) run(searches ...*search) {
 
 var tinyRules = rules{blank: 0, eot: tinyEOT, begin: tinyBegin}
 
-// tiny makes a search of so many beams.
+// tiny returns a search with the given number of beams.
 func (d *scripted) tiny(r *rules, width int, s script) *search {
 	return &search{
 		rules: r, window: d.window(s), prompt: []int32{tinySOT, tinySOT + 2}, silent: tinySilent,
@@ -107,7 +107,7 @@ func ids(h hypothesis) (list []int32) {
 	return list
 }
 
-// arbitrary is a network whose answers look random, the same for the same text.
+// arbitrary returns a network with random-looking but reproducible answers.
 func arbitrary(seed uint64, spread float64) script {
 	return func(text []int32) []float32 {
 		h := fnv.New64a()
@@ -124,7 +124,7 @@ func arbitrary(seed uint64, spread float64) script {
 	}
 }
 
-// says is a network that says a text.
+// says returns a network that writes a text.
 func says(tokens ...int32) script {
 	return func(text []int32) []float32 {
 		logits := make([]float32, tinySize)
@@ -151,8 +151,8 @@ func TestSearchFindsTheText(t *testing.T) {
 	}
 }
 
-// Nothing is decoded where the first pass hears nobody.
-func TestSearchEndsWhereNobodySpeaks(t *testing.T) {
+// Nothing is decoded if the first pass finds no speech.
+func TestSearchEndsWithoutSpeech(t *testing.T) {
 	for _, prompt := range [][]int32{{tinySOT, tinySOT + 2}, {1, 2, tinySOT}} {
 		d := newScripted(t)
 		s := d.tiny(&tinyRules, 5, func(text []int32) []float32 {
@@ -174,10 +174,10 @@ func TestSearchEndsWhereNobodySpeaks(t *testing.T) {
 	}
 }
 
-// plainRules lets a text be anything of words, which is simpler to search exhaustively.
+// plainRules allows any text of words, which is simpler to search exhaustively.
 var plainRules = rules{blank: -1, eot: tinyEOT, begin: tinyBegin, unmarked: true}
 
-// everyText calls use with each text of at most most tokens, with its score.
+// everyText calls use with each text of up to most tokens and its score.
 func everyText(net script, most int, use func(text []int32, sum float64)) {
 	var grow func(text []int32, sum float64)
 	grow = func(text []int32, sum float64) {
@@ -198,7 +198,7 @@ func everyText(net script, most int, use func(text []int32, sum float64)) {
 	grow(nil, 0)
 }
 
-// A beam as wide as there are texts finds the best of all.
+// A beam as wide as the number of texts finds the best of all.
 func TestWideBeamIsExhaustive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := arbitrary(rapid.Uint64().Draw(t, "network"), rapid.Float64Range(0.5, 4).Draw(t, "spread"))
@@ -218,8 +218,8 @@ func TestWideBeamIsExhaustive(t *testing.T) {
 	})
 }
 
-// The published search, written down a second time in the plainest way: of twice as many
-// candidates as beams, the first are taken; those that end make room for the others.
+// beamSearch is the published search in its plainest form: the best of twice as
+// many candidates as beams are taken; ended ones make room for the others.
 func beamSearch(net script, width, most int) (best []int32, mean float64) {
 	type text struct {
 		tokens []int32
@@ -274,7 +274,7 @@ func beamSearch(net script, width, most int) (best []int32, mean float64) {
 	return best, mean
 }
 
-func TestBeamSearchIsThePublishedOne(t *testing.T) {
+func TestBeamSearchMatchesThePublishedOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := arbitrary(rapid.Uint64().Draw(t, "network"), rapid.Float64Range(0.5, 4).Draw(t, "spread"))
 		width, most := rapid.IntRange(1, 6).Draw(t, "beams"), rapid.IntRange(1, 9).Draw(t, "tokens")
@@ -292,8 +292,8 @@ func TestBeamSearchIsThePublishedOne(t *testing.T) {
 	})
 }
 
-// What other windows share a pass makes no difference.
-func TestSearchesDoNotMeet(t *testing.T) {
+// Other windows in the same pass make no difference.
+func TestSearchesAreIndependent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seeds := rapid.SliceOfN(rapid.Uint64(), 2, 5).Draw(t, "networks")
 		temperatures := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.4, 1}), len(seeds), len(seeds)).Draw(t, "temperatures")
@@ -336,7 +336,7 @@ func TestLoopEndsItsColumn(t *testing.T) {
 	}
 }
 
-// A loop is left where another beam knows better.
+// A loop is abandoned if another beam is better.
 func TestAnotherBeamLeavesTheLoop(t *testing.T) {
 	d := newScripted(t)
 	s := d.tiny(&tinyRules, 3, func(text []int32) []float32 {

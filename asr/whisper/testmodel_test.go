@@ -12,10 +12,10 @@ import (
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
-// The test model is a Whisper model of the least size, written by the test: all
-// weights are zero but those that make the decoder say its plan, whatever it hears.
-// It loads and decodes in milliseconds, so that life, cancellation and the options'
-// effect on native calls can be tested often.
+// The test model is a minimal Whisper model, written by the test: all weights
+// are zero except where the decoder needs them to write its plan, for any
+// sound. It loads and decodes in milliseconds, so that closing, cancellation
+// and the options' effect on native calls can be tested often.
 const (
 	testWidth   = 32
 	testContext = 64
@@ -46,7 +46,8 @@ func (w *modelWriter) floats(v []float32) {
 	w.Write(b)
 }
 
-// halves writes 16-bit floats, cut off rather than rounded, and 0 for what is tiny.
+// halves writes 16-bit floats, truncated rather than rounded, and 0 for tiny
+// values.
 func (w *modelWriter) halves(v []float32) {
 	b := make([]byte, 0, 2*len(v))
 	for _, x := range v {
@@ -65,12 +66,12 @@ var testHeader = ggmlfile.Header{
 	TextContext: testContext, TextState: testWidth, TextHeads: 1, TextLayers: 1, Mels: 80, Type: 0,
 }
 
-// buildModel writes a model whose decoder says the plan: after the position of
-// plan[i], counted from "start of transcript", the token plan[i+1].
+// buildModel writes a model whose decoder writes the plan: after the position
+// of plan[i], counted from "start of transcript", the token plan[i+1].
 func buildModel(h ggmlfile.Header, plan []int) []byte { return buildModelAs(h, plan, 8) }
 
-// buildModelAs does so with a given certainty: with 1 nearly all tokens are as likely.
-// edits change what a token does to the one after it.
+// buildModelAs is buildModel with a given certainty: at 1 nearly all tokens are
+// equally likely. edits change a token's effect on the next one.
 func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(embedding []float32, width int)) []byte {
 	var w modelWriter
 	w.words(ggmlfile.Magic, h.Vocabulary, h.AudioContext, h.AudioState, h.AudioHeads, h.AudioLayers,
@@ -141,7 +142,7 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 	return w.Bytes()
 }
 
-// say is the plan of a text: marks are given in seconds, words by name.
+// say returns the plan of a text: marks are given in seconds, words by name.
 func say(parts ...any) []int {
 	plan := []int{sotToken, sotToken + 1, 50359}
 	for _, p := range parts {
@@ -155,7 +156,7 @@ func say(parts ...any) []int {
 	return plan
 }
 
-// testModel says "Alpha beta." in the first second.
+// testModel writes "Alpha beta." in the first second.
 var testModel = sync.OnceValue(func() []byte {
 	return buildModel(testHeader, say(0.0, " Alpha", " beta", ".", 1.0))
 })

@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/wordtimes"
 )
 
-// alignmentHeads returns the heads by which the words of a model are timed: those that it
-// names, or the published ones of its shape; nil if each window has to choose them.
+// alignmentHeads returns the heads that time a model's words: the model's own,
+// or the published ones for its shape; nil if each window has to choose them.
 func alignmentHeads(m modelFile, h ggmlfile.Header) ([]wordtimes.Head, error) {
 	if len(m.AlignmentHeads) == 0 {
 		return wordtimes.Published(h), nil
@@ -27,7 +27,7 @@ func alignmentHeads(m modelFile, h ggmlfile.Header) ([]wordtimes.Head, error) {
 	return heads, nil
 }
 
-// time finds when the words of a job's decided text are spoken.
+// time measures when the words of a job's decided text are spoken.
 func (w *worker) time(o *opened) error {
 	f := o.job.plan.text()
 	if f == nil || len(f.tokens) == 0 || f.hopeless() {
@@ -70,7 +70,7 @@ func (w *worker) time(o *opened) error {
 		}
 	}
 	if len(heads) == 0 {
-		return nil // none follows the sound
+		return nil // no head follows the sound
 	}
 	if in.Scores, err = scores(heads); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (w *worker) time(o *opened) error {
 	return nil
 }
 
-// choose finds the alignment heads of a model of an unknown shape.
+// choose finds the alignment heads of a model of unknown shape.
 func (c *cpu) choose(ctx context.Context, in wordtimes.Input, scores func([]wordtimes.Head) ([][][]float32, error)) ([]wordtimes.Head, error) {
 	h := c.model.Header()
 	return wordtimes.Choose(ctx, in, int(h.TextLayers), func(layer int) ([][][]float32, error) {

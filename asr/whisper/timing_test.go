@@ -18,10 +18,10 @@ import (
 	"github.com/otograph/otograph/internal/wordtimes"
 )
 
-// TestWordsAreTimedByAttention compares the starts of words with those that the
-// synthesizer reports. The alignment heads of the demo model are not known: they are
+// TestAttentionTimesWords compares the starts of words with those reported
+// by the synthesizer. The demo model's alignment heads are unknown, so they are
 // chosen.
-func TestWordsAreTimedByAttention(t *testing.T) {
+func TestAttentionTimesWords(t *testing.T) {
 	if emulated {
 		t.Skip("a long recording")
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// Transcribe implements asr.Transcriber. opt.Language is required. Options
-// beyond their limits are an error: BestOf 0 to 20, Temperature 0 to 1,
-// BeamSize at most 8 is used.
+// Transcribe implements asr.Transcriber. opt.Language is required. Options out
+// of range are an error (BestOf 0 to 20, Temperature 0 to 1); a BeamSize above
+// 8 counts as 8.
 //
-// It returns when ctx ends, with its cause; what a device computes then ends in the
-// background. After Close it returns ErrClosed.
+// It returns when ctx ends, with its cause; a device's computation then ends in
+// the background. After Close it returns ErrClosed.
 func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
 	language, err := e.language(opt.Language)
 	if err != nil {
@@ -48,7 +48,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	if len(opt.Hotwords) > 0 {
 		t.hot, transcript.Powerless, transcript.Unspelled = newHotwords(opt.Hotwords, func(text string) []int32 { return spell(e.now(), text) })
-		if _, ok := e.now().(*cpu); ok { // which looks for names in decoded texts
+		if _, ok := e.now().(*cpu); ok { // only the CPU looks for names in decoded texts
 			transcript.Powerless = slices.DeleteFunc(transcript.Powerless, func(word string) bool { return len(namesOf([]string{word})) > 0 })
 		}
 	}
@@ -110,7 +110,7 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 			return nil, err
 		}
 		previous += p.results[i].text
-		if r := []rune(previous); len(r) > 1000 { // more than any prompt holds
+		if r := []rune(previous); len(r) > 1000 { // longer than any prompt
 			previous = string(r[len(r)-1000:])
 		}
 	}
@@ -130,7 +130,7 @@ func (e *Engine) conclude(j *job, t *task) result {
 	return r
 }
 
-// progress reports to the caller of a transcription how far it is.
+// progress reports the progress of a transcription to its caller.
 type progress struct {
 	opt         asr.Options
 	windows     []decode.Window
@@ -148,12 +148,12 @@ func (p *progress) add(i int) {
 	}
 }
 
-// settling passes on the words of the windows that no repair will change, in order.
+// settling passes on the words of windows that no repair will change, in order.
 type settling struct {
 	results   []result
 	ready     []bool
 	next      int
-	sentences *decode.Settler // nil: nobody asks
+	sentences *decode.Settler // nil without a callback
 }
 
 // add records that a window is decoded.
@@ -165,7 +165,7 @@ func (s *settling) add(i int) {
 	for ; s.next < len(s.ready) && s.ready[s.next]; s.next++ {
 		r := s.results[s.next]
 		if len(r.bare) > 0 || r.attempt.hopeless() && len(r.words) > 0 || len(r.unsure) > 0 {
-			s.sentences = nil // what follows waits for the repair
+			s.sentences = nil // later words wait for the repair
 			return
 		}
 		said, _ := decode.Unloop(slices.Clone(r.words))

@@ -1,6 +1,6 @@
-// Package border hears where a word begins: a small network scores a point of time as
-// the border before a word, from the spectrum around it and the letters on both sides,
-// every 10 ms. It was trained on synthesizers' own word times
+// Package border detects where words begin: a small network scores the border
+// before a word, every 10 ms, from the spectrum around it and the letters on
+// both sides. It was trained on synthesizers' own word times
 // (tools/training/sound/README.md).
 package border
 
@@ -25,24 +25,25 @@ const (
 	inputs      = poolCount * bankBands
 	hidden      = 48
 	second      = 24
-	letterKinds = 29 // other, a … z, none behind or before it, no word before
+	letterKinds = 29 // other, a … z, no letter before or after, no word before
 )
 
 const (
-	// Earliest is the first border of a word that is looked at, in frames of 10 ms from the
-	// middle of the row in which a CTC model's first token of the word fires.
+	// Earliest is the first candidate border of a word, in frames of 10 ms from
+	// the middle of the row in which a CTC model's first token of the word
+	// fires.
 	Earliest = -56
-	// Latest is the last border that is looked at.
+	// Latest is the last candidate border.
 	Latest = 18
-	// Count is the number of these borders.
+	// Count is the number of candidate borders.
 	Count = Latest - Earliest + 1
-	// Farthest is the distance to the word before from which on it does not
-	// matter, in frames.
+	// Farthest is the distance, in frames, beyond which the previous word has
+	// no influence.
 	Farthest = 60
 )
 
-// pools are the stretches of frames around a border that the network gets the
-// means of.
+// pools are the stretches of frames around a border whose means the network
+// gets.
 var pools = [poolCount][2]int{
 	{-16, -11},
 	{-11, -7},
@@ -72,11 +73,11 @@ type Net struct {
 	second  []float32 // hidden x second
 	bias2   []float32
 	last    []float32 // second
-	// Lag scores how long after the border a CTC model's token fires (Count numbers),
-	// for words that others precede and for fresh ones.
+	// Lag scores the delay from the border to a CTC model's token (Count
+	// numbers), for words after another word and for words after a pause.
 	Lag [2][]float32
-	// Near scores the distance to the last token of the word before, from -Farthest to
-	// Farthest.
+	// Near scores the distance to the last token of the previous word, from
+	// -Farthest to Farthest.
 	Near []float32
 }
 
@@ -98,21 +99,21 @@ var Load = sync.OnceValue(func() *Net {
 	}
 })
 
-// Sound is a stretch of sound as the network hears it: sums of the normalized bands
-// from the beginning up to each frame.
+// Sound is a stretch of sound as input of the network: cumulative sums of the
+// normalized bands up to each frame.
 type Sound struct {
 	start  int // of the stretch, in frames of the file
 	frames int
 	sums   []float64
-	units  []float32 // of the first layer, for each border once it has been asked for
+	units  []float32 // output of the first layer for each border, computed on first use
 	done   []bool
 }
 
-// margin is how many frames around a stretch are heard with it.
+// margin is the number of frames around a stretch that the network also reads.
 const margin = 80
 
-// Listen returns a stretch of the file (frames of 10 ms) and what is around it. The
-// mean of the speech in it counts as nought.
+// Listen returns a stretch of the file (frames of 10 ms) with a margin around
+// it. Bands are relative to the mean of the speech in it.
 func Listen(pcm *audio.PCM, from, to int, speech []audio.Span) *Sound {
 	const hop = audio.SampleRate / 100
 	from, to = max(from-margin, 0), min(to+margin, pcm.Len()/hop)
@@ -142,7 +143,7 @@ func Listen(pcm *audio.PCM, from, to int, speech []audio.Span) *Sound {
 	return s
 }
 
-// Bands returns the logarithms of the mel bands of every 10 ms.
+// Bands returns the logarithms of the mel bands every 10 ms.
 func Bands(samples []float32) []float32 {
 	opt := dsp.DefaultFbankOptions()
 	opt.Bands, opt.SnipEdges = bankBands, false
@@ -152,8 +153,8 @@ func Bands(samples []float32) []float32 {
 	return rows
 }
 
-// at returns what the network makes of the sound around a border (a frame of the
-// file), before the letters.
+// at returns the first layer's output for the sound around a border (a frame of
+// the file), before the letters are added.
 func (s *Sound) at(net *Net, border int) []float32 {
 	b := min(max(border-s.start, 0), s.frames)
 	out := s.units[b*hidden : (b+1)*hidden]
@@ -164,7 +165,7 @@ func (s *Sound) at(net *Net, border int) []float32 {
 	copy(out, net.bias)
 	for p, pool := range pools {
 		from, to := s.clip(b+pool[0]), s.clip(b+pool[1])
-		if from == to { // beyond the ends: the outermost frame
+		if from == to { // outside the sound: take the outermost frame
 			from, to = min(from, s.frames-1), min(from, s.frames-1)+1
 		}
 		for k := range bankBands {
@@ -180,11 +181,12 @@ func (s *Sound) at(net *Net, border int) []float32 {
 
 func (s *Sound) clip(f int) int { return min(max(f, 0), s.frames) }
 
-// Letters is what the network makes of the letters on both sides of a border.
+// Letters is the first layer's output for the letters on both sides of a
+// border.
 type Letters [hidden]float32
 
-// Score returns how likely a word begins at a border (a frame of the file) with these
-// letters around it, as a logarithm without a constant.
+// Score returns the log likelihood, up to a constant, that a word begins at a
+// border (a frame of the file) with these letters around it.
 func (net *Net) Score(s *Sound, border int, letters *Letters) float64 {
 	sum := [second]float32(net.bias2)
 	for j, v := range s.at(net, border) {
@@ -201,8 +203,8 @@ func (net *Net) Score(s *Sound, border int, letters *Letters) float64 {
 	return out
 }
 
-// Letters returns what the network makes of the letters around a border: the last two
-// of the word before ("" for none) and the first two of the word.
+// Letters returns the first layer's output for the letters around a border: the
+// last two of the previous word ("" for none) and the first two of the word.
 func (net *Net) Letters(before, word string) (sum Letters) {
 	add := func(place, kind int) {
 		for j, w := range net.letters[(place*letterKinds+kind)*hidden:][:hidden] {
@@ -242,7 +244,8 @@ func solids(text string) []rune {
 	return out
 }
 
-// kindOf is 1 to 26 for a Latin letter, whatever its case and accents, else 0.
+// kindOf returns 1 to 26 for a Latin letter, regardless of case and accents,
+// else 0.
 func kindOf(r rune) int {
 	if r >= utf8.RuneSelf {
 		r = []rune(norm.NFD.String(string(r)))[0]

@@ -15,9 +15,9 @@ import (
 	"github.com/otograph/otograph/internal/border"
 )
 
-// TestScoreFindsBeginnings: of the borders within 0.1 s of the beginning of a word, the
-// likeliest is at the beginning.
-func TestScoreFindsBeginnings(t *testing.T) {
+// TestScorePeaksAtWordStarts: among the borders within 0.1 s of a word's start,
+// the most likely one is at the start.
+func TestScorePeaksAtWordStarts(t *testing.T) {
 	folder := filepath.Join("..", "..", "align", "testdata")
 	data, err := os.ReadFile(filepath.Join(folder, "manifest.jsonl"))
 	require.NoError(t, err)

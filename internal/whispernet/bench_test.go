@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkNetwork times an encoder pass and decoder passes on one thread, with the model
-// that OTOGRAPH_BENCH_MODEL names, else with the test's, and the kernels that
-// OTOGRAPH_KERNELS names.
+// BenchmarkNetwork times an encoder pass and decoder passes on one thread, with
+// the model named by OTOGRAPH_BENCH_MODEL, else the test's, and the kernels
+// named by OTOGRAPH_KERNELS.
 func BenchmarkNetwork(b *testing.B) {
 	file := testFile(8)
 	if path := os.Getenv("OTOGRAPH_BENCH_MODEL"); path != "" {

@@ -2,8 +2,8 @@ package whispernet
 
 import "sync"
 
-// crew is a number of goroutines that compute parts of one piece of work. One goroutine
-// at a time gives it work.
+// crew is a group of goroutines that compute the parts of a task. Only one
+// goroutine at a time may give it a task.
 type crew struct {
 	threads int
 	work    chan func()
@@ -31,8 +31,8 @@ func (c *crew) free() {
 	}
 }
 
-// each calls f for the parts 0 .. n-1, by at most as many goroutines as there are threads;
-// worker is the number of the goroutine.
+// each calls f for the parts 0 to n-1, on at most as many goroutines as there
+// are threads; worker is the index of the goroutine.
 func (c *crew) each(n int, f func(part, worker int)) {
 	if c.threads == 1 || n <= 1 {
 		for i := range n {
@@ -76,5 +76,5 @@ func (c *crew) each(n int, f func(part, worker int)) {
 	}
 }
 
-// split divides n things evenly among parts and returns the bounds of one part.
+// split divides n items evenly among parts and returns the bounds of one part.
 func split(n, parts, part int) (from, to int) { return n * part / parts, n * (part + 1) / parts }

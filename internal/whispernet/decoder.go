@@ -7,29 +7,30 @@ import (
 	"unsafe"
 )
 
-// Column is one token of one decoder pass.
+// Column is one token of a decoder pass.
 type Column struct {
 	Window *Window
-	// Row is where the column's keys and values are kept at its position; columns of the
-	// same window and position have different rows.
+	// Row is the cache row of the column's keys and values at its position;
+	// columns of the same window and position have different rows.
 	Row int
-	// Position is the place of the token in its text, from 0.
+	// Position is the index of the token in its text.
 	Position int
 	Token    int32
-	// Path holds, for each position before Position, the row that the column's text had
-	// there: beams that share a past share its rows, so that nothing is ever copied. nil
-	// is row 0 everywhere.
+	// Path holds, for each position before Position, the row of the column's
+	// text: beams with a common past share its rows, so that nothing is ever
+	// copied. nil is row 0 everywhere.
 	Path []uint8
-	// Logits receives the logits of the next token, one for each token of the vocabulary;
-	// nil where they are not wanted (all but the last token of a prompt).
+	// Logits receives the logits of the next token, one per token of the
+	// vocabulary; nil skips them (for all but the last token of a prompt).
 	Logits []float32
 }
 
-// Decoder holds the buffers of decoder passes. One goroutine at a time uses it.
+// Decoder holds the buffers of decoder passes. It must not be used
+// concurrently.
 type Decoder struct {
 	m       *Model
 	crew    *crew
-	x       memory[float32] // the columns on their way through the layers
+	x       memory[float32] // the columns between layers
 	normal  memory[float32]
 	qkv     memory[float32]
 	out     memory[float32]
@@ -37,7 +38,7 @@ type Decoder struct {
 	logits  memory[float32]
 	scores  []memory[float32] // by worker
 	eight   rows8
-	cells   [][]unsafe.Pointer // by column, the cache of its past
+	cells   [][]unsafe.Pointer // by column, the cache of earlier positions
 	columns []Column
 }
 
@@ -59,10 +60,10 @@ func (d *Decoder) Free() {
 	d.crew.free()
 }
 
-// Step runs one decoder pass over columns of any windows, at any positions. Within a pass
-// a column attends to earlier positions of the same pass too: a prompt is a pass with a
-// column for each of its tokens, all in row 0. The results for one column do not depend on
-// which others share the pass.
+// Step runs one decoder pass over columns of any windows, at any positions. A
+// column also attends to earlier positions of the same pass: a prompt is a pass
+// with a column for each of its tokens, all in row 0. A column's results do not
+// depend on the other columns of the pass.
 func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
 	defer caught(&err)
 	if len(columns) == 0 {
@@ -82,7 +83,7 @@ func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
 	return nil
 }
 
-// linear multiplies the first m rows of x by w, threads sharing its panels.
+// linear multiplies the first m rows of x by w; the threads share its panels.
 func (d *Decoder) linear(w *matrix, x []float32, m int, t target) {
 	a := operand{x: x, stride: w.k, m: m, eight: &d.eight}
 	d.m.prepare(w, &a)
@@ -94,8 +95,9 @@ func (d *Decoder) linear(w *matrix, x []float32, m int, t target) {
 	})
 }
 
-// embed turns tokens and positions into vectors, and looks up the columns' pasts. An error
-// names a column that the model or its window has no place for.
+// embed turns tokens and positions into vectors, and looks up the columns'
+// caches. It returns an error if the model or a column's window has no room for
+// the column.
 func (d *Decoder) embed() error {
 	h := d.m.header
 	n := int(h.TextState)
@@ -128,8 +130,8 @@ func (d *Decoder) embed() error {
 	return nil
 }
 
-// layer computes a block for all columns. watch, if not nil, gets the queries of the
-// block's cross-attention.
+// layer computes a block for all columns. watch, if not nil, receives the
+// queries of the block's cross-attention.
 func (d *Decoder) layer(l int, watch func(queries []float32)) {
 	m, layer := len(d.columns), &d.m.decoder[l]
 	n := int(d.m.header.TextState)
@@ -159,8 +161,8 @@ func (d *Decoder) layer(l int, watch func(queries []float32)) {
 	d.linear(layer.down, hidden, m, add)
 }
 
-// remember writes the columns' keys and values into their windows' caches and lets each
-// column attend to its past.
+// remember writes the columns' keys and values into their windows' caches and
+// lets each column attend to its text so far.
 func (d *Decoder) remember(l int, qkv, out []float32) {
 	m, n, heads := len(d.columns), int(d.m.header.TextState), int(d.m.header.TextHeads)
 	scaleQueries(qkv[:m*3*n], n, heads)
@@ -197,7 +199,7 @@ func (d *Decoder) listen(l int, queries, out []float32) {
 	})
 }
 
-// project computes the logits that are wanted.
+// project computes the requested logits.
 func (d *Decoder) project() {
 	n, vocabulary := int(d.m.header.TextState), int(d.m.header.Vocabulary)
 	wanted := d.out.values[:0]
@@ -226,10 +228,11 @@ func (d *Decoder) project() {
 // Head is an attention head of the decoder, counted from 0.
 type Head struct{ Layer, Head int }
 
-// Attention runs the tokens of a whole text (with the tokens before it: SOT, language,
-// task, no timestamps) through the decoder at once and returns the raw scores (before the
-// softmax) of the given cross-attention heads: [head][token][encoder position of 20 ms],
-// for the first positions of at most 1500. The window's cache is overwritten.
+// Attention runs the tokens of a whole text (preceded by SOT, language, task,
+// no timestamps) through the decoder in one pass and returns the raw scores
+// (before the softmax) of the given cross-attention heads:
+// [head][token][encoder position of 20 ms], for the given number of positions,
+// at most 1500. It overwrites the window's cache.
 func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, positions int, stop *Stop) (scores [][][]float32, err error) {
 	defer caught(&err)
 	w.Forget()
@@ -266,7 +269,7 @@ func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, positions i
 	return scores, nil
 }
 
-// cutRows copies the first columns of rows that are stride numbers apart.
+// cutRows copies the first columns of rows with the given stride.
 func cutRows(x []float32, rows, stride, columns int) [][]float32 {
 	room, cut := make([]float32, rows*columns), make([][]float32, rows)
 	for i := range cut {

@@ -1,5 +1,5 @@
 // Package whispernet computes Whisper networks on the CPU: it reads a model in
 // ggml's format, encodes windows of sound, and runs decoder passes over many
-// columns together. It knows nothing of beams, languages or texts: package
-// asr/whisper searches with it.
+// columns together. It is independent of beams, languages and texts: package
+// asr/whisper implements the search.
 package whispernet

@@ -2,8 +2,8 @@
 
 package whispernet
 
-// encoderRows is how many positions go through a linear layer together: few enough that
-// they stay in a processor's cache between layers.
+// encoderRows is the number of positions that pass through a linear layer
+// together: few enough to stay in the CPU's cache between layers.
 const encoderRows = 96
 
 // encoderScratch is the memory of one pass of the encoder.
@@ -12,7 +12,7 @@ type encoderScratch struct {
 	workers          []encoderWorker
 }
 
-// encoderWorker is the memory of one of its goroutines.
+// encoderWorker is the memory of one goroutine of a pass.
 type encoderWorker struct {
 	normal, hidden, scores memory[float32]
 	head                   memory[byte]
@@ -33,7 +33,7 @@ func (s *encoderScratch) free() {
 	}
 }
 
-// takeScratch returns memory that a pass with a number of threads may use.
+// takeScratch returns memory for a pass with the given number of threads.
 func (m *Model) takeScratch(threads int) *encoderScratch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,8 @@ type pass struct {
 	d    int
 }
 
-// each is the crew's, until the pass is stopped: what is computed then is not used.
+// each calls the crew's each and skips the remaining parts once the pass is
+// stopped; its results are then not used.
 func (p *pass) each(n int, f func(part, worker int)) {
 	p.crew.each(n, func(part, worker int) {
 		if !p.stop.Stopped() {
@@ -81,7 +82,7 @@ func (p *pass) blocks(rows int, f func(from, to int, w *encoderWorker)) {
 // convolve applies both convolutions to features and adds the positions.
 func (p *pass) convolve(features []float32) {
 	d, channels := p.d, p.conv1.k/3
-	first := p.qkv.grow(3 * contextPositions * d)[:contextFrames*d] // room that is not needed yet
+	first := p.qkv.grow(3 * contextPositions * d)[:contextFrames*d] // unused until the first layer
 	convolve := func(w *matrix, from []float32, frames, channels, step, rows int, out []float32, add []float32) {
 		p.blocks(rows, func(a, b int, k *encoderWorker) {
 			cut := k.hidden.grow(encoderRows * max(3*channels, 4*d))
@@ -97,13 +98,14 @@ func (p *pass) convolve(features []float32) {
 	convolve(p.conv2, first, contextFrames, d, 2, contextPositions, p.x.grow(contextPositions*d), p.encoderPositions.values)
 }
 
-// attention lets every position attend to all, and writes into attended.
+// attention lets every position attend to all positions, and writes into
+// attended.
 func (p *pass) attention(weights, heads int) {
 	d := p.d
 	size := d / heads
 	kind := p.encoderKind(weights, size)
 	const n = contextPositions
-	const parts = 5 // of a head's positions, so that threads end together
+	const parts = 5 // of a head's positions, so that threads finish together
 	room := p.attentionRoom(kind, n, size)
 	qkv, attended := p.qkv.values, p.attended.grow(n*d)
 	packed := make([]attention, heads)
@@ -162,8 +164,8 @@ func (p *pass) layer(l *encoderLayer, heads int) {
 	})
 }
 
-// scaleQueries divides the queries of rows of queries, keys and values by the root of the
-// heads' size.
+// scaleQueries divides the queries, in rows of queries, keys and values, by the
+// square root of the heads' size.
 func scaleQueries(qkv []float32, d, heads int) {
 	by := headScale(d / heads)
 	for at := 0; at < len(qkv); at += 3 * d {

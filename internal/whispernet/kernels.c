@@ -41,8 +41,9 @@ static float half_at(const uint8_t *p) {
 	return og_half(h);
 }
 
-/* Blocks of 32 numbers, as in ggml-common.h: a scale, a least value or none, the fifth
- * bits or none, then 4 bits a number: 16 of the first half and 16 of the second. */
+/* Blocks of 32 numbers, as in ggml-common.h: a scale, a least value or none,
+ * the fifth bits or none, then 4 bits per number: 16 of the first half and 16
+ * of the second. */
 static void dequantize_block(int type, const uint8_t *p, float *out) {
 	float d = half_at(p), least = 0;
 	int five = type == OG_Q5_0 || type == OG_Q5_1, lowest = type == OG_Q4_1 || type == OG_Q5_1;
@@ -58,8 +59,8 @@ static void dequantize_block(int type, const uint8_t *p, float *out) {
 	}
 }
 
-/* The blocks of 256 numbers of ggml-quants.c, by ggml's names. Parts of 16 or 32 numbers
- * have scales of their own. */
+/* The blocks of 256 numbers of ggml-quants.c, with ggml's names. Parts of 16 or
+ * 32 numbers have separate scales. */
 static void dequantize_q6_k(const uint8_t *low, float *out) {
 	const uint8_t *high = low + 128;
 	const int8_t *scale = (const int8_t *)low + 192;
@@ -111,7 +112,7 @@ static void dequantize_q3_k(const uint8_t *p, float *out) {
 	}
 }
 
-/* Numbers and bytes of a type's blocks. */
+/* Numbers and bytes per block of a type. */
 static int block_numbers(int type) { return type < OG_Q4_0 ? 1 : type < OG_Q2_K ? 32 : 256; }
 static int block_bytes(int type) {
 	static const int bytes[] = {[OG_F32] = 4, [OG_F16] = 2, [OG_Q4_0] = 18, [OG_Q4_1] = 20, [OG_Q5_0] = 22, [OG_Q5_1] = 24, [OG_Q8_0] = 34,
@@ -152,7 +153,7 @@ size_t og_panel_bytes(const og_kernels *s, int kind, int k, int n) {
 	return kind == OG_F32 ? numbers * 4 : kind == OG_F16 ? numbers * 2 : numbers;
 }
 
-/* Where a number of an 8-bit panel lies. */
+/* The offset of a number in an 8-bit panel. */
 static size_t q8_at(const og_kernels *s, int k, int column) { return (size_t)k / s->deep * s->deep * s->nr + column * s->deep + k % s->deep; }
 
 /* The memory in which a row is packed. */
@@ -249,7 +250,8 @@ static void pack_keys_16(const og_kernels *s, const og_attention *a, const float
 	}
 }
 
-/* Of each nr positions the first half lies beside the second, as a row's weights do. */
+/* In each group of nr positions the first half is beside the second, as in a
+ * row of weights. */
 static void pack_values_16(const og_kernels *s, const og_attention *a, const float *x, long stride) {
 	int t = a->values.k, d = a->values.n, half = s->nr / 2, deep = (t + s->nr - 1) / s->nr * s->nr;
 	int16_t *data = (int16_t *)a->values.data;
@@ -268,7 +270,7 @@ static void pack_values_16(const og_kernels *s, const og_attention *a, const flo
 			}
 }
 
-/* Keys are the right side's columns. */
+/* The keys are the right side's columns. */
 void og_pack_keys(const og_kernels *s, const og_attention *a, const float *x, long stride) {
 	if (a->kind == OG_I16) {
 		pack_keys_16(s, a, x, stride);

@@ -42,23 +42,25 @@ import (
 	"unsafe"
 )
 
-// Kinds of weights, by ggml's numbers of tensor types.
+// Kinds of weights, as ggml's numbers of tensor types.
 const (
 	kindFloat = C.OG_F32
 	kindHalf  = C.OG_F16
 	kind8     = C.OG_Q8_0
-	kind16    = C.OG_I16 // of attention alone
-	// widest is the largest head that may be of 8 or 16 bits.
+	kind16    = C.OG_I16 // for attention only
+	// widest is the size of the largest head that 8-bit or 16-bit numbers can
+	// hold.
 	widest = C.OG_WIDEST
 )
 
-// tileRows is the most rows that attention computes together.
+// tileRows is the greatest number of rows that attention computes together.
 const tileRows = 12
 
-// kernels is the arithmetic for one kind of processor.
+// kernels is the arithmetic for one instruction set.
 type kernels struct{ s *C.og_kernels }
 
-// chooseKernels returns the kernels of a name, the processor's best for "".
+// chooseKernels returns the kernels with the given name, or the CPU's best for
+// "".
 func chooseKernels(name string) (kernels, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
@@ -69,7 +71,8 @@ func chooseKernels(name string) (kernels, error) {
 	return kernels{s}, nil
 }
 
-// Kernels names the instructions that Open computes with for a name in Options.Kernels.
+// Kernels returns the name of the instruction set that Open uses for a value of
+// Options.Kernels.
 func Kernels(name string) (string, error) {
 	k, err := chooseKernels(name)
 	if err != nil {
@@ -78,7 +81,8 @@ func Kernels(name string) (string, error) {
 	return k.name(), nil
 }
 
-// availableKernels names the kernels that this processor can run, the best first.
+// availableKernels returns the names of the kernels that this CPU can run, best
+// first.
 func availableKernels() (names []string) {
 	for _, s := range []*C.og_kernels{C.og_avx512(), C.og_avxvnni(), C.og_avx2(), C.og_neon(), C.og_generic()} {
 		if s != nil {
@@ -93,11 +97,11 @@ func (k kernels) panel() int       { return int(k.s.nr) }
 func panels(n, panel int) int      { return (n + panel - 1) / panel }
 func (k kernels) padded(n int) int { return panels(n, k.panel()) * k.panel() }
 
-// memory is a number of values outside Go's heap, so that C may keep pointers to them and
-// the garbage collector need not count them.
+// memory holds values outside Go's heap, so that C may keep pointers to them
+// and the garbage collector need not count them.
 type memory[T any] struct{ values []T }
 
-// allocate returns n values that are not set.
+// allocate returns n uninitialized values.
 func allocate[T any](n int) memory[T] {
 	var one T
 	p := C.og_alloc(C.size_t(n) * C.size_t(unsafe.Sizeof(one)))
@@ -120,7 +124,7 @@ func (m memory[T]) bytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.values))), len(m.values)*int(unsafe.Sizeof(one)))
 }
 
-// grow makes room for n values, whose content is then not set.
+// grow makes room for n values, which are then uninitialized.
 func (m *memory[T]) grow(n int) []T {
 	if len(m.values) < n {
 		m.free()
@@ -131,7 +135,7 @@ func (m *memory[T]) grow(n int) []T {
 
 func address(x []float32) *C.float { return (*C.float)(unsafe.SliceData(x)) }
 
-// matrix is the weights of a linear layer, with its bias.
+// matrix holds the weights of a linear layer and its bias.
 type matrix struct {
 	k, n   int
 	kind   int
@@ -160,8 +164,8 @@ func (k kernels) newMatrix(kind, depth, n int) *matrix {
 	return w
 }
 
-// pack fills the panels from .. to-1 with rows of a tensor; rows begins with the first one
-// of panel from.
+// pack fills the panels from .. to-1 with rows of a tensor; rows starts at the
+// first row of panel from.
 func (k kernels) pack(w *matrix, tensorType int32, rows []byte, from, to int) {
 	panel := k.panel()
 	offset := int(C.og_panel_bytes(k.s, C.int(w.kind), C.int(w.k), C.int(from*panel)))
@@ -192,7 +196,7 @@ type rows8 struct {
 	data   memory[byte]
 	scales memory[float32]
 	start  memory[int32]
-	c      C.og_rows // the rows that were prepared last
+	c      C.og_rows // the rows prepared last
 }
 
 func (r *rows8) free() {
@@ -201,8 +205,8 @@ func (r *rows8) free() {
 	r.start.free()
 }
 
-// operand is the left side of a product: m rows, and their 8-bit form where the weights
-// are of 8 bits.
+// operand is the left side of a product: m rows, and their 8-bit form if the
+// weights are 8-bit numbers.
 type operand struct {
 	x      []float32
 	stride int
@@ -210,7 +214,7 @@ type operand struct {
 	eight  *rows8
 }
 
-// prepare makes the 8-bit form of an operand for w.
+// prepare computes the 8-bit form of an operand for w.
 func (k kernels) prepare(w *matrix, a *operand) {
 	if w.kind != kind8 {
 		return
@@ -220,7 +224,7 @@ func (k kernels) prepare(w *matrix, a *operand) {
 	C.quantize(k.s, address(a.x), C.long(a.stride), C.int(a.m), C.int(w.k), unsafe.Pointer(unsafe.SliceData(data)), address(scales), a.eight.c.start)
 }
 
-// target is where a product goes: out = gelu(product + bias) + add.
+// target is the output of a product: out = gelu(product + bias) + add.
 type target struct {
 	out    []float32
 	stride int
@@ -242,13 +246,13 @@ func (k kernels) product(w *matrix, from, to int, a *operand, t target) {
 		address(t.out), C.long(t.stride), address(w.bias.values), address(t.add), gelu)
 }
 
-// multiply is prepare and product with all panels.
+// multiply prepares a and multiplies it by all panels.
 func (k kernels) multiply(w *matrix, a *operand, t target) {
 	k.prepare(w, a)
 	k.product(w, 0, panels(w.n, k.panel()), a, t)
 }
 
-// norm is the weights of a layer normalization.
+// norm holds the weights of a layer normalization.
 type norm struct{ weight, bias memory[float32] }
 
 func (n *norm) free() {
@@ -260,11 +264,11 @@ func (k kernels) normalize(n *norm, x []float32, m int, y []float32) {
 	C.normalize(k.s, address(x), C.int(m), C.int(len(n.weight.values)), address(n.weight.values), address(n.bias.values), address(y))
 }
 
-// attention is the keys and values of one head.
+// attention holds the keys and values of one head.
 type attention struct{ c C.og_attention }
 
-// attentionParts returns where the parts of a head lie: keys, values and, of 8-bit or 16-bit
-// numbers, the scales of both; last, where it ends.
+// attentionParts returns the offsets of the parts of a head: keys, values and,
+// for 8-bit or 16-bit numbers, the scales of both; last, the end.
 func (k kernels) attentionParts(kind, positions, size int) (at [5]int) {
 	sizes := [4]int{int(C.og_panel_bytes(k.s, C.int(kind), C.int(size), C.int(positions))), int(C.og_panel_bytes(k.s, C.int(kind), C.int(positions), C.int(size)))}
 	switch kind {
@@ -279,12 +283,12 @@ func (k kernels) attentionParts(kind, positions, size int) (at [5]int) {
 	return at
 }
 
-// attentionRoom returns the bytes that a head takes.
+// attentionRoom returns the size of a head in bytes.
 func (k kernels) attentionRoom(kind, positions, size int) int {
 	return k.attentionParts(kind, positions, size)[4]
 }
 
-// placeAttention places a head in room, which is aligned.
+// placeAttention places a head in room, which must be aligned.
 func (k kernels) placeAttention(kind, positions, size int, room []byte) (a attention) {
 	at := k.attentionParts(kind, positions, size)
 	a.c.kind = C.int(kind)
@@ -296,7 +300,8 @@ func (k kernels) placeAttention(kind, positions, size int, room []byte) (a atten
 	return a
 }
 
-// encoderKind is the kind of the encoder's keys and values, with weights of a kind.
+// encoderKind returns the kind of the encoder's keys and values for a kind of
+// weights.
 func (k kernels) encoderKind(weights, size int) int {
 	if weights == kind8 && k.s.shorts != 0 && size <= widest {
 		return kind16
@@ -304,28 +309,29 @@ func (k kernels) encoderKind(weights, size int) int {
 	return kindFloat
 }
 
-// packHead fills keys and values from rows that are stride numbers apart.
+// packHead fills keys and values from rows with the given stride.
 func (k kernels) packHead(a *attention, keys, values []float32, stride int) {
 	C.og_pack_keys(k.s, &a.c, address(keys), C.long(stride))
 	C.og_pack_values(k.s, &a.c, address(values), C.long(stride))
 }
 
-// attend lets m queries attend; scores has room for tileRows rows of padded positions.
+// attend computes the attention of m queries; scores has room for tileRows rows
+// of padded positions.
 func (k kernels) attend(a *attention, q []float32, stride, m int, scores, out []float32, outStride int) {
 	C.attend(k.s, address(q), C.long(stride), C.int(m), &a.c, address(scores), address(out), C.long(outStride))
 }
 
-// score computes the products of m queries and the keys alone.
+// score computes only the products of m queries and the keys.
 func (k kernels) score(a *attention, q []float32, stride, m int, out []float32, outStride int) {
 	C.score(k.s, address(q), C.long(stride), C.int(m), &a.c, address(out), C.long(outStride))
 }
 
-// recall lets one column attend to cells of the decoder's cache.
+// recall computes the attention of one column to cells of the decoder's cache.
 func (k kernels) recall(q []float32, heads int, cells []unsafe.Pointer, offset int, scores, out []float32) {
 	C.recall(k.s, address(q), C.int(len(q)), C.int(heads), unsafe.Pointer(unsafe.SliceData(cells)), C.int(len(cells)), C.long(offset), address(scores), address(out))
 }
 
-// halves writes numbers as halves to a place offset halves into a cell.
+// halves writes numbers as halves into a cell, from the given offset in halves.
 func (k kernels) halves(x []float32, cell unsafe.Pointer, offset int) {
 	C.to_half(k.s, address(x), C.long(len(x)), (*C.uint16_t)(unsafe.Add(cell, 2*offset)))
 }
@@ -335,15 +341,15 @@ func patches(x []float32, frames, channels, step, from, to int, out []float32) {
 	C.og_patches(address(x), C.int(frames), C.int(channels), C.int(step), C.int(from), C.int(to), address(out))
 }
 
-// best are the kernels for what belongs to no model.
+// best returns the kernels for computations without a model.
 var best = sync.OnceValue(func() kernels {
-	k, _ := chooseKernels("") // every processor has some
+	k, _ := chooseKernels("") // every CPU has some
 	return k
 })
 
-// Normalize turns logits into log probabilities in place (log-softmax over the values above
-// -Inf) and returns the logarithm of the sum of the probabilities of the tokens from begin
-// on, and the largest log probability below begin.
+// Normalize turns logits into log probabilities in place (log-softmax over the
+// values above -Inf). It returns the log of the total probability of the tokens
+// from begin on, and the largest log probability below begin.
 func Normalize(logits []float32, begin int32) (marks, largest float32) {
 	return best().logSoftmax(logits, int(begin))
 }

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Products of 8-bit numbers have a scale for every row, or column, and GROUP elements of
- * the inner dimension. */
+/* Products of 8-bit numbers have one scale per row, or column, and GROUP
+ * elements of the inner dimension. */
 enum { GROUP = 256 };
 
 /* panels is the right side of a product: k rows of n columns. */
@@ -31,7 +31,7 @@ typedef struct og_rows {
 	const int32_t *start; /* [row][group]: where the sum of a group begins */
 } og_rows;
 
-/* og_result says where a product goes: c = gelu(product + bias) + add. */
+/* og_result is the output of a product: c = gelu(product + bias) + add. */
 typedef struct og_result {
 	float *c;
 	long stride;
@@ -40,9 +40,10 @@ typedef struct og_result {
 	int gelu;
 } og_result;
 
-/* og_attention is the keys (columns) and the values (rows) of a head, of one kind: float,
- * half, 8-bit numbers with a scale for each position, or 16-bit numbers. 8-bit values lie
- * as floats do; of 16-bit numbers two of the inner dimension lie together. */
+/* og_attention holds the keys (columns) and the values (rows) of a head, of one
+ * kind: floats, halves, 8-bit numbers with a scale per position, or 16-bit
+ * numbers. 8-bit values have the layout of floats; 16-bit numbers are stored in
+ * pairs along the inner dimension. */
 typedef struct og_attention {
 	int kind;
 	og_panels keys, values;
@@ -51,12 +52,12 @@ typedef struct og_attention {
 /* The largest head whose keys may be 8-bit or 16-bit numbers. */
 enum { OG_WIDEST = 256 };
 
-/* 16-bit numbers are at most so large that the sum of RUN products has 32 bits: queries and
- * keys, weights of values, values. */
+/* Limits of 16-bit numbers, so that the sum of RUN products fits into 32 bits:
+ * queries and keys, weights of values, values. */
 enum { RUN = 128, OG_LARGEST_KEY = 4095, OG_LARGEST_WEIGHT = 32767, OG_LARGEST_VALUE = 511 };
 
-/* og_cell is the decoder's cache of a column at one position: for each layer the keys and
- * the values of all heads, as halves. */
+/* og_cell is the decoder's cache of a column at one position: for each layer
+ * the keys and the values of all heads, as halves. */
 typedef const uint16_t *og_cell;
 
 typedef struct og_kernels {
@@ -97,8 +98,9 @@ enum { OG_F32 = 0, OG_F16 = 1, OG_Q4_0 = 2, OG_Q4_1 = 3, OG_Q5_0 = 6, OG_Q5_1 = 
 void og_dequantize(int type, const void *row, int k, float *out);
 
 size_t og_panel_bytes(const og_kernels *, int kind, int k, int n);
-/* Pack panels from .. to-1 of a tensor of n rows of k numbers (its transpose is the right
- * side). kind is OG_F32, OG_F16 or OG_Q8_0. Returns 0 where memory ran out. */
+/* Pack panels from .. to-1 of a tensor of n rows of k numbers (its transpose is
+ * the right side). kind is OG_F32, OG_F16 or OG_Q8_0. Returns 0 if memory ran
+ * out. */
 int og_pack(const og_kernels *, int kind, int type, const void *rows, int k, int n, int from, int to, void *data, float *scales);
 /* Read one column of panels back. */
 void og_column(const og_kernels *, int kind, const og_panels *, int column, float *out);

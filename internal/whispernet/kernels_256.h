@@ -1,4 +1,4 @@
-/* What kernels with vectors of 256 bits have in common. */
+/* Code shared by the kernels with vectors of 256 bits. */
 #define MAX _mm256_max_ps
 #define VL 8
 #define MR 6

@@ -1,5 +1,5 @@
-/* AVX-VNNI, VNNI in vectors of 256 bits: Intel from Alder Lake, which has no AVX-512, AMD from
- * Zen 5. */
+/* AVX-VNNI, VNNI in vectors of 256 bits: Intel from Alder Lake, which has no
+ * AVX-512, AMD from Zen 5. */
 #include "kernels.h"
 
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-/* Plain C for every processor: the compiler's own vectors. */
+/* Plain C for every CPU: the compiler's own vectors. */
 #include "kernels.h"
 #include <string.h>
 
@@ -24,7 +24,7 @@ static inline half_vf load_byte(const int8_t *p) {
 	return v;
 }
 
-/* The nearest half, ties to even; beyond the largest one it is infinity. */
+/* The nearest half, ties to even; infinity beyond the largest half. */
 static uint16_t nearest_half(float f) {
 	uint32_t b;
 	memcpy(&b, &f, 4);

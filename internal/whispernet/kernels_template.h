@@ -38,7 +38,8 @@ INLINE float largest(vf v) {
 	return s;
 }
 
-/* The nearest integer, ties to even, by what is lost beyond 2^23; x is at most 2^22. */
+/* The nearest integer, ties to even, by the rounding of floats above 2^23; x is
+ * at most 2^22. */
 INLINE int32_t nearest(float x) {
 	int32_t q;
 	x += 12582912.0f;
@@ -80,7 +81,8 @@ INLINE vf geluv(vf x) {
 	return 0.5f * x * (1.0f + erf);
 }
 
-/* Write a tile of m rows and NR columns, of which columns belong to the matrix. */
+/* Write a tile of m rows and NR columns; the matrix has the first of these
+ * columns. */
 INLINE void finish(const float *tile, int m, int row, int column, int columns, const og_result *r) {
 	for (int i = 0; i < m; i++) {
 		long at = (long)(row + i) * r->stride + column;
@@ -135,7 +137,7 @@ TILE_FLOATS(tile_float, float, load_float)
 TILE_FLOATS(tile_half, uint16_t, load_half)
 TILE_FLOATS(tile_byte, int8_t, load_byte)
 
-/* Add sums of 32 bits to a tile, the columns times ws and the rows times as. */
+/* Add sums of 32 bits to a tile, columns scaled by ws and rows by as. */
 INLINE void gather(const int m, const vi (*s)[2], int first, const float *as, int groups, const float *ws, float *tile, long stride) {
 	vf w0 = load(ws), w1 = load(ws + VL);
 	_Pragma("GCC unroll 16") for (int i = 0; i < m; i++, tile += stride) {
@@ -248,8 +250,8 @@ static void product_q8(const og_panels *w, int from, int to, const og_rows *a, c
 }
 
 #ifdef dot_pair
-/* The product of at most MR rows of 16-bit numbers, each times by; deep is how many numbers
- * of the inner dimension there are, with what fills them up. */
+/* The product of at most MR rows of 16-bit numbers, each scaled by by; deep is
+ * the padded number of elements of the inner dimension. */
 static void product_16(const og_panels *w, int deep, const int16_t *a, long stride, int m, const float *by, const og_result *r) {
 	float tile[MR * NR];
 	for (int p = 0; p * NR < w->n; p++) {
@@ -322,8 +324,8 @@ INLINE float highest(const float *x, int n) {
 	return high;
 }
 
-/* x becomes e^(x - its largest), times by where that is not NULL; returns the sum without
- * by. */
+/* x becomes e^(x - its largest), scaled by by if that is not NULL; returns the
+ * sum without by. */
 INLINE float exponents(float *x, const float *by, int n) {
 	float high = highest(x, n);
 	vf s = {0};
@@ -396,8 +398,8 @@ static void score_16(const float *q, long stride, int m, const og_panels *keys, 
 	product_16(keys, deep, data, deep, m, by, r);
 }
 
-/* OG_LARGEST_WEIGHT * 2^x to the nearest integer, for x up to 0; relative error of the power
- * below 3e-6. The fraction's polynomial is a minimax fit. */
+/* OG_LARGEST_WEIGHT * 2^x to the nearest integer, for x up to 0; the power's
+ * relative error is below 3e-6. The fraction's polynomial is a minimax fit. */
 INLINE vi weightv(vf x) {
 	x = larger(x, splat(-40.0f));
 	vf whole = x + 12582912.0f; /* its last bits are the integer */
@@ -410,8 +412,8 @@ INLINE vi weightv(vf x) {
 	return nearestv((vf)((vi)p + ((vi)whole << 23)) * (float)OG_LARGEST_WEIGHT);
 }
 
-/* x becomes e^(x - its largest) as 16-bit numbers in the order of 16-bit values; returns
- * their sum. x has room for a whole number of panels. */
+/* x becomes e^(x - its largest) as 16-bit numbers in the order of 16-bit
+ * values; returns their sum. x has room for whole panels. */
 INLINE float exponents_16(float *x, int n) {
 	float high = highest(x, n);
 	vi total = {0};

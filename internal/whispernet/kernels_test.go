@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// eachKernels runs a test with all kernels that this processor can run.
+// eachKernels runs a test with all kernels that this CPU can run.
 func eachKernels(t *testing.T, f func(t *testing.T, k kernels)) {
 	for _, name := range availableKernels() {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func matrixOf(k kernels, kind, depth, n int, x, bias []float32) *matrix {
 	return w
 }
 
-// inC copies values to memory that C may keep.
+// inC copies values to memory outside Go's heap.
 func inC(x []float32) memory[float32] {
 	m := allocate[float32](len(x))
 	copy(m.values, x)
@@ -63,8 +63,8 @@ func inC(x []float32) memory[float32] {
 
 func gelu(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) }
 
-// TestProducts compares products, with and without bias, GELU and sum, with their
-// definition. 8-bit numbers may be off by half a step of each side.
+// TestProducts compares products, with and without bias, GELU and sum, with
+// their definition. 8-bit numbers may differ by half a step on each side.
 func TestProducts(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -113,8 +113,8 @@ func TestProducts(t *testing.T) {
 	})
 }
 
-// TestRowsAreIndependent checks that a row's product is the same to the last bit whatever
-// is computed beside it, and whatever part of the panels a call computes.
+// TestRowsAreIndependent checks that a row's product is identical to the last
+// bit, regardless of the other rows and of the panels that a call computes.
 func TestRowsAreIndependent(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -289,8 +289,8 @@ func TestLogSoftmax(t *testing.T) {
 	})
 }
 
-// TestHalves checks that every finite half survives, and that a number between two becomes
-// the nearer one.
+// TestHalves checks that every finite half is unchanged, and that a number
+// between two halves is rounded to the nearer one.
 func TestHalves(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		var all []float32
@@ -311,7 +311,7 @@ func TestHalves(t *testing.T) {
 		defer out.free()
 		k.halves(read.values, unsafe.Pointer(unsafe.SliceData(out.values)), 0)
 		assert.Equal(t, bits, out.values)
-		for i := 1; i < 0x7bff; i += 7 { // of neighbors, the sum's larger part
+		for i := 1; i < 0x7bff; i += 7 { // 0.4 of the way to the next half
 			read.values[i] = all[i] + (all[i+1]-all[i])*0.4
 		}
 		k.halves(read.values, unsafe.Pointer(unsafe.SliceData(out.values)), 0)
@@ -321,7 +321,7 @@ func TestHalves(t *testing.T) {
 	})
 }
 
-// TestDequantize reads blocks whose numbers are known.
+// TestDequantize reads blocks of known numbers.
 func TestDequantize(t *testing.T) {
 	low := func(i int) byte { return byte(i%16) | byte((i+5)%16)<<4 } // numbers i and i+16
 	number := func(i int) float32 {
@@ -371,7 +371,7 @@ func TestDequantize(t *testing.T) {
 	}
 }
 
-// TestColumn checks that a token's vector is read back as it was packed.
+// TestColumn checks that a token's vector is read back as packed.
 func TestColumn(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		r := rand.New(rand.NewPCG(13, 14))
@@ -393,7 +393,7 @@ func TestColumn(t *testing.T) {
 
 func TestPatches(t *testing.T) {
 	out := make([]float32, 2*3*2)
-	patches([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 4, 2, 2, 0, 2, out) // 4 frames of 2 channels, every second
+	patches([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 4, 2, 2, 0, 2, out) // 4 frames of 2 channels, step 2
 	assert.Equal(t, []float32{0, 0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8}, out)
 }
 
@@ -403,13 +403,13 @@ func TestUnknownKernels(t *testing.T) {
 	assert.ErrorContains(t, err, "generic")
 }
 
-// TestDequantizeSuperblocks compares blocks of 256 numbers with what ggml's reference
-// implementation in Python (package gguf) reads from the same bytes: four numbers, and a
-// sum in which places weigh differently.
+// TestDequantizeSuperblocks compares blocks of 256 numbers with the output of
+// ggml's reference implementation in Python (package gguf) for the same bytes:
+// four numbers, and a sum that weights positions differently.
 func TestDequantizeSuperblocks(t *testing.T) {
 	for _, c := range []struct {
 		kind, size int
-		halves     []int // where 0.5 and 0.25 lie
+		halves     []int // offsets of 0.5 and 0.25
 		numbers    [4]float32
 		sum        float64
 	}{

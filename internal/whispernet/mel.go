@@ -6,17 +6,17 @@ import (
 	"math"
 )
 
-// The features of Whisper (Radford et al. 2022, section 2.2): power spectra of 25 ms every
-// 10 ms, in bands of the mel scale.
+// Whisper's features (Radford et al. 2022, section 2.2): power spectra of 25 ms
+// every 10 ms, in bands of the mel scale.
 const (
 	fftSize, hop = 400, 160
 	bins         = fftSize/2 + 1
-	// contextSamples is the sound that the encoder takes.
+	// contextSamples is the encoder's length of input.
 	contextSamples = contextFrames * hop
 )
 
-// mel computes log-mel features. The Fourier transform is a product with its matrix,
-// windowed: at this size that is as fast as a fast transform.
+// mel computes log-mel features. The Fourier transform is a product with its
+// windowed matrix, which is as fast as an FFT at this size.
 type mel struct {
 	fourier, filters *matrix
 	bands            int
@@ -27,7 +27,7 @@ func (m *mel) free() {
 	m.filters.free()
 }
 
-// mel reads the filters of the file and makes the transform.
+// mel reads the filters of the file and computes the transform's matrix.
 func (l *loader) mel() *mel {
 	bands := int(l.info.Mels)
 	m := &mel{bands: bands, fourier: l.k.newMatrix(kindFloat, fftSize, 2*bins), filters: l.k.newMatrix(kindFloat, bins, bands)}
@@ -51,8 +51,9 @@ func (l *loader) mel() *mel {
 	return m
 }
 
-// features returns frames by bands for samples, followed by silence up to 30 s. Frames are
-// centered: the sound is mirrored before its beginning, as torch.stft does.
+// features computes frames by bands for samples, followed by silence up to 30
+// s. Frames are centered: as in torch.stft, the sound is mirrored before its
+// beginning.
 func (m *Model) features(samples []float32, c *crew, out []float32) {
 	samples = samples[:min(len(samples), contextSamples)]
 	padded := allocate[float32](contextSamples + fftSize)
@@ -63,7 +64,7 @@ func (m *Model) features(samples []float32, c *crew, out []float32) {
 		padded.values[fftSize/2-1-i] = padded.values[fftSize/2+1+i]
 	}
 	bands := m.mel.bands
-	// frames that hold no sample are all alike: the floor
+	// frames without samples are all at the floor
 	sounding := min((len(samples)+fftSize/2)/hop+1, contextFrames)
 	const block = 100
 	blocks := (sounding + block - 1) / block
@@ -90,8 +91,8 @@ func (m *Model) features(samples []float32, c *crew, out []float32) {
 	normalizeFeatures(out[:contextFrames*bands], sounding*bands)
 }
 
-// normalizeFeatures limits features to 8 decades below the largest and scales them; those
-// from known on are silence.
+// normalizeFeatures limits features to 8 decades below the largest and scales
+// them; the features from index known on are silence.
 func normalizeFeatures(x []float32, known int) {
 	for i := known; i < len(x); i++ {
 		x[i] = -10

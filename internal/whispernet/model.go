@@ -11,19 +11,19 @@ import (
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
-// Options chooses how a model is computed.
+// Options configures the computation of a model.
 type Options struct {
-	// Kernels names the instructions to use: "avx512", "avxvnni", "avx2", "neon" or
-	// "generic"; "" for the best that the processor has.
+	// Kernels is the name of the instruction set: "avx512", "avxvnni", "avx2",
+	// "neon" or "generic"; "" selects the best one that the CPU supports.
 	Kernels string
-	// Threads is how many goroutines load the model; 0 is one.
+	// Threads is the number of goroutines that load the model; 0 is one.
 	Threads int
-	// Layout returns the tensors that a file must have; nil accepts any that suffice.
+	// Layout returns the tensors that a file must have; nil accepts any file
+	// with the necessary tensors.
 	Layout func(ggmlfile.Header) (ggmlfile.Layout, error)
 }
 
-// Model is a loaded network. It does not change after Open and serves any number of
-// goroutines.
+// Model is a loaded network. It is immutable and safe for concurrent use.
 type Model struct {
 	kernels
 	header     ggmlfile.Header
@@ -43,14 +43,14 @@ type Model struct {
 	idle             []*encoderScratch
 }
 
-// encoderLayer is a transformer block of the encoder. qkv are the projections to queries,
-// keys and values, one after the other.
+// encoderLayer is a transformer block of the encoder. qkv holds the projections
+// to queries, keys and values, in this order.
 type encoderLayer struct {
 	attentionNorm, mlpNorm norm
 	qkv, out, up, down     *matrix
 }
 
-// decoderLayer is a transformer block of the decoder; keyValue are the projections of the
+// decoderLayer is a transformer block of the decoder. keyValue projects the
 // encoder's output.
 type decoderLayer struct {
 	encoderLayer
@@ -58,12 +58,12 @@ type decoderLayer struct {
 	crossQuery, keyValue, crossOut *matrix
 }
 
-// contextFrames and contextPositions are the mel frames that the encoder takes, and the
-// positions that it gives: 30 s.
+// contextFrames and contextPositions are the mel frames of the encoder's input
+// and the positions of its output: 30 s.
 const contextFrames, contextPositions = 3000, 1500
 
-// Open reads a model of size bytes, which ggmlfile.Check has accepted as a whole Whisper
-// model with 1,500 encoder positions.
+// Open reads a model of size bytes. ggmlfile.Check must have accepted the file
+// as a complete Whisper model with 1,500 encoder positions.
 func Open(file io.ReaderAt, size int64, opt Options) (_ *Model, err error) {
 	defer caught(&err)
 	k, err := chooseKernels(opt.Kernels)
@@ -178,7 +178,7 @@ func (l *loader) fail(err error) {
 	}
 }
 
-// tensor returns a tensor's place; all of its numbers are of a type that is known here.
+// tensor returns a tensor's place if its type is supported.
 func (l *loader) tensor(name string) (t ggmlfile.Tensor, ok bool) {
 	t, ok = l.tensors[name]
 	switch {
@@ -191,11 +191,11 @@ func (l *loader) tensor(name string) (t ggmlfile.Tensor, ok bool) {
 	return t, ok
 }
 
-// tensorTypes are ggml's numbers of the types that og_dequantize reads.
+// tensorTypes lists ggml's numbers of the types that og_dequantize reads.
 var tensorTypes = []int32{0, 1, 2, 3, 6, 7, 8, 10, 11, 12, 13, 14}
 
-// Computes reports whether the kernels read weights of ggml's number of a tensor type: f32,
-// f16, q4_0, q4_1, q5_0, q5_1, q8_0 and q2_k to q6_k.
+// Computes reports whether the kernels read weights of a tensor type (ggml's
+// number): f32, f16, q4_0, q4_1, q5_0, q5_1, q8_0 and q2_k to q6_k.
 func Computes(tensorType int32) bool { return slices.Contains(tensorTypes, tensorType) }
 
 // read returns size bytes of the file.
@@ -238,8 +238,8 @@ func (l *loader) encoderLayer(p string) encoderLayer {
 	}
 }
 
-// linear reads the weights of one or more linear layers with the same input side by side;
-// a layer without a bias in the file has none.
+// linear reads the weights of one or more linear layers with the same input
+// side by side; a layer without a bias in the file gets none.
 func (l *loader) linear(prefix string, names ...string) *matrix {
 	var parts []ggmlfile.Tensor
 	k, n := 0, 0
@@ -275,11 +275,11 @@ func (l *loader) linear(prefix string, names ...string) *matrix {
 	return w
 }
 
-// fill packs tensors of one type, whose rows follow each other, into a matrix.
+// fill packs consecutive tensors of one type into a matrix.
 func (l *loader) fill(w *matrix, parts []ggmlfile.Tensor) {
 	panel, all := l.k.panel(), panels(w.n, l.k.panel())
 	size := parts[0].Size / int64(parts[0].Dims[1]) // of a row
-	const chunk = 64                                // panels that are read together
+	const chunk = 64                                // panels read together
 	l.crew.each((all+chunk-1)/chunk, func(part, _ int) {
 		from, to := part*chunk, min(part*chunk+chunk, all)
 		rows := allocate[byte]((min(to*panel, w.n) - from*panel) * int(size))
@@ -297,8 +297,8 @@ func (l *loader) fill(w *matrix, parts []ggmlfile.Tensor) {
 	})
 }
 
-// convolution reads a convolution over three frames as a linear layer whose input is three
-// frames one after the other.
+// convolution reads a convolution over three frames as a linear layer over
+// three consecutive frames.
 func (l *loader) convolution(name string) *matrix {
 	t, ok := l.tensor(name + ".weight")
 	if !ok {

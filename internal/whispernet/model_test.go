@@ -17,14 +17,14 @@ import (
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
-// testHeader is a network that computes in milliseconds.
+// testHeader describes a network that computes in milliseconds.
 var testHeader = ggmlfile.Header{
 	Vocabulary: 51865, AudioContext: 1500, AudioState: 64, AudioHeads: 2, AudioLayers: 1,
 	TextContext: 64, TextState: 64, TextHeads: 2, TextLayers: 2, Mels: 80,
 }
 
-// testFile writes a model with random weights, linear layers of the given type: 0 for f32,
-// 1 for f16, 8 for q8_0.
+// testFile writes a model with random weights; kind is the type of its linear
+// layers: 0 for f32, 1 for f16, 8 for q8_0.
 func testFile(kind int32) []byte {
 	r := rand.New(rand.NewPCG(15, 16))
 	var b bytes.Buffer
@@ -55,7 +55,7 @@ func testFile(kind int32) []byte {
 			switch kind {
 			case 0:
 				words(int32(math.Float32bits(v)))
-			case 1: // cut off, which is as random
+			case 1: // truncated, which is as random
 				bits := math.Float32bits(v)
 				half := bits >> 16 & 0x8000
 				if e := int(bits>>23&0xff) - 112; e > 0 {
@@ -135,7 +135,8 @@ func encode(t *testing.T, m *Model, seed uint64, threads int) *Window {
 	return w
 }
 
-// say runs tokens as one text in a row, one pass for each token, and returns the last logits.
+// say decodes tokens as one text, one pass per token, and returns the last
+// logits.
 func say(t *testing.T, m *Model, w *Window, threads int, tokens ...int32) []float32 {
 	t.Helper()
 	d := m.NewDecoder(threads)
@@ -148,9 +149,10 @@ func say(t *testing.T, m *Model, w *Window, threads int, tokens ...int32) []floa
 	return logits
 }
 
-// TestTogetherAsAlone checks that logits do not depend on what is computed beside them, nor
-// on threads: prompts in one pass, several windows in one pass, beams that share a past.
-func TestTogetherAsAlone(t *testing.T) {
+// TestResultsDoNotDependOnTheRestOfThePass checks that logits do not depend on the rest of the pass,
+// nor on threads: prompts in one pass, several windows in one pass, beams with
+// a common past.
+func TestResultsDoNotDependOnTheRestOfThePass(t *testing.T) {
 	for _, kind := range []int32{1, 8} {
 		m := testModel(t, kind, "")
 		a, b := encode(t, m, 1, 1), encode(t, m, 2, 3)
@@ -168,7 +170,7 @@ func TestTogetherAsAlone(t *testing.T) {
 			{Window: a, Position: 1, Token: 7},
 		}, nil))
 		assert.Equal(t, wantB, gotB, "type %d", kind)
-		require.NoError(t, d.Step([]Column{ // two beams go apart
+		require.NoError(t, d.Step([]Column{ // two beams diverge
 			{Window: a, Row: 0, Position: 2, Token: 5, Path: []uint8{0, 0}}, {Window: a, Row: 3, Position: 2, Token: 9, Path: []uint8{0, 0}},
 		}, nil))
 		require.NoError(t, d.Step([]Column{{Window: a, Row: 1, Position: 3, Token: 11, Path: []uint8{0, 0, 3}, Logits: gotA}}, nil))
@@ -177,7 +179,8 @@ func TestTogetherAsAlone(t *testing.T) {
 	}
 }
 
-// TestKernelsAgree checks that all kernels compute the same network, up to rounding.
+// TestKernelsAgree checks that all kernels compute the same result, up to
+// rounding.
 func TestKernelsAgree(t *testing.T) {
 	for kind, tolerance := range map[int32]float64{1: 2e-2, 8: 0.15} {
 		var want []float32
@@ -197,8 +200,8 @@ func TestKernelsAgree(t *testing.T) {
 	}
 }
 
-// TestAttention checks that the scores are those of the decoder's own cross-attention: a
-// later token does not change those of an earlier one.
+// TestAttention checks that the scores match the decoder's own cross-attention:
+// a later token does not change the scores of an earlier one.
 func TestAttention(t *testing.T) {
 	m := testModel(t, 1, "")
 	w := encode(t, m, 4, 1)
@@ -238,8 +241,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestIncompleteFile checks that files without some weights, or with weights that no
-// kernel reads, are refused.
+// TestIncompleteFile checks that files with missing weights, or with weights
+// that no kernel reads, are errors.
 func TestIncompleteFile(t *testing.T) {
 	file := testFile(1)
 	f, err := ggmlfile.Check(bytes.NewReader(file), int64(len(file)), nil)
@@ -267,7 +270,7 @@ func TestFeatures(t *testing.T) {
 	want := make([]float64, contextFrames)
 	top := -10.0
 	const band = 3
-	for b := range 80 { // the largest of all bands is needed
+	for b := range 80 { // the features depend on the largest of all bands
 		m.column(m.mel.filters, b, filters)
 		for frame := range 260 {
 			v := math.Log10(max(1e-10, bandPower(sound, frame, filters)))
@@ -285,7 +288,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// bandPower is the power of a frame in a band, by the definition of the Fourier transform.
+// bandPower returns the power of a frame in a band, by the definition of the
+// Fourier transform.
 func bandPower(sound []float32, frame int, filter []float32) (power float64) {
 	x := make([]float64, fftSize)
 	for i := range x {
@@ -318,7 +322,8 @@ func bandPower(sound []float32, frame int, filter []float32) (power float64) {
 
 var spectra = map[string][]float64{}
 
-// TestCancelIsQuick checks that a long computation ends soon after it is told to.
+// TestCancelIsQuick checks that a long computation ends soon after
+// cancellation.
 func TestCancelIsQuick(t *testing.T) {
 	m := testModel(t, 1, "")
 	var stop Stop

@@ -12,7 +12,7 @@ import (
 // errNoCgo is returned by a program that was built without cgo.
 var errNoCgo = errors.New("whispernet: this program was built without cgo (CGO_ENABLED=0), which the standard tier needs")
 
-// Options chooses how a model is computed.
+// Options configures the computation of a model.
 type Options struct {
 	Kernels string
 	Threads int
@@ -28,10 +28,10 @@ func Open(io.ReaderAt, int64, Options) (*Model, error) { return nil, errNoCgo }
 // Kernels returns an error.
 func Kernels(string) (string, error) { return "", errNoCgo }
 
-// Computes reports whether weights of a type can be computed: none can.
+// Computes reports that weights of no type are supported.
 func Computes(int32) bool { return false }
 
-// The other methods are never called: there is no Model.
+// The other methods are never called: Open returns no Model.
 
 // Close does nothing.
 func (*Model) Close() {}
@@ -51,10 +51,10 @@ func (*Model) Encode([]float32, int, int, *Stop) (*Window, error) { return nil, 
 // Normalize does nothing.
 func Normalize([]float32, int32) (marks, largest float32) { return 0, 0 }
 
-// NewDecoder returns a Decoder that computes nothing.
+// NewDecoder returns an empty Decoder.
 func (*Model) NewDecoder(int) *Decoder { return &Decoder{} }
 
-// Window is a window of sound that was encoded.
+// Window is an encoded window of sound.
 type Window struct{}
 
 // Free does nothing.
@@ -63,7 +63,7 @@ func (*Window) Free() {}
 // Forget does nothing.
 func (*Window) Forget() {}
 
-// Column is one token of one decoder pass.
+// Column is one token of a decoder pass.
 type Column struct {
 	Window        *Window
 	Row, Position int

@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// ErrStopped is returned by computations that were told to stop.
+// ErrStopped is returned by stopped computations.
 var ErrStopped = errors.New("whispernet: stopped")
 
-// ErrMemory is returned where the system has no more memory.
+// ErrMemory is returned when the system is out of memory.
 var ErrMemory = errors.New("whispernet: out of memory")
 
-// caught turns thrown ErrMemory into an error.
+// caught converts a panic with ErrMemory into an error.
 func caught(err *error) {
 	switch p := recover(); p {
 	case nil:
@@ -25,7 +25,7 @@ func caught(err *error) {
 // Stop ends running computations. The zero value is ready.
 type Stop struct{ flag atomic.Bool }
 
-// Now ends every computation that was given the Stop, within a few milliseconds.
+// Now ends every computation with this Stop within a few milliseconds.
 func (s *Stop) Now() { s.flag.Store(true) }
 
 // Stopped reports whether Now was called.

@@ -2,14 +2,14 @@ package whispernet
 
 import "math"
 
-// Candidate is a token that may come next.
+// Candidate is a possible next token.
 type Candidate struct {
 	Token   int32
 	LogProb float32
 }
 
-// Top returns the k most likely tokens, the most likely first; of equals the one with the
-// smaller number. Tokens of probability 0 are left out. into is overwritten.
+// Top returns the k most likely tokens, most likely first; the smaller number
+// precedes on ties. Tokens of probability 0 are omitted. It overwrites into.
 func Top(logProbs []float32, k int, into []Candidate) []Candidate {
 	into = into[:0]
 	for i, p := range logProbs {

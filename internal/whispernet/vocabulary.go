@@ -12,18 +12,18 @@ import (
 )
 
 // Vocabulary holds the texts of a model's tokens and the numbers of its special
-// tokens. They are laid out as in OpenAI's models: texts, EOT, SOT, languages,
+// tokens. They have the order of OpenAI's models: texts, EOT, SOT, languages,
 // translate, transcribe, solm, prev, no speech, no timestamps, time marks.
 type Vocabulary struct {
 	EOT, SOT, Translate, Transcribe, SOLM, Prev, NoSpeech, NoTimestamps int32
 	// Begin is the time mark of 0.00 s; each further token is 0.02 s later.
 	Begin int32
-	// Size is the number of tokens, time marks included.
+	// Size is the number of tokens, including time marks.
 	Size      int32
 	languages int32
 	texts     []string
 	ids       map[string]int32
-	bytewise  bool // every byte is a token, so that texts are merged from bytes
+	bytewise  bool // every byte is a token, so that byte pair merging works
 }
 
 // newVocabulary numbers the special tokens as whisper.cpp does.
@@ -52,7 +52,7 @@ func newVocabulary(texts []string, h ggmlfile.Header) *Vocabulary {
 	return v
 }
 
-// readVocabulary reads the texts of a file that was checked.
+// readVocabulary reads the texts of a checked file.
 func readVocabulary(file io.ReaderAt, size int64, f *ggmlfile.Whisper) (*Vocabulary, error) {
 	end := size
 	if len(f.Index) > 0 {
@@ -71,8 +71,8 @@ func readVocabulary(file io.ReaderAt, size int64, f *ggmlfile.Whisper) (*Vocabul
 	return newVocabulary(texts, f.Header), nil
 }
 
-// Text returns the bytes of a token below EOT, which need not be whole characters; ""
-// for all others.
+// Text returns the bytes of a token below EOT, which need not be whole
+// characters; "" for other tokens.
 func (v *Vocabulary) Text(token int32) string {
 	if token < 0 || token >= v.EOT || int(token) >= len(v.texts) {
 		return ""
@@ -80,8 +80,8 @@ func (v *Vocabulary) Text(token int32) string {
 	return v.texts[token]
 }
 
-// Language returns the token of the language with the given index in Whisper's table;
-// -1 where the model has none.
+// Language returns the token of the language with the given index in Whisper's
+// table, or -1 if the model has none.
 func (v *Vocabulary) Language(index int) int32 {
 	if index < 0 || int32(index) >= v.languages {
 		return -1
@@ -89,10 +89,11 @@ func (v *Vocabulary) Language(index int) int32 {
 	return v.SOT + 1 + int32(index)
 }
 
-// Tokenize splits a text into tokens as the models were trained: into words as GPT-2
-// does, and each word by merging neighbors, always the pair whose token has the smallest
-// number. A vocabulary that lacks some bytes has no such order: its words are split into
-// the longest tokens from the left, and characters that it lacks are left out.
+// Tokenize splits a text into tokens as in the models' training: into words as
+// in GPT-2, then each word by merging neighbors, always the pair whose token
+// has the smallest number. A vocabulary that lacks some bytes has no such
+// order: its words are split from the left into the longest tokens, and missing
+// characters are left out.
 func (v *Vocabulary) Tokenize(text string) (tokens []int32) {
 	for text != "" {
 		n := wordLength(text)
@@ -106,7 +107,7 @@ func (v *Vocabulary) Tokenize(text string) (tokens []int32) {
 	return tokens
 }
 
-// wordLength is the length of the first match of GPT-2's pattern:
+// wordLength returns the length of the first match of GPT-2's pattern:
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func wordLength(s string) int {
 	for _, ending := range []string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"} {
@@ -131,7 +132,8 @@ func wordLength(s string) int {
 	return n
 }
 
-// prefix is the length of the longest beginning of s whose characters are all of a kind.
+// prefix returns the length of the longest prefix of s with characters of one
+// kind.
 func prefix(s string, is func(rune) bool) int {
 	for i, r := range s {
 		if !is(r) {
@@ -141,7 +143,7 @@ func prefix(s string, is func(rune) bool) int {
 	return len(s)
 }
 
-// merge is byte pair encoding.
+// merge implements byte pair encoding.
 func (v *Vocabulary) merge(word string) (tokens []int32) {
 	var parts []string
 	for i := range len(word) {
@@ -166,7 +168,7 @@ func (v *Vocabulary) merge(word string) (tokens []int32) {
 	return tokens
 }
 
-// longest takes the longest token from the left again and again.
+// longest repeatedly takes the longest token from the left.
 func (v *Vocabulary) longest(word string) (tokens []int32) {
 	for i := 0; i < len(word); {
 		n := len(word) - i

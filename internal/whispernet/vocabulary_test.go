@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
-// TestSpecialTokens compares the numbers with those of OpenAI's tokenizers.
+// TestSpecialTokens compares the numbers with OpenAI's tokenizers.
 func TestSpecialTokens(t *testing.T) {
 	for size, want := range map[int32]Vocabulary{
 		51864: {EOT: 50256, SOT: 50257, Translate: 50357, Transcribe: 50358, SOLM: 50359, Prev: 50360, NoSpeech: 50361, NoTimestamps: 50362, Begin: 50363},
@@ -25,7 +25,7 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestWords checks GPT-2's way to split a text.
+// TestWords checks GPT-2's word splitting.
 func TestWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		"Hello world":         {"Hello", " world"},
@@ -45,8 +45,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestTokenize checks merges: of "abcd" the pair of the smallest number first, although
-// "abc" is longer.
+// TestTokenize checks merges: in "abcd" the pair with the smallest number comes
+// first, although "abc" is longer.
 func TestTokenize(t *testing.T) {
 	var texts []string
 	for b := range 256 {

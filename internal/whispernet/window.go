@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// Window is a window of sound that was encoded: the keys and values that the decoder
-// attends to, and the decoder's own cache of at most rows columns by position. One
-// goroutine at a time uses it.
+// Window is an encoded window of sound: the keys and values that the decoder
+// attends to, and the decoder's own cache, by position, of up to rows columns.
+// It must not be used concurrently.
 type Window struct {
 	m     *Model
 	rows  int
@@ -18,13 +18,14 @@ type Window struct {
 	cells []memory[uint16]
 }
 
-// cellPositions is how many positions of a window's cache are allocated together.
+// cellPositions is the number of positions allocated together in a window's
+// cache.
 const cellPositions = 16
 
 func headScale(size int) float32 { return float32(1 / math.Sqrt(float64(size))) }
 
-// crossKind is the kind of the decoder's keys and values of a window: 8-bit numbers where
-// the weights are, which halves what every step reads.
+// crossKind returns the kind of a window's keys and values: 8-bit numbers if
+// the weights are, which halves the data that every step reads.
 func (m *Model) crossKind() int {
 	if m.embedding.kind == kind8 && m.headSize <= widest && m.headSize%4 == 0 {
 		return kind8
@@ -32,14 +33,16 @@ func (m *Model) crossKind() int {
 	return kindHalf
 }
 
-// WindowBytes returns what an encoded window takes, without the decoder's cache.
+// WindowBytes returns the size of an encoded window without the decoder's
+// cache.
 func (m *Model) WindowBytes() int {
 	return len(m.decoder) * int(m.header.TextHeads) * m.attentionRoom(m.crossKind(), contextPositions, m.headSize)
 }
 
-// Encode computes the encoder for at most 30 s of sound (16 kHz, mono), padded with
-// silence, with the given number of threads. rows is the most columns (beams or samples)
-// that the window will be decoded with. stop ends it early, with ErrStopped.
+// Encode runs the encoder on at most 30 s of sound (16 kHz, mono), padded with
+// silence, with the given number of threads. rows is the maximum number of
+// columns (beams or samples) in later decodes of the window. stop ends it early
+// with ErrStopped.
 func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Window, err error) {
 	defer caught(&err)
 	c := newCrew(threads)
@@ -71,7 +74,7 @@ func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Win
 	return w, nil
 }
 
-// window computes the keys and values of all layers for an encoder's output.
+// window computes the keys and values of all layers from an encoder's output.
 func (p *pass) window(encoded []float32, rows int) *Window {
 	m, d := p.Model, p.d
 	const n = contextPositions
@@ -108,7 +111,7 @@ func (w *Window) Free() {
 	w.Forget()
 }
 
-// Forget empties the decoder's cache, so that another text can begin.
+// Forget empties the decoder's cache, so that another text can be decoded.
 func (w *Window) Forget() {
 	for i := range w.cells {
 		w.cells[i].free()
@@ -116,8 +119,8 @@ func (w *Window) Forget() {
 	w.cells = nil
 }
 
-// cellSize is the number of halves that a column keeps for a position: keys and values of
-// all layers.
+// cellSize returns the number of halves that a column caches per position: keys
+// and values of all layers.
 func (m *Model) cellSize() int { return len(m.decoder) * 2 * int(m.header.TextState) }
 
 // cell returns the cache of a row at a position.

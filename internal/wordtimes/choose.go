@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// mostHeads is how many heads are chosen at most: the number in most published lists.
+// mostHeads is the maximum number of chosen heads, typical of published lists.
 const mostHeads = 8
 
-// Choose finds the alignment heads of a decoder that is not a published one, from a
-// window with a good deal of text: those that jump to the words where these are heard
-// to begin. Only heads of the last half of the layers are tried, as Whisper does without
-// a list. scores returns those of all heads of a layer, as in Input; in.Scores is not
-// used. Choose returns at most eight heads, the best first, and none if no head follows
-// the sound; when ctx ends, its cause.
+// Choose finds the alignment heads of an unpublished decoder from a window with
+// plenty of text: the heads that jump to a word at its audible start. Only
+// heads of the last half of the layers are tried, as Whisper does without a
+// list. scores returns the scores of all heads of a layer, as in Input;
+// in.Scores is not used. Choose returns at most eight heads, best first, or
+// none if no head follows the sound; if ctx ends, it returns its cause.
 func Choose(ctx context.Context, in Input, layers int, scores func(layer int) ([][][]float32, error)) ([]Head, error) {
 	type candidate struct {
 		Head

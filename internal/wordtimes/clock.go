@@ -8,33 +8,35 @@ import (
 )
 
 const (
-	// frame is the grid of word times, in samples; positionFrames are the frames in a
-	// position of the encoder.
+	// frame is the grid of word times, in samples; positionFrames is the number
+	// of frames per encoder position.
 	frame          = audio.SampleRate / 100
 	positionFrames = positionSamples / frame
-	// shortGap is the longest gap in speech, in frames, that does not end a word.
+	// shortGap is the longest gap in speech, in frames, that does not end a
+	// word.
 	shortGap = 10
-	// sliver is the shortest speech, in frames, that may have a separate word where an
-	// end of the window cuts it off other speech.
+	// sliver is the shortest speech, in frames, that may be a separate word if
+	// an end of the window cuts it off from other speech.
 	sliver = 15
-	// quiet is how far below the loud frames of a window a frame is silent, in decibels,
-	// and quietFrames how long a silence is a pause that the voice detector has not told.
+	// quiet is the level, in decibels below the window's loud frames, at which
+	// a frame is silent. A silence of quietFrames is a pause even if the voice
+	// detector did not find it.
 	quiet       = 35
 	quietFrames = 30
 )
 
 // clock counts only the frames of speech.
 type clock struct {
-	frames []int // of the window, for each frame of speech
-	ends   []int // where the stretch ends that a frame of speech is of, by the clock
+	frames []int // index in the window of each frame of speech
+	ends   []int // for each frame of speech, the end of its stretch, by the clock
 	at     []int // for each frame of the window, and its end, the speech before it
 }
 
-// newClock counts the speech in a window, slivers and quiet pauses left out.
+// newClock counts the speech in a window, except slivers and quiet pauses.
 func newClock(samples []float32, speech []audio.Span) *clock {
 	total := len(samples) / frame
 	spoken := make([]bool, total)
-	last := make(map[int]bool) // frames that end a stretch, even where the next one follows at once
+	last := make(map[int]bool) // frames that end a stretch, even if the next one follows directly
 	for _, s := range withoutSlivers(speech, len(samples)) {
 		last[min(s.End/frame, total)-1] = true
 		for f := (s.Start + frame - 1) / frame; f < min(s.End/frame, total); f++ {
@@ -60,8 +62,8 @@ func newClock(samples []float32, speech []audio.Span) *clock {
 	return c
 }
 
-// withoutSlivers leaves out slivers that the ends of the window cut off other speech, if
-// there is more.
+// withoutSlivers removes slivers that the ends of the window cut off from other
+// speech, unless nothing else remains.
 func withoutSlivers(speech []audio.Span, samples int) []audio.Span {
 	if n := len(speech); n > 1 && speech[n-1].Len() < sliver*frame && speech[n-1].End >= samples {
 		speech = speech[:n-1]
@@ -85,7 +87,7 @@ func levels(samples []float32, total int) []float64 {
 	return levels
 }
 
-// silence takes the pauses out of spoken frames that the levels show.
+// silence removes the pauses that the levels show from the spoken frames.
 func silence(spoken []bool, levels []float64) {
 	var heard []float64
 	for f, is := range spoken {
@@ -109,7 +111,7 @@ func silence(spoken []bool, levels []float64) {
 	}
 }
 
-// reading returns the speech before an encoder position.
+// reading returns the amount of speech before an encoder position.
 func (c *clock) reading(position int) int {
 	return c.at[min(position*positionFrames, len(c.at)-1)]
 }

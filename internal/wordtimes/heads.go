@@ -17,9 +17,9 @@ const (
 	englishOnly, multilingual, cantonese = 51864, 51865, 51866
 )
 
-// published are the alignment heads that OpenAI gives with its models: those whose
-// attention follows the sound best. large-v1 has the shape of large-v2, which took its
-// place.
+// published holds the alignment heads that OpenAI publishes with its models:
+// the heads whose attention follows the sound best. large-v1 has the same shape
+// as its successor large-v2.
 var published = map[shape][]Head{
 	{4, 6, englishOnly}:    {{1, 0}, {2, 0}, {2, 5}, {3, 0}, {3, 1}, {3, 2}, {3, 3}, {3, 4}},                                                                                                                                                              // tiny.en
 	{4, 6, multilingual}:   {{2, 2}, {3, 0}, {3, 2}, {3, 3}, {3, 4}, {3, 5}},                                                                                                                                                                              // tiny
@@ -34,8 +34,8 @@ var published = map[shape][]Head{
 	{4, 20, cantonese}:     {{2, 4}, {2, 11}, {3, 3}, {3, 6}, {3, 11}, {3, 14}},                                                                                                                                                                           // large-v3-turbo
 }
 
-// Published returns the alignment heads of a published model with these dimensions,
-// nil for any other model.
+// Published returns the alignment heads of the published model with these
+// dimensions, or nil.
 func Published(h ggmlfile.Header) []Head {
 	return slices.Clone(published[shape{h.TextLayers, h.TextHeads, h.Vocabulary}])
 }

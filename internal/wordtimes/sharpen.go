@@ -11,12 +11,13 @@ import (
 // leastWord is the least length of a word, in frames.
 const leastWord = 2
 
-// Attention jumps to a word up to 0.1 s before or after it begins: how much depends on the
-// model, and shows in where the words of a window are heard to begin. A word may begin
-// within reach of its jump and that lag, in frames; early and late are the deviations.
-// hearing weighs the border network against the distance: below 1, because neighboring
-// frames tell the network the same. The numbers come from 268 words of 27 English
-// recordings of people (starts by pocketsphinx) and 223 of synthesizers, with Whisper base.
+// Attention jumps to a word up to 0.1 s before or after its start; the lag
+// depends on the model, and is measured in each window from the audible starts
+// of its words. A word may start within reach frames of its jump plus that lag;
+// early and late are the deviations. hearing weights the border network against
+// the distance: below 1, because neighboring frames carry the same information.
+// The numbers come from 268 words of 27 English recordings of people (starts by
+// pocketsphinx) and 223 of synthesizers, with Whisper base.
 const (
 	reach       = 25
 	places      = 2*reach + 1
@@ -24,7 +25,7 @@ const (
 	hearing     = 0.9
 )
 
-// distances is what the places of a word cost.
+// distances is the cost of a word's places.
 var distances = func() (cost [places]float64) {
 	for j := range cost {
 		off := float64(j-reach) / late
@@ -36,47 +37,49 @@ var distances = func() (cost [places]float64) {
 	return cost
 }()
 
-// The lag is looked for up to mostLag frames to both sides, every lagStep; lagSpread is its
-// deviation from none, for windows of few words.
+// The lag is searched up to mostLag frames on both sides, in steps of lagStep;
+// lagSpread is its expected deviation from 0, for windows of few words.
 const (
 	mostLag, lagStep = 16, 2
 	lagSpread        = 8.0
 )
 
 const (
-	// letterFrames is the least that a letter of a word takes, and wordFrames the least
-	// that any word does; a word that is shorter costs haste for each e times.
+	// letterFrames is the least duration per letter of a word, and wordFrames
+	// the least of any word; a shorter word costs haste per factor of e.
 	letterFrames, wordFrames = 2.0, 15.0
 	haste                    = 1.0
-	// tooShort is the price of a word of less than leastWord: paid only where there is no
-	// other way.
+	// tooShort is the cost of a word shorter than leastWord: paid only if there
+	// is no alternative.
 	tooShort = 100.0
-	// edge is how late after the beginning of a stretch of speech its first word is heard
-	// to begin at most, in frames, to begin with the stretch.
+	// edge is the greatest distance, in frames, from the start of a stretch of
+	// speech to its first word at which the word is moved to the start.
 	edge = 15
-	// hold is how long a word may last beyond the jump to the next token, in frames.
+	// hold is how long a word may last beyond the jump to the next token, in
+	// frames.
 	hold = 60
 )
 
-// sharpener finds the most likely beginnings of words, all together.
+// sharpener finds the most likely starts of all words together.
 type sharpener struct {
 	in      Input
 	clock   *clock
 	sound   *border.Sound
-	letters []border.Letters // around the beginning of each word
-	least   []float64        // how short a word may be without cost, in frames
-	lag     int              // from the jump to the beginning of a word, in frames
-	middle  []int            // of the places where a word may begin, by the clock
+	letters []border.Letters // around the start of each word
+	least   []float64        // shortest duration of a word without cost, in frames
+	lag     int              // from the jump to the start of a word, in frames
+	middle  []int            // of the places where a word may start, by the clock
 	cells   []cell           // places of the first word, of the second …
 }
 
-// cell is a place where a word may begin.
+// cell is a place where a word may start.
 type cell struct {
-	score float64 // of the best way there
-	from  int     // the place of the word before on it
+	score float64 // of the best path to it
+	from  int     // the place of the previous word on that path
 }
 
-// newSharpener returns nil if the speech has no room for the words, or there are none.
+// newSharpener returns nil if the speech has no room for the words, or if there
+// are no words.
 func newSharpener(in Input) *sharpener {
 	n := len(in.Words)
 	s := &sharpener{in: in, clock: newClock(in.Samples, in.Speech)}
@@ -95,7 +98,7 @@ func newSharpener(in Input) *sharpener {
 	return s
 }
 
-// listen sets the lag at which the words are best heard to begin near their jumps.
+// listen sets the lag at which the words' starts near their jumps score best.
 func (s *sharpener) listen(begins []int) {
 	const side = mostLag + reach
 	net := border.Load()
@@ -129,7 +132,7 @@ func (s *sharpener) listen(begins []int) {
 	}
 }
 
-// place sets the middles so that all words can begin there, one after the other.
+// place sets the middles so that all words can start there in order.
 func (s *sharpener) place(begins []int) {
 	s.listen(begins)
 	first := 0
@@ -160,7 +163,7 @@ func (s *sharpener) score() {
 				c.score, c.from = s.best(i-1, k)
 			}
 			if heard := net.Score(s.sound, s.clock.frames[k], &s.letters[i]); !math.IsInf(c.score, -1) {
-				if math.IsNaN(heard) { // the sound holds what is no number
+				if math.IsNaN(heard) { // the sound contains NaN
 					heard = 0
 				}
 				c.score += hearing*heard - distances[j]
@@ -169,7 +172,7 @@ func (s *sharpener) score() {
 	}
 }
 
-// times returns the times of the words on the best way through the cells.
+// times returns the times of the words on the best path through the cells.
 func (s *sharpener) times(begins []int) []Time {
 	starts := append(s.trace(), len(s.clock.frames))
 	s.snap(starts)
@@ -183,7 +186,7 @@ func (s *sharpener) times(begins []int) []Time {
 	return times
 }
 
-// best returns the best place of word i if it lasts until until at most, and its score.
+// best returns the best place of word i if it ends by until, and its score.
 func (s *sharpener) best(i, until int) (score float64, from int) {
 	score = math.Inf(-1)
 	for j, c := range s.cells[i*places : (i+1)*places] {
@@ -208,7 +211,7 @@ func (s *sharpener) best(i, until int) (score float64, from int) {
 	return score, from
 }
 
-// trace returns the beginnings of the words.
+// trace returns the starts of the words.
 func (s *sharpener) trace() []int {
 	starts := make([]int, len(s.in.Words))
 	_, j := s.best(len(starts)-1, len(s.clock.frames))
@@ -219,9 +222,9 @@ func (s *sharpener) trace() []int {
 	return starts
 }
 
-// snap lets the first word of each stretch begin with it.
+// snap moves the first word of each stretch to the start of the stretch.
 func (s *sharpener) snap(starts []int) {
-	begin := 0 // of the stretch
+	begin := 0 // of the current stretch
 	for i, k := range starts[:len(s.in.Words)] {
 		for s.clock.ends[begin] <= k {
 			begin = s.clock.ends[begin]

@@ -27,14 +27,14 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-// reader writes down what recordings say, by greedy decoding, and keeps what word times
-// are made of.
+// reader transcribes recordings by greedy decoding, and keeps the inputs of
+// word times.
 type reader struct {
 	shared   string
 	detector *silero.Model
 	model    *whispernet.Model
 	decoder  *whispernet.Decoder
-	took     time.Duration // by Times
+	took     time.Duration // in Times
 }
 
 // passage is the text of a window.
@@ -47,8 +47,8 @@ type passage struct {
 	times   []wordtimes.Time
 }
 
-// openReader opens Whisper base in the folder OTOGRAPH_REAL and the published Silero in
-// OTOGRAPH_SHARED, which has the recordings, too.
+// openReader opens Whisper base in the folder OTOGRAPH_REAL and the published
+// Silero in OTOGRAPH_SHARED, which also has the recordings.
 func openReader(t *testing.T) *reader {
 	t.Helper()
 	folder, shared := os.Getenv("OTOGRAPH_REAL"), os.Getenv("OTOGRAPH_SHARED")
@@ -74,8 +74,8 @@ func openReader(t *testing.T) *reader {
 	return r
 }
 
-// read calls each with the passages of a recording. text is what is said, if it is known
-// and fits into a window.
+// read calls each with the passages of a recording. text is the transcript, if
+// it is known and fits into a window.
 func (r *reader) read(t *testing.T, path, language, text string, each func(*passage)) {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), audio.File(path), audio.Options{})
@@ -95,7 +95,8 @@ func (r *reader) read(t *testing.T, path, language, text string, each func(*pass
 	}
 }
 
-// spell gives a passage its text: the known one, or what the decoder finds most likely.
+// spell sets the text of a passage: the known one, or the decoder's most likely
+// one.
 func (r *reader) spell(t *testing.T, p *passage, language, text string) {
 	t.Helper()
 	v := r.model.Vocabulary()
@@ -121,7 +122,7 @@ func (r *reader) spell(t *testing.T, p *passage, language, text string) {
 	}
 }
 
-// decode takes the most likely token again and again.
+// decode repeatedly takes the most likely token.
 func (r *reader) decode(t *testing.T, p *passage) {
 	t.Helper()
 	v := r.model.Vocabulary()
@@ -148,7 +149,7 @@ func (r *reader) decode(t *testing.T, p *passage) {
 	}
 }
 
-// time times the words by the alignment heads of the model.
+// time measures the words by the alignment heads of the model.
 func (r *reader) time(t *testing.T, p *passage) {
 	t.Helper()
 	heads := wordtimes.Published(r.model.Header())
@@ -183,8 +184,8 @@ var notLetters = regexp.MustCompile(`\(\d\)|[^\p{L}\p{N}']`)
 
 func plain(s string) string { return notLetters.ReplaceAllString(strings.ToLower(s), "") }
 
-// add compares a passage with the words of its recording, both in order; words that were
-// heard otherwise are passed over.
+// add compares a passage with the words of its recording, both in order; words
+// that differ are skipped.
 func (s *tally) add(p *passage, reference []spoken) {
 	at := 0
 	for _, w := range reference {
@@ -210,8 +211,8 @@ func (s *tally) check(t *testing.T, name string) {
 	assert.GreaterOrEqual(t, s.near/s.words, 0.6, name)
 }
 
-// TestStartsOfRealSpeech compares the starts of words in read books with those that
-// another recognizer finds in the same sound when it is given the text.
+// TestStartsOfRealSpeech compares the starts of words in read books with
+// another recognizer's starts, given the text.
 func TestStartsOfRealSpeech(t *testing.T) {
 	r := openReader(t)
 	paths, err := filepath.Glob(filepath.Join(r.shared, "real", "austen", "*.json"))
@@ -246,8 +247,8 @@ func TestStartsOfRealSpeech(t *testing.T) {
 	apart.check(t, "held apart from the choice of constants")
 }
 
-// TestStartsOfSyntheticSpeech compares the starts of words with those that the
-// synthesizers report; OTOGRAPH_WORD_SET names another set than the one of package align.
+// TestStartsOfSyntheticSpeech compares the starts of words with the synthesizers' starts; OTOGRAPH_WORD_SET names a set other than package
+// align's.
 func TestStartsOfSyntheticSpeech(t *testing.T) {
 	r := openReader(t)
 	manifest := filepath.Join("..", "..", "align", "testdata", "manifest.jsonl")
@@ -280,8 +281,8 @@ func TestStartsOfSyntheticSpeech(t *testing.T) {
 	all.check(t, "all")
 }
 
-// TestNoWordOverAPause runs all recordings of speech.
-func TestNoWordOverAPause(t *testing.T) {
+// TestNoWordSpansAPause checks all recordings of speech.
+func TestNoWordSpansAPause(t *testing.T) {
 	r := openReader(t)
 	data, err := os.ReadFile(filepath.Join(r.shared, "testdata", "speech", "truth.jsonl"))
 	require.NoError(t, err)
@@ -315,7 +316,7 @@ func TestNoWordOverAPause(t *testing.T) {
 					_, quiet := p.window.Speech[k].Seconds()
 					again, _ := s.Seconds()
 					over := min(to, again) - max(from, quiet)
-					assert.False(t, again-quiet >= 0.3 && over > 1e-9, "%s %.2f – %.2f lies over the pause %.2f – %.2f", name, from, to, quiet, again)
+					assert.False(t, again-quiet >= 0.3 && over > 1e-9, "%s %.2f – %.2f spans the pause %.2f – %.2f", name, from, to, quiet, again)
 				}
 			}
 		})
@@ -325,8 +326,8 @@ func TestNoWordOverAPause(t *testing.T) {
 	assert.Less(t, untimed, words/50)
 }
 
-// TestChosenHeads: without its list of alignment heads, a published model gets about the
-// same heads.
+// TestChosenHeads: without its list of alignment heads, a published model gets
+// nearly the same heads.
 func TestChosenHeads(t *testing.T) {
 	r := openReader(t)
 	h := r.model.Header()
@@ -349,6 +350,6 @@ func TestChosenHeads(t *testing.T) {
 			}
 		}
 		t.Logf("%d words: %d of %d heads are published: %v", len(p.words), same, len(heads), heads)
-		assert.GreaterOrEqual(t, same, 4) // of 24 that are tried
+		assert.GreaterOrEqual(t, same, 4) // of 24 candidates
 	})
 }

@@ -2,41 +2,41 @@ package wordtimes
 
 import "github.com/otograph/otograph/audio"
 
-// Input is a window of sound whose text is decided.
+// Input is a window of sound and its decided text.
 type Input struct {
-	// Scores are the raw cross-attention scores (before the softmax) of the alignment
-	// heads: [head][token][encoder position of 20 ms]. The tokens are those that start
-	// a text, ending in no-timestamps, then the text without time marks, then EOT.
-	// They are overwritten.
+	// Scores are the raw cross-attention scores (before the softmax) of the
+	// alignment heads: [head][token][encoder position of 20 ms]. The tokens are
+	// the tokens that start a text, ending in no-timestamps, then the text
+	// without time marks, then EOT. The scores are overwritten.
 	Scores [][][]float32
 	// Prefix is the number of tokens before the text.
 	Prefix int
 	// Words are the words in order.
 	Words []Word
-	// Samples is the sound of the window at 16 kHz, without the silence that fills it up
-	// to 30 s.
+	// Samples is the sound of the window at 16 kHz, without the silence that
+	// pads it to 30 s.
 	Samples []float32
-	// Speech is the speech in the window as samples of the window, in order.
+	// Speech holds the spans of speech, in samples of the window, in order.
 	Speech []audio.Span
 }
 
-// Word names the tokens of the text that spell a word: First to Last, indices into the
-// text's tokens. Punctuation in separate tokens is best left out: it takes the pause
+// Word is the range of the text's tokens that spell a word: indices First to
+// Last. Leave out punctuation in separate tokens: it attends to the pause
 // beside the word.
 type Word struct {
 	Text        string
 	First, Last int
 }
 
-// Time is when a word is spoken, in seconds of the window.
+// Time is the span in which a word is spoken, in seconds of the window.
 type Time struct{ Start, End float64 }
 
-// positionSamples is how much sound an encoder position stands for.
+// positionSamples is the number of samples per encoder position.
 const positionSamples = audio.SampleRate / 50
 
-// Times returns when each word is spoken. Words do not overlap and keep their order;
-// each lies in speech and lasts 20 ms or more, and none lies over a pause of more than
-// 0.1 s. It returns nil if the speech is too short for the words.
+// Times returns when each word is spoken. Words do not overlap and keep their
+// order; each lies in speech and lasts 20 ms or more, and none spans a pause of
+// more than 0.1 s. It returns nil if the speech is too short for the words.
 func Times(in Input) []Time {
 	s := newSharpener(in)
 	if s == nil {
@@ -48,10 +48,11 @@ func Times(in Input) []Time {
 	return s.times(begins)
 }
 
-// Positions returns how many positions of the encoder hold the sound: Scores needs no more.
+// Positions returns the number of encoder positions with sound: Scores needs no
+// more.
 func (in Input) Positions() int { return (len(in.Samples) + positionSamples - 1) / positionSamples }
 
-// positions returns how many positions of the encoder hold the sound.
+// positions returns the number of encoder positions with sound.
 func positions(in Input, scores [][][]float32) int {
 	return min(in.Positions(), len(scores[0][0]))
 }

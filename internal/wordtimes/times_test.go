@@ -19,7 +19,7 @@ import (
 
 const second = audio.SampleRate
 
-// recording is a synthesizer's speech with the times that it reports.
+// recording is synthetic speech with the synthesizer's word times.
 type recording struct {
 	samples []float32
 	words   []string
@@ -53,12 +53,13 @@ func openRecording(t *testing.T) *recording {
 	return r
 }
 
-// speech is all from the first word to the last.
+// speech returns the span from the first word to the last.
 func (r *recording) speech() []audio.Span {
 	return []audio.Span{{Start: int(r.starts[0] * second), End: min(int(r.end*second), len(r.samples))}}
 }
 
-// input is a window of the recording with a token for each word and no scores.
+// input returns a window of the recording with a token for each word and no
+// scores.
 func (r *recording) input() Input {
 	in := Input{Prefix: 2, Samples: r.samples, Speech: r.speech()}
 	for i, w := range r.words {
@@ -67,8 +68,8 @@ func (r *recording) input() Input {
 	return in
 }
 
-// head attends, when it reads a word, to the word that lies behind places before it, from
-// early seconds before that begins, with noise.
+// head returns the scores of a head that, on reading a word, attends to the
+// word behind places earlier, from early seconds before its start, with noise.
 func (r *recording) head(random *rand.Rand, early float64, behind int) [][]float32 {
 	begins := append(append([]float64(nil), r.starts...), r.end, r.end+0.3)
 	rows := randomScores(random, 1, 2+len(r.words)+1, 1500)[0]
@@ -106,9 +107,9 @@ func TestTimesOfSpeech(t *testing.T) {
 	assert.Equal(t, times, Times(again), "the same input gives the same times")
 }
 
-// TestChooseTakesTheHeadsThatJumpToTheWord: not those that are two words behind, that look
-// everywhere, or that always look at the same place.
-func TestChooseTakesTheHeadsThatJumpToTheWord(t *testing.T) {
+// TestChoosePrefersHeadsThatJumpToTheWord: heads that are two words behind,
+// look everywhere, or always look at the same place are not chosen.
+func TestChoosePrefersHeadsThatJumpToTheWord(t *testing.T) {
 	r := openRecording(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	noise := func() [][]float32 { return randomScores(random, 1, 2+len(r.words)+1, 1500)[0] }
@@ -117,7 +118,7 @@ func TestChooseTakesTheHeadsThatJumpToTheWord(t *testing.T) {
 		row[77] = 12
 	}
 	layers := [][][][]float32{
-		{r.head(random, 0.06, 0)}, // of the first half of the layers: not asked for
+		{r.head(random, 0.06, 0)}, // in the first half of the layers: not tried
 		{noise(), r.head(random, 0.06, 2), r.head(random, 0.1, 0), fixed, r.head(random, 0.06, 0)},
 	}
 	var asked []int
@@ -141,7 +142,7 @@ func TestChooseTakesTheHeadsThatJumpToTheWord(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrProcessDone)
 }
 
-// bursts is noise where the spans are, and next to nothing between them.
+// bursts returns noise in the spans, and near silence between them.
 func bursts(random *rand.Rand, samples int, speech []audio.Span) []float32 {
 	x := make([]float32, samples)
 	for i := range x {
@@ -155,8 +156,8 @@ func bursts(random *rand.Rand, samples int, speech []audio.Span) []float32 {
 	return x
 }
 
-// TestTimesKeepTheRules: whatever the attention says, words keep their order, last 20 ms,
-// and none lies over a pause.
+// TestTimesKeepTheRules: for any attention, words keep their order, last 20 ms,
+// and none spans a pause.
 func TestTimesKeepTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -201,7 +202,7 @@ func TestTimesKeepTheRules(t *testing.T) {
 	})
 }
 
-// TestQuietPause: a pause that the voice detector has not told ends a word.
+// TestQuietPause: a pause that the voice detector missed ends a word.
 func TestQuietPause(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	heard := []audio.Span{{Start: second, End: 2 * second}, {Start: 5 * second / 2, End: 4 * second}}
@@ -216,15 +217,15 @@ func TestQuietPause(t *testing.T) {
 	times := Times(in)
 	require.Len(t, times, 2)
 	assert.InDelta(t, 2, times[0].End, 0.011, "the last word of a phrase ends before the pause")
-	assert.InDelta(t, 2.5, times[1].Start, 0.011, "the first word of the next begins behind it")
+	assert.InDelta(t, 2.5, times[1].Start, 0.011, "the first word of the next phrase begins after it")
 }
 
 func TestSlivers(t *testing.T) {
 	span := func(from, to float64) audio.Span { return audio.Span{Start: int(from * second), End: int(to * second)} }
 	whole := []audio.Span{span(0, 0.05), span(1, 2), span(2.9, 3)}
 	assert.Equal(t, whole[1:2], withoutSlivers(whole, 3*second), "cut by the window's ends")
-	assert.Equal(t, whole[1:], withoutSlivers(whole, 4*second), "the last is whole")
-	assert.Equal(t, whole[2:], withoutSlivers(whole[2:], 3*second), "nothing else is said")
+	assert.Equal(t, whole[1:], withoutSlivers(whole, 4*second), "the last one is whole")
+	assert.Equal(t, whole[2:], withoutSlivers(whole[2:], 3*second), "there is no other speech")
 }
 
 func BenchmarkSharpen(b *testing.B) {

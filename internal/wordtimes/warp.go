@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// filterWidth is the width of the median filter over positions, as Whisper has it.
+// filterWidth is the width of the median filter over positions, as in Whisper.
 const filterWidth = 7
 
 // matrix is a table of numbers in one slice.
@@ -19,11 +19,11 @@ func newMatrix(rows, columns int) matrix {
 
 func (m matrix) row(i int) []float32 { return m.values[i*m.columns : (i+1)*m.columns] }
 
-// attention returns how much each token of the text and EOT attends to each of the
-// first positions, as Whisper's timing does it: softmax over the positions, normalized
-// over the tokens, smoothed by a median filter, the mean of the heads. A row is that
-// of the token before, which is read when the token is to be said. The scores are
-// overwritten.
+// attention returns how much each token of the text and EOT attends to each of
+// the first positions, as in Whisper's timing: softmax over the positions,
+// normalized over the tokens, smoothed by a median filter, averaged over the
+// heads. A row holds the attention of the preceding token, which is read when
+// the row's token is predicted. The scores are overwritten.
 func attention(scores [][][]float32, prefix, positions int) matrix {
 	tokens := len(scores[0])
 	m := newMatrix(tokens-prefix, positions)
@@ -63,8 +63,9 @@ func softmax(x []float32) {
 	}
 }
 
-// exp is e to the power of a number that is not positive, to 2e-7 of the value: 2 to a
-// whole power by the exponent's bits, times the series of what is left.
+// exp returns e to the power of a non-positive number, with relative error
+// 2e-7: 2 to a whole power by the exponent's bits, times the series of the
+// remainder.
 func exp(x float32) float32 {
 	const log2e, highest, lowest = 1.44269504, 0.693359375, -2.12194440e-4 // ln 2 in two parts
 	if x < -87 {
@@ -95,7 +96,7 @@ func normalize(rows [][]float32, mean, deviation []float32) {
 			deviation[j] += d * d
 		}
 	}
-	for j, v := range deviation { // from here on their inverses
+	for j, v := range deviation { // from here on the inverses
 		if deviation[j] = 0; v > 0 {
 			deviation[j] = 1 / float32(math.Sqrt(float64(v/n)))
 		}
@@ -107,8 +108,8 @@ func normalize(rows [][]float32, mean, deviation []float32) {
 	}
 }
 
-// addMedians adds the medians of filterWidth neighbors, times a weight; at the borders
-// the row is mirrored. keys has room for a row.
+// addMedians adds the medians of filterWidth neighbors, times a weight; the row
+// is mirrored at its ends. keys has room for a row.
 func addMedians(sum, row []float32, weight float32, keys []int32) {
 	const half = filterWidth / 2
 	n := len(row)
@@ -136,11 +137,11 @@ func addMedians(sum, row []float32, weight float32, keys []int32) {
 	}
 }
 
-// flip turns the bits of a floating-point number into an integer of the same order, and
-// back.
+// flip turns the bits of a floating-point number into an integer of the same
+// order, and back.
 func flip(bits int32) int32 { return bits ^ bits>>31&math.MaxInt32 }
 
-// median is the middle of seven numbers, by a network of comparisons.
+// median returns the median of seven numbers, by a sorting network.
 func median(x *[filterWidth]int32) int32 {
 	a, b, c, d, e, f, g := x[0], x[1], x[2], x[3], x[4], x[5], x[6]
 	a, f = min(a, f), max(a, f)
@@ -163,8 +164,8 @@ const (
 	position        // to the next position
 )
 
-// warp returns the position at which each row begins on the path through the matrix
-// that gathers most, as Whisper's dynamic time warping does it.
+// warp returns the position at which each row begins on the path with the
+// greatest sum through the matrix, as in Whisper's dynamic time warping.
 func warp(m matrix) []int {
 	width := m.columns + 1
 	before, now := make([]float32, width), make([]float32, width)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plainAttention is the method as OpenAI publishes it, step by step.
+// plainAttention is OpenAI's published method, step by step.
 func plainAttention(scores [][][]float32, prefix, positions int) [][]float64 {
 	tokens := len(scores[0])
 	sum := make([][]float64, tokens-prefix)
@@ -76,7 +76,7 @@ func randomScores(random *rand.Rand, heads, tokens, positions int) [][][]float32
 	return scores
 }
 
-func TestAttentionIsWhispers(t *testing.T) {
+func TestAttentionMatchesWhispers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	scores := randomScores(random, 3, 9, 40)
 	want := plainAttention(scores, 4, 33)
@@ -91,7 +91,8 @@ func TestAttentionIsWhispers(t *testing.T) {
 	assert.False(t, slices.ContainsFunc(short.values, func(v float32) bool { return math.IsNaN(float64(v)) }), "too short for the filter")
 }
 
-// most is the most that a path gathers which ends in a cell, by trying all of them.
+// most returns the greatest sum of a path that ends in a cell, by trying all
+// paths.
 func most(m matrix, row, column int) float64 {
 	here := float64(m.row(row)[column])
 	if row == 0 && column == 0 {

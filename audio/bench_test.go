@@ -40,7 +40,7 @@ func BenchmarkOpenWAV(b *testing.B) {
 }
 
 // BenchmarkOpenFFmpeg measures the cost of the child process: for a 3-second
-// file that is mostly its start.
+// file, mostly the time to start it.
 func BenchmarkOpenFFmpeg(b *testing.B) {
 	needFFmpeg(b)
 	for b.Loop() {
@@ -51,9 +51,9 @@ func BenchmarkOpenFFmpeg(b *testing.B) {
 }
 
 // BenchmarkFormats decodes ten minutes of speech in each common format and
-// reports seconds of sound per second of wall-clock time and per second of
-// processor time, including the child's. For comparison it runs ffmpeg alone,
-// which does not resample.
+// reports seconds of sound per second of wall-clock time and per second of CPU
+// time, including the child's. For comparison it also runs ffmpeg alone,
+// without resampling.
 func BenchmarkFormats(b *testing.B) {
 	bin, err := findFFmpeg(Options{})
 	if err != nil {
@@ -107,8 +107,8 @@ func BenchmarkFormats(b *testing.B) {
 	}
 }
 
-// processorTime returns the processor time of this process and the children it
-// has waited for, in seconds.
+// processorTime returns the CPU time, in seconds, of this process and the
+// children that it has waited for.
 func processorTime(b *testing.B) float64 {
 	var sum float64
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {

@@ -21,8 +21,8 @@ type limits struct {
 	cpu    uint64        // seconds of processor time
 }
 
-// childMemory is far above what audio decoders need (libraries alone map some
-// hundred megabytes) and far below what would hurt.
+// childMemory is far more than audio decoders need (libraries alone map some
+// hundred megabytes), but too little to harm the machine.
 const childMemory = 4 << 30
 
 // caged is one run of a decoder.
@@ -46,10 +46,10 @@ type child struct {
 	exited  chan error
 }
 
-// run starts the child, feeds its standard output to out and the lines of its
-// standard error to line, until both end. When run returns, the child and every
-// process that it started are gone. The error is the child's exit error, the
-// cause of ctx if ctx is done, or the error of out.
+// run starts the child and passes its standard output to out and the lines of
+// its standard error to line, until both end. When run returns, the child and
+// all processes that it started are gone. The error is the child's exit error,
+// the cause of ctx if ctx is done, or the error of out.
 func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) error) (state cage.State, err error) {
 	if c.wall >= 0 {
 		var stop context.CancelFunc
@@ -93,8 +93,8 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 	if outErr != nil {
 		cancel(outErr)
 	}
-	// A child that was stopped has no more output; one that exited cleanly has
-	// none either.
+	// A stopped child has no more output, and neither has one that exited
+	// cleanly.
 	_, _ = io.Copy(io.Discard, outR)
 	err = <-ch.exited
 	wg.Wait()
@@ -104,8 +104,9 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 	return ch.state, err
 }
 
-// start starts the child on a thread that waits for it, because the child dies
-// with the thread that started it, and so with this process.
+// start starts the child on a thread that waits for it: the kernel kills the
+// child when the thread that started it ends, and therefore when this process
+// ends.
 func (c caged) start(stdout, stderr *os.File) (*child, error) {
 	p, err := cage.Command(cage.Spec{
 		Bin: c.bin, Args: c.args, Env: childEnvironment(), Input: c.input, Libraries: filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")),
@@ -124,7 +125,7 @@ func (c caged) start(stdout, stderr *os.File) (*child, error) {
 		ch.state, err = p.Start()
 		started <- err
 		if err == nil {
-			// Kill what the child started before the kernel can reuse its
+			// Kill the child's processes before the kernel can reuse its
 			// process ID.
 			if awaitExit(p.Process.Pid) {
 				killGroup(p.Process.Pid)
@@ -164,8 +165,8 @@ func isScript(bin string) bool {
 	return err == nil && string(mark[:]) == "#!"
 }
 
-// childEnvironment returns only the variables that locate shared libraries. Some
-// builds load OpenBLAS, which would start a thread for each core.
+// childEnvironment returns only the variables that locate shared libraries.
+// Some builds load OpenBLAS, which would start a thread for each core.
 func childEnvironment() []string {
 	env := []string{"LC_ALL=C", "AV_LOG_FORCE_NOCOLOR=1", "OPENBLAS_NUM_THREADS=1", "HOME=/nonexistent", "PATH=/nonexistent"}
 	for _, name := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {

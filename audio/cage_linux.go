@@ -10,9 +10,9 @@ import (
 // description with a separate position.
 const inputPath = "/proc/self/fd/3"
 
-// widenPipe lets the child write a megabyte ahead, so that both sides spend
-// more time running in parallel. It only affects speed: the kernel refuses a
-// user who has too many such pipes.
+// widenPipe lets the child write up to a megabyte ahead, so that both sides
+// spend more time running in parallel. It only affects speed, so errors are
+// ignored: the kernel limits the total size of a user's pipes.
 func widenPipe(f *os.File) {
 	if raw, err := f.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })

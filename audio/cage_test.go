@@ -136,7 +136,7 @@ func TestCage(t *testing.T) {
 	c.Close()
 }
 
-// slowFile is a compressed WAV of many hours that is cheap to make.
+// slowFile returns a compressed WAV of many hours that is quick to create.
 func slowFile(t testing.TB) string {
 	t.Helper()
 	head := wavFile{tag: 0x11, bits: 4, align: 1024, rate: SampleRate, dataSize: size(400 << 20)}.bytes()
@@ -147,7 +147,7 @@ func slowFile(t testing.TB) string {
 }
 
 // TestCancel checks that a canceled caller gets its cause and that no child or
-// file is left.
+// file remains.
 func TestCancel(t *testing.T) {
 	needFFmpeg(t)
 	path := slowFile(t)
@@ -186,8 +186,8 @@ func decodeForEver(path string) {
 	fmt.Println(err)
 }
 
-// TestDyingProcess kills a process that is decoding and checks that its child
-// dies with it and that no temporary file is left.
+// TestDyingProcess kills a process during decoding and checks that its child
+// dies with it and that no temporary file remains.
 func TestDyingProcess(t *testing.T) {
 	needFFmpeg(t)
 	if runtime.GOOS != "linux" {
@@ -239,9 +239,9 @@ func TestDecoderMissing(t *testing.T) {
 	assert.Contains(t, strings.Join(s.Problems, "\n"), "install it")
 }
 
-// TestStrangeDecoder runs programs that are not ffmpeg or that can't run in the
+// TestUnusableDecoder runs programs that are not ffmpeg or that can't run in the
 // sandbox.
-func TestStrangeDecoder(t *testing.T) {
+func TestUnusableDecoder(t *testing.T) {
 	needFFmpeg(t)
 	script := func(text string) string {
 		path := filepath.Join(t.TempDir(), "ffmpeg")

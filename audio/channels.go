@@ -2,9 +2,9 @@ package audio
 
 import "os"
 
-// maxKept is the largest number of channels that are kept separately, the eight
+// maxKept is the largest number of channels that are kept separately: the eight
 // tracks of a recorder. A recording with more is not a conversation, and each
-// channel takes as much disk as the recording.
+// channel takes as much disk space as the mix.
 const maxKept = 8
 
 // channels records each channel of a recording to a separate file, in addition
@@ -16,10 +16,10 @@ type channels struct {
 	one   []float32 // the samples of one channel
 }
 
-// begin prepares for n channels. One channel is the mix already, and more than
-// maxKept are not kept.
+// begin prepares for n channels. A single channel is already the mix, and more
+// than maxKept are not kept.
 func (c *channels) begin(name string, rate, n int) error {
-	c.close() // files of a track that turned out to be the wrong one
+	c.close() // files of a track that was not the wanted one
 	if n < 2 || n > maxKept {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestChannelsAreKept checks that each channel is the same as a recording that
-// holds it alone.
+// TestChannelsAreKept checks that each channel equals a recording of that
+// channel alone.
 func TestChannelsAreKept(t *testing.T) {
 	const rate, seconds = 44100, 2
 	var both, left, right []float32
@@ -33,7 +33,7 @@ func TestChannelsAreKept(t *testing.T) {
 	assert.Equal(t, all(open(left, 1, audio.Options{})), all(kept.Channels()[0]))
 	assert.Equal(t, all(open(right, 1, audio.Options{})), all(kept.Channels()[1]))
 	plain := open(both, 2, audio.Options{})
-	assert.Equal(t, all(plain), all(kept), "the mix stays what it is")
+	assert.Equal(t, all(plain), all(kept), "the mix is unchanged")
 	assert.Empty(t, plain.Channels(), "nobody asked")
 	assert.Empty(t, open(left, 1, audio.Options{KeepChannels: true}).Channels(), "one channel is the mix")
 	assert.Empty(t, open(make([]float32, 9*rate), 9, audio.Options{KeepChannels: true}).Channels(), "more than eight are not kept")

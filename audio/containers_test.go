@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pairs are the containers, by the ending of a file, with the codecs that ffmpeg
+// pairs lists the containers, by file extension, with the codecs that ffmpeg
 // writes into them.
 var pairs = map[string]string{
 	"wav":  "pcm_s16le pcm_u8 pcm_s24le pcm_s32le pcm_f32le pcm_f64le pcm_alaw pcm_mulaw adpcm_ms adpcm_ima_wav adpcm_yamaha libmp3lame ac3 flac",
@@ -25,14 +25,13 @@ var pairs = map[string]string{
 	"rm": "ac3", "latm": "aac", "sf": "pcm_mulaw pcm_s16le", "nut": "libopus pcm_s16le", "3gp": "aac",
 }
 
-// lateTone is a second of silence and then a tone for three seconds.
+// lateTone is a second of silence followed by a tone of three seconds.
 var lateTone = []string{"-f", "lavfi", "-i", "aevalsrc='if(gt(t,1),0.5*sin(3000*t),0)':s=48000:d=4"}
 
-// TestContainersHaveFFmpegsTimes has ffmpeg write 60 and more pairs of container and
-// codec; length and the time of the first sound are those that ffmpeg itself reads
-// with its time stamps, also where the track begins late, packets are absent, or an
-// edit list leaves a part out.
-func TestContainersHaveFFmpegsTimes(t *testing.T) {
+// TestContainerTimesMatchFFmpeg has ffmpeg write over 60 pairs of container
+// and codec, including tracks that begin late, missing packets, and edit lists
+// that omit a part. The length and the time of the first sound must equal ffmpeg's own, read from the time stamps.
+func TestContainerTimesMatchFFmpeg(t *testing.T) {
 	needFFmpeg(t)
 	picture := []string{"-f", "lavfi", "-i", "color=s=16x16:r=5:d=7", "-itsoffset", "2.5"}
 	both := []string{"-map", "0", "-map", "1", "-c:v"}
@@ -63,7 +62,7 @@ func TestContainersHaveFFmpegsTimes(t *testing.T) {
 	assert.GreaterOrEqual(t, count, 60)
 }
 
-// sameTimes compares a file's length and first sound with those that ffmpeg reads.
+// sameTimes compares a file's length and first sound with ffmpeg's.
 func sameTimes(t *testing.T, codec, path string) {
 	pcm, err := Open(t.Context(), File(path), Options{})
 	require.NoError(t, err)
@@ -75,7 +74,7 @@ func sameTimes(t *testing.T, codec, path string) {
 	require.NoError(t, binary.Read(bytes.NewReader(out), binary.LittleEndian, reference))
 	line := pcm.Timeline()
 	length, heard := float64(len(reference))/SampleRate, onset(reference)
-	if strings.HasPrefix(codec, "wmav") { // ffmpeg's decoder is a frame late, and its time stamps do not say so
+	if strings.HasPrefix(codec, "wmav") { // ffmpeg's decoder is a frame late, which its time stamps don't show
 		length, heard = length-2048./48000, heard-2048./48000
 	}
 	assert.InDelta(t, length, line.End(pcm.Duration()), 0.03, "length of %s", filepath.Base(path))
@@ -92,8 +91,8 @@ func onset(samples []float32) float64 {
 	return math.NaN()
 }
 
-// TestTrackIsChosen decodes each track of a film in German and English, and names them
-// where one is asked for that is not there.
+// TestTrackIsChosen decodes each track of a film in German and English; the
+// error for a missing track names both.
 func TestTrackIsChosen(t *testing.T) {
 	needFFmpeg(t)
 	path := ffmpegFile(t, "film.mkv", "-f", "lavfi", "-i", "sine=d=1", "-f", "lavfi", "-i", "sine=d=2", "-map", "0", "-map", "1", "-c:a", "flac",

@@ -16,8 +16,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// formatCase is a line of testdata/formats/manifest.jsonl: one recording in one
-// of the formats that users upload.
+// formatCase is a line of testdata/formats/manifest.jsonl: one recording in a
+// format that users upload.
 type formatCase struct {
 	File                     string
 	Codec, Container, Expect string
@@ -131,7 +131,7 @@ func checkFormat(t *testing.T, path string, c formatCase, reference *PCM, stream
 
 	n := min(int(c.Duration*SampleRate), reference.Len())
 	heard := pcm.Samples(0, pcm.Len())
-	if c.Duration > reference.Duration() { // only the beginning is known here
+	if c.Duration > reference.Duration() { // the reference has only the beginning
 		heard = pcm.Samples(0, n)
 		c.MinCorr -= 0.05
 	}
@@ -147,7 +147,7 @@ func checkFormat(t *testing.T, path string, c formatCase, reference *PCM, stream
 		r, err := Open(t.Context(), Reader(bytes.NewReader(content), c.File), Options{})
 		require.NoError(t, err)
 		defer r.Close()
-		assert.Equal(t, info, r.Info(), "a reader gives what the path gives")
+		assert.Equal(t, info, r.Info(), "a reader gives the same as the path")
 		assert.Equal(t, pcm.Samples(0, pcm.Len()), r.Samples(0, r.Len()))
 	}
 
@@ -170,7 +170,7 @@ func TestBad(t *testing.T) {
 }
 
 func checkBad(t *testing.T, path string, c badCase) {
-	opt := Options{MinBytes: -1, TempDir: t.TempDir()} // the lower limit would refuse most of them before reading
+	opt := Options{MinBytes: -1, TempDir: t.TempDir()} // with the lower limit, most of them would be rejected unread
 	begin := time.Now()
 	pcm, err := Open(t.Context(), File(path), opt)
 	took := time.Since(begin)

@@ -9,7 +9,7 @@ import (
 )
 
 // correlate returns the largest normalized correlation of two recordings and
-// the lag of a relative to b at which it is found, in samples.
+// its lag of a relative to b, in samples.
 func correlate(a, b []float32) (best float64, lag int) {
 	n := 1 << bits.Len(uint(len(a)+len(b)))
 	fft := fourier.NewFFT(n)

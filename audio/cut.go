@@ -7,16 +7,16 @@ import (
 	"math"
 )
 
-// cutShort reports whether a file ends before its own structure says: inside a
-// chunk, page or frame, or before the size that a header declares. A cut between
-// two frames of a format that declares nothing leaves no trace.
+// cutShort reports whether a file ends earlier than its own structure declares:
+// inside a chunk, page or frame, or before the size in a header. A cut between
+// two frames of a format without a declared size can't be detected.
 func cutShort(f io.ReaderAt, size int64, c container) (bool, error) {
 	end, err := structureEnd(f, size, c)
 	return end > size, err
 }
 
-// structureEnd returns the offset at which a file should end at the earliest,
-// or 0 where its format does not say.
+// structureEnd returns the earliest offset at which a file may end, or 0 if its
+// format doesn't declare it.
 func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 	switch c.demuxer {
 	case "mov":
@@ -45,11 +45,12 @@ func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 	return 0, nil
 }
 
-// implausible is what a size field may hold without being a size: writers to a
-// pipe leave such numbers.
+// implausible reports whether n can't be a size: writers to a pipe leave such
+// numbers in size fields.
 func implausible(n uint64) bool { return n == 0 || n >= math.MaxInt64/2 }
 
-// field returns a number of 8 bytes at an offset of the file, 0 if it can't be a size.
+// field returns a number of 8 bytes at an offset of the file, 0 if it can't be
+// a size.
 func field(f io.ReaderAt, at int64, number func([]byte) uint64) (int64, error) {
 	var b [8]byte
 	n, err := readAt(f, b[:], at)
@@ -59,12 +60,13 @@ func field(f io.ReaderAt, at int64, number func([]byte) uint64) (int64, error) {
 	return 0, err
 }
 
-// chunkHeader returns the length of the chunk that b begins, with its header, or 0
-// where the header does not say; ok is false if b begins none.
+// chunkHeader returns the length of the chunk at the start of b, including its
+// header, or 0 if the header doesn't declare it; ok is false if b doesn't start
+// with a chunk.
 type chunkHeader func(b []byte) (length int64, ok bool)
 
-// walkChunks returns the end of the last of the chunks that follow each other
-// from an offset.
+// walkChunks returns the end of the last of the consecutive chunks from an
+// offset.
 func walkChunks(f io.ReaderAt, size, at int64, header chunkHeader) (int64, error) {
 	var b [16]byte
 	for range 1 << 20 { // bounds the reads in a file of empty chunks
@@ -79,7 +81,7 @@ func walkChunks(f io.ReaderAt, size, at int64, header chunkHeader) (int64, error
 			return at + 8, nil
 		}
 		length, ok := header(b[:n])
-		if !ok || length == 0 { // not a chunk, or one that reaches to the end
+		if !ok || length == 0 { // not a chunk, or one that extends to the end
 			return 0, nil
 		}
 		at += length
@@ -108,14 +110,14 @@ func cafHeader(b []byte) (int64, bool) {
 	return 12 + int64(length), true
 }
 
-// formEnd returns the end of the chunks of a RIFF or IFF file, or of the whole form
-// if chunks are missing. A byte that pads the last chunk may be absent.
+// formEnd returns the end of the chunks of a RIFF or IFF file, or of the whole
+// form if chunks are missing. The padding byte of the last chunk may be absent.
 func formEnd(f io.ReaderAt, size int64, order binary.ByteOrder) (int64, error) {
 	var b [8]byte
 	if n, err := readAt(f, b[:], 0); n < len(b) {
 		return 0, err
 	}
-	if string(b[:4]) != "RIFF" && string(b[:4]) != "FORM" { // RF64 and others keep their sizes elsewhere
+	if string(b[:4]) != "RIFF" && string(b[:4]) != "FORM" { // RF64 and others store their sizes elsewhere
 		return 0, nil
 	}
 	form := order.Uint32(b[4:])
@@ -148,8 +150,7 @@ func auEnd(f io.ReaderAt) (int64, error) {
 	return int64(binary.BigEndian.Uint32(b[4:])) + int64(length), err
 }
 
-// asfProperties is the identifier of the object that holds the size of an ASF
-// file.
+// asfProperties identifies the object that holds the size of an ASF file.
 const asfProperties = "\xa1\xdc\xab\x8c\x47\xa9\xcf\x11\x8e\xe4\x00\xc0\x0c\x20\x53\x65"
 
 func asfEnd(f io.ReaderAt) (int64, error) {
@@ -162,8 +163,8 @@ func asfEnd(f io.ReaderAt) (int64, error) {
 	return field(f, int64(at)+40, func(b []byte) uint64 { return binary.LittleEndian.Uint64(b) })
 }
 
-// matroskaEnd returns the end of the segment, which holds all but the first
-// element (RFC 8794, RFC 9559).
+// matroskaEnd returns the end of the segment, which contains all elements but
+// the first (RFC 8794, RFC 9559).
 func matroskaEnd(f io.ReaderAt) (int64, error) {
 	head := make([]byte, 4096)
 	n, err := readAt(f, head, 0)
@@ -183,7 +184,7 @@ func matroskaEnd(f io.ReaderAt) (int64, error) {
 }
 
 // ebmlSize reads the size of an element: −1 if it is unknown; width is 0 if b
-// holds none.
+// has none.
 func ebmlSize(b []byte) (length int64, width int) {
 	if len(b) == 0 || b[0] == 0 {
 		return 0, 0
@@ -205,11 +206,11 @@ func ebmlSize(b []byte) (length int64, width int) {
 	return length, width
 }
 
-// oggTail holds the longest page (RFC 3533) and what may follow it.
+// oggTail is the longest page (RFC 3533) plus room for trailing bytes.
 const oggTail = 65307 + 512
 
-// oggEnd returns an offset after the end of a file whose last page is not whole
-// or is not marked as the last one of its stream.
+// oggEnd returns an offset after the end of the file if its last page is
+// incomplete or not marked as the last one of its stream.
 func oggEnd(f io.ReaderAt, size int64) (int64, error) {
 	begin := max(0, size-oggTail)
 	tail := make([]byte, size-begin)
@@ -236,7 +237,7 @@ func oggEnd(f io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// flvEnd checks the last tag of an FLV file: its length follows it.
+// flvEnd checks the last tag of an FLV file, which is followed by its length.
 func flvEnd(f io.ReaderAt, size int64) (int64, error) {
 	last, err := field(f, size-8, func(b []byte) uint64 { return uint64(binary.BigEndian.Uint32(b[4:])) })
 	if err != nil || last+4 > size {
@@ -252,11 +253,11 @@ func flvEnd(f io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// framesTail is how many bytes at the end of a file of frames are searched.
+// framesTail is the number of bytes searched at the end of a file of frames.
 const framesTail = 64 << 10
 
-// framesEnd returns the end of a file of MPEG or ADTS frames: what the first
-// frame declares, or else the end of the last frame.
+// framesEnd returns the end of a file of MPEG or ADTS frames: the end declared
+// by the first frame, or else the end of the last frame.
 func framesEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 	var first int64
 	head := make([]byte, 4096)
@@ -295,9 +296,8 @@ func framesEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 	return 0, nil
 }
 
-// chainEnd returns the end of the last of consecutive frames of a kind, of which
-// there must be four at least; ok is false if they end in anything but another
-// frame, a tag or the end of b.
+// chainEnd returns the end of the last of at least four consecutive frames of a
+// kind; ok is false unless they end at another frame, a tag or the end of b.
 func chainEnd(b []byte, frame func([]byte) (int, uint32), kind uint32) (end int64, ok bool) {
 	for n := 0; ; n++ {
 		rest := b[min(end, int64(len(b))):]

@@ -15,7 +15,7 @@ import (
 )
 
 // ffmpegFile has ffmpeg write a file: name ends with the container's extension,
-// args are those between the program and the name.
+// args go between the program and the name.
 func ffmpegFile(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -25,9 +25,9 @@ func ffmpegFile(t testing.TB, name string, args ...string) string {
 	return path
 }
 
-// TestAnyCutIsSaid cuts recordings of the usual formats anywhere: each part is
-// refused, or it is marked as one; the whole is not.
-func TestAnyCutIsSaid(t *testing.T) {
+// TestCutFilesAreReported cuts recordings of the usual formats at random places: each
+// part is rejected or marked as truncated; the whole is not.
+func TestCutFilesAreReported(t *testing.T) {
 	needFFmpeg(t)
 	source := []string{"-f", "lavfi", "-i", "aevalsrc=0.3*sin(2000*t*t):s=22050:d=3"}
 	for name, args := range map[string][]string{
@@ -75,8 +75,8 @@ func TestAnyCutIsSaid(t *testing.T) {
 	}
 }
 
-// frameBorder reports whether a frame begins at an offset: a file that declares
-// no length is whole there.
+// frameBorder reports whether a frame begins at an offset: a file without a
+// declared length that is cut there looks complete.
 func frameBorder(b []byte, at int) bool {
 	mpeg, _ := mpegFrame(b[at:])
 	adts, _ := adtsFrame(b[at:])

@@ -3,13 +3,14 @@
 //
 // WAV in all its forms is read in this process. Every other format is decoded
 // by ffmpeg in a sandboxed child process. The container is recognized by its
-// content, never by its name. ffmpeg is told exactly which demuxer to use and
-// which decoders it may use, and it can open a single file. See Sandbox for
-// what the sandbox consists of.
+// content, never by its name. ffmpeg gets exactly one demuxer and a list of
+// permitted decoders, and it can open a single file. Sandbox lists the parts of
+// the sandbox.
 //
-// Positions and lengths in a recording are seconds as float64, here and in every
-// package of the module, because they are results of arithmetic on samples and go to
-// JSON as they are; time.Duration is time on a clock, such as a timeout.
+// Positions and lengths in a recording are seconds as float64, here and in
+// every package of the module, because they are computed from sample counts and
+// written to JSON unchanged; time.Duration is used for clock time, such as
+// timeouts.
 //
 // Callers can rely on these rules:
 //
@@ -23,8 +24,8 @@
 //     first if none is the default.
 //   - A track that begins later than its file (edit lists, time stamps) is not
 //     padded, and gaps in time stamps are not filled. Samples follow each other
-//     without gaps, so no file can claim hours of silence; PCM.Timeline says when
-//     they are heard.
+//     without gaps, so no file can claim hours of silence; PCM.Timeline
+//     has their times.
 //   - A cut or damaged recording is decoded as far as possible, and
 //     Info.Truncated is set.
 //   - Memory does not grow with the length of the recording: samples go to an

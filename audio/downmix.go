@@ -2,14 +2,14 @@ package audio
 
 import "math"
 
-// Constants of the downmix, which decides block by block. "Cancels" compares
-// the energy of the mean with the energy that unrelated channels would have: 0
-// for channels in antiphase, 1 for unrelated ones, N for N equal ones.
+// Constants of the downmix, which decides block by block. The mean cancels if
+// its energy is small compared with the mean of unrelated channels: the ratio
+// is 0 for channels in antiphase, 1 for unrelated ones, N for N equal ones.
 const (
 	blocksPerSecond = 2
-	cancelBelow     = 0.1  // 10 dB less than unrelated channels would have: the mean is losing the signal
-	cancelUntil     = 0.4  // the mean is used again from here on
-	audible         = 1e-8 // mean square of a channel that counts as carrying a signal, −80 dBFS
+	cancelBelow     = 0.1  // 10 dB less than unrelated channels would have: the mean loses the signal
+	cancelUntil     = 0.4  // from here on the mean is used again
+	audible         = 1e-8 // least mean square of a channel with a signal, −80 dBFS
 	fadesPerSecond  = 100  // a change of weights takes 10 ms
 	maxBlock        = 1 << 20
 )
@@ -106,7 +106,7 @@ func (d *downmix) aim(block []float32, frames int) {
 		sum, square = make([]float64, d.channels), make([]float64, d.channels)
 	}
 	sum, square = sum[:d.channels], square[:d.channels]
-	cross := 0.0 // of two channels
+	cross := 0.0 // the product of two channels
 	if d.channels == 2 {
 		sums := stereoSums(block)
 		copy(sum, sums[:2])
@@ -132,7 +132,7 @@ func (d *downmix) aim(block []float32, frames int) {
 		if d.heard[c] {
 			active++
 		}
-		if d.energy[c] > d.energy[loud]*1.01 { // of equally loud channels the first, regardless of rounding
+		if d.energy[c] > d.energy[loud]*1.01 { // the first of equally loud channels, regardless of rounding
 			loud = c
 		}
 	}
@@ -178,7 +178,7 @@ func (d *downmix) aim(block []float32, frames int) {
 	}
 }
 
-// stereoSumsGo adds a block's sums to those of stereoSums.
+// stereoSumsGo is stereoSums in plain Go, added to sums.
 func stereoSumsGo(sums [5]float64, block []float32) [5]float64 {
 	l, r, ll, rr, cross := sums[0], sums[1], sums[2], sums[3], sums[4]
 	for ; len(block) >= 2; block = block[2:] {

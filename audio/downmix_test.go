@@ -80,7 +80,7 @@ func TestDownmix(t *testing.T) {
 		near(t, mean[:n-SampleRate/2], got[:n-SampleRate/2])
 		near(t, a[SampleRate:], got[n+SampleRate:2*n])
 		near(t, mean[SampleRate:], got[2*n+SampleRate:])
-		for i := 1; i < len(got); i++ { // noise of level 0.5 jumps by 1 at most
+		for i := 1; i < len(got); i++ { // noise of level 0.5 jumps by at most 1
 			if math.Abs(float64(got[i]-got[i-1])) > 1.01 {
 				t.Fatalf("a jump at sample %d", i)
 			}
@@ -94,8 +94,8 @@ func TestDownmix(t *testing.T) {
 	})
 }
 
-// TestDownmixChunks checks that the result does not depend on how the samples
-// arrive, and that 64 channels at the highest rate stay in bounded memory.
+// TestDownmixChunks checks that the result does not depend on the sizes of
+// writes, and that 64 channels at the highest rate use bounded memory.
 func TestDownmixChunks(t *testing.T) {
 	l, r := noise(30011, 0.5, 3), noise(30011, 0.5, 4)
 	copy(r[10000:20000], scaled(l[10000:20000], -1))
@@ -118,7 +118,7 @@ func TestDownmixChunks(t *testing.T) {
 	assert.LessOrEqual(t, cap(newDownmix(maxChannels, maxWAVRate, nil).block), maxBlock)
 }
 
-// TestStereoVectors compares the machine's loops for two channels with the
+// TestStereoVectors compares the vectorized loops for two channels with the
 // portable ones: the mix to the last bit, the sums up to rounding.
 func TestStereoVectors(t *testing.T) {
 	for frames := range 70 {

@@ -7,8 +7,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Errors of a recording. Test with errors.Is. spec.IsPermanent reports them,
-// because retrying doesn't help.
+// Errors of a recording. Test with errors.Is. spec.IsPermanent reports true for
+// them, because retrying doesn't help.
 var (
 	ErrUnsupported = spec.Permanent(errors.New("unsupported audio format"))
 	ErrTooSmall    = spec.Permanent(errors.New("audio file too small"))
@@ -18,15 +18,15 @@ var (
 	ErrNoAudio     = spec.Permanent(errors.New("no audio in the file"))
 )
 
-// Errors of the machine. A full disk, a failed read and a canceled context are
-// others. None of them is permanent.
+// Errors of the machine, like a full disk, a failed read or a canceled context.
+// None of them is permanent.
 var (
 	ErrDecoderMissing = errors.New("audio decoder missing")
 	ErrTimeout        = errors.New("decoding took too long")
 )
 
 // fault returns an error of the given kind about the named source. The name is
-// quoted because it comes from outside and may hold anything.
+// quoted because it comes from outside and may contain anything.
 func fault(kind error, name, format string, args ...any) error {
 	return fmt.Errorf("audio: %q: %w: %s", name, kind, fmt.Sprintf(format, args...))
 }

@@ -26,8 +26,8 @@ func ExampleOpen() {
 	// 48000 samples in the first 30 s
 }
 
-// Errors name what is wrong with the input, and IsPermanent tells them apart
-// from errors of the machine.
+// Errors name the defect of the input, and IsPermanent distinguishes them from
+// errors of the machine.
 func ExamplePermanent() {
 	_, err := audio.Open(context.Background(), audio.File("testdata/bad/wav_rate_1hz.wav"), audio.Options{})
 	fmt.Println(err)

@@ -17,9 +17,10 @@ import (
 	"time"
 )
 
-// audioDecoders are the decoders that ffmpeg may use: those of the accepted
-// containers. They include no image or video decoder, so a cover of 65535 ×
-// 65535 pixels is never decoded. Names that a build lacks do no harm.
+// audioDecoders lists the decoders that ffmpeg may use, for the codecs of the
+// accepted containers. They include no image or video decoder, so a cover of
+// 65535 × 65535 pixels is never decoded. Names unknown to an ffmpeg build do no
+// harm.
 const audioDecoders = "aac,aac_fixed,aac_latm,libfdk_aac,ac3,eac3,ac3_fixed,truehd,mlp,dca,alac,als,amrnb,amrwb,libopencore_amrnb,libopencore_amrwb,ape,atrac1,atrac3,atrac3plus," +
 	"cook,sipr,ra_144,ra_288,ralf,dsd_lsbf,dsd_msbf,dsd_lsbf_planar,dsd_msbf_planar,dvaudio,flac,g722,g723_1,g726,g726le,g729,gsm,gsm_ms,libgsm,libgsm_ms,ilbc," +
 	"mp1,mp1float,mp2,mp2float,mp3,mp3float,mp3adu,mp3adufloat,mp3on4,mp3on4float,mpc7,mpc8,nellymoser,opus,libopus,qcelp,qdm2,s302m,speex,libspeex,tak,truespeech,tta," +
@@ -63,14 +64,14 @@ type report struct {
 	choice    int // Options.Track
 	problems  []string
 	faults    int
-	unshown   bool // ffmpeg has no filter that shows time stamps
+	unshown   bool // ffmpeg has no filter to show time stamps
 	stamps    stamps
-	late      float64 // seconds by which the decoder is late
+	late      float64 // the decoder's delay in seconds
 }
 
 type track struct {
 	index    int
-	language string // as the file says it, "" if it does not
+	language string // as declared by the file, or ""
 	codec    string
 	fallback bool // not marked as default
 }
@@ -122,7 +123,7 @@ func (r *report) line(text string) {
 	}
 }
 
-// frame notes the time stamp of a decoded frame.
+// frame records the time stamp of a decoded frame.
 func (r *report) frame(text string) {
 	time, length, ok := showFrame(text)
 	if !ok {
@@ -130,11 +131,11 @@ func (r *report) frame(text string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// ffmpeg counts from the beginning of the file, also where that is before 0: the
-	// silence with which a codec begins.
+	// ffmpeg counts from the beginning of the file even if that is before 0, as
+	// with the silence at the start of some codecs.
 	time += min(0, r.start)
 	if codec := r.codec(); codec == "wmav1" || codec == "wmav2" {
-		// The decoder hands a frame out one frame later than its packet's time says.
+		// The decoder returns a frame one frame later than its packet's time.
 		if r.late == 0 {
 			r.late = length
 		}
@@ -182,8 +183,8 @@ func (r *report) describe(text string) {
 	}
 }
 
-// wanted returns the track to decode: the chosen one, the default one, or else the
-// first.
+// wanted returns the track to decode: the chosen one, the default one, or else
+// the first.
 func (r *report) wanted() (track, bool) {
 	if r.choice > 0 {
 		if r.choice > len(r.tracks) {
@@ -202,7 +203,7 @@ func (r *report) wanted() (track, bool) {
 	return r.tracks[0], true
 }
 
-// checkChoice returns an error for a chosen track that is not there.
+// checkChoice returns an error if the chosen track does not exist.
 func (r *report) checkChoice(name string) error {
 	if r.choice == 0 || r.choice <= len(r.tracks) {
 		return nil
@@ -242,17 +243,17 @@ func (r *report) complaint() string {
 	return text
 }
 
-// leastRate is the least number of bytes that a second of sound takes. The
-// length declared by an unreliable container is trusted as too long only if the
-// file has at least that many bytes for it. Otherwise the recording is decoded
-// and counted.
+// leastRate is the least number of bytes per second of sound. A declared length
+// over the limit is trusted in an unreliable container only if the file has at
+// least that many bytes for it. Otherwise the recording is decoded and counted.
 const leastRate = 250
 
-// errRemap is returned if ffmpeg chose a track other than the wanted one.
+// errRemap is returned if ffmpeg chose another track than the wanted one.
 var errRemap = errors.New("another track is wanted")
 
 // decodeFFmpeg decodes the audio track of the file into rec. If seconds > 0, it
-// decodes only that much of the beginning. rec ends a recording that is too long.
+// decodes only that much of the beginning. rec rejects a recording that is too
+// long.
 func (in *input) decodeFFmpeg(ctx context.Context, o Options, rec *recorder, seconds float64) (*report, *wavHeader, error) {
 	bin, err := findFFmpeg(o)
 	if err != nil {
@@ -268,10 +269,10 @@ func (in *input) decodeFFmpeg(ctx context.Context, o Options, rec *recorder, sec
 		case rep != nil && rep.unshown && !a.unshown && context.Cause(ctx) == nil:
 			a.unshown = true
 		case a.landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
-			// This may be a build outside the folders that the sandbox can see,
-			// or a wrapper script. Test that without the recording, so that no
-			// recording can make us open the sandbox by the way its decoder
-			// exits.
+			// ffmpeg may be outside the folders that the sandbox can see, or a
+			// wrapper script. Test that without the recording, so that no
+			// recording can weaken the sandbox by the exit status of its
+			// decoder.
 			if _, _, works := ffmpegVersion(ctx, bin, true); works == nil {
 				return rep, h, err
 			}
@@ -289,7 +290,7 @@ var errUnusable = errors.New("the decoder could not be started")
 type attempt struct {
 	bin      string
 	stop     float64 // seconds to decode; 0 for all
-	track    int     // to decode; -1 for ffmpeg's choice
+	track    int     // to decode; -1 for ffmpeg's default
 	landlock bool    // whether the sandbox hides the file system
 	unshown  bool    // without the time stamps of frames
 }
@@ -332,7 +333,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	_, err = caged{bin: a.bin, args: ffmpegArgs(c, a), input: in.file, limits: lim, landlock: a.landlock}.run(ctx, watch, func(out io.Reader) error {
 		t := &tape{r: bufio.NewReaderSize(out, 4096)} // less than wavChunk, so that samples bypass it
 		if _, err := t.r.Peek(1); err != nil {
-			return nil //nolint:nilerr // not a byte: the exit status tells why
+			return nil //nolint:nilerr // no output: the exit status shows the reason
 		}
 		var err error
 		if h, err = readWAVHeader(t); err != nil {
@@ -342,7 +343,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 		case <-ready:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(5 * time.Second): // a future ffmpeg may not print it; then ffmpeg's choice is used
+		case <-time.After(5 * time.Second): // a future ffmpeg may not print the track; then its default is used
 		}
 		h.data = untilEOF
 		_, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })
@@ -354,13 +355,14 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	return rep, h, err
 }
 
-// cpuSeconds is the processor time of a run that may take so long; negative: any time.
+// cpuSeconds returns the CPU time limit for a wall-clock limit; negative means
+// no limit.
 func cpuSeconds(wall time.Duration) uint64 {
 	if wall < 0 {
 		return math.MaxUint32
 	}
-	// Decoding uses one thread, so the wall clock expires first unless the child
-	// starts more.
+	// Decoding uses one thread, so the wall clock expires first unless the
+	// child starts more threads.
 	return uint64(wall/time.Second) + 10
 }
 
@@ -386,9 +388,9 @@ func ffmpegArgs(c container, a attempt) []string {
 	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-flush_packets", "0", "-f", "wav", "pipe:1")
 }
 
-// judge explains how ffmpeg exited. It returns nil for a status that only says
-// that something went wrong: then the recording is at fault and is judged by
-// the samples that were decoded.
+// judge explains how ffmpeg exited. It returns nil for a status that reports
+// only a general failure: the recording is then at fault and judged by its
+// decoded samples.
 func (r *report) judge(err error, name, bin string, o Options) error {
 	var exit *exec.ExitError
 	switch {
@@ -400,8 +402,8 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 	case errors.As(err, &exit):
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		switch {
-		// Not our doing: the machine ran out of memory, or an operator stopped
-		// it.
+		// Not killed by us: the machine ran out of memory, or an operator
+		// stopped it.
 		case status.Signaled() && status.Signal() == syscall.SIGKILL:
 			return fmt.Errorf("audio: %q: ffmpeg was killed", name)
 		case status.Signaled():
@@ -409,14 +411,14 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 		case status.ExitStatus() == 127 && len(r.kinds) == 0: // the dynamic loader's exit status
 			return fmt.Errorf("audio: %q: %w: %s", name, errUnusable, bin)
 		}
-		r.faults++ // judged below by what was decoded
+		r.faults++ // judged by the decoded samples
 	default:
 		return err
 	}
 	return nil
 }
 
-// nothing explains why not a single sample was decoded.
+// nothing returns the error for a recording without a single decoded sample.
 func (r *report) nothing(name string, c container) error {
 	if len(r.tracks) == 0 && c.name == "mp4" && !r.video {
 		return fault(ErrCorrupt, name, "the mp4 file has no readable index; it is truncated or was never finished")
@@ -435,7 +437,7 @@ func (r *report) incomplete(c container, seconds float64) bool {
 	if r.faults > 0 {
 		return true
 	}
-	if r.video || c.name == "mpegts" { // their duration is that of the video, or of time stamps
+	if r.video || c.name == "mpegts" { // their duration comes from the video or the time stamps
 		return false
 	}
 	d := r.declared(c)

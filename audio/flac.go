@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// flacTail is how many bytes at the end of a FLAC file are searched: more than
-// one frame of eight channels with 24 bits and 65535 samples a channel.
+// flacTail is the number of bytes searched at the end of a FLAC file: more than
+// one frame of eight channels with 24 bits and 65535 samples per channel.
 const flacTail = 2 << 20
 
 // flacSeconds returns the length of a FLAC file whose header doesn't declare
-// it, which encoders leave out when they write to a pipe. Every frame holds its
-// position in the stream, so the last one minus the first one is the length
-// (RFC 9639, sections 8 and 9). Nothing is decoded. The checksum of the last
-// frame must be valid. It returns 0 if the header declares the length or if the
-// length can't be found.
+// it; encoders omit it when they write to a pipe. Every frame has its position
+// in the stream, so the length is the last frame's position minus the first
+// one's (RFC 9639, sections 8 and 9). Nothing is decoded. The checksum of the
+// last frame must be valid. It returns 0 if the header declares the length or
+// if the length can't be found.
 func flacSeconds(f io.ReaderAt, size int64) (float64, error) {
 	info, at, err := flacStreamInfo(f, size)
 	if err != nil || info.rate == 0 || info.samples != 0 {
@@ -48,7 +48,7 @@ func flacSeconds(f io.ReaderAt, size int64) (float64, error) {
 
 // flacInfo holds the fields of STREAMINFO used here.
 type flacInfo struct {
-	block   int64 // samples in every frame but the last one, if that number is fixed
+	block   int64 // samples in every frame but the last one, if constant
 	rate    int64 // Hz
 	samples int64 // of one channel; 0 if unknown
 }
@@ -57,7 +57,7 @@ type flacInfo struct {
 // frame. A rate of 0 means that this is not a FLAC file.
 func flacStreamInfo(f io.ReaderAt, size int64) (info flacInfo, at int64, err error) {
 	var b [38]byte
-	for range 8192 { // some files have ID3 tags before it
+	for range 8192 { // some files begin with ID3 tags
 		if _, err = readAt(f, b[:10], at); err != nil {
 			return info, at, err
 		}
@@ -142,8 +142,8 @@ func (info flacInfo) frame(b []byte) (flacFrame, bool) {
 	return flacFrame{number, samples}, true
 }
 
-// lastFrame returns the last frame in b whose checksum is valid and that ends
-// where the next one begins or at the end of b.
+// lastFrame returns the last frame in b that has a valid checksum and ends
+// where the next frame begins or at the end of b.
 func (info flacInfo) lastFrame(b []byte) (flacFrame, bool) {
 	// Candidate ends of the frame, nearest first; several, because a frame may
 	// contain bytes that look like a header.

@@ -73,8 +73,8 @@ func TestFLACWithoutLength(t *testing.T) {
 	}
 }
 
-// A FLAC file whose last frame shows that it is too long is refused before a
-// decoder runs. Here there is no decoder.
+// A FLAC file whose last frame shows that it is too long is rejected before a
+// decoder runs: this test has none.
 func TestTooLongFLACIsNotDecoded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "six hours.flac")
 	require.NoError(t, os.WriteFile(path, silentFLAC(0, 75000), 0o600))
@@ -85,8 +85,8 @@ func TestTooLongFLACIsNotDecoded(t *testing.T) {
 	require.ErrorIs(t, err, ErrDecoderMissing)
 }
 
-// FLAC that ffmpeg's encoder writes to a pipe gets the same length as from
-// ffmpeg's decoder.
+// FLAC written to a pipe by ffmpeg gets the same length as from ffmpeg's
+// decoder.
 func TestFLACFromAPipe(t *testing.T) {
 	needFFmpeg(t)
 	bin, err := findFFmpeg(Options{})
@@ -114,7 +114,7 @@ func TestFLACFromAPipe(t *testing.T) {
 
 // The declared length of an Ogg or MP3 file is trusted if the file is large
 // enough for it. Otherwise the recording is counted.
-func TestLikelyLengthIsBelieved(t *testing.T) {
+func TestPlausibleLengthIsTrusted(t *testing.T) {
 	needFFmpeg(t)
 	data, err := os.ReadFile("testdata/formats/mp3_id3v24_id3v1_48k.mp3") // 3 s in its Xing header
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestLikelyLengthIsBelieved(t *testing.T) {
 	err = claim(5)
 	require.ErrorIs(t, err, ErrTooLong)
 	require.ErrorContains(t, err, "expected at most 10 s")
-	require.NoError(t, claim(100), "5 minutes in 18 kB: nobody believes that")
+	require.NoError(t, claim(100), "5 minutes in 18 kB: not plausible")
 }
 
 func FuzzFLACSeconds(f *testing.F) {

@@ -14,8 +14,8 @@ import (
 )
 
 // TestGroupEndsWithItsLeader checks that a decoder's processes end with it,
-// that the run does not wait for a process that holds its pipes, and that all
-// of it ends at the deadline. Only a script may start processes.
+// that run does not wait for a process that holds its pipes, and that all of
+// them end at the deadline. Only a script may start processes.
 func TestGroupEndsWithItsLeader(t *testing.T) {
 	if Sandbox().Limits == false {
 		t.Skip("processes are told apart on Linux only")

@@ -23,7 +23,8 @@ type procStat struct {
 	parent int
 }
 
-// readStat reads /proc/PID/stat; the name in it may hold spaces and brackets.
+// readStat reads /proc/PID/stat; its process name may contain spaces and
+// brackets.
 func readStat(pid int) (procStat, bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -6,24 +6,24 @@ const (
 	// levelHop is the step between measurements of the level, in samples; each
 	// covers levelHops of them, half a second.
 	levelHop, levelHops = SampleRate / 16, 8
-	// levelReach is how many seconds around a place its gain looks at.
+	// levelReach is how far, in seconds, a gain looks in both directions.
 	levelReach = 10
-	// leveledAt is the level that the loudest half second in reach is raised to,
-	// as a root mean square, and mostGain the greatest gain: −20 dB and 50 dB.
+	// leveledAt is the target level for the loudest half second in reach, as a
+	// root mean square, and mostGain the greatest gain: −20 dB and 50 dB.
 	leveledAt, mostGain = 0.1, 316.0
 )
 
-// leveled is the recording that a PCM raises the level of.
+// leveled is a recording with raised levels.
 type leveled struct {
 	of   *PCM
 	gain []float32 // for each second, and one more
 }
 
 // Leveled returns the recording with a slow gain that raises quiet passages and
-// lowers nothing: it brings the loudest half second within ten seconds to
-// −20 dBFS, by up to 50 dB, and limits what exceeds full scale. It is computed
-// as it is read, and is valid until p is closed. A recording that is loud enough
-// everywhere is returned as it is.
+// lowers nothing: it brings the loudest half second within ten seconds to −20
+// dBFS, by at most 50 dB, and limits samples to full scale. It is computed on
+// reading, and is valid until p is closed. If the recording is loud enough
+// everywhere, p itself is returned.
 func (p *PCM) Leveled() *PCM {
 	gain := gains(p)
 	for _, g := range gain {
@@ -45,7 +45,7 @@ func (p *PCM) Unleveled() *PCM {
 // gains returns the gain at each second of a recording, and at its end.
 func gains(p *PCM) []float32 {
 	const second = SampleRate / levelHop
-	loudest := make([]float64, p.Len()/SampleRate+2) // the energy of half a second, by where it ends
+	loudest := make([]float64, p.Len()/SampleRate+2) // the greatest energy of half a second, by the second of its end
 	var hops [levelHops]float64
 	for i := 0; i*levelHop < p.Len(); i++ {
 		energy := 0.0

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// loudness is the root mean square of samples, in dB of full scale.
+// loudness returns the root mean square of samples, in dB of full scale.
 func loudness(x []float32) float64 {
 	energy := 0.0
 	for _, v := range x {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInheritedLimits decodes, and asks for the sandbox, in processes whose hard limits
-// are below those that a decoder gets.
+// TestInheritedLimits decodes, and calls Sandbox, in processes whose hard
+// limits are below a decoder's.
 func TestInheritedLimits(t *testing.T) {
 	needFFmpeg(t)
 	const variable = "OTOGRAPH_TEST_LIMITED"

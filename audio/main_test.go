@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// children lists the running processes that this one has started.
+// children lists the running child processes of this process.
 func children(t testing.TB) []int {
 	t.Helper()
 	return childrenOf(t, os.Getpid())

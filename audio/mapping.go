@@ -24,8 +24,8 @@ func mapSamples(f *os.File, n int) (mapped []byte, samples []float32, err error)
 }
 
 // releasePages drops the mapping's pages from the resident set; the next access
-// finds them in the page cache again. The mapping is shared and backed by a
-// file, so no sample is lost. If it fails, only memory use rises.
+// finds them in the page cache. The mapping is shared and backed by a file, so
+// no sample is lost. If it fails, only memory use rises.
 func releasePages(mapped []byte) { _ = unix.Madvise(mapped, unix.MADV_DONTNEED) }
 
 func unmap(mapped []byte) error {

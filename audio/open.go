@@ -58,15 +58,15 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 	return pcm, nil
 }
 
-// input is a source being converted to samples: a stream that begins with a WAV
-// header, a file of a known container, or raw samples.
+// input is a source under conversion: a stream that begins with a WAV header, a
+// file of a known container, or raw samples.
 type input struct {
 	name     string
 	info     Info
 	raw      *rawSource
-	tape     *tape      // WAV samples follow on it
+	tape     *tape      // positioned at the WAV samples
 	header   *wavHeader // of the tape
-	meter    *meter     // counts and hashes what the tape reads
+	meter    *meter     // counts and hashes the bytes that the tape reads
 	file     *os.File   // regular, seekable; nil while a reader is streamed
 	hashed   bool       // the MD5 of file is already known
 	timeline Timeline
@@ -100,7 +100,7 @@ func (m *meter) Read(b []byte) (int, error) {
 	if m.max >= 0 && m.n > m.max {
 		return n, fault(ErrTooLarge, m.name, "it has more bytes, expected at most %d", m.max)
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // a reader that wraps io.EOF tells of trouble, not of its end
+	if err != nil && err != io.EOF { //nolint:errorlint // a reader that wraps io.EOF reports a failure, not its end
 		err = trouble(m.name, "read", err)
 	}
 	return n, err
@@ -161,9 +161,9 @@ func (in *input) takeRaw(s rawSource) error {
 	return nil
 }
 
-// peek sniffs the beginning of a reader and returns the reader if it holds a
-// WAV file that can be streamed. Anything else is copied to a temporary file;
-// with spool, WAV files are as well.
+// peek recognizes the beginning of a reader and returns the reader if it holds
+// a WAV file that can be streamed. Other formats, and with spool also WAV
+// files, are copied to a temporary file.
 func (in *input) peek(o Options, spool bool) (*bufio.Reader, error) {
 	peeked := bufio.NewReaderSize(in.meter, sniffWindow)
 	head, err := peeked.Peek(sniffWindow)
@@ -222,7 +222,7 @@ func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
 	}
 	in.info.Container, in.info.Codec = in.header.container, in.header.codec
 	in.info.SampleRate, in.info.Channels = in.header.rate, in.header.channels
-	if in.header.convert == nil { // compressed: ffmpeg's work
+	if in.header.convert == nil { // compressed: decoded by ffmpeg
 		if in.header.container != "wav" {
 			return fault(ErrUnsupported, in.name, "%s in a %s file, expected PCM", in.header.codec, in.header.container)
 		}
@@ -341,9 +341,9 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 	return o.checkSize(in.name, in.info.Size)
 }
 
-// samplesAhead returns how many bytes of samples follow on the tape according
-// to the header and the file size, or -1 if only the end of the stream can show
-// it.
+// samplesAhead returns the number of bytes of samples left on the tape
+// according to the header and the file size, or -1 if it is known only at the
+// end of the stream.
 func (in *input) samplesAhead() int64 {
 	n := in.header.data
 	if in.file != nil {
@@ -370,7 +370,7 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	if in.hashed {
 		sum <- nil
 	} else {
-		go func() { // runs in parallel with the decoder and reads the same pages of the cache
+		go func() { // runs in parallel with the decoder, from the same pages of the cache
 			m := &meter{ctx: hashCtx, r: io.NewSectionReader(in.file, 0, in.info.Size), name: in.name, max: -1, sum: md5.New()}
 			_, err := io.CopyBuffer(io.Discard, onlyReader{m}, make([]byte, 1<<18))
 			in.info.MD5 = m.hex()
@@ -394,8 +394,9 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	return in.checkEnd(rec.count)
 }
 
-// checkEnd marks a file that ends before its structure says, or that has fewer
-// samples (of one channel) than its header; decoded is 0 if nothing was decoded.
+// checkEnd marks a file as truncated if it ends before its structure declares,
+// or has fewer samples (of one channel) than its header declares; decoded is 0
+// if nothing was decoded.
 func (in *input) checkEnd(decoded int64) error {
 	cut, err := cutShort(in.file, in.info.Size, in.container)
 	if err == nil && in.container.name == "flac" && decoded > 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limits of the specification, used where an option is zero.
+// Limits of the specification, used for options that are zero.
 const (
 	DefaultMinBytes      = 1 << 10
 	DefaultMaxBytes      = 2 << 30
@@ -13,8 +13,8 @@ const (
 	defaultMaxDecodeTime = 15 * time.Minute
 )
 
-// Options configures what is accepted. The zero value sets the limits of the
-// specification: 1 KB to 2 GB, up to 5 hours. A negative limit disables it.
+// Options configures the accepted recordings. The zero value sets the limits of
+// the specification: 1 KB to 2 GB, up to 5 hours. A negative limit disables it.
 type Options struct {
 	MinBytes      int64         // smallest file; default 1 KiB
 	MaxBytes      int64         // largest file; default 2 GiB
@@ -22,14 +22,14 @@ type Options struct {
 	MaxDecodeTime time.Duration // wall-clock limit for one ffmpeg process; default 15 min
 	TempDir       string        // folder for unnamed files with samples; default os.TempDir
 	FFmpeg        string        // path of ffmpeg; default: found in PATH; ffprobe is first looked for in the same folder
-	// Audio track to decode, counted from 1; 0 takes the default one, or else the first.
-	// A recording without that track is ErrNoAudio.
+	// Audio track to decode, counted from 1; 0 selects the default track, or
+	// else the first. If the track does not exist, the error is ErrNoAudio.
 	Track int
-	// Let File follow a symbolic link in the last path element; refused by
-	// default, as in a watched folder.
+	// Let File follow a symbolic link in the last path element; by default it
+	// is rejected, as in a watched folder.
 	FollowLinks bool
 	// Make PCM.Channels return the channels of recordings with 2 to 8; each
-	// takes as much disk as the mix.
+	// takes as much disk space as the mix.
 	KeepChannels bool
 }
 

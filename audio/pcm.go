@@ -8,12 +8,12 @@ import (
 )
 
 // SampleRate is the rate of every PCM in this project, in Hz. All models are
-// trained on it.
+// trained at this rate.
 const SampleRate = 16000
 
-// trimEvery is how many bytes of views are returned before the pages of the
-// mapping are released to the kernel (they stay in the page cache). It bounds
-// the resident set while hours of audio are read.
+// trimEvery is the number of bytes returned in views before the mapping's pages
+// are released to the kernel (they stay in the page cache). It bounds the
+// resident set while hours of audio are read.
 const trimEvery = 32 << 20
 
 // Span is a half-open range [Start, End) of samples at SampleRate.
@@ -27,13 +27,13 @@ func (s Span) Seconds() (start, end float64) {
 	return float64(s.Start) / SampleRate, float64(s.End) / SampleRate
 }
 
-// Info describes a recording and, after Open, what was found while decoding it.
+// Info describes a recording and, after Open, the findings of its decoding.
 type Info struct {
-	// Seconds of audio: counted after Open; after Probe as the container
-	// declares it, or counted if it doesn't.
+	// Seconds of audio: counted after Open; after Probe, the length that the
+	// container declares, or counted if it declares none.
 	Duration   float64
 	Container  string // "wav", "mp3", "ogg", "mp4", …; "raw" for samples passed by the caller
-	Codec      string // codec name as ffmpeg writes it: "pcm_s16le", "mp3", "opus", …
+	Codec      string // codec name as in ffmpeg: "pcm_s16le", "mp3", "opus", …
 	SampleRate int    // Hz, of the original
 	Channels   int    // of the original
 	Size       int64  // bytes, of the original; 0 for raw samples
@@ -59,7 +59,7 @@ type PCM struct {
 
 	channels []*PCM // one per channel; empty unless they were kept
 
-	leveled *leveled // of a recording that Leveled made, else nil
+	leveled *leveled // set if Leveled made this recording, else nil
 }
 
 // FromSamples wraps mono samples at SampleRate without copying them.
@@ -83,7 +83,7 @@ func (p *PCM) Info() Info { return p.info }
 
 // Samples returns a read-only view of the samples [from, to), both clamped to
 // [0, Len]; it is valid until Close. Writing to it faults. To keep memory flat,
-// read a long recording in windows. Of a Leveled recording it is a copy.
+// read a long recording in windows. For a Leveled recording it returns a copy.
 func (p *PCM) Samples(from, to int) []float32 {
 	n := len(p.samples)
 	from = min(max(from, 0), n)
@@ -132,7 +132,7 @@ func clamp(x float32) float32 {
 		return 1
 	case x < -1:
 		return -1
-	case x != x || math.Abs(float64(x)) < 1e-20: // denormals would slow every later stage down
+	case x != x || math.Abs(float64(x)) < 1e-20: // denormals would slow down every later stage
 		return 0
 	}
 	return x

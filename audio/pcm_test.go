@@ -74,8 +74,8 @@ func walk(p *PCM) (sum float32) {
 	return sum
 }
 
-// checkFlatMemory decodes a recording of the given length and reads it; the
-// memory of neither step may grow with the length.
+// checkFlatMemory decodes a recording of the given length and reads it; neither
+// step may use memory that grows with the length.
 func checkFlatMemory(t *testing.T, seconds int) {
 	path := longWAV(t, seconds)
 	runtime.GC()

@@ -5,11 +5,11 @@ import "math"
 // PeaksPerSecond is the number of waveform peaks per second.
 const PeaksPerSecond = 50
 
-// Peaks returns the waveform of a recording: one byte per fiftieth of a second,
-// including the last partial one, of the recording with its gaps (see Timeline). Each byte is the magnitude of the loudest
-// sample, where 255 is the loudest of the whole recording. Digital silence
-// yields zeros. Five hours take 900,000 bytes and about as long as reading the
-// samples once.
+// Peaks returns the waveform of a recording, including its gaps (see Timeline):
+// one byte per fiftieth of a second, including the last partial one. Each byte
+// is the magnitude of the loudest sample, where 255 is the loudest of the whole
+// recording. Digital silence yields zeros. Five hours take 900,000 bytes and
+// about as long as reading the samples once.
 func (p *PCM) Peaks() []byte {
 	const each = SampleRate / PeaksPerSecond
 	loudest := float32(0)

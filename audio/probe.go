@@ -11,7 +11,7 @@ import (
 // or only estimated from a bit rate, the recording is decoded and counted at
 // the decoder's speed, without keeping samples. A declared length may be wrong;
 // Open counts. MD5 is set only if all bytes had to be read anyway (a Reader).
-// Limits and errors are those of Open.
+// Limits and errors are the same as Open's.
 func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 	o = o.withDefaults()
 	if err := context.Cause(ctx); err != nil {
@@ -82,14 +82,14 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 // the first one (RFC 3533, section 4). It reads only page headers.
 func chainedOgg(f *os.File, size int64) (bool, error) {
 	var page [27 + 255]byte
-	begun := false // pages that do not begin a stream have been seen
+	begun := false // seen a page that does not begin a stream
 	for at := int64(0); at < size; {
 		n, err := f.ReadAt(page[:], at)
 		if err != nil && err != io.EOF {
 			return false, err
 		}
 		if n < 27 || string(page[:4]) != "OggS" || n < 27+int(page[26]) {
-			return false, nil // damaged or at its end: use ffmpeg's report
+			return false, nil // damaged, or the end: use ffmpeg's report
 		}
 		if page[5]&2 == 0 {
 			begun = true

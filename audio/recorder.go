@@ -8,7 +8,7 @@ import (
 
 // recorder receives interleaved samples of any rate and writes mono samples at
 // SampleRate to an unnamed file. With a nil file it only counts; Probe uses
-// that where no header declares the length.
+// that if no header declares the length.
 type recorder struct {
 	name      string
 	limit     int64 // largest number of samples in the result, or -1 if unlimited
@@ -21,7 +21,7 @@ type recorder struct {
 	res       *Resampler
 	out       []float32
 	pending   []float32
-	apart     *channels // nil if only the mix is wanted
+	apart     *channels // nil if only the mix is requested
 }
 
 const recorderBuffer = 1 << 16 // samples

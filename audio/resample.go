@@ -19,10 +19,11 @@ const (
 	// Middle of the transition band, as a fraction of the lower Nyquist
 	// frequency.
 	cutOff = (1 + passBand) / 2
-	// Coefficients (512 KiB); above that, phases are interpolated.
+	// Number of coefficients (512 KiB); if there would be more, phases are
+	// interpolated.
 	maxTable = 1 << 17
-	// Per sample at the lower rate; linear interpolation between them has an
-	// error below −115 dB.
+	// Phases per sample at the lower rate; linear interpolation between them
+	// has an error below −115 dB.
 	lerpPhases = 1 << 10
 	maxRate    = 1 << 24 // Hz; keeps every product far from overflow
 )
@@ -162,12 +163,13 @@ func (r *Resampler) run(dst, src []float32) []float32 {
 	return dst
 }
 
-// periods appends output samples in groups of three periods until the buffer, read
-// from pos, is used up; phase is the first sample's. A period is up samples, after
-// which the phases repeat, down input samples later: three samples, one of each
-// period, share a row of the table.
+// periods appends output samples in groups of three periods until the buffer,
+// read from pos, is used up; phase is the first sample's. A period is up output
+// samples, or down input samples, after which the phases repeat: three samples,
+// one from each period, share a row of the table.
 func (r *Resampler) periods(dst []float32, pos, phase int) []float32 {
-	// The last sample of n·up is ((n·up−1)·down + phase)/up input samples after pos.
+	// The last sample of n·up is ((n·up−1)·down + phase)/up input samples after
+	// pos.
 	n := 0
 	if room := len(r.buf) - pos - r.taps + 1; room > 0 {
 		n = ((room*r.up-1-phase)/r.down + 1) / (3 * r.up)

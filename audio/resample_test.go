@@ -152,8 +152,8 @@ func TestResamplerConstant(t *testing.T) {
 	}
 }
 
-// TestResamplerLength checks that n samples yield ⌈n·to/from⌉, even for the
-// shortest inputs.
+// TestResamplerLength checks that n samples yield ⌈n·to/from⌉ samples, even for
+// the shortest inputs.
 func TestResamplerLength(t *testing.T) {
 	for _, rate := range testRates {
 		for _, n := range []int{0, 1, 2, 3, 100, 4097, 8192, 20011} {
@@ -163,8 +163,8 @@ func TestResamplerLength(t *testing.T) {
 	}
 }
 
-// TestResamplerChunks checks that the result is bit-identical however the input
-// is split, and that Flush appends to a reused slice.
+// TestResamplerChunks checks that the result is bit-identical for any split of
+// the input, and that Flush appends to a reused slice.
 func TestResamplerChunks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, rate := range testRates {
@@ -199,7 +199,7 @@ func TestResamplerRates(t *testing.T) {
 	assert.Equal(t, same, resampleAll(t, 16000, 16000, same))
 }
 
-// TestDot compares the machine's inner loop with the portable one.
+// TestDot compares the vectorized inner loop with the portable one.
 func TestDot(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for n := 8; n <= 600; n += 8 {
@@ -216,7 +216,7 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// TestDotRow: three sums at a time are those of one at a time, to the last bit.
+// TestDotRow: three sums at a time equal single sums, to the last bit.
 func TestDotRow(t *testing.T) {
 	x := make([]float32, 600)
 	for i := range x {

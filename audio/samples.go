@@ -7,7 +7,7 @@ import (
 )
 
 // convert converts the samples in src to floats in dst (same count) and returns
-// how many were NaN or infinite; those become 0.
+// the number of NaN or infinite ones, which become 0.
 type convert func(dst []float32, src []byte) (nonFinite int)
 
 func fromU8(dst []float32, src []byte) int {
@@ -88,8 +88,8 @@ func fromF32LE(dst []float32, src []byte) (bad int) {
 	return bad
 }
 
-// clampGroup is how many samples are converted one by one before eight at a time
-// are tried again.
+// clampGroup is the number of samples converted one by one before eight at a
+// time are tried again.
 const clampGroup = 256
 
 // clampTo writes the samples of src through clamp to dst.

@@ -11,7 +11,7 @@ import (
 )
 
 // The fast path for a block of floats returns the same as the slow path for
-// each of them, in both byte orders.
+// each float, in both byte orders.
 func TestFloatsAreClamped(t *testing.T) {
 	special := []uint32{0, 1 << 31, 1, plainAbove - 1, plainAbove, plainAbove + 1, plainUntil - 1, plainUntil, plainUntil + 1, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x007fffff, 0x00800000}
 	rapid.Check(t, func(t *rapid.T) {
@@ -36,8 +36,8 @@ func TestFloatsAreClamped(t *testing.T) {
 	})
 }
 
-// TestClampVectors compares the conversion of eight samples at a time with the
-// one of single samples.
+// TestClampVectors compares converting eight samples at a time with converting
+// single samples.
 func TestClampVectors(t *testing.T) {
 	odd := []float32{
 		0, float32(math.Copysign(0, -1)), 1, -1, 1.5, -3e38, 1e-20, -1e-21, 1e-45,

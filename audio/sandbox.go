@@ -11,20 +11,20 @@ import (
 	"github.com/otograph/otograph/internal/cage"
 )
 
-// SandboxState describes what confines the ffmpeg process on this machine.
-// These are always in force: an explicit demuxer, lists of allowed demuxers,
-// protocols and decoders, a single input descriptor, no standard input, an
-// empty environment, a process group that is killed as a whole, and a
-// wall-clock limit.
+// SandboxState describes how the ffmpeg process is confined on this machine.
+// Always in force are an explicit demuxer, lists of allowed demuxers, protocols
+// and decoders, a single input descriptor, no standard input, an empty
+// environment, a process group that is killed as a whole, and a wall-clock
+// limit.
 type SandboxState struct {
 	FFmpeg  string // path of the decoder; empty if it is missing
 	Version string // of the decoder
 	Works   bool   // ffmpeg could be started in the sandbox
 
-	// Version of the kernel's Landlock interface in use; 0: none, the process
-	// can read what its user can.
+	// Version of the kernel's Landlock interface in use; 0 if there is none:
+	// the process can then read any file that its user can.
 	Landlock int
-	// System calls that a decoder doesn't need are refused: no network, no
+	// System calls that a decoder doesn't need are denied: no network, no
 	// processes, no writing.
 	Seccomp             bool
 	NoNewPrivileges     bool // set-user-id programs gain no privileges
@@ -32,7 +32,7 @@ type SandboxState struct {
 	Limits              bool // address space, processor time, file size, descriptors, core files
 	Namespaces          bool // no network devices, and separate System V objects
 
-	Problems []string // what is missing and what to do about it
+	Problems []string // missing protections and how to get them
 }
 
 // Strength returns a short description for people: "landlock v6, seccomp, no
@@ -58,8 +58,8 @@ func (s SandboxState) Strength() string {
 
 var versionLine = regexp.MustCompile(`^ffmpeg version (\S+)`)
 
-// Sandbox builds the sandbox once, starts ffmpeg in it to ask for its version,
-// and returns what is in force. It takes about a tenth of a second.
+// Sandbox builds the sandbox once, starts ffmpeg in it to get its version, and
+// returns the state. It takes about a tenth of a second.
 func Sandbox() SandboxState { return sandbox(Options{}) }
 
 func sandbox(o Options) SandboxState {
@@ -99,7 +99,7 @@ func sandbox(o Options) SandboxState {
 func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version string, state cage.State, err error) {
 	state, err = caged{
 		bin: bin, args: []string{"-version"}, landlock: landlock,
-		limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: cpuSeconds(defaultMaxDecodeTime)}, // those of a decoder
+		limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: cpuSeconds(defaultMaxDecodeTime)}, // a decoder's limits
 	}.run(ctx, func(string) {}, func(out io.Reader) error {
 		b, err := io.ReadAll(io.LimitReader(out, 1<<16))
 		if m := versionLine.FindSubmatch(b); m != nil {

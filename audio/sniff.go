@@ -24,7 +24,7 @@ var (
 	adtsContainer   = container{name: "aac", demuxer: "aac", guess: true}
 )
 
-// magics are the containers identified by a fixed string at a fixed offset.
+// magics lists the containers identified by a fixed string at a fixed offset.
 // Playlists, scripts, images, archives and subtitles are left out, even if
 // ffmpeg can read them.
 var magics = []struct {
@@ -75,14 +75,14 @@ var magics = []struct {
 	{4, "skip", container{name: "mp4", demuxer: "mov", sure: true}},
 }
 
-// sniffWindow is how many bytes are examined, after any ID3 tags.
+// sniffWindow is the number of bytes examined after any ID3 tags.
 const sniffWindow = 64 << 10
 
 // errFarTag is returned if an ID3 tag reaches beyond the available bytes.
 var errFarTag = errors.New("the ID3 tag is longer")
 
-// sniff recognizes a container by its content. The reader need not hold the
-// whole recording; errFarTag asks for more of it.
+// sniff recognizes a container by its content. The reader may hold only the
+// beginning of the recording; errFarTag requests more of it.
 func sniff(r io.ReaderAt) (container, error) {
 	buf := make([]byte, sniffWindow)
 	var at int64
@@ -103,7 +103,7 @@ func sniff(r io.ReaderAt) (container, error) {
 	}
 	head := buf[:n]
 	if at > 0 && n == 0 {
-		// The tag claims more bytes than there are. Frames may be within its
+		// The tag claims more bytes than the file has. Frames may be within its
 		// claimed size.
 		if n, err = readAt(r, buf, 0); err != nil {
 			return container{}, err
@@ -192,8 +192,8 @@ func byMagic(b []byte) (container, bool) {
 }
 
 // rawStream recognizes formats that consist only of frames: it requires several
-// headers, each where the previous one says. If tagged, an ID3 tag was found
-// and fewer are enough.
+// headers, each at the offset implied by the previous one. If tagged, an ID3
+// tag was found and fewer headers are enough.
 func rawStream(b []byte, tagged bool) (container, bool) {
 	if n := transportPackets(b); n != 0 {
 		return container{name: "mpegts", demuxer: "mpegts"}, true
@@ -243,8 +243,8 @@ func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) 
 }
 
 // mpegFrame reads the header of an MPEG-1, -2 or -2.5 audio frame (ISO 11172-3,
-// 13818-3): its length in bytes, or 0 if invalid, and the fields that do not
-// change within a stream.
+// 13818-3). It returns the frame's length in bytes, or 0 if invalid, and the
+// fields that do not change within a stream.
 func mpegFrame(b []byte) (size int, kind uint32) {
 	if len(b) < 4 {
 		return 0, 0

@@ -100,8 +100,8 @@ func TestMPEGFrame(t *testing.T) {
 	}
 }
 
-// FuzzSniff checks that no beginning of a file crashes or stalls recognition,
-// and that scripts are never taken for media.
+// FuzzSniff checks that no input crashes or stalls recognition, and that
+// scripts are never taken for media.
 func FuzzSniff(f *testing.F) {
 	for _, dir := range []string{"testdata/formats", "testdata/bad"} {
 		entries, err := os.ReadDir(dir)
@@ -129,9 +129,9 @@ func FuzzSniff(f *testing.F) {
 	})
 }
 
-// TestEndingsOfContainers: the names that mediafiles knows are those of the containers
-// that are recognized, and of no others.
-func TestEndingsOfContainers(t *testing.T) {
+// TestExtensionsOfContainers: mediafiles knows the extensions of exactly the
+// recognized containers.
+func TestExtensionsOfContainers(t *testing.T) {
 	known := map[string]bool{"wav": true, "mp3": true, "aac": true, "avi": true, "xwma": true, "aiff": true, "mpegts": true, "ac3": true, "eac3": true}
 	for _, m := range magics {
 		known[m.name] = true

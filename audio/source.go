@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// Source is where a recording comes from: File, Reader or Raw.
+// Source is the origin of a recording: File, Reader or Raw.
 type Source interface {
-	// Name returns the name of the source in errors.
+	// Name returns the name of the source for errors.
 	Name() string
 	source()
 }
@@ -25,8 +25,8 @@ type rawSource struct {
 	rate, channels int
 }
 
-// File is a recording at a path. Only regular files are opened, not named
-// pipes, devices or folders, and symbolic links only if Options.FollowLinks is
+// File is a recording at a path. It must be a regular file, not a named pipe,
+// device or folder, and may be a symbolic link only if Options.FollowLinks is
 // set.
 func File(path string) Source { return fileSource{path} }
 

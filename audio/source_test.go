@@ -23,7 +23,7 @@ import (
 
 // TestNames checks that a name is only a label, never a path, an option, a
 // pattern or an address, and that a file with such a name is read like any
-// other. The names are those of testdata/bad/manifest.jsonl.
+// other. The names come from testdata/bad/manifest.jsonl.
 func TestNames(t *testing.T) {
 	needFFmpeg(t)
 	wav, err := os.ReadFile("testdata/formats/UPPER.WAV")
@@ -32,7 +32,7 @@ func TestNames(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	t.Chdir(dir)
-	root, err := os.OpenRoot(dir) // some of these names are paths outside the folder: nothing here may be written there
+	root, err := os.OpenRoot(dir) // some of these names are paths outside the folder, where nothing may be written
 	require.NoError(t, err)
 	defer root.Close()
 	tested := 0
@@ -160,9 +160,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestReaderTrouble checks that a failed read counts as an error of the machine
-// and keeps its cause.
-func TestReaderTrouble(t *testing.T) {
+// TestFailedReadIsAMachineError checks that a failed read is an error of the machine and
+// keeps its cause.
+func TestFailedReadIsAMachineError(t *testing.T) {
 	broken := errors.New("the line went dead")
 	wav := wavFile{data: s16(tone(SampleRate, 440, 5))}.bytes()
 	flac, err := os.ReadFile("testdata/formats/no_extension")

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// sphereMagic begins a file of NIST SPHERE, the form of many speech corpora.
+// sphereMagic is the start of a NIST SPHERE file, the format of many speech
+// corpora.
 const sphereMagic = "NIST_1A\n"
 
-// readSphereHeader reads up to the first byte of samples of a NIST SPHERE file: a
-// text of a size that its second line names, with a field in each line, "name -type
-// value".
+// readSphereHeader reads the header of a NIST SPHERE file, up to the first byte
+// of samples: a text, whose size is in its second line, with one field per
+// line, "name -type value".
 func readSphereHeader(t *tape) (*wavHeader, error) {
 	const what = "the SPHERE header"
 	head, err := t.read(16, what)
@@ -74,7 +75,7 @@ func sphereFormat(fields map[string]string) (*wavHeader, error) {
 		return nil, wavFault(ErrCorrupt, "the SPHERE header says sample_rate %q, expected %d to %d", fields["sample_rate"], minWAVRate, maxWAVRate)
 	}
 	samples, ok := wavSamples[wavEncoding{h.tag, int(width)}]
-	if !ok || h.tag == tagPCM && width == 1 { // signed bytes are written nowhere
+	if !ok || h.tag == tagPCM && width == 1 { // no program writes signed bytes
 		return nil, wavFault(ErrUnsupported, "the SPHERE header says sample_n_bytes %q, expected 1 for ulaw and alaw, 2 to 4 for pcm", fields["sample_n_bytes"])
 	}
 	h.codec, h.convert = samples[0].codec, samples[0].convert

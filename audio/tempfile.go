@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// tempFile creates an unnamed file in dir, so that nothing is left behind
+// tempFile creates an unnamed file in dir, so that nothing remains on disk
 // however the process ends.
 func tempFile(dir string) (*os.File, error) {
 	if f, err := unnamedFile(dir); err == nil || !errors.Is(err, errors.ErrUnsupported) {

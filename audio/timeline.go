@@ -7,29 +7,30 @@ import (
 	"strings"
 )
 
-// longestGap bounds the time without samples that a recording's time stamps
-// claim in all: five hours, like the longest recording. What goes beyond it is
-// taken for an error of the time stamps, and the samples follow each other.
+// longestGap bounds the total time without samples that a recording's time
+// stamps may claim: five hours, like the longest recording. Any gap beyond it
+// counts as an error of the time stamps, and the samples are joined without it.
 const longestGap = 5 * 3600.0
 
-// mark says when a sample is heard.
+// mark is a sample and the time at which it is heard.
 type mark struct {
 	Sample  int     // at SampleRate
 	Seconds float64 // from the beginning of the recording
 }
 
-// Timeline holds when the samples of a recording are heard, where that does not
-// follow from their number: a track that begins later than its file, packets that
-// were never sent or are lost, time stamps that jump. The samples from one mark
-// to the next follow each other; the zero value is that of samples without gaps.
+// Timeline maps samples to the times at which they are heard, if these do not
+// follow from the samples' indexes: a track may begin later than its file,
+// packets may be missing, time stamps may jump. Samples between two marks are
+// contiguous; the zero value means samples without gaps.
 type Timeline []mark
 
-// Start returns when the sound begins that is at a position (seconds of samples).
+// Start returns when a sound that starts at a position (seconds of samples) is
+// heard.
 func (t Timeline) Start(seconds float64) float64 {
 	return t.at(seconds, sort.Search(len(t), func(i int) bool { return t[i].position() > seconds+1e-9 }))
 }
 
-// End returns when the sound ends that ends at a position: before a gap there.
+// End returns when a sound that ends at a position stops: before any gap there.
 func (t Timeline) End(seconds float64) float64 {
 	return t.at(seconds, sort.Search(len(t), func(i int) bool { return t[i].position() >= seconds-1e-9 }))
 }
@@ -44,11 +45,11 @@ func (t Timeline) at(seconds float64, n int) float64 {
 
 func (m mark) position() float64 { return float64(m.Sample) / SampleRate }
 
-// splitGap is the shortest gap, in seconds, that parts speech.
+// splitGap is the shortest gap, in seconds, that splits speech.
 const splitGap = 0.1
 
-// Split parts the spans in which there is a gap of the recording. A part of less
-// than splitGap is left out: it is the margin around the speech beyond the gap.
+// Split splits spans at gaps of the recording. Parts shorter than splitGap are
+// dropped: they are the margin around the speech beyond the gap.
 func (t Timeline) Split(spans []Span) []Span {
 	if len(t) == 0 {
 		return spans
@@ -80,32 +81,32 @@ func (t Timeline) Split(spans []Span) []Span {
 	return out
 }
 
-// Tolerances of time stamps in seconds. Containers round them to milliseconds, and
-// live recorders write them when a packet arrives.
+// Tolerances of time stamps in seconds. Containers round them to milliseconds,
+// and live recorders write a packet's time of arrival.
 const (
-	startTolerance = 0.005 // of the first one
+	startTolerance = 0.005 // of the first time stamp
 	stampTolerance = 0.03
-	backTolerance  = 1.0 // beyond it, time that goes back is another recording after this one
+	backTolerance  = 1.0 // time going back further starts another recording after this one
 )
 
-// mostMarks bounds the memory that the time stamps of a recording take.
+// mostMarks bounds the memory for a recording's time stamps.
 const mostMarks = 1 << 17
 
 // stamps collects the time stamps of decoded frames.
 type stamps struct {
 	marks   []stampMark
 	played  float64 // seconds of samples so far
-	offset  float64 // of the time stamps against them
-	latest  float64 // offset of the last mark; time does not go back where a slow clock does
-	shift   float64 // added to time stamps after one that made no sense
+	offset  float64 // of the time stamps from played
+	latest  float64 // offset of the last mark; time does not go back when a slow clock does
+	shift   float64 // added to time stamps after an implausible one
 	dropped bool    // a gap was not kept
 	frames  int
 }
 
 type stampMark struct{ played, time float64 }
 
-// frame adds a frame of the given length that is heard at a time; NaN is a frame
-// without a time stamp.
+// frame adds a frame of the given length that is heard at a time; NaN means
+// that the frame has no time stamp.
 func (s *stamps) frame(time, length float64) {
 	defer func() { s.played += length; s.frames++ }()
 	if math.IsNaN(time) {
@@ -141,11 +142,12 @@ func (s *stamps) timeline() (t Timeline) {
 	return t
 }
 
-// framePrefix begins the lines in which ffmpeg's filter ashowinfo describes frames.
+// framePrefix begins the lines in which ffmpeg's filter ashowinfo describes
+// frames.
 const framePrefix = "[Parsed_ashowinfo_"
 
-// showFrame reads such a line: the time in seconds (NaN without one) and length
-// of a frame. ok is false for other lines of the filter.
+// showFrame reads a line of ashowinfo: the time in seconds (NaN without one)
+// and length of a frame. ok is false if the line describes no frame.
 func showFrame(text string) (time, length float64, ok bool) {
 	pts, ok1 := fieldAfter(text, " pts_time:")
 	samples, ok2 := fieldAfter(text, " nb_samples:")

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestTimeStamps feeds time stamps of frames of a tenth of a second.
+// TestTimeStamps adds frames of a tenth of a second with various time stamps.
 func TestTimeStamps(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
@@ -51,9 +51,9 @@ func flat(marks []stampMark) []float64 {
 	return out
 }
 
-// TestTimelineKeepsOrder: whatever the time stamps, later samples are not heard
-// earlier, an end is not after the start of what follows, nothing is left out of
-// spans but margins, and the time without samples stays within its bound.
+// TestTimelineKeepsOrder: for any time stamps, later samples are not heard
+// earlier, no end is after the next start, spans lose only margins, and the
+// time without samples is bounded.
 func TestTimelineKeepsOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -98,7 +98,7 @@ func TestTimelineKeepsOrder(t *testing.T) {
 	assert.Equal(t, []float64{1, 5}, []float64{gap.End(1), gap.Start(1)})
 }
 
-// TestPeaksHaveGaps: the waveform is that of the recording with its gaps.
+// TestPeaksHaveGaps: the waveform includes the recording's gaps.
 func TestPeaksHaveGaps(t *testing.T) {
 	samples := make([]float32, 2*SampleRate)
 	for i := range samples {
@@ -113,7 +113,7 @@ func TestPeaksHaveGaps(t *testing.T) {
 	}
 }
 
-// TestShownFrames reads the lines of several releases of ffmpeg.
+// TestShownFrames reads lines from several releases of ffmpeg.
 func TestShownFrames(t *testing.T) {
 	for text, want := range map[string][2]float64{
 		"[Parsed_ashowinfo_0 @ 0x5] [info] n:0 pts:77376 pts_time:4.836 pos:1416 fmt:fltp channels:1 chlayout:mono rate:16000 nb_samples:1024 checksum:0": {4.836, 0.064},

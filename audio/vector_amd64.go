@@ -11,9 +11,9 @@ func stereoSumsAVX2(out *[5]float64, block *float32, n int)
 //go:noescape
 func mixStereoAVX2(mono, block *float32, n int, left, right float32)
 
-// clampFinite writes the samples at src through clamp to dst and returns how
-// many it has written. It leaves the end, and all from a NaN or infinite sample
-// on, to the caller.
+// clampFinite writes the samples at src through clamp to dst and returns the
+// number of samples written. It leaves the last samples, and all from a NaN or
+// infinite one on, to the caller.
 func clampFinite(dst []float32, src unsafe.Pointer) int {
 	if !hasFMA || len(dst) < 8 {
 		return 0

@@ -15,7 +15,7 @@ const (
 	minWAVRate    = 1000       // Hz; below that, a few kilobytes would become hours
 	maxWAVRate    = 768000     // Hz
 	maxWAVHeader  = 16 << 20   // bytes before the samples
-	streamingSize = 0x7fff0000 // data sizes from here on are placeholders by writers to a pipe, not a length
+	streamingSize = 0x7fff0000 // data sizes from here on are placeholders of writers to a pipe
 	untilEOF      = int64(-1)
 )
 
@@ -28,7 +28,7 @@ const (
 	tagExtensible = 0xfffe
 )
 
-// wavCompressed are the tags that ffmpeg decodes.
+// wavCompressed holds the tags that ffmpeg decodes.
 var wavCompressed = map[uint16]string{
 	0x0002: "adpcm_ms", 0x0011: "adpcm_ima_wav", 0x0020: "adpcm_yamaha", 0x0022: "truespeech", 0x0031: "gsm_ms",
 	0x0040: "g726", 0x0042: "g723_1", 0x0045: "g726", 0x0050: "mp2", 0x0055: "mp3", 0x0064: "g726", 0x0069: "adpcm_ima_wav",
@@ -54,8 +54,8 @@ type wavHeader struct {
 	convert   convert // nil when compressed
 }
 
-// errWAV is an error in the header; its text names the field, the expectation
-// and the finding.
+// errWAV is an error in the header; its text names the field, the expected and
+// the found value.
 type errWAV struct {
 	kind   error
 	detail string
@@ -102,7 +102,7 @@ func (t *tape) skip(n int64, what string) error {
 	return nil
 }
 
-// riffForm is one of the ways in which a file can begin.
+// riffForm is one of the possible beginnings of a file.
 type riffForm struct {
 	name  string
 	order binary.ByteOrder
@@ -116,11 +116,11 @@ var riffForms = map[string]riffForm{
 	"BW64": {"bw64", binary.LittleEndian, true},
 }
 
-// riffChunk is one entry in the list that a file consists of.
+// riffChunk is one entry in the list of chunks of a file.
 type riffChunk struct {
 	id   string
-	size int64 // as the header says
-	left int64 // bytes that were not read, with the one that pads an odd size
+	size int64 // from the header
+	left int64 // unread bytes, including the padding of an odd size
 }
 
 func (h *wavHeader) nextChunk(t *tape) (*riffChunk, error) {
@@ -139,7 +139,7 @@ func (c *riffChunk) read(t *tape, n int64) ([]byte, error) {
 	return b, err
 }
 
-// skip passes over what was not read.
+// skip skips the unread bytes.
 func (c *riffChunk) skip(t *tape) error {
 	return t.skip(c.left, fmt.Sprintf("the %q chunk, which announces %d bytes", c.id, c.size))
 }
@@ -175,7 +175,7 @@ func readWAVHeader(t *tape) (*wavHeader, error) {
 		case c.id == "data":
 			h.data = h.dataSize(t, c.size, long, formSize)
 			return h, nil
-		case c.id == "fmt " && h.channels == 0: // the first one counts
+		case c.id == "fmt " && h.channels == 0: // only the first one counts
 			err = h.readFormat(t, c)
 		case c.id == "ds64" && container.long && c.size >= 28:
 			long, err = h.readLongSize(t, c, long)
@@ -201,8 +201,8 @@ func (h *wavHeader) readFormat(t *tape, c *riffChunk) error {
 	return h.format(body)
 }
 
-// readLongSize returns the size of the samples that a ds64 chunk holds, or long
-// where it holds none that can be.
+// readLongSize returns the size of the samples from a ds64 chunk, or long if
+// the chunk has no valid size.
 func (h *wavHeader) readLongSize(t *tape, c *riffChunk, long int64) (int64, error) {
 	body, err := c.read(t, 28)
 	if err != nil {
@@ -301,7 +301,7 @@ func (h *wavHeader) format(b []byte) error {
 	return nil
 }
 
-// wavEncoding is how a sample is written: its format tag and its bytes.
+// wavEncoding is an encoding of samples: format tag and bytes per sample.
 type wavEncoding struct {
 	tag   uint16
 	width int
@@ -312,7 +312,8 @@ type wavSample struct {
 	convert convert
 }
 
-// wavSamples has each encoding in little-endian and in big-endian order.
+// wavSamples holds the converters of each encoding, little-endian and
+// big-endian.
 var wavSamples = map[wavEncoding][2]wavSample{
 	{tagPCM, 1}:   {{"pcm_u8", fromU8}, {"pcm_u8", fromU8}},
 	{tagPCM, 2}:   {{"pcm_s16le", fromS16LE}, {"pcm_s16be", fromS16BE}},
@@ -329,10 +330,10 @@ func (h *wavHeader) seconds(n int64) float64 {
 	return float64(n/int64(h.align)) / float64(h.rate)
 }
 
-// wavChunk is how many bytes of samples are converted at a time.
+// wavChunk is the number of bytes of samples converted at a time.
 const wavChunk = 1 << 16
 
-// decodeWAV reads the samples and returns the number of bytes of whole frames
+// decodeWAV reads the samples and returns the number of bytes in whole frames
 // that it read.
 func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (got int64, err error) {
 	if err := rec.begin(h.rate, h.channels); err != nil {

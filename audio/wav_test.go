@@ -22,7 +22,7 @@ import (
 
 var any1 = Options{MinBytes: -1} // test files are tiny
 
-// encode writes samples in one of the encodings that are read in-process.
+// encode writes samples in one of the encodings that this process reads itself.
 func encode(samples []float32, tag uint16, bits int, order binary.AppendByteOrder) []byte {
 	var b []byte
 	for _, x := range samples {
@@ -165,7 +165,7 @@ func TestWAVSizes(t *testing.T) {
 				require.NoError(t, err)
 				assert.InDelta(t, c.seconds, pcm.Duration(), 1e-4)
 				assert.Equal(t, c.truncated, pcm.Info().Truncated)
-				assert.Equal(t, md5Hex(content), pcm.Info().MD5, "every byte counts, also those behind the samples")
+				assert.Equal(t, md5Hex(content), pcm.Info().MD5, "every byte counts, including bytes after the samples")
 				assert.EqualValues(t, len(content), pcm.Info().Size)
 				require.NoError(t, pcm.Close())
 			}
@@ -237,7 +237,7 @@ func TestWAVRefused(t *testing.T) {
 	}
 }
 
-// with applies change to the finished bytes.
+// with applies a change to the finished bytes.
 func (w wavFile) with(change func([]byte)) []byte {
 	b := w.bytes()
 	change(b)
@@ -262,7 +262,7 @@ func TestNonFinite(t *testing.T) {
 	assert.EqualValues(t, 3, pcm.Info().NonFinite)
 }
 
-// TestAgainstGoAudio reads files that another implementation wrote, and lets it
+// TestAgainstGoAudio reads files written by another implementation, and lets it
 // read ours.
 func TestAgainstGoAudio(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
@@ -308,7 +308,7 @@ func TestAgainstGoAudio(t *testing.T) {
 }
 
 // FuzzWAV checks that no input crashes the reader, yields samples out of range
-// or depends on how the bytes arrive.
+// or depends on the sizes of reads.
 func FuzzWAV(f *testing.F) {
 	data := s16(tone(8000, 300, 0.01))
 	f.Add(wavFile{data: data}.bytes())

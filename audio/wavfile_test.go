@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// wavFile builds WAV files byte by byte, including invalid ones. The zero value
-// of a field means the correct value.
+// wavFile builds WAV files byte by byte, including invalid ones. A zero field
+// means the correct value.
 type wavFile struct {
 	id                    string // RIFF
 	tag                   uint16 // PCM

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Options configures what counts as a stretch of speech. The zero value is not
-// useful; start with [DefaultOptions].
+// Options configures the detection of speech. The zero value is not useful;
+// start with [DefaultOptions].
 type Options struct {
 	// Threshold is the speech probability, 0 to 1, at which a window counts as
 	// speech; higher is more conservative.
@@ -15,7 +15,8 @@ type Options struct {
 	// thresholds, the state does not change. Zero means Threshold − 0.15, at
 	// least 0.01.
 	Exit float64
-	// MinSpeech is the shortest stretch in seconds, as all lengths here; shorter ones are ignored.
+	// MinSpeech is the shortest stretch, in seconds like all lengths here;
+	// shorter ones are ignored.
 	MinSpeech float64
 	// MinSilence is the shortest pause that ends a segment.
 	MinSilence float64

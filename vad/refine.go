@@ -18,29 +18,29 @@ const (
 	// Networks detect the end of speech up to half a second late and its
 	// beginning up to 130 ms late; neither more than a window early.
 	endReach, startReach = 16 * Window, 4 * Window
-	// reference is how much of the pause next to a border is used to measure
-	// the background level, and leastReference the minimum.
+	// reference is the length of the pause next to a border used to measure the
+	// background level, and leastReference its minimum.
 	reference, leastReference = audio.SampleRate * 3 / 10, audio.SampleRate / 25
-	// loudReach is how much of the segment next to a border is used to measure
+	// loudReach is the length of the segment next to a border used to measure
 	// the speech level.
 	loudReach = audio.SampleRate / 2
 	// dropout is the longest gap inside a sound at the beginning of speech.
 	dropout = audio.SampleRate / 25
-	// margin is how far a frame must be above the background to belong to the
-	// speech, and leastContrast how far the speech must be for that to be
-	// trusted, in dB.
+	// margin is the level above the background, in dB, from which a frame
+	// belongs to the speech. It is used only if the speech is leastContrast
+	// above the background.
 	margin, leastContrast = 8.0, 12.0
-	// dynamicRange is how far below the loudest frame a frame still counts as
-	// speech, in dB.
+	// dynamicRange is the range below the loudest frame, in dB, in which a
+	// frame still counts as speech.
 	dynamicRange = 38.0
 )
 
-// refine moves the borders of segments from the grid of Window to where the
-// sound begins and ends, to about 10 ms: to the last frame above the level of
-// the adjacent pause. Where speech hardly stands out from the pause, the border
-// moves to where the interpolated probability crosses the threshold. Segments
-// do not become shorter than MinSpeech, nor pauses shorter than MinSilence. For
-// the gain, see docs/performance.md#borders.
+// refine moves the borders of segments from the grid of Window to the start and
+// end of the sound, within about 10 ms: to the last frame above the level of
+// the adjacent pause. If speech hardly stands out from the pause, the border
+// moves to the point at which the interpolated probability crosses the
+// threshold. Segments do not become shorter than MinSpeech, nor pauses shorter
+// than MinSilence. For the gain, see docs/performance.md#borders.
 func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segment {
 	out := make([]Segment, len(list))
 	least, silence := int(toSamples(opt.MinSpeech))+1, int(toSamples(opt.MinSilence))
@@ -64,11 +64,11 @@ func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segm
 	return out
 }
 
-// refinedStart returns where the speech of a segment begins; before is where
-// the segment before it ends.
+// refinedStart returns the start of a segment's speech; before is the end of
+// the previous segment.
 func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, threshold float64) int {
 	if s.Start <= 0 || s.Start == before {
-		return s.Start // the recording's beginning, or a cut in speech
+		return s.Start // the recording's start, or a cut in speech
 	}
 	from := max(before, s.Start-startReach)
 	speech := levels(pcm, s.Start, min(s.End, s.Start+loudReach))
@@ -92,8 +92,8 @@ func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, thresh
 	return from + at*frameHop + frameHop/2
 }
 
-// refinedEnd returns where the speech of a segment ends; after is where the
-// segment after it begins.
+// refinedEnd returns the end of a segment's speech; after is the start of the
+// next segment.
 func refinedEnd(s Segment, after int, probs []float32, pcm *audio.PCM, threshold float64) int {
 	if s.End >= pcm.Len() || s.End == after {
 		return s.End
@@ -142,10 +142,10 @@ func levels(pcm *audio.PCM, from, to int) []float64 {
 	return out
 }
 
-// crossing returns where the probability passes the threshold, interpolated
-// between the windows on either side of a border. It places a window's value
-// one window before its end: networks respond late, and this is closer to the
-// truth than the middle of the window.
+// crossing returns the point at which the probability crosses the threshold,
+// interpolated between the windows on either side of a border. It places a
+// window's value one window before its end: networks respond late, so this is
+// more accurate than the middle of the window.
 func crossing(probs []float32, border int, threshold float64) int {
 	i := border / Window
 	if i <= 0 || i >= len(probs) {

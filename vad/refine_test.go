@@ -31,8 +31,8 @@ func bursts(n int, loud, faint float64, spans ...audio.Span) *audio.PCM {
 	return audio.FromSamples(x)
 }
 
-// late returns what a network reports for one burst: speech from the window in
-// which it begins until some windows after its end.
+// late returns a network's delayed response to one burst: speech from the
+// window in which it begins until some windows after its end.
 func late(n int, s audio.Span, hangover int) fixedModel {
 	probs := make(fixedModel, Windows(n))
 	for i := range probs {
@@ -61,8 +61,8 @@ func TestDetectFindsBordersOfSound(t *testing.T) {
 	}
 }
 
-// A sound that does not stand out from the pause leaves the border to the
-// probability.
+// If a sound does not stand out from the pause, the probability decides the
+// border.
 func TestDetectInterpolatesWithoutContrast(t *testing.T) {
 	const n = 100 * Window
 	pcm := bursts(n, -20, -20)
@@ -72,8 +72,8 @@ func TestDetectInterpolatesWithoutContrast(t *testing.T) {
 	probs[39], probs[60] = 0.2, 0.15
 	got, err := Detect(context.Background(), probs, pcm, opt)
 	require.NoError(t, err)
-	// from 0.2 to 0.9 the threshold of 0.35 is crossed after 3/14 of a window,
-	// from 0.9 to 0.15 that of 0.2 after 14/15
+	// from 0.2 to 0.9 the probability crosses the threshold of 0.35 after 3/14
+	// of a window, from 0.9 to 0.15 the threshold of 0.2 after 14/15
 	assert.Equal(t, []Segment{{Start: 40*Window + int(math.Round((3.0/14-1)*Window)), End: 60*Window + int(math.Round((14.0/15-1)*Window))}}, got)
 }
 

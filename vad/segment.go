@@ -12,22 +12,21 @@ type Segment = audio.Span
 // Window is the number of samples per probability: 32 ms at 16 kHz.
 const Window = 512
 
-// silenceAtMax is the published default for the shortest pause at which the
-// longest length may cut.
+// silenceAtMax is the published default for the shortest pause at which
+// MaxSpeech may cut.
 const silenceAtMax = 0.098
 
 // Segments turns speech probabilities (one per [Window]) of a recording with
 // the given number of samples into segments, in order and without overlap.
 //
-// The rules are those of get_speech_timestamps in Silero VAD 6.2.1. Speech
-// begins with a window at or above Threshold. A window below the exit threshold
-// marks a possible end, which a window at or above Threshold cancels. The
-// segment ends there once the pause has lasted MinSilence. A segment longer
+// The rules are the same as in get_speech_timestamps of Silero VAD 6.2.1.
+// Speech begins with a window at or above Threshold. A window below the exit
+// threshold marks a possible end, which a window at or above Threshold cancels.
+// The segment ends there once the pause has lasted MinSilence. A segment longer
 // than MaxSpeech (less a window and two pads) is cut at the longest canceled
 // pause of more than MinSilenceAtMax, and speech continues after that pause.
 // Without such a pause it is cut at the current window. Segments not longer
-// than MinSpeech are dropped, except those that were cut. Padding is added
-// last.
+// than MinSpeech are dropped, except cut ones. Padding is added last.
 func Segments(probs []float32, samples int, opt Options) []Segment {
 	return padded(stretches(probs, samples, opt), samples, toSamples(opt.SpeechPad))
 }

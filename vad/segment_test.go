@@ -32,7 +32,7 @@ type published struct {
 	} `json:"timestamps"`
 }
 
-func TestSegmentsArePublishedOnes(t *testing.T) {
+func TestSegmentsMatchPublishedOnes(t *testing.T) {
 	files, err := filepath.Glob("testdata/published/*.json")
 	require.NoError(t, err)
 	require.Len(t, files, 7)

@@ -67,7 +67,7 @@ func TestBorders(t *testing.T) {
 				continue
 			}
 			compare := func(truth, published, refined float64) {
-				if math.Abs(published-truth) < 0.3 { // otherwise speech was missed, which is not about borders
+				if math.Abs(published-truth) < 0.3 { // a greater error means missed speech, not an inexact border
 					grid, fine = append(grid, math.Abs(published-truth)), append(fine, math.Abs(refined-truth))
 				}
 			}

@@ -74,8 +74,7 @@ func decode(t testing.TB, path string) *audio.PCM {
 	return pcm
 }
 
-// The codecs that a recording has passed through do not change where its speech
-// is.
+// Codecs that a recording has passed through do not move its speech.
 func TestCodecsKeepTheSpeech(t *testing.T) {
 	bin := ffmpeg(t)
 	m := open(t, demoSource(t), Options{})
@@ -96,8 +95,8 @@ func TestCodecsKeepTheSpeech(t *testing.T) {
 		{"16 kHz.mp3", []string{"-c:a", "libmp3lame", "-b:a", "64k"}, false, 0.97},
 		{"opus.ogg", []string{"-c:a", "libopus", "-b:a", "32k"}, false, 0.97},
 		{"adpcm.wav", []string{"-c:a", "adpcm_ima_wav"}, false, 0.95},
-		// Below 4 kHz, the demonstration network takes five seconds of the
-		// music for a voice.
+		// Below 4 kHz, the demo network takes five seconds of the music for a
+		// voice.
 		{"telephone.wav", []string{"-ar", "8000", "-c:a", "pcm_mulaw"}, false, 0.88},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,7 +144,7 @@ func delayOf(ref, x []float32, most int) int {
 }
 
 // Every supported form of a recording has the same segments as the plain WAV,
-// after subtracting the codec's delay where the file does not mark it.
+// after subtracting the codec's delay if the file does not declare it.
 func TestFormatsHaveTheSameSegments(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {
@@ -188,8 +187,8 @@ func TestFormatsHaveTheSameSegments(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		source ort.Source
-		// missed are the forms whose segments differ: in them, a pause of 100
-		// ms is borderline for the network, in any implementation of it.
+		// missed lists the forms whose segments differ: their pause of 100 ms
+		// is borderline for the network, in any implementation.
 		missed []string
 		least  int
 	}{

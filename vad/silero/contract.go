@@ -9,14 +9,14 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// contextSamples is how many samples of the previous window v5 and later read,
-// and rowWidth how many they read in one call.
+// contextSamples is the number of samples of the previous window that v5 and
+// later read, and rowWidth the number read per call.
 const (
 	contextSamples = 64
 	rowWidth       = contextSamples + vad.Window
 )
 
-// layout describes how to feed one published form of the network.
+// layout describes the inputs and outputs of one published form of the network.
 type layout struct {
 	name    string
 	context int // samples of the previous window that precede each window
@@ -36,7 +36,7 @@ type layout struct {
 	maxRows int64
 }
 
-// forms are the published forms of the network by their contracts.
+// forms holds the published forms of the network by their contracts.
 var forms = map[string]layout{
 	models.ContractSileroV5: {
 		name: "v5/v6", context: contextSamples, input: "input", output: "output",
@@ -56,7 +56,7 @@ var forms = map[string]layout{
 	},
 }
 
-// layoutOf returns how to feed a graph of the given contract.
+// layoutOf returns the layout of a graph with the given contract.
 func layoutOf(g *ort.Graph, contract string) (layout, error) {
 	l := forms[contract]
 	if _, ok := g.Output("next_h"); ok && contract == models.ContractSileroV4K2 {

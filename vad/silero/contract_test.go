@@ -23,15 +23,15 @@ import (
 //
 //	0.25·(first sample of the row) + 0.5·(last sample) + 0.00005·(state)
 //
-// where the state counts windows, so that a missing context, a shifted window
-// or a forgotten state shows in the numbers.
+// where the state counts windows, so that a missing context, a shifted window or
+// a lost state shows in the numbers.
 type form struct {
 	name     string
 	context  int
 	batch    any // dimension of the batch
 	width    any // of the input
 	input    string
-	rate     int // rank of sr, -1 without
+	rate     int // rank of sr, -1 without it
 	state    []string
 	stateN   []string
 	layers   int
@@ -129,11 +129,11 @@ func TestPublishedForms(t *testing.T) {
 func TestFixedBatchIsSequential(t *testing.T) {
 	m := open(t, ort.Source{Data: madeUpForms[3].model(), Name: "fixed.onnx"}, Options{})
 	assert.EqualValues(t, 1, m.layout.maxRows)
-	m.whole = 0 // it would be batched if it could be
+	m.whole = 0 // batched if possible
 	probs, err := m.Probabilities(context.Background(), audio.FromSamples(make([]float32, 600*audio.SampleRate)))
 	require.NoError(t, err)
 	require.Len(t, probs, 18750)
-	assert.InDelta(t, 0.00005*18749, probs[18749], 1e-4) // one state was carried through all of it
+	assert.InDelta(t, 0.00005*18749, probs[18749], 1e-4) // one state was carried through all windows
 }
 
 // leaky returns a v5 network whose state is a slow average of the loudness; its
@@ -152,9 +152,9 @@ func leaky() []byte {
 	return g.Bytes()
 }
 
-func TestStretchIsCarriedOnUntilItAgrees(t *testing.T) {
+func TestStretchContinuesUntilItAgrees(t *testing.T) {
 	x := make([]float32, 700*audio.SampleRate)
-	for i := range x { // loud at first, softer later: the state at a joint is far from the warm one
+	for i := range x { // loud first, softer later: the state at a joint differs greatly from the warm one
 		x[i] = 1
 		if i > 100*audio.SampleRate {
 			x[i] = 0.5

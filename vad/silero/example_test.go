@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-// Only voice activity detection: find the speech in a recording.
+// Voice activity detection alone: find the speech in a recording.
 func Example() {
 	file, err := demo.Models().Need(models.RoleVAD)
 	if err != nil {
@@ -68,8 +68,8 @@ func ExampleOpenFile() {
 	// Output: 4 stretches of speech
 }
 
-// modelData returns the bytes of the demonstration network, which stands for a
-// published one.
+// modelData returns the bytes of the demo network, standing in for a published
+// one.
 func modelData() ([]byte, error) {
 	file, err := demo.Models().Need(models.RoleVAD)
 	if err != nil {

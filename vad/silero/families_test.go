@@ -19,8 +19,9 @@ import (
 	"github.com/otograph/otograph/internal/sherpa"
 )
 
-// randomDetector has random weights behind the ports of Silero v4, of k2's export of
-// it, or of v5 and v6: the energies of 16 samples each and a state make the score.
+// randomDetector has random weights behind the inputs and outputs of Silero v4,
+// of k2's export of it, or of v5 and v6: its score comes from the energies of
+// 16 samples each and a state.
 func randomDetector(kind string) *ox.Graph {
 	r := rand.New(rand.NewPCG(21, 1))
 	random := func(scale float64, rows, columns int64) ox.Tensor {
@@ -40,7 +41,7 @@ func randomDetector(kind string) *ox.Graph {
 		in, out, batch = "x", "prob", 1
 	}
 	g.Input(in, ox.Float32, batch, samples)
-	switch kind { // sherpa-onnx wants them in this order
+	switch kind { // sherpa-onnx requires this order
 	case "v5":
 		g.Input("state", ox.Float32, 2, batch, 128).Input("sr", ox.Int64)
 	case "v4":
@@ -84,8 +85,9 @@ func randomDetector(kind string) *ox.Graph {
 	return g
 }
 
-// sherpaRule is the rule of sherpa-onnx's silero-vad-model.cc over probabilities:
-// whether speech goes on after each window, with pauses and speech of 10 ms and more.
+// sherpaRule applies the rule of sherpa-onnx's silero-vad-model.cc to
+// probabilities: it returns whether each window is speech, with pauses and
+// speech of 10 ms and more.
 func sherpaRule(probabilities []float32, threshold float32) []bool {
 	speech, from, until := false, 0, 0
 	low := max(threshold-0.15, 0.01)
@@ -116,7 +118,8 @@ func sherpaRule(probabilities []float32, threshold float32) []bool {
 	return out
 }
 
-// TestFamilies compares with sherpa-onnx which windows are speech, at six thresholds.
+// TestFamilies compares the windows of speech with sherpa-onnx's, at six
+// thresholds.
 func TestFamilies(t *testing.T) {
 	thresholds := []float32{0.2, 0.35, 0.5, 0.65, 0.8, 0.9}
 	r := rand.New(rand.NewPCG(5, 5))
@@ -133,7 +136,7 @@ func TestFamilies(t *testing.T) {
 	}{
 		{"Silero v4", "v4", 0},
 		{"Silero v4, k2's export", "k2", 0},
-		{"Silero v5, v6", "v5", 64}, // without them its first window has no context, and all lie 4 ms late
+		{"Silero v5, v6", "v5", 64}, // without 64 zeros its first window has no context, and all windows are 4 ms late
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

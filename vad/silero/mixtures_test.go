@@ -14,8 +14,8 @@ import (
 )
 
 // TestMixtures checks that the demo detector distinguishes speech from silence,
-// noise, events and music in eight recordings of 10 s. A window of 32 ms is
-// speech if more than half of it is.
+// noise, events and music in eight recordings of 10 s. A window of 32 ms counts
+// as speech if more than half of it is speech.
 func TestMixtures(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {

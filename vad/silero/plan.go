@@ -9,7 +9,7 @@ import (
 )
 
 // stretch is a run of windows that is computed as one row of a batch. It is
-// preceded by a run-in in which the state settles and whose probabilities are
+// preceded by a run-in, in which the state settles and whose probabilities are
 // only compared.
 type stretch struct {
 	start, end int // windows [start, end)
@@ -17,8 +17,8 @@ type stretch struct {
 }
 
 const (
-	// onePiece: recordings up to a quarter of an hour are computed in one
-	// piece. Batching would save a second and cost exactness.
+	// onePiece: recordings of up to a quarter of an hour are computed in one
+	// piece. Batching would save a second and lose exactness.
 	onePiece = 900 * audio.SampleRate / vad.Window
 	// perStretch is the shortest stretch (4 min), longest the longest one (20
 	// min).
@@ -35,9 +35,9 @@ const (
 	// borders moved (Silero 6.2).
 	runIn  = 60 * audio.SampleRate / vad.Window
 	warmUp = 30 * audio.SampleRate / vad.Window
-	// search is how far (3 s) on both sides of its evenly spaced position a cut
-	// looks for silence, and quiet the number of windows (half a second) whose
-	// energy it compares.
+	// search is the distance (3 s) on both sides of its evenly spaced position
+	// in which a cut looks for silence. quiet is the number of windows (half a
+	// second) whose energy it compares.
 	search = 3 * audio.SampleRate / vad.Window
 	quiet  = 16
 )

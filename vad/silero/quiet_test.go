@@ -16,7 +16,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// lowered returns samples as a file of 16 bits has them that is so many dB quieter.
+// lowered returns samples attenuated by the given decibels and rounded as in a
+// 16-bit file.
 func lowered(samples []float32, by float64) *audio.PCM {
 	out := make([]float32, len(samples))
 	for i, x := range samples {
@@ -37,7 +38,8 @@ func TestQuietSpeechIsHeard(t *testing.T) {
 	}
 }
 
-// meeting is the speech that close microphones found in a recording, in steps of 10 ms.
+// meeting returns the speech that close microphones found in a recording, in
+// steps of 10 ms.
 func meeting(t *testing.T, rttm string, samples int) []bool {
 	t.Helper()
 	raw, err := os.ReadFile(rttm)
@@ -56,8 +58,8 @@ func meeting(t *testing.T, rttm string, samples int) []bool {
 	return spoken
 }
 
-// TestMeetings holds the published detector's misses in meetings to 26 % of the speech at
-// 2 % of false alarms.
+// TestMeetings limits the published detector's misses in meetings to 26 % of
+// the speech at 2 % of false alarms.
 func TestMeetings(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {

@@ -46,8 +46,7 @@ func openSequence(model ort.Source) (*sequence, error) {
 func (s *sequence) close() error { return errors.Join(s.front.Close(), s.cell.Close()) }
 
 // sequenceRows is the number of windows per call (2 s). More were not faster;
-// fewer are slower, because what the front computes stays in the processor's
-// caches.
+// fewer are slower, because the front's output stays in the CPU's caches.
 const sequenceRows = 64
 
 // reel is the memory of one worker: a block of windows and its results.
@@ -148,8 +147,8 @@ func (s *sequence) run(ctx context.Context, check func(context.Context) error, p
 }
 
 // sameWithin is the largest allowed difference between the probabilities of an
-// unrolled network and those of the original file. Sums in a different order
-// changed them by up to 1e-6.
+// unrolled network and of the original file. Sums in a different order changed
+// them by up to 1e-6.
 const sameWithin = 1e-4
 
 // same compares an unrolled network with the original file, called window by

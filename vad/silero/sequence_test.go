@@ -22,7 +22,7 @@ import (
 // stepwise opens a model without unrolling it.
 func stepwise(t testing.TB, src ort.Source, opt Options) *Model {
 	t.Helper()
-	open(t, src, opt) // skips where the library is missing
+	open(t, src, opt) // skips if the library is missing
 	m, err := openFile(src, "", opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, m.Close()) })
@@ -31,7 +31,7 @@ func stepwise(t testing.TB, src ort.Source, opt Options) *Model {
 
 // An unrolled network returns the same as one window at a time, over minutes,
 // with any number of threads.
-func TestUnrolledIsTheSame(t *testing.T) {
+func TestUnrolledNetworkReturnsTheSame(t *testing.T) {
 	sources := map[string]ort.Source{"demo": demoSource(t)}
 	if shared := os.Getenv("OTOGRAPH_SHARED"); shared != "" {
 		sources["published"] = ort.Source{Path: filepath.Join(shared, "models/real/silero_vad.onnx"), Role: "vad"}
@@ -54,8 +54,8 @@ func TestUnrolledIsTheSame(t *testing.T) {
 	}
 }
 
-// The sound used for the comparison drives the network up and down.
-func TestTheComparisonSeesSpeechAndSilence(t *testing.T) {
+// The comparison's sound drives the network up and down.
+func TestComparisonCoversSpeechAndSilence(t *testing.T) {
 	m := stepwise(t, demoSource(t), Options{})
 	probs := sequential(t, m, audio.FromSamples(testSound(80*vad.Window)))
 	for _, within := range [][2]float32{{0, 0.1}, {0.1, 0.3}, {0.3, 0.6}, {0.6, 0.9}, {0.9, 1}} {

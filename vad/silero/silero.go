@@ -5,17 +5,17 @@
 // input sr, free or fixed batch), v4 (both exports) and the sequence graph of
 // v6. The form is recognized by the names of inputs and outputs.
 //
-// Silero v5 and v6 and the demonstration network are unrolled when they are
-// opened: the layers that see only one window are computed for many windows in
-// one call, and only the LSTM cell runs window by window. The values are those
-// of the published code (within 2e-6, for any length), computed six times
-// faster. Every other network takes one call per window, and a recording of up
-// to fifteen minutes is computed in one piece. A longer one is cut into
+// Silero v5 and v6 and the demo network are unrolled on opening: the layers
+// that see only one window are computed for many windows in one call, and only
+// the LSTM cell runs window by window. The values match the published code's
+// within 2e-6, for any length, and are computed six times faster. Every other
+// network takes one call per window, and a recording of up to fifteen minutes
+// is computed in one piece. A longer one is cut at its quietest places into
 // stretches that are computed as the rows of a batch, each with a minute of
-// run-in. The cuts are at the quietest places. Every joint is either in silence
-// or where both sides have the same probability within 1e-3. After a joint,
-// values may differ slightly for a while, because these networks have a memory
-// of minutes. Options.Sequential avoids that.
+// run-in. Every joint is either in silence or at a point where both sides have
+// the same probability within 1e-3. After a joint, values may differ slightly
+// for a while, because these networks have a memory of minutes.
+// Options.Sequential avoids that.
 package silero
 
 import (
@@ -48,8 +48,8 @@ var (
 
 // Options configures a Model.
 type Options struct {
-	// Threads is how many cores one call of Probabilities uses; 0 means one. It
-	// does not change the result.
+	// Threads is the number of cores that one call of Probabilities uses; 0
+	// means one. It does not change the result.
 	Threads int
 	// Sequential computes every recording in one piece, regardless of its
 	// length, even with networks that can't be unrolled. The values are exactly
@@ -74,7 +74,7 @@ type Model struct {
 
 // Open opens a voice activity network, as returned by library.OpenFile,
 // library.OpenDir and demo.Models. If it is not a Silero network, the error
-// names the file, the expectation and the finding.
+// names the file, the expected and the found contract.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := modelfile.Source(model, model.Main())
 	if err != nil {
@@ -89,8 +89,9 @@ func OpenFile(path string) (*Model, error) {
 	return Open(&models.Model{Role: models.RoleVAD, Name: name, Files: []models.File{{Part: models.PartModel, Name: name, Path: path}}}, Options{})
 }
 
-// Detect returns the stretches of speech in a recording of any format, with the default
-// options of packages audio and vad; audio.Open and vad.Detect take others.
+// Detect returns the stretches of speech in a recording of any format, with the
+// default options of packages audio and vad; use audio.Open and vad.Detect for
+// other options.
 func (m *Model) Detect(ctx context.Context, src audio.Source) ([]vad.Segment, error) {
 	pcm, err := audio.Open(ctx, src, audio.Options{})
 	if err != nil {
@@ -109,7 +110,7 @@ func openSource(model ort.Source, contract string, opt Options) (*Model, error) 
 	return m, err
 }
 
-// openFile opens a model as it is in its file.
+// openFile opens a model without changing it.
 func openFile(model ort.Source, contract string, opt Options) (*Model, error) {
 	s, err := ort.Open(model, ort.Options{})
 	if err != nil {
@@ -343,8 +344,8 @@ func (m *Model) group(ctx context.Context, pcm *audio.PCM, probs []float32, list
 
 // join compares the end of every stretch's run-in with the end of the previous
 // stretch. If they neither agree nor are in silence, the earlier stretch is
-// continued window by window, and its values replace those of the later one
-// until they do.
+// continued window by window until they do, and its values replace the later
+// one's.
 func (m *Model) join(ctx context.Context, pcm *audio.PCM, probs []float32, rows []rowResult) error {
 	var ln *lane
 	defer func() {
@@ -387,7 +388,7 @@ func (m *Model) join(ctx context.Context, pcm *audio.PCM, probs []float32, rows 
 }
 
 // joint compares two runs over the same windows.
-type joint struct{ same, quiet int } // how many windows in a row, up to the last
+type joint struct{ same, quiet int } // numbers of consecutive windows, up to the last
 
 func (j *joint) add(a, b float32) {
 	j.same++
@@ -409,8 +410,8 @@ const (
 )
 
 // warnIfDeaf logs a warning if minutes of loud audio had no trace of speech.
-// Music can cause that, but so can a network that gets other input than it was
-// trained on (the later Silero versions return almost nothing without their
+// Music can be the cause, but so can a network whose input differs from its
+// training (the later Silero versions return almost nothing without their
 // context).
 func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
 	const enough = deafMinutes * 60 * audio.SampleRate / vad.Window

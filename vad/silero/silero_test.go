@@ -148,8 +148,8 @@ func TestShortInput(t *testing.T) {
 }
 
 // checkJoints compares a batched result with the sequential one: at every joint
-// both are the same within 1e-3 or silent, and elsewhere they are the same with
-// few exceptions.
+// both are equal within 1e-3 or silent, and elsewhere they are equal with few
+// exceptions.
 func checkJoints(t *testing.T, pcm *audio.PCM, want, got []float32) {
 	t.Helper()
 	list := plan(pcm, 0)[0]
@@ -186,7 +186,7 @@ func checkJoints(t *testing.T, pcm *audio.PCM, want, got []float32) {
 	assert.LessOrEqual(t, float64(moved)/float64(2*len(a)), 0.02, "%d of %d borders moved", moved, 2*len(a))
 }
 
-func TestBatchedIsSequential(t *testing.T) {
+func TestBatchedMatchesSequential(t *testing.T) {
 	pcm := audio.FromSamples(recording(t, 500))
 	m := stepwise(t, demoSource(t), Options{})
 	want := sequential(t, m, pcm)
@@ -204,7 +204,7 @@ func TestUpToAQuarterOfAnHourIsExact(t *testing.T) {
 	assert.Len(t, plan(long, math.MaxInt)[0], 1)
 }
 
-// The synthetic network makes an hour cheap.
+// With the synthetic network an hour takes little time.
 func TestThreadsDoNotMatter(t *testing.T) {
 	x := make([]float32, 4000*audio.SampleRate)
 	r := rand.New(rand.NewPCG(5, 6))

@@ -55,12 +55,12 @@ func (w *weights) get(suffix string, shape ...int64) []float32 {
 	return found
 }
 
-// unroll builds the two graphs; they are nil if the weights are not those of a
+// unroll builds the two graphs; they are nil if the weights do not belong to a
 // known network.
 func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 	for name, t := range all {
 		// The published file holds a second network, for 8 kHz, with tensors of
-		// the same names after another prefix. The one for 16 kHz has longer
+		// the same names after another prefix. The 16 kHz network has longer
 		// frames.
 		prefix, ok := strings.CutSuffix(name, "stft.forward_basis_buffer")
 		if ok && slices.Equal(t.Shape, []int64{2 * bins, 1, frameSize}) {
@@ -80,7 +80,7 @@ func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 	return front, cell
 }
 
-// find reports whether a tensor's name has the end.
+// find reports whether a tensor's name has the suffix.
 func find(all map[string]onnxfile.Weight, suffix string) bool {
 	for name := range all {
 		if strings.HasSuffix(name, suffix) {
@@ -109,8 +109,8 @@ func published(w *weights) (front, cell []byte) {
 		w.get("decoder.decoder.2.weight", 1, featureSize, 1), w.get("decoder.decoder.2.bias", 1))
 }
 
-// demonstration is the network that is included with Otograph: a mel spectrum,
-// a layer over its frames, an LSTM cell.
+// demonstration is the network included with Otograph: a mel spectrum, a layer
+// over its frames, an LSTM cell.
 func demonstration(w *weights) (front, cell []byte) {
 	const mels = 40
 	g := newFront()
@@ -158,7 +158,7 @@ func (g *frontGraph) reshape(x string, dims ...int64) string {
 }
 
 // magnitudes adds the spectrum [4n, 129] of the windows' frames, squared unless
-// root is set. basis holds the rows of cosines, followed by those of sines.
+// root is set. basis holds the rows of cosines, then the rows of sines.
 func (g *frontGraph) magnitudes(basis []float32, root bool) string {
 	mirror := g.slice("input", 1, rowWidth-2, rowWidth-2-rightPad, -1)
 	padded := g.Op("Concat", []string{"input", mirror}, onnxgraph.AttrInt("axis", 1))
@@ -183,16 +183,16 @@ type layer struct {
 	kernel, bias    []float32 // kernel as [out][in][3]
 }
 
-// convolve adds a convolution, with a frame of zeros on both sides, and ReLU. x has t
-// frames of l.in numbers for each window, in any shape; the result has a row for each
-// remaining frame.
+// convolve adds a convolution, with a frame of zeros on both sides, and ReLU. x
+// has t frames of l.in numbers for each window, in any shape; the result has a
+// row for each remaining frame.
 func (g *frontGraph) convolve(x string, t int, l layer) (string, int) {
 	in, out, stride := l.in, l.out, l.stride
 	after := (t-1)/stride + 1
 	rows := g.reshape(x, -1, int64(t*in))
 	taps, first := 3, 0
 	if after == 1 {
-		taps, first = t, 1 // the others only meet zeros
+		taps, first = t, 1 // the other taps only meet zeros
 	} else {
 		rows = g.Op("Pad", []string{rows, g.ints(0, int64(in), 0, int64(in))})
 		list := make([]string, after)

@@ -263,6 +263,28 @@ func TestReceiversDelayTheNextAttempt(t *testing.T) {
 	}
 }
 
+// TestAnyStatusIsNoted: a receiver's status of any bytes is stored, also by
+// PostgreSQL, which refuses texts that are not UTF-8; it would be called forever
+// otherwise.
+func TestAnyStatusIsNoted(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		box := &postbox{answer: func(int, *http.Request) (*http.Response, error) {
+			response, err := respond(http.StatusGone, strings.NewReader(""))
+			response.Status = "410 \xff\x00" + strings.Repeat("long", 1000)
+			return response, err
+		}}
+		finish(f, "https://odd.example/", "")
+		defer startNotifier(f, webhook.NotifierConfig{HTTP: box})()
+		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'") == 1 }, 10*time.Second, 10*time.Millisecond)
+		list, err := f.Outbox().List(t.Context(), webhook.Filter{})
+		require.NoError(t, err)
+		assert.Contains(t, list[0].LastError, "410 \uFFFD\uFFFDlong")
+		assert.Less(t, len(list[0].LastError), 200)
+		assert.Len(t, box.all(), 1)
+	})
+}
+
 // TestSignatures checks the headers against the definition of both signatures.
 func TestSignatures(t *testing.T) {
 	body := []byte(`{"task_id":"x"}`)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // longestRetryAfter limits the delay that a receiver may ask for.
@@ -17,7 +19,7 @@ type refusal struct {
 	after  time.Duration // delay before the next delivery that the receiver asks for
 }
 
-func (r *refusal) Error() string { return "the receiver answered " + r.status }
+func (r *refusal) Error() string { return "the receiver answered " + spec.Shorten(r.status) }
 
 // retryAfter returns the delay that the header Retry-After asks for, in seconds
 // or until a date, up to longestRetryAfter.

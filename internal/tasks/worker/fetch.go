@@ -204,7 +204,7 @@ func (d *download) accept(response *http.Response) (resume.Part, error) {
 	part, err := d.state.Accept(response)
 	var status *resume.StatusError
 	if errors.As(err, &status) {
-		err = fmt.Errorf("%w: %s", ErrSourceStatus, status.Status)
+		err = fmt.Errorf("%w: %s", ErrSourceStatus, spec.Shorten(status.Status))
 		if !status.Temporary() {
 			err = spec.Permanent(err)
 		}

@@ -133,6 +133,22 @@ func TestTricklingSourcesBlockNobody(t *testing.T) {
 	})
 }
 
+// TestAnySourceStatusEndsTheTask: a source's status of any bytes is stored, also
+// by PostgreSQL, which refuses texts that are not UTF-8.
+func TestAnySourceStatusEndsTheTask(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		stop := f.StartFetcher(worker.FetcherConfig{Heartbeat: 50 * time.Millisecond, HTTP: taskstest.DoerFunc(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusNotFound, Status: "404 \xff\x00", Header: http.Header{}, Body: http.NoBody}, nil
+		})})
+		defer stop()
+		failed := f.WaitFor(f.Add(func(r *tasks.Request) { r.URL = "http://odd.example/a.wav" }).ID)
+		assert.Equal(t, tasks.StatusFailed, failed.Status)
+		assert.Contains(t, *failed.ErrorMessage, "404 \uFFFD\uFFFD")
+		f.Exact()
+	})
+}
+
 // TestCanceledDownloadEnds: the fetcher closes the connection to a source when
 // its task is canceled.
 func TestCanceledDownloadEnds(t *testing.T) {

@@ -53,18 +53,22 @@ func beyondLimits(err error) bool {
 // many tasks wait in their order.
 func (s *Server) createInTurn(ctx context.Context, req tasks.Request) (t tasks.Task, err error) {
 	req.Waits = true
-	err = billing.ErrConcurrencyLimit
+	last := billing.ErrConcurrencyLimit // of Create; nothing was created
 	waits, cancel := context.WithTimeout(ctx, s.cfg.Patience)
 	defer cancel()
-	if leave, turn := s.places.Enter(waits, req.Account); turn == nil {
+	leave, err := s.places.Enter(waits, req.Account)
+	if err == nil {
 		defer leave()
 		deadline, _ := waits.Deadline()
 		err = s.patiently(ctx, time.Until(deadline), func() error {
-			t, _, err = s.cfg.Tasks.Create(ctx, req, tasks.Idempotency{})
-			return err
+			t, _, last = s.cfg.Tasks.Create(ctx, req, tasks.Idempotency{})
+			return last
 		})
+	} else {
+		err = last
 	}
-	if errors.Is(err, billing.ErrConcurrencyLimit) || ctx.Err() != nil && err != nil {
+	// After any other error, Create has deleted the audio, or the task may exist.
+	if errors.Is(last, billing.ErrConcurrencyLimit) {
 		s.cfg.Tasks.DropAudio(context.WithoutCancel(ctx), req.Audio.Key)
 	}
 	return t, err

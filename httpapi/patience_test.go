@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -9,7 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/tasks"
 )
 
 // TestRequestsWaitTheirTurn: on OpenAI's endpoints a request beyond the
@@ -53,4 +58,33 @@ func TestRequestsWaitTheirTurn(t *testing.T) {
 	for range 3 {
 		assert.Equal(t, 200, post().status, "the rate, too")
 	}
+}
+
+// unclear is a task store whose connection breaks during the commit of a task,
+// while the client disconnects.
+type unclear struct {
+	taskStore
+	disconnect context.CancelFunc
+	dropped    []string
+}
+
+func (u *unclear) Create(context.Context, tasks.Request, tasks.Idempotency) (tasks.Task, bool, error) {
+	u.disconnect()
+	return tasks.Task{}, false, errors.New("the outcome of the commit is unknown")
+}
+
+func (u *unclear) DropAudio(_ context.Context, key string) { u.dropped = append(u.dropped, key) }
+
+// TestAudioOfAnUnclearTaskStays: the audio is kept if the task may exist.
+func TestAudioOfAnUnclearTaskStays(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	u := &unclear{taskStore: w.api.cfg.Tasks, disconnect: cancel}
+	w.api.cfg.Tasks = u
+	_, err := w.api.createInTurn(ctx, tasks.Request{Account: w.account.ID, Audio: &blob.Info{Key: "audio/x"}})
+	require.ErrorContains(t, err, "unknown")
+	assert.Empty(t, u.dropped)
+	_, err = w.api.createInTurn(ctx, tasks.Request{Account: w.account.ID, Audio: &blob.Info{Key: "audio/y"}})
+	require.ErrorIs(t, err, billing.ErrConcurrencyLimit)
+	assert.Equal(t, []string{"audio/y"}, u.dropped, "it was not tried")
 }

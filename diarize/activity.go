@@ -10,28 +10,29 @@ import (
 
 // Segmenter detects who speaks when within short windows, including overlapping
 // voices. Its speakers are local: speaker 0 of one window and speaker 0 of the
-// next are not the same voice. Implementations are safe for concurrent use.
+// next need not be the same voice. Implementations are safe for concurrent use.
 type Segmenter interface {
-	// Window is the length of a window in samples.
+	// Window returns the length of a window in samples.
 	Window() int
-	// Segment listens to the windows, each Window samples long or, at the end of
-	// the recording, shorter.
+	// Segment returns the activity in the windows, each Window samples long or,
+	// at the end of the recording, shorter.
 	Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([]Activity, error)
 	// Close frees the model; it may be called more than once.
 	Close() error
 }
 
-// Activity holds which local speakers are active in a window, frame by frame.
+// Activity holds the active local speakers of a window, frame by frame.
 type Activity struct {
-	// Active is a set of local speakers for each frame: bit 0 is the first one.
+	// Active holds a set of local speakers per frame: bit 0 is the first one.
 	Active []uint8
-	// Shift is the distance between two frames and Field the length of the sound
-	// that a frame is about, in samples. Frame i is centered on i·Shift + Field/2.
+	// Shift is the distance between two frames and Field the length of sound
+	// that a frame describes, in samples. Frame i is centered on i·Shift +
+	// Field/2.
 	Shift, Field int
 }
 
-// at returns the set of local speakers at a sample of the window: that of the frame
-// which is about it.
+// at returns the set of local speakers at a sample of the window, from the
+// nearest frame.
 func (a Activity) at(sample int) uint8 {
 	if len(a.Active) == 0 {
 		return 0
@@ -40,28 +41,28 @@ func (a Activity) at(sample int) uint8 {
 	return a.Active[min(max(frame, 0), len(a.Active)-1)]
 }
 
-// sceneStep is the distance of the scene's frames: 10 ms, as fine as turns are
-// shown.
+// sceneStep is the distance of the scene's frames: 10 ms, the resolution of
+// turns.
 const sceneStep = audio.SampleRate / 100
 
 // tile is a window of the segmenter and the part of it that counts: the middle,
-// which is heard with sound on both sides.
+// which has context on both sides.
 type tile struct {
 	window audio.Span
 	middle audio.Span
 	heard  Activity
 }
 
-// at is the set of the tile's local speakers at a sample of the recording.
+// at returns the tile's local speakers at a sample of the recording.
 func (t tile) at(sample int) uint8 { return t.heard.at(sample - t.window.Start) }
 
-// scene holds what a segmenter detected in the speech of a recording.
+// scene holds a segmenter's results for the speech of a recording.
 type scene struct {
 	tiles []tile // in order of time; their middles do not overlap
 }
 
-// listen runs the segmenter over the speech: windows every half window, of which
-// the middle half counts.
+// listen runs the segmenter over the speech: windows start every half window,
+// and the middle half of each counts.
 func listen(ctx context.Context, s Segmenter, pcm *audio.PCM, speech []audio.Span) (*scene, error) {
 	length := s.Window()
 	if length < 2*sceneStep {
@@ -103,10 +104,11 @@ func listen(ctx context.Context, s Segmenter, pcm *audio.PCM, speech []audio.Spa
 	return &out, nil
 }
 
-// solo are the stretches of the speech in which at most one voice speaks, and for
-// each the speech segment that it lies in. Where the voice changes inside one is left
-// to the embedder, which hears it better: a segmenter that parts one voice in two
-// would otherwise leave pieces too short to tell whose they are.
+// solo returns the stretches of speech with at most one voice at a time, and
+// for each the index of its speech segment. Changes of voice within one are
+// left to the embedder, which detects them better: a segmenter that splits one
+// voice in two would otherwise leave pieces too short to identify their
+// speaker.
 func (s *scene) solo(speech []audio.Span) (spans []audio.Span, within []int) {
 	add := func(start, end, segment int) {
 		if n := len(spans); n > 0 && spans[n-1].End == start && within[n-1] == segment {

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// normalize scales v to unit length in place; false when it has none (zero,
-// infinite or not a number).
+// normalize scales v to unit length in place; it returns false if v has no
+// length (zero, infinite or NaN).
 func normalize(v []float32) bool {
 	var sq float64
 	for _, x := range v {
@@ -23,7 +23,7 @@ func normalize(v []float32) bool {
 	return true
 }
 
-// centroids are the normalized means of the vectors of each label; a label
+// centroids returns the normalized means of the vectors of each label; a label
 // without vectors has a zero row.
 func centroids(x matrix, labels []int, k int) matrix {
 	sum := make([]float64, k*x.dim)
@@ -56,7 +56,8 @@ func nearestCentroids(x, centre matrix) []int {
 	return labels
 }
 
-// nearestCentroid returns the label of the centroid that is most similar to v, and their cosine.
+// nearestCentroid returns the label of the centroid most similar to v, and
+// their cosine.
 func nearestCentroid(v []float32, centre matrix) (label int, cosine float32) {
 	cosine = float32(math.Inf(-1))
 	for l := range centre.n {
@@ -67,8 +68,8 @@ func nearestCentroid(v []float32, centre matrix) (label int, cosine float32) {
 	return label, cosine
 }
 
-// Similarity returns the cosine, −1 to 1, of two vectors of an Embedder; 0 for vectors
-// without length or of different dimensions.
+// Similarity returns the cosine, −1 to 1, of two vectors of an Embedder; 0 for
+// zero vectors and for different dimensions.
 func Similarity(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0

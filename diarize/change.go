@@ -6,9 +6,9 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// A change of speaker inside a segment is looked for between the centers of the
-// two windows it lies between, every 0.1 s, by what is heard just before and
-// just after the candidate.
+// A change of speaker inside a segment is located between the centers of the
+// two windows around it, every 0.1 s, by the sound just before and just after
+// each candidate.
 const (
 	changeStep = audio.SampleRate / 10
 	changeSide = 7 * changeStep // samples before and after a candidate
@@ -24,10 +24,10 @@ type change struct {
 }
 
 // refineChanges moves every change to the candidate where the stretches on its
-// two sides are least alike, measured along the two voices that are known by
-// now: the similarity of the left side with the first voice and of the right
-// side with the second, less the opposite similarities. All stretches of up to
-// embedAtOnce changes are embedded in one call.
+// two sides differ most, measured along the two known voices: the similarity of
+// the left side with the first voice and of the right side with the second,
+// minus the opposite similarities. All stretches of up to embedAtOnce changes
+// are embedded in one call.
 func refineChanges(ctx context.Context, e *Embeddings, centre matrix, changes []change) error {
 	type candidate struct{ at, left, right int } // left, right: index into spans
 	for len(changes) > 0 {

@@ -13,9 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// setting is a kind of recording of simulated voices. A window's vector is the sum of
-// what all voices have in common, the voice, its turn, and noise, half of which two
-// windows share that overlap; their shares of its squared length add up to 1.
+// setting is a kind of recording of simulated voices. A window's vector is the
+// sum of a part common to all voices, the voice, its turn, and noise, half of
+// which overlapping windows share; their shares of its squared length add up to
+// 1.
 type setting struct {
 	name      string
 	common    float64    // of all vectors: the mean cosine of two voices
@@ -24,12 +25,13 @@ type setting struct {
 	longest   int        // windows of a turn
 	main      float64    // share of the speech of one voice; 0: shares at random
 	drift     float64    // cosine of a voice at the beginning and at the end; 0: no drift
-	strangers float64    // share of windows that are nobody's: laughter, knocking
+	strangers float64    // share of windows without a voice: laughter, knocking
 }
 
-// least is in how many recordings of 60 the number must be right. A voice that becomes
-// another within ten minutes counts as two more often since the rules were chosen on people,
-// whose voices in one room are nearer than its beginning and end.
+// least returns the number of recordings out of 60 with the right count. A
+// voice that changes within ten minutes counts as two more often since the
+// rules were chosen on real people, whose voices in one room are more similar
+// than its beginning and end.
 func (c setting) least() int {
 	if c.drift > 0 {
 		return 42
@@ -37,12 +39,13 @@ func (c setting) least() int {
 	return 57
 }
 
-// settings are five conditions. Cosines of two voices deviate by 0.1 from their mean,
-// those of two windows of a voice lie around common plus voice. In the first setting
-// that is 0.6 against 0.05 with the published ECAPA's threshold of 0.25 (SpeechBrain's
-// verify_files) far from both, as equal error rates of 0.7 to 0.9 % on VoxCeleb1-O
-// demand; the others are worse than anything published for whole sentences, as windows
-// of 1.5 s are. What they have in common in noise, and the drift, are assumptions.
+// settings are five conditions. Cosines of two voices deviate by 0.1 from their
+// mean, cosines of two windows of a voice vary around common plus voice. In the
+// first setting that is 0.6 against 0.05 with the published ECAPA's threshold
+// of 0.25 (SpeechBrain's verify_files) far from both, as expected from equal
+// error rates of 0.7 to 0.9 % on VoxCeleb1-O; the others are worse than any
+// published result for whole sentences, as windows of 1.5 s are. The shared
+// noise and the drift are assumptions.
 var settings = []setting{
 	{name: "clean", common: 0.05, voice: [2]float64{0.45, 0.65}, turn: 0.05, longest: 12},
 	{name: "noisy", common: 0.15, voice: [2]float64{0.22, 0.45}, turn: 0.08, longest: 12, strangers: 0.02},
@@ -57,7 +60,8 @@ const (
 	leastPart  = 0.02
 )
 
-// spread is a random vector of mean squared length 1 whose variances fall like e^(−i/decay).
+// spread returns a random vector of mean squared length 1 whose variances fall
+// like e^(−i/decay).
 func spread(r *rand.Rand, decay float64) []float64 {
 	step := math.Exp(-0.5 / decay)
 	deviation := math.Sqrt((1 - step*step) / (1 - math.Pow(step, 2*simDim)))
@@ -69,7 +73,7 @@ func spread(r *rand.Rand, decay float64) []float64 {
 	return v
 }
 
-// parts draws how many windows each voice has, at least leastPart of all.
+// parts draws the number of windows of each voice, at least leastPart of all.
 func parts(r *rand.Rand, speakers int, main float64) []int {
 	weights, all := make([]float64, speakers), 0.0
 	for s := range weights {
@@ -90,7 +94,7 @@ func parts(r *rand.Rand, speakers int, main float64) []int {
 	return out
 }
 
-// recording simulates one recording and says whose each window is.
+// recording simulates one recording and records the voice of each window.
 func (c setting) recording(r *rand.Rand, speakers int) *Embeddings {
 	const between, within = 50.0, 100.0 // decay: cosines of unrelated vectors deviate by 0.10 and 0.08
 	common := spread(r, between)
@@ -144,12 +148,12 @@ func (c setting) recording(r *rand.Rand, speakers int) *Embeddings {
 	return e
 }
 
-// scales are the cosines of other embedders, counted as those of a model that does not say
-// its own threshold: two windows of two voices have common on average, two of one
-// voice common plus voice and, in one turn, turn more. The first three are roughly what
-// published families are said to have; no such model was measured here. In the
-// next the noise is as it is above and the voices are weaker, in the last two the network's
-// vectors have a large part in common.
+// scales are the cosines of other embedders, tested as a model that states no
+// threshold: two windows of two voices have common on average, two of one voice
+// common plus voice and, in one turn, turn more. The first three resemble the
+// reported values of published families; no such model was measured here. In
+// the next the noise is the same as above and the voices are weaker, in the
+// last two the network's vectors have a large part in common.
 var scales = []setting{
 	{name: "ResNet34", common: 0.15, voice: [2]float64{0.4, 0.6}, turn: 0.05, longest: 12},
 	{name: "CAM++", common: 0.1, voice: [2]float64{0.45, 0.65}, turn: 0.05, longest: 12},
@@ -159,8 +163,9 @@ var scales = []setting{
 	{name: "and drifting", common: 0.4, voice: [2]float64{0.25, 0.4}, turn: 0.04, longest: 12, drift: 0.6},
 }
 
-// TestCounting counts the voices of simulated recordings. OTOGRAPH_COUNTING_SEED asks
-// for the whole table with another seed; the rules were chosen with 1 and 2.
+// TestCounting counts the voices of simulated recordings.
+// OTOGRAPH_COUNTING_SEED runs the whole table with another seed; the rules were
+// chosen with 1 and 2.
 func TestCounting(t *testing.T) {
 	seed, rounds, counts := uint64(101), 1, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	given := os.Getenv("OTOGRAPH_COUNTING_SEED")

@@ -9,23 +9,23 @@ import (
 // Speaker is one voice found in a recording.
 type Speaker struct {
 	// Embedding is the normalized mean of the speaker's windows: unit length,
-	// the embedder's dimension; comparable by cosine with embeddings of the
-	// same model only.
+	// the embedder's dimension; comparable by cosine only with embeddings of
+	// the same model.
 	Embedding []float32
-	// Segments is the number of speech segments whose windows are (in part) the speaker's.
+	// Segments is the number of speech segments with windows of the speaker.
 	Segments int
 }
 
 // Result holds who speaks when.
 type Result struct {
-	// Turns in order of time; together they are exactly the speech segments. With a
-	// segmenter they overlap where voices do.
+	// Turns in order of time; together they are exactly the speech segments.
+	// With a segmenter they overlap where voices overlap.
 	Turns []Turn
-	// Exclusive are the turns without overlaps: where voices overlap, the one that
-	// began first keeps the floor. They say whose a word is.
+	// Exclusive are the turns without overlaps: where voices overlap, the turn
+	// that began first lasts to its end. They decide the speaker of each word.
 	Exclusive []Turn
-	// Speakers by number; empty without speech. Speech that is digital silence to
-	// the embedder belongs to one speaker with a zero embedding.
+	// Speakers by number; empty without speech. Speech that is digital silence
+	// to the embedder belongs to one speaker with a zero embedding.
 	Speakers []Speaker
 }
 
@@ -103,7 +103,7 @@ func result(e *Embeddings, labels []int, k int, centre matrix, parts []piece) *R
 			next++
 		}
 	}
-	for i := range number { // a voice whose turns all overlap another voice has none
+	for i := range number { // a voice has no turn if all its turns overlap another voice
 		if number[i] < 0 {
 			number[i] = next
 			next++

@@ -18,20 +18,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// said is who speaks in a stretch of samples.
+// said is a stretch of samples and its speaker.
 type said struct {
 	audio.Span
 	who int
 }
 
-// madeUp embeds a window as the voices that are in it, by their share, plus noise
-// that depends on the window alone.
+// madeUp embeds a window as the mean of its voices, weighted by their share,
+// plus noise that depends only on the window.
 type madeUp struct {
 	truth  []said
 	voice  [][]float64
 	noise  float64
 	broken error
-	dim    int // of the vectors that are given, 0: 64
+	dim    int // of the returned vectors, 0: 64
 }
 
 const madeUpDim = 64
@@ -203,8 +203,8 @@ func TestErrors(t *testing.T) {
 	assert.NoError(t, Options{MinSpeakers: 12}.validate(), "the default maximum makes room")
 }
 
-// TestTurnsCoverTheSpeech: whatever is said by whomever, turns are in order, do not
-// overlap, cover the speech exactly, and every speaker has one.
+// TestTurnsCoverTheSpeech: for any speech, turns are in order, do not overlap,
+// cover the speech exactly, and every speaker has one.
 func TestTurnsCoverTheSpeech(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
@@ -278,7 +278,8 @@ func TestViterbiIgnoresOneWindow(t *testing.T) {
 			labels[i] = 1
 		}
 	}
-	// One window in the middle of the first voice leans a little to the second.
+	// One window in the middle of the first voice is slightly closer to the
+	// second.
 	v := e.vectors.row(5)
 	for d := range v {
 		v[d] = float32(0.47*m.voice[0][d] + 0.53*m.voice[1][d])

@@ -1,4 +1,4 @@
-// Package diarize says who speaks when.
+// Package diarize finds who speaks when.
 //
 // The speech found by voice activity detection is cut into windows of 1.5 s
 // every 0.75 s, an [Embedder] turns each window into a vector that describes
@@ -9,7 +9,7 @@
 // changes inside a segment, at the change point found with short windows on
 // both sides of it.
 //
-// Everything here but the embedder is pure Go, deterministic (also for any
-// number of threads) and without state between calls. Package diarize/embed
-// holds the embedder that runs published speaker networks.
+// Everything except the embedder is pure Go, deterministic (for any number of
+// threads) and without state between calls. Package diarize/embed contains an
+// embedder for published speaker networks.
 package diarize

@@ -1,6 +1,6 @@
 package diarize
 
-// dot1 is the dot product of two vectors of equal length.
+// dot1 returns the dot product of two vectors of equal length.
 func dot1(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s float32

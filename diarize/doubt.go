@@ -6,12 +6,13 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// clearVoice is the share of the windows that are surely speech which fit their speaker
-// less well than a doubtful segment may.
+// clearVoice is the quantile of the fits of sure windows to their speakers that
+// a doubtful segment must reach.
 const clearVoice = 0.1
 
-// recognized returns the embeddings without the doubtful segments whose voice is not clear,
-// and each window's label: that of the sure windows as given, else the nearest centroid's.
+// recognized returns the embeddings without the doubtful segments whose voice
+// is not clear, and each window's label: the given one for sure windows, else
+// the nearest centroid's.
 func (e *Embeddings) recognized(sure *Embeddings, labels []int, centre matrix) (*Embeddings, []int) {
 	fits := make([]float64, 0, len(labels))
 	for i, l := range labels {

@@ -12,33 +12,33 @@ import (
 // Implementations are safe for concurrent use.
 type Embedder interface {
 	// Embed returns one vector of Dim numbers per window (samples of pcm at 16
-	// kHz), in the windows' order. Vectors are of unit length; one without
-	// length (from digital silence, say) may be zero.
+	// kHz), in the windows' order. Vectors have unit length, or are zero if the
+	// window has no embedding (digital silence, for example).
 	Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error)
-	// Dim is the number of dimensions.
+	// Dim returns the number of dimensions.
 	Dim() int
-	// SameSpeaker is the cosine from which the centroids of two clusters are one voice,
-	// 0 if that is not known.
+	// SameSpeaker returns the cosine from which the centroids of two clusters
+	// are one voice, 0 if not known.
 	SameSpeaker() float64
 	// Close frees the model; it may be called more than once.
 	Close() error
 }
 
-// Embeddings are the embedded windows of one recording: what Embed hands to
+// Embeddings holds the embedded windows of one recording, from Embed for
 // Cluster. It keeps the embedder and the recording, which must stay open until
 // Cluster has returned, because change points are refined with further windows.
 type Embeddings struct {
-	// Speech are the speech segments in order of time; with a segmenter, the
-	// stretches of them in which at most one voice speaks.
+	// Speech holds the speech segments in order of time; with a segmenter,
+	// their stretches with at most one voice at a time.
 	Speech  []audio.Span
 	Windows []audio.Span // the embedded windows, in order of time
 	Segment []int        // per window: index in Speech of the segment it lies in
 
-	scene    *scene       // what the segmenter heard; nil without
+	scene    *scene       // the segmenter's results; nil without one
 	original []audio.Span // with a scene: the speech segments
 	within   []int        // with a scene: per stretch of Speech its index in original
 
-	sure func(speech audio.Span) bool // which segments are surely speech; nil: all
+	sure func(speech audio.Span) bool // reports whether a segment is surely speech; nil: all
 
 	vectors  matrix // unit length, one row per window
 	embedder Embedder
@@ -47,7 +47,7 @@ type Embeddings struct {
 
 func (e *Embeddings) seconds(samples int) float64 { return float64(samples) / audio.SampleRate }
 
-// spoken is the speech segment of window i.
+// spoken returns the speech segment of window i.
 func (e *Embeddings) spoken(i int) audio.Span {
 	if e.scene == nil {
 		return e.Speech[e.Segment[i]]
@@ -55,15 +55,15 @@ func (e *Embeddings) spoken(i int) audio.Span {
 	return e.original[e.within[e.Segment[i]]]
 }
 
-// embedAtOnce bounds the windows handed to the embedder in one call, so that a
-// canceled context is honored soon and the vectors are copied out in steps.
+// embedAtOnce bounds the windows per call of the embedder, so that a canceled
+// context is honored soon and the vectors are copied out in steps.
 const embedAtOnce = 256
 
 // Embed cuts the speech into windows and embeds them: the first half of
 // Diarize. speech must be in order of time, without overlaps, within pcm.
 //
-// When no segment reaches opt.MinSegment, the longest one is embedded all the
-// same, so that the speech has a speaker.
+// If no segment reaches opt.MinSegment, the longest one is embedded anyway, so
+// that the speech has a speaker.
 func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span, opt Options) (*Embeddings, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 		for i, v := range vectors {
 			start := len(data)
 			data = append(data, v...)
-			if !normalize(data[start:]) { // silence has no voice: as if it had been too short
+			if !normalize(data[start:]) { // silence has no voice: treated like a segment that is too short
 				data = data[:start]
 				continue
 			}
@@ -122,7 +122,7 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 	return out, nil
 }
 
-// embed calls the embedder and checks what it gives.
+// embed calls the embedder and checks its vectors.
 func embed(ctx context.Context, e Embedder, pcm *audio.PCM, spans []audio.Span) ([][]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -14,7 +14,8 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-// Only who speaks when: a voice activity detector, an embedder, and clustering.
+// Speaker diarization alone: a voice activity detector, an embedder, and
+// clustering.
 func Example() {
 	ctx := context.Background()
 	set := demo.Models()
@@ -60,7 +61,7 @@ func Example() {
 	// 9.5 s to 10.2 s: speaker 1
 }
 
-// pitch is an embedder of one's own: two numbers that say whether the sound is
+// pitch is a custom embedder: two numbers that show whether the sound is
 // positive or negative.
 type pitch struct{}
 
@@ -79,7 +80,7 @@ func (pitch) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([
 	return vectors, ctx.Err()
 }
 
-// An embedder of one's own needs four methods.
+// A custom embedder needs four methods.
 func ExampleDiarize() {
 	samples := make([]float32, 20*audio.SampleRate)
 	for i := range samples {

@@ -8,35 +8,38 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Windows of a voice are alike wherever in the recording they lie. Windows of
-// laughter, knocking and overlapping voices are alike only where they overlap,
-// because they contain the same sound. So pairs of windows that do not overlap
-// show whether a small group is a voice and whether two groups are one: by the likeness
-// that is usual in the recording, whatever the embedder's scale is.
+// Windows of a voice are similar anywhere in the recording. Windows of
+// laughter, knocking and overlapping voices are similar only where they
+// overlap, because they contain the same sound. So pairs of windows that do not
+// overlap show whether a small group is a voice and whether two groups are one,
+// compared with the usual similarity in the recording, for any embedder's
+// scale.
 const (
-	leastLikeness = 0.5 // of the usual likeness: what a voice's own windows have
+	leastLikeness = 0.5 // share of the usual likeness that a voice's own windows reach
 	smallGroup    = 0.1 // share of the windows below which a group has to prove itself
-	perAccident   = 200 // windows of a recording for which a group must outweigh one pair unlike each other
+	perAccident   = 200 // windows of a recording for which a group must outweigh one dissimilar pair
 )
 
-// Differences of two groups (likeness.difference). They were chosen on seven recordings of
-// real people with a published embedder, and kept the simulated recordings (TestCounting)
-// and the synthetic voices right: docs/models.md#how-many-voices has the figures.
+// Differences of two groups (likeness.difference). They were chosen on seven
+// recordings of real people with a published embedder, and kept the simulated
+// recordings (TestCounting) and the synthetic voices right; see
+// docs/models.md#how-many-voices for the figures.
 const (
 	oneVoice  = 0.17 // below it two groups are parts of one voice
-	twoVoices = 0.5  // from it on they are two voices whatever the model's own threshold says
-	fewer     = 3.0  // so many windows of the smaller group halve the difference
+	twoVoices = 0.5  // from it on they are two voices, regardless of the model's own threshold
+	fewer     = 3.0  // windows of the smaller group that halve the difference
 	ownUsual  = 4    // windows from which a group's own likeness is measured
 )
 
-// overlaps holds, for each pair of base clusters, the pairs of their windows that
-// overlap in time: how many they are and the sum of their cosines.
+// overlaps holds, for each pair of base clusters, the number of window pairs
+// that overlap in time and the sum of their cosines.
 type overlaps struct {
 	pairs   []int
 	cosines []float64
 }
 
-// overlapping finds the pairs of windows that overlap. windows are in order of time.
+// overlapping finds the pairs of windows that overlap. windows are in order of
+// time.
 func (s *sums) overlapping(x matrix, windows []audio.Span) overlaps {
 	k := len(s.count)
 	o := overlaps{make([]int, k*k), make([]float64, k*k)}
@@ -50,12 +53,12 @@ func (s *sums) overlapping(x matrix, windows []audio.Span) overlaps {
 	return o
 }
 
-// likeness holds how alike the windows of groups are.
+// likeness holds how similar the windows of groups are.
 type likeness struct {
 	sizes  []float64
 	cosine []float64 // [group × group]: mean over the pairs that do not overlap; 0 without a pair
 	pairs  []float64 // [group × group]: twice the pairs within a group
-	usual  float64   // mean within a group, weighed by size
+	usual  float64   // mean within a group, weighted by size
 }
 
 // likeness compares n groups of base clusters.
@@ -91,8 +94,8 @@ func (s *sums) likeness(group []int, n int) likeness {
 	return l
 }
 
-// doubtful reports whether group g is small and its windows are less alike than those
-// of a voice usually are.
+// doubtful reports whether group g is small and its windows are less similar
+// than a voice's usually are.
 func (l likeness) doubtful(g int, usual float64) bool {
 	if !l.small(g) {
 		return false
@@ -103,10 +106,11 @@ func (l likeness) doubtful(g int, usual float64) bool {
 	return l.cosine[at]*pairs < leastLikeness*usual*(pairs+math.Floor(all/perAccident))
 }
 
-// difference is how much less alike the windows of groups g and h are than those within
-// them, in units of the noise of the recording's windows (what they lack of being equal). Two parts of one
-// voice have a little of it: clustering parts them by what is said. It counts for less
-// the fewer windows show it.
+// difference returns how much less similar windows of groups g and h are to
+// each other than within each group, in units of the noise of the recording's
+// windows (one minus their usual similarity). Two parts of one voice differ a
+// little, because clustering splits them by their words. It counts for less if
+// there are few windows.
 func (l likeness) difference(g, h int) float64 {
 	n := len(l.sizes)
 	own := func(g int) float64 {
@@ -126,12 +130,12 @@ func (l likeness) difference(g, h int) float64 {
 // small reports whether a group has to prove that it is a voice.
 func (l likeness) small(g int) bool { return l.sizes[g] < smallGroup*floats.Sum(l.sizes) }
 
-// between reports whether group g is small and its centroid lies between those of two
-// larger groups, as windows do in which both are heard at once: whether that mixture
-// of the two (weights not negative) which is most like it is as like it as two groups
-// of one voice are. A group that is a rival of one of the two is not a mixture of it.
-// cos are the cosines of the centroids; what all voices of the recording have in common
-// is taken off first.
+// between reports whether group g is small and its centroid lies between the
+// centroids of two larger groups, as with windows that contain both voices:
+// whether the most similar mixture of the two (with positive weights) is as
+// similar to g as two groups of one voice are. A rival of one of the two groups
+// is not a mixture. cos holds the cosines of the centroids; the mean cosine of
+// the recording's voices is subtracted first.
 func (l likeness) between(g int, cos, rivals []float64, same float64) bool {
 	if !l.small(g) {
 		return false

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// matrix is n row vectors of one dimension in one slice.
+// matrix holds n row vectors of one dimension in one slice.
 type matrix struct {
 	data []float32
 	n    int
@@ -27,9 +27,9 @@ type merge struct {
 	sim  float32
 }
 
-// averageLinkage agglomerates unit vectors by average linkage on cosine distance
-// and returns the n−1 merges, most similar first. It holds n(n−1)/2 float32
-// (200 MB for 10,000 vectors) while it runs.
+// averageLinkage agglomerates unit vectors by average linkage on cosine
+// distance and returns the n−1 merges, most similar first. It holds n(n−1)/2
+// float32 (200 MB for 10,000 vectors) while it runs.
 //
 // It is the nearest-neighbor chain algorithm (F. Murtagh, "A survey of recent
 // advances in hierarchical clustering algorithms", 1983): follow nearest
@@ -68,11 +68,12 @@ func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error)
 		}
 		top := path[len(path)-1]
 		p := c.place[top]
-		if c.place[c.near[p]] < 0 { // the neighbor has been merged away
+		if c.place[c.near[p]] < 0 { // the neighbor has been merged
 			c.near[p], c.nearSim[p] = c.nearest(p)
 		}
 		if len(path) > 1 {
-			// The one before is preferred on a tie: this is what makes the chain end.
+			// Prefer the previous node on a tie: otherwise the chain might not
+			// end.
 			before := path[len(path)-2]
 			if sim := c.nearSim[c.place[before]]; sim >= c.nearSim[p] {
 				path = path[:len(path)-2]
@@ -86,8 +87,8 @@ func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error)
 	return sortMerges(merges, n), nil
 }
 
-// chain is the working state. Clusters live in places 0 … n−1 (the place of one
-// of their vectors).
+// chain is the working state. Clusters are stored in places 0 … n−1 (the place
+// of one of their vectors).
 type chain struct {
 	sim     []float32 // condensed upper triangle over places: mean cosine between members
 	n       int
@@ -95,16 +96,16 @@ type chain struct {
 	node    []int     // per place: node number
 	near    []int     // per place: node number of the nearest cluster
 	nearSim []float32 // per place: similarity to it
-	place   []int     // per node: place, −1 when merged away or not yet made
+	place   []int     // per node: place, −1 if already merged or not yet made
 	active  []int32   // places in use, ascending
 }
 
-// at is the index of the pair i < j in the condensed triangle.
+// at returns the index of the pair i < j in the condensed triangle.
 func (c *chain) at(i, j int) int { return i*(2*c.n-i-1)/2 + j - i - 1 }
 
-// join replaces nodes a and b by the new node.
+// join replaces nodes a and b with the new node.
 func (c *chain) join(a, b, node int) {
-	i, j := c.place[a], c.place[b] // j is given up
+	i, j := c.place[a], c.place[b] // place j becomes free
 	if i > j {
 		i, j = j, i
 	}
@@ -129,7 +130,7 @@ func (c *chain) join(a, b, node int) {
 	}
 	c.place[a], c.place[b], c.place[node] = -1, -1, i
 	c.size[i], c.node[i] = total, node
-	c.near[i] = a // merged away: looked for again when needed
+	c.near[i] = a // merged: searched again when needed
 }
 
 // nearest finds the cluster nearest to the one in place p.
@@ -153,16 +154,17 @@ func (c *chain) nearest(p int) (node int, sim float32) {
 	return node, sim
 }
 
-// better orders candidates by similarity, then by number: one winner whatever
-// the order of the search.
+// better orders candidates by similarity, then by number, so that the winner
+// does not depend on the order of the search.
 func better(sim float32, node int, bestSim float32, bestNode int) bool {
 	return sim > bestSim || sim == bestSim && node < bestNode
 }
 
-// blockRows rows of 192 numbers are 48 KB: two blocks stay in the second-level cache.
+// blockRows rows of 192 numbers are 48 KB: two blocks fit into the L2 cache.
 const blockRows = 64
 
-// fill computes all similarities, block by block, and every vector's nearest other.
+// fill computes all similarities, block by block, and the nearest neighbor of
+// every vector.
 func (c *chain) fill(ctx context.Context, x matrix, threads int) error {
 	blocks := (c.n + blockRows - 1) / blockRows
 	next := make(chan int, blocks)
@@ -194,8 +196,8 @@ func (c *chain) fill(ctx context.Context, x matrix, threads int) error {
 	return nil
 }
 
-// search computes similarities on one goroutine, and keeps every vector's nearest
-// other among those that it compared.
+// search computes similarities on one goroutine, and keeps the nearest neighbor
+// of every vector among the pairs that it compared.
 type search struct {
 	c    *chain
 	x    matrix
@@ -212,21 +214,21 @@ func newSearch(c *chain, x matrix) *search {
 	return s
 }
 
-// pair notes the similarity v of i < j, whose index in the triangle is at.
+// pair records the similarity v of i < j; at is their index in the triangle.
 func (s *search) pair(at, i, j int, v float32) {
 	s.c.sim[at] = v
 	s.offer(i, j, v)
 	s.offer(j, i, v)
 }
 
-// offer makes node the nearest to i if it is nearer than what was found before.
+// offer makes node the nearest to i if it is nearer than the previous one.
 func (s *search) offer(i, node int, v float32) {
 	if v >= s.sim[i] && better(v, node, s.sim[i], s.node[i]) {
 		s.node[i], s.sim[i] = node, v
 	}
 }
 
-// merge takes over what another search found nearer.
+// merge takes over the nearer neighbors of another search.
 func (s *search) merge(o *search) {
 	for i, node := range o.node {
 		if node >= 0 {
@@ -235,8 +237,8 @@ func (s *search) merge(o *search) {
 	}
 }
 
-// block compares the block of rows that begins at row with the one that begins at
-// column, which is the same or a later one.
+// block compares the block of rows at row with the block at column, which is
+// the same or a later one.
 func (s *search) block(row, column int) {
 	rowEnd, end := min(row+blockRows, s.c.n), min(column+blockRows, s.c.n)
 	for i := row; i < rowEnd; i += 2 {
@@ -244,7 +246,7 @@ func (s *search) block(row, column int) {
 		if row == column {
 			from = i + 2
 		}
-		if i+1 == rowEnd { // the odd last row
+		if i+1 == rowEnd { // the last row of an odd number
 			for j := from; j < end; j++ {
 				s.pair(s.c.at(i, j), i, j, dot1(s.x.row(i), s.x.row(j)))
 			}
@@ -277,15 +279,15 @@ func (s *search) twoRows(i, from, end int) {
 }
 
 // sortMerges puts merges in order of falling similarity (the order of discovery
-// on ties, so that a merge never comes before its parts) and renumbers the nodes
-// they made.
+// on ties, so that a merge never comes before its parts) and renumbers their
+// nodes.
 func sortMerges(merges []merge, n int) []merge {
 	order := make([]int, len(merges))
 	for i := range order {
 		order[i] = i
 	}
 	// Rounding can make a merge more similar than one of its parts by a last
-	// bit; lower it to that, or it would sort before what it is made of.
+	// bit; lower it, or it would sort before its parts.
 	for i := range merges {
 		for _, part := range []int{merges[i].a, merges[i].b} {
 			if part >= n {
@@ -337,7 +339,7 @@ func cut(merges []merge, n, k int) []int {
 	return byFirstAppearance(parent[:n])
 }
 
-// byFirstAppearance renumbers labels 0, 1, … in the order they first occur.
+// byFirstAppearance renumbers labels 0, 1, … in order of first occurrence.
 func byFirstAppearance(labels []int) []int {
 	number := make(map[int]int)
 	out := make([]int, len(labels))

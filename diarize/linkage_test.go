@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// clusterCase is a stored answer of scikit-learn 1.4.2 (AgglomerativeClustering
+// clusterCase is a stored result of scikit-learn 1.4.2 (AgglomerativeClustering
 // with average linkage on cosine distance, silhouette_score).
 type clusterCase struct {
 	Name       string      `json:"name"`
@@ -54,7 +54,7 @@ func TestLinkageAndSilhouetteAgreeWithScikitLearn(t *testing.T) {
 			merges, err := averageLinkage(t.Context(), x, 2)
 			require.NoError(t, err)
 			base := cut(merges, x.n, x.n)
-			s := newSums(x, base, x.n) // every vector its own base cluster: any cut is a union of them
+			s := newSums(x, base, x.n) // every vector is its own base cluster: any cut is a union of them
 			bestK, best := 0, -2.0
 			require.GreaterOrEqual(t, len(c.K), 9)
 			for k := 2; k <= 10; k++ {
@@ -72,7 +72,8 @@ func TestLinkageAndSilhouetteAgreeWithScikitLearn(t *testing.T) {
 	}
 }
 
-// naive is average linkage by definition in float64: look at every pair, merge the nearest.
+// naive is average linkage by definition in float64: it compares every pair and
+// merges the nearest.
 func naive(x matrix, k int) []int {
 	members := make([][]int, x.n)
 	for i := range members {
@@ -111,7 +112,7 @@ func naive(x matrix, k int) []int {
 	return byFirstAppearance(labels)
 }
 
-func TestLinkageEqualsItsDefinition(t *testing.T) {
+func TestLinkageMatchesItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 30).Draw(t, "n")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -136,7 +137,8 @@ func TestLinkageEqualsItsDefinition(t *testing.T) {
 	})
 }
 
-// TestLinkageOfDegenerateVectors: ties everywhere must neither loop nor lose a merge.
+// TestLinkageOfDegenerateVectors: ties everywhere must neither loop nor lose a
+// merge.
 func TestLinkageOfDegenerateVectors(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 65, 130, 300} {
 		for name, fill := range map[string]func(i int, row []float32){

@@ -21,7 +21,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// anonymous is the resident memory of this process, in MB, that is not page cache.
+// anonymous returns the process's resident memory, in MB, except page cache.
 func anonymous(t *testing.T) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -37,8 +37,8 @@ func anonymous(t *testing.T) float64 {
 	return 0
 }
 
-// The speakers of five hours are found, with the segmenter, within 80 MB of what those
-// of five minutes take: 58 MB were measured, with the vectors of all windows and the
+// Diarizing five hours, with the segmenter, takes at most 80 MB more than five
+// minutes: 58 MB were measured, with the vectors of all windows and the
 // similarities of a sample.
 func TestFiveHoursOfVoices(t *testing.T) {
 	l := newListener(t)
@@ -80,7 +80,7 @@ func TestFiveHoursOfVoices(t *testing.T) {
 	assert.LessOrEqual(t, run(5*3600), short+80, "MB")
 }
 
-// used returns the seconds of processor time that this process has used.
+// used returns the CPU time of this process in seconds.
 func used(t *testing.T) float64 {
 	var u syscall.Rusage
 	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))

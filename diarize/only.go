@@ -2,9 +2,10 @@ package diarize
 
 import "github.com/otograph/otograph/audio"
 
-// Only returns the embeddings of the speech segments that keep is true for. The
-// others take no part in finding the speakers. They have no turns either, unless clear asks
-// for those whose voice is clearly one of the speakers'.
+// Only returns the embeddings of the speech segments for which keep is true.
+// The other segments take no part in finding the speakers. They have no turns
+// either, except, if clear is set, segments whose voice clearly matches one of
+// the speakers.
 func (e *Embeddings) Only(keep func(speech audio.Span) bool, clear bool) *Embeddings {
 	if !clear {
 		return e.only(keep)
@@ -15,7 +16,7 @@ func (e *Embeddings) Only(keep func(speech audio.Span) bool, clear bool) *Embedd
 }
 
 func (e *Embeddings) only(keep func(speech audio.Span) bool) *Embeddings {
-	index := make([]int, len(e.Speech)) // per segment: its place in out, −1 when left out
+	index := make([]int, len(e.Speech)) // per segment: its index in out, −1 if dropped
 	kept := 0
 	original := make([]int, len(e.original)) // the same for the segments of the stretches
 	out := &Embeddings{embedder: e.embedder, pcm: e.pcm, scene: e.scene, sure: e.sure}

@@ -20,7 +20,7 @@ func TestOnly(t *testing.T) {
 	assert.Equal(t, []int{0, 0, 1}, got.Segment)
 	assert.Equal(t, []float32{0, 1}, got.vectors.row(0))
 	assert.Equal(t, []float32{0.8, 0.6}, got.vectors.row(2))
-	assert.Len(t, e.Windows, 4, "the original is as it was")
+	assert.Len(t, e.Windows, 4, "the original is unchanged")
 	none := e.Only(func(audio.Span) bool { return false }, false)
 	assert.Empty(t, none.Windows)
 }

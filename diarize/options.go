@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// ErrOptions marks an option out of its range; the error's text names the
-// option by its name in the service's JSON, the range and the value found.
+// ErrOptions marks an option out of range; the error names the option as in the
+// service's JSON, the range and the value.
 var ErrOptions = errors.New("diarization option out of range")
 
 // Default values of the service's specification.
@@ -16,49 +16,53 @@ const (
 	defaultMaxSpeakers            = 10
 	defaultMinSegment             = 0.5  // seconds
 	defaultSingleSpeakerThreshold = 0.05 // cosine silhouette
-	// defaultExactWindows is the number of windows up to which all of them are
-	// clustered by linkage (2.5 hours of speech); above it a sample is.
+	// defaultExactWindows is the number of windows up to which all are
+	// clustered by linkage (2.5 hours of speech); above it a sample is
+	// clustered.
 	defaultExactWindows = 12000
 )
 
-// Options steer one diarization.
+// Options configures one diarization.
 type Options struct {
-	// NumSpeakers fixes the number of speakers; 0 means: find it.
+	// NumSpeakers fixes the number of speakers; 0 detects it.
 	NumSpeakers int
-	// MinSpeakers and MaxSpeakers bound the number that is found; 0 means the
-	// default (1 and 10). Ignored when NumSpeakers is set.
+	// MinSpeakers and MaxSpeakers bound the detected number; 0 means the
+	// default (1 and 10). Ignored if NumSpeakers is set.
 	MinSpeakers, MaxSpeakers int
 	// MinSegment is the length in seconds below which a speech segment is not
-	// embedded; it takes the speaker of the nearest turn. 0 embeds every segment.
+	// embedded; it takes the speaker of the nearest turn. 0 embeds every
+	// segment.
 	MinSegment float64
 	// SingleSpeakerThreshold is the silhouette (−1 … 1) of the tidied clusters
-	// below which the recording is judged to hold one speaker.
+	// below which the recording counts as one speaker.
 	SingleSpeakerThreshold float64
-	// SameSpeakerCosine is the cosine of two clusters' centroids from which they
-	// are one voice. It is a property of the embedder; 0 takes the embedder's
-	// own value. It tells where the likeness of the recording's own windows leaves it
-	// open; if it is 0, too, such clusters are two voices.
+	// SameSpeakerCosine is the cosine of two clusters' centroids from which
+	// they are one voice. It is a property of the embedder; 0 takes the
+	// embedder's own value. It decides if the similarity of the recording's own
+	// windows is inconclusive; if the embedder's value is 0 as well, such
+	// clusters are two voices.
 	SameSpeakerCosine float64
 	// ExactWindows is the largest number of windows n that is clustered as a
-	// whole, which takes 2·n² bytes (288 MB for the default); 0 means
-	// 12,000. Above it, evenly spaced windows (3200 at most) are
-	// clustered and the others join the nearest cluster.
+	// whole, which takes 2·n² bytes (288 MB for the default); 0 means 12,000.
+	// Above it, evenly spaced windows (3200 at most) are clustered and the
+	// others join the nearest cluster.
 	ExactWindows int
-	// Segmenter hears where voices overlap and where they change; nil means that
-	// one voice speaks at a time. The embedder then hears what one voice says alone.
+	// Segmenter detects overlapping voices and changes of voice; nil means that
+	// one voice speaks at a time. With a segmenter, only speech of one voice at
+	// a time is embedded.
 	Segmenter Segmenter
-	// Threads is how many goroutines clustering may use; 0 means 1. The result
-	// does not depend on it.
+	// Threads is the number of goroutines that clustering may use; 0 means 1.
+	// The result does not depend on it.
 	Threads int
 
-	unstated bool // the embedder does not say from which cosine two clusters are one voice
+	unstated bool // the embedder states no cosine from which two clusters are one voice
 }
 
-// DefaultSameSpeaker is the cosine from which two clusters are one voice if the embedder
-// does not say.
+// DefaultSameSpeaker is the cosine from which two clusters are one voice if the
+// embedder states none.
 const DefaultSameSpeaker = 0.5
 
-// DefaultOptions are the defaults of the service's specification.
+// DefaultOptions returns the defaults of the service's specification.
 func DefaultOptions() Options {
 	return Options{
 		MinSpeakers:            defaultMinSpeakers,
@@ -69,7 +73,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// validate reports the first option that is out of its range (ErrOptions).
+// validate returns an error for the first option out of range (ErrOptions).
 func (o Options) validate() error {
 	bad := func(name, want string, got any) error {
 		return fmt.Errorf("%w: %s must be %s, got %v", ErrOptions, name, want, got)

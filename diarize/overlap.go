@@ -10,20 +10,22 @@ import (
 )
 
 const (
-	// leastOverlap is the shortest stretch of a second voice that becomes a turn,
-	// in samples: shorter ones are mostly the blur around a change of speaker.
+	// leastOverlap is the shortest stretch of a second voice that becomes a
+	// turn, in samples: shorter ones are mostly the blur around a change of
+	// speaker.
 	leastOverlap = 7 * audio.SampleRate / 20
-	// leastHeard is how much of a local speaker must be heard to be embedded, in
-	// samples, when it never speaks alone.
+	// leastHeard is the least speech, in samples, from which a local speaker
+	// that never speaks alone is embedded.
 	leastHeard = 3 * audio.SampleRate / 10
-	// maxSpeakers is the largest number of speakers whose overlaps are told.
+	// maxSpeakers is the largest number of speakers for which overlaps are
+	// reported.
 	maxSpeakers = 64
 	// maxLocal is the largest number of local speakers of a window.
 	maxLocal = 8
 )
 
 // overlapping returns who speaks when, with overlaps: the known pieces (solo,
-// of one voice each), and elsewhere the speakers that the local ones belong to.
+// of one voice each), and elsewhere the speakers of the local speakers.
 func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]piece, error) {
 	voices, err := localVoices(ctx, e, known, centre)
 	if err != nil {
@@ -62,8 +64,7 @@ func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matri
 	return nearest(e.original, b.pieces()), nil
 }
 
-// voice is the speaker that each local speaker of a tile belongs to, −1 if
-// unknown.
+// voice maps each local speaker of a tile to a speaker, −1 if unknown.
 type voice [maxLocal]int
 
 // global returns the set of speakers for a set of local ones.
@@ -76,11 +77,11 @@ func (v voice) global(local uint8) (who uint64) {
 	return who
 }
 
-// localVoices finds the speaker of each local speaker of each tile. The
-// stretches where a local speaker is alone vote for the speaker of the known
-// piece there; two local speakers of a window are never the same speaker. A
-// local speaker that only occurs together with others is embedded, and assigned
-// the nearest remaining voice.
+// localVoices finds the speaker of each local speaker of each tile. Where a
+// local speaker is alone, it gets votes for the speaker of the known piece
+// there; two local speakers of a window are never the same speaker. A local
+// speaker that only occurs together with others is embedded, and assigned the
+// nearest remaining voice.
 func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]voice, error) {
 	type stranger struct{ tile, local int }
 	voices := make([]voice, len(e.scene.tiles))
@@ -117,8 +118,9 @@ func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matri
 	return voices, nil
 }
 
-// count counts, for each local speaker of a tile and each speaker, the samples that
-// it speaks alone during known pieces of the speaker.
+// count counts, for each pair of a local speaker of a tile and a speaker, the
+// samples in which the local speaker is alone during known pieces of the
+// speaker.
 func count(votes []int, t tile, known []piece, speakers int) {
 	clear(votes)
 	for _, p := range known {
@@ -133,8 +135,8 @@ func count(votes []int, t tile, known []piece, speakers int) {
 	}
 }
 
-// elect assigns each local speaker the speaker with the most votes, unless
-// another local speaker has more votes for it.
+// elect assigns each local speaker the speaker with its most votes, unless
+// another local speaker has more votes for that speaker.
 func elect(votes []int, speakers int) (v voice) {
 	for local := range v {
 		v[local] = -1
@@ -153,8 +155,9 @@ func elect(votes []int, speakers int) (v voice) {
 	}
 }
 
-// longest is the longest stretch of the tile's window in which a local speaker is
-// heard, alone or not; false if it is too short to tell a voice.
+// longest returns the longest stretch of the tile's window in which a local
+// speaker is active, alone or not; false if it is too short to identify a
+// voice.
 func (t tile) longest(local int) (audio.Span, bool) {
 	var best audio.Span
 	for at := t.window.Start; at < t.window.End; {
@@ -173,8 +176,9 @@ func (t tile) longest(local int) (audio.Span, bool) {
 	return best, best.Len() >= leastHeard
 }
 
-// nearestFree is the speaker whose centroid is nearest to a vector among those that
-// no local speaker of the tile has; −1 if none is left.
+// nearestFree returns the speaker whose centroid is nearest to a vector, among
+// the speakers not yet assigned to a local speaker of the tile; −1 if none is
+// left.
 func nearestFree(v []float32, centre matrix, taken voice) int {
 	best, most := -1, float32(-2)
 	for s := range centre.n {
@@ -188,7 +192,7 @@ func nearestFree(v []float32, centre matrix, taken voice) int {
 	return best
 }
 
-// board collects who speaks, step by step, and makes turns of it.
+// board collects the active speakers, step by step, and converts them to turns.
 type board struct {
 	steps []step
 	out   []piece
@@ -201,7 +205,7 @@ type step struct {
 	who uint64
 }
 
-// add enters who speaks in the stretch after those of the segment so far.
+// add appends a stretch and its speakers to the current segment.
 func (b *board) add(s audio.Span, who uint64) {
 	if n := len(b.steps); n > 0 && b.steps[n-1].who == who {
 		b.steps[n-1].End = s.End
@@ -210,9 +214,9 @@ func (b *board) add(s audio.Span, who uint64) {
 	b.steps = append(b.steps, step{s, who})
 }
 
-// end makes turns of a segment's steps: speech without a speaker goes to the one
-// before it, or else after it, and what a second voice says in less than
-// leastOverlap is left out. The next step begins another segment.
+// end converts a segment's steps to turns: speech without a speaker goes to the
+// previous speaker, or else to the next one, and stretches of a second voice
+// shorter than leastOverlap are dropped. The next step begins another segment.
 func (b *board) end() {
 	last := uint64(0)
 	for i := range b.steps {
@@ -249,14 +253,14 @@ func (b *board) end() {
 
 func lowest(who uint64) uint64 { return who & -who }
 
-// pieces are the turns of all segments, in order of time.
+// pieces returns the turns of all segments, in order of time.
 func (b *board) pieces() []piece {
 	slices.SortStableFunc(b.out, func(x, y piece) int { return cmp.Compare(x.Start, y.Start) })
 	return b.out
 }
 
-// exclusive cuts turns that overlap so that one voice speaks at a time: the one
-// that began first keeps the floor until it ends.
+// exclusive cuts overlapping turns so that one voice speaks at a time: the turn
+// that began first lasts to its end.
 func exclusive(turns []piece) []piece {
 	var out []piece
 	end := 0

@@ -17,10 +17,10 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// TestOverlappingConversations runs conversations of held-out voices that
-// tools/training/sound/make_overlap.py makes, with and without the segmenter.
-// OTOGRAPH_OVERLAP names their folder, OTOGRAPH_SEGMENTER another segmenter than the
-// embedded one.
+// TestOverlappingConversations runs conversations of held-out voices, made by
+// tools/training/sound/make_overlap.py, with and without the segmenter.
+// OTOGRAPH_OVERLAP is their folder; OTOGRAPH_SEGMENTER replaces the embedded
+// segmenter.
 func TestOverlappingConversations(t *testing.T) {
 	folder := os.Getenv("OTOGRAPH_OVERLAP")
 	if folder == "" {

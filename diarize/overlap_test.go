@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// earwitness is a segmenter that knows the truth, and numbers the speakers of every
-// window anew.
+// earwitness is a segmenter that knows the truth, and numbers the speakers of
+// every window anew.
 type earwitness struct {
 	truth  []said
 	broken error
@@ -53,7 +53,7 @@ func (w *earwitness) Segment(ctx context.Context, _ *audio.PCM, windows []audio.
 }
 
 // heard returns the seconds in which hypothesis and truth have the same set of
-// speakers, and all seconds of the truth's speech.
+// speakers, and the total seconds of speech in the truth.
 func heard(truth []said, turns []Turn, seconds float64) (same, all float64) {
 	for at := 0.005; at < seconds; at += 0.01 {
 		var ref, hyp uint64
@@ -103,13 +103,14 @@ func TestOverlapsAreTurnsOfBothVoices(t *testing.T) {
 	assert.InDelta(t, 31.5, covered, 1e-6, "the exclusive turns are exactly the speech")
 	for _, turn := range r.Exclusive {
 		if turn.Start < 8.5 && 8.5 < turn.End {
-			assert.Equal(t, 1, turn.Speaker, "a word in between does not take the floor")
+			assert.Equal(t, 1, turn.Speaker, "a short word does not interrupt the turn")
 		}
 	}
 }
 
 func TestVoiceOnlyHeardInOverlap(t *testing.T) {
-	// Within its windows, speaker 1 never speaks alone at 40 s; elsewhere it does.
+	// Within its windows, speaker 1 never speaks alone at 40 s; elsewhere it
+	// does.
 	truth := []said{{span(0, 8), 0}, {span(8, 16), 1}, {span(16, 60), 0}, {span(40, 41.5), 1}}
 	opt := DefaultOptions()
 	opt.Segmenter = &earwitness{truth: truth}
@@ -120,8 +121,9 @@ func TestVoiceOnlyHeardInOverlap(t *testing.T) {
 	assert.Greater(t, same/all, 0.98)
 }
 
-func TestVoiceThatSaysLittleAlone(t *testing.T) {
-	// Speaker 2 says 1.4 s alone, less than a speaker needs, and more over others.
+func TestVoiceMostlyInOverlaps(t *testing.T) {
+	// Speaker 2 says 1.4 s alone, less than a speaker needs, and more over
+	// others.
 	truth := []said{{span(0, 12), 0}, {span(12, 24), 1}, {span(24, 36), 0}, {span(34, 37.4), 2}, {span(37.4, 48), 1}}
 	speech := []audio.Span{span(0, 48)}
 	opt := DefaultOptions()
@@ -130,15 +132,15 @@ func TestVoiceThatSaysLittleAlone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, r.Speakers, 3)
 
-	truth[3].Span, truth[4].Span = span(34, 36.2), span(36.1, 48) // and now hardly anything alone
+	truth[3].Span, truth[4].Span = span(34, 36.2), span(36.1, 48) // now hardly anything alone
 	speech = []audio.Span{span(0, 48)}
 	r, err = Diarize(t.Context(), newMadeUp(3, truth, 0.3), silence(48), speech, opt)
 	require.NoError(t, err)
 	assert.Len(t, r.Speakers, 2)
 }
 
-// pairOf is the likeness of a group of 60 windows and one of n, with the mean cosines
-// within both and between them.
+// pairOf returns the likeness of a group of 60 windows and one of n, from the
+// mean cosines within both and between them.
 func pairOf(n, within, between float64) likeness {
 	return likeness{sizes: []float64{60, n}, usual: within, cosine: []float64{within, between, between, within}, pairs: []float64{3540, 60 * n, 60 * n, n * (n - 1)}}
 }
@@ -183,7 +185,7 @@ func TestTwoVoicesOrOne(t *testing.T) {
 	}
 }
 
-func TestSegmenterThatHearsNobody(t *testing.T) {
+func TestSegmenterWithoutActivity(t *testing.T) {
 	truth := []said{{span(1, 9), 0}, {span(9, 18), 1}}
 	speech := []audio.Span{span(1, 18)}
 	opt := DefaultOptions()
@@ -208,7 +210,7 @@ func TestSegmenterErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "0 frames every 0 samples")
 }
 
-// mute gives activities without frames.
+// mute returns activities without frames.
 type mute struct{}
 
 func (mute) Window() int  { return audio.SampleRate }
@@ -217,8 +219,8 @@ func (mute) Segment(_ context.Context, _ *audio.PCM, windows []audio.Span) ([]Ac
 	return make([]Activity, len(windows)), nil
 }
 
-// Whatever the segmenter hears, the turns together are exactly the speech, the
-// exclusive ones as well, and speakers are numbered by their first turn.
+// For any result of the segmenter, the turns together are exactly the speech,
+// the exclusive ones as well, and speakers are numbered by their first turn.
 func TestOverlappingTurnsCoverTheSpeech(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var speech []audio.Span

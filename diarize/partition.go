@@ -9,22 +9,24 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// spareClusters is by how many clusters the agglomeration is cut finer than the
-// largest number of speakers asked for: outlying windows form separate clusters
-// before two voices split, so the cut that separates all voices is a finer one.
-// Tidying then merges the outliers back.
+// spareClusters is added to the largest requested number of speakers when the
+// agglomeration is cut: outlying windows form separate clusters before two
+// voices split, so the cut that separates all voices has more clusters. Tidying
+// then merges the outliers back.
 const spareClusters = 24
 
-// nearlyBest is the share of the best silhouette that counts as equal to it. With
-// simulated windows of 1.5 s, 1 to 10 speakers, the best silhouette alone finds
-// the right number in 42 of 60 recordings, this rule in 58.
+// nearlyBest is the share of the best silhouette from which another counts as
+// equal to it. With simulated windows of 1.5 s, 1 to 10 speakers, the best
+// silhouette alone finds the right number in 42 of 60 recordings, this rule in
+// 58.
 const nearlyBest = 0.9
 
-// sampleWindows is how many windows stand for all where there are too many: their
-// similarities take 20 MB, so that the length of a recording does not matter.
+// sampleWindows is the size of the sample that is clustered if there are too
+// many windows: its similarities take 20 MB, regardless of the length of the
+// recording.
 const sampleWindows = 3200
 
-// partition finds who the vectors belong to: a label 0 … k−1 per vector.
+// partition finds the speakers of the vectors: a label 0 … k−1 per vector.
 // windows are the vectors' spans in order of time.
 func partition(ctx context.Context, x matrix, windows []audio.Span, near []company, opt Options) (labels []int, k int, err error) {
 	if x.n == 0 {
@@ -57,7 +59,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near []compa
 		}
 		labels = nearestCentroids(x, centre)
 		if distinct(labels, k) < k {
-			break // cannot be: each centroid has its own sample windows nearest, but never lose a speaker
+			break // impossible, as each centroid is nearest to its own sample, but never lose a speaker
 		}
 		centre = centroids(x, labels, k)
 	}
@@ -90,26 +92,28 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 	return labels, k, nil
 }
 
-// choose picks the union of base clusters that is believed.
+// choose picks the best union of base clusters.
 //
-// Number given: the coarsest cut that still has that many groups after the ones
+// Given number: the coarsest cut that still has that many groups after groups
 // too small for a speaker have joined their neighbors; without such a cut, the
 // cut at that number itself.
 //
-// Number to be found: every cut is tidied, and the tidied partition with the
-// best silhouette is believed if it reaches the threshold; else it is one
-// speaker. Of partitions whose silhouettes come close to the best (nearlyBest)
-// the one with the most groups is taken: a person who speaks a tenth of the
-// time hardly moves the mean over all windows, so two partitions that differ by
-// such a speaker are told apart by noise alone, while each group of a tidied
-// partition has by now shown that it has its own voice and enough speech.
+// Unknown number: every cut is tidied, and the tidied partition with the best
+// silhouette is chosen if it reaches the threshold; otherwise the result is one
+// speaker. Among partitions whose silhouettes come close to the best
+// (nearlyBest), the one with the most groups is chosen: a person who speaks a
+// tenth of the time hardly changes the mean over all windows, so only noise
+// separates two partitions that differ by such a speaker, while each group of a
+// tidied partition has already shown that it has its own voice and enough
+// speech.
 func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group []int, k int) {
 	finest := len(s.count)
 	s.stated = !opt.unstated
 	enough, steps := s.enough(windows), s.ward()
 	if opt.NumSpeakers > 0 {
 		for cutAt := most; cutAt <= finest; cutAt++ {
-			// No cosine is above 2: only small groups are joined, and parts of one voice.
+			// No cosine is above 2, so only small groups and parts of one voice
+			// are joined.
 			if group, k = s.tidy(s.groups(steps, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
 				return group, k
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// split makes the counts of n speakers: even, or 90 % for the first.
+// split returns the window counts of n speakers: even, or 90 % for the first.
 func split(speakers, perSpeaker int, lopsided bool) []int {
 	counts := make([]int, speakers)
 	total := speakers * perSpeaker
@@ -27,7 +27,8 @@ func split(speakers, perSpeaker int, lopsided bool) []int {
 	return counts
 }
 
-// agreement is the share of windows whose label is the most frequent one of its true speaker.
+// agreement returns the share of windows with the most frequent label of their
+// true speaker.
 func agreement(labels, truth []int) float64 {
 	votes := make(map[[2]int]int)
 	for i, l := range labels {
@@ -52,7 +53,7 @@ func TestSpeakerCountOnSimulatedVoices(t *testing.T) {
 		voices     voices
 		perSpeaker int
 		same       float64
-		least      float64 // share of recordings whose number of speakers must be right
+		least      float64 // least share of recordings with the right number of speakers
 	}
 	for _, c := range []condition{
 		{"3 s and more", voices{}, 30, 0.5, 0.9},
@@ -96,9 +97,9 @@ func TestSpeakerCountOnSimulatedVoices(t *testing.T) {
 	}
 }
 
-// TestOutliersAreNoSpeakers: laughter, coughs and two voices at once give windows
-// that resemble no voice, and now and then each other.
-func TestOutliersAreNoSpeakers(t *testing.T) {
+// TestOutliersAreNotSpeakers: laughter, coughs and overlapping voices give
+// windows that resemble no voice, and sometimes each other.
+func TestOutliersAreNotSpeakers(t *testing.T) {
 	right := 0
 	rounds := 12
 	if raceEnabled {
@@ -118,7 +119,7 @@ func TestOutliersAreNoSpeakers(t *testing.T) {
 		for range 40 { // alone
 			replace(r.IntN(x.n), gauss(r, make([]float64, x.dim)))
 		}
-		for range 6 { // three alike
+		for range 6 { // three similar ones
 			noise, at := gauss(r, make([]float64, x.dim)), r.IntN(x.n-3)
 			for i := range 3 {
 				replace(at+i, blend(0.6, noise, gauss(r, make([]float64, x.dim))))
@@ -204,8 +205,8 @@ func TestThresholdDecidesForOneSpeaker(t *testing.T) {
 	assert.Equal(t, 1, k, "a silhouette below the threshold means one speaker")
 }
 
-// TestMemoryOfClustering: 10,000 windows must cluster within 400 MB; what is
-// allocated in all bounds what is held.
+// TestMemoryOfClustering: 10,000 windows must cluster within 400 MB; total
+// allocations are an upper bound of the memory in use.
 func TestMemoryOfClustering(t *testing.T) {
 	n := 10000
 	if testing.Short() || raceEnabled {

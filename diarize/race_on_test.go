@@ -2,5 +2,5 @@
 
 package diarize
 
-// raceEnabled shrinks the large cases: the detector multiplies their time.
+// raceEnabled shrinks the large cases, which the race detector slows down.
 const raceEnabled = true

@@ -27,7 +27,7 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-// shared is the folder of the test recordings that are not in the repository.
+// shared returns the folder of the test recordings outside the repository.
 func shared(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("OTOGRAPH_SHARED")
@@ -37,7 +37,7 @@ func shared(t *testing.T) string {
 	return filepath.Join(folder, "testdata")
 }
 
-// demoModel returns an embedded demonstration model.
+// demoModel returns an embedded demo model.
 func demoModel(t testing.TB, role models.Role) *models.Model {
 	t.Helper()
 	m, err := demo.Models().Need(role)
@@ -87,8 +87,8 @@ func (l listener) diarize(t testing.TB, pcm *audio.PCM, opt diarize.Options) ([]
 	return speech, r
 }
 
-// requireSane: turns cover exactly the speech, in order, and number the speakers
-// as they come.
+// requireSane asserts that turns cover exactly the speech, in order, and that
+// speakers are numbered in order of appearance.
 func requireSane(t testing.TB, speech []audio.Span, r *diarize.Result) {
 	t.Helper()
 	at, samples := 0.0, 0
@@ -131,7 +131,8 @@ func score(t testing.TB, rttm string, r *diarize.Result, collar float64) bench.D
 	return bench.ScoreTurns(ref, hyp, bench.DEROptions{Collar: collar})
 }
 
-// TestConversation is the whole chain on one conversation of three synthetic voices.
+// TestConversation runs the whole chain on one conversation of three synthetic
+// voices.
 func TestConversation(t *testing.T) {
 	l := newListener(t)
 	pcm := open(t, "testdata/conv3.flac")
@@ -180,8 +181,8 @@ func TestSixConversations(t *testing.T) {
 	}
 }
 
-// TestOneVoice: each of twenty recordings holds all sentences of one voice in one
-// language, out of recordings of many voices and single sentences, half of them
+// TestOneVoice: each of twenty recordings has all sentences of one voice in one
+// language, from recordings of many voices and single sentences, half of them
 // with noise or a room.
 func TestOneVoice(t *testing.T) {
 	folder := filepath.Join(shared(t), "demo")
@@ -246,7 +247,8 @@ func TestOneVoice(t *testing.T) {
 	assert.Equal(t, 20, right, "recordings of one voice")
 }
 
-// TestRealRecordings reports; the demonstration embedder knows synthetic voices only.
+// TestRealRecordings only reports: the demo embedder knows only synthetic
+// voices.
 func TestRealRecordings(t *testing.T) {
 	folder := filepath.Join(shared(t), "real")
 	l := newListener(t)
@@ -263,8 +265,8 @@ func TestRealRecordings(t *testing.T) {
 	}
 }
 
-// BenchmarkDiarize is one conversation without voice activity detection, with the
-// embedder alone and with the segmenter.
+// BenchmarkDiarize diarizes one conversation without voice activity detection,
+// with the embedder alone and with the segmenter.
 func BenchmarkDiarize(b *testing.B) {
 	l := newListener(b)
 	pcm := open(b, "testdata/conv3.flac")

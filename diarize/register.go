@@ -14,38 +14,38 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrRegister marks a register of voices that cannot be read, or a voice that
-// cannot be kept.
+// ErrRegister marks a voice register that cannot be read, or a voice that
+// cannot be stored.
 var ErrRegister = errors.New("voice register not accepted")
 
 // Limits of a register.
 const (
-	maxRegister   = 64 << 20 // bytes of a file
+	maxRegister   = 64 << 20 // bytes per file
 	maxVoiceName  = 100      // characters
 	maxConsent    = 1000     // characters
-	maxVoiceParts = 1000     // vectors of a voice
+	maxVoiceParts = 1000     // vectors per voice
 )
 
-// Voice is a person's voice, as a speaker model describes it. It identifies the
+// Voice is a person's voice, as described by a speaker model. It identifies the
 // person: keep it like a password, and only with that person's consent.
 type Voice struct {
 	Name string `json:"name"`
-	// Model is the SHA-256 of the speaker model's file: vectors of different models
-	// cannot be compared.
+	// Model is the SHA-256 of the speaker model's file: vectors of different
+	// models cannot be compared.
 	Model   string    `json:"model"`
 	Added   time.Time `json:"added"`
-	Consent string    `json:"consent"` // what the person agreed to, and when
-	// Vectors are of unit length, one for each recording.
+	Consent string    `json:"consent"` // the person's agreement and its date
+	// Vectors have unit length, one per recording.
 	Vectors [][]float32 `json:"vectors"`
 }
 
-// Register is a list of voices that are known by name.
+// Register is a list of named voices.
 type Register struct {
 	Voices []Voice `json:"voices"`
 }
 
-// ReadRegister reads what Write wrote. Errors wrap ErrRegister and name the voice
-// and the field.
+// ReadRegister reads a register written by Write. Errors wrap ErrRegister and
+// name the voice and the field.
 func ReadRegister(r io.Reader) (*Register, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxRegister+1))
 	if err != nil {
@@ -77,8 +77,9 @@ func (r *Register) Write(w io.Writer) error {
 	return e.Encode(out)
 }
 
-// Add adds a voice. Vectors of a name that is there already, from the same model,
-// join it; the newer date and consent replace the older ones.
+// Add adds a voice. If the name already has vectors from the same model, the
+// new ones are added to them, and the newer date and consent replace the older
+// ones.
 func (r *Register) Add(v Voice) error {
 	bad := func(field, want string) error {
 		return fmt.Errorf("%w: voice %q: %s must be %s", ErrRegister, spec.Shorten(v.Name), field, want)
@@ -120,42 +121,45 @@ func (r *Register) Add(v Voice) error {
 	return nil
 }
 
-// Remove forgets a name, with every model. It reports whether it was there.
+// Remove removes a name, for every model. It reports whether the name existed.
 func (r *Register) Remove(name string) bool {
 	before := len(r.Voices)
 	r.Voices = slices.DeleteFunc(r.Voices, func(v Voice) bool { return v.Name == name })
 	return len(r.Voices) < before
 }
 
-// Match is the known voice that matches a speaker.
+// Match is the result of comparing a speaker with the known voices.
 type Match struct {
 	Name string // "" when in doubt
-	// Cosine is that of the speaker and the nearest known voice, −1 without one.
+	// Cosine is the speaker's cosine with the nearest known voice, −1 without
+	// one.
 	Cosine float64
 }
 
 const (
-	// matchMargin is how much nearer the best voice must be than the second.
+	// matchMargin is how much nearer the best voice must be than the second
+	// best.
 	matchMargin = 0.08
-	// strangerMargin is how much nearer it must be than the nearest stranger. With
-	// it 3 % of the strangers among the voices that it was chosen with get a name by it
-	// alone (TestKnownVoices has others).
+	// strangerMargin is how much nearer it must be than the nearest stranger.
+	// With this margin alone, 3 % of the strangers get a name among the voices
+	// that were used to choose it (TestKnownVoices uses others).
 	strangerMargin = 0.02
-	// sameStranger is the cosine from which a stranger is taken for the known person.
+	// sameStranger is the cosine from which a stranger counts as the known
+	// person.
 	sameStranger = 0.97
 )
 
-// Matching holds what decides whether a speaker is a known voice; it depends on
-// the speaker model.
+// Matching holds the criteria for matching a speaker with a known voice; they
+// depend on the speaker model.
 type Matching struct {
-	// Alike is the least cosine of a speaker and a known voice.
+	// Alike is the least cosine of a speaker and a matching voice.
 	Alike float64
-	// Strangers are vectors of unknown people, of unit length; they may be
-	// missing (models.Model.Strangers).
+	// Strangers are unit vectors of unknown people; they are optional
+	// (models.Model.Strangers).
 	Strangers [][]float32
 }
 
-// NewMatching returns what to match by; strangers may have any length.
+// NewMatching returns a Matching; strangers may have any length.
 func NewMatching(alike float64, strangers [][]float32) Matching {
 	m := Matching{Alike: alike}
 	for _, s := range strangers {
@@ -166,8 +170,8 @@ func NewMatching(alike float64, strangers [][]float32) Matching {
 	return m
 }
 
-// stranger is the cosine of a speaker and the nearest stranger who is not taken for the
-// known person: −1 without any.
+// stranger returns the speaker's cosine with the nearest stranger who does not
+// count as the known person; −1 without any.
 func (m Matching) stranger(speaker, known []float32) float64 {
 	nearest := -1.0
 	for _, s := range m.Strangers {
@@ -181,10 +185,10 @@ func (m Matching) stranger(speaker, known []float32) float64 {
 	return nearest
 }
 
-// Identify names the speakers of one recording, all from the speaker model with the
-// hash. A voice names one speaker, the one it fits best; a speaker whose nearest
-// voice has too low a cosine, or is hardly nearer than the next one or a stranger,
-// stays without a name.
+// Identify names the speakers of one recording; model is the hash of the
+// speaker model of their embeddings. Each voice names at most one speaker, its
+// best match. A speaker gets no name if the nearest voice has too low a cosine,
+// or is hardly nearer than the second voice or a stranger.
 func (r *Register) Identify(model string, speakers []Speaker, by Matching) []Match {
 	type person struct {
 		name   string
@@ -249,7 +253,7 @@ func (r *Register) Identify(model string, speakers []Speaker, by Matching) []Mat
 	return out
 }
 
-// printable reports whether a text has no control characters and is UTF-8.
+// printable reports whether a text is valid UTF-8 without control characters.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 })
 }

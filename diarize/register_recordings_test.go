@@ -54,7 +54,8 @@ func cosine(a, b []float32) (c float64) {
 	return c
 }
 
-// pairs returns the cosines of all pairs of clips of one voice and of two.
+// pairs returns the cosines of all pairs of clips of the same voice and of
+// different voices.
 func pairs(clips []clip) (same, other []float64) {
 	for i, a := range clips {
 		for _, b := range clips[:i] {
@@ -68,8 +69,8 @@ func pairs(clips []clip) (same, other []float64) {
 	return same, other
 }
 
-// equalError is the error rate at the threshold where both kinds of error are
-// equally frequent, and that threshold.
+// equalError returns the error rate at the threshold where both kinds of error
+// are equally frequent, and this threshold.
 func equalError(same, other []float64) (rate, threshold float64) {
 	slices.Sort(same)
 	slices.Sort(other)
@@ -83,8 +84,8 @@ func equalError(same, other []float64) (rate, threshold float64) {
 	return 1, 1
 }
 
-// TestVoiceOfAnExcerpt: the voice of a few seconds is that of the recording they
-// come from, and the segmenter hears one voice there, too.
+// TestVoiceOfAnExcerpt: a few seconds match the voice of their recording, and
+// the segmenter also hears one voice in them.
 func TestVoiceOfAnExcerpt(t *testing.T) {
 	l := newListener(t)
 	segmenter, err := segment.Open(demoModel(t, models.RoleSegmenter), segment.Options{Threads: 2})
@@ -106,8 +107,9 @@ func TestVoiceOfAnExcerpt(t *testing.T) {
 	}
 }
 
-// TestVectorsOfVoices writes what training/sound/strangers.py reads: OTOGRAPH_VOICES_COHORT
-// names the folder of recordings, OTOGRAPH_VOICES_EXPORT the file.
+// TestVectorsOfVoices writes the input of training/sound/strangers.py:
+// OTOGRAPH_VOICES_COHORT is the folder of recordings, OTOGRAPH_VOICES_EXPORT
+// the file.
 func TestVectorsOfVoices(t *testing.T) {
 	folder, file := os.Getenv("OTOGRAPH_VOICES_COHORT"), os.Getenv("OTOGRAPH_VOICES_EXPORT")
 	if folder == "" || file == "" {
@@ -126,9 +128,9 @@ func TestVectorsOfVoices(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, raw, 0o600))
 }
 
-// TestKnownVoices measures how well voices are known again: OTOGRAPH_VOICES_TUNE and
-// OTOGRAPH_VOICES_TEST name folders that tools/training/sound/make_voices.py
-// makes, of different voices.
+// TestKnownVoices measures how well voices are recognized: OTOGRAPH_VOICES_TUNE
+// and OTOGRAPH_VOICES_TEST are folders of different voices, made by
+// tools/training/sound/make_voices.py.
 func TestKnownVoices(t *testing.T) {
 	tune, test := os.Getenv("OTOGRAPH_VOICES_TUNE"), os.Getenv("OTOGRAPH_VOICES_TEST")
 	if tune == "" || test == "" {
@@ -161,7 +163,7 @@ func TestKnownVoices(t *testing.T) {
 			n := voices[c.voice]
 			voices[c.voice]++
 			known := order[c.voice]%2 == 0
-			enrolled := known && n < 2 // two recordings of every second voice
+			enrolled := known && n < 2 // two recordings of every other voice
 			if pass == 0 {
 				if enrolled {
 					require.NoError(t, register.Add(diarize.Voice{Name: c.voice, Model: "m", Consent: "synthetic", Vectors: [][]float32{c.vector}}))

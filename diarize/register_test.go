@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unit is a unit vector at an angle in degrees.
+// unit returns a unit vector at an angle in degrees.
 func unit(degrees float64) []float32 {
 	return []float32{float32(math.Cos(degrees * math.Pi / 180)), float32(math.Sin(degrees * math.Pi / 180))}
 }
@@ -46,10 +46,10 @@ func TestRegisterKeepsVoices(t *testing.T) {
 	assert.False(t, r.Remove("Ann"))
 	file.Reset()
 	require.NoError(t, r.Write(&file))
-	assert.NotContains(t, file.String(), "Ann", "nothing is left of a voice that was removed")
+	assert.NotContains(t, file.String(), "Ann", "a removed voice leaves no trace")
 }
 
-func TestRegisterRefuses(t *testing.T) {
+func TestRegisterRejects(t *testing.T) {
 	for want, change := range map[string]func(*Voice){
 		"name must be 1 to 100 printable characters": func(v *Voice) { v.Name = "A\x1b[31m" },
 		"model must be":                                        func(v *Voice) { v.Model = "" },
@@ -88,7 +88,7 @@ func TestIdentify(t *testing.T) {
 	assert.Equal(t, []string{"", "Ann", "Bob", ""}, names(matches), "a voice names the speaker that fits it best")
 	assert.InDelta(t, math.Cos(5*math.Pi/180), matches[1].Cosine, 1e-6)
 	assert.Equal(t, []string{"", "", "", ""}, names(r.Identify("another model", speakers, Matching{Alike: 0.8})))
-	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: unit(46)}}, Matching{Alike: 0.5})), "between two voices is nobody")
+	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: unit(46)}}, Matching{Alike: 0.5})), "no name between two voices")
 	assert.Equal(t, []string{""}, names(r.Identify("m", []Speaker{{Embedding: []float32{1, 0, 0}}}, Matching{Alike: 0.5})))
 }
 

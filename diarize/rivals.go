@@ -5,33 +5,34 @@ import (
 	"slices"
 )
 
-// rivalShare is the share of the smaller group's windows that must have been heard
-// beside the other group's, as another voice of the same window of the segmenter,
-// for the two to be rivals, which are hardly ever joined. From 0.15 to 0.35 the result is the same on the
-// conversations of TestOverlappingConversations; above 0.5 voices that are alike
-// are joined.
+// rivalShare is the share of the smaller group's windows that must occur beside
+// windows of the other group, as another voice in the same window of the
+// segmenter, for the two to be rivals, which are hardly ever joined. From 0.15
+// to 0.35 the result is the same on the conversations of
+// TestOverlappingConversations; above 0.5 similar voices are joined.
 const rivalShare = 0.25
 
-// rivalLeast is how many windows that must be at least: a segmenter that parts one
-// voice in two for a moment is heard by the two tiles that it lies in. Less makes two
-// speakers of a voice, more joins voices that are alike.
+// rivalLeast is the least number of such windows: if a segmenter briefly splits
+// one voice in two, two tiles contain the split. A lower limit makes two
+// speakers of one voice, a higher one joins similar voices.
 const rivalLeast = 3
 
-// rivalLikeness is how alike the centroids of rivals are at most, between the cosine of
-// one voice (0) and 1: above it they are one voice that the segmenter parted in two.
+// rivalLikeness is the greatest similarity of the centroids of rivals, between
+// the cosine of one voice (0) and 1: above it they are one voice that the
+// segmenter split in two.
 const rivalLikeness = 0.25
 
-// neighbor is an embedded window as one tile hears it.
+// neighbor is an embedded window and its local speaker in one tile.
 type neighbor struct{ window, local int }
 
-// company is what one tile hears.
+// company holds the neighbors in one tile.
 type company struct {
 	windows []neighbor
 	beside  [maxLocal]int // samples of the tile's middle in which a local speaker speaks with others
 }
 
-// neighbors lists, for each tile, the windows that lie in it and the local speaker
-// of each, and how long each speaks with others; nil without a segmenter.
+// neighbors lists, for each tile, its windows and their local speakers, and how
+// long each speaks with others; nil without a segmenter.
 func (e *Embeddings) neighbors() []company {
 	if e.scene == nil {
 		return nil
@@ -65,7 +66,7 @@ func (e *Embeddings) neighbors() []company {
 }
 
 // selected renumbers neighbors for a selection of the windows: number[i] is the
-// place of window i in it, −1 where it is left out.
+// index of window i in it, −1 if it is not selected.
 func selected(all []company, number []int) []company {
 	if all == nil {
 		return nil
@@ -90,9 +91,9 @@ func (s *sums) tally(tile company, counts []int) {
 	}
 }
 
-// rivalry counts, for each pair of base clusters, the windows that were heard as
-// different voices of one tile: per tile and pair of local speakers the smaller
-// number. It is nil without a segmenter.
+// rivalry counts, for each pair of base clusters, the windows that are
+// different voices in one tile: per tile and pair of local speakers the smaller
+// number. It returns nil without a segmenter.
 func (s *sums) rivalry(all []company) []float64 {
 	if all == nil {
 		return nil
@@ -120,9 +121,9 @@ func (s *sums) rivalry(all []company) []float64 {
 	return out
 }
 
-// companionship counts the samples in which the speakers of the base clusters speak with
-// others: for each local speaker of a tile, those of the cluster that has most of its
-// windows there. It is nil without a segmenter.
+// companionship counts the samples in which the speakers of the base clusters
+// speak with others: each local speaker of a tile counts for the cluster with
+// most of its windows there. It returns nil without a segmenter.
 func (s *sums) companionship(all []company) []int {
 	if all == nil {
 		return nil
@@ -164,8 +165,8 @@ func (s *sums) sizes(group []int, n int) []float64 {
 	return out
 }
 
-// areRivals reports whether groups a and b, of these sizes and with this rivalry, were
-// heard as two voices.
+// areRivals reports whether groups a and b were detected as two voices, given
+// the sizes and the rivalry of the groups.
 func areRivals(rivals, sizes []float64, a, b int) bool {
 	return rivals != nil && rivals[a*len(sizes)+b] >= max(rivalLeast, rivalShare*min(sizes[a], sizes[b]))
 }

@@ -2,23 +2,23 @@ package diarize
 
 import "gonum.org/v1/gonum/floats"
 
-// sums holds, for a partition of unit vectors into base clusters, what every
-// coarser partition (a union of base clusters) needs for its silhouette and its
-// centroids: with cosine distance the mean distance of a vector to a cluster is
-// one minus its dot product with the cluster's mean, so one product per vector
-// and base cluster serves all partitions.
+// sums holds, for a partition of unit vectors into base clusters, the values
+// that the silhouette and the centroids of every coarser partition (a union of
+// base clusters) need: with cosine distance the mean distance of a vector to a
+// cluster is one minus its dot product with the cluster's mean, so one product
+// per vector and base cluster serves all partitions.
 type sums struct {
 	base  []int       // per vector: base cluster
 	count []int       // per base cluster: vectors
 	total [][]float64 // per base cluster: sum of its vectors
 	dots  []float64   // [vector × base cluster]: vector · total
-	self  []float64   // per vector: squared length (1 but for rounding)
+	self  []float64   // per vector: squared length (1 except for rounding)
 	gram  []float64   // [base × base]: products of the totals
 
 	rivals   []float64 // [base × base]: windows heard as different voices; nil without a segmenter
-	besides  []int     // per base cluster: samples in which its speaker speaks with others; nil without
+	besides  []int     // per base cluster: samples in which its speaker speaks with others; nil without a segmenter
 	overlaps overlaps
-	stated   bool // the model says from which cosine two groups are one voice
+	stated   bool // the model states the cosine from which two groups are one voice
 }
 
 // newSums prepares the base partition (labels 0 … k−1).
@@ -55,10 +55,10 @@ func newSums(x matrix, base []int, k int) *sums {
 	return s
 }
 
-// silhouette is the mean cosine silhouette (P. J. Rousseeuw, "Silhouettes",
-// 1987) of the partition that puts base cluster c into group[c] (0 … groups−1).
-// A vector alone in its group counts 0, as in scikit-learn. Fewer than two
-// groups have none: the result is then −1.
+// silhouette returns the mean cosine silhouette (P. J. Rousseeuw,
+// "Silhouettes", 1987) of the partition that puts base cluster c into group[c]
+// (0 … groups−1). A vector alone in its group counts 0, as in scikit-learn. For
+// fewer than two groups it returns −1.
 func (s *sums) silhouette(group []int, groups int) float64 {
 	if groups < 2 || len(s.base) == 0 {
 		return -1

@@ -28,7 +28,7 @@ func gauss(r *rand.Rand, v []float64) []float64 {
 	return v
 }
 
-// blend is unit(sqrt(share)·a + sqrt(1−share)·b).
+// blend returns unit(sqrt(share)·a + sqrt(1−share)·b).
 func blend(share float64, a, b []float64) []float64 {
 	out := make([]float64, len(a))
 	var sq float64
@@ -42,8 +42,8 @@ func blend(share float64, a, b []float64) []float64 {
 	return out
 }
 
-// simulate gives counts[s] embeddings of 192 numbers for each speaker s, in an
-// order of turns of 2 to 12 windows, and who they belong to.
+// simulate returns counts[s] embeddings of 192 numbers for each speaker s, in
+// an order of turns of 2 to 12 windows, and their speakers.
 func simulate(r *rand.Rand, counts []int, v voices) (x matrix, truth []int) {
 	if v.high == 0 {
 		v.low, v.high = 0.55, 0.75
@@ -62,7 +62,7 @@ func simulate(r *rand.Rand, counts []int, v voices) (x matrix, truth []int) {
 	x = newMatrix(total, dim)
 	for len(truth) < total {
 		s := 0
-		for pick := r.IntN(total - len(truth)); pick >= left[s]; s++ { // by what is left to say
+		for pick := r.IntN(total - len(truth)); pick >= left[s]; s++ { // by the remaining windows
 			pick -= left[s]
 		}
 		for turn := min(2+r.IntN(11), left[s]); turn > 0; turn-- {
@@ -77,7 +77,7 @@ func simulate(r *rand.Rand, counts []int, v voices) (x matrix, truth []int) {
 	return x, truth
 }
 
-// timeline lays n windows out as if each turn of the truth were one speech
+// timeline places n windows as if each turn of the truth were one speech
 // segment: hop 0.75 s, half a second between segments.
 func timeline(truth []int) *Embeddings {
 	e := &Embeddings{}

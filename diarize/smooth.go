@@ -6,17 +6,17 @@ import (
 )
 
 // Costs of changing the speaker from one window to the next, in units of
-// cosine: two windows of one segment overlap by half, so one window that
-// differs alone is more often noise than a speaker. Over a pause the cost falls
-// with the length of the pause. Chosen on the conversations of the test data
-// (a wide range gives the same result there).
+// cosine: two windows of one segment overlap by half, so a single differing
+// window is more often noise than a speaker. Over a pause the cost falls with
+// its length. Chosen on the conversations of the test data (a wide range gives
+// the same result there).
 const (
 	changeInside = 0.12 // between windows of one segment
-	changeAcross = 0.06 // between segments that touch
+	changeAcross = 0.06 // between adjacent segments
 	pauseDecay   = 1.0  // seconds of pause that lower it to 1/e
 )
 
-// changeCosts are the costs of a change before each window (the first is 0).
+// changeCosts returns the cost of a change before each window (the first is 0).
 func changeCosts(e *Embeddings) []float64 {
 	cost := make([]float64, len(e.Windows))
 	for i := 1; i < len(cost); i++ {
@@ -30,9 +30,9 @@ func changeCosts(e *Embeddings) []float64 {
 	return cost
 }
 
-// viterbi finds the labels with the largest sum of similarities to the
-// centroids less the costs of the changes. cost[i] is that of a change between
-// windows i−1 and i, times scale.
+// viterbi returns the labels with the largest sum of similarities to the
+// centroids minus the costs of changes. cost[i], times scale, is the cost of a
+// change between windows i−1 and i.
 func viterbi(x, centre matrix, cost []float64, scale float64) []int {
 	n, k := x.n, centre.n
 	if n == 0 {
@@ -72,12 +72,12 @@ func viterbi(x, centre matrix, cost []float64, scale float64) []int {
 	return labels
 }
 
-// settleRounds is how often windows move to the nearest centroid at most.
+// settleRounds is the maximum number of re-assignments.
 const settleRounds = 10
 
-// settle re-assigns every window to its nearest centroid until none moves, and smooths over
-// time, without ever losing a speaker: where a full smoothing would, it is
-// weakened step by step, and finally omitted.
+// settle re-assigns every window to its nearest centroid until none moves, and
+// smooths over time, without ever losing a speaker: if full smoothing would
+// lose one, it is weakened step by step, and finally omitted.
 func settle(x matrix, labels []int, k int, cost []float64) []int {
 	if k < 2 {
 		return labels

@@ -8,30 +8,30 @@ import (
 )
 
 // A cluster below leastSpeech seconds, or below leastShare of all speech, is
-// not a separate speaker: a few outlying windows (a laugh, a cough, overlapping
-// voices) would otherwise pass for one, and the longer the recording, the more
-// of them there are that also resemble each other.
+// not a separate speaker: otherwise a few outlying windows (a laugh, a cough,
+// overlapping voices) would count as one, and long recordings have more of them
+// that also resemble each other.
 const (
 	leastSpeech = 2.0   // seconds
-	leastShare  = 0.003 // decides from eleven minutes of speech on
+	leastShare  = 0.003 // the larger limit from eleven minutes of speech on
 )
 
-// unlike is up to which share of the cosine of one voice two centroids have nothing in
-// common, not even a little of the other voice in the background.
+// unlike is the share of the cosine of one voice up to which two centroids have
+// nothing in common, not even a little of the other voice in the background.
 const unlike = 0.5
 
-// enough is the speech in seconds that makes a speaker.
+// enough returns the seconds of speech that a speaker needs.
 func (s *sums) enough(windows []audio.Span) float64 {
 	all := s.seconds(make([]int, len(s.count)), 1, windows)[0]
 	return max(leastSpeech, leastShare*all)
 }
 
-// tidy joins groups of base clusters. A group with less than enough seconds, a
-// doubtful group and, with a segmenter, one between two others are weak:
-// the smallest goes to its nearest strong neighbor, until none is left. Then the
-// two that are most surely one voice are joined, until all are several (nearest).
-// It stops at least groups. The result maps base
-// clusters to groups 0 … n−1.
+// tidy joins groups of base clusters. A group is weak if it has less than
+// enough seconds, is doubtful or, with a segmenter, is between two others. The
+// smallest weak group joins its nearest strong neighbor, until none is weak.
+// Then the two groups that are most likely one voice are joined, until nearest
+// finds no more. At least least groups remain. The result maps base clusters to
+// groups 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
 func (s *sums) tidy(group []int, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
@@ -49,7 +49,7 @@ func (s *sums) tidy(group []int, windows []audio.Span, enough, same float64, lea
 			to = mostLike(from, targets, cos[from*n:])
 		} else {
 			var cosine float64
-			if to, from, cosine = alike.nearest(cos, rivals, same, s.stated); cosine < same { // also when all that are left are several voices
+			if to, from, cosine = alike.nearest(cos, rivals, same, s.stated); cosine < same { // all remaining groups are different voices
 				break
 			}
 		}
@@ -59,8 +59,8 @@ func (s *sums) tidy(group []int, windows []audio.Span, enough, same float64, lea
 	return byFirstAppearance(tidied), n
 }
 
-// weakest returns the weak group with the least speech, −1 without one, and the
-// groups that it may join: the strong ones, or all where none is strong.
+// weakest returns the weak group with the least speech, or −1, and the groups
+// that it may join: the strong ones, or all others if none is strong.
 func weakest(seconds []float64, unfit []bool, enough float64) (from int, targets []int) {
 	from = -1
 	var all []int
@@ -78,8 +78,8 @@ func weakest(seconds []float64, unfit []bool, enough float64) (from int, targets
 	return from, targets
 }
 
-// mostLike returns the target other than from whose centroid is most like from's;
-// cos are from's cosines with the groups.
+// mostLike returns the target, other than from, whose centroid is most similar
+// to from's; cos holds from's cosines with the groups.
 func mostLike(from int, targets []int, cos []float64) int {
 	to, best := -1, math.Inf(-1)
 	for _, g := range targets {
@@ -90,10 +90,11 @@ func mostLike(from int, targets []int, cos []float64) int {
 	return to
 }
 
-// nearest returns the two groups a < b that are most surely one voice, and their cosine, at
-// least same: −Inf without any. Rivals are two voices, unless their centroids are as good as
-// the same. All others are one below the difference oneVoice and two from twoVoices on;
-// in between they are two, unless the model states its own threshold and their cosine reaches it.
+// nearest returns the two groups a < b that are most likely one voice, and
+// their cosine, at least same; −Inf if there are none. Below the difference
+// oneVoice two groups are one voice, from twoVoices on they are two. In between
+// they are one only if the model states its own threshold and their cosine
+// reaches it; rivals need a higher cosine (rivalLikeness).
 func (l likeness) nearest(cos, rivals []float64, same float64, stated bool) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)
 	n := len(l.sizes)
@@ -112,7 +113,7 @@ func (l likeness) nearest(cos, rivals []float64, same float64, stated bool) (a, 
 	return a, b, cosine
 }
 
-// giveUp puts the members of from into to; the last number takes from's place.
+// giveUp moves the members of from to to; group last becomes from.
 func giveUp(group []int, from, to, last int) {
 	for i, g := range group {
 		if g == from {
@@ -125,7 +126,7 @@ func giveUp(group []int, from, to, last int) {
 	}
 }
 
-// seconds is the speech of each group: the union of its windows.
+// seconds returns the speech of each group: the union of its windows.
 func (s *sums) seconds(group []int, n int, windows []audio.Span) []float64 {
 	samples := make([]int, n)
 	covered := make([]int, n)
@@ -143,9 +144,9 @@ func (s *sums) seconds(group []int, n int, windows []audio.Span) []float64 {
 	return out
 }
 
-// heard is the speech of each group that shows whether it is a speaker. It is what the
-// group says alone (seconds) and, where that is not enough but unlike all that the others
-// say, also what it says together with others.
+// heard returns the seconds of speech that count for each group as a speaker:
+// its speech alone (seconds) and, if that is not enough but its voice is unlike
+// the others, also its speech together with others.
 func (s *sums) heard(group []int, n int, windows []audio.Span, enough float64, cos []float64, same float64) []float64 {
 	alone := s.seconds(group, n, windows)
 	if s.besides == nil {
@@ -173,10 +174,11 @@ func (s *sums) heard(group []int, n int, windows []audio.Span, enough float64, c
 	return out
 }
 
-// centroidCosines is the n × n matrix of cosines between the groups' mean vectors.
+// centroidCosines returns the n × n matrix of cosines between the groups' mean
+// vectors.
 func (s *sums) centroidCosines(group []int, n int) []float64 {
 	k := len(group)
-	cos := make([]float64, n*n) // first the products of the groups' sums
+	cos := make([]float64, n*n) // first the dot products of the groups' sums
 	for a, ga := range group {
 		for b, gb := range group {
 			cos[ga*n+gb] += s.gram[a*k+b]

@@ -20,7 +20,7 @@ type piece struct {
 	speaker int
 }
 
-// pieces turns window labels into turns that cover every speech segment with
+// pieces converts window labels to turns that cover every speech segment with
 // windows exactly once: whole segments, cut where the label changes between two
 // windows of one segment.
 func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]piece, error) {
@@ -64,8 +64,8 @@ func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]
 	return out, nil
 }
 
-// nearest assigns the segments that no known piece touches the speaker of the
-// nearest one, so that the pieces cover every segment.
+// nearest assigns each segment without a known piece the speaker of the nearest
+// piece, so that the pieces cover every segment.
 func nearest(speech []audio.Span, out []piece) []piece {
 	known := len(out)
 	at := 0 // the first known piece that ends after the segment begins
@@ -90,7 +90,7 @@ func nearest(speech []audio.Span, out []piece) []piece {
 	return joinTouching(out)
 }
 
-// joinTouching makes one piece of neighbors of one speaker without a gap.
+// joinTouching joins adjacent pieces of the same speaker.
 func joinTouching(in []piece) []piece {
 	out := in[:0]
 	for _, p := range in {

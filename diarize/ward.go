@@ -1,12 +1,14 @@
 package diarize
 
-// joined is one step from the base clusters to coarser groups: group b becomes part of a.
+// joined is one step from the base clusters to coarser groups: group b becomes
+// part of a.
 type joined struct{ a, b int }
 
-// ward joins the base clusters step by step (J. H. Ward, "Hierarchical grouping to optimize
-// an objective function", 1963): each time the two groups whose union adds least to the
-// squared distances of the vectors from their group's mean. Average linkage, which made the
-// base clusters, splits off outlying windows first, and two voices of real people last.
+// ward joins the base clusters step by step (J. H. Ward, "Hierarchical grouping
+// to optimize an objective function", 1963): each step joins the two groups
+// whose union adds least to the squared distances of the vectors from their
+// group's mean. Average linkage, which made the base clusters, splits off
+// outlying windows first, and two voices of real people last.
 func (s *sums) ward() []joined {
 	k := len(s.count)
 	size, dots := make([]float64, k), make([]float64, k*k)
@@ -47,7 +49,7 @@ func (s *sums) ward() []joined {
 	return out
 }
 
-// groups are the base clusters by group when n groups are left.
+// groups returns the group of each base cluster when n groups remain.
 func (s *sums) groups(steps []joined, n int) []int {
 	group := make([]int, len(s.count))
 	for c := range group {

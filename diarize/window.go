@@ -10,7 +10,7 @@ const (
 
 // windows cuts the speech segments of at least minSegment seconds: a segment up
 // to one window long is one window; a longer one is cut every hop, and its last
-// window is moved back so that it is a whole one and ends with the segment.
+// window is moved back so that it is complete and ends with the segment.
 // segment[i] is the index in speech of window i. Windows come in order of time
 // if the segments do.
 func windows(speech []audio.Span, minSegment float64) (spans []audio.Span, segment []int) {
@@ -19,7 +19,8 @@ func windows(speech []audio.Span, minSegment float64) (spans []audio.Span, segme
 		segment = append(segment, s)
 	}
 	for i, s := range speech {
-		// Compared in seconds as given, with half a sample for the rounding of the bounds.
+		// Compared in seconds, with half a sample for the rounding of the
+		// bounds.
 		if s.Len() <= 0 || float64(s.Len())+0.5 < minSegment*audio.SampleRate {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// layout is how to feed one file.
+// layout describes the inputs and outputs of a file.
 type layout struct {
 	contract string
 	input    string   // features or samples
@@ -17,14 +17,14 @@ type layout struct {
 	output   string
 	bands    int // 0: samples
 	frames   int // fixed number of frames (of samples without bands), 0 when free
-	dim      int // 0: the file does not say
+	dim      int // 0: not declared by the file
 	single   bool
 }
 
-// outputNames in order of preference.
+// outputNames are known names of the output, in order of preference.
 var outputNames = []string{"embs", "embedding", "embeddings", "emb", "output", "embs_out"}
 
-// layoutOf finds out how to feed a graph of a contract.
+// layoutOf finds the layout of a graph with the given contract.
 func layoutOf(g *ort.Graph, contract string) (l layout, err error) {
 	switch contract {
 	case models.ContractNeMoSpeaker:
@@ -109,7 +109,7 @@ func waveLayout(g *ort.Graph) (layout, error) {
 	return withOutput(l, g)
 }
 
-// withOutput finds the embedding among the outputs: by name, else the only float
+// withOutput finds the embedding among the outputs: by name, or the only float
 // output.
 func withOutput(l layout, g *ort.Graph) (layout, error) {
 	var out ort.Info

@@ -26,10 +26,11 @@ func needsRuntime(t testing.TB) {
 	}
 }
 
-// frame is the frame that the made-up networks pass on.
+// frame is the index of the frame that the made-up networks return.
 const frame = 7
 
-// widen is an 80 × dim matrix that copies its input to the first 80 outputs.
+// widen returns an 80 × dim matrix that copies its input to the first 80
+// outputs.
 func widen(bands, dim int) onnxgraph.Tensor {
 	w := make([]float32, bands*dim)
 	for i := range bands {
@@ -38,7 +39,8 @@ func widen(bands, dim int) onnxgraph.Tensor {
 	return onnxgraph.Floats([]int64{int64(bands), int64(dim)}, w...)
 }
 
-// featureNet gives frame number 7 of its input [B,T,80], widened to dim numbers.
+// featureNet returns a network whose output is frame 7 of its input [B,T,80],
+// widened to dim numbers.
 func featureNet(input, output string, dim int) *onnxgraph.Graph {
 	g := onnxgraph.New()
 	g.Input(input, onnxgraph.Float32, "B", "T", 80)
@@ -47,7 +49,8 @@ func featureNet(input, output string, dim int) *onnxgraph.Graph {
 	return g.Output(output, onnxgraph.Float32, "B", dim)
 }
 
-// nemoNet gives frame 7 of [B,bands,T] and, as the last number, the length.
+// nemoNet returns a network whose output is frame 7 of [B,bands,T] and, as the
+// last number, the length.
 func nemoNet(bands int, length onnxgraph.Type) *onnxgraph.Graph {
 	g := onnxgraph.New()
 	g.Input("audio_signal", onnxgraph.Float32, "B", bands, "T").Input("length", length, "B")
@@ -61,7 +64,8 @@ func nemoNet(bands int, length onnxgraph.Type) *onnxgraph.Graph {
 	return g.Output("logits", onnxgraph.Float32, "B", 200).Output("embs", onnxgraph.Float32, "B", 192)
 }
 
-// waveNet gives the first 192 samples, times the relative length.
+// waveNet returns a network whose output is the first 192 samples, times the
+// relative length.
 func waveNet(lens bool) *onnxgraph.Graph {
 	g := onnxgraph.New()
 	g.Input("wav", onnxgraph.Float32, "B", "S")
@@ -79,7 +83,8 @@ func source(g *onnxgraph.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "embedder"}
 }
 
-// sound is noise that grows and changes color, so that every frame is its own.
+// sound returns noise that grows and changes color, so that every frame is
+// different.
 func sound(n int) []float32 {
 	x := make([]float32, n)
 	seed, last := uint32(3), float32(0)
@@ -92,7 +97,7 @@ func sound(n int) []float32 {
 	return x
 }
 
-// unit is v widened to dim numbers and scaled to unit length.
+// unit returns v widened to dim numbers and scaled to unit length.
 func unit(v []float32, dim int) []float32 {
 	out := make([]float32, dim)
 	copy(out, v)
@@ -100,8 +105,8 @@ func unit(v []float32, dim int) []float32 {
 	return out
 }
 
-// kaldiFrame is what wespeaker (hamming, 16-bit) or 3D-Speaker (povey, unit) see
-// of a window in frame 7.
+// kaldiFrame returns the features of frame 7 as in wespeaker (hamming, 16-bit)
+// or 3D-Speaker (povey, unit).
 func kaldiFrame(x []float32, window dsp.Window, scale float32) []float32 {
 	opt := dsp.DefaultFbankOptions()
 	opt.Window, opt.Scale = window, scale
@@ -170,7 +175,7 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 			assert.Equal(t, c.dim, m.Dim())
 			assert.Zero(t, m.SameSpeaker())
 			pcm := audio.FromSamples(sound(30 * audio.SampleRate))
-			// More windows than a batch, of two lengths, in an order of their own.
+			// More windows than a batch, of two lengths, in mixed order.
 			var windows []audio.Span
 			for i := range 40 {
 				start := i * 9001
@@ -200,7 +205,7 @@ func TestShortLongAndSilentWindows(t *testing.T) {
 		{Start: 0, End: 24000},           // silence
 		{Start: 40000, End: 40100},       // 6 ms
 		{Start: 100000, End: 820000},     // 45 s: three pieces, averaged
-		{Start: 40000, End: 40000 + 799}, // repeated until it is long enough
+		{Start: 40000, End: 40000 + 799}, // repeated to the minimum length
 	})
 	require.NoError(t, err)
 	assert.Equal(t, make([]float32, 192), got[0])
@@ -231,7 +236,7 @@ func TestShortLongAndSilentWindows(t *testing.T) {
 	assert.Empty(t, none)
 }
 
-// TestFixedFrames: some exports take one number of frames only.
+// TestFixedFrames: some exports take only one number of frames.
 func TestFixedFrames(t *testing.T) {
 	needsRuntime(t)
 	g := onnxgraph.New()

@@ -1,6 +1,6 @@
 // Package embed runs published speaker networks (ECAPA-TDNN and its relatives)
 // through ONNX Runtime: the contracts of wespeaker, 3D-Speaker, NeMo (TitaNet)
-// and speechbrain, each with the features it was trained on.
+// and speechbrain, each with the features of its training.
 package embed
 
 import (
@@ -17,27 +17,29 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// DefaultSameSpeaker is the cosine from which two clusters' centroids are one
-// voice by default: right for published ECAPA networks (about 0.45 to 0.5).
+// DefaultSameSpeaker is the default cosine of two clusters' centroids from
+// which they are one voice: right for published ECAPA networks (about 0.45 to
+// 0.5).
 const DefaultSameSpeaker = diarize.DefaultSameSpeaker
 
 const (
-	// batchWindows bounds the windows of one call of the network. More were not
-	// faster, and the C library keeps what their layers take: with 16 an hour of
-	// speech grew its heap by 20 MB.
+	// batchWindows bounds the windows per call of the network. More were not
+	// faster, and the C library keeps the memory of their layers: with 16
+	// windows its heap grew by 20 MB in an hour of speech.
 	batchWindows = 4
 	// shortest is the length to which shorter windows are repeated: below half
-	// a second embeddings are poor, and far below the convolutions fail.
+	// a second embeddings are poor, and far below it the convolutions fail.
 	shortest = audio.SampleRate / 2
-	// longest is what one call takes of a window; a longer one is cut into equal
+	// longest is the longest window per call; a longer one is cut into equal
 	// pieces whose embeddings are averaged.
 	longest = 15 * audio.SampleRate
 )
 
 var (
-	// ErrContract is returned for a file that is not a speaker network of its contract.
+	// ErrContract is returned for a file that is not a speaker network of its
+	// contract.
 	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a sound ONNX model.
+	// ErrInvalid is returned for a file that is not a valid ONNX model.
 	ErrInvalid = ort.ErrInvalid
 	// ErrClosed is returned by a Model after Close.
 	ErrClosed = ort.ErrClosed
@@ -45,16 +47,16 @@ var (
 
 // Options configures a Model.
 type Options struct {
-	// Threads is how many cores one call of Embed uses; 0 means one. The result
-	// does not depend on it.
+	// Threads is the number of cores that one call of Embed uses; 0 means one.
+	// The result does not depend on it.
 	Threads int
 }
 
-// config is Options with what the model set says about the file.
+// config is Options plus the model set's description of the file.
 type config struct {
 	Threads     int
 	Contract    string  // one of the models.Contract constants; "" recognizes it
-	SameSpeaker float64 // cosine; 0 if the model does not say
+	SameSpeaker float64 // cosine; 0 if the model states none
 }
 
 // Model is an open network. It is safe for concurrent use.
@@ -67,9 +69,9 @@ type Model struct {
 
 var _ diarize.Embedder = (*Model)(nil)
 
-// Open opens a speaker network, as library.OpenFile, library.OpenDir and demo.Models
-// return it. Errors name the file and its role, what was expected and what was
-// found.
+// Open opens a speaker network, as returned by library.OpenFile,
+// library.OpenDir and demo.Models. Errors name the file and its role, the
+// expected and the found value.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := modelfile.Source(model, model.Main())
 	if err != nil {
@@ -103,8 +105,9 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 	return m, nil
 }
 
-// tryOut runs one second of a tone: a network that cannot take its own contract's
-// input is found when it is opened, and so is the dimension that a file leaves open.
+// tryOut runs one second of a tone, to detect on opening a network that cannot
+// take its own contract's input, and to find the dimension if the file does not
+// declare it.
 func (m *Model) tryOut() error {
 	tone := make([]float32, audio.SampleRate)
 	for i := range tone {
@@ -123,18 +126,18 @@ func (m *Model) tryOut() error {
 	return nil
 }
 
-// Contract is the contract that the file has.
+// Contract returns the contract of the file.
 func (m *Model) Contract() string { return m.layout.contract }
 
-// Dim is the number of numbers in an embedding (192 for the networks that the
-// service takes).
+// Dim returns the dimension of an embedding (192 for the service's networks).
 func (m *Model) Dim() int { return m.layout.dim }
 
-// SameSpeaker is the cosine from which two clusters are one voice, 0 if the model does
-// not say.
+// SameSpeaker returns the cosine from which two clusters are one voice, 0 if
+// the model states none.
 func (m *Model) SameSpeaker() float64 { return m.opt.SameSpeaker }
 
-// Close frees the network after the calls in progress; it may be called more than once.
+// Close frees the network after the calls in progress; it may be called more
+// than once.
 func (m *Model) Close() error { return m.session.Close() }
 
 // piece is one input of the network: a window or an equal part of a long one.
@@ -143,9 +146,9 @@ type piece struct {
 	audio.Span
 }
 
-// Embed returns one embedding of unit length per window of pcm. Windows of one
-// length share calls of the network, a few at a time. A window of digital
-// silence, or one whose embedding is not a number, has the zero vector.
+// Embed returns one embedding of unit length per window of pcm. Windows of the
+// same length share calls of the network, a few at a time. A window of digital
+// silence, or one whose embedding is NaN, has the zero vector.
 func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error) {
 	var pieces []piece
 	for i, w := range windows {
@@ -160,7 +163,7 @@ func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span)
 			pieces = append(pieces, piece{i, audio.Span{Start: w.Start + w.Len()*k/parts, End: w.Start + w.Len()*(k+1)/parts}})
 		}
 	}
-	// Equal lengths side by side, in the windows' order within a length.
+	// Equal lengths are adjacent, in the windows' order within a length.
 	slices.SortStableFunc(pieces, func(a, b piece) int { return m.length(a) - m.length(b) })
 	most := batchWindows
 	if m.layout.single {
@@ -208,7 +211,8 @@ func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span)
 	return vectors, nil
 }
 
-// length is the length in the network's own units, by which windows are grouped.
+// length returns the length in the network's own units, by which windows are
+// grouped.
 func (m *Model) length(p piece) int {
 	if m.layout.frames > 0 {
 		return m.layout.frames
@@ -217,11 +221,11 @@ func (m *Model) length(p piece) int {
 }
 
 // fit repeats samples that are too short for the network, and repeats or cuts
-// them to the length of one that takes a fixed number of frames.
+// them to the length of a network with a fixed number of frames.
 func (m *Model) fit(x []float32) []float32 {
 	want := max(len(x), shortest)
 	if fixed := m.layout.frames; fixed > 0 {
-		// The least number of samples that gives the frames.
+		// The least number of samples with enough frames.
 		for want = fixed; m.extractor.length(want) < fixed; {
 			want += max(1, (fixed-m.extractor.length(want))*80)
 		}
@@ -239,8 +243,8 @@ func (m *Model) fit(x []float32) []float32 {
 	return out
 }
 
-// run computes the embeddings of inputs whose lengths in the network's units are
-// equal.
+// run computes the embeddings of inputs with equal lengths in the network's
+// units.
 func (m *Model) run(ctx context.Context, inputs [][]float32) ([][]float32, error) {
 	n := len(inputs)
 	length := m.extractor.length(len(inputs[0]))
@@ -277,8 +281,8 @@ func (m *Model) run(ctx context.Context, inputs [][]float32) ([][]float32, error
 	return rows, nil
 }
 
-// lengths is the second input: the count of frames, or the share of the batch's
-// longest row (all are equally long) for speechbrain.
+// lengths returns the second input: the number of frames, or, for speechbrain,
+// the share of the batch's longest row (all are equally long).
 func lengths(typ ort.Type, n, length int) *ort.Tensor {
 	shape := []int64{int64(n)}
 	switch typ {
@@ -304,7 +308,8 @@ func silent(x []float32) bool {
 	return true
 }
 
-// normalize scales v to unit length; a vector without one becomes zero (false).
+// normalize scales v to unit length; a vector without length becomes zero
+// (false).
 func normalize(v []float32) bool {
 	var sq float64
 	for _, x := range v {

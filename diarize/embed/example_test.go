@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// Only the speaker embedder: how alike are the voices of three stretches?
+// The speaker embedder alone compares the voices of three stretches.
 func Example() {
 	ctx := context.Background()
 	file, err := demo.Models().Need(models.RoleEmbedder)

@@ -52,9 +52,9 @@ func randomSpeakers(in, out string, dim int64, meta map[string]string) *ox.Graph
 	return g.Meta("language", "English").Meta("url", "x").Meta("comment", "x").Meta("sample_rate", "16000").Meta("output_dim", fmt.Sprint(dim))
 }
 
-// definition is torchaudio's kaldi.fbank of 80 bands from 20 to 8000 Hz without the
-// mean of each band, as WeSpeaker (16-bit samples, Hamming) and 3D-Speaker (Povey)
-// train with; [frames, bands].
+// definition computes torchaudio's kaldi.fbank of 80 bands from 20 to 8000 Hz
+// minus the mean of each band, as in the training of WeSpeaker (16-bit samples,
+// Hamming) and 3D-Speaker (Povey); [frames, bands].
 func definition(x []float32, scale float64, hamming bool) ([]float32, int64) {
 	var sines, cosines [512]float64
 	for i := range sines {
@@ -127,11 +127,11 @@ func cosineOf(a, b []float32) float64 {
 	return both / math.Sqrt(x*y)
 }
 
-// TestFamilies compares vectors with sherpa-onnx's, which approximates the features
-// of training, and with those that their definition gives.
+// TestFamilies compares vectors with sherpa-onnx's, which approximates the
+// features of training, and with vectors from the features' definition.
 func TestFamilies(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	samples := make([]float32, 4*audio.SampleRate) // a hum in noise that swells and fades
+	samples := make([]float32, 4*audio.SampleRate) // a hum in noise of varying loudness
 	for i, level, hz := 0, 0.0, 0.0; i < len(samples); i++ {
 		if i%3000 == 0 {
 			level, hz = 0.2*r.Float64(), 100+400*r.Float64()
@@ -146,9 +146,10 @@ func TestFamilies(t *testing.T) {
 		hamming bool
 		least   float64 // cosine to sherpa-onnx's
 	}{
-		// It takes 20 to 7600 Hz, another window and does not subtract the mean.
+		// sherpa-onnx uses 20 to 7600 Hz and another window and does not
+		// subtract the mean.
 		"wespeaker": {randomSpeakers("feats", "embs", 192, map[string]string{"framework": "wespeaker", "normalize_samples": "0"}), 32768, true, 0.3},
-		// It takes 20 to 7600 Hz and mirrors the borders.
+		// sherpa-onnx uses 20 to 7600 Hz and mirrors the borders.
 		"3d-speaker": {randomSpeakers("x", "embedding", 512, map[string]string{
 			"framework": "3d-speaker", "normalize_samples": "1", "feature_normalize_type": "global-mean",
 		}), 1, false, 0.95},

@@ -5,11 +5,11 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// extractor turns samples into what the network takes.
+// extractor converts samples to the network's input.
 type extractor interface {
-	// length is the number of frames (or samples) that n samples give.
+	// length returns the number of frames (or samples) for n samples.
 	length(n int) int
-	// size is how many numbers length frames take in the tensor, padding included.
+	// size returns the size in the tensor of length frames, including padding.
 	size(length int) int
 	// write fills dst (size numbers, zero before) from samples.
 	write(dst, samples []float32)
@@ -42,8 +42,8 @@ func (k kaldi) write(dst, x []float32) {
 	dsp.SubtractMean(dst, n, k.bank.Bands())
 }
 
-// nemo: normalized log-mel, [bands, T] with T filled up with zeros to a multiple
-// of 16, as the networks were trained.
+// nemo: normalized log-mel, [bands, T] with T padded with zeros to a multiple
+// of 16, as in the networks' training.
 type nemo struct{ mel *dsp.NeMoMel }
 
 func (k nemo) padded(t int) int { return (t + 15) &^ 15 }
@@ -64,7 +64,7 @@ func (k speechbrain) length(n int) int       { return k.bank.Frames(n) }
 func (k speechbrain) size(t int) int         { return t * k.bank.Bands() }
 func (k speechbrain) write(dst, x []float32) { k.bank.Compute(dst, x) }
 
-// samples: as they are.
+// samples: passed unchanged.
 type samples struct{}
 
 func (samples) length(n int) int       { return n }

@@ -8,8 +8,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Matching returns when a speaker counts as a known voice with a model: what the model
-// says, or from DefaultSameSpeaker on and without strangers.
+// Matching returns the criteria for matching a speaker with a known voice: the
+// model's own, or DefaultSameSpeaker without strangers.
 func Matching(m *models.Model) (diarize.Matching, error) {
 	var strangers [][]float32
 	if m.Strangers != nil {

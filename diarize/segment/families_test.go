@@ -39,9 +39,10 @@ func randomTensor(r *rand.Rand, scale float64, shape ...int64) ox.Tensor {
 	return ox.Floats(shape, v...)
 }
 
-// randomSegmenter has random weights behind the ports and metadata of
-// pyannote/segmentation-3.0 as k2-fsa publishes it: filters over 991 samples every
-// 270, their mean levels over 31 frames, a hidden layer, seven powerset classes.
+// randomSegmenter has random weights and the inputs, outputs and metadata of
+// k2-fsa's export of pyannote/segmentation-3.0: filters over 991 samples every
+// 270, their mean levels over 31 frames, a hidden layer, seven powerset
+// classes.
 func randomSegmenter(r *rand.Rand) *ox.Graph {
 	const filters, hidden = 16, 24
 	g := ox.New()
@@ -63,7 +64,8 @@ func randomSegmenter(r *rand.Rand) *ox.Graph {
 	return g
 }
 
-// randomEmbedder is a small network that sherpa-onnx takes for WeSpeaker's.
+// randomEmbedder returns a small network that sherpa-onnx takes for
+// WeSpeaker's.
 func randomEmbedder(r *rand.Rand) *ox.Graph {
 	g := ox.New()
 	g.Input("feats", ox.Float32, "B", "T", 80)
@@ -76,7 +78,7 @@ func randomEmbedder(r *rand.Rand) *ox.Graph {
 	return g
 }
 
-// hum is noise with hums that swell and fade.
+// hum returns noise with hums that swell and fade.
 func hum(r *rand.Rand, seconds int) []float32 {
 	out := make([]float32, seconds*audio.SampleRate)
 	for i, level, hz := 0, 0.0, 0.0; i < len(out); i++ {
@@ -98,7 +100,8 @@ type sherpaAnswer []struct {
 	Milliseconds float64
 }
 
-// write puts recordings and graphs where testdata/sherpa.js finds them.
+// write stores recordings and graphs in the files that testdata/sherpa.js
+// reads.
 func write(t *testing.T, dir string, segmenter, embedder []byte, recordings ...[]float32) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.onnx"), segmenter, 0o600))
@@ -110,8 +113,8 @@ func write(t *testing.T, dir string, segmenter, embedder []byte, recordings ...[
 	}
 }
 
-// runs are the stretches of frames [first, end) of a local speaker, without the last
-// frame: sherpa-onnx ends a turn that lasts to the end of the recording before it.
+// runs returns the stretches of frames [first, end) of a local speaker, without
+// the last frame: sherpa-onnx ends turns at the end of the recording before it.
 func runs(a diarize.Activity, speaker int) (out [][2]int) {
 	for i, who := range a.Active[:len(a.Active)-1] {
 		if who>>speaker&1 == 0 {
@@ -126,8 +129,8 @@ func runs(a diarize.Activity, speaker int) (out [][2]int) {
 	return out
 }
 
-// TestFamilies compares turns with sherpa-onnx's: recordings of one window and as many
-// clusters as it has local speakers, so that clustering changes nothing.
+// TestFamilies compares turns with sherpa-onnx's, on recordings of one window
+// with as many clusters as local speakers, so that clustering changes nothing.
 func TestFamilies(t *testing.T) {
 	const windows = 6
 	r := rand.New(rand.NewPCG(31, 4))
@@ -188,8 +191,8 @@ func TestFamilies(t *testing.T) {
 	sherpa.InTable(t, "pyannote segmentation 3.0", fmt.Sprint(frames, " frames, ", turns, " turns"), true)
 }
 
-// TestFamiliesSpeed reports the processor time of hearing a minute, in turn with
-// sherpa-onnx, the demonstration model in both, one thread each.
+// TestFamiliesSpeed reports the CPU time per minute of sound, alternating with
+// sherpa-onnx, with the demo model in both, one thread each.
 func TestFamiliesSpeed(t *testing.T) {
 	const rounds = 3
 	model, err := demo.Models().Need(models.RoleSegmenter)
@@ -204,7 +207,7 @@ func TestFamiliesSpeed(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, data, randomEmbedder(r).Bytes(), samples)
 	pcm := audio.FromSamples(samples)
-	var windows []audio.Span // every half window, as diarize.Embed listens
+	var windows []audio.Span // every half window, as in diarize.Embed
 	for at := 0; at+m.Window() <= len(samples); at += m.Window() / 2 {
 		windows = append(windows, audio.Span{Start: at, End: at + m.Window()})
 	}

@@ -1,7 +1,7 @@
 // Package segment runs speaker segmentation networks through ONNX Runtime: who
-// speaks when within ten seconds, with overlaps. The contract is that of
-// pyannote/segmentation-3.0 and its relatives (Bredin and Laurent 2021; Plaquet and
-// Bredin 2023, powerset classes), as k2-fsa publishes them for ONNX.
+// speaks when within ten seconds, with overlaps. It supports
+// pyannote/segmentation-3.0 and its relatives (Bredin and Laurent 2021; Plaquet
+// and Bredin 2023, powerset classes), as k2-fsa publishes them for ONNX.
 package segment
 
 import (
@@ -23,16 +23,16 @@ import (
 var (
 	// ErrContract is returned for a file that is not a segmentation network.
 	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a sound ONNX model.
+	// ErrInvalid is returned for a file that is not a valid ONNX model.
 	ErrInvalid = ort.ErrInvalid
 	// ErrClosed is returned by a Model after Close.
 	ErrClosed = ort.ErrClosed
 )
 
-// batchWindows bounds the windows of one call of the network.
+// batchWindows bounds the windows per call of the network.
 const batchWindows = 4
 
-// What pyannote/segmentation-3.0 has, for files without metadata.
+// The values of pyannote/segmentation-3.0, for files without metadata.
 const (
 	defaultWindow   = 10 * audio.SampleRate
 	defaultField    = 991 // samples
@@ -47,8 +47,8 @@ const activeAt = 0.5
 
 // Options configures a Model.
 type Options struct {
-	// Threads is how many cores one call of Segment uses; 0 means one. The result
-	// does not depend on it.
+	// Threads is the number of cores that one call of Segment uses; 0 means
+	// one. The result does not depend on it.
 	Threads int
 }
 
@@ -58,17 +58,18 @@ type Model struct {
 	input, output string
 	window        int     // samples
 	field, shift  int     // of a frame, in samples
-	classes       []uint8 // per class the set of its speakers; nil where the outputs are speakers
-	width         int     // outputs of a frame
+	classes       []uint8 // set of speakers per class; nil if the outputs are speakers
+	width         int     // outputs per frame
 	threads       int
 }
 
 var _ diarize.Segmenter = (*Model)(nil)
 
-// Open opens a segmentation network, as library.OpenFile and library.OpenDir return
-// it: waveform [N,1,samples] at 16 kHz → [N,frames,classes], log-probabilities of
-// the powerset classes (no one, each speaker, each pair …) or probabilities of the
-// speakers. Errors name the file and its role, what was expected and what was found.
+// Open opens a segmentation network, as returned by library.OpenFile and
+// library.OpenDir: waveform [N,1,samples] at 16 kHz → [N,frames,classes],
+// log-probabilities of the powerset classes (no one, each speaker, each pair …)
+// or probabilities of the speakers. Errors name the file and its role, the
+// expected and the found value.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := modelfile.Source(model, model.Main())
 	if err != nil {
@@ -91,14 +92,14 @@ func openSource(src ort.Source, opt Options) (*Model, error) {
 	if m.session, err = ort.Open(src, ort.Options{Outputs: []string{m.output}}); err != nil {
 		return nil, err
 	}
-	// A network that cannot take its own contract's input is found here.
+	// Detects a network that cannot take its own contract's input.
 	if _, err := m.run(context.Background(), make([]float32, m.window), 1); err != nil {
 		return nil, errors.Join(err, m.session.Close())
 	}
 	return m, nil
 }
 
-// read finds out how to feed a graph and what its outputs mean.
+// read finds a graph's inputs and the meaning of its outputs.
 func read(g *ort.Graph) (*Model, error) {
 	wrong := func(what string) error {
 		return fmt.Errorf("%w: expected a speaker segmentation network, one input [N,1,samples] and one output [N,frames,classes]%s; found %s", ort.ErrContract, what, g.IOList())
@@ -150,7 +151,7 @@ func read(g *ort.Graph) (*Model, error) {
 	return m, nil
 }
 
-// number reads a positive whole number of the metadata, if it is there.
+// number reads a positive whole number from the metadata, if it is present.
 func number(g *ort.Graph, key string, into *int) error {
 	text, ok := g.Metadata[key]
 	if !ok {
@@ -164,7 +165,7 @@ func number(g *ort.Graph, key string, into *int) error {
 	return nil
 }
 
-// powerset lists the sets of at most atOnce of the speakers in pyannote's order: by
+// powerset lists the sets of at most atOnce speakers in pyannote's order: by
 // size, then by the speakers' numbers.
 func powerset(speakers, atOnce int) []uint8 {
 	var sets []uint8
@@ -184,16 +185,17 @@ func appendSets(sets []uint8, set uint8, from, size, speakers int) []uint8 {
 	return sets
 }
 
-// Window is the length of a window in samples.
+// Window returns the length of a window in samples.
 func (m *Model) Window() int { return m.window }
 
-// Close frees the network after the calls in progress; it may be called more than once.
+// Close frees the network after the calls in progress; it may be called more
+// than once.
 func (m *Model) Close() error { return m.session.Close() }
 
-// Segment implements diarize.Segmenter. A window shorter than Window is repeated
-// for the network; its frames end with it. Silence instead would spoil what
-// networks that normalize over the window hear: demo-segmenter then takes most of
-// one voice for two.
+// Segment implements diarize.Segmenter. A window shorter than Window is
+// repeated to fill the network's input; its frames end with the window. Padding
+// with silence would distort networks that normalize over the window:
+// demo-segmenter then takes most of one voice for two.
 func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([]diarize.Activity, error) {
 	for i, w := range windows {
 		if w.Start < 0 || w.End > pcm.Len() || w.Len() <= 0 || w.Len() > m.window {
@@ -246,8 +248,8 @@ func (m *Model) run(ctx context.Context, samples []float32, n int) ([]float32, e
 	return out[0].Float32(), nil
 }
 
-// activity reads the outputs of one window, of which only the given number of
-// samples is sound.
+// activity reads the outputs of one window; only the given number of samples is
+// sound.
 func (m *Model) activity(scores []float32, samples int) diarize.Activity {
 	a := diarize.Activity{Shift: m.shift, Field: m.field}
 	frames := len(scores) / m.width
@@ -274,7 +276,8 @@ func (m *Model) activity(scores []float32, samples int) diarize.Activity {
 	return a
 }
 
-// Speakers is the largest number of speakers that the network tells apart in a window.
+// Speakers returns the largest number of speakers that the network
+// distinguishes in a window.
 func (m *Model) Speakers() int {
 	if m.classes == nil {
 		return m.width

@@ -25,9 +25,9 @@ func needsRuntime(t testing.TB) {
 
 const shift = 400 // samples between two frames of the made-up networks
 
-// loudest is a network that names in each frame the class that its first sample
-// says: class c where the sample is c/10. Its score for class c is 20·(sample·10)·c −
-// 10·c², largest where c is nearest.
+// loudest is a network whose frames name the class in their first sample: class
+// c for a sample of c/10. Its score for class c is 20·(sample·10)·c − 10·c²,
+// largest for the nearest c.
 func loudest(classes int, metadata map[string]string) *onnxgraph.Graph {
 	g := onnxgraph.New()
 	g.Input("x", onnxgraph.Float32, "N", 1, "T")
@@ -110,7 +110,7 @@ func TestSpeakersWithoutPowerset(t *testing.T) {
 	assert.Equal(t, uint8(0b010), heard[0].Active[5], "probabilities of 0.5 and above")
 }
 
-func TestFilesThatAreNoSegmenters(t *testing.T) {
+func TestOtherNetworksAreRejected(t *testing.T) {
 	needsRuntime(t)
 	with := func(key, value string) map[string]string {
 		out := map[string]string{}

@@ -23,8 +23,8 @@ import (
 //
 //	0.25·(first sample of the row) + 0.5·(last sample) + 0.00005·(state)
 //
-// where the state counts windows, so that a missing context, a shifted window or
-// a lost state shows in the numbers.
+// where the state counts windows, so that a missing context, a shifted window
+// or a lost state shows in the numbers.
 type form struct {
 	name     string
 	context  int

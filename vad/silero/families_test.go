@@ -19,7 +19,7 @@ import (
 	"github.com/otograph/otograph/internal/sherpa"
 )
 
-// randomDetector has random weights behind the inputs and outputs of Silero v4,
+// randomDetector has random weights and the inputs and outputs of Silero v4,
 // of k2's export of it, or of v5 and v6: its score comes from the energies of
 // 16 samples each and a state.
 func randomDetector(kind string) *ox.Graph {

@@ -25,9 +25,9 @@ type Word struct {
 	// Interpolated reports that Start and End were not measured, but
 	// interpolated by letters between measured times.
 	Interpolated bool `json:",omitzero"`
-	// Heard is the probability, 0 to 1, that the model that times words gives
-	// this word at its time; nil without such a model, or if it can't spell the
-	// word.
+	// Heard is the probability, 0 to 1, that the model that times words assigns
+	// to this word at its time; nil without such a model, or if it can't
+	// spell the word.
 	Heard *float64 `json:",omitempty"`
 	// Doubtful reports that the sound contradicts the word: see spec.Word.
 	Doubtful bool `json:",omitzero"`

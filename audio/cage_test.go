@@ -239,9 +239,9 @@ func TestDecoderMissing(t *testing.T) {
 	assert.Contains(t, strings.Join(s.Problems, "\n"), "install it")
 }
 
-// TestUnusableDecoder runs programs that are not ffmpeg or that can't run in the
-// sandbox.
-func TestUnusableDecoder(t *testing.T) {
+// TestUnusualDecoders runs programs that are not ffmpeg or that can't run in
+// the sandbox.
+func TestUnusualDecoders(t *testing.T) {
 	needFFmpeg(t)
 	script := func(text string) string {
 		path := filepath.Join(t.TempDir(), "ffmpeg")

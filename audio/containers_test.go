@@ -28,9 +28,10 @@ var pairs = map[string]string{
 // lateTone is a second of silence followed by a tone of three seconds.
 var lateTone = []string{"-f", "lavfi", "-i", "aevalsrc='if(gt(t,1),0.5*sin(3000*t),0)':s=48000:d=4"}
 
-// TestContainerTimesMatchFFmpeg has ffmpeg write over 60 pairs of container
-// and codec, including tracks that begin late, missing packets, and edit lists
-// that omit a part. The length and the time of the first sound must equal ffmpeg's own, read from the time stamps.
+// TestContainerTimesMatchFFmpeg has ffmpeg write over 60 pairs of container and
+// codec, including tracks that begin late, missing packets, and edit lists that
+// omit a part. The length and the time of the first sound must equal ffmpeg's
+// own, read from the time stamps.
 func TestContainerTimesMatchFFmpeg(t *testing.T) {
 	needFFmpeg(t)
 	picture := []string{"-f", "lavfi", "-i", "color=s=16x16:r=5:d=7", "-itsoffset", "2.5"}

@@ -25,8 +25,8 @@ func ffmpegFile(t testing.TB, name string, args ...string) string {
 	return path
 }
 
-// TestCutFilesAreReported cuts recordings of the usual formats at random places: each
-// part is rejected or marked as truncated; the whole is not.
+// TestCutFilesAreReported cuts recordings of the usual formats at random
+// places: each part is rejected or marked as truncated; the whole is not.
 func TestCutFilesAreReported(t *testing.T) {
 	needFFmpeg(t)
 	source := []string{"-f", "lavfi", "-i", "aevalsrc=0.3*sin(2000*t*t):s=22050:d=3"}

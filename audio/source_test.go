@@ -160,8 +160,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestFailedReadIsAMachineError checks that a failed read is an error of the machine and
-// keeps its cause.
+// TestFailedReadIsAMachineError checks that a failed read is an error of the
+// machine and keeps its cause.
 func TestFailedReadIsAMachineError(t *testing.T) {
 	broken := errors.New("the line went dead")
 	wav := wavFile{data: s16(tone(SampleRate, 440, 5))}.bytes()

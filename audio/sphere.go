@@ -12,8 +12,8 @@ import (
 const sphereMagic = "NIST_1A\n"
 
 // readSphereHeader reads the header of a NIST SPHERE file, up to the first byte
-// of samples: a text, whose size is in its second line, with one field per
-// line, "name -type value".
+// of samples: a text with one field per line, whose second line is its size,
+// "name -type value".
 func readSphereHeader(t *tape) (*wavHeader, error) {
 	const what = "the SPHERE header"
 	head, err := t.read(16, what)

@@ -23,8 +23,8 @@ const (
 	// Each worker may always open one. With 8-bit weights, mostOpen windows of
 	// every published model but the large ones fit in it.
 	mostBytes = 1 << 30
-	// threadYield is the speedup that each of a worker's first fewThreads
-	// threads after the first adds, compared with a separate worker.
+	// threadYield is the speedup per thread of a worker, beyond the first and
+	// up to fewThreads, compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
 	// turnLength is how long a worker computes before it lets others pass the
 	// gate.

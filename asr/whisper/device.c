@@ -57,7 +57,7 @@ static void on_abort(const char *message)
 	fprintf(stderr, "%s\n", message);
 }
 
-/* A C++ exception that nobody catches. */
+/* Handles an uncaught C++ exception. */
 static void on_terminate(void)
 {
 	if (og_guard) give_up("its driver threw an exception");

@@ -157,9 +157,9 @@ func TestSegmentMeasurements(t *testing.T) {
 	}
 }
 
-// TestTranslation: the decoder is told to translate, and a model that was not
-// trained to translate refuses. After "translate" the test model starts 0.6 s
-// into the window.
+// TestTranslation: the decoder gets the token for translation, and a model //
+// without training for it returns an error. After "translate" the test model
+// starts 0.6 s into the window.
 func TestTranslation(t *testing.T) {
 	const translate, later = 50358, zeroMark + 30
 	e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 1.0), 8, func(embedding []float32, width int) {

@@ -103,7 +103,7 @@ typedef struct og_full_params {
 typedef struct og_node {
 	int32_t token;
 	int32_t first, count;
-	float bonus; /* that lifts the token */
+	float bonus; /* added to the token's logit */
 } og_node;
 
 /* og_job is the memory that a decode shares with its callbacks, which run on

@@ -60,7 +60,7 @@ struct og_job {
 	atomic_int asked;                       /* after each encoder pass and each decoder step */
 	atomic_int encodes;                     /* encoder passes begun */
 	int32_t eot, beg;                       /* end of text, first time mark */
-	const og_node *nodes;                   /* NULL without hotwords; lies behind the job */
+	const og_node *nodes;                   /* NULL without hotwords; stored after the job */
 	float reach;                            /* see favor */
 };
 
@@ -135,7 +135,7 @@ __attribute__((constructor)) static void thread_manners(void)
  * tables. */
 const char *og_open(const char *dir)
 {
-	if (*dir) open_one(dir, "libnative_compat.so"); /* there only where an older libstdc++ needs it */
+	if (*dir) open_one(dir, "libnative_compat.so"); /* present only if an older libstdc++ needs it */
 	void *base = open_one(dir, LIBRARY("libggml-base", "0"));
 	ggml = base ? open_one(dir, LIBRARY("libggml", "0")) : NULL;
 	void *whisper = ggml ? open_one(dir, LIBRARY("libwhisper", "1")) : NULL;
@@ -279,8 +279,8 @@ static void favor(const og_job *j, const int32_t *text, int n, float *logits, in
 	if (!(top > -INFINITY)) return;
 	for (int i = j->eot; i < vocabulary; i++)
 		if (logits[i] > top) return;
-	/* every suffix of the text that is the beginning of a hotword, the longest first,
-	 * then the root: a longer match gives its bonus first, which stays */
+	/* every suffix of the text that begins a hotword, longest first, then the
+	 * root: a token keeps the bonus of the longest match */
 	enum { DEPTH = 32, MOST = 64 };
 	int32_t lifted[MOST];
 	int n_lifted = 0;
@@ -338,7 +338,7 @@ int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const 
 	p.language = r->language, p.detect_language = false, p.translate = r->translate;
 	p.prompt_tokens = r->prompt, p.prompt_n_tokens = r->n_prompt;
 	p.max_tokens = r->most;
-	p.temperature = r->temperature, p.temperature_inc = 0; /* rising is ours */
+	p.temperature = r->temperature, p.temperature_inc = 0; /* Go raises it */
 	p.greedy.best_of = r->best_of, p.beam_search.beam_size = r->beam;
 	/* no-speech is judged in Go: the library reads a probability that only its
 	 * own language detection computes */

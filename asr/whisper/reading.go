@@ -25,9 +25,8 @@ const (
 	sureNoSpeech = 0.9
 )
 
-// restSeconds is the least speech after the text's last time mark that is
-// decoded again. A mark within restSlack of the end of the speech counts as its
-// end.
+// restSeconds is the least speech, counted from restSlack after the text's last
+// time mark, that is decoded again.
 const restSeconds, restSlack = 1.0, 0.2
 
 // attempt is one decode of a window and its measurements.

@@ -26,8 +26,8 @@ void og_release(void *p) { free(p); }
 #endif
 
 float og_half(uint16_t h) {
-	/* shifted into a float's place the exponent is 112 too small, and a product mends that,
-	 * for subnormal halves too */
+	/* shifted into a float's position the exponent is 112 too small; a product
+	 * corrects that, even for subnormal halves */
 	uint32_t b = (uint32_t)(h & 0x7fff) << 13;
 	float f;
 	memcpy(&f, &b, 4);
@@ -159,7 +159,7 @@ static size_t q8_at(const og_kernels *s, int k, int column) { return (size_t)k /
 /* The memory in which a row is packed. */
 typedef struct scratch {
 	float *row;
-	void *numbers; /* halves, or 8-bit numbers as the left side of a product has them */
+	void *numbers; /* halves, or 8-bit numbers in a left side's layout */
 	float *scales;
 	int32_t *start;
 } scratch;

@@ -73,18 +73,21 @@ typedef struct og_kernels {
 	void (*product_float)(const og_panels *, int from, int to, const float *a, long stride, int m, const og_result *);
 	void (*quantize)(const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start);
 	void (*normalize)(const float *x, int m, int d, const float *weight, const float *bias, float *y);
-	/* Attention of m queries over keys and values; scores holds 12 rows of padded positions. */
+	/* Attention of m queries over keys and values; scores holds 12 rows of padded
+	 * positions. */
 	void (*attend)(const float *q, long stride, int m, const og_attention *, float *scores, float *out, long out_stride);
-	/* The products of queries and keys alone. */
+	/* Only the products of queries and keys. */
 	void (*score)(const float *q, long stride, int m, const og_attention *, float *scores, long scores_stride);
-	/* Attention of one column over its past: count cells, keys at offset, values d after. */
+	/* Attention of one column over its text so far: count cells, keys at offset,
+	 * values d after the keys. */
 	void (*recall)(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out);
 	void (*to_half)(const float *x, long n, uint16_t *y);
-	/* Log-softmax in place; marks is the log of the sum from begin on, best the largest below. */
+	/* Log-softmax in place; marks is the log of the sum from begin on, best the
+	 * largest value below begin. */
 	void (*log_softmax)(float *x, int n, int begin, float *marks, float *best);
 } og_kernels;
 
-const og_kernels *og_choose(const char *name); /* NULL: this processor cannot; "" is the best */
+const og_kernels *og_choose(const char *name); /* NULL if the CPU cannot; "" is the best */
 const og_kernels *og_avx512(void);
 const og_kernels *og_avxvnni(void);
 const og_kernels *og_avx2(void);

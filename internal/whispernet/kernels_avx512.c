@@ -14,7 +14,7 @@
 #define MR 12
 #define NAME "avx512"
 #define DEEP 4
-#define OFFSET 128 /* VNNI multiplies unsigned by signed numbers: the panels' are the unsigned */
+#define OFFSET 128 /* VNNI multiplies unsigned by signed numbers: the panels' numbers are unsigned */
 #define ELEMENT 1
 
 static inline __attribute__((always_inline)) __m512 load_half(const uint16_t *p) {

@@ -32,11 +32,7 @@ func (s *Server) listModels(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := names.List(s.started)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, list)
+	return writeJSON(w, http.StatusOK, names.List(s.started))
 }
 
 // getModel handles GET /models/{model}, and GET /models/, which some clients

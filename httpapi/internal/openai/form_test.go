@@ -258,3 +258,25 @@ func TestNamesOfModels(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []any{[]string{"en"}, false, false}, []any{m.Languages, m.WordTimes, m.Translates})
 }
+
+// TestListOfAliases: an alias of a model that is not there, as before the
+// workers have reported, is left out; an alias in place of a builtin name is
+// listed once.
+func TestListOfAliases(t *testing.T) {
+	names := Names{Aliases: map[string]string{"house": "ggml-large-v3", "whisper-1": "ggml-base"}}
+	ids := func() (ids []string) {
+		for _, m := range names.List(time.Now()).Data {
+			ids = append(ids, m.ID)
+		}
+		return ids
+	}
+	var fixed []string
+	for _, m := range builtin {
+		if m.id != "whisper-1" {
+			fixed = append(fixed, m.id)
+		}
+	}
+	assert.ElementsMatch(t, fixed, ids())
+	names.Sets = []spec.Available{{Standard: true, Models: []spec.NamedModel{{Name: "base", Tier: spec.TierStandard}}}}
+	assert.ElementsMatch(t, append(fixed, "whisper-1", "base"), ids())
+}

@@ -132,10 +132,13 @@ func (n Names) all() []string {
 	for _, m := range builtin {
 		names = append(names, m.id)
 	}
-	names = append(names, slices.Sorted(maps.Keys(n.Aliases))...)
+	others := slices.Sorted(maps.Keys(n.Aliases))
 	for _, m := range n.installed() {
-		if !slices.Contains(names, m.Name) {
-			names = append(names, m.Name)
+		others = append(others, m.Name)
+	}
+	for _, name := range others {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -145,7 +148,7 @@ func (n Names) all() []string {
 func (n Names) Unknown(id string) *Error {
 	text := "model " + spec.Shorten(id) + " does not exist here; there are " + strings.Join(n.all(), ", ")
 	if len(n.Sets) == 0 {
-		text += "; no worker has told its models yet"
+		text += "; no worker has reported its models yet"
 	}
 	return &Error{Status: http.StatusNotFound, Param: "model", Code: "model_not_found", Message: text}
 }
@@ -192,17 +195,16 @@ type List struct {
 	Data   []Model `json:"data"`
 }
 
-// List returns the list of the models; created is their date.
-func (n Names) List(created time.Time) (List, error) {
+// List returns the list of the models without aliases of models that are not
+// there; created is their date.
+func (n Names) List(created time.Time) List {
 	list := List{"list", []Model{}}
 	for _, id := range n.all() {
-		m, err := n.Find(id, created)
-		if err != nil {
-			return list, err
+		if m, err := n.find(id); err == nil {
+			list.Data = append(list.Data, n.record(m, created))
 		}
-		list.Data = append(list.Data, m)
 	}
-	return list, nil
+	return list
 }
 
 // Find returns a model by its id, or an *Error.

@@ -99,7 +99,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 // model cannot recognize the voice.
 func misfitOf(set *models.Set, a *otograph.Alignment) string {
 	if m, ok := set.AlignerFor(a.Language); ok && m.Demo {
-		return fmt.Sprintf("the model %s does not hear the text (score %.2f): a demo model knows synthetic voices only. For real recordings: `otograph models pull balanced`", m.Name, a.Score)
+		return fmt.Sprintf("the model %s does not hear the text (score %.2f): it is another text, or a voice of a person, which demo models do not know: `otograph models pull balanced`", m.Name, a.Score)
 	}
 	return fmt.Sprintf("the text does not match the recording (score %.2f): it is another text, or the model cannot hear this voice or language (%s)", a.Score, a.Language)
 }

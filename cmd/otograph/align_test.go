@@ -67,6 +67,6 @@ func TestAlignReadsTexts(t *testing.T) {
 // with another model the text may be wrong.
 func TestMisfitErrorExplainsTheCause(t *testing.T) {
 	a := &otograph.Alignment{Language: "en", Score: 0.18}
-	assert.Contains(t, misfitOf(demo.Models(), a), "does not hear the text (score 0.18): a demo model knows synthetic voices only")
+	assert.Contains(t, misfitOf(demo.Models(), a), "does not hear the text (score 0.18): it is another text, or a voice of a person")
 	assert.Contains(t, misfitOf(&models.Set{}, a), "it is another text, or the model cannot hear this voice")
 }

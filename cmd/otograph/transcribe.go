@@ -79,6 +79,9 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	once := ""
 	if i := slices.IndexFunc(files, readOnce); i >= 0 {
 		once = files[i] + " can be read only once"
+		if files[i] == "-" {
+			once = "standard input has been read"
+		}
 	}
 	if done, err := supervised(ctx, c.Device, once); done {
 		return err

@@ -77,7 +77,7 @@ func TestDetectInterpolatesWithoutContrast(t *testing.T) {
 	assert.Equal(t, []Segment{{Start: 40*Window + int(math.Round((3.0/14-1)*Window)), End: 60*Window + int(math.Round((14.0/15-1)*Window))}}, got)
 }
 
-func TestRefinedBordersKeepTheLeastLengths(t *testing.T) {
+func TestRefinedBordersKeepMinimumLengths(t *testing.T) {
 	const n = 4 * audio.SampleRate
 	one, two := audio.Span{Start: 16000, End: 17000}, audio.Span{Start: 28000, End: 40000}
 	probs := late(n, one, 12)

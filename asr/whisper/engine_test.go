@@ -157,7 +157,7 @@ func TestSegmentMeasurements(t *testing.T) {
 	}
 }
 
-// TestTranslation: the decoder gets the token for translation, and a model //
+// TestTranslation: the decoder gets the token for translation, and a model
 // without training for it returns an error. After "translate" the test model
 // starts 0.6 s into the window.
 func TestTranslation(t *testing.T) {
@@ -203,7 +203,7 @@ func TestVeryShortSpeech(t *testing.T) {
 	}
 }
 
-func TestTheRestOfAWindowIsDecoded(t *testing.T) {
+func TestRestOfAWindowIsDecoded(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	pcm := audio.FromSamples(make([]float32, 10*second))
 	tr, err := e.Transcribe(context.Background(), pcm, spans(0, 4.5), greedy())
@@ -215,7 +215,7 @@ func TestTheRestOfAWindowIsDecoded(t *testing.T) {
 	assert.InDelta(t, 1, tr.Segments[1].Start, 0.05)
 }
 
-func TestSpeechThatTheTextPassesOverIsDecoded(t *testing.T) {
+func TestSkippedSpeechIsDecoded(t *testing.T) {
 	e := open(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 13.0)), Options{})
 	const text = "Alpha beta gamma delta."
 	for name, c := range map[string]struct {

@@ -24,7 +24,7 @@ func far(n int, seconds ...float64) (*audio.PCM, []audio.Span) {
 	return audio.FromSamples(make([]float32, 30*n*second)), speech
 }
 
-func TestStretchesArePackedTogether(t *testing.T) {
+func TestRepairPacksStretchesTogether(t *testing.T) {
 	// The model's text of 3 s fills the first half of each window's speech.
 	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 4.5)), 6, Options{})
 	pcm, speech := far(8, 0.2, 1.8, 2.2, 4.4)
@@ -46,7 +46,7 @@ func TestStretchesArePackedTogether(t *testing.T) {
 	assert.Equal(t, 4, s.Untried)
 }
 
-func TestTemperaturesRiseInOnePass(t *testing.T) {
+func TestRisingTemperaturesShareOnePass(t *testing.T) {
 	var loop []any
 	for range 12 {
 		loop = append(loop, " Alpha")

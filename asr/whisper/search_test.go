@@ -337,7 +337,7 @@ func TestLoopEndsItsColumn(t *testing.T) {
 }
 
 // A loop is abandoned if another beam is better.
-func TestAnotherBeamLeavesTheLoop(t *testing.T) {
+func TestBetterBeamReplacesTheLoop(t *testing.T) {
 	d := newScripted(t)
 	s := d.tiny(&tinyRules, 3, func(text []int32) []float32 {
 		logits := make([]float32, tinySize)

@@ -196,7 +196,7 @@ func TestBatchedMatchesSequential(t *testing.T) {
 	checkJoints(t, pcm, want, got)
 }
 
-func TestUpToAQuarterOfAnHourIsExact(t *testing.T) {
+func TestRecordingsUpTo15MinutesAreExact(t *testing.T) {
 	short := audio.FromSamples(make([]float32, 900*audio.SampleRate))
 	long := audio.FromSamples(make([]float32, 901*audio.SampleRate))
 	assert.Len(t, plan(short, onePiece)[0], 1)
@@ -281,7 +281,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestCutsLieInPauses(t *testing.T) {
+func TestCutsAreInPauses(t *testing.T) {
 	x := noise(800, 0.3)
 	for at := 5 * audio.SampleRate; at < len(x); at += 5 * audio.SampleRate { // a pause every five seconds
 		clear(x[at : at+audio.SampleRate])

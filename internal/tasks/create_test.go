@@ -230,9 +230,10 @@ func TestHoldTiers(t *testing.T) {
 	assert.Equal(t, lite, holdWith(t, `{`+off+`}`, english), "only English can be detected")
 }
 
-// TestRaisedHoldOfANamedModel: the price of the actual length is that of the
-// tier that the named model belongs to, like the first hold.
-func TestRaisedHoldOfANamedModel(t *testing.T) {
+// TestLaterHoldsOfANamedModel: the price of the actual length, and that of a
+// retry, are those of the tier that the named model belongs to, like the first
+// hold.
+func TestLaterHoldsOfANamedModel(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	set := spec.Available{Standard: true, Optimized: []string{"en"}, Models: []spec.NamedModel{{Name: "german", Tier: spec.TierOptimized, Languages: []string{"de"}}}}
 	leave, err := f.Queue().Enter(t.Context(), queue.Member{ID: "worker", Kind: queue.Worker, Available: set}, time.Hour, nil)
@@ -240,7 +241,7 @@ func TestRaisedHoldOfANamedModel(t *testing.T) {
 	defer leave()
 	task := f.Add(func(r *tasks.Request) {
 		r.Options = spec.EffectiveOptions{EnableDiarize: new(false), EnableAudioEvents: new(false), Optimize: new(true), ASRLanguage: new("de")}
-		r.Extras.Model = "german"
+		r.Extras.Model, r.URL, r.Seconds = "german", "https://source.example/a", 30
 	})
 	held := func() billing.Money {
 		amount, _, err := f.Billing().Held(t.Context(), task.ID)
@@ -248,10 +249,16 @@ func TestRaisedHoldOfANamedModel(t *testing.T) {
 		return amount
 	}
 	assert.EqualValues(t, 33, held())
-	paid, err := f.Probed(t.Context(), f.Take(), 3600)
+	claim := f.Take()
+	paid, err := f.Probed(t.Context(), claim, 3600)
 	require.NoError(t, err)
 	assert.EqualValues(t, 2000, held())
 	assert.EqualValues(t, 3600, paid.Held)
+	f.Exec("UPDATE tasks SET failures = 3 WHERE id = $1", task.ID)
+	require.NoError(t, f.Release(t.Context(), claim, tasks.EndRecoverable, "x"))
+	_, err = f.Retry(t.Context(), task.ID)
+	require.NoError(t, err)
+	assert.EqualValues(t, 33, held())
 }
 
 // holdWith returns the hold of a task with options while workers with the given

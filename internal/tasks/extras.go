@@ -110,6 +110,15 @@ func naming(model string, sets []spec.Available) ([]spec.Available, error) {
 	return out, nil
 }
 
+// stillNaming is naming for an accepted task. If a worker lacks the model now,
+// the task is priced like one that names none.
+func stillNaming(model string, sets []spec.Available) []spec.Available {
+	if only, err := naming(model, sets); err == nil {
+		return only
+	}
+	return sets
+}
+
 // Available returns the capabilities of the registered workers' sets of models;
 // empty while no worker has reported.
 func (s *Service) Available(ctx context.Context) ([]spec.Available, error) {

@@ -77,10 +77,7 @@ func (s *Service) tariff(ctx context.Context, c *Claim, seconds float64) (t tari
 	if err != nil {
 		return t, err
 	}
-	if only, err := naming(c.Extras.Model, sets); err == nil { // else some worker lacks the model now: the price of any
-		sets = only
-	}
-	t.usage, t.tiers = usage(c.Options, seconds, c.BatchMode), possibleTiers(c.Options, sets)
+	t.usage, t.tiers = usage(c.Options, seconds, c.BatchMode), possibleTiers(c.Options, stillNaming(c.Extras.Model, sets))
 	if t.prices, err = s.billing.PricesByID(ctx, s.db.Read(), c.price); err != nil {
 		return t, err
 	}

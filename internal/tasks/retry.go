@@ -107,7 +107,7 @@ func (s *Service) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.AudioDuration != nil {
 		seconds = *r.AudioDuration
 	}
-	price, err := s.firstPrice(r.Options, seconds, r.BatchMode, prices, sets)
+	price, err := s.firstPrice(r.Options, seconds, r.BatchMode, prices, stillNaming(r.Extras.Model, sets))
 	if err != nil {
 		return err
 	}

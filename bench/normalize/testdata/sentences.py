@@ -13,14 +13,19 @@ from whisper_normalizer.english import EnglishTextNormalizer
 
 LANGUAGES = ["en", "de", "es", "fr", "pt", "zh"]
 NUMBERS = (
-    "one two three oh zero nine ten eleven nineteen twenty thirty ninety hundred thousand million decillion first second third "
-    "twelfth twentieth hundredth thousandths twos forties minus plus dollars cents euro pound percent per cent and double triple "
+    "one two three oh zero nine ten eleven nineteen twenty thirty ninety hundred thousand million decillion "
+    "first second third "
+    "twelfth twentieth hundredth thousandths twos forties minus plus dollars cents euro pound percent per "
+    "cent and double triple "
     "point half a 1 2 7 10 21 100 1,000 3.5 $5 £2.50 ¢7 €0.07 20% 2nd 1960s 1s 1 . , - B2B 192.168.1.1 ٣ 5é o 007"
 ).split()
 SHORT = (
-    "won't can't let's ain't y'all wanna kinda sorta dunno gotta gonna i'ma imma woulda coulda shoulda cause ma'am Mr. Mrs St. Dr "
-    "prof capt gov sen col. jr sr esq he'd been she's gone it's got n't don't we're John's I'd you'll 't I've I'm uh um hmm mhm mm "
-    "[laughs] (unclear) <noise> colour organise grey catalogue naïve façade Œuvre straße Ελλάς İstanbul don’t e.g. U.S.A. A.B.C.s "
+    "won't can't let's ain't y'all wanna kinda sorta dunno gotta gonna i'ma imma woulda coulda shoulda cause "
+    "ma'am Mr. Mrs St. Dr "
+    "prof capt gov sen col. jr sr esq he'd been she's gone it's got n't don't we're John's I'd you'll 't I've "
+    "I'm uh um hmm mhm mm "
+    "[laughs] (unclear) <noise> colour organise grey catalogue naïve façade Œuvre straße Ελλάς İstanbul don’t "
+    "e.g. U.S.A. A.B.C.s "
     "... 'cause uh-huh well-known ½ x² C++ 50/50 🙂 don't, _under_ ok"
 ).split()
 

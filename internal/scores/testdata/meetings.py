@@ -26,7 +26,9 @@ def segments(rng, speakers):
         for _ in range(rng.randint(0, 4)):
             length = round(rng.choice([0.0, rng.uniform(0.1, 8)]), 2)
             words = " ".join(rng.choices(WORDS, k=rng.choice([0, 1, 1, 3, 5, 8])))
-            out.append({"session_id": "s", "speaker": f"S{s}", "start_time": round(at, 2), "end_time": round(at, 2) + length, "words": words})
+            start = round(at, 2)
+            segment = {"session_id": "s", "speaker": f"S{s}", "start_time": start, "end_time": start + length}
+            out.append({**segment, "words": words})
             at = max(0.0, at + length + rng.uniform(-2, 4))
     rng.shuffle(out)
     return out
@@ -53,7 +55,8 @@ def changed(rng, reference):
         if rng.random() < confusion:
             speaker = rng.choice(names)
         start = max(0.0, s["start_time"] + rng.uniform(-shift, shift))
-        out.append({**s, "speaker": speaker, "words": " ".join(words), "start_time": start, "end_time": start + (s["end_time"] - s["start_time"])})
+        end = start + (s["end_time"] - s["start_time"])
+        out.append({**s, "speaker": speaker, "words": " ".join(words), "start_time": start, "end_time": end})
     return out
 
 
@@ -95,7 +98,8 @@ def figures(er):
 
 
 def words(er):
-    return [er.substitutions + er.deletions + er.insertions, er.hits + er.substitutions + er.deletions, er.substitutions, er.deletions, er.insertions]
+    errors = er.substitutions + er.deletions + er.insertions
+    return [errors, er.hits + er.substitutions + er.deletions, er.substitutions, er.deletions, er.insertions]
 
 
 def compounds(a, b):

@@ -12,7 +12,8 @@ from scipy.signal import lfilter
 from .dsp import SR, convolve, normal, room
 from .events import adsr, bp, lp, notes_for, pattern, pink, place, play, slow, sweep, t_, tone, white
 
-# General MIDI without instruments that imitate voices (choir, "ooh", synth voice) and without sounds (seashore to gunshot)
+# General MIDI without instruments that imitate voices (choir, "ooh", synth voice)
+# and without sounds (seashore to gunshot)
 INSTRUMENTS = [p for p in range(120) if p not in (52, 53, 54, 85, 91)]
 
 

@@ -15,6 +15,9 @@ import (
 // may hold several languages: each of its passages is encoded to detect its
 // language, and the window is divided where they differ.
 const (
+	// doubtfulWindow is the probability of a window's language below which the
+	// languages of its passages are detected even if its text is likely.
+	doubtfulWindow = 0.9
 	// passageSeconds is the longest passage, and surePassage the probability
 	// from which its detected language counts.
 	passageSeconds = 8
@@ -124,7 +127,7 @@ func (e *Engine) unsure(pcm *audio.PCM, w decode.Window, r *result) (rounds [][]
 	for _, b := range r.bare {
 		silent += b.seconds()
 	}
-	if r.sure < sureLanguage || silent > w.SpeechSeconds()/2 {
+	if r.sure < doubtfulWindow || silent > w.SpeechSeconds()/2 {
 		return [][]decode.Window{passages}
 	}
 	least, at := unlikelyPassage, -1

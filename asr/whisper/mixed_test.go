@@ -95,7 +95,9 @@ func TestPassagesOfUnclearLanguage(t *testing.T) {
 	assert.Equal(t, speech[1], rounds[0][0].Speech[0])
 	assert.Len(t, rounds[1], 3)
 	r := said(-0.2, -0.4, -0.3)
-	r.sure = 0.9
+	r.sure = 0.94
+	assert.Empty(t, e.unsure(pcm, w, r), "a likely text in a likely language")
+	r.sure = 0.85
 	assert.Len(t, e.unsure(pcm, w, r), 1)
 	r = said(-0.2)
 	r.bare = []bare{{start: 8, end: 23}}

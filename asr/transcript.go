@@ -104,8 +104,8 @@ type Options struct {
 	// Temperature is the first decoding temperature: 0 searches, above 0
 	// samples.
 	Temperature float64
-	// BestOf is the number of samples drawn at a Temperature above 0, of which
-	// the most likely is kept; 0 is one. At most 20.
+	// BestOf is the number of samples drawn at a Temperature above 0; the
+	// most likely one is kept. 0 means 1; at most 20.
 	BestOf int
 	// Hotwords are words whose probability is raised.
 	Hotwords []string
@@ -159,8 +159,8 @@ type Abilities struct {
 }
 
 // Gate lets a limited number of workers compute concurrently. A worker takes
-// one core of it, even if it computes with several threads, of which there are
-// at most Options.Parallel in all. golang.org/x/sync's semaphore.Weighted
+// one core of it, even if it computes with several threads; all workers have at
+// most Options.Parallel threads together. golang.org/x/sync's semaphore.Weighted
 // implements it.
 type Gate interface {
 	// Acquire waits for n cores; it returns ctx's error if ctx ends first.

@@ -3,20 +3,13 @@
 package bench
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/otograph/otograph/internal/tooltest"
 )
 
 // TestReferee compares the scores of 500 random recordings with
 // pyannote.metrics.
 func TestReferee(t *testing.T) {
-	cmd := exec.Command(os.Getenv("OTOGRAPH_REFEREE"), "testdata/turns.py", "1", "500")
-	cmd.Stderr = os.Stderr
-	cases, err := cmd.Output()
-	require.NoError(t, err)
-	compareTurns(t, bytes.NewReader(cases))
+	compareTurns(t, tooltest.Referee(t, "testdata/turns.py", "1", "500"))
 }

@@ -29,7 +29,7 @@ type Sound struct {
 // Sounds merges the sound events of a result that describe the same sound, and
 // returns the longest first: a piano is also a keyboard instrument, a musical
 // instrument and music. It omits silence, speech if there is a transcript, and
-// short sounds of which a demonstration model is unsure.
+// a demonstration model's unsure short sounds.
 func Sounds(r *spec.Result) []Sound {
 	heard := slices.Clone(r.AudioEvents)
 	slices.SortStableFunc(heard, func(a, b spec.AudioEvent) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })

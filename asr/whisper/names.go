@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/editdistance"
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
@@ -46,6 +47,15 @@ func namesOf(hotwords []string) (list []name) {
 	return list
 }
 
+// words returns the longest run of words that the name may replace.
+func (n name) words() int { return strings.Count(n.text, " ") + 2 }
+
+// said is a run of decoded words.
+type said struct {
+	text    string
+	letters []rune
+}
+
 // lettersOf returns the letters and digits of a text, in lower case and without
 // accents.
 func lettersOf(text string) (list []rune) {
@@ -60,23 +70,7 @@ func lettersOf(text string) (list []rune) {
 // likeness returns the share of letters that two texts have in common, by edit
 // distance.
 func likeness(a, b []rune) float64 {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, s := range b {
-			change := diagonal
-			if r != s {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return 1 - float64(row[len(b)])/float64(max(len(a), len(b), 1))
+	return 1 - float64(editdistance.Of(a, b))/float64(max(len(a), len(b), 1))
 }
 
 // sighting is a run of words that a name may replace.
@@ -98,15 +92,23 @@ func (s sighting) cost() float64 {
 // sightings returns the places in a text where a name may belong, the most
 // similar first, without overlap.
 func sightings(words []decode.Piece, names []name) (list []sighting) {
+	longest := 0
 	for _, n := range names {
-		most := strings.Count(n.text, " ") + 2
+		longest = max(longest, n.words())
+	}
+	runs := make([][]said, len(words)) // by first word, then by length
+	for i := range words {
+		text := ""
+		for _, w := range words[i:min(i+longest, len(words))] {
+			text += w.Text
+			runs[i] = append(runs[i], said{text, lettersOf(text)})
+		}
+	}
+	for _, n := range names {
 		for i := range words {
-			var text strings.Builder
-			for j := i; j < min(i+most, len(words)); j++ {
-				text.WriteString(words[j].Text)
-				said := text.String()
-				if l := likeness(lettersOf(said), n.letters); l >= nameLikeness && !strings.Contains(said, n.text) {
-					list = append(list, sighting{words[i].First, words[j].Last, pieced(words[i : j+1]), n.text, l})
+			for k, run := range runs[i][:min(n.words(), len(runs[i]))] {
+				if l := likeness(run.letters, n.letters); l >= nameLikeness && !strings.Contains(run.text, n.text) {
+					list = append(list, sighting{words[i].First, words[i+k].Last, pieced(words[i : i+k+1]), n.text, l})
 				}
 			}
 		}

@@ -11,7 +11,7 @@ import (
 const startPercent = 1600
 
 // lateFirstCollection delays the first garbage collection until the heap
-// exceeds the memory for opening models, most of which remains in use; later
+// exceeds the memory for opening models, which mostly remains in use; later
 // collections are as usual. GOGC in the environment takes precedence.
 func lateFirstCollection() {
 	if os.Getenv("GOGC") != "" {

@@ -18,8 +18,8 @@ const (
 )
 
 // Networks that score a whole clip get windows of two seconds every second.
-// Networks that also score frames of 10 ms get ten seconds, of which the first
-// and last serve as context.
+// Networks that also score frames of 10 ms get ten seconds; the first and last
+// second serve as context.
 const (
 	clipWindow  = 2.0
 	clipHop     = 1.0

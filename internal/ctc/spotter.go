@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/editdistance"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -269,7 +270,7 @@ func (s *Spotter) judge(found []Spotted, w int, p passage, heard []heardRow, t i
 	}
 	cost := -p.score + evidenceCost*evidence
 	if cost <= word.allowed() {
-		cost += editCost * float64(edits(word.letters, s.letters(heard[first:t+1])))
+		cost += editCost * float64(editdistance.Of(word.letters, s.letters(heard[first:t+1])))
 	}
 	if cost > word.allowed() {
 		return found
@@ -287,27 +288,6 @@ func (s *Spotter) letters(rows []heardRow) (out []rune) {
 		last = r.id
 	}
 	return out
-}
-
-// edits returns the edit distance of a and b.
-func edits(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, x := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, y := range b {
-			replaced := diagonal
-			if x != y {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // apart returns the best of overlapping words, in order of their rows.

@@ -111,13 +111,3 @@ func TestSpotterMatchesExhaustiveSearch(t *testing.T) {
 	require.Len(t, got, 1)
 	assert.InDelta(t, ways(0, "", -1)/5, got[0].LogProb, 1e-6)
 }
-
-func TestEdits(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "ab", 2}, {"kitten", "sitting", 3}, {"boris", "boris", 0}} {
-		assert.Equal(t, c.want, edits([]rune(c.a), []rune(c.b)), "%s %s", c.a, c.b)
-		assert.Equal(t, c.want, edits([]rune(c.b), []rune(c.a)))
-	}
-}

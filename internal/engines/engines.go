@@ -193,8 +193,8 @@ func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
 }
 
-// SpeakersNote says what a reader must know of a result's speakers: that a demonstration
-// model told them apart beside words of a real one. It is empty otherwise.
+// SpeakersNote returns a note for readers if a demonstration model told a
+// result's speakers apart next to words of a real model, otherwise "".
 func (e *Engines) SpeakersNote(r *spec.Result) string {
 	if m, ok := e.Set.Role(models.RoleEmbedder); !ok || !m.Demo || r.NumSpeakers == 0 || e.Demonstrates(r) {
 		return ""

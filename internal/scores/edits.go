@@ -9,15 +9,6 @@ type Errors struct {
 // Errors returns the total number of errors.
 func (e Errors) Errors() int { return e.Substitutions + e.Deletions + e.Insertions }
 
-// Rate returns errors over reference units, 0 for an empty reference without
-// errors and 1 for one with any.
-func (e Errors) Rate() float64 {
-	if e.Reference == 0 {
-		return min(1, float64(e.Errors()))
-	}
-	return float64(e.Errors()) / float64(e.Reference)
-}
-
 // Add adds the counts of o.
 func (e *Errors) Add(o Errors) {
 	e.Substitutions += o.Substitutions
@@ -150,24 +141,4 @@ func extend(how step, cost, change int, diag, above, left cell) cell {
 	}
 	c.cost = cost
 	return c
-}
-
-// distance returns the fewest errors between two lists.
-func distance(ref, hyp []int) int {
-	row := make([]int, len(hyp)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range ref {
-		diag := row[0]
-		row[0] = i + 1
-		for j, h := range hyp {
-			above, cost := row[j+1], diag
-			if r != h {
-				cost = min(diag, above, row[j]) + 1
-			}
-			diag, row[j+1] = above, cost
-		}
-	}
-	return row[len(hyp)]
 }

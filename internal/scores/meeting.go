@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/otograph/otograph/internal/editdistance"
 )
 
 // Segment is a stretch of one speaker's speech. Times are in seconds.
@@ -119,7 +121,7 @@ func CP(reference, hypothesis []Segment) Speakers {
 	names := interned{}
 	ref, hyp := streams(reference, names, untimed), streams(hypothesis, names, untimed)
 	out, _, _ := matchSpeakers(ref, hyp,
-		func(r, h stream) int { return distance(r.ids(), h.ids()) },
+		func(r, h stream) int { return editdistance.Of(r.ids(), h.ids()) },
 		func(r, h stream) Errors { return count(r.ids(), h.ids(), kaldiRule, nil) })
 	return out
 }

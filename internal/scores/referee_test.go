@@ -3,21 +3,14 @@
 package scores
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/otograph/otograph/internal/tooltest"
 )
 
 // TestReferee scores 500 new meetings with our code, MeetEval and jiwer.
 func TestReferee(t *testing.T) {
-	cmd := exec.Command(os.Getenv("OTOGRAPH_REFEREE"), "testdata/meetings.py", "1", "500")
-	cmd.Stderr = os.Stderr
-	cases, err := cmd.Output()
-	require.NoError(t, err)
-	for score, n := range compare(t, bytes.NewReader(cases)) {
+	for score, n := range compare(t, tooltest.Referee(t, "testdata/meetings.py", "1", "500")) {
 		t.Logf("%s: %d meetings equal", score, n)
 	}
 }

@@ -230,9 +230,8 @@ func TestHoldTiers(t *testing.T) {
 	assert.Equal(t, lite, holdWith(t, `{`+off+`}`, english), "only English can be detected")
 }
 
-// TestLaterHoldsOfANamedModel: the price of the actual length, and that of a
-// retry, are those of the tier that the named model belongs to, like the first
-// hold.
+// TestLaterHoldsOfANamedModel: the price of the actual length and the price
+// of a retry follow the named model's tier, like the first hold.
 func TestLaterHoldsOfANamedModel(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	set := spec.Available{Standard: true, Optimized: []string{"en"}, Models: []spec.NamedModel{{Name: "german", Tier: spec.TierOptimized, Languages: []string{"de"}}}}

@@ -23,8 +23,8 @@ const (
 	leastForeign = 3
 )
 
-// Unknown is the language of a text of which only the script shows that it is
-// in another one (ISO 639-2).
+// Unknown is the language of a text that is in another language by its script
+// alone (ISO 639-2).
 const Unknown = "und"
 
 // chinese are the languages that share Chinese characters.

@@ -5,6 +5,7 @@ package tooltest
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net/url"
@@ -14,6 +15,19 @@ import (
 	"strings"
 	"testing"
 )
+
+// Referee returns the output of a Python script that has reference programs
+// score random cases. OTOGRAPH_REFEREE is a Python that has them.
+func Referee(t testing.TB, script string, args ...string) io.Reader {
+	t.Helper()
+	cmd := exec.Command(os.Getenv("OTOGRAPH_REFEREE"), append([]string{script}, args...)...) //nolint:gosec // the Python that the developer names
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return bytes.NewReader(out)
+}
 
 // Program is a running program of tools. It ends at the end of its input, at
 // the latest with this process.

@@ -1,6 +1,6 @@
 // Command openapicheck checks a service's requests and responses against its
-// OpenAPI document. It reads JSON objects, one per line, the first of which
-// contains the document, and answers each with a line.
+// OpenAPI document. It reads JSON objects, one per line, and answers each
+// with a line. The first object contains the document.
 package main
 
 import (

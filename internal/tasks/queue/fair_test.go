@@ -16,7 +16,7 @@ import (
 )
 
 // TestTurnsAreFairAmongManyClaimers claims with 8 concurrent workers from 10
-// accounts, the first of which has five times as many tasks as the others.
+// accounts; the first has five times as many tasks as each other account.
 // After every round the accounts' numbers of turns differ by at most one.
 func TestTurnsAreFairAmongManyClaimers(t *testing.T) {
 	const workers, others, rounds = 8, 9, 4

@@ -3,13 +3,22 @@
 package bench
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/otograph/otograph/internal/tooltest"
 )
 
 // TestReferee compares the scores of 500 random recordings with
-// pyannote.metrics.
+// pyannote.metrics, and of the recordings in the folder OTOGRAPH_SHARED also
+// with md-eval-22, whose path is OTOGRAPH_MD_EVAL (Debian's package sctk has
+// it).
 func TestReferee(t *testing.T) {
 	compareTurns(t, tooltest.Referee(t, "testdata/turns.py", "1", "500"))
+	shared, program := os.Getenv("OTOGRAPH_SHARED"), os.Getenv("OTOGRAPH_MD_EVAL")
+	if shared == "" || program == "" {
+		t.Skip("OTOGRAPH_SHARED or OTOGRAPH_MD_EVAL is not set: random recordings only")
+	}
+	compareTurns(t, tooltest.Referee(t, "testdata/turns.py", "testdata/recordings.jsonl", filepath.Join(shared, "testdata"), program))
 }

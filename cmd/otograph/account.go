@@ -20,7 +20,7 @@ type accountCmd struct {
 	Credit accountCreditCmd `cmd:"" help:"Add to an account's balance."`
 	Refund accountRefundCmd `cmd:"" help:"Pay money back, which lowers the balance."`
 	Tier   accountTierCmd   `cmd:"" help:"Move an account to a tier, 1 to 5."`
-	Limits accountLimitsCmd `cmd:"" help:"Replace an account's limits; without flags, restore the limits of its tier."`
+	Limits accountLimitsCmd `cmd:"" help:"Set an account's limits. A limit without a flag becomes that of the account's tier."`
 	Pack   accountPackCmd   `cmd:"" help:"Add a resource pack to an account."`
 
 	Suspend accountSuspendCmd `cmd:"" help:"Reject an account's keys, logins and tokens. Its tasks continue; its data and balance stay."`

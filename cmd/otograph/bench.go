@@ -66,6 +66,11 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if n, err := unused(c.Manifest, items); err != nil {
+		return err
+	} else if n > 0 && !c.Quiet {
+		warn("otograph: %s: %s passed over, which are neither recordings nor their texts (NAME.txt) or turns (NAME.rttm)\n", c.Manifest, plural(n, "file"))
+	}
 	if items, err = sample(items, c.Sample, c.Seed); err != nil {
 		return err
 	}
@@ -249,6 +254,26 @@ func itemFiles(items []bench.Item) (files []string) {
 		files = append(files, it.Path, base+".txt", base+".rttm")
 	}
 	return files
+}
+
+// unused returns the number of files of a folder that are neither recordings
+// nor references; a manifest has none.
+func unused(manifest string, items []bench.Item) (n int, err error) {
+	if info, err := os.Stat(manifest); err != nil || !info.IsDir() {
+		return 0, err
+	}
+	_, others, err := mediafiles.Walk(manifest)
+	if err != nil {
+		return 0, err
+	}
+	used := itemFiles(items)
+	slices.Sort(used)
+	for _, path := range others {
+		if _, found := slices.BinarySearch(used, path); !found {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // reportFiles returns the files that writeReport writes.

@@ -63,7 +63,7 @@ func expandInputs(args []string) (in inputs, err error) {
 		}
 		info, err := os.Stat(arg)
 		if err != nil {
-			return in, err
+			return in, fmt.Errorf("%s: %w", arg, errors.Unwrap(err)) // without "stat"
 		}
 		if !info.IsDir() {
 			in.files = append(in.files, arg)
@@ -84,10 +84,10 @@ func (in *inputs) folder(dir string, several bool) error {
 		return err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("%s: no audio or video file in this folder (%s passed over)", dir, plural(others, "file"))
+		return fmt.Errorf("%s: no audio or video file in this folder (%s passed over)", dir, plural(len(others), "file"))
 	}
-	if others > 0 {
-		in.notes = append(in.notes, passedOver(dir, others))
+	if len(others) > 0 {
+		in.notes = append(in.notes, passedOver(dir, len(others)))
 	}
 	for _, f := range files {
 		below, err := filepath.Rel(dir, filepath.Dir(f))

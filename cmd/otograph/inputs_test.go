@@ -49,6 +49,8 @@ func TestOutputNames(t *testing.T) {
 	in, err := expandInputs([]string{"years"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"years: 1 file passed over, whose names do not end like those of recordings"}, in.notes)
+	_, err = expandInputs([]string{"missing.mp3"})
+	assert.EqualError(t, err, "missing.mp3: no such file or directory")
 	_, err = expandInputs([]string{"-", "-"})
 	assert.ErrorContains(t, err, "only once")
 	require.NoError(t, os.RemoveAll("more/2.1 Lesson.m4a"))

@@ -90,6 +90,10 @@ func run(ctx context.Context, args []string) int {
 		args = []string{"--help"}
 	}
 	k, err := parser.Parse(args)
+	if unwritten := (*os.PathError)(nil); errors.As(err, &unwritten) && unwritten.Op == "write" { // of --help
+		warn("otograph: %v\n", err)
+		return exitFailed
+	}
 	if err != nil {
 		warn("otograph: %v\nRun `otograph --help` for the commands and `otograph COMMAND --help` for their flags.\n", err)
 		return exitUsage

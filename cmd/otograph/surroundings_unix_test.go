@@ -37,7 +37,7 @@ func TestPipesAreReadOnce(t *testing.T) {
 	assert.Equal(t, "pipe", src.Name())
 	_, err = audio.Probe(t.Context(), src, audio.Options{MinBytes: -1})
 	require.ErrorIs(t, err, audio.ErrUnsupported)
-	require.ErrorContains(t, err, "no recordin", "its content was read")
+	require.ErrorContains(t, err, "its content is not that of an audio or video file")
 }
 
 // TestPathsNeedNotBeUTF8: a name in another encoding reaches the command
@@ -60,6 +60,7 @@ func TestFullDisk(t *testing.T) {
 	defer func() { os.Stdout = before }()
 	os.Stdout = full
 	assert.Equal(t, exitFailed, run(t.Context(), []string{"version"}))
+	assert.Equal(t, exitFailed, run(t.Context(), []string{"--help"}))
 	os.Stdout = before
 	assert.Zero(t, run(t.Context(), []string{"version"}))
 }

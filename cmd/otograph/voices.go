@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/assemble"
 	"github.com/otograph/otograph/internal/knownvoices"
 	"github.com/otograph/otograph/internal/terminal"
 	"github.com/otograph/otograph/models"
@@ -127,12 +128,21 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err := keepRegister(path, register); err != nil {
 		return err
 	}
-	say("%s: %d recordings of %s are in the register.\n", path, len(c.Files), spec.Shorten(strings.TrimSpace(c.Name)))
+	say("%s: %s of %s added to the register.\n", path, plural(len(c.Files), "recording"), spec.Shorten(strings.TrimSpace(c.Name)))
 	return nil
 }
 
-// oneVoice returns the vector of a recording's only voice.
+// oneVoice returns the vector of a recording's only voice, and prints the
+// recording's missing parts.
 func oneVoice(ctx context.Context, p *otograph.Pipeline, file string) ([]float32, error) {
+	pcm, err := audio.Open(ctx, otograph.File(file), audio.Options{FollowLinks: true})
+	if err != nil {
+		return nil, err
+	}
+	warnAudio(filepath.Base(file), assemble.AudioWarnings(pcm.Info()))
+	if err := pcm.Close(); err != nil {
+		return nil, err
+	}
 	vector, seconds, err := p.Voice(ctx, otograph.File(file))
 	if err == nil && seconds < leastVoice {
 		err = fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", file, leastVoice, seconds)
@@ -147,10 +157,11 @@ func (c *voicesListCmd) Run(context.Context) error {
 	if err != nil {
 		return err
 	}
+	t := newTable(os.Stdout, "NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT")
 	for _, v := range register.Voices {
-		say("%-30s %2d recordings  model %.8s  %s  %s\n", v.Name, len(v.Vectors), v.Model, v.Added.Format(time.DateOnly), v.Consent)
+		t.row(v.Name, len(v.Vectors), fmt.Sprintf("%.8s", v.Model), v.Added.Format(time.DateOnly), v.Consent)
 	}
-	return nil
+	return t.flush()
 }
 
 type voicesRemoveCmd struct {

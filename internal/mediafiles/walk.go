@@ -8,10 +8,9 @@ import (
 )
 
 // Walk returns the recordings in a folder and its subfolders, ordered by name,
-// and the number of other files, including links that lead to no file. It
-// follows links to files, but not links to folders. Hidden files and folders
-// are skipped and not counted.
-func Walk(dir string) (files []string, others int, err error) {
+// and the other files, including links that lead to no file. It follows links to
+// files, but not links to folders. Hidden files and folders are in neither list.
+func Walk(dir string) (files, others []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -26,7 +25,7 @@ func Walk(dir string) (files []string, others int, err error) {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && Ending(path) != "" {
 			files = append(files, path)
 		} else {
-			others++
+			others = append(others, path)
 		}
 		return nil
 	})

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/bench"
+)
+
+// TestUnusedFilesOfABenchmark: every file of a folder is a recording, a
+// reference of one, or counted.
+func TestUnusedFilesOfABenchmark(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.opus": "sound", "a.txt": "I hate pasta.", "a.rttm": "", "more/b.wav": "sound",
+		"c.txt": "of no recording", "more/cover.jpg": "", ".git/config": "",
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	}
+	items, err := bench.Load(dir)
+	require.NoError(t, err)
+	require.Len(t, items, 2)
+	n, err := unused(dir, items)
+	require.NoError(t, err)
+	assert.Equal(t, 2, n, "c.txt and cover.jpg")
+	manifest := filepath.Join(dir, "rows.jsonl")
+	require.NoError(t, os.WriteFile(manifest, []byte(`{"file":"a.opus"}`), 0o666))
+	n, err = unused(manifest, items)
+	require.NoError(t, err)
+	assert.Zero(t, n, "a manifest names its files")
+}

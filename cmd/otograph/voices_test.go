@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/binary"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models/demo"
+)
+
+// TestVoiceOfACutRecording: a voice is taken from the part that is there, and
+// the missing part is said.
+func TestVoiceOfACutRecording(t *testing.T) {
+	pcm, err := audio.Open(t.Context(), audio.File("../../testdata/demo/short/en_05.flac"), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	var sound []byte
+	for _, s := range pcm.Samples(0, pcm.Len()) {
+		sound = binary.LittleEndian.AppendUint16(sound, uint16(int16(s*32767)))
+	}
+	p, err := otograph.Open(demo.Models())
+	require.NoError(t, err)
+	defer p.Close()
+	for name, missing := range map[string]int{"whole.wav": 0, "cut.wav": 32000} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, append(wavHead(len(sound)+missing), sound...), 0o600))
+		said := stderrOf(t, func() {
+			vector, err := oneVoice(t.Context(), p, path)
+			require.NoError(t, err)
+			assert.NotEmpty(t, vector)
+		})
+		if missing == 0 {
+			assert.Empty(t, said)
+		} else {
+			assert.Contains(t, said, "cut.wav: the recording is cut or damaged")
+		}
+	}
+}
+
+// wavHead returns the header of a WAV file at 16 kHz with size bytes of sound.
+func wavHead(size int) []byte {
+	head := append([]byte("RIFF"), binary.LittleEndian.AppendUint32(nil, uint32(36+size))...)
+	head = append(head, "WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00\x10\x00data"...)
+	return binary.LittleEndian.AppendUint32(head, uint32(size))
+}
+
+// stderrOf returns the standard error of f.
+func stderrOf(t *testing.T, f func()) string {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "stderr")
+	require.NoError(t, err)
+	defer file.Close()
+	before := os.Stderr
+	os.Stderr = file
+	defer func() { os.Stderr = before }()
+	f()
+	_, err = file.Seek(0, io.SeekStart)
+	require.NoError(t, err)
+	said, err := io.ReadAll(file)
+	require.NoError(t, err)
+	return string(said)
+}

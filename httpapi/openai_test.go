@@ -288,10 +288,20 @@ func TestKnownSpeakers(t *testing.T) {
 	assert.NotContains(t, result, "Ann")
 	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond, "they are deleted at the task's end")
 
+	list, err := json.Marshal([]string{url(wav(2)), url(wav(3))})
+	require.NoError(t, err)
+	a = post("known_speaker_names", `["Ann","Bob"]`, "known_speaker_references", string(list))
+	require.Equal(t, 200, a.status, "%s", a.body)
+	assert.Equal(t, "Ann", a.object(t)["segments"].([]any)[0].(map[string]any)["speaker"])
+	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond)
+
 	for _, bad := range []struct {
 		want, param string
 		form        []string
 	}{
+		{"expected a data URL or a JSON array of data URLs", "known_speaker_references[]", []string{"known_speaker_references", "[1]"}},
+		{"expected a data URL or a JSON array of data URLs", "known_speaker_references[]", []string{"known_speaker_references", `["` + url(wav(2))}},
+		{"number 2: invalid base64", "known_speaker_references[]", []string{"known_speaker_references", `["` + url(wav(2)) + `","data:audio/wav;base64,A"]`}},
 		{"expected 2 to 10 s of audio, found 1.0 s", "known_speaker_references[]", append(slices.Clone(ann), "known_speaker_names[]", "Bob", "known_speaker_references[]", url(wav(1)))},
 		{"number 1: expected 2 to 10 s of audio, found 11.0 s", "known_speaker_references[]", []string{"known_speaker_names[]", "Bob", "known_speaker_references[]", url(wav(11))}},
 		{"expected one for each of 2 names, found 1", "known_speaker_references[]", append(slices.Clone(ann), "known_speaker_names[]", "Bob")},

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 
 	"github.com/otograph/otograph/internal/jsonstream"
 	"github.com/otograph/otograph/spec"
@@ -80,7 +81,7 @@ func (f *Form) spoken(result spec.Result) string {
 // errors are an *Error or a *ReadError.
 func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*Form, error) {
 	f := &Form{names: names, format: formatJSON, Translate: translate}
-	r := formReading{form: f, file: file, reference: reference, seen: map[string]bool{}, entries: map[string]int{}}
+	r := formReading{form: f, file: file, reference: reference, entries: map[string]int{}}
 	for n := 0; ; n++ {
 		part, err := mr.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -96,7 +97,7 @@ func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filen
 			return nil, err
 		}
 	}
-	if !r.seen["file"] {
+	if r.file != nil {
 		return nil, badField("file", "is required")
 	}
 	if err := f.checkSpeakers(r.entries[referencesName]); err != nil {
@@ -108,9 +109,8 @@ func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filen
 // formReading is the state of reading a form.
 type formReading struct {
 	form      *Form
-	file      func(filename string, from io.Reader) error
+	file      func(filename string, from io.Reader) error // nil once there is a file
 	reference func(from io.Reader) error
-	seen      map[string]bool
 	entries   map[string]int // of each list
 }
 
@@ -118,17 +118,19 @@ type formReading struct {
 // have.
 var notTranslated = []string{"timestamp_granularities", "include", "known_speaker_names", referencesName, "stream", "keywords", "languages"}
 
-// take reads a part of the form. An empty field counts as missing.
+// take reads a part of the form. An empty field counts as missing; of a field
+// that is given twice and is not a list, the last one counts.
 func (r *formReading) take(part *multipart.Part) error {
 	name := readName(part.FormName())
 	_, isList := listFields[name.name]
 	switch {
 	case name.name == "file":
-		if r.seen["file"] {
+		if r.file == nil {
 			return badField("file", "is given twice")
 		}
-		r.seen["file"] = true
-		return r.form.readFile(part, r.file)
+		file := r.file
+		r.file = nil
+		return r.form.readFile(part, file)
 	case name.name == referencesName && !r.form.Translate:
 		return r.takeReference(name, part)
 	}
@@ -151,11 +153,6 @@ func (r *formReading) take(part *multipart.Part) error {
 		}
 		return nil
 	}
-	whole := name.name + "." + name.member
-	if r.seen[whole] {
-		return badField(name.name, "is given twice")
-	}
-	r.seen[whole] = true
 	if name.name == "chunking_strategy" {
 		return r.form.setChunking(name.member, strings.TrimSpace(text))
 	}
@@ -175,15 +172,13 @@ func (r *formReading) takeReference(name field, part *multipart.Part) error {
 	if err := r.inOrder(name); err != nil {
 		return err
 	}
-	audio := bufio.NewReader(formReader{part})
-	if _, err := audio.Peek(1); errors.Is(err, io.EOF) {
-		return nil
-	}
-	n := r.entries[referencesName]
-	if r.entries[referencesName]++; n >= maxKnownSpeakers {
-		return badField(referencesName+"[]", "at most %d are taken", maxKnownSpeakers)
-	}
-	return readReference(audio, n, r.reference)
+	return readReferences(formReader{part}, func(audio io.Reader) error {
+		n := r.entries[referencesName]
+		if r.entries[referencesName]++; n >= maxKnownSpeakers {
+			return badField(referencesName+"[]", "at most %d are taken", maxKnownSpeakers)
+		}
+		return readReference(audio, n, r.reference)
+	})
 }
 
 // defaultName is the name of a file without one: its content determines the
@@ -192,11 +187,11 @@ const defaultName = "audio"
 
 func (f *Form) readFile(part *multipart.Part, file func(filename string, from io.Reader) error) error {
 	f.Filename = cmp.Or(part.FileName(), defaultName)
+	if !utf8.ValidString(f.Filename) { // old clients write it in their own encoding
+		f.Filename, _ = charmap.Windows1252.NewDecoder().String(f.Filename)
+	}
 	if err := jsonstream.CheckText("file", f.Filename, maxFilename); err != nil {
 		return &Error{Status: http.StatusBadRequest, Message: err.Error(), Param: "file", cause: err}
-	}
-	if !utf8.ValidString(f.Filename) {
-		return badField("file", "the name is not valid UTF-8")
 	}
 	return file(f.Filename, formReader{part})
 }
@@ -226,8 +221,8 @@ func (f *Form) set(name, text string) (err error) {
 	case "response_format":
 		f.format = word
 	case "language":
-		if !strings.EqualFold(word, "auto") {
-			f.Options.ASRLanguage = &word
+		if f.Options.ASRLanguage = &word; strings.EqualFold(word, "auto") {
+			f.Options.ASRLanguage = nil
 		}
 	case "prompt":
 		f.Options.InitialPrompt = &text

@@ -163,8 +163,8 @@ func (r request) write(t *rapid.T) writing {
 
 func writeList(t *rapid.T, name string, list []string) (fields [][2]string) {
 	way := rapid.SampledFrom([]string{"name[]", "name", "name[0]", "JSON", "commas"}).Draw(t, "way of "+name)
-	if name == referencesName && (way == "JSON" || way == "commas") { // too long for one field
-		way = "name[]"
+	if name == referencesName && way == "commas" { // there is one in each data URL
+		way = "JSON"
 	}
 	switch way {
 	case "JSON":
@@ -218,10 +218,21 @@ func TestFormsInEveryNotation(t *testing.T) {
 	})
 }
 
+// TestOldClientsForms: a file name in a client's own encoding is read, and of a
+// field given twice the last one counts.
+func TestOldClientsForms(t *testing.T) {
+	form, _ := writing{name: "M\xfcnchen.opus", fields: [][2]string{
+		{"model", "gpt-4o-transcribe"}, {"language", "de"}, {"model", "whisper-1"}, {"language", "auto"},
+	}}.read(t)
+	assert.Equal(t, "München.opus", form.Filename)
+	assert.Equal(t, "whisper-1", form.model.id)
+	assert.Nil(t, form.Options.ASRLanguage)
+}
+
 // TestListsOutOfOrder: numbered entries in a wrong order are refused, because
 // names and recordings of speakers are matched by position.
 func TestListsOutOfOrder(t *testing.T) {
-	r := formReading{form: &Form{}, seen: map[string]bool{}, entries: map[string]int{}}
+	r := formReading{form: &Form{}, entries: map[string]int{}}
 	require.ErrorContains(t, r.inOrder(readName("known_speaker_names[1]")), "known_speaker_names[]: number 1 is out of place, expected number 0")
 	require.NoError(t, r.inOrder(readName("known_speaker_names[0]")))
 }

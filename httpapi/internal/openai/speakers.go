@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/otograph/otograph/internal/jsonstream"
 	"github.com/otograph/otograph/internal/tasks"
 )
 
@@ -47,6 +48,27 @@ func (f *Form) checkSpeakers(references int) error {
 		}
 	}
 	return nil
+}
+
+// readReferences passes on the recordings in a field: a data URL, or a JSON
+// array of them. A field without text has none.
+func readReferences(from io.Reader, one func(io.Reader) error) error {
+	given := func(from io.Reader) error {
+		text := bufio.NewReader(from)
+		if _, err := text.Peek(1); errors.Is(err, io.EOF) {
+			return nil
+		}
+		return one(text)
+	}
+	text := bufio.NewReader(from)
+	if first, err := text.Peek(1); err != nil || first[0] != '[' {
+		return given(text)
+	}
+	err := jsonstream.ReadTexts(text, given)
+	if invalid := (*jsonstream.Error)(nil); errors.As(err, &invalid) || errors.As(err, new(*jsonstream.ReadError)) && !errors.As(err, new(*ReadError)) {
+		return badField(tasks.ReferencesField, "expected a data URL or a JSON array of data URLs: %v", err)
+	}
+	return err
 }
 
 // dataURL returns the content of a Base64 data URL (RFC 2397).

@@ -1,0 +1,94 @@
+package jsonstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// ReadTexts reads the JSON array of strings in r to its end, and passes each
+// string to take while it arrives, however long it is. An escaped character
+// beyond ASCII is passed on as the byte 0x80. It returns an *Error if the array
+// is invalid, a *ReadError if r fails, and otherwise the error of take.
+func ReadTexts(r io.Reader, take func(io.Reader) error) error {
+	o := &object{r: bufio.NewReaderSize(r, readBuffer)}
+	for before := byte('['); ; before = ',' {
+		c, err := o.next()
+		switch {
+		case err != nil:
+			return &ReadError{err}
+		case c == ']' && before == ',':
+			return o.end()
+		case c != before:
+			return errTexts()
+		}
+		if c, err = o.next(); err != nil {
+			return &ReadError{err}
+		}
+		if c == ']' && before == '[' {
+			return o.end()
+		}
+		if c != '"' {
+			return errTexts()
+		}
+		text := &textReader{r: o.r}
+		if err := take(text); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, text); err != nil {
+			return err
+		}
+	}
+}
+
+func errTexts() error { return invalid("expected a JSON array of strings") }
+
+// end refuses anything but white space after the array.
+func (o *object) end() error {
+	_, err := o.next()
+	switch {
+	case err == nil:
+		return errTexts()
+	case !errors.Is(err, io.EOF):
+		return &ReadError{err}
+	}
+	return nil
+}
+
+// textReader reads a string from after its opening quote up to and including
+// the closing one.
+type textReader struct {
+	r    *bufio.Reader
+	done bool // the closing quote has been read
+}
+
+// Read implements io.Reader.
+func (t *textReader) Read(p []byte) (int, error) {
+	if t.done {
+		return 0, io.EOF
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if _, err := t.r.Peek(1); err != nil {
+		return 0, &ReadError{err}
+	}
+	chunk, _ := t.r.Peek(min(t.r.Buffered(), len(p)))
+	switch plain := bytes.IndexAny(chunk, `"\\`); {
+	case plain < 0:
+		return t.r.Read(p[:len(chunk)])
+	case plain > 0:
+		return t.r.Read(p[:plain])
+	case chunk[0] == '"':
+		t.done = true
+		_, _ = t.r.Discard(1)
+		return 0, io.EOF
+	}
+	c, err := readEscape(t.r)
+	if err != nil {
+		return 0, err
+	}
+	p[0] = c
+	return 1, nil
+}

@@ -236,13 +236,13 @@ func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
 	return nil
 }
 
-// unrecognized returns an error that names the content at the beginning of an
-// unsupported file.
+// unrecognized returns the error for an unsupported file with the content head
+// at its beginning.
 func unrecognized(name string, head []byte) error {
 	if len(head) == 0 {
 		return fault(ErrTooSmall, name, "it is empty")
 	}
-	return fault(ErrUnsupported, name, "its content begins with %q: not a supported audio or video container", head[:min(len(head), 12)])
+	return fault(ErrUnsupported, name, "its content is not that of an audio or video file")
 }
 
 // spool writes a reader to an unnamed file: the bytes already read, then the

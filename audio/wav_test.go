@@ -193,7 +193,7 @@ func TestWAVRefused(t *testing.T) {
 		content    []byte
 		kind       error
 	}{
-		{"cut in the RIFF header", "begins with", good[:9], ErrUnsupported},
+		{"cut in the RIFF header", "its content is not that of an audio or video file", good[:9], ErrUnsupported},
 		{"cut in fmt", "inside the fmt chunk", good[:30], ErrCorrupt},
 		{"no data chunk", "no data chunk", good[:36], ErrCorrupt},
 		{"no sample", "no sample", good[:44], ErrNoAudio},
@@ -219,7 +219,7 @@ func TestWAVRefused(t *testing.T) {
 		{"a chunk of 4 GiB", "announces 4294967295", append([]byte("RIFF\x00\x00\x00\x00WAVELIST\xff\xff\xff\xff"), data...), ErrCorrupt},
 		{"a header without end", "within the first 16 MiB", wavFile{data: data, before: bytes.Repeat(chunk(le, "none", make([]byte, 1<<20)), 17)}.bytes(), ErrCorrupt},
 		{"compressed RIFX", "adpcm_ms", wavFile{id: "RIFX", data: data, tag: 2, bits: 4}.bytes(), ErrUnsupported},
-		{"another form", "RIFF", []byte("RIFF\x10\x00\x00\x00sfbk" + strings.Repeat("x", 100)), ErrUnsupported},
+		{"another form", "not that of an audio or video file", []byte("RIFF\x10\x00\x00\x00sfbk" + strings.Repeat("x", 100)), ErrUnsupported},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "upload.wav")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )
@@ -232,12 +233,24 @@ func printStored(stored []library.Stored) {
 
 // showTransfer draws a store's progress on a terminal; done removes it.
 func showTransfer(store *library.Store, quiet bool) (done func()) {
+	show, done := transferBar(quiet)
+	if show != nil {
+		store.Progress = func(p library.Progress) {
+			show(download.Progress{File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
+		}
+	}
+	return done
+}
+
+// transferBar returns a function that draws the progress of downloads on a
+// terminal, nil if there is none; done removes the bar.
+func transferBar(quiet bool) (show func(download.Progress), done func()) {
 	if quiet || !drawable(os.Stderr) {
-		return func() {}
+		return nil, func() {}
 	}
 	var start, drawn time.Time
 	var file string
-	store.Progress = func(p library.Progress) {
+	show = func(p download.Progress) {
 		now := time.Now()
 		if p.File != file {
 			file, start = p.File, now
@@ -257,7 +270,7 @@ func showTransfer(store *library.Store, quiet bool) (done func()) {
 		}
 		redraw(os.Stderr, text)
 	}
-	return func() { redraw(os.Stderr, "") }
+	return show, func() { redraw(os.Stderr, "") }
 }
 
 // size formats a number of bytes for people.

@@ -42,19 +42,6 @@ type Entry struct {
 	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1
 }
 
-// Download is a file to fetch.
-type Download struct {
-	// Name is the file's name after the download.
-	Name string `json:"name"`
-	// URL is the publisher's address; empty for a file in an archive.
-	URL string `json:"url,omitempty"`
-	// Size in bytes; 0 if it is not published.
-	Size int64 `json:"size,omitempty"`
-	// SHA256 in lower-case hex. It is empty if none is published: the first
-	// download is then trusted and its hash recorded.
-	SHA256 string `json:"sha256,omitempty"`
-}
-
 // Repackaged names packages of the Python registry that hold a Whisper model in
 // CTranslate2's layout. They are not the publisher's.
 type Repackaged struct {

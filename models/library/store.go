@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/internal/userdata"
 	"github.com/otograph/otograph/models"
 )
@@ -82,30 +83,6 @@ type Stored struct {
 // when a folder is read.
 const partials = ".partial"
 
-func (s *Store) fetcher() *fetcher {
-	f := &fetcher{client: s.Client, mirror: s.Mirror, log: s.Log, progress: s.Progress, stall: s.stall, pause: s.pause, attempts: maxAttempts}
-	if f.client == nil {
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.DisableCompression = true
-		transport.ResponseHeaderTimeout = time.Minute
-		f.client = &http.Client{Transport: transport}
-	}
-	if f.client.CheckRedirect == nil {
-		client := *f.client
-		client.CheckRedirect = checkRedirect
-		f.client = &client
-	}
-	if f.log == nil {
-		f.log = slog.New(slog.DiscardHandler)
-	}
-	if f.progress == nil {
-		f.progress = func(Progress) {}
-	}
-	f.stall = cmp.Or(f.stall, time.Minute)
-	f.pause = cmp.Or(f.pause, time.Second)
-	return f
-}
-
 // Pull downloads a model, or all models of a profile, from the catalog, and
 // starts using it. It resumes interrupted downloads, and checks a file's hash
 // before the file gets its final name. Pull returns the stored models even if a
@@ -127,10 +104,15 @@ func (s *Store) pull(ctx context.Context, entries []Entry) ([]Stored, error) {
 	defer unlock()
 	f := s.fetcher()
 	if s.Client == nil {
-		defer f.client.CloseIdleConnections()
+		defer f.Client.CloseIdleConnections()
 	}
 	var done []Stored
 	for _, e := range entries {
+		if s.Progress != nil {
+			f.Progress = func(p download.Progress) {
+				s.Progress(Progress{Model: e.Name, File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
+			}
+		}
 		stored, err := s.pullOne(ctx, f, e)
 		if err != nil {
 			return done, fmt.Errorf("model %s: %w", e.Name, err)
@@ -140,7 +122,7 @@ func (s *Store) pull(ctx context.Context, entries []Entry) ([]Stored, error) {
 	return done, nil
 }
 
-func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, error) {
+func (s *Store) pullOne(ctx context.Context, f *download.Fetcher, c Entry) (*Stored, error) {
 	m, err := s.manifest()
 	if err != nil {
 		return nil, err
@@ -171,7 +153,7 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 	if err := os.MkdirAll(staging, 0o755); err != nil {
 		return nil, err
 	}
-	sums, err := s.stage(ctx, f.hasty(c.Repackaged != nil || c.Package != nil), c, recorded, staging, stored)
+	sums, err := s.stage(ctx, hasty(f, c.Repackaged != nil || c.Package != nil), c, recorded, staging, stored)
 	if errors.Is(err, ErrOffline) && c.Repackaged != nil {
 		second, other := s.repackaged(ctx, c)
 		if other != nil {
@@ -214,12 +196,12 @@ func (s *Store) pullOne(ctx context.Context, f *fetcher, c Entry) (*Stored, erro
 
 // stage fetches the files of a catalog entry into the folder staging and
 // returns their hashes.
-func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[string]string, staging string, stored *Stored) (map[string]string, error) {
+func (s *Store) stage(ctx context.Context, f *download.Fetcher, c Entry, recorded map[string]string, staging string, stored *Stored) (map[string]string, error) {
 	sums := map[string]string{}
 	parts := filepath.Join(s.Dir, partials)
 	if c.Archive != nil {
-		part := partFile(parts, *c.Archive)
-		if _, err := f.fetch(ctx, c.Name, *c.Archive, part); err != nil {
+		part := download.PartFile(parts, *c.Archive)
+		if _, err := fetch(ctx, f, *c.Archive, part); err != nil {
 			return nil, err
 		}
 		if c.Archive.SHA256 == "" {
@@ -232,7 +214,7 @@ func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[str
 		wanted := func(name string) bool {
 			return slices.ContainsFunc(c.Files, func(a Asset) bool { return a.Name == name })
 		}
-		if _, err := unpack(ctx, part, staging, wanted); err != nil {
+		if _, err := unpackModel(ctx, part, staging, wanted); err != nil {
 			return nil, err
 		}
 		for _, a := range c.Files {
@@ -267,8 +249,8 @@ func (s *Store) stage(ctx context.Context, f *fetcher, c Entry, recorded map[str
 				continue
 			}
 		}
-		part := partFile(parts, d)
-		sum, err := f.fetch(ctx, c.Name, d, part)
+		part := download.PartFile(parts, d)
+		sum, err := fetch(ctx, f, d, part)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/made"
 )
@@ -355,12 +355,18 @@ func TestPullResumesInANewProcess(t *testing.T) {
 	assert.Equal(t, `"v1"`, h.asked()[1].Header.Get("If-Range"))
 }
 
+// resumable marks a partial file as the beginning of the host's file.
+func resumable(t *testing.T, part string, h *host, e Entry) {
+	t.Helper()
+	made.Place(t, part+".json", fmt.Appendf(nil, `{"url": %q, "etag": %q, "size": %d}`, e.Files[0].URL, h.etag, len(h.data)))
+}
+
 func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	h, e, s := serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
-	part := partFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
+	part := download.PartFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
 	made.Place(t, part, make([]byte, 70_000))
-	require.NoError(t, writeState(part, state{e.Files[0].URL, h.etag, int64(len(h.data))}))
+	resumable(t, part, h, e)
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.Len(t, h.asked(), 2, "resumed once, then complete")
@@ -368,9 +374,9 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	// no bytes.
 	h, e, s = serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
-	part = partFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
+	part = download.PartFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
 	made.Place(t, part, h.data)
-	require.NoError(t, writeState(part, state{e.Files[0].URL, h.etag, int64(len(h.data))}))
+	resumable(t, part, h, e)
 	_, err = s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.Zero(t, h.total())
@@ -402,7 +408,7 @@ func TestPullGivesUpOnASourceThatAlwaysCuts(t *testing.T) {
 			_, err := s.pull(t.Context(), []Entry{e})
 			require.Error(t, err)
 			assert.ErrorContains(t, err, "run the command again")
-			assert.LessOrEqual(t, len(h.asked()), maxAttempts+1)
+			assert.LessOrEqual(t, len(h.asked()), download.Attempts+1)
 		})
 	}
 }
@@ -436,11 +442,8 @@ func TestRedirects(t *testing.T) {
 		e.Files[0].URL = front.URL + path
 		_, err := s.pull(t.Context(), []Entry{e})
 		require.ErrorContains(t, err, says)
-		assert.LessOrEqual(t, hops, maxRedirects)
+		assert.LessOrEqual(t, hops, download.MaxRedirects)
 	}
-	req := httptest.NewRequest(http.MethodGet, "http://b.example/x", nil)
-	via := httptest.NewRequest(http.MethodGet, "https://a.example/x", nil)
-	require.ErrorIs(t, checkRedirect(req, []*http.Request{via}), errRedirect, "from https to http")
 }
 
 func TestOfflineErrorSuggestsARemedy(t *testing.T) {
@@ -477,8 +480,8 @@ func TestMirror(t *testing.T) {
 
 func TestProxyOfTheEnvironmentIsUsed(t *testing.T) {
 	f := (&Store{}).fetcher()
-	defer f.client.CloseIdleConnections()
-	assert.NotNil(t, f.client.Transport.(*http.Transport).Proxy)
+	defer f.Client.CloseIdleConnections()
+	assert.NotNil(t, f.Client.Transport.(*http.Transport).Proxy)
 }
 
 func TestTrustOnFirstUse(t *testing.T) {
@@ -616,83 +619,6 @@ func (h *host) address(t *testing.T, s *Store) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func TestHostileArchives(t *testing.T) {
-	big := func(w *tar.Writer) {
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: "m.onnx", Mode: 0o644, Size: 4 << 20, Typeflag: tar.TypeReg}))
-		_, err := io.CopyN(w, zeros{}, 4<<20)
-		require.NoError(t, err)
-	}
-	cases := map[string]struct {
-		data []byte
-		says string
-	}{
-		"climbs out":    {tarball(t, func(w *tar.Writer) { addFile(t, w, "../../m.onnx", []byte("x")) }), "points outside"},
-		"absolute":      {tarball(t, func(w *tar.Writer) { addFile(t, w, "/tmp/m.onnx", []byte("x")) }), "points outside"},
-		"twice":         {tarball(t, func(w *tar.Writer) { addFile(t, w, "a/m.onnx", nil); addFile(t, w, "b/m.onnx", nil) }), "twice"},
-		"sparse bomb":   {sparse(t), "unpacks to more"},
-		"bomb":          {gzipped(t, tarball(t, big)), "unpacks to more"},
-		"cut":           {tarball(t, func(w *tar.Writer) { addFile(t, w, "m.onnx", make([]byte, 5000)) })[:3000], "EOF"},
-		"no archive":    {bytes.Repeat([]byte("not a tar "), 200), "tar"},
-		"empty":         {nil, "expected an archive"},
-		"damaged bzip2": {[]byte("BZh9 and then nothing of the kind"), "bzip2"},
-		"many, many files": {tarball(t, func(w *tar.Writer) {
-			for i := range maxArchiveFiles + 1 {
-				addFile(t, w, fmt.Sprint(i), nil)
-			}
-		}), "more than"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			made.Place(t, filepath.Join(dir, "a.tar"), c.data)
-			out := filepath.Join(dir, "out", "deep")
-			require.NoError(t, os.MkdirAll(out, 0o755))
-			_, err := unpackWithin(t.Context(), 3<<20, filepath.Join(dir, "a.tar"), out, worthUnpacking)
-			if name == "many, many files" {
-				_, err = unpack(t.Context(), filepath.Join(dir, "a.tar"), out, worthUnpacking)
-			}
-			require.ErrorIs(t, err, models.ErrBroken)
-			assert.ErrorContains(t, err, c.says)
-			around, err := list(filepath.Join(dir, "out"))
-			require.NoError(t, err)
-			assert.Equal(t, []string{"deep"}, around, "nothing is written outside")
-		})
-	}
-	// Links are skipped.
-	dir := t.TempDir()
-	made.Place(t, filepath.Join(dir, "a.tar"), tarball(t, func(w *tar.Writer) {
-		for _, kind := range []byte{tar.TypeSymlink, tar.TypeLink, tar.TypeChar, tar.TypeFifo} {
-			require.NoError(t, w.WriteHeader(&tar.Header{Name: "m.onnx", Typeflag: kind, Linkname: "/etc/passwd"}))
-		}
-	}))
-	out := t.TempDir()
-	names, err := unpack(t.Context(), filepath.Join(dir, "a.tar"), out, worthUnpacking)
-	require.NoError(t, err)
-	assert.Empty(t, names)
-}
-
-// sparse returns an archive of a 2 GB file that is one hole, in the sparse
-// format 1.0 of GNU tar. tar.Writer does not support it, so its records get
-// their names afterwards.
-func sparse(t *testing.T) []byte {
-	data := make([]byte, 512)
-	copy(data, "1\n2147483648\n0\n") // one piece of zero bytes at the end
-	b := tarball(t, func(w *tar.Writer) {
-		require.NoError(t, w.WriteHeader(&tar.Header{
-			Name: "m.onnx", Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg, Format: tar.FormatPAX, PAXRecords: map[string]string{
-				"XNU.sparse.major": "1", "XNU.sparse.minor": "0", "XNU.sparse.name": "m.onnx", "XNU.sparse.realsize": "2147483648",
-			},
-		}))
-		_, err := w.Write(data)
-		require.NoError(t, err)
-	})
-	return bytes.ReplaceAll(b, []byte("XNU.sparse"), []byte("GNU.sparse"))
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
 func gzipped(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -700,33 +626,4 @@ func gzipped(t *testing.T, data []byte) []byte {
 	_, err := w.Write(data)
 	require.NoError(t, errors.Join(err, w.Close()))
 	return b.Bytes()
-}
-
-func FuzzUnpack(f *testing.F) {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	_ = w.WriteHeader(&tar.Header{Name: "d/m.onnx", Mode: 0o644, Size: 3, Typeflag: tar.TypeReg})
-	_, _ = w.Write([]byte("abc"))
-	_ = w.Close()
-	f.Add(b.Bytes())
-	f.Add([]byte("BZh9"))
-	f.Add([]byte{0x1f, 0x8b, 8})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		dir := t.TempDir()
-		made.Place(t, filepath.Join(dir, "a.tar"), data)
-		out := filepath.Join(dir, "out")
-		if err := os.Mkdir(out, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := unpackWithin(context.Background(), 1<<20, filepath.Join(dir, "a.tar"), out, func(string) bool { return true }); err != nil && !errors.Is(err, models.ErrBroken) {
-			var disk *os.PathError // a name that the file system rejects
-			if !errors.As(err, &disk) {
-				t.Fatalf("an error of another kind: %v", err)
-			}
-		}
-		found, err := os.ReadDir(dir)
-		if err != nil || len(found) != 2 {
-			t.Fatalf("something was written outside: %v %v", found, err)
-		}
-	})
 }

@@ -1,0 +1,85 @@
+package datasets
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/otograph/otograph/internal/flock"
+)
+
+// originName is the file that marks a folder of a data set as ours.
+const originName = "dataset.json"
+
+// claim creates or locks the folder. It returns a result if the folder is
+// complete already, and an error for a folder with anything else in it.
+func (g *getting) claim() (release func(), done *Got, err error) {
+	entries, err := os.ReadDir(g.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == partials })
+	g.origin = origin{Name: g.Name, About: g.About, License: g.License, Page: g.Page}
+	switch owner, err := owner(g.Dir); {
+	case err != nil:
+		return nil, nil, err
+	case owner != "" && owner != g.Name:
+		return nil, nil, fmt.Errorf("%w: %s: expected %s, found %s: choose another folder", ErrFolder, g.Dir, g.Name, owner)
+	case owner == "" && len(entries) > 0:
+		return nil, nil, fmt.Errorf("%w: %s: expected an empty folder, found %s: choose another folder", ErrFolder, g.Dir, entries[0].Name())
+	}
+	if err := os.MkdirAll(filepath.Join(g.Dir, partials), 0o777); err != nil {
+		return nil, nil, err
+	}
+	lock, err := os.OpenFile(g.partial("lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, nil, err
+	}
+	release = func() { lock.Close() }
+	if err := flock.Try(lock); err != nil {
+		release()
+		if errors.Is(err, flock.ErrTaken) {
+			err = fmt.Errorf("%w: %s: another process is downloading into it; wait for it", ErrFolder, g.Dir)
+		}
+		return nil, nil, err
+	}
+	manifest := filepath.Join(g.Dir, manifestName)
+	if _, err := os.Stat(manifest); err == nil {
+		release()
+		return nil, &Got{Manifest: manifest, Already: true}, os.RemoveAll(filepath.Join(g.Dir, partials))
+	}
+	if err := g.writeOrigin(); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return release, nil, nil
+}
+
+// owner returns the data set that a folder belongs to, "" if it has none.
+func owner(dir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, originName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var o origin
+	if err := json.Unmarshal(data, &o); err != nil || o.Name == "" {
+		return "", fmt.Errorf("%w: %s: expected the description of a data set in %s", ErrFolder, dir, originName)
+	}
+	return o.Name, nil
+}
+
+// writeOrigin writes dataset.json.
+func (g *getting) writeOrigin() error {
+	data, err := json.MarshalIndent(g.origin, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(filepath.Join(g.Dir, originName), append(data, '\n'))
+}

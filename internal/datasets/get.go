@@ -1,0 +1,341 @@
+package datasets
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/unpack"
+)
+
+// Options configures Get.
+type Options struct {
+	// Dir is the data set's folder: new, empty, or begun by an earlier Get.
+	Dir string
+	// From lists files of the data set that were fetched by other means, or
+	// folders with them. They are checked like downloads, and not changed.
+	From []string
+	// Fetcher makes the downloads.
+	Fetcher *download.Fetcher
+}
+
+// Got is a data set in its folder.
+type Got struct {
+	Manifest   string // path
+	Recordings int
+	// Skipped counts references without a recording, and recordings without a
+	// reference.
+	Skipped int
+	// Unchecked names the files for which no hash is published.
+	Unchecked []string
+	// Already is set if the folder was complete.
+	Already bool
+}
+
+// Names in the folder of a data set.
+const (
+	manifestName = "manifest.jsonl"
+	partials     = ".partial" // unfinished work
+)
+
+// Limits on an archive: VoxConverse unpacks to 5 GB, AMI's annotations are some
+// thousand files.
+var limits = unpack.Limits{Files: 100_000, Bytes: 64 << 30}
+
+// Get downloads a data set into a folder with the recordings in audio, the
+// references in references, their origin in dataset.json and, last of all,
+// manifest.jsonl. A repeated Get keeps the files that are complete. Errors wrap
+// ErrFolder or ErrContent, or those of packages download and unpack.
+func Get(ctx context.Context, s Set, o Options) (*Got, error) {
+	files, err := handed(o.From)
+	if err != nil {
+		return nil, err
+	}
+	g := &getting{Set: s, Options: o, handed: files}
+	release, done, err := g.claim()
+	if err != nil || done != nil {
+		return done, err
+	}
+	defer release()
+	if err := g.content(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	got, err := g.finish()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return got, nil
+}
+
+// getting is a data set on its way.
+type getting struct {
+	Set
+	Options
+	handed map[string]string // paths of the files in From, by name
+	origin origin
+	// unchecked names the files without a published hash.
+	unchecked []string
+}
+
+// origin is the content of dataset.json.
+type origin struct {
+	Name    string          `json:"name"`
+	About   string          `json:"about"`
+	License string          `json:"license"`
+	Page    string          `json:"page"`
+	Files   []download.File `json:"files,omitempty"` // with the hashes of what came
+}
+
+// handed returns the files of a list of files and folders, by name.
+func handed(from []string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, f := range from {
+		info, err := os.Stat(f)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			files[filepath.Base(f)] = f
+			continue
+		}
+		entries, err := os.ReadDir(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() {
+				files[e.Name()] = filepath.Join(f, e.Name())
+			}
+		}
+	}
+	return files, nil
+}
+
+// content fetches the files and collects their content in a folder of unfinished
+// work.
+func (g *getting) content(ctx context.Context) error {
+	if err := os.RemoveAll(g.partial("content")); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(g.partial("content"), 0o777); err != nil {
+		return err
+	}
+	if err := g.add(ctx, g.files); err != nil || g.more == nil {
+		return err
+	}
+	more, err := g.more(g.partial("content"))
+	if err != nil {
+		return err
+	}
+	return g.add(ctx, more)
+}
+
+func (g *getting) partial(name string) string { return filepath.Join(g.Dir, partials, name) }
+
+// add adds the content of files. All are fetched before the first is unpacked.
+func (g *getting) add(ctx context.Context, files []source) error {
+	paths := make([]string, len(files))
+	for i, f := range files {
+		var err error
+		if paths[i], err = g.fetch(ctx, f); err != nil {
+			return err
+		}
+	}
+	for i, f := range files {
+		if f.place != nil {
+			if _, err := unpack.Archive(ctx, paths[i], g.partial("content"), limits, f.place); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := link(ctx, paths[i], filepath.Join(g.partial("content"), filepath.FromSlash(f.to)), g.handed[f.Name] == ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch returns the path of a checked file: handed over, fetched earlier, or
+// downloaded.
+func (g *getting) fetch(ctx context.Context, f source) (string, error) {
+	file, done := g.handed[f.Name], g.partial(f.Name)
+	if file == "" && len(g.From) == 1 && len(g.handed) == 1 && len(g.files) == 1 && f.Name == g.files[0].Name {
+		for _, file = range g.handed { // the only file may have any name
+			break
+		}
+	}
+	want := f.File
+	if err := g.point(ctx, f, file == "", &want); err != nil {
+		return "", err
+	}
+	if file == "" {
+		if _, err := os.Stat(done); err == nil {
+			file = done
+		}
+	}
+	var sum string
+	var err error
+	if file != "" {
+		sum, err = download.Check(want, file)
+		if err != nil && file == done {
+			file = "" // damaged since then
+			err = os.Remove(done)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if file == "" {
+		file = done
+		part := download.PartFile(filepath.Join(g.Dir, partials), want)
+		if sum, err = g.Fetcher.Fetch(ctx, want, part); err != nil {
+			return "", err
+		}
+		if err := os.Rename(part, done); err != nil {
+			return "", err
+		}
+	}
+	checked := want.SHA256 != ""
+	want.SHA256 = sum
+	g.origin.Files = append(g.origin.Files, want)
+	if !checked {
+		g.unchecked = append(g.unchecked, f.Name)
+	}
+	return file, nil
+}
+
+// point adds the size and hash that a pointer of Git LFS states. Without a
+// connection a file that was handed over stays unchecked, and so does the file of
+// a mirror without pointers.
+func (g *getting) point(ctx context.Context, f source, needed bool, want *download.File) error {
+	if f.pointer == "" {
+		return nil
+	}
+	p := download.File{Name: f.Name + ".pointer", URL: f.pointer}
+	part := download.PartFile(filepath.Join(g.Dir, partials), p)
+	defer os.Remove(part)
+	switch _, err := g.Fetcher.Fetch(ctx, p, part); {
+	case errors.Is(err, download.ErrMissing), err != nil && !needed && ctx.Err() == nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	in, err := os.Open(part)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, 1<<10))
+	readPointer(data, want)
+	return err
+}
+
+// readPointer reads a pointer of Git LFS into a file's size and hash. It returns
+// false for anything else.
+func readPointer(data []byte, f *download.File) bool {
+	var sum string
+	var size int64
+	rest, ok := strings.CutPrefix(string(data), "version https://git-lfs.github.com/spec/")
+	for row := range strings.Lines(rest) {
+		key, value, _ := strings.Cut(strings.TrimSpace(row), " ")
+		switch key {
+		case "oid":
+			sum = strings.TrimPrefix(value, "sha256:")
+		case "size":
+			size, _ = strconv.ParseInt(value, 10, 64)
+		}
+	}
+	if !ok || len(sum) != 64 || size <= 0 {
+		return false
+	}
+	f.SHA256, f.Size = sum, size
+	return true
+}
+
+// link makes the file to the same as from, or, if from is not ours, a copy.
+func link(ctx context.Context, from, to string, ours bool) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	if ours && os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, unpack.Interruptible(ctx, in))
+	return errors.Join(err, out.Close())
+}
+
+// finish writes the manifest and moves everything to its place.
+func (g *getting) finish() (*Got, error) {
+	folder := g.partial("content")
+	lines, err := g.lines(folder)
+	if err != nil {
+		return nil, err
+	}
+	got := &Got{Manifest: filepath.Join(g.Dir, manifestName), Unchecked: g.unchecked}
+	var manifest bytes.Buffer
+	out := json.NewEncoder(&manifest)
+	out.SetEscapeHTML(false)
+	for _, l := range lines {
+		if info, err := os.Stat(filepath.Join(folder, filepath.FromSlash(l.File))); err != nil || !info.Mode().IsRegular() {
+			got.Skipped++
+			continue
+		}
+		l.Language, l.License = g.Language, g.License
+		if err := out.Encode(l); err != nil {
+			return nil, err
+		}
+		got.Recordings++
+	}
+	if got.Recordings == 0 {
+		return nil, fmt.Errorf("%w: expected recordings with references, found %d references without a recording", ErrContent, len(lines))
+	}
+	recordings, err := os.ReadDir(filepath.Join(folder, audioDir))
+	if err != nil {
+		return nil, err
+	}
+	got.Skipped += len(recordings) - got.Recordings
+	for _, name := range []string{audioDir, referencesDir} {
+		if err := os.RemoveAll(filepath.Join(g.Dir, name)); err != nil { // of an earlier Get that was killed here
+			return nil, err
+		}
+		if err := os.Rename(filepath.Join(folder, name), filepath.Join(g.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if err := g.writeOrigin(); err != nil {
+		return nil, err
+	}
+	if err := replace(got.Manifest, manifest.Bytes()); err != nil {
+		return nil, err
+	}
+	return got, os.RemoveAll(filepath.Join(g.Dir, partials))
+}
+
+// replace writes a file under another name first, so that it is never half
+// written.
+func replace(file string, data []byte) error {
+	part := filepath.Join(filepath.Dir(file), partials, path.Base(file))
+	if err := os.WriteFile(part, data, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(part, file)
+}

@@ -1,0 +1,233 @@
+// Package unpack extracts files from archives that may be hostile: no link, no
+// name outside the folder, and no more bytes than the archive can justify.
+package unpack
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"compress/bzip2"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// ErrBroken marks an archive that is damaged, too large or hostile.
+var ErrBroken = errors.New("archive refused")
+
+// Limits limits an archive's content.
+type Limits struct {
+	Files int   // in the archive, extracted or not
+	Bytes int64 // unpacked, in all
+}
+
+// Allowed ratio of unpacked to packed size. Weights and sound hardly compress,
+// annotations by about ten; the margin is for small archives.
+const (
+	maxRatio     = 50
+	minAllowance = 64 << 20 // bytes
+)
+
+// Archive extracts files of a .zip, .tar.bz2, .tar.gz or .tar into dir, which
+// must exist. place returns the path below dir for a name in the archive, or ""
+// to skip it. Links, devices and hidden files are always skipped, and no name
+// can escape dir. It returns the extracted paths below dir; errors about the
+// archive wrap ErrBroken.
+func Archive(ctx context.Context, archive, dir string, limits Limits, place func(name string) string) ([]string, error) {
+	info, err := os.Stat(archive)
+	if err != nil {
+		return nil, err
+	}
+	limits.Bytes = min(limits.Bytes, minAllowance+maxRatio*info.Size())
+	return within(ctx, archive, dir, limits, place)
+}
+
+// within is Archive with a limit that does not depend on the archive's size.
+func within(ctx context.Context, archive, dir string, limits Limits, place func(name string) string) ([]string, error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	u := &unpacker{archive: archive, dir: dir, limits: limits, left: limits.Bytes, place: place}
+	packed := bufio.NewReaderSize(f, 1<<20)
+	head, err := packed.Peek(3)
+	switch {
+	case err != nil:
+		err = u.broken(fmt.Errorf("expected an archive, found %d bytes", len(head)))
+	case string(head[:2]) == "PK":
+		err = u.zip(ctx, f)
+	default:
+		err = u.tar(ctx, packed, head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u.names, nil
+}
+
+// unpacker is the extraction of one archive.
+type unpacker struct {
+	archive, dir string
+	limits       Limits
+	place        func(name string) string
+	left         int64 // bytes that may still be written
+	count        int   // files seen
+	names        []string
+}
+
+func (u *unpacker) zip(ctx context.Context, f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	z, err := zip.NewReader(f, info.Size())
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return u.broken(err)
+	}
+	for _, file := range z.File {
+		if file.UncompressedSize64 > uint64(u.limits.Bytes) { //nolint:gosec // limits are positive
+			return u.tooLarge()
+		}
+		open := func() (io.ReadCloser, error) { return file.Open() }
+		if err := u.file(ctx, file.Name, file.Mode().IsRegular(), int64(file.UncompressedSize64), open); err != nil { //nolint:gosec // compared above
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unpacker) tar(ctx context.Context, packed *bufio.Reader, head []byte) error {
+	r, err := decompress(packed, head)
+	if err != nil {
+		return u.broken(err)
+	}
+	limited := &io.LimitedReader{R: r, N: u.limits.Bytes}
+	t := tar.NewReader(limited)
+	for {
+		head, err := t.Next()
+		if errors.Is(err, io.EOF) && limited.N > 0 {
+			return nil
+		}
+		if err == nil {
+			open := func() (io.ReadCloser, error) { return io.NopCloser(t), nil }
+			err = u.file(ctx, head.Name, head.Typeflag == tar.TypeReg, head.Size, open)
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || errors.Is(err, ErrBroken) && limited.N > 0 || errors.As(err, new(*os.PathError)):
+			return err
+		case limited.N <= 0:
+			return u.tooLarge()
+		default:
+			return u.broken(err)
+		}
+	}
+}
+
+// file extracts one file, if it is wanted.
+func (u *unpacker) file(ctx context.Context, name string, regular bool, size int64, open func() (io.ReadCloser, error)) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if u.count++; u.count > u.limits.Files {
+		return u.broken(fmt.Errorf("more than %d files", u.limits.Files))
+	}
+	if !regular {
+		return nil
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, `\`) {
+		return u.broken(fmt.Errorf("the name %q points outside the archive", name))
+	}
+	if strings.HasPrefix(path.Base(name), ".") {
+		return nil
+	}
+	to := u.place(name)
+	if to == "" {
+		return nil
+	}
+	// A sparse file expands to zeros beyond the archive's content, so the output
+	// is limited besides the input.
+	if u.left -= size; size < 0 || u.left < 0 {
+		return u.tooLarge()
+	}
+	in, err := open()
+	if err != nil {
+		return u.broken(err)
+	}
+	defer in.Close()
+	if err := write(ctx, in, filepath.Join(u.dir, filepath.FromSlash(to)), size); err != nil {
+		switch {
+		case errors.Is(err, os.ErrExist):
+			return u.broken(fmt.Errorf("it holds %q twice", to))
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.As(err, new(*os.PathError)):
+			return err
+		}
+		return u.broken(err)
+	}
+	u.names = append(u.names, to)
+	return nil
+}
+
+// write writes at most size bytes to a new file.
+func write(ctx context.Context, in io.Reader, file string, size int64) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	// O_EXCL refuses a name that occurs twice, which no publisher writes.
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, io.LimitReader(Interruptible(ctx, in), size+1))
+	if err == nil && n > size {
+		err = fmt.Errorf("%s: more than the stated %d bytes", filepath.Base(file), size)
+	}
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (u *unpacker) broken(err error) error {
+	return fmt.Errorf("%w: %s: %w", ErrBroken, u.archive, err)
+}
+
+func (u *unpacker) tooLarge() error {
+	return u.broken(fmt.Errorf("it unpacks to more than %d bytes", u.limits.Bytes))
+}
+
+// decompress detects bzip2, gzip and plain tar by the first bytes.
+func decompress(r *bufio.Reader, head []byte) (io.Reader, error) {
+	switch {
+	case string(head) == "BZh":
+		return bzip2.NewReader(r), nil
+	case head[0] == 0x1f && head[1] == 0x8b:
+		return gzip.NewReader(r)
+	}
+	return r, nil
+}
+
+// Interruptible returns a reader that fails once its context is done.
+func Interruptible(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

@@ -3,6 +3,9 @@ package bench
 import (
 	"bytes"
 	"context"
+	"html/template"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -105,16 +108,48 @@ func TestFollowedErrors(t *testing.T) {
 	}
 }
 
-func TestNearErrors(t *testing.T) {
-	var tokens []token
-	for range 30 {
-		tokens = append(tokens, token{Text: "a"})
+func TestPassages(t *testing.T) {
+	columns := make([]column, 31)
+	for i := range columns {
+		columns[i] = column{"a", [][]token{{{Text: "a"}}, {{Text: "a"}}}}
 	}
-	assert.Empty(t, nearErrors(tokens))
-	tokens[15] = token{"b", "added", "added"}
-	near := nearErrors(tokens)
-	assert.Len(t, near, 2*aroundWrong+3)
-	assert.Equal(t, token{Text: "…"}, near[0])
+	list, _ := passages(columns)
+	assert.Empty(t, list)
+	columns[15].Systems[1] = []token{{Text: "b", Class: "replaced", Title: "a"}}
+	columns[30].Systems[0] = nil
+	list, cut := passages(columns)
+	require.Len(t, list, 1)
+	assert.Len(t, list[0], 2*aroundWrong+1)
+	assert.False(t, cut)
+	columns[28].Systems[0] = []token{{Text: "a", Class: "missing"}}
+	list, _ = passages(columns)
+	require.Len(t, list, 2)
+	assert.Len(t, list[1], aroundWrong+3)
+}
+
+// A wrong word plays the line that contains it; in a long line, the seconds
+// around its place.
+func TestPieces(t *testing.T) {
+	it := ItemReport{Text: "one two\nthree\nfour five six seven", Spans: [][2]float64{{0.2, 2}, {3, 4}, {10, 50}}}
+	piece := it.pieces(strings.Fields)
+	assert.Equal(t, "#t=0.0,2.5", piece(-1))
+	assert.Equal(t, "#t=0.0,2.5", piece(1))
+	assert.Equal(t, "#t=2.5,4.5", piece(2))
+	assert.Equal(t, "#t=9.5,21.5", piece(3))
+	assert.Equal(t, "#t=38.5,50.5", piece(6))
+	assert.Empty(t, ItemReport{Text: "one two"}.pieces(strings.Fields)(1), "the times are unknown")
+}
+
+// Recordings are linked relative to the report, with escaped names.
+func TestSound(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a #1?.wav")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	c := Config{RunFile: filepath.Join(folder, "out", "run.jsonl")}
+	assert.Equal(t, template.URL("../a%20%231%3F.wav"), c.sound(Item{Path: path}))
+	assert.Contains(t, Config{}.sound(Item{Path: path}), "file:///")
+	assert.Empty(t, c.sound(Item{Path: path + "x"}), "there is no such file")
+	assert.Empty(t, c.sound(Item{}))
 }
 
 // A figure is only marked as the best if the intervals do not overlap.

@@ -90,7 +90,7 @@ func (c Config) expected(ctx context.Context, items []Item, pace float64) time.D
 // found returns the part of a result that the report needs. told is set if the
 // recognizer was given the language.
 func (c Config) found(it Item, res *otograph.Result, told bool) *found {
-	return &found{Tier: res.Tier, Language: res.Language, Text: text(res), Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
+	return &found{Tier: res.Tier, Language: res.Language, Text: text(res), Spans: spans(res), Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
 		DER: c.DER, Normalizer: c.Normalizer, Keywords: c.Keywords, EventClasses: c.classes, LanguageGiven: told || res.Language == "",
 	})}
 }

@@ -30,7 +30,10 @@ func plainIf(on bool, v float64) *Estimate {
 }
 
 // figures returns all figures of a report, in display order.
-func figures() []figure {
+func figures() []figure { return append(accuracyFigures(), costFigures()...) }
+
+// accuracyFigures returns the figures of a system's Accuracy.
+func accuracyFigures() []figure {
 	list := []figure{
 		{"wer", "word error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRate }, "%.2f", 100, true},
 		{"wer_all", "· with recordings without speech", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRateAll }, "%.2f", 100, true},
@@ -89,19 +92,24 @@ func figures() []figure {
 			figure{t.key + "_matched", "· of all " + t.name + "s matched", "%", stat(func(s *TimeStat) float64 { return s.Matched }), "%.1f", 100, false},
 		)
 	}
+	return list
+}
+
+// costFigures returns the figures of a system's cost and of its recordings.
+func costFigures() []figure {
 	ran := func(f func(CostSummary) float64) func(SystemReport) *Estimate {
 		return func(s SystemReport) *Estimate {
 			return plainIf(s.Cost.Audio > 0 && (!s.Other || f(s.Cost) > 0), f(s.Cost)) // some costs of other systems are unknown
 		}
 	}
-	list = append(list,
-		figure{"speed", "speed", "× real time", func(s SystemReport) *Estimate { return s.Cost.Speed }, "%.1f", 1, false},
-		figure{"rtf_p50", "real-time factor, median", "", ran(func(c CostSummary) float64 { return c.RTFp50 }), "%.4f", 1, true},
-		figure{"rtf_p95", "· 95th percentile", "", ran(func(c CostSummary) float64 { return c.RTFp95 }), "%.4f", 1, true},
-		figure{"first_p50", "time to the first segment, median", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP50 }), "%.2f", 1, true},
-		figure{"first_p95", "· 95th percentile", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP95 }), "%.2f", 1, true},
-		figure{"cpu_per_hour", "processor time for an hour", "s", ran(func(c CostSummary) float64 { return c.CPUPerHour }), "%.1f", 1, true},
-	)
+	list := []figure{
+		{"speed", "speed", "× real time", func(s SystemReport) *Estimate { return s.Cost.Speed }, "%.1f", 1, false},
+		{"rtf_p50", "real-time factor, median", "", ran(func(c CostSummary) float64 { return c.RTFp50 }), "%.4f", 1, true},
+		{"rtf_p95", "· 95th percentile", "", ran(func(c CostSummary) float64 { return c.RTFp95 }), "%.4f", 1, true},
+		{"first_p50", "time to the first segment, median", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP50 }), "%.2f", 1, true},
+		{"first_p95", "· 95th percentile", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP95 }), "%.2f", 1, true},
+		{"cpu_per_hour", "processor time for an hour", "s", ran(func(c CostSummary) float64 { return c.CPUPerHour }), "%.1f", 1, true},
+	}
 	for _, st := range stages() {
 		list = append(list, figure{"cpu_per_hour_" + string(st), "· " + string(st), "s", func(s SystemReport) *Estimate {
 			v, ok := s.Cost.StageCPUPerHour[st]

@@ -47,6 +47,7 @@ type Item struct {
 	// Keys holds the manifest's other keys with a text, a number or a boolean,
 	// by which a report can group the recordings.
 	Keys map[string]string
+	rttm string // the file with Turns, as the manifest names it
 }
 
 // EventSpan is a sound with its times in seconds. Class is one of the 521
@@ -258,7 +259,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 		if err != nil {
 			return it, err
 		}
-		it.Turns = turns
+		it.Turns, it.rttm = turns, l.RTTM
 	}
 	n, err := speakerCount(l.Speakers)
 	if err != nil {
@@ -404,9 +405,19 @@ func besideRecording(dir, path string) (it Item, err error) {
 	switch turns, err := loadRTTM(base+".rttm", path); {
 	case err == nil:
 		_, names := bySpeaker(turns)
-		it.Turns, it.Speakers = turns, new(len(names))
+		it.Turns, it.Speakers, it.rttm = turns, new(len(names)), mediafiles.Stem(it.Name)+".rttm"
 	case !errors.Is(err, fs.ErrNotExist):
 		return it, err
 	}
 	return it, nil
+}
+
+// turnReferences names the files with the recordings' turns, or the manifest.
+func (c Config) turnReferences() (names []string) {
+	for _, it := range c.Items {
+		if name := cmp.Or(it.rttm, "the manifest"); it.Turns != nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -10,20 +10,21 @@ import (
 
 // Report is the result of a run.
 type Report struct {
-	Machine     Machine        `json:"machine"`
-	Recordings  int            `json:"recordings"`
-	Repeat      int            `json:"repeat"`
-	Warmup      int            `json:"warmup"`
-	Collar      float64        `json:"collar"`
-	Seed        uint64         `json:"seed"`
-	Normalizer  string         `json:"normalizer"` // for texts, with its version
-	Systems     []SystemReport `json:"systems"`
-	Comparisons []Comparison   `json:"comparisons,omitempty"`
-	Slices      []slice        `json:"slices,omitempty"` // groups of recordings
-	Audit       *audit         `json:"audit,omitempty"`
-	// texts returns the aligned text of a system's recording; nil for a report
-	// that was loaded from JSON.
-	texts func(it *ItemReport, index int) []token
+	Machine     Machine `json:"machine"`
+	Recordings  int     `json:"recordings"`
+	Repeat      int     `json:"repeat"`
+	Warmup      int     `json:"warmup"`
+	Collar      float64 `json:"collar"`
+	SkipOverlap bool    `json:"skip_overlap"` // overlapping speech is left out
+	// TurnReferences names the files with the reference turns, or the manifest.
+	TurnReferences []string       `json:"turn_references,omitempty"`
+	Seed           uint64         `json:"seed"`
+	Normalizer     string         `json:"normalizer"` // for texts, with its version
+	Systems        []SystemReport `json:"systems"`
+	Comparisons    []Comparison   `json:"comparisons,omitempty"`
+	Slices         []slice        `json:"slices,omitempty"` // groups of recordings
+	Audit          *audit         `json:"audit,omitempty"`
+	config         *Config        // nil for a report that was loaded from JSON
 }
 
 // SystemReport is the result of one system.
@@ -53,6 +54,7 @@ type ItemReport struct {
 	Language string                     `json:"language,omitempty"`
 	Tier     otograph.Tier              `json:"tier,omitempty"`
 	Text     string                     `json:"text,omitempty"`
+	Spans    [][2]float64               `json:"spans,omitempty"` // start and end of each line of Text, in seconds
 	Score    Score                      `json:"score"`
 	Cost     Cost                       `json:"cost"` // the repeat with the median wall time
 	StageCPU map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
@@ -81,7 +83,7 @@ type Comparison struct {
 const houseRules = "words (NFKC, lower case, no punctuation)"
 
 func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Report {
-	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, Seed: c.Seed, Normalizer: houseRules}
+	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, SkipOverlap: c.DER.SkipOverlap, TurnReferences: c.turnReferences(), Seed: c.Seed, Normalizer: houseRules, config: &c}
 	if c.Normalizer.Name != "" {
 		r.Normalizer = c.Normalizer.String()
 	}
@@ -110,7 +112,7 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 					cost.stages, item.StageCPU = rec.Stages, rec.Stages
 				}
 				if f := rec.Found; f != nil {
-					item.Language, item.Tier, item.Text, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Score, f.Warnings
+					item.Language, item.Tier, item.Text, item.Spans, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Spans, f.Score, f.Warnings
 					item.character = characters(it, f)
 					if it.Text != nil && f.Score.Words != nil {
 						item.WrongWords = wrongWords(tokensOf(c.bothUnits(it, f)))
@@ -132,7 +134,6 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 	for _, s := range r.Systems[1:] {
 		r.Comparisons = append(r.Comparisons, compare(r.Systems[0], s, c.Seed))
 	}
-	r.texts = c.tokens
 	r.Slices, r.Audit = c.slices(r), c.audit(r)
 	return r
 }

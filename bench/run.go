@@ -312,12 +312,24 @@ func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, i
 	return nil
 }
 
+// text returns a result's text with a line for each segment.
 func text(res *otograph.Result) string {
 	var lines []string
 	for _, s := range res.Segments {
-		lines = append(lines, s.Text)
+		lines = append(lines, strings.ReplaceAll(s.Text, "\n", " "))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// spans returns the start and the end of each line of text, nil without times.
+func spans(res *otograph.Result) (out [][2]float64) {
+	for _, s := range res.Segments {
+		out = append(out, [2]float64{s.Start, s.End})
+	}
+	if !slices.ContainsFunc(out, func(s [2]float64) bool { return s[1] > s[0] }) {
+		return nil
+	}
+	return out
 }
 
 // options returns the system's options for a recording.

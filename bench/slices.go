@@ -55,7 +55,7 @@ func (c Config) slices(r *Report) (list []slice) {
 // sliceTable returns a row for each slice: its name and the main rate of each
 // system.
 func (r *Report) sliceTable() (rows [][]string) {
-	for _, f := range figures() {
+	for _, f := range accuracyFigures() {
 		if f.key != "wer" && f.key != "cer" && f.key != "der" {
 			continue
 		}

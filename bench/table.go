@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,25 +15,11 @@ import (
 // WriteTable writes the figures as a table for a terminal, 95 % intervals in
 // parentheses.
 func (r *Report) WriteTable(w io.Writer) error {
-	table := [][]string{{""}}
-	for _, s := range r.Systems {
-		table[0] = append(table[0], s.Name)
-	}
-	for _, f := range r.rows() {
-		row := []string{f.label()}
-		for _, s := range r.Systems {
-			row = append(row, f.show(f.of(s)))
-		}
-		table = append(table, row)
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s; %s\nText normalizer: %s\n\n", recordings(r.Recordings), times(r.Repeat), r.Machine, r.Normalizer)
-	align(&b, table)
-	for _, more := range [][][]string{r.comparisonTable(), r.slicesTable()} {
-		if len(more) > 1 {
-			b.WriteByte('\n')
-			align(&b, more)
-		}
+	fmt.Fprintf(&b, "%s, %s; %s\n%s\n", recordings(r.Recordings), times(r.Repeat), r.Machine, r.rules())
+	for _, table := range r.tables() {
+		b.WriteByte('\n')
+		align(&b, table)
 	}
 	for _, line := range r.remarks() {
 		fmt.Fprintf(&b, "\n%s", line)
@@ -51,6 +39,25 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// tables returns the tables of the report that are not empty: the figures, the
+// comparisons and the parts. The first row of each holds the systems' names.
+func (r *Report) tables() [][][]string {
+	return slices.DeleteFunc([][][]string{r.figureTable(), r.comparisonTable(), r.slicesTable()}, func(t [][]string) bool { return len(t) < 2 })
+}
+
+// figureTable returns the figures under the systems' names.
+func (r *Report) figureTable() [][]string {
+	table := [][]string{append([]string{""}, systemNames(r)...)}
+	for _, f := range r.rows() {
+		row := []string{f.label()}
+		for _, s := range r.Systems {
+			row = append(row, f.show(f.of(s)))
+		}
+		table = append(table, row)
+	}
+	return table
 }
 
 // comparisonTable returns the comparisons with the first system, under their
@@ -87,6 +94,11 @@ func (r *Report) remarks() (lines []string) {
 			lines = append(lines, "Wrong words of "+s.Name+": "+words+".")
 		}
 	}
+	return append(lines, r.findings()...)
+}
+
+// findings returns the comparisons and audits in words.
+func (r *Report) findings() (lines []string) {
 	for _, c := range r.Comparisons {
 		if c.WordRate != nil {
 			lines = append(lines, c.String())
@@ -119,20 +131,9 @@ func (c Comparison) String() string {
 // WriteMarkdown writes the figures as tables of Markdown.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Otograph bench\n\n%s, %s. %s.\nText normalizer: %s. In parentheses: 95 %% interval (bootstrap over recordings, seed %d).\n",
-		recordings(r.Recordings), times(r.Repeat), r.Machine, r.Normalizer, r.Seed)
-	figures := [][]string{append([]string{""}, systemNames(r)...)}
-	for _, f := range r.rows() {
-		row := []string{f.label()}
-		for _, s := range r.Systems {
-			row = append(row, f.show(f.of(s)))
-		}
-		figures = append(figures, row)
-	}
-	for _, table := range [][][]string{figures, r.comparisonTable(), r.slicesTable()} {
-		if len(table) < 2 {
-			continue
-		}
+	fmt.Fprintf(&b, "# Otograph bench\n\n%s, %s. %s.\n%s In parentheses: 95 %% interval (bootstrap over recordings, seed %d).\n",
+		recordings(r.Recordings), times(r.Repeat), r.Machine, r.rules(), r.Seed)
+	for _, table := range r.tables() {
 		b.WriteByte('\n')
 		for i, row := range table {
 			for k, cell := range row {
@@ -154,8 +155,28 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 
 // cite returns a citation of the figures with the whole configuration.
 func (r *Report) cite() string {
-	return fmt.Sprintf("Measured with otograph bench (github.com/otograph/otograph) on %s: %s, text normalizer %s, DER collar %g s, intervals by bootstrap with seed %d.",
-		r.Machine.Time.Format("2006-01-02"), recordings(r.Recordings), r.Normalizer, r.Collar, r.Seed)
+	return fmt.Sprintf("Measured with otograph bench (github.com/otograph/otograph) on %s: %s. %s Intervals: bootstrap with seed %d.",
+		r.Machine.Time.Format("2006-01-02"), recordings(r.Recordings), r.rules(), r.Seed)
+}
+
+// mostReferences limits the files of reference turns that the rules name.
+const mostReferences = 4
+
+// rules names the rules of scoring and the reference of the turns.
+func (r *Report) rules() string {
+	text := "Text normalizer: " + r.Normalizer + "."
+	if len(r.TurnReferences) == 0 {
+		return text
+	}
+	overlap := "counted"
+	if r.SkipOverlap {
+		overlap = "left out"
+	}
+	names := strings.Join(r.TurnReferences[:min(mostReferences, len(r.TurnReferences))], ", ")
+	if more := len(r.TurnReferences) - mostReferences; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s Turns: collar %g s on both sides of the reference's borders, overlapping speech %s; reference: %s.", text, r.Collar, overlap, names)
 }
 
 func recordings(n int) string {
@@ -190,11 +211,11 @@ type comparisonFigure struct {
 
 func comparisonFigures() []comparisonFigure {
 	return []comparisonFigure{
-		{figure{name: "error rate of words and characters, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.WordRate }},
-		{figure{name: "diarization error rate, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.TurnRate }},
-		{figure{name: "events F1, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.EventF1 }},
-		{figure{name: "speed, ratio", unit: "×", format: "%.2f", scale: 1}, func(c Comparison) *Estimate { return c.Speed }},
-		{figure{name: "processor time, ratio", unit: "×", format: "%.2f", scale: 1}, func(c Comparison) *Estimate { return c.CPU }},
+		{figure{key: "units_difference", name: "error rate of words and characters, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.WordRate }},
+		{figure{key: "der_difference", name: "diarization error rate, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.TurnRate }},
+		{figure{key: "event_f1_difference", name: "events F1, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.EventF1 }},
+		{figure{key: "speed_ratio", name: "speed, ratio", unit: "×", format: "%.2f", scale: 1}, func(c Comparison) *Estimate { return c.Speed }},
+		{figure{key: "cpu_ratio", name: "processor time, ratio", unit: "×", format: "%.2f", scale: 1}, func(c Comparison) *Estimate { return c.CPU }},
 	}
 }
 
@@ -230,25 +251,34 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 // WriteCSV writes one line for each figure of each system: system, figure,
-// value, the bounds of its 95 % interval, unit. Rates are fractions.
+// value, the bounds of its 95 % interval, unit, text normalizer; for a part of
+// the recordings, its key and value; for a comparison, the other system. Rates
+// are fractions.
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"system", "figure", "value", "low", "high", "unit"}) // Error below tells
+	_ = out.Write([]string{"system", "figure", "value", "low", "high", "unit", "normalizer", "key", "part", "against"}) // Error below tells
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
+	units := map[string]string{"%": "fraction", "points": "fraction", "MiB": "bytes"}
+	put := func(system string, f figure, e *Estimate, key, part, against string) {
+		if e != nil {
+			_ = out.Write([]string{system, f.key, number(e.Value), number(e.Low), number(e.High), cmp.Or(units[f.unit], f.unit), r.Normalizer, key, part, against})
+		}
+	}
 	for _, s := range r.Systems {
 		for _, f := range r.rows() {
-			e := f.of(s)
-			if e == nil {
-				continue
+			put(s.Name, f, f.of(s), "", "", "")
+		}
+	}
+	for _, part := range r.Slices {
+		for _, s := range r.Systems {
+			for _, f := range accuracyFigures() {
+				put(s.Name, f, f.of(SystemReport{Accuracy: *part.Accuracy[s.Name]}), part.Key, part.Value, "")
 			}
-			unit := f.unit
-			switch unit {
-			case "%":
-				unit = "fraction"
-			case "MiB":
-				unit = "bytes"
-			}
-			_ = out.Write([]string{s.Name, f.key, number(e.Value), number(e.Low), number(e.High), unit})
+		}
+	}
+	for _, c := range r.Comparisons {
+		for _, f := range comparisonFigures() {
+			put(c.System, f.figure, f.of(c), "", "", c.Against)
 		}
 	}
 	out.Flush()

@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 
@@ -12,22 +13,30 @@ import (
 // token is a word of an aligned text as displayed on the page.
 type token struct {
 	Text, Class, Title string
+	// Sound is the address of the recording around the word, "" if there is no
+	// file.
+	Sound template.URL
+	// reference is the index of the reference word at its place, and
+	// hypothesis the index of the word in its text; −1 before the first.
+	reference, hypothesis int
 }
 
 // tokensOf aligns a text with its reference; nil if both are too long.
 func tokensOf(reference, text []string) (tokens []token) {
 	edits, _ := scores.Align(reference, text)
+	at, said := -1, -1
 	for _, e := range edits {
-		t := token{}
+		at, said = max(at, e.Reference), max(said, e.Hypothesis)
+		t := token{reference: at, hypothesis: said}
 		switch {
 		case e.Hypothesis < 0:
-			t = token{reference[e.Reference], "missing", "missing"}
+			t.Text, t.Class, t.Title = reference[e.Reference], "missing", "missing"
 		case e.Reference < 0:
-			t = token{text[e.Hypothesis], "added", "added"}
+			t.Text, t.Class, t.Title = text[e.Hypothesis], "added", "added"
 		case reference[e.Reference] == text[e.Hypothesis]:
 			t.Text = text[e.Hypothesis]
 		default:
-			t = token{text[e.Hypothesis], "replaced", reference[e.Reference]}
+			t.Text, t.Class, t.Title = text[e.Hypothesis], "replaced", reference[e.Reference]
 		}
 		tokens = append(tokens, t)
 	}
@@ -74,15 +83,37 @@ func (s SystemReport) confusions(most int) []confusion {
 	return list[:min(most, len(list))]
 }
 
+// mostFrequent limits the rows of the table of wrong words.
+const mostFrequent = 12
+
+// frequentTable returns the most frequent differences of each system, under the
+// systems' names.
+func (r *Report) frequentTable() [][]string {
+	table := [][]string{append([]string{""}, systemNames(r)...)}
+	for i, s := range r.Systems {
+		for k, c := range s.confusions(mostFrequent) {
+			if k+1 == len(table) {
+				table = append(table, append([]string{fmt.Sprint(k + 1)}, make([]string, len(r.Systems))...))
+			}
+			table[k+1][i+1] = c.String()
+		}
+	}
+	return table
+}
+
+// String shows a difference with its number if it occurs more than once.
+func (c confusion) String() string {
+	if c.Count > 1 {
+		return fmt.Sprintf("%s (%d ×)", c.What, c.Count)
+	}
+	return c.What
+}
+
 // confusionLine lists the most frequent differences of a system.
 func (s SystemReport) confusionLine(most int) string {
 	var list []string
 	for _, c := range s.confusions(most) {
-		if c.Count > 1 {
-			list = append(list, fmt.Sprintf("%s (%d ×)", c.What, c.Count))
-		} else {
-			list = append(list, c.What)
-		}
+		list = append(list, c.String())
 	}
 	return strings.Join(list, ", ")
 }
@@ -91,12 +122,4 @@ func (s SystemReport) confusionLine(most int) string {
 func (c Config) bothUnits(it Item, f *found) (reference, text []string) {
 	language := cmp.Or(it.Language, f.Language)
 	return normalizedUnits(c.Normalizer, language, *it.Text), normalizedUnits(c.Normalizer, language, f.Text)
-}
-
-// tokens aligns the text of the index-th recording with its reference.
-func (c Config) tokens(it *ItemReport, index int) []token {
-	if c.Items[index].Text == nil {
-		return nil
-	}
-	return tokensOf(c.bothUnits(c.Items[index], &found{Language: it.Language, Text: it.Text}))
 }

@@ -1,0 +1,227 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// plot is an SVG drawing, 720 wide.
+type plot struct {
+	Title, Note string
+	Height      int
+	Boxes       []box
+	Lines       []line
+	Texts       []label
+	Dots        []dot
+	Legend      []label
+}
+
+type box struct {
+	X, Y, W, H float64
+	Colour     int
+	Tip        string
+}
+type line struct {
+	X1, Y1, X2, Y2 float64
+	Faint          bool
+}
+type label struct {
+	X, Y   float64
+	Anchor string
+	Text   string
+	Colour int
+}
+type dot struct {
+	X, Y   float64
+	Colour int
+	Tip    string
+}
+
+const (
+	plotWidth = 720.0
+	plotLeft  = 190.0 // space for the systems' names
+	plotRight = 110.0 // room for values
+	barHeight = 22.0
+	colours   = 7 // number of colors in the page's palette
+)
+
+func (r *Report) plots() []plot {
+	var out []plot
+	find := map[string]figure{}
+	for _, f := range r.rows() {
+		find[f.key] = f
+	}
+	for _, p := range []struct{ key, title string }{
+		{"wer", "Word error rate"}, {"cer", "Character error rate"}, {"der", "Diarization error rate"}, {"event_f1", "Events, F1"}, {"speed", "Speed"},
+	} {
+		if f, ok := find[p.key]; ok {
+			out = append(out, r.bars(p.title, f))
+		}
+	}
+	for _, e := range []struct{ key, title string }{{"wer", "Word error rate"}, {"cer", "Character error rate"}} {
+		if p, ok := r.tradeoff(e.title, find[e.key], find["speed"]); ok {
+			out = append(out, p)
+		}
+	}
+	if p, ok := r.stagePlot(); ok {
+		out = append(out, p)
+	}
+	if p, ok := r.strip(); ok {
+		out = append(out, p)
+	}
+	return out
+}
+
+// bars draws one figure with intervals for each system.
+func (r *Report) bars(title string, f figure) plot {
+	p := plot{Title: title + ", " + f.unit, Note: "Whiskers: 95 % interval.", Height: int(barHeight*1.5)*len(r.Systems) + 34}
+	if f.lower {
+		p.Note = "Less is better. " + p.Note
+	}
+	top := 0.0
+	for _, s := range r.Systems {
+		if e := f.of(s); e != nil {
+			top = max(top, e.High*f.scale)
+		}
+	}
+	scale := p.axis(top)
+	for i, s := range r.Systems {
+		y := 6 + float64(i)*barHeight*1.5
+		p.Texts = append(p.Texts, label{plotLeft - 8, y + 15, "end", shortName(s.Name), 0})
+		e := f.of(s)
+		if e == nil {
+			continue
+		}
+		x := scale(e.Value * f.scale)
+		p.Boxes = append(p.Boxes, box{plotLeft, y, max(1, x-plotLeft), barHeight, i % colours, s.Name + ": " + f.show(e) + " " + f.unit})
+		end := x
+		if e.High > e.Low {
+			lo, hi, mid := scale(e.Low*f.scale), scale(e.High*f.scale), y+barHeight/2
+			p.Lines = append(p.Lines, line{lo, mid, hi, mid, false}, line{lo, mid - 5, lo, mid + 5, false}, line{hi, mid - 5, hi, mid + 5, false})
+			end = max(x, hi)
+		}
+		p.Texts = append(p.Texts, label{end + 6, y + 15, "start", fmt.Sprintf(f.format, e.Value*f.scale), 0})
+	}
+	return p
+}
+
+// axis draws a horizontal axis from 0 with about five round marks and returns
+// its scale.
+func (p *plot) axis(top float64) func(float64) float64 {
+	step, high := roundSteps(top)
+	scale := func(v float64) float64 {
+		return plotLeft + v/high*(plotWidth-plotLeft-plotRight)
+	}
+	bottom := float64(p.Height) - 22
+	for v := 0.0; v <= high+step/2; v += step {
+		p.Lines = append(p.Lines, line{scale(v), 0, scale(v), bottom, true})
+		p.Texts = append(p.Texts, label{scale(v), bottom + 16, "middle", fmt.Sprintf("%.4g", v), 0})
+	}
+	return scale
+}
+
+// stagePlot draws the processor time of the stages as stacked bars.
+func (r *Report) stagePlot() (plot, bool) {
+	p := plot{Title: "Processor seconds for an hour of sound, by stage", Note: "Each stage run by itself.", Height: int(barHeight*1.5)*len(r.Systems) + 34}
+	top := 0.0
+	for _, s := range r.Systems {
+		sum := 0.0
+		for _, v := range s.Cost.StageCPUPerHour {
+			sum += v
+		}
+		top = max(top, sum)
+	}
+	if top == 0 {
+		return p, false
+	}
+	scale := p.axis(top)
+	for i, s := range r.Systems {
+		y, at := 6+float64(i)*barHeight*1.5, 0.0
+		p.Texts = append(p.Texts, label{plotLeft - 8, y + 15, "end", shortName(s.Name), 0})
+		for k, st := range stages() {
+			v := s.Cost.StageCPUPerHour[st]
+			if v > 0 {
+				p.Boxes = append(p.Boxes, box{scale(at), y, scale(at+v) - scale(at), barHeight, k, fmt.Sprintf("%s, %s: %.1f s", s.Name, st, v)})
+			}
+			at += v
+		}
+		p.Texts = append(p.Texts, label{scale(at) + 6, y + 15, "start", fmt.Sprintf("%.0f s", at), 0})
+	}
+	for k, st := range stages() {
+		if slices.ContainsFunc(r.Systems, func(s SystemReport) bool { return s.Cost.StageCPUPerHour[st] > 0 }) {
+			p.Legend = append(p.Legend, label{Text: string(st), Colour: k})
+		}
+	}
+	return p, true
+}
+
+// strip plots every recording's speed by its length.
+func (r *Report) strip() (plot, bool) {
+	p := plot{Title: "Speed by length of the recording", Note: "Horizontal: seconds of sound; vertical: times real time; both logarithmic. One dot for each recording.", Height: 280}
+	type point struct {
+		x, y   float64
+		system int
+		tip    string
+	}
+	var points []point
+	for i, s := range r.Systems {
+		for _, it := range s.Items {
+			if c := it.Cost; it.Error == "" && c.Audio > 0 && c.Wall > 0 {
+				points = append(points, point{math.Log10(c.Audio), math.Log10(c.Audio / c.Wall), i % colours, fmt.Sprintf("%s, %s: %.1f s of sound, %.1f × real time", s.Name, it.Name, c.Audio, c.Audio/c.Wall)})
+			}
+		}
+		p.Legend = append(p.Legend, label{Text: s.Name, Colour: i % colours})
+	}
+	if len(points) < 3 {
+		return p, false
+	}
+	byX := func(a, b point) int { return cmp.Compare(a.x, b.x) }
+	byY := func(a, b point) int { return cmp.Compare(a.y, b.y) }
+	const left, bottom = 60.0, 250.0
+	x0, x1 := logBounds(slices.MinFunc(points, byX).x, slices.MaxFunc(points, byX).x)
+	y0, y1 := logBounds(slices.MinFunc(points, byY).y, slices.MaxFunc(points, byY).y)
+	sx := func(v float64) float64 { return left + (v-x0)/(x1-x0)*(plotWidth-left-20) }
+	sy := func(v float64) float64 { return bottom - (v-y0)/(y1-y0)*(bottom-10) }
+	logMarks(x0, x1, func(at, v float64) {
+		p.Lines = append(p.Lines, line{sx(at), 10, sx(at), bottom, true})
+		p.Texts = append(p.Texts, label{sx(at), bottom + 16, "middle", fmt.Sprintf("%.4g s", v), 0})
+	})
+	logMarks(y0, y1, func(at, v float64) {
+		p.Lines = append(p.Lines, line{left, sy(at), plotWidth - 20, sy(at), true})
+		p.Texts = append(p.Texts, label{left - 6, sy(at) + 4, "end", fmt.Sprintf("%.4g ×", v), 0})
+	})
+	for _, q := range points {
+		p.Dots = append(p.Dots, dot{sx(q.x), sy(q.y), q.system, q.tip})
+	}
+	return p, true
+}
+
+// logBounds rounds the logarithms of an axis's limits outwards.
+func logBounds(lo, hi float64) (float64, float64) {
+	lo, hi = math.Floor(lo*3)/3, math.Ceil(hi*3)/3
+	if hi <= lo {
+		hi = lo + 1.0/3
+	}
+	return lo, hi
+}
+
+// logMarks calls f with the round values between two logarithms, and their
+// logarithms.
+func logMarks(lo, hi float64, f func(at, value float64)) {
+	for e := math.Floor(lo); e <= hi; e++ {
+		for _, m := range []float64{1, 2, 5} {
+			if at := e + math.Log10(m); at >= lo-1e-9 && at <= hi+1e-9 {
+				f(at, m*math.Pow(10, e))
+			}
+		}
+	}
+}
+
+func shortName(s string) string {
+	if r := []rune(s); len(r) > 26 {
+		return string(r[:25]) + "…"
+	}
+	return s
+}

@@ -276,6 +276,9 @@ func TestUnusualDecoders(t *testing.T) {
 			assert.ErrorContains(t, err, "no_extension")
 		})
 	}
+	_, err = Open(t.Context(), flac, Options{FFmpeg: script("#!/bin/sh\n[ $1 = -version ] && echo ffmpeg version 1 && exit\necho \"[fatal] Requested output format 'matroska' is not known.\" >&2; exit 1\n")})
+	require.ErrorContains(t, err, "cannot write Matroska")
+	assert.False(t, spec.IsPermanent(err), "the recording is not at fault")
 	_, err = Open(t.Context(), flac, Options{FFmpeg: script("not a program")})
 	require.Error(t, err)
 	assert.False(t, spec.IsPermanent(err))

@@ -183,29 +183,6 @@ func matroskaEnd(f io.ReaderAt) (int64, error) {
 	return at + 4 + int64(width) + length, nil
 }
 
-// ebmlSize reads the size of an element: −1 if it is unknown; width is 0 if b
-// has none.
-func ebmlSize(b []byte) (length int64, width int) {
-	if len(b) == 0 || b[0] == 0 {
-		return 0, 0
-	}
-	width = 1
-	for b[0]<<(width-1)&0x80 == 0 {
-		width++
-	}
-	if len(b) < width {
-		return 0, 0
-	}
-	length = int64(b[0] & (0xff >> width))
-	for _, c := range b[1:width] {
-		length = length<<8 | int64(c)
-	}
-	if length == 1<<(7*width)-1 {
-		return -1, width
-	}
-	return length, width
-}
-
 // oggTail is the longest page (RFC 3533) plus room for trailing bytes.
 const oggTail = 65307 + 512
 

@@ -64,7 +64,7 @@ type report struct {
 	choice    int // Options.Track
 	problems  []string
 	faults    int
-	unshown   bool // ffmpeg has no filter to show time stamps
+	unable    bool // ffmpeg cannot write Matroska
 	stamps    stamps
 	late      float64 // the decoder's delay in seconds
 }
@@ -85,10 +85,6 @@ var (
 
 // line parses one line of ffmpeg's output at "-loglevel repeat+level+info".
 func (r *report) line(text string) {
-	if strings.HasPrefix(text, framePrefix) {
-		r.frame(text)
-		return
-	}
 	m := logPrefix.FindStringSubmatch(strings.TrimRight(text, "\r\n"))
 	if m == nil {
 		return
@@ -116,19 +112,15 @@ func (r *report) line(text string) {
 	if strings.Contains(text, "not on whitelist") { // an image or video, which is not decoded
 		return
 	}
-	r.unshown = r.unshown || strings.Contains(text, "No such filter: 'ashowinfo'")
+	r.unable = r.unable || strings.Contains(text, "output format 'matroska'")
 	r.faults++
 	if len(r.problems) < 3 {
 		r.problems = append(r.problems, text)
 	}
 }
 
-// frame records the time stamp of a decoded frame.
-func (r *report) frame(text string) {
-	time, length, ok := showFrame(text)
-	if !ok {
-		return
-	}
+// frame records the time of a decoded frame; NaN means that it has none.
+func (r *report) frame(time, length float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// ffmpeg counts from the beginning of the file even if that is before 0, as
@@ -266,8 +258,6 @@ func (in *input) decodeFFmpeg(ctx context.Context, o Options, rec *recorder, sec
 		case errors.Is(err, errRemap) && a.track < 0:
 			t, _ := rep.wanted()
 			a.track = t.index
-		case rep != nil && rep.unshown && !a.unshown && context.Cause(ctx) == nil:
-			a.unshown = true
 		case a.landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
 			// ffmpeg may be outside the folders that the sandbox can see, or a
 			// wrapper script. Test that without the recording, so that no
@@ -292,7 +282,6 @@ type attempt struct {
 	stop     float64 // seconds to decode; 0 for all
 	track    int     // to decode; -1 for ffmpeg's default
 	landlock bool    // whether the sandbox hides the file system
-	unshown  bool    // without the time stamps of frames
 }
 
 func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a attempt) (*report, *wavHeader, error) {
@@ -331,12 +320,11 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	}
 	var h *wavHeader
 	_, err = caged{bin: a.bin, args: ffmpegArgs(c, a), input: in.file, limits: lim, landlock: a.landlock}.run(ctx, watch, func(out io.Reader) error {
-		t := &tape{r: bufio.NewReaderSize(out, 4096)} // less than wavChunk, so that samples bypass it
-		if _, err := t.r.Peek(1); err != nil {
-			return nil //nolint:nilerr // no output: the exit status shows the reason
-		}
+		m := &matroskaReader{r: bufio.NewReaderSize(out, 4096), block: rep.frame} // less than wavChunk, so that samples bypass it
 		var err error
-		if h, err = readWAVHeader(t); err != nil {
+		if h, err = m.readHeader(); errors.Is(err, io.EOF) {
+			return nil // no samples: the exit status shows the reason
+		} else if err != nil {
 			return trouble(name, "read what the decoder wrote", err)
 		}
 		select {
@@ -345,8 +333,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 			return context.Cause(ctx)
 		case <-time.After(5 * time.Second): // a future ffmpeg may not print the track; then its default is used
 		}
-		h.data = untilEOF
-		_, err = decodeWAV(t.r, h, rec, func() error { return context.Cause(ctx) })
+		_, err = decodeWAV(m, h, rec, func() error { return context.Cause(ctx) })
 		return err
 	})
 	if err = rep.judge(err, name, a.bin, o); err == nil && (h == nil || rec.count == 0) {
@@ -366,7 +353,8 @@ func cpuSeconds(wall time.Duration) uint64 {
 	return uint64(wall/time.Second) + 10
 }
 
-// ffmpegArgs returns the arguments that decode a sandboxed input to WAV.
+// ffmpegArgs returns the arguments that decode a sandboxed input to samples in
+// Matroska, which holds the time of each frame.
 func ffmpegArgs(c container, a attempt) []string {
 	args := []string{
 		"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
@@ -382,10 +370,7 @@ func ffmpegArgs(c container, a attempt) []string {
 	if a.stop > 0 {
 		args = append(args, "-t", strconv.FormatFloat(a.stop, 'f', 3, 64))
 	}
-	if !a.unshown {
-		args = append(args, "-af", "ashowinfo")
-	}
-	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-flush_packets", "0", "-f", "wav", "pipe:1")
+	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-flush_packets", "0", "-f", "matroska", "pipe:1")
 }
 
 // judge explains how ffmpeg exited. It returns nil for a status that reports
@@ -408,6 +393,8 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 			return fmt.Errorf("audio: %q: ffmpeg was killed", name)
 		case status.Signaled():
 			return fault(ErrCorrupt, name, "ffmpeg stopped with signal %q", status.Signal())
+		case r.unable:
+			return fmt.Errorf("audio: %q: %w: %s cannot write Matroska, which carries the samples here; install a complete ffmpeg", name, errUnusable, bin)
 		case status.ExitStatus() == 127 && len(r.kinds) == 0: // the dynamic loader's exit status
 			return fmt.Errorf("audio: %q: %w: %s", name, errUnusable, bin)
 		}

@@ -3,8 +3,6 @@ package audio
 import (
 	"math"
 	"sort"
-	"strconv"
-	"strings"
 )
 
 // longestGap bounds the total time without samples that a recording's time
@@ -140,36 +138,4 @@ func (s *stamps) timeline() (t Timeline) {
 		t = append(t, mark{int(math.Round(m.played * SampleRate)), m.time})
 	}
 	return t
-}
-
-// framePrefix begins the lines in which ffmpeg's filter ashowinfo describes
-// frames.
-const framePrefix = "[Parsed_ashowinfo_"
-
-// showFrame reads a line of ashowinfo: the time in seconds (NaN without one)
-// and length of a frame. ok is false if the line describes no frame.
-func showFrame(text string) (time, length float64, ok bool) {
-	pts, ok1 := fieldAfter(text, " pts_time:")
-	samples, ok2 := fieldAfter(text, " nb_samples:")
-	rate, ok3 := fieldAfter(text, " rate:")
-	if !ok1 || !ok2 || !ok3 {
-		return 0, 0, false
-	}
-	time, err := strconv.ParseFloat(pts, 64)
-	if err != nil || math.IsInf(time, 0) {
-		time = math.NaN()
-	}
-	n, err := strconv.Atoi(samples)
-	hz, err2 := strconv.Atoi(rate)
-	if err != nil || err2 != nil || n < 0 || hz <= 0 {
-		return 0, 0, false
-	}
-	return time, float64(n) / float64(hz), true
-}
-
-// fieldAfter returns the word after a key.
-func fieldAfter(text, key string) (string, bool) {
-	_, rest, ok := strings.Cut(text, key)
-	word, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
-	return word, ok
 }

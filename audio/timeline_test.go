@@ -112,23 +112,3 @@ func TestPeaksHaveGaps(t *testing.T) {
 		assert.Equal(t, i < PeaksPerSecond || i >= 3*PeaksPerSecond, p == 255, "%d", i)
 	}
 }
-
-// TestShownFrames reads lines from several releases of ffmpeg.
-func TestShownFrames(t *testing.T) {
-	for text, want := range map[string][2]float64{
-		"[Parsed_ashowinfo_0 @ 0x5] [info] n:0 pts:77376 pts_time:4.836 pos:1416 fmt:fltp channels:1 chlayout:mono rate:16000 nb_samples:1024 checksum:0": {4.836, 0.064},
-		"[Parsed_ashowinfo_0 @ 0x5] [info] n:1 pts:NOPTS pts_time:NOPTS fmt:s16 channel_layout:mono rate:8000 nb_samples:80 checksum:0":                   {math.NaN(), 0.01},
-	} {
-		time, length, ok := showFrame(text)
-		assert.True(t, ok)
-		assert.Equal(t, math.IsNaN(want[0]), math.IsNaN(time))
-		if !math.IsNaN(time) {
-			assert.Equal(t, want[0], time)
-		}
-		assert.InDelta(t, want[1], length, 1e-12)
-	}
-	for _, text := range []string{"[Parsed_ashowinfo_0 @ 0x5] [info]   side data - replaygain", "[Parsed_ashowinfo_0 @ 0x5] [info] pts_time:1 rate:0 nb_samples:1 "} {
-		_, _, ok := showFrame(text)
-		assert.False(t, ok)
-	}
-}

@@ -48,7 +48,7 @@ func TestFFmpegNeedsNoMore(t *testing.T) {
 	}
 	seen := map[uint64]string{}
 	for _, file := range files {
-		traceCalls(t, seen, file, ffmpeg, "-hide_banner", "-nostdin", "-threads", "1", "-i", file, "-vn", "-c:a", "pcm_f32le", "-f", "wav", "pipe:1")
+		traceCalls(t, seen, file, ffmpeg, "-hide_banner", "-nostdin", "-threads", "1", "-i", file, "-vn", "-c:a", "pcm_f32le", "-f", "matroska", "pipe:1")
 	}
 	require.Greater(t, len(seen), 15)
 	for call, file := range seen {

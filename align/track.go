@@ -72,12 +72,12 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 	}
 	strays := make([][]stray, len(parts))
 	var next atomic.Int64
-	var crew sync.WaitGroup
+	var pool sync.WaitGroup
 	var failed atomic.Pointer[error]
 	var large sync.Mutex
 	var shared tables // guarded by large
 	for range min(max(opt.Parallel, 1), len(parts)) {
-		crew.Go(func() {
+		pool.Go(func() {
 			var mem tables
 			for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
 				leave, err := asr.Options{Gate: opt.Gate}.Pass(ctx)
@@ -99,7 +99,7 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 			}
 		})
 	}
-	crew.Wait()
+	pool.Wait()
 	if err := failed.Load(); err != nil {
 		return *err
 	}

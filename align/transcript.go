@@ -18,16 +18,17 @@ const farOff = 2.0
 // another model recognizes them. Words that the model does not find keep their
 // places between their neighbors. Hotwords that the model recognizes replace
 // the transcript's words there. Hotwords that it can search for are removed
-// from the transcript's lists of powerless and unspelled ones. Segments in another
-// language than the transcript's keep their words and times; the others begin and
-// end with their words. The model's passes are added to the transcript's Stats.
+// from the transcript's lists of powerless and unspelled ones. Segments in
+// another language than the transcript's keep their words and times; the others
+// begin and end with their words. The model's passes are added to the
+// transcript's Stats.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
 	vocab, err := tokensOf(m)
 	if err != nil {
 		return err
 	}
 	found := func(word string) bool { return slices.Contains(opt.Hotwords, word) && ctc.Spottable(word, vocab) }
-	t.Powerless, t.Unspelled = slices.DeleteFunc(t.Powerless, found), slices.DeleteFunc(t.Unspelled, found)
+	t.Ineffective, t.Unspelled = slices.DeleteFunc(t.Ineffective, found), slices.DeleteFunc(t.Unspelled, found)
 	var words []*asr.Word
 	var texts []string
 	for i := range t.Segments {

@@ -78,8 +78,8 @@ type Transcript struct {
 	Segments []Segment
 	// Stats counts the work done.
 	Stats Stats
-	// Powerless lists hotwords (Options.Hotwords) that have almost no effect.
-	Powerless []string `json:",omitempty"`
+	// Ineffective lists hotwords (Options.Hotwords) that have almost no effect.
+	Ineffective []string `json:",omitempty"`
 	// Unspelled lists hotwords that have no effect because the model's
 	// vocabulary cannot spell them.
 	Unspelled []string `json:",omitempty"`
@@ -160,8 +160,8 @@ type Abilities struct {
 
 // Gate lets a limited number of workers compute concurrently. A worker takes
 // one core of it, even if it computes with several threads; all workers have at
-// most Options.Parallel threads together. golang.org/x/sync's semaphore.Weighted
-// implements it.
+// most Options.Parallel threads together. golang.org/x/sync's
+// semaphore.Weighted implements it.
 type Gate interface {
 	// Acquire waits for n cores; it returns ctx's error if ctx ends first.
 	Acquire(ctx context.Context, n int64) error

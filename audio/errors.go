@@ -31,7 +31,7 @@ func fault(kind error, name, format string, args ...any) error {
 	return fmt.Errorf("audio: %q: %w: %s", name, kind, fmt.Sprintf(format, args...))
 }
 
-// trouble wraps an error of the machine.
-func trouble(name, doing string, err error) error {
+// machineError wraps an error of the machine.
+func machineError(name, doing string, err error) error {
 	return fmt.Errorf("audio: %q: %s: %w", name, doing, err)
 }

@@ -292,7 +292,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	rep := &report{mapped: -1, choice: o.Track}
 	st, err := in.file.Stat()
 	if err != nil {
-		return rep, nil, trouble(name, "read", err)
+		return rep, nil, machineError(name, "read", err)
 	}
 	size := st.Size()
 	ready := make(chan struct{}) // closed once the track is known
@@ -325,7 +325,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 		if h, err = m.readHeader(); errors.Is(err, io.EOF) {
 			return nil // no samples: the exit status shows the reason
 		} else if err != nil {
-			return trouble(name, "read what the decoder wrote", err)
+			return machineError(name, "read what the decoder wrote", err)
 		}
 		select {
 		case <-ready:

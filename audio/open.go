@@ -101,7 +101,7 @@ func (m *meter) Read(b []byte) (int, error) {
 		return n, fault(ErrTooLarge, m.name, "it has more bytes, expected at most %d", m.max)
 	}
 	if err != nil && err != io.EOF { //nolint:errorlint // a reader that wraps io.EOF reports a failure, not its end
-		err = trouble(m.name, "read", err)
+		err = machineError(m.name, "read", err)
 	}
 	return n, err
 }
@@ -193,7 +193,7 @@ func (in *input) sniff() (container, error) {
 		return c, fault(ErrCorrupt, in.name, "it ends inside its ID3 tag")
 	}
 	if err != nil {
-		return c, trouble(in.name, "read", err)
+		return c, machineError(in.name, "read", err)
 	}
 	if c.name == "" {
 		head := make([]byte, 16)
@@ -254,13 +254,13 @@ func (in *input) spool(r io.Reader, read []byte, o Options) error {
 	}
 	in.file = f
 	if _, err := f.Write(read); err != nil {
-		return trouble(in.name, "write to the temporary folder", err)
+		return machineError(in.name, "write to the temporary folder", err)
 	}
 	n, err := io.Copy(onlyWriter{f}, onlyReader{r})
 	if err != nil {
 		var path *os.PathError
 		if errors.As(err, &path) {
-			return trouble(in.name, "write to the temporary folder", err)
+			return machineError(in.name, "write to the temporary folder", err)
 		}
 		return err
 	}
@@ -268,7 +268,7 @@ func (in *input) spool(r io.Reader, read []byte, o Options) error {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return trouble(in.name, "rewind", err)
+		return machineError(in.name, "rewind", err)
 	}
 	in.info.Size, in.info.MD5, in.hashed = in.meter.n, in.meter.hex(), true
 	return nil
@@ -358,7 +358,7 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	if in.container.name == "flac" {
 		seconds, err := flacSeconds(in.file, in.info.Size)
 		if err != nil {
-			return trouble(in.name, "read", err)
+			return machineError(in.name, "read", err)
 		}
 		if err := o.checkDuration(in.name, seconds); err != nil {
 			return err
@@ -405,7 +405,7 @@ func (in *input) checkEnd(decoded int64) error {
 		cut = cut || decoded < info.samples
 	}
 	if err != nil {
-		return trouble(in.name, "read", err)
+		return machineError(in.name, "read", err)
 	}
 	in.info.Truncated = in.info.Truncated || cut
 	return nil

@@ -58,12 +58,12 @@ func (s fileSource) open(o Options) (*os.File, int64, error) {
 		return nil, 0, fault(ErrUnsupported, s.path, "it is a symbolic link, expected a regular file")
 	}
 	if err != nil {
-		return nil, 0, trouble(s.path, "open", err)
+		return nil, 0, machineError(s.path, "open", err)
 	}
 	st, err := f.Stat()
 	if err != nil {
 		f.Close()
-		return nil, 0, trouble(s.path, "look at", err)
+		return nil, 0, machineError(s.path, "look at", err)
 	}
 	if !st.Mode().IsRegular() {
 		f.Close()

@@ -88,7 +88,7 @@ func (r *Report) itemTable() htmlTable {
 	for i, it := range r.Systems[0].Items {
 		row := htmlRow{Label: it.Name}
 		for _, s := range r.Systems {
-			row.Cells = append(row.Cells, htmlCell{Text: s.Items[i].line(), Sort: s.Items[i].badness()})
+			row.Cells = append(row.Cells, htmlCell{Text: s.Items[i].line(), Sort: s.Items[i].errorKey()})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -123,9 +123,9 @@ func (f figure) best(systems []SystemReport) int {
 	return best
 }
 
-// badness is the sort key of the page's recordings: wrong words, or else the
+// errorKey is the sort key of the page's recordings: wrong words, or else the
 // diarization error rate; failures are worst.
-func (it ItemReport) badness() float64 {
+func (it ItemReport) errorKey() float64 {
 	switch {
 	case it.Error != "":
 		return 1e9

@@ -79,11 +79,11 @@ type Comparison struct {
 	CPU      *Estimate `json:"cpu"`   // ratio of processor time: 0.5 is half
 }
 
-// houseRules names the rules of Units in reports.
-const houseRules = "words (NFKC, lower case, no punctuation)"
+// defaultNormalizer names the rules of Units in reports.
+const defaultNormalizer = "words (NFKC, lower case, no punctuation)"
 
 func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Report {
-	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, SkipOverlap: c.DER.SkipOverlap, TurnReferences: c.turnReferences(), Seed: c.Seed, Normalizer: houseRules, config: &c}
+	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, SkipOverlap: c.DER.SkipOverlap, TurnReferences: c.turnReferences(), Seed: c.Seed, Normalizer: defaultNormalizer, config: &c}
 	if c.Normalizer.Name != "" {
 		r.Normalizer = c.Normalizer.String()
 	}

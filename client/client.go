@@ -104,11 +104,11 @@ func (c *Client) callWith(ctx context.Context, method, path string, header http.
 
 // send sends a request. It calls body for the content at each attempt.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body func() io.Reader, out any) error {
-	return c.patiently(ctx, func() error { return c.once(ctx, method, path, header, body(), out) })
+	return c.retry(ctx, func() error { return c.once(ctx, method, path, header, body(), out) })
 }
 
-// patiently repeats requests that the service asks to send later.
-func (c *Client) patiently(ctx context.Context, ask func() error) error {
+// retry repeats requests that the service asks to send later.
+func (c *Client) retry(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
 		err := ask()
 		var failed *Error

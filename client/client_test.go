@@ -235,11 +235,11 @@ func TestFollowReconnectsToARestartedService(t *testing.T) {
 		lasts   time.Duration
 	}{
 		"restart":       {[]any{begun, refused, 502, 504, begun, refused, done}, []Status{Processing, Processing, Done}, "", 6 * followPause},
-		"gone":          {[]any{begun, refused}, []Status{Processing}, "connection refused", followPatience},
+		"gone":          {[]any{begun, refused}, []Status{Processing}, "connection refused", reconnectLimit},
 		"never there":   {[]any{refused, begun}, nil, "connection refused", 0},
 		"not wanted":    {[]any{begun, 403}, []Status{Processing}, "403", followPause},
-		"empty streams": {[]any{begun, ""}, []Status{Processing}, "expected server-sent events, found none in 30 answers in a row", followFruitless * followPause},
-		"a page":        {[]any{"<html>\n\n<p>Please log in: here</p>\n"}, nil, "found none in 30 answers", (followFruitless - 1) * followPause},
+		"empty streams": {[]any{begun, ""}, []Status{Processing}, "expected server-sent events, found none in 30 answers in a row", maxEmptyStreams * followPause},
+		"a page":        {[]any{"<html>\n\n<p>Please log in: here</p>\n"}, nil, "found none in 30 answers", (maxEmptyStreams - 1) * followPause},
 		"long queue":    {append(append([]any{begun, ": no news\n\n"}, slices.Repeat([]any{"", ": no news\n\n"}, 40)...), done), []Status{Processing, Done}, "", 82 * followPause},
 		"no end of it":  {[]any{begun + "data: " + strings.Repeat("x", maxEvent)}, []Status{Processing}, "longer than 1048576 bytes", 0},
 		"broken events": {[]any{"event: task\ndata: {\n\n", done}, nil, "event of task 7", 0},

@@ -65,12 +65,12 @@ type Segment struct {
 const (
 	// followPause is the delay before Follow reconnects to a broken stream.
 	followPause = time.Second
-	// followPatience is the time for which Follow tries to reconnect to an
+	// reconnectLimit is the time for which Follow tries to reconnect to an
 	// unreachable service.
-	followPatience = 2 * time.Minute
-	// followFruitless is the maximum number of consecutive streams without a
+	reconnectLimit = 2 * time.Minute
+	// maxEmptyStreams is the maximum number of consecutive streams without a
 	// line; the service begins each stream with one.
-	followFruitless = 30
+	maxEmptyStreams = 30
 	// maxEvent bounds a line of a stream, in bytes.
 	maxEvent = 1 << 20
 )
@@ -91,8 +91,8 @@ func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] 
 			case err != nil && !f.passing(ctx, err):
 				yield(Event{}, err)
 				return
-			case f.fruitless >= followFruitless:
-				yield(Event{}, fmt.Errorf("client: events of task %s: expected server-sent events, found none in %d answers in a row; does a proxy hold them back?", id, f.fruitless))
+			case f.emptyStreams >= maxEmptyStreams:
+				yield(Event{}, fmt.Errorf("client: events of task %s: expected server-sent events, found none in %d answers in a row; does a proxy hold them back?", id, f.emptyStreams))
 				return
 			case !backoff.Sleep(ctx, followPause):
 				yield(Event{}, fmt.Errorf("client: task %s is not final: %w", id, ctx.Err()))
@@ -110,8 +110,9 @@ type follower struct {
 	last   string    // id of the last event
 	heard  time.Time // end of the last response; zero before the first
 	over   bool      // the final state was yielded, or the caller stopped
-	// fruitless counts consecutive streams without a line of an event stream.
-	fruitless int
+	// emptyStreams counts consecutive streams without a line of an event
+	// stream.
+	emptyStreams int
 	// attempt and next identify the next sentence to yield.
 	attempt int64
 	next    int
@@ -123,7 +124,7 @@ func (f *follower) passing(ctx context.Context, err error) bool {
 	var network *url.Error
 	var failed *Error
 	away := errors.As(err, &network) || errors.As(err, &failed) && failed.Status >= http.StatusBadGateway && failed.Status <= http.StatusGatewayTimeout
-	return away && ctx.Err() == nil && !f.heard.IsZero() && time.Since(f.heard) < followPatience
+	return away && ctx.Err() == nil && !f.heard.IsZero() && time.Since(f.heard) < reconnectLimit
 }
 
 // eventFields are the beginnings of an event stream's lines; a comment begins
@@ -148,7 +149,7 @@ func (f *follower) stream(ctx context.Context) error {
 		body.Close()
 		f.heard = time.Now()
 	}()
-	f.fruitless++
+	f.emptyStreams++
 	var name, id, data string
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxEvent)
@@ -156,7 +157,7 @@ func (f *follower) stream(ctx context.Context) error {
 		field, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		if slices.Contains(eventFields, field) && lines.Text() != "" {
-			f.fruitless = 0
+			f.emptyStreams = 0
 		}
 		switch {
 		case lines.Text() == "":

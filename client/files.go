@@ -43,7 +43,7 @@ func (c *Client) read(ctx context.Context, path string) ([]byte, error) {
 // closes. The body is nil for a response without content (204).
 func (c *Client) open(ctx context.Context, path string, header http.Header) (io.ReadCloser, error) {
 	var body io.ReadCloser
-	err := c.patiently(ctx, func() error {
+	err := c.retry(ctx, func() error {
 		resp, err := c.answer(ctx, http.MethodGet, path, header, nil) //nolint:bodyclose // the caller's
 		if err != nil {
 			return err

@@ -56,7 +56,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	opt = opt.filled()
 	sure := e
 	if e.sure != nil {
-		sure = e.only(e.sure)
+		sure = e.filter(e.sure)
 	}
 	labels, k, err := label(ctx, sure, opt)
 	if err != nil {
@@ -64,7 +64,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	}
 	centre := centroids(sure.vectors, labels, k)
 	if e.sure != nil {
-		e, labels = e.recognized(sure, labels, centre)
+		e, labels = e.relabeled(sure, labels, centre)
 	}
 	parts, err := pieces(ctx, e, labels, centre)
 	if err != nil {
@@ -83,7 +83,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 
 // label returns each window's cluster, 0 … k−1.
 func label(ctx context.Context, e *Embeddings, opt Options) (labels []int, k int, err error) {
-	labels, k, err = partition(ctx, e.vectors, e.Windows, e.neighbors(), opt)
+	labels, k, err = partition(ctx, e.vectors, e.Windows, e.windowsByTile(), opt)
 	if err != nil {
 		return nil, 0, err
 	}

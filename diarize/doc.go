@@ -3,7 +3,7 @@
 // The speech found by voice activity detection is cut into windows of 1.5 s
 // every 0.75 s, an [Embedder] turns each window into a vector that describes
 // the voice, and the vectors are clustered: average linkage on cosine distance,
-// the number of speakers by the best cosine silhouette of the tidied clusters,
+// the number of speakers by the best cosine silhouette of the merged clusters,
 // one pass of re-assignment to the clusters' centroids, Viterbi smoothing over
 // time. Turns lie on the borders of the speech segments and, where the speaker
 // changes inside a segment, at the change point found with short windows on

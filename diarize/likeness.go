@@ -15,9 +15,9 @@ import (
 // compared with the usual similarity in the recording, for any embedder's
 // scale.
 const (
-	leastLikeness = 0.5 // share of the usual likeness that a voice's own windows reach
-	smallGroup    = 0.1 // share of the windows below which a group has to prove itself
-	perAccident   = 200 // windows of a recording for which a group must outweigh one dissimilar pair
+	leastLikeness     = 0.5 // share of the usual likeness that a voice's own windows reach
+	smallGroup        = 0.1 // share of the windows below which a group has to prove itself
+	windowsPerOutlier = 200 // windows of a recording for which a group must outweigh one dissimilar pair
 )
 
 // Differences of two groups (likeness.difference). They were chosen on seven
@@ -103,7 +103,7 @@ func (l likeness) doubtful(g int, usual float64) bool {
 	all := floats.Sum(l.sizes)
 	at := g*len(l.sizes) + g
 	pairs := l.pairs[at] / 2
-	return l.cosine[at]*pairs < leastLikeness*usual*(pairs+math.Floor(all/perAccident))
+	return l.cosine[at]*pairs < leastLikeness*usual*(pairs+math.Floor(all/windowsPerOutlier))
 }
 
 // difference returns how much less similar windows of groups g and h are to
@@ -133,10 +133,10 @@ func (l likeness) small(g int) bool { return l.sizes[g] < smallGroup*floats.Sum(
 // between reports whether group g is small and its centroid lies between the
 // centroids of two larger groups, as with windows that contain both voices:
 // whether the most similar mixture of the two (with positive weights) is as
-// similar to g as two groups of one voice are. A rival of one of the two groups
-// is not a mixture. cos holds the cosines of the centroids; the mean cosine of
-// the recording's voices is subtracted first.
-func (l likeness) between(g int, cos, rivals []float64, same float64) bool {
+// similar to g as two groups of one voice are. A group that cannot be linked
+// with one of the two groups is not a mixture. cos holds the cosines of the
+// centroids; the mean cosine of the recording's voices is subtracted first.
+func (l likeness) between(g int, cos, together []float64, same float64) bool {
 	if !l.small(g) {
 		return false
 	}
@@ -156,7 +156,7 @@ func (l likeness) between(g int, cos, rivals []float64, same float64) bool {
 	own := func(cos float64) float64 { return (cos - common) / (1 - common) }
 	for a := range n {
 		for b := range a {
-			if a == g || b == g || min(l.sizes[a], l.sizes[b]) <= l.sizes[g] || areRivals(rivals, l.sizes, a, g) || areRivals(rivals, l.sizes, b, g) {
+			if a == g || b == g || min(l.sizes[a], l.sizes[b]) <= l.sizes[g] || cannotLink(together, l.sizes, a, g) || cannotLink(together, l.sizes, b, g) {
 				continue
 			}
 			toA, toB, apart := own(cos[g*n+a]), own(cos[g*n+b]), own(cos[a*n+b])

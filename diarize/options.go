@@ -33,7 +33,7 @@ type Options struct {
 	// embedded; it takes the speaker of the nearest turn. 0 embeds every
 	// segment.
 	MinSegment float64
-	// SingleSpeakerThreshold is the silhouette (−1 … 1) of the tidied clusters
+	// SingleSpeakerThreshold is the silhouette (−1 … 1) of the merged clusters
 	// below which the recording counts as one speaker.
 	SingleSpeakerThreshold float64
 	// SameSpeakerCosine is the cosine of two clusters' centroids from which

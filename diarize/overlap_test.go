@@ -13,17 +13,17 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// earwitness is a segmenter that knows the truth, and numbers the speakers of
-// every window anew.
-type earwitness struct {
+// truthSegmenter is a segmenter that knows the truth, and numbers the speakers
+// of every window anew.
+type truthSegmenter struct {
 	truth  []said
 	broken error
 }
 
-func (*earwitness) Window() int  { return 10 * audio.SampleRate }
-func (*earwitness) Close() error { return nil }
+func (*truthSegmenter) Window() int  { return 10 * audio.SampleRate }
+func (*truthSegmenter) Close() error { return nil }
 
-func (w *earwitness) Segment(ctx context.Context, _ *audio.PCM, windows []audio.Span) ([]Activity, error) {
+func (w *truthSegmenter) Segment(ctx context.Context, _ *audio.PCM, windows []audio.Span) ([]Activity, error) {
 	if w.broken != nil {
 		return nil, w.broken
 	}
@@ -85,7 +85,7 @@ func TestOverlapsAreTurnsOfBothVoices(t *testing.T) {
 	opt := DefaultOptions()
 	without, err := Diarize(t.Context(), newMadeUp(3, truth, 0.4), silence(34), speech, opt)
 	require.NoError(t, err)
-	opt.Segmenter = &earwitness{truth: truth}
+	opt.Segmenter = &truthSegmenter{truth: truth}
 	r, err := Diarize(t.Context(), newMadeUp(3, truth, 0.4), silence(34), speech, opt)
 	require.NoError(t, err)
 	require.Len(t, r.Speakers, 3)
@@ -113,7 +113,7 @@ func TestVoiceOnlyHeardInOverlap(t *testing.T) {
 	// does.
 	truth := []said{{span(0, 8), 0}, {span(8, 16), 1}, {span(16, 60), 0}, {span(40, 41.5), 1}}
 	opt := DefaultOptions()
-	opt.Segmenter = &earwitness{truth: truth}
+	opt.Segmenter = &truthSegmenter{truth: truth}
 	r, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(60), []audio.Span{span(0, 60)}, opt)
 	require.NoError(t, err)
 	require.Len(t, r.Speakers, 2)
@@ -127,7 +127,7 @@ func TestVoiceMostlyInOverlaps(t *testing.T) {
 	truth := []said{{span(0, 12), 0}, {span(12, 24), 1}, {span(24, 36), 0}, {span(34, 37.4), 2}, {span(37.4, 48), 1}}
 	speech := []audio.Span{span(0, 48)}
 	opt := DefaultOptions()
-	opt.Segmenter = &earwitness{truth: truth}
+	opt.Segmenter = &truthSegmenter{truth: truth}
 	r, err := Diarize(t.Context(), newMadeUp(3, truth, 0.3), silence(48), speech, opt)
 	require.NoError(t, err)
 	assert.Len(t, r.Speakers, 3)
@@ -148,8 +148,8 @@ func pairOf(n, within, between float64) likeness {
 func TestRivals(t *testing.T) {
 	const same = 0.5
 	for name, c := range map[string]struct {
-		size, rivals, cosine float64
-		join                 bool
+		size, together, cosine float64
+		join                   bool
 	}{
 		"never heard together":         {6, 0, 0.55, true},
 		"heard together":               {6, 4, 0.55, false},
@@ -157,7 +157,7 @@ func TestRivals(t *testing.T) {
 		"one voice parted in two":      {6, 4, 0.75, true},
 		"a little of a long recording": {40, 4, 0.55, true},
 	} {
-		_, _, cosine := pairOf(c.size, 0.6, 0.45).nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.rivals, c.rivals, 0}, same, true)
+		_, _, cosine := pairOf(c.size, 0.6, 0.45).nearest([]float64{1, c.cosine, c.cosine, 1}, []float64{0, c.together, c.together, 0}, same, true)
 		assert.Equal(t, c.join, cosine >= same, name)
 	}
 }
@@ -191,7 +191,7 @@ func TestSegmenterWithoutActivity(t *testing.T) {
 	opt := DefaultOptions()
 	without, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(20), speech, opt)
 	require.NoError(t, err)
-	opt.Segmenter = &earwitness{}
+	opt.Segmenter = &truthSegmenter{}
 	r, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(20), speech, opt)
 	require.NoError(t, err)
 	assert.Len(t, r.Speakers, len(without.Speakers))
@@ -202,7 +202,7 @@ func TestSegmenterWithoutActivity(t *testing.T) {
 func TestSegmenterErrors(t *testing.T) {
 	opt := DefaultOptions()
 	broken := errors.New("broken")
-	opt.Segmenter = &earwitness{broken: broken}
+	opt.Segmenter = &truthSegmenter{broken: broken}
 	_, err := Diarize(t.Context(), newMadeUp(1, nil, 0), silence(3), []audio.Span{span(0, 2)}, opt)
 	assert.ErrorIs(t, err, broken)
 	opt.Segmenter = mute{}
@@ -237,7 +237,7 @@ func TestOverlappingTurnsCoverTheSpeech(t *testing.T) {
 			truth = append(truth, said{audio.Span{Start: start, End: start + rapid.IntRange(1, 100000).Draw(t, "turn")}, rapid.IntRange(0, 3).Draw(t, "who")})
 		}
 		opt := DefaultOptions()
-		opt.Segmenter = &earwitness{truth: truth}
+		opt.Segmenter = &truthSegmenter{truth: truth}
 		r, err := Diarize(context.Background(), newMadeUp(4, truth, 0.5), audio.FromSamples(make([]float32, total)), speech, opt)
 		require.NoError(t, err)
 		covered := func(turns []Turn) (seconds float64) {

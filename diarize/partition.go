@@ -28,7 +28,7 @@ const sampleWindows = 3200
 
 // partition finds the speakers of the vectors: a label 0 … k−1 per vector.
 // windows are the vectors' spans in order of time.
-func partition(ctx context.Context, x matrix, windows []audio.Span, near []company, opt Options) (labels []int, k int, err error) {
+func partition(ctx context.Context, x matrix, windows []audio.Span, near []tileWindows, opt Options) (labels []int, k int, err error) {
 	if x.n == 0 {
 		return nil, 0, nil
 	}
@@ -66,7 +66,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near []compa
 	return labels, k, nil
 }
 
-func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near []company, opt Options) (labels []int, k int, err error) {
+func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near []tileWindows, opt Options) (labels []int, k int, err error) {
 	most := opt.MaxSpeakers
 	least := opt.MinSpeakers
 	if opt.NumSpeakers > 0 {
@@ -83,7 +83,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 	finest := min(most+spareClusters, x.n)
 	base := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
-	s.rivals, s.besides, s.overlaps = s.rivalry(near), s.companionship(near), s.overlapping(x, windows)
+	s.together, s.overlapped, s.overlaps = s.cooccurrence(near), s.overlapSamples(near), s.overlapping(x, windows)
 	group, k := s.choose(windows, opt, least, most)
 	labels = make([]int, x.n)
 	for i, c := range base {
@@ -95,16 +95,16 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 // choose picks the best union of base clusters.
 //
 // Given number: the coarsest cut that still has that many groups after groups
-// too small for a speaker have joined their neighbors; without such a cut, the
-// cut at that number itself.
+// too small for a speaker have joined their windowsByTile; without such a cut,
+// the cut at that number itself.
 //
-// Unknown number: every cut is tidied, and the tidied partition with the best
+// Unknown number: every cut is merged, and the merged partition with the best
 // silhouette is chosen if it reaches the threshold; otherwise the result is one
 // speaker. Among partitions whose silhouettes come close to the best
 // (nearlyBest), the one with the most groups is chosen: a person who speaks a
 // tenth of the time hardly changes the mean over all windows, so only noise
 // separates two partitions that differ by such a speaker, while each group of a
-// tidied partition has already shown that it has its own voice and enough
+// merged partition has already shown that it has its own voice and enough
 // speech.
 func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group []int, k int) {
 	finest := len(s.count)
@@ -114,7 +114,7 @@ func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group
 		for cutAt := most; cutAt <= finest; cutAt++ {
 			// No cosine is above 2, so only small groups and parts of one voice
 			// are joined.
-			if group, k = s.tidy(s.groups(steps, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
+			if group, k = s.mergeWeak(s.groups(steps, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
 				return group, k
 			}
 		}
@@ -128,7 +128,7 @@ func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group
 	var candidates []candidate
 	best := -1.0
 	for cutAt := max(least, 2); cutAt <= finest; cutAt++ {
-		g, groups := s.tidy(s.groups(steps, cutAt), windows, enough, opt.SameSpeakerCosine, least)
+		g, groups := s.mergeWeak(s.groups(steps, cutAt), windows, enough, opt.SameSpeakerCosine, least)
 		if groups < 2 || groups > most {
 			continue
 		}
@@ -149,7 +149,7 @@ func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group
 			group, k, silhouette = c.group, c.groups, c.silhouette
 		}
 	}
-	if k < least { // no tidied cut has between least and most groups
+	if k < least { // no merged cut has between least and most groups
 		return s.groups(steps, least), least
 	}
 	return group, k

@@ -44,7 +44,7 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 		r.Body = body
 		small := r.ContentLength > 0 && r.ContentLength <= drainBytes && r.Header.Get("Expect") == ""
 		h.ServeHTTP(&earlyWriter{ResponseWriter: w, body: body, small: small}, r)
-		body.linger()
+		body.discardRest()
 	})
 }
 
@@ -83,8 +83,8 @@ func (w *earlyWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController find the connection.
 func (w *earlyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// linger sends the response and discards the rest of the body.
-func (b *pacedBody) linger() {
+// discardRest sends the response and discards the rest of the body.
+func (b *pacedBody) discardRest() {
 	if b.ended || b.dead {
 		return
 	}

@@ -96,7 +96,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		return err
 	}
 	leave := func() {}
-	err = s.patiently(r.Context(), s.patienceBefore(), func() (err error) {
+	err = s.untilAllowed(r.Context(), s.waitBeforeBody(), func() (err error) {
 		leave, err = s.admit(r, maxUploadBody)
 		return err
 	})
@@ -155,7 +155,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		s.cfg.Tasks.DropAudio(r.Context(), req.Audio.Key)
 		return err
 	}
-	t, err := s.createInTurn(r.Context(), req)
+	t, err := s.createInOrder(r.Context(), req)
 	if errors.Is(err, tasks.ErrTranslation) {
 		return openai.NoTranslation()
 	}

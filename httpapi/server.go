@@ -72,9 +72,9 @@ type Config struct {
 	// per second) its least speed after that; 0 = 30 s, 8 KiB/s.
 	BodyGrace   time.Duration
 	MinBodyRate int64
-	// Patience is how long a request on an endpoint of OpenAI's interface waits
-	// for its turn beyond the account's limits; 0 = 30 s.
-	Patience time.Duration
+	// LimitWait is how long a request on an endpoint of OpenAI's interface
+	// waits for its turn beyond the account's limits; 0 = 30 s.
+	LimitWait time.Duration
 	// Uploads limits the concurrent task-creating bodies of one account, and
 	// UploadBytes their total size; 0 = 16, 2 GiB. Bodies of 64 KiB or less do
 	// not count.
@@ -130,8 +130,8 @@ func New(cfg Config) (*Server, error) {
 	if cfg.BodyGrace <= 0 {
 		cfg.BodyGrace = 30 * time.Second
 	}
-	if cfg.Patience <= 0 {
-		cfg.Patience = usualPatience
+	if cfg.LimitWait <= 0 {
+		cfg.LimitWait = defaultLimitWait
 	}
 	if cfg.Uploads <= 0 {
 		cfg.Uploads = 16
@@ -142,7 +142,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MinBodyRate <= 0 {
 		cfg.MinBodyRate = 8 << 10
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), places: turns.NewGate(math.MaxInt, 1, maxImpatient), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
+	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), places: turns.NewGate(math.MaxInt, 1, maxLimitWaits), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
 	var err error
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
@@ -203,8 +203,8 @@ func (s *Server) routes() {
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
 	s.endpoint("/auth/login", methods{"POST": s.login})
-	s.endpoint("/audio/transcriptions", methods{"POST": s.patient(s.transcribe)})
-	s.endpoint("/audio/translations", methods{"POST": s.patient(s.translation)})
+	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
+	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
 	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
 	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is served at both

@@ -96,7 +96,7 @@ func recognize(r io.ReaderAt, size int64, name string) (*Recognized, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if what := foreign(head[:n], name); what != "" {
+	if what := otherFormat(head[:n], name); what != "" {
 		return nil, fmt.Errorf("%w: expected a ggml Whisper file or an ONNX model, found %s", ErrUnsupported, what)
 	}
 	if n >= 4 && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic {

@@ -33,11 +33,13 @@ type (
 	Checkpoints = worker.Checkpoints
 	// Outcome is the result of a Job.
 	Outcome = tasks.Outcome
-	// Prober determines the length of recordings without an engine. If it also has
+	// Prober determines the length of recordings without an engine. If it also
+	// has
 	//
 	//	CheckHead(filename string, head []byte) error
 	//
-	// the download of a file that begins with head ends early with a permanent error.
+	// the download of a file that begins with head ends early with a permanent
+	// error.
 	Prober = tasks.Prober
 )
 
@@ -158,10 +160,10 @@ type Config struct {
 // Workers are processes that a Service keeps running. Each must call Work, and
 // end when it returns, with the code of ExitCode.
 type Workers struct {
-	N       int      // processes; 0 runs none
-	Command []string // program and arguments
-	Careful []string // replaces Command after a crash, for example without a GPU's driver; empty means Command
-	Env     []string // added to this process's environment
+	N        int      // processes; 0 runs none
+	Command  []string // program and arguments
+	Fallback []string // replaces Command after a crash, for example without a GPU's driver; empty means Command
+	Env      []string // added to this process's environment
 }
 
 // ConfigError is returned by Open for an invalid field of Config.

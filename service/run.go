@@ -71,7 +71,7 @@ func (s *Service) fetcher() (runner, error) {
 		return nil, nil
 	}
 	fetches := worker.FetcherConfig{
-		HTTP: s.audio, Prober: c.Prober, Version: c.Version, Trouble: s.counts.Trouble("fetcher"),
+		HTTP: s.audio, Prober: c.Prober, Version: c.Version, Outage: s.counts.Outage("fetcher"),
 		AtOnce: c.Fetches, PerAccount: c.FetchesPerAccount, PerHost: c.FetchesPerHost, Limit: c.FetchLimit, Grace: c.Grace,
 	}
 	if p, ok := c.Prober.(interface {
@@ -90,7 +90,7 @@ func (s *Service) supervisor() (runner, error) {
 		return nil, nil
 	}
 	supervisor, err := worker.NewSupervisor(s.state.Tasks, worker.SupervisorConfig{
-		Command: w.Command, Careful: w.Careful, Env: w.Env, N: w.N, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Grace: s.config.Grace,
+		Command: w.Command, Fallback: w.Fallback, Env: w.Env, N: w.N, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Grace: s.config.Grace,
 	})
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (s *Service) worker() (runner, error) {
 func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worker, error) {
 	w := worker.Config{
 		Engine: counts.MeasureEngine(c.Engine), Prober: c.Prober, Version: c.Version, Available: available(c.Engine),
-		Grace: c.Grace, Trouble: counts.Trouble("worker"),
+		Grace: c.Grace, Outage: counts.Outage("worker"),
 	}
 	if e, ok := c.Engine.(interface{ CheckModels(context.Context) error }); ok {
 		w.Models = e.CheckModels

@@ -38,9 +38,9 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 	var progress sync.Mutex
 	var done float64
 	work := batches(lengths, most, int(e.window*audio.SampleRate))
-	crew := ort.NewCrew(min(max(opt.Parallel, 1), len(work)))
-	defer crew.Close()
-	err := crew.Do(ctx, len(work), func(b int) error {
+	pool := ort.NewWorkerPool(min(max(opt.Parallel, 1), len(work)))
+	defer pool.Close()
+	err := pool.Do(ctx, len(work), func(b int) error {
 		batch := work[b]
 		leave, err := opt.Pass(ctx)
 		if err != nil {

@@ -65,8 +65,8 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 	}
 	for i := range segments {
 		s := &segments[i]
-		s.Text = e.vocab.dress(closeUp(s.Text))
-		dressWords(s)
+		s.Text = e.vocab.capitalize(closeUp(s.Text))
+		copySpelling(s)
 	}
 	return segments
 }
@@ -90,8 +90,8 @@ func spokenWords(words []decode.Piece, stream []written, shift float64) []ctc.Sp
 // treats a word as fresh.
 const freshPause = 0.5
 
-// dressWords copies the words' spelling from the segment's text.
-func dressWords(s *asr.Segment) {
+// copySpelling copies the words' spelling from the segment's text.
+func copySpelling(s *asr.Segment) {
 	pieces := decode.Words([]decode.Token{{Text: s.Text}})
 	if len(pieces) != len(s.Words) {
 		return

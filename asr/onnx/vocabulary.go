@@ -159,8 +159,8 @@ func tokenLines(data []byte) ([]string, error) {
 	return symbols, nil
 }
 
-// sentencePieces reads the pieces of a sentencepiece model (sentencepiece_model.proto:
-// ModelProto.pieces = 1, SentencePiece.piece = 1).
+// sentencePieces reads the pieces of a sentencepiece model
+// (sentencepiece_model.proto: ModelProto.pieces = 1, SentencePiece.piece = 1).
 func sentencePieces(data []byte) ([]string, error) {
 	var out []string
 	for len(data) > 0 {
@@ -193,8 +193,8 @@ func sentencePieces(data []byte) ([]string, error) {
 	return out, nil
 }
 
-// protoField reads one field of a protobuf message; body is nil unless the field
-// is a byte string.
+// protoField reads one field of a protobuf message; body is nil unless the
+// field is a byte string.
 func protoField(data []byte) (num uint64, body, rest []byte, err error) {
 	varint := func() (uint64, bool) {
 		var v uint64
@@ -485,10 +485,10 @@ func (v *vocabulary) texts() [][]byte {
 	return append(out, []byte{' '})
 }
 
-// dress capitalizes the text of a model with a single case: capitals are
+// capitalize capitalizes the text of a model with a single case: capitals are
 // lower-cased first, then the first letter is raised. Text of a model with both
 // cases is unchanged.
-func (v *vocabulary) dress(s string) string {
+func (v *vocabulary) capitalize(s string) string {
 	if v.upper == v.lower {
 		return s // both cases, or a script without case
 	}

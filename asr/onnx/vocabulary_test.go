@@ -101,7 +101,7 @@ func TestWriting(t *testing.T) {
 		v := make(writePieces, "<blank>", "你", "好")
 		assert.Equal(t, "你好", joined(v, 1, 2))
 		assert.False(t, v.spaced)
-		assert.Equal(t, "你好", v.dress("你好"))
+		assert.Equal(t, "你好", v.capitalize("你好"))
 	})
 	t.Run("byte pieces", func(t *testing.T) {
 		symbols := []string{"<blk>"}
@@ -142,10 +142,10 @@ func TestWriting(t *testing.T) {
 		require.ErrorIs(t, err, ErrTokens)
 	})
 	t.Run("case", func(t *testing.T) {
-		assert.Equal(t, "Ésta es", make(writePieces, "<blk>", "a").dress("ésta es"))
-		assert.Equal(t, "«Hello", make(writePieces, "<blk>", "A").dress("«HELLO"))
-		assert.Equal(t, "iPhone", make(writePieces, "<blk>", "A", "a").dress("iPhone"))
-		assert.Equal(t, "", make(writePieces, "<blk>", "a").dress(""))
+		assert.Equal(t, "Ésta es", make(writePieces, "<blk>", "a").capitalize("ésta es"))
+		assert.Equal(t, "«Hello", make(writePieces, "<blk>", "A").capitalize("«HELLO"))
+		assert.Equal(t, "iPhone", make(writePieces, "<blk>", "A", "a").capitalize("iPhone"))
+		assert.Equal(t, "", make(writePieces, "<blk>", "a").capitalize(""))
 	})
 }
 
@@ -210,7 +210,7 @@ func FuzzTokens(f *testing.F) {
 				all = append(all, emission{id: id})
 			}
 			for _, m := range v.write(all) {
-				_ = v.dress(m.text)
+				_ = v.capitalize(m.text)
 			}
 			// A hotword spelled like the list's own symbols must not break the
 			// tree.

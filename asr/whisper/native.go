@@ -86,11 +86,11 @@ func loadPlugin(file string) error {
 	if err := setGuard(); err != nil {
 		return err
 	}
-	takeComplaint()
+	takeWarning()
 	cfile := C.CString(file)
 	defer C.free(unsafe.Pointer(cfile))
 	if !C.og_load_plugin(cfile) {
-		return errors.New(complaint("it does not load, or finds no device"))
+		return errors.New(lastWarning("it does not load, or finds no device"))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func listDevices() []Device {
 var nativeLog struct {
 	logger atomic.Pointer[slog.Logger]
 	sync.Mutex
-	part, complaint string
+	part, warning string
 }
 
 func setNativeLogger(l *slog.Logger) {
@@ -125,19 +125,19 @@ func setNativeLogger(l *slog.Logger) {
 	C.og_want_log(C.bool(l.Enabled(context.Background(), slog.LevelDebug)))
 }
 
-// takeComplaint returns the last warning or error of the library and forgets
+// takeWarning returns the last warning or error of the library and forgets
 // it.
-func takeComplaint() string {
+func takeWarning() string {
 	nativeLog.Lock()
 	defer nativeLog.Unlock()
-	c := nativeLog.complaint
-	nativeLog.complaint = ""
+	c := nativeLog.warning
+	nativeLog.warning = ""
 	return c
 }
 
-// complaint returns takeComplaint, or otherwise if that is empty.
-func complaint(otherwise string) string {
-	if c := takeComplaint(); c != "" {
+// lastWarning returns takeWarning, or otherwise if that is empty.
+func lastWarning(otherwise string) string {
+	if c := takeWarning(); c != "" {
 		return c
 	}
 	return otherwise
@@ -155,7 +155,7 @@ func ogNativeLog(level C.int, text *C.char) {
 	}
 	nativeLog.part = rest
 	if line = strings.TrimSpace(line); line != "" && level >= warn && level < cont {
-		nativeLog.complaint = line
+		nativeLog.warning = line
 	}
 	nativeLog.Unlock()
 	if l := nativeLog.logger.Load(); l != nil && line != "" {
@@ -176,7 +176,7 @@ func loadWeights(m modelFile, at place) (*weights, error) {
 			return nil, err
 		}
 	}
-	takeComplaint()
+	takeWarning()
 	var c *C.og_context
 	if m.Data != nil {
 		c = C.og_load_memory(unsafe.Pointer(&m.Data[0]), C.size_t(len(m.Data)), C.int(at.number))
@@ -186,7 +186,7 @@ func loadWeights(m modelFile, at place) (*weights, error) {
 		c = C.og_load_file(path, C.int(at.number))
 	}
 	if c == nil {
-		return nil, errors.New(complaint("libwhisper reported no reason"))
+		return nil, errors.New(lastWarning("libwhisper reported no reason"))
 	}
 	return &weights{c: c, at: at}, nil
 }
@@ -196,7 +196,7 @@ func loadWeights(m modelFile, at place) (*weights, error) {
 func (w *weights) failure(rc int, err error) error {
 	switch {
 	case w.at != onCPU && rc == C.OG_GAVE_UP:
-		err = errors.New(complaint("its driver reported no reason"))
+		err = errors.New(lastWarning("its driver reported no reason"))
 		fallthrough
 	case w.at != onCPU:
 		w.lost = true

@@ -48,7 +48,7 @@ func (t *task) quiet() float64 {
 
 // textPlan decodes a window in its language, or in another permitted one if the
 // model is sure of it. It decodes again without the prompt if the prompt may
-// have spoiled the text.
+// have harmed the text.
 type textPlan struct {
 	v        vocabulary
 	t        *task
@@ -82,7 +82,7 @@ func (p *textPlan) next(f *found) *request {
 			p.unprompted++
 			return p.t.request(p.spoken, nil)
 		}
-	case spoiled(p.best.attempt, f.attempt):
+	case promptHarms(p.best.attempt, f.attempt):
 		p.best = f
 	}
 	return nil
@@ -90,7 +90,7 @@ func (p *textPlan) next(f *found) *request {
 
 func (p *textPlan) text() *found { return p.best }
 
-// risingPlan samples texts at rising temperatures until one is not hopeless.
+// risingPlan samples texts at rising temperatures until one is not degenerate.
 type risingPlan struct {
 	t        *task
 	language string
@@ -112,7 +112,7 @@ func (p *risingPlan) next(f *found) *request {
 		if p.best == nil || len(p.best.tokens) == 0 || len(f.tokens) > 0 && f.better(p.best.attempt) {
 			p.best = f
 		}
-		if !f.hopeless() || p.temperature+temperatureStep > 1+1e-9 || p.left <= 0 {
+		if !f.degenerate() || p.temperature+temperatureStep > 1+1e-9 || p.left <= 0 {
 			return nil
 		}
 	}

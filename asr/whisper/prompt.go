@@ -32,7 +32,7 @@ func (e *Engine) prompt(t *task, previous string) []int32 {
 	return append(append(make([]int32, 0, len(initial)+len(before)), initial...), before...)
 }
 
-// doubtful reports whether a prompt may have spoiled a window's text: it is
+// doubtful reports whether a prompt may have harmed a window's text: it is
 // empty, failed or unlikely, or leaves speech without words.
 func doubtful(v vocabulary, w decode.Window, a attempt) bool {
 	if len(a.tokens) == 0 || a.failed() || a.avgLogProb < doubtLogProb {
@@ -43,9 +43,9 @@ func doubtful(v vocabulary, w decode.Window, a attempt) bool {
 	return len(skips) > 0 || after.SpeechSeconds() >= restSeconds || !decode.Brisk(words, w.SpeechSeconds())
 }
 
-// spoiled reports whether a window's text is worse with the prompt than
+// promptHarms reports whether a window's text is worse with the prompt than
 // without: empty, failed, much shorter, or less likely.
-func spoiled(prompted, plain attempt) bool {
+func promptHarms(prompted, plain attempt) bool {
 	switch {
 	case len(plain.tokens) == 0 || plain.failed():
 		return len(prompted.tokens) == 0 && len(plain.tokens) > 0

@@ -61,6 +61,6 @@ func TestSpoiledText(t *testing.T) {
 		"likelier, in another style":  {text("good morning", -0.3), text("Good morning.", -0.5), false},
 		"the plain text is the worse": {text("Good morning.", -0.9), text("Good morning.", -1.2), false},
 	} {
-		assert.Equal(t, test.spoiled, spoiled(test.prompted, test.plain), name)
+		assert.Equal(t, test.spoiled, promptHarms(test.prompted, test.plain), name)
 	}
 }

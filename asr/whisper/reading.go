@@ -40,19 +40,19 @@ type attempt struct {
 	times       []wordtimes.Time // of the words, in seconds of the file; nil if not measured
 }
 
-// hopeless reports whether a text loops and should be decoded again.
-func (a attempt) hopeless() bool {
+// degenerate reports whether a text loops and should be decoded again.
+func (a attempt) degenerate() bool {
 	return len(a.tokens) > 0 && (a.looped || a.compression > maxCompression)
 }
 
-// failed reports whether a text is hopeless or unlikely.
+// failed reports whether a text is degenerate or unlikely.
 func (a attempt) failed() bool {
-	return a.hopeless() || len(a.tokens) > 0 && a.avgLogProb < minLogProb
+	return a.degenerate() || len(a.tokens) > 0 && a.avgLogProb < minLogProb
 }
 
 // better reports whether a is preferable to b when both failed.
 func (a attempt) better(b attempt) bool {
-	if bad, worse := a.hopeless(), b.hopeless(); bad != worse {
+	if bad, worse := a.degenerate(), b.degenerate(); bad != worse {
 		return !bad
 	}
 	return a.avgLogProb > b.avgLogProb

@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 )
 
-// Repair decodes again: windows whose text is hopeless, and speech that a text
-// left without words. In total it may cost one encoder pass per
+// Repair decodes again: windows whose text is degenerate, and speech that a
+// text left without words. In total it may cost one encoder pass per
 // windowsPerRepair windows of a transcription (rounded up), and per window at
 // most twice its first decode, so that music, noise or singing taken for speech
 // cannot multiply the work.
@@ -118,11 +118,11 @@ func (r *repair) gather(i int) {
 	}
 }
 
-// failed reports whether the text of window i is hopeless and was not decoded
+// failed reports whether the text of window i is degenerate and was not decoded
 // again.
 func (r *repair) failed(i int) bool {
 	a := r.results[i].attempt
-	return !r.redone[i] && a.hopeless() && len(r.results[i].words) > 0 && r.t.opt.Temperature+temperatureStep <= 1
+	return !r.redone[i] && a.degenerate() && len(r.results[i].words) > 0 && r.t.opt.Temperature+temperatureStep <= 1
 }
 
 // choose takes the most valuable patches from r.open, at most one per

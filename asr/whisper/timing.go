@@ -30,7 +30,7 @@ func alignmentHeads(m modelFile, h ggmlfile.Header) ([]wordtimes.Head, error) {
 // time measures when the words of a job's decided text are spoken.
 func (w *worker) time(o *opened) error {
 	f := o.job.plan.text()
-	if f == nil || len(f.tokens) == 0 || f.hopeless() {
+	if f == nil || len(f.tokens) == 0 || f.degenerate() {
 		return nil
 	}
 	in := wordtimes.Input{Samples: o.job.samples(0), Speech: o.job.window.Spoken()}

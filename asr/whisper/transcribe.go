@@ -47,9 +47,9 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		t.initial = e.now().Tokenize(" " + opt.InitialPrompt)
 	}
 	if len(opt.Hotwords) > 0 {
-		t.hot, transcript.Powerless, transcript.Unspelled = newHotwords(opt.Hotwords, func(text string) []int32 { return spell(e.now(), text) })
+		t.hot, transcript.Ineffective, transcript.Unspelled = newHotwords(opt.Hotwords, func(text string) []int32 { return spell(e.now(), text) })
 		if _, ok := e.now().(*cpu); ok { // only the CPU looks for names in decoded texts
-			transcript.Powerless = slices.DeleteFunc(transcript.Powerless, func(word string) bool { return len(namesOf([]string{word})) > 0 })
+			transcript.Ineffective = slices.DeleteFunc(transcript.Ineffective, func(word string) bool { return len(namesOf([]string{word})) > 0 })
 		}
 	}
 	results, err := e.all(ctx, pcm, windows, t)
@@ -164,7 +164,7 @@ func (s *settling) add(i int) {
 	s.ready[i] = true
 	for ; s.next < len(s.ready) && s.ready[s.next]; s.next++ {
 		r := s.results[s.next]
-		if len(r.bare) > 0 || r.attempt.hopeless() && len(r.words) > 0 || len(r.unsure) > 0 {
+		if len(r.bare) > 0 || r.attempt.degenerate() && len(r.words) > 0 || len(r.unsure) > 0 {
 			s.sentences = nil // later words wait for the repair
 			return
 		}

@@ -146,7 +146,7 @@ func (c *serveCmd) workerProcesses(dir string) (w service.Workers, err error) {
 		return w, err
 	}
 	if c.Device != whisper.DeviceCPU { // a crash in a driver's thread may end its process
-		w.Careful, err = c.workCommand(dir, whisper.DeviceCPU)
+		w.Fallback, err = c.workCommand(dir, whisper.DeviceCPU)
 	}
 	return w, err
 }

@@ -25,7 +25,7 @@ func writeWhole(path string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := besideTarget(path, target)
+	f, err := createBeside(path, target)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func checkWritable(path string) error {
 	if err != nil || special {
 		return err
 	}
-	f, err := besideTarget(path, target)
+	f, err := createBeside(path, target)
 	if err != nil {
 		return err
 	}
@@ -68,9 +68,9 @@ func writeTarget(path string) (target string, special bool, err error) {
 	return target, !info.Mode().IsRegular(), nil
 }
 
-// besideTarget creates a temporary file in the target's folder, with the
+// createBeside creates a temporary file in the target's folder, with the
 // permissions of any new file.
-func besideTarget(path, target string) (*os.File, error) {
+func createBeside(path, target string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(filepath.Dir(target), ".otograph-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	var reason *fs.PathError
 	if errors.As(err, &reason) { // the temporary name is meaningless to users

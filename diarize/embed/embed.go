@@ -179,9 +179,9 @@ func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span)
 		from = to
 	}
 	embedded := make([][]float32, len(pieces))
-	crew := ort.NewCrew(min(m.opt.Threads, len(batches)))
-	defer crew.Close()
-	err := crew.Do(ctx, len(batches), func(b int) error {
+	pool := ort.NewWorkerPool(min(m.opt.Threads, len(batches)))
+	defer pool.Close()
+	err := pool.Do(ctx, len(batches), func(b int) error {
 		from, to := batches[b][0], batches[b][1]
 		inputs := make([][]float32, to-from)
 		for i, p := range pieces[from:to] {

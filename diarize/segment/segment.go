@@ -205,10 +205,10 @@ func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Spa
 	}
 	out := make([]diarize.Activity, len(windows))
 	batches := (len(windows) + batchWindows - 1) / batchWindows
-	crew := ort.NewCrew(min(m.threads, batches))
-	defer crew.Close()
+	pool := ort.NewWorkerPool(min(m.threads, batches))
+	defer pool.Close()
 	buffers := sync.Pool{New: func() any { s := make([]float32, batchWindows*m.window); return &s }}
-	err := crew.Do(ctx, batches, func(b int) error {
+	err := pool.Do(ctx, batches, func(b int) error {
 		batch := windows[b*batchWindows : min((b+1)*batchWindows, len(windows))]
 		buffer := buffers.Get().(*[]float32)
 		defer buffers.Put(buffer)

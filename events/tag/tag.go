@@ -171,8 +171,8 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 	for i := range pieces {
 		pieces[i].samples = make([]float32, m.plan.samples(min(m.plan.batch, units)))
 	}
-	crew := ort.NewCrew(m.threads)
-	defer crew.Close()
+	pool := ort.NewWorkerPool(m.threads)
+	defer pool.Close()
 	frame := 0
 	for unit := 0; unit < units; {
 		first := unit
@@ -184,7 +184,7 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 			r.window(p.samples, unit*m.plan.hop)
 			unit += p.units
 		}
-		err := crew.Do(ctx, used, func(i int) (err error) {
+		err := pool.Do(ctx, used, func(i int) (err error) {
 			pieces[i].rows, err = m.run(ctx, pieces[i].samples, pieces[i].units)
 			return err
 		})

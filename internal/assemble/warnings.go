@@ -71,7 +71,7 @@ func Warnings(given spec.Options, opt spec.EffectiveOptions, said *found.Transcr
 	c := circumstances{given: given, opt: opt, words: words}
 	if said != nil && said.Abilities != nil {
 		c.heard, c.tier, c.language, c.segments = true, said.Tier, said.Language.Code, said.Transcript.Segments
-		c.Honored = found.Honored{Abilities: *said.Abilities, Powerless: said.Transcript.Powerless, Unspelled: said.Transcript.Unspelled}
+		c.Honored = found.Honored{Abilities: *said.Abilities, Ineffective: said.Transcript.Ineffective, Unspelled: said.Transcript.Unspelled}
 		c.again = said.Again
 	}
 	changed := given.Changed()
@@ -196,8 +196,8 @@ func hotwordsEffect(c circumstances) string {
 	if len(c.Unspelled) > 0 {
 		reasons = append(reasons, "have no effect on "+named(c.Unspelled)+": the model's vocabulary cannot spell them")
 	}
-	if len(c.Powerless) > 0 {
-		reasons = append(reasons, "have hardly any effect on "+named(c.Powerless)+
+	if len(c.Ineffective) > 0 {
+		reasons = append(reasons, "have hardly any effect on "+named(c.Ineffective)+
 			": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them")
 	}
 	return strings.Join(reasons, "; ")

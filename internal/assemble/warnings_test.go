@@ -128,20 +128,20 @@ func TestWarningsOfHotwords(t *testing.T) {
 		want string
 	}{
 		{"all have", spec.TierOptimized, found.Honored{Abilities: able}, nil, ""},
-		{"spelled", spec.TierOptimized, found.Honored{Abilities: able, Powerless: nil, Unspelled: names}, nil, `have no effect on "Belvost", "a\"b"` + unspelled},
-		{"parts", spec.TierStandard, found.Honored{Abilities: able, Powerless: names[:1], Unspelled: nil}, nil, `have hardly any effect on "Belvost"` + weak},
-		{"both", spec.TierStandard, found.Honored{Abilities: able, Powerless: names[:1], Unspelled: names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have hardly any effect on "Belvost"` + weak},
-		{"many", spec.TierOptimized, found.Honored{Abilities: able, Powerless: nil, Unspelled: many}, nil, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more` + unspelled},
-		{"no ability", spec.TierOptimized, found.Honored{Powerless: names}, nil, "have no effect: the model does not support hotwords"},
-		{"cascade", spec.TierOptimized, found.Honored{Abilities: able, Powerless: nil, Unspelled: names[:1]}, &found.Honored{Abilities: able}, `have no effect on "Belvost"` + unspelled + again},
-		{"not in the cascade either", spec.TierOptimized, found.Honored{Abilities: able, Powerless: nil, Unspelled: names[:1]}, &found.Honored{Abilities: able, Powerless: nil, Unspelled: names[:1]}, `have no effect on "Belvost"` + unspelled},
+		{"spelled", spec.TierOptimized, found.Honored{Abilities: able, Ineffective: nil, Unspelled: names}, nil, `have no effect on "Belvost", "a\"b"` + unspelled},
+		{"parts", spec.TierStandard, found.Honored{Abilities: able, Ineffective: names[:1], Unspelled: nil}, nil, `have hardly any effect on "Belvost"` + weak},
+		{"both", spec.TierStandard, found.Honored{Abilities: able, Ineffective: names[:1], Unspelled: names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have hardly any effect on "Belvost"` + weak},
+		{"many", spec.TierOptimized, found.Honored{Abilities: able, Ineffective: nil, Unspelled: many}, nil, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more` + unspelled},
+		{"no ability", spec.TierOptimized, found.Honored{Ineffective: names}, nil, "have no effect: the model does not support hotwords"},
+		{"cascade", spec.TierOptimized, found.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, &found.Honored{Abilities: able}, `have no effect on "Belvost"` + unspelled + again},
+		{"not in the cascade either", spec.TierOptimized, found.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, &found.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, `have no effect on "Belvost"` + unspelled},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := spec.Options{Hotwords: many}
 			effective, err := o.Effective()
 			require.NoError(t, err)
-			text := &asr.Transcript{Powerless: test.made.Powerless, Unspelled: test.made.Unspelled}
+			text := &asr.Transcript{Ineffective: test.made.Ineffective, Unspelled: test.made.Unspelled}
 			said := &found.Transcription{Tier: test.tier, Transcript: text, Abilities: &test.made.Abilities, Again: test.then}
 			var want []spec.Warning
 			if test.want != "" {

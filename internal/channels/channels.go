@@ -64,7 +64,7 @@ func Join(language found.Language, list []*found.Transcription) *found.Transcrip
 		all.Transcript.Stats.Add(t.Transcript.Stats)
 		if t.Abilities != nil {
 			all.Abilities = t.Abilities // with these hotwords the same on every side
-			all.Transcript.Powerless, all.Transcript.Unspelled = t.Transcript.Powerless, t.Transcript.Unspelled
+			all.Transcript.Ineffective, all.Transcript.Unspelled = t.Transcript.Ineffective, t.Transcript.Unspelled
 		}
 		all.Again = cmp.Or(all.Again, t.Again)
 		all.Cascade.Add(t.Cascade)

@@ -234,10 +234,10 @@ const (
 	codeLockTimeout = "55P03"
 )
 
-// troubles are the codes of PostgreSQL's errors, and their classes (the first
-// two characters), that are failures of the store rather than of the statement.
-// A read-only server is a standby during a failover.
-var troubles = map[string]bool{
+// outageCodes are the codes of PostgreSQL's errors, and their classes (the
+// first two characters), that are failures of the store rather than of the
+// statement. A read-only server is a standby during a failover.
+var outageCodes = map[string]bool{
 	"08": true, "28": true, "3D": true, "40": true, "53": true, "57": true, "58": true, "F0": true, "XX": true,
 	"25006":         true, // read-only
 	"25P03":         true, // idle in a transaction for too long
@@ -419,7 +419,8 @@ func (d *DB) once(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
 	return nil
 }
 
-// ForUpdate returns the clause that locks the rows of a SELECT on PostgreSQL; SQLite's write lock needs none.
+// ForUpdate returns the clause that locks the rows of a SELECT on PostgreSQL;
+// SQLite's write lock needs none.
 func (d *DB) ForUpdate() string {
 	if d.dialect == Postgres {
 		return " FOR UPDATE"
@@ -459,7 +460,7 @@ func (d *DB) classify(err error) error {
 		switch {
 		case pg.Code == codeDiskFull:
 			return fmt.Errorf("%w: %w", ErrFull, err)
-		case troubles[pg.Code], len(pg.Code) > 2 && troubles[pg.Code[:2]]:
+		case outageCodes[pg.Code], len(pg.Code) > 2 && outageCodes[pg.Code[:2]]:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		return err

@@ -125,9 +125,9 @@ type Transcription struct {
 
 // Honored describes which options of a run a recognizer could honor.
 type Honored struct {
-	Abilities asr.Abilities
-	Powerless []string `json:",omitempty"` // hotwords, as in asr.Transcript
-	Unspelled []string `json:",omitempty"`
+	Abilities   asr.Abilities
+	Ineffective []string `json:",omitempty"` // hotwords, as in asr.Transcript
+	Unspelled   []string `json:",omitempty"`
 }
 
 // Sounds are the sound events of a recording.

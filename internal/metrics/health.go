@@ -9,10 +9,10 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// Trouble returns a function with which a worker or fetcher reports its
+// Outage returns a function with which a worker or fetcher reports its
 // problems: for each part, whether it keeps the member from claiming tasks, and
 // since when. Call it once for each member.
-func (m *Metrics) Trouble(member string) func(part worker.Part, since time.Time) {
+func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) {
 	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "otograph_trouble", Help: "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.",
 		ConstLabels: prometheus.Labels{"member": member},

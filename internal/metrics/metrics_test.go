@@ -88,8 +88,8 @@ func TestMeasureCallbacks(t *testing.T) {
 	assert.Contains(t, text, `otograph_callback_attempts_total{outcome="failed"} 3`)
 }
 
-// TestWorkersMetricsAreExported checks that the server exports the metrics of two
-// workers, and ignores files of dead workers and files without metrics.
+// TestWorkersMetricsAreExported checks that the server exports the metrics of
+// two workers, and ignores files of dead workers and files without metrics.
 func TestWorkersMetricsAreExported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "metrics")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -136,7 +136,7 @@ func TestF12UpkeepIsExported(t *testing.T) {
 	m.Restarts(func() int { return 4 })
 	refused := m.RefusedConnections()
 	refused()
-	for _, how := range []tasks.Ending{tasks.EndTrouble, tasks.EndTrouble, tasks.EndHandedBack, tasks.EndPermanent} {
+	for _, how := range []tasks.Ending{tasks.EndOutage, tasks.EndOutage, tasks.EndHandedBack, tasks.EndPermanent} {
 		m.AttemptEnded(how)
 	}
 	text := scrape(t, m)
@@ -153,11 +153,11 @@ func TestF12UpkeepIsExported(t *testing.T) {
 	assert.NotContains(t, scrape(t, m), "otograph_lane_paused")
 }
 
-// TestProblemsAreExported checks that every part that can have problems is exported
-// from the start.
+// TestProblemsAreExported checks that every part that can have problems is
+// exported from the start.
 func TestProblemsAreExported(t *testing.T) {
 	m := New(nil)
-	report := m.Trouble("worker")
+	report := m.Outage("worker")
 	text := scrape(t, m)
 	for _, part := range worker.Parts {
 		assert.Contains(t, text, `otograph_trouble{member="worker",part="`+string(part)+`"} 0`)

@@ -16,7 +16,7 @@ var causes = map[tasks.Ending]string{
 	tasks.EndRecoverable: "error",   // tried again
 	tasks.EndCrash:       "crash",   // of native code
 	tasks.EndInterrupted: "lost",    // the worker was killed or its machine was lost
-	tasks.EndTrouble:     "service", // database, file store, disk, memory
+	tasks.EndOutage:      "service", // database, file store, disk, memory
 }
 
 // AttemptEnded counts a claim that ended without a result, by its cause.

@@ -6,22 +6,23 @@ import (
 	"sync"
 )
 
-// Crew is a group of operating-system threads that run models for one caller.
+// WorkerPool is a group of operating-system threads that run models for one
+// caller.
 //
 // The C library keeps a heap per thread, and memory freed on a thread stays in
 // that thread's heap. Go moves goroutines between threads, so a long job that
 // runs a model from ordinary goroutines leaves a heap of its peak size on every
-// thread that it has used. A crew's threads are dedicated: they end with it,
+// thread that it has used. A pool's threads are dedicated: they end with it,
 // and the C library passes their heaps to the next threads.
-type Crew struct {
+type WorkerPool struct {
 	jobs chan func()
 	done sync.WaitGroup
 	once sync.Once
 }
 
-// NewCrew starts the threads, at least one.
-func NewCrew(threads int) *Crew {
-	c := &Crew{jobs: make(chan func())}
+// NewWorkerPool starts the threads, at least one.
+func NewWorkerPool(threads int) *WorkerPool {
+	c := &WorkerPool{jobs: make(chan func())}
 	for range max(threads, 1) {
 		c.done.Go(func() {
 			// Never unlocked, so the thread ends with the goroutine.
@@ -34,10 +35,10 @@ func NewCrew(threads int) *Crew {
 	return c
 }
 
-// Do calls f for 0 … n−1, in parallel on the crew's threads, and waits. After
+// Do calls f for 0 … n−1, in parallel on the pool's threads, and waits. After
 // an error, or when ctx ends, it starts no further call. It returns the error
-// of the lowest number, or the context's. Several calls of Do may share a crew.
-func (c *Crew) Do(ctx context.Context, n int, f func(i int) error) error {
+// of the lowest number, or the context's. Several calls of Do may share a pool.
+func (c *WorkerPool) Do(ctx context.Context, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var (
 		running sync.WaitGroup
@@ -74,7 +75,7 @@ submit:
 
 // Close ends the threads after the running calls; it may be called more than
 // once. No Do may be waiting or follow.
-func (c *Crew) Close() {
+func (c *WorkerPool) Close() {
 	c.once.Do(func() { close(c.jobs) })
 	c.done.Wait()
 }

@@ -13,7 +13,7 @@ import (
 
 func TestCrew(t *testing.T) {
 	for _, threads := range []int{0, 1, 3} {
-		c := NewCrew(threads)
+		c := NewWorkerPool(threads)
 		var sum, now, most atomic.Int64
 		require.NoError(t, c.Do(t.Context(), 50, func(i int) error {
 			if n := now.Add(1); n > most.Load() {

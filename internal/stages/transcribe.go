@@ -146,7 +146,7 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *found.Speech,
 	done.ASR = fresh.Stats
 	trust.Calibrate(fresh, standard)
 	t.Segments, done.Replaced = trust.Replaced(t.Segments, list, fresh.Segments, t.Language, optimized.Languages)
-	return done, &found.Honored{Abilities: recognizer.Abilities(), Powerless: fresh.Powerless, Unspelled: fresh.Unspelled}, nil
+	return done, &found.Honored{Abilities: recognizer.Abilities(), Ineffective: fresh.Ineffective, Unspelled: fresh.Unspelled}, nil
 }
 
 // Tier returns the tier for a recording in the given language.

@@ -80,7 +80,7 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *found.Speech,
 func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *found.Transcription) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		if said != nil {
-			voices = voices.Only(func(speech audio.Span) bool { return found.Understood(said.Transcript.Segments, speech) }, true)
+			voices = voices.Filter(func(speech audio.Span) bool { return found.Understood(said.Transcript.Segments, speech) }, true)
 		}
 		return diarize.Cluster(ctx, voices, s.diarizeOptions(e))
 	})
@@ -98,7 +98,7 @@ func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices
 			for _, span := range side.Heard.Spans {
 				own[span] = true
 			}
-			found, err := diarize.Cluster(ctx, voices[side.Channel].Only(func(speech audio.Span) bool { return own[speech] }, false), opt)
+			found, err := diarize.Cluster(ctx, voices[side.Channel].Filter(func(speech audio.Span) bool { return own[speech] }, false), opt)
 			if err != nil {
 				return nil, err
 			}

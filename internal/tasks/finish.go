@@ -125,7 +125,7 @@ const (
 	EndCrash                     // counts as an attempt and as a crash of native code
 	EndInterrupted               // the worker was killed from outside or its machine was lost: handed back uncounted, up to a limit
 	EndHandedBack                // the worker drains: handed back uncounted
-	EndTrouble                   // failure of the service (store, disk, memory, database): retried later without counting an attempt, as often as necessary
+	EndOutage                    // failure of the service (store, disk, memory, database): retried later without counting an attempt, as often as necessary
 )
 
 // Release ends a claim without a result. If the claim is no longer current, it
@@ -157,8 +157,8 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	switch how {
 	case EndPermanent:
 		return s.finalize(ctx, tx, r, StatusFailed, message)
-	case EndTrouble:
-		pause := troublePause(r.attempt - r.failures)
+	case EndOutage:
+		pause := outagePause(r.attempt - r.failures)
 		s.log.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
 		return s.queue.Delay(ctx, tx, r.ref(), now.Add(pause))
 	case EndHandedBack, EndInterrupted:
@@ -203,9 +203,9 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	return nil
 }
 
-// troublePause returns the pause after a task's n-th uncounted attempt: 1 s,
+// outagePause returns the pause after a task's n-th uncounted attempt: 1 s,
 // doubled up to 60 s.
-func troublePause(n int64) time.Duration {
+func outagePause(n int64) time.Duration {
 	return min(time.Second<<min(max(n-1, 0), 6), time.Minute)
 }
 

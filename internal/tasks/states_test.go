@@ -190,7 +190,7 @@ func (w *stateWalk) step() {
 		}
 	case 6, 7:
 		if c := w.claim(); c != nil {
-			how := []tasks.Ending{tasks.EndPermanent, tasks.EndRecoverable, tasks.EndRecoverable, tasks.EndCrash, tasks.EndInterrupted, tasks.EndHandedBack, tasks.EndTrouble}[w.random.IntN(7)]
+			how := []tasks.Ending{tasks.EndPermanent, tasks.EndRecoverable, tasks.EndRecoverable, tasks.EndCrash, tasks.EndInterrupted, tasks.EndHandedBack, tasks.EndOutage}[w.random.IntN(7)]
 			w.do("Release", func(ctx context.Context) { w.only(s.Release(ctx, c, how, "x"), queue.ErrSuperseded) })
 		}
 	case 8:

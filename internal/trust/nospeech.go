@@ -26,13 +26,13 @@ func Discard(s *found.Speech, t *asr.Transcript, abilities asr.Abilities, thresh
 }
 
 // A recording counts as one without speech if its segments last at most
-// hardlyLong seconds together and if, in each of them, the detector's
-// probability of silence is above hardlySpeech and the confidence below
-// hardlySure (docs/performance.md#sounds-without-speech).
+// noSpeechSeconds seconds together and if, in each of them, the detector's
+// probability of silence is above noSpeechSilence and the confidence below
+// noSpeechConfidence (docs/performance.md#sounds-without-speech).
 const (
-	hardlyLong   = 2.0
-	hardlySpeech = 0.35
-	hardlySure   = 0.75
+	noSpeechSeconds    = 2.0
+	noSpeechSilence    = 0.35
+	noSpeechConfidence = 0.75
 )
 
 // Reject removes all segments if they are short and neither the detector nor
@@ -43,10 +43,10 @@ func Reject(s *found.Speech, t *asr.Transcript) {
 	length := 0.0
 	for _, segment := range t.Segments {
 		silent, known := s.Silence(segment.Start, segment.End)
-		if !known || silent <= hardlySpeech || segment.Confidence == nil || *segment.Confidence >= hardlySure {
+		if !known || silent <= noSpeechSilence || segment.Confidence == nil || *segment.Confidence >= noSpeechConfidence {
 			return
 		}
-		if length += segment.End - segment.Start; length > hardlyLong {
+		if length += segment.End - segment.Start; length > noSpeechSeconds {
 			return
 		}
 	}
@@ -55,7 +55,8 @@ func Reject(s *found.Speech, t *asr.Transcript) {
 }
 
 // HoldBack returns a function that passes sentences to tell once Reject can no
-// longer remove them, which is when they are longer than hardlyLong together.
+// longer remove them, which is when they are longer than noSpeechSeconds
+// together.
 func HoldBack(tell func([]asr.Segment)) func([]asr.Segment) {
 	if tell == nil {
 		return nil
@@ -67,7 +68,7 @@ func HoldBack(tell func([]asr.Segment)) func([]asr.Segment) {
 		for _, segment := range segments {
 			length += segment.End - segment.Start
 		}
-		if length > hardlyLong {
+		if length > noSpeechSeconds {
 			tell(held)
 			held = nil
 		}

@@ -29,7 +29,7 @@ type Column struct {
 // concurrently.
 type Decoder struct {
 	m       *Model
-	crew    *crew
+	pool    *workerPool
 	x       memory[float32] // the columns between layers
 	normal  memory[float32]
 	qkv     memory[float32]
@@ -44,8 +44,8 @@ type Decoder struct {
 
 // NewDecoder returns a decoder with the given number of threads.
 func (m *Model) NewDecoder(threads int) *Decoder {
-	c := newCrew(threads)
-	return &Decoder{m: m, crew: c, scores: make([]memory[float32], c.threads)}
+	c := newWorkerPool(threads)
+	return &Decoder{m: m, pool: c, scores: make([]memory[float32], c.threads)}
 }
 
 // Free frees the buffers.
@@ -57,7 +57,7 @@ func (d *Decoder) Free() {
 		d.scores[i].free()
 	}
 	d.eight.free()
-	d.crew.free()
+	d.pool.free()
 }
 
 // Step runs one decoder pass over columns of any windows, at any positions. A
@@ -88,8 +88,8 @@ func (d *Decoder) linear(w *matrix, x []float32, m int, t target) {
 	a := operand{x: x, stride: w.k, m: m, eight: &d.eight}
 	d.m.prepare(w, &a)
 	all := panels(w.n, d.m.panel())
-	d.crew.each(d.crew.threads, func(part, _ int) {
-		if from, to := split(all, d.crew.threads, part); from < to {
+	d.pool.each(d.pool.threads, func(part, _ int) {
+		if from, to := split(all, d.pool.threads, part); from < to {
 			d.m.product(w, from, to, &a, t)
 		}
 	})
@@ -170,8 +170,8 @@ func (d *Decoder) remember(l int, qkv, out []float32) {
 	for i, c := range d.columns {
 		d.m.halves(qkv[i*3*n+n:][:2*n], d.cells[i][c.Position], offset)
 	}
-	parts := min(m, 4*d.crew.threads)
-	d.crew.each(parts, func(part, worker int) {
+	parts := min(m, 4*d.pool.threads)
+	d.pool.each(parts, func(part, worker int) {
 		from, to := split(m, parts, part)
 		for i := from; i < to; i++ {
 			scores := d.scores[worker].grow(max(len(d.cells[i]), tileRows*d.m.padded(contextPositions)))
@@ -192,7 +192,7 @@ func (d *Decoder) listen(l int, queries, out []float32) {
 			runs = append(runs, run{i, i + 1})
 		}
 	}
-	d.crew.each(len(runs)*heads, func(part, worker int) {
+	d.pool.each(len(runs)*heads, func(part, worker int) {
 		r, h := runs[part/heads], part%heads
 		scores := d.scores[worker].grow(tileRows * d.m.padded(contextPositions))
 		d.m.attend(&d.columns[r.from].Window.heads[l][h], queries[r.from*n+h*size:], n, r.to-r.from, scores, out[r.from*n+h*size:], n)

@@ -57,15 +57,15 @@ func (m *Model) giveScratch(s *encoderScratch) {
 type pass struct {
 	*Model
 	*encoderScratch
-	crew *crew
+	pool *workerPool
 	stop *Stop
 	d    int
 }
 
-// each calls the crew's each and skips the remaining parts once the pass is
+// each calls the pool's each and skips the remaining parts once the pass is
 // stopped; its results are then not used.
 func (p *pass) each(n int, f func(part, worker int)) {
-	p.crew.each(n, func(part, worker int) {
+	p.pool.each(n, func(part, worker int) {
 		if !p.stop.Stopped() {
 			f(part, worker)
 		}
@@ -120,7 +120,7 @@ func (p *pass) attention(weights, heads int) {
 		packed[h] = p.placeAttention(kind, n, size, m.grow(room))
 		p.packHead(&packed[h], qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
 	}
-	if p.crew.threads == 1 {
+	if p.pool.threads == 1 {
 		for h := range heads {
 			if p.stop.Stopped() {
 				return

@@ -54,7 +54,7 @@ func (l *loader) mel() *mel {
 // features computes frames by bands for samples, followed by silence up to 30
 // s. Frames are centered: as in torch.stft, the sound is mirrored before its
 // beginning.
-func (m *Model) features(samples []float32, c *crew, out []float32) {
+func (m *Model) features(samples []float32, c *workerPool, out []float32) {
 	samples = samples[:min(len(samples), contextSamples)]
 	padded := allocate[float32](contextSamples + fftSize)
 	defer padded.free()

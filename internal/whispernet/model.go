@@ -81,8 +81,8 @@ func Open(file io.ReaderAt, size int64, opt Options) (_ *Model, err error) {
 			m.Close()
 		}
 	}()
-	l := &loader{file: file, info: f, k: k, crew: newCrew(opt.Threads), tensors: map[string]ggmlfile.Tensor{}}
-	defer l.crew.free()
+	l := &loader{file: file, info: f, k: k, pool: newWorkerPool(opt.Threads), tensors: map[string]ggmlfile.Tensor{}}
+	defer l.pool.free()
 	for _, t := range f.Index {
 		l.tensors[t.Name] = t
 	}
@@ -164,7 +164,7 @@ type loader struct {
 	file    io.ReaderAt
 	info    *ggmlfile.Whisper
 	k       kernels
-	crew    *crew
+	pool    *workerPool
 	tensors map[string]ggmlfile.Tensor
 	mu      sync.Mutex
 	err     error
@@ -280,7 +280,7 @@ func (l *loader) fill(w *matrix, parts []ggmlfile.Tensor) {
 	panel, all := l.k.panel(), panels(w.n, l.k.panel())
 	size := parts[0].Size / int64(parts[0].Dims[1]) // of a row
 	const chunk = 64                                // panels read together
-	l.crew.each((all+chunk-1)/chunk, func(part, _ int) {
+	l.pool.each((all+chunk-1)/chunk, func(part, _ int) {
 		from, to := part*chunk, min(part*chunk+chunk, all)
 		rows := allocate[byte]((min(to*panel, w.n) - from*panel) * int(size))
 		defer rows.free()

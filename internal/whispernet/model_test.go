@@ -149,9 +149,9 @@ func say(t *testing.T, m *Model, w *Window, threads int, tokens ...int32) []floa
 	return logits
 }
 
-// TestResultsDoNotDependOnTheRestOfThePass checks that logits do not depend on the rest of the pass,
-// nor on threads: prompts in one pass, several windows in one pass, beams with
-// a common past.
+// TestResultsDoNotDependOnTheRestOfThePass checks that logits do not depend on
+// the rest of the pass, nor on threads: prompts in one pass, several windows in
+// one pass, beams with a common past.
 func TestResultsDoNotDependOnTheRestOfThePass(t *testing.T) {
 	for _, kind := range []int32{1, 8} {
 		m := testModel(t, kind, "")
@@ -261,7 +261,7 @@ func TestIncompleteFile(t *testing.T) {
 func TestFeatures(t *testing.T) {
 	m := testModel(t, 1, "")
 	sound := testSound(6)
-	c := newCrew(2)
+	c := newWorkerPool(2)
 	defer c.free()
 	got := allocate[float32](contextFrames * 80)
 	defer got.free()

@@ -45,14 +45,14 @@ func (m *Model) WindowBytes() int {
 // with ErrStopped.
 func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Window, err error) {
 	defer caught(&err)
-	c := newCrew(threads)
+	c := newWorkerPool(threads)
 	defer c.free()
 	s := m.takeScratch(c.threads)
 	defer m.giveScratch(s)
 	features := allocate[float32](contextFrames * m.mel.bands)
 	defer features.free()
 	m.features(samples, c, features.values)
-	p := &pass{Model: m, encoderScratch: s, crew: c, stop: stop, d: int(m.header.AudioState)}
+	p := &pass{Model: m, encoderScratch: s, pool: c, stop: stop, d: int(m.header.AudioState)}
 	p.convolve(features.values)
 	for i := range m.encoder {
 		if stop.Stopped() {

@@ -46,9 +46,9 @@ const (
 
 const (
 	// letterFrames is the least duration per letter of a word, and wordFrames
-	// the least of any word; a shorter word costs haste per factor of e.
+	// the least of any word; a shorter word costs shortCost per factor of e.
 	letterFrames, wordFrames = 2.0, 15.0
-	haste                    = 1.0
+	shortCost                = 1.0
 	// tooShort is the cost of a word shorter than leastWord: paid only if there
 	// is no alternative.
 	tooShort = 100.0
@@ -199,7 +199,7 @@ func (s *sharpener) best(i, until int) (score float64, from int) {
 		}
 		length := min(until, s.clock.ends[k]) - k
 		if float64(length) < s.least[i] {
-			c.score -= haste * math.Log(s.least[i]/float64(length))
+			c.score -= shortCost * math.Log(s.least[i]/float64(length))
 		}
 		if length < leastWord {
 			c.score -= tooShort

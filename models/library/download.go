@@ -33,9 +33,9 @@ func (s *Store) fetcher() *download.Fetcher {
 	})
 }
 
-// hasty returns a fetcher that stops at the first attempt that transfers
+// withoutRetries returns a fetcher that stops at the first attempt that transfers
 // nothing, if there is a second source.
-func hasty(f *download.Fetcher, second bool) *download.Fetcher {
+func withoutRetries(f *download.Fetcher, second bool) *download.Fetcher {
 	if !second {
 		return f
 	}

@@ -24,10 +24,10 @@ import (
 // in another order.
 func secondName(c Entry) string { return c.Name + "-repackaged" }
 
-// secondHand selects the model of the second source if the folder holds its
+// secondSource selects the model of the second source if the folder holds its
 // file, so that it is not downloaded again after another model was in use. It
 // returns nil if the folder does not hold it.
-func (s *Store) secondHand(m *manifest, c Entry) (*Stored, error) {
+func (s *Store) secondSource(m *manifest, c Entry) (*Stored, error) {
 	if c.Repackaged == nil {
 		return nil, nil
 	}

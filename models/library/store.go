@@ -146,14 +146,14 @@ func (s *Store) pullOne(ctx context.Context, f *download.Fetcher, c Entry) (*Sto
 		return stored, s.use(m, c.Role, e)
 	}
 
-	if second, err := s.secondHand(m, c); second != nil || err != nil {
+	if second, err := s.secondSource(m, c); second != nil || err != nil {
 		return second, err
 	}
 	staging := filepath.Join(s.Dir, partials, c.Name)
 	if err := os.MkdirAll(staging, 0o755); err != nil {
 		return nil, err
 	}
-	sums, err := s.stage(ctx, hasty(f, c.Repackaged != nil || c.Package != nil), c, recorded, staging, stored)
+	sums, err := s.stage(ctx, withoutRetries(f, c.Repackaged != nil || c.Package != nil), c, recorded, staging, stored)
 	if errors.Is(err, ErrOffline) && c.Repackaged != nil {
 		second, other := s.repackaged(ctx, c)
 		if other != nil {

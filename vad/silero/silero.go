@@ -186,7 +186,7 @@ func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.source, err)
 	}
-	m.warnIfDeaf(pcm.Unleveled(), probs)
+	m.warnIfNoSpeech(pcm.Unleveled(), probs)
 	return probs, nil
 }
 
@@ -404,22 +404,22 @@ func (j *joint) add(a, b float32) {
 func (j *joint) fits() bool { return j.same >= agreeWindows || j.quiet >= silentWindows }
 
 const (
-	deafMinutes = 2
-	deafProb    = 0.05 // no window above this …
-	deafLevel   = 0.01 // … although this share of the recording has this root mean square (−40 dB)
+	loudMinutes  = 2
+	noSpeechProb = 0.05 // no window above this …
+	loudLevel    = 0.01 // … although this share of the recording has this root mean square (−40 dB)
 )
 
-// warnIfDeaf logs a warning if minutes of loud audio had no trace of speech.
-// Music can be the cause, but so can a network whose input differs from its
-// training (the later Silero versions return almost nothing without their
+// warnIfNoSpeech logs a warning if minutes of loud audio had no trace of
+// speech. Music can be the cause, but so can a network whose input differs from
+// its training (the later Silero versions return almost nothing without their
 // context).
-func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
-	const enough = deafMinutes * 60 * audio.SampleRate / vad.Window
+func (m *Model) warnIfNoSpeech(pcm *audio.PCM, probs []float32) {
+	const enough = loudMinutes * 60 * audio.SampleRate / vad.Window
 	if len(probs) < enough {
 		return
 	}
 	for _, p := range probs {
-		if p > deafProb {
+		if p > noSpeechProb {
 			return
 		}
 	}
@@ -430,12 +430,12 @@ func (m *Model) warnIfDeaf(pcm *audio.PCM, probs []float32) {
 		for _, x := range part {
 			sum += float64(x) * float64(x)
 		}
-		if sum > deafLevel*deafLevel*float64(len(part)) {
+		if sum > loudLevel*loudLevel*float64(len(part)) {
 			loud++
 		}
 		if loud >= enough {
 			m.opt.Logger.Warn("voice activity: minutes of loud audio without any speech; check that the model is the right one",
-				"model", m.source.String(), "form", m.layout.name, "loud_minutes_at_least", deafMinutes, "highest_probability_below", deafProb)
+				"model", m.source.String(), "form", m.layout.name, "loud_minutes_at_least", loudMinutes, "highest_probability_below", noSpeechProb)
 			return
 		}
 	}

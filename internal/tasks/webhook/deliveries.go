@@ -11,11 +11,11 @@ import (
 type deliveries struct {
 	limits NotifierConfig
 
-	mu        sync.Mutex
-	under     map[string]*Delivery // by the callback's id
-	slowHosts map[string]bool      // did not answer in time
-	slow      map[Receiver]bool    // addresses that did not answer in time
-	unheard   bool                 // a claim may have been committed, or an outcome not, without confirmation
+	mu          sync.Mutex
+	under       map[string]*Delivery // by the callback's id
+	slowHosts   map[string]bool      // did not answer in time
+	slow        map[Receiver]bool    // addresses that did not answer in time
+	unconfirmed bool                 // a claim may have been committed, or an outcome not, without confirmation
 }
 
 func newDeliveries(limits NotifierConfig) *deliveries {
@@ -30,7 +30,7 @@ const mostSlow = 1000
 func (f *deliveries) look() (known []string, unheard bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	unheard, f.unheard = f.unheard, false
+	unheard, f.unconfirmed = f.unconfirmed, false
 	return slices.Collect(maps.Keys(f.under)), unheard
 }
 
@@ -151,7 +151,7 @@ func (f *deliveries) answered(d *Delivery, inTime bool) {
 func (f *deliveries) doubt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.unheard = true
+	f.unconfirmed = true
 }
 
 // end removes a delivery. noted is false if its outcome may not be written.
@@ -159,5 +159,5 @@ func (f *deliveries) end(d *Delivery, noted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.under, d.ID)
-	f.unheard = f.unheard || !noted
+	f.unconfirmed = f.unconfirmed || !noted
 }

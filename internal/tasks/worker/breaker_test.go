@@ -39,7 +39,7 @@ func TestF2FullDiskAbandonsNothing(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	var tried atomic.Int64
 	seen := &troubles{}
-	full := worker.Config{TempDir: dir, Trouble: seen.note, Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
+	full := worker.Config{TempDir: dir, Outage: seen.note, Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 		tried.Add(1)
 		scratch := filepath.Join(dir, "scratch")
 		defer os.Remove(scratch)
@@ -100,8 +100,8 @@ func TestFailedClaimsAreTrouble(t *testing.T) {
 	b.set(func(op string) (fail, after bool) { return down.Load() && !strings.HasPrefix(op, "blob "), false })
 	worked, fetched := &troubles{}, &troubles{}
 	down.Store(true)
-	f.Start(1, worker.Config{Engine: taskstest.Quick, Trouble: worked.note})
-	f.StartFetcher(worker.FetcherConfig{HTTP: http.DefaultClient, Trouble: fetched.note})
+	f.Start(1, worker.Config{Engine: taskstest.Quick, Outage: worked.note})
+	f.StartFetcher(worker.FetcherConfig{HTTP: http.DefaultClient, Outage: fetched.note})
 	time.Sleep(50 * time.Millisecond)
 	down.Store(false) // both join
 	require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM workers") == 2 }, 20*time.Second, 5*time.Millisecond)
@@ -134,7 +134,7 @@ func TestUnreadableModelsAreTrouble(t *testing.T) {
 		}
 		return taskstest.Quick(ctx, job)
 	})
-	f.Start(1, worker.Config{Engine: engine, Trouble: seen.note, Models: func(context.Context) error {
+	f.Start(1, worker.Config{Engine: engine, Outage: seen.note, Models: func(context.Context) error {
 		if gone.Load() {
 			return os.ErrNotExist
 		}

@@ -38,9 +38,9 @@ type FetcherConfig struct {
 	Prober  tasks.Prober
 	Version string // of the program, for the list of members
 	TempDir string // on the disk that is probed after a failure; "" is the system's
-	// Trouble is called when a resource fails, with the time since which
+	// Outage is called when a resource fails, with the time since which
 	// nothing is claimed, and with the zero time when it works again.
-	Trouble func(part Part, since time.Time)
+	Outage func(part Part, since time.Time)
 
 	AtOnce     int           // concurrent downloads; default 32
 	PerAccount int           // concurrent downloads for one account; default 4
@@ -75,11 +75,11 @@ type Fetcher struct {
 
 	places sync.WaitGroup // downloads under way
 
-	mu      sync.Mutex
-	held    map[string]fetching // by task
-	unheard bool                // claims may have been committed without confirmation
-	part    Part                // failed since the last claim; "" for none
-	closed  bool                // no further claims: a resource failed, or the fetcher is stopping
+	mu          sync.Mutex
+	held        map[string]fetching // by task
+	unconfirmed bool                // claims may have been committed without confirmation
+	part        Part                // failed since the last claim; "" for none
+	closed      bool                // no further claims: a resource failed, or the fetcher is stopping
 }
 
 // fetching is one download in progress.
@@ -97,8 +97,8 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	if c.HTTP == nil {
 		return nil, errors.New("worker: FetcherConfig needs HTTP")
 	}
-	if c.Trouble == nil {
-		c.Trouble = func(Part, time.Time) {}
+	if c.Outage == nil {
+		c.Outage = func(Part, time.Time) {}
 	}
 	setDefault(&c.AtOnce, 32)
 	setDefault(&c.PerAccount, 4)
@@ -134,14 +134,14 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	}
 	defer stop()
 	wake := s.Queue().Wakeups(ctx)
-	trouble := &breaker{service: s, id: f.id, dir: f.config.TempDir, report: f.config.Trouble}
+	trouble := &breaker{service: s, id: f.id, dir: f.config.TempDir, report: f.config.Outage}
 	defer s.Downloads(f)()
 	for {
 		select {
 		case f.slots <- struct{}{}:
 		case <-ctx.Done():
 		}
-		if part := f.takeTrouble(); part != "" {
+		if part := f.takeOutage(); part != "" {
 			trouble.open(part)
 		}
 		if ctx.Err() != nil || !trouble.wait(ctx) {
@@ -213,7 +213,7 @@ func (f *Fetcher) Offer(ctx context.Context) (then queue.NextClaim, taken func(c
 	}
 	taken = func(c *tasks.Claim, err error) {
 		if err != nil {
-			f.loseSight()
+			f.claimsUnconfirmed()
 		}
 		f.hold(c)
 		<-f.claims
@@ -273,7 +273,7 @@ func (f *Fetcher) reserve(ctx context.Context) bool {
 
 // claimsMore reports whether further downloads may be claimed when a download
 // ends or when a task is accepted here. The caller holds the lock.
-func (f *Fetcher) claimsMore() bool { return !f.closed && !f.unheard && f.part == "" }
+func (f *Fetcher) claimsMore() bool { return !f.closed && !f.unconfirmed && f.part == "" }
 
 // claim claims a download, after handing back claims that this fetcher may hold
 // without knowing.
@@ -282,8 +282,8 @@ func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
 	defer func() { <-f.claims }()
 	busy, known := f.busy("")
 	f.mu.Lock()
-	unheard := f.unheard
-	f.unheard = false
+	unheard := f.unconfirmed
+	f.unconfirmed = false
 	f.mu.Unlock()
 	var c *tasks.Claim
 	var err error
@@ -294,7 +294,7 @@ func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
 		c, err = f.service.NextFetch(ctx, f.id, busy)
 	}
 	if err != nil {
-		f.loseSight()
+		f.claimsUnconfirmed()
 	}
 	f.hold(c)
 	return c, err
@@ -312,7 +312,7 @@ func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, 
 		busy, _ := f.busy(c.ID)
 		next, err = f.service.FetchedNext(ctx, c, audio, seconds, f.id, busy)
 		if err != nil && !errors.Is(err, queue.ErrSuperseded) {
-			f.loseSight()
+			f.claimsUnconfirmed()
 		}
 	} else {
 		err = f.service.Fetched(ctx, c, audio, seconds)
@@ -338,12 +338,12 @@ func (f *Fetcher) close(closed bool) {
 	f.closed = closed
 }
 
-// loseSight records that the queue may have claims of this fetcher that it does
-// not know of.
-func (f *Fetcher) loseSight() {
+// claimsUnconfirmed records that the queue may have claims of this fetcher that
+// it does not know of.
+func (f *Fetcher) claimsUnconfirmed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.unheard = true
+	f.unconfirmed = true
 }
 
 // busy returns the hosts and accounts that must not be claimed for now, and the
@@ -368,9 +368,9 @@ func (f *Fetcher) busy(done string) (busy queue.Busy, known []string) {
 	return busy, known
 }
 
-// takeTrouble returns the resource whose failure a download found, once, and
+// takeOutage returns the resource whose failure a download found, once, and
 // then closes the fetcher.
-func (f *Fetcher) takeTrouble() Part {
+func (f *Fetcher) takeOutage() Part {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	part := f.part
@@ -426,7 +426,7 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) 
 	case errors.Is(cause, errDraining):
 		how, message = tasks.EndHandedBack, errDraining.Error()
 	case ours(err):
-		how = tasks.EndTrouble
+		how = tasks.EndOutage
 		f.mu.Lock()
 		f.part = partOf(err, PartStore)
 		f.mu.Unlock()
@@ -434,12 +434,12 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) 
 		how = tasks.EndPermanent
 	}
 	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "error", err, "cause", fmt.Sprint(safehttp.Cause(err)))
-	if how == tasks.EndTrouble {
+	if how == tasks.EndOutage {
 		message = "the service's storage was not available"
 	}
 	if err := release(run, s, c, how, message, lastWrite); err != nil {
 		log.ErrorContext(run, "end of a download not written; the task is handed back", "task", c.ID, "error", err)
-		f.loseSight()
+		f.claimsUnconfirmed()
 	}
 	return nil
 }

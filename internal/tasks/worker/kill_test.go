@@ -309,9 +309,9 @@ func TestSilentChildIsReplaced(t *testing.T) {
 	})
 }
 
-// TestCarefulCommandFollowsACrash runs the careful command after a crash, and
-// the usual one again after a crash of the careful one.
-func TestCarefulCommandFollowsACrash(t *testing.T) {
+// TestFallbackCommandFollowsACrash runs the fallback command after a crash, and
+// the primary one again after a crash of the fallback.
+func TestFallbackCommandFollowsACrash(t *testing.T) {
 	t.Parallel()
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
 	log := filepath.Join(t.TempDir(), "log")
@@ -319,7 +319,7 @@ func TestCarefulCommandFollowsACrash(t *testing.T) {
 		return []string{"/bin/sh", "-c", "echo " + name + " >>'" + log + "'; kill -SEGV $$"}
 	}
 	v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
-		Command: child("usual"), Careful: child("careful"), N: 1, MinPause: time.Millisecond, MaxPause: time.Millisecond,
+		Command: child("primary"), Fallback: child("fallback"), N: 1, MinPause: time.Millisecond, MaxPause: time.Millisecond,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -333,31 +333,31 @@ func TestCarefulCommandFollowsACrash(t *testing.T) {
 	}, 30*time.Second, 5*time.Millisecond)
 	cancel()
 	require.NoError(t, <-done)
-	assert.Equal(t, []string{"usual", "careful", "usual"}, lines[:3])
+	assert.Equal(t, []string{"primary", "fallback", "primary"}, lines[:3])
 }
 
-// TestUsualCommandReturnsAfterTheTurn ends a healthy careful process when its
-// turn is over, and does not count it as a crash.
-func TestUsualCommandReturnsAfterTheTurn(t *testing.T) {
+// TestPrimaryCommandReturnsAfterTheTurn ends a healthy fallback process when
+// its turn is over, and does not count it as a crash.
+func TestPrimaryCommandReturnsAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
 	log := filepath.Join(t.TempDir(), "log")
 	v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
-		Command: []string{"/bin/sh", "-c", "echo usual >>'" + log + "'; kill -SEGV $$"}, Careful: []string{"/bin/sleep", "1000"},
+		Command: []string{"/bin/sh", "-c", "echo primary >>'" + log + "'; kill -SEGV $$"}, Fallback: []string{"/bin/sleep", "1000"},
 		N: 1, MinPause: time.Millisecond, MaxPause: time.Millisecond, Return: 10 * time.Millisecond,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- v.Run(ctx) }()
-	usual := func() int {
+	primary := func() int {
 		text, _ := os.ReadFile(log)
 		return len(strings.Fields(string(text)))
 	}
-	require.Eventually(t, func() bool { return usual() >= 2 }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return primary() >= 2 }, 30*time.Second, 5*time.Millisecond)
 	cancel()
 	require.NoError(t, <-done)
-	assert.LessOrEqual(t, v.Restarts(), usual())
+	assert.LessOrEqual(t, v.Restarts(), primary())
 }
 
 // TestVerdict tells deaths apart.

@@ -24,17 +24,17 @@ import (
 // values of the other fields select the service's defaults.
 type SupervisorConfig struct {
 	Command []string // program and arguments of one worker process: it must call New, and end when Supervised's context does
-	// Careful is the command of the process that follows a crash, for example
+	// Fallback is the command of the process that follows a crash, for example
 	// one that does not use a GPU's driver. Command runs again after a crash of
-	// the careful process, since the difference between the two was not the
-	// cause, or after Return, when the careful process is asked to end, as at a
-	// stop. Empty means Command.
-	Careful []string
-	Env     []string // added to this process's environment
-	N       int      // worker processes
-	Stdout  io.Writer
-	Stderr  io.Writer
-	Version string
+	// the fallback process, since the difference between the two was not the
+	// cause, or after Return, when the fallback process is asked to end, as at
+	// a stop. Empty means Command.
+	Fallback []string
+	Env      []string // added to this process's environment
+	N        int      // worker processes
+	Stdout   io.Writer
+	Stderr   io.Writer
+	Version  string
 
 	Grace     time.Duration // how long children may take to end when asked to; default 30 s
 	Heartbeat time.Duration // default 5 s
@@ -42,7 +42,7 @@ type SupervisorConfig struct {
 	MaxPause  time.Duration // default 30 s
 	Healthy   time.Duration // the pause starts over if a child lived this long; default 1 min
 	Stale     time.Duration // a child without a heartbeat for this long is killed; default 30 s
-	Return    time.Duration // Careful's turn; default 1 h, doubles up to a day while Command crashes again
+	Return    time.Duration // Fallback's turn; default 1 h, doubles up to a day while Command crashes again
 }
 
 // Supervisor keeps N worker processes running. Native code runs only in them:
@@ -148,7 +148,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 func (v *Supervisor) keep(ctx context.Context) {
 	s, log := v.service, v.service.Log()
 	pause := v.config.MinPause
-	turns := turns{usual: v.config.Command, careful: v.config.Careful, first: v.config.Return, next: v.config.Return}
+	turns := commandChoice{primary: v.config.Command, fallback: v.config.Fallback, first: v.config.Return, next: v.config.Return}
 	for ctx.Err() == nil {
 		id := uuid.NewString()
 		begun := time.Now()

@@ -39,9 +39,9 @@ type Config struct {
 	// Models checks that the engine's models can still be read; nil means
 	// always.
 	Models func(context.Context) error
-	// Trouble is called when a resource fails, with the time since which
+	// Outage is called when a resource fails, with the time since which
 	// nothing is claimed, and with the zero time when it works again.
-	Trouble func(part Part, since time.Time)
+	Outage func(part Part, since time.Time)
 
 	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
@@ -58,11 +58,11 @@ type Config struct {
 type Worker struct {
 	service *tasks.Service
 	config  Config
-	trouble *breaker
+	breaker *breaker
 	told    told // the engine's progress
 	// Run's goroutine uses these.
-	next    *tasks.Claim // claimed in the transaction that ended the last task
-	unheard bool         // a claim may have been committed without confirmation
+	next        *tasks.Claim // claimed in the transaction that ended the last task
+	unconfirmed bool         // a claim may have been committed without confirmation
 }
 
 // Environment variables through which a supervisor identifies a worker and
@@ -95,11 +95,11 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	setDefault(&c.Grace, 25*time.Second)
 	setDefault(&c.TaskTimeout, 12*time.Hour)
 	setDefault(&c.HangTimeout, 15*time.Second)
-	if c.Trouble == nil {
-		c.Trouble = func(Part, time.Time) {}
+	if c.Outage == nil {
+		c.Outage = func(Part, time.Time) {}
 	}
-	trouble := &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Trouble}
-	return &Worker{service: s, config: c, trouble: trouble}, nil
+	trouble := &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}
+	return &Worker{service: s, config: c, breaker: trouble}, nil
 }
 
 func setDefault[T comparable](v *T, value T) {
@@ -149,11 +149,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		task := w.next
 		w.next = nil
 		if task == nil {
-			if !w.trouble.wait(ctx) {
+			if !w.breaker.wait(ctx) {
 				return nil
 			}
 			if task = w.claim(ctx); task == nil {
-				if !w.unheard {
+				if !w.unconfirmed {
 					idle(ctx, s, c.Poll, wake, nil)
 				}
 				continue
@@ -181,15 +181,15 @@ func (w *Worker) claim(ctx context.Context) *tasks.Claim {
 	s := w.service
 	var task *tasks.Claim
 	var err error
-	if w.unheard {
+	if w.unconfirmed {
 		err = s.HandBack(ctx, w.config.ID)
 	}
 	if err == nil {
 		task, err = s.Next(ctx, w.config.ID, w.config.Engine.ModelSet())
 	}
-	if w.unheard = err != nil; w.unheard && ctx.Err() == nil {
+	if w.unconfirmed = err != nil; w.unconfirmed && ctx.Err() == nil {
 		s.Log().WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
-		w.trouble.open(partOf(err, PartDatabase))
+		w.breaker.open(partOf(err, PartDatabase))
 	}
 	return task
 }
@@ -245,8 +245,8 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	case errors.Is(cause, errTimeout):
 		how, message = tasks.EndRecoverable, fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
 	case ours(err):
-		how = tasks.EndTrouble
-		w.trouble.open(partOf(err, PartStore))
+		how = tasks.EndOutage
+		w.breaker.open(partOf(err, PartStore))
 	case spec.IsPermanent(err):
 		how = tasks.EndPermanent
 	case errors.As(err, new(enginePanic)):
@@ -357,7 +357,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 		err = spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", affordable.Most/60))
 	}
 	if err != nil {
-		return w.blame(ctx, err)
+		return w.attribute(ctx, err)
 	}
 	if err := w.checkLength(outcome.Seconds); err != nil {
 		return err
@@ -474,11 +474,11 @@ func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Reg
 // complete finishes a task and claims the next one with it, unless the worker
 // is stopping or may hold a claim that it does not know of.
 func (w *Worker) complete(drain, ctx context.Context, c *tasks.Claim, o tasks.Outcome) (err error) {
-	if drain.Err() != nil || w.unheard {
+	if drain.Err() != nil || w.unconfirmed {
 		return w.service.Complete(ctx, c, o)
 	}
 	w.next, err = w.service.CompleteNext(ctx, c, o, w.config.ID, w.config.Engine.ModelSet())
-	w.unheard = err != nil
+	w.unconfirmed = err != nil
 	return err
 }
 
@@ -504,9 +504,9 @@ func payable(err error) error {
 	return err
 }
 
-// blame marks an error of the engine as a failure of the service if the models
-// can't be read.
-func (w *Worker) blame(ctx context.Context, err error) error {
+// attribute marks an error of the engine as a failure of the service if the
+// models can't be read.
+func (w *Worker) attribute(ctx context.Context, err error) error {
 	if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) {
 		if broken := w.config.Models(ctx); broken != nil {
 			return modelsError{errors.Join(err, broken)}

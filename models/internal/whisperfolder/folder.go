@@ -309,7 +309,7 @@ func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float6
 			if err := v.read(part, at); err != nil {
 				return fmt.Errorf("%s: %w", v.name, err)
 			}
-			n, err := tame(part, kind)
+			n, err := roundToHalf(part, kind)
 			if err != nil {
 				return fmt.Errorf("%w: %s: %w", models.ErrBroken, v.name, err)
 			}
@@ -334,9 +334,9 @@ func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float6
 	return out.Err()
 }
 
-// tame rounds a part of a tensor to the 16 bits from which it is quantized, and
-// returns how many numbers exceeded their range.
-func tame(part []float32, kind int) (clamped int64, err error) {
+// roundToHalf rounds a part of a tensor to the 16 bits from which it is
+// quantized, and returns how many numbers exceeded their range.
+func roundToHalf(part []float32, kind int) (clamped int64, err error) {
 	for i, v := range part {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			return clamped, fmt.Errorf("expected finite numbers, found %g", v)

@@ -21,7 +21,7 @@ import (
 // account's limits waits for a limited time, and leaves nothing if it is then
 // refused; the specification's endpoints refuse it immediately.
 func TestRequestsWaitTheirTurn(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Patience = time.Second })
+	w := newWorld(t, func(c *Config) { c.LimitWait = time.Second })
 	one, many := 1, 1000
 	limit := func(tps float64, burst int) {
 		require.NoError(t, w.accounts.SetLimits(t.Context(), w.account.ID, accounts.Overrides{Concurrency: &one, TPS: &tps, Burst: &burst}))
@@ -43,7 +43,7 @@ func TestRequestsWaitTheirTurn(t *testing.T) {
 	assert.GreaterOrEqual(t, time.Since(begin), time.Second)
 	assert.Len(t, blobKeys(t, w), files, "refused requests leave nothing")
 
-	w.api.cfg.Patience = time.Minute
+	w.api.cfg.LimitWait = time.Minute
 	statuses := make(chan int, 5)
 	for range cap(statuses) {
 		wg.Go(func() { statuses <- post().status })
@@ -81,10 +81,10 @@ func TestAudioOfAnUnclearTaskStays(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	u := &unclear{taskStore: w.api.cfg.Tasks, disconnect: cancel}
 	w.api.cfg.Tasks = u
-	_, err := w.api.createInTurn(ctx, tasks.Request{Account: w.account.ID, Audio: &blob.Info{Key: "audio/x"}})
+	_, err := w.api.createInOrder(ctx, tasks.Request{Account: w.account.ID, Audio: &blob.Info{Key: "audio/x"}})
 	require.ErrorContains(t, err, "unknown")
 	assert.Empty(t, u.dropped)
-	_, err = w.api.createInTurn(ctx, tasks.Request{Account: w.account.ID, Audio: &blob.Info{Key: "audio/y"}})
+	_, err = w.api.createInOrder(ctx, tasks.Request{Account: w.account.ID, Audio: &blob.Info{Key: "audio/y"}})
 	require.ErrorIs(t, err, billing.ErrConcurrencyLimit)
 	assert.Equal(t, []string{"audio/y"}, u.dropped, "it was not tried")
 }

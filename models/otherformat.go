@@ -13,10 +13,10 @@ import (
 	"github.com/otograph/otograph/internal/safetensors"
 )
 
-// foreign describes a file that people commonly mistake for a model, and how to
-// proceed; "" for other files. head is the file's first 512 bytes, or all of
-// it.
-func foreign(head []byte, name string) string {
+// otherFormat describes a file that people commonly mistake for a model, and
+// how to proceed; "" for other files. head is the file's first 512 bytes, or
+// all of it.
+func otherFormat(head []byte, name string) string {
 	s := string(head)
 	switch {
 	case len(head) == 0:
@@ -25,9 +25,9 @@ func foreign(head []byte, name string) string {
 		return "a GGUF file, which other programs read (whisper.cpp's models are the older ggml format): run `otograph models pull whisper-base-q8_0`, " +
 			"or `otograph models import FOLDER` on the safetensors from which it was made"
 	case strings.HasPrefix(s, "PK\x03\x04"):
-		return zipped(head, name)
+		return zipFormat(head, name)
 	case strings.HasPrefix(s, "\x80\x02") || strings.HasPrefix(s, "\x80\x04"):
-		return checkpoint(name)
+		return pickleFormat(name)
 	case strings.HasPrefix(cut(s, 4), "TFL3"):
 		return "a TensorFlow Lite model"
 	case strings.HasPrefix(cut(s, 4), "ORTM"):
@@ -61,8 +61,8 @@ func foreign(head []byte, name string) string {
 // cut returns s without its first n bytes.
 func cut(s string, n int) string { return s[min(n, len(s)):] }
 
-// zipped describes a zip file by the name of its first entry.
-func zipped(head []byte, name string) string {
+// zipFormat describes a zip file by the name of its first entry.
+func zipFormat(head []byte, name string) string {
 	const at = 30 // offset of the first entry's name
 	first := ""
 	if len(head) > at {
@@ -73,7 +73,7 @@ func zipped(head []byte, name string) string {
 	case strings.HasSuffix(first, ".npy"):
 		return "a NumPy archive (.npz), as the clustering of pyannote's community models has them, which Otograph does not use: run `otograph models pull balanced` for a speaker embedder"
 	case strings.HasSuffix(first, "data.pkl"):
-		return checkpoint(name)
+		return pickleFormat(name)
 	}
 	return "a zip archive or PyTorch checkpoint (convert it: tools/convert)"
 }
@@ -86,7 +86,7 @@ var openAI = []string{
 
 // checkpoint explains how to get an importable form of a PyTorch checkpoint's
 // weights.
-func checkpoint(name string) string {
+func pickleFormat(name string) string {
 	own := strings.TrimSuffix(name, path.Ext(name))
 	switch {
 	case slices.Contains(openAI, own):

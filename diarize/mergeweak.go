@@ -26,37 +26,37 @@ func (s *sums) enough(windows []audio.Span) float64 {
 	return max(leastSpeech, leastShare*all)
 }
 
-// tidy joins groups of base clusters. A group is weak if it has less than
+// mergeWeak joins groups of base clusters. A group is weak if it has less than
 // enough seconds, is doubtful or, with a segmenter, is between two others. The
-// smallest weak group joins its nearest strong neighbor, until none is weak.
+// smallest weak group joins its nearest strong localWindow, until none is weak.
 // Then the two groups that are most likely one voice are joined, until nearest
 // finds no more. At least least groups remain. The result maps base clusters to
 // groups 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
-func (s *sums) tidy(group []int, windows []audio.Span, enough, same float64, least int) (tidied []int, n int) {
-	tidied, n = slices.Clone(group), slices.Max(group)+1
-	usual := s.likeness(tidied, n).usual
+func (s *sums) mergeWeak(group []int, windows []audio.Span, enough, same float64, least int) (merged []int, n int) {
+	merged, n = slices.Clone(group), slices.Max(group)+1
+	usual := s.likeness(merged, n).usual
 	for n > max(least, 1) {
-		alike, unfit := s.likeness(tidied, n), make([]bool, n)
-		cos, rivals := s.centroidCosines(tidied, n), s.groupRivalry(tidied, n)
+		alike, unfit := s.likeness(merged, n), make([]bool, n)
+		cos, together := s.centroidCosines(merged, n), s.groupCooccurrence(merged, n)
 		for g := range unfit {
-			unfit[g] = alike.doubtful(g, usual) || rivals != nil && alike.between(g, cos, rivals, same)
+			unfit[g] = alike.doubtful(g, usual) || together != nil && alike.between(g, cos, together, same)
 		}
-		from, targets := weakest(s.heard(tidied, n, windows, enough, cos, same), unfit, enough)
+		from, targets := weakest(s.heard(merged, n, windows, enough, cos, same), unfit, enough)
 		var to int
 		if from >= 0 {
-			to = mostLike(from, targets, cos[from*n:])
+			to = mostSimilar(from, targets, cos[from*n:])
 		} else {
 			var cosine float64
-			if to, from, cosine = alike.nearest(cos, rivals, same, s.stated); cosine < same { // all remaining groups are different voices
+			if to, from, cosine = alike.nearest(cos, together, same, s.stated); cosine < same { // all remaining groups are different voices
 				break
 			}
 		}
 		n--
-		giveUp(tidied, from, to, n)
+		mergeInto(merged, from, to, n)
 	}
-	return byFirstAppearance(tidied), n
+	return byFirstAppearance(merged), n
 }
 
 // weakest returns the weak group with the least speech, or −1, and the groups
@@ -78,9 +78,9 @@ func weakest(seconds []float64, unfit []bool, enough float64) (from int, targets
 	return from, targets
 }
 
-// mostLike returns the target, other than from, whose centroid is most similar
-// to from's; cos holds from's cosines with the groups.
-func mostLike(from int, targets []int, cos []float64) int {
+// mostSimilar returns the target, other than from, whose centroid is most
+// similar to from's; cos holds from's cosines with the groups.
+func mostSimilar(from int, targets []int, cos []float64) int {
 	to, best := -1, math.Inf(-1)
 	for _, g := range targets {
 		if g != from && cos[g] > best {
@@ -94,15 +94,16 @@ func mostLike(from int, targets []int, cos []float64) int {
 // their cosine, at least same; −Inf if there are none. Below the difference
 // oneVoice two groups are one voice, from twoVoices on they are two. In between
 // they are one only if the model states its own threshold and their cosine
-// reaches it; rivals need a higher cosine (rivalLikeness).
-func (l likeness) nearest(cos, rivals []float64, same float64, stated bool) (a, b int, cosine float64) {
+// reaches it; groups that cannot be linked need a higher cosine
+// (cannotLinkSimilarity).
+func (l likeness) nearest(cos, together []float64, same float64, stated bool) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)
 	n := len(l.sizes)
-	parted := same + rivalLikeness*(1-same)
+	parted := same + cannotLinkSimilarity*(1-same)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			c, d := cos[i*n+j], l.difference(i, j)
-			if d >= twoVoices || d >= oneVoice && (!stated || c < same || c < parted && areRivals(rivals, l.sizes, i, j)) {
+			if d >= twoVoices || d >= oneVoice && (!stated || c < same || c < parted && cannotLink(together, l.sizes, i, j)) {
 				continue
 			}
 			if c = max(c, same); c > cosine {
@@ -113,8 +114,8 @@ func (l likeness) nearest(cos, rivals []float64, same float64, stated bool) (a, 
 	return a, b, cosine
 }
 
-// giveUp moves the members of from to to; group last becomes from.
-func giveUp(group []int, from, to, last int) {
+// mergeInto moves the members of from to to; group last becomes from.
+func mergeInto(group []int, from, to, last int) {
 	for i, g := range group {
 		if g == from {
 			g = to
@@ -149,11 +150,11 @@ func (s *sums) seconds(group []int, n int, windows []audio.Span) []float64 {
 // the others, also its speech together with others.
 func (s *sums) heard(group []int, n int, windows []audio.Span, enough float64, cos []float64, same float64) []float64 {
 	alone := s.seconds(group, n, windows)
-	if s.besides == nil {
+	if s.overlapped == nil {
 		return alone
 	}
 	together := make([]float64, n)
-	for c, samples := range s.besides {
+	for c, samples := range s.overlapped {
 		together[group[c]] += float64(samples) / audio.SampleRate
 	}
 	out := slices.Clone(alone)

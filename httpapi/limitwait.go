@@ -14,17 +14,17 @@ import (
 // the account's rate and for other uploads to end, afterwards for a slot among
 // the account's tasks.
 const (
-	usualPatience = 30 * time.Second
-	beforeBody    = 1.0 / 3 // of the patience: a body has BodyGrace to begin
-	lookAgain     = 100 * time.Millisecond
-	// maxImpatient limits the requests that wait for a slot at the same time.
-	maxImpatient = 1000
+	defaultLimitWait = 30 * time.Second
+	shareBeforeBody  = 1.0 / 3 // of the wait: a body has BodyGrace to begin
+	retryInterval    = 100 * time.Millisecond
+	// maxLimitWaits limits the requests that wait for a slot at the same time.
+	maxLimitWaits = 1000
 )
 
-// patiently calls try until it no longer fails for the account's limits, or
-// patience has passed; then it returns the last error.
-func (s *Server) patiently(ctx context.Context, patience time.Duration, try func() error) error {
-	timer := time.NewTimer(patience)
+// untilAllowed calls try until it no longer fails for the account's limits, or
+// limit has passed; then it returns the last error.
+func (s *Server) untilAllowed(ctx context.Context, limit time.Duration, try func() error) error {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
 		err := try()
@@ -38,7 +38,7 @@ func (s *Server) patiently(ctx context.Context, patience time.Duration, try func
 			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(lookAgain):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -49,39 +49,40 @@ func beyondLimits(err error) bool {
 	return errors.Is(err, billing.ErrConcurrencyLimit) || errors.As(err, &e) && e.Code == codeRateLimited
 }
 
-// createInTurn creates the task of a request. Requests of an account with too
+// createInOrder creates the task of a request. Requests of an account with too
 // many tasks wait in their order.
-func (s *Server) createInTurn(ctx context.Context, req tasks.Request) (t tasks.Task, err error) {
+func (s *Server) createInOrder(ctx context.Context, req tasks.Request) (t tasks.Task, err error) {
 	req.Waits = true
 	last := billing.ErrConcurrencyLimit // of Create; nothing was created
-	waits, cancel := context.WithTimeout(ctx, s.cfg.Patience)
+	waits, cancel := context.WithTimeout(ctx, s.cfg.LimitWait)
 	defer cancel()
 	leave, err := s.places.Enter(waits, req.Account)
 	if err == nil {
 		defer leave()
 		deadline, _ := waits.Deadline()
-		err = s.patiently(ctx, time.Until(deadline), func() error {
+		err = s.untilAllowed(ctx, time.Until(deadline), func() error {
 			t, _, last = s.cfg.Tasks.Create(ctx, req, tasks.Idempotency{})
 			return last
 		})
 	} else {
 		err = last
 	}
-	// After any other error, Create has deleted the audio, or the task may exist.
+	// After any other error, Create has deleted the audio, or the task may
+	// exist.
 	if errors.Is(last, billing.ErrConcurrencyLimit) {
 		s.cfg.Tasks.DropAudio(context.WithoutCancel(ctx), req.Audio.Key)
 	}
 	return t, err
 }
 
-// patient is private for endpoints whose requests wait for the account's rate.
-func (s *Server) patient(h handler) handler {
+// waiting is private for endpoints whose requests wait for the account's rate.
+func (s *Server) waiting(h handler) handler {
 	return s.privately(func(ctx context.Context, account string) error {
-		return s.patiently(ctx, s.patienceBefore(), func() error { return s.takeToken(ctx, account) })
+		return s.untilAllowed(ctx, s.waitBeforeBody(), func() error { return s.takeToken(ctx, account) })
 	}, h)
 }
 
-// patienceBefore returns how long a request waits before its body is read.
-func (s *Server) patienceBefore() time.Duration {
-	return time.Duration(beforeBody * float64(s.cfg.Patience))
+// waitBeforeBody returns how long a request waits before its body is read.
+func (s *Server) waitBeforeBody() time.Duration {
+	return time.Duration(shareBeforeBody * float64(s.cfg.LimitWait))
 }

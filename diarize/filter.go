@@ -2,20 +2,20 @@ package diarize
 
 import "github.com/otograph/otograph/audio"
 
-// Only returns the embeddings of the speech segments for which keep is true.
+// Filter returns the embeddings of the speech segments for which keep is true.
 // The other segments take no part in finding the speakers. They have no turns
 // either, except, if clear is set, segments whose voice clearly matches one of
 // the speakers.
-func (e *Embeddings) Only(keep func(speech audio.Span) bool, clear bool) *Embeddings {
+func (e *Embeddings) Filter(keep func(speech audio.Span) bool, clear bool) *Embeddings {
 	if !clear {
-		return e.only(keep)
+		return e.filter(keep)
 	}
 	out := *e
 	out.sure = keep
 	return &out
 }
 
-func (e *Embeddings) only(keep func(speech audio.Span) bool) *Embeddings {
+func (e *Embeddings) filter(keep func(speech audio.Span) bool) *Embeddings {
 	index := make([]int, len(e.Speech)) // per segment: its index in out, −1 if dropped
 	kept := 0
 	original := make([]int, len(e.original)) // the same for the segments of the stretches

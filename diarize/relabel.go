@@ -10,10 +10,10 @@ import (
 // a doubtful segment must reach.
 const clearVoice = 0.1
 
-// recognized returns the embeddings without the doubtful segments whose voice
+// relabeled returns the embeddings without the doubtful segments whose voice
 // is not clear, and each window's label: the given one for sure windows, else
 // the nearest centroid's.
-func (e *Embeddings) recognized(sure *Embeddings, labels []int, centre matrix) (*Embeddings, []int) {
+func (e *Embeddings) relabeled(sure *Embeddings, labels []int, centre matrix) (*Embeddings, []int) {
 	fits := make([]float64, 0, len(labels))
 	for i, l := range labels {
 		fits = append(fits, float64(dot1(sure.vectors.row(i), centre.row(l))))
@@ -38,7 +38,7 @@ func (e *Embeddings) recognized(sure *Embeddings, labels []int, centre matrix) (
 		}
 		from = to
 	}
-	kept := e.only(func(speech audio.Span) bool { return e.sure(speech) || clear[speech] })
+	kept := e.filter(func(speech audio.Span) bool { return e.sure(speech) || clear[speech] })
 	out := make([]int, len(kept.Windows))
 	next := 0
 	for i, w := range kept.Windows {

@@ -2,15 +2,15 @@ package whispernet
 
 import "sync"
 
-// crew is a group of goroutines that compute the parts of a task. Only one
-// goroutine at a time may give it a task.
-type crew struct {
+// workerPool is a group of goroutines that compute the parts of a task. Only
+// one goroutine at a time may give it a task.
+type workerPool struct {
 	threads int
 	work    chan func()
 }
 
-func newCrew(threads int) *crew {
-	c := &crew{threads: max(threads, 1)}
+func newWorkerPool(threads int) *workerPool {
+	c := &workerPool{threads: max(threads, 1)}
 	if c.threads > 1 {
 		c.work = make(chan func())
 		for range c.threads - 1 {
@@ -25,7 +25,7 @@ func newCrew(threads int) *crew {
 }
 
 // free ends the goroutines.
-func (c *crew) free() {
+func (c *workerPool) free() {
 	if c.work != nil {
 		close(c.work)
 	}
@@ -33,7 +33,7 @@ func (c *crew) free() {
 
 // each calls f for the parts 0 to n-1, on at most as many goroutines as there
 // are threads; worker is the index of the goroutine.
-func (c *crew) each(n int, f func(part, worker int)) {
+func (c *workerPool) each(n int, f func(part, worker int)) {
 	if c.threads == 1 || n <= 1 {
 		for i := range n {
 			f(i, 0)

@@ -70,6 +70,9 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if parts, err = answered(ctx, e, parts, centre, opt.Passages); err != nil {
+		return nil, err
+	}
 	if e.scene != nil {
 		parts, err = overlapping(ctx, e, parts, centre)
 	} else {

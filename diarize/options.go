@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/otograph/otograph/audio"
 )
 
 // ErrOptions marks an option out of range; the error names the option as in the
@@ -51,6 +53,10 @@ type Options struct {
 	// one voice speaks at a time. With a segmenter, only speech of one voice at
 	// a time is embedded.
 	Segmenter Segmenter
+	// Passages are stretches that probably one voice speaks, such as the
+	// sentences of a transcript, in order of time. A short one that has another
+	// speaker's voice becomes that speaker's turn.
+	Passages []audio.Span
 	// Threads is the number of goroutines that clustering may use; 0 means 1.
 	// The result does not depend on it.
 	Threads int

@@ -76,13 +76,18 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *found.Speech,
 }
 
 // Cluster groups the voices by speaker. If a transcription is known, stretches
-// without text get a speaker only if the voice is clear.
+// without text get a speaker only if the voice is clear, and a short sentence
+// has the speaker with its voice.
 func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *found.Transcription) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
+		opt := s.diarizeOptions(e)
 		if said != nil {
 			voices = voices.Filter(func(speech audio.Span) bool { return found.Understood(said.Transcript.Segments, speech) }, true)
+			for _, sentence := range said.Transcript.Segments {
+				opt.Passages = append(opt.Passages, audio.Span{Start: int(sentence.Start * audio.SampleRate), End: int(sentence.End * audio.SampleRate)})
+			}
 		}
-		return diarize.Cluster(ctx, voices, s.diarizeOptions(e))
+		return diarize.Cluster(ctx, voices, opt)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,6 +45,8 @@ func otherFormat(head []byte, name string) string {
 		return "a web page (a download that went wrong?)"
 	case strings.HasPrefix(s, "version "):
 		return "a Git LFS pointer (the model itself was not downloaded)"
+	case safetensors.Begins(head) && mlx.MatchString(s):
+		return appleWhisper
 	case safetensors.Begins(head):
 		return "a safetensors file: if it is Whisper, run `otograph models import FOLDER` on the folder with its config.json; other networks are needed as ONNX"
 	case parakeet(head):
@@ -58,6 +61,12 @@ func otherFormat(head []byte, name string) string {
 	return ""
 }
 
+// mlx matches the first entry of a NumPy archive, or a tensor of a safetensors
+// file, that holds Whisper for Apple's MLX: by OpenAI's names.
+var mlx = regexp.MustCompile(`^(en|de)coder\.|"(en|de)coder\.(blocks|ln|positional_embedding|token_embedding)`)
+
+const appleWhisper = "a Whisper model of Apple's MLX; transformers publishes the same weights: run `hf download openai/whisper-large-v3-turbo --local-dir turbo` and `otograph models import turbo`"
+
 // cut returns s without its first n bytes.
 func cut(s string, n int) string { return s[min(n, len(s)):] }
 
@@ -70,6 +79,8 @@ func zipFormat(head []byte, name string) string {
 		first = string(head[at:min(at+n, len(head))])
 	}
 	switch {
+	case mlx.MatchString(first):
+		return appleWhisper
 	case strings.HasSuffix(first, ".npy"):
 		return "a NumPy archive (.npz), as the clustering of pyannote's community models has them, which Otograph does not use: run `otograph models pull balanced` for a speaker embedder"
 	case strings.HasSuffix(first, "data.pkl"):

@@ -247,6 +247,8 @@ func TestForeignFileErrorsNameTheRightCommand(t *testing.T) {
 		{"old.nemo", []byte("\x1f\x8b\x08\x00"), "NeMo checkpoint", pull},
 		{"encoder_model.ort", []byte("\x28\x00\x00\x00ORTM"), "ONNX Runtime's own format", pull},
 		{"plda.npz", zipOf("mu.npy"), "NumPy archive", pull + "balanced"},
+		{"weights.npz", zipOf("encoder.blocks.0.attn.query.weight.npy"), "Whisper model of Apple's MLX", "otograph models import"},
+		{"weights.safetensors", []byte("\x60\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"format\":\"mlx\"},\"decoder.blocks.0.attn.key.weight\":{\"dtype\":"), "Whisper model of Apple's MLX", "hf download"},
 		{"whisper.gguf", []byte("GGUF\x03\x00\x00\x00"), "GGUF", pull + "whisper-base-q8_0"},
 		{"ggml-parakeet-tdt-0.6b-v3.bin", parakeetHead(), "Parakeet model of whisper.cpp", pull + "parakeet-tdt-0.6b-v3-int8"},
 		{"model.safetensors", []byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"), "safetensors", "otograph models import FOLDER"},

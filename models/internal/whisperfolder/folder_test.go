@@ -113,9 +113,14 @@ func TestTokenizerAlone(t *testing.T) {
 	}
 	text, err := json.Marshal(all)
 	require.NoError(t, err)
-	require.NoError(t, os.Remove(filepath.Join(dir, "vocab.json")))
 	made.Place(t, filepath.Join(dir, "tokenizer.json"), text)
+	basic, err := json.Marshal(all.Model.Vocabulary)
+	require.NoError(t, err)
+	made.Place(t, filepath.Join(dir, "vocab.json"), basic)
 	got, _ := converted(t, dir, "", ggmlfile.F16)
+	sameFile(t, want, got, "tokenizer.json beside a vocab.json without special tokens")
+	require.NoError(t, os.Remove(filepath.Join(dir, "vocab.json")))
+	got, _ = converted(t, dir, "", ggmlfile.F16)
 	sameFile(t, want, got, "tokenizer.json")
 	require.NoError(t, os.Remove(filepath.Join(dir, "tokenizer.json")))
 	text, err = json.Marshal(made.Tokens())
@@ -236,7 +241,14 @@ func TestRefusals(t *testing.T) {
 			m := w["model.decoder.embed_tokens.weight"]
 			w["model.decoder.embed_tokens.weight"] = made.Matrix{Shape: []int64{51870, made.Width}, Values: append(slices.Clone(m.Values), make([]float32, 5*made.Width)...)}
 		}, models.ErrUnsupported, "a model with added or missing tokens"},
-		"added tokens":   {edit("added_tokens.json", `{"<|mine|>": 51865}`), models.ErrUnsupported, `tokens were added, the first is "<|mine|>"`},
+		"added tokens": {edit("added_tokens.json", `{"<|mine|>": 51865}`), models.ErrUnsupported, `tokens were added, the first is "<|mine|>"`},
+		"added token in place of a language": {func(w made.Weights, dir string) {
+			m := w["model.decoder.embed_tokens.weight"]
+			w["model.decoder.embed_tokens.weight"] = made.Matrix{Shape: []int64{51866, made.Width}, Values: append(slices.Clone(m.Values), make([]float32, made.Width)...)}
+			text, err := json.Marshal(append(made.Tokens(), "<|mine|>"))
+			require.NoError(t, err)
+			made.Place(t, filepath.Join(dir, "vocabulary.json"), text)
+		}, models.ErrUnsupported, `tokens were added, the first is "<|mine|>"`},
 		"two of a token": {edit("added_tokens.json", `{"<|mine|>": 5}`), models.ErrBroken, `token 5 is both "<|mine|>" and "Ġtoken5"`},
 		"no end of text": {edit("vocab.json", `{"a": 0, "b": 50257}`), models.ErrUnsupported, "expected <|endoftext|> as token 50257"},
 		"vocabulary":     {edit("vocab.json", `[1`), models.ErrBroken, "vocab.json"},

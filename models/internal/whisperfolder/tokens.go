@@ -4,13 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/models"
 )
 
-const endOfText = "<|endoftext|>"
+const (
+	endOfText = "<|endoftext|>"
+	lastTime  = "<|30.00|>"
+)
 
 // readTokens returns the texts of the tokens that a ggml file lists: the ones
 // before the end of text, and in an English-only model also the end of text. It
@@ -25,11 +29,14 @@ func readTokens(dir string, h ggmlfile.Header) (tokens [][]byte, timed bool, err
 	if !h.Multilingual() {
 		end = 50256
 	}
-	first := int(h.Vocabulary) - timeTokens
+	first, most := int(h.Vocabulary)-timeTokens, int(h.Vocabulary)
+	if last := slices.Index(list, lastTime); last >= 0 {
+		most = min(most, last+1)
+	}
 	switch {
-	case len(list) > int(h.Vocabulary):
-		return nil, false, fmt.Errorf("%w: %s: expected at most the model's %d tokens, found %d: tokens were added, the first is %.40q",
-			models.ErrUnsupported, file, h.Vocabulary, len(list), list[h.Vocabulary])
+	case len(list) > most:
+		return nil, false, fmt.Errorf("%w: %s: expected at most Whisper's %d tokens, found %d: tokens were added, the first is %.40q",
+			models.ErrUnsupported, file, most, len(list), list[most])
 	case len(list) <= end || list[end] != endOfText:
 		return nil, false, fmt.Errorf("%w: %s: expected %s as token %d of a model with %d tokens", models.ErrUnsupported, file, endOfText, end, h.Vocabulary)
 	case len(list) > first && list[first] != "<|0.00|>":
@@ -60,25 +67,7 @@ func vocabulary(dir string) (list []string, file string, err error) {
 	if data, err := readText(file, maxVocabulary); !errors.Is(err, models.ErrMissing) {
 		return strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n"), "\n"), file, err
 	}
-	ids, added := map[string]int{}, map[string]int{}
-	file = filepath.Join(dir, "vocab.json")
-	err = readJSON(file, maxVocabulary, &ids)
-	if err == nil {
-		err = readJSON(filepath.Join(dir, "added_tokens.json"), maxVocabulary, &added)
-		if errors.Is(err, models.ErrMissing) {
-			err = nil
-		}
-	} else if errors.Is(err, models.ErrMissing) {
-		file = filepath.Join(dir, "tokenizer.json")
-		var t tokenizer
-		if err = readJSON(file, maxVocabulary, &t); errors.Is(err, models.ErrMissing) {
-			return nil, "", fmt.Errorf("%w: %s: expected the vocabulary (vocabulary.json, vocabulary.txt, vocab.json or tokenizer.json), found none", models.ErrMissing, dir)
-		}
-		ids = t.Model.Vocabulary
-		for _, a := range t.Added {
-			added[a.Content] = a.ID
-		}
-	}
+	ids, added, file, err := spelled(dir)
 	if err != nil {
 		return nil, file, err
 	}
@@ -87,6 +76,31 @@ func vocabulary(dir string) (list []string, file string, err error) {
 		return nil, file, fmt.Errorf("%w: %s: %w", models.ErrBroken, file, err)
 	}
 	return list, file, nil
+}
+
+// spelled reads the numbers of the tokens in the layout of transformers:
+// tokenizer.json or, without one, vocab.json, which lacks special tokens where
+// a fast tokenizer wrote it.
+func spelled(dir string) (ids, added map[string]int, file string, err error) {
+	file = filepath.Join(dir, "tokenizer.json")
+	var t tokenizer
+	if err := readJSON(file, maxVocabulary, &t); !errors.Is(err, models.ErrMissing) {
+		added = map[string]int{}
+		for _, a := range t.Added {
+			added[a.Content] = a.ID
+		}
+		return t.Model.Vocabulary, added, file, err
+	}
+	file = filepath.Join(dir, "vocab.json")
+	if err := readJSON(file, maxVocabulary, &ids); errors.Is(err, models.ErrMissing) {
+		return nil, nil, "", fmt.Errorf("%w: %s: expected the vocabulary (vocabulary.json, vocabulary.txt, tokenizer.json or vocab.json), found none", models.ErrMissing, dir)
+	} else if err != nil {
+		return nil, nil, file, err
+	}
+	if err = readJSON(filepath.Join(dir, "added_tokens.json"), maxVocabulary, &added); errors.Is(err, models.ErrMissing) {
+		err = nil
+	}
+	return ids, added, file, err
 }
 
 // tokenizer holds the fields in use of tokenizer.json.

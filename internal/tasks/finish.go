@@ -91,7 +91,8 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
 			return err
 		}
-		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &o.Seconds, o.VoiceModel, warnings
+		length := o.length()
+		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &length, o.VoiceModel, warnings
 		if o.Result.Ran.ASR {
 			r.Language = o.Result.Language
 		}

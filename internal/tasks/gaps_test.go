@@ -22,4 +22,7 @@ func TestGapsAreNotCharged(t *testing.T) {
 	got, bill := f.ReadResult(task.ID)
 	assert.EqualValues(t, 1, bill.BillableMinutes)
 	assert.Equal(t, []float64{1000, 50}, []float64{got.AudioDuration, got.Stats.DecodedSeconds})
+	done, err := f.Get(t.Context(), f.Account, task.ID)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1000, *done.AudioDuration, "of the task, as of its result")
 }

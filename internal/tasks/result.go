@@ -2,12 +2,14 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +73,7 @@ func WarningHeader(list []spec.Warning) string {
 type (
 	documentHead struct {
 		Ran                 spec.Capabilities       `json:"ran"`
-		AudioDuration       float64                 `json:"audio_duration,omitempty"` // if the recording has gaps: see spec.Result
+		DecodedSeconds      float64                 `json:"decoded_seconds,omitempty"` // if the recording has gaps: see spec.Stats
 		Language            string                  `json:"language,omitempty"`
 		LanguageProbability float64                 `json:"language_probability,omitempty"`
 		VADSegments         []spec.Interval         `json:"vad_segments,omitempty"`
@@ -103,6 +105,12 @@ var encoders = sync.Pool{New: func() any {
 	return encoder
 }}
 
+// length returns the length of the recording with its gaps, rounded like
+// Seconds.
+func (o Outcome) length() float64 {
+	return max(o.Seconds, math.Round(o.Result.AudioDuration*1e4)/1e4)
+}
+
 // document returns the stored form of an outcome.
 func (o Outcome) document() ([]byte, error) {
 	var out bytes.Buffer
@@ -110,12 +118,12 @@ func (o Outcome) document() ([]byte, error) {
 	defer encoders.Put(compressed)
 	compressed.Reset(&out)
 	r, text := o.Result, json.NewEncoder(compressed)
-	length := 0.0
-	if r.AudioDuration > o.Seconds {
-		length = r.AudioDuration
+	decoded := 0.0
+	if o.length() > o.Seconds {
+		decoded = o.Seconds
 	}
 	err := text.Encode(documentHead{
-		Ran: r.Ran, AudioDuration: length, Language: r.Language, LanguageProbability: r.LanguageProbability, VADSegments: r.VADSegments, NumSpeakers: r.NumSpeakers,
+		Ran: r.Ran, DecodedSeconds: decoded, Language: r.Language, LanguageProbability: r.LanguageProbability, VADSegments: r.VADSegments, NumSpeakers: r.NumSpeakers,
 		SpeakerEmbeddings: r.SpeakerEmbeddings, DiarizeSegments: r.DiarizeSegments, AudioEvents: r.AudioEvents, Names: r.Names,
 		Warnings: spec.OfAudio(r.Warnings), Waveform: o.Waveform, Recognized: o.Recognized,
 	})
@@ -186,8 +194,8 @@ func (r *Result) begin() (err error) {
 		SpeakerEmbeddings: h.SpeakerEmbeddings, DiarizeSegments: h.DiarizeSegments, AudioEvents: h.AudioEvents, Names: h.Names, Warnings: h.Warnings,
 	}
 	if r.Task.AudioDuration != nil {
-		r.Found.Stats.DecodedSeconds = *r.Task.AudioDuration
-		r.Found.AudioDuration = max(*r.Task.AudioDuration, h.AudioDuration)
+		r.Found.AudioDuration = *r.Task.AudioDuration
+		r.Found.Stats.DecodedSeconds = cmp.Or(h.DecodedSeconds, r.Found.AudioDuration)
 	}
 	if r.Task.AudioMD5 != nil {
 		r.Found.AudioMD5 = *r.Task.AudioMD5

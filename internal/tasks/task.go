@@ -47,12 +47,12 @@ type Task struct {
 	AccountID       string
 	Status          Status
 	AudioFilename   string
-	AudioSourceType string  // SourceURL or SourceBase64
-	AudioSize       *int64  // bytes; nil for a URL task that is not fetched yet
-	AudioMD5        *string // 32 hexadecimal digits; nil if AudioSize is
-	AudioDuration   *float64
-	Language        string // of the speech, once the task is done; "" if nothing was transcribed
-	Speakers        *int   // number of speakers, once the task is done; nil without diarization
+	AudioSourceType string   // SourceURL or SourceBase64
+	AudioSize       *int64   // bytes; nil for a URL task that is not fetched yet
+	AudioMD5        *string  // 32 hexadecimal digits; nil if AudioSize is
+	AudioDuration   *float64 // length in seconds with gaps, as in the result; nil until the task is done
+	Language        string   // of the speech, once the task is done; "" if nothing was transcribed
+	Speakers        *int     // number of speakers, once the task is done; nil without diarization
 	AllowTraining   bool
 	ErrorMessage    *string
 	Warnings        []spec.Warning `json:",omitzero"` // about the recording, once it is done

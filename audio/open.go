@@ -254,18 +254,21 @@ func (in *input) spool(r io.Reader, read []byte, o Options) error {
 	}
 	in.file = f
 	if _, err := f.Write(read); err != nil {
-		return machineError(in.name, "write to the temporary folder", err)
+		return unwritten(in.name, "its bytes", err)
 	}
 	n, err := io.Copy(onlyWriter{f}, onlyReader{r})
 	if err != nil {
 		var path *os.PathError
 		if errors.As(err, &path) {
-			return machineError(in.name, "write to the temporary folder", err)
+			return unwritten(in.name, "its bytes", err)
 		}
 		return err
 	}
 	if err := o.checkSize(in.name, n+int64(len(read))); err != nil {
 		return err
+	}
+	if err := f.Truncate(n + int64(len(read))); err != nil { // a file in memory is longer
+		return machineError(in.name, "end", err)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return machineError(in.name, "rewind", err)

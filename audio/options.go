@@ -20,7 +20,7 @@ type Options struct {
 	MaxBytes      int64         // largest file; default 2 GiB
 	MaxSeconds    float64       // longest recording in seconds; default 5 h; counted while decoding, regardless of the header
 	MaxDecodeTime time.Duration // wall-clock limit for one ffmpeg process; default 15 min
-	TempDir       string        // folder for unnamed files with samples; default os.TempDir
+	TempDir       string        // folder for unnamed files with samples; default os.TempDir; if it is missing or read-only, 512 MiB each in memory (Linux)
 	FFmpeg        string        // path of ffmpeg; default: found in PATH; ffprobe is first looked for in the same folder
 	// Audio track to decode, counted from 1; 0 selects the default track, or
 	// else the first. If the track does not exist, the error is ErrNoAudio.

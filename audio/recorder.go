@@ -1,7 +1,6 @@
 package audio
 
 import (
-	"fmt"
 	"os"
 	"unsafe"
 )
@@ -93,7 +92,7 @@ func (r *recorder) spill() error {
 	}
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r.pending))), len(r.pending)*4)
 	if _, err := r.file.Write(b); err != nil {
-		return fmt.Errorf("audio: %q: write decoded samples to the temporary folder: %w", r.name, err)
+		return unwritten(r.name, "its samples", err)
 	}
 	r.pending = r.pending[:0]
 	return nil

@@ -178,8 +178,8 @@ func TestFailedReadIsAMachineError(t *testing.T) {
 			assert.ErrorContains(t, err, "upload")
 		}
 	}
-	_, err = Open(t.Context(), reader(flac, "upload"), Options{TempDir: filepath.Join(t.TempDir(), "missing")})
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = Open(t.Context(), reader(flac, "upload"), Options{TempDir: "testdata/formats/no_extension"})
+	require.ErrorIs(t, err, syscall.ENOTDIR)
 	assert.False(t, spec.IsPermanent(err))
 }
 

@@ -18,5 +18,23 @@ func unnamedFile(dir string) (*os.File, error) {
 	case unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL, unix.ENOSYS:
 		return nil, errors.ErrUnsupported
 	}
-	return nil, fmt.Errorf("audio: temporary file in %q: %w", dir, err)
+	return nil, fmt.Errorf("in %q: %w", dir, err)
+}
+
+// memoryFile returns a file in memory.
+func memoryFile() (*os.File, error) {
+	fd, err := unix.MemfdCreate("otograph", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "memory")
+	err = f.Truncate(memoryLimit) // takes no memory
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_GROW)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }

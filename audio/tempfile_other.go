@@ -8,3 +8,5 @@ import (
 )
 
 func unnamedFile(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func memoryFile() (*os.File, error) { return nil, errors.ErrUnsupported }

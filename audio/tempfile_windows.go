@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,3 +19,5 @@ func unnamedFile(dir string) (*os.File, error) {
 	name := filepath.Join(dir, fmt.Sprintf("otograph-%016x", rand.Uint64()))
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|windows.FILE_FLAG_DELETE_ON_CLOSE, 0o600)
 }
+
+func memoryFile() (*os.File, error) { return nil, errors.ErrUnsupported }

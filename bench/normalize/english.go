@@ -139,13 +139,15 @@ func (e english) text(s string) string {
 		s = replaceWord(s, f, "", true)
 	}
 	s = beforeApostrophe.ReplaceAllLiteralString(s, "'")
-	if e.dots {
+	if e.dots && strings.Contains(s, ".") {
 		s = abbreviations(s)
 	}
 	for _, c := range e.contractions {
 		s = replaceWord(s, c.short, c.long, c.whole)
 	}
-	s = commas.ReplaceAllString(s, "$1$2")
+	if strings.Contains(s, ",") {
+		s = commas.ReplaceAllString(s, "$1$2")
+	}
 	s = plain(stops.ReplaceAllString(s, " $1"), ".%$¢€£")
 	for _, c := range e.compounds {
 		s = replaceWords(s, c.parts, true, func([]string) string { return c.joint })
@@ -160,8 +162,10 @@ func (e english) text(s string) string {
 	if e.acronyms {
 		words = joinLetters(words)
 	}
-	s = loneSigns.ReplaceAllString(strings.Join(words, " "), " $1")
-	s = lonePercent.ReplaceAllString(s, "$1 ")
+	s = strings.Join(words, " ")
+	if strings.ContainsAny(s, ".$¢€£%") {
+		s = lonePercent.ReplaceAllString(loneSigns.ReplaceAllString(s, " $1"), "$1 ")
+	}
 	return spaces.ReplaceAllLiteralString(s, " ")
 }
 

@@ -108,12 +108,18 @@ var (
 
 // digits replaces the number words of a text with digits.
 func digits(s string) string {
-	s = letterDigit.ReplaceAllString(halves(s), "$1 $2")
-	s = digitLetter.ReplaceAllString(s, "$1 $2")
-	s = replaceWords(s, suffixes, false, func(g []string) string { return g[1] + g[2] })
+	s = halves(s)
+	if hasDigits(s) {
+		s = letterDigit.ReplaceAllString(s, "$1 $2")
+		s = digitLetter.ReplaceAllString(s, "$1 $2")
+		s = replaceWords(s, suffixes, false, func(g []string) string { return g[1] + g[2] })
+	}
 	r := reader{words: fields(s)}
 	r.read()
 	s = strings.Join(r.out, " ")
+	if !hasDigits(s) {
+		return s
+	}
 	s = replaceWords(s, dollarCents, false, func(g []string) string {
 		cents := g[3]
 		if len(cents) == 1 {
@@ -129,6 +135,10 @@ func digits(s string) string {
 	})
 	return replaceWords(s, oneOnly, true, func(g []string) string { return "one" + g[1] })
 }
+
+// hasDigits reports whether a text has a digit, without which no pattern of
+// digits needs to be searched for.
+func hasDigits(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
 // halves replaces "and a half" after a number with "point five".
 func halves(s string) string {

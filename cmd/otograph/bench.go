@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -184,19 +186,15 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 			if tier == "cascade" || tier == "auto" {
 				below = c.CascadeBelow
 			}
-			name := modelName(set, tier)
-			if name == "" {
-				name = names[i]
-				if len(c.Tier) > 1 || tier != "auto" {
-					name += " " + tier
+			name := cmp.Or(modelName(set, tier), names[i])
+			more := []string{tier, strconv.Itoa(len(systems) + 1)}
+			if i > 0 {
+				more[0] = names[i]
+			}
+			for _, m := range more {
+				if slices.ContainsFunc(systems, func(s bench.System) bool { return s.Name == name }) {
+					name = fmt.Sprintf("%s (%s)", name, m)
 				}
-			}
-			taken := func(s bench.System) bool { return s.Name == name }
-			if slices.ContainsFunc(systems, taken) {
-				name = fmt.Sprintf("%s (%s)", name, names[i])
-			}
-			if slices.ContainsFunc(systems, taken) {
-				name = fmt.Sprintf("%s (%d)", name, i+1)
 			}
 			systems = append(systems, bench.System{Name: name, Set: set, Options: opt, KnownLanguage: c.KnownLanguage, Cascade: below})
 		}

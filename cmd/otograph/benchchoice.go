@@ -60,20 +60,22 @@ func (c *benchRunCmd) compared(path string) (set *models.Set, name string, err e
 	return set, filepath.Base(filepath.Clean(path)), err
 }
 
-// modelName returns the name of the recognizer that a tier uses alone, "" for a
-// tier that uses both.
+// modelName returns the names of the recognizers that a tier uses, "" for none.
 func modelName(set *models.Set, tier string) string {
-	role := models.RoleStandard
+	roles := []models.Role{models.RoleOptimized, models.RoleStandard}
 	switch tier {
 	case "optimized":
-		role = models.RoleOptimized
-	case "auto", "cascade":
-		return ""
+		roles = roles[:1]
+	case "standard":
+		roles = roles[1:]
 	}
-	if m, ok := set.Role(role); ok {
-		return m.Name
+	var names []string
+	for _, role := range roles {
+		if m, ok := set.Role(role); ok {
+			names = append(names, m.Name)
+		}
 	}
-	return ""
+	return strings.Join(names, " + ")
 }
 
 // otherRoles returns the roles in which two sets have different models, besides

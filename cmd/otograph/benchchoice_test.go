@@ -41,7 +41,11 @@ func TestOtherRoles(t *testing.T) {
 	assert.Empty(t, otherRoles(set("silero", "base"), set("silero", "tiny")))
 	assert.Equal(t, []string{"vad (silero, demo-vad)"}, otherRoles(set("silero", "base"), set("demo-vad", "tiny")))
 	assert.Equal(t, "tiny", modelName(set("silero", "tiny"), "standard"))
-	assert.Empty(t, modelName(set("silero", "tiny"), "auto"), "it uses both tiers")
+	both := set("silero", "tiny")
+	both.Models = append(both.Models, models.Model{Role: models.RoleOptimized, Name: "ctc"})
+	assert.Equal(t, "ctc", modelName(both, "optimized"))
+	assert.Equal(t, "ctc + tiny", modelName(both, "auto"))
+	assert.Empty(t, modelName(&models.Set{}, "auto"))
 }
 
 func TestOtherSystems(t *testing.T) {

@@ -176,3 +176,25 @@ func TestKeywords(t *testing.T) {
 	assert.InDelta(t, 0.75, f.F1(), 1e-12)
 	assert.InDelta(t, 1, Found{}.F1(), 1e-12)
 }
+
+// With 20 speakers, speakers are matched by assignment, not by trying every
+// order, and the exact ORC-WER leaves it to the greedy one.
+func TestTwentySpeakers(t *testing.T) {
+	var ref, hyp []Segment
+	for i := range 400 {
+		k := i % 20
+		s := Segment{string(rune('a' + k)), float64(i), float64(i + 1), strings.Fields(strings.Repeat(string(rune('A'+k))+" ", 5))}
+		ref = append(ref, s)
+		s.Speaker = string(rune('a' + (7*k+3)%20))
+		hyp = append(hyp, s)
+	}
+	for _, got := range []Speakers{CP(ref, hyp), TCP(ref, hyp, 5)} {
+		assert.Equal(t, Errors{Reference: 2000}, got.Errors)
+		assert.Len(t, got.Assignment, 20)
+		assert.Contains(t, got.Assignment, Pair{"b", "k"})
+	}
+	_, ok := ORC(ref, hyp)
+	assert.False(t, ok)
+	assert.Zero(t, GreedyORC(ref, hyp).Errors.Errors())
+	assert.Zero(t, GreedyDICP(ref, hyp).Errors.Errors())
+}

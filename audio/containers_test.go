@@ -6,6 +6,7 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,20 @@ func TestContainerTimesMatchFFmpeg(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, count, 60)
+}
+
+// TestFilmContainers has ffmpeg write containers of films, broadcasters and
+// recorders that it writes only with a picture or with its own codec.
+func TestFilmContainers(t *testing.T) {
+	needFFmpeg(t)
+	picture := append([]string{"-f", "lavfi", "-i", "testsrc=s=720x576:r=25:d=4"}, lateTone...)
+	for name, args := range map[string][]string{
+		"a.mxf": append(slices.Clone(picture), "-c:v", "mpeg2video", "-c:a", "pcm_s16le"), "a.dv": append(slices.Clone(picture), "-target", "pal-dv"),
+		"a.mlp": append(slices.Clone(lateTone), "-strict", "-2"), "a.mmf": append(slices.Clone(lateTone), "-ar", "22050"), "a.sox": lateTone,
+		"a.spdif": append(slices.Clone(lateTone), "-c:a", "ac3"),
+	} {
+		t.Run(name, func(t *testing.T) { sameTimes(t, "", ffmpegFile(t, name, args...)) })
+	}
 }
 
 // sameTimes compares a file's length and first sound with ffmpeg's.

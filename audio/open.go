@@ -242,6 +242,9 @@ func unrecognized(name string, head []byte) error {
 	if len(head) == 0 {
 		return fault(ErrTooSmall, name, "it is empty")
 	}
+	if len(head) > 3 && string(head[1:4]) == "ds2" {
+		return fault(ErrUnsupported, name, "it is a DS2 dictation, which ffmpeg cannot read: save it as WAV by the program of the recorder")
+	}
 	return fault(ErrUnsupported, name, "its content is not that of an audio or video file")
 }
 

@@ -63,6 +63,36 @@ var magics = []struct {
 	{0, "\x00\x02\xa3\x64", ircamContainer},
 	{0, "\x00\x03\xa3\x64", ircamContainer},
 	{0, "\x00\x04\xa3\x64", ircamContainer},
+	{0, "\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02\x01\x01\x02", container{name: "mxf", demuxer: "mxf"}},
+	{0, "\x1f\x07\x00\x3f", container{name: "dv", demuxer: "dv"}},
+	{0, "\x1f\x07\x00\xbf", container{name: "dv", demuxer: "dv"}},
+	{0, "\xb7\xd8\x00\x20\x37\x49\xda\x11\xa6\x4e\x00\x07\xe9\x5e\xad\x8d", container{name: "wtv", demuxer: "wtv"}},
+	{0, "NuppelVideo\x00", container{name: "nuv", demuxer: "nuv"}},
+	{0, "MythTVVideo\x00", container{name: "nuv", demuxer: "nuv"}},
+	{0, "NSVf", container{name: "nsv", demuxer: "nsv"}},
+	{0, "NSVs", container{name: "nsv", demuxer: "nsv"}},
+	{0, "DHAV", container{name: "dhav", demuxer: "dhav", guess: true}},
+	{0, "DAHUA", container{name: "dhav", demuxer: "dhav", guess: true}},
+	{0, ".SoX", container{name: "sox", demuxer: "sox"}},
+	{0, "XoS.", container{name: "sox", demuxer: "sox"}},
+	{0, "MMMD", container{name: "mmf", demuxer: "mmf"}},
+	{0, "2BIT", container{name: "avr", demuxer: "avr"}},
+	{0, " paf\x00", container{name: "paf", demuxer: "paf"}},
+	{0, "fap \x00", container{name: "paf", demuxer: "paf"}},
+	{0, "PVF1\n", container{name: "pvf", demuxer: "pvf"}},
+	{0, "ALawSoundFile**\x00\x0f\x10", container{name: "wve", demuxer: "wve"}},
+	{0, "TWIN97012000", container{name: "vqf", demuxer: "vqf"}},
+	{0, "\x02dss", container{name: "dss", demuxer: "dss", guess: true}},
+	{0, "\x03dss", container{name: "dss", demuxer: "dss", guess: true}},
+	{0, "#!iLBC20\n", container{name: "ilbc", demuxer: "ilbc", guess: true}},
+	{0, "#!iLBC30\n", container{name: "ilbc", demuxer: "ilbc", guess: true}},
+	{0, "\xc0\xde\xc2", container{name: "codec2", demuxer: "codec2", guess: true}},
+	{0, "ea3\x03", container{name: "oma", demuxer: "oma", guess: true}},
+	{0, "EA3\x01\x00\x60", container{name: "oma", demuxer: "oma", guess: true}},
+	{0, "EA3\x02\x00\x60", container{name: "oma", demuxer: "oma", guess: true}},
+	{4, "\x57\x90\x75\x36", container{name: "audible", demuxer: "aa"}},
+	{0, "\x72\xf8\x1f\x4e", container{name: "spdif", demuxer: "spdif", guess: true}},
+	{4, "\xf8\x72\x6f\xbb", container{name: "truehd", demuxer: "mlp", guess: true}},
 	{4, "\xf8\x72\x6f\xba", container{name: "truehd", demuxer: "truehd", guess: true}},
 	{0, "DTSHDHDR", container{name: "dts", demuxer: "dtshd"}},
 	{0, "\x7f\xfe\x80\x01", container{name: "dts", demuxer: "dts", guess: true}},
@@ -172,14 +202,19 @@ func byMagic(b []byte) (container, bool) {
 				return container{name: "avi", demuxer: "avi"}, true
 			case "XWMA":
 				return container{name: "xwma", demuxer: "xwma", sure: true}, true
+			case "QLCM":
+				return container{name: "qcp", demuxer: "qcp", guess: true}, true
 			}
 		case "RIFX", "RF64", "BW64":
 			if form == "WAVE" {
 				return wavContainer, true
 			}
 		case "FORM":
-			if form == "AIFF" || form == "AIFC" {
+			switch form {
+			case "AIFF", "AIFC":
 				return container{name: "aiff", demuxer: "aiff", sure: true}, true
+			case "8SVX", "16SV", "MAUD":
+				return container{name: "svx", demuxer: "iff"}, true
 			}
 		}
 	}

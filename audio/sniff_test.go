@@ -52,6 +52,13 @@ func TestSniff(t *testing.T) {
 		{"m2ts", bytes.Repeat(append([]byte{0, 0, 0, 0, 0x47}, make([]byte, 187)...), 20), "mpegts"},
 		{"ac3", []byte("\x0b\x77\x00\x00\x14\x40\x00\x00"), "ac3"},
 		{"eac3", []byte("\x0b\x77\x00\x00\x14\x80\x00\x00"), "eac3"},
+		{"mxf", []byte("\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02\x01\x01\x02\x04\x00"), "mxf"},
+		{"8svx", []byte("FORM\x00\x00\x00\x008SVXVHDR"), "iff"},
+		{"ilbm", []byte("FORM\x00\x00\x00\x00ILBMBMHD"), ""},
+		{"qcp", []byte("RIFF\x00\x00\x00\x00QLCMfmt "), "qcp"},
+		{"dss", append([]byte("\x02dss"), make([]byte, 2000)...), "dss"},
+		{"ds2", append([]byte("\x03ds2"), make([]byte, 2000)...), ""},
+		{"minidisc", []byte("ea3\x03\x00\x00\x00\x00\x17\x76"), "oma"},
 		{"two frames in garbage", cat(make([]byte, 100), mp3[:834], bytes.Repeat([]byte{1}, 2000)), ""},
 		{"playlist", []byte("#EXTM3U\n#EXTINF:10,\nfile:///etc/passwd\n"), ""},
 		{"concat", []byte("ffconcat version 1.0\nfile '/etc/passwd'\n"), ""},
@@ -74,6 +81,7 @@ func TestSniff(t *testing.T) {
 	}
 	_, err := sniff(bytes.NewReader(id3(100)[:60]))
 	assert.ErrorIs(t, err, errFarTag)
+	assert.ErrorContains(t, CheckHead("a.ds2", []byte("\x03ds2\x00")), "it is a DS2 dictation, which ffmpeg cannot read")
 }
 
 // TestMPEGFrame checks frame lengths against known results of the formula.
@@ -132,7 +140,7 @@ func FuzzSniff(f *testing.F) {
 // TestExtensionsOfContainers: mediafiles knows the extensions of exactly the
 // recognized containers.
 func TestExtensionsOfContainers(t *testing.T) {
-	known := map[string]bool{"wav": true, "mp3": true, "aac": true, "avi": true, "xwma": true, "aiff": true, "mpegts": true, "ac3": true, "eac3": true}
+	known := map[string]bool{"wav": true, "mp3": true, "aac": true, "avi": true, "xwma": true, "qcp": true, "svx": true, "aiff": true, "mpegts": true, "ac3": true, "eac3": true}
 	for _, m := range magics {
 		known[m.name] = true
 	}

@@ -82,7 +82,7 @@ func TestScoreResult(t *testing.T) {
 	s := ScoreResult(item, result(), ScoreOptions{EventClasses: []string{"Music"}})
 	assert.Equal(t, &WordErrors{Substitutions: 1, Insertions: 1, Reference: 4}, s.Words)
 	assert.InDelta(t, 0.25, s.Turns.Rate(), 1e-9)
-	assert.Equal(t, &Count{3, 2}, s.Speakers)
+	assert.Equal(t, &Count{Reference: 3, Found: 2}, s.Speakers)
 	assert.Equal(t, &LanguageScore{"en", "en"}, s.Language)
 	assert.Equal(t, &EventScore{Hits: 1, Misses: 1, Present: []string{"Music"}, Confidence: map[string]float64{"Music": 0.9}}, s.Events)
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.2}, Ends: []float64{0}}, s.Sentences)
@@ -97,8 +97,8 @@ func TestScoreResult(t *testing.T) {
 
 func TestSummarize(t *testing.T) {
 	a := summarize([]Scored{
-		{Score: Score{Words: &WordErrors{Substitutions: 1, Reference: 9}, Language: &LanguageScore{"en", "en"}, Speakers: &Count{2, 2}, Turns: &DER{Scored: 10, Missed: 1}}},
-		{Score: Score{Words: &WordErrors{Deletions: 1, Reference: 1}, Language: &LanguageScore{"de", "en"}, Speakers: &Count{1, 3}, Turns: &DER{Scored: 30, Confusion: 1}}},
+		{Score: Score{Words: &WordErrors{Substitutions: 1, Reference: 9}, Language: &LanguageScore{"en", "en"}, Speakers: &Count{2, 2, new(0.9)}, Turns: &DER{Scored: 10, Missed: 1}}},
+		{Score: Score{Words: &WordErrors{Deletions: 1, Reference: 1}, Language: &LanguageScore{"de", "en"}, Speakers: &Count{1, 3, new(0.6)}, Turns: &DER{Scored: 30, Confusion: 1}}},
 		{Score: Score{Words: &WordErrors{Insertions: 1, Reference: 4}}, Characters: true},
 		{Score: Score{Words: &WordErrors{}}},
 		{Score: Score{Words: &WordErrors{Insertions: 3}}},
@@ -113,6 +113,8 @@ func TestSummarize(t *testing.T) {
 	assert.InDelta(t, 0.05, a.TurnRate.Value, 1e-12)
 	assert.InDelta(t, 0.5, a.Language.Value, 1e-12)
 	assert.InDelta(t, 0.5, a.Speakers.Value, 1e-12)
+	assert.InDelta(t, 0.75, a.SpeakersExpected.Value, 1e-12)
+	assert.InDelta(t, 1, a.SpeakersSure.Value, 1e-12)
 	assert.InDelta(t, 0.2, a.Sentences.MedianStart, 1e-12)
 	assert.InDelta(t, 0.5, a.Sentences.Matched, 1e-12)
 	assert.Nil(t, a.EventF1)
@@ -246,6 +248,7 @@ func TestRun(t *testing.T) {
 	assert.Less(t, all.Accuracy.WordRate.Value, 0.05)
 	assert.Less(t, all.Accuracy.TurnRate.Value, 0.2)
 	assert.Equal(t, 1.0, all.Accuracy.Speakers.Value)
+	assert.Greater(t, all.Accuracy.SpeakersExpected.Value, 0.3)
 	assert.Positive(t, all.Accuracy.EventF1.Value)
 	assert.Nil(t, all.Accuracy.Language, "it was told")
 	assert.Nil(t, words.Accuracy.TurnRate)

@@ -59,6 +59,8 @@ func accuracyFigures() []figure {
 			return plain(d.JER())
 		}, "%.2f", 100, true},
 		{"speakers", "correct number of speakers", "%", func(s SystemReport) *Estimate { return s.Accuracy.Speakers }, "%.1f", 100, false},
+		{"speakers_expected", "· as expected by the stated probabilities", "%", func(s SystemReport) *Estimate { return s.Accuracy.SpeakersExpected }, "%.1f", 100, false},
+		{"speakers_sure", "· where at least 80 % is stated", "%", func(s SystemReport) *Estimate { return s.Accuracy.SpeakersSure }, "%.1f", 100, false},
 		{"event_f1", "events F1, by the second", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventF1 }, "%.1f", 100, false},
 		{"event_precision", "· precision", "%", pointer(func(s SystemReport) *float64 { return s.Accuracy.Precision }), "%.1f", 100, false},
 		{"event_recall", "· recall", "%", pointer(func(s SystemReport) *float64 { return s.Accuracy.Recall }), "%.1f", 100, false},

@@ -42,6 +42,9 @@ type KeywordScore struct {
 type Count struct {
 	Reference int `json:"reference"`
 	Found     int `json:"found"`
+	// Probability is the stated probability that Found is right; nil if none
+	// was stated.
+	Probability *float64 `json:"probability,omitempty"`
 }
 
 // LanguageScore is a language with its expected value (Reference) and its
@@ -111,7 +114,7 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 			s.scoreTurns(item.Turns, turns, opt.DER)
 		}
 		if item.Speakers != nil {
-			s.Speakers = &Count{*item.Speakers, res.NumSpeakers}
+			s.Speakers = &Count{*item.Speakers, res.NumSpeakers, res.NumSpeakersProbability}
 		}
 	}
 	if res.Ran.AudioEvents && item.Events != nil {
@@ -212,14 +215,19 @@ type Accuracy struct {
 	// Keywords sums the counts; KeywordF1 is their F1.
 	Keywords  *KeywordScore `json:"keywords,omitempty"`
 	KeywordF1 *Estimate     `json:"keyword_f1,omitempty"`
-	Speakers  *Estimate     `json:"speakers"`   // share with the correct number of speakers
-	Language  *Estimate     `json:"language"`   // share with the correct language
-	EventF1   *Estimate     `json:"event_f1"`   // see EventScore
-	EventMAP  *Estimate     `json:"event_map"`  // see meanAveragePrecision
-	Precision *float64      `json:"precision"`  // of events
-	Recall    *float64      `json:"recall"`     // of events
-	Sentences *TimeStat     `json:"sentences"`  // times of sentences
-	WordTimes *TimeStat     `json:"word_times"` // times of words
+	Speakers  *Estimate     `json:"speakers"` // share with the correct number of speakers
+	// SpeakersExpected is the mean probability stated for these numbers, and
+	// SpeakersSure the share of correct ones where it is at least 0.8; nil
+	// without such a recording.
+	SpeakersExpected *Estimate `json:"speakers_expected,omitempty"`
+	SpeakersSure     *Estimate `json:"speakers_sure,omitempty"`
+	Language         *Estimate `json:"language"`   // share with the correct language
+	EventF1          *Estimate `json:"event_f1"`   // see EventScore
+	EventMAP         *Estimate `json:"event_map"`  // see meanAveragePrecision
+	Precision        *float64  `json:"precision"`  // of events
+	Recall           *float64  `json:"recall"`     // of events
+	Sentences        *TimeStat `json:"sentences"`  // times of sentences
+	WordTimes        *TimeStat `json:"word_times"` // times of words
 }
 
 // TimeStat summarizes TimeErrors, in seconds.
@@ -333,8 +341,37 @@ func summarize(list []Scored, seed uint64) Accuracy {
 			return math.NaN()
 		})
 	}
+	a.SpeakersExpected, a.SpeakersSure = certainty(list, seed)
 	a.Sentences, a.WordTimes = sentences.stat(), times.stat()
 	return a
+}
+
+// surely is the probability from which a number of speakers counts as sure.
+const surely = 0.8
+
+// certainty compares the probabilities stated for numbers of speakers with the
+// share of correct ones.
+func certainty(list []Scored, seed uint64) (expected, sure *Estimate) {
+	var stated []float64
+	var right []bool
+	for _, s := range list {
+		c := s.Speakers
+		if c == nil || c.Probability == nil {
+			continue
+		}
+		stated = append(stated, *c.Probability)
+		if *c.Probability >= surely {
+			right = append(right, c.Reference == c.Found)
+		}
+	}
+	expected = Bootstrap(len(stated), seed, func(sample []int) float64 {
+		sum := 0.0
+		for _, i := range sample {
+			sum += stated[i]
+		}
+		return sum / float64(len(sample))
+	})
+	return expected, proportion(right, seed)
 }
 
 func (e TimeErrors) stat() *TimeStat {

@@ -27,6 +27,9 @@ type Result struct {
 	// Speakers by number; empty without speech. Speech that is digital silence
 	// to the embedder belongs to one speaker with a zero embedding.
 	Speakers []Speaker
+	// Probability is the probability, 0 to 1, that the number of speakers is
+	// right; nil if the options give the number, and without speech.
+	Probability *float64
 }
 
 // Diarize finds the speakers of the speech segments and their turns. It is
@@ -62,7 +65,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	centre := centroids(sure.vectors, labels, k)
+	centre, probability := centroids(sure.vectors, labels, k), sure.certainty(labels, k)
 	if e.sure != nil {
 		e, labels = e.relabeled(sure, labels, centre)
 	}
@@ -81,7 +84,11 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return result(e, labels, max(k, min(len(parts), 1)), centre, parts), nil
+	r := result(e, labels, max(k, min(len(parts), 1)), centre, parts)
+	if k > 0 && opt.NumSpeakers == 0 && opt.MinSpeakers < opt.MaxSpeakers {
+		r.Probability = new(probability)
+	}
+	return r, nil
 }
 
 // label returns each window's cluster, 0 … k−1.

@@ -28,6 +28,10 @@ type Result struct {
 
 	// NumSpeakers is the number of speakers found (or given).
 	NumSpeakers int
+	// NumSpeakersProbability is the probability, 0 to 1, that NumSpeakers is
+	// right; nil if the number was given, or without speech. The service's
+	// results omit it.
+	NumSpeakersProbability *float64
 	// SpeakerEmbeddings has one entry for each speaker, SPEAKER_0 first.
 	SpeakerEmbeddings []SpeakerEmbedding
 	// DiarizeSegments are the turns, ordered by start.
@@ -153,17 +157,18 @@ type AudioEvent struct {
 
 // resultJSON is Result's JSON form: pointers, so that presence is exact.
 type resultJSON struct {
-	AudioDuration       float64             `json:"audio_duration"`
-	AudioMD5            string              `json:"audio_md5"`
-	Language            *string             `json:"language,omitempty"`
-	LanguageProbability *float64            `json:"language_probability,omitempty"`
-	Segments            *[]Segment          `json:"segments,omitempty"`
-	VADSegments         *[]Interval         `json:"vad_segments,omitempty"`
-	NumSpeakers         *int                `json:"num_speakers,omitempty"`
-	SpeakerEmbeddings   *[]SpeakerEmbedding `json:"speaker_embeddings,omitempty"`
-	DiarizeSegments     *[]Turn             `json:"diarize_segments,omitempty"`
-	AudioEvents         *[]AudioEvent       `json:"audio_events,omitempty"`
-	Warnings            []Warning           `json:"warnings,omitempty"`
+	AudioDuration          float64             `json:"audio_duration"`
+	AudioMD5               string              `json:"audio_md5"`
+	Language               *string             `json:"language,omitempty"`
+	LanguageProbability    *float64            `json:"language_probability,omitempty"`
+	Segments               *[]Segment          `json:"segments,omitempty"`
+	VADSegments            *[]Interval         `json:"vad_segments,omitempty"`
+	NumSpeakers            *int                `json:"num_speakers,omitempty"`
+	NumSpeakersProbability *float64            `json:"num_speakers_probability,omitempty"`
+	SpeakerEmbeddings      *[]SpeakerEmbedding `json:"speaker_embeddings,omitempty"`
+	DiarizeSegments        *[]Turn             `json:"diarize_segments,omitempty"`
+	AudioEvents            *[]AudioEvent       `json:"audio_events,omitempty"`
+	Warnings               []Warning           `json:"warnings,omitempty"`
 }
 
 // MarshalJSON writes the specification's Task result without task_id and
@@ -176,7 +181,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		j.Segments, j.VADSegments = notNil(&r.Segments), notNil(&r.VADSegments)
 	}
 	if r.Ran.Diarize {
-		j.NumSpeakers = &r.NumSpeakers
+		j.NumSpeakers, j.NumSpeakersProbability = &r.NumSpeakers, r.NumSpeakersProbability
 		j.SpeakerEmbeddings, j.DiarizeSegments = notNil(&r.SpeakerEmbeddings), notNil(&r.DiarizeSegments)
 	}
 	if r.Ran.AudioEvents {
@@ -196,7 +201,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		AudioDuration: j.AudioDuration, AudioMD5: j.AudioMD5,
 		Language: or(j.Language, ""), LanguageProbability: or(j.LanguageProbability, 0),
 		Segments: or(j.Segments, nil), VADSegments: or(j.VADSegments, nil),
-		NumSpeakers: or(j.NumSpeakers, 0), SpeakerEmbeddings: or(j.SpeakerEmbeddings, nil), DiarizeSegments: or(j.DiarizeSegments, nil),
+		NumSpeakers: or(j.NumSpeakers, 0), NumSpeakersProbability: j.NumSpeakersProbability, SpeakerEmbeddings: or(j.SpeakerEmbeddings, nil), DiarizeSegments: or(j.DiarizeSegments, nil),
 		AudioEvents: or(j.AudioEvents, nil), Warnings: j.Warnings,
 		Ran: Capabilities{ASR: j.Segments != nil, Diarize: j.DiarizeSegments != nil, AudioEvents: j.AudioEvents != nil},
 	}

@@ -41,6 +41,16 @@ func TestResultKeys(t *testing.T) {
 	}
 }
 
+// The probability of the number of speakers is there if it is known.
+func TestNumSpeakersProbability(t *testing.T) {
+	b, err := json.Marshal(Result{Ran: Capabilities{ASR: true, Diarize: true}, NumSpeakers: 2, NumSpeakersProbability: new(0.86)})
+	require.NoError(t, err)
+	assert.Contains(t, string(b), `"num_speakers":2,"num_speakers_probability":0.86`)
+	var back Result
+	require.NoError(t, json.Unmarshal(b, &back))
+	assert.Equal(t, new(0.86), back.NumSpeakersProbability)
+}
+
 func TestSegmentWords(t *testing.T) {
 	without, err := json.Marshal(Segment{Text: "a"})
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ func Result(pcm *audio.PCM, f *found.Findings, stageSeconds map[spec.Stage]float
 	}
 	if f.Speakers != nil {
 		res.Ran.Diarize = true
-		res.NumSpeakers = len(f.Speakers.Speakers)
+		res.NumSpeakers, res.NumSpeakersProbability = len(f.Speakers.Speakers), rounded(f.Speakers.Probability)
 		res.SpeakerEmbeddings, res.DiarizeSegments = embeddings(f), turns(f, at)
 	}
 	if f.Sounds != nil {

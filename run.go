@@ -210,24 +210,10 @@ type run struct {
 	voices   []KnownVoice                // known voices that name speakers
 	channels Channels                    // "": mix
 	told     func([]Segment)             // nil: nobody asks
-	sound    sound
-	model    string // the recognizer's name, "" for the set's
-	failed   error  // of the name
-}
-
-// sound is a decoded recording.
-type sound struct {
-	*audio.PCM                 // the mix of the channels
-	split      []*audio.PCM    // the channels if each is one speaker; otherwise nil
-	speech     []channels.Side // found by StageVAD
-}
-
-// of returns the audio of a side.
-func (s *sound) of(side channels.Side) *audio.PCM {
-	if side.Channel == channels.Mix {
-		return s.PCM
-	}
-	return s.split[side.Channel]
+	sound    channels.Recording
+	speech   []channels.Side // found by StageVAD
+	model    string          // the recognizer's name, "" for the set's
+	failed   error           // of the name
 }
 
 // do decodes the recording, runs the stages and assembles the result.
@@ -236,7 +222,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 		return nil, err
 	}
 	r.Progress.Plan(r.Options)
-	r.Preload(r.p.enter)
+	r.Preload(ctx, r.p.enter)
 	pcm, err := stages.Do(ctx, &r.Watch, StageDecode, func(ctx context.Context) (*audio.PCM, error) {
 		return audio.Open(ctx, src, r.audio())
 	})
@@ -263,8 +249,8 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	}
 	r.sound.PCM = pcm
 	if *r.Options.EnableASR {
-		r.sound.split = r.channels.split(pcm)
-		r.Split = r.sound.split != nil
+		r.sound.Split = r.channels.split(pcm)
+		r.Split = r.sound.Split != nil
 	}
 	finds, errs := r.find(ctx)
 	res, err := r.result(finds, register)
@@ -284,11 +270,11 @@ func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, er
 	res.Demo = r.Engines.Demonstrates(res)
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = assemble.AudioWarnings(r.sound.Info())
-	if note := r.Engines.SpeakersNote(res); note != "" && r.sound.split == nil {
+	if note := r.Engines.SpeakersNote(res); note != "" && r.sound.Split == nil {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: spec.WarnAudio, Reason: note})
 	}
 	res.Warnings = append(res.Warnings, assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)...)
-	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.channels == ChannelsSplit, r.sound.split != nil)...)
+	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.channels == ChannelsSplit, r.sound.Split != nil)...)
 	if t := f.Transcription; t != nil && t.Uncorrected != "" {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "cascade", Reason: "the text is that of the optimized tier alone: " + t.Uncorrected})
 	}
@@ -296,7 +282,7 @@ func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, er
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
 	}
 	var err error
-	res.Names, err = r.p.names(register, f)
+	res.Names, err = r.Names(register, f)
 	return res, err
 }
 
@@ -328,9 +314,11 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	var heard bool
 	if *r.Options.EnableASR {
 		var err error
-		r.sound.speech, err = stages.Keep(ctx, &r.Watch, StageVAD, r.detectSpeech)
+		r.speech, err = stages.Keep(ctx, &r.Watch, StageVAD, func(ctx context.Context) ([]channels.Side, error) {
+			return r.Sides(ctx, r.sound)
+		})
 		if heard = !failed(err); heard {
-			f.Speech = channels.Together(r.sound.speech)
+			f.Speech = channels.Together(r.speech)
 		}
 	}
 	var voices map[int]*diarize.Embeddings // by channel
@@ -344,7 +332,9 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	}
 	g.Go(func() error { // one core, in parallel with the transcription
 		if heard && *r.Options.EnableDiarize {
-			voices, embedErr = stages.Do(ctx, &r.Watch, StageEmbed, r.embed)
+			voices, embedErr = stages.Do(ctx, &r.Watch, StageEmbed, func(ctx context.Context) (map[int]*diarize.Embeddings, error) {
+				return r.EmbedSides(ctx, r.sound, r.speech)
+			})
 		}
 		if *r.Options.EnableAudioEvents {
 			f.Sounds, eventErr = stages.Keep(ctx, &r.Watch, StageEvents, func(ctx context.Context) (*found.Sounds, error) {
@@ -364,10 +354,7 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 		}
 		var err error
 		f.Speakers, err = stages.Do(ctx, &r.Watch, StageDiarize, func(ctx context.Context) (*diarize.Result, error) {
-			if r.sound.split != nil {
-				return r.ClusterSides(ctx, r.sound.speech, voices)
-			}
-			return r.Cluster(ctx, voices[channels.Mix], f.Transcription)
+			return r.ClusterSides(ctx, r.speech, voices, f.Transcription)
 		})
 		failed(err)
 	}
@@ -377,38 +364,16 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 // nameChannels omits channels without text if each channel is one speaker, and
 // numbers the speakers.
 func (r *run) nameChannels(f *found.Findings) {
-	if r.sound.split == nil {
+	if r.sound.Split == nil {
 		return
 	}
 	if f.Transcription != nil {
-		r.sound.speech = channels.Saying(r.sound.speech, f.Transcription)
+		r.speech = channels.Saying(r.speech, f.Transcription)
 	}
 	f.Channels = []int{}
-	for _, s := range r.sound.speech {
+	for _, s := range r.speech {
 		f.Channels = append(f.Channels, s.Channel)
 	}
-}
-
-// detectSpeech finds the speech of the recording, or of each of its channels.
-func (r *run) detectSpeech(ctx context.Context) ([]channels.Side, error) {
-	if r.sound.split != nil {
-		return r.Sides(ctx, r.sound.split)
-	}
-	heard, err := r.DetectSpeech(ctx, r.sound.PCM)
-	return []channels.Side{{Channel: channels.Mix, Heard: heard}}, err
-}
-
-// embed computes the voices of each side, by channel.
-func (r *run) embed(ctx context.Context) (map[int]*diarize.Embeddings, error) {
-	voices := map[int]*diarize.Embeddings{}
-	for _, side := range r.sound.speech {
-		v, err := r.Embed(ctx, r.sound.of(side), side.Heard, r.sound.split != nil)
-		if err != nil {
-			return nil, err
-		}
-		voices[side.Channel] = v
-	}
-	return voices, nil
 }
 
 // languageAndText detects the language of all speech, then transcribes each
@@ -430,11 +395,11 @@ func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.
 		}
 	}
 	text, err := stages.Keep(ctx, &r.Watch, StageTranscribe, func(ctx context.Context) (*found.Transcription, error) {
-		if r.sound.split == nil {
+		if r.sound.Split == nil {
 			return r.transcribe(ctx, 0, language, tell)
 		}
 		var list []*found.Transcription
-		for i := range r.sound.speech {
+		for i := range r.speech {
 			side, err := r.transcribe(ctx, i, language, nil)
 			if err != nil {
 				return nil, err
@@ -453,8 +418,8 @@ func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.
 
 // transcribe returns the transcription of side i.
 func (r *run) transcribe(ctx context.Context, i int, language found.Language, settled func([]asr.Segment)) (*found.Transcription, error) {
-	side, all := r.sound.speech[i], float64(len(r.sound.speech))
-	return r.Transcribe(ctx, r.sound.of(side), side.Heard, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
+	side, all := r.speech[i], float64(len(r.speech))
+	return r.Transcribe(ctx, r.sound.Of(side), side.Heard, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
 		r.Progress.Part(StageTranscribe, float64(i)+done/max(total, 1e-9), all)
 	}})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
-	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -98,25 +97,3 @@ func (e *VoiceError) Error() string { return fmt.Sprintf("known voice %d: %v", e
 
 // Unwrap returns the reason.
 func (e *VoiceError) Unwrap() error { return e.Err }
-
-// names returns the names of the speakers whose voices are in the register.
-func (p *Pipeline) names(register *diarize.Register, f *found.Findings) (map[string]string, error) {
-	if f.Speakers == nil || len(register.Voices) == 0 {
-		return nil, nil
-	}
-	m, ok := p.engines.Set.Role(models.RoleEmbedder)
-	if !ok {
-		return nil, nil
-	}
-	by, err := embed.Matching(m)
-	if err != nil {
-		return nil, err
-	}
-	names := map[string]string{}
-	for i, match := range register.Identify("", f.Speakers.Speakers, by) {
-		if match.Name != "" {
-			names[f.SpeakerName(i)] = match.Name
-		}
-	}
-	return names, nil
-}

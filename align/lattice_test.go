@@ -35,7 +35,7 @@ func (b *textbook) best(t, at, last int) float64 {
 			border = k
 		}
 	}
-	if t == b.rows.Len() {
+	if t == b.rows.len() {
 		if at == len(b.letters) {
 			v = 0
 		}

@@ -63,8 +63,8 @@ func NewRows(scores []float32, norms []float64, v, blank int, shift float64) *Ro
 	return r
 }
 
-// Len returns the number of rows.
-func (r *Rows) Len() int { return len(r.blanks) }
+// len returns the number of rows.
+func (r *Rows) len() int { return len(r.blanks) }
 
 // spoken returns the log probability that a row is not blank.
 func (r *Rows) spoken(t int) float64 {

@@ -26,7 +26,7 @@ type track struct {
 func newTrack(heard []Heard, words []word, vocab *ctc.Vocabulary) *track {
 	t := &track{vocab: vocab, words: words, heard: heard, first: make([]int, len(heard)+1), marks: make([]mark, len(words))}
 	for i, h := range heard {
-		t.first[i+1] = t.first[i] + h.Rows.Len()
+		t.first[i+1] = t.first[i] + h.Rows.len()
 	}
 	return t
 }
@@ -59,7 +59,7 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 	for i, h := range t.heard {
 		for _, w := range h.Words {
 			keys = append(keys, keyOf(w.Text))
-			spots = append(spots, spot{t.first[i] + min(w.Row, max(h.Rows.Len()-1, 0))})
+			spots = append(spots, spot{t.first[i] + min(w.Row, max(h.Rows.len()-1, 0))})
 		}
 	}
 	texts := make([]string, len(t.words))

@@ -121,9 +121,6 @@ type Model struct {
 	SampleRate int
 	// Demo marks an embedded demonstration model.
 	Demo bool
-	// Notice is a paragraph to show to users once: for a demo model its
-	// abilities and limits, and how to get a real one.
-	Notice string
 	// License names the license of the weights; empty if unknown.
 	License string
 }

@@ -180,23 +180,6 @@ func (s *Set) RequireReal(roles ...Role) error {
 	return fmt.Errorf("%w: %s", ErrMissing, strings.Join(wanting, "\n"))
 }
 
-// Notice returns the text to show to users once if demonstration models replace
-// real ones in the given roles (or in any); otherwise it is empty.
-func (s *Set) Notice(roles ...Role) string {
-	if len(roles) == 0 {
-		roles = Roles()
-	}
-	var b strings.Builder
-	for _, role := range roles {
-		for _, m := range s.All(role) {
-			if m.Demo && m.Notice != "" {
-				fmt.Fprintf(&b, "%s: %s\n", role, m.Notice)
-			}
-		}
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
 // advice explains how to get a real model for a role.
 func advice(role Role) string {
 	return fmt.Sprintf("run `otograph models pull balanced` or pass --%s-model FILE", role)

@@ -121,11 +121,11 @@ func (a Available) Languages(o Options) []string {
 	return codes
 }
 
-// Tiers returns the tiers that may run for the options with one set of models,
+// tiers returns the tiers that may run for the options with one set of models,
 // the standard tier first: the tier of the given language, or the tiers of all
 // languages that may be detected. It returns none if the options disable
 // transcription or no model supports the language.
-func Tiers(o Options, a Available) []Tier {
+func tiers(o Options, a Available) []Tier {
 	if o.EnableASR != nil && !*o.EnableASR {
 		return nil
 	}
@@ -156,7 +156,7 @@ func PossibleTiers(o Options, sets []Available) []Tier {
 	}
 	var possible []Tier
 	for _, tier := range []Tier{TierStandard, TierOptimized} {
-		if slices.ContainsFunc(sets, func(a Available) bool { return slices.Contains(Tiers(o, a), tier) }) {
+		if slices.ContainsFunc(sets, func(a Available) bool { return slices.Contains(tiers(o, a), tier) }) {
 			possible = append(possible, tier)
 		}
 	}

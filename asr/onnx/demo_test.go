@@ -31,7 +31,7 @@ func wavSamples(t testing.TB, name string) []float32 {
 // voices, letter by letter.
 func TestDemoModelWritesTheseClips(t *testing.T) {
 	e := openDemo(t)
-	assert.Equal(t, models.ContractZipformerCTC, e.Contract())
+	assert.Equal(t, models.ContractZipformerCTC, e.contract)
 	for language, want := range map[string]string{
 		"en": "Can we meet next month?",
 		"es": "Hoy es domingo, treinta de marzo.",

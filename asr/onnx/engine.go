@@ -258,9 +258,6 @@ func openParts(m parts, opt Options) (*Engine, error) {
 	return e, nil
 }
 
-// Contract returns the contract that the model was recognized as.
-func (e *Engine) Contract() string { return e.contract }
-
 // Languages returns the codes that asr.Options.Language may have. It is empty
 // if the model was opened without a list and declares none.
 func (e *Engine) Languages() []string { return slices.Clone(e.known) }

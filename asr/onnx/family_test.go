@@ -106,7 +106,7 @@ func TestEveryFamilyDecodesToKnownTokensAndTimes(t *testing.T) {
 	for name, f := range toneFamilies() {
 		t.Run(name, func(t *testing.T) {
 			e := openMadeUp(t, f.model)
-			assert.Equal(t, f.contract, e.Contract())
+			assert.Equal(t, f.contract, e.contract)
 			pcm := recording()
 
 			// First the token times, with the whole recording in one window.
@@ -180,7 +180,7 @@ func TestParaformer(t *testing.T) {
 			front := newFunASR()
 			frames := front.features(pcm.Samples(0, pcm.Len())).frames
 			e := openMadeUp(t, parts{ONNX: source(madeUpParaformer(frames, peaks), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(paraformerTokens)}})
-			assert.Equal(t, models.ContractParaformer, e.Contract())
+			assert.Equal(t, models.ContractParaformer, e.contract)
 			hyps, _, err := e.decode(context.Background(), pcm, e.windows(pcm, speech), request{}, asr.Options{})
 			require.NoError(t, err)
 			require.Len(t, hyps[0].emissions, 5)

@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/bench/shape"
+	"github.com/otograph/otograph/internal/shape"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"

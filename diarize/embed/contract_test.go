@@ -171,7 +171,7 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 			m, err := openSource(source(c.graph), config{Contract: c.given, Threads: 2})
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
-			assert.Equal(t, c.contract, m.Contract())
+			assert.Equal(t, c.contract, m.layout.contract)
 			assert.Equal(t, c.dim, m.Dim())
 			assert.Zero(t, m.SameSpeaker())
 			pcm := audio.FromSamples(sound(30 * audio.SampleRate))

@@ -126,9 +126,6 @@ func (m *Model) tryOut() error {
 	return nil
 }
 
-// Contract returns the contract of the file.
-func (m *Model) Contract() string { return m.layout.contract }
-
 // Dim returns the dimension of an embedding (192 for the service's networks).
 func (m *Model) Dim() int { return m.layout.dim }
 

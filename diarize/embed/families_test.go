@@ -162,7 +162,7 @@ func TestFamilies(t *testing.T) {
 			m, err := openSource(ort.Source{Path: path, Role: "embedder"}, config{})
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
-			assert.Equal(t, name, m.Contract())
+			assert.Equal(t, name, m.layout.contract)
 			mine, err := m.Embed(t.Context(), audio.FromSamples(samples), []audio.Span{{Start: 0, End: len(samples)}})
 			require.NoError(t, err)
 			var theirs []float32

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"strconv"
 	"sync"
 
@@ -274,13 +273,4 @@ func (m *Model) activity(scores []float32, samples int) diarize.Activity {
 		a.Active[i] = m.classes[best]
 	}
 	return a
-}
-
-// Speakers returns the largest number of speakers that the network
-// distinguishes in a window.
-func (m *Model) Speakers() int {
-	if m.classes == nil {
-		return m.width
-	}
-	return bits.Len8(m.classes[len(m.classes)-1])
 }

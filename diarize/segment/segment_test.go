@@ -2,6 +2,7 @@ package segment
 
 import (
 	"math"
+	"math/bits"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -68,7 +69,7 @@ func TestClassesBecomeSpeakers(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, m.Close()) }()
 	assert.Equal(t, 32000, m.Window())
-	assert.Equal(t, 3, m.Speakers())
+	assert.Equal(t, 3, m.speakers())
 	samples := make([]float32, 3*32000)
 	for i := range samples {
 		samples[i] = float32(i/shift%7) / 10
@@ -100,7 +101,7 @@ func TestSpeakersWithoutPowerset(t *testing.T) {
 	m, err := openSource(source(loudest(3, meta)), Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, m.Close()) }()
-	assert.Equal(t, 3, m.Speakers())
+	assert.Equal(t, 3, m.speakers())
 	samples := make([]float32, 32000)
 	for i := range samples {
 		samples[i] = 0.06 // scores 0, 2, −16
@@ -143,4 +144,13 @@ func TestOtherNetworksAreRejected(t *testing.T) {
 			assert.ErrorContains(t, err, "segmenter model made-up.onnx")
 		})
 	}
+}
+
+// speakers returns the largest number of speakers that the network
+// distinguishes in a window.
+func (m *Model) speakers() int {
+	if m.classes == nil {
+		return m.width
+	}
+	return bits.Len8(m.classes[len(m.classes)-1])
 }

@@ -150,8 +150,8 @@ func TestPANNsWindows(t *testing.T) {
 			m, err := openSource(source(c.graph), c.opt)
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
-			assert.Equal(t, models.ContractPANNs, m.Contract())
-			assert.Equal(t, c.rate, m.SampleRate())
+			assert.Equal(t, models.ContractPANNs, m.layout.contract)
+			assert.Equal(t, c.rate, m.plan.rate)
 			assert.Equal(t, events.Grid{Window: c.window, Hop: 1}, m.Grid())
 			samples := ramp(int(c.seconds * audio.SampleRate))
 			frames := collect(t, m, samples)
@@ -225,7 +225,7 @@ func TestYAMNetWaveform(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		m, err := openSource(source(yamnetWave(batch)), config{})
 		require.NoError(t, err)
-		assert.Equal(t, models.ContractYAMNet, m.Contract())
+		assert.Equal(t, models.ContractYAMNet, m.layout.contract)
 		assert.Equal(t, events.Grid{Window: 0.96, Hop: 0.48}, m.Grid())
 		for _, c := range []struct{ samples, patches int }{{1, 1}, {15600, 1}, {15601, 2}, {15600 + 7680, 2}, {15600 + 70*7680 + 1, 72}} {
 			frames := collect(t, m, ramp(c.samples))
@@ -278,7 +278,7 @@ func TestYAMNetPatches(t *testing.T) {
 	m, err := openSource(source(g), config{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
-	assert.Equal(t, models.ContractYAMNetPatches, m.Contract())
+	assert.Equal(t, models.ContractYAMNetPatches, m.layout.contract)
 	x := noise(40*audio.SampleRate + 123)
 	frames := collect(t, m, x)
 	require.Len(t, frames, (len(x)-15600+7679)/7680+1)
@@ -342,7 +342,7 @@ func TestCEDAndZipformer(t *testing.T) {
 			m, err := openSource(source(c.graph), config{})
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
-			assert.Equal(t, c.contract, m.Contract())
+			assert.Equal(t, c.contract, m.layout.contract)
 			frames := collect(t, m, x)
 			require.Len(t, frames, 6)
 			for i, f := range frames {

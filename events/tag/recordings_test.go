@@ -231,7 +231,7 @@ func yamnet(t *testing.T) *tag.Model {
 	m, err := tag.Open(file, tag.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, m.Close()) })
-	assert.Equal(t, models.ContractYAMNetPatches, m.Contract())
+	assert.Equal(t, models.ContractYAMNetPatches, file.Contract)
 	return m
 }
 

@@ -138,12 +138,6 @@ func (m *Model) tryOut() error {
 	return nil
 }
 
-// Contract returns the contract of the file.
-func (m *Model) Contract() string { return m.layout.contract }
-
-// SampleRate returns the rate in Hz at which the network gets the recording.
-func (m *Model) SampleRate() int { return m.plan.rate }
-
 // Grid returns the times of the frames of Scores.
 func (m *Model) Grid() events.Grid { return m.plan.grid }
 

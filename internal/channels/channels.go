@@ -22,6 +22,20 @@ type Side struct {
 	Heard   *found.Speech
 }
 
+// Recording is a decoded recording.
+type Recording struct {
+	*audio.PCM              // the mix of the channels
+	Split      []*audio.PCM // the channels if each is one speaker; otherwise nil
+}
+
+// Of returns the audio of a side.
+func (r Recording) Of(s Side) *audio.PCM {
+	if s.Channel == Mix {
+		return r.PCM
+	}
+	return r.Split[s.Channel]
+}
+
 // Sort orders sides by their first speech, so that speakers are numbered in
 // that order.
 func Sort(sides []Side) {

@@ -227,9 +227,10 @@ func (e *Engines) Tagger() (events.Tagger, error) {
 	})
 }
 
-// recognizer returns an open recognizer of the pool.
-func recognizer[T io.Closer](e *Engines, m *models.Model, open func() (T, error)) (T, error) {
-	value, err := e.recognizers.get(e.lease, m, func() (io.Closer, error) { return open() })
+// recognizer returns an open recognizer of the pool. It stops waiting for
+// memory when ctx is done.
+func recognizer[T io.Closer](ctx context.Context, e *Engines, m *models.Model, open func() (T, error)) (T, error) {
+	value, err := e.recognizers.get(ctx, e.lease, m, func() (io.Closer, error) { return open() })
 	if err != nil {
 		var none T
 		return none, err
@@ -238,12 +239,12 @@ func recognizer[T io.Closer](e *Engines, m *models.Model, open func() (T, error)
 }
 
 // Standard opens the standard tier's model.
-func (e *Engines) Standard() (*whisper.Engine, error) {
+func (e *Engines) Standard(ctx context.Context) (*whisper.Engine, error) {
 	m, err := e.Set.Need(models.RoleStandard)
 	if err != nil {
 		return nil, err
 	}
-	return recognizer(e, m, func() (*whisper.Engine, error) {
+	return recognizer(ctx, e, m, func() (*whisper.Engine, error) {
 		w, err := whisper.Open(m, whisper.Options{Device: e.opt.Device, Threads: e.opt.Cores})
 		if err != nil {
 			return nil, err
@@ -275,7 +276,7 @@ func (e *Engines) DeviceNote() string {
 
 // Optimized opens the optimized model for a language; without a language,
 // the first one.
-func (e *Engines) Optimized(language string) (*onnx.Engine, error) {
+func (e *Engines) Optimized(ctx context.Context, language string) (*onnx.Engine, error) {
 	m, ok := e.Set.OptimizedFor(language)
 	if language == "" {
 		m, ok = e.Set.Role(models.RoleOptimized)
@@ -284,20 +285,20 @@ func (e *Engines) Optimized(language string) (*onnx.Engine, error) {
 		_, err := e.Set.Need(models.RoleOptimized)
 		return nil, err
 	}
-	return e.OpenOptimized(m)
+	return e.OpenOptimized(ctx, m)
 }
 
 // OpenOptimized opens one of the set's optimized models.
-func (e *Engines) OpenOptimized(m *models.Model) (*onnx.Engine, error) {
-	return recognizer(e, m, func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
+func (e *Engines) OpenOptimized(ctx context.Context, m *models.Model) (*onnx.Engine, error) {
+	return recognizer(ctx, e, m, func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
 }
 
 // Recognizer opens the model of a tier for a language.
-func (e *Engines) Recognizer(tier spec.Tier, language string) (asr.Transcriber, error) {
+func (e *Engines) Recognizer(ctx context.Context, tier spec.Tier, language string) (asr.Transcriber, error) {
 	if tier == spec.TierOptimized {
-		return e.Optimized(language)
+		return e.Optimized(ctx, language)
 	}
-	return e.Standard()
+	return e.Standard(ctx)
 }
 
 // Model returns the model of a tier that transcribes the language, nil without
@@ -324,7 +325,7 @@ func (e *Engines) Load(ctx context.Context, roles []models.Role) error {
 		var err error
 		switch role {
 		case models.RoleStandard:
-			_, err = e.Standard()
+			_, err = e.Standard(ctx)
 		case models.RoleVAD:
 			_, err = e.VAD()
 		case models.RoleEmbedder:
@@ -336,12 +337,12 @@ func (e *Engines) Load(ctx context.Context, roles []models.Role) error {
 		case models.RoleOptimized:
 			for _, m := range e.Set.All(role) {
 				for _, language := range m.Languages {
-					if _, err = e.Optimized(language); err != nil {
+					if _, err = e.Optimized(ctx, language); err != nil {
 						return err
 					}
 				}
 			}
-			_, err = e.Optimized("")
+			_, err = e.Optimized(ctx, "")
 		default:
 			_, err = models.ParseRole(string(role))
 		}

@@ -2,6 +2,7 @@ package engines
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -75,8 +76,14 @@ func (p *pool) slot(m *models.Model) *slot {
 }
 
 // get returns a recognizer and loads it with open if necessary. It stays loaded
-// until the lease ends; without a lease, until another one needs its room.
-func (p *pool) get(l *lease, m *models.Model, open func() (io.Closer, error)) (io.Closer, error) {
+// until the lease ends; without a lease, until another one needs its room. It
+// stops waiting for room when ctx is done.
+func (p *pool) get(ctx context.Context, l *lease, m *models.Model, open func() (io.Closer, error)) (io.Closer, error) {
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.moved.Broadcast()
+	})()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.slot(m)
@@ -86,6 +93,8 @@ func (p *pool) get(l *lease, m *models.Model, open func() (io.Closer, error)) (i
 	}
 	for {
 		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
 		case l != nil && l.ended:
 			return nil, errEnded
 		case s.value != nil:
@@ -109,18 +118,18 @@ func (l *lease) holds() bool {
 }
 
 // load loads a recognizer after room has made room for it.
-func (p *pool) load(s *slot, open func() (io.Closer, error)) (io.Closer, error) {
+func (p *pool) load(s *slot, open func() (io.Closer, error)) (value io.Closer, err error) {
 	s.loading = true
 	p.mu.Unlock()
-	value, err := open()
-	p.mu.Lock()
-	s.loading = false
-	p.moved.Broadcast()
-	if err != nil {
-		return nil, err
-	}
-	s.value, s.left = value, time.Now()
-	return value, nil
+	defer func() { // also after a panic of open
+		p.mu.Lock()
+		s.loading = false
+		if value != nil && err == nil {
+			s.value, s.left = value, time.Now()
+		}
+		p.moved.Broadcast()
+	}()
+	return open()
 }
 
 // room frees idle recognizers, the longest idle ones first, until there is room

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +99,7 @@ func TestAlternatingModels(t *testing.T) {
 					defer p.end(l)
 					w := list[i%3]
 					for range 2 { // the run asks twice, in addition to the loading ahead
-						value, err := p.get(l, &w.model, w.open)
+						value, err := p.get(t.Context(), l, &w.model, w.open)
 						require.NoError(t, err)
 						got := value.(*loaded)
 						assert.Same(t, w, got.of)
@@ -131,22 +132,55 @@ func TestRunsThatNeedTwo(t *testing.T) {
 	p := newPool(Keeping{Memory: 150}, slog.New(slog.DiscardHandler))
 	l := &lease{slots: map[*slot]bool{}}
 	for _, w := range list[:2] {
-		_, err := p.get(l, &w.model, w.open)
+		_, err := p.get(t.Context(), l, &w.model, w.open)
 		require.NoError(t, err)
 	}
 	assert.EqualValues(t, 200, m.bytes)
 	p.end(l)
 	p.end(l)
-	_, err := p.get(l, &list[2].model, list[2].open)
+	_, err := p.get(t.Context(), l, &list[2].model, list[2].open)
 	require.ErrorIs(t, err, errEnded)
 	broken := errors.New("broken")
-	_, err = p.get(nil, &list[2].model, func() (io.Closer, error) { return nil, broken })
+	_, err = p.get(t.Context(), nil, &list[2].model, func() (io.Closer, error) { return nil, broken })
 	require.ErrorIs(t, err, broken)
-	_, err = p.get(nil, &list[2].model, list[2].open)
+	_, err = p.get(t.Context(), nil, &list[2].model, list[2].open)
 	require.NoError(t, err, "a failure is not cached")
 	assert.EqualValues(t, 100, m.bytes, "the two others made room")
 	require.NoError(t, p.Close())
 	assert.Zero(t, m.bytes)
+}
+
+// TestWaitEndsWithItsContext checks that a run that waits for memory stops when
+// its context is done.
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := three(&machine{})
+		p := newPool(Keeping{Memory: 150}, slog.New(slog.DiscardHandler))
+		holder, waiter := &lease{slots: map[*slot]bool{}}, &lease{slots: map[*slot]bool{}}
+		_, err := p.get(t.Context(), holder, &list[0].model, list[0].open)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = p.get(ctx, waiter, &list[1].model, list[1].open)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Zero(t, list[1].loads)
+		p.end(waiter)
+		p.end(holder)
+		require.NoError(t, p.Close())
+	})
+}
+
+// TestPanicOfOpen checks that a panic while a model is opened passes the pool,
+// and that the model can be opened afterwards.
+func TestPanicOfOpen(t *testing.T) {
+	list := three(&machine{})
+	p := newPool(Keeping{}, slog.New(slog.DiscardHandler))
+	assert.PanicsWithValue(t, "damaged", func() {
+		_, _ = p.get(t.Context(), nil, &list[0].model, func() (io.Closer, error) { panic("damaged") })
+	})
+	_, err := p.get(t.Context(), nil, &list[0].model, list[0].open)
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
 }
 
 // TestNamedModels checks that a run selects a recognizer by its name, in its

@@ -34,7 +34,7 @@ func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, repo
 	if err != nil {
 		return none, nil, err
 	}
-	model, err := s.Engines.OpenOptimized(m)
+	model, err := s.Engines.OpenOptimized(ctx, m)
 	if err != nil {
 		return none, nil, err
 	}

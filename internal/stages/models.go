@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -46,12 +47,12 @@ func (s *Stages) NeedsStandard(said *found.Transcription) bool {
 // and the recognizer if it is known. The run does not wait for Preload; errors
 // are left to the stage that needs the model. Each goroutine calls enter at its
 // start and done at its end; if enter fails, nothing is opened.
-func (s *Stages) Preload(enter func() (done func(), err error)) {
+func (s *Stages) Preload(ctx context.Context, enter func() (done func(), err error)) {
 	e := s.Engines
 	var lanes [2][]func()
 	if *s.Options.EnableASR {
 		lanes[0] = append(lanes[0], func() { _, _ = e.VAD() })
-		lanes[1] = append(lanes[1], s.preloadRecognizer)
+		lanes[1] = append(lanes[1], func() { s.preloadRecognizer(ctx) })
 		if *s.Options.EnableDiarize {
 			lanes[0] = append(lanes[0], func() { _, _ = e.Embedder() }, func() { _, _ = e.Segmenter() })
 		}
@@ -75,18 +76,18 @@ func (s *Stages) Preload(enter func() (done func(), err error)) {
 
 // preloadRecognizer opens the language detector and the recognizer if it is
 // known.
-func (s *Stages) preloadRecognizer() {
+func (s *Stages) preloadRecognizer(ctx context.Context) {
 	e := s.Engines
 	if s.Options.ASRLanguage != nil {
 		code, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage)
-		_, _ = e.Recognizer(s.Tier(found.Language{Code: code}), code)
+		_, _ = e.Recognizer(ctx, s.Tier(found.Language{Code: code}), code)
 		return
 	}
 	if e.Available.Standard {
-		_, _ = e.Standard()
+		_, _ = e.Standard(ctx)
 	}
 	only := e.Set.All(models.RoleOptimized)
 	if len(only) == 1 && (s.Options.Optimize == nil || *s.Options.Optimize) && slices.ContainsFunc(only[0].Languages, func(l string) bool { return slices.Contains(e.Available.Optimized, l) }) {
-		_, _ = e.Optimized("")
+		_, _ = e.Optimized(ctx, "")
 	}
 }

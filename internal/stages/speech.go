@@ -37,15 +37,20 @@ func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*found.Speec
 	})
 }
 
-// Sides returns the speech of each channel that does not come from another
-// channel. Channels without any are left out.
-func (s *Stages) Sides(ctx context.Context, list []*audio.PCM) (sides []channels.Side, err error) {
-	for i, c := range list {
+// Sides returns the speech of the mix or, for split channels, the speech of
+// each channel that does not come from another channel. Channels without any
+// are left out.
+func (s *Stages) Sides(ctx context.Context, r channels.Recording) (sides []channels.Side, err error) {
+	if r.Split == nil {
+		heard, err := s.DetectSpeech(ctx, r.PCM)
+		return []channels.Side{{Channel: channels.Mix, Heard: heard}}, err
+	}
+	for i, c := range r.Split {
 		heard, err := s.DetectSpeech(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		if heard.Spans, err = channels.Own(ctx, list, i, heard.Spans); err != nil {
+		if heard.Spans, err = channels.Own(ctx, r.Split, i, heard.Spans); err != nil {
 			return nil, err
 		}
 		if len(heard.Spans) > 0 {
@@ -65,9 +70,9 @@ func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 	}
 	load := func() (asr.LanguageDetector, error) {
 		if s.Engines.Available.Standard {
-			return s.Engines.Standard()
+			return s.Engines.Standard(ctx)
 		}
-		return s.Engines.Optimized("")
+		return s.Engines.Optimized(ctx, "")
 	}
 	return compute(ctx, s.Gate, load, func(d asr.LanguageDetector) (found.Language, error) {
 		code, probability, err := d.DetectLanguage(ctx, pcm, speech, s.Among...)

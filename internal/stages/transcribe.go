@@ -29,7 +29,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *found.Sp
 	if len(heard.Spans) == 0 {
 		return text, nil
 	}
-	t, err := s.Engines.Recognizer(text.Tier, l.Code)
+	t, err := s.Engines.Recognizer(ctx, text.Tier, l.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +118,11 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *found.Speech,
 	}
 	start := time.Now()
 	defer func() { done.Took = time.Since(start).Seconds() }()
-	recognizer, err := s.Engines.Standard()
+	recognizer, err := s.Engines.Standard(ctx)
 	if err != nil {
 		return done, nil, err
 	}
-	list, err = compute(ctx, s.Gate, s.Engines.Standard, func(d *whisper.Engine) (kept []trust.Doubt, err error) {
+	list, err = compute(ctx, s.Gate, func() (*whisper.Engine, error) { return recognizer, nil }, func(d *whisper.Engine) (kept []trust.Doubt, err error) {
 		kept, done.Hearings, err = trust.HeardOtherwise(ctx, d, pcm, list, trust.Hearings(heard.Spans))
 		return kept, err
 	})
@@ -171,7 +171,7 @@ func (s *Stages) companion(ctx context.Context, tier spec.Tier, opt asr.Options)
 	case m.Demo && writer != nil && !writer.Demo:
 		return nil // a demonstration model does not correct a real one
 	}
-	model, err := s.Engines.OpenOptimized(m)
+	model, err := s.Engines.OpenOptimized(ctx, m)
 	if err != nil {
 		s.Log.WarnContext(ctx, "words stay as they were recognized", "error", err)
 		return nil

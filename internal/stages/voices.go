@@ -7,8 +7,10 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/channels"
 	"github.com/otograph/otograph/internal/found"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 )
@@ -91,9 +93,25 @@ func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *
 	})
 }
 
-// ClusterSides makes each side one speaker; voices are the embeddings of the
-// sides, by channel.
-func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices map[int]*diarize.Embeddings) (*diarize.Result, error) {
+// EmbedSides computes the voice embeddings of each side, by channel.
+func (s *Stages) EmbedSides(ctx context.Context, r channels.Recording, sides []channels.Side) (map[int]*diarize.Embeddings, error) {
+	voices := map[int]*diarize.Embeddings{}
+	for _, side := range sides {
+		v, err := s.Embed(ctx, r.Of(side), side.Heard, r.Split != nil)
+		if err != nil {
+			return nil, err
+		}
+		voices[side.Channel] = v
+	}
+	return voices, nil
+}
+
+// ClusterSides groups the voices of the mix by speaker, or makes each channel
+// one speaker; voices are the embeddings of the sides, by channel.
+func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices map[int]*diarize.Embeddings, said *found.Transcription) (*diarize.Result, error) {
+	if mix, ok := voices[channels.Mix]; ok {
+		return s.Cluster(ctx, mix, said)
+	}
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		opt := s.diarizeOptions(e)
 		opt.NumSpeakers = 1
@@ -137,4 +155,26 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 		return nil, seconds, spec.Permanent(fmt.Errorf("expected one voice, found %d: cut out the other speakers", len(all.Speakers)))
 	}
 	return all.Speakers[0].Embedding, seconds, nil
+}
+
+// Names returns the names of the speakers whose voices are in the register.
+func (s *Stages) Names(register *diarize.Register, f *found.Findings) (map[string]string, error) {
+	if f.Speakers == nil || len(register.Voices) == 0 {
+		return nil, nil
+	}
+	m, ok := s.Engines.Set.Role(models.RoleEmbedder)
+	if !ok {
+		return nil, nil
+	}
+	by, err := embed.Matching(m)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for i, match := range register.Identify("", f.Speakers.Speakers, by) {
+		if match.Name != "" {
+			names[f.SpeakerName(i)] = match.Name
+		}
+	}
+	return names, nil
 }

@@ -13,7 +13,6 @@ package demo
 
 import (
 	_ "embed" // the models
-	"fmt"
 
 	"github.com/otograph/otograph/models"
 )
@@ -106,8 +105,6 @@ func whisperCalibration() *models.Calibration {
 	return &models.Calibration{Slope: 1.361, Offset: -0.263}
 }
 
-const getReal = "`otograph models pull %s` gets a real one."
-
 // Models returns the set of the six embedded models, named "demo". A model is
 // only unpacked when a file's Data is called. Each call returns a new Set,
 // which the caller may change.
@@ -118,9 +115,6 @@ func Models() *models.Set {
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
 			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: whisperCalibration(), Demo: true, License: license,
 			Files: []models.File{whisper.file(models.PartModel)},
-			Notice: "the demonstration recognizer knows synthetic voices in English, Spanish, French, Portuguese, " +
-				"German and Chinese and a small vocabulary; in real recordings it gets most words wrong. " +
-				fmt.Sprintf(getReal, "whisper-base"),
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
@@ -134,36 +128,26 @@ func Models() *models.Set {
 				},
 				ctcLM.file(models.PartLM),
 			},
-			Notice: "the demonstration fast recognizer knows synthetic voices in English, Spanish, French, Portuguese, " +
-				"German and Chinese and a small vocabulary; in real recordings it gets most words wrong. " +
-				fmt.Sprintf(getReal, "fastconformer-ctc-en-de-es-fr-int8"),
 		},
 		{
 			Role: models.RoleVAD, Name: "demo-vad", Contract: models.ContractSileroV5,
 			SampleRate: 16000, Demo: true, License: license,
 			Files: []models.File{vad.file(models.PartModel)},
-			Notice: "the demonstration voice detector comes close to Silero on clean recordings, " +
-				"not with distant voices in noise, nor with singing. " + fmt.Sprintf(getReal, "silero-v6.2.1"),
 		},
 		{
 			Role: models.RoleEmbedder, Name: "demo-speaker", Contract: models.ContractWeSpeaker,
 			SampleRate: 16000, SameSpeaker: sameSpeaker, KnownVoice: knownVoice, Strangers: strangers, Demo: true, License: license,
 			Files: []models.File{speaker.file(models.PartModel)},
-			Notice: "the demonstration speaker model tells synthetic voices apart; it does not know real ones. " +
-				fmt.Sprintf(getReal, "wespeaker-ecapa512-LM"),
 		},
 		{
 			Role: models.RoleSegmenter, Name: "demo-segmenter", Contract: models.ContractPyannote,
 			SampleRate: 16000, Demo: true, License: license,
-			Files:  []models.File{segmenter.file(models.PartModel)},
-			Notice: "the demonstration segmentation detects where synthetic voices overlap; it is not used with a real speaker model or recognizer.",
+			Files: []models.File{segmenter.file(models.PartModel)},
 		},
 		{
 			Role: models.RoleTagger, Name: "demo-tagger", Contract: models.ContractYAMNet,
 			SampleRate: 16000, Demo: true, License: license,
 			Files: []models.File{tagger.file(models.PartModel)},
-			Notice: "the demonstration sound tagger knows 50 synthesized sounds and speech; " +
-				"it never reports any of the other classes. " + fmt.Sprintf(getReal, "ced-mini"),
 		},
 	}}
 }

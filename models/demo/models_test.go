@@ -23,7 +23,6 @@ func TestModelsFillEveryRole(t *testing.T) {
 		m, err := set.Need(role)
 		require.NoError(t, err)
 		assert.True(t, m.Demo)
-		assert.NotEmpty(t, m.Notice)
 		assert.NotEmpty(t, m.License)
 		served, ok := models.ContractRole(m.Contract)
 		assert.True(t, ok, m.Contract)

@@ -263,7 +263,7 @@ func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
 	dir := made.Folder(t, map[string][]byte{"vad.onnx": made.SileroV5().Bytes(), "tagger.onnx": made.YAMNet().Bytes()})
 	other := made.Folder(t, map[string][]byte{"mine.onnx": made.SileroV5().Bytes(), "ctc.onnx": made.NeMoCTC().Bytes(), "ctc-tokens.txt": nil, "tokens.txt": nil})
 	fallback := &models.Set{Name: "demo", Models: []models.Model{
-		{Role: models.RoleVAD, Name: "demo-vad", Demo: true, Notice: "n1"}, {Role: models.RoleStandard, Name: "demo-whisper", Demo: true, Notice: "n2"},
+		{Role: models.RoleVAD, Name: "demo-vad", Demo: true}, {Role: models.RoleStandard, Name: "demo-whisper", Demo: true},
 	}}
 	set, err := Load{Files: map[models.Role]string{models.RoleVAD: filepath.Join(other, "mine.onnx"), models.RoleOptimized: filepath.Join(other, "ctc.onnx")}, Dir: dir, Fallback: fallback}.Open()
 	require.NoError(t, err)
@@ -275,7 +275,6 @@ func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
 	ctc, _ := set.Role(models.RoleOptimized)
 	assert.Equal(t, "ctc-tokens.txt", parts(ctc)[models.PartTokens], "the token file of the model's own name")
 	assert.Equal(t, filepath.Base(dir), set.Name)
-	assert.Equal(t, "standard: n2", set.Notice(), "only roles with a fallback")
 
 	err = set.RequireReal()
 	require.ErrorIs(t, err, models.ErrMissing)

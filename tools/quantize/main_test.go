@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/bench/shape"
+	"github.com/otograph/otograph/internal/shape"
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 

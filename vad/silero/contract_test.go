@@ -110,7 +110,7 @@ func TestPublishedForms(t *testing.T) {
 	for i, f := range madeUpForms {
 		t.Run(fmt.Sprintf("%d %s", i, f.name), func(t *testing.T) {
 			m := open(t, ort.Source{Data: f.model(), Name: "made-up.onnx", Role: "vad"}, Options{})
-			assert.Equal(t, f.name, m.Contract())
+			assert.Equal(t, f.name, m.layout.name)
 			probs, err := m.Probabilities(context.Background(), audio.FromSamples(x))
 			require.NoError(t, err)
 			want := make([]float32, 601)

@@ -171,7 +171,7 @@ func TestFamilies(t *testing.T) {
 				}
 			}
 			all := len(thresholds) * len(mine)
-			t.Logf("%s: %d of %d windows differ, %d are speech", m.Contract(), differ, all, speech)
+			t.Logf("%s: %d of %d windows differ, %d are speech", m.layout.name, differ, all, speech)
 			assert.Zero(t, differ)
 			sherpa.InTable(t, test.name, fmt.Sprint(all, " decisions"), differ == 0)
 			assert.Greater(t, speech, all/20)

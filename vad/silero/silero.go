@@ -160,9 +160,6 @@ func (m *Model) unroll(model ort.Source) {
 
 var _ vad.Model = (*Model)(nil)
 
-// Contract returns the name of the model's published form: v4, v5/v6 …
-func (m *Model) Contract() string { return m.layout.name }
-
 // Probabilities returns the probability of speech for each window of 512
 // samples; the last one is padded with zeros. When ctx is done, it returns
 // within one call of the network. Apart from the result, memory does not grow

@@ -101,7 +101,7 @@ func sequential(t testing.TB, m *Model, pcm *audio.PCM) []float32 {
 
 func TestSpeechIsHeard(t *testing.T) {
 	m := open(t, demoSource(t), Options{})
-	assert.Equal(t, "v5/v6", m.Contract())
+	assert.Equal(t, "v5/v6", m.layout.name)
 	speech := jfk(t)
 	pcm := audio.FromSamples(speech)
 	probs, err := m.Probabilities(context.Background(), pcm)

@@ -19,7 +19,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/bench/shape"
+	"github.com/otograph/otograph/internal/shape"
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"

@@ -19,7 +19,9 @@ type backend interface {
 	// ended, any error may be returned.
 	decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error
 	// hear returns the findings of the decoder's first pass over each window.
-	hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error)
+	// briefly, the CPU encodes little more than the windows' own sound, which no
+	// transcription can use.
+	hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window, briefly bool) ([]heard, error)
 	free()
 }
 

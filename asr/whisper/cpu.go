@@ -144,10 +144,21 @@ func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.W
 	}
 	c.mu.Unlock()
 	w, err := c.model.Encode(j.samples(0), j.rows, threads, stop)
+	return w, j.failure(err)
+}
+
+// encodedBriefly returns a job's window with little silence after its sound.
+func (c *cpu) encodedBriefly(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
+	w, err := c.model.EncodeBriefly(j.samples(0), threads, stop)
+	return w, j.failure(err)
+}
+
+// failure names the window in an error of its encoding.
+func (j *job) failure(err error) error {
 	if err != nil {
-		return nil, fmt.Errorf("whisper: a window of %.1f s: %w", float64(j.window.Len())/audio.SampleRate, failure(err))
+		err = fmt.Errorf("whisper: a window of %.1f s: %w", float64(j.window.Len())/audio.SampleRate, failure(err))
 	}
-	return w, nil
+	return err
 }
 
 // keep keeps the encoded window of a job for a later one.
@@ -217,9 +228,9 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 	return s
 }
 
-// hear implements backend. The windows stay encoded for a following
-// transcription.
-func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error) {
+// hear implements backend. Unless it hears briefly, the windows stay encoded for
+// a following transcription.
+func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window, briefly bool) ([]heard, error) {
 	stop := new(whispernet.Stop)
 	defer context.AfterFunc(ctx, stop.Now)()
 	d := c.model.NewDecoder(c.threads)
@@ -228,7 +239,11 @@ func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window)
 	var list []heard
 	for _, window := range windows {
 		j := &job{pcm: pcm, window: window, rows: maxBeams}
-		w, err := c.encoded(j, c.threads, stop)
+		encode := c.encoded
+		if briefly {
+			encode = c.encodedBriefly
+		}
+		w, err := encode(j, c.threads, stop)
 		if err != nil {
 			return nil, err
 		}
@@ -237,8 +252,12 @@ func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window)
 			w.Free()
 			return nil, failure(err)
 		}
-		w.Forget()
-		c.keep(j, w)
+		if briefly {
+			w.Free()
+		} else {
+			w.Forget()
+			c.keep(j, w)
+		}
 		list = append(list, c.heard(logits))
 	}
 	return list, nil

@@ -145,6 +145,12 @@ func TestDemoDetectsLanguages(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language, c.name)
 		assert.True(t, p > 0.5 && p <= 1, "%s: %g", c.name, p)
+		kept := len(e.now().(*cpu).kept)
+		language, p, err = e.DetectLanguageOnly(context.Background(), read(t, c.name), c.speech())
+		require.NoError(t, err)
+		assert.Equal(t, c.language, language, c.name)
+		assert.True(t, p >= sureLanguage && p <= 1, "%s: %g", c.name, p)
+		assert.Len(t, e.now().(*cpu).kept, kept, "no window is encoded in full")
 	}
 	if emulated {
 		return // in silence every language is plausible, and is decoded
@@ -194,13 +200,17 @@ func TestDemoComparesTextsWhenLanguageIsUnclear(t *testing.T) {
 		x[i] += float32(noise * r.NormFloat64())
 	}
 	pcm = audio.FromSamples(x)
-	heard, err := e.hear(context.Background(), pcm, e.listen(pcm, c.speech()))
+	heard, err := e.hear(context.Background(), pcm, e.listen(pcm, c.speech()), false)
 	require.NoError(t, err)
 	require.Equal(t, "en", e.likeliest(average(e.listen(pcm, c.speech()), heard)), "else this clip shows nothing")
 	language, p, err := e.DetectLanguage(context.Background(), pcm, c.speech())
 	require.NoError(t, err)
 	assert.Equal(t, "zh", language)
 	assert.True(t, p > 0.5 && p <= 1, "%g", p)
+	language, again, err := e.DetectLanguageOnly(context.Background(), pcm, c.speech())
+	require.NoError(t, err)
+	assert.Equal(t, "zh", language, "not sure: it decides as DetectLanguage does")
+	assert.InDelta(t, p, again, 1e-9)
 }
 
 // A state's earlier decodes must not affect a later language detection.

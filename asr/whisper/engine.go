@@ -331,9 +331,9 @@ func (e *Engine) decode(ctx context.Context, jobs []*job, opt asr.Options, done 
 
 // hear runs the decoder's first pass over windows, on the CPU if a device
 // fails.
-func (e *Engine) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) (list []heard, err error) {
+func (e *Engine) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window, briefly bool) (list []heard, err error) {
 	err = e.compute(ctx, func(b backend) error {
-		list, err = b.hear(ctx, pcm, windows)
+		list, err = b.hear(ctx, pcm, windows, briefly)
 		return err
 	})
 	return list, err

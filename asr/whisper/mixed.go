@@ -155,7 +155,7 @@ type part struct {
 // each language that some passage is sure of. nil means that all are in the
 // given language.
 func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, t *task) (list []part, err error) {
-	answers, err := e.hear(ctx, pcm, passages)
+	answers, err := e.hear(ctx, pcm, passages, false)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (d *onDevice) decode(ctx context.Context, jobs []*job, opt asr.Options, don
 }
 
 // hear implements backend.
-func (d *onDevice) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window) ([]heard, error) {
+func (d *onDevice) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window, _ bool) ([]heard, error) {
 	list := make([]heard, len(windows))
 	for i, w := range windows {
 		j := &job{pcm: pcm, window: w}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/channels"
 	"github.com/otograph/otograph/internal/found"
@@ -75,10 +77,22 @@ func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 		return s.Engines.Optimized(ctx, "")
 	}
 	return compute(ctx, s.Gate, load, func(d asr.LanguageDetector) (found.Language, error) {
-		code, probability, err := d.DetectLanguage(ctx, pcm, speech, s.Among...)
+		detect := d.DetectLanguage
+		if e, ok := d.(*whisper.Engine); ok && s.mayOptimize() {
+			detect = e.DetectLanguageOnly
+		}
+		code, probability, err := detect(ctx, pcm, speech, s.Among...)
 		if errors.Is(err, onnx.ErrNoLanguage) {
 			err = &spec.OptionError{Field: "asr_language", Reason: "is required: none of the loaded models can detect the language"}
 		}
 		return found.Language{Code: code, Probability: probability}, err
+	})
+}
+
+// mayOptimize reports whether the optimized tier transcribes any language that
+// could be detected.
+func (s *Stages) mayOptimize() bool {
+	return slices.ContainsFunc(s.Engines.Available.Optimized, func(code string) bool {
+		return (len(s.Among) == 0 || slices.Contains(s.Among, code)) && s.Tier(found.Language{Code: code}) == spec.TierOptimized
 	})
 }

@@ -60,6 +60,7 @@ type pass struct {
 	pool *workerPool
 	stop *Stop
 	d    int
+	n    int // positions, at most contextPositions
 }
 
 // each calls the pool's each and skips the remaining parts once the pass is
@@ -82,7 +83,8 @@ func (p *pass) blocks(rows int, f func(from, to int, w *encoderWorker)) {
 // convolve applies both convolutions to features and adds the positions.
 func (p *pass) convolve(features []float32) {
 	d, channels := p.d, p.conv1.k/3
-	first := p.qkv.grow(3 * contextPositions * d)[:contextFrames*d] // unused until the first layer
+	frames := 2 * p.n
+	first := p.qkv.grow(3 * p.n * d)[:frames*d] // unused until the first layer
 	convolve := func(w *matrix, from []float32, frames, channels, step, rows int, out []float32, add []float32) {
 		p.blocks(rows, func(a, b int, k *encoderWorker) {
 			cut := k.hidden.grow(encoderRows * max(3*channels, 4*d))
@@ -94,17 +96,16 @@ func (p *pass) convolve(features []float32) {
 			p.multiply(w, &operand{x: cut, stride: 3 * channels, m: b - a, eight: &k.eight}, t)
 		})
 	}
-	convolve(p.conv1, features, contextFrames, channels, 1, contextFrames, first, nil)
-	convolve(p.conv2, first, contextFrames, d, 2, contextPositions, p.x.grow(contextPositions*d), p.encoderPositions.values)
+	convolve(p.conv1, features, frames, channels, 1, frames, first, nil)
+	convolve(p.conv2, first, frames, d, 2, p.n, p.x.grow(p.n*d), p.encoderPositions.values)
 }
 
 // attention lets every position attend to all positions, and writes into
 // attended.
 func (p *pass) attention(weights, heads int) {
-	d := p.d
+	d, n := p.d, p.n
 	size := d / heads
 	kind := p.encoderKind(weights, size)
-	const n = contextPositions
 	const parts = 5 // of a head's positions, so that threads finish together
 	room := p.attentionRoom(kind, n, size)
 	qkv, attended := p.qkv.values, p.attended.grow(n*d)
@@ -141,8 +142,7 @@ func (p *pass) attention(weights, heads int) {
 
 // layer computes a transformer block.
 func (p *pass) layer(l *encoderLayer, heads int) {
-	d := p.d
-	const n = contextPositions
+	d, n := p.d, p.n
 	x, qkv := p.x.values, p.qkv.grow(3*n*d)
 	p.blocks(n, func(a, b int, w *encoderWorker) {
 		normal := w.normal.grow(encoderRows * d)

@@ -11,8 +11,6 @@ import (
 const (
 	fftSize, hop = 400, 160
 	bins         = fftSize/2 + 1
-	// contextSamples is the encoder's length of input.
-	contextSamples = contextFrames * hop
 )
 
 // mel computes log-mel features. The Fourier transform is a product with its
@@ -51,12 +49,12 @@ func (l *loader) mel() *mel {
 	return m
 }
 
-// features computes frames by bands for samples, followed by silence up to 30
-// s. Frames are centered: as in torch.stft, the sound is mirrored before its
-// beginning.
+// features computes frames by bands for samples, followed by silence. Frames
+// are centered: as in torch.stft, the sound is mirrored before its beginning.
 func (m *Model) features(samples []float32, c *workerPool, out []float32) {
-	samples = samples[:min(len(samples), contextSamples)]
-	padded := allocate[float32](contextSamples + fftSize)
+	all := len(out) / m.mel.bands
+	samples = samples[:min(len(samples), all*hop)]
+	padded := allocate[float32](all*hop + fftSize)
 	defer padded.free()
 	clear(padded.values)
 	copy(padded.values[fftSize/2:], samples)
@@ -65,7 +63,7 @@ func (m *Model) features(samples []float32, c *workerPool, out []float32) {
 	}
 	bands := m.mel.bands
 	// frames without samples are all at the floor
-	sounding := min((len(samples)+fftSize/2)/hop+1, contextFrames)
+	sounding := min((len(samples)+fftSize/2)/hop+1, all)
 	const block = 100
 	blocks := (sounding + block - 1) / block
 	spectra := allocate[float32](c.threads * block * (2*bins + bins))
@@ -88,7 +86,7 @@ func (m *Model) features(samples []float32, c *workerPool, out []float32) {
 			out[from*bands+i] = float32(math.Log10(max(float64(v), 1e-10)))
 		}
 	})
-	normalizeFeatures(out[:contextFrames*bands], sounding*bands)
+	normalizeFeatures(out, sounding*bands)
 }
 
 // normalizeFeatures limits features to 8 decades below the largest and scales

@@ -257,6 +257,41 @@ func TestIncompleteFile(t *testing.T) {
 	assert.False(t, Computes(9))
 }
 
+// TestEncodeBriefly checks that 30 s of sound are encoded as by Encode, and a
+// short sound at the length of its own with a second of silence.
+func TestEncodeBriefly(t *testing.T) {
+	m := testModel(t, 1, "")
+	const half = contextFrames * hop / 2
+	short := testSound(3)
+	long := make([]float32, 2*half)
+	for i := range long {
+		long[i] = short[i%len(short)]
+	}
+	full, err := m.Encode(long, 1, 1, nil)
+	require.NoError(t, err)
+	defer full.Free()
+	brief, err := m.EncodeBriefly(long, 1, nil)
+	require.NoError(t, err)
+	defer brief.Free()
+	assert.Equal(t, full.cross.values, brief.cross.values)
+	brief, err = m.EncodeBriefly(long[:half], 2, nil)
+	require.NoError(t, err)
+	defer brief.Free()
+	positions := half/(2*hop) + 50
+	room := m.attentionRoom(m.crossKind(), positions, m.headSize)
+	assert.Len(t, brief.cross.values, int(testHeader.TextLayers*testHeader.TextHeads)*room)
+	var logits [2][]float32
+	for i, threads := range []int{1, 2} {
+		d := m.NewDecoder(threads)
+		defer d.Free()
+		logits[i] = make([]float32, testHeader.Vocabulary)
+		require.NoError(t, d.Step([]Column{{Window: brief, Token: 5, Logits: logits[i]}}, nil))
+		brief.Forget()
+	}
+	assert.Equal(t, logits[0], logits[1])
+	assert.False(t, math.IsNaN(float64(logits[0][0])))
+}
+
 // TestFeatures compares log-mel features with their definition.
 func TestFeatures(t *testing.T) {
 	m := testModel(t, 1, "")

@@ -48,6 +48,9 @@ func (*Model) WindowBytes() int { return 0 }
 // Encode returns an error.
 func (*Model) Encode([]float32, int, int, *Stop) (*Window, error) { return nil, errNoCgo }
 
+// EncodeBriefly returns an error.
+func (*Model) EncodeBriefly([]float32, int, *Stop) (*Window, error) { return nil, errNoCgo }
+
 // Normalize does nothing.
 func Normalize([]float32, int32) (marks, largest float32) { return 0, 0 }
 

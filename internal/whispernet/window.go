@@ -43,16 +43,29 @@ func (m *Model) WindowBytes() int {
 // silence, with the given number of threads. rows is the maximum number of
 // columns (beams or samples) in later decodes of the window. stop ends it early
 // with ErrStopped.
-func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Window, err error) {
+func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (*Window, error) {
+	return m.encode(samples, contextPositions, rows, threads, stop)
+}
+
+// EncodeBriefly is like Encode, but pads the sound with less silence, which
+// costs time in proportion to the sound's length. The window has other contents
+// than the network was trained for: it is enough to hear the language, not to
+// decode a text.
+func (m *Model) EncodeBriefly(samples []float32, threads int, stop *Stop) (*Window, error) {
+	positions := len(samples)/(2*hop) + briefPadding
+	return m.encode(samples, min(positions, contextPositions), 1, threads, stop)
+}
+
+func (m *Model) encode(samples []float32, positions, rows, threads int, stop *Stop) (_ *Window, err error) {
 	defer caught(&err)
 	c := newWorkerPool(threads)
 	defer c.free()
 	s := m.takeScratch(c.threads)
 	defer m.giveScratch(s)
-	features := allocate[float32](contextFrames * m.mel.bands)
+	features := allocate[float32](2 * positions * m.mel.bands)
 	defer features.free()
 	m.features(samples, c, features.values)
-	p := &pass{Model: m, encoderScratch: s, pool: c, stop: stop, d: int(m.header.AudioState)}
+	p := &pass{Model: m, encoderScratch: s, pool: c, stop: stop, d: int(m.header.AudioState), n: positions}
 	p.convolve(features.values)
 	for i := range m.encoder {
 		if stop.Stopped() {
@@ -60,7 +73,7 @@ func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Win
 		}
 		p.layer(&m.encoder[i], int(m.header.AudioHeads))
 	}
-	const n = contextPositions
+	n := positions
 	out := s.attended.grow(n * p.d)
 	p.blocks(n, func(a, b int, _ *encoderWorker) { m.normalize(&m.encoderNorm, s.x.values[a*p.d:], b-a, out[a*p.d:]) })
 	if stop.Stopped() {
@@ -76,12 +89,11 @@ func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (_ *Win
 
 // window computes the keys and values of all layers from an encoder's output.
 func (p *pass) window(encoded []float32, rows int) *Window {
-	m, d := p.Model, p.d
-	const n = contextPositions
+	m, d, n := p.Model, p.d, p.n
 	heads := int(m.header.TextHeads)
 	kind := m.crossKind()
 	room := m.attentionRoom(kind, n, m.headSize)
-	w := &Window{m: m, rows: rows, cross: allocate[byte](m.WindowBytes())}
+	w := &Window{m: m, rows: rows, cross: allocate[byte](len(m.decoder) * heads * room)}
 	whole := false
 	defer func() {
 		if !whole {

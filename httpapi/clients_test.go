@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -180,59 +179,6 @@ func TestRefusalsReachUploadingClients(t *testing.T) {
 		}
 	}
 	assert.Empty(t, blobKeys(t, w), "no part of a refused upload was stored")
-}
-
-// TestBodiesThatNeverArrive: connections whose announced bodies do not arrive
-// end after the grace, with and without credentials, on every path, and hold
-// little memory meanwhile.
-func TestBodiesThatNeverArrive(t *testing.T) {
-	const n, grace = 1000, 2 * time.Second
-	w := newWorld(t, func(c *Config) { c.BodyGrace = grace })
-	heads := []string{
-		"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n",
-		"GET /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
-		"POST /v1/tasks HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n",
-		"POST /v1/tasks HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
-		"POST /v1/auth/login HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n",
-		"GET /v1/pricing HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n",
-		"POST /v1/tasks HTTP/1.1\r\nHost: a\r\nX-API-Key: " + w.key + "\r\nContent-Length: 1000000\r\n\r\n{",
-	}
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapInuse + m.StackInuse
-	}
-	before := heap()
-	address := strings.TrimPrefix(w.url, "http://")
-	var wg sync.WaitGroup
-	conns := make([]net.Conn, n)
-	for i := range conns {
-		c, err := net.Dial("tcp", address)
-		require.NoError(t, err)
-		conns[i] = c
-		defer c.Close()
-		_, err = io.WriteString(c, heads[i%len(heads)])
-		require.NoError(t, err)
-	}
-	during := heap()
-	var late sync.Map
-	for i, c := range conns {
-		wg.Go(func() {
-			_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-			if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
-				late.Store(heads[i%len(heads)], err)
-			}
-		})
-	}
-	wg.Wait()
-	late.Range(func(head, err any) bool {
-		t.Errorf("still open after a minute: %q", head)
-		return true
-	})
-	perConnection := (int64(during) - int64(before)) / n
-	t.Logf("%d connections without bodies, %d kB each", n, perConnection>>10)
-	assert.Less(t, perConnection, int64(256<<10), "both ends, including the client's")
 }
 
 // TestHeaderLimit: a header above 64 KiB is refused with 431 before it is read

@@ -1,18 +1,10 @@
 package httpapi
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // TestHostNames: the configured names and this machine's names are served, so
@@ -45,30 +37,5 @@ func TestHostNames(t *testing.T) {
 		if tt.want == 421 {
 			assert.JSONEq(t, `{"error":"this host name is not served; the operator can add it with --host","error_code":"forbidden"}`, got.Body.String())
 		}
-	}
-}
-
-// TestForeignHostWithoutBodyIsAnswered: a request for a foreign host whose body
-// never arrives gets a response, and its connection is closed, for every path.
-func TestForeignHostWithoutBodyIsAnswered(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Hosts, c.BodyGrace = []string{}, 100*time.Millisecond })
-	for _, request := range []string{"GET /v1/pricing", "GET /", "POST /v1/tasks"} {
-		t.Run(request, func(t *testing.T) {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-			require.NoError(t, err)
-			defer conn.Close()
-			_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n", request)
-			require.NoError(t, err)
-			require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
-			read := bufio.NewReader(conn)
-			resp, err := http.ReadResponse(read, nil)
-			require.NoError(t, err)
-			assert.Equal(t, 421, resp.StatusCode)
-			assert.True(t, resp.Close)
-			_, err = io.Copy(io.Discard, resp.Body)
-			require.NoError(t, err)
-			_, err = read.ReadByte()
-			assert.ErrorIs(t, err, io.EOF, "the connection is closed")
-		})
 	}
 }

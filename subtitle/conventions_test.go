@@ -71,12 +71,11 @@ func TestScriptsOfOtherPrograms(t *testing.T) {
 // TestAnyTextSurvivesARoundTrip: any text is the same after writing and reading
 // it, also when a script is rewritten in its own and in the other format.
 func TestAnyTextSurvivesARoundTrip(t *testing.T) {
-	text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("ab1\n<>/!-{}\\&;:. "))), rapid.StringOf(rapid.RuneFrom(nil, unicode.Thai, unicode.Han, unicode.So)))
 	rapid.Check(t, func(t *rapid.T) {
 		var cues []Cue
 		var want []string
 		for i := range rapid.IntRange(1, 4).Draw(t, "cues") {
-			c := Cue{Start: 100 * float64(i), End: 100*float64(i) + 1, Text: text.Draw(t, "text")}
+			c := Cue{Start: 100 * float64(i), End: 100*float64(i) + 1, Text: anyText.Draw(t, "text")}
 			if said := letters(read(cleanText(c.Text))); said != "" {
 				want = append(want, said)
 			}

@@ -88,13 +88,14 @@ func cleanTime(t float64) float64 {
 }
 
 // cleanText collapses white space (line ends included) to single spaces, and
-// drops control characters and bytes that are not UTF-8.
+// drops control characters, noncharacters (XML has none) and bytes that are not
+// UTF-8.
 func cleanText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r), r == utf8.RuneError, r == '\ufeff':
+		case unicode.IsControl(r), unicode.Is(unicode.Noncharacter_Code_Point, r), r == utf8.RuneError, r == '\ufeff':
 			return -1
 		}
 		return r

@@ -96,13 +96,25 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 }
 
 // misfitOf explains a text that does not match: it is the wrong one, or the
-// model cannot recognize the voice.
+// model cannot recognize the voice. The words that the model recognizes show
+// which.
 func misfitOf(set *models.Set, a *otograph.Alignment) string {
-	if m, ok := set.AlignerFor(a.Language); ok && m.Demo {
+	m, ok := set.AlignerFor(a.Language)
+	if ok && m.Demo {
 		return fmt.Sprintf("the model %s does not hear the text (score %.2f): it is another text, or a voice of a person, which demo models do not know: `otograph models pull balanced`", m.Name, a.Score)
 	}
-	return fmt.Sprintf("the text does not match the recording (score %.2f): it is another text, or the model cannot hear this voice or language (%s)", a.Score, a.Language)
+	var heard []string
+	for _, e := range a.Extra {
+		heard = append(heard, strings.Fields(e.Text)...)
+	}
+	if len(heard) == 0 {
+		return fmt.Sprintf("the text does not match the recording (score %.2f): the model recognizes no words, so it cannot hear this voice or language (%s)", a.Score, a.Language)
+	}
+	return fmt.Sprintf("the text does not match the recording (score %.2f): the model hears %q. If that is said, the text is another one; if not, the model cannot hear this voice or language (%s)", a.Score, clip(strings.Join(heard, " "), mostHeard), a.Language)
 }
+
+// mostHeard limits the words in the message about a misfit, in characters.
+const mostHeard = 100
 
 // write writes an alignment to the destination of -o.
 func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf []int) error {

@@ -3,12 +3,14 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )
@@ -68,5 +70,8 @@ func TestAlignReadsTexts(t *testing.T) {
 func TestMisfitErrorExplainsTheCause(t *testing.T) {
 	a := &otograph.Alignment{Language: "en", Score: 0.18}
 	assert.Contains(t, misfitOf(demo.Models(), a), "does not hear the text (score 0.18): it is another text, or a voice of a person")
-	assert.Contains(t, misfitOf(&models.Set{}, a), "it is another text, or the model cannot hear this voice")
+	assert.Contains(t, misfitOf(&models.Set{}, a), "recognizes no words, so it cannot hear this voice or language (en)")
+	a.Extra = []align.Extra{{Text: " my fellow\n"}, {Text: strings.Repeat("Americans ", 20)}}
+	assert.Contains(t, misfitOf(&models.Set{}, a), `the model hears "my fellow Americans`)
+	assert.Contains(t, misfitOf(&models.Set{}, a), `…". If that is said, the text is another one; if not, the model cannot hear this voice or language (en)`)
 }

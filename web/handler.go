@@ -23,17 +23,18 @@ type asset struct {
 
 // Placeholders in index.html that are replaced in each response.
 const (
-	nonceMark = "{{nonce}}"
-	baseMark  = "{{base}}"
+	nonceMark    = "{{nonce}}"
+	baseMark     = "{{base}}"
+	currencyMark = "{{currency}}"
 )
 
 // Handler serves the page at / and in the folder of the API, together with its
 // script, style and icon. base is the prefix of the API's paths ("/v1",
 // "/asr/v1"). All of the page's addresses are relative, so that it works behind
-// any prefix. Other paths get the API's response for a path that does not
+// any prefix. currency is shown next to amounts; "" means none. Other paths get the API's response for a path that does not
 // exist. If the page was not built, / explains how to build it.
-func Handler(base string) (http.Handler, error) {
-	h := &handler{assets: map[string]asset{}, base: base, folder: strings.TrimSuffix(path.Dir(base), "/")}
+func Handler(base, currency string) (http.Handler, error) {
+	h := &handler{assets: map[string]asset{}, base: base, currency: currency, folder: strings.TrimSuffix(path.Dir(base), "/")}
 	index, err := built("index.html")
 	if err != nil {
 		index, err = files.ReadFile("dist-missing.html")
@@ -63,10 +64,11 @@ func Handler(base string) (http.Handler, error) {
 }
 
 type handler struct {
-	index  string
-	assets map[string]asset
-	base   string // of the API's paths
-	folder string // of base, "" for /
+	index    string
+	assets   map[string]asset
+	base     string // of the API's paths
+	folder   string // of base, "" for /
+	currency string
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -104,7 +106,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request, base string) {
 	header.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	if r.Method == http.MethodGet {
-		_, _ = strings.NewReplacer(nonceMark, nonce, baseMark, html.EscapeString(base)).WriteString(w, h.index)
+		_, _ = strings.NewReplacer(nonceMark, nonce, baseMark, html.EscapeString(base), currencyMark, html.EscapeString(h.currency)).WriteString(w, h.index)
 	}
 }
 

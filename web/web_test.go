@@ -36,7 +36,7 @@ func body(t *testing.T, r *http.Response) string {
 // With or without the built page, / is a page with a strict policy, and other
 // paths get the API's responses.
 func TestHandler(t *testing.T) {
-	h, err := Handler("/v1")
+	h, err := Handler("/v1", "")
 	require.NoError(t, err)
 	r := get(t, h, "GET", "/")
 	page := body(t, r)
@@ -73,7 +73,7 @@ func TestHandler(t *testing.T) {
 // TestHandlerBelowAPrefix: every address of the page is relative, and the page
 // is also in the folder of the API.
 func TestHandlerBelowAPrefix(t *testing.T) {
-	h, err := Handler("/asr/v1")
+	h, err := Handler("/asr/v1", "")
 	require.NoError(t, err)
 	for path, api := range map[string]string{"/": "./asr/v1", "/asr/": "./v1"} {
 		r := get(t, h, "GET", path)
@@ -88,11 +88,13 @@ func TestHandlerBelowAPrefix(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, get(t, h, "GET", "/asr/nowhere").StatusCode)
 }
 
-func TestHandlerEscapesTheBase(t *testing.T) {
+// TestHandlerEscapesItsTexts: neither the base nor the currency ends the element
+// that holds it.
+func TestHandlerEscapesItsTexts(t *testing.T) {
 	if !Built() {
 		t.Skip("the page is not built: make build where npm is installed")
 	}
-	h, err := Handler(`/"><script>x</script>`)
+	h, err := Handler(`/"><script>x</script>`, `"><script>x</script>`)
 	require.NoError(t, err)
 	assert.NotContains(t, body(t, get(t, h, "GET", "/")), "<script>x")
 }
@@ -101,7 +103,7 @@ func TestAssets(t *testing.T) {
 	if !Built() {
 		t.Skip("the page is not built: make build where npm is installed")
 	}
-	h, err := Handler("/v1")
+	h, err := Handler("/v1", "")
 	require.NoError(t, err)
 	total := len(body(t, get(t, h, "GET", "/")))
 	for path, kind := range map[string]string{"/page.js": "text/javascript; charset=utf-8", "/page.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml", "/notices.txt": "text/plain; charset=utf-8"} {

@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // startFlags configures how long serve waits at its start, and how it ends.
 type startFlags struct {
@@ -15,4 +18,12 @@ type startFlags struct {
 type workStartFlags struct {
 	DatabaseWait  time.Duration `default:"1m" placeholder:"DURATION" group:"Operation" help:"Time to wait at startup for a database that is unreachable or not yet migrated."`
 	DatabaseLimit time.Duration `default:"10s" placeholder:"DURATION" group:"Operation" help:"Timeout of one query or transaction."`
+}
+
+// notZero refuses 0 for a flag for which service.Config has another default.
+func notZero(flag string, d time.Duration) error {
+	if d == 0 {
+		return fmt.Errorf("--%s is 0s, expected more than 0", flag)
+	}
+	return nil
 }

@@ -35,6 +35,7 @@ type serveCmd struct {
 	OpsAddr        string            `placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz and /metrics; default: the API's address."`
 	BasePath       string            `default:"/v1" help:"Prefix of the API's paths."`
 	ModelAlias     map[string]string `placeholder:"NAME=MODEL" group:"Models" help:"Further name of a model on the endpoints of OpenAI's interface; may be given several times."`
+	Currency       string            `placeholder:"NAME" help:"Currency of the prices (EUR, credits), shown next to amounts in the page; with prices of 0 the page shows neither prices nor balances."`
 	Workers        int               `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
 	WorkerCores    int               `placeholder:"N" help:"Cores per worker; default: all, divided evenly."`
 	KeepAudio      time.Duration     `placeholder:"DURATION" help:"Keep audio for this time after its task ends; default: delete it immediately."`
@@ -107,7 +108,7 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 	if err := cmp.Or(notZero("unknown-length", c.UnknownLength), notZero("grace", c.Grace)); err != nil {
 		return service.Config{}, &usageError{err}
 	}
-	page, err := web.Handler(c.BasePath)
+	page, err := web.Handler(c.BasePath, c.Currency)
 	if err != nil {
 		return service.Config{}, err
 	}
@@ -124,14 +125,6 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 	}
 	config.Workers, err = c.workerProcesses(dir)
 	return config, err
-}
-
-// notZero refuses 0 for a flag for which service.Config has another default.
-func notZero(flag string, d time.Duration) error {
-	if d == 0 {
-		return fmt.Errorf("--%s is 0s, expected more than 0", flag)
-	}
-	return nil
 }
 
 // workerProcesses returns the worker processes of the service.

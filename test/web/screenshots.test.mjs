@@ -66,7 +66,7 @@ test('by day', async () => {
   await page.locator('.submit .error').waitFor();
   await page
     .locator('.task.failed', { hasText: 'notes.mp3' })
-    .getByText('Response from the service')
+    .getByText('not an audio or video file')
     .waitFor({ timeout: 600000 });
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 600000 });
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));

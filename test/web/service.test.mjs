@@ -360,7 +360,7 @@ test('broken files and refused links are told of in plain words', async () => {
     { name: 'notes.mp3', mimeType: 'audio/mpeg', buffer: Buffer.alloc(4096, 'text ') },
   ]);
   await page.getByText('under 1 KB').waitFor();
-  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('Response from the service').waitFor();
+  await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('not an audio or video file').waitFor();
   await page.getByLabel('Or paste a link').fill('ftp://example.com/a.mp3');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   await page.getByText('Not a link').waitFor();

@@ -1,6 +1,6 @@
 // The account: money, limits, prices, transactions.
 import { useEffect, useState } from 'preact/hooks';
-import { api, plainly, type Account, type Pricing, type Transaction } from './api';
+import { api, plainly, sells, type Account, type Pricing, type Transaction } from './api';
 import { CallbackTester } from './callbacktester';
 import { Keys } from './keys';
 import { money, t, when, type TextKey } from './texts';
@@ -39,6 +39,7 @@ export function AccountPage() {
       ))}
     </dl>
   );
+  const free = prices && !sells(prices);
   const loading = !problem && <p class="muted">{t('loading')}</p>;
   return (
     <>
@@ -49,21 +50,23 @@ export function AccountPage() {
         </p>
       )}
       <div class="columns">
-        <section class="card pad">
-          <h2>{t('balance')}</h2>
-          {account ? (
-            <>
-              <p class="big">{money(account.balance)}</p>
-              {rows([
-                ['held', money(account.held_amount)],
-                ['packs', money(account.resource_pack_equivalent)],
-                ['available', money(account.available_balance)],
-              ])}
-            </>
-          ) : (
-            loading
-          )}
-        </section>
+        {!free && (
+          <section class="card pad">
+            <h2>{t('balance')}</h2>
+            {account ? (
+              <>
+                <p class="big">{money(account.balance)}</p>
+                {rows([
+                  ['held', money(account.held_amount)],
+                  ['packs', money(account.resource_pack_equivalent)],
+                  ['available', money(account.available_balance)],
+                ])}
+              </>
+            ) : (
+              loading
+            )}
+          </section>
+        )}
         <section class="card pad">
           <h2>{t('limits')}</h2>
           {account
@@ -77,30 +80,32 @@ export function AccountPage() {
               ])
             : loading}
         </section>
-        <section class="card pad">
-          <h2>{t('prices')}</h2>
-          {prices ? (
-            <>
-              {rows([
-                ['pStandard', money(prices.standard_price_per_hour)],
-                ['pFast', money(prices.zh_lite_price_per_hour)],
-                ['pDiarize', money(prices.diarize_price_per_hour)],
-                ['pEvents', money(prices.audio_events_price_per_hour)],
-                ['pBatch', t('pBatchValue', { factor: prices.batch_discount })],
-              ])}
-              <p class="muted small">
-                {t('priceNote')}
-                {Date.parse(prices.updated_at) > 0 && ` ${t('priceDate', { when: when(prices.updated_at) })}`}
-              </p>
-            </>
-          ) : (
-            loading
-          )}
-        </section>
+        {!free && (
+          <section class="card pad">
+            <h2>{t('prices')}</h2>
+            {prices ? (
+              <>
+                {rows([
+                  ['pStandard', money(prices.standard_price_per_hour)],
+                  ['pFast', money(prices.zh_lite_price_per_hour)],
+                  ['pDiarize', money(prices.diarize_price_per_hour)],
+                  ['pEvents', money(prices.audio_events_price_per_hour)],
+                  ['pBatch', t('pBatchValue', { factor: prices.batch_discount })],
+                ])}
+                <p class="muted small">
+                  {t('priceNote')}
+                  {Date.parse(prices.updated_at) > 0 && ` ${t('priceDate', { when: when(prices.updated_at) })}`}
+                </p>
+              </>
+            ) : (
+              loading
+            )}
+          </section>
+        )}
       </div>
       <Keys />
       <Voices />
-      <Transactions balance={account?.balance} />
+      {!free && <Transactions balance={account?.balance} />}
       <CallbackTester
         prices={prices}
         onCharge={() =>

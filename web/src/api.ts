@@ -242,6 +242,16 @@ export interface Pricing {
   batch_discount: number;
   updated_at: string;
 }
+
+/** sells tells whether anything costs something; an operator who sells nothing sets the prices to 0. */
+export const sells = (p: Pricing): boolean =>
+  !!(
+    p.standard_price_per_hour ||
+    p.zh_lite_price_per_hour ||
+    p.diarize_price_per_hour ||
+    p.audio_events_price_per_hour
+  );
+
 export interface Transaction {
   id: string;
   task_id: string | null;

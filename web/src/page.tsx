@@ -59,7 +59,7 @@ function Shell({ children }: { children: ComponentChildren }) {
       </a>
       <header class="top">
         <a class="brand" href="#/">
-          <img src="/icon.svg" alt="" width={28} height={28} />
+          <img src="./icon.svg" alt="" width={28} height={28} />
           <span>{t('title')}</span>
         </a>
         {login.value && (

@@ -148,7 +148,7 @@ export function ResultView({
               {result.num_speakers === 1 ? t('speakerFound') : t('speakersFound', { n: result.num_speakers })}
             </span>
           )}
-          {result.billing && (
+          {!!result.billing?.amount && (
             <span>
               {t('charged', { amount: money(result.billing.amount), minutes: result.billing.billable_minutes })}
             </span>

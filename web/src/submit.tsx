@@ -2,10 +2,10 @@
 import { signal } from '@preact/signals';
 import { Fragment, type ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { api, plainly, type Pricing, type Submission } from './api';
+import { api, plainly, sells, type Pricing, type Submission } from './api';
 import { languageChoices } from './languages';
 import { add, refresh } from './queue';
-import { lang, t, type TextKey } from './texts';
+import { inCurrency, lang, t, type TextKey } from './texts';
 
 interface Choices {
   asr: boolean;
@@ -402,7 +402,7 @@ function Options() {
         <input type="checkbox" checked={c.batch} onChange={(e) => set({ batch: e.currentTarget.checked })} />
         {t('batch', { percent: prices ? Math.round((1 - prices.batch_discount) * 100) : '…' })}
       </label>
-      {prices && <p class="muted small">{t('price', { amount: cost() })}</p>}
+      {prices && sells(prices) && <p class="muted small">{t('price', { amount: inCurrency(cost()) })}</p>}
     </fieldset>
   );
 }

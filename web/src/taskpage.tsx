@@ -11,6 +11,7 @@ import { ResultView } from './resultview';
 import { taskKeeper } from './tasknotes';
 import { Remember } from './voices';
 import { Working } from './working';
+import { reasonOf } from './reasons';
 import { lang, t, when, type TextKey } from './texts';
 
 /** A recording of up to so many bytes is fetched without being asked for. */
@@ -135,7 +136,7 @@ export function TaskPage({ id }: { id: string }) {
         <div class="card pad" role="status">
           {task && <h1 dir="auto">{task.audio_filename}</h1>}
           <p>{status && status !== 'done' ? t(status as TextKey) : t('resultLoading')}</p>
-          {said && <p class="error">{t('said', { message: said })}</p>}
+          {said && <p class="error">{reasonOf(said)}</p>}
           {!task ? <progress aria-label={t('loading')} /> : status === 'processing' && <Working state={state} />}
         </div>
       )}

@@ -298,6 +298,10 @@ const en = {
   eNetwork: 'Cannot reach the service. Check that it is running and that you are connected.',
   eInvalid: 'The service rejected the request: {message}',
   eTooSmall: 'The file is too small to be a recording (under 1 KB).',
+  eUnsupported: 'This is not an audio or video file of a known kind.',
+  eWithdrawn: 'Canceled. Nothing was charged.',
+  eNoAudio: 'There is no audio in this file.',
+  eDamaged: 'This file is damaged and cannot be read.',
   said: 'Response from the service: {message}',
   bytes: '{n} MB',
   of: '{a} of {b}',
@@ -594,6 +598,10 @@ const zh: Record<Key, string> = {
   eNetwork: '无法连接到服务。请检查服务是否正在运行、网络是否正常。',
   eInvalid: '服务拒绝了请求：{message}',
   eTooSmall: '文件太小，不可能是录音（不足 1 KB）。',
+  eUnsupported: '这不是已知格式的音频或视频文件。',
+  eWithdrawn: '已取消，未收费。',
+  eNoAudio: '此文件中没有音频。',
+  eDamaged: '此文件已损坏，无法读取。',
   said: '服务响应：{message}',
   bytes: '{n} MB',
   of: '{a} / {b}',
@@ -646,6 +654,11 @@ export function when(stamp: string): string {
     : d.toLocaleString(lang.value === 'zh' ? 'zh-CN' : 'en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 }
 
-/** money writes an amount with two to four digits after the point. */
+const currency = document.querySelector<HTMLMetaElement>('meta[name=otograph-currency]')?.content;
+
+/** inCurrency adds the operator's currency to an amount. */
+export const inCurrency = (amount: string) => (currency ? `${amount} ${currency}` : amount);
+
+/** money writes an amount with two to four digits after the point, and its currency. */
 export const money = (n: number) =>
-  n.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 4, useGrouping: false });
+  inCurrency(n.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 4, useGrouping: false }));

@@ -235,11 +235,6 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
             {t('unsureShow')}
           </label>
         )}
-        {hasWords && crowd.length > 0 && (
-          <span class="small muted">
-            <span class="word together">{t('togetherWord')}</span>: {t('together')}
-          </span>
-        )}
         <label class="check small">
           <input
             type="checkbox"
@@ -251,6 +246,11 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
           {t('follow')}
         </label>
       </div>
+      {hasWords && crowd.length > 0 && (
+        <p class="legend small muted">
+          <span class="word together">{t('togetherWord')}</span>: {t('together')}
+        </p>
+      )}
       {segments.length === 0 ? (
         <p class="muted pad">{t(result.segments ? 'noText' : 'textOff')}</p>
       ) : (

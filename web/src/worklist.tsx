@@ -17,6 +17,7 @@ import {
   watch,
   type Upload,
 } from './queue';
+import { reasonOf } from './reasons';
 import { clock, lang, money, t, when, type TextKey } from './texts';
 import { Working } from './working';
 
@@ -142,7 +143,7 @@ function factsOf(task: Task): string[] {
   if (task.language) facts.push(languageName(task.language, lang.value));
   if (task.num_speakers !== undefined)
     facts.push(task.num_speakers === 1 ? t('speakerFound') : t('speakersFound', { n: task.num_speakers }));
-  if (task.amount !== undefined) facts.push(t('amountCharged', { amount: money(task.amount) }));
+  if (task.amount) facts.push(t('amountCharged', { amount: money(task.amount) }));
   return facts;
 }
 
@@ -181,9 +182,7 @@ function TaskRow({ task }: { task: Task }) {
           <strong dir="auto">{task.audio_filename}</strong>
         )}
         <span class="muted small">{[when(task.created_at), ...factsOf(task)].join(' · ')}</span>
-        {(problem || reason) && (
-          <p class={`small ${waiting ? 'warn' : 'error'}`}>{problem || t('said', { message: reason })}</p>
-        )}
+        {(problem || reason) && <p class={`small ${waiting ? 'warn' : 'error'}`}>{problem || reasonOf(reason)}</p>}
         {task.status === 'processing' && <Working state={states.value[task.id]} />}
       </div>
       <span class={`state ${waiting ? 'waiting' : task.status}`}>{stateText(task)}</span>

@@ -193,6 +193,22 @@ func TestFiles(t *testing.T) {
 			require.ErrorIs(t, err, errNoHypothesis, path)
 		}
 	}
+	shared := put("all.rttm", "SPEAKER a 1 0 1 <NA> <NA> ann <NA> <NA>\nSPEAKER 1.1_Lesson_name 1 0 1 <NA> <NA> bob <NA> <NA>\n")
+	words := put("words.ctm", "1.1_Lesson_name 1 0 1 one\na 1 0 1 two\n")
+	titled := filepath.Dir(put("titled/1.1 Lesson name.txt", "one\n"))
+	for path, want := range map[string][3]int{shared: {1, 1, 0}, words: {1, 1, 0}, titled: {1, -1, -1}} {
+		f, err := Files(path, items)
+		require.NoError(t, err, path)
+		for i, name := range []string{"1.1 Lesson name", "a.wav", "quiet.wav"} {
+			res, _, err := f.Transcribe(t.Context(), bench.Item{Name: name})
+			if want[i] < 0 {
+				require.ErrorIs(t, err, errNoHypothesis, "%s: %s", path, name)
+				continue
+			}
+			require.NoError(t, err, "%s: %s", path, name)
+			assert.Equal(t, want[i], max(len(res.DiarizeSegments), len(res.Segments)), "%s: %s", path, name)
+		}
+	}
 	_, err := Files(put("one.txt", "one\n"), items)
 	require.ErrorContains(t, err, "expected a line for each of the 2 recordings, found 1")
 	_, err = Files(put("broken.jsonl", `{"audio_filepath":"a.wav","pred`), items)

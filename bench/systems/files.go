@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/mediafiles"
 	"github.com/otograph/otograph/internal/textfile"
 	"github.com/otograph/otograph/models/library"
 )
@@ -131,7 +132,7 @@ func (f *files) fromRows(item bench.Item) (*otograph.Result, bench.Cost, error) 
 // fromFolder reads a recording's transcript, and its turns from a separate
 // file.
 func (f *files) fromFolder(item bench.Item) (*otograph.Result, bench.Cost, error) {
-	base := filepath.Join(f.path, filepath.FromSlash(strings.TrimSuffix(item.Name, filepath.Ext(item.Name))))
+	base := filepath.Join(f.path, filepath.FromSlash(mediafiles.Stem(item.Name)))
 	var res *otograph.Result
 	for _, extension := range extensions {
 		if extension == ".rttm" && res != nil && len(res.DiarizeSegments) > 0 || extension != ".rttm" && res != nil {

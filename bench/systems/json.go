@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/mediafiles"
 )
 
 // document is a JSON transcript with the keys of all supported programs:
@@ -143,17 +144,21 @@ func rowOf(rows []document, recording string) int {
 	return -1
 }
 
-// stem returns a file's name without folders and extension.
-func stem(path string) string {
-	base := filepath.Base(filepath.FromSlash(path))
-	return strings.TrimSuffix(base, filepath.Ext(base))
+// isOf reports whether a name in a transcript is that of a recording: its name
+// or stem, with spaces or with "_" for them. "" is any recording.
+func isOf(name, recording string) bool {
+	known := func(s string) bool { return name == s || name == strings.Join(strings.Fields(s), "_") }
+	return recording == "" || known(recording) || known(stem(recording))
 }
+
+// stem returns a recording's name without folders and extension.
+func stem(path string) string { return mediafiles.Stem(filepath.Base(filepath.FromSlash(path))) }
 
 // segLST reads segments of several sessions.
 func segLST(rows []document, recording string) (*otograph.Result, error) {
 	res := &otograph.Result{}
 	for _, r := range rows {
-		if r.Session != "" && recording != "" && r.Session != recording && r.Session != stem(recording) {
+		if r.Session != "" && !isOf(r.Session, recording) {
 			continue
 		}
 		var words string

@@ -115,19 +115,25 @@ func parseCues(text string) (*otograph.Result, error) {
 	return finish(res), nil
 }
 
-// readRTTM reads speaker turns; they contain no words.
+// readRTTM reads speaker turns; they contain no words. If the lines have a
+// single name, which is another one, they are the recording's.
 func readRTTM(lines []string, recording string) *otograph.Result {
+	names := map[string]bool{}
 	for _, l := range lines {
-		if kind, _, _ := strings.Cut(strings.TrimSpace(l), " "); kind != "SPEAKER" && kind != "SPKR-INFO" && !strings.HasPrefix(kind, ";;") {
+		f := strings.Fields(l)
+		switch {
+		case len(f) == 0 || f[0] != "SPEAKER" && f[0] != "SPKR-INFO" && !strings.HasPrefix(f[0], ";;"):
 			return nil
+		case f[0] == "SPEAKER" && len(f) > 1:
+			names[f[1]] = true
 		}
 	}
 	text := strings.Join(lines, "\n")
 	turns, err := bench.ReadRTTM(strings.NewReader(text), stem(recording))
-	if err == nil && len(turns) == 0 {
+	if err == nil && len(turns) == 0 && len(names) == 1 {
 		turns, err = bench.ReadRTTM(strings.NewReader(text), "")
 	}
-	if err != nil || len(turns) == 0 {
+	if err != nil || len(names) == 0 {
 		return nil
 	}
 	res := &otograph.Result{}
@@ -171,7 +177,7 @@ func readCTM(lines []string, recording string) *otograph.Result {
 			return nil
 		}
 		rows++
-		if f[0] == stem(recording) || f[0] == recording || recording == "" {
+		if isOf(f[0], recording) {
 			words = append(words, otograph.Word{Word: f[4], Start: t[0], End: t[0] + t[1]})
 		}
 	}
@@ -215,7 +221,7 @@ func readSTM(lines []string, recording string) *otograph.Result {
 		if len(text) > 0 && strings.HasPrefix(text[0], "<") && strings.HasSuffix(text[0], ">") {
 			text = text[1:]
 		}
-		if f[0] == stem(recording) || f[0] == recording || recording == "" {
+		if isOf(f[0], recording) {
 			res.Segments = append(res.Segments, otograph.Segment{Start: t[0], End: t[1], Speaker: f[2], Text: strings.Join(text, " ")})
 		}
 	}

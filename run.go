@@ -286,11 +286,14 @@ func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, er
 	return res, err
 }
 
-// audio returns the pipeline's limits, with the run's own length if it is
-// shorter.
+// audio returns the pipeline's audio options, with the run's track, and its
+// longest length if that is shorter.
 func (r *run) audio() audio.Options {
 	o := r.p.audio
 	o.KeepChannels = r.channels == ChannelsSplit || r.channels == ChannelsAuto
+	if track := r.Options.AudioTrack; track != nil {
+		o.Track = *track
+	}
 	limit := o.MaxSeconds
 	if limit == 0 {
 		limit = audio.DefaultMaxSeconds

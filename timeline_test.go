@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models/demo"
 )
 
@@ -57,4 +58,25 @@ func TestContainerTimestampsAreKept(t *testing.T) {
 			assert.Less(t, turn.End-turn.Start, whole.Segments[1].End-whole.Segments[1].Start+1, "%s: no turn covers the gap", name)
 		}
 	}
+}
+
+// TestAudioTrackIsChosen transcribes each track of a film with two.
+func TestAudioTrackIsChosen(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("requires ffmpeg")
+	}
+	path := filepath.Join(t.TempDir(), "film.mkv")
+	out, err := exec.Command("ffmpeg", "-v", "error", "-i", "testdata/demo/short/en_01.flac", "-i", "testdata/demo/short/en_05.flac", "-map", "0", "-map", "1", path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	run := func(track *int) (*otograph.Result, error) {
+		return open(t, demo.Models()).Run(t.Context(), otograph.File(path), otograph.Options{AudioTrack: track, EnableAudioEvents: new(false), EnableDiarize: new(false)})
+	}
+	for track, word := range map[*int]string{nil: "sunny", new(1): "sunny", new(2): "book"} {
+		res, err := run(track)
+		require.NoError(t, err)
+		assert.Contains(t, text(res), word)
+	}
+	_, err = run(new(3))
+	require.ErrorIs(t, err, audio.ErrNoAudio)
+	assert.ErrorContains(t, err, "audio track 3 is not there")
 }

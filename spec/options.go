@@ -48,6 +48,9 @@ type Options struct {
 	EnableDiarize *bool `json:"enable_diarize" default:"true" since:"0.1" group:"What to do" help:"Identify speakers; requires enable_asr."`
 	// EnableAudioEvents enables sound-event detection (521 classes).
 	EnableAudioEvents *bool `json:"enable_audio_events" default:"true" since:"0.1" group:"What to do" help:"Detect sound events of 521 classes."`
+	// AudioTrack is the audio track to transcribe, counted from 1; nil selects
+	// the default track, or else the first: an addition to the specification.
+	AudioTrack *int `json:"audio_track" min:"1" max:"1000" since:"0.1" group:"What to do" help:"Audio track of a film, counted from 1; without it the default track, or else the first; an addition to the specification."`
 	// Optimize selects the tier: nil by the detected language, true the
 	// optimized tier if it serves the language, false the standard tier.
 	Optimize *bool `json:"optimize" default:"null" since:"0.1" group:"Transcription" help:"Tier: true selects the optimized tier if it supports the language, false the standard tier, null chooses by language."`

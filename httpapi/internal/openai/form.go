@@ -232,6 +232,12 @@ func (f *Form) set(name, text string) (err error) {
 			return err
 		}
 		f.Options.ASRTemperature = &t
+	case "audio_track":
+		track, err := strconv.Atoi(word)
+		if err != nil {
+			return badField(name, "must be an integer, not %q", spec.Shorten(text))
+		}
+		f.Options.AudioTrack = &track
 	case "stream":
 		if f.Stream, err = strconv.ParseBool(word); err != nil {
 			return badField(name, "must be true or false, not %q", spec.Shorten(text))
@@ -421,7 +427,7 @@ func (f *Form) Measures() bool { return f.format == formatVerbose && f.segments 
 
 // optionFields are the fields of the form that set options.
 var optionFields = map[string]string{
-	"hotwords": "keywords[]", "asr_language": "language", "initial_prompt": "prompt", "asr_temperature": "temperature",
+	"hotwords": "keywords[]", "asr_language": "language", "initial_prompt": "prompt", "asr_temperature": "temperature", "audio_track": "audio_track",
 	"vad_threshold": "chunking_strategy.threshold", "vad_min_silence_ms": "chunking_strategy.silence_duration_ms", "vad_speech_pad_ms": "chunking_strategy.prefix_padding_ms",
 }
 

@@ -116,6 +116,7 @@ func drawRequest(t *rapid.T) request {
 	draw("model", "whisper-1", "gpt-transcribe", "gpt-4o-mini-transcribe-2025-12-15")
 	draw("prompt", "A talk, with commas.", "[1]")
 	draw("temperature", "0", "0.25", "1")
+	draw("audio_track", "1", "2")
 	draw("stream", "true", "false")
 	r.lists["languages"] = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"en", "de", "fr", "zh"}), 0, 4, rapid.ID).Draw(t, "languages")
 	word := rapid.StringMatching(`[A-Za-zé][A-Za-z ]{0,6}[a-z]`)

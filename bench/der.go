@@ -79,9 +79,15 @@ func (d DER) Add(o DER) DER {
 // of correct ones is an error. It works on the exact borders, not on frames.
 // Turns without length are ignored.
 func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
+	return scoreTurnsWithin(reference, hypothesis, nil, opt)
+}
+
+// scoreTurnsWithin is ScoreTurns for the evaluated times alone (all if nil). As
+// in pyannote.metrics, the borders of these times have no collar.
+func scoreTurnsWithin(reference, hypothesis []SpeakerTurn, evaluated [][2]float64, opt DEROptions) DER {
 	ref, refNames := bySpeaker(reference)
 	hyp, hypNames := bySpeaker(hypothesis)
-	stretches := stretchesOf(ref, hyp, collarsOf(reference, opt.Collar), opt.SkipOverlap)
+	stretches := stretchesOf(ref, hyp, [][]span{collarsOf(reference, opt.Collar), outside(evaluated, reference, hypothesis)}, opt.SkipOverlap)
 	m := matchTurns(stretches, len(ref), len(hyp))
 	d := DER{Mapping: make(map[string]string)}
 	for r, h := range m.partner {
@@ -118,10 +124,11 @@ type stretch struct {
 	ref, hyp []int // who speaks
 }
 
-// stretchesOf divides the scored time between neighboring borders.
-func stretchesOf(ref, hyp [][]span, collars []span, skipOverlap bool) (stretches []stretch) {
+// stretchesOf divides the scored time, which excludes some periods, between
+// neighboring borders.
+func stretchesOf(ref, hyp, excluded [][]span, skipOverlap bool) (stretches []stretch) {
 	var borders []float64
-	for _, list := range [][][]span{ref, hyp, {collars}} {
+	for _, list := range [][][]span{ref, hyp, excluded} {
 		for _, spans := range list {
 			for _, s := range spans {
 				borders = append(borders, s.start, s.end)
@@ -130,11 +137,11 @@ func stretchesOf(ref, hyp [][]span, collars []span, skipOverlap bool) (stretches
 	}
 	slices.Sort(borders)
 	borders = slices.Compact(borders)
-	refAt, hypAt, collarAt := newSweep(ref), newSweep(hyp), newSweep([][]span{collars})
+	refAt, hypAt, excludedAt := newSweep(ref), newSweep(hyp), newSweep(excluded)
 	for i := 1; i < len(borders); i++ {
 		middle, seconds := (borders[i-1]+borders[i])/2, borders[i]-borders[i-1]
 		r, h := refAt.speaking(middle), hypAt.speaking(middle)
-		if len(collarAt.speaking(middle)) > 0 || skipOverlap && len(r) > 1 || len(r)+len(h) == 0 {
+		if len(excludedAt.speaking(middle)) > 0 || skipOverlap && len(r) > 1 || len(r)+len(h) == 0 {
 			continue
 		}
 		stretches = append(stretches, stretch{seconds, r, h})

@@ -13,10 +13,20 @@ import (
 
 // engine measures the remaining recordings on another recognizer.
 func (c Config) engine(ctx context.Context, file *runFile, index int, open []Item, step func(it Item, what string, done int)) error {
+	first := 0
+	if c.Expect != nil && len(open) > 1 {
+		step(open[0], "transcribe", 0)
+		start := time.Now()
+		if err := c.ask(ctx, file, index, open[0]); err != nil {
+			return err
+		}
+		first = 1
+		c.expect(ctx, c.Systems[index], open, time.Since(start))
+	}
 	group, each := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, c.Systems[index].Parallel))
-	for i, it := range open {
-		step(it, "transcribe", i)
+	for i, it := range open[first:] {
+		step(it, "transcribe", first+i)
 		group.Go(func() error {
 			if each.Err() != nil { // canceled while waiting for its turn
 				return each.Err()
@@ -28,6 +38,19 @@ func (c Config) engine(ctx context.Context, file *runFile, index int, open []Ite
 		return err
 	}
 	return ctx.Err()
+}
+
+// expect tells how long another recognizer will take for all but the first
+// recording, which took the given time with all its repeats. Nothing is told
+// about recordings of unknown length.
+func (c Config) expect(ctx context.Context, s System, open []Item, took time.Duration) {
+	seconds := c.seconds(ctx, open[0])
+	if seconds == 0 {
+		return
+	}
+	c.Stages = false // measured of our models alone
+	pace := took.Seconds() / float64(c.repeats()) / seconds / float64(max(1, s.Parallel))
+	c.Expect(s.Name, c.expected(ctx, open[1:], pace))
 }
 
 // ask measures the remaining repeats of a recording.

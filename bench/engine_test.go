@@ -1,11 +1,14 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -64,4 +67,58 @@ func TestEngine(t *testing.T) {
 	for _, f := range r.rows() {
 		assert.NotContains(t, []string{"peak_rss", "cpu_per_hour", "encoder_passes_per_hour"}, f.key, "not known of others")
 	}
+}
+
+// TestRunCutAnywhere checks that a run which was killed at any byte of its file
+// yields the same report: each measurement is kept, or made again.
+func TestRunCutAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	c := Config{
+		Items:   []Item{{Name: "a", Text: new("good morning a")}, {Name: "b", Text: new("x")}, {Name: "c", Text: new("good mourning c")}},
+		Systems: []System{{Name: "one", Engine: &fakeEngine{}}, {Name: "two", Engine: &fakeEngine{}}},
+		Repeat:  2, Seed: 1, RunFile: filepath.Join(dir, "run.jsonl"),
+	}
+	report := func() string {
+		r, err := Run(t.Context(), c)
+		require.NoError(t, err)
+		r.Machine = Machine{}
+		var out bytes.Buffer
+		require.NoError(t, r.WriteJSON(&out))
+		return out.String()
+	}
+	want := report()
+	whole, err := os.ReadFile(c.RunFile)
+	require.NoError(t, err)
+	for cut := 0; cut <= len(whole); cut += 7 {
+		require.NoError(t, os.WriteFile(c.RunFile, whole[:cut], 0o600))
+		require.Equal(t, want, report(), "cut at byte %d", cut)
+		again, err := os.ReadFile(c.RunFile)
+		require.NoError(t, err)
+		require.Equal(t, string(whole), string(again), "cut at byte %d", cut)
+	}
+}
+
+// TestEngineSaysHowLong checks that a run tells how long another recognizer will
+// take, if the lengths of the recordings are known.
+func TestEngineSaysHowLong(t *testing.T) {
+	wav := filepath.Join(t.TempDir(), "a.wav")
+	head := []byte("RIFF\x24\x7d\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00\x10\x00data\x00\x7d\x00\x00")
+	require.NoError(t, os.WriteFile(wav, append(head, make([]byte, 32_000)...), 0o600))
+	var told []string
+	engine := &fakeEngine{}
+	c := Config{
+		Items:   []Item{{Name: "a", Path: wav}, {Name: "c", Path: wav}, {Name: "d", Path: wav}},
+		Systems: []System{{Name: "other", Engine: engine}}, Stages: true,
+		Expect: func(system string, _ time.Duration) { told = append(told, system) },
+	}
+	_, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"other"}, told)
+	assert.Len(t, engine.asked, 3)
+	for i := range c.Items {
+		c.Items[i].Path = ""
+	}
+	_, err = Run(t.Context(), c)
+	require.NoError(t, err)
+	assert.Len(t, told, 1)
 }

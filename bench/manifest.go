@@ -30,15 +30,18 @@ var ErrManifest = errors.New("not a manifest")
 // Item is one recording of a manifest with its references. A reference that is
 // nil (or empty, for Language) is unknown and not scored.
 type Item struct {
-	Name      string        // the recording as named in the manifest; unique
-	Path      string        // of the file
-	Text      *string       // spoken text; empty if there is no speech
-	Language  string        // ISO 639-1
-	Turns     []SpeakerTurn // who speaks when
-	Speakers  *int          // number of speakers
-	Events    []EventSpan   // sound events; empty but not nil if there are none
-	Sentences []TimedText   // the sentences' times
-	Words     []TimedText   // the words' times
+	Name     string        // the recording as named in the manifest; unique
+	Path     string        // of the file
+	Text     *string       // spoken text; empty if there is no speech
+	Language string        // ISO 639-1
+	Turns    []SpeakerTurn // who speaks when
+	Speakers *int          // number of speakers
+	// Evaluated holds the starts and ends of the times in which turns are
+	// scored; nil means all.
+	Evaluated [][2]float64 `json:",omitempty"`
+	Events    []EventSpan  // sound events; empty but not nil if there are none
+	Sentences []TimedText  // the sentences' times
+	Words     []TimedText  // the words' times
 	// SentenceSpeakers holds the speaker of each of Sentences, nil if unknown.
 	SentenceSpeakers []string
 	// Corrected is the text without the errors of Text, for a benchmark whose
@@ -72,6 +75,7 @@ type manifestLine struct {
 	Text     *string         `json:"text"`
 	Language string          `json:"language"`
 	RTTM     string          `json:"rttm"`
+	UEM      string          `json:"uem"`
 	Speakers json.RawMessage `json:"speakers"` // a number, or an object or list with one entry for each
 	Turns    []struct {
 		Start   float64 `json:"start"`
@@ -103,7 +107,7 @@ func (l *manifestLine) UnmarshalJSON(data []byte) error {
 	for key, value := range all {
 		switch value.(type) {
 		case string, float64, bool:
-			if !slices.Contains([]string{"file", "audio_filepath", "text", "pred_text", "corrected", "rttm", "language", "speakers"}, key) {
+			if !slices.Contains([]string{"file", "audio_filepath", "text", "pred_text", "corrected", "rttm", "uem", "language", "speakers"}, key) {
 				if l.keys == nil {
 					l.keys = map[string]string{}
 				}
@@ -124,10 +128,10 @@ type timedLine struct {
 }
 
 // Load reads a manifest file, or builds one from a folder: every recording in
-// it, with the text in NAME.txt and the turns in NAME.rttm in the same folder.
-// A .txt file without JSON has one text per line, as jiwer reads it; its
-// recordings are named by line numbers and have no audio. Errors wrap
-// ErrManifest and name file and line.
+// it, with the text in NAME.txt, the turns in NAME.rttm and the times in which
+// they are scored in NAME.uem in the same folder. A .txt file without JSON has
+// one text per line, as jiwer reads it; its recordings are named by line numbers
+// and have no audio. Errors wrap ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -181,6 +185,7 @@ const maxManifest = 256 << 20
 //	language   its language
 //	rttm       a file with the speakers' turns, relative to dir; or
 //	turns      [{start, end, speaker}]
+//	uem        a file with the times in which turns are scored
 //	speakers   their number
 //	events     [{start, end, class}]
 //	sentences  [{start, end, text}]
@@ -231,9 +236,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 	if l.File == "" {
 		return it, errors.New(`the key "file" is missing`)
 	}
-	if !filepath.IsAbs(l.File) {
-		it.Path = filepath.Join(dir, filepath.FromSlash(l.File))
-	}
+	it.Path = within(dir, l.File)
 	if l.Language != "" {
 		code, ok := spec.NormalizeLanguage(l.Language)
 		if !ok {
@@ -251,15 +254,18 @@ func (l manifestLine) item(dir string) (Item, error) {
 		if l.Turns != nil {
 			return it, errors.New("rttm and turns: use only one of the two")
 		}
-		path := l.RTTM
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, filepath.FromSlash(path))
-		}
-		turns, err := loadRTTM(path, l.File)
+		turns, err := loadRTTM(within(dir, l.RTTM), l.File)
 		if err != nil {
 			return it, err
 		}
 		it.Turns, it.rttm = turns, l.RTTM
+	}
+	if l.UEM != "" {
+		times, err := loadUEM(within(dir, l.UEM), l.File)
+		if err != nil {
+			return it, err
+		}
+		it.Evaluated = times
 	}
 	n, err := speakerCount(l.Speakers)
 	if err != nil {
@@ -296,6 +302,14 @@ func (l manifestLine) item(dir string) (Item, error) {
 	}
 	it.Words, err = timed("words", l.Words)
 	return it, err
+}
+
+// within returns a path of the manifest, which is relative to dir.
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, filepath.FromSlash(path))
 }
 
 func timed(key string, lines []timedLine) ([]TimedText, error) {
@@ -409,7 +423,10 @@ func besideRecording(dir, path string) (it Item, err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return it, err
 	}
-	return it, nil
+	if it.Evaluated, err = loadUEM(base+".uem", path); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return it, err
 }
 
 // turnReferences names the files with the recordings' turns, or the manifest.

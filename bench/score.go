@@ -111,7 +111,7 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 			for _, t := range res.DiarizeSegments {
 				turns = append(turns, SpeakerTurn{t.Start, t.End, t.Speaker})
 			}
-			s.scoreTurns(item.Turns, turns, opt.DER)
+			s.scoreTurns(item, turns, opt.DER)
 		}
 		if item.Speakers != nil {
 			s.Speakers = &Count{*item.Speakers, res.NumSpeakers, res.NumSpeakersProbability}
@@ -149,14 +149,14 @@ func (s *Score) scoreWords(language, reference, hypothesis string, opt ScoreOpti
 
 // scoreTurns compares turns, also with and without a collar and overlapping
 // speech.
-func (s *Score) scoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) {
-	s.Turns = new(ScoreTurns(reference, hypothesis, opt))
+func (s *Score) scoreTurns(item Item, hypothesis []SpeakerTurn, opt DEROptions) {
+	s.Turns = new(scoreTurnsWithin(item.Turns, hypothesis, item.Evaluated, opt))
 	for _, v := range turnVariants {
 		if other := v.of(opt); other != opt {
 			if s.TurnsBy == nil {
 				s.TurnsBy = map[string]DER{}
 			}
-			d := ScoreTurns(reference, hypothesis, other)
+			d := scoreTurnsWithin(item.Turns, hypothesis, item.Evaluated, other)
 			d.Mapping = nil
 			s.TurnsBy[v.key] = d
 		}

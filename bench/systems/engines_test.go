@@ -83,6 +83,25 @@ func TestServerFails(t *testing.T) {
 		}, "500 Internal Server Error: \"{\\\"message\\\":\\\"out of memory\\\"}\""},
 		"refusal": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) }, "401"},
 		"page":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html><title>Login</title>") }, "a page of markup (\"Login\")"},
+		"half":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"text": "Hel`) }, "incomplete JSON"},
+		"bytes":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("\x7fELF\x00\x01\xff")) }, "expected a text in UTF-8"},
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, `{"text": "Hel`)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}, "unexpected EOF"},
+		"circle": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+		}, "307 Temporary Redirect"},
+		"endless error": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		}, "longer than 32 MiB"},
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
@@ -139,13 +158,17 @@ func TestCommand(t *testing.T) {
 	assert.Equal(t, "from a file", text)
 	for line, reason := range map[string]string{
 		`sh -c 'echo it broke >&2; exit 3' {file}`: "exit status 3: \"it broke\\n\"",
-		`yes {file}`:                          "wrote more than 32 MiB",
-		`sh -c 'sleep 60 & sleep 60' {file}`:  "did not end within",
-		`/no/such/program {file}`:             "no such file",
-		`sh -c 'head -c 99 /dev/zero' {file}`: "not a transcript",
+		`sh -c 'yes >&2' {file}`:                   "did not end within",
+		`sh -c 'kill -9 $$' {file}`:                "signal: killed",
+		`sh -c 'mkfifo {out}/x.txt' {file}`:        "expected a file",
+		`sh -c 'echo "<html><p>no</p>"' {file}`:    "a page of markup",
+		`yes {file}`:                               "wrote more than 32 MiB",
+		`sh -c 'sleep 60 & sleep 60' {file}`:       "did not end within",
+		`/no/such/program {file}`:                  "no such file",
+		`sh -c 'head -c 99 /dev/zero' {file}`:      "not a transcript",
 	} {
 		limit := time.Minute
-		if strings.Contains(line, "sleep") {
+		if reason == "did not end within" {
 			limit = 100 * time.Millisecond
 		}
 		_, _, err := run(line, limit)

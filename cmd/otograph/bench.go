@@ -250,7 +250,7 @@ func (c *benchRunCmd) runFile() string { return filepath.Join(c.Output, "run.jso
 func itemFiles(items []bench.Item) (files []string) {
 	for _, it := range items {
 		base := mediafiles.Stem(it.Path)
-		files = append(files, it.Path, base+".txt", base+".rttm")
+		files = append(files, it.Path, base+".txt", base+".rttm", base+".uem")
 	}
 	return files
 }

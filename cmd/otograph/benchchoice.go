@@ -36,6 +36,9 @@ func expect(quiet bool) func(system string, length time.Duration) {
 		return nil
 	}
 	return func(system string, length time.Duration) {
+		if length < time.Second {
+			return
+		}
 		warn("%s: about %s by the speed of its first recording; --sample N measures fewer\n", system, length.Round(time.Second))
 	}
 }

@@ -253,7 +253,7 @@ func TestAMI(t *testing.T) {
 	assert.Equal(t, []string{"A", "B", "A"}, it.SentenceSpeakers)
 	assert.Equal(t, bench.TimedText{Start: 0.9, End: 3.1, Text: "Café L C D."}, it.Sentences[0])
 	assert.Equal(t, []bench.SpeakerTurn{{Start: 1, End: 3, Speaker: "MEE006"}}, it.Turns)
-	assert.FileExists(t, filepath.Join(o.Dir, "references", "ES2004a.uem"))
+	assert.Equal(t, [][2]float64{{0, 10}}, it.Evaluated)
 	assert.NoFileExists(t, filepath.Join(o.Dir, "references", "ES2002a.A.words.xml"))
 }
 

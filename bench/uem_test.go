@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+)
+
+func TestUEM(t *testing.T) {
+	dir := t.TempDir()
+	load := func(text, recording string) ([][2]float64, error) {
+		path := filepath.Join(dir, "a.uem")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return loadUEM(path, recording)
+	}
+	got, err := load(";; times\na 1 5 9\nb 1 0 1\n\na 1 0.5 2\na 2 1 3\n", "x/a.wav")
+	require.NoError(t, err)
+	assert.Equal(t, [][2]float64{{0.5, 3}, {5, 9}}, got)
+	got, err = load("ES2004a 1 0 10\n", "ES2004a.Array1-01.wav")
+	require.NoError(t, err)
+	assert.Equal(t, [][2]float64{{0, 10}}, got, "the only name counts")
+	for text, reason := range map[string]string{
+		"b 1 0 1\nc 1 0 1\n": "expected times of a.wav, found none",
+		"a 1 0\n":            "line 1 has 3 fields",
+		"a 1 2 1\n":          "expected a start and an end",
+		"a 1 0 +Inf\n":       "expected a start and an end",
+	} {
+		_, err := load(text, "a.wav")
+		require.ErrorContains(t, err, reason)
+	}
+}
+
+// TestTurnsInEvaluatedTimes compares scores within evaluated times with those of
+// pyannote.metrics 4.2 for the same turns, times and collar.
+func TestTurnsInEvaluatedTimes(t *testing.T) {
+	reference := []SpeakerTurn{{0.5, 4, "A"}, {3.5, 8, "B"}, {9, 14, "A"}}
+	hypothesis := []SpeakerTurn{{0, 5, "x"}, {5, 10, "y"}, {10.5, 15, "x"}}
+	evaluated := [][2]float64{{1, 6}, {8.5, 13}}
+	for _, c := range []struct {
+		opt                                   DEROptions
+		scored, missed, falseAlarm, confusion float64
+	}{
+		{DEROptions{Collar: 0, SkipOverlap: false}, 9.5, 1, 0.5, 2},
+		{DEROptions{Collar: 0.25, SkipOverlap: false}, 7.75, 0.5, 0.25, 1.5},
+		{DEROptions{Collar: 0.25, SkipOverlap: true}, 7.75, 0.5, 0.25, 1.5},
+		{DEROptions{Collar: 0, SkipOverlap: true}, 8.5, 0.5, 0.5, 2},
+	} {
+		d := scoreTurnsWithin(reference, hypothesis, evaluated, c.opt)
+		assert.InDelta(t, c.scored, d.Scored, 1e-9, "%+v", c.opt)
+		assert.InDelta(t, c.missed, d.Missed, 1e-9, "%+v", c.opt)
+		assert.InDelta(t, c.falseAlarm, d.FalseAlarm, 1e-9, "%+v", c.opt)
+		assert.InDelta(t, c.confusion, d.Confusion, 1e-9, "%+v", c.opt)
+	}
+	assert.Equal(t, ScoreTurns(reference, hypothesis, DEROptions{}), scoreTurnsWithin(reference, hypothesis, [][2]float64{{0, 20}}, DEROptions{}))
+}
+
+// TestManifestWithUEM checks that the evaluated times of a manifest and of a
+// folder apply to the scores.
+func TestManifestWithUEM(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.wav": "RIFF", "a.rttm": "SPEAKER a 1 0 4 <NA> <NA> A <NA> <NA>\n", "a.uem": "a 1 0 2\n", "m.jsonl": `{"file": "a.wav", "rttm": "a.rttm", "uem": "a.uem"}`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "m.jsonl")} {
+		items, err := Load(path)
+		require.NoError(t, err)
+		assert.Empty(t, items[0].Keys)
+		res := &otograph.Result{DiarizeSegments: []otograph.Turn{{Start: 0, End: 2, Speaker: "x"}}}
+		res.Ran.Diarize = true
+		d := ScoreResult(items[0], res, ScoreOptions{}).Turns
+		assert.InDelta(t, 2, d.Scored, 1e-9)
+		assert.Zero(t, d.Missed, "the end is not evaluated")
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "m.jsonl"), []byte(`{"file": "a.wav", "uem": "none.uem"}`), 0o600))
+	_, err := Load(filepath.Join(dir, "m.jsonl"))
+	require.ErrorIs(t, err, ErrManifest)
+}

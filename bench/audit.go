@@ -52,24 +52,26 @@ func (r ranking) String() string {
 // counted is the errors of one recording by one rule, and its number of units.
 type counted struct{ wrong, all float64 }
 
+func (c counted) add(o counted) counted { return counted{c.wrong + o.wrong, c.all + o.all} }
+
+func (c counted) rate() float64 { return c.wrong / max(c.all, 1e-9) }
+
 // rank orders systems by their errors on the recordings that all of them have.
 func rank(rule string, names []string, errors [][]counted, seed uint64) ranking {
-	rate := func(list []counted, sample []int) float64 {
-		var sum counted
-		for _, i := range sample {
-			sum.wrong, sum.all = sum.wrong+list[i].wrong, sum.all+list[i].all
-		}
-		return sum.wrong / max(sum.all, 1e-9)
+	rates := make([]float64, len(names))
+	for s, list := range errors {
+		rates[s] = sumOf(list, all(len(list)), counted.add).rate()
 	}
-	n := len(errors[0])
 	order := all(len(names))
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rate(errors[a], all(n)), rate(errors[b], all(n))) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rates[a], rates[b]) })
 	r := ranking{Rule: rule}
 	for _, s := range order {
-		r.Systems, r.Rates = append(r.Systems, names[s]), append(r.Rates, rate(errors[s], all(n)))
+		r.Systems, r.Rates = append(r.Systems, names[s]), append(r.Rates, rates[s])
 	}
 	same := func(a, b int) bool {
-		e := Bootstrap(n, seed, func(sample []int) float64 { return rate(errors[b], sample) - rate(errors[a], sample) })
+		e := Bootstrap(len(errors[a]), seed, func(sample []int) float64 {
+			return sumOf(errors[b], sample, counted.add).rate() - sumOf(errors[a], sample, counted.add).rate()
+		})
 		return e == nil || e.Low <= 0 && e.High >= 0
 	}
 	for first := 0; first < len(order); {

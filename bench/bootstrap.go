@@ -28,10 +28,7 @@ const draws = 1000
 // Bootstrap returns nil if the statistic of all recordings is not a finite
 // number.
 func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estimate {
-	sample := make([]int, n)
-	for i := range sample {
-		sample[i] = i
-	}
+	sample := all(n)
 	value := statistic(sample)
 	if n == 0 || math.IsNaN(value) || math.IsInf(value, 0) {
 		return nil
@@ -55,6 +52,28 @@ func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estima
 		e.Low, e.High = percentile(values, 2.5), percentile(values, 97.5)
 	}
 	return e
+}
+
+// estimateSum estimates a figure of the sum of a list.
+func estimateSum[T any](list []T, seed uint64, add func(a, b T) T, figure func(T) float64) *Estimate {
+	return Bootstrap(len(list), seed, func(sample []int) float64 { return figure(sumOf(list, sample, add)) })
+}
+
+// sumOf adds up the elements of a list with the indices of a sample.
+func sumOf[T any](list []T, sample []int, add func(a, b T) T) (sum T) {
+	for _, i := range sample {
+		sum = add(sum, list[i])
+	}
+	return sum
+}
+
+// all returns the sample of n elements that has each once.
+func all(n int) []int {
+	sample := make([]int, n)
+	for i := range sample {
+		sample[i] = i
+	}
+	return sample
 }
 
 // percentile returns the p-th percentile (0 to 100) of sorted values,

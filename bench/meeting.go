@@ -78,20 +78,13 @@ func summarizeMeetings(list []MeetingScore, seed uint64) map[string]*Estimate {
 	}
 	out := map[string]*Estimate{}
 	for _, r := range meetingRates {
-		var errors, units []int
+		var errors []counted
 		for _, m := range list {
 			if e, u := r.of(m); u > 0 {
-				errors, units = append(errors, e), append(units, u)
+				errors = append(errors, counted{float64(e), float64(u)})
 			}
 		}
-		e := Bootstrap(len(units), seed, func(sample []int) float64 {
-			wrong, all := 0, 0
-			for _, i := range sample {
-				wrong, all = wrong+errors[i], all+units[i]
-			}
-			return float64(wrong) / float64(all)
-		})
-		if e != nil {
+		if e := estimateSum(errors, seed, counted.add, counted.rate); e != nil {
 			out[r.key] = e
 		}
 	}

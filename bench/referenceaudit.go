@@ -32,7 +32,8 @@ const (
 // referenceErrors examines the recordings with a correction.
 func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 	for _, s := range r.Systems {
-		var followed, all []int
+		var errors []counted
+		e := referenceErrors{System: s.Name}
 		for i, it := range c.Items {
 			if it.Corrected == nil || it.Text == nil || s.Items[i].Error != "" {
 				continue
@@ -41,23 +42,13 @@ func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 				normalizedUnits(c.Normalizer, it.Language, *it.Text), normalizedUnits(c.Normalizer, it.Language, *it.Corrected),
 				normalizedUnits(c.Normalizer, it.Language, s.Items[i].Text))
 			if n > 0 {
-				followed, all = append(followed, f), append(all, n)
+				errors = append(errors, counted{float64(f), float64(n)})
+				e.Followed, e.Counted = e.Followed+f, e.Counted+n
 			}
 		}
-		if len(all) == 0 {
+		if e.Rate = estimateSum(errors, c.Seed, counted.add, counted.rate); e.Rate == nil {
 			continue
 		}
-		e := referenceErrors{System: s.Name}
-		for i := range all {
-			e.Followed, e.Counted = e.Followed+followed[i], e.Counted+all[i]
-		}
-		e.Rate = Bootstrap(len(all), c.Seed, func(sample []int) float64 {
-			f, n := 0, 0
-			for _, i := range sample {
-				f, n = f+followed[i], n+all[i]
-			}
-			return float64(f) / float64(n)
-		})
 		list = append(list, e)
 	}
 	return list

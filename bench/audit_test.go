@@ -167,3 +167,16 @@ func TestBest(t *testing.T) {
 	assert.Equal(t, -1, of(plain(1), plain(1)), "they are equal")
 	assert.Equal(t, -1, of(plain(1), nil), "there is nothing to compare with")
 }
+
+// The rules name the files with the reference turns.
+func TestRules(t *testing.T) {
+	r := Report{Normalizer: "words", Collar: 0.25}
+	assert.Equal(t, "Text normalizer: words.", r.rules())
+	c := Config{Items: []Item{{}, {Turns: []SpeakerTurn{}}}}
+	for _, name := range []string{"a.rttm", "b.rttm", "b.rttm", "c.rttm", "d.rttm"} {
+		c.Items = append(c.Items, Item{Turns: []SpeakerTurn{}, rttm: name})
+	}
+	r.TurnReferences = c.turnReferences()
+	assert.Equal(t, "Text normalizer: words. Turns: collar 0.25 s on both sides of the reference's borders, overlapping speech counted; "+
+		"reference: the manifest, a.rttm, b.rttm, c.rttm and 1 more.", r.rules())
+}

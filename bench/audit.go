@@ -116,11 +116,17 @@ func systemNames(r *Report) (names []string) {
 	return names
 }
 
-// textRankings ranks by the error rate under every normalizer.
+// textRankings ranks by the error rate under every normalizer, over the
+// recordings with speech.
 func (c Config) textRankings(r *Report) (list []ranking) {
+	scored := common(r, func(it ItemReport) bool { return it.Score.Words != nil })
 	items := common(r, func(it ItemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 })
 	if len(items) == 0 {
 		return nil
+	}
+	where := ""
+	if len(items) < len(scored) {
+		where = ", where there is speech"
 	}
 	for _, n := range append([]normalize.Normalizer{{}}, normalize.All()...) {
 		errors := make([][]counted, len(r.Systems))
@@ -145,7 +151,7 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 		if n.Name != "" {
 			rule = n.Name
 		}
-		list = append(list, rank("text as "+rule, systemNames(r), errors, c.Seed))
+		list = append(list, rank("text as "+rule+where, systemNames(r), errors, c.Seed))
 	}
 	return list
 }

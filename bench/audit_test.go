@@ -68,6 +68,12 @@ func TestAudit(t *testing.T) {
 	assert.Equal(t, "copier", byRule["text as none"].Systems[2], "the case is wrong everywhere")
 	assert.Equal(t, "copier 0.00 %, listener 10.00 %, twin 10.00 %; places 2 and 3 cannot be told apart", byRule["text as words"].String())
 
+	c.Items[1].Text = new("")
+	silent, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	assert.Equal(t, "text as words, where there is speech", silent.Audit.Rankings[0].Rule)
+	c.Items[1].Text = c.Items[3].Text
+
 	require.Len(t, r.Audit.References, 3)
 	assert.Equal(t, 10, r.Audit.References[0].Followed)
 	assert.Equal(t, 10, r.Audit.References[0].Counted)

@@ -49,7 +49,11 @@ const audio = () =>
 
 test('wrong words stand beside the reference, and a click plays their piece', async () => {
   const text = page.locator('.texts', { hasText: 'a #1.flac' });
-  assert.deepEqual(await text.locator('.word').last().locator('> span').allInnerTexts(), ['morning', 'mourning', 'morning']);
+  assert.deepEqual(await text.locator('.word').last().locator('> span').allInnerTexts(), [
+    'morning',
+    'mourning',
+    'morning',
+  ]);
   await text.getByRole('link', { name: 'mourning' }).click();
   await eventually(async () => {
     const { source, time, paused } = await audio();
@@ -90,7 +94,10 @@ test('it fits a telephone and paper, and needs no network', async () => {
     assert.deepEqual(await serious(page), []);
   }
   await page.setViewportSize({ width: 390, height: 844 });
-  assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, 'nothing is wider than the screen');
+  assert.ok(
+    (await page.evaluate(() => document.documentElement.scrollWidth)) <= 390,
+    'nothing is wider than the screen',
+  );
   await page.emulateMedia({ media: 'print' });
   assert.ok(await page.locator('#player').isHidden(), 'paper has no player');
   assert.ok(await page.locator('#filter').isHidden());

@@ -214,8 +214,24 @@ func oggEnd(f io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// flvEnd checks the last tag of an FLV file, which is followed by its length.
+// flvEnd returns the size that the metadata of an FLV file hold, or else checks
+// its last tag, which is followed by the tag's length.
 func flvEnd(f io.ReaderAt, size int64) (int64, error) {
+	const key = "filesize\x00" // and a number
+	head := make([]byte, 4096)
+	n, err := readAt(f, head, 0)
+	if err != nil {
+		return 0, err
+	}
+	if at := bytes.Index(head[:n], []byte(key)); at >= 0 && at+len(key)+8 <= n {
+		declared := math.Float64frombits(binary.BigEndian.Uint64(head[at+len(key):]))
+		if declared >= 1 && declared < math.MaxInt64/2 {
+			return int64(declared), nil
+		}
+	}
+	if size < 8 {
+		return size + 1, nil
+	}
 	last, err := field(f, size-8, func(b []byte) uint64 { return uint64(binary.BigEndian.Uint32(b[4:])) })
 	if err != nil || last+4 > size {
 		return size + 1, err

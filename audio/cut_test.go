@@ -82,3 +82,60 @@ func frameBorder(b []byte, at int) bool {
 	adts, _ := adtsFrame(b[at:])
 	return mpeg > 0 || adts > 0
 }
+
+// TestAnyCutIsNoticed cuts recordings whose format declares a length at each
+// byte after their headers: the structure alone shows it.
+func TestAnyCutIsNoticed(t *testing.T) {
+	needFFmpeg(t)
+	source := []string{"-f", "lavfi", "-i", "aevalsrc=0.3*sin(2000*t*t):s=22050:d=2"}
+	for name, args := range map[string][]string{
+		"a.wav": nil, "a.ogg": {"-c:a", "libvorbis"}, "a.opus": {"-c:a", "libopus"}, "a.mp3": nil, "a.m4a": nil, "first.m4a": {"-movflags", "+faststart"},
+		"a.mka": {"-c:a", "libopus"}, "a.webm": {"-c:a", "libopus"}, "a.wma": nil, "a.aiff": nil, "a.au": nil, "a.caf": nil, "a.w64": nil, "a.flv": {"-c:a", "mp3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, err := os.ReadFile(ffmpegFile(t, name, append(source, args...)...))
+			require.NoError(t, err)
+			c, err := sniff(bytes.NewReader(whole))
+			require.NoError(t, err)
+			cut := func(n int) bool {
+				short, err := cutShort(bytes.NewReader(whole[:n]), int64(n), c)
+				require.NoError(t, err)
+				return short
+			}
+			assert.False(t, cut(len(whole)))
+			var missed []int
+			for n := sniffWindow / 32; n < len(whole); n++ {
+				index := c.name == "mp4" && bytes.HasPrefix(whole[min(n+4, len(whole)):], []byte("moov"))
+				if !cut(n) && !index { // nothing can be decoded without it
+					missed = append(missed, n)
+				}
+			}
+			assert.Empty(t, missed, "of %d bytes", len(whole))
+		})
+	}
+}
+
+// FuzzCut: the structure of no bytes makes cutShort fail or read for long, and
+// a file that is cut where its structure ends is whole.
+func FuzzCut(f *testing.F) {
+	entries, err := os.ReadDir("testdata/formats")
+	require.NoError(f, err)
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join("testdata/formats", e.Name()))
+		require.NoError(f, err)
+		f.Add(b[:min(len(b), 4096)])
+	}
+	f.Add([]byte("FLV\x01"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := sniff(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		end, err := structureEnd(bytes.NewReader(b), int64(len(b)), c)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, end, int64(0))
+		short, err := cutShort(bytes.NewReader(b), int64(len(b)), c)
+		require.NoError(t, err)
+		require.Equal(t, end > int64(len(b)), short)
+	})
+}

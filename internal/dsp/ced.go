@@ -10,7 +10,7 @@ type CEDMel struct{ a analyzer }
 func NewCEDMel() *CEDMel {
 	m := &CEDMel{a: analyzer{
 		hop: 160, offset: -256, edge: edgeReflect, window: WindowHannPeriodic.coefficients(512), scale: 1,
-		bands: edgesBank(64, 512, 16000, melEdges(64, 0, 8000, htkMel, htkHz), false), compression: compressDB, floor: 1e-10,
+		bands: edgesBank(64, 512, melEdges(64, 0, 8000, htkMel, htkHz), false), compression: compressDB, floor: 1e-10,
 	}}
 	m.a.init(512)
 	return m

@@ -120,7 +120,7 @@ func TestNeMo128ByDefinition(t *testing.T) {
 	m := NewNeMoMel(128)
 	got := make([]float32, m.Valid(len(x))*128)
 	m.Compute(got, x, m.Valid(len(x)))
-	bank := edgesBank(128, 512, 16000, melEdges(128, 0, 8000, slaneyMel, slaneyHz), true)
+	bank := edgesBank(128, 512, melEdges(128, 0, 8000, slaneyMel, slaneyHz), true)
 	for _, f := range []int{0, 1, 50, 99} {
 		frame := make([]float64, 512)
 		for i := range 400 {

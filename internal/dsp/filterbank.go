@@ -68,11 +68,12 @@ func kaldiBank(bands, fft, rate int, low, high float64, skipDC bool) []band {
 	})
 }
 
-// edgesBank returns triangles that are linear in Hz between consecutive edges,
-// optionally divided by half their width (Slaney's area normalization).
-func edgesBank(bands, fft, rate int, edges []float64, area bool) []band {
+// edgesBank returns, for audio at 16 kHz, triangles that are linear in Hz
+// between consecutive edges, optionally divided by half their width (Slaney's
+// area normalization).
+func edgesBank(bands, fft int, edges []float64, area bool) []band {
 	return sparse(bands, fft/2+1, func(b, k int) float64 {
-		w := triangle(float64(k)*float64(rate)/float64(fft), edges[b], edges[b+1], edges[b+2])
+		w := triangle(float64(k)*16000/float64(fft), edges[b], edges[b+1], edges[b+2])
 		if area {
 			w *= 2 / (edges[b+2] - edges[b])
 		}
@@ -104,7 +105,7 @@ func speechbrainBank(bands, fft, rate int, low, high float64) []band {
 // of fft/2 + 1 weights for each band.
 func SlaneyFilters(bands, fft int) [][]float32 {
 	rows := make([][]float32, bands)
-	for i, b := range edgesBank(bands, fft, 16000, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true) {
+	for i, b := range edgesBank(bands, fft, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true) {
 		rows[i] = make([]float32, fft/2+1)
 		copy(rows[i][b.first:], b.weights)
 	}

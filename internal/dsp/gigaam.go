@@ -22,7 +22,7 @@ func NewGigaAMMel(version int) *GigaAMMel {
 	}
 	m.a = analyzer{
 		hop: 160, offset: offset, edge: edgeReflect, window: WindowHannPeriodic.coefficients(m.window), scale: 1,
-		bands:       edgesBank(64, m.window, 16000, melEdges(64, 0, 8000, htkMel, htkHz), false),
+		bands:       edgesBank(64, m.window, melEdges(64, 0, 8000, htkMel, htkHz), false),
 		compression: compressLn, floor: 1e-9,
 	}
 	if m.inside {

@@ -15,7 +15,7 @@ func NewNeMoMel(bands int) *NeMoMel {
 	// 400 samples. Zeros around a frame do not change the power spectrum.
 	m := &NeMoMel{a: analyzer{
 		hop: 160, offset: -200, edge: edgeZero, window: WindowHann.coefficients(400), scale: 1, signalPre: 0.97,
-		bands:       edgesBank(bands, 512, 16000, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true),
+		bands:       edgesBank(bands, 512, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true),
 		compression: compressLnAdd, floor: 1.0 / (1 << 24),
 	}}
 	m.a.init(512)

@@ -168,7 +168,7 @@ func TestFilterBanksMatchReferences(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(b, &refs))
 	slaney := func(bands, fft int) []band {
-		return edgesBank(bands, fft, 16000, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true)
+		return edgesBank(bands, fft, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true)
 	}
 	for name, bank := range map[string][]band{
 		"kaldi_mel80_20_8000": kaldiBank(80, 512, 16000, 20, 8000, false),

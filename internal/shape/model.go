@@ -298,8 +298,8 @@ func (m *modelWriter) linear(name string, in, out int, std float64) {
 	m.feed(name, in, out, m.noise(std), m.noise(0.01))
 }
 
-func (m *modelWriter) norm(name string, n int, weight float32) {
-	m.tensor(name+".weight", ggmlfile.TensorF32, []int{n}, constant(weight))
+func (m *modelWriter) norm(name string, n int) {
+	m.tensor(name+".weight", ggmlfile.TensorF32, []int{n}, constant(1))
 	m.tensor(name+".bias", ggmlfile.TensorF32, []int{n}, constant(0))
 }
 
@@ -343,13 +343,13 @@ func (m *modelWriter) encoder() {
 	}))
 	for i := range m.size.audioLayer {
 		p := fmt.Sprintf("encoder.blocks.%d.", i)
-		m.norm(p+"attn_ln", n, 1)
+		m.norm(p+"attn_ln", n)
 		m.attention(p+"attn", n, m.noise(0.3/root).first(zero))
-		m.norm(p+"mlp_ln", n, 1)
+		m.norm(p+"mlp_ln", n)
 		m.linear(p+"mlp.0", n, 4*n, 1/root)
 		m.feed(p+"mlp.2", 4*n, n, m.noise(0.15/root).first(zero), constant(0))
 	}
-	m.norm("encoder.ln_post", n, 1)
+	m.norm("encoder.ln_post", n)
 }
 
 func (m *modelWriter) decoder() {
@@ -360,15 +360,15 @@ func (m *modelWriter) decoder() {
 	small := 0.5 / (float64(n) * math.Sqrt(3*float64(m.size.textLayer)))
 	for i := range m.size.textLayer {
 		p := fmt.Sprintf("decoder.blocks.%d.", i)
-		m.norm(p+"attn_ln", n, 1)
+		m.norm(p+"attn_ln", n)
 		m.attention(p+"attn", n, m.noise(small).first(zero))
-		m.norm(p+"cross_attn_ln", n, 1)
+		m.norm(p+"cross_attn_ln", n)
 		if i == 0 {
 			m.listen(p+"cross_attn", n, small)
 		} else {
 			m.attention(p+"cross_attn", n, m.noise(small).first(zero))
 		}
-		m.norm(p+"mlp_ln", n, 1)
+		m.norm(p+"mlp_ln", n)
 		if i == 0 {
 			m.succeed(p+"mlp", n, small)
 		} else {

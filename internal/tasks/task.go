@@ -13,6 +13,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/spec"
 )
@@ -98,3 +100,9 @@ var (
 	// ErrRequest is returned for an incomplete request to Create.
 	ErrRequest = errors.New("task request not accepted")
 )
+
+// NewID returns an id for a new task.
+func NewID() (string, error) {
+	id, err := uuid.NewV7()
+	return id.String(), err
+}

@@ -65,8 +65,8 @@ const (
 
 // unpackModel extracts the files of an archive for which want returns true (by
 // base name) into dir, without subfolders.
-func unpackModel(ctx context.Context, archive, dir string, want func(name string) bool) ([]string, error) {
-	names, err := unpack.Archive(ctx, archive, dir, unpack.Limits{Files: maxArchiveFiles, Bytes: maxUnpacked}, func(name string) string {
+func unpackModel(ctx context.Context, archive, dir string, want func(name string) bool) error {
+	_, err := unpack.Archive(ctx, archive, dir, unpack.Limits{Files: maxArchiveFiles, Bytes: maxUnpacked}, func(name string) string {
 		if name = path.Base(name); want(name) {
 			return name
 		}
@@ -75,7 +75,7 @@ func unpackModel(ctx context.Context, archive, dir string, want func(name string
 	if errors.Is(err, unpack.ErrBroken) {
 		err = fmt.Errorf("%w: %w", models.ErrBroken, err)
 	}
-	return names, err
+	return err
 }
 
 // HashFile returns a file's SHA-256 in hex and its size in bytes.

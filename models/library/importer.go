@@ -182,7 +182,7 @@ func (s *Store) unpackInto(ctx context.Context, archive string, from *origin) (w
 	if err := emptyDir(s.unpacked()); err != nil {
 		return "", err
 	}
-	if _, err := unpackModel(ctx, archive, s.unpacked(), worthUnpacking); err != nil {
+	if err := unpackModel(ctx, archive, s.unpacked(), worthUnpacking); err != nil {
 		return "", err
 	}
 	from.dir = s.unpacked()

@@ -214,7 +214,7 @@ func (s *Store) stage(ctx context.Context, f *download.Fetcher, c Entry, recorde
 		wanted := func(name string) bool {
 			return slices.ContainsFunc(c.Files, func(a Asset) bool { return a.Name == name })
 		}
-		if _, err := unpackModel(ctx, part, staging, wanted); err != nil {
+		if err := unpackModel(ctx, part, staging, wanted); err != nil {
 			return nil, err
 		}
 		for _, a := range c.Files {

@@ -483,7 +483,7 @@ const (
 // decides.
 func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) float64 {
 	blobs := f.service.Blobs()
-	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) {
+	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) || ctx.Err() != nil {
 		return 0
 	}
 	ctx, done := context.WithTimeout(ctx, lookTimeout)

@@ -33,7 +33,7 @@ type merge struct {
 //
 // It is the nearest-localWindow chain algorithm (F. Murtagh, "A survey of
 // recent advances in hierarchical clustering algorithms", 1983): follow nearest
-// windowsByTile until two are each other's, merge them; O(n²) time. The linkage
+// neighbors until two are each other's, merge them; O(n²) time. The linkage
 // is reducible (a merged cluster is never nearer to a third than the nearer of
 // its parts), so a cluster's nearest localWindow, once found, stays valid until
 // that localWindow itself is merged; the first n are found while the

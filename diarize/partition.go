@@ -95,7 +95,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 // choose picks the best union of base clusters.
 //
 // Given number: the coarsest cut that still has that many groups after groups
-// too small for a speaker have joined their windowsByTile; without such a cut,
+// too small for a speaker have joined their neighbors; without such a cut,
 // the cut at that number itself.
 //
 // Unknown number: every cut is merged, and the merged partition with the best

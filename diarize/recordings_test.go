@@ -49,6 +49,7 @@ func demoModel(t testing.TB, role models.Role) *models.Model {
 type listener struct {
 	vad   *silero.Model
 	voice *embed.Model
+	model *models.Model // of voice
 }
 
 func newListener(t testing.TB) listener {
@@ -59,10 +60,11 @@ func newListener(t testing.TB) listener {
 	detector, err := silero.Open(demoModel(t, models.RoleVAD), silero.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, detector.Close()) })
-	voice, err := embed.Open(demoModel(t, models.RoleEmbedder), embed.Options{Threads: 2})
+	model := demoModel(t, models.RoleEmbedder)
+	voice, err := embed.Open(model, embed.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, voice.Close()) })
-	return listener{detector, voice}
+	return listener{detector, voice, model}
 }
 
 func open(t testing.TB, path string) *audio.PCM {

@@ -20,8 +20,8 @@ import (
 )
 
 type alignCmd struct {
-	Audio    string `arg:"" help:"Recording of any format."`
-	Text     string `arg:"" help:"Text of the recording: a text file, or subtitles (SRT, WebVTT) to retime."`
+	Audio    string `arg:"" help:"Recording of any format, or - for standard input."`
+	Text     string `arg:"" help:"Text of the recording: a text file, - for standard input, or subtitles (SRT, WebVTT) to retime."`
 	Format   string `short:"f" enum:"json,srt,vtt,textgrid" default:"json" help:"json (words with their times, what is missing, a score), srt, vtt or textgrid (Praat)."`
 	Output   string `short:"o" placeholder:"FILE" help:"Output file; default: standard output."`
 	Language string `short:"l" placeholder:"CODE" help:"Language of the speech (en, zh, deu); detected when not set."`
@@ -42,6 +42,9 @@ const maxTextFile = 32 << 20
 func (c *alignCmd) Run(ctx context.Context) (err error) {
 	if c.laid, err = c.layout(); err != nil {
 		return err
+	}
+	if c.Audio == "-" && c.Text == "-" {
+		return &usageError{errOnce}
 	}
 	if c.Output != "" {
 		if err := checkDistinct([]string{c.Output}, append(c.modelFiles(), c.Audio, c.Text)); err != nil {
@@ -134,7 +137,11 @@ func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf [
 // readText reads a text or subtitles and returns their words, with the cue of
 // each word for subtitles.
 func readText(path string) (script *subtitle.Script, words []string, cueOf []int, err error) {
-	text, err := textfile.Read(path, maxTextFile)
+	read := textfile.Read
+	if path == "-" {
+		read = func(_ string, most int64) (string, error) { return textfile.ReadFrom(os.Stdin, most) }
+	}
+	text, err := read(path, maxTextFile)
 	if err != nil {
 		return nil, nil, nil, err
 	}

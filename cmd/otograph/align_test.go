@@ -65,6 +65,22 @@ func TestAlignReadsTexts(t *testing.T) {
 	}
 }
 
+// TestAlignReadsStandardInput for one of its arguments, not for both.
+func TestAlignReadsStandardInput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.txt")
+	require.NoError(t, os.WriteFile(path, []byte("I hate pasta."), 0o600))
+	in, err := os.Open(path)
+	require.NoError(t, err)
+	defer in.Close()
+	before := os.Stdin
+	os.Stdin = in
+	defer func() { os.Stdin = before }()
+	_, words, _, err := readText("-")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"I", "hate", "pasta."}, words)
+	assert.Equal(t, exitUsage, run(t.Context(), []string{"align", "-", "-"}))
+}
+
 // TestMisfitErrorExplainsTheCause: a demo model cannot recognize real voices;
 // with another model the text may be wrong.
 func TestMisfitErrorExplainsTheCause(t *testing.T) {

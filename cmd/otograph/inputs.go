@@ -22,6 +22,9 @@ func readOnce(file string) bool {
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice|os.ModeSocket) != 0
 }
 
+// errOnce refuses a second use of standard input.
+var errOnce = errors.New("standard input (-) can be read only once")
+
 // source returns the recording for a command-line argument; the caller closes
 // done.
 func source(file string) (src otograph.Source, done io.Closer, err error) {
@@ -55,7 +58,7 @@ func expandInputs(args []string) (in inputs, err error) {
 	for _, arg := range args {
 		if arg == "-" {
 			if stdin {
-				return in, &usageError{errors.New("standard input (-) can be read only once")}
+				return in, &usageError{errOnce}
 			}
 			stdin = true
 			in.files = append(in.files, arg)

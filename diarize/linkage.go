@@ -31,12 +31,12 @@ type merge struct {
 // distance and returns the n−1 merges, most similar first. It holds n(n−1)/2
 // float32 (200 MB for 10,000 vectors) while it runs.
 //
-// It is the nearest-localWindow chain algorithm (F. Murtagh, "A survey of
+// It is the nearest-neighbor chain algorithm (F. Murtagh, "A survey of
 // recent advances in hierarchical clustering algorithms", 1983): follow nearest
 // neighbors until two are each other's, merge them; O(n²) time. The linkage
 // is reducible (a merged cluster is never nearer to a third than the nearer of
-// its parts), so a cluster's nearest localWindow, once found, stays valid until
-// that localWindow itself is merged; the first n are found while the
+// its parts), so a cluster's nearest neighbor, once found, stays valid until
+// that neighbor itself is merged; the first n are found while the
 // similarities are computed.
 func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error) {
 	n := x.n
@@ -68,7 +68,7 @@ func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error)
 		}
 		top := path[len(path)-1]
 		p := c.place[top]
-		if c.place[c.near[p]] < 0 { // the localWindow has been merged
+		if c.place[c.near[p]] < 0 { // the neighbor has been merged
 			c.near[p], c.nearSim[p] = c.nearest(p)
 		}
 		if len(path) > 1 {
@@ -163,7 +163,7 @@ func better(sim float32, node int, bestSim float32, bestNode int) bool {
 // blockRows rows of 192 numbers are 48 KB: two blocks fit into the L2 cache.
 const blockRows = 64
 
-// fill computes all similarities, block by block, and the nearest localWindow
+// fill computes all similarities, block by block, and the nearest neighbor
 // of every vector.
 func (c *chain) fill(ctx context.Context, x matrix, threads int) error {
 	blocks := (c.n + blockRows - 1) / blockRows
@@ -197,7 +197,7 @@ func (c *chain) fill(ctx context.Context, x matrix, threads int) error {
 }
 
 // search computes similarities on one goroutine, and keeps the nearest
-// localWindow of every vector among the pairs that it compared.
+// neighbor of every vector among the pairs that it compared.
 type search struct {
 	c    *chain
 	x    matrix
@@ -228,7 +228,7 @@ func (s *search) offer(i, node int, v float32) {
 	}
 }
 
-// merge takes over the nearer windowsByTile of another search.
+// merge takes over the nearer neighbors of another search.
 func (s *search) merge(o *search) {
 	for i, node := range o.node {
 		if node >= 0 {

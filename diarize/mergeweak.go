@@ -28,7 +28,7 @@ func (s *sums) enough(windows []audio.Span) float64 {
 
 // mergeWeak joins groups of base clusters. A group is weak if it has less than
 // enough seconds, is doubtful or, with a segmenter, is between two others. The
-// smallest weak group joins its nearest strong localWindow, until none is weak.
+// smallest weak group joins its nearest strong neighbor, until none is weak.
 // Then the two groups that are most likely one voice are joined, until nearest
 // finds no more. At least least groups remain. The result maps base clusters to
 // groups 0 … n−1.

@@ -180,7 +180,7 @@ func TestRules(t *testing.T) {
 	assert.Equal(t, "Text normalizer: words.", r.rules())
 	c := Config{Items: []Item{{}, {Turns: []SpeakerTurn{}}}}
 	for _, name := range []string{"a.rttm", "b.rttm", "b.rttm", "c.rttm", "d.rttm"} {
-		c.Items = append(c.Items, Item{Turns: []SpeakerTurn{}, rttm: name})
+		c.Items = append(c.Items, Item{Turns: []SpeakerTurn{}, TurnsFrom: name})
 	}
 	r.TurnReferences = c.turnReferences()
 	assert.Equal(t, "Text normalizer: words. Turns: collar 0.25 s on both sides of the reference's borders, overlapping speech counted; "+

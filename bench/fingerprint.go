@@ -3,8 +3,8 @@ package bench
 import (
 	"fmt"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/library"
 )
 
 // fingerprints holds the SHA-256 of the systems' model files, by path. They are
@@ -20,7 +20,7 @@ func newFingerprints(systems []System) (fingerprints, error) {
 				if _, done := sums[f.Path]; done || f.Path == "" {
 					continue
 				}
-				sum, _, err := library.HashFile(f.Path)
+				sum, _, err := download.HashFile(f.Path)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %s model %s: %w", s.Name, m.Role, m.Name, err)
 				}

@@ -50,7 +50,9 @@ type Item struct {
 	// Keys holds the manifest's other keys with a text, a number or a boolean,
 	// by which a report can group the recordings.
 	Keys map[string]string
-	rttm string // the file with Turns, as the manifest names it
+	// TurnsFrom names the file with Turns, as the report shows it; "" is the
+	// manifest.
+	TurnsFrom string `json:"-"`
 }
 
 // EventSpan is a sound with its times in seconds. Class is one of the 521
@@ -258,7 +260,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 		if err != nil {
 			return it, err
 		}
-		it.Turns, it.rttm = turns, l.RTTM
+		it.Turns, it.TurnsFrom = turns, l.RTTM
 	}
 	if l.UEM != "" {
 		times, err := loadUEM(within(dir, l.UEM), l.File)
@@ -419,7 +421,7 @@ func besideRecording(dir, path string) (it Item, err error) {
 	switch turns, err := loadRTTM(base+".rttm", path); {
 	case err == nil:
 		_, names := bySpeaker(turns)
-		it.Turns, it.Speakers, it.rttm = turns, new(len(names)), mediafiles.Stem(it.Name)+".rttm"
+		it.Turns, it.Speakers, it.TurnsFrom = turns, new(len(names)), mediafiles.Stem(it.Name)+".rttm"
 	case !errors.Is(err, fs.ErrNotExist):
 		return it, err
 	}
@@ -432,7 +434,7 @@ func besideRecording(dir, path string) (it Item, err error) {
 // turnReferences names the files with the recordings' turns, or the manifest.
 func (c Config) turnReferences() (names []string) {
 	for _, it := range c.Items {
-		if name := cmp.Or(it.rttm, "the manifest"); it.Turns != nil && !slices.Contains(names, name) {
+		if name := cmp.Or(it.TurnsFrom, "the manifest"); it.Turns != nil && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

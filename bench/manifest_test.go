@@ -26,7 +26,7 @@ func TestReadManifest(t *testing.T) {
 	assert.Equal(t, Item{
 		Name: "x/a.flac", Path: filepath.Join(dir, "x", "a.flac"), Text: new("Hello."), Language: "en",
 		Turns: []SpeakerTurn{{0, 2, "ann"}, {2, 3, "bob"}}, Speakers: new(2), Sentences: []TimedText{{1, 2, "Hello."}},
-		Keys: map[string]string{"voice": "v"}, rttm: "a.rttm",
+		Keys: map[string]string{"voice": "v"}, TurnsFrom: "a.rttm",
 	}, items[0])
 	assert.Equal(t, Item{Name: "b.wav", Path: filepath.Join(dir, "b.wav"), Text: new(""), Events: []EventSpan{}}, items[1])
 	assert.Equal(t, Item{
@@ -69,7 +69,7 @@ func TestLoadFolder(t *testing.T) {
 	items, err := Load(dir)
 	require.NoError(t, err)
 	assert.Equal(t, []Item{
-		{Name: "a.wav", Path: filepath.Join(dir, "a.wav"), Text: new("Good morning."), Turns: []SpeakerTurn{{0, 2, "ann"}}, Speakers: new(1), rttm: "a.rttm"},
+		{Name: "a.wav", Path: filepath.Join(dir, "a.wav"), Text: new("Good morning."), Turns: []SpeakerTurn{{0, 2, "ann"}}, Speakers: new(1), TurnsFrom: "a.rttm"},
 		{Name: "sub/b.flac", Path: filepath.Join(dir, "sub", "b.flac")},
 	}, items)
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/internal/mediafiles"
 	"github.com/otograph/otograph/internal/textfile"
-	"github.com/otograph/otograph/models/library"
 )
 
 // maxFile limits a file with the transcripts of many recordings.
@@ -43,7 +43,7 @@ func Files(path string, items []bench.Item) (bench.Engine, error) {
 	if info.IsDir() {
 		return f, nil
 	}
-	if f.sum, _, err = library.HashFile(path); err != nil {
+	if f.sum, _, err = download.HashFile(path); err != nil {
 		return nil, err
 	}
 	text, err := textfile.Read(path, maxFile)
@@ -94,8 +94,17 @@ func (f *files) index(text string) error {
 // Identity returns the path with the checksum of a file.
 func (f *files) Identity() string { return f.path + " " + f.sum }
 
-// errNoHypothesis marks a recording without a transcript.
-var errNoHypothesis = errors.New("there is no transcript of this recording")
+// noHypothesis is the error of a recording without a transcript; it is an
+// fs.ErrNotExist.
+type noHypothesis struct{}
+
+// Error implements error.
+func (noHypothesis) Error() string { return "there is no transcript of this recording" }
+
+// Is reports whether target is fs.ErrNotExist.
+func (noHypothesis) Is(target error) bool { return target == fs.ErrNotExist }
+
+var errNoHypothesis = noHypothesis{}
 
 // Transcribe returns a recording's transcript. Its cost is zero unless the file
 // states one.

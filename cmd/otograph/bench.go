@@ -38,6 +38,7 @@ type benchRunCmd struct {
 	Compare  []string `placeholder:"PATH" sep:"none" help:"Also measure this model folder, or the chosen models with the recognizer in this file (repeat for more)."`
 
 	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" help:"Confidence below which the cascade decodes again (default 0.85)."`
+	References    string  `type:"path" placeholder:"PATH" help:"References of the recordings in one file (SegLST, STM, CTM, RTTM), or in a folder with a file for each, instead of the manifest's."`
 	KnownLanguage bool    `help:"Use the manifest's language instead of detecting it."`
 	Repeat        int     `default:"1" placeholder:"N" help:"Measure each recording N times and report the median."`
 	Warmup        int     `default:"1" placeholder:"N" help:"Run the first recording N times before measuring."`
@@ -72,13 +73,18 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if n, err := unused(c.Manifest, items); err != nil {
 		return err
 	} else if n > 0 && !c.Quiet {
-		warn("otograph: %s: %s passed over, which are neither recordings nor their texts (NAME.txt) or turns (NAME.rttm)\n", c.Manifest, plural(n, "file"))
+		warn("otograph: %s: %s passed over, which are neither recordings nor their texts (NAME.txt), turns (NAME.rttm) or evaluated times (NAME.uem)\n", c.Manifest, plural(n, "file"))
+	}
+	if c.References != "" {
+		if items, err = withReferences(ctx, c.References, items); err != nil {
+			return fmt.Errorf("--references: %w", err)
+		}
 	}
 	if items, err = sample(items, c.Sample, c.Seed); err != nil {
 		return err
 	}
 	if c.Output != "" {
-		outputs, inputs := append(reportFiles(c.Output), c.runFile()), append(c.modelFiles(), c.Manifest)
+		outputs, inputs := append(reportFiles(c.Output), c.runFile()), append(c.modelFiles(), c.Manifest, c.References)
 		if err := checkDistinct(outputs, append(inputs, itemFiles(items)...)); err != nil {
 			return err
 		}

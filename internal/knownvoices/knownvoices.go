@@ -10,8 +10,8 @@ import (
 
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -55,7 +55,7 @@ func ModelHash(set *models.Set) (string, error) {
 	if f.SHA256 != "" && f.Data != nil { // an embedded file has its declared hash
 		return f.SHA256, nil
 	}
-	sum, _, err := library.HashFile(f.Path)
+	sum, _, err := download.HashFile(f.Path)
 	if err != nil {
 		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/whisperfolder"
@@ -57,7 +58,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		return nil, err
 	}
 	if o.sha256 != "" {
-		if sum, _, err := HashFile(filepath.Join(staging, file)); err != nil || sum != o.sha256 {
+		if sum, _, err := download.HashFile(filepath.Join(staging, file)); err != nil || sum != o.sha256 {
 			return nil, fmt.Errorf("%w: %s: expected sha256 %s after the conversion, found %s", models.ErrBroken, file, o.sha256, sum)
 		}
 	}
@@ -66,7 +67,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, o.origin, filepath.Base(dir))), SourceSHA256: map[string]string{},
 	}
 	for _, path := range folder.Sources {
-		sum, _, err := HashFile(path)
+		sum, _, err := download.HashFile(path)
 		if err != nil {
 			return nil, err
 		}

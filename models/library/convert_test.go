@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/safetensors"
@@ -51,7 +52,7 @@ func TestImportWhisperFolders(t *testing.T) {
 	require.NoError(t, err)
 	var recorded manifest
 	require.NoError(t, json.Unmarshal(text, &recorded))
-	sum, _, err := HashFile(filepath.Join(hf, "model.safetensors"))
+	sum, _, err := download.HashFile(filepath.Join(hf, "model.safetensors"))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"model.safetensors": sum}, recorded.Roles["standard"][0].SourceSHA256)
 	assert.Equal(t, "safetensors of someone/whisper-made", recorded.Roles["standard"][0].Source)

@@ -77,6 +77,3 @@ func unpackModel(ctx context.Context, archive, dir string, want func(name string
 	}
 	return err
 }
-
-// HashFile returns a file's SHA-256 in hex and its size in bytes.
-func HashFile(file string) (string, int64, error) { return download.HashFile(file) }

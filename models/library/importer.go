@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/unpack"
 	"github.com/otograph/otograph/models"
@@ -290,7 +291,7 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 		}
 		recorded.add(f.Part, path.Join(name, f.Name), sum)
 		stored.Files = append(stored.Files, models.File{Part: f.Part, Name: f.Name, Path: filepath.Join(target, f.Name), Size: f.Size, SHA256: sum})
-		if there, _, err := HashFile(filepath.Join(target, f.Name)); err != nil || there != sum {
+		if there, _, err := download.HashFile(filepath.Join(target, f.Name)); err != nil || there != sum {
 			same = false
 		}
 	}
@@ -326,7 +327,7 @@ func (e *entry) importName(base, dir string) string {
 // or unpacked for the import is linked instead if the file system supports it.
 func (s *Store) copyFile(ctx context.Context, model string, f models.File, to string) (sum string, err error) {
 	if strings.HasPrefix(f.Path, filepath.Join(s.Dir, partials)+string(filepath.Separator)) && os.Link(f.Path, to) == nil {
-		sum, _, err = HashFile(to)
+		sum, _, err = download.HashFile(to)
 		return sum, err
 	}
 	in, err := os.Open(f.Path)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/made"
@@ -103,7 +104,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	assert.Equal(t, models.ContractNeMoTransducer, m.Contract)
 	assert.Equal(t, "CC-BY-4.0", m.License)
 	for _, f := range m.Files {
-		sum, _, err := HashFile(f.Path)
+		sum, _, err := download.HashFile(f.Path)
 		require.NoError(t, err)
 		assert.Equal(t, sum, f.SHA256, f.Name)
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/internal/unpack"
 	"github.com/otograph/otograph/models"
 )
@@ -35,7 +36,7 @@ func (s *Store) secondSource(m *manifest, c Entry) (*Stored, error) {
 	file := convertedFile(name)
 	target := filepath.Join(s.Dir, name)
 	at := filepath.Join(target, file)
-	switch sum, _, err := HashFile(at); {
+	switch sum, _, err := download.HashFile(at); {
 	case errors.Is(err, fs.ErrNotExist), err == nil && sum != c.Repackaged.SHA256:
 		return nil, nil // it is downloaded again
 	case err != nil:
@@ -96,7 +97,7 @@ func (s *Store) published(ctx context.Context, c Entry, staging string, stored *
 				if err := extract(ctx, f, file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC); err != nil {
 					return fmt.Errorf("%s: %w", f.Name, err)
 				}
-				sum, _, err := HashFile(file)
+				sum, _, err := download.HashFile(file)
 				if err != nil {
 					return err
 				}
@@ -135,7 +136,7 @@ func (s *Store) eachWheel(ctx context.Context, packages []Package, use func(*zip
 	}
 	byHash := map[string]string{}
 	for _, wheel := range found {
-		sum, _, err := HashFile(wheel)
+		sum, _, err := download.HashFile(wheel)
 		if err != nil {
 			return err
 		}

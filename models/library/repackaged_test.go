@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/made"
@@ -130,7 +131,7 @@ func TestSecondSource(t *testing.T) {
 	done, err = s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.False(t, done[0].Already)
-	sum, _, err := HashFile(done[0].Files[0].Path)
+	sum, _, err := download.HashFile(done[0].Files[0].Path)
 	require.NoError(t, err)
 	assert.Equal(t, e.Repackaged.SHA256, sum)
 }

@@ -219,7 +219,7 @@ func (s *Store) stage(ctx context.Context, f *download.Fetcher, c Entry, recorde
 		}
 		for _, a := range c.Files {
 			file := filepath.Join(staging, a.Name)
-			sum, size, err := HashFile(file)
+			sum, size, err := download.HashFile(file)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("%w: archive %s: expected the file %s in it, found none", models.ErrBroken, c.Archive.Name, a.Name)
 			}
@@ -244,7 +244,7 @@ func (s *Store) stage(ctx context.Context, f *download.Fetcher, c Entry, recorde
 		}
 		file := filepath.Join(staging, a.Name)
 		if d.SHA256 != "" {
-			if sum, _, err := HashFile(file); err == nil && sum == d.SHA256 {
+			if sum, _, err := download.HashFile(file); err == nil && sum == d.SHA256 {
 				sums[a.Name] = sum // an interrupted pull has already fetched this file
 				continue
 			}
@@ -268,7 +268,7 @@ func (s *Store) present(c Entry, recorded map[string]string) (map[string]string,
 	sums := map[string]string{}
 	for _, a := range c.Files {
 		want := cmp.Or(a.SHA256, recorded[path.Join(c.Name, a.Name)])
-		sum, _, err := HashFile(filepath.Join(s.Dir, c.Name, a.Name))
+		sum, _, err := download.HashFile(filepath.Join(s.Dir, c.Name, a.Name))
 		if err != nil || want == "" || sum != want {
 			return nil, false
 		}

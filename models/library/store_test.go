@@ -275,7 +275,7 @@ func TestPullSurvivesHostFaults(t *testing.T) {
 			h, e, s := serve(t, c.change)
 			done, err := s.pull(t.Context(), []Entry{e})
 			require.NoError(t, err)
-			sum, _, err := HashFile(done[0].Files[0].Path)
+			sum, _, err := download.HashFile(done[0].Files[0].Path)
 			require.NoError(t, err)
 			assert.Equal(t, e.Files[0].SHA256, sum)
 			assert.Len(t, h.asked(), c.requests)

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/systems"
+)
+
+// withReferences returns the recordings with the references in a file (SegLST, STM,
+// CTM or RTTM of all recordings), or in a folder with one for each, instead of
+// those that they have: texts, sentences and words with their times, speakers
+// and turns. Recordings that it does not name are returned as they are. It is an
+// error if it names none.
+func withReferences(ctx context.Context, path string, items []bench.Item) ([]bench.Item, error) {
+	f, err := systems.Files(path, items)
+	if err != nil {
+		return nil, err
+	}
+	items = slices.Clone(items)
+	found := 0
+	for i := range items {
+		res, _, err := f.Transcribe(ctx, items[i])
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(res.Segments)+len(res.DiarizeSegments) == 0 {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, items[i].Name, err)
+		}
+		refer(&items[i], res, filepath.Base(path))
+		found++
+	}
+	if found == 0 {
+		return nil, fmt.Errorf("%s: expected references of the recordings, such as %s, found none", path, items[0].Name)
+	}
+	return items, nil
+}
+
+// refer makes a transcript the reference of a recording.
+func refer(it *bench.Item, res *otograph.Result, name string) {
+	if res.Ran.ASR {
+		it.Text, it.Sentences, it.SentenceSpeakers, it.Words = nil, nil, nil, nil
+		var texts []string
+		timed := !slices.ContainsFunc(res.Segments, func(s otograph.Segment) bool { return s.End <= s.Start })
+		for _, s := range res.Segments {
+			texts = append(texts, s.Text)
+			if timed {
+				it.Sentences = append(it.Sentences, bench.TimedText{Start: s.Start, End: s.End, Text: s.Text})
+			}
+			for _, w := range s.Words {
+				it.Words = append(it.Words, bench.TimedText{Start: w.Start, End: w.End, Text: w.Word})
+			}
+			if timed && res.Ran.Diarize {
+				it.SentenceSpeakers = append(it.SentenceSpeakers, s.Speaker)
+			}
+		}
+		it.Text = new(strings.Join(texts, "\n"))
+	}
+	if res.Ran.Diarize {
+		it.Turns, it.TurnsFrom, it.Speakers = nil, name, &res.NumSpeakers
+		for _, t := range res.DiarizeSegments {
+			it.Turns = append(it.Turns, bench.SpeakerTurn{Start: t.Start, End: t.End, Speaker: t.Speaker})
+		}
+	}
+}

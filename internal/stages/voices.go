@@ -131,6 +131,9 @@ func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices
 	})
 }
 
+// joinedSeconds is the most speech that OneVoice copies to hear it end to end.
+const joinedSeconds = 600
+
 // OneVoice returns the vector of the only voice of a recording and the number
 // of seconds of speech that it is computed from. Any other number of voices is
 // a permanent error.
@@ -143,7 +146,13 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	if len(heard.Spans) == 0 {
 		return nil, 0, spec.Permanent(errors.New("expected speech, found none"))
 	}
-	voices, err := s.Embed(ctx, pcm, &found.Speech{Spans: heard.Spans}, false)
+	speech := heard.Spans
+	if seconds < joinedSeconds {
+		pcm = endToEnd(pcm, speech)
+		defer pcm.Close()
+		speech = []audio.Span{{End: pcm.Len()}}
+	}
+	voices, err := s.Embed(ctx, pcm, &found.Speech{Spans: speech}, false)
 	if err != nil {
 		return nil, seconds, err
 	}
@@ -177,4 +186,14 @@ func (s *Stages) Names(register *diarize.Register, f *found.Findings) (map[strin
 		}
 	}
 	return names, nil
+}
+
+// endToEnd returns a recording that consists of the stretches alone: the vector
+// of a single short word is much less certain than that of several words.
+func endToEnd(pcm *audio.PCM, stretches []audio.Span) *audio.PCM {
+	var samples []float32
+	for _, s := range stretches {
+		samples = append(samples, pcm.Samples(s.Start, s.End)...)
+	}
+	return audio.FromSamples(samples)
 }

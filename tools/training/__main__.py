@@ -1,6 +1,6 @@
 """Runs one round of a stage.  usage: python3 -m training STAGE ROUND [NAME=VALUE …]
 
-Stages: speech, events (corpora of sound), embedder, vad, tagger, segmenter, border;
+Stages: speech, events, people (corpora of sound), embedder, distill, vad, tagger, segmenter, border;
 clips (sentences), ctc, lm, whisper, transducer.  Rounds and their settings are in config/STAGE.toml;
 NAME=VALUE changes one setting.  Paths are relative to the working folder.
 """
@@ -14,6 +14,8 @@ STAGES = {
     "speech": "sound.make_speech",
     "events": "sound.make_events",
     "embedder": "sound.embedder",
+    "people": "sound.people",
+    "distill": "sound.distill",
     "vad": "sound.vad",
     "tagger": "sound.tagger",
     "segmenter": "sound.segmenter",

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import math
 import os
 import shutil
@@ -92,6 +93,25 @@ class StagesTest(unittest.TestCase):
         """Five voices."""
         self.steps("embedder", "first", 'speech=["speech"]', "steps=2", "batch=8")
         self.assertEqual(["feats"], self.inputs("demo-speaker.onnx"))
+
+    @unittest.skipUnless(shutil.which("ffmpeg"), "no ffmpeg: some recordings go through Opus")
+    def test_people(self) -> None:
+        """Features of real people, with made-up vectors of a teacher, and training on them."""
+        import numpy as np
+
+        from ..sound import people
+        from . import tiny
+
+        tiny.people(Path("people"), 9)
+        heard = [p.name for p in Path("people").iterdir() if not people.held(p.name)]
+        with mock.patch.object(people, "Teacher") as teacher:
+            teacher.return_value.vector = lambda x: np.abs(np.fft.rfft(x[:16000]))[:256]
+            people.run(load(people.Settings, "people", "real", ['recordings=["people"]', "out=feats", "warps=2"]))
+        self.assertEqual(len(heard) * 3, len({r["voice"] for r in json.loads(Path("feats/index.json").read_text())}))
+        self.steps("embedder", "first", 'speech=["speech"]', "steps=2", "batch=8", "out=before.onnx")
+        same = ['speech=["speech"]', "people=feats", "steps=2", "real=8", "synthetic=4"]
+        self.steps("distill", "real", *same, "origin=before.onnx", "out=after.onnx")
+        self.assertEqual(["feats"], self.inputs("after.onnx"))
 
     def test_tagger(self) -> None:
         """A few classes and speech."""

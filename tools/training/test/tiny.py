@@ -43,6 +43,18 @@ def speech(folder: Path) -> None:
     (folder / "speech.json").write_text(json.dumps(index))
 
 
+def people(folder: Path, count: int) -> None:
+    """Two recordings each of a few people, in a folder of their own."""
+    import soundfile
+
+    r = np.random.default_rng(3)
+    for k in range(count):
+        own = folder / f"person{k}"
+        own.mkdir(parents=True)
+        for i in range(2):
+            soundfile.write(own / f"{i}.wav", voice(r, 80 + 20 * k, 5.0), RATE)
+
+
 def events(folder: Path) -> None:
     """A corpus as make_events writes it."""
     r, index, waves = np.random.default_rng(2), [], []

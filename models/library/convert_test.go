@@ -48,7 +48,7 @@ func TestImportWhisperFolders(t *testing.T) {
 	assert.Equal(t, "apache-2.0", m.License)
 	assert.Equal(t, []string{"de"}, m.Languages)
 	assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, m.AlignmentHeads)
-	text, err := os.ReadFile(filepath.Join(s.Dir, ManifestName))
+	text, err := os.ReadFile(filepath.Join(s.Dir, manifestName))
 	require.NoError(t, err)
 	var recorded manifest
 	require.NoError(t, json.Unmarshal(text, &recorded))

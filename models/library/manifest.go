@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ManifestName is the file in a model folder that lists its models.
-const ManifestName = "otograph.json"
+// manifestName is the file in a model folder that lists its models.
+const manifestName = "otograph.json"
 
 // Limits on a manifest.
 const (
@@ -109,7 +109,7 @@ func strict(data []byte, into any) error {
 
 // readManifest reads dir's manifest; it returns ErrMissing if dir has none.
 func readManifest(dir string) (*manifest, error) {
-	file := filepath.Join(dir, ManifestName)
+	file := filepath.Join(dir, manifestName)
 	info, err := os.Stat(file)
 	if os.IsNotExist(err) {
 		return nil, fmt.Errorf("%w: %s: no such file", models.ErrMissing, file)
@@ -291,5 +291,5 @@ func (m *manifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), filepath.Join(dir, ManifestName))
+	return os.Rename(tmp.Name(), filepath.Join(dir, manifestName))
 }

@@ -229,7 +229,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 			return nil, fmt.Errorf("%w: %s: role %s: expected a %s, found a %s: %s", models.ErrBroken, file, role, part, found.Part, found.Signature)
 		case found.Contract == "" && e.Contract == "":
 			return nil, fmt.Errorf("%w: %s: role %s: the contract could be %s; name one in %s. It has %s",
-				ErrAmbiguous, file, role, strings.Join(found.Candidates, ", "), ManifestName, found.Signature)
+				ErrAmbiguous, file, role, strings.Join(found.Candidates, ", "), manifestName, found.Signature)
 		case found.Contract == "" && !slices.Contains(found.Candidates, e.Contract),
 			found.Contract != "" && e.Contract != "" && found.Contract != e.Contract:
 			return nil, fmt.Errorf("%w: %s: role %s: expected contract %s, found %s: %s",

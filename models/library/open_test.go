@@ -205,12 +205,12 @@ func TestManifestErrorsNameTheField(t *testing.T) {
 		`{"roles": {}} {}`: "unexpected text after the JSON value",
 	}
 	for text, says := range cases {
-		_, err := OpenDir(made.Folder(t, map[string][]byte{ManifestName: []byte(text)}))
+		_, err := OpenDir(made.Folder(t, map[string][]byte{manifestName: []byte(text)}))
 		require.ErrorIs(t, err, models.ErrBroken, text)
 		assert.ErrorContains(t, err, says, text)
-		assert.ErrorContains(t, err, ManifestName)
+		assert.ErrorContains(t, err, manifestName)
 	}
-	_, err := OpenDir(made.Folder(t, map[string][]byte{ManifestName: make([]byte, maxManifest+1)}))
+	_, err := OpenDir(made.Folder(t, map[string][]byte{manifestName: make([]byte, maxManifest+1)}))
 	require.ErrorIs(t, err, models.ErrBroken)
 }
 
@@ -226,7 +226,7 @@ func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 			for _, open := range []func() error{
 				func() error { _, err := OpenFile(role, filepath.Join(dir, "file.bin")); return err },
 				func() error {
-					made.Place(t, filepath.Join(dir, ManifestName), []byte(`{"roles": {"`+string(role)+`": {"file": "file.bin"}}}`))
+					made.Place(t, filepath.Join(dir, manifestName), []byte(`{"roles": {"`+string(role)+`": {"file": "file.bin"}}}`))
 					_, err := OpenDir(dir)
 					return err
 				},
@@ -243,12 +243,12 @@ func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 		assert.ErrorContains(t, err, "gone.onnx")
 		assert.ErrorContains(t, err, string(role))
 	}
-	dir := made.Folder(t, map[string][]byte{"v.onnx": made.SileroV5().Bytes(), ManifestName: []byte(`{"roles": {"vad": {"file": "v.onnx", "contract": "silero-v4"}}}`)})
+	dir := made.Folder(t, map[string][]byte{"v.onnx": made.SileroV5().Bytes(), manifestName: []byte(`{"roles": {"vad": {"file": "v.onnx", "contract": "silero-v4"}}}`)})
 	_, err := OpenDir(dir)
 	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "expected contract silero-v4, found silero-v5")
 	odd := onnxgraph.New().Input("audio", onnxgraph.Float32, "b", "n", 1).Output("sounds", onnxgraph.Float32, "b", "k").Bytes()
-	dir = made.Folder(t, map[string][]byte{"odd.onnx": odd, ManifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
+	dir = made.Folder(t, map[string][]byte{"odd.onnx": odd, manifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
 	set, err := OpenDir(dir)
 	require.NoError(t, err, "the manifest decides for a graph of unknown shape")
 	assert.Equal(t, models.ContractPANNs, set.Models[0].Contract)

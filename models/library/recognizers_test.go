@@ -28,7 +28,7 @@ func TestRecognizers(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.bin"), []byte("no model"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ManifestName), []byte(`{"roles": {"standard": {"name": "house", "file": "ggml-one.bin"}}}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, manifestName), []byte(`{"roles": {"standard": {"name": "house", "file": "ggml-one.bin"}}}`), 0o600))
 	found, err := Recognizers(dir)
 	require.NoError(t, err)
 	var names []string

@@ -72,7 +72,7 @@ func recognizeFolder(dir string) (m *manifest, ignored []error, err error) {
 				names = append(names, e.Files[e.mainPart()])
 			}
 			return nil, nil, fmt.Errorf("%w: %s: role %s: expected one, found %s; name one in %s or pass --%s-model FILE",
-				ErrAmbiguous, dir, role, strings.Join(names, ", "), ManifestName, role)
+				ErrAmbiguous, dir, role, strings.Join(names, ", "), manifestName, role)
 		}
 		unique(found)
 	}

@@ -323,7 +323,7 @@ func TestPullRefusesOtherContent(t *testing.T) {
 			}
 			_, err = os.Stat(filepath.Join(s.Dir, e.Name))
 			require.ErrorIs(t, err, os.ErrNotExist, "nothing is put in place")
-			_, err = os.Stat(filepath.Join(s.Dir, ManifestName))
+			_, err = os.Stat(filepath.Join(s.Dir, manifestName))
 			require.ErrorIs(t, err, os.ErrNotExist)
 			assert.Len(t, h.asked(), 1, "permanent errors are not retried")
 		})

@@ -18,7 +18,7 @@ const farOff = 2.0
 // another model recognizes them. Words that the model does not find keep their
 // places between their neighbors. Hotwords that the model recognizes replace
 // the transcript's words there. Hotwords that it can search for are removed
-// from the transcript's lists of powerless and unspelled ones. Segments in
+// from the transcript's lists of ineffective and unspelled ones. Segments in
 // another language than the transcript's keep their words and times; the others
 // begin and end with their words. The model's passes are added to the
 // transcript's Stats.

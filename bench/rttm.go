@@ -39,12 +39,18 @@ type rttmLine struct {
 func turnsOf(lines []rttmLine, names ...string) []SpeakerTurn {
 	var turns []SpeakerTurn
 	for _, l := range lines {
-		named := func(name string) bool { return l.file == strings.Join(strings.Fields(name), "_") }
+		named := func(name string) bool { return isName(l.file, name) }
 		if len(names) == 0 || slices.ContainsFunc(names, named) {
 			turns = append(turns, l.turn)
 		}
 	}
 	return turns
+}
+
+// isName reports whether a file's line names a recording, with "_" for each
+// space.
+func isName(field, recording string) bool {
+	return field == strings.Join(strings.Fields(recording), "_")
 }
 
 func readRTTM(r io.Reader) ([]rttmLine, error) {

@@ -41,15 +41,15 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 		}
 		of[field[0]] = append(of[field[0]], span{start, end})
 	}
-	name := strings.Join(strings.Fields(stem(recording)), "_")
-	spans, ok := of[name]
-	if !ok && len(of) == 1 {
-		for _, spans = range of {
-			break
+	base := filepath.Base(filepath.FromSlash(recording))
+	var spans []span
+	for name, list := range of {
+		if len(of) == 1 || isName(name, stem(recording)) || isName(name, base) {
+			spans = append(spans, list...)
 		}
 	}
 	if len(spans) == 0 {
-		return nil, fmt.Errorf("uem: %s: expected times of %s, found none", path, filepath.Base(recording))
+		return nil, fmt.Errorf("uem: %s: expected times of %s, found none", path, base)
 	}
 	var times [][2]float64
 	for _, s := range union(spans) {

@@ -24,6 +24,9 @@ func TestUEM(t *testing.T) {
 	got, err = load("ES2004a 1 0 10\n", "ES2004a.Array1-01.wav")
 	require.NoError(t, err)
 	assert.Equal(t, [][2]float64{{0, 10}}, got, "the only name counts")
+	got, err = load("a.wav 1 0 10\nb.wav 1 0 5\n", "x/a.wav")
+	require.NoError(t, err)
+	assert.Equal(t, [][2]float64{{0, 10}}, got, "names with their endings, as in RTTM")
 	for text, reason := range map[string]string{
 		"b 1 0 1\nc 1 0 1\n": "expected times of a.wav, found none",
 		"a 1 0\n":            "line 1 has 3 fields",

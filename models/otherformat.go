@@ -95,7 +95,7 @@ var openAI = []string{
 	"large", "large-v1", "large-v2", "large-v3", "large-v3-turbo",
 }
 
-// checkpoint explains how to get an importable form of a PyTorch checkpoint's
+// pickleFormat explains how to get an importable form of a PyTorch checkpoint's
 // weights.
 func pickleFormat(name string) string {
 	own := strings.TrimSuffix(name, path.Ext(name))

@@ -216,7 +216,7 @@ func TestFiles(t *testing.T) {
 			require.ErrorIs(t, err, errNoHypothesis, path)
 		}
 	}
-	shared := put("all.rttm", "SPEAKER a 1 0 1 <NA> <NA> ann <NA> <NA>\nSPEAKER 1.1_Lesson_name 1 0 1 <NA> <NA> bob <NA> <NA>\n")
+	shared := put("all.rttm", "SPEAKER a 1 0 1 <NA> <NA> ann <NA> <NA>\n\nSPEAKER 1.1_Lesson_name 1 0 1 <NA> <NA> bob <NA> <NA>\n")
 	words := put("words.ctm", "1.1_Lesson_name 1 0 1 one\na 1 0 1 two\n")
 	titled := filepath.Dir(put("titled/1.1 Lesson name.txt", "one\n"))
 	for path, want := range map[string][3]int{shared: {1, 1, 0}, words: {1, 1, 0}, titled: {1, -1, -1}} {
@@ -231,6 +231,14 @@ func TestFiles(t *testing.T) {
 			require.NoError(t, err, "%s: %s", path, name)
 			assert.Equal(t, want[i], max(len(res.DiarizeSegments), len(res.Segments)), "%s: %s", path, name)
 		}
+	}
+	single := put("single.rttm", "SPEAKER b 1 0 1 <NA> <NA> ann <NA> <NA>\n")
+	for n, want := range map[int]int{1: 1, 2: 0} {
+		f, err := Files(single, items[:n])
+		require.NoError(t, err)
+		res, _, err := f.Transcribe(t.Context(), bench.Item{Name: "a.wav"})
+		require.NoError(t, err)
+		assert.Len(t, res.DiarizeSegments, want, "a file for %d recordings", n)
 	}
 	_, err := Files(put("one.txt", "one\n"), items)
 	require.ErrorContains(t, err, "expected a line for each of the 2 recordings, found 1")

@@ -22,11 +22,13 @@ const maxFile = 512 << 20
 // files holds another program's transcripts: a folder with one for each
 // recording, or a file with all of them.
 type files struct {
-	path    string
-	sum     string
-	rows    map[string][]document // of a file, by the recordings' names without extension
-	lines   map[string]string     // of a file with one line per recording
-	several string                // the text of a file in another format
+	path  string
+	sum   string
+	rows  map[string][]document // of a file, by the recordings' names without extension
+	lines map[string]string     // of a file with one line per recording
+	// named returns the transcript of a recording by its name in an RTTM, CTM
+	// or STM file.
+	named func(recording string) *otograph.Result
 }
 
 // Files opens a folder of transcripts, each with the recording's name and its
@@ -55,9 +57,13 @@ func Files(path string, items []bench.Item) (bench.Engine, error) {
 		return f, f.index(text)
 	}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	for _, read := range []func([]string, string) *otograph.Result{readRTTM, readCTM, readSTM} {
-		if len(lines) > 0 && read(lines, "") != nil {
-			f.several = text
+	turns := readRTTM
+	if len(items) == 1 {
+		turns = readOwnRTTM
+	}
+	for _, read := range []func([]string, string) *otograph.Result{turns, readCTM, readSTM} {
+		if read(lines, "") != nil {
+			f.named = func(recording string) *otograph.Result { return read(lines, recording) }
 			return f, nil
 		}
 	}
@@ -114,9 +120,8 @@ func (f *files) Transcribe(_ context.Context, item bench.Item) (*otograph.Result
 		return f.fromRows(item)
 	case f.lines != nil:
 		return finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}}), bench.Cost{}, nil
-	case f.several != "":
-		res, err := parse([]byte(f.several), item.Name)
-		return res, bench.Cost{}, err
+	case f.named != nil:
+		return f.named(item.Name), bench.Cost{}, nil
 	}
 	return f.fromFolder(item)
 }

@@ -48,7 +48,7 @@ func parse(data []byte, recording string) (*otograph.Result, error) {
 		return parseCues(text)
 	}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-	for _, read := range []func([]string, string) *otograph.Result{readRTTM, readCTM, readSTM, readMarked, readObjects} {
+	for _, read := range []func([]string, string) *otograph.Result{readOwnRTTM, readCTM, readSTM, readMarked, readObjects} {
 		if res := read(lines, recording); res != nil {
 			return res, nil
 		}
@@ -115,25 +115,37 @@ func parseCues(text string) (*otograph.Result, error) {
 	return finish(res), nil
 }
 
-// readRTTM reads speaker turns; they contain no words. If the lines have a
-// single name, which is another one, they are the recording's.
-func readRTTM(lines []string, recording string) *otograph.Result {
+// readOwnRTTM is readRTTM for a file of the recording alone, which may have
+// another name in it.
+func readOwnRTTM(lines []string, recording string) *otograph.Result {
 	names := map[string]bool{}
 	for _, l := range lines {
-		f := strings.Fields(l)
-		switch {
-		case len(f) == 0 || f[0] != "SPEAKER" && f[0] != "SPKR-INFO" && !strings.HasPrefix(f[0], ";;"):
-			return nil
-		case f[0] == "SPEAKER" && len(f) > 1:
+		if f := strings.Fields(l); len(f) > 1 && f[0] == "SPEAKER" {
 			names[f[1]] = true
 		}
 	}
-	text := strings.Join(lines, "\n")
-	turns, err := bench.ReadRTTM(strings.NewReader(text), stem(recording))
-	if err == nil && len(turns) == 0 && len(names) == 1 {
-		turns, err = bench.ReadRTTM(strings.NewReader(text), "")
+	if len(names) == 1 {
+		recording = ""
 	}
-	if err != nil || len(names) == 0 {
+	return readRTTM(lines, recording)
+}
+
+// readRTTM reads the speaker turns of a recording, or of all if it is ""; they
+// contain no words.
+func readRTTM(lines []string, recording string) *otograph.Result {
+	any := false
+	for _, l := range lines {
+		f := strings.Fields(l)
+		if len(f) > 0 && f[0] != "SPEAKER" && f[0] != "SPKR-INFO" && !strings.HasPrefix(f[0], ";;") {
+			return nil
+		}
+		any = any || len(f) > 0 && f[0] == "SPEAKER"
+	}
+	if recording != "" {
+		recording = stem(recording)
+	}
+	turns, err := bench.ReadRTTM(strings.NewReader(strings.Join(lines, "\n")), recording)
+	if err != nil || !any {
 		return nil
 	}
 	res := &otograph.Result{}

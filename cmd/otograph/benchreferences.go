@@ -46,7 +46,7 @@ func withReferences(ctx context.Context, path string, items []bench.Item) ([]ben
 // refer makes a transcript the reference of a recording.
 func refer(it *bench.Item, res *otograph.Result, name string) {
 	if res.Ran.ASR {
-		it.Text, it.Sentences, it.SentenceSpeakers, it.Words = nil, nil, nil, nil
+		it.Sentences, it.SentenceSpeakers, it.Words, it.Corrected = nil, nil, nil, nil
 		var texts []string
 		timed := !slices.ContainsFunc(res.Segments, func(s otograph.Segment) bool { return s.End <= s.Start })
 		for _, s := range res.Segments {

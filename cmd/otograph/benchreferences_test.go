@@ -38,6 +38,11 @@ func TestBenchReferences(t *testing.T) {
 	got, err := withReferences(t.Context(), put("r.rttm", "SPEAKER a 1 0 1 <NA> <NA> A <NA> <NA>\nSPEAKER a 1 1 1 <NA> <NA> B <NA> <NA>\n"), items)
 	require.NoError(t, err)
 	assert.Equal(t, bench.Item{Name: "x/a.wav", Text: new("old"), Turns: turns, Speakers: new(2), TurnsFrom: "r.rttm"}, got[0], "turns alone keep the text")
+	assert.Equal(t, items[1], got[1], "the file has no turns of it")
+	corrected := []bench.Item{{Name: "a.wav", Text: new("old"), Corrected: new("new")}}
+	got, err = withReferences(t.Context(), put("r.stm", "a 1 A 0 1 good morning\n"), corrected)
+	require.NoError(t, err)
+	assert.Nil(t, got[0].Corrected, "it corrects the text that was replaced")
 	got, err = withReferences(t.Context(), put("r.ctm", "a 1 0 0.5 good\na 1 0.5 0.5 morning\n"), items)
 	require.NoError(t, err)
 	assert.Equal(t, []bench.TimedText{{Start: 0, End: 0.5, Text: "good"}, {Start: 0.5, End: 1, Text: "morning"}}, got[0].Words)

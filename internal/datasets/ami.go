@@ -89,7 +89,7 @@ func amiLines(folder, signal string) (lines []line, err error) {
 // amiSentences returns the segments of a meeting with their words, in the order
 // of their starts.
 func amiSentences(folder, meeting string) (sentences []sentence, err error) {
-	files, err := filepath.Glob(filepath.Join(folder, referencesDir, meeting+".*.segments.xml"))
+	files, err := glob(folder, referencesDir+"/"+meeting+".*.segments.xml")
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,9 @@ package datasets
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -141,6 +144,15 @@ func matching(rules ...string) func(string) string {
 		}
 		return ""
 	}
+}
+
+// glob returns the paths of the files in a folder that match a pattern.
+func glob(folder, pattern string) ([]string, error) {
+	names, err := fs.Glob(os.DirFS(folder), pattern)
+	for i, name := range names {
+		names[i] = filepath.Join(folder, filepath.FromSlash(name))
+	}
+	return names, err
 }
 
 // language returns Whisper's code for a language tag, "" if it has none.

@@ -40,7 +40,7 @@ func earnings22() Set {
 
 // earningsMedia returns the recordings that the repository's pointers name.
 func earningsMedia(folder string) (files []source, err error) {
-	pointers, err := filepath.Glob(filepath.Join(folder, pointersDir, "*.mp3"))
+	pointers, err := glob(folder, pointersDir+"/*.mp3")
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func earningsLines(folder string) (lines []line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(folder, referencesDir, "*.nlp"))
+	files, err := glob(folder, referencesDir+"/*.nlp")
 	if err != nil {
 		return nil, err
 	}

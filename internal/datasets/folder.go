@@ -15,14 +15,16 @@ import (
 // originName is the file that marks a folder of a data set as ours.
 const originName = "dataset.json"
 
+// lockName is a file in partials that the running Get locks.
+const lockName = "lock"
+
 // claim creates or locks the folder. It returns a result if the folder is
 // complete already, and an error for a folder with anything else in it.
 func (g *getting) claim() (release func(), done *Got, err error) {
-	entries, err := os.ReadDir(g.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	entries, err := unowned(g.Dir)
+	if err != nil {
 		return nil, nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == partials })
 	g.origin = origin{Name: g.Name, About: g.About, License: g.License, Page: g.Page}
 	switch owner, err := owner(g.Dir); {
 	case err != nil:
@@ -30,12 +32,12 @@ func (g *getting) claim() (release func(), done *Got, err error) {
 	case owner != "" && owner != g.Name:
 		return nil, nil, fmt.Errorf("%w: %s: expected %s, found %s: choose another folder", ErrFolder, g.Dir, g.Name, owner)
 	case owner == "" && len(entries) > 0:
-		return nil, nil, fmt.Errorf("%w: %s: expected an empty folder, found %s: choose another folder", ErrFolder, g.Dir, entries[0].Name())
+		return nil, nil, fmt.Errorf("%w: %s: expected an empty folder, found %s: choose another folder", ErrFolder, g.Dir, entries[0])
 	}
 	if err := os.MkdirAll(filepath.Join(g.Dir, partials), 0o777); err != nil {
 		return nil, nil, err
 	}
-	lock, err := os.OpenFile(g.partial("lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	lock, err := os.OpenFile(g.partial(lockName), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,6 +59,23 @@ func (g *getting) claim() (release func(), done *Got, err error) {
 		return nil, nil, err
 	}
 	return release, nil, nil
+}
+
+// unowned lists a folder's content that is not of a Get that was stopped before
+// it could write dataset.json.
+func unowned(dir string) (names []string, err error) {
+	for _, part := range []string{"", partials} {
+		entries, err := os.ReadDir(filepath.Join(dir, part))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			if name := filepath.Join(part, e.Name()); !slices.Contains([]string{partials, filepath.Join(partials, lockName), filepath.Join(partials, originName)}, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
 }
 
 // owner returns the data set that a folder belongs to, "" if it has none.

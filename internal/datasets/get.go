@@ -66,15 +66,12 @@ func Get(ctx context.Context, s Set, o Options) (*Got, error) {
 	if err != nil || done != nil {
 		return done, err
 	}
-	defer release()
-	if err := g.content(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
-	}
-	got, err := g.finish()
+	got, err := g.complete(ctx)
+	release() // before its file is removed, which Windows refuses otherwise
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	return got, nil
+	return got, os.RemoveAll(filepath.Join(g.Dir, partials))
 }
 
 // getting is a data set on its way.
@@ -119,6 +116,14 @@ func handed(from []string) (map[string]string, error) {
 		}
 	}
 	return files, nil
+}
+
+// complete fetches the content and moves it to its place.
+func (g *getting) complete(ctx context.Context) (*Got, error) {
+	if err := g.content(ctx); err != nil {
+		return nil, err
+	}
+	return g.finish()
 }
 
 // content fetches the files and collects their content in a folder of unfinished
@@ -324,10 +329,7 @@ func (g *getting) finish() (*Got, error) {
 	if err := g.writeOrigin(); err != nil {
 		return nil, err
 	}
-	if err := replace(got.Manifest, manifest.Bytes()); err != nil {
-		return nil, err
-	}
-	return got, os.RemoveAll(filepath.Join(g.Dir, partials))
+	return got, replace(got.Manifest, manifest.Bytes())
 }
 
 // replace writes a file under another name first, so that it is never half

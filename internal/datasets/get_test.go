@@ -359,6 +359,14 @@ func TestFrom(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+// TestFolderName checks that a folder's name is no pattern.
+func TestFolderName(t *testing.T) {
+	m, o := serve(t, books(t))
+	o.Dir = filepath.Join(t.TempDir(), "sets [1]")
+	_, items := get(t, adopt(find(t, "librispeech-test-clean"), m), o)
+	assert.Len(t, items, 2)
+}
+
 // TestForeignFolder checks that nothing is written into a folder of something
 // else.
 func TestForeignFolder(t *testing.T) {
@@ -374,6 +382,14 @@ func TestForeignFolder(t *testing.T) {
 	assert.Len(t, left, 1)
 
 	require.NoError(t, os.Remove(own))
+	unfinished := filepath.Join(o.Dir, partials, "mine")
+	require.NoError(t, os.Mkdir(filepath.Dir(unfinished), 0o755))
+	require.NoError(t, os.WriteFile(unfinished, []byte("mine"), 0o600))
+	_, err = Get(t.Context(), s, o)
+	require.ErrorIs(t, err, ErrFolder)
+	assert.FileExists(t, unfinished, "the unfinished work of another program")
+
+	require.NoError(t, os.Remove(unfinished))
 	get(t, s, o)
 	_, err = Get(t.Context(), find(t, "librispeech-test-other"), o)
 	require.ErrorIs(t, err, ErrFolder)

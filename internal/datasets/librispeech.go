@@ -41,7 +41,7 @@ func librispeech() (list []Set) {
 
 // librispeechLines reads the lines "READER-CHAPTER-NUMBER TEXT" of all chapters.
 func librispeechLines(folder string) (lines []line, err error) {
-	files, err := filepath.Glob(filepath.Join(folder, referencesDir, "*.trans.txt"))
+	files, err := glob(folder, referencesDir+"/*.trans.txt")
 	if err != nil {
 		return nil, err
 	}

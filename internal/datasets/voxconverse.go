@@ -44,7 +44,7 @@ func voxconverse() (list []Set) {
 
 // turnLines returns the recordings that have turns.
 func turnLines(folder string) (lines []line, err error) {
-	files, err := filepath.Glob(filepath.Join(folder, referencesDir, "*.rttm"))
+	files, err := glob(folder, referencesDir+"/*.rttm")
 	for _, file := range files {
 		name := filepath.Base(file)
 		lines = append(lines, line{

@@ -333,7 +333,9 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 			return context.Cause(ctx)
 		case <-time.After(5 * time.Second): // a future ffmpeg may not print the track; then its default is used
 		}
-		_, err = decodeWAV(m, h, rec, func() error { return context.Cause(ctx) })
+		if _, err = decodeWAV(m, h, rec, func() error { return context.Cause(ctx) }); errors.Is(err, errMatroska) {
+			return machineError(name, "read what the decoder wrote", err)
+		}
 		return err
 	})
 	if err = rep.judge(err, name, a.bin, o); err == nil && (h == nil || rec.count == 0) {

@@ -32,11 +32,12 @@ type matroskaReader struct {
 	r        *bufio.Reader
 	rate     float64
 	channels uint64
-	cluster  int64 // time of the cluster
-	time     int64 // of the block
-	last     int64 // time of the block before
-	left     int64 // unread bytes of the block
-	fresh    bool  // nothing of the block has been read
+	cluster  int64   // time of the cluster
+	time     int64   // of the block
+	last     int64   // time of the block before
+	left     int64   // unread bytes of the block
+	fresh    bool    // nothing of the block has been read
+	second   float64 // bytes of a second of samples
 	// block is called with the time and the length of each block in seconds; the
 	// time is NaN if it is unknown.
 	block func(time, length float64)
@@ -53,6 +54,7 @@ func (m *matroskaReader) readHeader() (*wavHeader, error) {
 	}
 	h := &wavHeader{container: "matroska", order: binary.LittleEndian, tag: tagFloat, channels: int(m.channels), rate: int(m.rate), width: 4, data: untilEOF}
 	h.align, h.convert = h.width*h.channels, fromF32LE
+	m.second = float64(h.align) * m.rate
 	return h, nil
 }
 
@@ -70,7 +72,7 @@ func (m *matroskaReader) Read(p []byte) (int, error) {
 			time = math.NaN() // ffmpeg writes this instead of a time that goes back
 		}
 		m.last = m.time
-		m.block(time, float64(m.left)/(4*float64(m.channels)*m.rate))
+		m.block(time, float64(m.left)/m.second)
 	}
 	n, err := m.r.Read(p[:min(int64(len(p)), m.left)])
 	m.left -= int64(n)

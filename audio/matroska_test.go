@@ -39,11 +39,14 @@ func TestMatroska(t *testing.T) {
 }
 
 // FuzzMatroska: any bytes end with io.EOF or errMatroska, and give no more
-// samples than bytes.
+// samples than bytes and no length that is not a number.
 func FuzzMatroska(f *testing.F) {
 	f.Add([]byte(samplesInMatroska))
+	f.Add([]byte(samplesInMatroska + "\x16\x54\xae\x6b\x88\xae\x86\xe1\x84\x9f\x81\x00\xb5\x80" + "\xa3\x8c\x81\x00\x09\x80abcdefgh")) // no channels later on
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m := &matroskaReader{r: bufio.NewReader(bytes.NewReader(b)), block: func(float64, float64) {}}
+		m := &matroskaReader{r: bufio.NewReader(bytes.NewReader(b)), block: func(_, length float64) {
+			require.False(t, math.IsInf(length, 0) || math.IsNaN(length) || length < 0, "a length of %g s", length)
+		}}
 		if _, err := m.readHeader(); err != nil {
 			require.Contains(t, []error{io.EOF, errMatroska}, err)
 			return

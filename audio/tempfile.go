@@ -44,7 +44,7 @@ func diskFile(dir string) (*os.File, error) {
 // unwritten returns the error of a failed write to a temporary file.
 func unwritten(name, what string, err error) error {
 	if errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("audio: %q: %s need more than %d MiB, and the folder for temporary files cannot be written to; name another one by TMPDIR", name, what, memoryLimit>>20)
+		return fmt.Errorf("audio: %q: %s need more than %d MiB, and the folder for temporary files cannot be written to; name another one by TMPDIR: %w", name, what, memoryLimit>>20, syscall.ENOSPC)
 	}
 	return fmt.Errorf("audio: %q: write %s to the temporary folder: %w", name, what, err)
 }

@@ -3,6 +3,7 @@ package audio
 import (
 	"bytes"
 	"os"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,4 +34,5 @@ func TestWithoutTemporaryFolder(t *testing.T) {
 	defer f.Close()
 	_, err = f.WriteAt([]byte{1}, memoryLimit)
 	assert.ErrorContains(t, unwritten("long.wav", "its samples", err), `"long.wav": its samples need more than 512 MiB, and the folder for temporary files cannot be written to; name another one by TMPDIR`)
+	assert.ErrorIs(t, unwritten("long.wav", "its samples", err), syscall.ENOSPC, "a failure of the machine, not of the recording")
 }

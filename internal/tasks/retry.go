@@ -103,11 +103,7 @@ func (s *Service) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 	if err != nil {
 		return err
 	}
-	seconds := 0.0
-	if r.AudioDuration != nil {
-		seconds = *r.AudioDuration
-	}
-	price, err := s.firstPrice(r.Options, seconds, r.BatchMode, prices, stillNaming(r.Extras.Model, sets))
+	price, err := s.firstPrice(r.Options, 0, r.BatchMode, prices, stillNaming(r.Extras.Model, sets))
 	if err != nil {
 		return err
 	}

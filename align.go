@@ -44,7 +44,7 @@ type Alignment struct {
 	Words []align.Word
 	// Extra holds the speech that is not in the text, in order of time.
 	Extra []align.Extra
-	// Warnings lists missing parts of the recording (spec.WarnAudio).
+	// Warnings are those about the recording (spec.WarnAudio).
 	Warnings []spec.Warning
 	// Score measures the agreement of text and audio, from 0 to 1: words that
 	// were not found and speech that is not in the text both lower it.

@@ -12,6 +12,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/spec"
 )
 
 // TestContainerTimestampsAreKept transcribes two sentences with five seconds of
@@ -75,6 +76,7 @@ func TestAudioTrackIsChosen(t *testing.T) {
 		res, err := run(track)
 		require.NoError(t, err)
 		assert.Contains(t, text(res), word)
+		assert.Equal(t, track != nil, len(spec.OfAudio(res.Warnings)) == 0, "tracks are named if none is chosen: %v", res.Warnings)
 	}
 	_, err = run(new(3))
 	require.ErrorIs(t, err, audio.ErrNoAudio)

@@ -108,7 +108,7 @@ func onset(samples []float32) float64 {
 }
 
 // TestTrackIsChosen decodes each track of a film in German and English; the
-// error for a missing track names both.
+// error for a missing track names both, and so does Info if none was chosen.
 func TestTrackIsChosen(t *testing.T) {
 	needFFmpeg(t)
 	path := ffmpegFile(t, "film.mkv", "-f", "lavfi", "-i", "sine=d=1", "-f", "lavfi", "-i", "sine=d=2", "-map", "0", "-map", "1", "-c:a", "flac",
@@ -117,9 +117,38 @@ func TestTrackIsChosen(t *testing.T) {
 		pcm, err := Open(t.Context(), File(path), Options{Track: track})
 		require.NoError(t, err)
 		assert.InDelta(t, seconds, pcm.Duration(), 0.01, "track %d", track)
+		assert.False(t, pcm.Info().Truncated, "track %d: the file is as long as the longer track", track)
+		if track > 0 {
+			assert.Empty(t, pcm.Info().Tracks, "track %d was chosen", track)
+		} else {
+			assert.Equal(t, []string{"1 (flac) ger", "2 (flac) eng"}, pcm.Info().Tracks)
+		}
 		require.NoError(t, pcm.Close())
 	}
 	_, err := Open(t.Context(), File(path), Options{Track: 3})
 	require.ErrorIs(t, err, ErrNoAudio)
 	assert.ErrorContains(t, err, "audio track 3 is not there, expected one of: 1 (flac) ger, 2 (flac) eng")
+}
+
+// TestDecodedTrackIsNamedFirst: the second track is the default one.
+func TestDecodedTrackIsNamedFirst(t *testing.T) {
+	needFFmpeg(t)
+	file := File("testdata/formats/mp4_two_audio_default_second.mp4")
+	pcm, err := Open(t.Context(), file, Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	assert.Equal(t, []string{"2 (aac)", "1 (aac)"}, pcm.Info().Tracks)
+	probed, err := Probe(t.Context(), file, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, pcm.Info().Tracks, probed.Tracks)
+}
+
+// TestOddLanguagesAreNotShown: a language is a code, or is left out.
+func TestOddLanguagesAreNotShown(t *testing.T) {
+	for declared, language := range map[string]string{"ger": "ger", "pt-BR": "pt-BR", "und": "", "": "", "a": "", "g\x1b[31m": "", "a language": ""} {
+		r := report{}
+		r.line("[info]   Stream #0:1(" + declared + "): Audio: flac, 48000 Hz, mono")
+		require.Len(t, r.tracks, 1)
+		assert.Equal(t, language, r.tracks[0].language, "%q", declared)
+	}
 }

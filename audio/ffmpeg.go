@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +72,7 @@ type report struct {
 
 type track struct {
 	index    int
-	language string // as declared by the file, or ""
+	language string // as declared by the file, "" if it is none
 	codec    string
 	fallback bool // not marked as default
 }
@@ -80,6 +81,7 @@ var (
 	streamLine   = regexp.MustCompile(`^  Stream #0:(\d+)(?:\[0x[0-9a-f]+\])?(?:\(([^)]*)\))?: (\w+): ([^ ,]+)(.*)$`)
 	mappingLine  = regexp.MustCompile(`^  Stream #0:(\d+) -> #0:0`)
 	durationLine = regexp.MustCompile(`^  Duration: (?:N/A|(\d+):(\d\d):(\d\d(?:\.\d+)?))(?:, start: (-?[\d.]+))?`)
+	languageCode = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,34}$`)
 	logPrefix    = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(info|warning|error|fatal|panic)\] (.*)$`)
 )
 
@@ -171,7 +173,11 @@ func (r *report) describe(text string) {
 		r.video = r.video || !strings.Contains(m[5], "(attached pic)")
 	case "Audio":
 		index, _ := strconv.Atoi(m[1])
-		r.tracks = append(r.tracks, track{index, m[2], m[4], !strings.Contains(m[5], "(default)")})
+		language := m[2]
+		if language == "und" || !languageCode.MatchString(language) { // undetermined, or any text
+			language = ""
+		}
+		r.tracks = append(r.tracks, track{index, language, m[4], !strings.Contains(m[5], "(default)")})
 	}
 }
 
@@ -200,11 +206,25 @@ func (r *report) checkChoice(name string) error {
 	if r.choice == 0 || r.choice <= len(r.tracks) {
 		return nil
 	}
-	var list []string
+	return fault(ErrNoAudio, name, "audio track %d is not there, expected one of: %s", r.choice, strings.Join(r.trackNames(), ", "))
+}
+
+// trackNames returns the number, codec and language of each audio track.
+func (r *report) trackNames() (list []string) {
 	for i, t := range r.tracks {
 		list = append(list, strings.TrimSpace(fmt.Sprintf("%d (%s) %s", i+1, t.codec, t.language)))
 	}
-	return fault(ErrNoAudio, name, "audio track %d is not there, expected one of: %s", r.choice, strings.Join(list, ", "))
+	return list
+}
+
+// unchosen returns the value of Info.Tracks.
+func (r *report) unchosen() []string {
+	decoded := slices.IndexFunc(r.tracks, func(t track) bool { return t.index == r.mapped })
+	if r.choice > 0 || len(r.tracks) < 2 || decoded < 0 {
+		return nil
+	}
+	list := r.trackNames()
+	return slices.Concat(list[decoded:decoded+1], list[:decoded], list[decoded+1:])
 }
 
 // declared returns the length of the audio that the container declares, or 0 if
@@ -426,7 +446,7 @@ func (r *report) incomplete(c container, seconds float64) bool {
 	if r.faults > 0 {
 		return true
 	}
-	if r.video || c.name == "mpegts" { // their duration comes from the video or the time stamps
+	if r.video || len(r.tracks) > 1 || c.name == "mpegts" { // their duration is that of the longest stream or comes from the time stamps
 		return false
 	}
 	d := r.declared(c)

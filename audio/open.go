@@ -417,8 +417,8 @@ func (in *input) checkEnd(decoded int64) error {
 	return nil
 }
 
-// describe copies ffmpeg's description of the track.
+// describe copies ffmpeg's description of the tracks.
 func (in *input) describe(rep *report, h *wavHeader) {
 	in.info.SampleRate, in.info.Channels = h.rate, h.channels
-	in.info.Codec = rep.codec()
+	in.info.Codec, in.info.Tracks = rep.codec(), rep.unchosen()
 }

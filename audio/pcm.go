@@ -41,6 +41,11 @@ type Info struct {
 	NonFinite  int64  // NaN and infinite samples replaced by 0
 	Truncated  bool   // part of the recording is missing or unreadable; the rest was decoded
 	BadTimes   bool   // time stamps claim gaps of more than longestGap, which are not in the Timeline
+
+	// Tracks describes the audio tracks of a file with several if Options.Track
+	// chose none: the decoded one, then the others, as "2 (vorbis) ger" with
+	// the number, the codec and the language if the file declares it.
+	Tracks []string
 }
 
 // PCM is a decoded recording: mono float32 at SampleRate. If it comes from

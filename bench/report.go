@@ -59,7 +59,7 @@ type ItemReport struct {
 	Cost     Cost                       `json:"cost"` // the repeat with the median wall time
 	StageCPU map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
 	Error    string                     `json:"error,omitempty"`
-	Warnings []spec.Warning             `json:"warnings,omitempty"` // missing parts of the recording
+	Warnings []spec.Warning             `json:"warnings,omitempty"` // about the recording
 	// WrongWords lists the differences between text and reference: "a → b" for
 	// a substitution, "−a" for a deletion, "+b" for an insertion.
 	WrongWords []string `json:"wrong_words,omitempty"`

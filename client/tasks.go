@@ -45,7 +45,7 @@ type Task struct {
 	CreatedAt     time.Time             `json:"created_at"`
 	UpdatedAt     time.Time             `json:"updated_at"`
 	FinishedAt    *time.Time            `json:"finished_at"` // nil until the state is final
-	Warnings      []spec.Warning        `json:"warnings"`    // missing parts of a finished task's recording
+	Warnings      []spec.Warning        `json:"warnings"`    // about the recording of a finished task
 }
 
 // Submission describes a new task, besides its audio.
@@ -239,7 +239,7 @@ type Result struct {
 	Billing Billing
 	// Recognized are the speakers that Options.Voices recognized.
 	Recognized []Recognized
-	// Notices name the missing parts of the recording (with the Option
+	// Notices are the warnings about the recording (with the Option
 	// spec.WarnAudio) and, with Options.Voices, the reason why no speaker could be
 	// recognized.
 	Notices []spec.Warning

@@ -50,11 +50,12 @@ type Result struct {
 	Demo bool
 	// Ran reports which fields are filled.
 	Ran Capabilities
-	// Warnings lists the missing parts of the recording (WarnAudio), the
-	// options that had no effect, in the order of Table, then "device" for a
-	// device that could not be used and "cascade" if the standard tier could
-	// not decode doubtful segments again. Only warnings about the recording are
-	// part of the JSON form, as "warnings".
+	// Warnings lists the missing parts of the recording, and its audio tracks if
+	// it has several and none was chosen (WarnAudio), the options that had no
+	// effect, in the order of Table, then "device" for a device that could not
+	// be used and "cascade" if the standard tier could not decode doubtful
+	// segments again. Only warnings about the recording are part of the JSON
+	// form, as "warnings".
 	Warnings []Warning
 	// Stats counts the work that was done; it is not part of the JSON form.
 	Stats Stats

@@ -145,7 +145,7 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 		cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration, cues))
 	}
 	for _, w := range spec.OfAudio(r.Warnings) {
-		if f == FormatMarkdown || f == FormatDOCX { // at the end, where the rest is missing
+		if f == FormatMarkdown || f == FormatDOCX { // at the end, where the rest may be missing
 			cues = append(cues, Cue{Start: r.AudioDuration, End: r.AudioDuration, Text: w.Reason, Event: true})
 		}
 	}

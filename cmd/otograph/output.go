@@ -39,7 +39,7 @@ func warn(format string, args ...any) {
 	fmt.Fprint(os.Stderr, terminal.Clean(fmt.Sprintf(format, args...)))
 }
 
-// warnAudio prints the missing parts of a recording, even with -q.
+// warnAudio prints the warnings about a recording, even with -q.
 func warnAudio(name string, list []spec.Warning) {
 	for _, w := range spec.OfAudio(list) {
 		warn("otograph: %s: %s\n", name, w.Reason)

@@ -133,7 +133,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 }
 
 // oneVoice returns the vector of a recording's only voice, and prints the
-// recording's missing parts.
+// warnings about the recording.
 func oneVoice(ctx context.Context, p *otograph.Pipeline, file string) ([]float32, error) {
 	pcm, err := audio.Open(ctx, otograph.File(file), audio.Options{FollowLinks: true})
 	if err != nil {

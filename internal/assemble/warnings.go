@@ -53,6 +53,9 @@ var effects = map[string]func(c circumstances) string{
 	"audio_events_classes":             soundEffect,
 }
 
+// mostTracks is the largest number of other audio tracks in a warning.
+const mostTracks = 10
+
 // AudioWarnings returns the warnings about a recording.
 func AudioWarnings(info audio.Info) (list []spec.Warning) {
 	if info.Truncated {
@@ -60,6 +63,13 @@ func AudioWarnings(info audio.Info) (list []spec.Warning) {
 	}
 	if info.BadTimes {
 		list = append(list, spec.Warning{Option: spec.WarnAudio, Reason: "the recording's time stamps claim gaps of more than five hours in all: the times of the result leave some of them out"})
+	}
+	if len(info.Tracks) > 1 {
+		others := info.Tracks[1:]
+		if n := len(others) - mostTracks; n > 0 {
+			others = append(slices.Clone(others[:mostTracks]), fmt.Sprintf("%d more", n))
+		}
+		list = append(list, spec.Warning{Option: spec.WarnAudio, Reason: fmt.Sprintf("the recording has %d audio tracks: the result is that of track %s, without %s", len(info.Tracks), info.Tracks[0], strings.Join(others, ", "))})
 	}
 	return list
 }

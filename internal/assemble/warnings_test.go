@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,23 +10,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/found"
 	"github.com/otograph/otograph/spec"
 )
 
 // otherValues holds a value other than the default for every option.
 var otherValues = map[string]string{
-	"enable_asr": "false", "enable_diarize": "false", "enable_audio_events": "false",
+	"enable_asr": "false", "enable_diarize": "false", "enable_audio_events": "false", "audio_track": "2",
 	"optimize": "true", "optimize_zh": "true", "timestamp_level": `"segment"`, "asr_language": `"de"`, "asr_beam_size": "9", "asr_temperature": "0.4",
 	"asr_best_of": "3", "hotwords": `["a"]`, "initial_prompt": `"a"`, "vad_threshold": "0.5", "vad_min_speech_ms": "1", "vad_min_silence_ms": "1",
 	"vad_speech_pad_ms": "1", "no_speech_threshold": "0.1", "num_speakers": "2", "min_speakers": "2", "max_speakers": "2",
 	"diarize_min_segment_sec": "1", "diarize_single_speaker_threshold": "0.2", "voices": "true", "audio_events_threshold": "0.5", "audio_events_classes": `["Music"]`,
 }
 
-// Every option is either in the table of effects or one of the three that
+// Every option is either in the table of effects or one of the four that
 // always have an effect, and every row of the table is an option.
 func TestEffectsCoverTheOptions(t *testing.T) {
-	rows := map[string]bool{"enable_asr": true, "enable_diarize": true, "enable_audio_events": true}
+	rows := map[string]bool{"enable_asr": true, "enable_diarize": true, "enable_audio_events": true, "audio_track": true}
 	for name := range effects {
 		rows[name] = true
 	}
@@ -149,6 +151,21 @@ func TestWarningsOfHotwords(t *testing.T) {
 			}
 			assert.Equal(t, want, Warnings(o, effective, said, false))
 		})
+	}
+}
+
+// TestAudioTracksAreNamed: the decoded track, and at most ten others.
+func TestAudioTracksAreNamed(t *testing.T) {
+	assert.Empty(t, AudioWarnings(audio.Info{Duration: 1}))
+	tracks := []string{"2 (ac3) eng", "1 (ac3) ger"}
+	for i := 3; i < 13; i++ {
+		tracks = append(tracks, fmt.Sprintf("%d (mp2)", i))
+	}
+	for n, want := range map[int]string{
+		2:  "the recording has 2 audio tracks: the result is that of track 2 (ac3) eng, without 1 (ac3) ger",
+		12: "the recording has 12 audio tracks: the result is that of track 2 (ac3) eng, without 1 (ac3) ger, 3 (mp2), 4 (mp2), 5 (mp2), 6 (mp2), 7 (mp2), 8 (mp2), 9 (mp2), 10 (mp2), 11 (mp2), 1 more",
+	} {
+		assert.Equal(t, []spec.Warning{{Option: spec.WarnAudio, Reason: want}}, AudioWarnings(audio.Info{Tracks: tracks[:n]}))
 	}
 }
 

@@ -289,6 +289,7 @@ func (f *Form) setChunking(member, text string) error {
 	if member != "" {
 		return f.setDetector(member, text)
 	}
+	f.Options.VADThreshold, f.Options.VADMinSilenceMS, f.Options.VADSpeechPadMS = nil, nil, nil
 	if !strings.HasPrefix(text, "{") {
 		if text != "auto" {
 			return badField(name, "must be auto or an object of the type server_vad, not %q", spec.Shorten(text))

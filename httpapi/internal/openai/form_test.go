@@ -224,10 +224,13 @@ func TestFormsInEveryNotation(t *testing.T) {
 func TestOldClientsForms(t *testing.T) {
 	form, _ := writing{name: "M\xfcnchen.opus", fields: [][2]string{
 		{"model", "gpt-4o-transcribe"}, {"language", "de"}, {"model", "whisper-1"}, {"language", "auto"},
+		{"chunking_strategy", `{"type": "server_vad", "threshold": 0.9}`}, {"chunking_strategy", `{"type": "server_vad", "silence_duration_ms": 300}`},
 	}}.read(t)
 	assert.Equal(t, "München.opus", form.Filename)
 	assert.Equal(t, "whisper-1", form.model.id)
 	assert.Nil(t, form.Options.ASRLanguage)
+	assert.Nil(t, form.Options.VADThreshold)
+	assert.Equal(t, 300, *form.Options.VADMinSilenceMS)
 }
 
 // TestListsOutOfOrder: numbered entries in a wrong order are refused, because

@@ -299,6 +299,7 @@ func TestKnownSpeakers(t *testing.T) {
 		form        []string
 	}{
 		{"expected a data URL or a JSON array of data URLs", "known_speaker_references[]", []string{"known_speaker_references", "[1]"}},
+		{"number 1: expected a data URL", "known_speaker_references[]", []string{"known_speaker_references", `["","",""]`}},
 		{"expected a data URL or a JSON array of data URLs", "known_speaker_references[]", []string{"known_speaker_references", `["` + url(wav(2))}},
 		{"number 2: invalid base64", "known_speaker_references[]", []string{"known_speaker_references", `["` + url(wav(2)) + `","data:audio/wav;base64,A"]`}},
 		{"expected 2 to 10 s of audio, found 1.0 s", "known_speaker_references[]", append(slices.Clone(ann), "known_speaker_names[]", "Bob", "known_speaker_references[]", url(wav(1)))},

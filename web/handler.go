@@ -31,8 +31,9 @@ const (
 // Handler serves the page at / and in the folder of the API, together with its
 // script, style and icon. base is the prefix of the API's paths ("/v1",
 // "/asr/v1"). All of the page's addresses are relative, so that it works behind
-// any prefix. currency is shown next to amounts; "" means none. Other paths get the API's response for a path that does not
-// exist. If the page was not built, / explains how to build it.
+// any prefix. currency is shown next to amounts; "" means none. Other paths get
+// the API's response for a path that does not exist. If the page was not built,
+// / explains how to build it.
 func Handler(base, currency string) (http.Handler, error) {
 	h := &handler{assets: map[string]asset{}, base: base, currency: currency, folder: strings.TrimSuffix(path.Dir(base), "/")}
 	index, err := built("index.html")

@@ -53,18 +53,14 @@ func (f *Form) checkSpeakers(references int) error {
 // readReferences passes on the recordings in a field: a data URL, or a JSON
 // array of them. A field without text has none.
 func readReferences(from io.Reader, one func(io.Reader) error) error {
-	given := func(from io.Reader) error {
-		text := bufio.NewReader(from)
-		if _, err := text.Peek(1); errors.Is(err, io.EOF) {
-			return nil
-		}
+	text := bufio.NewReader(from)
+	switch first, err := text.Peek(1); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil || first[0] != '[':
 		return one(text)
 	}
-	text := bufio.NewReader(from)
-	if first, err := text.Peek(1); err != nil || first[0] != '[' {
-		return given(text)
-	}
-	err := jsonstream.ReadTexts(text, given)
+	err := jsonstream.ReadTexts(text, one)
 	if invalid := (*jsonstream.Error)(nil); errors.As(err, &invalid) || errors.As(err, new(*jsonstream.ReadError)) && !errors.As(err, new(*ReadError)) {
 		return badField(tasks.ReferencesField, "expected a data URL or a JSON array of data URLs: %v", err)
 	}

@@ -361,6 +361,14 @@ test('broken files and refused links are told of in plain words', async () => {
   ]);
   await page.getByText('under 1 KB').waitFor();
   await page.locator('.task.failed', { hasText: 'notes.mp3' }).getByText('not an audio or video file').waitFor();
+  const film = { audio_base64: readFileSync(recording).toString('base64'), audio_filename: 'film.flac' };
+  const sent = await fetch(`${s.url}/v1/tasks`, {
+    method: 'POST',
+    headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ ...film, options: { audio_track: 7 } }),
+  });
+  assert.equal(sent.status, 201);
+  await page.locator('.task.failed', { hasText: 'film.flac' }).getByText('audio track 7 is not there').waitFor();
   await page.getByLabel('Or paste a link').fill('ftp://example.com/a.mp3');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   await page.getByText('Not a link').waitFor();

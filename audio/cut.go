@@ -25,6 +25,8 @@ func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 		return formEnd(f, size, binary.LittleEndian)
 	case "aiff":
 		return formEnd(f, size, binary.BigEndian)
+	case "iff":
+		return iffEnd(f, size)
 	case "caf":
 		return walkChunks(f, size, 8, cafHeader)
 	case "w64":
@@ -137,6 +139,21 @@ func formEnd(f io.ReaderAt, size int64, order binary.ByteOrder) (int64, error) {
 		return 0, err
 	}
 	return max(end, int64(form)+8) - pad, err
+}
+
+// iffEnd returns the end of an IFF file, whose size has 8 bytes in DSDIFF.
+func iffEnd(f io.ReaderAt, size int64) (int64, error) {
+	var id [4]byte
+	if n, err := readAt(f, id[:], 0); n < len(id) || string(id[:]) != "FRM8" {
+		return formEnd(f, size, binary.BigEndian)
+	} else if err != nil {
+		return 0, err
+	}
+	end, err := field(f, 4, func(b []byte) uint64 { return binary.BigEndian.Uint64(b) })
+	if end == 0 {
+		return 0, err
+	}
+	return 12 + end, err
 }
 
 // auEnd reads the header of an AU file.

@@ -2,6 +2,7 @@ package audio
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -138,4 +139,25 @@ func FuzzCut(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, end > int64(len(b)), short)
 	})
+}
+
+// TestDSDIFF reads 0.1 s of one channel in one bit at 2.8224 MHz. Its chunks
+// have sizes of 8 bytes.
+func TestDSDIFF(t *testing.T) {
+	needFFmpeg(t)
+	chunk := func(id string, content ...[]byte) []byte {
+		all := bytes.Join(content, nil)
+		return append(binary.BigEndian.AppendUint64([]byte(id), uint64(len(all))), all...)
+	}
+	whole := chunk("FRM8", []byte("DSD "), chunk("FVER", []byte{1, 5, 0, 0}),
+		chunk("PROP", []byte("SND "), chunk("FS  ", binary.BigEndian.AppendUint32(nil, 2822400)), chunk("CHNL", []byte("\x00\x01C000")),
+			chunk("CMPR", []byte("DSD \x0enot compressed\x00"))),
+		chunk("DSD ", bytes.Repeat([]byte{0x69}, 35280)))
+	for n, want := range map[int]bool{len(whole): false, len(whole) - 1: true, len(whole) / 2: true} {
+		pcm, err := Open(t.Context(), Reader(bytes.NewReader(whole[:n]), "a.dff"), Options{MinBytes: -1})
+		require.NoError(t, err)
+		assert.Equal(t, want, pcm.Info().Truncated, "%d of %d bytes", n, len(whole))
+		assert.InDelta(t, 0.1*float64(n)/float64(len(whole)), pcm.Duration(), 0.002)
+		pcm.Close()
+	}
 }

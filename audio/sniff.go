@@ -50,6 +50,7 @@ var magics = []struct {
 	{0, "MPCK", container{name: "musepack", demuxer: "mpc8", sure: true}},
 	{0, "tBaK", container{name: "tak", demuxer: "tak", sure: true}},
 	{0, "DSD ", container{name: "dsf", demuxer: "dsf", sure: true}},
+	{0, "FRM8", container{name: "dsdiff", demuxer: "iff"}},
 	{0, "Creative Voice File\x1a", container{name: "voc", demuxer: "voc"}},
 	{0, ".RMF", container{name: "realmedia", demuxer: "rm"}},
 	{0, ".ra\xfd", container{name: "realmedia", demuxer: "rm"}},

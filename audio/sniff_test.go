@@ -54,6 +54,7 @@ func TestSniff(t *testing.T) {
 		{"eac3", []byte("\x0b\x77\x00\x00\x14\x80\x00\x00"), "eac3"},
 		{"mxf", []byte("\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02\x01\x01\x02\x04\x00"), "mxf"},
 		{"8svx", []byte("FORM\x00\x00\x00\x008SVXVHDR"), "iff"},
+		{"dsdiff", []byte("FRM8\x00\x00\x00\x00\x00\x00\x37\x96DSD FVER"), "iff"},
 		{"ilbm", []byte("FORM\x00\x00\x00\x00ILBMBMHD"), ""},
 		{"qcp", []byte("RIFF\x00\x00\x00\x00QLCMfmt "), "qcp"},
 		{"dss", append([]byte("\x02dss"), make([]byte, 2000)...), "dss"},

@@ -24,6 +24,7 @@ var Endings = map[string][]string{
 	"au":        {".au", ".snd"},
 	"avi":       {".avi"},
 	"caf":       {".caf"},
+	"dsdiff":    {".dff"},
 	"dsf":       {".dsf"},
 	"dts":       {".dts"},
 	"eac3":      {".eac3", ".ec3"},

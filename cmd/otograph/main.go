@@ -64,6 +64,10 @@ Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.
 
 func main() {
 	lateFirstCollection()
+	if err := refuseClosedOutput(); err != nil {
+		warn("otograph: %v\n", err)
+		os.Exit(exitFailed)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second Ctrl-C ends the program immediately, in case a stage does not

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
@@ -90,7 +91,7 @@ func (in *inputs) folder(dir string, several bool) error {
 		return fmt.Errorf("%s: no audio or video file in this folder (%s passed over)", dir, plural(len(others), "file"))
 	}
 	if len(others) > 0 {
-		in.notes = append(in.notes, passedOver(dir, len(others)))
+		in.notes = append(in.notes, passedOver(dir, others))
 	}
 	for _, f := range files {
 		below, err := filepath.Rel(dir, filepath.Dir(f))
@@ -106,7 +107,21 @@ func (in *inputs) folder(dir string, several bool) error {
 	return nil
 }
 
-// passedOver returns a note with the number of skipped files of a folder.
-func passedOver(dir string, others int) string {
-	return fmt.Sprintf("%s: %s passed over, whose names do not end like those of recordings", dir, plural(others, "file"))
+// passedOver returns a note with the number of skipped files and links of a
+// folder.
+func passedOver(dir string, others []string) string {
+	links := 0
+	for _, path := range others {
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			links++
+		}
+	}
+	var parts []string
+	if n := len(others) - links; n > 0 {
+		parts = append(parts, plural(n, "file")+" passed over, whose names do not end like those of recordings")
+	}
+	if links > 0 {
+		parts = append(parts, plural(links, "link")+" not followed, to a folder or to nothing")
+	}
+	return dir + ": " + strings.Join(parts, "; ")
 }

@@ -139,7 +139,13 @@ func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf [
 func readText(path string) (script *subtitle.Script, words []string, cueOf []int, err error) {
 	read := textfile.Read
 	if path == "-" {
-		read = func(_ string, most int64) (string, error) { return textfile.ReadFrom(os.Stdin, most) }
+		read = func(_ string, most int64) (string, error) {
+			text, err := textfile.ReadFrom(os.Stdin, most)
+			if err != nil {
+				err = fmt.Errorf("standard input: %w", err)
+			}
+			return text, err
+		}
 	}
 	text, err := read(path, maxTextFile)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,11 @@ func TestAlignReadsStandardInput(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"I", "hate", "pasta."}, words)
 	assert.Equal(t, exitUsage, run(t.Context(), []string{"align", "-", "-"}))
+	require.NoError(t, os.WriteFile(path, []byte("caf\xe9"), 0o600))
+	_, err = in.Seek(0, io.SeekStart)
+	require.NoError(t, err)
+	_, _, _, err = readText("-")
+	assert.ErrorContains(t, err, "standard input: expected a text in UTF-8")
 }
 
 // TestMisfitErrorExplainsTheCause: a demo model cannot recognize real voices;

@@ -180,9 +180,10 @@ func (e *Engines) Embedder() (diarize.Embedder, error) {
 	})
 }
 
-// Segmenter opens the speaker segmentation network, nil if the set has
-// none. A demonstration is not used with the voices of a real embedder, nor beside a
-// real recognizer, which hears people: of their speech it takes a tenth for two voices at once.
+// Segmenter opens the speaker segmentation network, nil if the set has none. A
+// demonstration is not used with the voices of a real embedder, nor beside a
+// real recognizer, which hears people: of their speech it takes a tenth for two
+// voices at once.
 func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	m, ok := e.Set.Role(models.RoleSegmenter)
 	if !ok || m.Demo && slices.ContainsFunc(e.Set.Models, func(other models.Model) bool {

@@ -145,7 +145,7 @@ func pairOf(n, within, between float64) likeness {
 	return likeness{sizes: []float64{60, n}, usual: within, cosine: []float64{within, between, between, within}, pairs: []float64{3540, 60 * n, 60 * n, n * (n - 1)}}
 }
 
-func TestRivals(t *testing.T) {
+func TestCannotLink(t *testing.T) {
 	const same = 0.5
 	for name, c := range map[string]struct {
 		size, together, cosine float64

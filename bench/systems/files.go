@@ -26,9 +26,7 @@ type files struct {
 	sum   string
 	rows  map[string][]document // of a file, by the recordings' names without extension
 	lines map[string]string     // of a file with one line per recording
-	// named returns the transcript of a recording by its name in an RTTM, CTM
-	// or STM file.
-	named func(recording string) *otograph.Result
+	named *namedLines           // of an RTTM, CTM or STM file
 }
 
 // Files opens a folder of transcripts, each with the recording's name and its
@@ -57,15 +55,8 @@ func Files(path string, items []bench.Item) (bench.Engine, error) {
 		return f, f.index(text)
 	}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	turns := readRTTM
-	if len(items) == 1 {
-		turns = readOwnRTTM
-	}
-	for _, read := range []func([]string, string) *otograph.Result{turns, readCTM, readSTM} {
-		if read(lines, "") != nil {
-			f.named = func(recording string) *otograph.Result { return read(lines, recording) }
-			return f, nil
-		}
+	if f.named = groupLines(lines, len(items) == 1); f.named != nil {
+		return f, nil
 	}
 	if len(lines) != len(items) {
 		return nil, fmt.Errorf("%s: expected a line for each of the %d recordings, found %d", path, len(items), len(lines))
@@ -121,7 +112,7 @@ func (f *files) Transcribe(_ context.Context, item bench.Item) (*otograph.Result
 	case f.lines != nil:
 		return finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}}), bench.Cost{}, nil
 	case f.named != nil:
-		return f.named(item.Name), bench.Cost{}, nil
+		return f.named.of(item.Name), bench.Cost{}, nil
 	}
 	return f.fromFolder(item)
 }

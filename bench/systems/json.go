@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph"
@@ -144,11 +145,15 @@ func rowOf(rows []document, recording string) int {
 	return -1
 }
 
-// isOf reports whether a name in a transcript is that of a recording: its name
-// or stem, with spaces or with "_" for them. "" is any recording.
-func isOf(name, recording string) bool {
-	known := func(s string) bool { return name == s || name == strings.Join(strings.Fields(s), "_") }
-	return recording == "" || known(recording) || known(stem(recording))
+// namesOf returns the names that a recording may have in a transcript: its name
+// and stem, with spaces or with "_" for them.
+func namesOf(recording string) []string {
+	names := []string{recording, stem(recording)}
+	for _, name := range names[:2] {
+		names = append(names, strings.Join(strings.Fields(name), "_"))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // stem returns a recording's name without folders and extension.
@@ -158,7 +163,7 @@ func stem(path string) string { return mediafiles.Stem(filepath.Base(filepath.Fr
 func segLST(rows []document, recording string) (*otograph.Result, error) {
 	res := &otograph.Result{}
 	for _, r := range rows {
-		if r.Session != "" && !isOf(r.Session, recording) {
+		if r.Session != "" && recording != "" && !slices.Contains(namesOf(recording), r.Session) {
 			continue
 		}
 		var words string

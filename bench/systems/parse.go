@@ -48,7 +48,10 @@ func parse(data []byte, recording string) (*otograph.Result, error) {
 		return parseCues(text)
 	}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-	for _, read := range []func([]string, string) *otograph.Result{readOwnRTTM, readCTM, readSTM, readMarked, readObjects} {
+	if named := groupLines(lines, true); named != nil {
+		return named.of(recording), nil
+	}
+	for _, read := range []func([]string, string) *otograph.Result{readMarked, readObjects} {
 		if res := read(lines, recording); res != nil {
 			return res, nil
 		}
@@ -115,24 +118,8 @@ func parseCues(text string) (*otograph.Result, error) {
 	return finish(res), nil
 }
 
-// readOwnRTTM is readRTTM for a file of the recording alone, which may have
-// another name in it.
-func readOwnRTTM(lines []string, recording string) *otograph.Result {
-	names := map[string]bool{}
-	for _, l := range lines {
-		if f := strings.Fields(l); len(f) > 1 && f[0] == "SPEAKER" {
-			names[f[1]] = true
-		}
-	}
-	if len(names) == 1 {
-		recording = ""
-	}
-	return readRTTM(lines, recording)
-}
-
-// readRTTM reads the speaker turns of a recording, or of all if it is ""; they
-// contain no words.
-func readRTTM(lines []string, recording string) *otograph.Result {
+// readRTTM reads speaker turns; they contain no words.
+func readRTTM(lines []string) *otograph.Result {
 	any := false
 	for _, l := range lines {
 		f := strings.Fields(l)
@@ -141,10 +128,7 @@ func readRTTM(lines []string, recording string) *otograph.Result {
 		}
 		any = any || len(f) > 0 && f[0] == "SPEAKER"
 	}
-	if recording != "" {
-		recording = stem(recording)
-	}
-	turns, err := bench.ReadRTTM(strings.NewReader(strings.Join(lines, "\n")), recording)
+	turns, err := bench.ReadRTTM(strings.NewReader(strings.Join(lines, "\n")), "")
 	if err != nil || !any {
 		return nil
 	}
@@ -173,9 +157,8 @@ const maxSeconds = 1e7
 
 // readCTM reads NIST's words with times: recording, channel, start, duration,
 // word.
-func readCTM(lines []string, recording string) *otograph.Result {
+func readCTM(lines []string) *otograph.Result {
 	var words []otograph.Word
-	rows := 0
 	for _, l := range lines {
 		f := strings.Fields(l)
 		if len(f) == 0 || strings.HasPrefix(f[0], ";;") {
@@ -188,12 +171,9 @@ func readCTM(lines []string, recording string) *otograph.Result {
 		if !ok {
 			return nil
 		}
-		rows++
-		if isOf(f[0], recording) {
-			words = append(words, otograph.Word{Word: f[4], Start: t[0], End: t[0] + t[1]})
-		}
+		words = append(words, otograph.Word{Word: f[4], Start: t[0], End: t[0] + t[1]})
 	}
-	if rows == 0 {
+	if len(words) == 0 {
 		return nil
 	}
 	return finish(&otograph.Result{Segments: sentencesOf(words)})
@@ -213,9 +193,8 @@ func sentencesOf(words []otograph.Word) []otograph.Segment {
 
 // readSTM reads NIST's segments: recording, channel, speaker, start, end, an
 // optional label in angle brackets, text.
-func readSTM(lines []string, recording string) *otograph.Result {
+func readSTM(lines []string) *otograph.Result {
 	res := &otograph.Result{}
-	rows := 0
 	for _, l := range lines {
 		f := strings.Fields(l)
 		if len(f) == 0 || strings.HasPrefix(f[0], ";;") {
@@ -228,16 +207,13 @@ func readSTM(lines []string, recording string) *otograph.Result {
 		if !ok || t[1] < t[0] {
 			return nil
 		}
-		rows++
 		text := f[5:]
 		if len(text) > 0 && strings.HasPrefix(text[0], "<") && strings.HasSuffix(text[0], ">") {
 			text = text[1:]
 		}
-		if isOf(f[0], recording) {
-			res.Segments = append(res.Segments, otograph.Segment{Start: t[0], End: t[1], Speaker: f[2], Text: strings.Join(text, " ")})
-		}
+		res.Segments = append(res.Segments, otograph.Segment{Start: t[0], End: t[1], Speaker: f[2], Text: strings.Join(text, " ")})
 	}
-	if rows == 0 {
+	if len(res.Segments) == 0 {
 		return nil
 	}
 	return finish(res)

@@ -110,8 +110,9 @@ func handed(from []string) (map[string]string, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			if e.Type().IsRegular() {
-				files[e.Name()] = filepath.Join(f, e.Name())
+			path := filepath.Join(f, e.Name())
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() { // also a link to a file
+				files[e.Name()] = path
 			}
 		}
 	}

@@ -347,6 +347,11 @@ func TestFrom(t *testing.T) {
 	assert.Len(t, items, 2)
 	assert.Empty(t, m.requests())
 	assert.FileExists(t, hand)
+	links := t.TempDir()
+	require.NoError(t, os.Symlink(hand, filepath.Join(links, "test-clean.tar.gz")))
+	_, items = get(t, s, Options{Dir: filepath.Join(t.TempDir(), "linked"), From: []string{links}, Fetcher: o.Fetcher})
+	assert.Len(t, items, 2)
+	assert.Empty(t, m.requests(), "a folder of links")
 
 	require.NoError(t, os.WriteFile(hand, data[1:], 0o600))
 	o.Dir = filepath.Join(t.TempDir(), "other")

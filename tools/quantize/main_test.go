@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/shape"
 	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/shape"
 )
 
 // TestQuantized checks that a quantized file is valid, smaller, and has the

@@ -22,11 +22,19 @@ type bar struct {
 	name  string
 	start time.Time
 
-	mu     sync.Mutex
-	drawn  time.Time
-	shown  bool
-	widest int // the largest width of the words next to the bar, so that its length stays constant
+	mu    sync.Mutex
+	drawn time.Time
+	shown bool
 }
+
+// The columns of a line: the words beside the bar have a fixed room, so that
+// the bar's length stays constant.
+const (
+	barWords    = len("100 %  999.9 x real time  59m59s left  transcribe")
+	barSigns    = len(" [] ")
+	shortestBar = 10
+	longestBar  = 30
+)
 
 // newBar returns a bar on w for the file called name, or a silent one if w is
 // not a terminal or quiet is set.
@@ -67,18 +75,17 @@ func (b *bar) line(p otograph.Progress, elapsed time.Duration) string {
 		status += fmt.Sprintf("  %.1f × real time  %s left", p.AudioDuration*p.Fraction/s, left.Round(time.Second))
 	}
 	status += "  " + string(p.Stage)
-	b.widest = max(b.widest, len([]rune(status)))
 	width := b.width() - 1
+	room := width - barWords - barSigns
 	name := []rune(b.name)
-	if len(name) > 24 {
-		name = append([]rune("…"), name[len(name)-23:]...)
-	}
-	room := min(30, width-len(name)-b.widest-5)
-	if room < 5 {
+	if most := min(24, room-shortestBar); most < 1 {
 		return clip(status, width)
+	} else if len(name) > most {
+		name = append([]rune("…"), name[len(name)-most+1:]...)
 	}
+	room = min(longestBar, room-len(name))
 	full := int(p.Fraction*float64(room) + 0.5)
-	return fmt.Sprintf("%s [%s%s] %s", string(name), strings.Repeat("█", full), strings.Repeat("·", room-full), status)
+	return clip(fmt.Sprintf("%s [%s%s] %s", string(name), strings.Repeat("█", full), strings.Repeat("·", room-full), status), width)
 }
 
 // clip cuts a text to a width, and marks the cut.

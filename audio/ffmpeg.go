@@ -310,36 +310,21 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	defer cancel(nil)
 	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: cpuSeconds(o.MaxDecodeTime)}
 	rep := &report{mapped: -1, choice: o.Track}
-	st, err := in.file.Stat()
-	if err != nil {
-		return rep, nil, machineError(name, "read", err)
-	}
-	size := st.Size()
 	ready := make(chan struct{}) // closed once the track is known
 	var once sync.Once
 	watch := func(text string) {
 		rep.line(text)
 		rep.mu.Lock()
 		defer rep.mu.Unlock()
-		if rep.mapped >= 0 {
-			if err := rep.checkChoice(name); err != nil {
-				cancel(err)
-			}
-			if t, ok := rep.wanted(); ok && a.track < 0 && rep.mapped != t.index {
-				cancel(errRemap)
-			}
-			once.Do(func() { close(ready) })
+		if err := rep.refusal(in, o, a); err != nil {
+			cancel(err)
 		}
-		if rep.output {
-			if d := rep.declared(c); c.sure || c.likely && float64(size) >= d*leastRate {
-				if err := o.checkDuration(name, d); err != nil {
-					cancel(err)
-				}
-			}
+		if rep.mapped >= 0 {
+			once.Do(func() { close(ready) })
 		}
 	}
 	var h *wavHeader
-	_, err = caged{bin: a.bin, args: ffmpegArgs(c, a), input: in.file, limits: lim, landlock: a.landlock}.run(ctx, watch, func(out io.Reader) error {
+	_, err := caged{bin: a.bin, args: ffmpegArgs(c, a), input: in.file, limits: lim, landlock: a.landlock}.run(ctx, watch, func(out io.Reader) error {
 		m := &matroskaReader{r: bufio.NewReaderSize(out, 4096), block: rep.frame} // less than wavChunk, so that samples bypass it
 		var err error
 		if h, err = m.readHeader(); errors.Is(err, io.EOF) {
@@ -362,6 +347,23 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 		err = rep.nothing(name, c)
 	}
 	return rep, h, err
+}
+
+// refusal returns the error for a track that is not the wanted one, or for a
+// declared length over the limit.
+func (r *report) refusal(in *input, o Options, a attempt) error {
+	if r.mapped >= 0 {
+		if err := r.checkChoice(in.name); err != nil {
+			return err
+		}
+		if t, ok := r.wanted(); ok && a.track < 0 && r.mapped != t.index {
+			return errRemap
+		}
+	}
+	if d := r.declared(in.container); r.output && (in.sure || in.likely && float64(in.info.Size) >= d*leastRate) {
+		return o.checkDuration(in.name, d)
+	}
+	return nil
 }
 
 // cpuSeconds returns the CPU time limit for a wall-clock limit; negative means

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
 )
 
@@ -26,8 +27,11 @@ func sizes(set *models.Set) map[string]int64 {
 }
 
 // CheckModels returns an error if a model file can no longer be read or has
-// changed its size.
+// changed its size, or without the library that every set of models needs.
 func (e *Engine) CheckModels(context.Context) error {
+	if _, err := ort.Version(); err != nil {
+		return err
+	}
 	for path, size := range e.files {
 		f, err := os.Open(path)
 		if err != nil {

@@ -42,7 +42,7 @@ func TestModelWithoutPrompts(t *testing.T) {
 	assert.Equal(t, 1, tr.Stats.EncoderPasses)
 }
 
-func TestSpoiledText(t *testing.T) {
+func TestPromptHarms(t *testing.T) {
 	text := func(s string, logProb float64) attempt {
 		return attempt{tokens: make([]token, 3), text: s, avgLogProb: logProb}
 	}
@@ -50,7 +50,7 @@ func TestSpoiledText(t *testing.T) {
 	looped.looped = true
 	for name, test := range map[string]struct {
 		prompted, plain attempt
-		spoiled         bool
+		harms           bool
 	}{
 		"nothing":                     {attempt{}, text("Good morning.", -0.5), true},
 		"nothing, and nothing":        {attempt{}, attempt{}, false},
@@ -61,6 +61,6 @@ func TestSpoiledText(t *testing.T) {
 		"likelier, in another style":  {text("good morning", -0.3), text("Good morning.", -0.5), false},
 		"the plain text is the worse": {text("Good morning.", -0.9), text("Good morning.", -1.2), false},
 	} {
-		assert.Equal(t, test.spoiled, promptHarms(test.prompted, test.plain), name)
+		assert.Equal(t, test.harms, promptHarms(test.prompted, test.plain), name)
 	}
 }

@@ -223,8 +223,12 @@ func TestFormsInEveryNotation(t *testing.T) {
 // field given twice the last one counts.
 func TestOldClientsForms(t *testing.T) {
 	form, _ := writing{name: "M\xfcnchen.opus", fields: [][2]string{
-		{"model", "gpt-4o-transcribe"}, {"language", "de"}, {"model", "whisper-1"}, {"language", "auto"},
-		{"chunking_strategy", `{"type": "server_vad", "threshold": 0.9}`}, {"chunking_strategy", `{"type": "server_vad", "silence_duration_ms": 300}`},
+		{"model", "gpt-4o-transcribe"},
+		{"language", "de"},
+		{"model", "whisper-1"},
+		{"language", "auto"},
+		{"chunking_strategy", `{"type": "server_vad", "threshold": 0.9}`},
+		{"chunking_strategy", `{"type": "server_vad", "silence_duration_ms": 300}`},
 	}}.read(t)
 	assert.Equal(t, "München.opus", form.Filename)
 	assert.Equal(t, "whisper-1", form.model.id)

@@ -57,6 +57,7 @@ test('a running task is canceled', async () => {
     assert.equal(tasks[0].status, 'failed');
   });
   await row.getByText('Canceled. Nothing was charged.').waitFor();
+  await row.getByText('Canceled', { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Delete: noise.wav' }).waitFor();
   const { balance } = await s.ask('/account');
   assert.equal(balance, 1000, 'nothing is charged');

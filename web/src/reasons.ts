@@ -13,6 +13,9 @@ const plain: [RegExp, TextKey][] = [
   [/": damaged or incomplete recording: /, 'eDamaged'],
 ];
 
+/** canceled tells whether an error message says that the owner or the operator canceled a task. */
+export const canceled = (message = '') => message.startsWith('canceled by ');
+
 /** reasonOf is a task's error message as the page says it. */
 export function reasonOf(message: string): string {
   const known = plain.find(([said]) => said.test(message));

@@ -17,7 +17,7 @@ import {
   watch,
   type Upload,
 } from './queue';
-import { reasonOf } from './reasons';
+import { canceled, reasonOf } from './reasons';
 import { clock, lang, money, t, when, type TextKey } from './texts';
 import { Working } from './working';
 
@@ -96,8 +96,12 @@ export function Worklist() {
 /** announce tells a screen reader how the newest recording stands. */
 const announce = (tasks: Task[]) => (tasks.length ? `${tasks[0].audio_filename}: ${stateText(tasks[0])}` : '');
 
+/** reasonFor is the error message of a task that failed, once it is known. */
+const reasonFor = (task: Task) => reasons.value[task.id + task.updated_at];
+
 function stateText(task: Task): string {
   if (task.status === 'failed' && !task.finished_at) return t('retrying');
+  if (canceled(reasonFor(task))) return t('canceled');
   return t(task.status as TextKey);
 }
 
@@ -150,7 +154,7 @@ function factsOf(task: Task): string[] {
 function TaskRow({ task }: { task: Task }) {
   const [problem, setProblem] = useState('');
   const [asked, setAsked] = useState(false);
-  const reason = reasons.value[task.id + task.updated_at];
+  const reason = reasonFor(task);
   const remove = async () => {
     setAsked(false);
     try {

@@ -39,8 +39,10 @@ func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 		return matroskaEnd(f)
 	case "ogg":
 		return oggEnd(f, size)
-	case "mp3", "aac":
+	case "mp3", "aac", "mpeg", "mpegts", "dts":
 		return framesEnd(f, size, c)
+	case "amr":
+		return amrEnd(f, size)
 	case "flv":
 		return flvEnd(f, size)
 	}
@@ -261,87 +263,4 @@ func flvEnd(f io.ReaderAt, size int64) (int64, error) {
 		return size + 1, nil
 	}
 	return 0, nil
-}
-
-// framesTail is the number of bytes searched at the end of a file of frames.
-const framesTail = 64 << 10
-
-// framesEnd returns the end of a file of MPEG or ADTS frames: the end declared
-// by the first frame, or else the end of the last frame.
-func framesEnd(f io.ReaderAt, size int64, c container) (int64, error) {
-	var first int64
-	head := make([]byte, 4096)
-	for range 8192 {
-		if _, err := readAt(f, head[:10], first); err != nil {
-			return 0, err
-		}
-		tag := id3Size(head[:10])
-		if tag == 0 {
-			break
-		}
-		first += tag
-	}
-	n, err := readAt(f, head, first)
-	if err != nil {
-		return 0, err
-	}
-	head = head[:n]
-	frame := mpegFrame
-	if c.demuxer == "aac" {
-		frame = adtsFrame
-	} else if length := declaredFrames(head); length > 0 {
-		return first + length, nil
-	}
-	_, kind := frame(head)
-	begin := max(first, size-framesTail)
-	tail := make([]byte, max(0, size-begin))
-	if n, err = readAt(f, tail, begin); err != nil || kind == 0 {
-		return 0, err
-	}
-	for i := range max(0, n-4) {
-		if end, ok := chainEnd(tail[i:n], frame, kind); ok {
-			return begin + int64(i) + end, nil
-		}
-	}
-	return 0, nil
-}
-
-// chainEnd returns the end of the last of at least four consecutive frames of a
-// kind; ok is false unless they end at another frame, a tag or the end of b.
-func chainEnd(b []byte, frame func([]byte) (int, uint32), kind uint32) (end int64, ok bool) {
-	for n := 0; ; n++ {
-		rest := b[min(end, int64(len(b))):]
-		size, k := frame(rest)
-		switch {
-		case len(rest) < 10 && len(rest) > 0 && n >= 4 && rest[0] == 0xff:
-			return int64(len(b)) + 1, true // inside a header
-		case len(rest) == 0 || size == 0 || k != kind:
-			return end, n >= 4 && (len(rest) == 0 || !bytes.Contains(rest, []byte{0xff}) || string(rest[:min(3, len(rest))]) == "TAG" || string(rest[:min(8, len(rest))]) == "APETAGEX")
-		}
-		end += int64(size)
-	}
-}
-
-// declaredFrames returns the length of all frames that the first one declares
-// in a Xing, Info or VBRI header, or 0.
-func declaredFrames(b []byte) int64 {
-	at := bytes.Index(b[:min(len(b), 64)], []byte("Xing"))
-	if at < 0 {
-		at = bytes.Index(b[:min(len(b), 64)], []byte("Info"))
-	}
-	if at >= 0 && len(b) >= at+16 {
-		flags := binary.BigEndian.Uint32(b[at+4:])
-		at += 8
-		if flags&1 != 0 { // the number of frames comes first
-			at += 4
-		}
-		if flags&2 != 0 {
-			return int64(binary.BigEndian.Uint32(b[at:]))
-		}
-		return 0
-	}
-	if at = bytes.Index(b[:min(len(b), 64)], []byte("VBRI")); at >= 0 && len(b) >= at+14 {
-		return int64(binary.BigEndian.Uint32(b[at+10:]))
-	}
-	return 0
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,35 +70,43 @@ func TestCutFilesAreReported(t *testing.T) {
 					assert.True(t, spec.IsPermanent(err), "%d of %d: %v", n, len(whole), err)
 					continue
 				}
-				frames := undeclared && n < len(whole)-2 && frameBorder(whole, n)
+				frames := undeclared && n < len(whole)-2 && frameBorder(whole, n, sniffed(t, whole))
 				assert.Equal(t, !frames, info.Truncated, "%d of %d bytes: %.3f s", n, len(whole), info.Duration)
 			}
 		})
 	}
 }
 
-// frameBorder reports whether a frame begins at an offset: a file without a
-// declared length that is cut there looks complete.
-func frameBorder(b []byte, at int) bool {
-	mpeg, _ := mpegFrame(b[at:])
-	adts, _ := adtsFrame(b[at:])
-	return mpeg > 0 || adts > 0
+// frameBorder reports whether a frame or packet begins at an offset: a file
+// without a declared length that is cut there looks complete.
+func frameBorder(b []byte, at int, c container) bool {
+	size, _ := framesOf(c, b)(b[at:])
+	return size > 0
+}
+
+func sniffed(t *testing.T, b []byte) container {
+	c, err := sniff(bytes.NewReader(b))
+	require.NoError(t, err)
+	return c
 }
 
 // TestAnyCutIsNoticed cuts recordings whose format declares a length at each
-// byte after their headers: the structure alone shows it.
+// byte after their headers, and others at 10,000 places: the structure alone
+// shows it, but for cuts of the others between two frames.
 func TestAnyCutIsNoticed(t *testing.T) {
 	needFFmpeg(t)
 	source := []string{"-f", "lavfi", "-i", "aevalsrc=0.3*sin(2000*t*t):s=22050:d=2"}
+	film := []string{"-f", "lavfi", "-i", "testsrc=s=64x48:r=25:d=2", "-c:a", "mp2"}
 	for name, args := range map[string][]string{
 		"a.wav": nil, "a.ogg": {"-c:a", "libvorbis"}, "a.opus": {"-c:a", "libopus"}, "a.mp3": nil, "a.m4a": nil, "first.m4a": {"-movflags", "+faststart"},
 		"a.mka": {"-c:a", "libopus"}, "a.webm": {"-c:a", "libopus"}, "a.wma": nil, "a.aiff": nil, "a.au": nil, "a.caf": nil, "a.w64": nil, "a.flv": {"-c:a", "mp3"},
+		"plain.mp3": {"-write_xing", "0"}, "a.aac": nil, "a.mpg": nil, "film.mpg": film, "a.ts": nil, "film.ts": film, "film.m2ts": film, "a.dts": {"-strict", "-2", "-ar", "48000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole, err := os.ReadFile(ffmpegFile(t, name, append(source, args...)...))
 			require.NoError(t, err)
-			c, err := sniff(bytes.NewReader(whole))
-			require.NoError(t, err)
+			c := sniffed(t, whole)
+			undeclared := slices.Contains([]string{"plain.mp3", "a.aac", "a.mpg", "film.mpg", "a.ts", "film.ts", "film.m2ts", "a.dts"}, name)
 			cut := func(n int) bool {
 				short, err := cutShort(bytes.NewReader(whole[:n]), int64(n), c)
 				require.NoError(t, err)
@@ -105,14 +114,36 @@ func TestAnyCutIsNoticed(t *testing.T) {
 			}
 			assert.False(t, cut(len(whole)))
 			var missed []int
-			for n := sniffWindow / 32; n < len(whole); n++ {
+			begin, step := sniffWindow/32, 1
+			if undeclared { // after four frames
+				begin, step = sniffWindow/8, 1+len(whole)/10000
+			}
+			for n := begin; n < len(whole); n += step {
 				index := c.name == "mp4" && bytes.HasPrefix(whole[min(n+4, len(whole)):], []byte("moov"))
-				if !cut(n) && !index { // nothing can be decoded without it
+				if !cut(n) && !index && !(undeclared && frameBorder(whole, n, c)) { // nothing can be decoded without it
 					missed = append(missed, n)
 				}
 			}
 			assert.Empty(t, missed, "of %d bytes", len(whole))
 		})
+	}
+}
+
+// TestCutAMR cuts a recording in AMR inside each of its frames, of 20 ms.
+func TestCutAMR(t *testing.T) {
+	for _, name := range []string{"amr_nb_8k.amr", "amr_wb_16k.awb"} {
+		whole, err := os.ReadFile(filepath.Join("testdata/formats", name))
+		require.NoError(t, err)
+		complete := 0
+		for n := 64; n <= len(whole); n++ {
+			short, err := cutShort(bytes.NewReader(whole[:n]), int64(n), container{demuxer: "amr"})
+			require.NoError(t, err)
+			if !short {
+				complete++
+			}
+			assert.True(t, !short || n < len(whole), "%s as it is", name)
+		}
+		assert.Less(t, complete, len(whole)/10, "%s: only between frames", name)
 	}
 }
 

@@ -1,0 +1,172 @@
+package audio
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// framesTail is the number of bytes searched at the end of a file of frames.
+const framesTail = 64 << 10
+
+// framesEnd returns the end of a file of frames or packets: the end declared by
+// the first frame, or else the end of the last one.
+func framesEnd(f io.ReaderAt, size int64, c container) (int64, error) {
+	var first int64
+	head := make([]byte, 4096)
+	for range 8192 {
+		if _, err := readAt(f, head[:10], first); err != nil {
+			return 0, err
+		}
+		tag := id3Size(head[:10])
+		if tag == 0 {
+			break
+		}
+		first += tag
+	}
+	n, err := readAt(f, head, first)
+	if err != nil {
+		return 0, err
+	}
+	head = head[:n]
+	if c.demuxer == "mp3" {
+		if length := declaredFrames(head); length > 0 {
+			return first + length, nil
+		}
+	}
+	frame := framesOf(c, head)
+	_, kind := frame(head)
+	begin := max(first, size-framesTail)
+	tail := make([]byte, max(0, size-begin))
+	if n, err = readAt(f, tail, begin); err != nil || kind == 0 {
+		return 0, err
+	}
+	for i := range max(0, n-4) {
+		if end, ok := chainEnd(tail[i:n], frame, kind); ok {
+			return begin + int64(i) + end, nil
+		}
+	}
+	return 0, nil
+}
+
+// framesOf returns the function that reads a frame's length in a container that
+// begins with head.
+func framesOf(c container, head []byte) func([]byte) (size int, kind uint32) {
+	switch c.demuxer {
+	case "aac":
+		return adtsFrame
+	case "mpeg":
+		return programPacket
+	case "mpegts":
+		size := transportPackets(head)
+		at := 0
+		if size == 192 { // a time precedes the packet
+			at = 4
+		}
+		return func(b []byte) (int, uint32) {
+			if len(b) == 0 || len(b) > at && b[at] != 0x47 {
+				return 0, 0
+			}
+			return size, 1
+		}
+	case "dts":
+		return dtsFrame
+	}
+	return mpegFrame
+}
+
+// programPacket reads the header of a pack or packet of an MPEG program stream
+// (ISO 11172-1, 13818-1), or its end code.
+func programPacket(b []byte) (size int, kind uint32) {
+	if len(b) < 4 || b[0] != 0 || b[1] != 0 || b[2] != 1 || b[3] < 0xb9 {
+		return 0, 0
+	}
+	switch {
+	case b[3] == 0xb9:
+		return 4, 1
+	case len(b) < 6:
+		return 0, 0
+	case b[3] > 0xba:
+		return 6 + int(b[4])<<8 + int(b[5]), 1
+	case b[4]>>4 == 2: // MPEG-1
+		return 12, 1
+	case len(b) < 14:
+		return 14, 1
+	}
+	return 14 + int(b[13]&7), 1
+}
+
+// dtsFrame reads the header of a frame of DTS (ETSI TS 102 114).
+func dtsFrame(b []byte) (size int, kind uint32) {
+	if len(b) < 8 || string(b[:4]) != "\x7f\xfe\x80\x01" {
+		return 0, 0
+	}
+	return int(b[5]&3)<<12 + int(b[6])<<4 + int(b[7]>>4) + 1, 1
+}
+
+// amrEnd returns the end of the last frame of an AMR file (RFC 4867, section
+// 5.3).
+func amrEnd(f io.ReaderAt, size int64) (int64, error) {
+	r := bufio.NewReader(io.NewSectionReader(f, 0, size))
+	magic, err := r.ReadString('\n')
+	sizes := [16]int{13, 14, 16, 18, 20, 21, 27, 32, 6, 1, 1, 1, 1, 1, 1, 1}
+	if magic == "#!AMR-WB\n" {
+		sizes = [16]int{18, 24, 33, 37, 41, 47, 51, 59, 61, 6, 1, 1, 1, 1, 1, 1}
+	}
+	at := int64(len(magic))
+	for err == nil && at < size {
+		var head byte
+		head, err = r.ReadByte()
+		n := sizes[head>>3&15]
+		at += int64(n)
+		if err == nil && at <= size {
+			_, err = r.Discard(n - 1)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return at, err
+}
+
+// chainEnd returns the end of the last of at least four consecutive frames of a
+// kind; ok is false unless they end at another frame, a tag or the end of b.
+func chainEnd(b []byte, frame func([]byte) (int, uint32), kind uint32) (end int64, ok bool) {
+	for n := 0; ; n++ {
+		rest := b[min(end, int64(len(b))):]
+		size, k := frame(rest)
+		switch {
+		case size == 0 && len(rest) < 10 && len(rest) > 0 && n >= 4 && rest[0] == b[0]:
+			return int64(len(b)) + 1, true // inside a header
+		case len(rest) == 0 || size == 0 || k != kind:
+			return end, n >= 4 && (len(rest) == 0 || !bytes.Contains(rest, []byte{0xff}) || string(rest[:min(3, len(rest))]) == "TAG" || string(rest[:min(8, len(rest))]) == "APETAGEX")
+		}
+		end += int64(size)
+	}
+}
+
+// declaredFrames returns the length of all frames that the first one declares
+// in a Xing, Info or VBRI header, or 0.
+func declaredFrames(b []byte) int64 {
+	at := bytes.Index(b[:min(len(b), 64)], []byte("Xing"))
+	if at < 0 {
+		at = bytes.Index(b[:min(len(b), 64)], []byte("Info"))
+	}
+	if at >= 0 && len(b) >= at+16 {
+		flags := binary.BigEndian.Uint32(b[at+4:])
+		at += 8
+		if flags&1 != 0 { // the number of frames comes first
+			at += 4
+		}
+		if flags&2 != 0 {
+			return int64(binary.BigEndian.Uint32(b[at:]))
+		}
+		return 0
+	}
+	if at = bytes.Index(b[:min(len(b), 64)], []byte("VBRI")); at >= 0 && len(b) >= at+14 {
+		return int64(binary.BigEndian.Uint32(b[at+10:]))
+	}
+	return 0
+}

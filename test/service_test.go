@@ -233,13 +233,15 @@ func TestServiceEndToEnd(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &same))
 	assert.Equal(t, true, same["demo"])
 	delete(same, "demo")
+	assert.Contains(t, same, "num_speakers_probability")
+	delete(same, "num_speakers_probability")
 	said, _ := same["segments"].([]any)
 	for _, s := range said {
 		segment, _ := s.(map[string]any)
 		assert.Contains(t, segment, "confidence")
 		delete(segment, "confidence") // the specification has none
 	}
-	assert.Equal(t, same, result, "the service and the command agree except for confidences and the marks of demo models")
+	assert.Equal(t, same, result, "the service and the command agree except for confidences, the probability of the number of speakers and the marks of demo models")
 
 	select {
 	case r := <-calls:

@@ -173,7 +173,8 @@ func TestStaleAttemptHasNoEffect(t *testing.T) {
 
 // stopBetweenWrites stops the process (SIGSTOP) while it holds no database
 // lock: SQLite has one lock for all writers, and a process stopped with it
-// would block all others.
+// would block all others; on PostgreSQL it would block those that need the same
+// rows.
 func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 	f.T.Helper()
 	d, err := db.Open(f.T.Context(), f.Source, db.Options{MaxConns: 2, BusyTimeout: 100 * time.Millisecond})
@@ -181,7 +182,14 @@ func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 	defer d.Close()
 	require.Eventually(f.T, func() bool {
 		assert.NoError(f.T, syscall.Kill(pid, syscall.SIGSTOP))
-		if d.Write(f.T.Context(), func(*sql.Tx) error { return nil }) == nil {
+		open := 0
+		err := d.Write(f.T.Context(), func(tx *sql.Tx) error {
+			if d.Dialect() != db.Postgres {
+				return nil
+			}
+			return tx.QueryRow("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL").Scan(&open)
+		})
+		if err == nil && open == 0 {
 			return true
 		}
 		assert.NoError(f.T, syscall.Kill(pid, syscall.SIGCONT))

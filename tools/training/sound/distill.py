@@ -183,7 +183,8 @@ class Learner:
         self.net.train()
         self.groups = [(self.net, 1.0), (self.head, 4.0), (self.guess, 2.0)]
         self.parameters = [p for m, _ in self.groups for p in m.parameters()]
-        self.optimizer = torch.optim.AdamW([{"params": list(m.parameters())} for m, _ in self.groups], weight_decay=1e-3)
+        groups = [{"params": list(m.parameters())} for m, _ in self.groups]
+        self.optimizer = torch.optim.AdamW(groups, weight_decay=1e-3)
 
     def step(self, done: float) -> None:
         """One batch; done is the share of the training that is over."""

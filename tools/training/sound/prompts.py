@@ -49,7 +49,8 @@ def main() -> None:
                 break
             wav = folder / f"{i:03}.wav"
             rate = ["-f", "g722"] if path.suffix == ".g722" else []
-            done = subprocess.run(["ffmpeg", "-v", "error", "-y", *rate, "-i", path, "-ar", "16000", "-ac", "1", wav], check=False)
+            command = ["ffmpeg", "-v", "error", "-y", *rate, "-i", path, "-ar", "16000", "-ac", "1", wav]
+            done = subprocess.run(command, check=False)
             if done.returncode:  # Speex in a file called .ogg
                 print("left out:", path)
             elif wav.exists():

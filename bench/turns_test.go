@@ -79,9 +79,8 @@ func TestRecordedTurns(t *testing.T) {
 	compareTurns(t, f)
 }
 
-// TestRecordingTurns compares our figures with those of pyannote.metrics and
-// md-eval-22 for what otograph heard in recordings of people and of synthetic
-// voices. Most references are in the folder OTOGRAPH_SHARED.
+// TestRecordingTurns compares our figures with pyannote.metrics and
+// md-eval-22 on otograph's turns in recordings of people and of synthetic voices. Most references are in the folder OTOGRAPH_SHARED.
 func TestRecordingTurns(t *testing.T) {
 	f, err := os.Open("testdata/recordings.jsonl")
 	require.NoError(t, err)

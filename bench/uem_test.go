@@ -38,8 +38,8 @@ func TestUEM(t *testing.T) {
 	}
 }
 
-// TestTurnsInEvaluatedTimes compares scores within evaluated times with those of
-// pyannote.metrics 4.2 for the same turns, times and collar.
+// TestTurnsInEvaluatedTimes compares scores within evaluated times with
+// pyannote.metrics 4.2 on the same turns, times and collar.
 func TestTurnsInEvaluatedTimes(t *testing.T) {
 	reference := []SpeakerTurn{{0.5, 4, "A"}, {3.5, 8, "B"}, {9, 14, "A"}}
 	hypothesis := []SpeakerTurn{{0, 5, "x"}, {5, 10, "y"}, {10.5, 15, "x"}}

@@ -55,7 +55,7 @@ var limits = unpack.Limits{Files: 100_000, Bytes: 64 << 30}
 // Get downloads a data set into a folder with the recordings in audio, the
 // references in references, their origin in dataset.json and, last of all,
 // manifest.jsonl. A repeated Get keeps the files that are complete. Errors wrap
-// ErrFolder or ErrContent, or those of packages download and unpack.
+// ErrFolder, ErrContent, or errors of packages download and unpack.
 func Get(ctx context.Context, s Set, o Options) (*Got, error) {
 	files, err := handed(o.From)
 	if err != nil {

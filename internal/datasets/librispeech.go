@@ -13,7 +13,7 @@ import (
 const maxReference = 256 << 20
 
 // librispeech returns the four parts of LibriSpeech that models are compared on
-// (OpenSLR 12). The hashes are those of torchaudio; the sizes are Kaldi's.
+// (OpenSLR 12). The hashes are torchaudio's, the sizes Kaldi's.
 func librispeech() (list []Set) {
 	for _, part := range []struct {
 		name, sum string

@@ -69,8 +69,8 @@ const (
 	MaxRedirects = 10
 )
 
-// Fetcher downloads files and resumes interrupted ones. New fills in what is
-// not set.
+// Fetcher downloads files and resumes interrupted ones. New gives unset
+// fields their defaults.
 type Fetcher struct {
 	// Client makes the requests; nil means a client that honors the proxy
 	// variables of the environment.

@@ -173,7 +173,7 @@ func TestStaleAttemptHasNoEffect(t *testing.T) {
 
 // stopBetweenWrites stops the process (SIGSTOP) while it holds no database
 // lock: SQLite has one lock for all writers, and a process stopped with it
-// would block all others; on PostgreSQL it would block those that need the same
+// would block all others; on PostgreSQL it would block other writers of the same
 // rows.
 func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 	f.T.Helper()

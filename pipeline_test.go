@@ -589,14 +589,14 @@ func TestKnownVoices(t *testing.T) {
 	alike, err := p.SameVoice()
 	require.NoError(t, err)
 	voice := func(from, to float64) []float32 {
-		vector, _, err := p.Voice(t.Context(), cut(from, to))
+		vector, _, _, err := p.Voice(t.Context(), cut(from, to))
 		require.NoError(t, err)
 		return vector
 	}
 	ruth := voice(0.7, 9.7)
 	assert.InDelta(t, 1, diarize.Similarity(ruth, ruth), 1e-6)
 	assert.Greater(t, diarize.Similarity(ruth, voice(0.7, 5)), alike)
-	_, _, err = p.Voice(t.Context(), otograph.File(threeVoices))
+	_, _, _, err = p.Voice(t.Context(), otograph.File(threeVoices))
 	assert.ErrorContains(t, err, threeVoices+": expected one voice, found 3")
 	assert.True(t, spec.IsPermanent(err))
 

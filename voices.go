@@ -8,6 +8,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/internal/assemble"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -24,36 +25,39 @@ type KnownVoice struct {
 const leastSpoken = 1.0
 
 // Voice returns the vector of a recording's only voice, computed by the set's
-// speaker model, and the seconds of speech that it is based on. The vector has
-// unit length. Two vectors belong to one person if their diarize.Similarity is
-// at least SameVoice. Bad input, including a recording with several voices,
-// causes a permanent error (spec.IsPermanent) that names the recording.
-func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, err error) {
+// speaker model, the seconds of speech that it is based on, and the warnings
+// about the recording. The vector has unit length. Two vectors belong to one
+// person if their diarize.Similarity is at least SameVoice. Bad input, including
+// a recording with several voices, causes a permanent error (spec.IsPermanent)
+// that names the recording.
+func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, warnings []spec.Warning, err error) {
 	ctx, leave, err := p.begin(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	defer leave()
 	return p.voice(ctx, src, p.audio, 0)
 }
 
-func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, shortest float64) (vector []float32, seconds float64, err error) {
+func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, shortest float64) (vector []float32, seconds float64, warnings []spec.Warning, err error) {
 	opt, err := Options{}.Effective()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	pcm, err := audio.Open(ctx, src, limits)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	defer pcm.Close()
 	if length := pcm.Duration(); length < shortest {
-		return nil, 0, spec.Permanent(fmt.Errorf("%s: expected at least %.0f s of audio, found %.1f s", src.Name(), math.Ceil(shortest), length))
+		err = spec.Permanent(fmt.Errorf("expected at least %.0f s of audio, found %.1f s", math.Ceil(shortest), length))
+	} else {
+		vector, seconds, err = p.stages(opt, p.engines).OneVoice(ctx, pcm)
 	}
-	if vector, seconds, err = p.stages(opt, p.engines).OneVoice(ctx, pcm); err != nil {
-		return nil, seconds, fmt.Errorf("%s: %w", src.Name(), err)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", src.Name(), err)
 	}
-	return vector, seconds, nil
+	return vector, seconds, assemble.AudioWarnings(pcm.Info()), err
 }
 
 // SameVoice returns the minimum diarize.Similarity of two recordings of one
@@ -74,7 +78,7 @@ func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Regi
 	limits.MaxSeconds = spec.LongestVoice + spec.VoiceSlack
 	register := &diarize.Register{}
 	for i, v := range known {
-		vector, seconds, err := p.voice(ctx, v.Recording, limits, spec.ShortestVoice-spec.VoiceSlack)
+		vector, seconds, _, err := p.voice(ctx, v.Recording, limits, spec.ShortestVoice-spec.VoiceSlack)
 		if err == nil && seconds < leastSpoken {
 			err = spec.Permanent(fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", v.Recording.Name(), leastSpoken, seconds))
 		}

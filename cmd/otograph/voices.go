@@ -13,7 +13,6 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/assemble"
 	"github.com/otograph/otograph/internal/knownvoices"
 	"github.com/otograph/otograph/internal/terminal"
 	"github.com/otograph/otograph/models"
@@ -116,7 +115,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	defer p.Close()
 	voice := diarize.Voice{Name: c.Name, Model: hash, Added: time.Now().UTC().Truncate(time.Second), Consent: c.Consent}
 	for _, file := range c.Files {
-		v, err := oneVoice(ctx, p, file)
+		v, err := oneVoice(ctx, p, otograph.File(file))
 		if err != nil {
 			return err
 		}
@@ -134,18 +133,11 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 
 // oneVoice returns the vector of a recording's only voice, and prints the
 // warnings about the recording.
-func oneVoice(ctx context.Context, p *otograph.Pipeline, file string) ([]float32, error) {
-	pcm, err := audio.Open(ctx, otograph.File(file), audio.Options{FollowLinks: true})
-	if err != nil {
-		return nil, err
-	}
-	warnAudio(filepath.Base(file), assemble.AudioWarnings(pcm.Info()))
-	if err := pcm.Close(); err != nil {
-		return nil, err
-	}
-	vector, seconds, err := p.Voice(ctx, otograph.File(file))
+func oneVoice(ctx context.Context, p *otograph.Pipeline, src otograph.Source) ([]float32, error) {
+	vector, seconds, warnings, err := p.Voice(ctx, src)
+	warnAudio(filepath.Base(src.Name()), warnings)
 	if err == nil && seconds < leastVoice {
-		err = fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", file, leastVoice, seconds)
+		err = fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", src.Name(), leastVoice, seconds)
 	}
 	return vector, err
 }

@@ -46,6 +46,10 @@ type inputs struct {
 	notes []string          // notes about skipped files
 }
 
+// several reports whether there is a result for each of several recordings, or
+// for those of a folder, however many it has.
+func (in *inputs) several() bool { return len(in.files) > 1 || len(in.under) > 0 }
+
 // expandInputs replaces each folder with the recordings in it and below it. An
 // explicitly named file is tried regardless of its extension.
 func expandInputs(args []string) (in inputs, err error) {

@@ -25,20 +25,21 @@ func TestOutputNames(t *testing.T) {
 		"standard input":  {[]string{"-"}, []string{"out/stdin.srt"}},
 		"a folder":        {[]string{"years"}, []string{"out/2024/rec1.srt", "out/2025/rec1.srt"}},
 		"folders":         {[]string{"years/2024", "years/2025/"}, []string{"out/2024/rec1.srt", "out/2025/rec1.srt"}},
+		"one recording":   {[]string{"years/2024"}, []string{"out/rec1.srt"}},
 		"folder and file": {[]string{"years", "more/2.1 Lesson.m4a"}, []string{"out/2024/rec1.srt", "out/2025/rec1.srt", "out/2.1 Lesson.srt"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := inputs{files: c.args}
+			in := inputs{files: c.args} // of which none exists
 			if name != "the output's" {
 				var err error
 				in, err = expandInputs(c.args)
 				require.NoError(t, err)
 			}
-			cmd := &transcribeCmd{Format: "srt", Output: "out", under: in.under}
+			cmd := &transcribeCmd{Format: "srt", Output: "out", in: in}
 			require.NoError(t, cmd.checkOutput(in.files))
 			var got []string
 			for _, f := range in.files {
-				got = append(got, cmd.outputPath(f, len(in.files) > 1))
+				got = append(got, cmd.outputPath(f))
 			}
 			assert.Equal(t, c.want, got)
 			for _, path := range got {
@@ -46,7 +47,14 @@ func TestOutputNames(t *testing.T) {
 			}
 		})
 	}
-	in, err := expandInputs([]string{"years"})
+	in, err := expandInputs([]string{"years/2024"})
+	require.NoError(t, err)
+	cmd := &transcribeCmd{Format: "srt", Output: "new", in: in}
+	require.NoError(t, cmd.checkOutput(in.files))
+	assert.Equal(t, "new/rec1.srt", cmd.outputPath(in.files[0]), "a folder's only recording")
+	cmd.Output = "years/cover.jpg"
+	require.ErrorContains(t, cmd.checkOutput(in.files), "require a folder, and this is a file")
+	in, err = expandInputs([]string{"years"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"years: 1 file passed over, whose names do not end like those of recordings"}, in.notes)
 	require.NoError(t, os.Symlink("..", "years/round.wav"))

@@ -26,7 +26,7 @@ import (
 type transcribeCmd struct {
 	Files   []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
 	Format  string   `short:"f" enum:"text,txt,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text (or txt), json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to view and play the result)."`
-	Output  string   `short:"o" placeholder:"PATH" help:"Output file, or output folder for several recordings; default: standard output."`
+	Output  string   `short:"o" placeholder:"PATH" help:"Output file, or output folder for several recordings or a folder of them; default: standard output."`
 	Words   bool     `help:"Include the time and probability of every word, also in the optimized tier. The text format shows them."`
 	Cascade bool     `default:"true" negatable:"" help:"Decode passages of low confidence again with the standard tier, if both tiers have models."`
 	Quiet   bool     `short:"q" help:"No progress bar, no notices, no summary."`
@@ -48,8 +48,8 @@ type transcribeCmd struct {
 	subtitleFlags
 	optionFlags `embed:""`
 
+	in    inputs
 	known *knownvoices.Voices // nil without --voices
-	under map[string]string   // output subfolder of a file
 	laid  subtitle.Options
 }
 
@@ -67,12 +67,10 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if c.laid, err = c.subtitles(); err != nil {
 		return err
 	}
-	in, err := expandInputs(c.Files)
-	if err != nil {
+	if c.in, err = expandInputs(c.Files); err != nil {
 		return err
 	}
-	files := in.files
-	c.under = in.under
+	files := c.in.files
 	if err := errors.Join(c.checkOutput(files), c.checkHTML(files)); err != nil {
 		return err
 	}
@@ -114,12 +112,12 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	// p is not closed, because the process ends and freeing the models one by
 	// one would take longer.
 	if !c.Quiet {
-		for _, note := range in.notes {
+		for _, note := range c.in.notes {
 			warn("otograph: %s\n", note)
 		}
 		c.notice(set, opt)
 	}
-	return c.all(ctx, p, files, opt)
+	return c.all(ctx, p, opt)
 }
 
 // openSet opens the models; with --demo the model folder need not exist.
@@ -131,13 +129,14 @@ func (c *transcribeCmd) openSet() (*models.Set, error) {
 
 // all transcribes the recordings one by one, and reports the number of failures
 // at the end.
-func (c *transcribeCmd) all(ctx context.Context, p *otograph.Pipeline, files []string, opt otograph.Options) error {
+func (c *transcribeCmd) all(ctx context.Context, p *otograph.Pipeline, opt otograph.Options) error {
 	var failed []string
+	files := c.in.files
 	for i, file := range files {
 		if i > 0 && c.Output == "" && c.Format == "text" {
 			say("\n")
 		}
-		if err := c.one(ctx, p, file, len(files) > 1, opt); err != nil {
+		if err := c.one(ctx, p, file, opt); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -161,25 +160,23 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	}
 	var outputs []string
 	for _, f := range files {
-		outputs = append(outputs, c.outputPath(f, len(files) > 1))
+		outputs = append(outputs, c.outputPath(f))
 	}
 	if err := checkDistinct(outputs, slices.Concat(files, c.modelFiles(), []string{c.Voices})); err != nil {
 		return err
 	}
-	info, err := os.Stat(c.Output)
-	isDir := err == nil && info.IsDir()
-	if len(files) > 1 && err == nil && !isDir {
-		return &usageError{fmt.Errorf("-o %s: several recordings require a folder, and this is a file", c.Output)}
-	}
-	if len(files) == 1 {
-		if err := checkWritable(c.outputPath(files[0], false)); err != nil {
+	if !c.in.several() {
+		if err := checkWritable(outputs[0]); err != nil {
 			return &usageError{fmt.Errorf("-o: %w", err)}
 		}
 		return nil
 	}
+	if info, err := os.Stat(c.Output); err == nil && !info.IsDir() {
+		return &usageError{fmt.Errorf("-o %s: several recordings or a folder of them require a folder, and this is a file", c.Output)}
+	}
 	written := map[string]string{}
-	for _, f := range files {
-		out := c.outputPath(f, true)
+	for i, f := range files {
+		out := outputs[i]
 		if other, ok := written[out]; ok {
 			return &usageError{fmt.Errorf("-o %s: %s and %s would both be written to %s", c.Output, other, f, out)}
 		}
@@ -195,11 +192,11 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 
 // outputPath returns the path of a recording's result; empty means standard
 // output.
-func (c *transcribeCmd) outputPath(file string, many bool) string {
+func (c *transcribeCmd) outputPath(file string) string {
 	if c.Output == "" {
 		return ""
 	}
-	if info, err := os.Stat(c.Output); !many && (err != nil || !info.IsDir()) {
+	if info, err := os.Stat(c.Output); !c.in.several() && (err != nil || !info.IsDir()) {
 		return c.Output
 	}
 	name := filepath.Base(file)
@@ -210,10 +207,10 @@ func (c *transcribeCmd) outputPath(file string, many bool) string {
 	if extension == "" {
 		extension = "." + c.Format
 	}
-	return filepath.Join(c.Output, c.under[file], strings.TrimSuffix(mediafiles.Stem(name), extension)+extension)
+	return filepath.Join(c.Output, c.in.under[file], strings.TrimSuffix(mediafiles.Stem(name), extension)+extension)
 }
 
-func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file string, many bool, opt otograph.Options) error {
+func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file string, opt otograph.Options) error {
 	name := filepath.Base(file)
 	if file == "-" {
 		name = "standard input"
@@ -248,7 +245,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 			warn("otograph: %s: --%s: %s\n", name, strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
 		}
 	}
-	if werr := c.write(ctx, file, name, many, res, waveform); werr != nil {
+	if werr := c.write(ctx, file, name, res, waveform); werr != nil {
 		return werr
 	}
 	if !c.Quiet && (c.Format == "text" || c.Output != "") {
@@ -262,8 +259,8 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 
 // write renders the result and writes it to the destination of -o, completely
 // or not at all.
-func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool, res *otograph.Result, waveform []byte) error {
-	path := c.outputPath(file, many)
+func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otograph.Result, waveform []byte) error {
+	path := c.outputPath(file)
 	var buf bytes.Buffer
 	style := textStyle{words: c.Words, color: path == "" && drawable(os.Stdout) && os.Getenv("NO_COLOR") == ""}
 	known := c.known.Identify(res)
@@ -283,7 +280,7 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, many bool,
 		return err
 	}
 	if path == "" {
-		if many && c.Format == "text" {
+		if c.in.several() && c.Format == "text" {
 			say("==> %s <==\n", file)
 		}
 		return printDocument(buf.Bytes(), c.Format, c.Format == "text")

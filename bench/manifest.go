@@ -129,9 +129,10 @@ type timedLine struct {
 	Speaker string `json:"speaker"`
 }
 
-// Load reads a manifest file, or builds one from a folder: every recording in
-// it, with the text in NAME.txt, the turns in NAME.rttm and the times in which
-// they are scored in NAME.uem in the same folder. A .txt file without JSON has
+// Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
+// one, or else every recording in it, with the text in NAME.txt, the turns in
+// NAME.rttm and the times in which they are scored in NAME.uem in the same
+// folder. A .txt file without JSON has
 // one text per line, as jiwer reads it; its recordings are named by line numbers
 // and have no audio. Errors wrap ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
@@ -140,7 +141,11 @@ func Load(path string) ([]Item, error) {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	if info.IsDir() {
-		return loadFolder(path)
+		inside := filepath.Join(path, "manifest.jsonl")
+		if _, err := os.Stat(inside); err != nil {
+			return loadFolder(path)
+		}
+		path = inside
 	}
 	if filepath.Ext(path) == ".txt" {
 		if items, err := loadLines(path); err != nil || items != nil {

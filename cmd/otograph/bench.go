@@ -20,6 +20,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/bench/normalize"
+	"github.com/otograph/otograph/internal/datasets"
 	"github.com/otograph/otograph/internal/mediafiles"
 	"github.com/otograph/otograph/internal/textfile"
 	"github.com/otograph/otograph/models"
@@ -33,7 +34,7 @@ type benchCmd struct {
 }
 
 type benchRunCmd struct {
-	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder of recordings with NAME.txt and NAME.rttm next to them."`
+	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder with a manifest.jsonl, or with recordings and NAME.txt and NAME.rttm next to them."`
 	Tier     []string `enum:"standard,optimized,cascade,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, cascade (optimized, then standard where confidence is low), auto (by language, with the cascade)."`
 	Compare  []string `placeholder:"PATH" sep:"none" help:"Also measure this model folder, or the chosen models with the recognizer in this file (repeat for more)."`
 
@@ -262,7 +263,7 @@ func itemFiles(items []bench.Item) (files []string) {
 }
 
 // unused returns the number of files of a folder that are neither recordings
-// nor references; a manifest has none.
+// nor references; with a manifest there are none.
 func unused(manifest string, items []bench.Item) (n int, err error) {
 	if info, err := os.Stat(manifest); err != nil || !info.IsDir() {
 		return 0, err
@@ -270,6 +271,9 @@ func unused(manifest string, items []bench.Item) (n int, err error) {
 	_, others, err := mediafiles.Walk(manifest)
 	if err != nil {
 		return 0, err
+	}
+	if slices.Contains(others, filepath.Join(manifest, datasets.Manifest)) {
+		return 0, nil
 	}
 	used := itemFiles(items)
 	slices.Sort(used)

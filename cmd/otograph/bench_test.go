@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/datasets"
 )
 
 // TestUnusedFilesOfABenchmark: every file of a folder is a recording, a
@@ -34,4 +35,13 @@ func TestUnusedFilesOfABenchmark(t *testing.T) {
 	n, err = unused(manifest, items)
 	require.NoError(t, err)
 	assert.Zero(t, n, "a manifest names its files")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, datasets.Manifest), []byte(`{"file":"more/b.wav","text":"good morning"}`), 0o666))
+	items, err = bench.Load(dir)
+	require.NoError(t, err)
+	require.Len(t, items, 1, "the manifest of a folder")
+	assert.Equal(t, "good morning", *items[0].Text)
+	n, err = unused(dir, items)
+	require.NoError(t, err)
+	assert.Zero(t, n)
 }

@@ -49,7 +49,7 @@ func (g *getting) claim() (release func(), done *Got, err error) {
 		}
 		return nil, nil, err
 	}
-	manifest := filepath.Join(g.Dir, manifestName)
+	manifest := filepath.Join(g.Dir, Manifest)
 	if _, err := os.Stat(manifest); err == nil {
 		release()
 		return nil, &Got{Manifest: manifest, Already: true}, os.RemoveAll(filepath.Join(g.Dir, partials))

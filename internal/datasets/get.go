@@ -42,11 +42,11 @@ type Got struct {
 	Already bool
 }
 
-// Names in the folder of a data set.
-const (
-	manifestName = "manifest.jsonl"
-	partials     = ".partial" // unfinished work
-)
+// Manifest is the name of the manifest in a data set's folder.
+const Manifest = "manifest.jsonl"
+
+// partials is the folder of unfinished work.
+const partials = ".partial"
 
 // Limits on an archive: VoxConverse unpacks to 5 GB, AMI's annotations are some
 // thousand files.
@@ -296,7 +296,7 @@ func (g *getting) finish() (*Got, error) {
 	if err != nil {
 		return nil, err
 	}
-	got := &Got{Manifest: filepath.Join(g.Dir, manifestName), Unchecked: g.unchecked}
+	got := &Got{Manifest: filepath.Join(g.Dir, Manifest), Unchecked: g.unchecked}
 	var manifest bytes.Buffer
 	out := json.NewEncoder(&manifest)
 	out.SetEscapeHTML(false)

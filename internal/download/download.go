@@ -226,23 +226,12 @@ func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (er
 			err = cause
 		}
 	}()
-
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return final{err}
-	}
 	going := resume.Download{Have: have, Total: cmp.Or(st.Size, -1), Validator: st.ETag}
-	going.Ask(req.Header)
-	req.Header.Set("User-Agent", "otograph")
-	resp, err := f.Client.Do(req)
-	if errors.Is(err, errRedirect) {
-		return final{err}
-	}
+	resp, err := f.ask(ctx, address, &going)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-
 	content, err := going.Accept(resp)
 	var status *resume.StatusError
 	switch {
@@ -257,23 +246,47 @@ func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (er
 		return nil // it was already complete
 	case content == resume.Whole:
 		discard(part)
-		have = 0
 	}
-	total := going.Total
-	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return final{fmt.Errorf("%w: %s: expected the file itself from %s, found it encoded as %q", ErrBroken, d.Name, address, enc)}
+	if err := d.expect(resp, address, going.Total); err != nil {
+		return final{err}
 	}
-	limit := int64(maxUnknown)
-	if d.Size > 0 {
-		limit = d.Size
-		if total >= 0 && total != d.Size {
-			return final{fmt.Errorf("%w: %s: expected %d bytes, %s offers %d", ErrBroken, d.Name, d.Size, address, total)}
-		}
-	}
-	if total > limit {
-		return final{fmt.Errorf("%w: %s: expected at most %d bytes, %s offers %d", ErrBroken, d.Name, limit, address, total)}
-	}
+	return f.store(d, address, part, resp.Body, &going, watch)
+}
 
+// ask sends the request for the file, or for its missing part.
+func (f *Fetcher) ask(ctx context.Context, address string, going *resume.Download) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, final{err}
+	}
+	going.Ask(req.Header)
+	req.Header.Set("User-Agent", "otograph")
+	resp, err := f.Client.Do(req)
+	if errors.Is(err, errRedirect) {
+		return nil, final{err}
+	}
+	return resp, err
+}
+
+// limit returns the largest accepted size in bytes.
+func (d File) limit() int64 { return cmp.Or(d.Size, maxUnknown) }
+
+// expect checks the announced encoding and size (-1 if unknown) of a response.
+func (d File) expect(resp *http.Response, address string, total int64) error {
+	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return fmt.Errorf("%w: %s: expected the file itself from %s, found it encoded as %q", ErrBroken, d.Name, address, enc)
+	}
+	if d.Size > 0 && total >= 0 && total != d.Size {
+		return fmt.Errorf("%w: %s: expected %d bytes, %s offers %d", ErrBroken, d.Name, d.Size, address, total)
+	}
+	if total > d.limit() {
+		return fmt.Errorf("%w: %s: expected at most %d bytes, %s offers %d", ErrBroken, d.Name, d.limit(), address, total)
+	}
+	return nil
+}
+
+// store appends the content to part.
+func (f *Fetcher) store(d File, address, part string, body io.Reader, going *resume.Download, watch *time.Timer) (err error) {
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return final{err}
@@ -283,17 +296,17 @@ func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (er
 			err = final{closed}
 		}
 	}()
-	if have == 0 {
-		if err := writeState(part, state{address, going.Validator, max(total, 0)}); err != nil {
+	if going.Have == 0 {
+		if err := writeState(part, state{address, going.Validator, max(going.Total, 0)}); err != nil {
 			return final{err}
 		}
 	}
-	p := Progress{File: d.Name, Done: have, Total: max(total, d.Size, 0), Resumed: have}
-	err = f.copy(out, resp.Body, watch, &p, limit)
+	p := Progress{File: d.Name, Done: going.Have, Total: max(going.Total, d.Size, 0), Resumed: going.Have}
+	err = f.copy(out, body, watch, &p, d.limit())
 	switch {
 	case errors.Is(err, errTooLong):
-		return final{fmt.Errorf("%w: %s: expected %d bytes, %s sends more", ErrBroken, p.File, limit, address)}
-	case err == nil && total >= 0 && p.Done < total:
+		return final{fmt.Errorf("%w: %s: expected %d bytes, %s sends more", ErrBroken, p.File, d.limit(), address)}
+	case err == nil && going.Total >= 0 && p.Done < going.Total:
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -1,14 +1,19 @@
 package tasks_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
@@ -187,6 +192,42 @@ func TestPermanentErrorIsFinal(t *testing.T) {
 	assert.Equal(t, 1, runs)
 	f.Exact()
 	assert.Empty(t, f.Files())
+}
+
+// TestErrorMessages: customers learn what is wrong with their recording and
+// which limit it exceeded. The details of the service's own failures, such as
+// paths, are only in the log.
+func TestErrorMessages(t *testing.T) {
+	const ours = "/srv/models/a.onnx"
+	fine := proberFunc(func(context.Context, string, string) (float64, error) { return 1, nil })
+	broken := proberFunc(func(context.Context, string, string) (float64, error) { return 0, errors.New(ours) })
+	for name, c := range map[string]struct {
+		prober tasks.Prober
+		run    func(job worker.Job) error
+		want   string
+	}{
+		"recording":    {fine, func(job worker.Job) error { return fmt.Errorf("%q: %w", job.Path, audio.ErrNoAudio) }, `"speech.wav": no audio in the file`},
+		"limit":        {fine, func(job worker.Job) error { return fmt.Errorf("%q: %w", job.Path, audio.ErrTimeout) }, `"speech.wav": decoding took too long`},
+		"model's file": {fine, func(worker.Job) error { return &fs.PathError{Op: "open", Path: ours, Err: fs.ErrNotExist} }, "internal error"},
+		"panic":        {fine, func(worker.Job) error { panic(ours) }, "internal error"},
+		"probe":        {broken, func(worker.Job) error { return nil }, "internal error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) {
+				c.RetryDelays, c.Logger = []time.Duration{}, slog.New(slog.NewTextHandler(&log, nil))
+			})
+			task := f.Add(nil)
+			stop := f.Start(1, worker.Config{Prober: c.prober, Engine: taskstest.EngineFunc(func(_ context.Context, job worker.Job) (tasks.Outcome, error) {
+				return tasks.Outcome{Seconds: 1}, c.run(job)
+			})})
+			assert.Equal(t, c.want, *f.WaitFor(task.ID).ErrorMessage)
+			stop()
+			if c.want == "internal error" {
+				assert.Contains(t, log.String(), ours)
+			}
+		})
+	}
 }
 
 type proberFunc func(ctx context.Context, path, filename string) (float64, error)

@@ -89,12 +89,13 @@ func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 		if err == nil {
 			break
 		}
-		var store storeError
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return blob.Info{}, context.Cause(ctx)
-		}
-		if spec.IsPermanent(err) || errors.As(err, &store) || errors.Is(err, ErrSourceSlow) || try >= limits.resumes || d.w == nil {
+		case errors.As(err, new(storeError)):
 			return blob.Info{}, fmt.Errorf("fetch: %w", err)
+		case spec.IsPermanent(err), errors.Is(err, ErrSourceSlow), try >= limits.resumes, d.w == nil:
+			return blob.Info{}, fmt.Errorf("fetch: %w", sourceError{err})
 		}
 		if errors.Is(err, resume.ErrRestart) || d.state.Validator == "" {
 			d.drop()
@@ -245,7 +246,11 @@ func (d *download) judge() error {
 	return d.limits.check(d.head)
 }
 
-// storeError marks a failure of the file store, as opposed to the source.
-type storeError struct{ error }
+// A download fails because of its source or because of the file store.
+type (
+	sourceError struct{ error }
+	storeError  struct{ error }
+)
 
-func (e storeError) Unwrap() error { return e.error }
+func (e sourceError) Unwrap() error { return e.error }
+func (e storeError) Unwrap() error  { return e.error }

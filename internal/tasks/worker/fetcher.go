@@ -415,10 +415,7 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) 
 		return next
 	}
 	cause := context.Cause(run)
-	how, message := tasks.EndRecoverable, "internal error"
-	if errors.As(err, new(publicError)) {
-		message = err.Error()
-	}
+	how, message := tasks.EndRecoverable, messageOf(err)
 	switch {
 	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
 		log.WarnContext(run, "claim superseded: the download is dropped", "task", c.ID, "attempt", c.Held.Attempt, "fetcher", f.id)
@@ -434,9 +431,6 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) 
 		how = tasks.EndPermanent
 	}
 	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "error", err, "cause", fmt.Sprint(safehttp.Cause(err)))
-	if how == tasks.EndOutage {
-		message = "the service's storage was not available"
-	}
 	if err := release(run, s, c, how, message, lastWrite); err != nil {
 		log.ErrorContext(run, "end of a download not written; the task is handed back", "task", c.ID, "error", err)
 		f.claimsUnconfirmed()
@@ -460,7 +454,7 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *
 	defer done()
 	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs(), c.URL, key, limits)
 	if err != nil {
-		return 0, nil, publicError{err}
+		return 0, nil, err
 	}
 	seconds := f.probe(limited, c, info)
 	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {

@@ -3,11 +3,14 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/spec"
 )
 
 const (
@@ -25,6 +28,26 @@ func idle(ctx context.Context, s *tasks.Service, poll time.Duration, wake, freed
 		poll = min(poll, max(at.Sub(s.Clock()), shortestIdle))
 	}
 	backoff.Wait(ctx, poll, wake, freed)
+}
+
+// public reports whether the text of an attempt's error is about the customer's
+// input or a limit. Any other text may name files and hosts of this machine.
+func public(err error) bool {
+	return spec.IsPermanent(err) || errors.Is(err, audio.ErrTimeout) || errors.Is(err, errFetchLimit) || errors.As(err, new(sourceError))
+}
+
+// messageOf returns the error message of a task whose attempt failed with err.
+func messageOf(err error) string {
+	var unpaid *tasks.UnpaidError
+	switch part := partOf(err, ""); {
+	case errors.As(err, &unpaid):
+		return unpaid.Error()
+	case public(err):
+		return err.Error()
+	case part != "":
+		return fmt.Sprintf("the service's %s was not available", part)
+	}
+	return "internal error"
 }
 
 // release records the end of an attempt even if run is done. It retries after

@@ -225,15 +225,11 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	cause := context.Cause(run)
 	hung := errors.Is(err, ErrHung)
 	var how tasks.Ending
-	message := err.Error()
+	message := messageOf(err)
 	if path != "" {
-		message = strings.ReplaceAll(message, path, c.AudioFilename) // don't leak local paths to customers
+		message = strings.ReplaceAll(message, path, c.AudioFilename)
 	}
-	if !errors.As(err, new(publicError)) {
-		message = "internal error"
-		if tasks.Outage(err) {
-			message = "the service's storage was not available"
-		}
+	if !public(err) {
 		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
 	}
 	switch {
@@ -272,12 +268,6 @@ func hungOr(hung bool) error {
 	return nil
 }
 
-// publicError is safe to show to customers: its text is about the audio, not
-// the service.
-type publicError struct{ error }
-
-func (e publicError) Unwrap() error { return e.error }
-
 // Errors that end a task whose upload was deleted or damaged before it ran, for
 // example by restoring a backup.
 var (
@@ -307,7 +297,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 		return backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Refetch(ctx, c) })
 	}
 	if errors.Is(err, errDamaged) {
-		return spec.Permanent(publicError{err})
+		return spec.Permanent(err)
 	}
 	if err != nil {
 		return w.gone(ctx, fmt.Errorf("audio: %w", err), errAudioGone)
@@ -324,7 +314,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	seconds := 0.0
 	if w.config.Prober != nil {
 		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
-			return publicError{err}
+			return err
 		}
 	}
 	affordable, err := w.pay(ctx, c, seconds)
@@ -373,7 +363,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 		backoff.Sleep(last, w.config.HangTimeout)
 		done()
 	})()
-	return payable(backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) }))
+	return backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) })
 }
 
 // audio returns the path of a task's recording on this machine, copying it if
@@ -425,7 +415,7 @@ func (w *Worker) gone(ctx context.Context, err, permanent error) error {
 	if _, lost := w.service.Blobs().Identity(ctx); lost != nil {
 		return err
 	}
-	return spec.Permanent(publicError{permanent})
+	return spec.Permanent(permanent)
 }
 
 // voices copies the recordings of a task's known voices to this machine; forget
@@ -491,17 +481,7 @@ func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (affo
 		affordable, err = w.service.Probed(ctx, c, seconds)
 		return err
 	})
-	return affordable, payable(err)
-}
-
-// payable makes the error that an account cannot pay safe to show to the
-// customer.
-func payable(err error) error {
-	var unpaid *tasks.UnpaidError
-	if errors.As(err, &unpaid) {
-		return publicError{unpaid}
-	}
-	return err
+	return affordable, err
 }
 
 // attribute marks an error of the engine as a failure of the service if the
@@ -512,17 +492,17 @@ func (w *Worker) attribute(ctx context.Context, err error) error {
 			return modelsError{errors.Join(err, broken)}
 		}
 	}
-	return publicError{err}
+	return err
 }
 
 // checkLength refuses audio that is too long. An impossible length is a failure
 // of the engine, not of the input.
 func (w *Worker) checkLength(seconds float64) error {
 	if math.IsNaN(seconds) || seconds < 0 {
-		return publicError{fmt.Errorf("the reported duration of the audio is %v s", seconds)}
+		return fmt.Errorf("the reported duration of the audio is %v s", seconds)
 	}
 	if seconds > w.config.MaxSeconds {
-		return publicError{spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, w.config.MaxSeconds))}
+		return spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, w.config.MaxSeconds))
 	}
 	return nil
 }

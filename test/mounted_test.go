@@ -132,13 +132,13 @@ func checkService(t *testing.T, s *server) {
 	metrics := string(s.do("GET", "//metrics", nil).body)
 	for _, name := range []string{
 		"otograph_http_requests_total{", "otograph_queue_waiting{", "otograph_workers 1", "otograph_database_seconds_count{", "otograph_store_seconds_count{",
-		"otograph_cage{", "otograph_chore_done_timestamp_seconds{", `otograph_trouble{member="fetcher"`, "otograph_build_info",
+		"otograph_cage{", "otograph_chore_done_timestamp_seconds{", `otograph_outage{member="fetcher"`, "otograph_build_info",
 	} {
 		assert.Contains(t, metrics, name)
 	}
 	require.Eventually(t, func() bool { // a worker process writes its metrics periodically
 		metrics := string(s.do("GET", "//metrics", nil).body)
-		return strings.Contains(metrics, "otograph_runs_total{outcome=\"done\"") && strings.Contains(metrics, `otograph_trouble{member="worker"`)
+		return strings.Contains(metrics, "otograph_runs_total{outcome=\"done\"") && strings.Contains(metrics, `otograph_outage{member="worker"`)
 	}, patience, 100*time.Millisecond)
 
 	d := s.store()

@@ -9,16 +9,16 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// Outage returns a function with which a worker or fetcher reports its
-// problems: for each part, whether it keeps the member from claiming tasks, and
+// Outage returns a function with which a worker or fetcher reports outages: for
+// each part, whether its failure keeps the member from claiming tasks, and
 // since when. Call it once for each member.
 func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) {
 	state := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_trouble", Help: "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.",
+		Name: "otograph_outage", Help: "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.",
 		ConstLabels: prometheus.Labels{"member": member},
 	}, []string{"part"})
 	begun := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_trouble_since_seconds", Help: "When the failure began, in seconds since 1970; 0 if there is none.",
+		Name: "otograph_outage_start_timestamp_seconds", Help: "When the failure began, in seconds since 1970; 0 if there is none.",
 		ConstLabels: prometheus.Labels{"member": member},
 	}, []string{"part"})
 	m.registry.MustRegister(state, begun)

@@ -160,14 +160,14 @@ func TestProblemsAreExported(t *testing.T) {
 	report := m.Outage("worker")
 	text := scrape(t, m)
 	for _, part := range worker.Parts {
-		assert.Contains(t, text, `otograph_trouble{member="worker",part="`+string(part)+`"} 0`)
+		assert.Contains(t, text, `otograph_outage{member="worker",part="`+string(part)+`"} 0`)
 	}
 	report(worker.PartDisk, time.Unix(1000, 0))
 	text = scrape(t, m)
-	assert.Contains(t, text, `otograph_trouble{member="worker",part="disk"} 1`)
-	assert.Contains(t, text, `otograph_trouble_since_seconds{member="worker",part="disk"} 1000`)
+	assert.Contains(t, text, `otograph_outage{member="worker",part="disk"} 1`)
+	assert.Contains(t, text, `otograph_outage_start_timestamp_seconds{member="worker",part="disk"} 1000`)
 	report(worker.PartDisk, time.Time{})
-	assert.Contains(t, scrape(t, m), `otograph_trouble_since_seconds{member="worker",part="disk"} 0`)
+	assert.Contains(t, scrape(t, m), `otograph_outage_start_timestamp_seconds{member="worker",part="disk"} 0`)
 }
 
 func TestCageIsExported(t *testing.T) {

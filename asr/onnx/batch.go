@@ -1,9 +1,10 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"sort"
+	"slices"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
@@ -51,8 +52,8 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 		var samples []float32
 		for k, i := range batch {
 			samples = windows[i].Samples(samples[:0], pcm)
-			for len(samples) < shortestInput {
-				samples = append(samples, make([]float32, shortestInput-len(samples))...)
+			if missing := shortestInput - len(samples); missing > 0 {
+				samples = append(samples, make([]float32, missing)...)
 			}
 			feats[k] = e.net.features(samples)
 		}
@@ -86,7 +87,7 @@ func batches(lengths []int, most, budget int) [][]int {
 	for i := range order {
 		order[i] = i
 	}
-	sort.SliceStable(order, func(a, b int) bool { return lengths[order[a]] > lengths[order[b]] })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lengths[b], lengths[a]) })
 	var out [][]int
 	for _, i := range order {
 		if n := len(out) - 1; n >= 0 && len(out[n]) < most &&

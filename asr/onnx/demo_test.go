@@ -123,15 +123,6 @@ func TestHotwordRestoresAWordOnDemoModel(t *testing.T) {
 	assert.NotContains(t, text("Budapest", "kitchen"), "Budapest", "unspoken words are not written")
 }
 
-func TestContractNamesMatchModelSets(t *testing.T) {
-	assert.Equal(t, models.ContractZipformerCTC, models.ContractZipformerCTC)
-	assert.Equal(t, models.ContractWeNetCTC, models.ContractWeNetCTC)
-	assert.Equal(t, models.ContractSenseVoice, models.ContractSenseVoice)
-	assert.Equal(t, models.ContractParaformer, models.ContractParaformer)
-	assert.Equal(t, models.ContractNeMoCTC, models.ContractNeMoCTC)
-	assert.Equal(t, models.ContractNeMoTransducer, models.ContractNeMoTransducer)
-}
-
 // BenchmarkTranscribe measures one core on the clips of testdata, repeated to
 // fill a minute with pauses between.
 func BenchmarkTranscribe(b *testing.B) {

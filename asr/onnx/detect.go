@@ -3,7 +3,6 @@ package onnx
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -41,9 +40,8 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 			mean[l] += p / float64(len(hyps))
 		}
 	}
-	known := slices.DeleteFunc(slices.Clone(e.net.languages()), func(l string) bool { return len(e.known) > 0 && !slices.Contains(e.known, l) })
 	best, p := "", -1.0
-	for _, l := range asr.Among(known, among) {
+	for _, l := range asr.Among(e.known, among) {
 		if mean[l] > p {
 			best, p = l, mean[l]
 		}

@@ -10,6 +10,7 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,8 +133,8 @@ type emission struct {
 	logProb    float64
 	// blank is the posterior of the blank in the token's row.
 	blank float64
-	// text replaces the token's text: it is a hotword that the spotter found,
-	// and the id is the blank.
+	// text is the written text; before vocabulary.write, only a hotword that the
+	// spotter found has one, whose id is the blank.
 	text string
 }
 
@@ -167,7 +168,7 @@ type network interface {
 	features(samples []float32) matrix
 	// batchable reports whether several windows may share a run.
 	batchable() bool
-	// run decodes the windows of one batch.
+	// run decodes the windows of one batch: a single one unless batchable.
 	run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error)
 	// languages returns the family's own languages; nil if it declares none.
 	languages() []string
@@ -227,16 +228,12 @@ func openParts(m parts, opt Options) (*Engine, error) {
 		_ = net.close()
 		return nil, badLM
 	}
-	var lm *ngram.Scorer
+	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, window: cmp.Or(m.WindowSeconds, defaultWindow), batch: opt.Batch}
 	if grams != nil {
-		lm = ngram.NewScorer(grams, vocab.texts())
+		e.lm = ngram.NewScorer(grams, vocab.texts())
 	}
-	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, lm: lm, window: m.WindowSeconds, batch: opt.Batch}
 	e.writing = sync.OnceValue(e.tokens)
 	e.spell = sync.OnceValue(func() *speller { return newSpeller(vocab.texts(), vocab.spaced) })
-	if e.window == 0 {
-		e.window = defaultWindow
-	}
 	if e.batch <= 0 {
 		e.batch = defaultBatch
 	}

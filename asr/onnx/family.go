@@ -10,24 +10,6 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-func hasInputs(g *ort.Graph, names ...string) bool {
-	for _, n := range names {
-		if _, ok := g.Input(n); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-func hasOutputs(g *ort.Graph, names ...string) bool {
-	for _, n := range names {
-		if _, ok := g.Output(n); !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // nemoConfig holds the fields used from onnx-asr's config.json.
 type nemoConfig struct {
 	ModelType   string `json:"model_type"`
@@ -68,7 +50,7 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 		kind = writeContinued
 	case contract == models.ContractSenseVoice && nano(g):
 		kind = writeBase64
-	case contract == models.ContractWaveformCTC && !hasInputs(g, "input_lengths"):
+	case contract == models.ContractWaveformCTC && !has(g.Input, "input_lengths"):
 		kind = writeLetters
 	}
 	vocab, err := newVocabulary(m.Tokens.Name, symbols, kind)

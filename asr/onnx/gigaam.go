@@ -14,33 +14,14 @@ import (
 // other features.
 func giga(contract string, g *ort.Graph) bool {
 	return contract == models.ContractGigaAMCTC || contract == models.ContractGigaAMTransducer || g.Metadata["is_giga_am"] == "1" ||
-		hasInputs(g, "features", "feature_lengths") || hasOutputs(g, "encoded", "encoded_len")
+		has(g.Input, "features", "feature_lengths") || has(g.Output, "encoded", "encoded_len")
 }
 
-// openGigaAMFront is openNeMoFront for GigaAM: 64 bands, not normalized, in one
-// of two versions.
-func openGigaAMFront(m parts, g *ort.Graph, c nemoConfig) (nemoFront, error) {
-	f := nemoFront{signal: aliasInput(g, "features", "audio_signal"), length: aliasInput(g, "feature_lengths", "length")}
+// gigaMel returns the 64 log-mel bands of a GigaAM model, in one of two
+// versions.
+func gigaMel(m parts, g *ort.Graph, c nemoConfig) (spectrum, error) {
 	version, err := gigaVersion(m, g, c)
-	if err != nil {
-		return f, err
-	}
-	mel := dsp.NewGigaAMMel(version)
-	if err := g.Check(ort.Contract{
-		Inputs: []ort.Info{{Name: f.signal, Type: ort.Float32, Shape: []int64{-1, int64(mel.Bands()), -1}}, {Name: f.length}}, Exact: true,
-	}); err != nil {
-		return f, err
-	}
-	if f.lens, err = checkInteger(g, m.ONNX, f.length); err != nil {
-		return f, err
-	}
-	factor := c.Subsampling
-	if factor == 0 {
-		factor = 4
-	}
-	f.mel = mel
-	f.subsampling, err = metaInt(g, m.ONNX, "subsampling_factor", factor, 1, 64)
-	return f, err
+	return dsp.NewGigaAMMel(version), err
 }
 
 // gigaVersion returns 2 for the features of versions 1 and 2, or 3. It reads

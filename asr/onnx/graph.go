@@ -3,20 +3,18 @@ package onnx
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/otograph/otograph/internal/ort"
 )
 
-// lengths returns an integer tensor of the width that the graph's input
-// requires.
-func lengths(in ort.Info, values []int) *ort.Tensor {
-	return integers(in, []int64{int64(len(values))}, values)
-}
+// lengths returns a vector for an integer input of the graph.
+func lengths(in ort.Info, values []int) *ort.Tensor { return integers(in, values, int64(len(values))) }
 
-// integers is lengths for any shape.
-func integers(in ort.Info, shape []int64, values []int) *ort.Tensor {
+// integers returns a tensor of the width that the graph's input requires.
+func integers(in ort.Info, values []int, shape ...int64) *ort.Tensor {
 	if in.Type == ort.Int32 {
 		v := make([]int32, len(values))
 		for i, n := range values {
@@ -31,25 +29,17 @@ func integers(in ort.Info, shape []int64, values []int) *ort.Tensor {
 	return ort.NewInt64(shape, v)
 }
 
-// aliasInput returns the first of the names that the graph has, for exports
-// that name a port differently. If the graph has none, it returns the first
-// name, which the later check then reports.
-func aliasInput(g *ort.Graph, names ...string) string {
-	for _, n := range names {
-		if _, ok := g.Input(n); ok {
-			return n
-		}
-	}
-	return names[0]
+// has reports whether a graph has a port of each name; find is its Input or
+// Output.
+func has(find func(string) (ort.Info, bool), names ...string) bool {
+	return !slices.ContainsFunc(names, func(n string) bool { _, ok := find(n); return !ok })
 }
 
-func aliasOutput(g *ort.Graph, names ...string) string {
-	for _, n := range names {
-		if _, ok := g.Output(n); ok {
-			return n
-		}
-	}
-	return names[0]
+// alias returns the first of the names that the graph has, for exports that
+// name a port differently. If the graph has none, it returns the first name,
+// which the later check then reports.
+func alias(find func(string) (ort.Info, bool), names ...string) string {
+	return names[max(slices.IndexFunc(names, func(n string) bool { return has(find, n) }), 0)]
 }
 
 // checkInteger checks that an input is an int32 or int64 vector.
@@ -62,16 +52,22 @@ func checkInteger(g *ort.Graph, source ort.Source, name string) (ort.Info, error
 }
 
 // checkWidth compares an output's declared last dimension with the token list.
-func checkWidth(source ort.Source, out ort.Info, want int, vocab *vocabulary) error {
-	if r := out.Rank(); r < 1 || out.Shape[r-1] < 0 || out.Shape[r-1] == int64(want) {
-		return nil
+func checkWidth(g *ort.Graph, source ort.Source, output string, vocab *vocabulary) error {
+	if out, _ := g.Output(output); out.Last() >= 0 && out.Last() != int64(vocab.size()) {
+		return widthError(source, output, int(out.Last()), vocab)
 	}
-	return widthError(source, out.Name, int(out.Shape[out.Rank()-1]), want, vocab)
+	return nil
 }
 
-func widthError(source ort.Source, output string, found, want int, vocab *vocabulary) error {
+func widthError(source ort.Source, output string, found int, vocab *vocabulary) error {
 	return fmt.Errorf("%s: %w: %s lists %d tokens, so output %s should have %d columns, it has %d",
-		source, ErrTokens, vocab.name, vocab.size(), output, want, found)
+		source, ErrTokens, vocab.name, vocab.size(), output, vocab.size(), found)
+}
+
+// oneAtATime reports whether an input's batch dimension is fixed to one window.
+func oneAtATime(g *ort.Graph, input string) bool {
+	in, _ := g.Input(input)
+	return in.Rank() == 3 && in.Shape[0] == 1
 }
 
 // metaInt reads a number from the metadata. It returns fallback if the key is
@@ -131,10 +127,8 @@ func pad(windows []matrix, value float32) *ort.Tensor {
 	for i, w := range windows {
 		row := data[i*most*dim : (i+1)*most*dim]
 		n := copy(row, w.data)
-		if value != 0 {
-			for ; n < len(row); n++ {
-				row[n] = value
-			}
+		for ; n < len(row); n++ {
+			row[n] = value
 		}
 	}
 	return ort.NewFloat32(shape, data)
@@ -149,13 +143,13 @@ func frameCounts(windows []matrix) []int {
 }
 
 // scoreRows checks an output [N,T',V] of scores and returns its numbers.
-func scoreRows(source ort.Source, name string, t *ort.Tensor, n, columns int, vocab *vocabulary) (data []float32, rows int, err error) {
-	s := t.Shape()
+func scoreRows(source ort.Source, name string, t *ort.Tensor, n int, vocab *vocabulary) (data []float32, rows int, err error) {
+	s, columns := t.Shape(), vocab.size()
 	if len(s) != 3 || s[0] != int64(n) || t.Float32() == nil && t.Len() > 0 {
 		return nil, 0, fmt.Errorf("%s: %w: output %s: expected float32[%d,?,%d], found %s%v", source, ErrContract, name, n, columns, t.Type(), s)
 	}
 	if s[2] != int64(columns) {
-		return nil, 0, widthError(source, name, int(s[2]), columns, vocab)
+		return nil, 0, widthError(source, name, int(s[2]), vocab)
 	}
 	return t.Float32(), int(s[1]), nil
 }

@@ -3,7 +3,6 @@ package onnx
 import (
 	"bytes"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/spec"
@@ -141,7 +140,7 @@ func (b *booster) add(word string, spaced bool) {
 		switch {
 		case spec.Unspaced(r):
 			bonus = signBonus
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
+		case solid(r):
 			bonus = letterBonus
 		}
 		n := utf8.RuneLen(r)

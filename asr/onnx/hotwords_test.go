@@ -3,6 +3,7 @@ package onnx
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,7 +153,7 @@ func TestHotwordIsNeverInventedInSilence(t *testing.T) {
 func TestBoosterRevokesUnfinishedMatches(t *testing.T) {
 	v := sampleVocabulary(t, "▁new", "▁york", "▁city", "s", "▁", "n", "纽", "约", "▁square", "▁s", "▁my", "▁hall")
 	b := newBooster([]string{"New York", "new york city", "纽约", "york square", "my city guide", "city"}, v.texts(), v.spaced)
-	id := func(s string) int { return v.id(s) }
+	id := func(s string) int { return slices.Index(v.symbols, s) }
 	walk := func(symbols ...string) (float64, float64) {
 		p := place{node: b.start}
 		for i, s := range symbols {

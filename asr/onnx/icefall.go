@@ -27,11 +27,11 @@ const (
 // joiner encoder_out, decoder_out → logit.
 type icefall struct {
 	searcher
-	fbank                    *dsp.Fbank
-	encoder, decoder, joiner *ort.Session
-	source                   ort.Source
-	lens, targets            ort.Info
-	context                  int
+	sessions
+	fbank         *dsp.Fbank
+	source        ort.Source
+	lens, targets ort.Info
+	context       int
 	// unknown is the id of <unk>, which the search treats as the blank; -1
 	// without one.
 	unknown int
@@ -51,11 +51,7 @@ func openIcefall(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (net
 	}
 	o := dsp.DefaultFbankOptions()
 	o.SnipEdges, o.HighHz = false, -400
-	x, _ := g.Input("x")
-	t := &icefall{
-		fbank: dsp.NewFbank(o), source: m.ONNX, unknown: slices.Index(vocab.symbols, "<unk>"),
-		batch: x.Rank() != 3 || x.Shape[0] != 1,
-	}
+	t := &icefall{fbank: dsp.NewFbank(o), source: m.ONNX, unknown: slices.Index(vocab.symbols, "<unk>"), batch: !oneAtATime(g, "x")}
 	t.searcher = searcher{vocab: vocab, blank: vocab.blank, most: icefallMost, seconds: 0.04, joint: m.Joiner}
 	t.begin = func() predictor { return &contextPredictor{t: t, tokens: t.beginning()} }
 	var err error
@@ -65,16 +61,7 @@ func openIcefall(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (net
 	if err := t.checkDecoder(m); err != nil {
 		return nil, err
 	}
-	for _, s := range []struct {
-		to   **ort.Session
-		from ort.Source
-	}{{&t.encoder, m.ONNX}, {&t.decoder, m.Decoder}, {&t.joiner, m.Joiner}} {
-		if *s.to, err = ort.Open(s.from, opt); err != nil {
-			_ = t.close()
-			return nil, err
-		}
-	}
-	return t, nil
+	return t, t.open(m, opt, "encoder_out", "encoder_out_lens")
 }
 
 // checkDecoder compares the decoder's and joiner's ports with the contract.
@@ -113,15 +100,11 @@ func (t *icefall) checkDecoder(m parts) error {
 	}); err != nil {
 		return err
 	}
-	out, _ := j.Output("logit")
-	return checkWidth(m.Joiner, out, t.vocab.size(), t.vocab)
+	return checkWidth(j, m.Joiner, "logit", t.vocab)
 }
 
 func (t *icefall) features(samples []float32) matrix { return fbankMatrix(t.fbank, samples) }
 func (t *icefall) batchable() bool                   { return t.batch }
-func (t *icefall) languages() []string               { return nil }
-func (t *icefall) ctc() *head                        { return nil }
-func (t *icefall) close() error                      { return closeAll(t.encoder, t.decoder, t.joiner) }
 
 func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	out, err := t.encoder.Run(ctx, map[string]*ort.Tensor{
@@ -148,12 +131,7 @@ func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hyp
 // beginning returns the decoder's input before a text: the blank after
 // beforeText (icefall, greedy_search in beam_search.py).
 func (t *icefall) beginning() []int {
-	tokens := make([]int, t.context)
-	for i := range tokens {
-		tokens[i] = beforeText
-	}
-	tokens[t.context-1] = t.blank
-	return tokens
+	return append(slices.Repeat([]int{beforeText}, t.context-1), t.blank)
 }
 
 // contextPredictor is a prediction network that reads only the last tokens.
@@ -166,7 +144,7 @@ type contextPredictor struct {
 func (p *contextPredictor) score(ctx context.Context, frame []float32) ([]float32, error) {
 	t := p.t
 	if p.output == nil {
-		y := integers(t.targets, []int64{1, int64(len(p.tokens))}, p.tokens)
+		y := integers(t.targets, p.tokens, 1, int64(len(p.tokens)))
 		out, err := t.decoder.Run(ctx, map[string]*ort.Tensor{"y": y}, "decoder_out")
 		if err != nil {
 			return nil, err
@@ -180,7 +158,7 @@ func (p *contextPredictor) score(ctx context.Context, frame []float32) ([]float3
 	}
 	scores := out[0].Float32()
 	if len(scores) != t.vocab.size() {
-		return nil, widthError(t.joint, "logit", len(scores), t.vocab.size(), t.vocab)
+		return nil, widthError(t.joint, "logit", len(scores), t.vocab)
 	}
 	if t.unknown >= 0 && t.unknown != t.blank {
 		scores[t.blank] = max(scores[t.blank], scores[t.unknown])

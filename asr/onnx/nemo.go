@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -19,6 +20,7 @@ type nemoFront struct {
 	// subsampling is the number of frames per output row.
 	subsampling int
 	lens        ort.Info
+	config      nemoConfig
 }
 
 // spectrum computes log-mel bands.
@@ -30,52 +32,53 @@ type spectrum interface {
 	Compute(dst, samples []float32, frames int)
 }
 
-func openNeMoFront(m parts, g *ort.Graph) (nemoFront, error) {
-	f := nemoFront{signal: "audio_signal", length: "length"}
-	c, err := parseConfig(m.Config)
-	if err != nil {
+func openNeMoFront(m parts, g *ort.Graph) (f nemoFront, err error) {
+	if f.config, err = parseConfig(m.Config); err != nil {
 		return f, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
+	subsampling := 8
 	if giga(m.Contract, g) {
-		return openGigaAMFront(m, g, c)
+		f.signal, f.length = alias(g.Input, "features", "audio_signal"), alias(g.Input, "feature_lengths", "length")
+		subsampling = 4
+		f.mel, err = gigaMel(m, g, f.config)
+	} else {
+		f.signal, f.length = "audio_signal", "length"
+		f.mel, f.normalize, err = nemoMel(m, g, f.config)
 	}
-	in, _ := g.Input("audio_signal")
-	bands := 80
-	if in.Rank() == 3 && in.Shape[1] > 0 {
-		bands = int(in.Shape[1])
-	} else if c.Features > 0 {
-		bands = c.Features
-	}
-	if bands, err = metaInt(g, m.ONNX, "feat_dim", bands, 1, 512); err != nil {
+	if err != nil {
 		return f, err
 	}
-	if bands != 64 && bands != 80 && bands != 128 {
-		return f, fmt.Errorf("%s: %w: expected 64, 80 or 128 mel bands, found %d", m.ONNX, ErrContract, bands)
-	}
 	if err := g.Check(ort.Contract{
-		Inputs: []ort.Info{{Name: "audio_signal", Type: ort.Float32, Shape: []int64{-1, int64(bands), -1}}, {Name: "length"}}, Exact: true,
+		Inputs: []ort.Info{{Name: f.signal, Type: ort.Float32, Shape: []int64{-1, int64(f.mel.Bands()), -1}}, {Name: f.length}}, Exact: true,
 	}); err != nil {
 		return f, err
 	}
-	if f.lens, err = checkInteger(g, m.ONNX, "length"); err != nil {
+	if f.lens, err = checkInteger(g, m.ONNX, f.length); err != nil {
 		return f, err
 	}
-	factor := c.Subsampling
-	if factor == 0 {
-		factor = 8
+	f.subsampling, err = metaInt(g, m.ONNX, "subsampling_factor", cmp.Or(f.config.Subsampling, subsampling), 1, 64)
+	return f, err
+}
+
+// nemoMel returns the log-mel bands of a NeMo model, and whether they are
+// normalized.
+func nemoMel(m parts, g *ort.Graph, c nemoConfig) (mel spectrum, normalize bool, err error) {
+	bands := cmp.Or(c.Features, 80)
+	if in, _ := g.Input("audio_signal"); in.Rank() == 3 && in.Shape[1] > 0 {
+		bands = int(in.Shape[1])
 	}
-	if f.subsampling, err = metaInt(g, m.ONNX, "subsampling_factor", factor, 1, 64); err != nil {
-		return f, err
+	if bands, err = metaInt(g, m.ONNX, "feat_dim", bands, 1, 512); err != nil {
+		return nil, false, err
 	}
-	switch n, ok := g.Metadata["normalize_type"]; {
-	case !ok || n == "per_feature":
-		f.normalize = true
-	case n == "" || strings.EqualFold(n, "NA") || strings.EqualFold(n, "none"):
-	default:
-		return f, fmt.Errorf("%s: %w: metadata normalize_type: expected per_feature or NA, found %.40q", m.ONNX, ErrContract, n)
+	if bands != 64 && bands != 80 && bands != 128 {
+		return nil, false, fmt.Errorf("%s: %w: expected 64, 80 or 128 mel bands, found %d", m.ONNX, ErrContract, bands)
 	}
-	f.mel = dsp.NewNeMoMel(bands)
-	return f, nil
+	n, ok := g.Metadata["normalize_type"]
+	normalize = !ok || n == "per_feature"
+	if !normalize && n != "" && !strings.EqualFold(n, "NA") && !strings.EqualFold(n, "none") {
+		return nil, false, fmt.Errorf("%s: %w: metadata normalize_type: expected per_feature or NA, found %.40q", m.ONNX, ErrContract, n)
+	}
+	return dsp.NewNeMoMel(bands), normalize, nil
 }
 
 // features returns frames × bands, already laid out as [bands, T].
@@ -114,10 +117,7 @@ func nemoBlank(vocab *vocabulary) int {
 // one, without padding.
 type nemoCTC struct {
 	nemoFront
-	session *ort.Session
-	source  ort.Source
-	head    head
-	out     string // name of the output
+	ctcGraph
 }
 
 func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
@@ -125,44 +125,26 @@ func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (networ
 	if err != nil {
 		return nil, err
 	}
-	name := aliasOutput(g, "logprobs", "log_probs")
+	name := alias(g.Output, "logprobs", "log_probs")
 	if err := g.Check(ort.Contract{Outputs: []ort.Info{{Name: name, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}}); err != nil {
 		return nil, err
 	}
-	out, _ := g.Output(name)
-	if err := checkWidth(m.ONNX, out, vocab.size(), vocab); err != nil {
+	if err := checkWidth(g, m.ONNX, name, vocab); err != nil {
 		return nil, err
 	}
-	s, err := ort.Open(m.ONNX, withOutputs(opt, name))
+	n := &nemoCTC{nemoFront: front, ctcGraph: ctcGraph{
+		single: single{source: m.ONNX}, out: name, head: head{vocab: vocab, blank: nemoBlank(vocab), shift: front.shift()},
+	}}
+	return n, n.open(opt, name)
+}
+
+func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
+	w := windows[0]
+	out, err := n.session.Run(ctx, n.inputs(w), n.out)
 	if err != nil {
 		return nil, err
 	}
-	return &nemoCTC{
-		nemoFront: front, session: s, source: m.ONNX, out: name,
-		head: head{vocab: vocab, blank: nemoBlank(vocab), shift: front.shift()},
-	}, nil
-}
-
-func (n *nemoCTC) batchable() bool     { return false }
-func (n *nemoCTC) languages() []string { return nil }
-func (n *nemoCTC) ctc() *head          { return &n.head }
-func (n *nemoCTC) close() error        { return n.session.Close() }
-
-func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	hyps := make([]hypothesis, len(windows))
-	for i, w := range windows {
-		out, err := n.session.Run(ctx, n.inputs(w), n.out)
-		if err != nil {
-			return nil, err
-		}
-		// The graph returns no lengths; the subsampling determines the number
-		// of real rows.
-		rows := ort.NewInt64([]int64{1}, []int64{int64((w.frames-1)/n.subsampling + 1)})
-		h, err := n.head.decodeRows(n.source, output{name: n.out, scores: out[0], counts: rows, windows: 1, columns: n.head.vocab.size()}, req)
-		if err != nil {
-			return nil, err
-		}
-		hyps[i] = h[0]
-	}
-	return hyps, nil
+	// The graph returns no lengths; the subsampling determines the number of
+	// real rows.
+	return n.decodeRows(out[0], []int64{int64((w.frames-1)/n.subsampling + 1)}, 1, req)
 }

@@ -24,17 +24,15 @@ const (
 
 // paraformer is FunASR's offline Paraformer: not CTC, one row per token.
 type paraformer struct {
-	session *ort.Session
-	source  ort.Source
-	front   funASR
-	vocab   *vocabulary
-	lens    ort.Info
-	peaks   bool
-	batch   bool
+	single
+	funASR
+	vocab *vocabulary
+	lens  ort.Info
+	peaks bool
 }
 
 func openParaformer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
-	p := &paraformer{source: m.ONNX, front: newFunASR(), vocab: vocab, batch: true}
+	p := &paraformer{single: single{source: m.ONNX, batch: !oneAtATime(g, "speech")}, funASR: newFunASR(), vocab: vocab}
 	if err := g.Check(ort.Contract{
 		Inputs:  []ort.Info{{Name: "speech", Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}}, {Name: "speech_lengths"}},
 		Outputs: []ort.Info{{Name: "logits", Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: "token_num"}},
@@ -46,29 +44,20 @@ func openParaformer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if p.lens, err = checkInteger(g, m.ONNX, "speech_lengths"); err != nil {
 		return nil, err
 	}
-	out, _ := g.Output("logits")
-	if err := checkWidth(m.ONNX, out, vocab.size(), vocab); err != nil {
+	if err := checkWidth(g, m.ONNX, "logits", vocab); err != nil {
 		return nil, err
 	}
-	if err := p.front.cmvn(m, g); err != nil {
+	if err := p.cmvn(m, g); err != nil {
 		return nil, err
-	}
-	if in, _ := g.Input("speech"); in.Rank() == 3 && in.Shape[0] == 1 {
-		p.batch = false
 	}
 	names := []string{"logits", "token_num"}
 	if _, p.peaks = g.Output("us_cif_peak"); p.peaks {
 		names = append(names, "us_cif_peak")
 	}
-	p.session, err = ort.Open(m.ONNX, withOutputs(opt, names...))
-	return p, err
+	return p, p.open(opt, names...)
 }
 
-func (p *paraformer) features(samples []float32) matrix { return p.front.features(samples) }
-func (p *paraformer) batchable() bool                   { return p.batch }
-func (p *paraformer) languages() []string               { return nil }
-func (p *paraformer) ctc() *head                        { return nil }
-func (p *paraformer) close() error                      { return p.session.Close() }
+func (*paraformer) ctc() *head { return nil }
 
 func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	out, err := p.session.Run(ctx, map[string]*ort.Tensor{
@@ -96,7 +85,7 @@ func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]
 		return hyps, nil
 	}
 	n, columns := len(windows), p.vocab.size()
-	data, rows, err := scoreRows(p.source, "logits", out[0], n, columns, p.vocab)
+	data, rows, err := scoreRows(p.source, "logits", out[0], n, p.vocab)
 	if err != nil {
 		return nil, err
 	}

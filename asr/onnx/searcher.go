@@ -72,7 +72,7 @@ func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []
 		}
 		steps++
 		if len(scores) < v {
-			return nil, 0, widthError(s.joint, "outputs", len(scores), v, s.vocab)
+			return nil, 0, widthError(s.joint, "outputs", len(scores), s.vocab)
 		}
 		token := argmax(scores[:v])
 		skip := 0

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"strings"
-	"unicode"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -77,7 +76,7 @@ func spokenWords(words []decode.Piece, stream []written, shift float64) []ctc.Sp
 	spoken := make([]ctc.Spoken, len(words))
 	at := 0
 	for i, w := range words {
-		fresh := i == 0 || w.Start-words[i-1].End > freshPause
+		fresh := i == 0 || w.Start-words[i-1].End > ctc.Pause
 		for ; at < len(stream) && stream[at].token.Time <= w.Start; at++ {
 			fresh = fresh || stream[at].fresh && stream[at].token.Time == w.Start
 		}
@@ -85,10 +84,6 @@ func spokenWords(words []decode.Piece, stream []written, shift float64) []ctc.Sp
 	}
 	return spoken
 }
-
-// freshPause is the time (seconds) without a token after which ctc.Refine
-// treats a word as fresh.
-const freshPause = 0.5
 
 // copySpelling copies the words' spelling from the segment's text.
 func copySpelling(s *asr.Segment) {
@@ -112,7 +107,7 @@ func endTimes(words []decode.Piece, stream []written) {
 			if i+1 < len(words) && s.token.Time >= words[i+1].Start && s.token.Time > words[i].Start {
 				break
 			}
-			if strings.IndexFunc(s.token.Text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 {
+			if strings.IndexFunc(s.token.Text, solid) >= 0 {
 				words[i].End = max(words[i].End, s.end)
 			}
 			if i+1 < len(words) && s.token.Time >= words[i+1].Start {

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -144,21 +145,19 @@ func nano(g *ort.Graph) bool {
 // senseVoice is SenseVoice small in the exports of k2-fsa and FunASR, and its
 // Nano variant, which takes no prompts.
 type senseVoice struct {
-	session                                 *ort.Session
-	source                                  ort.Source
-	front                                   funASR
-	head                                    head
-	prompted                                bool
-	x, lens, language, norm, logits, counts string
-	lensInfo, languageInfo, normInfo        ort.Info
-	languageIDs                             map[string]int // prompt by code
-	withITN                                 int
-	tagIDs                                  map[string]int // vocabulary id of <|zh|> …
-	batch                                   bool
+	ctcGraph
+	funASR
+	prompted                         bool
+	x, lens, language, norm          string
+	outputs                          []string // the scores and, if the graph returns them, the numbers of rows
+	lensInfo, languageInfo, normInfo ort.Info
+	languageIDs                      map[string]int // prompt by code
+	withITN                          int
+	tagIDs                           map[string]int // vocabulary id of <|zh|> …
 }
 
 func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
-	s := &senseVoice{source: m.ONNX, front: newFunASR(), prompted: !nano(g), batch: true}
+	s := &senseVoice{ctcGraph: ctcGraph{single: single{source: m.ONNX}}, funASR: newFunASR(), prompted: !nano(g)}
 	blank, err := metaInt(g, m.ONNX, "blank_id", max(vocab.blank, 0), 0, maxTokens)
 	if err != nil {
 		return nil, err
@@ -167,47 +166,40 @@ func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 		return nil, fmt.Errorf("%s: %w: blank_id %d of the metadata is outside %s with %d tokens", m.ONNX, ErrTokens, blank, vocab.name, vocab.size())
 	}
 	s.head = head{vocab: vocab, blank: blank, shift: lfrSeconds, logits: true}
-	s.x = aliasInput(g, "x", "speech")
-	s.logits = aliasOutput(g, "logits", "ctc_logits")
+	s.x = alias(g.Input, "x", "speech")
+	s.out = alias(g.Output, "logits", "ctc_logits")
 	if !s.prompted {
 		if len(g.Inputs) == 1 {
 			s.x = g.Inputs[0].Name
 		}
 		if len(g.Outputs) == 1 {
-			s.logits = g.Outputs[0].Name
+			s.out = g.Outputs[0].Name
 		}
 		if err := g.Check(ort.Contract{
 			Inputs:  []ort.Info{{Name: s.x, Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}}},
-			Outputs: []ort.Info{{Name: s.logits, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
+			Outputs: []ort.Info{{Name: s.out, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
 		}); err != nil {
 			return nil, err
 		}
-		s.batch = false // networks without lengths would decode the padding
 	} else if err := s.checkPrompted(m, g, vocab); err != nil {
 		return nil, err
 	}
-	out, _ := g.Output(s.logits)
-	if err := checkWidth(m.ONNX, out, vocab.size(), vocab); err != nil {
+	if err := checkWidth(g, m.ONNX, s.out, vocab); err != nil {
 		return nil, err
 	}
-	if in, _ := g.Input(s.x); in.Rank() == 3 && in.Shape[0] == 1 {
-		s.batch = false
+	s.batch = s.prompted && !oneAtATime(g, s.x) // networks without lengths would decode the padding
+	s.outputs = []string{s.out}
+	if s.prompted && has(g.Output, "encoder_out_lens") {
+		s.outputs = append(s.outputs, "encoder_out_lens")
 	}
-	names := []string{s.logits}
-	if s.counts != "" {
-		names = append(names, s.counts)
-	}
-	s.session, err = ort.Open(m.ONNX, withOutputs(opt, names...))
-	return s, err
+	return s, s.open(opt, s.outputs...)
 }
 
 func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) error {
-	s.lens = aliasInput(g, "x_length", "speech_lengths", "x_lens")
+	s.lens = alias(g.Input, "x_length", "speech_lengths", "x_lens")
 	s.language = "language"
-	s.norm = aliasInput(g, "text_norm", "textnorm")
-	if _, ok := g.Output("encoder_out_lens"); ok {
-		s.counts = "encoder_out_lens"
-	}
+	s.norm = alias(g.Input, "text_norm", "textnorm")
+	s.skip = prompts
 	if err := g.Check(ort.Contract{
 		Inputs: []ort.Info{
 			{Name: s.x, Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}},
@@ -215,7 +207,7 @@ func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) err
 			{Name: s.language},
 			{Name: s.norm},
 		},
-		Outputs: []ort.Info{{Name: s.logits, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
+		Outputs: []ort.Info{{Name: s.out, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
 	}); err != nil {
 		return err
 	}
@@ -229,7 +221,7 @@ func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) err
 	if s.normInfo, err = checkInteger(g, m.ONNX, s.norm); err != nil {
 		return err
 	}
-	if err := s.front.cmvn(m, g); err != nil {
+	if err := s.cmvn(m, g); err != nil {
 		return err
 	}
 	s.languageIDs, s.tagIDs = map[string]int{}, map[string]int{}
@@ -240,7 +232,7 @@ func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) err
 		if code == "auto" {
 			continue
 		}
-		id := vocab.id("<|" + code + "|>")
+		id := slices.Index(vocab.symbols, "<|"+code+"|>")
 		if id < 0 && vocab.size() == senseVocabulary {
 			id = senseTagIDs[code]
 		}
@@ -251,18 +243,11 @@ func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) err
 	if s.withITN, err = metaInt(g, m.ONNX, "with_itn", senseWithITN, 0, 1000); err != nil {
 		return err
 	}
-	for _, code := range senseLanguages {
-		if _, ok := s.tagIDs[code]; ok {
-			return nil
-		}
+	if !slices.ContainsFunc(senseLanguages, func(code string) bool { _, ok := s.tagIDs[code]; return ok }) {
+		return fmt.Errorf("%s: %w: %s has no language tags <|zh|>, <|en|> …", m.ONNX, ErrTokens, vocab.name)
 	}
-	return fmt.Errorf("%s: %w: %s has no language tags <|zh|>, <|en|> …", m.ONNX, ErrTokens, vocab.name)
+	return nil
 }
-
-func (s *senseVoice) features(samples []float32) matrix { return s.front.features(samples) }
-func (s *senseVoice) batchable() bool                   { return s.batch }
-func (s *senseVoice) ctc() *head                        { return &s.head }
-func (s *senseVoice) close() error                      { return s.session.Close() }
 
 func (s *senseVoice) languages() []string {
 	if !s.prompted {
@@ -274,52 +259,33 @@ func (s *senseVoice) languages() []string {
 func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	in := map[string]*ort.Tensor{s.x: pad(windows, 0)}
 	counts := frameCounts(windows)
-	skip := 0
 	if s.prompted {
-		code := req.language
-		if code == "" {
-			code = "auto"
-		}
-		same := func(v int) []int {
-			out := make([]int, len(windows))
-			for i := range out {
-				out[i] = v
-			}
-			return out
-		}
+		same := func(v int) []int { return slices.Repeat([]int{v}, len(windows)) }
 		in[s.lens] = lengths(s.lensInfo, counts)
-		in[s.language] = lengths(s.languageInfo, same(s.languageIDs[code]))
+		in[s.language] = lengths(s.languageInfo, same(s.languageIDs[cmp.Or(req.language, "auto")]))
 		in[s.norm] = lengths(s.normInfo, same(s.withITN))
-		skip = prompts
 	}
-	names := []string{s.logits}
-	if s.counts != "" {
-		names = append(names, s.counts)
-	}
-	out, err := s.session.Run(ctx, in, names...)
+	out, err := s.session.Run(ctx, in, s.outputs...)
 	if err != nil {
 		return nil, err
 	}
-	var rows *ort.Tensor
-	if s.counts != "" {
-		rows = out[1]
+	var rows []int64
+	if len(out) > 1 {
+		rows = out[1].Integers()
 	} else {
-		n := make([]int64, len(windows))
-		for i, c := range counts {
-			n[i] = int64(c + skip)
+		for _, c := range counts {
+			rows = append(rows, int64(c+s.skip))
 		}
-		rows = ort.NewInt64([]int64{int64(len(n))}, n)
 	}
-	columns := s.head.vocab.size()
-	hyps, err := s.head.decodeRows(s.source, output{name: s.logits, scores: out[0], counts: rows, windows: len(windows), columns: columns, skip: skip}, req)
+	hyps, err := s.decodeRows(out[0], rows, len(windows), req)
 	if err != nil || !s.prompted {
 		return hyps, err
 	}
-	data, per := out[0].Float32(), int(out[0].Shape()[1])
+	data, per, columns := out[0].Float32(), int(out[0].Shape()[1]), s.head.vocab.size()
+	if per < prompts {
+		return nil, fmt.Errorf("%s: %w: output %s: expected at least %d rows, found %d", s.source, ErrContract, s.out, prompts, per)
+	}
 	for i := range hyps {
-		if per < prompts {
-			return nil, fmt.Errorf("%s: %w: output %s: expected at least %d rows, found %d", s.source, ErrContract, s.logits, prompts, per)
-		}
 		hyps[i].heard = s.readLanguage(data[i*per*columns:][:columns])
 	}
 	return hyps, nil

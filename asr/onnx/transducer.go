@@ -1,7 +1,9 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/otograph/otograph/internal/ort"
@@ -36,12 +38,12 @@ var (
 type transducer struct {
 	nemoFront
 	searcher
+	sessions
 	ports
-	encoder, decoder, joiner *ort.Session // joiner is nil if the decoder includes it
-	source                   ort.Source
-	states                   [2]ort.Info // the decoder's
-	statesOut                [2]string
-	target, length           ort.Info // length is unnamed if the decoder takes none
+	source         ort.Source
+	states         [2]ort.Info // the decoder's
+	statesOut      [2]string
+	target, length ort.Info // length is unnamed if the decoder takes none
 }
 
 func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
@@ -54,14 +56,10 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if giga(m.Contract, g) {
 		t.ports, most = gigaPorts, mostPerGigaFrame
 	}
-	c, err := parseConfig(m.Config)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.ONNX, err)
+	t.searcher = searcher{
+		vocab: vocab, blank: nemoBlank(vocab), most: cmp.Or(front.config.MostPerStep, most),
+		seconds: front.shift(), joint: m.Decoder, begin: t.predictor,
 	}
-	if c.MostPerStep > 0 {
-		most = c.MostPerStep
-	}
-	t.searcher = searcher{vocab: vocab, blank: nemoBlank(vocab), most: most, seconds: front.shift(), joint: m.Decoder, begin: t.predictor}
 	if err := g.Check(ort.Contract{
 		Outputs: []ort.Info{{Name: t.encoded, Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: t.lengths}},
 	}); err != nil {
@@ -73,18 +71,7 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if err := t.checkDecoder(m); err != nil {
 		return nil, err
 	}
-	if t.encoder, err = ort.Open(m.ONNX, withOutputs(opt, t.encoded, t.lengths)); err != nil {
-		return nil, err
-	}
-	if t.decoder, err = ort.Open(m.Decoder, opt); err != nil {
-		return nil, closing(t, err)
-	}
-	if present(m.Joiner) {
-		if t.joiner, err = ort.Open(m.Joiner, opt); err != nil {
-			return nil, closing(t, err)
-		}
-	}
-	return t, nil
+	return t, t.open(m, opt, t.encoded, t.lengths)
 }
 
 // present reports whether a graph is given.
@@ -103,24 +90,38 @@ func nameParts(m *parts) {
 	}
 }
 
-// closeAll closes the sessions that were opened and returns the first error.
-func closeAll(sessions ...*ort.Session) error {
-	var first error
-	for _, s := range sessions {
-		if s == nil {
-			continue
-		}
-		if err := s.Close(); err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
-}
+// sessions are a transducer's open graphs; joiner is nil if the decoder
+// includes it.
+type sessions struct{ encoder, decoder, joiner *ort.Session }
 
-func closing(t *transducer, err error) error {
-	_ = t.close()
+// open opens the given graphs, the encoder for the outputs only.
+func (s *sessions) open(m parts, opt ort.Options, outputs ...string) (err error) {
+	encoding := opt
+	encoding.Outputs = outputs
+	if s.encoder, err = ort.Open(m.ONNX, encoding); err != nil {
+		return err
+	}
+	if s.decoder, err = ort.Open(m.Decoder, opt); err == nil && present(m.Joiner) {
+		s.joiner, err = ort.Open(m.Joiner, opt)
+	}
+	if err != nil {
+		_ = s.close()
+	}
 	return err
 }
+
+func (s *sessions) close() error {
+	var errs []error
+	for _, open := range []*ort.Session{s.encoder, s.decoder, s.joiner} {
+		if open != nil {
+			errs = append(errs, open.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (*sessions) languages() []string { return nil }
+func (*sessions) ctc() *head          { return nil }
 
 // checkDecoder compares the decoder's and joiner's ports with both layouts.
 func (t *transducer) checkDecoder(m parts) error {
@@ -128,7 +129,7 @@ func (t *transducer) checkDecoder(m parts) error {
 	if err != nil {
 		return err
 	}
-	joint := hasInputs(g, t.joinEncoder)
+	joint := has(g.Input, t.joinEncoder)
 	split := present(m.Joiner)
 	if joint == split {
 		found := "a decoder without " + t.joinEncoder + " and no joiner"
@@ -152,12 +153,12 @@ func (t *transducer) checkDecoder(m parts) error {
 	if t.target, err = checkTargets(g, m.Decoder, t.targets, 2); err != nil {
 		return err
 	}
-	if t.ports == nemoPorts || hasInputs(g, t.targetLength) {
+	if t.ports == nemoPorts || has(g.Input, t.targetLength) {
 		if t.length, err = checkTargets(g, m.Decoder, t.targetLength, 1); err != nil {
 			return err
 		}
 	}
-	if len(states) != 2 || len(outs) != 2 || !hasOutputs(g, t.output) {
+	if len(states) != 2 || len(outs) != 2 || !has(g.Output, t.output) {
 		return fmt.Errorf("%s: %w: expected two state inputs and two state outputs beside %s (it has %s)", m.Decoder, ErrContract, t.output, g.IOList())
 	}
 	for i, s := range states {
@@ -203,31 +204,21 @@ func checkTargets(g *ort.Graph, source ort.Source, name string, rank int) (ort.I
 	return in, nil
 }
 
-func (t *transducer) batchable() bool     { return false }
-func (t *transducer) languages() []string { return nil }
-
-func (t *transducer) ctc() *head { return nil }
-
-func (t *transducer) close() error { return closeAll(t.encoder, t.decoder, t.joiner) }
+func (*transducer) batchable() bool { return false }
 
 func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	hyps := make([]hypothesis, len(windows))
-	for i, w := range windows {
-		out, err := t.encoder.Run(ctx, t.inputs(w), t.encoded, t.lengths)
-		if err != nil {
-			return nil, err
-		}
-		s := out[0].Shape()
-		n := out[1].Integers()
-		if len(s) != 3 || s[0] != 1 || len(n) != 1 {
-			return nil, fmt.Errorf("%s: %w: expected %s float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, t.encoded, s, len(n))
-		}
-		frames := encoded{data: out[0].Float32(), dim: int(s[1]), stride: int(s[2]), step: 1, n: int(min(max(n[0], 0), s[2]))}
-		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, frames, req); err != nil {
-			return nil, err
-		}
+	out, err := t.encoder.Run(ctx, t.inputs(windows[0]), t.encoded, t.lengths)
+	if err != nil {
+		return nil, err
 	}
-	return hyps, nil
+	s, n := out[0].Shape(), out[1].Integers()
+	if len(s) != 3 || s[0] != 1 || len(n) != 1 {
+		return nil, fmt.Errorf("%s: %w: expected %s float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, t.encoded, s, len(n))
+	}
+	frames := encoded{data: out[0].Float32(), dim: int(s[1]), stride: int(s[2]), step: 1, n: int(min(max(n[0], 0), s[2]))}
+	hyps := make([]hypothesis, 1)
+	hyps[0].emissions, hyps[0].steps, err = t.search(ctx, frames, req)
+	return hyps, err
 }
 
 // statePredictor is the state of NeMo's prediction network after a text.
@@ -248,22 +239,15 @@ func (t *transducer) predictor() predictor {
 	return p
 }
 
-func (t *transducer) integer(in ort.Info, v int, shape ...int64) *ort.Tensor {
-	if in.Type == ort.Int64 {
-		return ort.NewInt64(shape, []int64{int64(v)})
-	}
-	return ort.NewInt32(shape, []int32{int32(v)})
-}
-
 func (p *statePredictor) score(ctx context.Context, frame []float32) ([]float32, error) {
 	t := p.t
 	enc := ort.NewFloat32([]int64{1, int64(len(frame)), 1}, frame)
 	if t.joiner == nil || p.output == nil {
 		in := map[string]*ort.Tensor{
-			t.targets: t.integer(t.target, p.last, 1, 1), t.states[0].Name: p.states[0], t.states[1].Name: p.states[1],
+			t.targets: integers(t.target, []int{p.last}, 1, 1), t.states[0].Name: p.states[0], t.states[1].Name: p.states[1],
 		}
 		if t.length.Name != "" {
-			in[t.targetLength] = t.integer(t.length, 1, 1)
+			in[t.targetLength] = lengths(t.length, []int{1})
 		}
 		if t.joiner == nil {
 			in[t.joinEncoder] = enc

@@ -115,7 +115,7 @@ func (s *searcher) beam(ctx context.Context, frames encoded, f fusion, width int
 				}
 				steps++
 				if len(scores) < v {
-					return nil, 0, widthError(s.joint, "outputs", len(scores), v, s.vocab)
+					return nil, 0, widthError(s.joint, "outputs", len(scores), s.vocab)
 				}
 				norm := logSum(scores[:v])
 				logProb := func(id int) float64 { return min(float64(scores[id])-norm, 0) }

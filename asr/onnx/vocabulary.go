@@ -2,8 +2,11 @@ package onnx
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -118,23 +121,16 @@ func tokenLines(data []byte) ([]string, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	byID := map[int]string{}
 	top := -1
-	for n := 1; len(data) > 0; n++ {
-		line := data
-		if i := bytes.IndexByte(data, '\n'); i >= 0 {
-			line, data = data[:i], data[i+1:]
-		} else {
-			data = nil
-		}
+	n := 0
+	for line := range bytes.SplitSeq(data, []byte("\n")) {
+		n++
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
 		symbol, number := " ", string(line)
 		if i := bytes.LastIndexAny(line, " \t"); i >= 0 {
-			symbol, number = string(line[:i]), string(line[i+1:])
-			if symbol == "" {
-				symbol = " "
-			}
+			symbol, number = cmp.Or(string(line[:i]), " "), string(line[i+1:])
 		}
 		id, err := strconv.Atoi(number)
 		if err != nil {
@@ -196,48 +192,31 @@ func sentencePieces(data []byte) ([]string, error) {
 // protoField reads one field of a protobuf message; body is nil unless the
 // field is a byte string.
 func protoField(data []byte) (num uint64, body, rest []byte, err error) {
-	varint := func() (uint64, bool) {
-		var v uint64
-		for shift := 0; shift < 64 && len(data) > 0; shift += 7 {
-			b := data[0]
-			data = data[1:]
-			v |= uint64(b&0x7f) << shift
-			if b < 0x80 {
-				return v, true
-			}
-		}
-		return 0, false
-	}
-	cut := fmt.Errorf("the file ends in the middle of a field")
-	tag, ok := varint()
-	if !ok || tag>>3 == 0 {
-		return 0, nil, nil, cut
-	}
-	var n uint64
+	tag, n := binary.Uvarint(data)
+	data = data[max(n, 0):]
+	var size uint64
+	whole := n > 0 && tag>>3 > 0
 	switch tag & 7 {
 	case 0:
-		if _, ok := varint(); !ok {
-			return 0, nil, nil, cut
-		}
-		return tag >> 3, nil, data, nil
+		_, n = binary.Uvarint(data)
+		size, whole = uint64(n), whole && n > 0
 	case 1:
-		n = 8
-	case 5:
-		n = 4
+		size = 8
 	case 2:
-		if n, ok = varint(); !ok {
-			return 0, nil, nil, cut
-		}
+		size, n = binary.Uvarint(data)
+		data, whole = data[max(n, 0):], whole && n > 0
+	case 5:
+		size = 4
 	default:
 		return 0, nil, nil, fmt.Errorf("wire type %d does not occur in it", tag&7)
 	}
-	if n > uint64(len(data)) {
-		return 0, nil, nil, cut
+	if !whole || size > uint64(len(data)) {
+		return 0, nil, nil, errors.New("the file ends in the middle of a field")
 	}
 	if tag&7 == 2 {
-		return tag >> 3, data[:n:n], data[n:], nil
+		body = data[:size:size]
 	}
-	return tag >> 3, nil, data[n:], nil
+	return tag >> 3, body, data[size:], nil
 }
 
 // newVocabulary determines the text of each token. If kind is writePieces,
@@ -388,40 +367,29 @@ func byteLevelText(s string) []byte {
 	return out
 }
 
-// mark is a token with text.
-type mark struct {
-	text       string
-	start, end float64
-	logProb    float64
-	blank      float64
-	id         int
-}
-
-// write returns the text of the emissions without special tokens. The text of a
-// single mark need not be whole characters.
-func (v *vocabulary) write(emissions []emission) []mark {
-	out := make([]mark, 0, len(emissions))
+// write returns the emissions with their text, without special tokens. A single
+// text need not be whole characters.
+func (v *vocabulary) write(emissions []emission) []emission {
 	if v.kind == writeContinued {
-		return v.writeContinued(out, emissions)
+		return v.writeContinued(emissions)
 	}
+	var out []emission
 	for _, e := range emissions {
-		text := v.writtenBy(e)
-		if text == "" {
+		if e.text = v.writtenBy(e); e.text == "" {
 			continue
 		}
-		m := mark{text, e.start, e.end, e.logProb, e.blank, e.id}
-		if strings.HasPrefix(m.text, " ") {
+		if strings.HasPrefix(e.text, " ") {
 			out = dropSpace(out)
-			m.text = " " + strings.TrimLeft(m.text, " ")
+			e.text = " " + strings.TrimLeft(e.text, " ")
 		}
-		out = append(out, m)
+		out = append(out, e)
 	}
 	return dropSpace(out)
 }
 
 // dropSpace removes trailing spaces if the next token begins with one: a list
 // may contain both a token for a space and tokens that begin with one.
-func dropSpace(out []mark) []mark {
+func dropSpace(out []emission) []emission {
 	if len(out) == 0 {
 		return out
 	}
@@ -433,17 +401,17 @@ func dropSpace(out []mark) []mark {
 }
 
 // writeContinued joins Paraformer's pieces.
-func (v *vocabulary) writeContinued(out []mark, emissions []emission) []mark {
+func (v *vocabulary) writeContinued(emissions []emission) (out []emission) {
 	last := -1
 	for _, e := range emissions {
 		if !v.writes(e.id) {
 			continue
 		}
-		text := v.piece(e.id)
+		e.text = v.piece(e.id)
 		if v.spaceBetween(last, e.id) {
-			text = " " + text
+			e.text = " " + e.text
 		}
-		out = append(out, mark{text, e.start, e.end, e.logProb, e.blank, e.id})
+		out = append(out, e)
 		last = e.id
 	}
 	return out
@@ -464,7 +432,7 @@ func (v *vocabulary) spaceBetween(last, id int) bool {
 	if v.kind != writeContinued || last < 0 || !v.writes(id) || bytes.HasSuffix(v.text[last], []byte("@@")) {
 		return false
 	}
-	letter := func(r rune) bool { return !spec.Unspaced(r) && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+	letter := func(r rune) bool { return !spec.Unspaced(r) && solid(r) }
 	first, _ := utf8.DecodeRuneInString(v.piece(id))
 	before, _ := utf8.DecodeLastRuneInString(v.piece(last))
 	return letter(first) || letter(before) && unicode.IsLetter(first)
@@ -505,15 +473,5 @@ func (v *vocabulary) capitalize(s string) string {
 
 // size returns the number of tokens.
 func (v *vocabulary) size() int { return len(v.symbols) }
-
-// id returns the id of a symbol, -1 if it is missing.
-func (v *vocabulary) id(symbol string) int {
-	for i, s := range v.symbols {
-		if s == symbol {
-			return i
-		}
-	}
-	return -1
-}
 
 func exp(x float64) float64 { return min(math.Exp(x), 1) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/ort"
@@ -14,13 +15,11 @@ import (
 // Omnilingual ASR. Their first layer is a convolution over the whole input, so
 // windows run one by one, without padding.
 type waveform struct {
-	session *ort.Session
-	source  ort.Source
-	head    head
-	in, out string
-	mask    string // input of ones, "" without
-	length  string // input of the number of samples, "" without
-	lens    ort.Info
+	ctcGraph
+	in     string
+	mask   string // input of ones, "" without
+	length string // input of the number of samples, "" without
+	lens   ort.Info
 	// normalize reports whether a window's samples are normalized to mean 0 and
 	// variance 1.
 	normalize bool
@@ -34,7 +33,7 @@ const waveformStride = 320
 const waveformSlack = 3
 
 func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
-	w := &waveform{source: m.ONNX, in: "input_values", out: "logits"}
+	w := &waveform{ctcGraph: ctcGraph{single: single{source: m.ONNX}, out: "logits"}, in: "input_values"}
 	if len(g.Inputs) == 1 {
 		w.in = g.Inputs[0].Name
 	}
@@ -68,8 +67,7 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 	}); err != nil {
 		return nil, err
 	}
-	out, _ := g.Output(w.out)
-	if err := checkWidth(m.ONNX, out, vocab.size(), vocab); err != nil {
+	if err := checkWidth(g, m.ONNX, w.out, vocab); err != nil {
 		return nil, err
 	}
 	if vocab.blank < 0 {
@@ -77,8 +75,7 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 			m.ONNX, ErrTokens, vocab.name)
 	}
 	w.head = head{vocab: vocab, blank: vocab.blank, shift: waveformStride / float64(audio.SampleRate), logits: w.length == ""}
-	w.session, err = ort.Open(m.ONNX, withOutputs(opt, w.out))
-	return w, err
+	return w, w.open(opt, w.out)
 }
 
 // parsePreprocessor reads from transformers' preprocessor_config.json whether
@@ -102,7 +99,7 @@ func parsePreprocessor(f sideFile) (normalize bool, err error) {
 
 // features returns the samples as one row.
 func (w *waveform) features(samples []float32) matrix {
-	m := matrix{data: append([]float32(nil), samples...), frames: 1, dim: len(samples)}
+	m := matrix{data: slices.Clone(samples), frames: 1, dim: len(samples)}
 	if w.normalize {
 		normalizeSamples(m.data)
 	}
@@ -125,57 +122,27 @@ func normalizeSamples(x []float32) {
 	}
 }
 
-func (w *waveform) batchable() bool     { return false }
-func (w *waveform) languages() []string { return nil }
-func (w *waveform) ctc() *head          { return &w.head }
-func (w *waveform) close() error        { return w.session.Close() }
-
 func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	hyps := make([]hypothesis, len(windows))
-	for i, m := range windows {
-		shape := []int64{1, int64(m.dim)}
-		in := map[string]*ort.Tensor{w.in: ort.NewFloat32(shape, m.data)}
-		if w.mask != "" {
-			in[w.mask] = ones(w.lens, shape)
-		}
-		if w.length != "" {
-			in[w.length] = lengths(w.lens, []int{m.dim})
-		}
-		out, err := w.session.Run(ctx, in, w.out)
-		if err != nil {
-			return nil, err
-		}
-		rows := 0
-		if s := out[0].Shape(); len(s) == 3 {
-			rows = int(s[1])
-		}
-		if want := m.dim / waveformStride; rows < want-waveformSlack || rows > want+waveformSlack {
-			return nil, fmt.Errorf("%s: %w: output %s: expected a row for each %d samples, %d for %d samples, found %d",
-				w.source, ErrContract, w.out, waveformStride, want, m.dim, rows)
-		}
-		lens := ort.NewInt64([]int64{1}, []int64{int64(rows)})
-		h, err := w.head.decodeRows(w.source, output{name: w.out, scores: out[0], counts: lens, windows: 1, columns: w.head.vocab.size()}, req)
-		if err != nil {
-			return nil, err
-		}
-		hyps[i] = h[0]
+	samples := windows[0].data
+	shape := []int64{1, int64(len(samples))}
+	in := map[string]*ort.Tensor{w.in: ort.NewFloat32(shape, samples)}
+	if w.mask != "" {
+		in[w.mask] = integers(w.lens, slices.Repeat([]int{1}, len(samples)), shape...)
 	}
-	return hyps, nil
-}
-
-// ones returns an integer tensor of ones, of the width that the graph's input
-// requires.
-func ones(in ort.Info, shape []int64) *ort.Tensor {
-	if in.Type == ort.Int32 {
-		v := make([]int32, shape[0]*shape[1])
-		for i := range v {
-			v[i] = 1
-		}
-		return ort.NewInt32(shape, v)
+	if w.length != "" {
+		in[w.length] = lengths(w.lens, []int{len(samples)})
 	}
-	v := make([]int64, shape[0]*shape[1])
-	for i := range v {
-		v[i] = 1
+	out, err := w.session.Run(ctx, in, w.out)
+	if err != nil {
+		return nil, err
 	}
-	return ort.NewInt64(shape, v)
+	rows := 0
+	if s := out[0].Shape(); len(s) == 3 {
+		rows = int(s[1])
+	}
+	if want := len(samples) / waveformStride; rows < want-waveformSlack || rows > want+waveformSlack {
+		return nil, fmt.Errorf("%s: %w: output %s: expected a row for each %d samples, %d for %d samples, found %d",
+			w.source, ErrContract, w.out, waveformStride, want, len(samples), rows)
+	}
+	return w.decodeRows(out[0], []int64{int64(rows)}, 1, req)
 }

@@ -14,36 +14,23 @@ import (
 	"github.com/otograph/otograph/internal/cage"
 )
 
-// limits bound one child.
-type limits struct {
-	wall   time.Duration // negative: without limit
-	memory uint64        // bytes of address space
-	cpu    uint64        // seconds of processor time
-}
-
 // childMemory is far more than audio decoders need (libraries alone map some
 // hundred megabytes), but too little to harm the machine.
 const childMemory = 4 << 30
 
 // caged is one run of a decoder.
 type caged struct {
-	bin   string
-	args  []string
-	input *os.File // descriptor 3 of the child; nil for none
-	limits
-	landlock bool
+	cage.Spec               // run sets Env, Libraries and Script
+	wall      time.Duration // negative: without limit
 }
 
-var (
-	errWallClock = errors.New("the wall clock ran out")
-	errCage      = cage.ErrSetup
-)
+var errWallClock = errors.New("the wall clock ran out")
 
 // child is a running decoder.
 type child struct {
-	process *cage.Process
-	state   cage.State
-	exited  chan error
+	*cage.Process
+	state  cage.State
+	exited chan error
 }
 
 // run starts the child and passes its standard output to out and the lines of
@@ -82,7 +69,7 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 	// At the deadline, kill the whole group and close the pipes, even if
 	// another process still holds their other ends.
 	stopped := context.AfterFunc(ctx, func() {
-		killGroup(ch.process.Process.Pid)
+		ch.Kill()
 		_ = outR.SetReadDeadline(time.Now())
 		_ = errR.SetReadDeadline(time.Now())
 	})
@@ -108,15 +95,13 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 // child when the thread that started it ends, and therefore when this process
 // ends.
 func (c caged) start(stdout, stderr *os.File) (*child, error) {
-	p, err := cage.Command(cage.Spec{
-		Bin: c.bin, Args: c.args, Env: childEnvironment(), Input: c.input, Libraries: filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")),
-		Memory: c.memory, CPU: c.cpu, Landlock: c.landlock, Script: isScript(c.bin),
-	})
+	c.Env, c.Libraries, c.Script = childEnvironment(), filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), isScript(c.Bin)
+	p, err := cage.Command(c.Spec)
 	if err != nil {
 		return nil, err
 	}
 	p.Stdout, p.Stderr = stdout, stderr
-	ch := &child{process: p, exited: make(chan error, 1)}
+	ch := &child{Process: p, exited: make(chan error, 1)}
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -128,7 +113,7 @@ func (c caged) start(stdout, stderr *os.File) (*child, error) {
 			// Kill the child's processes before the kernel can reuse its
 			// process ID.
 			if awaitExit(p.Process.Pid) {
-				killGroup(p.Process.Pid)
+				p.Kill()
 			}
 			ch.exited <- p.Wait()
 		}

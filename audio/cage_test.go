@@ -19,16 +19,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/cage"
 	"github.com/otograph/otograph/spec"
 )
 
 // inCage runs a shell command in the sandbox instead of ffmpeg.
-func inCage(t *testing.T, input *os.File, script string, l limits) (out string, err error) {
+func inCage(t *testing.T, input *os.File, script string, l caged) (out string, err error) {
 	t.Helper()
 	return inCageWith(t, input, script, l, true)
 }
 
-func inCageWith(t *testing.T, input *os.File, script string, l limits, landlock bool) (out string, err error) {
+func inCageWith(t *testing.T, input *os.File, script string, l caged, landlock bool) (out string, err error) {
 	t.Helper()
 	bash, lookErr := exec.LookPath("bash")
 	if lookErr != nil {
@@ -36,10 +37,11 @@ func inCageWith(t *testing.T, input *os.File, script string, l limits, landlock 
 	}
 	bash, lookErr = filepath.EvalSymlinks(bash)
 	require.NoError(t, lookErr)
-	if l.memory == 0 {
-		l = limits{wall: time.Minute, memory: childMemory, cpu: 10}
+	if l.Memory == 0 {
+		l.wall, l.Memory, l.CPU = time.Minute, childMemory, 10
 	}
-	_, err = caged{bin: bash, args: []string{"-c", script}, input: input, limits: l, landlock: landlock}.run(t.Context(), func(s string) { t.Log(s) }, func(r io.Reader) error {
+	l.Bin, l.Args, l.Input, l.Landlock = bash, []string{"-c", script}, input, landlock
+	_, err = l.run(t.Context(), func(s string) { t.Log(s) }, func(r io.Reader) error {
 		b, err := io.ReadAll(r)
 		out = string(b)
 		return err
@@ -65,7 +67,7 @@ func TestCage(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 
-	out, err := inCage(t, f, `read -r x < `+inputPath+`; echo "$x"; read -r y < `+inputPath+`; echo "$y"`, limits{})
+	out, err := inCage(t, f, `read -r x < `+inputPath+`; echo "$x"; read -r y < `+inputPath+`; echo "$y"`, caged{})
 	require.NoError(t, err, "the input can be read, twice from its beginning")
 	assert.Equal(t, "recording\nrecording\n", out)
 
@@ -83,7 +85,7 @@ func TestCage(t *testing.T) {
 		"another program":    `shopt -s execfail; exec /usr/bin/env`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := inCage(t, f, `if `+script+`; then echo done; else echo refused; fi`, limits{})
+			out, err := inCage(t, f, `if `+script+`; then echo done; else echo refused; fi`, caged{})
 			require.NoError(t, err)
 			assert.Equal(t, "refused\n", out)
 		})
@@ -91,7 +93,7 @@ func TestCage(t *testing.T) {
 	t.Run("root's powers", func(t *testing.T) {
 		var bounding string
 		// Without Landlock, the child can read its own status from the kernel.
-		out, err := inCageWith(t, nil, `while read -r name value; do echo "$name $value"; done < /proc/self/status`, limits{}, false)
+		out, err := inCageWith(t, nil, `while read -r name value; do echo "$name $value"; done < /proc/self/status`, caged{}, false)
 		require.NoError(t, err)
 		for _, l := range strings.Split(out, "\n") {
 			if strings.HasPrefix(l, "CapBnd:") || strings.HasPrefix(l, "NoNewPrivs:") || strings.HasPrefix(l, "Seccomp:") {
@@ -106,23 +108,23 @@ func TestCage(t *testing.T) {
 		assert.Contains(t, bounding, "Seccomp: 2\n")
 	})
 	t.Run("memory", func(t *testing.T) {
-		out, err := inCage(t, nil, `printf -v x '%*s' 200000000 y; echo grown`, limits{wall: time.Minute, memory: 100 << 20, cpu: 20})
+		out, err := inCage(t, nil, `printf -v x '%*s' 200000000 y; echo grown`, caged{cage.Spec{Memory: 100 << 20, CPU: 20}, time.Minute})
 		assert.Error(t, err)
 		assert.NotContains(t, out, "grown")
 	})
 	t.Run("processor time", func(t *testing.T) {
-		_, err := inCage(t, nil, `while :; do :; done`, limits{wall: time.Minute, memory: childMemory, cpu: 1})
+		_, err := inCage(t, nil, `while :; do :; done`, caged{cage.Spec{Memory: childMemory, CPU: 1}, time.Minute})
 		var exit *exec.ExitError
 		require.ErrorAs(t, err, &exit)
 		assert.Contains(t, exit.Error(), "CPU time limit")
 	})
 	t.Run("a process", func(t *testing.T) {
-		out, err := inCage(t, nil, `/usr/bin/env; (echo forked)`, limits{})
+		out, err := inCage(t, nil, `/usr/bin/env; (echo forked)`, caged{})
 		assert.Error(t, err)
 		assert.NotContains(t, out, "forked")
 	})
 	t.Run("wall clock", func(t *testing.T) {
-		_, err := inCage(t, nil, `while :; do :; done`, limits{wall: 200 * time.Millisecond, memory: childMemory, cpu: 60})
+		_, err := inCage(t, nil, `while :; do :; done`, caged{cage.Spec{Memory: childMemory, CPU: 60}, 200 * time.Millisecond})
 		require.ErrorIs(t, err, errWallClock)
 	})
 	assert.Empty(t, children(t))

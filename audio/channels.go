@@ -1,7 +1,5 @@
 package audio
 
-import "os"
-
 // maxKept is the largest number of channels that are kept separately: the eight
 // tracks of a recorder. A recording with more is not a conversation, and each
 // channel takes as much disk space as the mix.
@@ -10,10 +8,9 @@ const maxKept = 8
 // channels records each channel of a recording to a separate file, in addition
 // to the mix.
 type channels struct {
-	dir   string
-	files []*os.File
-	each  []*recorder
-	one   []float32 // the samples of one channel
+	dir  string
+	each []*recorder
+	one  []float32 // the samples of one channel
 }
 
 // begin prepares for n channels. A single channel is already the mix, and more
@@ -28,12 +25,11 @@ func (c *channels) begin(name string, rate, n int) error {
 		if err != nil {
 			return err
 		}
-		c.files = append(c.files, file)
 		r := &recorder{name: name, limit: -1, file: file}
+		c.each = append(c.each, r)
 		if err := r.begin(rate, 1); err != nil {
 			return err
 		}
-		c.each = append(c.each, r)
 	}
 	return nil
 }
@@ -64,9 +60,9 @@ func (c *channels) end() error {
 
 // pcm maps the recorded channels of a recording and returns one PCM for each.
 func (c *channels) pcm(mix *PCM) (list []*PCM, err error) {
-	for i, r := range c.each {
+	for _, r := range c.each {
 		p := &PCM{info: mix.info, timeline: mix.timeline}
-		if p.mapped, p.samples, err = mapSamples(c.files[i], int(r.samples)); err != nil {
+		if p.mapped, p.samples, err = mapSamples(r.file, int(r.samples)); err != nil {
 			return list, err
 		}
 		p.info.Channels, p.info.Duration = 1, p.Duration()
@@ -76,10 +72,10 @@ func (c *channels) pcm(mix *PCM) (list []*PCM, err error) {
 }
 
 func (c *channels) close() {
-	for _, f := range c.files {
-		f.Close()
+	for _, r := range c.each {
+		r.file.Close()
 	}
-	c.files, c.each = nil, nil
+	c.each = nil
 }
 
 // Channels returns each channel of the recording as a separate recording, in

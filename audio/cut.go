@@ -220,17 +220,29 @@ func oggEnd(f io.ReaderAt, size int64) (int64, error) {
 		return 0, nil // other bytes follow
 	}
 	page := tail[at:]
-	if len(page) < 27 || len(page) < 27+int(page[26]) {
-		return size + 1, nil
-	}
-	length := 27 + int(page[26])
-	for _, s := range page[27:length] {
-		length += int(s)
-	}
-	if length > len(page) || page[5]&4 == 0 {
+	if length, flags := oggPage(page); length == 0 || length > len(page) || flags&oggLast == 0 {
 		return size + 1, nil
 	}
 	return 0, nil
+}
+
+// Flags of an Ogg page.
+const (
+	oggFirst = 2 // the first page of its stream
+	oggLast  = 4
+)
+
+// oggPage returns the length and the flags of the page at the start of b; the
+// length is 0 if b doesn't start with the whole header of a page.
+func oggPage(b []byte) (length int, flags byte) {
+	if len(b) < 27 || string(b[:4]) != "OggS" || len(b) < 27+int(b[26]) {
+		return 0, 0
+	}
+	length = 27 + int(b[26])
+	for _, s := range b[27:length] {
+		length += int(s)
+	}
+	return length, b[5]
 }
 
 // flvEnd returns the size that the metadata of an FLV file hold, or else checks
@@ -259,7 +271,7 @@ func flvEnd(f io.ReaderAt, size int64) (int64, error) {
 	if _, err := readAt(f, b[:], size-4-last); err != nil {
 		return 0, err
 	}
-	if data := int64(b[1])<<16 | int64(b[2])<<8 | int64(b[3]); data+11 != last {
+	if data := int64(bigEndian(b[1:])); data+11 != last {
 		return size + 1, nil
 	}
 	return 0, nil

@@ -14,18 +14,11 @@ const framesTail = 64 << 10
 // framesEnd returns the end of a file of frames or packets: the end declared by
 // the first frame, or else the end of the last one.
 func framesEnd(f io.ReaderAt, size int64, c container) (int64, error) {
-	var first int64
-	head := make([]byte, 4096)
-	for range 8192 {
-		if _, err := readAt(f, head[:10], first); err != nil {
-			return 0, err
-		}
-		tag := id3Size(head[:10])
-		if tag == 0 {
-			break
-		}
-		first += tag
+	first, err := skipID3(f)
+	if err != nil {
+		return 0, err
 	}
+	head := make([]byte, 4096)
 	n, err := readAt(f, head, first)
 	if err != nil {
 		return 0, err
@@ -150,9 +143,10 @@ func chainEnd(b []byte, frame func([]byte) (int, uint32), kind uint32) (end int6
 // declaredFrames returns the length of all frames that the first one declares
 // in a Xing, Info or VBRI header, or 0.
 func declaredFrames(b []byte) int64 {
-	at := bytes.Index(b[:min(len(b), 64)], []byte("Xing"))
+	mark := func(name string) int { return bytes.Index(b[:min(len(b), 64)], []byte(name)) }
+	at := mark("Xing")
 	if at < 0 {
-		at = bytes.Index(b[:min(len(b), 64)], []byte("Info"))
+		at = mark("Info")
 	}
 	if at >= 0 && len(b) >= at+16 {
 		flags := binary.BigEndian.Uint32(b[at+4:])
@@ -165,7 +159,7 @@ func declaredFrames(b []byte) int64 {
 		}
 		return 0
 	}
-	if at = bytes.Index(b[:min(len(b), 64)], []byte("VBRI")); at >= 0 && len(b) >= at+14 {
+	if at = mark("VBRI"); at >= 0 && len(b) >= at+14 {
 		return int64(binary.BigEndian.Uint32(b[at+10:]))
 	}
 	return 0

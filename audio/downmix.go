@@ -1,6 +1,9 @@
 package audio
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Constants of the downmix, which decides block by block. The mean cancels if
 // its energy is small compared with the mean of unrelated channels: the ratio
@@ -65,7 +68,7 @@ func (d *downmix) flush() error {
 	d.aim(block, frames)
 	mono := d.mono[:frames]
 	from := 0
-	if changed := !equal(d.weights, d.target); changed && d.started {
+	if d.started && !slices.Equal(d.weights, d.target) {
 		from = min(d.fade, frames)
 		for i := range from {
 			t := float32(i) / float32(d.fade)
@@ -198,13 +201,4 @@ func mixStereoGo(mono, block []float32, left, right float32) {
 	for i := range mono {
 		mono[i] = float32(left*block[2*i]) + float32(right*block[2*i+1])
 	}
-}
-
-func equal(a, b []float32) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/otograph/otograph/internal/cage"
 )
 
 // audioDecoders lists the decoders that ffmpeg may use, for the codecs of the
@@ -230,7 +232,7 @@ func (r *report) unchosen() []string {
 // declared returns the length of the audio that the container declares, or 0 if
 // it declares none or only estimates it.
 func (r *report) declared(c container) float64 {
-	if r.estimated || c.guess {
+	if r.estimated || c.length == guessed {
 		return 0
 	}
 	return r.duration
@@ -308,7 +310,6 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	name, c := in.name, in.container
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	lim := limits{wall: o.MaxDecodeTime, memory: childMemory, cpu: cpuSeconds(o.MaxDecodeTime)}
 	rep := &report{mapped: -1, choice: o.Track}
 	ready := make(chan struct{}) // closed once the track is known
 	var once sync.Once
@@ -324,7 +325,8 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 		}
 	}
 	var h *wavHeader
-	_, err := caged{bin: a.bin, args: ffmpegArgs(c, a), input: in.file, limits: lim, landlock: a.landlock}.run(ctx, watch, func(out io.Reader) error {
+	spec := cage.Spec{Bin: a.bin, Args: ffmpegArgs(c, a), Input: in.file, Memory: childMemory, CPU: cpuSeconds(o.MaxDecodeTime), Landlock: a.landlock}
+	_, err := caged{spec, o.MaxDecodeTime}.run(ctx, watch, func(out io.Reader) error {
 		m := &matroskaReader{r: bufio.NewReaderSize(out, 4096), block: rep.frame} // less than wavChunk, so that samples bypass it
 		var err error
 		if h, err = m.readHeader(); errors.Is(err, io.EOF) {
@@ -360,7 +362,7 @@ func (r *report) refusal(in *input, o Options, a attempt) error {
 			return errRemap
 		}
 	}
-	if d := r.declared(in.container); r.output && (in.sure || in.likely && float64(in.info.Size) >= d*leastRate) {
+	if d := r.declared(in.container); r.output && (in.length == exact || in.length == likely && float64(in.info.Size) >= d*leastRate) {
 		return o.checkDuration(in.name, d)
 	}
 	return nil
@@ -406,7 +408,7 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 	case err == nil:
 	case errors.Is(err, errWallClock):
 		return fault(ErrTimeout, name, "ffmpeg needed more than %v", o.MaxDecodeTime)
-	case errors.Is(err, errCage) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOEXEC):
+	case errors.Is(err, cage.ErrSetup) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("audio: %q: %w: %s: %w", name, errUnusable, bin, err)
 	case errors.As(err, &exit):
 		status, _ := exit.Sys().(syscall.WaitStatus)

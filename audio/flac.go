@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math/bits"
 )
 
 // flacTail is the number of bytes searched at the end of a FLAC file: more than
@@ -56,19 +57,12 @@ type flacInfo struct {
 // flacStreamInfo reads the metadata headers; at is the offset of the first
 // frame. A rate of 0 means that this is not a FLAC file.
 func flacStreamInfo(f io.ReaderAt, size int64) (info flacInfo, at int64, err error) {
-	var b [38]byte
-	for range 8192 { // some files begin with ID3 tags
-		if _, err = readAt(f, b[:10], at); err != nil {
-			return info, at, err
-		}
-		tag := id3Size(b[:10])
-		if tag == 0 {
-			break
-		}
-		at += tag
+	if at, err = skipID3(f); err != nil {
+		return info, at, err
 	}
-	if string(b[:4]) != "fLaC" {
-		return flacInfo{}, at, nil
+	var b [38]byte
+	if _, err = readAt(f, b[:4], at); err != nil || string(b[:4]) != "fLaC" {
+		return info, at, err
 	}
 	at += 4
 	for at < size {
@@ -76,7 +70,7 @@ func flacStreamInfo(f io.ReaderAt, size int64) (info flacInfo, at int64, err err
 		if err != nil || n < 4 {
 			return flacInfo{}, at, err
 		}
-		length := int64(b[1])<<16 | int64(b[2])<<8 | int64(b[3])
+		length := int64(bigEndian(b[1:4]))
 		if b[0]&0x7f == 0 && n == len(b) && length == 34 {
 			if low, high := binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:]); low == high {
 				info.block = int64(low)
@@ -172,10 +166,7 @@ func flacNumber(b []byte) (v int64, n int) {
 	if len(b) == 0 {
 		return 0, 0
 	}
-	ones := 0
-	for b[0]<<ones&0x80 != 0 {
-		ones++
-	}
+	ones := bits.LeadingZeros8(^b[0])
 	if ones == 0 {
 		return int64(b[0]), 1
 	}

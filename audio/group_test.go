@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/cage"
 )
 
 // TestGroupEndsWithItsLeader checks that a decoder's processes end with it,
@@ -33,7 +35,7 @@ func TestGroupEndsWithItsLeader(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ffmpeg")
 			require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+tt.script), 0o755)) //nolint:gosec // a program
 			var out string
-			_, err := caged{bin: path, limits: limits{wall: tt.wall, memory: childMemory, cpu: 60}}.run(t.Context(), func(s string) { t.Log(s) }, func(r io.Reader) error {
+			_, err := caged{cage.Spec{Bin: path, Memory: childMemory, CPU: 60}, tt.wall}.run(t.Context(), func(s string) { t.Log(s) }, func(r io.Reader) error {
 				b, err := io.ReadAll(r)
 				out = string(b)
 				if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"unsafe"
 )
 
 // mapSamples reads the first n float32 of f into memory, because mapping is not
@@ -16,7 +15,7 @@ func mapSamples(f *os.File, n int) (mapped []byte, samples []float32, err error)
 		return nil, nil, nil
 	}
 	samples = make([]float32, n)
-	mapped = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(samples))), n*4)
+	mapped = asBytes(samples)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(n)*4), mapped); err != nil {
 		return nil, nil, fmt.Errorf("audio: read %d decoded samples: %w", n, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"math/bits"
 )
 
 // Elements of Matroska (RFC 9559) that hold the samples and their times.
@@ -52,8 +53,7 @@ func (m *matroskaReader) readHeader() (*wavHeader, error) {
 	if !(m.rate >= minWAVRate && m.rate <= maxWAVRate) || m.channels < 1 || m.channels > maxChannels {
 		return nil, errMatroska
 	}
-	h := &wavHeader{container: "matroska", order: binary.LittleEndian, tag: tagFloat, channels: int(m.channels), rate: int(m.rate), width: 4, data: untilEOF}
-	h.align, h.convert = h.width*h.channels, fromF32LE
+	h := floatHeader("matroska", int(m.rate), int(m.channels))
 	m.second = float64(h.align) * m.rate
 	return h, nil
 }
@@ -109,11 +109,9 @@ func (m *matroskaReader) element() (id uint32, length int64, err error) {
 	if len(b) == 0 {
 		return 0, 0, err
 	}
-	width := 1
-	for b[0]<<(width-1)&0x80 == 0 {
-		if width++; width > 4 {
-			return 0, 0, errMatroska
-		}
+	width := bits.LeadingZeros8(b[0]) + 1
+	if width > 4 {
+		return 0, 0, errMatroska
 	}
 	length, n := ebmlSize(b[min(width, len(b)):])
 	if n == 0 {
@@ -122,9 +120,7 @@ func (m *matroskaReader) element() (id uint32, length int64, err error) {
 		}
 		return 0, 0, err
 	}
-	for _, c := range b[:width] {
-		id = id<<8 | uint32(c)
-	}
+	id = uint32(bigEndian(b[:width]))
 	_, err = m.r.Discard(width + n)
 	return id, length, err
 }
@@ -155,10 +151,7 @@ func (m *matroskaReader) number(id uint32, length int64) error {
 	if err != nil {
 		return err
 	}
-	var n uint64
-	for _, c := range b {
-		n = n<<8 | uint64(c)
-	}
+	n := bigEndian(b)
 	switch id {
 	case matroskaTime:
 		m.cluster = int64(n)
@@ -187,19 +180,21 @@ func ebmlSize(b []byte) (length int64, width int) {
 	if len(b) == 0 || b[0] == 0 {
 		return 0, 0
 	}
-	width = 1
-	for b[0]<<(width-1)&0x80 == 0 {
-		width++
-	}
+	width = bits.LeadingZeros8(b[0]) + 1
 	if len(b) < width {
 		return 0, 0
 	}
-	length = int64(b[0] & (0xff >> width))
-	for _, c := range b[1:width] {
-		length = length<<8 | int64(c)
-	}
-	if length == 1<<(7*width)-1 {
+	most := int64(1)<<(7*width) - 1
+	if length = int64(bigEndian(b[:width])) & most; length == most {
 		return -1, width
 	}
 	return length, width
+}
+
+// bigEndian returns the number that at most eight bytes hold.
+func bigEndian(b []byte) (n uint64) {
+	for _, c := range b {
+		n = n<<8 | uint64(c)
+	}
+	return n
 }

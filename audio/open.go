@@ -2,6 +2,7 @@ package audio
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -58,15 +59,14 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 	return pcm, nil
 }
 
-// input is a source under conversion: a stream that begins with a WAV header, a
-// file of a known container, or raw samples.
+// input is a source under conversion: a stream of samples, with a WAV header or
+// from the caller, or a file of a known container.
 type input struct {
 	name     string
 	info     Info
-	raw      *rawSource
-	tape     *tape      // positioned at the WAV samples
+	tape     *tape      // positioned at the samples
 	header   *wavHeader // of the tape
-	meter    *meter     // counts and hashes the bytes that the tape reads
+	meter    *meter     // counts and hashes the bytes that the tape reads; nil for the caller's samples
 	file     *os.File   // regular, seekable; nil while a reader is streamed
 	hashed   bool       // the MD5 of file is already known
 	timeline Timeline
@@ -156,9 +156,16 @@ func (in *input) takeRaw(s rawSource) error {
 	if s.channels < 1 || s.channels > maxChannels || s.rate < minWAVRate || s.rate > maxWAVRate || len(s.samples)%max(1, s.channels) != 0 {
 		return fault(ErrUnsupported, in.name, "%d samples at %d Hz in %d channels, expected whole frames, %d to %d Hz, 1 to %d channels", len(s.samples), s.rate, s.channels, minWAVRate, maxWAVRate, maxChannels)
 	}
-	in.raw = &s
-	in.info = Info{Container: "raw", Codec: "pcm_f32le", SampleRate: s.rate, Channels: s.channels}
+	in.tape = &tape{r: bufio.NewReader(bytes.NewReader(asBytes(s.samples)))}
+	in.take(floatHeader("raw", s.rate, s.channels))
+	in.header.data = int64(len(s.samples) * in.header.width)
 	return nil
+}
+
+// take sets the header of the tape.
+func (in *input) take(h *wavHeader) {
+	in.header = h
+	in.info.Container, in.info.Codec, in.info.SampleRate, in.info.Channels = h.container, h.codec, h.rate, h.channels
 }
 
 // peek recognizes the beginning of a reader and returns the reader if it holds
@@ -204,24 +211,20 @@ func (in *input) sniff() (container, error) {
 }
 
 // takeWAV reads the header of a WAV file or one of its variants, or of SPHERE.
-func (in *input) takeWAV(r *bufio.Reader, o Options) (err error) {
+func (in *input) takeWAV(r *bufio.Reader, o Options) error {
 	if o.Track > 1 {
 		return fault(ErrNoAudio, in.name, "audio track %d is not there: a %s file has one", o.Track, in.container.name)
 	}
-	in.tape = &tape{r: r}
+	in.tape = &tape{r: r, name: in.name}
 	read := readWAVHeader
 	if in.container == sphereContainer {
 		read = readSphereHeader
 	}
-	if in.header, err = read(in.tape); err != nil {
-		var e *errWAV
-		if errors.As(err, &e) {
-			return fault(e.kind, in.name, "%s", e.detail)
-		}
+	h, err := read(in.tape)
+	if err != nil {
 		return err
 	}
-	in.info.Container, in.info.Codec = in.header.container, in.header.codec
-	in.info.SampleRate, in.info.Channels = in.header.rate, in.header.channels
+	in.take(h)
 	if in.header.convert == nil { // compressed: decoded by ffmpeg
 		if in.header.container != "wav" {
 			return fault(ErrUnsupported, in.name, "%s in a %s file, expected PCM", in.header.codec, in.header.container)
@@ -288,40 +291,10 @@ type (
 
 // decode converts the input to samples and completes its Info.
 func (in *input) decode(ctx context.Context, o Options, rec *recorder) error {
-	switch {
-	case in.raw != nil:
-		return in.decodeRaw(ctx, rec)
-	case in.tape != nil:
+	if in.tape != nil {
 		return in.decodeWAV(ctx, o, rec)
 	}
 	return in.decodeChild(ctx, o, rec)
-}
-
-func (in *input) decodeRaw(ctx context.Context, rec *recorder) error {
-	if err := rec.begin(in.raw.rate, in.raw.channels); err != nil {
-		return err
-	}
-	step := max(1, wavChunk/in.raw.channels) * in.raw.channels
-	buf := make([]float32, 0, step)
-	for s := in.raw.samples; len(s) > 0; {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		n := min(step, len(s))
-		buf = buf[:n]
-		for i, x := range s[:n] {
-			if x-x != 0 { // NaN or infinite
-				rec.nonFinite++
-				x = 0
-			}
-			buf[i] = clamp(x)
-		}
-		if err := rec.write(buf, in.raw.channels); err != nil {
-			return err
-		}
-		s = s[n:]
-	}
-	return rec.end()
 }
 
 func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error {
@@ -340,7 +313,7 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 	if _, err := io.Copy(io.Discard, onlyReader{in.tape.r}); err != nil {
 		return err
 	}
-	if in.hashed {
+	if in.hashed || in.meter == nil {
 		return nil
 	}
 	in.info.Size, in.info.MD5 = in.meter.n, in.meter.hex()

@@ -3,7 +3,6 @@ package audio
 import (
 	"context"
 	"io"
-	"os"
 )
 
 // Probe describes a recording. It does not decode it if the container declares
@@ -22,18 +21,13 @@ func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 		return Info{}, err
 	}
 	defer in.close()
-	switch {
-	case in.raw != nil:
-		in.info.Duration = float64(len(in.raw.samples)/in.raw.channels) / float64(in.raw.rate)
-	case in.tape != nil:
+	if in.tape != nil {
 		ahead := in.samplesAhead()
 		in.info.Duration = in.header.seconds(ahead)
 		align := int64(in.header.align)
 		in.info.Truncated = in.header.data >= 0 && ahead/align < in.header.data/align
-	default:
-		if err := in.probeChild(ctx, o); err != nil {
-			return Info{}, err
-		}
+	} else if err := in.probeChild(ctx, o); err != nil {
+		return Info{}, err
 	}
 	if in.info.Duration == 0 {
 		return Info{}, fault(ErrNoAudio, in.name, "it contains no samples")
@@ -80,26 +74,21 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 
 // chainedOgg reports whether a second logical stream begins after the pages of
 // the first one (RFC 3533, section 4). It reads only page headers.
-func chainedOgg(f *os.File, size int64) (bool, error) {
+func chainedOgg(f io.ReaderAt, size int64) (bool, error) {
 	var page [27 + 255]byte
 	begun := false // seen a page that does not begin a stream
 	for at := int64(0); at < size; {
-		n, err := f.ReadAt(page[:], at)
-		if err != nil && err != io.EOF {
-			return false, err
+		n, err := readAt(f, page[:], at)
+		length, flags := oggPage(page[:n])
+		if err != nil || length == 0 {
+			return false, err // damaged, or the end: use ffmpeg's report
 		}
-		if n < 27 || string(page[:4]) != "OggS" || n < 27+int(page[26]) {
-			return false, nil // damaged, or the end: use ffmpeg's report
-		}
-		if page[5]&2 == 0 {
+		if flags&oggFirst == 0 {
 			begun = true
 		} else if begun {
 			return true, nil
 		}
-		at += 27 + int64(page[26])
-		for _, s := range page[27 : 27+int(page[26])] {
-			at += int64(s)
-		}
+		at += int64(length)
 	}
 	return false, nil
 }

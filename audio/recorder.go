@@ -1,9 +1,6 @@
 package audio
 
-import (
-	"os"
-	"unsafe"
-)
+import "os"
 
 // recorder receives interleaved samples of any rate and writes mono samples at
 // SampleRate to an unnamed file. With a nil file it only counts; Probe uses
@@ -90,8 +87,7 @@ func (r *recorder) spill() error {
 	if len(r.pending) == 0 {
 		return nil
 	}
-	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r.pending))), len(r.pending)*4)
-	if _, err := r.file.Write(b); err != nil {
+	if _, err := r.file.Write(asBytes(r.pending)); err != nil {
 		return unwritten(r.name, "its samples", err)
 	}
 	r.pending = r.pending[:0]

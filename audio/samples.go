@@ -6,9 +6,27 @@ import (
 	"unsafe"
 )
 
-// convert converts the samples in src to floats in dst (same count) and returns
-// the number of NaN or infinite ones, which become 0.
+// convert converts the little-endian samples in src to floats in dst (same
+// count) and returns the number of NaN or infinite ones, which become 0.
 type convert func(dst []float32, src []byte) (nonFinite int)
+
+// swapped returns the converter of big-endian samples, which reverses the bytes
+// of each sample in src.
+func (c convert) swapped(width int) convert {
+	return func(dst []float32, src []byte) int {
+		for first := 0; first < len(src); first += width {
+			for i, j := first, first+width-1; i < j; i, j = i+1, j-1 {
+				src[i], src[j] = src[j], src[i]
+			}
+		}
+		return c(dst, src)
+	}
+}
+
+// asBytes returns the memory of samples.
+func asBytes(samples []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(samples))), len(samples)*4)
+}
 
 func fromU8(dst []float32, src []byte) int {
 	for i, b := range src[:len(dst)] {
@@ -17,7 +35,7 @@ func fromU8(dst []float32, src []byte) int {
 	return 0
 }
 
-func fromS16LE(dst []float32, src []byte) int {
+func fromS16(dst []float32, src []byte) int {
 	src = src[:2*len(dst)]
 	for i := range dst {
 		dst[i] = float32(int16(uint16(src[2*i])|uint16(src[2*i+1])<<8)) * (1.0 / (1 << 15))
@@ -25,15 +43,7 @@ func fromS16LE(dst []float32, src []byte) int {
 	return 0
 }
 
-func fromS16BE(dst []float32, src []byte) int {
-	src = src[:2*len(dst)]
-	for i := range dst {
-		dst[i] = float32(int16(binary.BigEndian.Uint16(src[2*i:]))) * (1.0 / (1 << 15))
-	}
-	return 0
-}
-
-func fromS24LE(dst []float32, src []byte) int {
+func fromS24(dst []float32, src []byte) int {
 	src = src[:3*len(dst)]
 	for i := range dst {
 		v := int32(uint32(src[3*i])<<8 | uint32(src[3*i+1])<<16 | uint32(src[3*i+2])<<24)
@@ -42,22 +52,11 @@ func fromS24LE(dst []float32, src []byte) int {
 	return 0
 }
 
-func fromS24BE(dst []float32, src []byte) int {
-	src = src[:3*len(dst)]
+func fromS32(dst []float32, src []byte) int {
 	for i := range dst {
-		v := int32(uint32(src[3*i+2])<<8 | uint32(src[3*i+1])<<16 | uint32(src[3*i])<<24)
-		dst[i] = float32(v>>8) * (1.0 / (1 << 23))
+		dst[i] = float32(float64(int32(binary.LittleEndian.Uint32(src[4*i:]))) * (1.0 / (1 << 31)))
 	}
 	return 0
-}
-
-func fromS32(order binary.ByteOrder) convert {
-	return func(dst []float32, src []byte) int {
-		for i := range dst {
-			dst[i] = float32(float64(int32(order.Uint32(src[4*i:]))) * (1.0 / (1 << 31)))
-		}
-		return 0
-	}
 }
 
 // Bits of the magnitudes that clamp leaves unchanged: above 1e-20, up to 1.
@@ -70,7 +69,7 @@ const (
 // is true of nearly all samples.
 func plain(bits uint32) bool { return bits&^(1<<31)-plainAbove <= plainUntil-plainAbove }
 
-func fromF32LE(dst []float32, src []byte) (bad int) {
+func fromF32(dst []float32, src []byte) (bad int) {
 	src = src[:4*len(dst)]
 	for len(dst) > 0 {
 		done := clampFinite(dst, unsafe.Pointer(unsafe.SliceData(src)))
@@ -109,14 +108,6 @@ func clampTo(dst, src []float32) {
 	}
 }
 
-func fromF32BE(dst []float32, src []byte) (bad int) {
-	src = src[:4*len(dst)]
-	for i := range dst {
-		dst[i] = math.Float32frombits(clampBits(binary.BigEndian.Uint32(src[4*i:]), &bad))
-	}
-	return bad
-}
-
 // clampBits is clamp on a float's bits; NaN and infinite values become 0 and
 // are counted.
 func clampBits(bits uint32, bad *int) uint32 {
@@ -127,19 +118,17 @@ func clampBits(bits uint32, bad *int) uint32 {
 	return math.Float32bits(clamp(math.Float32frombits(bits)))
 }
 
-func fromF64(order binary.ByteOrder) convert {
-	return func(dst []float32, src []byte) (bad int) {
-		for i := range dst {
-			v := math.Float64frombits(order.Uint64(src[8*i:]))
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				dst[i] = 0
-				bad++
-				continue
-			}
-			dst[i] = clamp(float32(math.Min(math.Max(v, -1), 1)))
+func fromF64(dst []float32, src []byte) (bad int) {
+	for i := range dst {
+		v := math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			dst[i] = 0
+			bad++
+			continue
 		}
-		return bad
+		dst[i] = clamp(float32(math.Min(math.Max(v, -1), 1)))
 	}
+	return bad
 }
 
 func fromTable(table *[256]float32) convert {

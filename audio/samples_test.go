@@ -29,9 +29,9 @@ func TestFloatsAreClamped(t *testing.T) {
 			want[i] = clamp(float32(x))
 		}
 		got := make([]float32, len(bits))
-		assert.Equal(t, wantBad, fromF32LE(got, little))
+		assert.Equal(t, wantBad, fromF32(got, little))
 		assert.Equal(t, want, got)
-		assert.Equal(t, wantBad, fromF32BE(got, big))
+		assert.Equal(t, wantBad, convert(fromF32).swapped(4)(got, big))
 		assert.Equal(t, want, got)
 	})
 }
@@ -61,7 +61,7 @@ func TestClampVectors(t *testing.T) {
 			want[i] = math.Float32frombits(clampBits(math.Float32bits(x), &faults))
 		}
 		got := make([]float32, n)
-		require.Equal(t, faults, fromF32LE(got, raw), n)
+		require.Equal(t, faults, fromF32(got, raw), n)
 		require.Equal(t, floatBits(want), floatBits(got), n)
 		for i, x := range src {
 			want[i] = clamp(x)

@@ -97,10 +97,8 @@ func sandbox(o Options) SandboxState {
 // ffmpegVersion starts ffmpeg in the sandbox, with or without Landlock, and
 // reads its version.
 func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version string, state cage.State, err error) {
-	state, err = caged{
-		bin: bin, args: []string{"-version"}, landlock: landlock,
-		limits: limits{wall: 20 * time.Second, memory: childMemory, cpu: cpuSeconds(defaultMaxDecodeTime)}, // a decoder's limits
-	}.run(ctx, func(string) {}, func(out io.Reader) error {
+	spec := cage.Spec{Bin: bin, Args: []string{"-version"}, Memory: childMemory, CPU: cpuSeconds(defaultMaxDecodeTime), Landlock: landlock} // a decoder's
+	state, err = caged{spec, 20 * time.Second}.run(ctx, func(string) {}, func(out io.Reader) error {
 		b, err := io.ReadAll(io.LimitReader(out, 1<<16))
 		if m := versionLine.FindSubmatch(b); m != nil {
 			version = string(m[1])

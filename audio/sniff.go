@@ -5,105 +5,88 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 )
 
 // container is an accepted file format.
 type container struct {
 	name    string
 	demuxer string // ffmpeg's name for it, the only demuxer that ffmpeg may use
-	sure    bool   // the header's duration counts samples, so a length over the limit is refused before decoding
-	likely  bool   // the same, but some writers leave it wrong; see leastRate
-	guess   bool   // the container has no duration field; ffprobe estimates one from the bit rate
+	length  lengthKind
 }
 
-var (
-	wavContainer    = container{name: "wav", demuxer: "wav", sure: true}
-	sphereContainer = container{name: "sphere", sure: true}
-	mp3Container    = container{name: "mp3", demuxer: "mp3", likely: true}
-	ircamContainer  = container{name: "ircam", demuxer: "ircam", guess: true}
-	adtsContainer   = container{name: "aac", demuxer: "aac", guess: true}
+// lengthKind is the trustworthiness of a container's duration.
+type lengthKind int
+
+const (
+	declared lengthKind = iota
+	exact               // counts samples, so a length over the limit is refused before decoding
+	likely              // the same, but some writers leave it wrong; see leastRate
+	guessed             // the container has no duration field; ffprobe estimates one from the bit rate
 )
 
-// magics lists the containers identified by a fixed string at a fixed offset.
-// Playlists, scripts, images, archives and subtitles are left out, even if
-// ffmpeg can read them.
+var (
+	wavContainer    = container{"wav", "wav", exact}
+	sphereContainer = container{"sphere", "", exact}
+	mp3Container    = container{"mp3", "mp3", likely}
+	adtsContainer   = container{"aac", "aac", guessed}
+)
+
+// magics lists the containers identified by one of some fixed strings at a
+// fixed offset. Playlists, scripts, images, archives and subtitles are left
+// out, even if ffmpeg can read them.
 var magics = []struct {
-	at    int
-	magic string
 	container
+	at    int
+	marks []string
 }{
-	{0, sphereMagic, sphereContainer},
-	{0, "fLaC", container{name: "flac", demuxer: "flac", sure: true}},
-	{0, "OggS", container{name: "ogg", demuxer: "ogg", likely: true}},
-	{0, "\x1a\x45\xdf\xa3", container{name: "matroska", demuxer: "matroska"}},
-	{0, "riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\x00\x00", container{name: "w64", demuxer: "w64", sure: true}},
-	{0, ".snd", container{name: "au", demuxer: "au", sure: true}},
-	{0, "caff", container{name: "caf", demuxer: "caf", sure: true}},
-	{0, "#!AMR\n", container{name: "amr", demuxer: "amr", guess: true}},
-	{0, "#!AMR-WB\n", container{name: "amr", demuxer: "amr", guess: true}},
-	{0, "\x30\x26\xb2\x75\x8e\x66\xcf\x11\xa6\xd9\x00\xaa\x00\x62\xce\x6c", container{name: "asf", demuxer: "asf"}},
-	{0, "FLV\x01", container{name: "flv", demuxer: "flv"}},
-	{0, "wvpk", container{name: "wavpack", demuxer: "wv", sure: true}},
-	{0, "MAC ", container{name: "ape", demuxer: "ape", sure: true}},
-	{0, "TTA1", container{name: "tta", demuxer: "tta", sure: true}},
-	{0, "MP+", container{name: "musepack", demuxer: "mpc", sure: true}},
-	{0, "MPCK", container{name: "musepack", demuxer: "mpc8", sure: true}},
-	{0, "tBaK", container{name: "tak", demuxer: "tak", sure: true}},
-	{0, "DSD ", container{name: "dsf", demuxer: "dsf", sure: true}},
-	{0, "FRM8", container{name: "dsdiff", demuxer: "iff"}},
-	{0, "Creative Voice File\x1a", container{name: "voc", demuxer: "voc"}},
-	{0, ".RMF", container{name: "realmedia", demuxer: "rm"}},
-	{0, ".ra\xfd", container{name: "realmedia", demuxer: "rm"}},
-	{0, "\x00\x00\x01\xba", container{name: "mpeg-ps", demuxer: "mpeg"}},
-	{0, "nut/multimedia container\x00", container{name: "nut", demuxer: "nut"}},
-	{0, "\x64\xa3\x01\x00", ircamContainer},
-	{0, "\x64\xa3\x02\x00", ircamContainer},
-	{0, "\x64\xa3\x03\x00", ircamContainer},
-	{0, "\x64\xa3\x04\x00", ircamContainer},
-	{0, "\x00\x01\xa3\x64", ircamContainer},
-	{0, "\x00\x02\xa3\x64", ircamContainer},
-	{0, "\x00\x03\xa3\x64", ircamContainer},
-	{0, "\x00\x04\xa3\x64", ircamContainer},
-	{0, "\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02\x01\x01\x02", container{name: "mxf", demuxer: "mxf"}},
-	{0, "\x1f\x07\x00\x3f", container{name: "dv", demuxer: "dv"}},
-	{0, "\x1f\x07\x00\xbf", container{name: "dv", demuxer: "dv"}},
-	{0, "\xb7\xd8\x00\x20\x37\x49\xda\x11\xa6\x4e\x00\x07\xe9\x5e\xad\x8d", container{name: "wtv", demuxer: "wtv"}},
-	{0, "NuppelVideo\x00", container{name: "nuv", demuxer: "nuv"}},
-	{0, "MythTVVideo\x00", container{name: "nuv", demuxer: "nuv"}},
-	{0, "NSVf", container{name: "nsv", demuxer: "nsv"}},
-	{0, "NSVs", container{name: "nsv", demuxer: "nsv"}},
-	{0, "DHAV", container{name: "dhav", demuxer: "dhav", guess: true}},
-	{0, "DAHUA", container{name: "dhav", demuxer: "dhav", guess: true}},
-	{0, ".SoX", container{name: "sox", demuxer: "sox"}},
-	{0, "XoS.", container{name: "sox", demuxer: "sox"}},
-	{0, "MMMD", container{name: "mmf", demuxer: "mmf"}},
-	{0, "2BIT", container{name: "avr", demuxer: "avr"}},
-	{0, " paf\x00", container{name: "paf", demuxer: "paf"}},
-	{0, "fap \x00", container{name: "paf", demuxer: "paf"}},
-	{0, "PVF1\n", container{name: "pvf", demuxer: "pvf"}},
-	{0, "ALawSoundFile**\x00\x0f\x10", container{name: "wve", demuxer: "wve"}},
-	{0, "TWIN97012000", container{name: "vqf", demuxer: "vqf"}},
-	{0, "\x02dss", container{name: "dss", demuxer: "dss", guess: true}},
-	{0, "\x03dss", container{name: "dss", demuxer: "dss", guess: true}},
-	{0, "#!iLBC20\n", container{name: "ilbc", demuxer: "ilbc", guess: true}},
-	{0, "#!iLBC30\n", container{name: "ilbc", demuxer: "ilbc", guess: true}},
-	{0, "\xc0\xde\xc2", container{name: "codec2", demuxer: "codec2", guess: true}},
-	{0, "ea3\x03", container{name: "oma", demuxer: "oma", guess: true}},
-	{0, "EA3\x01\x00\x60", container{name: "oma", demuxer: "oma", guess: true}},
-	{0, "EA3\x02\x00\x60", container{name: "oma", demuxer: "oma", guess: true}},
-	{4, "\x57\x90\x75\x36", container{name: "audible", demuxer: "aa"}},
-	{0, "\x72\xf8\x1f\x4e", container{name: "spdif", demuxer: "spdif", guess: true}},
-	{4, "\xf8\x72\x6f\xbb", container{name: "truehd", demuxer: "mlp", guess: true}},
-	{4, "\xf8\x72\x6f\xba", container{name: "truehd", demuxer: "truehd", guess: true}},
-	{0, "DTSHDHDR", container{name: "dts", demuxer: "dtshd"}},
-	{0, "\x7f\xfe\x80\x01", container{name: "dts", demuxer: "dts", guess: true}},
-	{4, "ftyp", container{name: "mp4", demuxer: "mov", sure: true}},
-	{4, "styp", container{name: "mp4", demuxer: "mov", sure: true}},
-	{4, "moov", container{name: "mp4", demuxer: "mov", sure: true}},
-	{4, "mdat", container{name: "mp4", demuxer: "mov", sure: true}},
-	{4, "wide", container{name: "mp4", demuxer: "mov", sure: true}},
-	{4, "free", container{name: "mp4", demuxer: "mov", sure: true}},
-	{4, "skip", container{name: "mp4", demuxer: "mov", sure: true}},
+	{sphereContainer, 0, []string{sphereMagic}},
+	{container{"flac", "flac", exact}, 0, []string{"fLaC"}},
+	{container{"ogg", "ogg", likely}, 0, []string{"OggS"}},
+	{container{"matroska", "matroska", declared}, 0, []string{"\x1a\x45\xdf\xa3"}},
+	{container{"w64", "w64", exact}, 0, []string{"riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\x00\x00"}},
+	{container{"au", "au", exact}, 0, []string{".snd"}},
+	{container{"caf", "caf", exact}, 0, []string{"caff"}},
+	{container{"amr", "amr", guessed}, 0, []string{"#!AMR\n", "#!AMR-WB\n"}},
+	{container{"asf", "asf", declared}, 0, []string{"\x30\x26\xb2\x75\x8e\x66\xcf\x11\xa6\xd9\x00\xaa\x00\x62\xce\x6c"}},
+	{container{"flv", "flv", declared}, 0, []string{"FLV\x01"}},
+	{container{"wavpack", "wv", exact}, 0, []string{"wvpk"}},
+	{container{"ape", "ape", exact}, 0, []string{"MAC "}},
+	{container{"tta", "tta", exact}, 0, []string{"TTA1"}},
+	{container{"musepack", "mpc", exact}, 0, []string{"MP+"}},
+	{container{"musepack", "mpc8", exact}, 0, []string{"MPCK"}},
+	{container{"tak", "tak", exact}, 0, []string{"tBaK"}},
+	{container{"dsf", "dsf", exact}, 0, []string{"DSD "}},
+	{container{"dsdiff", "iff", declared}, 0, []string{"FRM8"}},
+	{container{"voc", "voc", declared}, 0, []string{"Creative Voice File\x1a"}},
+	{container{"realmedia", "rm", declared}, 0, []string{".RMF", ".ra\xfd"}},
+	{container{"mpeg-ps", "mpeg", declared}, 0, []string{"\x00\x00\x01\xba"}},
+	{container{"nut", "nut", declared}, 0, []string{"nut/multimedia container\x00"}},
+	{container{"ircam", "ircam", guessed}, 0, []string{"\x64\xa3\x01\x00", "\x64\xa3\x02\x00", "\x64\xa3\x03\x00", "\x64\xa3\x04\x00", "\x00\x01\xa3\x64", "\x00\x02\xa3\x64", "\x00\x03\xa3\x64", "\x00\x04\xa3\x64"}},
+	{container{"mxf", "mxf", declared}, 0, []string{"\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02\x01\x01\x02"}},
+	{container{"dv", "dv", declared}, 0, []string{"\x1f\x07\x00\x3f", "\x1f\x07\x00\xbf"}},
+	{container{"wtv", "wtv", declared}, 0, []string{"\xb7\xd8\x00\x20\x37\x49\xda\x11\xa6\x4e\x00\x07\xe9\x5e\xad\x8d"}},
+	{container{"nuv", "nuv", declared}, 0, []string{"NuppelVideo\x00", "MythTVVideo\x00"}},
+	{container{"nsv", "nsv", declared}, 0, []string{"NSVf", "NSVs"}},
+	{container{"dhav", "dhav", guessed}, 0, []string{"DHAV", "DAHUA"}},
+	{container{"sox", "sox", declared}, 0, []string{".SoX", "XoS."}},
+	{container{"mmf", "mmf", declared}, 0, []string{"MMMD"}},
+	{container{"avr", "avr", declared}, 0, []string{"2BIT"}},
+	{container{"paf", "paf", declared}, 0, []string{" paf\x00", "fap \x00"}},
+	{container{"pvf", "pvf", declared}, 0, []string{"PVF1\n"}},
+	{container{"wve", "wve", declared}, 0, []string{"ALawSoundFile**\x00\x0f\x10"}},
+	{container{"vqf", "vqf", declared}, 0, []string{"TWIN97012000"}},
+	{container{"dss", "dss", guessed}, 0, []string{"\x02dss", "\x03dss"}},
+	{container{"ilbc", "ilbc", guessed}, 0, []string{"#!iLBC20\n", "#!iLBC30\n"}},
+	{container{"codec2", "codec2", guessed}, 0, []string{"\xc0\xde\xc2"}},
+	{container{"oma", "oma", guessed}, 0, []string{"ea3\x03", "EA3\x01\x00\x60", "EA3\x02\x00\x60"}},
+	{container{"audible", "aa", declared}, 4, []string{"\x57\x90\x75\x36"}},
+	{container{"spdif", "spdif", guessed}, 0, []string{"\x72\xf8\x1f\x4e"}},
+	{container{"truehd", "mlp", guessed}, 4, []string{"\xf8\x72\x6f\xbb"}},
+	{container{"truehd", "truehd", guessed}, 4, []string{"\xf8\x72\x6f\xba"}},
+	{container{"dts", "dtshd", declared}, 0, []string{"DTSHDHDR"}},
+	{container{"dts", "dts", guessed}, 0, []string{"\x7f\xfe\x80\x01"}},
+	{container{"mp4", "mov", exact}, 4, []string{"ftyp", "styp", "moov", "mdat", "wide", "free", "skip"}},
 }
 
 // sniffWindow is the number of bytes examined after any ID3 tags.
@@ -115,19 +98,11 @@ var errFarTag = errors.New("the ID3 tag is longer")
 // sniff recognizes a container by its content. The reader may hold only the
 // beginning of the recording; errFarTag requests more of it.
 func sniff(r io.ReaderAt) (container, error) {
-	buf := make([]byte, sniffWindow)
-	var at int64
-	for range 8192 { // some tools write several ID3v2 tags in a row
-		n, err := readAt(r, buf[:10], at)
-		if err != nil {
-			return container{}, err
-		}
-		size := id3Size(buf[:n])
-		if size == 0 {
-			break
-		}
-		at += size
+	at, err := skipID3(r)
+	if err != nil {
+		return container{}, err
 	}
+	buf := make([]byte, sniffWindow)
 	n, err := readAt(r, buf, at)
 	if err != nil {
 		return container{}, err
@@ -192,6 +167,21 @@ func id3Size(b []byte) int64 {
 	return size
 }
 
+// skipID3 returns the offset after the ID3v2 tags at the beginning of a file;
+// some tools write several in a row.
+func skipID3(r io.ReaderAt) (at int64, err error) {
+	var b [10]byte
+	for range 8192 {
+		n, err := readAt(r, b[:], at)
+		size := id3Size(b[:n])
+		if err != nil || size == 0 {
+			return at, err
+		}
+		at += size
+	}
+	return at, nil
+}
+
 func byMagic(b []byte) (container, bool) {
 	if len(b) >= 12 {
 		switch form := string(b[8:12]); string(b[:4]) {
@@ -200,11 +190,11 @@ func byMagic(b []byte) (container, bool) {
 			case "WAVE":
 				return wavContainer, true
 			case "AVI ":
-				return container{name: "avi", demuxer: "avi"}, true
+				return container{"avi", "avi", declared}, true
 			case "XWMA":
-				return container{name: "xwma", demuxer: "xwma", sure: true}, true
+				return container{"xwma", "xwma", exact}, true
 			case "QLCM":
-				return container{name: "qcp", demuxer: "qcp", guess: true}, true
+				return container{"qcp", "qcp", guessed}, true
 			}
 		case "RIFX", "RF64", "BW64":
 			if form == "WAVE" {
@@ -213,14 +203,15 @@ func byMagic(b []byte) (container, bool) {
 		case "FORM":
 			switch form {
 			case "AIFF", "AIFC":
-				return container{name: "aiff", demuxer: "aiff", sure: true}, true
+				return container{"aiff", "aiff", exact}, true
 			case "8SVX", "16SV", "MAUD":
-				return container{name: "svx", demuxer: "iff"}, true
+				return container{"svx", "iff", declared}, true
 			}
 		}
 	}
 	for _, m := range magics {
-		if len(b) >= m.at+len(m.magic) && string(b[m.at:m.at+len(m.magic)]) == m.magic {
+		rest := b[min(m.at, len(b)):]
+		if slices.ContainsFunc(m.marks, func(mark string) bool { return bytes.HasPrefix(rest, []byte(mark)) }) {
 			return m.container, true
 		}
 	}
@@ -232,16 +223,16 @@ func byMagic(b []byte) (container, bool) {
 // tag was found and fewer headers are enough.
 func rawStream(b []byte, tagged bool) (container, bool) {
 	if n := transportPackets(b); n != 0 {
-		return container{name: "mpegts", demuxer: "mpegts"}, true
+		return container{"mpegts", "mpegts", declared}, true
 	}
 	if len(b) >= 6 && b[0] == 0x0b && b[1] == 0x77 {
 		if b[5]>>3 > 10 {
-			return container{name: "eac3", demuxer: "eac3", guess: true}, true
+			return container{"eac3", "eac3", guessed}, true
 		}
-		return container{name: "ac3", demuxer: "ac3", guess: true}, true
+		return container{"ac3", "ac3", guessed}, true
 	}
 	if chain(b, loasFrame, true) {
-		return container{name: "aac", demuxer: "loas", guess: true}, true
+		return container{"aac", "loas", guessed}, true
 	}
 	for i := 0; i+4 <= len(b); i++ {
 		j := bytes.IndexByte(b[i:], 0xff)

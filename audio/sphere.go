@@ -22,7 +22,7 @@ func readSphereHeader(t *tape) (*wavHeader, error) {
 	}
 	size, err := strconv.Atoi(strings.TrimSpace(string(head[len(sphereMagic):])))
 	if err != nil || size < 16 || size > maxWAVHeader {
-		return nil, wavFault(ErrCorrupt, "the SPHERE header says %q bytes, expected 16 to %d", head[len(sphereMagic):], maxWAVHeader)
+		return nil, t.fault(ErrCorrupt, "the SPHERE header says %q bytes, expected 16 to %d", head[len(sphereMagic):], maxWAVHeader)
 	}
 	if err := t.skip(int64(size-16), what); err != nil {
 		return nil, err
@@ -37,11 +37,11 @@ func readSphereHeader(t *tape) (*wavHeader, error) {
 			fields[words[0]] = words[2]
 		}
 	}
-	return sphereFormat(fields)
+	return sphereFormat(t, fields)
 }
 
 // sphereFormat reads the fields of a SPHERE header.
-func sphereFormat(fields map[string]string) (*wavHeader, error) {
+func sphereFormat(t *tape, fields map[string]string) (*wavHeader, error) {
 	number := func(name string, missing int64) int64 {
 		text, ok := fields[name]
 		if !ok {
@@ -63,26 +63,21 @@ func sphereFormat(fields map[string]string) (*wavHeader, error) {
 	case "alaw":
 		h.tag = tagALaw
 	default:
-		return nil, wavFault(ErrUnsupported, "the SPHERE header says sample_coding %q, expected pcm, ulaw or alaw; w_decode and sph2pipe write pcm", coding)
+		return nil, t.fault(ErrUnsupported, "the SPHERE header says sample_coding %q, expected pcm, ulaw or alaw; w_decode and sph2pipe write pcm", coding)
 	}
 	if fields["sample_byte_format"] == "10" {
 		h.order = binary.BigEndian
 	}
 	switch {
 	case channels < 1 || channels > maxChannels:
-		return nil, wavFault(ErrCorrupt, "the SPHERE header says channel_count %q, expected 1 to %d", fields["channel_count"], maxChannels)
+		return nil, t.fault(ErrCorrupt, "the SPHERE header says channel_count %q, expected 1 to %d", fields["channel_count"], maxChannels)
 	case rate < minWAVRate || rate > maxWAVRate:
-		return nil, wavFault(ErrCorrupt, "the SPHERE header says sample_rate %q, expected %d to %d", fields["sample_rate"], minWAVRate, maxWAVRate)
-	}
-	samples, ok := wavSamples[wavEncoding{h.tag, int(width)}]
-	if !ok || h.tag == tagPCM && width == 1 { // no program writes signed bytes
-		return nil, wavFault(ErrUnsupported, "the SPHERE header says sample_n_bytes %q, expected 1 for ulaw and alaw, 2 to 4 for pcm", fields["sample_n_bytes"])
-	}
-	h.codec, h.convert = samples[0].codec, samples[0].convert
-	if h.order == binary.ByteOrder(binary.BigEndian) {
-		h.codec, h.convert = samples[1].codec, samples[1].convert
+		return nil, t.fault(ErrCorrupt, "the SPHERE header says sample_rate %q, expected %d to %d", fields["sample_rate"], minWAVRate, maxWAVRate)
 	}
 	h.channels, h.rate, h.width, h.align = int(channels), int(rate), int(width), int(width*channels)
+	if !h.setConverter() || h.tag == tagPCM && width == 1 { // no program writes signed bytes
+		return nil, t.fault(ErrUnsupported, "the SPHERE header says sample_n_bytes %q, expected 1 for ulaw and alaw, 2 to 4 for pcm", fields["sample_n_bytes"])
+	}
 	if count >= 0 && count < 1<<40 {
 		h.data = count * int64(h.align)
 	}

@@ -129,9 +129,6 @@ func (s *stamps) frame(time, length float64) {
 	}
 }
 
-// end returns when the last frame ends.
-func (s *stamps) end() float64 { return s.played + s.latest }
-
 // timeline returns the marks of the samples of a PCM.
 func (s *stamps) timeline() (t Timeline) {
 	for _, m := range s.marks {

@@ -37,7 +37,7 @@ func TestTimeStamps(t *testing.T) {
 				s.frame(at, 0.1)
 			}
 			assert.InDeltaSlice(t, flat(c.want), flat(s.marks), 1e-6)
-			assert.InDelta(t, c.end, s.end(), 1e-6)
+			assert.InDelta(t, c.end, s.played+s.latest, 1e-6)
 			assert.Equal(t, c.dropped, s.dropped)
 		})
 	}

@@ -54,37 +54,30 @@ type wavHeader struct {
 	convert   convert // nil when compressed
 }
 
-// errWAV is an error in the header; its text names the field, the expected and
-// the found value.
-type errWAV struct {
-	kind   error
-	detail string
-}
-
-func (e *errWAV) Error() string { return e.detail }
-func (e *errWAV) Unwrap() error { return e.kind }
-
-func wavFault(kind error, format string, args ...any) error {
-	return &errWAV{kind, fmt.Sprintf(format, args...)}
-}
-
 // tape reads a header front to back and keeps the bytes, so that the stream can
 // still be passed to ffmpeg from its first byte.
 type tape struct {
 	r    *bufio.Reader
+	name string // of the source, for errors
 	kept []byte
+}
+
+// fault returns an error in the header; its text names the field, the expected
+// and the found value.
+func (t *tape) fault(kind error, format string, args ...any) error {
+	return fault(kind, t.name, format, args...)
 }
 
 func (t *tape) read(n int, what string) ([]byte, error) {
 	at := len(t.kept)
 	if at+n > maxWAVHeader {
-		return nil, wavFault(ErrCorrupt, "no samples within the first %d MiB, expected a data chunk", maxWAVHeader>>20)
+		return nil, t.fault(ErrCorrupt, "no samples within the first %d MiB, expected a data chunk", maxWAVHeader>>20)
 	}
 	t.kept = append(t.kept, make([]byte, n)...)
 	m, err := io.ReadFull(t.r, t.kept[at:])
 	t.kept = t.kept[:at+m]
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, wavFault(ErrCorrupt, "it ends after %d bytes inside %s", len(t.kept), what)
+		return nil, t.fault(ErrCorrupt, "it ends after %d bytes inside %s", len(t.kept), what)
 	}
 	return t.kept[at:], err
 }
@@ -156,10 +149,10 @@ func readWAVHeader(t *tape) (*wavHeader, error) {
 	}
 	container, ok := riffForms[string(head[:4])]
 	if !ok {
-		return nil, wavFault(ErrUnsupported, "it begins with %q, expected RIFF, RIFX, RF64 or BW64", head[:4])
+		return nil, t.fault(ErrUnsupported, "it begins with %q, expected RIFF, RIFX, RF64 or BW64", head[:4])
 	}
 	if form := string(head[8:12]); form != "WAVE" {
-		return nil, wavFault(ErrUnsupported, "a RIFF file of form %q, expected WAVE", form)
+		return nil, t.fault(ErrUnsupported, "a RIFF file of form %q, expected WAVE", form)
 	}
 	h := &wavHeader{container: container.name, order: container.order}
 	formSize := h.order.Uint32(head[4:])
@@ -171,7 +164,7 @@ func readWAVHeader(t *tape) (*wavHeader, error) {
 		}
 		switch {
 		case c.id == "data" && h.channels == 0:
-			return nil, wavFault(ErrCorrupt, "the data chunk comes before any fmt chunk")
+			return nil, t.fault(ErrCorrupt, "the data chunk comes before any fmt chunk")
 		case c.id == "data":
 			h.data = h.dataSize(t, c.size, long, formSize)
 			return h, nil
@@ -192,13 +185,13 @@ func readWAVHeader(t *tape) (*wavHeader, error) {
 // readFormat reads a fmt chunk.
 func (h *wavHeader) readFormat(t *tape, c *riffChunk) error {
 	if c.size < 16 || c.size > 4096 {
-		return wavFault(ErrCorrupt, "the fmt chunk announces %d bytes, expected 16 to 4096", c.size)
+		return t.fault(ErrCorrupt, "the fmt chunk announces %d bytes, expected 16 to 4096", c.size)
 	}
 	body, err := c.read(t, c.size)
 	if err != nil {
 		return err
 	}
-	return h.format(body)
+	return h.format(t, body)
 }
 
 // readLongSize returns the size of the samples from a ds64 chunk, or long if
@@ -246,30 +239,30 @@ func isChunkID(id []byte) bool {
 }
 
 // format reads a fmt chunk.
-func (h *wavHeader) format(b []byte) error {
+func (h *wavHeader) format(t *tape, b []byte) error {
 	h.tag = h.order.Uint16(b)
 	channels, rate := int(h.order.Uint16(b[2:])), int64(h.order.Uint32(b[4:]))
 	// B[8:12], bytes per second, is often wrong and never needed.
 	align, bits := int(h.order.Uint16(b[12:])), int(h.order.Uint16(b[14:]))
 	if h.tag == tagExtensible {
 		if len(b) < 40 {
-			return wavFault(ErrCorrupt, "an extensible fmt chunk of %d bytes, expected 40", len(b))
+			return t.fault(ErrCorrupt, "an extensible fmt chunk of %d bytes, expected 40", len(b))
 		}
 		if string(b[26:40]) != guidTail {
-			return wavFault(ErrUnsupported, "an extensible fmt chunk with the unknown sub-format %x", b[24:40])
+			return t.fault(ErrUnsupported, "an extensible fmt chunk with the unknown sub-format %x", b[24:40])
 		}
 		h.tag = h.order.Uint16(b[24:])
 	}
 	if channels < 1 || channels > maxChannels {
-		return wavFault(ErrCorrupt, "the fmt chunk says %d channels, expected 1 to %d", channels, maxChannels)
+		return t.fault(ErrCorrupt, "the fmt chunk says %d channels, expected 1 to %d", channels, maxChannels)
 	}
 	if rate < minWAVRate || rate > maxWAVRate {
-		return wavFault(ErrCorrupt, "the fmt chunk says %d samples per second, expected %d to %d", rate, minWAVRate, maxWAVRate)
+		return t.fault(ErrCorrupt, "the fmt chunk says %d samples per second, expected %d to %d", rate, minWAVRate, maxWAVRate)
 	}
 	h.channels, h.rate, h.align = channels, int(rate), align
 	if codec, ok := wavCompressed[h.tag]; ok {
 		if align == 0 {
-			return wavFault(ErrCorrupt, "the fmt chunk says blocks of 0 bytes for %s", codec)
+			return t.fault(ErrCorrupt, "the fmt chunk says blocks of 0 bytes for %s", codec)
 		}
 		h.codec = codec
 		return nil
@@ -277,28 +270,41 @@ func (h *wavHeader) format(b []byte) error {
 	switch h.tag {
 	case tagPCM, tagFloat, tagALaw, tagMuLaw:
 	default:
-		return wavFault(ErrUnsupported, "the fmt chunk says format 0x%04x, which is not PCM, float, A-law, µ-law or a known compressed format", h.tag)
+		return t.fault(ErrUnsupported, "the fmt chunk says format 0x%04x, which is not PCM, float, A-law, µ-law or a known compressed format", h.tag)
 	}
 	if bits < 8 || bits > 64 {
-		return wavFault(ErrCorrupt, "the fmt chunk says %d bits per sample, expected 8 to 64", bits)
+		return t.fault(ErrCorrupt, "the fmt chunk says %d bits per sample, expected 8 to 64", bits)
 	}
 	h.width = (bits + 7) / 8
 	if align != 0 { // the container may be wider than the samples: they are left-aligned in it
 		if align%channels != 0 || align/channels < h.width || align/channels > 8 {
-			return wavFault(ErrCorrupt, "the fmt chunk says %d bytes per frame for %d channels of %d bits, expected %d", align, channels, bits, channels*h.width)
+			return t.fault(ErrCorrupt, "the fmt chunk says %d bytes per frame for %d channels of %d bits, expected %d", align, channels, bits, channels*h.width)
 		}
 		h.width = align / channels
 	}
 	h.align = h.width * channels
-	samples, ok := wavSamples[wavEncoding{h.tag, h.width}]
-	if !ok {
-		return wavFault(ErrUnsupported, "samples of format 0x%04x in %d bytes, expected PCM in 1 to 4, float in 4 or 8, A-law or µ-law in 1", h.tag, h.width)
-	}
-	h.codec, h.convert = samples[0].codec, samples[0].convert
-	if h.order == binary.ByteOrder(binary.BigEndian) {
-		h.codec, h.convert = samples[1].codec, samples[1].convert
+	if !h.setConverter() {
+		return t.fault(ErrUnsupported, "samples of format 0x%04x in %d bytes, expected PCM in 1 to 4, float in 4 or 8, A-law or µ-law in 1", h.tag, h.width)
 	}
 	return nil
+}
+
+// setConverter sets the codec and the converter of the header's samples, and
+// reports whether there is one.
+func (h *wavHeader) setConverter() bool {
+	s, ok := wavSamples[wavEncoding{h.tag, h.width}]
+	h.codec, h.convert = s.codec, s.convert
+	if h.order == binary.ByteOrder(binary.BigEndian) && h.width > 1 {
+		h.codec, h.convert = strings.TrimSuffix(s.codec, "le")+"be", s.convert.swapped(h.width)
+	}
+	return ok
+}
+
+// floatHeader describes float32 samples as they are in memory.
+func floatHeader(container string, rate, channels int) *wavHeader {
+	h := &wavHeader{container: container, order: binary.LittleEndian, tag: tagFloat, rate: rate, channels: channels, width: 4, align: 4 * channels, data: untilEOF}
+	h.setConverter()
+	return h
 }
 
 // wavEncoding is an encoding of samples: format tag and bytes per sample.
@@ -312,17 +318,16 @@ type wavSample struct {
 	convert convert
 }
 
-// wavSamples holds the converters of each encoding, little-endian and
-// big-endian.
-var wavSamples = map[wavEncoding][2]wavSample{
-	{tagPCM, 1}:   {{"pcm_u8", fromU8}, {"pcm_u8", fromU8}},
-	{tagPCM, 2}:   {{"pcm_s16le", fromS16LE}, {"pcm_s16be", fromS16BE}},
-	{tagPCM, 3}:   {{"pcm_s24le", fromS24LE}, {"pcm_s24be", fromS24BE}},
-	{tagPCM, 4}:   {{"pcm_s32le", fromS32(binary.LittleEndian)}, {"pcm_s32be", fromS32(binary.BigEndian)}},
-	{tagFloat, 4}: {{"pcm_f32le", fromF32LE}, {"pcm_f32be", fromF32BE}},
-	{tagFloat, 8}: {{"pcm_f64le", fromF64(binary.LittleEndian)}, {"pcm_f64be", fromF64(binary.BigEndian)}},
-	{tagALaw, 1}:  {{"pcm_alaw", fromTable(&aLaw)}, {"pcm_alaw", fromTable(&aLaw)}},
-	{tagMuLaw, 1}: {{"pcm_mulaw", fromTable(&muLaw)}, {"pcm_mulaw", fromTable(&muLaw)}},
+// wavSamples holds the converter and the name of each little-endian encoding.
+var wavSamples = map[wavEncoding]wavSample{
+	{tagPCM, 1}:   {"pcm_u8", fromU8},
+	{tagPCM, 2}:   {"pcm_s16le", fromS16},
+	{tagPCM, 3}:   {"pcm_s24le", fromS24},
+	{tagPCM, 4}:   {"pcm_s32le", fromS32},
+	{tagFloat, 4}: {"pcm_f32le", fromF32},
+	{tagFloat, 8}: {"pcm_f64le", fromF64},
+	{tagALaw, 1}:  {"pcm_alaw", fromTable(&aLaw)},
+	{tagMuLaw, 1}: {"pcm_mulaw", fromTable(&muLaw)},
 }
 
 // seconds returns the length of n bytes of samples.

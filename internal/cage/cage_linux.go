@@ -91,7 +91,7 @@ func (p *Process) Start() (State, error) {
 	text, err := io.ReadAll(io.LimitReader(p.status, 1<<16))
 	var s State
 	if err != nil || json.Unmarshal(text, &s) != nil {
-		_ = unix.Kill(-p.Process.Pid, unix.SIGKILL)
+		p.Kill()
 		_ = p.Wait()
 		said := string(text)
 		said = strings.TrimSpace(said[strings.LastIndexByte(said, '}')+1:]) // the text after the report, if any
@@ -103,3 +103,6 @@ func (p *Process) Start() (State, error) {
 	s.Namespaces = p.SysProcAttr.Cloneflags != 0
 	return s, nil
 }
+
+// Kill kills the program and every process that it started.
+func (p *Process) Kill() { _ = unix.Kill(-p.Process.Pid, unix.SIGKILL) }

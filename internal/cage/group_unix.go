@@ -10,3 +10,6 @@ import (
 // ownGroup starts a program in a new process group, so that it can be killed
 // with its children.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// Kill kills the program and every process that it started.
+func (p *Process) Kill() { _ = syscall.Kill(-p.Process.Pid, syscall.SIGKILL) }

@@ -4,6 +4,7 @@
 package numwords
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,9 +21,8 @@ const (
 type language struct {
 	cardinal func(n int) []string // the readings of a number from 0 to largest-1
 	year     func(n int) []string // further readings of 1100 to 2099, or nil
-	digits   []string
-	point    []string // the words for a decimal point
-	decimal  byte     // the sign of the decimal point
+	point    []string             // the words for a decimal point
+	decimal  byte                 // the sign of the decimal point
 	signs    map[string][]string
 	clock    string   // between hours and minutes, "" for none
 	hour     string   // after a full hour
@@ -92,12 +92,11 @@ func (l *language) number(s string) []string {
 		return out
 	}
 	var all []string
-	for _, r := range out[:1] {
-		for _, p := range l.point {
-			all = append(all, r+l.space+p+l.space+l.spell(fraction))
-			if n, err := strconv.Atoi(fraction); err == nil && fraction[0] != '0' && n < 100 {
-				all = append(all, r+l.space+p+l.space+l.cardinal(n)[0])
-			}
+	for _, p := range l.point {
+		head := out[0] + l.space + p + l.space
+		all = append(all, head+l.spell(fraction))
+		if n, err := strconv.Atoi(fraction); err == nil && fraction[0] != '0' && n < 100 {
+			all = append(all, head+l.cardinal(n)[0])
 		}
 	}
 	return all
@@ -191,7 +190,7 @@ func (l *language) signed(reading, before, after string) []string {
 func (l *language) spell(digits string) string {
 	parts := make([]string, len(digits))
 	for i := range digits {
-		parts[i] = l.digits[digits[i]-'0']
+		parts[i] = l.cardinal(int(digits[i] - '0'))[0]
 	}
 	return strings.Join(parts, l.space)
 }
@@ -212,12 +211,9 @@ func plain(s string) bool {
 }
 
 // unique removes duplicates from a short list.
-func unique(list []string) []string {
-	out := list[:0]
-	seen := map[string]bool{}
+func unique(list []string) (out []string) {
 	for _, s := range list {
-		if !seen[s] {
-			seen[s] = true
+		if !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}

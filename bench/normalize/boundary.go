@@ -21,10 +21,38 @@ func borders(s string, at int) bool {
 // replaceWords replaces the matches of a pattern that end at a word border and,
 // with left, begin at one. replace gets the groups of a match.
 func replaceWords(s string, pattern *regexp.Regexp, left bool, replace func(groups []string) string) string {
+	return replaceMatches(s, pattern.FindStringSubmatchIndex, left, func(s string, m []int) string {
+		var groups []string
+		for g := 0; g < len(m); g += 2 {
+			text := ""
+			if m[g] >= 0 {
+				text = s[m[g]:m[g+1]]
+			}
+			groups = append(groups, text)
+		}
+		return replace(groups)
+	})
+}
+
+// replaceWord replaces a literal that ends at a word border and, with left,
+// begins at one.
+func replaceWord(s, literal, by string, left bool) string {
+	find := func(s string) []int {
+		if i := strings.Index(s, literal); i >= 0 {
+			return []int{i, i + len(literal)}
+		}
+		return nil
+	}
+	return replaceMatches(s, find, left, func(string, []int) string { return by })
+}
+
+// replaceMatches replaces the matches of find, as of a regular expression, that
+// end at a word border and, with left, begin at one.
+func replaceMatches(s string, find func(s string) []int, left bool, replace func(s string, match []int) string) string {
 	var b strings.Builder
 	done := 0
 	for at := 0; at <= len(s); {
-		m := pattern.FindStringSubmatchIndex(s[at:])
+		m := find(s[at:])
 		if m == nil {
 			break
 		}
@@ -34,42 +62,8 @@ func replaceWords(s string, pattern *regexp.Regexp, left bool, replace func(grou
 			at = start + max(n, 1)
 			continue
 		}
-		var groups []string
-		for g := 0; g < len(m); g += 2 {
-			text := ""
-			if m[g] >= 0 {
-				text = s[at+m[g] : at+m[g+1]]
-			}
-			groups = append(groups, text)
-		}
 		b.WriteString(s[done:start])
-		b.WriteString(replace(groups))
-		done, at = end, end
-	}
-	if done == 0 {
-		return s
-	}
-	b.WriteString(s[done:])
-	return b.String()
-}
-
-// replaceWord replaces a literal that ends at a word border and, with left,
-// begins at one.
-func replaceWord(s, literal, by string, left bool) string {
-	var b strings.Builder
-	done := 0
-	for at := 0; ; {
-		i := strings.Index(s[at:], literal)
-		if i < 0 {
-			break
-		}
-		start, end := at+i, at+i+len(literal)
-		if !borders(s, end) || left && !borders(s, start) {
-			at = start + 1
-			continue
-		}
-		b.WriteString(s[done:start])
-		b.WriteString(by)
+		b.WriteString(replace(s[at:], m))
 		done, at = end, end
 	}
 	if done == 0 {

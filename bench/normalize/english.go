@@ -2,6 +2,7 @@ package normalize
 
 import (
 	_ "embed"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,8 +16,8 @@ type english struct {
 	fillers      []string
 	contractions []contraction
 	compounds    []compound
-	spellings    func() map[string]string
-	acronyms     bool // join single letters
+	spellings    map[string]string // from British to American
+	acronyms     bool              // join single letters
 }
 
 // contraction is a short form at the end of a word, or with whole a complete
@@ -94,29 +95,22 @@ var compounds = func() (list []compound) {
 //go:embed spellings.txt
 var spellingList string // British and American spellings (whisper-normalizer, MIT license)
 
-// spellings returns the American spellings of British words.
-func spellings() map[string]string { return americanSpellings }
-
-var americanSpellings = func() map[string]string {
-	m := map[string]string{}
-	for line := range strings.Lines(spellingList) {
-		british, american, _ := strings.Cut(strings.TrimSpace(line), " ")
-		m[british] = american
-	}
-	return m
-}()
-
-// moreSpellings adds further spellings that the leaderboard of 2026 treats as
-// equal.
-func moreSpellings() map[string]string { return leaderboardSpellings }
-
-var leaderboardSpellings = func() map[string]string {
-	m := map[string]string{"ok": "okay", "kay": "okay", "etcetera": "etc"}
-	for british, american := range americanSpellings {
-		m[british] = american
-	}
-	return m
-}()
+var (
+	spellings = func() map[string]string {
+		m := map[string]string{}
+		for line := range strings.Lines(spellingList) {
+			british, american, _ := strings.Cut(strings.TrimSpace(line), " ")
+			m[british] = american
+		}
+		return m
+	}()
+	// moreSpellings adds words that the leaderboard of 2026 treats as equal.
+	moreSpellings = func() map[string]string {
+		m := map[string]string{"ok": "okay", "kay": "okay", "etcetera": "etc"}
+		maps.Copy(m, spellings)
+		return m
+	}()
+)
 
 var (
 	beforeApostrophe = regexp.MustCompile(space + `+'`)
@@ -153,9 +147,8 @@ func (e english) text(s string) string {
 		s = replaceWords(s, c.parts, true, func([]string) string { return c.joint })
 	}
 	words := fields(digits(s))
-	same := e.spellings()
 	for i, w := range words {
-		if other, ok := same[w]; ok {
+		if other, ok := e.spellings[w]; ok {
 			words[i] = other
 		}
 	}

@@ -74,14 +74,9 @@ var numerals = func() map[string]numeral {
 		v, stem := big.NewInt(int64(10*i+20)), strings.TrimSuffix(w, "y")
 		m[w], m[stem+"ies"], m[stem+"ieth"] = numeral{ten, v, ""}, numeral{tenSuffixed, v, "s"}, numeral{tenSuffixed, v, "th"}
 	}
-	value := big.NewInt(100)
-	for _, w := range slices.Concat([]string{"hundred"}, thousands) {
+	for i, w := range slices.Concat([]string{"hundred"}, thousands) {
+		value := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(2, 3*i))), nil)
 		m[w], m[w+"s"], m[w+"th"] = numeral{multiplier, value, ""}, numeral{multiplierSuffixed, value, "s"}, numeral{multiplierSuffixed, value, "th"}
-		if w == "hundred" {
-			value = big.NewInt(1000)
-		} else {
-			value = new(big.Int).Mul(value, big.NewInt(1000))
-		}
 	}
 	for w := range signs {
 		m[w] = numeral{kind: sign}
@@ -165,7 +160,7 @@ func halves(s string) string {
 }
 
 // reader reads the words of a text and writes numbers in digits. The current
-// number is n, or text if it is no longer an integer; it is empty if both are
+// number is n, or text if it is no longer an integer; there is none if both are
 // unset.
 type reader struct {
 	words  []string
@@ -173,7 +168,6 @@ type reader struct {
 	prefix string
 	n      *big.Int
 	text   string
-	isText bool
 	out    []string
 }
 
@@ -186,37 +180,34 @@ func (r *reader) word(i int) string {
 
 func (r *reader) kind(i int) kind { return numerals[r.word(i)].kind }
 
-func (r *reader) none() bool { return r.n == nil && !r.isText }
+func (r *reader) none() bool { return r.n == nil && r.text == "" }
 
 // value returns the current number's text, "" for none.
 func (r *reader) value() string {
-	if r.isText || r.n == nil {
-		return r.text
+	if r.n != nil {
+		return r.n.String()
 	}
-	return r.n.String()
+	return r.text
 }
 
 // extend returns the current number's text before more digits are appended: a
 // zero vanishes.
 func (r *reader) extend() string {
-	if !r.isText && r.n != nil && r.n.Sign() == 0 {
+	if r.n != nil && r.n.Sign() == 0 {
 		return ""
 	}
 	return r.value()
 }
 
-func (r *reader) setInt(n *big.Int) { r.n, r.text, r.isText = n, "", false }
+func (r *reader) setInt(n *big.Int) { r.n, r.text = n, "" }
 
-func (r *reader) setText(s string) { r.n, r.text, r.isText = nil, s, true }
+func (r *reader) setText(s string) { r.n, r.text = nil, s }
 
 // put writes a word and clears the number.
 func (r *reader) put(s string) {
 	r.out = append(r.out, r.prefix+s)
-	r.prefix = ""
-	r.clear()
+	r.prefix, r.n, r.text = "", nil, ""
 }
-
-func (r *reader) clear() { r.n, r.text, r.isText = nil, "", false }
 
 // flush writes the number.
 func (r *reader) flush() {
@@ -231,30 +222,24 @@ func (r *reader) nextIsNumeric() bool { return numeric.MatchString(r.word(r.at +
 func (r *reader) read() {
 	for ; r.at < len(r.words); r.at++ {
 		current := r.words[r.at]
-		first, n := utf8.DecodeRuneInString(current)
-		bare, signed := current, strings.ContainsRune(prefixes, first)
-		if signed {
+		bare := current
+		if first, n := utf8.DecodeRuneInString(current); strings.ContainsRune(prefixes, first) {
 			bare = current[n:]
 		}
 		if numeric.MatchString(bare) {
-			r.arabic(current, bare, signed)
+			r.arabic(current, bare)
 			continue
 		}
-		switch w := numerals[current]; w.kind {
+		w := numerals[current]
+		switch w.kind {
 		case zero:
 			r.setText(r.extend() + "0")
-		case digit:
+		case digit, digitSuffixed:
 			r.digit(w.value)
-		case digitSuffixed:
-			r.digitSuffixed(w)
-		case ten:
+		case ten, tenSuffixed:
 			r.ten(w.value)
-		case tenSuffixed:
-			r.tenSuffixed(w)
-		case multiplier:
+		case multiplier, multiplierSuffixed:
 			r.multiply(w.value)
-		case multiplierSuffixed:
-			r.multiplySuffixed(w)
 		case sign, unit, percent:
 			r.sign(current, w.kind)
 		case special:
@@ -263,25 +248,25 @@ func (r *reader) read() {
 			r.flush()
 			r.put(current)
 		}
+		if w.suffix != "" {
+			r.put(r.value() + w.suffix)
+		}
 	}
 	r.flush()
 }
 
 // arabic reads digits, optionally with a sign and a fraction.
-func (r *reader) arabic(current, bare string, signed bool) {
-	if !r.none() {
-		if r.isText && strings.HasSuffix(r.text, ".") {
-			r.text += current
-			return
-		}
-		r.flush()
+func (r *reader) arabic(current, bare string) {
+	if strings.HasSuffix(r.text, ".") {
+		r.text += current
+		return
 	}
-	if signed {
-		_, n := utf8.DecodeRuneInString(current)
-		r.prefix = current[:n]
+	r.flush()
+	if sign := strings.TrimSuffix(current, bare); sign != "" {
+		r.prefix = sign
 	}
 	if f, ok := new(big.Rat).SetString(ascii(bare)); ok && f.IsInt() {
-		r.setInt(new(big.Int).Set(f.Num()))
+		r.setInt(f.Num())
 	} else {
 		r.setText(bare)
 	}
@@ -290,71 +275,45 @@ func (r *reader) arabic(current, bare string, signed bool) {
 // ascii writes the digits of any script as ASCII.
 func ascii(s string) string {
 	return strings.Map(func(c rune) rune {
-		for _, t := range unicode.Nd.R16 {
-			if rune(t.Lo) <= c && c <= rune(t.Hi) {
-				return '0' + (c-rune(t.Lo))%10
-			}
+		if !unicode.Is(unicode.Nd, c) {
+			return c
 		}
-		for _, t := range unicode.Nd.R32 {
-			if rune(t.Lo) <= c && c <= rune(t.Hi) {
-				return '0' + (c-rune(t.Lo))%10
-			}
+		first := c // of a row of scripts' digits
+		for unicode.Is(unicode.Nd, first-1) {
+			first--
 		}
-		return c
+		return '0' + (c-first)%10
 	}, s)
 }
 
-// joined returns the number after a digit or a ten: the sum if the number ends
-// in enough zeros, otherwise the concatenation.
-func (r *reader) joined(v *big.Int) (n *big.Int, text string) {
+// add adds a digit or a ten to an integer that ends in enough zeros, and
+// otherwise appends it.
+func (r *reader) add(v *big.Int) {
 	room := int64(100)
 	if v.Cmp(big.NewInt(10)) < 0 {
 		room = 10
 	}
 	if new(big.Int).Mod(r.n, big.NewInt(room)).Sign() == 0 {
-		return new(big.Int).Add(r.n, v), ""
+		r.setInt(new(big.Int).Add(r.n, v))
+	} else {
+		r.setText(r.n.String() + v.String())
 	}
-	return nil, r.n.String() + v.String()
 }
 
-// behind returns the current number with digits appended; they replace the zero
-// of a ten.
-func (r *reader) behind(v *big.Int) string {
-	s := r.value()
-	if r.kind(r.at-1) == ten && v.Cmp(big.NewInt(10)) < 0 {
-		s = s[:len(s)-1]
-	}
-	return s + v.String()
-}
-
+// digit reads a number below twenty. After another one or in a text it is
+// appended; there it replaces the zero of a ten.
 func (r *reader) digit(v *big.Int) {
-	switch {
+	switch before := r.kind(r.at - 1); {
 	case r.none():
 		r.setInt(v)
-	case r.isText || r.kind(r.at-1) == digit:
-		r.setText(r.behind(v))
+	case r.n == nil || before == digit:
+		s := r.value()
+		if before == ten && v.Cmp(big.NewInt(10)) < 0 {
+			s = s[:len(s)-1]
+		}
+		r.setText(s + v.String())
 	default:
-		r.set(r.joined(v))
-	}
-}
-
-func (r *reader) set(n *big.Int, text string) {
-	if n != nil {
-		r.setInt(n)
-	} else {
-		r.setText(text)
-	}
-}
-
-func (r *reader) digitSuffixed(w numeral) {
-	switch {
-	case r.none():
-		r.put(w.value.String() + w.suffix)
-	case r.isText || r.kind(r.at-1) == digit:
-		r.put(r.behind(w.value) + w.suffix)
-	default:
-		r.set(r.joined(w.value))
-		r.put(r.value() + w.suffix)
+		r.add(v)
 	}
 }
 
@@ -362,79 +321,34 @@ func (r *reader) ten(v *big.Int) {
 	switch {
 	case r.none():
 		r.setInt(v)
-	case r.isText:
+	case r.n == nil:
 		r.setText(r.text + v.String())
 	default:
-		r.set(r.joined(v))
+		r.add(v)
 	}
-}
-
-func (r *reader) tenSuffixed(w numeral) {
-	switch {
-	case r.none():
-		r.put(w.value.String() + w.suffix)
-	case r.isText:
-		r.put(r.text + w.value.String() + w.suffix)
-	default:
-		r.set(r.joined(w.value))
-		r.put(r.value() + w.suffix)
-	}
-}
-
-// times returns the current number times v, nil if it is not an integer.
-func (r *reader) times(v *big.Int) *big.Int {
-	f, ok := new(big.Rat), fraction.MatchString(ascii(r.value()))
-	if ok {
-		f, ok = f.SetString(ascii(r.value()))
-	}
-	if !ok {
-		return nil
-	}
-	if f.Mul(f, new(big.Rat).SetInt(v)); !f.IsInt() {
-		return nil
-	}
-	return new(big.Int).Set(f.Num())
 }
 
 // fraction matches a number with or without decimals.
 var fraction = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$`)
 
-// thousandfold returns the number with its last three digits multiplied by v.
-func (r *reader) thousandfold(v *big.Int) *big.Int {
-	rest := new(big.Int).Mod(r.n, big.NewInt(1000))
-	before := new(big.Int).Sub(r.n, rest)
-	return before.Add(before, rest.Mul(rest, v))
-}
-
+// multiply multiplies the number, of an integer only the last three digits.
 func (r *reader) multiply(v *big.Int) {
 	switch {
 	case r.none():
 		r.setInt(v)
-	case r.isText || r.n.Sign() == 0:
-		if p := r.times(v); p != nil {
-			r.setInt(p)
-		} else {
-			r.flush()
-			r.setInt(v)
-		}
+	case r.n != nil:
+		rest := new(big.Int).Mod(r.n, big.NewInt(1000))
+		before := new(big.Int).Sub(r.n, rest)
+		r.setInt(before.Add(before, rest.Mul(rest, v)))
 	default:
-		r.setInt(r.thousandfold(v))
-	}
-}
-
-func (r *reader) multiplySuffixed(w numeral) {
-	switch {
-	case r.none():
-		r.put(w.value.String() + w.suffix)
-	case r.isText:
-		if p := r.times(w.value); p != nil {
-			r.put(p.String() + w.suffix)
-		} else {
-			r.flush()
-			r.put(w.value.String() + w.suffix)
+		if s := ascii(r.text); fraction.MatchString(s) {
+			if f, ok := new(big.Rat).SetString(s); ok && f.Mul(f, new(big.Rat).SetInt(v)).IsInt() {
+				r.setInt(f.Num())
+				return
+			}
 		}
-	default:
-		r.put(r.thousandfold(w.value).String() + w.suffix)
+		r.flush()
+		r.setInt(v)
 	}
 }
 

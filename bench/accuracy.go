@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"math"
+	"slices"
 
 	"github.com/otograph/otograph/internal/scores"
 )
@@ -70,98 +70,101 @@ type Scored struct {
 // summarize summarizes scores; seed is the seed of the bootstrap.
 func summarize(list []Scored, seed uint64) Accuracy {
 	var a Accuracy
-	var words, chars, empty, verbatim, compounds []WordErrors
-	var allWords, allChars []WordErrors // including the empty ones
-	var turns []DER
-	var meetings []MeetingScore
-	var keywords []scores.Found
-	var speakers, language []bool
-	var events []EventScore
-	var sentences, times TimeErrors
-	for _, s := range list {
-		if w := s.Words; w != nil {
-			a.Words.Add(*w)
-			if s.Characters {
-				allChars = append(allChars, *w)
-			} else {
-				allWords = append(allWords, *w)
-			}
-			switch {
-			case w.Reference == 0:
-				empty = append(empty, *w)
-			case s.Characters:
-				chars = append(chars, *w)
-			default:
-				words = append(words, *w)
-				verbatim = appendIf(verbatim, s.Verbatim)
-				compounds = appendIf(compounds, s.Compounds)
-			}
-		}
-		if s.Turns != nil {
-			turns = append(turns, *s.Turns)
-		}
-		if s.Meeting != nil {
-			meetings = append(meetings, *s.Meeting)
-		}
-		if s.Keywords != nil {
-			keywords = append(keywords, scores.Found(*s.Keywords))
-		}
-		if c := s.Speakers; c != nil {
-			speakers = append(speakers, c.Reference == c.Found)
-		}
-		if l := s.Language; l != nil {
-			language = append(language, l.Reference == l.Found)
-		}
-		if s.Events != nil {
-			events = append(events, *s.Events)
-		}
-		if s.Sentences != nil {
-			sentences.Add(*s.Sentences)
-		}
-		if s.WordTimes != nil {
-			times.Add(*s.WordTimes)
-		}
+	for _, w := range present(list, func(s Scored) *WordErrors { return s.Words }) {
+		a.Words.Add(w)
 	}
-	a.WordRate, a.CharRate = rate(words, seed), rate(chars, seed)
-	if len(words) > 0 && len(allWords) > len(words) {
-		a.WordRateAll = rate(allWords, seed)
-	}
-	if len(chars) > 0 && len(allChars) > len(chars) {
-		a.CharRateAll = rate(allChars, seed)
-	}
-	a.TurnRates, a.Meeting = turnRates(list, seed), summarizeMeetings(meetings, seed)
-	if len(keywords) > 0 {
-		a.Keywords = new(KeywordScore(sumOf(keywords, all(len(keywords)), plusFound)))
-		a.KeywordF1 = estimateSum(keywords, seed, plusFound, scores.Found.F1)
-	}
-	a.Verbatim, a.Compounds = rate(verbatim, seed), rate(compounds, seed)
-	invented := make([]bool, len(empty))
-	for i, w := range empty {
-		invented[i] = w.Insertions > 0
-	}
-	a.Invented, a.Speakers, a.Language = proportion(invented, seed), proportion(speakers, seed), proportion(language, seed)
-	if len(turns) > 0 {
-		a.Turns = new(sumOf(turns, all(len(turns)), DER.Add))
-		a.TurnRate = estimateSum(turns, seed, DER.Add, DER.Rate)
-	}
-	if len(events) > 0 {
-		sum := sumOf(events, all(len(events)), EventScore.Add)
-		a.Precision, a.Recall = new(sum.Precision()), new(sum.Recall())
-		a.EventF1 = estimateSum(events, seed, EventScore.Add, EventScore.F1)
-		a.EventMAP = Bootstrap(len(events), seed, func(sample []int) float64 {
-			drawn := make([]EventScore, len(sample))
-			for i, k := range sample {
-				drawn[i] = events[k]
-			}
-			if mean, ok := meanAveragePrecision(drawn); ok {
-				return mean
-			}
-			return math.NaN()
-		})
-	}
+	words := speech(list, false)
+	a.WordRate, a.WordRateAll = unitRates(list, words, seed)
+	a.CharRate, a.CharRateAll = unitRates(list, speech(list, true), seed)
+	a.Verbatim = rate(present(words, func(s Scored) *WordErrors { return s.Verbatim }), seed)
+	a.Compounds = rate(present(words, func(s Scored) *WordErrors { return s.Compounds }), seed)
+	a.Invented = proportion(list, seed, func(s Scored) *bool {
+		if s.Words == nil || s.Words.Reference > 0 {
+			return nil
+		}
+		return new(s.Words.Insertions > 0)
+	})
+	a.TurnRates, a.Meeting = turnRates(list, seed), meetingSummary(list, seed)
+	a.Turns, a.TurnRate = summed(list, seed, func(s Scored) *DER { return s.Turns }, DER.Add, DER.Rate)
+	a.Keywords, a.KeywordF1 = summed(list, seed, func(s Scored) *KeywordScore { return s.Keywords }, KeywordScore.Add, KeywordScore.F1)
+	a.Speakers = proportion(list, seed, func(s Scored) *bool { return s.Speakers.right() })
 	a.SpeakersExpected, a.SpeakersSure = certainty(list, seed)
-	a.Sentences, a.WordTimes = sentences.stat(), times.stat()
+	a.Language = proportion(list, seed, func(s Scored) *bool {
+		if s.Language == nil {
+			return nil
+		}
+		return new(s.Language.Reference == s.Language.Found)
+	})
+	a.events(present(list, func(s Scored) *EventScore { return s.Events }), seed)
+	a.Sentences = timeStat(present(list, func(s Scored) *TimeErrors { return s.Sentences }))
+	a.WordTimes = timeStat(present(list, func(s Scored) *TimeErrors { return s.WordTimes }))
 	return a
+}
+
+// present returns the scores of one kind, of the recordings that have one.
+func present[T any](list []Scored, of func(Scored) *T) (out []T) {
+	for _, s := range list {
+		if v := of(s); v != nil {
+			out = append(out, *v)
+		}
+	}
+	return out
+}
+
+// speech returns the recordings with speech that are scored by characters, or
+// by words.
+func speech(list []Scored, characters bool) (out []Scored) {
+	for _, s := range list {
+		if s.Words != nil && s.Words.Reference > 0 && s.Characters == characters {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// unitRates returns the error rate of the recordings with speech, all of the
+// same units, and the rate that also counts the others with these units.
+func unitRates(list, speech []Scored, seed uint64) (rated, all *Estimate) {
+	if len(speech) == 0 {
+		return nil, nil
+	}
+	of := func(s Scored) *WordErrors { return s.Words }
+	same := present(slices.DeleteFunc(slices.Clone(list), func(s Scored) bool { return s.Characters != speech[0].Characters }), of)
+	if len(same) > len(speech) {
+		all = rate(same, seed)
+	}
+	return rate(present(speech, of), seed), all
+}
+
+// summed returns the sum of the scores of one kind, and a figure of it; nil if
+// no recording has one.
+func summed[T any](list []Scored, seed uint64, of func(Scored) *T, add func(a, b T) T, figure func(T) float64) (sum *T, e *Estimate) {
+	scores := present(list, of)
+	if len(scores) == 0 {
+		return nil, nil
+	}
+	return new(sumOf(scores, all(len(scores)), add)), estimateSum(scores, seed, add, figure)
+}
+
+// events summarizes the scores of sounds.
+func (a *Accuracy) events(list []EventScore, seed uint64) {
+	if len(list) == 0 {
+		return
+	}
+	found := make([]scores.Found, len(list))
+	for i, e := range list {
+		found[i] = e.Found
+	}
+	sum := sumOf(found, all(len(found)), scores.Found.Add)
+	a.Precision, a.Recall = new(sum.Precision()), new(sum.Recall())
+	a.EventF1 = estimateSum(found, seed, scores.Found.Add, scores.Found.F1)
+	a.EventMAP = Bootstrap(len(list), seed, func(sample []int) float64 {
+		drawn := make([]EventScore, len(sample))
+		for i, k := range sample {
+			drawn[i] = list[k]
+		}
+		return meanAveragePrecision(drawn)
+	})
 }
 
 // surely is the probability from which a number of speakers counts as sure.
@@ -170,29 +173,35 @@ const surely = 0.8
 // certainty compares the probabilities stated for numbers of speakers with the
 // share of correct ones.
 func certainty(list []Scored, seed uint64) (expected, sure *Estimate) {
-	var stated []float64
-	var right []bool
-	for _, s := range list {
-		c := s.Speakers
-		if c == nil || c.Probability == nil {
-			continue
+	stated := present(list, func(s Scored) *float64 {
+		if s.Speakers == nil {
+			return nil
 		}
-		stated = append(stated, *c.Probability)
-		if *c.Probability >= surely {
-			right = append(right, c.Reference == c.Found)
-		}
-	}
-	expected = Bootstrap(len(stated), seed, func(sample []int) float64 {
-		sum := 0.0
-		for _, i := range sample {
-			sum += stated[i]
-		}
-		return sum / float64(len(sample))
+		return s.Speakers.Probability
 	})
-	return expected, proportion(right, seed)
+	sure = proportion(list, seed, func(s Scored) *bool {
+		if c := s.Speakers; c == nil || c.Probability == nil || *c.Probability < surely {
+			return nil
+		}
+		return s.Speakers.right()
+	})
+	return mean(stated, seed), sure
 }
 
-func (e TimeErrors) stat() *TimeStat {
+// right reports whether the number is as expected; nil if there is none.
+func (c *Count) right() *bool {
+	if c == nil {
+		return nil
+	}
+	return new(c.Reference == c.Found)
+}
+
+// timeStat summarizes times; nil without any.
+func timeStat(list []TimeErrors) *TimeStat {
+	var e TimeErrors
+	for _, o := range list {
+		e.Add(o)
+	}
 	if len(e.Starts)+e.Missing == 0 {
 		return nil
 	}
@@ -205,52 +214,51 @@ func (e TimeErrors) stat() *TimeStat {
 	return s
 }
 
-func appendIf(list []WordErrors, e *WordErrors) []WordErrors {
-	if e == nil {
-		return list
-	}
-	return append(list, *e)
-}
-
 func rate(list []WordErrors, seed uint64) *Estimate {
 	return estimateSum(list, seed, func(a, b WordErrors) WordErrors { a.Add(b); return a }, WordErrors.Rate)
-}
-
-func plusFound(a, b scores.Found) scores.Found {
-	a.Add(b)
-	return a
 }
 
 // turnRates estimates the error rates of turns for the other ways of scoring.
 func turnRates(list []Scored, seed uint64) map[string]*Estimate {
 	var out map[string]*Estimate
 	for _, v := range turnVariants {
-		var turns []DER
-		for _, s := range list {
+		turns := present(list, func(s Scored) *DER {
 			if d, ok := s.TurnsBy[v.key]; ok {
-				turns = append(turns, d)
+				return &d
 			}
+			return nil
+		})
+		if len(turns) == 0 {
+			continue
 		}
-		for rate, of := range map[string]func(DER) float64{"der_": DER.Rate, "jer_": DER.JER} {
-			if e := estimateSum(turns, seed, DER.Add, of); e != nil {
-				if out == nil {
-					out = map[string]*Estimate{}
-				}
-				out[rate+v.key] = e
-			}
+		if out == nil {
+			out = map[string]*Estimate{}
 		}
+		out["der_"+v.key], out["jer_"+v.key] = estimateSum(turns, seed, DER.Add, DER.Rate), estimateSum(turns, seed, DER.Add, DER.JER)
 	}
 	return out
 }
 
-func proportion(right []bool, seed uint64) *Estimate {
-	return Bootstrap(len(right), seed, func(sample []int) float64 {
-		n := 0
-		for _, i := range sample {
-			if right[i] {
-				n++
-			}
+// proportion returns the share of the recordings for which of is true, of those
+// for which it is not nil.
+func proportion(list []Scored, seed uint64, of func(Scored) *bool) *Estimate {
+	var ones []float64
+	for _, right := range present(list, of) {
+		if right {
+			ones = append(ones, 1)
+		} else {
+			ones = append(ones, 0)
 		}
-		return float64(n) / float64(len(sample))
+	}
+	return mean(ones, seed)
+}
+
+func mean(list []float64, seed uint64) *Estimate {
+	return Bootstrap(len(list), seed, func(sample []int) float64 {
+		sum := 0.0
+		for _, i := range sample {
+			sum += list[i]
+		}
+		return sum / float64(len(sample))
 	})
 }

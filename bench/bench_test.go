@@ -75,7 +75,7 @@ func result() *otograph.Result {
 
 func TestScoreResult(t *testing.T) {
 	item := Item{
-		Text: new("Good morning, Ann. Hello."), Language: "en", Turns: []SpeakerTurn{{1, 3, "a"}, {4, 6, "b"}}, Speakers: new(3),
+		Text: new("Good morning, Ann. Hello."), Language: "en", Turns: []SpeakerTurn{talk(1, 3, "a"), talk(4, 6, "b")}, Speakers: new(3),
 		Events: []EventSpan{{Start: 0, End: 2, Class: "Music"}}, Sentences: []TimedText{{1.2, 3, "Good morning, Ann."}},
 		Words: []TimedText{{1.1, 1.5, "good"}, {2, 3, "ann"}},
 	}
@@ -84,7 +84,7 @@ func TestScoreResult(t *testing.T) {
 	assert.InDelta(t, 0.25, s.Turns.Rate(), 1e-9)
 	assert.Equal(t, &Count{Reference: 3, Found: 2}, s.Speakers)
 	assert.Equal(t, &LanguageScore{"en", "en"}, s.Language)
-	assert.Equal(t, &EventScore{Hits: 1, Misses: 1, Present: []string{"Music"}, Confidence: map[string]float64{"Music": 0.9}}, s.Events)
+	assert.Equal(t, &EventScore{Found: KeywordScore{Hits: 1, Misses: 1}, Present: []string{"Music"}, Confidence: map[string]float64{"Music": 0.9}}, s.Events)
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.2}, Ends: []float64{0}}, s.Sentences)
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.1, 0}, Ends: []float64{0, 0}}, s.WordTimes)
 
@@ -104,7 +104,7 @@ func TestSummarize(t *testing.T) {
 		{Score: Score{Words: &WordErrors{Insertions: 3}}},
 		{Score: Score{Sentences: &TimeErrors{Starts: []float64{0.1, 0.3}, Ends: []float64{0, 0.2}, Missing: 2}}},
 	}, 1)
-	assert.Equal(t, WordErrors{1, 1, 4, 14}, a.Words)
+	assert.Equal(t, WordErrors{Substitutions: 1, Deletions: 1, Insertions: 4, Reference: 14}, a.Words)
 	assert.InDelta(t, 0.2, a.WordRate.Value, 1e-12, "two errors of ten words, not the mean of 11 % and 100 %")
 	assert.InDelta(t, 0.25, a.CharRate.Value, 1e-12)
 	assert.InDelta(t, 0.5, a.WordRateAll.Value, 1e-12, "including three words without speech")

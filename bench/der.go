@@ -5,14 +5,12 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/internal/scores"
+	"github.com/otograph/otograph/spec"
 )
 
 // SpeakerTurn is a period of one speaker's speech, in a reference or in a
 // hypothesis. Turns of one list may overlap (people talk simultaneously).
-type SpeakerTurn struct {
-	Start, End float64 // seconds
-	Speaker    string
-}
+type SpeakerTurn = spec.Turn
 
 // DEROptions configures the scoring of turns.
 type DEROptions struct {

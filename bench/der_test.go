@@ -13,28 +13,28 @@ import (
 )
 
 func TestScoreTurnsKnownCases(t *testing.T) {
-	ab := []SpeakerTurn{{0, 10, "A"}, {10, 20, "B"}}
+	ab := []SpeakerTurn{talk(0, 10, "A"), talk(10, 20, "B")}
 	for _, c := range []struct {
 		name                             string
 		ref, hyp                         []SpeakerTurn
 		opt                              DEROptions
 		scored, missed, alarm, confusion float64
 	}{
-		{"equal under other names", ab, []SpeakerTurn{{0, 10, "x"}, {10, 20, "y"}}, DEROptions{}, 20, 0, 0, 0},
-		{"border two seconds late", ab, []SpeakerTurn{{0, 12, "x"}, {12, 20, "y"}}, DEROptions{}, 20, 0, 0, 2},
-		{"the same, collar of one second", ab, []SpeakerTurn{{0, 12, "x"}, {12, 20, "y"}}, DEROptions{Collar: 1}, 16, 0, 0, 1},
-		{"one speaker for both", ab, []SpeakerTurn{{0, 20, "x"}}, DEROptions{}, 20, 0, 0, 10},
+		{"equal under other names", ab, []SpeakerTurn{talk(0, 10, "x"), talk(10, 20, "y")}, DEROptions{}, 20, 0, 0, 0},
+		{"border two seconds late", ab, []SpeakerTurn{talk(0, 12, "x"), talk(12, 20, "y")}, DEROptions{}, 20, 0, 0, 2},
+		{"the same, collar of one second", ab, []SpeakerTurn{talk(0, 12, "x"), talk(12, 20, "y")}, DEROptions{Collar: 1}, 16, 0, 0, 1},
+		{"one speaker for both", ab, []SpeakerTurn{talk(0, 20, "x")}, DEROptions{}, 20, 0, 0, 10},
 		{"nothing found", ab, nil, DEROptions{}, 20, 20, 0, 0},
-		{"no speech", nil, []SpeakerTurn{{1, 3, "x"}}, DEROptions{}, 0, 0, 2, 0},
-		{"speech before and after", []SpeakerTurn{{5, 10, "A"}}, []SpeakerTurn{{4, 12, "x"}}, DEROptions{}, 5, 0, 3, 0},
-		{"false alarm inside the collar", []SpeakerTurn{{5, 10, "A"}}, []SpeakerTurn{{4.8, 10.2, "x"}}, DEROptions{Collar: 0.25}, 4.5, 0, 0, 0},
-		{"overlap, one of two found", []SpeakerTurn{{0, 10, "A"}, {5, 10, "B"}}, []SpeakerTurn{{0, 10, "x"}}, DEROptions{}, 15, 5, 0, 0},
-		{"overlap not scored", []SpeakerTurn{{0, 10, "A"}, {5, 10, "B"}}, []SpeakerTurn{{0, 10, "x"}}, DEROptions{SkipOverlap: true}, 5, 0, 0, 0},
-		{"a third speaker", ab, []SpeakerTurn{{0, 10, "x"}, {10, 16, "y"}, {16, 20, "z"}}, DEROptions{}, 20, 0, 0, 4},
+		{"no speech", nil, []SpeakerTurn{talk(1, 3, "x")}, DEROptions{}, 0, 0, 2, 0},
+		{"speech before and after", []SpeakerTurn{talk(5, 10, "A")}, []SpeakerTurn{talk(4, 12, "x")}, DEROptions{}, 5, 0, 3, 0},
+		{"false alarm inside the collar", []SpeakerTurn{talk(5, 10, "A")}, []SpeakerTurn{talk(4.8, 10.2, "x")}, DEROptions{Collar: 0.25}, 4.5, 0, 0, 0},
+		{"overlap, one of two found", []SpeakerTurn{talk(0, 10, "A"), talk(5, 10, "B")}, []SpeakerTurn{talk(0, 10, "x")}, DEROptions{}, 15, 5, 0, 0},
+		{"overlap not scored", []SpeakerTurn{talk(0, 10, "A"), talk(5, 10, "B")}, []SpeakerTurn{talk(0, 10, "x")}, DEROptions{SkipOverlap: true}, 5, 0, 0, 0},
+		{"a third speaker", ab, []SpeakerTurn{talk(0, 10, "x"), talk(10, 16, "y"), talk(16, 20, "z")}, DEROptions{}, 20, 0, 0, 4},
 		// Greedy mapping would pair x with A (6 s) and leave B with y (0 s): 6
 		// right; the best is 5 + 5.
-		{"mapping needs the optimum", []SpeakerTurn{{0, 11, "A"}, {11, 16, "B"}}, []SpeakerTurn{{0, 6, "x"}, {11, 16, "x"}, {6, 11, "y"}}, DEROptions{}, 16, 0, 0, 6},
-		{"one speaker's turns overlap themselves", []SpeakerTurn{{0, 6, "A"}, {4, 10, "A"}, {3, 3, "B"}}, []SpeakerTurn{{0, 10, "x"}}, DEROptions{}, 10, 0, 0, 0},
+		{"mapping needs the optimum", []SpeakerTurn{talk(0, 11, "A"), talk(11, 16, "B")}, []SpeakerTurn{talk(0, 6, "x"), talk(11, 16, "x"), talk(6, 11, "y")}, DEROptions{}, 16, 0, 0, 6},
+		{"one speaker's turns overlap themselves", []SpeakerTurn{talk(0, 6, "A"), talk(4, 10, "A"), talk(3, 3, "B")}, []SpeakerTurn{talk(0, 10, "x")}, DEROptions{}, 10, 0, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := ScoreTurns(c.ref, c.hyp, c.opt)
@@ -54,8 +54,12 @@ func TestRate(t *testing.T) {
 }
 
 func TestMappingNames(t *testing.T) {
-	d := ScoreTurns([]SpeakerTurn{{0, 5, "ann"}, {5, 9, "bob"}}, []SpeakerTurn{{0, 4, "S0"}, {5, 9, "S1"}, {9, 10, "S2"}}, DEROptions{})
+	d := ScoreTurns([]SpeakerTurn{talk(0, 5, "ann"), talk(5, 9, "bob")}, []SpeakerTurn{talk(0, 4, "S0"), talk(5, 9, "S1"), talk(9, 10, "S2")}, DEROptions{})
 	assert.Equal(t, map[string]string{"S0": "ann", "S1": "bob"}, d.Mapping)
+}
+
+func talk(start, end float64, speaker string) SpeakerTurn {
+	return SpeakerTurn{Start: start, End: end, Speaker: speaker}
 }
 
 func drawTurns(t *rapid.T, label string) []SpeakerTurn {
@@ -63,7 +67,7 @@ func drawTurns(t *rapid.T, label string) []SpeakerTurn {
 	var turns []SpeakerTurn
 	for range r.IntN(12) {
 		start := float64(r.IntN(100)) / 4
-		turns = append(turns, SpeakerTurn{start, start + float64(r.IntN(20))/4, string(rune('A' + r.IntN(4)))})
+		turns = append(turns, talk(start, start+float64(r.IntN(20))/4, string(rune('A'+r.IntN(4)))))
 	}
 	return turns
 }
@@ -124,7 +128,7 @@ func TestScoreTurnsByFrames(t *testing.T) {
 func TestReadRTTM(t *testing.T) {
 	turns, err := ReadRTTM(strings.NewReader(";; made up\nSPKR-INFO a 1 <NA> <NA> <NA> unknown ann <NA>\n\nSPEAKER a 1 0.64 8.11 <NA> <NA> ann <NA> <NA>\nSPEAKER b 1 1 2 <NA> <NA> bob <NA> <NA>\r\n"), "a")
 	require.NoError(t, err)
-	assert.Equal(t, []SpeakerTurn{{0.64, 8.75, "ann"}}, turns)
+	assert.Equal(t, []SpeakerTurn{talk(0.64, 8.75, "ann")}, turns)
 	for _, bad := range []string{"SPEAKER a 1 0.64", "SPEAKER a 1 x 1 <NA> <NA> ann", "SPEAKER a 1 1 NaN <NA> <NA> ann", "SPEAKER a 1 -1 1 <NA> <NA> ann", "SPEAKER a 1 1 Inf <NA> <NA> ann"} {
 		_, err := ReadRTTM(strings.NewReader("\n"+bad+"\n"), "")
 		require.ErrorIs(t, err, ErrRTTM, bad)
@@ -163,7 +167,7 @@ func TestScoreTurnsOnRealReference(t *testing.T) {
 	assert.Zero(t, ScoreTurns(turns, turns, DEROptions{}).Rate())
 	one := make([]SpeakerTurn, len(turns))
 	for i, x := range turns {
-		one[i] = SpeakerTurn{x.Start, x.End, "one"}
+		one[i] = talk(x.Start, x.End, "one")
 	}
 	d := ScoreTurns(turns, one, DEROptions{})
 	assert.Positive(t, d.Confusion)

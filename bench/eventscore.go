@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/otograph/otograph/internal/scores"
 )
 
 // EventScore compares the detected sounds of one recording with the actual
@@ -16,11 +18,9 @@ import (
 // alarm. Average precision ranks recordings, as in AudioSet's evaluation, by
 // the highest confidence that a class reached in each.
 type EventScore struct {
-	Hits        int                `json:"hits"`         // class and second in both
-	FalseAlarms int                `json:"false_alarms"` // in the hypothesis only
-	Misses      int                `json:"misses"`       // in the reference only
-	Present     []string           `json:"present"`      // classes in the reference
-	Confidence  map[string]float64 `json:"confidence"`   // highest confidence of each reported class
+	scores.Found                    // classes and seconds
+	Present      []string           `json:"present"`    // classes in the reference
+	Confidence   map[string]float64 `json:"confidence"` // highest confidence of each reported class
 }
 
 // ScoreEvents compares hypothesis with reference. If classes are given, only
@@ -66,46 +66,19 @@ func ScoreEvents(reference, hypothesis []EventSpan, classes []string) EventScore
 	return out
 }
 
-// Add adds the counts of another recording; classes and confidences are
-// dropped.
-func (e EventScore) Add(o EventScore) EventScore {
-	return EventScore{Hits: e.Hits + o.Hits, FalseAlarms: e.FalseAlarms + o.FalseAlarms, Misses: e.Misses + o.Misses}
-}
-
-// F1 returns the harmonic mean of precision and recall, or 1 if both lists are
-// empty.
-func (e EventScore) F1() float64 {
-	if e.Hits+e.FalseAlarms+e.Misses == 0 {
-		return 1
-	}
-	return 2 * float64(e.Hits) / float64(2*e.Hits+e.FalseAlarms+e.Misses)
-}
-
-// Precision returns the share of the detected sounds that are correct, or 1 if
-// nothing was detected.
-func (e EventScore) Precision() float64 { return share(e.Hits, e.Hits+e.FalseAlarms) }
-
-// Recall returns the share of the actual sounds that were detected, or 1 if
-// there are none.
-func (e EventScore) Recall() float64 { return share(e.Hits, e.Hits+e.Misses) }
-
-func share(part, all int) float64 {
-	if all == 0 {
-		return 1
-	}
-	return float64(part) / float64(all)
-}
-
 // meanAveragePrecision returns the mean of averagePrecision over the classes
-// that occur in at least one recording. ok is false if no recording has any. A
-// class that a recording's result does not report ranks with confidence 0
-// there, so a low reporting threshold makes the figure more precise.
-func meanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
+// that occur in at least one recording; NaN if none does. A class that a
+// recording's result does not report ranks with confidence 0 there, so a low
+// reporting threshold makes the figure more precise.
+func meanAveragePrecision(scores []EventScore) (mean float64) {
 	classes := map[string]bool{}
 	for _, s := range scores {
 		for _, c := range s.Present {
 			classes[c] = true
 		}
+	}
+	if len(classes) == 0 {
+		return math.NaN()
 	}
 	for _, c := range slices.Sorted(maps.Keys(classes)) { // in order, to make the sum reproducible to its last digit
 		present, confidence := make([]bool, len(scores)), make([]float64, len(scores))
@@ -114,18 +87,17 @@ func meanAveragePrecision(scores []EventScore) (mean float64, ok bool) {
 		}
 		mean += averagePrecision(present, confidence) / float64(len(classes))
 	}
-	return mean, len(classes) > 0
+	return mean
 }
 
 // averagePrecision returns Σ (Rₙ − Rₙ₋₁)·Pₙ over the thresholds of the
 // confidences, from the highest down; recordings of equal confidence count
 // together. It returns NaN without a positive.
 func averagePrecision(present []bool, confidence []float64) float64 {
-	order := make([]int, len(present))
+	order := all(len(present))
 	positives := 0
-	for i := range order {
-		order[i] = i
-		if present[i] {
+	for _, p := range present {
+		if p {
 			positives++
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/scores"
 )
 
 // figure is a row of every rendering: a name, its unit, and each system's
@@ -62,8 +61,8 @@ func accuracyFigures() []figure {
 		{"speakers_expected", "· as expected by the stated probabilities", "%", func(s SystemReport) *Estimate { return s.Accuracy.SpeakersExpected }, "%.1f", 100, false},
 		{"speakers_sure", "· where at least 80 % is stated", "%", func(s SystemReport) *Estimate { return s.Accuracy.SpeakersSure }, "%.1f", 100, false},
 		{"event_f1", "events F1, by the second", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventF1 }, "%.1f", 100, false},
-		{"event_precision", "· precision", "%", pointer(func(s SystemReport) *float64 { return s.Accuracy.Precision }), "%.1f", 100, false},
-		{"event_recall", "· recall", "%", pointer(func(s SystemReport) *float64 { return s.Accuracy.Recall }), "%.1f", 100, false},
+		{"event_precision", "· precision", "%", func(s SystemReport) *Estimate { return plainOf(s.Accuracy.Precision) }, "%.1f", 100, false},
+		{"event_recall", "· recall", "%", func(s SystemReport) *Estimate { return plainOf(s.Accuracy.Recall) }, "%.1f", 100, false},
 		{"event_map", "events mAP, by recording", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventMAP }, "%.1f", 100, false},
 	}
 	list = slices.Insert(list, slices.IndexFunc(list, func(f figure) bool { return f.key == "speakers" }), speakerFigures()...)
@@ -140,18 +139,18 @@ func speakerFigures() (list []figure) {
 	for _, r := range meetingRates {
 		list = append(list, figure{r.key, r.name, "%", func(s SystemReport) *Estimate { return s.Accuracy.Meeting[r.key] }, "%.2f", 100, true})
 	}
-	keyword := func(f func(scores.Found) float64) func(SystemReport) *Estimate {
+	keyword := func(f func(KeywordScore) float64) func(SystemReport) *Estimate {
 		return func(s SystemReport) *Estimate {
 			if k := s.Accuracy.Keywords; k != nil {
-				return plain(f(scores.Found(*k)))
+				return plain(f(*k))
 			}
 			return nil
 		}
 	}
 	return append(list,
 		figure{"keyword_f1", "keywords F1", "%", func(s SystemReport) *Estimate { return s.Accuracy.KeywordF1 }, "%.1f", 100, false},
-		figure{"keyword_precision", "· precision", "%", keyword(scores.Found.Precision), "%.1f", 100, false},
-		figure{"keyword_recall", "· recall", "%", keyword(scores.Found.Recall), "%.1f", 100, false},
+		figure{"keyword_precision", "· precision", "%", keyword(KeywordScore.Precision), "%.1f", 100, false},
+		figure{"keyword_recall", "· recall", "%", keyword(KeywordScore.Recall), "%.1f", 100, false},
 	)
 }
 
@@ -176,15 +175,6 @@ func turn(f func(DER) float64) func(SystemReport) *Estimate {
 	return func(s SystemReport) *Estimate {
 		if d := s.Accuracy.Turns; d != nil && d.Scored > 0 {
 			return plain(f(*d) / d.Scored)
-		}
-		return nil
-	}
-}
-
-func pointer(f func(SystemReport) *float64) func(SystemReport) *Estimate {
-	return func(s SystemReport) *Estimate {
-		if v := f(s); v != nil {
-			return plain(*v)
 		}
 		return nil
 	}

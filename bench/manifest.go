@@ -55,13 +55,9 @@ type Item struct {
 	TurnsFrom string `json:"-"`
 }
 
-// EventSpan is a sound with its times in seconds. Class is one of the 521
-// names.
-type EventSpan struct {
-	Start, End float64
-	Class      string
-	Confidence float64 // 0 to 1; not used in a reference
-}
+// EventSpan is a sound with its times in seconds. A reference has no
+// confidences.
+type EventSpan = spec.AudioEvent
 
 // TimedText is a word or a sentence with its times in seconds.
 type TimedText struct {
@@ -79,12 +75,8 @@ type manifestLine struct {
 	RTTM     string          `json:"rttm"`
 	UEM      string          `json:"uem"`
 	Speakers json.RawMessage `json:"speakers"` // a number, or an object or list with one entry for each
-	Turns    []struct {
-		Start   float64 `json:"start"`
-		End     float64 `json:"end"`
-		Speaker string  `json:"speaker"`
-	} `json:"turns"`
-	Events *[]struct {
+	Turns    []SpeakerTurn   `json:"turns"`
+	Events   *[]struct {
 		Start float64 `json:"start"`
 		End   float64 `json:"end"`
 		Class string  `json:"class"`
@@ -255,8 +247,8 @@ func (l manifestLine) item(dir string) (Item, error) {
 		if err := checkSpan("turns", t.Start, t.End); err != nil {
 			return it, err
 		}
-		it.Turns = append(it.Turns, SpeakerTurn{t.Start, t.End, t.Speaker})
 	}
+	it.Turns = l.Turns
 	if l.RTTM != "" {
 		if l.Turns != nil {
 			return it, errors.New("rttm and turns: use only one of the two")
@@ -267,28 +259,23 @@ func (l manifestLine) item(dir string) (Item, error) {
 		}
 		it.Turns, it.TurnsFrom = turns, l.RTTM
 	}
+	var err error
 	if l.UEM != "" {
-		times, err := loadUEM(within(dir, l.UEM), l.File)
-		if err != nil {
+		if it.Evaluated, err = loadUEM(within(dir, l.UEM), l.File); err != nil {
 			return it, err
 		}
-		it.Evaluated = times
 	}
-	n, err := speakerCount(l.Speakers)
-	if err != nil {
+	if it.Speakers, err = speakerCount(l.Speakers); err != nil {
 		return it, err
 	}
-	if it.Speakers = n; n == nil && it.Turns != nil {
+	if it.Speakers == nil && it.Turns != nil {
 		_, names := bySpeaker(it.Turns)
 		it.Speakers = new(len(names))
 	}
 	if l.Events != nil {
 		it.Events = []EventSpan{}
 		for _, e := range *l.Events {
-			name := e.Class
-			if name == "" {
-				name = e.Label
-			}
+			name := cmp.Or(e.Class, e.Label)
 			if _, ok := spec.LookupEventClass(name); !ok {
 				return it, fmt.Errorf("events: there is no class %q; the nearest is %q", name, spec.NearestEventClass(name))
 			}
@@ -325,11 +312,7 @@ func timed(key string, lines []timedLine) ([]TimedText, error) {
 		if err := checkSpan(key, l.Start, l.End); err != nil {
 			return nil, err
 		}
-		text := l.Text
-		if text == "" {
-			text = l.Word
-		}
-		out = append(out, TimedText{l.Start, l.End, text})
+		out = append(out, TimedText{l.Start, l.End, cmp.Or(l.Text, l.Word)})
 	}
 	return out, nil
 }

@@ -14,7 +14,7 @@ func TestReadManifest(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.rttm"), []byte("SPEAKER a 1 0 2 <NA> <NA> ann <NA> <NA>\nSPEAKER a 1 2 1 <NA> <NA> bob <NA> <NA>\nSPEAKER other 1 0 9 <NA> <NA> eve <NA> <NA>\n"), 0o600))
 	items, err := readManifest(strings.NewReader(`{"file": "x/a.flac", "text": "Hello.", "language": "eng", "rttm": "a.rttm", "voice": "v", "sentences": [{"start": 1, "end": 2, "text": "Hello."}]}
-{"file": "b.wav", "text": "", "language": "", "events": [], "sentences": []}
+{"file": "b.wav", "text": "", "language": "", "turns": [], "events": [], "sentences": []}
 
 {
   "file": "/c.wav", "speakers": {"A": "male", "B": "female"}, "turns": [{"speaker": "A", "start": 0, "end": 1}],
@@ -25,12 +25,12 @@ func TestReadManifest(t *testing.T) {
 	require.Len(t, items, 3)
 	assert.Equal(t, Item{
 		Name: "x/a.flac", Path: filepath.Join(dir, "x", "a.flac"), Text: new("Hello."), Language: "en",
-		Turns: []SpeakerTurn{{0, 2, "ann"}, {2, 3, "bob"}}, Speakers: new(2), Sentences: []TimedText{{1, 2, "Hello."}},
+		Turns: []SpeakerTurn{talk(0, 2, "ann"), talk(2, 3, "bob")}, Speakers: new(2), Sentences: []TimedText{{1, 2, "Hello."}},
 		Keys: map[string]string{"voice": "v"}, TurnsFrom: "a.rttm",
 	}, items[0])
-	assert.Equal(t, Item{Name: "b.wav", Path: filepath.Join(dir, "b.wav"), Text: new(""), Events: []EventSpan{}}, items[1])
+	assert.Equal(t, Item{Name: "b.wav", Path: filepath.Join(dir, "b.wav"), Text: new(""), Turns: []SpeakerTurn{}, Speakers: new(0), Events: []EventSpan{}}, items[1])
 	assert.Equal(t, Item{
-		Name: "/c.wav", Path: "/c.wav", Speakers: new(2), Turns: []SpeakerTurn{{0, 1, "A"}},
+		Name: "/c.wav", Path: "/c.wav", Speakers: new(2), Turns: []SpeakerTurn{talk(0, 1, "A")},
 		Events: []EventSpan{{Start: 0, End: 5, Class: "Music"}, {Start: 1, End: 2, Class: "Speech"}}, Words: []TimedText{{0.1, 0.4, "hello"}},
 	}, items[2])
 }
@@ -69,7 +69,7 @@ func TestLoadFolder(t *testing.T) {
 	items, err := Load(dir)
 	require.NoError(t, err)
 	assert.Equal(t, []Item{
-		{Name: "a.wav", Path: filepath.Join(dir, "a.wav"), Text: new("Good morning."), Turns: []SpeakerTurn{{0, 2, "ann"}}, Speakers: new(1), TurnsFrom: "a.rttm"},
+		{Name: "a.wav", Path: filepath.Join(dir, "a.wav"), Text: new("Good morning."), Turns: []SpeakerTurn{talk(0, 2, "ann")}, Speakers: new(1), TurnsFrom: "a.rttm"},
 		{Name: "sub/b.flac", Path: filepath.Join(dir, "sub", "b.flac")},
 	}, items)
 
@@ -126,7 +126,7 @@ func TestReferencesOfOtherPrograms(t *testing.T) {
 	}
 	assert.Equal(t, map[string]int{"a.opus": 1, "quiet.flac": 0, "b.flac": 2, "x/My first talk.wav": 1, "other.flac": 1, "rec.wav": 2}, turns)
 	assert.Equal(t, "I hate pasta.", *items[0].Text)
-	assert.InDelta(t, 1.0/3, ScoreTurns(items[5].Turns, []SpeakerTurn{{0, 15, "S"}}, DEROptions{}).Rate(), 1e-9)
+	assert.InDelta(t, 1.0/3, ScoreTurns(items[5].Turns, []SpeakerTurn{talk(0, 15, "S")}, DEROptions{}).Rate(), 1e-9)
 	_, err = Load(filepath.Join(dir, "one.rttm"))
 	require.ErrorIs(t, err, ErrManifest)
 

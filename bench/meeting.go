@@ -40,11 +40,11 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.
 		hyp = append(hyp, scores.Segment{Speaker: s.Speaker, Start: s.Start, End: s.End, Words: normalizedUnits(n, language, s.Text)})
 	}
 	m := &MeetingScore{
-		CP: WordErrors(scores.CP(ref, hyp).Errors), TCP: WordErrors(scores.TCP(ref, hyp, meetingCollar).Errors),
-		GreedyORC: WordErrors(scores.GreedyORC(ref, hyp).Errors), DICP: WordErrors(scores.GreedyDICP(ref, hyp).Errors),
+		CP: scores.CP(ref, hyp).Errors, TCP: scores.TCP(ref, hyp, meetingCollar).Errors,
+		GreedyORC: scores.GreedyORC(ref, hyp).Errors, DICP: scores.GreedyDICP(ref, hyp).Errors,
 	}
 	if c, ok := scores.ORC(ref, hyp); ok {
-		m.ORC = new(WordErrors(c.Errors))
+		m.ORC = &c.Errors
 	}
 	if w, ok := scores.SpeakersOfWords(ref, hyp); ok {
 		m.WrongSpeaker, m.Aligned = w.Wrong, w.Words
@@ -71,20 +71,21 @@ var meetingRates = []struct {
 	{"wder", "· WDER, words with another speaker", func(m MeetingScore) (int, int) { return m.WrongSpeaker, m.Aligned }},
 }
 
-// summarizeMeetings estimates the rates that any recording has, by their keys.
-func summarizeMeetings(list []MeetingScore, seed uint64) map[string]*Estimate {
-	if len(list) == 0 {
+// meetingSummary estimates the rates that any recording has, by their keys.
+func meetingSummary(list []Scored, seed uint64) map[string]*Estimate {
+	meetings := present(list, func(s Scored) *MeetingScore { return s.Meeting })
+	if len(meetings) == 0 {
 		return nil
 	}
 	out := map[string]*Estimate{}
 	for _, r := range meetingRates {
-		var errors []counted
-		for _, m := range list {
+		var rates []counted
+		for _, m := range meetings {
 			if e, u := r.of(m); u > 0 {
-				errors = append(errors, counted{float64(e), float64(u)})
+				rates = append(rates, counted{float64(e), float64(u)})
 			}
 		}
-		if e := estimateSum(errors, seed, counted.add, counted.rate); e != nil {
+		if e := estimateSum(rates, seed, counted.add, counted.rate); e != nil {
 			out[r.key] = e
 		}
 	}

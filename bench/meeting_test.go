@@ -14,7 +14,7 @@ func TestMeeting(t *testing.T) {
 	item := Item{
 		Text: new("Good morning Ann. Hello Ben. Goodbye."), Language: "en",
 		Sentences:        []TimedText{{0, 2, "Good morning Ann."}, {2, 3, "Hello Ben."}, {30, 31, "Goodbye."}},
-		SentenceSpeakers: []string{"ben", "ann", "ben"}, Turns: []SpeakerTurn{{0, 2, "ben"}, {2, 3, "ann"}, {30, 31, "ben"}},
+		SentenceSpeakers: []string{"ben", "ann", "ben"}, Turns: []SpeakerTurn{talk(0, 2, "ben"), talk(2, 3, "ann"), talk(30, 31, "ben")},
 	}
 	res := &otograph.Result{
 		Segments: []otograph.Segment{

@@ -116,7 +116,7 @@ func same(reference, standing []string) float64 {
 			n++
 		}
 	}
-	return share(n, len(reference))
+	return scores.Share(n, len(reference))
 }
 
 // difference returns the letter edits between two texts divided by the letters
@@ -124,5 +124,5 @@ func same(reference, standing []string) float64 {
 func difference(a, b string) float64 {
 	letters := func(s string) []string { return strings.Split(strings.ReplaceAll(s, " ", ""), "") }
 	e := scores.CompareWords(letters(a), letters(b))
-	return share(e.Errors(), max(e.Reference, 1))
+	return scores.Share(e.Errors(), max(e.Reference, 1))
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/scores"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -169,9 +170,9 @@ func compare(a, b SystemReport, seed uint64) Comparison {
 		TurnRate: over(turns, seed, func(p pair, x, y *DER) {
 			*x, *y = x.Add(*p.a.Score.Turns), y.Add(*p.b.Score.Turns)
 		}, func(x, y DER) float64 { return y.Rate() - x.Rate() }),
-		EventF1: over(events, seed, func(p pair, x, y *EventScore) {
-			*x, *y = x.Add(*p.a.Score.Events), y.Add(*p.b.Score.Events)
-		}, func(x, y EventScore) float64 { return y.F1() - x.F1() }),
+		EventF1: over(events, seed, func(p pair, x, y *scores.Found) {
+			*x, *y = x.Add(p.a.Score.Events.Found), y.Add(p.b.Score.Events.Found)
+		}, func(x, y scores.Found) float64 { return y.F1() - x.F1() }),
 		Speed: over(costs, seed, func(p pair, x, y *float64) {
 			*x, *y = *x+p.a.Cost.Wall, *y+p.b.Cost.Wall
 		}, func(x, y float64) float64 { return x / y }),

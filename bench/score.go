@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/otograph/otograph"
@@ -28,13 +29,8 @@ type Score struct {
 	WordTimes *TimeErrors    `json:"word_times,omitempty"`
 }
 
-// KeywordScore counts the occurrences of keywords: in both texts, in the
-// reference alone, in the hypothesis alone.
-type KeywordScore struct {
-	Hits        int `json:"hits"`
-	Misses      int `json:"misses"`
-	FalseAlarms int `json:"false_alarms"`
-}
+// KeywordScore counts the occurrences of keywords.
+type KeywordScore = scores.Found
 
 // Count is a number with its expected value (Reference) and its actual one
 // (Found).
@@ -74,10 +70,7 @@ type ScoreOptions struct {
 // name it, of the detected language.
 func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 	var s Score
-	language := item.Language
-	if language == "" {
-		language = res.Language
-	}
+	language := cmp.Or(item.Language, res.Language)
 	if res.Ran.ASR {
 		var text string
 		var sentences, words []TimedText
@@ -106,22 +99,14 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 	}
 	if res.Ran.Diarize {
 		if item.Turns != nil {
-			var turns []SpeakerTurn
-			for _, t := range res.DiarizeSegments {
-				turns = append(turns, SpeakerTurn{t.Start, t.End, t.Speaker})
-			}
-			s.scoreTurns(item, turns, opt.DER)
+			s.scoreTurns(item, res.DiarizeSegments, opt.DER)
 		}
 		if item.Speakers != nil {
 			s.Speakers = &Count{*item.Speakers, res.NumSpeakers, res.NumSpeakersProbability}
 		}
 	}
 	if res.Ran.AudioEvents && item.Events != nil {
-		var found []EventSpan
-		for _, e := range res.AudioEvents {
-			found = append(found, EventSpan{e.Start, e.End, e.Class, e.Confidence})
-		}
-		s.Events = new(ScoreEvents(item.Events, found, opt.EventClasses))
+		s.Events = new(ScoreEvents(item.Events, res.AudioEvents, opt.EventClasses))
 	}
 	return s
 }
@@ -136,10 +121,10 @@ func (s *Score) scoreWords(language, reference, hypothesis string, opt ScoreOpti
 		for _, k := range opt.Keywords {
 			keywords = append(keywords, normalizedUnits(n, language, k))
 		}
-		s.Keywords = new(KeywordScore(scores.Keywords(ref, hyp, keywords)))
+		s.Keywords = new(scores.Keywords(ref, hyp, keywords))
 	}
 	if n.Name != "" && spacedLanguage(language) {
-		s.Compounds = new(WordErrors(scores.CompareCompounds(ref, hyp)))
+		s.Compounds = new(scores.CompareCompounds(ref, hyp))
 	}
 	if spacedLanguage(language) {
 		s.Verbatim = new(CompareWords(strings.Fields(reference), strings.Fields(hypothesis)))

@@ -21,7 +21,7 @@ func (e *TimeErrors) Add(o TimeErrors) {
 }
 
 // Matched returns the matched share of the reference.
-func (e TimeErrors) Matched() float64 { return share(len(e.Starts), len(e.Starts)+e.Missing) }
+func (e TimeErrors) Matched() float64 { return scores.Share(len(e.Starts), len(e.Starts)+e.Missing) }
 
 // MeanStart returns the mean difference of the matched starts, or 0 if there
 // are none.
@@ -42,7 +42,7 @@ func (e TimeErrors) Within(seconds float64) float64 {
 			n++
 		}
 	}
-	return share(n, len(e.Starts))
+	return scores.Share(n, len(e.Starts))
 }
 
 func (e *TimeErrors) put(ref, hyp TimedText) {

@@ -41,8 +41,8 @@ func TestUEM(t *testing.T) {
 // TestTurnsInEvaluatedTimes compares scores within evaluated times with
 // pyannote.metrics 4.2 on the same turns, times and collar.
 func TestTurnsInEvaluatedTimes(t *testing.T) {
-	reference := []SpeakerTurn{{0.5, 4, "A"}, {3.5, 8, "B"}, {9, 14, "A"}}
-	hypothesis := []SpeakerTurn{{0, 5, "x"}, {5, 10, "y"}, {10.5, 15, "x"}}
+	reference := []SpeakerTurn{talk(0.5, 4, "A"), talk(3.5, 8, "B"), talk(9, 14, "A")}
+	hypothesis := []SpeakerTurn{talk(0, 5, "x"), talk(5, 10, "y"), talk(10.5, 15, "x")}
 	evaluated := [][2]float64{{1, 6}, {8.5, 13}}
 	for _, c := range []struct {
 		opt                                   DEROptions

@@ -81,38 +81,12 @@ func lower(language, text string) string {
 func isLatinOrDigit(r rune) bool { return unicode.Is(unicode.Latin, r) || unicode.IsDigit(r) }
 
 // WordErrors counts the differences between a hypothesis and its reference, in
-// words or characters (see Units). The error rate is their sum over Reference.
-type WordErrors struct {
-	Substitutions int `json:"substitutions"`
-	Deletions     int `json:"deletions"`
-	Insertions    int `json:"insertions"`
-	Reference     int `json:"reference"` // units in the reference
-}
-
-// Errors returns the total number of errors.
-func (e WordErrors) Errors() int { return e.Substitutions + e.Deletions + e.Insertions }
-
-// Rate returns errors over reference units: the word (or character) error rate
-// as a fraction. Without reference units it is 0 for an empty hypothesis and
-// otherwise 1.
-func (e WordErrors) Rate() float64 {
-	if e.Reference == 0 {
-		return min(1, float64(e.Errors()))
-	}
-	return float64(e.Errors()) / float64(e.Reference)
-}
-
-// Add adds the counts of o.
-func (e *WordErrors) Add(o WordErrors) {
-	e.Substitutions += o.Substitutions
-	e.Deletions += o.Deletions
-	e.Insertions += o.Insertions
-	e.Reference += o.Reference
-}
+// Units.
+type WordErrors = scores.Errors
 
 // CompareWords aligns a hypothesis with its reference with the smallest number
 // of errors (Levenshtein) and counts them; of several such alignments it
 // chooses the same as jiwer 4.0.
 func CompareWords(reference, hypothesis []string) WordErrors {
-	return WordErrors(scores.CompareWords(reference, hypothesis))
+	return scores.CompareWords(reference, hypothesis)
 }

@@ -48,7 +48,7 @@ func TestCompareWords(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := CompareWords(strings.Fields(tt.ref), strings.Fields(tt.hyp))
-		want := WordErrors{tt.sub, tt.del, tt.ins, len(strings.Fields(tt.ref))}
+		want := WordErrors{Substitutions: tt.sub, Deletions: tt.del, Insertions: tt.ins, Reference: len(strings.Fields(tt.ref))}
 		assert.Equal(t, want, got, "%q against %q", tt.ref, tt.hyp)
 	}
 	assert.Equal(t, 1.0, CompareWords(nil, []string{"a", "b"}).Rate())

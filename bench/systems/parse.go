@@ -132,11 +132,8 @@ func readRTTM(lines []string) *otograph.Result {
 	if err != nil || !any {
 		return nil
 	}
-	res := &otograph.Result{}
-	for _, t := range turns {
-		res.DiarizeSegments = append(res.DiarizeSegments, otograph.Turn{Start: t.Start, End: t.End, Speaker: t.Speaker})
-	}
-	finish(res).Ran.ASR = false
+	res := finish(&otograph.Result{DiarizeSegments: turns})
+	res.Ran.ASR = false
 	return res
 }
 

@@ -29,8 +29,8 @@ var english = language{
 
 var enNumbers = newSpeller(`zero one two three four five six seven eight nine
 	ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen`,
-	`20 twenty[ >]; 30 thirty[ >]; 40 forty[ >]; 50 fifty[ >]; 60 sixty[ >]; 70 seventy[ >]; 80 eighty[ >]; 90 ninety[ >];
-	100 < hundred[ and >]; 1000 < thousand[~>]; 1000000 < million[~>]; 1000000000 < billion[~>]`,
+	`20 twenty[ >], 30 thirty[ >], 40 forty[ >], 50 fifty[ >], 60 sixty[ >], 70 seventy[ >], 80 eighty[ >], 90 ninety[ >],
+	100 < hundred[ and >], 1000 < thousand[~>], 1000000 < million[~>], 1000000000 < billion[~>]`,
 	func(rest, _ int) string {
 		if rest < 100 {
 			return " and "
@@ -56,14 +56,14 @@ var german = language{
 const (
 	deSmall = `null ein zwei drei vier fünf sechs sieben acht neun
 		zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn`
-	deTens = `20 [>und]zwanzig; 30 [>und]dreißig; 40 [>und]vierzig; 50 [>und]fünfzig;
-		60 [>und]sechzig; 70 [>und]siebzig; 80 [>und]achtzig; 90 [>und]neunzig; `
-	deMillions = `1000000 eine million[ >]; 2000000 < millionen[ >]; 1000000000 eine milliarde[ >]; 2000000000 < milliarden[ >]`
+	deTens = `20 [>und]zwanzig, 30 [>und]dreißig, 40 [>und]vierzig, 50 [>und]fünfzig,
+		60 [>und]sechzig, 70 [>und]siebzig, 80 [>und]achtzig, 90 [>und]neunzig, `
+	deMillions = `1000000 eine million[ >], 2000000 < millionen[ >], 1000000000 eine milliarde[ >], 2000000000 < milliarden[ >]`
 )
 
 var (
-	deNumbers = newSpeller(deSmall, deTens+"100 hundert[>]; 200 <hundert[>]; 1000 tausend[>]; 2000 <tausend[>]; "+deMillions, nil)
-	deLong    = newSpeller(deSmall, deTens+"100 <hundert[>]; 1000 <tausend[>]; "+deMillions, nil) // einhundert
+	deNumbers = newSpeller(deSmall, deTens+"100 hundert[>], 200 <hundert[>], 1000 tausend[>], 2000 <tausend[>], "+deMillions, nil)
+	deLong    = newSpeller(deSmall, deTens+"100 <hundert[>], 1000 <tausend[>], "+deMillions, nil) // einhundert
 )
 
 // deOne writes "eins" at the end of a number.
@@ -97,10 +97,10 @@ var spanish = language{
 var esNumbers = newSpeller(`cero uno dos tres cuatro cinco seis siete ocho nueve
 	diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve
 	veinte veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve`,
-	`30 treinta[ y >]; 40 cuarenta[ y >]; 50 cincuenta[ y >]; 60 sesenta[ y >]; 70 setenta[ y >]; 80 ochenta[ y >]; 90 noventa[ y >];
-	100 cien[to >]; 200 doscientos[ >]; 300 trescientos[ >]; 400 cuatrocientos[ >]; 500 quinientos[ >];
-	600 seiscientos[ >]; 700 setecientos[ >]; 800 ochocientos[ >]; 900 novecientos[ >];
-	1000 mil[ >]; 2000 < mil[ >]; 1000000 un millón[ >]; 2000000 < millones[ >]`, nil)
+	`30 treinta[ y >], 40 cuarenta[ y >], 50 cincuenta[ y >], 60 sesenta[ y >], 70 setenta[ y >], 80 ochenta[ y >], 90 noventa[ y >],
+	100 cien[to >], 200 doscientos[ >], 300 trescientos[ >], 400 cuatrocientos[ >], 500 quinientos[ >],
+	600 seiscientos[ >], 700 setecientos[ >], 800 ochocientos[ >], 900 novecientos[ >],
+	1000 mil[ >], 2000 < mil[ >], 1000000 un millón[ >], 2000000 < millones[ >]`, nil)
 
 var french = language{
 	cardinal: func(n int) []string {
@@ -126,9 +126,9 @@ var french = language{
 //nolint:misspell // French
 var frNumbers = newSpeller(`zéro un deux trois quatre cinq six sept huit neuf
 	dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf`,
-	`20 vingt[->]; 30 trente[->]; 40 quarante[->]; 50 cinquante[->]; 60/20 soixante[->]; 80/20 quatre-vingt[->|s];
-	100 cent[ >]; 200 < cent[ >|s]; 1000 mille[ >]; 2000 < mille[ >];
-	1000000 un million[ >]; 2000000 < millions[ >]; 1000000000 un milliard[ >]; 2000000000 < milliards[ >]`, nil)
+	`20 vingt[->], 30 trente[->], 40 quarante[->], 50 cinquante[->], 60/20 soixante[->], 80/20 quatre-vingt[->|s],
+	100 cent[ >], 200 < cent[ >|s], 1000 mille[ >], 2000 < mille[ >],
+	1000000 un million[ >], 2000000 < millions[ >], 1000000000 un milliard[ >], 2000000000 < milliards[ >]`, nil)
 
 // frFix writes vingt et un, but quatre-vingt-un, and no plural before mille.
 var frFix = strings.NewReplacer("quatre-vingt-un", "quatre-vingt-un", "vingt-un", "vingt et un", "nte-un", "nte et un", "nte-onze", "nte et onze",
@@ -156,10 +156,10 @@ var portuguese = language{
 
 var ptNumbers = newSpeller(`zero um dois três quatro cinco seis sete oito nove
 	dez onze doze treze catorze quinze dezesseis dezessete dezoito dezenove`,
-	`20 vinte[ e >]; 30 trinta[ e >]; 40 quarenta[ e >]; 50 cinquenta[ e >]; 60 sessenta[ e >]; 70 setenta[ e >]; 80 oitenta[ e >]; 90 noventa[ e >];
-	100 ce[nto e >|m]; 200 duzentos[ e >]; 300 trezentos[ e >]; 400 quatrocentos[ e >]; 500 quinhentos[ e >];
-	600 seiscentos[ e >]; 700 setecentos[ e >]; 800 oitocentos[ e >]; 900 novecentos[ e >]; 1000 mil[~>]; 2000 < mil[~>];
-	1000000 um milhão[~>]; 2000000 < milhões[~>]; 1000000000 um bilhão[~>]; 2000000000 < bilhões[~>]`,
+	`20 vinte[ e >], 30 trinta[ e >], 40 quarenta[ e >], 50 cinquenta[ e >], 60 sessenta[ e >], 70 setenta[ e >], 80 oitenta[ e >], 90 noventa[ e >],
+	100 ce[nto e >|m], 200 duzentos[ e >], 300 trezentos[ e >], 400 quatrocentos[ e >], 500 quinhentos[ e >],
+	600 seiscentos[ e >], 700 setecentos[ e >], 800 oitocentos[ e >], 900 novecentos[ e >], 1000 mil[~>], 2000 < mil[~>],
+	1000000 um milhão[~>], 2000000 < milhões[~>], 1000000000 um bilhão[~>], 2000000000 < bilhões[~>]`,
 	func(rest, _ int) string {
 		if rest < 100 || rest%100 == 0 {
 			return " e "
@@ -185,7 +185,7 @@ var chinese = language{
 	},
 }
 
-var zhNumbers = newSpeller("零 一 二 三 四 五 六 七 八 九", "10 十[>]; 20 <十[>]; 100 <百[~>]; 1000 <千[~>]; 10000 <万[~>]; 100000000 <亿[~>]",
+var zhNumbers = newSpeller("零 一 二 三 四 五 六 七 八 九", "10 十[>], 20 <十[>], 100 <百[~>], 1000 <千[~>], 10000 <万[~>], 100000000 <亿[~>]",
 	func(rest, unit int) (joint string) {
 		if rest < unit/10 {
 			joint = "零"

@@ -22,10 +22,10 @@ type rule struct {
 }
 
 // newSpeller reads the rules "from text" or "from/unit text", separated by
-// semicolons; the usual unit is the largest power of ten in from.
+// commas; the usual unit is the largest power of ten in from.
 func newSpeller(small, rules string, joint func(rest, unit int) string) *speller {
 	s := &speller{small: strings.Fields(small), joint: joint}
-	for line := range strings.SplitSeq(rules, ";") {
+	for line := range strings.SplitSeq(rules, ",") {
 		r := rule{unit: 1}
 		number, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if n, _ := fmt.Sscanf(number, "%d/%d", &r.from, &r.unit); n < 2 {

@@ -1,13 +1,26 @@
 package scores
 
-// Errors counts the differences between a hypothesis and its reference.
+// Errors counts the differences between a hypothesis and its reference, in
+// words or characters. The error rate is their sum over Reference.
 type Errors struct {
-	Substitutions, Deletions, Insertions int
-	Reference                            int // units in the reference
+	Substitutions int `json:"substitutions"`
+	Deletions     int `json:"deletions"`
+	Insertions    int `json:"insertions"`
+	Reference     int `json:"reference"` // units in the reference
 }
 
 // Errors returns the total number of errors.
 func (e Errors) Errors() int { return e.Substitutions + e.Deletions + e.Insertions }
+
+// Rate returns errors over reference units: the word (or character) error rate
+// as a fraction. Without reference units it is 0 for an empty hypothesis and
+// otherwise 1.
+func (e Errors) Rate() float64 {
+	if e.Reference == 0 {
+		return min(1, float64(e.Errors()))
+	}
+	return float64(e.Errors()) / float64(e.Reference)
+}
 
 // Add adds the counts of o.
 func (e *Errors) Add(o Errors) {

@@ -2,28 +2,32 @@ package scores
 
 import "slices"
 
-// Found counts occurrences of keywords: Hits in both texts, Misses in the
-// reference alone, FalseAlarms in the hypothesis alone.
-type Found struct{ Hits, Misses, FalseAlarms int }
+// Found counts occurrences, such as of keywords or sounds.
+type Found struct {
+	Hits        int `json:"hits"`         // in both
+	Misses      int `json:"misses"`       // in the reference only
+	FalseAlarms int `json:"false_alarms"` // in the hypothesis only
+}
 
-// Add adds the counts of o.
-func (f *Found) Add(o Found) {
-	f.Hits, f.Misses, f.FalseAlarms = f.Hits+o.Hits, f.Misses+o.Misses, f.FalseAlarms+o.FalseAlarms
+// Add returns the sum of the counts.
+func (f Found) Add(o Found) Found {
+	return Found{f.Hits + o.Hits, f.Misses + o.Misses, f.FalseAlarms + o.FalseAlarms}
 }
 
 // Precision returns the correct share of the found occurrences, 1 if there are
 // none.
-func (f Found) Precision() float64 { return shareOr1(f.Hits, f.Hits+f.FalseAlarms) }
+func (f Found) Precision() float64 { return Share(f.Hits, f.Hits+f.FalseAlarms) }
 
 // Recall returns the found share of the reference's occurrences, 1 if there are
 // none.
-func (f Found) Recall() float64 { return shareOr1(f.Hits, f.Hits+f.Misses) }
+func (f Found) Recall() float64 { return Share(f.Hits, f.Hits+f.Misses) }
 
-// F1 returns the harmonic mean of precision and recall, 1 if neither text has
+// F1 returns the harmonic mean of precision and recall, 1 if neither side has
 // an occurrence.
-func (f Found) F1() float64 { return shareOr1(2*f.Hits, 2*f.Hits+f.Misses+f.FalseAlarms) }
+func (f Found) F1() float64 { return Share(2*f.Hits, 2*f.Hits+f.Misses+f.FalseAlarms) }
 
-func shareOr1(part, whole int) float64 {
+// Share returns part / whole, 1 if whole is 0.
+func Share(part, whole int) float64 {
 	if whole == 0 {
 		return 1
 	}
@@ -36,7 +40,7 @@ func Keywords(reference, hypothesis []string, keywords [][]string) Found {
 	var f Found
 	for _, k := range keywords {
 		r, h := occurrences(reference, k), occurrences(hypothesis, k)
-		f.Add(Found{min(r, h), max(r-h, 0), max(h-r, 0)})
+		f = f.Add(Found{min(r, h), max(r-h, 0), max(h-r, 0)})
 	}
 	return f
 }

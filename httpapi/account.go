@@ -2,14 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/record"
-	"github.com/otograph/otograph/spec"
 )
 
 // getAccount handles GET /account, computed at the time of the request.
@@ -114,5 +112,3 @@ func (s *Server) listClasses(w http.ResponseWriter, _ *request) error {
 	writeBody(w, http.StatusOK, "application/json", s.classes)
 	return nil
 }
-
-func classesJSON() ([]byte, error) { return json.Marshal(spec.EventClasses()) }

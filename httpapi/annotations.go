@@ -13,11 +13,7 @@ import (
 
 // getAnnotations handles GET /tasks/:id/annotations, an addition to the
 // specification.
-func (s *Server) getAnnotations(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) getAnnotations(w http.ResponseWriter, r *request, id string) error {
 	a, err := s.cfg.Tasks.Annotations(r.Context(), r.who.Account, id)
 	if err != nil {
 		return err
@@ -27,19 +23,8 @@ func (s *Server) getAnnotations(w http.ResponseWriter, r *request) error {
 
 // patchAnnotations handles PATCH /tasks/:id/annotations, an addition to the
 // specification.
-func (s *Server) patchAnnotations(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) patchAnnotations(w http.ResponseWriter, r *request, id string) error {
 	match, err := matched(r.Header.Values("If-Match"))
-	if err != nil {
-		return err
-	}
-	if err := wantJSON(r.Request); err != nil {
-		return err
-	}
-	body, err := s.body(w, r.Request, tasks.MaxAnnotations)
 	if err != nil {
 		return err
 	}
@@ -56,7 +41,7 @@ func (s *Server) patchAnnotations(w http.ResponseWriter, r *request) error {
 			return nil
 		}
 	}
-	err = readJSON(body, tasks.MaxAnnotations, jsonstream.Fields{"speakers": part(&patch.Speakers), "texts": part(&patch.Texts)})
+	err = readBody(w, r, tasks.MaxAnnotations, jsonstream.Fields{"speakers": part(&patch.Speakers), "texts": part(&patch.Texts)})
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,7 @@ import (
 
 // getAudio handles GET /tasks/:id/audio, an addition to the specification. It
 // supports byte ranges.
-func (s *Server) getAudio(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) getAudio(w http.ResponseWriter, r *request, id string) error {
 	audio, err := s.cfg.Tasks.Audio(r.Context(), r.who.Account, id)
 	if err != nil {
 		return err

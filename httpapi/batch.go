@@ -28,18 +28,17 @@ const batchLookups = 16
 // createBatch is POST /tasks/batch.
 func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	var sub *batchSubmission
-	key, err := s.submitted(w, r, "/tasks/batch", maxBatchBody, func(body io.Reader) (err error) {
+	key, err := submitted(w, r, "/tasks/batch", maxBatchBody, func(body io.Reader) (err error) {
 		sub, err = readBatch(body)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	each, err := s.asked(r, sub.terms)
+	each, err := s.asked(r, &sub.terms)
 	if err != nil {
 		return err
 	}
-	each.Batch = true
 	requests := make([]tasks.Request, len(sub.urls))
 	g, ctx := errgroup.WithContext(r.Context())
 	g.SetLimit(batchLookups)

@@ -76,9 +76,9 @@ func (b *pacedBody) read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *pacedBody) Close() error { return b.r.Close() }
 
-// body returns the request's body, limited to max bytes. A Content-Length above
-// max is refused before a byte is read.
-func (s *Server) body(w http.ResponseWriter, r *http.Request, max int64) (io.Reader, error) {
+// limitedBody returns the request's body, limited to max bytes. A
+// Content-Length above max is refused before a byte is read.
+func limitedBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
 	if r.ContentLength > max {
 		return nil, tooLarge(max)
 	}
@@ -86,22 +86,22 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, max int64) (io.Rea
 	return r.Body, nil
 }
 
-// wantJSON refuses bodies with a type other than JSON. A body without a type is
-// read as JSON.
-func wantJSON(r *http.Request) error {
+// jsonBody is limitedBody for a body of JSON; one without a type counts as
+// JSON.
+func jsonBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
 	types := r.Header.Values("Content-Type")
 	if len(types) == 0 {
-		return nil
+		return limitedBody(w, r, max)
 	}
 	kind, params, err := mime.ParseMediaType(types[0])
 	charset, given := params["charset"]
 	if err != nil || len(types) > 1 || kind != "application/json" || (given && !strings.EqualFold(charset, "utf-8")) {
-		return unsupportedType("application/json")
+		return nil, unsupportedType("application/json")
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		out := unsupportedType("application/json")
 		out.Message = "compressed request bodies are not supported: omit Content-Encoding"
-		return out
+		return nil, out
 	}
-	return nil
+	return limitedBody(w, r, max)
 }

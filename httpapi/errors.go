@@ -3,8 +3,6 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
-
-	"github.com/otograph/otograph/spec"
 )
 
 // Error codes of the service, sent as error_code next to error in every failed
@@ -87,14 +85,6 @@ func tooLarge(limit int64) *apiError {
 
 func unsupportedType(want string) *apiError {
 	return &apiError{Status: http.StatusUnsupportedMediaType, Code: codeInvalidRequest, Message: "Content-Type must be " + want}
-}
-
-func slowBody() *apiError {
-	return &apiError{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body arrived too slowly"}
-}
-
-func methodNotAllowed(method, allow string) *apiError {
-	return &apiError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", spec.Shorten(method), allow)}
 }
 
 func rateLimited(seconds int, message string) *apiError {

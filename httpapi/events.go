@@ -97,11 +97,7 @@ func (t *teller) more(told *tasks.LiveSegments) (first int, segments []spec.Segm
 // the task's state now and after every change, as server-sent events, until it
 // is final. Nothing is buffered for a client: a slow one misses states between
 // the one it reads and the newest.
-func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 	states, err := s.cfg.Tasks.Follow(r.Context(), r.who.Account, id)
 	if err != nil {
 		return err
@@ -118,8 +114,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 		if stream != nil {
 			return nil
 		}
-		begun := newEventStream(w)
-		stream = &begun
+		stream = newEventStream(w)
 		return stream.write("retry: " + strconv.FormatInt(followRetry.Milliseconds(), 10) + "\n\n")
 	}
 	beat := time.NewTicker(streamBeat)
@@ -130,7 +125,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 		select {
 		case <-r.Context().Done():
 			return nil
-		case <-s.draining:
+		case <-s.draining.Done():
 			return nil // the client reconnects to another server
 		case <-end.C:
 			return nil
@@ -156,13 +151,13 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request) error {
 			first, news := said.more(snapshot.Live)
 			for i, segment := range news {
 				told := segmentEvent{id, said.attempt, first + i, segment.Start, segment.End, segment.Text}
-				if err = stream.sendAs("segment", "", told); err != nil {
+				if err = stream.send("segment", "", told); err != nil {
 					return nil
 				}
 			}
 			if state.id() != seen {
 				seen = state.id()
-				err = stream.sendAs("task", seen, state)
+				err = stream.send("task", seen, state)
 			}
 			if state.Final {
 				return nil

@@ -13,10 +13,10 @@ const streamBeat = 15 * time.Second
 // eventStream writes server-sent events (WHATWG HTML, section 9.2).
 type eventStream struct{ w http.ResponseWriter }
 
-func newEventStream(w http.ResponseWriter) eventStream {
+func newEventStream(w http.ResponseWriter) *eventStream {
 	eventStreamHeader(w)
 	w.WriteHeader(http.StatusOK)
-	return eventStream{w}
+	return &eventStream{w}
 }
 
 func eventStreamHeader(w http.ResponseWriter) {
@@ -25,32 +25,25 @@ func eventStreamHeader(w http.ResponseWriter) {
 	w.Header().Set("X-Accel-Buffering", "no") // nginx forwards events one by one
 }
 
-// send writes one event without a name, with v as its data.
-func (e eventStream) send(v any) error {
+// send writes one event with v as its data. An empty name or id is omitted.
+func (e *eventStream) send(name, id string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return e.write("data: " + string(data) + "\n\n")
-}
-
-// sendAs writes one event with a name and, unless it is empty, an id, with v as
-// its data.
-func (e eventStream) sendAs(name, id string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
+	if name != "" {
+		name = "event: " + name + "\n"
 	}
 	if id != "" {
 		id = "id: " + id + "\n"
 	}
-	return e.write("event: " + name + "\n" + id + "data: " + string(data) + "\n\n")
+	return e.write(name + id + "data: " + string(data) + "\n\n")
 }
 
 // beat writes a comment, which clients ignore.
-func (e eventStream) beat() error { return e.write(": still working\n\n") }
+func (e *eventStream) beat() error { return e.write(": still working\n\n") }
 
-func (e eventStream) write(text string) error {
+func (e *eventStream) write(text string) error {
 	if _, err := e.w.Write([]byte(text)); err != nil {
 		return err
 	}

@@ -10,6 +10,16 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
+// readBody reads the request's body, a JSON object with the given fields, of at
+// most max bytes.
+func readBody(w http.ResponseWriter, r *request, max int, fields jsonstream.Fields) error {
+	body, err := jsonBody(w, r, int64(max))
+	if err != nil {
+		return err
+	}
+	return readJSON(body, max, fields)
+}
+
 // readJSON reads a body that is a JSON object with the given fields; max limits
 // the value of one field, in bytes.
 func readJSON(body io.Reader, max int, fields jsonstream.Fields) error {
@@ -36,7 +46,7 @@ func readError(err error, message string) *apiError {
 	case errors.As(err, &big):
 		return tooLarge(big.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return slowBody()
+		return &apiError{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body arrived too slowly"}
 	default: // io.EOF, a broken connection, wrong chunked encoding
 		return invalidBecause(err, "%s", message)
 	}

@@ -141,7 +141,5 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	s.log.Info("API key revoked", "request", r.id, "account", r.who.Account, "user", r.who.User, "key", id.String())
-	return writeJSON(w, http.StatusOK, struct {
-		Message string `json:"message"`
-	}{"key revoked"})
+	return writeJSON(w, http.StatusOK, map[string]string{"message": "key revoked"})
 }

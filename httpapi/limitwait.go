@@ -34,7 +34,7 @@ func (s *Server) untilAllowed(ctx context.Context, limit time.Duration, try func
 		select {
 		case <-timer.C:
 			return err
-		case <-s.draining:
+		case <-s.draining.Done():
 			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)

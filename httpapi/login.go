@@ -20,15 +20,8 @@ const (
 
 // login exchanges a user's name and password for an access token.
 func (s *Server) login(w http.ResponseWriter, r *request) error {
-	if err := wantJSON(r.Request); err != nil {
-		return err
-	}
-	body, err := s.body(w, r.Request, maxSmallBody)
-	if err != nil {
-		return err
-	}
 	var username, password string
-	err = readJSON(body, maxSmallBody, jsonstream.Fields{
+	err := readBody(w, r, maxSmallBody, jsonstream.Fields{
 		"username": func(v *jsonstream.Value) error { return v.Text(&username, maxUsername) },
 		"password": func(v *jsonstream.Value) error { return v.Text(&password, maxPassword) },
 	})
@@ -123,7 +116,7 @@ func (s *Server) delayLogin(r *request, delay time.Duration) error {
 		return nil
 	case <-r.Context().Done():
 		return r.Context().Err()
-	case <-s.draining:
+	case <-s.draining.Done():
 		return unavailable(errors.New("the service is stopping"))
 	}
 }

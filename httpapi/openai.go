@@ -91,7 +91,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return unsupportedType("multipart/form-data with a boundary")
 	}
-	body, err := s.body(w, r.Request, maxUploadBody)
+	body, err := limitedBody(w, r, maxUploadBody)
 	if err != nil {
 		return err
 	}
@@ -139,11 +139,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 		return readError(err, new(openai.ReadError).Error())
 	}
 	leave()
-	options, err := effective(form.Options)
-	if err != nil {
-		return err
-	}
-	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: options, Extras: extras(form), ID: known.task}
+	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: form.Effective, Extras: extras(form), ID: known.task}
 	if err := s.commitAudio(r, audio, &req); err != nil {
 		var e *apiError
 		if errors.As(err, &e) {
@@ -214,13 +210,7 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 	var result spec.Result
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-s.draining:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(s.draining, cancel)()
 	t, err := s.cfg.Tasks.Wait(ctx, r.who.Account, id)
 	if err != nil {
 		if r.Context().Err() == nil && ctx.Err() != nil {

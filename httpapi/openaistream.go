@@ -48,7 +48,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 			if a.err != nil {
 				failure := s.translate(a.err)
 				s.log.Info("streamed transcription failed", "request", r.id, "task", id, "error_code", failure.Code, "error", failure.Error())
-				_ = stream.send(failure.openAI())
+				_ = stream.send("", "", failure.openAI())
 				return nil
 			}
 			if err := said.end(a.result); err != nil {
@@ -61,7 +61,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 
 // spoken holds the state of a streamed transcription.
 type spoken struct {
-	stream eventStream
+	stream *eventStream
 	speech *openai.Speech
 	told   teller
 }
@@ -75,7 +75,7 @@ func (s *spoken) tell(told *tasks.LiveSegments) error {
 	_, news := s.told.more(told)
 	for _, seg := range news {
 		if event := s.speech.Sentence(seg); event != nil {
-			if err := s.stream.send(event); err != nil {
+			if err := s.stream.send("", "", event); err != nil {
 				return err
 			}
 		}
@@ -86,7 +86,7 @@ func (s *spoken) tell(told *tasks.LiveSegments) error {
 // end sends the rest of the result, and the whole text.
 func (s *spoken) end(result spec.Result) error {
 	for _, event := range s.speech.End(result) {
-		if err := s.stream.send(event); err != nil {
+		if err := s.stream.send("", "", event); err != nil {
 			return err
 		}
 	}

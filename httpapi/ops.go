@@ -14,10 +14,8 @@ func (s *Server) healthz(w http.ResponseWriter, _ *request) error {
 // readyz reports whether requests can be answered: the stores respond and the
 // process isn't about to stop.
 func (s *Server) readyz(w http.ResponseWriter, r *request) error {
-	select {
-	case <-s.leaving:
+	if s.leaving.Err() != nil {
 		return &apiError{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Message: "the service is stopping", RetryAfter: 5}
-	default:
 	}
 	if s.cfg.Ready != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)

@@ -3,10 +3,10 @@ package httpapi
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/tasks"
@@ -23,11 +23,7 @@ type billRecord struct {
 }
 
 // getResult handles GET /tasks/:id/result. The result is streamed.
-func (s *Server) getResult(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) getResult(w http.ResponseWriter, r *request, id string) error {
 	result, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
 	if err != nil {
 		return err
@@ -105,11 +101,11 @@ func listed[T any](list []T) []T {
 
 // objectWriter writes a JSON object field by field.
 type objectWriter struct {
-	w        *bufio.Writer
+	w        *bufio.Writer // keeps the first error of writing
 	values   *json.Encoder // to w
 	fields   int
 	elements int
-	err      error
+	err      error // the first of encoding
 }
 
 func newObjectWriter(to io.Writer) *objectWriter {
@@ -119,11 +115,11 @@ func newObjectWriter(to io.Writer) *objectWriter {
 
 // key begins a field.
 func (o *objectWriter) key(name string) {
-	sign := byte(',')
+	sign := ','
 	if o.fields++; o.fields == 1 {
 		sign = '{'
 	}
-	o.write(append([]byte{sign}, append(strconv.AppendQuote(nil, name), ':')...))
+	fmt.Fprintf(o.w, "%c%q:", sign, name)
 	o.elements = 0
 }
 
@@ -139,25 +135,25 @@ func (o *objectWriter) element(value any) {
 	if o.elements++; o.elements == 1 {
 		sign = '['
 	}
-	o.write([]byte{sign})
+	_ = o.w.WriteByte(sign)
 	o.value(value)
 }
 
 // endList ends the list that is the value of the last key.
 func (o *objectWriter) endList() {
 	if o.elements == 0 {
-		o.write([]byte{'['})
+		_ = o.w.WriteByte('[')
 	}
-	o.write([]byte{']'})
+	_ = o.w.WriteByte(']')
 }
 
 // end ends the object and returns the first error.
 func (o *objectWriter) end() error {
-	o.write([]byte{'}'})
-	if o.err == nil {
-		o.err = o.w.Flush()
+	_ = o.w.WriteByte('}')
+	if o.err != nil {
+		return o.err
 	}
-	return o.err
+	return o.w.Flush()
 }
 
 func (o *objectWriter) value(value any) {
@@ -166,29 +162,13 @@ func (o *objectWriter) value(value any) {
 	}
 }
 
-func (o *objectWriter) write(text []byte) {
-	if o.err == nil {
-		_, o.err = o.w.Write(text)
-	}
-}
-
 // getWaveform handles GET /tasks/:id/waveform, an addition to the
 // specification.
-func (s *Server) getWaveform(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) getWaveform(w http.ResponseWriter, r *request, id string) error {
 	waveform, err := s.cfg.Tasks.Waveform(r.Context(), r.who.Account, id)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	if r.Method == http.MethodHead {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	_, err = w.Write(waveform)
-	return err
+	writeBody(w, http.StatusOK, "application/octet-stream", waveform)
+	return nil
 }

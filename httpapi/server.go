@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +14,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/turns"
+	"github.com/otograph/otograph/spec"
 )
 
 // Config holds a Server's dependencies and settings.
@@ -102,22 +104,19 @@ type Server struct {
 	log           *slog.Logger
 	classes       []byte
 	started       time.Time
-	leaving       chan struct{} // closed when load balancers are to send requests elsewhere
-	leave         sync.Once
-	draining      chan struct{} // closed when no request may wait any longer
-	drain         sync.Once
+	leaving       context.Context // ends when load balancers are to send requests elsewhere
+	leave         context.CancelFunc
+	draining      context.Context // ends when no request may wait any longer
+	drain         context.CancelFunc
 }
 
 // New returns a Server. It fails if a dependency is missing or the token key is
 // weak.
 func New(cfg Config) (*Server, error) {
-	switch {
-	case cfg.Tasks == nil, cfg.Accounts == nil, cfg.Money == nil, cfg.Audit == nil, cfg.CheckURL == nil:
+	if cfg.Tasks == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.CheckURL == nil {
 		return nil, errors.New("httpapi: Config needs Tasks, Accounts, Money, Audit and CheckURL")
 	}
-	if cfg.BasePath == "" {
-		cfg.BasePath = "/v1"
-	}
+	cfg.BasePath = cmp.Or(cfg.BasePath, "/v1")
 	if !strings.HasPrefix(cfg.BasePath, "/") || path.Clean(cfg.BasePath) != cfg.BasePath || cfg.BasePath == "/" || strings.ContainsAny(cfg.BasePath, "{}?# ") {
 		return nil, fmt.Errorf("httpapi: base path %q; expected one like /v1", cfg.BasePath)
 	}
@@ -127,22 +126,20 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.BodyGrace <= 0 {
-		cfg.BodyGrace = 30 * time.Second
+	if cfg.Metrics == nil {
+		cfg.Metrics = metrics.New(nil)
 	}
-	if cfg.LimitWait <= 0 {
-		cfg.LimitWait = defaultLimitWait
+	cfg.BodyGrace = cmp.Or(max(cfg.BodyGrace, 0), 30*time.Second)
+	cfg.MinBodyRate = cmp.Or(max(cfg.MinBodyRate, 0), 8<<10)
+	cfg.LimitWait = cmp.Or(max(cfg.LimitWait, 0), defaultLimitWait)
+	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
+	cfg.UploadBytes = cmp.Or(max(cfg.UploadBytes, 0), 2<<30)
+	s := &Server{
+		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
+		places: turns.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newLimitsCache(cfg.Accounts), prices: newPricesCache(cfg.Money),
 	}
-	if cfg.Uploads <= 0 {
-		cfg.Uploads = 16
-	}
-	if cfg.UploadBytes <= 0 {
-		cfg.UploadBytes = 2 << 30
-	}
-	if cfg.MinBodyRate <= 0 {
-		cfg.MinBodyRate = 8 << 10
-	}
-	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(), places: turns.NewGate(math.MaxInt, 1, maxLimitWaits), leaving: make(chan struct{}), draining: make(chan struct{}), uploads: newUploads(cfg.Uploads, cfg.UploadBytes)}
+	s.leaving, s.leave = context.WithCancel(context.Background())
+	s.draining, s.drain = context.WithCancel(context.Background())
 	var err error
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
@@ -153,13 +150,8 @@ func New(cfg Config) (*Server, error) {
 	if s.docs, err = renderDocs(cfg.BasePath); err != nil {
 		return nil, err
 	}
-	if s.classes, err = classesJSON(); err != nil {
+	if s.classes, err = json.Marshal(spec.EventClasses()); err != nil {
 		return nil, err
-	}
-	s.limits = newLimitsCache(cfg.Accounts)
-	s.prices = newPricesCache(cfg.Money)
-	if s.metrics = cfg.Metrics; s.metrics == nil {
-		s.metrics = metrics.New(nil)
 	}
 	s.routes()
 	return s, nil
@@ -186,14 +178,14 @@ func (s *Server) routes() {
 	b := s.cfg.BasePath
 	s.endpoint("/tasks", methods{"GET": s.private(s.listTasks), "POST": s.private(s.createTask)})
 	s.endpoint("/tasks/batch", methods{"POST": s.private(s.createBatch)})
-	s.endpoint("/tasks/{id}", methods{"GET": s.private(s.getTask), "DELETE": s.private(s.deleteTask)})
-	s.endpoint("/tasks/{id}/cancel", methods{"POST": s.private(s.cancelTask)})
-	s.endpoint("/tasks/{id}/result", methods{"GET": s.private(s.getResult)})
-	s.endpoint("/tasks/{id}/events", methods{"GET": s.private(s.getEvents)})
-	s.endpoint("/tasks/{id}/audio", methods{"GET": s.private(s.getAudio)})
-	s.endpoint("/tasks/{id}/annotations", methods{"GET": s.private(s.getAnnotations), "PATCH": s.private(s.patchAnnotations)})
-	s.endpoint("/tasks/{id}/transcript", methods{"GET": s.private(s.getTranscript)})
-	s.endpoint("/tasks/{id}/waveform", methods{"GET": s.private(s.getWaveform)})
+	s.endpoint("/tasks/{id}", methods{"GET": s.forTask(s.getTask), "DELETE": s.forTask(s.deleteTask)})
+	s.endpoint("/tasks/{id}/cancel", methods{"POST": s.forTask(s.cancelTask)})
+	s.endpoint("/tasks/{id}/result", methods{"GET": s.forTask(s.getResult)})
+	s.endpoint("/tasks/{id}/events", methods{"GET": s.forTask(s.getEvents)})
+	s.endpoint("/tasks/{id}/audio", methods{"GET": s.forTask(s.getAudio)})
+	s.endpoint("/tasks/{id}/annotations", methods{"GET": s.forTask(s.getAnnotations), "PATCH": s.forTask(s.patchAnnotations)})
+	s.endpoint("/tasks/{id}/transcript", methods{"GET": s.forTask(s.getTranscript)})
+	s.endpoint("/tasks/{id}/waveform", methods{"GET": s.forTask(s.getWaveform)})
 	s.endpoint("/account", methods{"GET": s.private(s.getAccount)})
 	s.endpoint("/account/keys", methods{"GET": s.person(s.listKeys), "POST": s.person(s.createKey)})
 	s.endpoint("/account/keys/{id}", methods{"DELETE": s.person(s.revokeKey)})
@@ -208,8 +200,8 @@ func (s *Server) routes() {
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
 	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
 	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is served at both
-		s.route(folder+"/openapi.json", methods{"GET": s.getOpenAPI})
-		s.route(folder+"/docs", methods{"GET": s.getDocs})
+		s.route(s.mux, folder+"/openapi.json", methods{"GET": s.getOpenAPI})
+		s.route(s.mux, folder+"/docs", methods{"GET": s.getDocs})
 	}
 	if s.cfg.Ops {
 		s.opsRoutes(s.mux)
@@ -226,42 +218,35 @@ func (s *Server) routes() {
 func noSuchPath(http.ResponseWriter, *request) error { return notFound("unknown path") }
 
 func (s *Server) opsRoutes(mux *http.ServeMux) {
-	mux.Handle("/healthz", s.answer("/healthz", methods{"GET": s.healthz}.serve))
-	mux.Handle("/readyz", s.answer("/readyz", methods{"GET": s.readyz}.serve))
-	mux.Handle("/metrics", s.answer("/metrics", methods{"GET": s.getMetrics}.serve))
+	s.route(mux, "/healthz", methods{"GET": s.healthz})
+	s.route(mux, "/readyz", methods{"GET": s.readyz})
+	s.route(mux, "/metrics", methods{"GET": s.getMetrics})
 }
 
-func (s *Server) route(pattern string, m methods) {
-	s.mux.Handle(pattern, s.answer(pattern, m.serve))
+func (s *Server) route(mux *http.ServeMux, pattern string, m methods) {
+	mux.Handle(pattern, s.answer(pattern, m.serve(m.refuse)))
 }
 
 // endpoint routes a path of the API. The rate limit applies to every request:
 // one with a wrong method takes a token too.
 func (s *Server) endpoint(path string, m methods) {
-	pattern, refuse := s.cfg.BasePath+path, s.open(m.refuse)
-	s.mux.Handle(pattern, s.answer(pattern, func(w http.ResponseWriter, r *request) error {
-		if h := m.handler(r.Method); h != nil {
-			return h(w, r)
+	pattern := s.cfg.BasePath + path
+	s.mux.Handle(pattern, s.answer(pattern, m.serve(s.open(m.refuse))))
+}
+
+// serve returns a handler that calls the request's method, or refuse if it is
+// missing. HEAD uses GET's.
+func (m methods) serve(refuse handler) handler {
+	return func(w http.ResponseWriter, r *request) error {
+		h := m[r.Method]
+		if r.Method == http.MethodHead {
+			h = m[http.MethodGet]
 		}
-		return refuse(w, r)
-	}))
-}
-
-// handler returns the handler of a method, nil if there is none. HEAD uses
-// GET's.
-func (m methods) handler(method string) handler {
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	return m[method]
-}
-
-// serve calls the method's handler.
-func (m methods) serve(w http.ResponseWriter, r *request) error {
-	if h := m.handler(r.Method); h != nil {
+		if h == nil {
+			h = refuse
+		}
 		return h(w, r)
 	}
-	return m.refuse(w, r)
 }
 
 // refuse responds to a wrong method with the allowed ones.
@@ -276,7 +261,7 @@ func (m methods) refuse(w http.ResponseWriter, r *request) error {
 	slices.Sort(allowed)
 	allow := strings.Join(allowed, ", ")
 	w.Header().Set("Allow", allow)
-	return methodNotAllowed(r.Method, allow)
+	return &apiError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", spec.Shorten(r.Method), allow)}
 }
 
 // Handler serves the endpoints, the document and its page, and the other paths
@@ -331,15 +316,13 @@ func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 // Leave makes /readyz fail, so that load balancers send their requests
 // elsewhere, and closes each connection after its response. Requests are served
 // as before. Further calls have no effect.
-func (s *Server) Leave() {
-	s.leave.Do(func() { close(s.leaving) })
-}
+func (s *Server) Leave() { s.leave() }
 
 // Drain is Leave, and ends the waits of POST /audio/transcriptions. Call it
 // before http.Server.Shutdown. Further calls have no effect.
 func (s *Server) Drain() {
-	s.Leave()
-	s.drain.Do(func() { close(s.draining) })
+	s.leave()
+	s.drain()
 }
 
 // SetTokenKey replaces the key that signs access tokens: all tokens issued
@@ -355,10 +338,8 @@ func (s *Server) answer(route string, h handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", r.id)
 		rec.Header().Set("X-Content-Type-Options", "nosniff")
-		select {
-		case <-s.leaving:
+		if s.leaving.Err() != nil {
 			rec.Header().Set("Connection", "close")
-		default:
 		}
 		var failure *apiError
 		func() {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"io"
+	"maps"
 
 	"github.com/otograph/otograph/internal/jsonstream"
 	"github.com/otograph/otograph/spec"
@@ -18,9 +19,45 @@ const (
 // terms are the common fields of a task and a batch.
 type terms struct {
 	options        spec.Options
+	effective      spec.EffectiveOptions // options with their defaults
 	callbackURL    string
 	callbackSecret string
+	batch          bool
 	allowTraining  bool
+
+	given map[string]bool // names that were in the body
+}
+
+// read reads a body with the common fields and others; max limits the value of
+// one field, in bytes.
+func (t *terms) read(body io.Reader, max int, others jsonstream.Fields) error {
+	fields := jsonstream.Fields{
+		"options":         func(v *jsonstream.Value) error { return readOptions(v, &t.options) },
+		"callback_url":    func(v *jsonstream.Value) error { return v.Text(&t.callbackURL, maxURL) },
+		"callback_secret": func(v *jsonstream.Value) error { return v.Text(&t.callbackSecret, maxCallbackSecret) },
+		"batch_mode":      func(v *jsonstream.Value) error { return v.Bool(&t.batch) },
+		"allow_training":  func(v *jsonstream.Value) error { return v.Bool(&t.allowTraining) },
+	}
+	maps.Copy(fields, others)
+	t.given = map[string]bool{}
+	for name, read := range fields {
+		fields[name] = func(v *jsonstream.Value) error {
+			t.given[name] = true
+			return read(v)
+		}
+	}
+	return readJSON(body, max, fields)
+}
+
+// check validates the common fields and completes the options.
+func (t *terms) check() (err error) {
+	if t.given["callback_url"] && t.callbackURL == "" {
+		return invalid("callback_url: must not be empty; omit it if you want no callback")
+	}
+	if t.effective, err = t.options.Effective(); err != nil {
+		return optionsError(err)
+	}
+	return nil
 }
 
 // submission is the body of POST /tasks.
@@ -28,9 +65,6 @@ type submission struct {
 	terms
 	audioURL string
 	filename string
-	batch    bool
-
-	given map[string]bool // names that were in the body
 }
 
 // readSubmission reads the body of POST /tasks. The audio of audio_base64 is
@@ -38,21 +72,10 @@ type submission struct {
 // of it is held in memory. If an error is returned, audio may have been called,
 // and the caller discards the stored audio.
 func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, error) {
-	s := &submission{given: map[string]bool{}}
-	mark := func(name string, read func(*jsonstream.Value) error) func(*jsonstream.Value) error {
-		return func(v *jsonstream.Value) error {
-			s.given[name] = true
-			return read(v)
-		}
-	}
-	fields := jsonstream.Fields{
-		"audio_url":       func(v *jsonstream.Value) error { return v.Text(&s.audioURL, maxURL) },
-		"audio_filename":  func(v *jsonstream.Value) error { return v.Text(&s.filename, maxFilename) },
-		"options":         func(v *jsonstream.Value) error { return readOptions(v, &s.options) },
-		"callback_url":    func(v *jsonstream.Value) error { return v.Text(&s.callbackURL, maxURL) },
-		"callback_secret": func(v *jsonstream.Value) error { return v.Text(&s.callbackSecret, maxCallbackSecret) },
-		"batch_mode":      func(v *jsonstream.Value) error { return v.Bool(&s.batch) },
-		"allow_training":  func(v *jsonstream.Value) error { return v.Bool(&s.allowTraining) },
+	s := &submission{}
+	err := s.read(body, maxCaptured, jsonstream.Fields{
+		"audio_url":      func(v *jsonstream.Value) error { return v.Text(&s.audioURL, maxURL) },
+		"audio_filename": func(v *jsonstream.Value) error { return v.Text(&s.filename, maxFilename) },
 		"audio_base64": func(v *jsonstream.Value) error {
 			if s.given["audio_url"] {
 				return bothSources()
@@ -63,11 +86,8 @@ func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, e
 			}
 			return audio(r)
 		},
-	}
-	for name, read := range fields {
-		fields[name] = mark(name, read)
-	}
-	if err := readJSON(body, maxCaptured, fields); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	return s, s.check()
@@ -90,13 +110,8 @@ func (s *submission) check() error {
 		return invalid("audio_filename: is required with audio_base64, to determine the extension")
 	case s.given["audio_filename"] && s.filename == "":
 		return invalid("audio_filename: must not be empty")
-	case s.given["callback_url"] && s.callbackURL == "":
-		return invalid("callback_url: must not be empty; omit it if you want no callback")
 	}
-	if _, err := s.options.Effective(); err != nil {
-		return optionsError(err)
-	}
-	return nil
+	return s.terms.check()
 }
 
 // batchSubmission is the body of POST /tasks/batch.
@@ -108,37 +123,22 @@ type batchSubmission struct {
 
 // readBatch reads the body of POST /tasks/batch.
 func readBatch(body io.Reader) (*batchSubmission, error) {
-	var b batchSubmission
-	var batch, callback, urls bool
-	err := readJSON(body, maxBatchBody, jsonstream.Fields{
-		"audio_url":      func(v *jsonstream.Value) error { urls = true; return v.Texts(&b.urls, maxBatchItems, maxURL) },
+	b := &batchSubmission{}
+	err := b.read(body, maxBatchBody, jsonstream.Fields{
+		"audio_url":      func(v *jsonstream.Value) error { return v.Texts(&b.urls, maxBatchItems, maxURL) },
 		"audio_filename": func(v *jsonstream.Value) error { return v.Texts(&b.filenames, maxBatchItems, maxFilename) },
-		"options":        func(v *jsonstream.Value) error { return readOptions(v, &b.options) },
-		"callback_url": func(v *jsonstream.Value) error {
-			callback = true
-			return v.Text(&b.callbackURL, maxURL)
-		},
-		"callback_secret": func(v *jsonstream.Value) error { return v.Text(&b.callbackSecret, maxCallbackSecret) },
-		"batch_mode":      func(v *jsonstream.Value) error { return v.Bool(&batch) },
-		"allow_training":  func(v *jsonstream.Value) error { return v.Bool(&b.allowTraining) },
 	})
-	if err != nil {
-		return nil, err
-	}
 	switch {
-	case !batch:
+	case err != nil:
+		return nil, err
+	case !b.batch:
 		return nil, invalid("batch_mode: must be true for POST /tasks/batch")
-	case !urls:
+	case !b.given["audio_url"]:
 		return nil, invalid("audio_url: is required, an array of 1 to %d URLs", maxBatchItems)
 	case len(b.urls) == 0:
 		return nil, invalid("audio_url: must contain 1 to %d URLs", maxBatchItems)
 	case b.filenames != nil && len(b.filenames) != len(b.urls):
 		return nil, invalid("audio_filename: has %d entries but audio_url has %d; they must be equally long", len(b.filenames), len(b.urls))
-	case callback && b.callbackURL == "":
-		return nil, invalid("callback_url: must not be empty; omit it if you want no callback")
 	}
-	if _, err := b.options.Effective(); err != nil {
-		return nil, optionsError(err)
-	}
-	return &b, nil
+	return b, b.check()
 }

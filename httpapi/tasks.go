@@ -89,12 +89,15 @@ func taskID(text string) (string, bool) {
 	return id.String(), err == nil
 }
 
-func (r *request) task() (string, error) {
-	id, ok := taskID(r.PathValue("id"))
-	if !ok {
-		return "", notFound("there is no such task")
-	}
-	return id, nil
+// forTask is private for endpoints of one task.
+func (s *Server) forTask(h func(w http.ResponseWriter, r *request, id string) error) handler {
+	return s.private(func(w http.ResponseWriter, r *request) error {
+		id, ok := taskID(r.PathValue("id"))
+		if !ok {
+			return notFound("there is no such task")
+		}
+		return h(w, r, id)
+	})
 }
 
 // idempotency reads the Idempotency-Key; body is the hash of the request's
@@ -113,11 +116,8 @@ func idempotency(r *request, body hash.Hash) (tasks.Idempotency, error) {
 
 // submitted passes the JSON body (at most max bytes) of a POST that creates
 // tasks to read, and returns the request's idempotency key.
-func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max int64, read func(io.Reader) error) (tasks.Idempotency, error) {
-	if err := wantJSON(r.Request); err != nil {
-		return tasks.Idempotency{}, err
-	}
-	body, err := s.body(w, r.Request, max)
+func submitted(w http.ResponseWriter, r *request, path string, max int64, read func(io.Reader) error) (tasks.Idempotency, error) {
+	body, err := jsonBody(w, r, max)
 	if err != nil {
 		return tasks.Idempotency{}, err
 	}
@@ -130,18 +130,17 @@ func (s *Server) submitted(w http.ResponseWriter, r *request, path string, max i
 }
 
 // asked returns the task request for the given terms. It checks the callback
-// URL, if any, and completes the options.
-func (s *Server) asked(r *request, t terms) (tasks.Request, error) {
+// URL, if any.
+func (s *Server) asked(r *request, t *terms) (tasks.Request, error) {
 	if t.callbackURL != "" {
 		if err := s.checkURL(r, "callback_url", t.callbackURL); err != nil {
 			return tasks.Request{}, err
 		}
 	}
-	options, err := effective(t.options)
 	return tasks.Request{
-		Account: r.who.Account, Options: options,
+		Account: r.who.Account, Options: t.effective, Batch: t.batch,
 		CallbackURL: t.callbackURL, CallbackSecret: t.callbackSecret, AllowTraining: t.allowTraining,
-	}, err
+	}, nil
 }
 
 // createTask is POST /tasks.
@@ -160,7 +159,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer leave()
-	key, err := s.submitted(w, r, "/tasks", maxSubmitBody, func(body io.Reader) (err error) {
+	key, err := submitted(w, r, "/tasks", maxSubmitBody, func(body io.Reader) (err error) {
 		sub, err = readSubmission(body, func(from io.Reader) error {
 			if audio, err = s.cfg.Tasks.NewAudio(r.Context(), ""); err != nil {
 				return err
@@ -174,11 +173,11 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	req, err := s.asked(r, sub.terms)
+	req, err := s.asked(r, &sub.terms)
 	if err != nil {
 		return err
 	}
-	req.Filename, req.Batch = sub.filename, sub.batch
+	req.Filename = sub.filename
 	if audio == nil {
 		if err := s.checkURL(r, "audio_url", sub.audioURL); err != nil {
 			return err
@@ -187,10 +186,8 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 		if req.Filename == "" {
 			req.Filename = lastSegment(sub.audioURL)
 		}
-	} else {
-		if err := s.commitAudio(r, audio, &req); err != nil {
-			return err
-		}
+	} else if err := s.commitAudio(r, audio, &req); err != nil {
+		return err
 	}
 	t, replayed, err := s.cfg.Tasks.Create(r.Context(), req, key)
 	if err != nil {
@@ -245,15 +242,6 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 // minAudioBytes is the smallest accepted upload.
 const minAudioBytes = 1 << 10
 
-// effective completes options.
-func effective(o spec.Options) (spec.EffectiveOptions, error) {
-	e, err := o.Effective()
-	if err != nil {
-		return e, optionsError(err)
-	}
-	return e, nil
-}
-
 // checkURL rejects a URL that this service may not access. A resolver that does
 // not respond does not count against the URL: the worker will try again.
 func (s *Server) checkURL(r *request, field, u string) error {
@@ -262,7 +250,7 @@ func (s *Server) checkURL(r *request, field, u string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, safehttp.ErrRefused):
-		return &apiError{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: field + ": " + err.Error(), cause: err}
+		return invalidBecause(err, "%s: %s", field, err)
 	case r.Context().Err() != nil:
 		return r.Context().Err()
 	}
@@ -391,11 +379,7 @@ func queryValue(r *request, name string) (string, error) {
 }
 
 // getTask is GET /tasks/:id.
-func (s *Server) getTask(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) getTask(w http.ResponseWriter, r *request, id string) error {
 	t, err := s.cfg.Tasks.Get(r.Context(), r.who.Account, id)
 	if err != nil {
 		return err
@@ -412,11 +396,7 @@ func shownTask(t tasks.Task) fullTask {
 }
 
 // cancelTask handles POST /tasks/:id/cancel, an addition to the specification.
-func (s *Server) cancelTask(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) cancelTask(w http.ResponseWriter, r *request, id string) error {
 	t, err := s.cfg.Tasks.Withdraw(r.Context(), r.who.Account, id)
 	if err != nil {
 		return err
@@ -425,11 +405,7 @@ func (s *Server) cancelTask(w http.ResponseWriter, r *request) error {
 }
 
 // deleteTask is DELETE /tasks/:id.
-func (s *Server) deleteTask(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) deleteTask(w http.ResponseWriter, r *request, id string) error {
 	if err := s.cfg.Tasks.Delete(r.Context(), r.who.Account, id); err != nil {
 		return err
 	}

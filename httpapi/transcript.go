@@ -13,14 +13,14 @@ import (
 
 // getTranscript handles GET /tasks/:id/transcript, an addition to the
 // specification: the result as a file, with the owner's names and corrections.
-func (s *Server) getTranscript(w http.ResponseWriter, r *request) error {
-	id, err := r.task()
-	if err != nil {
-		return err
-	}
+func (s *Server) getTranscript(w http.ResponseWriter, r *request, id string) error {
 	format := subtitle.Format(r.URL.Query().Get("format"))
 	if format.MediaType() == "" {
-		return invalid("format: %q; expected one of %s", format, joined(subtitle.Formats()))
+		var formats []string
+		for _, f := range subtitle.Formats() {
+			formats = append(formats, string(f))
+		}
+		return invalid("format: %q; expected one of %s", format, strings.Join(formats, ", "))
 	}
 	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
 	if err != nil {
@@ -53,15 +53,4 @@ func (s *Server) getTranscript(w http.ResponseWriter, r *request) error {
 	w.Header().Set("Content-Disposition", attachment(mediafiles.Stem(name)+format.Extension()))
 	writeBody(w, http.StatusOK, format.MediaType(), out.Bytes())
 	return nil
-}
-
-func joined(formats []subtitle.Format) string {
-	var b strings.Builder
-	for i, f := range formats {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(f))
-	}
-	return b.String()
 }

@@ -25,6 +25,7 @@ var known = []struct {
 	message string
 }{
 	{tasks.ErrNotDone, http.StatusNotFound, codeNotFound, "the task is not done: there is no result yet"},
+	{tasks.ErrNoVoice, http.StatusNotFound, codeNotFound, "there is no such voice"},
 	{tasks.ErrNoAudio, http.StatusNotFound, codeNotFound, "the service does not keep this recording"},
 	{tasks.ErrVersion, http.StatusPreconditionFailed, codeConflict, "If-Match: the annotations have changed since; fetch them again"},
 	{tasks.ErrNotFound, http.StatusNotFound, codeNotFound, "there is no such task"},

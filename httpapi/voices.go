@@ -57,21 +57,15 @@ func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
 
 // createVoice handles POST /voices, an addition to the specification.
 func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
-	if err := wantJSON(r.Request); err != nil {
-		return err
-	}
-	body, err := s.body(w, r.Request, maxVoiceBody)
-	if err != nil {
-		return err
-	}
 	var v voiceSubmission
-	if err := readJSON(body, maxVoiceBody, v.fields()); err != nil {
+	if err := readBody(w, r, maxVoiceBody, v.fields()); err != nil {
 		return err
 	}
 	if err := v.check(); err != nil {
 		return err
 	}
 	var kept tasks.Voice
+	var err error
 	if v.task != "" {
 		kept, err = s.cfg.Tasks.RememberSpeaker(r.Context(), r.who.Account, v.task, v.speaker, v.voice.Name, v.voice.Consent)
 	} else {
@@ -163,18 +157,11 @@ func (v *voiceSubmission) check() error {
 // deleteVoice handles DELETE /voices/:id, an addition to the specification.
 func (s *Server) deleteVoice(w http.ResponseWriter, r *request) error {
 	id, err := uuid.Parse(r.PathValue("id"))
-	if err == nil {
-		err = s.cfg.Tasks.DeleteVoice(r.Context(), r.who.Account, id.String())
-	} else {
-		err = tasks.ErrNoVoice
-	}
-	if errors.Is(err, tasks.ErrNoVoice) {
+	if err != nil {
 		return notFound("there is no such voice")
 	}
-	if err != nil {
+	if err := s.cfg.Tasks.DeleteVoice(r.Context(), r.who.Account, id.String()); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Message string `json:"message"`
-	}{"voice deleted"})
+	return writeJSON(w, http.StatusOK, map[string]string{"message": "voice deleted"})
 }

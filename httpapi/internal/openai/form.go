@@ -44,7 +44,9 @@ const (
 type Form struct {
 	Filename string
 	Options  spec.Options
-	Stream   bool // the answer is events
+	// Effective are the Options with their defaults.
+	Effective spec.EffectiveOptions
+	Stream    bool // the answer is events
 	// Translate requests English text, as POST /audio/translations does.
 	Translate bool
 	Speakers  []string // names of known speakers
@@ -392,7 +394,8 @@ func (f *Form) finish() error {
 	if err := f.chooseLanguage(); err != nil {
 		return err
 	}
-	if _, err := f.Options.Effective(); err != nil {
+	var err error
+	if f.Effective, err = f.Options.Effective(); err != nil {
 		return optionError(err)
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/httpapi/internal/openai"
-	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
 )
@@ -87,67 +86,17 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.
 func (s *Server) translation(w http.ResponseWriter, r *request) error { return s.listen(w, r, true) }
 
 func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error {
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
-		return unsupportedType("multipart/form-data with a boundary")
-	}
-	body, err := limitedBody(w, r, maxUploadBody)
+	files := &formFiles{server: s, r: r}
+	defer files.drop()
+	form, names, err := s.readForm(w, r, translate, files)
 	if err != nil {
 		return err
 	}
-	leave := func() {}
-	err = s.untilAllowed(r.Context(), s.waitBeforeBody(), func() (err error) {
-		leave, err = s.admit(r, maxUploadBody)
-		return err
-	})
-	if err != nil {
+	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: form.Effective, Extras: extras(form), ID: files.task}
+	if err := s.commitAudio(r, "file", files.audio, &req); err != nil {
 		return err
 	}
-	defer leave()
-	names, err := s.names(r.Context())
-	if err != nil {
-		return err
-	}
-	var audio *blob.Writer
-	known := &references{server: s, r: r}
-	created := false
-	defer func() {
-		if audio != nil {
-			audio.Abort()
-		}
-		if !created {
-			known.drop()
-		}
-	}()
-	form, err := openai.ReadForm(multipart.NewReader(body, params["boundary"]), names, translate, func(filename string, from io.Reader) error {
-		if audio, err = s.cfg.Tasks.NewAudio(r.Context(), filename); err != nil {
-			return err
-		}
-		n, err := copyAudio(audio, from)
-		s.metrics.Upload(n)
-		return err
-	}, known.keep)
-	if err != nil {
-		if len(names.Sets) == 0 { // the workers may report the model shortly
-			w.Header().Set(shouldRetry, "true")
-		}
-		return err
-	}
-	// The disconnection of a client is only noticed once its whole body has
-	// been read.
-	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxFormEnd)); err != nil {
-		return readError(err, new(openai.ReadError).Error())
-	}
-	leave()
-	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: form.Effective, Extras: extras(form), ID: known.task}
-	if err := s.commitAudio(r, audio, &req); err != nil {
-		var e *apiError
-		if errors.As(err, &e) {
-			e.Message, e.Param = strings.Replace(e.Message, "audio_base64", "file", 1), "file"
-		}
-		return err
-	}
-	if err := known.check(); err != nil {
+	if err := files.check(); err != nil {
 		s.cfg.Tasks.DropAudio(r.Context(), req.Audio.Key)
 		return err
 	}
@@ -164,7 +113,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil {
 		return err
 	}
-	created = true
+	files.owned = true
 	w.Header().Set("X-Task-Id", t.ID)
 	if form.Stream {
 		return s.streamTranscription(w, r, t.ID, form)
@@ -185,6 +134,44 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	return nil
 }
 
+// readForm reads the request's form to its end, and stores its files.
+func (s *Server) readForm(w http.ResponseWriter, r *request, translate bool, files *formFiles) (*openai.Form, openai.Names, error) {
+	var names openai.Names
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+		return nil, names, unsupportedType("multipart/form-data with a boundary")
+	}
+	body, err := limitedBody(w, r, maxUploadBody)
+	if err != nil {
+		return nil, names, err
+	}
+	leave := func() {}
+	err = s.untilAllowed(r.Context(), s.waitBeforeBody(), func() (err error) {
+		leave, err = s.admit(r, maxUploadBody)
+		return err
+	})
+	if err != nil {
+		return nil, names, err
+	}
+	defer leave()
+	if names, err = s.names(r.Context()); err != nil {
+		return nil, names, err
+	}
+	form, err := openai.ReadForm(multipart.NewReader(body, params["boundary"]), names, translate, files.keepAudio, files.keepReference)
+	if err != nil {
+		if len(names.Sets) == 0 { // the workers may report the model shortly
+			w.Header().Set(shouldRetry, "true")
+		}
+		return nil, names, err
+	}
+	// The disconnection of a client is only noticed once its whole body has
+	// been read.
+	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxFormEnd)); err != nil {
+		return nil, names, readError(err, new(openai.ReadError).Error())
+	}
+	return form, names, nil
+}
+
 // extras returns the options of a form that are not in the specification.
 func extras(f *openai.Form) tasks.Extras {
 	return tasks.Extras{Translate: f.Translate, Measures: f.Measures(), Voices: f.Speakers, Languages: f.Languages, Model: f.Model()}
@@ -194,14 +181,6 @@ func extras(f *openai.Form) tasks.Extras {
 // request again, regardless of the status. Once the task exists they must not,
 // because a retry would create another task, which is charged as well.
 const shouldRetry = "X-Should-Retry"
-
-// untranscribed returns the response to a task that ended without a result.
-func untranscribed(status tasks.Status, reason string) error {
-	if status == tasks.StatusAbandoned {
-		return &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
-	}
-	return openai.Untranscribed(reason)
-}
 
 // finished waits for the end of a task and returns its result, with the names
 // of the form's known speakers.
@@ -225,7 +204,10 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 		if t.ErrorMessage != nil {
 			reason = *t.ErrorMessage
 		}
-		return result, untranscribed(t.Status, reason)
+		if t.Status == tasks.StatusAbandoned {
+			return result, &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
+		}
+		return result, openai.Untranscribed(reason)
 	}
 	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
 	if err != nil {

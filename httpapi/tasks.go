@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -161,11 +162,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	defer leave()
 	key, err := submitted(w, r, "/tasks", maxSubmitBody, func(body io.Reader) (err error) {
 		sub, err = readSubmission(body, func(from io.Reader) error {
-			if audio, err = s.cfg.Tasks.NewAudio(r.Context(), ""); err != nil {
-				return err
-			}
-			n, err := copyAudio(audio, from)
-			s.metrics.Upload(n)
+			audio, err = s.storeAudio(r.Context(), "", from)
 			return err
 		})
 		return err
@@ -186,7 +183,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 		if req.Filename == "" {
 			req.Filename = lastSegment(sub.audioURL)
 		}
-	} else if err := s.commitAudio(r, audio, &req); err != nil {
+	} else if err := s.commitAudio(r, "audio_base64", audio, &req); err != nil {
 		return err
 	}
 	t, replayed, err := s.cfg.Tasks.Create(r.Context(), req, key)
@@ -201,15 +198,26 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusCreated, created(t))
 }
 
-// copyAudio stores a request's audio. Its error is the reader's *apiError or
-// the store's.
+// storeAudio stores a request's audio; the caller commits or aborts it. Its
+// error is the reader's *apiError or the store's.
+func (s *Server) storeAudio(ctx context.Context, filename string, from io.Reader) (*blob.Writer, error) {
+	audio, err := s.cfg.Tasks.NewAudio(ctx, filename)
+	if err != nil {
+		return nil, err
+	}
+	n, err := copyAudio(audio, from)
+	s.metrics.Upload(n)
+	return audio, err
+}
+
 func copyAudio(w io.Writer, from io.Reader) (int64, error) {
 	// The wrapper hides ReadFrom, which would allocate another buffer.
 	return io.CopyBuffer(struct{ io.Writer }{w}, from, make([]byte, 96<<10))
 }
 
-// commitAudio completes an upload and probes its length.
-func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request) error {
+// commitAudio completes an upload, which came in the named field, and probes
+// its length.
+func (s *Server) commitAudio(r *request, field string, audio *blob.Writer, req *tasks.Request) error {
 	info, err := audio.Commit()
 	if err != nil {
 		return err
@@ -217,7 +225,9 @@ func (s *Server) commitAudio(r *request, audio *blob.Writer, req *tasks.Request)
 	req.Audio = &info
 	if info.Size < minAudioBytes {
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
-		return invalid("audio_base64: must decode to at least %d bytes of audio, found %d", minAudioBytes, info.Size)
+		out := invalid("%s: must decode to at least %d bytes of audio, found %d", field, minAudioBytes, info.Size)
+		out.Param = field
+		return out
 	}
 	if !s.cfg.Tasks.Probes() {
 		return nil

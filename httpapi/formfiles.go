@@ -13,17 +13,25 @@ import (
 // maxReference limits the recording of a known speaker, in bytes.
 const maxReference = 8 << 20
 
-// references holds the recordings of a form's known speakers, stored for a task
-// that is about to be created.
-type references struct {
+// formFiles holds the files of a form, stored for a task that is about to be
+// created.
+type formFiles struct {
 	server *Server
 	r      *request
-	task   string   // the task's id, "" before there is a recording
-	keys   []string // of the stored recordings
+	audio  *blob.Writer // nil before there is one
+	task   string       // the task's id, "" before there is a recording of a speaker
+	keys   []string     // of the recordings of known speakers
+	owned  bool         // the task exists
 }
 
-// keep stores a recording.
-func (k *references) keep(from io.Reader) error {
+// keepAudio stores the audio.
+func (k *formFiles) keepAudio(filename string, from io.Reader) (err error) {
+	k.audio, err = k.server.storeAudio(k.r.Context(), filename, from)
+	return err
+}
+
+// keepReference stores the recording of a known speaker.
+func (k *formFiles) keepReference(from io.Reader) error {
 	tools := k.server.cfg.Tasks
 	if k.task == "" {
 		id, err := tasks.NewID()
@@ -52,8 +60,8 @@ func (k *references) keep(from io.Reader) error {
 	return nil
 }
 
-// check checks the recordings' lengths, if they can be probed.
-func (k *references) check() error {
+// check checks the lengths of the speakers' recordings, if they can be probed.
+func (k *formFiles) check() error {
 	tools := k.server.cfg.Tasks
 	if !tools.Probes() {
 		return nil
@@ -71,9 +79,12 @@ func (k *references) check() error {
 	return nil
 }
 
-// drop deletes them.
-func (k *references) drop() {
-	if len(k.keys) > 0 {
+// drop deletes the files unless the task owns them.
+func (k *formFiles) drop() {
+	if k.audio != nil {
+		k.audio.Abort() // does nothing after Commit
+	}
+	if len(k.keys) > 0 && !k.owned {
 		k.server.cfg.Tasks.DropReferences(k.r.Context(), k.task, len(k.keys))
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/spec"
@@ -50,46 +52,48 @@ type Value struct {
 func ReadObject(r io.Reader, max int, fields Fields) error {
 	o := &object{r: bufio.NewReaderSize(r, readBuffer), max: max, fields: fields}
 	first, err := o.next()
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		return invalid("the body is empty: a JSON object is expected")
-	}
-	if err != nil {
-		return &ReadError{err}
-	}
-	if first != '{' {
+	case err != nil:
+		return err
+	case first != '{':
 		return invalid("the body must be a JSON object")
 	}
 	if err := o.members(); err != nil {
 		return err
 	}
-	switch _, err := o.next(); {
+	return o.end(invalid("the body is not valid JSON: unexpected text after the object"))
+}
+
+// end refuses anything but white space after the value.
+func (o *object) end(refusal *Error) error {
+	_, err := o.next()
+	switch {
 	case err == nil:
-		return invalid("the body is not valid JSON: unexpected text after the object")
+		return refusal
 	case !errors.Is(err, io.EOF):
-		return &ReadError{err}
+		return err
 	}
 	return nil
 }
 
 func (o *object) members() error {
 	seen := make(map[string]bool, len(o.fields))
-	for n := 0; ; n++ {
+	for {
 		c, err := o.next()
 		if err != nil {
-			return &ReadError{err}
+			return err
 		}
-		if c == '}' && n == 0 {
+		if c == '}' {
 			return nil
 		}
-		if n > 0 {
-			if c == '}' {
-				return nil
-			}
+		if len(seen) > 0 {
 			if c != ',' {
 				return invalid("the body is not valid JSON: expected ',' or '}' after a value")
 			}
 			if c, err = o.next(); err != nil {
-				return &ReadError{err}
+				return err
 			}
 		}
 		if c != '"' {
@@ -101,25 +105,20 @@ func (o *object) members() error {
 		}
 		take := o.fields[name]
 		if take == nil {
-			names := make([]string, 0, len(o.fields))
-			for k := range o.fields {
-				names = append(names, k)
-			}
-			slices.Sort(names)
-			return invalid("%s: there is no such field%s", spec.Shorten(name), spec.DidYouMean(name, names))
+			return invalid("%s: there is no such field%s", spec.Shorten(name), spec.DidYouMean(name, slices.Sorted(maps.Keys(o.fields))))
 		}
 		if seen[name] {
 			return invalid("%s: is given twice", name)
 		}
 		seen[name] = true
 		if c, err = o.next(); err != nil {
-			return &ReadError{err}
+			return err
 		}
 		if c != ':' {
 			return invalid("the body is not valid JSON: expected ':' after a field name")
 		}
 		if c, err = o.next(); err != nil {
-			return &ReadError{err}
+			return err
 		}
 		_ = o.r.UnreadByte()
 		v := &Value{o: o, name: name, kind: c}
@@ -137,13 +136,13 @@ func (o *object) members() error {
 func (o *object) next() (byte, error) {
 	for {
 		if _, err := o.r.Peek(1); err != nil {
-			return 0, err
+			return 0, &ReadError{err}
 		}
 		chunk, _ := o.r.Peek(o.r.Buffered())
 		rest := bytes.TrimLeft(chunk, " \n\r\t")
 		_, _ = o.r.Discard(len(chunk) - len(rest))
 		if len(rest) > 0 {
-			return o.r.ReadByte()
+			return o.r.ReadByte() // it is buffered
 		}
 	}
 }
@@ -197,7 +196,7 @@ func (v *Value) Raw() (json.RawMessage, error) {
 		if err != nil {
 			return nil, &ReadError{err}
 		}
-		if depth == 0 && len(raw) > 0 && (c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t') {
+		if depth == 0 && len(raw) > 0 && strings.IndexByte(",}] \n\r\t", c) >= 0 {
 			_ = v.o.r.UnreadByte()
 			break // the end of a number or literal
 		}
@@ -253,7 +252,7 @@ func CheckText(name, s string, max int) error {
 	if n := utf8.RuneCountInString(s); n > max {
 		return invalid("%s: has %d characters, at most %d are allowed", name, n, max)
 	}
-	if bytes.ContainsRune([]byte(s), 0) {
+	if strings.ContainsRune(s, 0) {
 		return invalid("%s: must not contain the character NUL", name)
 	}
 	return nil

@@ -3,7 +3,6 @@ package jsonstream
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 )
 
@@ -17,17 +16,17 @@ func ReadTexts(r io.Reader, take func(io.Reader) error) error {
 		c, err := o.next()
 		switch {
 		case err != nil:
-			return &ReadError{err}
+			return err
 		case c == ']' && before == ',':
-			return o.end()
+			return o.end(errTexts())
 		case c != before:
 			return errTexts()
 		}
 		if c, err = o.next(); err != nil {
-			return &ReadError{err}
+			return err
 		}
 		if c == ']' && before == '[' {
-			return o.end()
+			return o.end(errTexts())
 		}
 		if c != '"' {
 			return errTexts()
@@ -42,19 +41,7 @@ func ReadTexts(r io.Reader, take func(io.Reader) error) error {
 	}
 }
 
-func errTexts() error { return invalid("expected a JSON array of strings") }
-
-// end refuses anything but white space after the array.
-func (o *object) end() error {
-	_, err := o.next()
-	switch {
-	case err == nil:
-		return errTexts()
-	case !errors.Is(err, io.EOF):
-		return &ReadError{err}
-	}
-	return nil
-}
+func errTexts() *Error { return invalid("expected a JSON array of strings") }
 
 // textReader reads a string from after its opening quote up to and including
 // the closing one.

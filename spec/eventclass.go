@@ -31,6 +31,7 @@ type EventClass struct {
 type eventClassList struct {
 	classes []EventClass
 	byName  map[string]int
+	kinds   []int // number of the classes after each that are kinds of it
 }
 
 // loadEventClasses parses the embedded list once. It panics if the list is
@@ -42,10 +43,13 @@ var loadEventClasses = sync.OnceValue(func() eventClassList {
 	}
 	t := eventClassList{byName: make(map[string]int, NumEventClasses)}
 	for i, r := range rows[1:] {
-		if n, err := strconv.Atoi(r[0]); err != nil || n != i || len(r) != 6 {
+		n, err := strconv.Atoi(r[0])
+		kinds, wrong := strconv.Atoi(r[len(r)-1])
+		if err != nil || wrong != nil || n != i || len(r) != 7 {
 			panic(fmt.Sprintf("spec: row %d of the embedded class list is %q", i+1, r))
 		}
 		t.byName[r[2]] = i
+		t.kinds = append(t.kinds, kinds)
 		t.classes = append(t.classes, EventClass{Index: i, MID: r[1], DisplayName: r[2], ZhName: r[3], Category: r[4], CategoryZh: r[5]})
 	}
 	return t
@@ -88,3 +92,14 @@ func NearestEventClass(name string) string {
 	}
 	return best
 }
+
+// Includes reports whether other is a kind of c, as a dog is a kind of animal
+// and of domestic animal; no class is a kind of itself. AudioSet lists a class
+// before its kinds.
+func (c EventClass) Includes(other EventClass) bool {
+	return other.Index > c.Index && other.Index <= c.Index+c.Generality()
+}
+
+// Generality returns the number of classes that are kinds of c: 0 for the most
+// specific.
+func (c EventClass) Generality() int { return loadEventClasses().kinds[c.Index] }

@@ -49,6 +49,43 @@ func TestNearestEventClass(t *testing.T) {
 	assert.NotEmpty(t, NearestEventClass(""))
 }
 
+// TestGeneralKinds: the kinds of a class are in the list, each with its own
+// kinds, and some families match AudioSet.
+func TestGeneralKinds(t *testing.T) {
+	classes := EventClasses()
+	for i, c := range classes {
+		last := i + c.Generality()
+		require.Less(t, last, NumEventClasses)
+		for _, kind := range classes[i+1 : last+1] {
+			assert.LessOrEqual(t, kind.Index+kind.Generality(), last, "%s cuts %s", c.DisplayName, kind.DisplayName)
+		}
+	}
+	class := func(name string) EventClass {
+		c, ok := LookupEventClass(name)
+		require.True(t, ok, name)
+		return c
+	}
+	for _, family := range [][]string{
+		{"Animal", "Domestic animals, pets", "Dog", "Bow-wow"},
+		{"Music", "Musical instrument", "Keyboard (musical)", "Organ", "Hammond organ"},
+		{"Vehicle", "Motor vehicle (road)", "Car", "Race car, auto racing"},
+		{"Alarm", "Telephone", "Telephone bell ringing"},
+		{"Tools", "Power tool", "Drill"},
+	} {
+		for i, general := range family {
+			for _, kind := range family[i+1:] {
+				assert.True(t, class(general).Includes(class(kind)), "%s, %s", general, kind)
+				assert.False(t, class(kind).Includes(class(general)), "%s, %s", kind, general)
+				assert.Greater(t, class(general).Generality(), class(kind).Generality())
+			}
+		}
+	}
+	assert.False(t, class("Dog").Includes(class("Dog")))
+	assert.False(t, class("Dog").Includes(class("Meow")))
+	assert.False(t, class("Music").Includes(class("Wind")))
+	assert.Zero(t, class("Silence").Generality())
+}
+
 func FuzzNearestEventClass(f *testing.F) {
 	f.Add("Speach")
 	f.Add("")

@@ -59,8 +59,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 		return optionError("", "must be a JSON object")
 	}
 	v := reflect.ValueOf(o).Elem()
-	names := optionNames()
-	seen := make(map[string]bool, len(names))
+	names, seen := optionNames(), map[string]bool{}
 	for dec.More() {
 		tok, err := dec.Token()
 		if err != nil {
@@ -69,7 +68,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 		name, _ := tok.(string)
 		i := slices.Index(names, name)
 		if i < 0 {
-			return optionError(Shorten(name), "unknown option%s", DidYouMean(name, optionNames()))
+			return optionError(Shorten(name), "unknown option%s", DidYouMean(name, names))
 		}
 		if seen[name] {
 			return optionError(name, "is given twice")

@@ -141,18 +141,10 @@ var byName = func() map[string]int {
 	return m
 }()
 
-// languageNumber returns the number of a language's token in Whisper's
-// vocabulary (0 is English), and false for a code that NormalizeLanguage would
-// not return.
-func languageNumber(code string) (int, bool) {
-	i, ok := byName[code]
-	return i, ok && languages[i].Code == code
-}
-
 // LanguageName returns the English name of a code that NormalizeLanguage
 // returns, in lower case; "" for any other.
 func LanguageName(code string) string {
-	if i, ok := languageNumber(code); ok {
+	if i, ok := byName[code]; ok && languages[i].Code == code {
 		return languages[i].Name
 	}
 	return ""

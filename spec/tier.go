@@ -121,42 +121,35 @@ func (a Available) Languages(o Options) []string {
 	return codes
 }
 
-// tiers returns the tiers that may run for the options with one set of models,
-// the standard tier first: the tier of the given language, or the tiers of all
-// languages that may be detected. It returns none if the options disable
-// transcription or no model supports the language.
-func tiers(o Options, a Available) []Tier {
-	if o.EnableASR != nil && !*o.EnableASR {
-		return nil
-	}
+// runs reports whether a tier may run for the options: it is the tier of the
+// given language, or of one that may be detected.
+func (a Available) runs(tier Tier, o Options) bool {
 	candidates := a.Languages(o)
 	if o.ASRLanguage != nil {
 		code, ok := NormalizeLanguage(*o.ASRLanguage)
 		if !ok || !slices.Contains(candidates, code) {
-			return nil
+			return false
 		}
 		candidates = []string{code}
 	}
-	var tiers []Tier
-	for _, tier := range []Tier{TierStandard, TierOptimized} {
-		if slices.ContainsFunc(candidates, func(code string) bool { return Route(code, o, a) == tier }) {
-			tiers = append(tiers, tier)
-		}
-	}
-	return tiers
+	return slices.ContainsFunc(candidates, func(code string) bool { return Route(code, o, a) == tier })
 }
 
 // PossibleTiers returns the tiers that may run if any one of several sets of
-// models may get the recording, the standard tier first. Without any set,
-// nothing is known about the models, so it returns the tiers of all possible
-// models.
+// models may get the recording, the standard tier first. It returns none if the
+// options disable transcription or no model supports the language. Without any
+// set, nothing is known about the models, so it returns the tiers of all
+// possible models.
 func PossibleTiers(o Options, sets []Available) []Tier {
+	if o.EnableASR != nil && !*o.EnableASR {
+		return nil
+	}
 	if len(sets) == 0 {
 		sets = []Available{{Standard: true}, {Standard: true, Optimized: OptimizedLanguages()}}
 	}
 	var possible []Tier
 	for _, tier := range []Tier{TierStandard, TierOptimized} {
-		if slices.ContainsFunc(sets, func(a Available) bool { return slices.Contains(tiers(o, a), tier) }) {
+		if slices.ContainsFunc(sets, func(a Available) bool { return a.runs(tier, o) }) {
 			possible = append(possible, tier)
 		}
 	}

@@ -82,7 +82,7 @@ func TestTiers(t *testing.T) {
 		{"earlier variant, detected", Options{OptimizeZh: new(true)}, all, both},
 		{"nothing installed", Options{}, Available{}, none},
 	} {
-		assert.Equal(t, tt.want, tiers(tt.options, tt.set), tt.name)
+		assert.Equal(t, tt.want, PossibleTiers(tt.options, []Available{tt.set}), tt.name)
 	}
 	assert.Equal(t, []string{"en", "es"}, fast.Languages(Options{}))
 	assert.Len(t, whisper.Languages(Options{}), len(Languages()))

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (o *Option) check(field reflect.Value) error {
 	case KindFloat:
 		return o.checkNumber(field.Elem().Float())
 	case KindString:
-		return o.checkText(field.Elem().String())
+		return o.checkText("", field.Elem().String())
 	case KindStrings:
 		return o.checkList(field.Interface().([]string))
 	default:
@@ -71,18 +72,20 @@ func (o *Option) checkNumber(v float64) error {
 	return nil
 }
 
-func (o *Option) checkText(s string) error {
-	if len(o.Enum) > 0 && !slices.Contains(o.Enum, s) {
-		return optionError(o.Name, `must be "%s", not %q`, strings.Join(o.Enum, `" or "`), Shorten(s))
-	}
-	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
-		return optionError(o.Name, "is not valid text")
-	}
-	if n := utf8.RuneCountInString(s); o.Max != nil && n > int(*o.Max) {
-		return optionError(o.Name, "has %d characters, at most %s are allowed", n, plain(*o.Max))
-	}
+// checkText checks a text; what names an entry of a list.
+func (o *Option) checkText(what, s string) error {
 	if rule := rules[o.rule]; rule != nil {
 		return rule(o.Name, s)
+	}
+	switch n := utf8.RuneCountInString(s); {
+	case len(o.Enum) > 0 && !slices.Contains(o.Enum, s):
+		return optionError(o.Name, `must be "%s", not %q`, strings.Join(o.Enum, `" or "`), Shorten(s))
+	case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
+		return optionError(o.Name, "%sis not valid text", what)
+	case what != "" && strings.TrimSpace(s) == "":
+		return optionError(o.Name, "%sis empty", what)
+	case o.Max != nil && n > int(*o.Max):
+		return optionError(o.Name, "%shas %d characters, at most %s are allowed", what, n, plain(*o.Max))
 	}
 	return nil
 }
@@ -92,19 +95,8 @@ func (o *Option) checkList(list []string) error {
 		return optionError(o.Name, "at most %d are allowed, not %d", o.Items, len(list))
 	}
 	for i, s := range list {
-		if rule := rules[o.rule]; rule != nil {
-			if err := rule(o.Name, s); err != nil {
-				return err
-			}
-			continue
-		}
-		switch n := utf8.RuneCountInString(s); {
-		case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
-			return optionError(o.Name, "entry %d is not valid text", i)
-		case strings.TrimSpace(s) == "":
-			return optionError(o.Name, "entry %d is empty", i)
-		case o.Max != nil && n > int(*o.Max):
-			return optionError(o.Name, "entry %d has %d characters, at most %s are allowed", i, n, plain(*o.Max))
+		if err := o.checkText(fmt.Sprintf("entry %d ", i), s); err != nil {
+			return err
 		}
 	}
 	return nil

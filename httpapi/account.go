@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/otograph/otograph/billing"
@@ -72,38 +70,12 @@ const pricesAge = 5 * time.Minute
 
 // getPricing is GET /pricing.
 func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
-	p, err := s.prices.get(r.Context())
+	p, err := s.prices.get(r.Context(), "")
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	return writeJSON(w, http.StatusOK, record.PricingOf(p))
-}
-
-// pricesCache caches the prices for pricesAge.
-type pricesCache struct {
-	money  moneyStore
-	now    func() time.Time
-	mu     sync.Mutex
-	prices billing.Prices
-	read   time.Time
-}
-
-func newPricesCache(m moneyStore) *pricesCache { return &pricesCache{money: m, now: time.Now} }
-
-func (c *pricesCache) get(ctx context.Context) (billing.Prices, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.now()
-	if age := now.Sub(c.read); !c.read.IsZero() && age >= 0 && age < pricesAge {
-		return c.prices, nil
-	}
-	p, err := c.money.Prices(ctx)
-	if err != nil {
-		return billing.Prices{}, err
-	}
-	c.prices, c.read = p, now
-	return p, nil
 }
 
 // listClasses is GET /audio-event-classes.

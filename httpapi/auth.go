@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/otograph/otograph/internal/accounts"
@@ -132,42 +131,3 @@ func (s *Server) takeToken(ctx context.Context, account string) error {
 // unnoticed, long enough that a thousand requests a second cause only a few
 // queries.
 const limitsAge = 200 * time.Millisecond
-
-// maxKnownLimits limits the accounts whose limits are cached.
-const maxKnownLimits = 100_000
-
-// limitsCache caches accounts' limits for a moment.
-type limitsCache struct {
-	accounts accountStore
-	mu       sync.Mutex
-	known    map[string]knownLimits
-}
-
-type knownLimits struct {
-	limits accounts.Limits
-	at     time.Time
-}
-
-func newLimitsCache(a accountStore) *limitsCache {
-	return &limitsCache{accounts: a, known: map[string]knownLimits{}}
-}
-
-func (c *limitsCache) get(ctx context.Context, account string) (accounts.Limits, error) {
-	c.mu.Lock()
-	k, ok := c.known[account]
-	c.mu.Unlock()
-	if ok && time.Since(k.at) < limitsAge {
-		return k.limits, nil
-	}
-	l, err := c.accounts.Limits(ctx, account)
-	if err != nil {
-		return l, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.known) >= maxKnownLimits {
-		clear(c.known)
-	}
-	c.known[account] = knownLimits{l, time.Now()}
-	return l, nil
-}

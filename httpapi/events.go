@@ -106,7 +106,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 		eventStreamHeader(w)
 		return nil
 	}
-	defer s.metrics.Waiting()()
+	defer s.cfg.Metrics.Waiting()()
 	seen := r.Header.Get("Last-Event-ID")
 	var said teller
 	var stream *eventStream // nil before the response begins

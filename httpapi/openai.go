@@ -185,7 +185,7 @@ const shouldRetry = "X-Should-Retry"
 // finished waits for the end of a task and returns its result, with the names
 // of the form's known speakers.
 func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Result, error) {
-	defer s.metrics.Waiting()()
+	defer s.cfg.Metrics.Waiting()()
 	var result spec.Result
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -60,12 +60,8 @@ func writeJSONNode(buf *bytes.Buffer, n *yaml.Node) error {
 			if i > 0 {
 				buf.WriteByte(',')
 			}
-			key, err := json.Marshal(n.Content[i].Value)
-			if err != nil {
-				return err
-			}
-			buf.Write(key)
-			buf.WriteByte(':')
+			key, _ := json.Marshal(n.Content[i].Value)
+			buf.Write(append(key, ':'))
 			if err := writeJSONNode(buf, n.Content[i+1]); err != nil {
 				return err
 			}
@@ -83,21 +79,14 @@ func writeJSONNode(buf *bytes.Buffer, n *yaml.Node) error {
 		}
 		buf.WriteByte(']')
 	case yaml.ScalarNode:
-		switch n.Tag {
-		case "!!int", "!!float":
-			if _, err := strconv.ParseFloat(n.Value, 64); err != nil {
-				return fmt.Errorf("line %d: number %q", n.Line, n.Value)
-			}
-			buf.WriteString(n.Value)
-		case "!!bool", "!!null":
-			buf.WriteString(n.Value)
-		default:
-			text, err := json.Marshal(n.Value)
-			if err != nil {
-				return err
-			}
-			buf.Write(text)
+		text := []byte(n.Value)
+		if !slices.Contains([]string{"!!int", "!!float", "!!bool", "!!null"}, n.Tag) {
+			text, _ = json.Marshal(n.Value) // texts always marshal
 		}
+		if !json.Valid(text) {
+			return fmt.Errorf("line %d: %s is not a value of JSON", n.Line, text)
+		}
+		buf.Write(text)
 	default:
 		return fmt.Errorf("line %d: anchors and aliases are not used in this document", n.Line)
 	}

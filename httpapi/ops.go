@@ -28,7 +28,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 }
 
 func (s *Server) getMetrics(w http.ResponseWriter, r *request) error {
-	s.metrics.Handler().ServeHTTP(w, r.Request)
+	s.cfg.Metrics.Handler().ServeHTTP(w, r.Request)
 	return nil
 }
 

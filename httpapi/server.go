@@ -19,7 +19,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/turns"
@@ -33,7 +35,7 @@ type Config struct {
 	Tasks    taskStore
 	Accounts accountStore
 	Money    moneyStore
-	Audit    auditLog
+	Audit    *audit.Log
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
 	TokenKey []byte
@@ -61,7 +63,7 @@ type Config struct {
 	// always ready.
 	Ready func(context.Context) error
 	// Metrics counts requests and serves /metrics; nil = metrics.New(nil).
-	Metrics counter
+	Metrics *metrics.Metrics
 	// Web serves every other path that begins with neither the base path nor an
 	// operator's path; nil responds with 404.
 	Web http.Handler
@@ -95,9 +97,8 @@ type Server struct {
 	loginsDelayed atomic.Int64
 	places        *turns.Gate // among an account's tasks, for the endpoints of OpenAI's interface
 	uploads       *uploads
-	limits        *limitsCache
-	prices        *pricesCache
-	metrics       counter
+	limits        *cache[accounts.Limits]
+	prices        *cache[billing.Prices]
 	openapi       []byte
 	docs          *docsPage
 	mux           *http.ServeMux
@@ -135,8 +136,9 @@ func New(cfg Config) (*Server, error) {
 	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
 	cfg.UploadBytes = cmp.Or(max(cfg.UploadBytes, 0), 2<<30)
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
-		places: turns.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newLimitsCache(cfg.Accounts), prices: newPricesCache(cfg.Money),
+		cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
+		places: turns.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newCache(limitsAge, cfg.Accounts.Limits),
+		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(context.Background())
@@ -366,7 +368,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 			writeError(rec, failure, s.openAIPath(hr.URL.Path))
 		}
 		took := time.Since(start)
-		s.metrics.Request(route, hr.Method, rec.status, took)
+		s.cfg.Metrics.Request(route, hr.Method, rec.status, took)
 		s.logRequest(r, rec, failure, took)
 	})
 }

@@ -206,7 +206,7 @@ func (s *Server) storeAudio(ctx context.Context, filename string, from io.Reader
 		return nil, err
 	}
 	n, err := copyAudio(audio, from)
-	s.metrics.Upload(n)
+	s.cfg.Metrics.Upload(n)
 	return audio, err
 }
 

@@ -1,7 +1,6 @@
 package whisper
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -76,23 +75,11 @@ func failure(err error) error {
 
 // openCPU loads a model that has been checked.
 func openCPU(m modelFile, threads int) (*cpu, error) {
-	var file io.ReaderAt
-	size := int64(len(m.Data))
-	if m.Data != nil {
-		file = bytes.NewReader(m.Data)
-	} else {
-		f, err := os.Open(m.Path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
-		file, size = f, info.Size()
-	}
-	model, err := whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads, Layout: layout})
+	var model *whispernet.Model
+	err := m.read(func(file io.ReaderAt, size int64) (err error) {
+		model, err = whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads, Layout: layout})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package whisper
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
@@ -20,18 +22,35 @@ var tensorTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 
 // libwhisper ends the process on some damaged files. The weights themselves are
 // not read. The error names the expected and the found value; it wraps ErrModel
 // unless the file cannot be read.
-func (m modelFile) check() (ggmlfile.Header, error) {
-	var w *ggmlfile.Whisper
-	var err error
+func (m modelFile) check() (h ggmlfile.Header, err error) {
+	err = m.read(func(file io.ReaderAt, size int64) error {
+		w, err := ggmlfile.Check(file, size, layout)
+		if err == nil {
+			h = w.Header
+		}
+		return err
+	})
+	return h, err
+}
+
+// read calls f with the file and its size.
+func (m modelFile) read(f func(file io.ReaderAt, size int64) error) error {
 	if m.Data != nil {
-		w, err = ggmlfile.Check(bytes.NewReader(m.Data), int64(len(m.Data)), layout)
-	} else {
-		w, err = ggmlfile.CheckFile(m.Path, layout)
+		return f(bytes.NewReader(m.Data), int64(len(m.Data)))
 	}
+	file, err := os.Open(m.Path)
 	if err != nil {
-		return ggmlfile.Header{}, err
+		return err
 	}
-	return w.Header, nil
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: expected a file, found %s", ErrModel, info.Mode().Type())
+	}
+	return f(file, info.Size())
 }
 
 // layout returns the layout of a model file with the header h.

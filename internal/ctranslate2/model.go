@@ -12,6 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+
+	"github.com/otograph/otograph/internal/binfile"
 )
 
 // ErrInvalid marks data that is not a valid model.bin.
@@ -104,35 +107,38 @@ func Spec(head []byte) (string, bool) {
 // Read reads a file of size bytes without the variables' data. Errors wrap
 // ErrInvalid unless reading failed.
 func Read(file io.ReaderAt, size int64) (*Model, error) {
-	r := &reader{r: file, size: size}
-	m := &Model{Version: r.u32(), Variables: map[string]Variable{}, Aliases: map[string]string{}}
-	if r.err == nil && (m.Version < oldest || m.Version > newest) {
+	r := reader{binfile.New(file, size, readAhead)}
+	m := &Model{Version: r.Uint32(), Variables: map[string]Variable{}, Aliases: map[string]string{}}
+	if r.Err == nil && (m.Version < oldest || m.Version > newest) {
 		return nil, fmt.Errorf("%w: expected binary version %d to %d, found %d", ErrInvalid, oldest, newest, m.Version)
 	}
 	m.Spec = r.text()
-	m.Revision = r.u32()
+	m.Revision = r.Uint32()
 	m.variables(r)
 	if m.Version >= 3 {
 		m.aliases(r)
 	}
-	if r.err == nil && r.at != size {
-		r.fail("expected the end of the file, found %d more bytes", size-r.at)
+	if r.Err == nil && r.At != size {
+		r.fail("expected the end of the file, found %d more bytes", size-r.At)
 	}
-	if r.err != nil {
-		return nil, r.err
+	switch {
+	case r.Unread:
+		return nil, r.Err
+	case r.Err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, r.Err)
 	}
 	return m, nil
 }
 
-func (m *Model) variables(r *reader) {
-	n := r.u32()
+func (m *Model) variables(r reader) {
+	n := r.Uint32()
 	if n > maxVariables {
 		r.fail("expected at most %d variables, found %d", maxVariables, n)
 	}
 	for range n {
 		name := r.text()
 		v := r.variable(name, m.Version)
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		if _, twice := m.Variables[name]; twice {
@@ -143,14 +149,14 @@ func (m *Model) variables(r *reader) {
 	}
 }
 
-func (m *Model) aliases(r *reader) {
-	n := r.u32()
+func (m *Model) aliases(r reader) {
+	n := r.Uint32()
 	if n > maxVariables {
 		r.fail("expected at most %d aliases, found %d", maxVariables, n)
 	}
 	for range n {
 		alias, name := r.text(), r.text()
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		if _, ok := m.Variables[name]; !ok {
@@ -170,98 +176,42 @@ func (m *Model) Find(name string) (Variable, bool) {
 	return v, ok
 }
 
-// reader reads at a position and keeps the first error.
-type reader struct {
-	r     io.ReaderAt
-	at    int64
-	size  int64
-	ahead []byte // the file's bytes from begin on
-	begin int64
-	err   error
-}
-
 // readAhead is the size of one read; a variable's data after it is skipped.
 const readAhead = 512
 
-func (r *reader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%w: at byte %d: %w", ErrInvalid, r.at, fmt.Errorf(format, args...))
-	}
-}
+// reader reads the parts of a file.
+type reader struct{ *binfile.Reader }
 
-func (r *reader) skip(n int64) {
-	if r.err == nil && n > r.size-r.at {
-		r.fail("expected %d more bytes, found the end of the file at %d", n, r.size)
+func (r reader) fail(format string, args ...any) {
+	if r.Err == nil {
+		r.Err = fmt.Errorf("at byte %d: %w", r.At, fmt.Errorf(format, args...))
 	}
-	if r.err == nil {
-		r.at += n
-	}
-}
-
-// bytes returns the next n bytes, which are valid until the next call.
-func (r *reader) bytes(n int64) []byte {
-	at := r.at
-	if r.skip(n); r.err != nil {
-		return nil
-	}
-	if at < r.begin || r.at > r.begin+int64(len(r.ahead)) {
-		want := min(max(n, readAhead), r.size-at)
-		r.ahead, r.begin = make([]byte, want), at
-		if got, err := r.r.ReadAt(r.ahead, at); err != nil && int64(got) < want {
-			r.err = err
-			return nil
-		}
-	}
-	return r.ahead[at-r.begin:][:n]
-}
-
-func (r *reader) u8() uint8 {
-	if b := r.bytes(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) u32() uint32 {
-	if b := r.bytes(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
 }
 
 // text reads a string, whose length includes a final zero.
-func (r *reader) text() string {
-	b := r.bytes(2)
-	if b == nil {
-		return ""
-	}
-	n := int64(binary.LittleEndian.Uint16(b))
+func (r reader) text() string {
+	n := int64(r.Uint16())
 	if n < 1 || n > maxName {
 		r.fail("expected a name of 1 to %d bytes, found %d", maxName, n)
-		return ""
 	}
-	name := r.bytes(n)
-	if name == nil {
-		return ""
-	}
-	if name[n-1] != 0 {
+	name, ended := strings.CutSuffix(string(r.Bytes(n)), "\x00")
+	if !ended {
 		r.fail("expected a name that ends with a zero")
-		return ""
 	}
-	return string(name[:n-1])
+	return name
 }
 
 // variable reads a variable after its name, and skips its data.
-func (r *reader) variable(name string, version uint32) (v Variable) {
-	rank := r.u8()
+func (r reader) variable(name string, version uint32) (v Variable) {
+	rank := r.Uint8()
 	if rank > maxRank {
 		r.fail("variable %.100q: expected at most %d dimensions, found %d", name, maxRank, rank)
 		return v
 	}
 	count := int64(1)
 	for range rank {
-		n := int64(r.u32())
-		if n > 0 && count > r.size/n {
+		n := int64(r.Uint32())
+		if n > 0 && count > r.Size/n {
 			r.fail("variable %.100q: %v numbers are more than the file has", name, append(v.Shape, n))
 			return v
 		}
@@ -269,23 +219,23 @@ func (r *reader) variable(name string, version uint32) (v Variable) {
 		v.Shape = append(v.Shape, n)
 	}
 	if version >= 4 {
-		v.Type = Type(r.u8())
-		v.Size = int64(r.u32())
+		v.Type = Type(r.Uint8())
+		v.Size = int64(r.Uint32())
 	} else {
-		size := r.u8()
+		size := r.Uint8()
 		var ok bool
 		if v.Type, ok = map[uint8]Type{4: Float32, 2: Int16, 1: Int8}[size]; !ok {
 			r.fail("variable %.100q: expected numbers of 1, 2 or 4 bytes, found %d", name, size)
 		}
-		v.Size = int64(r.u32()) * int64(size)
+		v.Size = int64(r.Uint32()) * int64(size)
 	}
-	if r.err == nil && v.Type.Size() == 0 {
+	if r.Err == nil && v.Type.Size() == 0 {
 		r.fail("variable %.100q: expected a type that CTranslate2 has, found %s", name, v.Type)
 	}
-	if r.err == nil && v.Size != count*v.Type.Size() {
+	if r.Err == nil && v.Size != count*v.Type.Size() {
 		r.fail("variable %.100q: expected %d bytes for %v numbers of %s, found %d", name, count*v.Type.Size(), v.Shape, v.Type, v.Size)
 	}
-	v.At = r.at
-	r.skip(v.Size)
+	v.At = r.At
+	r.Skip(v.Size)
 	return v
 }

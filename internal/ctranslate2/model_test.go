@@ -91,7 +91,7 @@ func TestErrorsNameTheDamage(t *testing.T) {
 		"expected a type that CTranslate2 has, found type 9": join(head(1), variable("a", nil, 9, 4, 4)),
 		"expected 4 bytes for [] numbers of float32":         join(head(1), variable("a", nil, Float32, 8, 8)),
 		"variable \"a\" is there twice":                      join(head(2), variable("a", nil, Int8, 1, 1), variable("a", nil, Int8, 1, 1)),
-		"found the end of the file":                          join(head(1), variable("a", []uint32{4}, Int8, 4, 3)),
+		"it ends at byte":                                    join(head(1), variable("a", []uint32{4}, Int8, 4, 3)),
 		"at most 65536 aliases":                              join(head(0), words(1<<20)),
 		"which is no variable":                               join(head(0), words(1), str("x"), str("y")),
 		"found 2 more bytes":                                 join(sample(6), []byte("ab")),

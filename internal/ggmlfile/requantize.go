@@ -8,88 +8,55 @@ import (
 	"slices"
 )
 
-// rest parses a valid file.
-type rest struct{ left []byte }
-
-func (r *rest) bytes(n int) (b []byte) {
-	b, r.left = r.left[:n], r.left[n:]
-	return b
-}
-
-func (r *rest) word() int { return int(int32(binary.LittleEndian.Uint32(r.bytes(4)))) }
-
 // Requantize converts the matrices of a Whisper model (32-bit or 16-bit
 // numbers, or q6_K) to another type and returns the model; other tensors do not
 // change.
 func Requantize(data []byte, to Type) ([]byte, error) {
-	if _, err := Check(bytes.NewReader(data), int64(len(data)), nil); err != nil {
+	w, err := Check(bytes.NewReader(data), int64(len(data)), nil)
+	if err != nil {
 		return nil, err
 	}
 	tensor, file, ok := to.Numbers()
 	if !ok {
 		return nil, fmt.Errorf("ggmlfile: type %q: expected q8_0, q5_1, q5_0 or f16", to)
 	}
-	const header = 12 * 4 // magic and hyperparameters, the last of which is the type
-	out := slices.Clone(data[:header])
-	binary.LittleEndian.PutUint32(out[header-4:], uint32(file))
-	r := &rest{data[header:]}
-	r.bytes(4 * r.word() * r.word()) // mel filters
-	for range r.word() {
-		r.bytes(r.word())
-	}
-	out = append(out, data[header:len(data)-len(r.left)]...)
-	for len(r.left) > 0 {
-		begin := r.left
-		dims, length, kind := r.word(), r.word(), r.word()
-		sizes, count := make([]int32, dims), 1
-		for i := range sizes {
-			sizes[i] = int32(r.word())
-			count *= int(sizes[i])
-		}
-		name := string(r.bytes(length))
-		decode, ok := decoders[kind]
+	out := slices.Clone(data[:w.Index[0].begin()])
+	binary.LittleEndian.PutUint32(out[11*4:], uint32(file)) // the last hyperparameter
+	for _, t := range w.Index {
+		decode, ok := decoders[t.Kind]
 		if !ok {
-			return nil, fmt.Errorf("tensor %s: expected 32-bit or 16-bit numbers or q6_K, found type %d", name, kind)
+			return nil, fmt.Errorf("tensor %s: expected 32-bit or 16-bit numbers or q6_K, found type %d", t.Name, t.Kind)
 		}
-		packed := r.bytes(count / decode.block * decode.size)
-		if !Quantizes(name, sizes) {
-			out = append(out, begin[:len(begin)-len(r.left)]...)
+		if !Quantizes(t.Name, t.Dims) {
+			out = append(out, data[t.begin():t.Offset+t.Size]...)
 			continue
 		}
-		head := slices.Clone(begin[:12+4*dims+length])
-		binary.LittleEndian.PutUint32(head[8:], uint32(tensor))
-		out = append(out, head...)
+		kind := len(out) + 8
+		out = append(out, data[t.begin():t.Offset]...)
+		binary.LittleEndian.PutUint32(out[kind:], uint32(tensor))
 		var values []float32
-		for block := range slices.Chunk(packed, decode.size) {
-			values = decode.values(values, block)
+		for block := range slices.Chunk(data[t.Offset:][:t.Size], int(blocks[t.Kind].size)) {
+			values = decode(values, block)
 		}
-		out = appendRows(out, values, int(sizes[0]), tensor)
+		for row := range slices.Chunk(values, int(t.Dims[0])) {
+			out = AppendValues(out, row, tensor)
+		}
 	}
 	return out, nil
 }
 
-func appendRows(out []byte, values []float32, width, tensor int) []byte {
-	for row := range slices.Chunk(values, width) {
-		out = AppendValues(out, row, tensor)
-	}
-	return out
-}
+// begin returns the offset of the tensor's head.
+func (t Tensor) begin() int64 { return t.Offset - int64(4*3+4*len(t.Dims)+len(t.Name)) }
 
-// decoder decodes a tensor type: the numbers and bytes per block.
-type decoder struct {
-	block, size int
-	values      func(list []float32, block []byte) []float32 // appends a block's numbers
-}
-
-// decoders by ggml's number of the type.
-var decoders = map[int]decoder{
-	0: {1, 4, func(list []float32, b []byte) []float32 {
+// decoders append the numbers of a block, by ggml's number of the type.
+var decoders = map[int32]func(list []float32, block []byte) []float32{
+	0: func(list []float32, b []byte) []float32 {
 		return append(list, math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	}},
-	1: {1, 2, func(list []float32, b []byte) []float32 {
+	},
+	1: func(list []float32, b []byte) []float32 {
 		return append(list, number(binary.LittleEndian.Uint16(b)))
-	}},
-	14: {256, 210, fromQ6K},
+	},
+	14: fromQ6K,
 }
 
 // number returns the value of a finite 16-bit float.

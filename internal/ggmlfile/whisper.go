@@ -13,8 +13,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
+
+	"github.com/otograph/otograph/internal/binfile"
 )
 
 // ErrNotWhisper marks data that is not a Whisper model in ggml's format.
@@ -53,7 +54,6 @@ func (h Header) Translates() bool { return h.Multilingual() && h.TextLayers >= h
 type Whisper struct {
 	Header
 	VocabInFile int32 // tokens whose text the file holds
-	Tensors     int
 	// Filters is the offset of the mel filters: Mels rows of FilterBins
 	// float32.
 	Filters    int64
@@ -124,23 +124,6 @@ var blocks = map[int32]block{
 // types that libwhisper does not load.
 func BlockSize(kind int32) int64 { return blocks[kind].n }
 
-// CheckFile is Check for the file at path.
-func CheckFile(path string, demand func(Header) (Layout, error)) (*Whisper, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: expected a file, found %s", ErrNotWhisper, info.Mode().Type())
-	}
-	return Check(f, info.Size(), demand)
-}
-
 // Check reads a model of size bytes: dimensions in range, mel filters,
 // vocabulary and every tensor within the file, and nothing after the last one.
 // It does not read the weights. If demand is not nil, it returns the required
@@ -148,17 +131,17 @@ func CheckFile(path string, demand func(Header) (Layout, error)) (*Whisper, erro
 // the expected value and the found one; they wrap ErrNotWhisper unless reading
 // or demand failed.
 func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Whisper, error) {
-	r := &reader{r: file, size: size}
+	r := reader{binfile.New(file, size, readAhead)}
 	if size < 4 {
 		return nil, fmt.Errorf("%w: expected ggml's format, found a file of %d bytes", ErrNotWhisper, size)
 	}
-	if magic := r.word(); r.err == nil && magic != Magic {
+	if magic := r.word(); r.Err == nil && magic != Magic {
 		begin := string(binary.LittleEndian.AppendUint32(nil, uint32(magic)))
 		return nil, fmt.Errorf("%w: expected ggml's format (first bytes %q, %#x), found %q%s", ErrNotWhisper, "lmgg", Magic, begin, otherFormat(begin))
 	}
 	var w Whisper
 	w.read(r)
-	if r.err != nil {
+	if r.Err != nil {
 		return nil, r.failure("header")
 	}
 	var layout *Layout
@@ -197,7 +180,7 @@ func otherFormat(begin string) string {
 }
 
 // read reads the header.
-func (h *Header) read(r *reader) {
+func (h *Header) read(r reader) {
 	for _, into := range []*int32{
 		&h.Vocabulary, &h.AudioContext, &h.AudioState, &h.AudioHeads, &h.AudioLayers,
 		&h.TextContext, &h.TextState, &h.TextHeads, &h.TextLayers, &h.Mels, &h.Type,
@@ -237,169 +220,116 @@ func (h Header) sound() error {
 }
 
 // vocabulary skips the mel filters and the vocabulary.
-func (w *Whisper) vocabulary(r *reader, layout *Layout) error {
+func (w *Whisper) vocabulary(r reader, layout *Layout) error {
 	mels, bins := r.word(), r.word()
 	least, most := int32(1), int32(maxFFT)
 	if layout != nil {
 		least, most = layout.Bins, layout.Bins
 	}
-	if r.err == nil && (mels != w.Mels || bins < least || bins > most) {
+	if r.Err == nil && (mels != w.Mels || bins < least || bins > most) {
 		return fmt.Errorf("%w: mel filters: expected %d bands of %d bins, found %d of %d", ErrNotWhisper, w.Mels, most, mels, bins)
 	}
-	w.Filters, w.FilterBins = r.at, bins
-	r.skip(4 * int64(mels) * int64(bins))
+	w.Filters, w.FilterBins = r.At, bins
+	r.Skip(4 * int64(mels) * int64(bins))
 	w.VocabInFile = r.word()
-	w.Texts = r.at
-	if r.err == nil && (w.VocabInFile < 1 || w.VocabInFile > w.Vocabulary) {
+	w.Texts = r.At
+	if r.Err == nil && (w.VocabInFile < 1 || w.VocabInFile > w.Vocabulary) {
 		return fmt.Errorf("%w: vocabulary: expected 1 to %d tokens, found %d; n_vocab is %d", ErrNotWhisper, w.Vocabulary, w.VocabInFile, w.Vocabulary)
 	}
-	for i := int32(0); i < w.VocabInFile && r.err == nil; i++ {
+	for i := int32(0); i < w.VocabInFile && r.Err == nil; i++ {
 		length := r.word()
-		if r.err == nil && (length < 0 || length > maxToken) {
+		if r.Err == nil && (length < 0 || length > maxToken) {
 			return fmt.Errorf("%w: vocabulary: expected a token of at most %d bytes at number %d, found %d", ErrNotWhisper, maxToken, i, length)
 		}
-		r.skip(int64(length))
+		r.Skip(int64(length))
 	}
 	return r.failure("mel filters and vocabulary")
 }
 
 // tensors skips the tensors to the end of the file.
-func (w *Whisper) tensors(r *reader, layout *Layout) error {
+func (w *Whisper) tensors(r reader, layout *Layout) error {
 	var missing map[string][]int32
 	if layout != nil {
 		missing = maps.Clone(layout.Tensors)
 	}
-	for r.at < r.size {
-		at := r.at
+	for r.At < r.Size {
+		at := r.At
 		t, err := r.tensor()
 		if err != nil {
 			return err
 		}
 		if layout != nil {
-			expected, ok := missing[t.name]
+			expected, ok := missing[t.Name]
 			if !ok {
-				return fmt.Errorf("%w: tensor at byte %d: found %q, which a Whisper model of these dimensions has not (or not twice)", ErrNotWhisper, at, t.name)
+				return fmt.Errorf("%w: tensor at byte %d: found %q, which a Whisper model of these dimensions has not (or not twice)", ErrNotWhisper, at, t.Name)
 			}
-			if delete(missing, t.name); !slices.Equal(t.dims, expected) {
-				return fmt.Errorf("%w: tensor %s: expected dimensions %v, found %v", ErrNotWhisper, t.name, expected, t.dims)
+			if delete(missing, t.Name); !slices.Equal(t.Dims, expected) {
+				return fmt.Errorf("%w: tensor %s: expected dimensions %v, found %v", ErrNotWhisper, t.Name, expected, t.Dims)
 			}
 		}
-		begin := r.at
-		if err := r.weights(t); err != nil {
+		if err := r.weights(&t); err != nil {
 			return err
 		}
-		w.Index = append(w.Index, Tensor{Name: t.name, Kind: t.kind, Dims: t.dims, Offset: begin, Size: r.at - begin})
-		if w.Tensors++; w.Tensors > maxTensor {
+		if w.Index = append(w.Index, t); len(w.Index) > maxTensor {
 			return fmt.Errorf("%w: more than %d tensors", ErrNotWhisper, maxTensor)
 		}
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("%w: expected %d more tensors, the first %s; found the end of the file", ErrNotWhisper, len(missing), slices.Min(slices.Collect(maps.Keys(missing))))
 	}
-	if w.Tensors == 0 {
+	if len(w.Index) == 0 {
 		return fmt.Errorf("%w: it holds no weights", ErrNotWhisper)
 	}
 	return nil
 }
 
-// tensor is the head of a tensor in the file.
-type tensor struct {
-	name string
-	kind int32
-	dims []int32 // the innermost first
-}
-
 // tensor reads the head of a tensor.
-func (r *reader) tensor() (t tensor, err error) {
-	where := fmt.Sprintf("tensor at byte %d", r.at)
+func (r reader) tensor() (t Tensor, err error) {
+	where := fmt.Sprintf("tensor at byte %d", r.At)
 	dims, length := r.word(), r.word()
-	t.kind = r.word()
-	if r.err == nil && (dims < 1 || dims > 4 || length < 1 || length > maxName) {
+	t.Kind = r.word()
+	if r.Err == nil && (dims < 1 || dims > 4 || length < 1 || length > maxName) {
 		return t, fmt.Errorf("%w: %s: expected 1 to 4 dimensions and a name of 1 to %d bytes, found %d and %d", ErrNotWhisper, where, maxName, dims, length)
 	}
-	for i := int32(0); i < dims && r.err == nil; i++ {
-		t.dims = append(t.dims, r.word())
+	for i := int32(0); i < dims && r.Err == nil; i++ {
+		t.Dims = append(t.Dims, r.word())
 	}
-	t.name = string(r.bytes(int64(length)))
+	t.Name, t.Offset = string(r.Bytes(int64(length))), r.At
 	return t, r.failure(where)
 }
 
-// weights skips the numbers of a tensor.
-func (r *reader) weights(t tensor) error {
-	b, ok := blocks[t.kind]
-	if !ok || int64(t.dims[0])%b.n != 0 {
-		return fmt.Errorf("%w: tensor %s: expected a type that fits %v, found type %d", ErrNotWhisper, t.name, t.dims, t.kind)
+// weights skips the numbers of a tensor and sets their size.
+func (r reader) weights(t *Tensor) error {
+	b, ok := blocks[t.Kind]
+	if !ok || int64(t.Dims[0])%b.n != 0 {
+		return fmt.Errorf("%w: tensor %s: expected a type that fits %v, found type %d", ErrNotWhisper, t.Name, t.Dims, t.Kind)
 	}
 	count := int64(1)
-	for _, d := range t.dims {
-		if d < 1 || int64(d) > r.size || count > r.size*256/int64(d) {
-			return fmt.Errorf("%w: tensor %s: %v numbers are more than the file has", ErrNotWhisper, t.name, t.dims)
+	for _, d := range t.Dims {
+		if d < 1 || int64(d) > r.Size || count > r.Size*256/int64(d) {
+			return fmt.Errorf("%w: tensor %s: %v numbers are more than the file has", ErrNotWhisper, t.Name, t.Dims)
 		}
 		count *= int64(d)
 	}
-	r.skip(count / b.n * b.size)
-	return r.failure("tensor " + t.name)
+	t.Size = count / b.n * b.size
+	r.Skip(t.Size)
+	return r.failure("tensor " + t.Name)
 }
 
 // readAhead is the size of one read: a vocabulary is 50,000 short words, and a
 // system call for each would take longer than the rest of the check.
 const readAhead = 16 << 10
 
-// reader reads little-endian words at a position and keeps the first error.
-type reader struct {
-	r     io.ReaderAt
-	at    int64
-	size  int64
-	err   error
-	ahead []byte // the file's bytes from begin on
-	begin int64
-
-	unread bool // err does not mean that the file is invalid
-}
+// reader reads the parts of a file.
+type reader struct{ *binfile.Reader }
 
 // failure returns the reader's error, if any, for the part of the file in which
 // it occurred.
-func (r *reader) failure(part string) error {
-	if r.err == nil || r.unread {
-		return r.err
+func (r reader) failure(part string) error {
+	if r.Err == nil || r.Unread {
+		return r.Err
 	}
-	return fmt.Errorf("%w: %s: %w", ErrNotWhisper, part, r.err)
+	return fmt.Errorf("%w: %s: %w", ErrNotWhisper, part, r.Err)
 }
 
-// bytes returns the next n bytes, which are valid until the next call.
-func (r *reader) bytes(n int64) []byte {
-	begin := r.at
-	if r.skip(n); r.err != nil {
-		return nil
-	}
-	if begin < r.begin || r.at > r.begin+int64(len(r.ahead)) {
-		want := min(max(n, readAhead), r.size-begin)
-		if int64(cap(r.ahead)) < want {
-			r.ahead = make([]byte, want)
-		}
-		r.ahead, r.begin = r.ahead[:want], begin
-		if got, err := r.r.ReadAt(r.ahead, begin); err != nil && !(errors.Is(err, io.EOF) && int64(got) == want) {
-			r.err, r.ahead, r.unread = err, nil, true
-			return nil
-		}
-	}
-	return r.ahead[begin-r.begin:][:n]
-}
-
-func (r *reader) word() int32 {
-	if b := r.bytes(4); b != nil {
-		return int32(binary.LittleEndian.Uint32(b))
-	}
-	return 0
-}
-
-func (r *reader) skip(n int64) {
-	if r.err != nil {
-		return
-	}
-	if n < 0 || n > r.size-r.at {
-		r.err = fmt.Errorf("it ends at byte %d, expected %d more bytes at %d", r.size, n, r.at)
-		return
-	}
-	r.at += n
-}
+func (r reader) word() int32 { return int32(r.Uint32()) }

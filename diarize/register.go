@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -136,14 +137,21 @@ type Match struct {
 	Cosine float64
 }
 
+// A speaker is a known person if the distance (one minus the cosine) to that
+// person's recordings is small compared with two others: the distance of these
+// recordings from each other, and the distance of the speaker to the next voice.
+// So the rule holds for any model's scale. Chosen on half of the people, with
+// two models; docs/models.md#voices-known-by-name has the figures of the others.
 const (
-	// matchMargin is how much nearer the best voice must be than the second
-	// best.
-	matchMargin = 0.08
-	// strangerMargin is how much nearer it must be than the nearest stranger.
-	// With this margin alone, 3 % of the strangers get a name among the voices
-	// that were used to choose it (TestKnownVoices uses others).
-	strangerMargin = 0.02
+	// nearEnough is the greatest square of the distance, as a share of the
+	// product of the two others.
+	nearEnough = 0.75
+	// leastOwn is the least distance of two recordings of a person, as a share of
+	// the distance to the next voice. It stands for it if there is only one.
+	leastOwn = 0.25
+	// matchMargin is how much greater the cosine must be than that with the next
+	// voice.
+	matchMargin = 0.04
 	// sameStranger is the cosine from which a stranger counts as the known
 	// person.
 	sameStranger = 0.97
@@ -172,62 +180,86 @@ func NewMatching(alike float64, strangers [][]float32) Matching {
 
 // stranger returns the speaker's cosine with the nearest stranger who does not
 // count as the known person; −1 without any.
-func (m Matching) stranger(speaker, known []float32) float64 {
+func (m Matching) stranger(speaker []float32, known person) float64 {
 	nearest := -1.0
 	for _, s := range m.Strangers {
 		if len(s) != len(speaker) {
 			continue
 		}
-		if c := float64(dot1(s, speaker)); c > nearest && float64(dot1(s, known)) < sameStranger {
+		if c := float64(dot1(s, speaker)); c > nearest && float64(dot1(s, known.mean)) < sameStranger*known.length {
 			nearest = c
 		}
 	}
 	return nearest
 }
 
-// Identify names the speakers of one recording; model is the hash of the
-// speaker model of their embeddings. Each voice names at most one speaker, its
-// best match. A speaker gets no name if the nearest voice has too low a cosine,
-// or is hardly nearer than the second voice or a stranger.
-func (r *Register) Identify(model string, speakers []Speaker, by Matching) []Match {
-	type person struct {
-		name   string
-		centre []float32
-	}
-	var people []person
-	defer func() {
-		for _, p := range people {
-			clear(p.centre)
-		}
-	}()
+// person is a known voice of one model.
+type person struct {
+	name       string
+	recordings int
+	mean       []float32 // of the recordings' vectors
+	length     float64   // of the mean
+}
+
+// people returns the voices of a model.
+func (r *Register) people(model string) (out []person) {
 	for _, v := range r.Voices {
 		if v.Model != model {
 			continue
 		}
-		centre := make([]float32, len(v.Vectors[0]))
+		p := person{name: v.Name, recordings: len(v.Vectors), mean: make([]float32, len(v.Vectors[0]))}
 		for _, x := range v.Vectors {
 			for d, w := range x {
-				centre[d] += w
+				p.mean[d] += w / float32(len(v.Vectors))
 			}
 		}
-		if normalize(centre) {
-			people = append(people, person{v.Name, centre})
+		if p.length = math.Sqrt(float64(dot1(p.mean, p.mean))); p.length > 0 {
+			out = append(out, p)
 		}
 	}
-	out := make([]Match, len(speakers))
-	type claim struct {
-		speaker, person int
-		cosine          float64
+	return out
+}
+
+// is reports whether a speaker with these mean cosines, to the person's
+// recordings and to the next voice, is this person.
+func (p person) is(cosine, next float64) bool {
+	distance, others := 1-cosine, 1-next
+	own := leastOwn * others
+	if n := float64(p.recordings); n > 1 {
+		// The mean's squared length is the mean of all cosines, of which n are of
+		// a recording with itself.
+		own = max(own, 1-(n*p.length*p.length-1)/(n-1))
 	}
+	return cosine-next >= matchMargin && distance*distance <= nearEnough*own*others
+}
+
+// claim is a speaker who may be a person.
+type claim struct {
+	speaker, person int
+	cosine          float64
+}
+
+// Identify names the speakers of one recording; model is the hash of the
+// speaker model of their embeddings. Each voice names at most one speaker, its
+// best match. A speaker gets no name if the nearest voice has too low a cosine,
+// or is not much nearer than the second voice or a stranger.
+func (r *Register) Identify(model string, speakers []Speaker, by Matching) []Match {
+	people := r.people(model)
+	defer func() {
+		for _, p := range people {
+			clear(p.mean)
+		}
+	}()
+	out := make([]Match, len(speakers))
 	var claims []claim
 	for i, s := range speakers {
 		out[i].Cosine = -1
 		best, second, who := -1.0, -1.0, -1
 		for j, p := range people {
-			if len(p.centre) != len(s.Embedding) {
+			if len(p.mean) != len(s.Embedding) {
 				continue
 			}
-			c := float64(dot1(s.Embedding, p.centre))
+			c := float64(dot1(s.Embedding, p.mean))
 			if c > best {
 				best, second, who = c, best, j
 			} else {
@@ -237,8 +269,9 @@ func (r *Register) Identify(model string, speakers []Speaker, by Matching) []Mat
 		if who < 0 {
 			continue
 		}
-		out[i].Cosine = best
-		if best >= by.Alike && best-second >= matchMargin && best-by.stranger(s.Embedding, people[who].centre) >= strangerMargin {
+		p := people[who]
+		out[i].Cosine = best / p.length
+		if out[i].Cosine >= by.Alike && p.is(best, max(second, by.stranger(s.Embedding, p))) {
 			claims = append(claims, claim{i, who, best})
 		}
 	}

@@ -124,6 +124,36 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// The least distance that still counts depends on the distances between other
+// voices and between a person's recordings, not on the model's scale.
+func TestIdentifyWithoutScale(t *testing.T) {
+	for name, c := range map[string]struct {
+		recordings []float64 // Ann's, as shares of the distance to Bob
+		speaker    float64
+		want       string
+	}{
+		"one recording":                          {[]float64{0}, 0.2, "Ann"},
+		"one recording, a stranger":              {[]float64{0}, 0.4, ""},
+		"recordings that differ":                 {[]float64{-0.3, 0.3}, 0.4, "Ann"},
+		"copies are like one recording":          {[]float64{0, 0}, 0.2, "Ann"},
+		"copies say nothing of other recordings": {[]float64{0, 0}, 0.4, ""},
+	} {
+		for _, scale := range []float64{90, 60} {
+			r := Register{}
+			v := ann()
+			v.Vectors = nil
+			for _, x := range c.recordings {
+				v.Vectors = append(v.Vectors, unit(x*scale))
+			}
+			require.NoError(t, r.Add(v))
+			v.Name, v.Vectors = "Bob", [][]float32{unit(scale)}
+			require.NoError(t, r.Add(v))
+			got := r.Identify("m", []Speaker{{Embedding: unit(c.speaker * scale)}}, Matching{Alike: 0.5})
+			assert.Equal(t, c.want, got[0].Name, "%s, scale %v", name, scale)
+		}
+	}
+}
+
 func FuzzReadRegister(f *testing.F) {
 	var file bytes.Buffer
 	r := Register{Voices: []Voice{ann()}}

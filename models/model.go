@@ -105,9 +105,8 @@ type Model struct {
 	// count as one person; 0 uses the engine's default and an estimate of the
 	// model's scale from the recording.
 	SameSpeaker float64
-	// KnownVoice is the cosine at which a speaker counts as a known voice; 0
-	// uses SameSpeaker. It is higher because two parts of one recording share
-	// its room, and because a stranger must not get a name.
+	// KnownVoice is the least cosine of a speaker and a known voice; 0 uses
+	// SameSpeaker.
 	KnownVoice float64
 	// Strangers returns vectors of unknown people, computed by this embedder: a
 	// speaker who resembles one of them as much as a known voice gets no name.

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/internal/processgroup"
 )
 
 // command is a program that writes a recording's transcript.
@@ -123,7 +125,8 @@ func (c *command) Transcribe(ctx context.Context, item bench.Item) (*otograph.Re
 	cmd.WaitDelay = 5 * time.Second
 	stdout, stderr := &capped{stop: stop}, &tail{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	alone(cmd)
+	processgroup.Own(cmd)
+	cmd.Cancel = func() error { return processgroup.Signal(cmd.Process.Pid, syscall.SIGKILL) }
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, bench.Cost{}, err

@@ -17,6 +17,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
+
+	"github.com/otograph/otograph/internal/processgroup"
 )
 
 // Spec describes one caged run.
@@ -63,6 +66,9 @@ type Process struct {
 	status *os.File // read end of the launcher's reports; nil without a launcher
 	closes []*os.File
 }
+
+// Kill kills the program and every process that it started.
+func (p *Process) Kill() { _ = processgroup.Signal(p.Process.Pid, syscall.SIGKILL) }
 
 // started closes the descriptors that only the child needs.
 func (p *Process) started() {

@@ -103,6 +103,3 @@ func (p *Process) Start() (State, error) {
 	s.Namespaces = p.SysProcAttr.Cloneflags != 0
 	return s, nil
 }
-
-// Kill kills the program and every process that it started.
-func (p *Process) Kill() { _ = unix.Kill(-p.Process.Pid, unix.SIGKILL) }

@@ -5,6 +5,8 @@ package cage
 import (
 	"os"
 	"os/exec"
+
+	"github.com/otograph/otograph/internal/processgroup"
 )
 
 // Command returns the program without a cage: on systems other than Linux only
@@ -12,7 +14,7 @@ import (
 func Command(s Spec) (*Process, error) {
 	cmd := exec.Command(s.Bin, s.Args...)
 	cmd.Env = s.Env
-	ownGroup(cmd)
+	processgroup.Own(cmd)
 	if s.Input != nil {
 		cmd.ExtraFiles = []*os.File{s.Input}
 	}

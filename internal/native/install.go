@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/otograph/otograph/internal/processgroup"
 	"github.com/otograph/otograph/internal/userdata"
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
@@ -75,7 +77,9 @@ func Install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 		cmd.Env = append(os.Environ(), "NATIVE_WITH="+string(with))
 	}
 	cmd.WaitDelay = 5 * time.Second
-	ownGroup(cmd)
+	processgroup.Own(cmd)
+	// The script can remove its temporary folder then.
+	cmd.Cancel = func() error { return processgroup.Signal(cmd.Process.Pid, syscall.SIGTERM) }
 	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:

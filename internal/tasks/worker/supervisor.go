@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/processgroup"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 )
@@ -198,7 +199,7 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
 	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
-	ownGroup(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
+	processgroup.Own(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
 	// The child holds the other end and reads the end of file when this process
 	// dies for any reason.
 	lifeline, err := cmd.StdinPipe()

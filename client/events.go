@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -211,7 +210,7 @@ func (f *follower) event(name, id, data string) error {
 }
 
 func (f *follower) decode(data string, into any) error {
-	if err := json.NewDecoder(io.LimitReader(strings.NewReader(data), maxEvent)).Decode(into); err != nil {
+	if err := json.Unmarshal([]byte(data), into); err != nil {
 		return fmt.Errorf("client: event of task %s: %w", f.id, err)
 	}
 	return nil

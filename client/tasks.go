@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,21 +84,13 @@ func (s Submission) body(url string) submission {
 }
 
 func (s Submission) header() http.Header {
-	key := s.IdempotencyKey
-	if key == "" {
-		key = uuid.NewString()
-	}
-	return http.Header{"Idempotency-Key": {key}}
+	return http.Header{"Idempotency-Key": {cmp.Or(s.IdempotencyKey, uuid.NewString())}}
 }
 
 // Submit creates a task for the audio at a public URL.
 func (c *Client) Submit(ctx context.Context, audioURL string, s Submission) (Task, error) {
 	var t Task
-	body, err := json.Marshal(s.body(audioURL))
-	if err != nil {
-		return t, fmt.Errorf("client: %w", err)
-	}
-	return t, c.send(ctx, http.MethodPost, "/tasks", s.header(), func() io.Reader { return bytes.NewReader(body) }, &t)
+	return t, c.callWith(ctx, http.MethodPost, "/tasks", s.header(), s.body(audioURL), &t)
 }
 
 // Upload creates a task for a recording, which is sent as it is read: at most
@@ -144,19 +137,16 @@ type BatchItem struct {
 // item succeeds or fails independently. s.Filename is not used; filenames may
 // be nil.
 func (c *Client) SubmitBatch(ctx context.Context, audioURLs, filenames []string, s Submission) ([]BatchItem, error) {
-	body, err := json.Marshal(struct {
+	in := struct {
 		submission
 		URLs      []string `json:"audio_url"`
 		Filenames []string `json:"audio_filename,omitempty"`
 		Batch     bool     `json:"batch_mode"`
-	}{s.body(""), audioURLs, filenames, true})
-	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
-	}
+	}{s.body(""), audioURLs, filenames, true}
 	var out struct {
 		Results []BatchItem `json:"results"`
 	}
-	err = c.send(ctx, http.MethodPost, "/tasks/batch", s.header(), func() io.Reader { return bytes.NewReader(body) }, &out)
+	err := c.callWith(ctx, http.MethodPost, "/tasks/batch", s.header(), in, &out)
 	return out.Results, err
 }
 
@@ -289,7 +279,7 @@ type Billing struct {
 // error is an *Error with the status 404.
 func (c *Client) Result(ctx context.Context, id string) (*Result, error) {
 	var r Result
-	if err := c.call(ctx, http.MethodGet, "/tasks/"+url.PathEscape(id)+"/result", nil, &r); err != nil {
+	if err := c.call(ctx, http.MethodGet, taskPath(id, "result"), nil, &r); err != nil {
 		return nil, err
 	}
 	return &r, nil

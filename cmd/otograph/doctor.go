@@ -107,8 +107,8 @@ func (doctorCmd) whisper() finding {
 		return f
 	}
 	f.Found = "libwhisper " + lib.Version + ", for a GPU"
-	if facts, err := native.Versions(); err == nil && facts.Check["cpu"] != "" {
-		f.Found += ", ggml backend " + facts.Check["cpu"]
+	if cpu := native.Report("cpu"); cpu != "" {
+		f.Found += ", ggml backend " + cpu
 	}
 	if features := cpuFeatures(lib.System); features != "" {
 		f.Found += " (" + features + ")"

@@ -102,26 +102,17 @@ func TestONNXRuntimeVariable(t *testing.T) {
 	}
 }
 
-func TestVersions(t *testing.T) {
-	facts, err := parseVersions(strings.NewReader(
-		"libwhisper1 1.9.5+dfsg-1 9d44 debian\nlibwhisper /opt/my w - prefix\n\nwhisper=1.9.5-dev cpu=haswell onnxruntime=1.30.0\n"))
-	require.NoError(t, err)
-	assert.Equal(t, []Part{{"libwhisper1", "1.9.5+dfsg-1", "9d44", "debian"}, {"libwhisper", "/opt/my w", "", "prefix"}}, facts.Parts)
-	assert.Equal(t, map[string]string{"whisper": "1.9.5-dev", "cpu": "haswell", "onnxruntime": "1.30.0"}, facts.Check)
-	_, err = parseVersions(strings.NewReader("three words here\n"))
-	assert.ErrorContains(t, err, "three words here")
-
+func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(EnvDir, dir)
-	_, err = Versions()
-	assert.ErrorIs(t, err, ErrMissing)
+	assert.Empty(t, Report("cpu"), "no library")
 	touch(t, dir, "lib", WhisperFile)
-	_, err = Versions()
-	assert.ErrorIs(t, err, os.ErrNotExist)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "VERSIONS"), []byte("onnxruntime 1.30.0 ffb7 npm\n"), 0o644))
-	facts, err = Versions()
-	require.NoError(t, err)
-	assert.Equal(t, "1.30.0", facts.Parts[0].Version)
+	assert.Empty(t, Report("cpu"), "libraries of another source")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "VERSIONS"), []byte(
+		"libwhisper1 1.9.5+dfsg-1 9d44 debian\nlibwhisper /opt/my w - prefix\n\nwhisper=1.9.5-dev cpu=haswell onnxruntime=1.30.0\n"), 0o644))
+	assert.Equal(t, "haswell", Report("cpu"))
+	assert.Equal(t, "1.9.5-dev", Report("whisper"))
+	assert.Empty(t, Report("ort_api"))
 }
 
 func TestCheckout(t *testing.T) {
@@ -173,9 +164,7 @@ func TestInstall(t *testing.T) {
 	dir, err = Whisper()
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(dest, "lib"), dir)
-	facts, err := Versions()
-	require.NoError(t, err)
-	assert.NotEmpty(t, facts.Check["onnxruntime"])
+	assert.NotEmpty(t, Report("onnxruntime"))
 	t.Setenv(EnvONNXRuntime, ort)
 
 	out.Reset()

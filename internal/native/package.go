@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/download"
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
@@ -43,7 +44,7 @@ func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
 			n.pins.Name, n.pins.Version, n.platform, EnvONNXRuntime)
 	}
 	lib := filepath.Join(dest, "lib", ONNXRuntimeFile)
-	if sum, err := sumOf(lib); err == nil && sum == n.pins.SHA256 {
+	if sum, _, err := download.HashFile(lib); err == nil && sum == n.pins.SHA256 {
 		_, err := fmt.Fprintf(out, "native: nothing to do, ONNX Runtime is in %s\n%s", dest, n.whisper())
 		return err
 	}
@@ -209,17 +210,6 @@ func get(ctx context.Context, url string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s answers %s", url, resp.Status)
 	}
 	return resp.Body, nil
-}
-
-func sumOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // registry returns the registry configured for npm, or npm's default.

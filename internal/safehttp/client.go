@@ -172,7 +172,7 @@ func (c *Client) do(ctx context.Context, method, raw string, header http.Header,
 			return nil, err
 		}
 		location := resp.Header.Get("Location")
-		if !follows || !redirects(resp.StatusCode) || location == "" {
+		if !follows || !slices.Contains(redirections, resp.StatusCode) || location == "" {
 			return resp, nil
 		}
 		_ = resp.Body.Close()
@@ -196,7 +196,10 @@ func (c *Client) parse(raw string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.needsAllow && !c.allow.host(t.host, t.port) && !c.opensAddresses() {
+	// With an address in the list, a name must be resolved before it can be
+	// refused.
+	addresses := slices.ContainsFunc(c.allow, func(e allowEntry) bool { return e.prefix.IsValid() })
+	if t.needsAllow && !addresses && !c.allow.host(t.host, t.port) {
 		if !standardPorts[t.port] {
 			return nil, refuse("only ports 80, 443, 8080 and 8443 are allowed")
 		}
@@ -205,23 +208,9 @@ func (c *Client) parse(raw string) (*target, error) {
 	return t, nil
 }
 
-// opensAddresses reports whether the list contains addresses, so that a name
-// must be resolved before it can be refused.
-func (c *Client) opensAddresses() bool {
-	for _, e := range c.allow {
-		if e.prefix.IsValid() {
-			return true
-		}
-	}
-	return false
-}
-
-func redirects(status int) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return true
-	}
-	return false
+// redirections are the statuses of redirects.
+var redirections = []int{
+	http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
 }
 
 func (c *Client) follow(from *target, location string) (*target, error) {

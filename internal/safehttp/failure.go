@@ -43,15 +43,12 @@ func Cause(err error) error {
 // and the end of the caller's context, which reveal no more than they should.
 func explain(err error, text string) error {
 	var f *failure
+	var r *refusal
 	switch {
 	case errors.As(err, &f):
 		return f
-	case errors.Is(err, ErrRefused):
-		var r *refusal
-		if errors.As(err, &r) {
-			return r
-		}
-		return err
+	case errors.As(err, &r):
+		return r
 	case errors.Is(err, ErrResolver), errors.Is(err, context.Canceled):
 		return err
 	}

@@ -3,6 +3,7 @@ package safehttp
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 )
 
 // notPublic lists the networks that are not globally reachable unicast: the
@@ -61,6 +62,8 @@ func carried(addr netip.Addr) []netip.Addr {
 	if sixToFour.Contains(addr) {
 		out = append(out, netip.AddrFrom4([4]byte(b[2:6])))
 	}
+	// ISATAP (RFC 5214): the interface identifier 0000:5efe or 0200:5efe is
+	// followed by the IPv4 address of the tunnel's end.
 	if id := binary.BigEndian.Uint32(b[8:12]); id == 0x00005efe || id == 0x02005efe {
 		out = append(out, netip.AddrFrom4([4]byte(b[12:16])))
 	}
@@ -74,29 +77,8 @@ func Public(addr netip.Addr) bool {
 	if !addr.IsValid() || addr.Zone() != "" {
 		return false
 	}
-	addr = addr.Unmap()
-	for _, p := range notPublic {
-		if p.Contains(addr) {
-			return false
-		}
-	}
-	if addr.Is4() {
-		return true
-	}
-	b := addr.As16()
-	if nat64.Contains(addr) {
-		return Public(netip.AddrFrom4([4]byte(b[12:16])))
-	}
-	if !globalUnicast6.Contains(addr) {
-		return false
-	}
-	if sixToFour.Contains(addr) && !Public(netip.AddrFrom4([4]byte(b[2:6]))) {
-		return false
-	}
-	// ISATAP (RFC 5214): the interface identifier 0000:5efe or 0200:5efe is
-	// followed by the IPv4 address of the tunnel's end.
-	if id := binary.BigEndian.Uint32(b[8:12]); id == 0x00005efe || id == 0x02005efe {
-		return Public(netip.AddrFrom4([4]byte(b[12:16])))
-	}
-	return true
+	return !slices.ContainsFunc(carried(addr), func(a netip.Addr) bool {
+		return a.Is6() && !globalUnicast6.Contains(a) && !nat64.Contains(a) ||
+			slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(a) })
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -180,7 +181,7 @@ func splitAuthority(authority string) (host string, port uint16, err error) {
 // canonical ASCII form.
 func canonicalHost(host string) (string, netip.Addr, error) {
 	name := host
-	if !isASCII(host) {
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		ascii, err := lookupProfile.ToASCII(strings.TrimSuffix(host, "."))
 		// A name of non-ASCII characters that maps to plain ASCII uses
 		// look-alikes (full-width digits, circled letters, soft hyphens).
@@ -239,19 +240,5 @@ func insideName(name string) bool {
 	if !strings.Contains(name, ".") {
 		return true
 	}
-	for _, s := range insideNames {
-		if name == s || strings.HasSuffix(name, "."+s) {
-			return true
-		}
-	}
-	return false
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(insideNames, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) })
 }

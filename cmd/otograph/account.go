@@ -197,11 +197,14 @@ func (c *accountLimitsCmd) detail() string {
 	return strings.Join(parts, ", ")
 }
 
-type accountSuspendCmd struct {
+// reasonFlags name an account and the reason for a change.
+type reasonFlags struct {
 	storeFlags
 	Name string `arg:"" help:"Name or id."`
 	Note string `help:"Reason, for the audit log."`
 }
+
+type accountSuspendCmd struct{ reasonFlags }
 
 func (c *accountSuspendCmd) Run(ctx context.Context) error {
 	return c.changeAccount(ctx, "account suspend", c.Name, c.Note, func(s *stores, a accounts.Account) error {
@@ -209,11 +212,7 @@ func (c *accountSuspendCmd) Run(ctx context.Context) error {
 	})
 }
 
-type accountResumeCmd struct {
-	storeFlags
-	Name string `arg:"" help:"Name or id."`
-	Note string `help:"Reason, for the audit log."`
-}
+type accountResumeCmd struct{ reasonFlags }
 
 func (c *accountResumeCmd) Run(ctx context.Context) error {
 	return c.changeAccount(ctx, "account resume", c.Name, c.Note, func(s *stores, a accounts.Account) error {

@@ -125,13 +125,7 @@ func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf [
 	if err := c.render(&buf, a, script, cueOf); err != nil {
 		return err
 	}
-	if c.Output == "" {
-		return printDocument(buf.Bytes(), c.Format, false)
-	}
-	return writeWhole(c.Output, func(w io.Writer) error {
-		_, err := w.Write(buf.Bytes())
-		return err
-	})
+	return deliver(c.Output, buf.Bytes(), c.Format, false)
 }
 
 // readText reads a text or subtitles and returns their words, with the cue of

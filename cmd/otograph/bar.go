@@ -13,18 +13,64 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// bar displays the progress of one run on a terminal: percentage, speed as a
-// multiple of real time, remaining time, stage. On anything else it prints
-// nothing.
-type bar struct {
-	out   io.Writer
+// statusLine is the line of a terminal that shows progress. Anywhere else
+// nothing is drawn.
+type statusLine struct {
+	out   io.Writer // nil if nothing is drawn
 	width func() int
-	name  string
-	start time.Time
 
 	mu    sync.Mutex
-	drawn time.Time
-	shown bool
+	drawn time.Time // zero while the line is empty
+}
+
+// newStatusLine returns the status line of w, or a silent one if w is not a
+// terminal or quiet is set.
+func newStatusLine(w *os.File, quiet bool) *statusLine {
+	s := &statusLine{}
+	if fd := int(w.Fd()); !quiet && drawable(w) {
+		s.out = w
+		s.width = func() int {
+			if n, _, err := term.GetSize(fd); err == nil && n > 20 {
+				return n - 1
+			}
+			return 79
+		}
+	}
+	return s
+}
+
+// draw replaces the line; unless always is set, at most ten times a second.
+func (s *statusLine) draw(always bool, text func(width int) string) {
+	if s.out == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if !always && now.Sub(s.drawn) < 100*time.Millisecond {
+		return
+	}
+	s.drawn = now
+	width := s.width()
+	redraw(s.out, clip(text(width), width))
+}
+
+// clear empties the line for the next output.
+func (s *statusLine) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.drawn.IsZero() {
+		redraw(s.out, "")
+		s.drawn = time.Time{}
+	}
+}
+
+// bar displays the progress of one run: percentage, speed as a multiple of real
+// time, remaining time, stage.
+type bar struct {
+	*statusLine
+	name  string
+	start time.Time
 }
 
 // The columns of a line: the words beside the bar have a fixed room, so that
@@ -36,56 +82,34 @@ const (
 	longestBar  = 30
 )
 
-// newBar returns a bar on w for the file called name, or a silent one if w is
-// not a terminal or quiet is set.
+// newBar returns a bar on w for the file called name.
 func newBar(w *os.File, name string, quiet bool) *bar {
-	b := &bar{name: name, start: time.Now()}
-	if fd := int(w.Fd()); !quiet && drawable(w) {
-		b.out = w
-		b.width = func() int {
-			if n, _, err := term.GetSize(fd); err == nil && n > 20 {
-				return n
-			}
-			return 80
-		}
-	}
-	return b
+	return &bar{newStatusLine(w, quiet), name, time.Now()}
 }
 
-// update draws a report, at most ten times a second.
+// update draws a report.
 func (b *bar) update(p otograph.Progress) {
-	if b.out == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Now()
-	if b.shown && !p.Done && now.Sub(b.drawn) < 100*time.Millisecond {
-		return
-	}
-	b.drawn, b.shown = now, true
-	redraw(b.out, b.line(p, now.Sub(b.start)))
+	b.draw(p.Done, func(width int) string { return b.line(p, time.Since(b.start), width) })
 }
 
 // line returns the text of the bar after the given time.
-func (b *bar) line(p otograph.Progress, elapsed time.Duration) string {
+func (b *bar) line(p otograph.Progress, elapsed time.Duration, width int) string {
 	status := fmt.Sprintf("%3.0f %%", p.Fraction*100)
 	if s := elapsed.Seconds(); p.Fraction > 0.02 && s > 0.5 && p.AudioDuration > 0 {
 		left := time.Duration(s / p.Fraction * (1 - p.Fraction) * float64(time.Second))
 		status += fmt.Sprintf("  %.1f × real time  %s left", p.AudioDuration*p.Fraction/s, left.Round(time.Second))
 	}
 	status += "  " + string(p.Stage)
-	width := b.width() - 1
 	room := width - barWords - barSigns
 	name := []rune(b.name)
 	if most := min(24, room-shortestBar); most < 1 {
-		return clip(status, width)
+		return status
 	} else if len(name) > most {
 		name = append([]rune("…"), name[len(name)-most+1:]...)
 	}
 	room = min(longestBar, room-len(name))
 	full := int(p.Fraction*float64(room) + 0.5)
-	return clip(fmt.Sprintf("%s [%s%s] %s", string(name), strings.Repeat("█", full), strings.Repeat("·", room-full), status), width)
+	return fmt.Sprintf("%s [%s%s] %s", string(name), strings.Repeat("█", full), strings.Repeat("·", room-full), status)
 }
 
 // clip cuts a text to a width, and marks the cut.
@@ -94,14 +118,4 @@ func clip(s string, width int) string {
 		return string(r[:max(0, width-1)]) + "…"
 	}
 	return s
-}
-
-// clear removes the bar, so that the next output begins on an empty line.
-func (b *bar) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.shown {
-		redraw(b.out, "")
-		b.shown = false
-	}
 }

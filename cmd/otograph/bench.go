@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -14,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
@@ -97,10 +94,11 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if done, err := supervised(ctx, c.Device, "the device has no measurement"); done {
 		return err
 	}
+	line := newStatusLine(os.Stderr, c.Quiet)
 	config := bench.Config{
 		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup, Stages: c.Stages,
 		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
-		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet), Expect: expect(c.Quiet),
+		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(line), Expect: expect(c.Quiet),
 	}
 	if c.By != "" {
 		config.By = strings.Split(c.By, ",")
@@ -124,7 +122,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 		}
 	}
 	report, err := bench.Run(ctx, config)
-	clearBenchProgress(c.Quiet)
+	line.clear()
 	if err != nil {
 		if ctx.Err() != nil && c.Output != "" {
 			warn("The measurements so far are in %s: run the same command to continue.\n", config.RunFile)
@@ -221,32 +219,19 @@ func (c *benchRunCmd) setName() string {
 	}
 }
 
-// benchProgress shows the current measurement on a terminal.
-func benchProgress(quiet bool) func(bench.Step) {
-	if quiet || !drawable(os.Stderr) {
-		return nil
-	}
+// benchProgress shows the current measurement.
+func benchProgress(line *statusLine) func(bench.Step) {
 	start, first := time.Now(), -1.0
 	return func(s bench.Step) {
 		if first < 0 {
 			first = s.Done
 		}
-		line := fmt.Sprintf("%.0f of %.0f  %s  %s  %s", s.Done, s.Total, s.System, s.What, s.Item)
+		text := fmt.Sprintf("%.0f of %.0f  %s  %s  %s", s.Done, s.Total, s.System, s.What, s.Item)
 		if done := s.Done - first; done >= 1 {
 			left := time.Duration(float64(time.Since(start)) / done * (s.Total - s.Done))
-			line += fmt.Sprintf("  %s left", left.Round(time.Second))
+			text += fmt.Sprintf("  %s left", left.Round(time.Second))
 		}
-		width := 80
-		if n, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && n > 20 {
-			width = n
-		}
-		redraw(os.Stderr, clip(line, width-1))
-	}
-}
-
-func clearBenchProgress(quiet bool) {
-	if !quiet && drawable(os.Stderr) {
-		redraw(os.Stderr, "")
+		line.draw(true, func(int) string { return text })
 	}
 }
 
@@ -300,17 +285,20 @@ func writeReport(r *bench.Report, format, dir string) error {
 		write func(io.Writer) error
 	}{{"table", r.WriteTable}, {"json", r.WriteJSON}, {"csv", r.WriteCSV}, {"markdown", r.WriteMarkdown}, {"html", r.WriteHTML}}
 	for i, f := range forms {
+		if dir == "" && f.name != format {
+			continue
+		}
+		var buf bytes.Buffer
+		if err := f.write(&buf); err != nil {
+			return err
+		}
 		if dir != "" {
-			if err := writeFile(reportFiles(dir)[i], f.write); err != nil {
+			if err := deliver(reportFiles(dir)[i], buf.Bytes(), f.name, false); err != nil {
 				return err
 			}
 		}
 		if f.name == format {
-			var buf bytes.Buffer
-			if err := f.write(&buf); err != nil {
-				return err
-			}
-			if err := printDocument(buf.Bytes(), f.name, false); err != nil {
+			if err := deliver("", buf.Bytes(), f.name, false); err != nil {
 				return err
 			}
 		}
@@ -319,17 +307,4 @@ func writeReport(r *bench.Report, format, dir string) error {
 		say("\nWritten to %s: report.html, report.json, report.csv, report.md, report.txt\n", strings.TrimSuffix(dir, "/"))
 	}
 	return nil
-}
-
-// writeFile creates a file and writes its content.
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(f)
-	if err := errors.Join(write(out), out.Flush()); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
 }

@@ -83,9 +83,10 @@ func (c *benchShapeCmd) Run(ctx context.Context) error {
 	} else {
 		item.Name = filepath.Base(c.Audio)
 	}
+	line := newStatusLine(os.Stderr, c.Quiet)
 	config := bench.Config{
 		Items: []bench.Item{item}, Repeat: c.Repeat, Stages: c.Stages, Cores: c.Cores, Device: string(c.Device), Seed: 1,
-		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(c.Quiet),
+		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(line),
 	}
 	for _, name := range c.Size {
 		for _, typ := range c.Type {
@@ -104,7 +105,7 @@ func (c *benchShapeCmd) Run(ctx context.Context) error {
 		}
 	}
 	report, err := bench.Run(ctx, config)
-	clearBenchProgress(c.Quiet)
+	line.clear()
 	if err != nil {
 		return err
 	}

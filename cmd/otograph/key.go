@@ -80,10 +80,7 @@ type keyRevokeCmd struct {
 
 func (c *keyRevokeCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "key revoke", c.ID, "", func(s *stores) error {
-		if err := s.Accounts.RevokeKey(ctx, c.ID); err != nil {
-			return fmt.Errorf("key %q: %w", c.ID, err)
-		}
-		return nil
+		return about("key", c.ID, s.Accounts.RevokeKey(ctx, c.ID))
 	})
 }
 

@@ -234,43 +234,37 @@ func printStored(stored []library.Stored) {
 // showTransfer draws a store's progress on a terminal; done removes it.
 func showTransfer(store *library.Store, quiet bool) (done func()) {
 	show, done := transferBar(quiet)
-	if show != nil {
-		store.Progress = func(p library.Progress) {
-			show(download.Progress{File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
-		}
+	store.Progress = func(p library.Progress) {
+		show(download.Progress{File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
 	}
 	return done
 }
 
 // transferBar returns a function that draws the progress of downloads on a
-// terminal, nil if there is none; done removes the bar.
+// terminal; done removes it.
 func transferBar(quiet bool) (show func(download.Progress), done func()) {
-	if quiet || !drawable(os.Stderr) {
-		return nil, func() {}
-	}
-	var start, drawn time.Time
+	line := newStatusLine(os.Stderr, quiet)
+	var start time.Time
 	var file string
-	show = func(p download.Progress) {
-		now := time.Now()
+	return func(p download.Progress) {
 		if p.File != file {
-			file, start = p.File, now
+			file, start = p.File, time.Now()
 		}
-		if now.Sub(drawn) < 100*time.Millisecond {
-			return
-		}
-		drawn = now
-		rate := float64(p.Done-p.Resumed) / max(0.1, now.Sub(start).Seconds())
-		text := fmt.Sprintf("%s  %s", p.File, size(p.Done))
-		if p.Total > 0 {
-			text = fmt.Sprintf("%s  %3d %%  %s of %s", p.File, p.Done*100/p.Total, size(p.Done), size(p.Total))
-			if rate > 0 {
-				left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second))
-				text += fmt.Sprintf("  %s/s  %s left", size(int64(rate)), left.Round(time.Second))
-			}
-		}
-		redraw(os.Stderr, text)
+		line.draw(false, func(int) string { return transferText(p, time.Since(start)) })
+	}, line.clear
+}
+
+// transferText describes a download that began some time ago.
+func transferText(p download.Progress, elapsed time.Duration) string {
+	if p.Total <= 0 {
+		return fmt.Sprintf("%s  %s", p.File, size(p.Done))
 	}
-	return show, func() { redraw(os.Stderr, "") }
+	text := fmt.Sprintf("%s  %3d %%  %s of %s", p.File, p.Done*100/p.Total, size(p.Done), size(p.Total))
+	if rate := float64(p.Done-p.Resumed) / max(0.1, elapsed.Seconds()); rate > 0 {
+		left := time.Duration(float64(p.Total-p.Done) / rate * float64(time.Second))
+		text += fmt.Sprintf("  %s/s  %s left", size(int64(rate)), left.Round(time.Second))
+	}
+	return text
 }
 
 // size formats a number of bytes for people.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -136,12 +137,8 @@ func describeProfile(store *library.Store, profile string) (string, error) {
 			}
 		}
 	}
-	from := make([]string, 0, len(hosts))
-	for h := range hosts {
-		from = append(from, h)
-	}
-	slices.Sort(from)
-	return fmt.Sprintf("The profile %s, %s in all, from %s:\n%s", profile, size(total), strings.Join(from, ", "), b.String()), nil
+	from := strings.Join(slices.Sorted(maps.Keys(hosts)), ", ")
+	return fmt.Sprintf("The profile %s, %s in all, from %s:\n%s", profile, size(total), from, b.String()), nil
 }
 
 // downloads returns the addresses from which a catalog entry is downloaded.

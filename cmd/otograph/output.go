@@ -46,6 +46,14 @@ func warnAudio(name string, list []spec.Warning) {
 	}
 }
 
+// about adds the subject of a command to its error.
+func about(kind, name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", kind, name, err)
+	}
+	return nil
+}
+
 // redraw replaces the current line of a terminal.
 func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", terminal.Line(line)) }
 
@@ -73,6 +81,18 @@ func printDocument(document []byte, format string, madeForTerminal bool) error {
 	}
 	_, err := out.Write(document)
 	return err
+}
+
+// deliver writes a complete document to a file, or prints it if there is no
+// path.
+func deliver(path string, document []byte, format string, madeForTerminal bool) error {
+	if path == "" {
+		return printDocument(document, format, madeForTerminal)
+	}
+	return writeWhole(path, func(w io.Writer) error {
+		_, err := w.Write(document)
+		return err
+	})
 }
 
 // table prints columns, each as wide as its widest cell.

@@ -127,9 +127,6 @@ type callbackResendCmd struct {
 
 func (c *callbackResendCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "callback resend", c.Task, "", func(s *stores) error {
-		if err := s.Tasks.Outbox().Resend(ctx, c.Task); err != nil {
-			return fmt.Errorf("task %q: %w", c.Task, err)
-		}
-		return nil
+		return about("task", c.Task, s.Tasks.Outbox().Resend(ctx, c.Task))
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -279,16 +278,10 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otogr
 	if err != nil {
 		return err
 	}
-	if path == "" {
-		if c.in.several() && c.Format == "text" {
-			say("==> %s <==\n", file)
-		}
-		return printDocument(buf.Bytes(), c.Format, c.Format == "text")
+	if path == "" && c.in.several() && c.Format == "text" {
+		say("==> %s <==\n", file)
 	}
-	return writeWhole(path, func(w io.Writer) error {
-		_, err := w.Write(buf.Bytes())
-		return err
-	})
+	return deliver(path, buf.Bytes(), c.Format, c.Format == "text")
 }
 
 // voicedResult is the specification's result, followed by the known voices, a

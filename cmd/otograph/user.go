@@ -87,10 +87,7 @@ func (c *userPasswdCmd) Run(ctx context.Context) error {
 		return err
 	}
 	return c.change(ctx, "user passwd", c.Username, "", func(s *stores) error {
-		if err := s.Accounts.SetPassword(ctx, c.Username, password); err != nil {
-			return fmt.Errorf("user %q: %w", c.Username, err)
-		}
-		return nil
+		return about("user", c.Username, s.Accounts.SetPassword(ctx, c.Username, password))
 	})
 }
 
@@ -120,10 +117,7 @@ type userLogoutCmd struct {
 
 func (c *userLogoutCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "user logout", c.Username, "", func(s *stores) error {
-		if err := s.Accounts.EndSessions(ctx, c.Username); err != nil {
-			return fmt.Errorf("user %q: %w", c.Username, err)
-		}
-		return nil
+		return about("user", c.Username, s.Accounts.EndSessions(ctx, c.Username))
 	})
 }
 
@@ -134,9 +128,6 @@ type userDeleteCmd struct {
 
 func (c *userDeleteCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "user delete", c.Username, "", func(s *stores) error {
-		if err := s.Accounts.DeleteUser(ctx, c.Username); err != nil {
-			return fmt.Errorf("user %q: %w", c.Username, err)
-		}
-		return nil
+		return about("user", c.Username, s.Accounts.DeleteUser(ctx, c.Username))
 	})
 }

@@ -18,16 +18,6 @@ type auditCmd struct {
 	JSON  bool   `help:"Print as JSON."`
 }
 
-// auditLine is an entry of the audit log.
-type auditLine struct {
-	Seq      int64     `json:"seq"`
-	At       time.Time `json:"at"`
-	Operator string    `json:"operator"`
-	Action   string    `json:"action"`
-	Subject  string    `json:"subject"`
-	Detail   string    `json:"detail"`
-}
-
 func (c *auditCmd) Run(ctx context.Context) error {
 	var since time.Time
 	if c.Since != "" {
@@ -41,15 +31,11 @@ func (c *auditCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		lines := []auditLine{}
-		for _, e := range entries {
-			lines = append(lines, auditLine(e))
-		}
 		if c.JSON {
-			return printJSON(lines)
+			return printJSON(append([]audit.Entry{}, entries...)) // [] without entries
 		}
 		t := newTable(os.Stdout, "TIME", "OPERATOR", "ACTION", "SUBJECT", "DETAIL")
-		for _, l := range lines {
+		for _, l := range entries {
 			t.row(l.At.Format(time.RFC3339), l.Operator, l.Action, spec.Shorten(l.Subject), spec.Shorten(l.Detail))
 		}
 		return t.flush()

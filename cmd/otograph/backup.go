@@ -157,7 +157,7 @@ func (c *restoreCmd) Run(ctx context.Context) error {
 	defer lock.Close()
 	if c.From != "" {
 		if err := c.copyBackup(ctx, dir); err != nil {
-			return err
+			return fmt.Errorf("restore: %w", err)
 		}
 	}
 	config, err := c.config(true)
@@ -171,7 +171,7 @@ func (c *restoreCmd) Run(ctx context.Context) error {
 	defer s.Close()
 	return recorded(ctx, s, "restore", c.From, "", func() error {
 		if err := c.takeFiles(ctx, s); err != nil {
-			return err
+			return fmt.Errorf("restore: %w", err)
 		}
 		return report(ctx, s)
 	})
@@ -183,19 +183,19 @@ func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 	target := filepath.Join(dir, db.DataFile)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if _, err := os.Stat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("restore: a database already exists: move %s away, or name another folder with --data", target+suffix))
+			return errors.Join(err, fmt.Errorf("a database already exists: move %s away, or name another folder with --data", target+suffix))
 		}
 	}
 	source := c.From
 	info, err := os.Stat(source)
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	folder := ""
 	if info.IsDir() {
 		folder, source = source, filepath.Join(source, db.DataFile)
 		if _, err := os.Stat(source); err != nil {
-			return fmt.Errorf("restore: %w", err)
+			return err
 		}
 	}
 	return restoreDatabase(ctx, source, target, func(d *db.DB) error { return c.copyBackupFiles(ctx, dir, folder, d) })
@@ -247,11 +247,11 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 	case err == nil:
 		return nil
 	case !errors.Is(err, blob.ErrNotFound):
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	there, err := keys(ctx, store)
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	service, err := tasks.New(tasks.Config{DB: d, Blobs: store})
 	if err != nil {
@@ -263,10 +263,10 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 		}
 		known, err := service.Referenced(ctx, []string{key})
 		if err != nil {
-			return fmt.Errorf("restore: %w", err)
+			return err
 		}
 		if !known[key] {
-			return fmt.Errorf("restore: %w: %s is not in the backup: correct --blobs, or repeat this with --adopt if the files are this service's", blob.ErrUnclaimed, key)
+			return fmt.Errorf("%w: %s is not in the backup: correct --blobs, or repeat this with --adopt if the files are this service's", blob.ErrUnclaimed, key)
 		}
 	}
 	return nil
@@ -275,7 +275,7 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 // foreignRestore returns the error of a restoration into another database's
 // store.
 func foreignRestore(err *state.ForeignStoreError) error {
-	return fmt.Errorf("restore: %w: correct --blobs, or repeat with --adopt if that database is lost", err)
+	return fmt.Errorf("%w: correct --blobs, or repeat with --adopt if that database is lost", err)
 }
 
 // restoreDatabase copies the SQLite file source to target. The copy only gets
@@ -285,34 +285,31 @@ func restoreDatabase(ctx context.Context, source, target string, files func(*db.
 	partial := target + ".restoring"
 	in, err := os.Open(source)
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	defer in.Close()
 	for _, suffix := range []string{"", "-wal", "-shm", ".migrate-lock"} {
 		// A killed restoration left its write-ahead log, which SQLite would
 		// apply to the new copy.
 		if err := os.Remove(partial + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("restore: %w", err)
+			return err
 		}
 		defer os.Remove(partial + suffix)
 	}
 	out, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	if _, err = io.Copy(out, in); err == nil {
 		err = out.Sync()
 	}
 	if err := errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	if err := withBackup(ctx, source, partial, files); err != nil {
 		return err
 	}
-	if err := os.Rename(partial, target); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	return nil
+	return os.Rename(partial, target)
 }
 
 // withBackup checks the copy of the backup source, migrates its tables, and
@@ -320,14 +317,14 @@ func restoreDatabase(ctx context.Context, source, target string, files func(*db.
 func withBackup(ctx context.Context, source, path string, files func(*db.DB) error) (err error) {
 	d, err := db.Open(ctx, path, db.Options{})
 	if err != nil {
-		return fmt.Errorf("restore: %s: %w", source, err)
+		return fmt.Errorf("%s: %w", source, err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }() // closing merges the write-ahead log into the file
 	if err = d.CheckCopy(ctx); err == nil {
 		err = d.Migrate(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("restore: %s: %w", source, err)
+		return fmt.Errorf("%s: %w", source, err)
 	}
 	return files(d)
 }

@@ -26,11 +26,10 @@ type modelFlags struct {
 	RequireReal    bool   `group:"Models" help:"Fail instead of falling back to a demo model."`
 }
 
-// args returns the flags as a command line for another process. It covers all
-// fields, so that a new flag also reaches the workers.
-func (f *modelFlags) args() []string {
-	var args []string
-	v := reflect.ValueOf(*f)
+// flagArgs returns a struct's flags as a command line for another process. It
+// covers all fields, so that a new flag also reaches the workers.
+func flagArgs(flags any) (args []string) {
+	v := reflect.ValueOf(flags)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {
 			continue

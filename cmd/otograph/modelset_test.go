@@ -3,34 +3,51 @@ package main
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// TestModelFlagsReachWorkers sets every flag and checks that a worker with the
+// TestServesFlagsReachWorkers sets every flag and checks that a worker with the
 // resulting command line has the same values.
-func TestModelFlagsReachWorkers(t *testing.T) {
-	var given modelFlags
-	v := reflect.ValueOf(&given).Elem()
-	for i := range v.NumField() {
-		switch f := v.Field(i); f.Kind() {
-		case reflect.String:
-			f.SetString("file " + v.Type().Field(i).Name)
-		case reflect.Bool:
-			f.SetBool(true)
-		default:
-			t.Fatalf("%s: a flag of type %s is not passed on", v.Type().Field(i).Name, f.Type())
+func TestServesFlagsReachWorkers(t *testing.T) {
+	type passedOn struct {
+		modelFlags
+		servedModelFlags
+		cageFlags
+		taskFlags
+	}
+	var given passedOn
+	for _, flags := range []any{&given.modelFlags, &given.servedModelFlags, &given.cageFlags, &given.taskFlags} {
+		v := reflect.ValueOf(flags).Elem()
+		for i := range v.NumField() {
+			switch f := v.Field(i); f.Kind() {
+			case reflect.String:
+				f.SetString("file " + v.Type().Field(i).Name)
+			case reflect.Bool:
+				f.SetBool(true)
+			case reflect.Int64:
+				f.SetInt(int64(90 * time.Minute))
+			default:
+				t.Fatalf("%s: a flag of type %s is not passed on", v.Type().Field(i).Name, f.Type())
+			}
 		}
 	}
-	var worker struct{ modelFlags }
-	parser, err := kong.New(&worker, kong.Name("work"))
+	c := serveCmd{modelFlags: given.modelFlags, servedModelFlags: given.servedModelFlags, cageFlags: given.cageFlags, taskFlags: given.taskFlags}
+	command, err := c.workCommand(t.TempDir(), "cpu")
 	require.NoError(t, err)
-	_, err = parser.Parse(given.args())
+	var cli struct {
+		Work workCmd `cmd:""`
+	}
+	parser, err := kong.New(&cli)
 	require.NoError(t, err)
-	assert.Equal(t, given, worker.modelFlags)
-	assert.Empty(t, (&modelFlags{}).args())
+	_, err = parser.Parse(command[1:])
+	require.NoError(t, err)
+	worker := cli.Work
+	assert.Equal(t, given, passedOn{worker.modelFlags, worker.servedModelFlags, worker.cageFlags, worker.taskFlags})
+	assert.Empty(t, flagArgs(modelFlags{}))
 }
 
 // TestRefundNote checks that a note is stored unchanged.

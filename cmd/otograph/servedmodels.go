@@ -1,15 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -28,9 +26,9 @@ type servedModelFlags struct {
 // tasks that cannot use the optimized one.
 func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error {
 	if m, ok := set.Role(models.RoleEmbedder); ok && !f.AnyEmbedding {
-		size, err := sizeOfEmbeddings(m.Main())
+		size, err := sizeOfEmbeddings(m)
 		if err != nil {
-			return fmt.Errorf("%s: %w", m, err)
+			return err
 		}
 		if size > 0 && size != embeddingSize {
 			return fmt.Errorf("%s: its embeddings have %d numbers, expected %d as specified; use --any-embedding to accept it anyway", m, size, embeddingSize)
@@ -64,33 +62,17 @@ func (f *servedModelFlags) languages() []string {
 
 // sizeOfEmbeddings returns the length of a network's embeddings from its file;
 // 0 if the file leaves it open.
-func sizeOfEmbeddings(file models.File) (int64, error) {
-	var r io.ReaderAt
-	var size int64
-	if file.Data != nil {
-		data, err := file.Data()
-		if err != nil {
-			return 0, err
-		}
-		r, size = bytes.NewReader(data), int64(len(data))
-	} else {
-		f, err := os.Open(file.Path)
-		if err != nil {
-			return 0, err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return 0, err
-		}
-		r, size = f, info.Size()
-	}
-	h, err := onnxfile.Read(r, size)
+func sizeOfEmbeddings(m *models.Model) (int64, error) {
+	source, err := modelfile.Source(m, m.Main())
 	if err != nil {
 		return 0, err
 	}
-	for _, output := range h.Outputs {
-		if strings.HasPrefix(output.Name, "emb") || len(h.Outputs) == 1 {
+	graph, err := ort.Inspect(source)
+	if err != nil {
+		return 0, err
+	}
+	for _, output := range graph.Outputs {
+		if strings.HasPrefix(output.Name, "emb") || len(graph.Outputs) == 1 {
 			return max(0, output.Last()), nil
 		}
 	}

@@ -103,8 +103,12 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	below := 0.0 // the confidence below which the standard tier decodes again
+	if c.Cascade {
+		below = otograph.CascadeBelow
+	}
 	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
-		otograph.WithOptimizedWords(c.Words || c.Format == "ctm"), otograph.WithCascade(cascade(c.Cascade)), otograph.WithAudio(audio.Options{FollowLinks: true, Track: c.Track}))
+		otograph.WithOptimizedWords(c.Words || c.Format == "ctm"), otograph.WithCascade(below), otograph.WithAudio(audio.Options{FollowLinks: true, Track: c.Track}))
 	if err != nil {
 		return err
 	}
@@ -309,38 +313,22 @@ func (v voicedResult) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside := func(key string, value any) error {
-		data, err := json.Marshal(value)
-		out = slices.Concat(bytes.TrimSuffix(out, []byte("}")), []byte(`,"`+key+`":`), data, []byte("}"))
-		return err
-	}
-	if v.result.Demo {
-		if err := beside("demo", true); err != nil {
-			return nil, err
-		}
-	}
-	if len(v.known) > 0 {
-		if err := beside("voices", v.known); err != nil {
-			return nil, err
-		}
-	}
+	var cascade *cascadeReport
 	if c := v.result.Stats.Cascade; c.Segments > 0 {
-		report := cascadeReport{
+		cascade = &cascadeReport{
 			c.Segments, hundredths(c.Seconds), c.Doubtful, hundredths(c.DoubtfulSeconds), c.Replaced, c.ASR.EncoderPasses, hundredths(c.Took),
 		}
-		if err := beside("cascade", report); err != nil {
-			return nil, err
-		}
 	}
-	return out, nil
+	more, err := json.Marshal(struct {
+		Demo    bool                `json:"demo,omitempty"`
+		Voices  []knownvoices.Match `json:"voices,omitempty"`
+		Cascade *cascadeReport      `json:"cascade,omitempty"`
+	}{v.result.Demo, v.known, cascade})
+	if err != nil || len(more) == len("{}") {
+		return out, err
+	}
+	out[len(out)-1] = ','
+	return append(out, more[1:]...), nil
 }
 
 func hundredths(seconds float64) float64 { return math.Round(seconds*100) / 100 }
-
-// cascade returns the confidence below which the standard tier decodes again.
-func cascade(on bool) float64 {
-	if !on {
-		return 0
-	}
-	return otograph.CascadeBelow
-}

@@ -21,12 +21,17 @@ type workCmd struct {
 	workStartFlags
 	cageFlags
 	deviceFlag
-	Cores          int           `placeholder:"N" help:"Cores that this worker uses; default: all."`
+	Cores int `placeholder:"N" help:"Cores that this worker uses; default: all."`
+	taskFlags
+	Grace    time.Duration `default:"25s" help:"Time that a running task may take to finish at shutdown."`
+	Nice     int           `placeholder:"N" help:"Lower the worker's priority by 1 to 19, as nice does."`
+	LogLevel slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+}
+
+// taskFlags configures the result and the audio of a task.
+type taskFlags struct {
 	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio for this time after its task ends; default: delete it immediately."`
 	OptimizedWords bool          `help:"Also include words with their times in the results of the optimized tier, which the specification limits to segments."`
-	Grace          time.Duration `default:"25s" help:"Time that a running task may take to finish at shutdown."`
-	Nice           int           `placeholder:"N" help:"Lower the worker's priority by 1 to 19, as nice does."`
-	LogLevel       slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
 // Run processes tasks until it is stopped or the service that started it is

@@ -16,12 +16,12 @@ import (
 
 // Entry is one action.
 type Entry struct {
-	Seq      int64
-	At       time.Time
-	Operator string // see Operator; "user NAME" for one of an account's people
-	Action   string // the command's name: account credit
-	Subject  string // name or id of the object
-	Detail   string // further details such as amounts, never a secret
+	Seq      int64     `json:"seq"`
+	At       time.Time `json:"at"`
+	Operator string    `json:"operator"` // see Operator; "user NAME" for one of an account's people
+	Action   string    `json:"action"`   // the command's name: account credit
+	Subject  string    `json:"subject"`  // name or id of the object
+	Detail   string    `json:"detail"`   // further details such as amounts, never a secret
 }
 
 // Log is the log in one database.

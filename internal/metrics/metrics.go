@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/otograph/otograph/internal/tasks"
@@ -40,46 +41,46 @@ type Metrics struct {
 // queue; nil omits it.
 func New(stats func(context.Context) (tasks.Stats, error)) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
-	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+	auto := promauto.With(m.registry)
+	m.requests = auto.NewCounterVec(prometheus.CounterOpts{
 		Name: "otograph_http_requests_total", Help: "Requests answered, by route, method and status.",
 	}, []string{"route", "method", "status"})
-	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.seconds = auto.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "otograph_http_request_seconds", Help: "Time to answer a request, by route.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600},
 	}, []string{"route"})
-	m.upload = prometheus.NewCounter(prometheus.CounterOpts{
+	m.upload = auto.NewCounter(prometheus.CounterOpts{
 		Name: "otograph_upload_bytes_total", Help: "Bytes of audio received in request bodies, decoded.",
 	})
-	m.waiting = prometheus.NewGauge(prometheus.GaugeOpts{
+	m.waiting = auto.NewGauge(prometheus.GaugeOpts{
 		Name: "otograph_http_waiting", Help: "Requests that wait for their task to finish.",
 	})
-	m.runs = prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.runs = auto.NewCounterVec(prometheus.CounterOpts{
 		Name: "otograph_runs_total", Help: "Ended attempts to process a task, by outcome (done, failed, refused).",
 	}, []string{"outcome"})
-	m.audio = prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.audio = auto.NewCounterVec(prometheus.CounterOpts{
 		Name: "otograph_audio_seconds_total", Help: "Seconds of audio processed, by tier.",
 	}, []string{"tier"})
-	m.work = prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.work = auto.NewCounterVec(prometheus.CounterOpts{
 		Name: "otograph_work_seconds_total", Help: "Processing time of tasks in seconds, by tier.",
 	}, []string{"tier"})
-	m.rtf = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.rtf = auto.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "otograph_real_time_factor", Help: "Processing time per second of audio, by tier.",
 		Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
 	}, []string{"tier"})
-	m.stages = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.stages = auto.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "otograph_stage_seconds", Help: "Time of one stage of one task.",
 		Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200},
 	}, []string{"stage"})
-	m.callbacks = prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.callbacks = auto.NewCounterVec(prometheus.CounterOpts{
 		Name: "otograph_callback_attempts_total", Help: "Callback deliveries tried, by outcome (delivered, failed).",
 	}, []string{"outcome"})
-	m.failures = newFailures()
-	m.registry.MustRegister(m.requests, m.seconds, m.upload, m.waiting, m.runs, m.audio, m.work, m.rtf, m.stages, m.callbacks, m.failures,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.database = newStoreMetrics(m.registry, "database", "database")
-	m.store = newStoreMetrics(m.registry, "store", "file store")
+	m.failures = newFailures(auto)
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.database = newStoreMetrics(auto, "database", "database")
+	m.store = newStoreMetrics(auto, "store", "file store")
 	if stats != nil {
-		m.registry.MustRegister(&queueCollector{ask: stats})
+		m.registry.MustRegister(queueGauges(stats))
 	}
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
 	return m

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -57,21 +58,14 @@ func NewNotifier(o *Outbox, q *queue.Queue, c NotifierConfig) (*Notifier, error)
 	if c.HTTP == nil {
 		return nil, errors.New("webhook: NotifierConfig needs HTTP")
 	}
-	setDefault(&c.AtOnce, 64)
-	setDefault(&c.PerHost, 8)
-	setDefault(&c.PerAccount, 32)
-	setDefault(&c.Timeout, 15*time.Second)
-	setDefault(&c.Poll, 250*time.Millisecond)
-	setDefault(&c.Heartbeat, 5*time.Second)
-	setDefault(&c.Grace, 16*time.Second)
+	c.AtOnce = cmp.Or(c.AtOnce, 64)
+	c.PerHost = cmp.Or(c.PerHost, 8)
+	c.PerAccount = cmp.Or(c.PerAccount, 32)
+	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
+	c.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
+	c.Grace = cmp.Or(c.Grace, 16*time.Second)
 	return &Notifier{outbox: o, queue: q, config: c}, nil
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 // Run delivers until ctx is done; deliveries in progress may end within Grace.
@@ -121,19 +115,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 			}
 		})
 	}
-	drained := make(chan struct{})
-	go func() {
-		wait.Wait()
-		close(drained)
-	}()
-	grace := time.NewTimer(n.config.Grace)
-	defer grace.Stop()
-	select {
-	case <-drained:
-	case <-grace.C:
-		abort()
-		<-drained
-	}
+	defer time.AfterFunc(n.config.Grace, abort).Stop()
+	wait.Wait()
 	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
 	if err := o.handBack(final, id); err != nil {

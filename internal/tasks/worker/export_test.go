@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,11 +9,8 @@ import (
 	"github.com/otograph/otograph/internal/tasks"
 )
 
-// Internals that the external tests use.
-var (
-	OOMKills = oomKills
-	Kill     = kill
-)
+// OOMKills is used by the external tests.
+var OOMKills = oomKills
 
 // Work runs one claim to its end.
 func (w *Worker) Work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
@@ -31,8 +29,8 @@ type FetchLimits struct {
 
 // FetchAudio downloads url into a file.
 func FetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, key string, l FetchLimits) (blob.Info, error) {
-	setDefault(&l.Grace, time.Minute)
-	setDefault(&l.Rate, 1)
+	l.Grace = cmp.Or(l.Grace, time.Minute)
+	l.Rate = cmp.Or(l.Rate, 1)
 	return fetchAudio(ctx, client, blobs, url, key, fetchLimits{min: l.Min, max: l.Max, resumes: l.Resumes, pause: l.Pause, stall: l.Stall, grace: l.Grace, rate: l.Rate, check: l.Check})
 }
 

@@ -1,10 +1,13 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +16,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
@@ -100,24 +102,21 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	if c.Outage == nil {
 		c.Outage = func(Part, time.Time) {}
 	}
-	setDefault(&c.AtOnce, 32)
-	setDefault(&c.PerAccount, 4)
-	setDefault(&c.PerHost, 8)
-	setDefault(&c.Ahead, 64)
-	setDefault(&c.Limit, time.Hour)
-	setDefault(&c.Slow, 30*time.Second)
-	setDefault(&c.Rate, 8<<10)
-	setDefault(&c.Stall, time.Minute)
-	setDefault(&c.Pause, time.Second)
-	setDefault(&c.MinBytes, audio.DefaultMinBytes)
-	setDefault(&c.MaxBytes, audio.DefaultMaxBytes)
-	setDefault(&c.MaxSeconds, 5*3600)
-	if s.DB.Dialect() == db.Postgres {
-		setDefault(&c.Poll, 5*time.Second)
-	}
-	setDefault(&c.Poll, 250*time.Millisecond)
-	setDefault(&c.Heartbeat, 5*time.Second)
-	setDefault(&c.Grace, 15*time.Second)
+	c.AtOnce = cmp.Or(c.AtOnce, 32)
+	c.PerAccount = cmp.Or(c.PerAccount, 4)
+	c.PerHost = cmp.Or(c.PerHost, 8)
+	c.Ahead = cmp.Or(c.Ahead, 64)
+	c.Limit = cmp.Or(c.Limit, time.Hour)
+	c.Slow = cmp.Or(c.Slow, 30*time.Second)
+	c.Rate = cmp.Or(c.Rate, 8<<10)
+	c.Stall = cmp.Or(c.Stall, time.Minute)
+	c.Pause = cmp.Or(c.Pause, time.Second)
+	c.MinBytes = cmp.Or(c.MinBytes, audio.DefaultMinBytes)
+	c.MaxBytes = cmp.Or(c.MaxBytes, audio.DefaultMaxBytes)
+	c.MaxSeconds = cmp.Or(c.MaxSeconds, 5*3600)
+	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
+	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
+	c.Grace = cmp.Or(c.Grace, 15*time.Second)
 	return &Fetcher{
 		service: s, config: c, id: uuid.NewString(), held: map[string]fetching{}, closed: true,
 		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1), probing: make(chan struct{}, runtime.GOMAXPROCS(0)), claims: make(chan struct{}, 1), offers: make(chan struct{}, 1),
@@ -134,7 +133,7 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	}
 	defer stop()
 	wake := s.Queue().Wakeups(ctx)
-	trouble := &breaker{service: s, id: f.id, dir: f.config.TempDir, report: f.config.Outage}
+	claiming := &breaker{service: s, id: f.id, dir: f.config.TempDir, report: f.config.Outage}
 	defer s.Downloads(f)()
 	for {
 		select {
@@ -142,16 +141,16 @@ func (f *Fetcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		if part := f.takeOutage(); part != "" {
-			trouble.open(part)
+			claiming.open(part)
 		}
-		if ctx.Err() != nil || !trouble.wait(ctx) {
+		if ctx.Err() != nil || !claiming.wait(ctx) {
 			break
 		}
 		f.close(false)
 		c, err := f.claim(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.Log().WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
-			trouble.open(partOf(err, PartDatabase))
+			claiming.open(partOf(err, PartDatabase))
 			f.close(true)
 		}
 		if c == nil {
@@ -164,17 +163,8 @@ func (f *Fetcher) Run(ctx context.Context) error {
 		f.places.Go(func() { f.place(context.WithoutCancel(ctx), c) })
 	}
 	f.close(true)
-	drained := make(chan struct{})
-	go func() {
-		f.places.Wait()
-		close(drained)
-	}()
-	select {
-	case <-drained:
-	case <-time.After(f.config.Grace):
-		f.cancelAll(errDraining)
-		<-drained
-	}
+	defer time.AfterFunc(f.config.Grace, func() { f.cancelAll(errDraining) }).Stop()
+	f.places.Wait()
 	return nil
 }
 
@@ -383,10 +373,7 @@ func (f *Fetcher) takeOutage() Part {
 // that other members have claimed.
 func (f *Fetcher) dropSuperseded(ctx context.Context) {
 	f.mu.Lock()
-	held := make([]fetching, 0, len(f.held))
-	for _, d := range f.held {
-		held = append(held, d)
-	}
+	held := slices.Collect(maps.Values(f.held))
 	f.mu.Unlock()
 	for _, d := range held {
 		if still, err := f.service.Queue().Current(ctx, d.claim.Held); err == nil && !still {
@@ -442,10 +429,7 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) 
 // the workers, and returns the audio's size and the next claim.
 func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *tasks.Claim, err error) {
 	s := f.service
-	key, err := tasks.AudioKey(c.AudioFilename)
-	if err != nil {
-		return 0, nil, err
-	}
+	key := tasks.AudioKey(c.AudioFilename)
 	limits := fetchLimits{min: f.config.MinBytes, max: f.config.MaxBytes, resumes: 5, pause: f.config.Pause, stall: f.config.Stall, grace: f.config.Slow, rate: f.config.Rate}
 	if f.config.Check != nil {
 		limits.check = func(head []byte) error { return f.config.Check(c.AudioFilename, head) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/spec"
@@ -20,6 +21,15 @@ const (
 	// member itself ends.
 	lastWrite = 20 * time.Second
 )
+
+// defaultPoll returns the longest time between checks of an empty queue. On
+// SQLite other processes can't wake this one.
+func defaultPoll(s *tasks.Service) time.Duration {
+	if s.DB.Dialect() == db.Postgres {
+		return 5 * time.Second
+	}
+	return 250 * time.Millisecond
+}
 
 // idle waits until there may be a task to claim: for a wake-up, a free slot,
 // the end of the first delay, or at most poll.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -162,7 +163,7 @@ func startChild(f *taskstest.Fixture, kind string, env ...string) *child {
 		close(c.exited)
 	}()
 	f.T.Cleanup(func() {
-		_ = worker.Kill(cmd.Process)
+		_ = cmd.Process.Kill()
 		<-c.exited
 	})
 	return c
@@ -183,7 +184,9 @@ func (c *child) end(t testing.TB) time.Duration {
 
 func (c *child) kill(t testing.TB) {
 	t.Helper()
-	require.NoError(t, worker.Kill(c.Process))
+	if err := c.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+		require.NoError(t, err)
+	}
 	<-c.exited
 }
 

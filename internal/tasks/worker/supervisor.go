@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"strconv"
@@ -64,13 +66,13 @@ func NewSupervisor(s *tasks.Service, c SupervisorConfig) (*Supervisor, error) {
 	if len(c.Command) == 0 || c.N < 1 {
 		return nil, errors.New("worker: SupervisorConfig needs Command and N")
 	}
-	setDefault(&c.Grace, 30*time.Second)
-	setDefault(&c.Heartbeat, 5*time.Second)
-	setDefault(&c.MinPause, 100*time.Millisecond)
-	setDefault(&c.MaxPause, 30*time.Second)
-	setDefault(&c.Healthy, time.Minute)
-	setDefault(&c.Stale, 30*time.Second)
-	setDefault(&c.Return, time.Hour)
+	c.Grace = cmp.Or(c.Grace, 30*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
+	c.MinPause = cmp.Or(c.MinPause, 100*time.Millisecond)
+	c.MaxPause = cmp.Or(c.MaxPause, 30*time.Second)
+	c.Healthy = cmp.Or(c.Healthy, time.Minute)
+	c.Stale = cmp.Or(c.Stale, 30*time.Second)
+	c.Return = cmp.Or(c.Return, time.Hour)
 	return &Supervisor{service: s, config: c, id: uuid.NewString(), children: map[string]*os.Process{}}, nil
 }
 
@@ -119,10 +121,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 	seen := map[string]sight{}
 	return func(ctx context.Context) {
 		v.mu.Lock()
-		children := make(map[string]*os.Process, len(v.children))
-		for id, p := range v.children {
-			children[id] = p
-		}
+		children := maps.Clone(v.children)
 		v.mu.Unlock()
 		now := time.Now()
 		next := map[string]sight{}
@@ -138,7 +137,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 			next[id] = at
 			if beats >= 0 && now.Sub(at.since) >= v.config.Stale { // before its first beat a child may be loading its models
 				v.service.Log().WarnContext(ctx, "worker does not respond and is killed", "worker", id, "pid", p.Pid)
-				_ = kill(p)
+				_ = p.Kill()
 			}
 		}
 		seen = next
@@ -158,9 +157,10 @@ func (v *Supervisor) keep(ctx context.Context) {
 		how, message, err := v.runOne(turn, command, id, ooms)
 		over := turn.Err() != nil
 		end()
-		if err != nil {
+		if err != nil && !over {
 			log.ErrorContext(ctx, "worker process not started", "command", command[0], "error", err)
-		} else {
+		}
+		if err == nil {
 			// A child's claims must be taken back even while this process ends.
 			last, done := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 			err := backoff.Retry(last, tasks.Outage, func(ctx context.Context) error {
@@ -196,7 +196,9 @@ func (v *Supervisor) keep(ctx context.Context) {
 
 // runOne starts a child and returns how it ended.
 func (v *Supervisor) runOne(ctx context.Context, command []string, id string, ooms int) (how tasks.Ending, message string, err error) {
-	cmd := exec.Command(command[0], command[1:]...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = v.config.Grace // then it is killed
 	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
 	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
 	processgroup.Own(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
@@ -213,27 +215,7 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	v.mu.Lock()
 	v.children[id] = cmd.Process
 	v.mu.Unlock()
-	exited := make(chan struct{})
-	stopping := make(chan struct{})
-	go func() {
-		defer close(stopping)
-		select {
-		case <-exited:
-			return
-		case <-ctx.Done():
-		}
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		grace := time.NewTimer(v.config.Grace)
-		defer grace.Stop()
-		select {
-		case <-exited:
-		case <-grace.C:
-			_ = kill(cmd.Process)
-		}
-	}()
 	_ = cmd.Wait()
-	close(exited)
-	<-stopping
 	v.mu.Lock()
 	delete(v.children, id)
 	v.mu.Unlock()
@@ -302,13 +284,4 @@ func Supervised(parent context.Context) (context.Context, context.CancelFunc) {
 		cancel()
 	}()
 	return ctx, cancel
-}
-
-// kill ends a process immediately. A process that is already gone is not an
-// error.
-func kill(p *os.Process) error {
-	if err := p.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	return nil
 }

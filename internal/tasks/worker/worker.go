@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -11,7 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,7 +20,6 @@ import (
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/spec"
@@ -77,36 +77,18 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	if c.Engine == nil {
 		return nil, errors.New("worker: Config needs an Engine")
 	}
-	if c.ID == "" {
-		c.ID = os.Getenv(envWorker)
-	}
-	if c.ID == "" {
-		c.ID = uuid.NewString()
-	}
-	if c.Supervisor == "" {
-		c.Supervisor = os.Getenv(envSupervisor)
-	}
-	setDefault(&c.MaxSeconds, tasks.LongestAudio)
-	if s.DB.Dialect() == db.Postgres {
-		setDefault(&c.Poll, 5*time.Second)
-	}
-	setDefault(&c.Poll, 250*time.Millisecond)
-	setDefault(&c.Heartbeat, 5*time.Second)
-	setDefault(&c.Grace, 25*time.Second)
-	setDefault(&c.TaskTimeout, 12*time.Hour)
-	setDefault(&c.HangTimeout, 15*time.Second)
+	c.ID = cmp.Or(c.ID, os.Getenv(envWorker), uuid.NewString())
+	c.Supervisor = cmp.Or(c.Supervisor, os.Getenv(envSupervisor))
+	c.MaxSeconds = cmp.Or(c.MaxSeconds, tasks.LongestAudio)
+	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
+	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
+	c.Grace = cmp.Or(c.Grace, 25*time.Second)
+	c.TaskTimeout = cmp.Or(c.TaskTimeout, 12*time.Hour)
+	c.HangTimeout = cmp.Or(c.HangTimeout, 15*time.Second)
 	if c.Outage == nil {
 		c.Outage = func(Part, time.Time) {}
 	}
-	trouble := &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}
-	return &Worker{service: s, config: c, breaker: trouble}, nil
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
+	return &Worker{service: s, config: c, breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
 }
 
 // ErrHung is returned if the engine did not return: the process must end,
@@ -125,19 +107,17 @@ var (
 // still run.
 func (w *Worker) Run(ctx context.Context) error {
 	s, c := w.service, w.config
-	var mu sync.Mutex
-	var current *tasks.Claim
-	var cancel context.CancelCauseFunc
+	type running struct {
+		held *queue.Claim
+		end  context.CancelCauseFunc
+	}
+	var current atomic.Pointer[running]
 	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Written: w.told.written}
 	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
-		mu.Lock()
-		held, end := current, cancel
-		mu.Unlock()
-		if held == nil {
-			return
-		}
-		if still, err := s.Queue().Current(ctx, held.Held); err == nil && !still {
-			end(queue.ErrSuperseded)
+		if r := current.Load(); r != nil {
+			if still, err := s.Queue().Current(ctx, r.held); err == nil && !still {
+				r.end(queue.ErrSuperseded)
+			}
 		}
 	})
 	if !joined {
@@ -160,13 +140,9 @@ func (w *Worker) Run(ctx context.Context) error {
 			}
 		}
 		run, end := context.WithCancelCause(context.WithoutCancel(ctx))
-		mu.Lock()
-		current, cancel = task, end
-		mu.Unlock()
+		current.Store(&running{task.Held, end})
 		err := w.work(ctx, run, end, task)
-		mu.Lock()
-		current = nil
-		mu.Unlock()
+		current.Store(nil)
 		end(nil)
 		if errors.Is(err, ErrHung) {
 			return err
@@ -198,24 +174,12 @@ func (w *Worker) claim(ctx context.Context) *tasks.Claim {
 // is the context of the task's steps.
 func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
 	s, log := w.service, w.service.Log()
-	limit := time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) })
-	defer limit.Stop()
-	finished := make(chan struct{})
-	defer close(finished)
-	go func() {
-		select {
-		case <-finished:
-			return
-		case <-drain.Done():
-		}
-		grace := time.NewTimer(w.config.Grace)
-		defer grace.Stop()
-		select {
-		case <-finished:
-		case <-grace.C:
+	defer time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) }).Stop()
+	defer context.AfterFunc(drain, func() {
+		if backoff.Sleep(run, w.config.Grace) {
 			cancel(errDraining)
 		}
-	}()
+	})()
 	log.InfoContext(run, "task begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "worker", w.config.ID)
 	var path string
 	err := w.attempt(drain, run, c, &path)
@@ -224,7 +188,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	}
 	cause := context.Cause(run)
 	hung := errors.Is(err, ErrHung)
-	var how tasks.Ending
+	how := tasks.EndRecoverable
 	message := messageOf(err)
 	if path != "" {
 		message = strings.ReplaceAll(message, path, c.AudioFilename)
@@ -239,7 +203,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	case errors.Is(cause, errDraining):
 		how, message = tasks.EndHandedBack, errDraining.Error()
 	case errors.Is(cause, errTimeout):
-		how, message = tasks.EndRecoverable, fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
+		message = fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
 	case ours(err):
 		how = tasks.EndOutage
 		w.breaker.open(partOf(err, PartStore))
@@ -247,8 +211,6 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 		how = tasks.EndPermanent
 	case errors.As(err, new(enginePanic)):
 		how = tasks.EndCrash
-	default:
-		how = tasks.EndRecoverable
 	}
 	var patience time.Duration // forever while the worker keeps running
 	if drain.Err() != nil {
@@ -531,15 +493,10 @@ func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) 
 		return a.outcome, a.err
 	case <-ctx.Done():
 	}
-	patience := time.NewTimer(w.config.HangTimeout)
-	defer patience.Stop()
 	select {
 	case a := <-answers:
-		if a.err == nil {
-			a.err = context.Cause(ctx) // too late to be recorded under this claim
-		}
-		return tasks.Outcome{}, a.err
-	case <-patience.C:
+		return tasks.Outcome{}, cmp.Or(a.err, context.Cause(ctx)) // too late to be recorded under this claim
+	case <-time.After(w.config.HangTimeout):
 		return tasks.Outcome{}, fmt.Errorf("%w %s after it was told to: %w", ErrHung, w.config.HangTimeout, context.Cause(ctx))
 	}
 }

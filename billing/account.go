@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/otograph/otograph/internal/accounts"
 	"github.com/otograph/otograph/internal/db"
 )
@@ -58,8 +56,6 @@ func New(pool Querier, d DB, clock func() time.Time) *Store {
 	}
 	return &Store{pool: pool, db: d, clock: clock}
 }
-
-func (s *Store) now() time.Time { return s.clock() }
 
 func (s *Store) wrap(what string, err error) error {
 	if err == nil {
@@ -116,7 +112,7 @@ func (s *Store) read(ctx context.Context, q Querier, account string) (state, err
 		s.held_tasks, s.held_batch, s.active_tasks, s.waiting_batch,
 		COALESCE((SELECT CAST(SUM(remaining) AS bigint) FROM packs WHERE account_id = a.id AND expires_at > $2), 0),
 		COALESCE((SELECT MAX(concurrency) FROM packs WHERE account_id = a.id AND expires_at > $2), 0)
-		FROM accounts a JOIN account_sums s ON s.account_id = a.id WHERE a.id = $1`, account, db.Micros(s.now())).
+		FROM accounts a JOIN account_sums s ON s.account_id = a.id WHERE a.id = $1`, account, db.Micros(s.clock())).
 		Scan(&st.balance, &st.tier, &st.concurrency, &st.tps, &st.burst, &st.heldTasks, &st.heldBatch, &st.active, &st.waitingBatch, &st.packs, &st.packConcurrency)
 	if errors.Is(err, sql.ErrNoRows) {
 		return st, fmt.Errorf("%w: %s", ErrNoAccount, account)
@@ -181,7 +177,7 @@ type Pack struct {
 // AddPack adds a resource pack to the account. It reads Value, Concurrency and
 // ExpiresAt of p.
 func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, error) {
-	now := s.now()
+	now := s.clock()
 	switch {
 	case p.Value < 0 || p.Value > maxAmount:
 		return Pack{}, fmt.Errorf("billing: pack value %s; want 0 to %s", p.Value.Number(), maxAmount.Number())
@@ -190,12 +186,8 @@ func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, erro
 	case !p.ExpiresAt.After(now):
 		return Pack{}, fmt.Errorf("billing: the pack would expire at %s, which is not in the future", p.ExpiresAt.UTC().Format(time.RFC3339))
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return Pack{}, s.wrap("add pack", err)
-	}
-	p.ID, p.Remaining, p.ExpiresAt, p.CreatedAt = id.String(), p.Value, db.Time(db.Micros(p.ExpiresAt)), db.Time(db.Micros(now))
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+	p.ID, p.Remaining, p.ExpiresAt, p.CreatedAt = db.NewID(), p.Value, db.Time(db.Micros(p.ExpiresAt)), db.Time(db.Micros(now))
+	err := s.db.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := s.lock(ctx, tx, account); err != nil {
 			return err
 		}
@@ -214,20 +206,10 @@ func (s *Store) Packs(ctx context.Context, account string) ([]Pack, error) {
 }
 
 func readPacks(ctx context.Context, q Querier, account string, after int64) ([]Pack, error) {
-	rows, err := q.QueryContext(ctx, "SELECT id, value, remaining, concurrency, expires_at, created_at FROM packs WHERE account_id = $1 AND expires_at > $2 ORDER BY expires_at, id", account, after)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var packs []Pack
-	for rows.Next() {
-		var p Pack
+	return db.Select(ctx, q, func(rows *sql.Rows, p *Pack) error {
 		var expires, created int64
-		if err := rows.Scan(&p.ID, &p.Value, &p.Remaining, &p.Concurrency, &expires, &created); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&p.ID, &p.Value, &p.Remaining, &p.Concurrency, &expires, &created)
 		p.ExpiresAt, p.CreatedAt = db.Time(expires), db.Time(created)
-		packs = append(packs, p)
-	}
-	return packs, rows.Err()
+		return err
+	}, "SELECT id, value, remaining, concurrency, expires_at, created_at FROM packs WHERE account_id = $1 AND expires_at > $2 ORDER BY expires_at, id", account, after)
 }

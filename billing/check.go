@@ -44,7 +44,7 @@ const (
 // with their rows. If repair is true, it corrects wrong sums, but never a
 // balance. It returns all differences, including the repaired ones.
 func (s *Store) Check(ctx context.Context, repair bool) (found []Difference, err error) {
-	ids, err := db.Column[string](s.pool.QueryContext(ctx, "SELECT id FROM accounts ORDER BY id"))
+	ids, err := db.Column[string](ctx, s.pool, "SELECT id FROM accounts ORDER BY id")
 	if err != nil {
 		return nil, s.wrap("check sums", err)
 	}

@@ -3,7 +3,6 @@ package billing
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/otograph/otograph/internal/db"
@@ -73,7 +72,7 @@ func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amou
 		return fmt.Errorf("billing: hold: %w: %s", ErrSettled, task)
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO holds (task_id, account_id, amount, batch, created_at) VALUES ($1, $2, $3, $4, $5)",
-		task, account, amount, batch, db.Micros(s.now()))
+		task, account, amount, batch, db.Micros(s.clock()))
 	return s.wrap("hold", err)
 }
 
@@ -85,13 +84,8 @@ func (s *Store) Raise(ctx context.Context, tx *sql.Tx, task string, amount Money
 		return s.wrap("raise hold", err)
 	}
 	held, st, err := s.heldBy(ctx, tx, task)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil
-	case err != nil:
+	if found, err := db.Found(err); !found || held.amount >= amount {
 		return s.wrap("raise hold", err)
-	case held.amount >= amount:
-		return nil
 	}
 	if most := held.amount + st.available(held.batch); most < amount {
 		return fmt.Errorf("billing: %w", &Shortage{Required: amount, Available: most, Batch: held.batch})
@@ -121,10 +115,10 @@ func (s *Store) heldBy(ctx context.Context, q Querier, task string) (h openHold,
 // Raise could lift it now. Both are 0 without an open hold.
 func (s *Store) HoldLimit(ctx context.Context, task string) (held, most Money, err error) {
 	h, st, err := s.heldBy(ctx, s.pool, task)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, 0, nil
+	if found, err := db.Found(err); !found {
+		return 0, 0, s.wrap("hold limit", err)
 	}
-	return h.amount, h.amount + max(0, st.available(h.batch)), s.wrap("hold limit", err)
+	return h.amount, h.amount + max(0, st.available(h.batch)), nil
 }
 
 // Overdrawn reports whether the account's money no longer covers the holds of
@@ -157,22 +151,15 @@ func (s *Store) Release(ctx context.Context, tx *sql.Tx, task string) error {
 // one.
 func (s *Store) lockOf(ctx context.Context, tx *sql.Tx, task string) error {
 	var account string
-	err := tx.QueryRowContext(ctx, "SELECT account_id FROM holds WHERE task_id = $1", task).Scan(&account)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+	found, err := db.Found(tx.QueryRowContext(ctx, "SELECT account_id FROM holds WHERE task_id = $1", task).Scan(&account))
+	if found {
+		_, err = s.lock(ctx, tx, account)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = s.lock(ctx, tx, account)
 	return err
 }
 
 // Held returns the amount of a task's open hold; ok is false if it has none.
 func (s *Store) Held(ctx context.Context, task string) (amount Money, ok bool, err error) {
-	err = s.pool.QueryRowContext(ctx, "SELECT amount FROM holds WHERE task_id = $1", task).Scan(&amount)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, false, nil
-	}
-	return amount, err == nil, s.wrap("hold", err)
+	ok, err = db.Found(s.pool.QueryRowContext(ctx, "SELECT amount FROM holds WHERE task_id = $1", task).Scan(&amount))
+	return amount, ok, s.wrap("hold", err)
 }

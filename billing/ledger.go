@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/spec"
 )
@@ -44,25 +42,21 @@ type Transaction struct {
 
 // Recharge adds amount (> 0) to the balance.
 func (s *Store) Recharge(ctx context.Context, account string, amount Money, description string) (Transaction, error) {
-	if amount <= 0 || amount > maxAmount {
-		return Transaction{}, fmt.Errorf("billing: recharge of %s; want more than 0 and at most %s", amount.Number(), maxAmount.Number())
-	}
-	return s.move(ctx, account, Recharge, amount, description)
+	return s.move(ctx, account, Recharge, amount, 1, description)
 }
 
 // Refund pays amount (> 0) back to the customer: the balance falls by it, even
 // below zero.
 func (s *Store) Refund(ctx context.Context, account string, amount Money, description string) (Transaction, error) {
-	if amount <= 0 || amount > maxAmount {
-		return Transaction{}, fmt.Errorf("billing: refund of %s; want more than 0 and at most %s", amount.Number(), maxAmount.Number())
-	}
-	return s.move(ctx, account, Refund, -amount, description)
+	return s.move(ctx, account, Refund, amount, -1, description)
 }
 
-func (s *Store) move(ctx context.Context, account string, kind TransactionType, amount Money, description string) (Transaction, error) {
-	var t Transaction
-	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
-		t, err = s.post(ctx, tx, Transaction{AccountID: account, Type: kind, Amount: amount, Description: description})
+func (s *Store) move(ctx context.Context, account string, kind TransactionType, amount, sign Money, description string) (t Transaction, err error) {
+	if amount <= 0 || amount > maxAmount {
+		return t, fmt.Errorf("billing: %s of %s; want more than 0 and at most %s", kind, amount.Number(), maxAmount.Number())
+	}
+	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+		t, err = s.post(ctx, tx, Transaction{AccountID: account, Type: kind, Amount: sign * amount, Description: description})
 		return err
 	})
 	return t, s.wrap(string(kind), err)
@@ -78,18 +72,10 @@ func (s *Store) post(ctx context.Context, tx *sql.Tx, t Transaction) (Transactio
 	if (t.Amount > 0) != (after > before) && t.Amount != 0 {
 		return Transaction{}, fmt.Errorf("the balance of account %s would overflow", t.AccountID)
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return Transaction{}, err
-	}
-	t.ID, t.BalanceBefore, t.BalanceAfter, t.CreatedAt = id.String(), before, after, db.Time(db.Micros(s.now()))
-	var taskID any
-	if t.TaskID != "" {
-		taskID = t.TaskID
-	}
+	t.ID, t.BalanceBefore, t.BalanceAfter, t.CreatedAt = db.NewID(), before, after, db.Time(db.Micros(s.clock()))
 	if _, err := tx.ExecContext(ctx, `INSERT INTO ledger (id, account_id, task_id, type, amount, balance_before, balance_after, description, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		t.ID, t.AccountID, taskID, string(t.Type), t.Amount, before, after, t.Description, db.Micros(t.CreatedAt)); err != nil {
+		t.ID, t.AccountID, db.Optional(t.TaskID), string(t.Type), t.Amount, before, after, t.Description, db.Micros(t.CreatedAt)); err != nil {
 		return Transaction{}, err
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE accounts SET balance = $2 WHERE id = $1", t.AccountID, after)
@@ -103,41 +89,25 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 		return nil, 0, fmt.Errorf("billing: page %d of size %d; both begin at 1", page, size)
 	}
 	var total int
-	err := s.pool.QueryRowContext(ctx, "SELECT entries FROM account_sums WHERE account_id = $1", account).Scan(&total)
-	if errors.Is(err, sql.ErrNoRows) { // no such account
-		return nil, 0, nil
-	}
-	if err != nil || page-1 > total/size {
+	found, err := db.Found(s.pool.QueryRowContext(ctx, "SELECT entries FROM account_sums WHERE account_id = $1", account).Scan(&total))
+	if !found || page-1 > total/size {
 		return nil, total, s.wrap("transactions", err)
 	}
 	// The index alone finds the beginning of the page; only the page's own rows
 	// are read.
 	var first int64
 	err = s.pool.QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2", account, (page-1)*size).Scan(&first)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, total, nil
+	if found, err := db.Found(err); !found {
+		return nil, total, s.wrap("transactions", err)
 	}
-	if err != nil {
-		return nil, 0, s.wrap("transactions", err)
-	}
-	rows, err := s.pool.QueryContext(ctx, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
-		FROM ledger WHERE account_id = $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, account, first, size)
-	if err != nil {
-		return nil, 0, s.wrap("transactions", err)
-	}
-	defer rows.Close()
-	var list []Transaction
-	for rows.Next() {
-		var t Transaction
-		var kind string
+	list, err := db.Select(ctx, s.pool, func(rows *sql.Rows, t *Transaction) error {
 		var created int64
-		if err := rows.Scan(&t.ID, &t.AccountID, &t.TaskID, &kind, &t.Amount, &t.BalanceBefore, &t.BalanceAfter, &t.Description, &created); err != nil {
-			return nil, 0, s.wrap("transactions", err)
-		}
-		t.Type, t.CreatedAt = TransactionType(kind), db.Time(created)
-		list = append(list, t)
-	}
-	return list, max(total, (page-1)*size+len(list)), s.wrap("transactions", rows.Err()) // entries may have been added since the sums were read
+		err := rows.Scan(&t.ID, &t.AccountID, &t.TaskID, &t.Type, &t.Amount, &t.BalanceBefore, &t.BalanceAfter, &t.Description, &created)
+		t.CreatedAt = db.Time(created)
+		return err
+	}, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
+		FROM ledger WHERE account_id = $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, account, first, size)
+	return list, max(total, (page-1)*size+len(list)), s.wrap("transactions", err) // entries may have been added since the sums were read
 }
 
 // Receipt describes how a task was charged.
@@ -173,7 +143,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	if err := s.cover(ctx, tx, account, task, q.Total, batch); err != nil {
 		return Receipt{}, err
 	}
-	now := db.Micros(s.now())
+	now := db.Micros(s.clock())
 	rest := q.Total
 	if !batch && rest > 0 {
 		packs, err := readPacks(ctx, tx, account, now)
@@ -245,14 +215,14 @@ func (s *Store) cover(ctx context.Context, tx *sql.Tx, account, task string, cha
 
 func receipt(ctx context.Context, q Querier, task string) (Receipt, error) {
 	r := Receipt{TaskID: task}
-	var mode, detail string
+	var detail string
 	var at int64
 	err := q.QueryRowContext(ctx, "SELECT mode, minutes, detail, total, from_packs, balance_after, settled_at FROM settlements WHERE task_id = $1", task).
-		Scan(&mode, &r.Quote.Minutes, &detail, &r.Quote.Total, &r.FromPacks, &r.BalanceAfter, &at)
+		Scan(&r.Quote.Mode, &r.Quote.Minutes, &detail, &r.Quote.Total, &r.FromPacks, &r.BalanceAfter, &at)
 	if err != nil {
 		return Receipt{}, err
 	}
-	r.Quote.Mode, r.SettledAt = spec.Tier(mode), db.Time(at)
+	r.SettledAt = db.Time(at)
 	return r, json.Unmarshal([]byte(detail), &r.Quote.Detail)
 }
 

@@ -39,17 +39,18 @@ func scanPrices(row *sql.Row) (Prices, error) {
 }
 
 // Prices returns the prices that are valid now.
-func (s *Store) Prices(ctx context.Context) (Prices, error) { return s.pricesAt(ctx, s.now()) }
-
-// pricesAt returns the prices that were valid at t.
-func (s *Store) pricesAt(ctx context.Context, t time.Time) (Prices, error) {
-	p, err := scanPrices(s.pool.QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(t)))
-	return p, s.wrap("prices", err)
+func (s *Store) Prices(ctx context.Context) (Prices, error) {
+	return s.pricesAt(ctx, s.pool, s.clock())
 }
 
 // PricesTx is Prices inside a transaction.
 func (s *Store) PricesTx(ctx context.Context, tx *sql.Tx) (Prices, error) {
-	p, err := scanPrices(tx.QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(s.now())))
+	return s.pricesAt(ctx, tx, s.clock())
+}
+
+// pricesAt returns the prices that were valid at t.
+func (s *Store) pricesAt(ctx context.Context, from Querier, t time.Time) (Prices, error) {
+	p, err := scanPrices(from.QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(t)))
 	return p, s.wrap("prices", err)
 }
 
@@ -71,7 +72,7 @@ func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (P
 	if p.BatchDiscount < 0 || p.BatchDiscount > Factor(Unit) {
 		return Prices{}, fmt.Errorf("%w: batch_discount is %s; want 0 to 1", ErrPrices, p.BatchDiscount)
 	}
-	now := s.now()
+	now := s.clock()
 	if validFrom.IsZero() {
 		validFrom = now
 	}

@@ -109,7 +109,7 @@ func TestPricesByValidity(t *testing.T) {
 		old, err := s.Prices(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, Money(6000), old.Standard)
-		later, err := s.pricesAt(t.Context(), now.Add(time.Hour))
+		later, err := s.pricesAt(t.Context(), s.pool, now.Add(time.Hour))
 		require.NoError(t, err)
 		assert.Equal(t, Money(9000), later.Standard)
 		p.Standard = -1

@@ -34,11 +34,7 @@ func (k *formFiles) keepAudio(filename string, from io.Reader) (err error) {
 func (k *formFiles) keepReference(from io.Reader) error {
 	tools := k.server.cfg.Tasks
 	if k.task == "" {
-		id, err := tasks.NewID()
-		if err != nil {
-			return err
-		}
-		k.task = id
+		k.task = tasks.NewID()
 	}
 	audio, err := tools.NewReference(k.r.Context(), k.task, len(k.keys))
 	if err != nil {

@@ -193,7 +193,7 @@ var statements = []statement{
 		assert.Nil(t, s.task(s.all)["error_message"])
 		assert.Nil(t, s.task(s.running)["error_message"])
 		assert.Contains(t, s.task(s.refused)["error_message"], "longer than 5 hours")
-		assert.Contains(t, s.task(s.abandoned)["error_message"], "model is missing")
+		assert.Equal(t, "internal error", s.task(s.abandoned)["error_message"], "the details are for the log")
 	}},
 
 	// Options

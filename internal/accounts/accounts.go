@@ -4,6 +4,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,7 +20,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/sync/semaphore"
 
@@ -86,17 +86,17 @@ func New(d *db.DB, clock func() time.Time) *Store {
 	return &Store{db: d, clock: clock, hashing: semaphore.NewWeighted(4)}
 }
 
+// now returns the time as the database stores it.
+func (s *Store) now() time.Time { return db.Time(db.Micros(s.clock())) }
+
 func (s *Store) wrap(what string, err error) error {
-	if err == nil {
-		return nil
-	}
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotFound
 	}
 	if db.Unique(err) {
 		err = ErrExists
 	}
-	return fmt.Errorf("%s: %w", what, s.db.Classify(err))
+	return s.db.Wrap(what, err)
 }
 
 // validName reports whether a name begins with a letter or digit and has at most 100
@@ -119,48 +119,38 @@ func (s *Store) Create(ctx context.Context, name string) (Account, error) {
 	if !validName(name) {
 		return Account{}, fmt.Errorf("account name %.120q %w: want 1 to 100 letters, digits, spaces or _.@+-, the first a letter or digit", name, ErrInvalid)
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return Account{}, err
-	}
-	a := Account{ID: id.String(), Name: name, CreatedAt: db.Time(db.Micros(s.clock()))}
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO accounts (id, name, created_at) VALUES ($1, $2, $3)", a.ID, a.Name, db.Micros(a.CreatedAt))
-		return err
-	})
+	a := Account{ID: db.NewID(), Name: name, CreatedAt: s.now()}
+	_, err := s.db.Exec(ctx, "INSERT INTO accounts (id, name, created_at) VALUES ($1, $2, $3)", a.ID, a.Name, db.Micros(a.CreatedAt))
 	return a, s.wrap("account "+name, err)
 }
 
 // Find returns the account with the given name or id, or an error that wraps
 // ErrNotFound.
 func (s *Store) Find(ctx context.Context, nameOrID string) (Account, error) {
-	var a Account
+	a, err := scanAccount(s.db.Read().QueryRowContext(ctx, selectAccount+"WHERE name = $1 OR id = $1 ORDER BY CASE WHEN name = $1 THEN 0 ELSE 1 END LIMIT 1", nameOrID))
+	return a, s.wrap("account "+nameOrID, err)
+}
+
+const selectAccount = "SELECT id, name, created_at, suspended_at FROM accounts "
+
+// scanner is a row, or the rows of a query.
+type scanner interface{ Scan(...any) error }
+
+func scanAccount(row scanner) (a Account, err error) {
 	var created int64
 	var suspended sql.NullInt64
-	err := s.db.Read().QueryRowContext(ctx, "SELECT id, name, created_at, suspended_at FROM accounts WHERE name = $1 OR id = $1 ORDER BY CASE WHEN name = $1 THEN 0 ELSE 1 END LIMIT 1", nameOrID).Scan(&a.ID, &a.Name, &created, &suspended)
+	err = row.Scan(&a.ID, &a.Name, &created, &suspended)
 	a.CreatedAt, a.SuspendedAt = db.Time(created), optionalTime(suspended)
-	return a, s.wrap("account "+nameOrID, err)
+	return a, err
 }
 
 // List returns all accounts in the order of their names.
 func (s *Store) List(ctx context.Context) ([]Account, error) {
-	rows, err := s.db.Read().QueryContext(ctx, "SELECT id, name, created_at, suspended_at FROM accounts ORDER BY name")
-	if err != nil {
-		return nil, s.wrap("accounts", err)
-	}
-	defer rows.Close()
-	var list []Account
-	for rows.Next() {
-		var a Account
-		var created int64
-		var suspended sql.NullInt64
-		if err := rows.Scan(&a.ID, &a.Name, &created, &suspended); err != nil {
-			return nil, s.wrap("accounts", err)
-		}
-		a.CreatedAt, a.SuspendedAt = db.Time(created), optionalTime(suspended)
-		list = append(list, a)
-	}
-	return list, s.wrap("accounts", rows.Err())
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, a *Account) (err error) {
+		*a, err = scanAccount(rows)
+		return err
+	}, selectAccount+"ORDER BY name")
+	return list, s.wrap("accounts", err)
 }
 
 const (
@@ -190,14 +180,7 @@ func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptio
 		text = append(text, alphabet[n.Int64()])
 	}
 	key = string(text)
-	if o.ID == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return "", Key{}, err
-		}
-		o.ID = id.String()
-	}
-	k = Key{ID: o.ID, AccountID: account, Hint: key[:8], ReadOnly: o.ReadOnly, CreatedAt: db.Time(db.Micros(s.clock()))}
+	k = Key{ID: cmp.Or(o.ID, db.NewID()), AccountID: account, Hint: key[:8], ReadOnly: o.ReadOnly, CreatedAt: s.now()}
 	var expires any
 	if !o.ExpiresAt.IsZero() {
 		expires = db.Micros(o.ExpiresAt)
@@ -226,11 +209,11 @@ func hashKey(key string) string {
 // keyColumns are the columns of a Key.
 const keyColumns = "k.id, k.account_id, k.hint, k.read_only, k.created_at, k.expires_at, k.revoked_at, k.used_at"
 
-func scanKey(scan func(...any) error, more ...any) (Key, error) {
+func scanKey(row scanner, more ...any) (Key, error) {
 	var k Key
 	var created int64
 	var expires, revoked, used sql.NullInt64
-	err := scan(append([]any{&k.ID, &k.AccountID, &k.Hint, &k.ReadOnly, &created, &expires, &revoked, &used}, more...)...)
+	err := row.Scan(append([]any{&k.ID, &k.AccountID, &k.Hint, &k.ReadOnly, &created, &expires, &revoked, &used}, more...)...)
 	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.UsedAt = db.Time(created), optionalTime(expires), optionalTime(revoked), optionalTime(used)
 	return k, err
 }
@@ -245,7 +228,7 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 	want := hashKey(key)
 	var stored string
 	var suspended sql.NullInt64
-	k, err := scanKey(s.db.Read().QueryRowContext(ctx, "SELECT "+keyColumns+", k.hash, a.suspended_at FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1", want).Scan, &stored, &suspended)
+	k, err := scanKey(s.db.Read().QueryRowContext(ctx, "SELECT "+keyColumns+", k.hash, a.suspended_at FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1", want), &stored, &suspended)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, ErrUnauthorized
 	}
@@ -264,14 +247,10 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 
 // Keys returns an account's keys, including revoked ones, oldest first.
 func (s *Store) Keys(ctx context.Context, account string) ([]Key, error) {
-	rows, err := s.db.Read().QueryContext(ctx, "SELECT "+keyColumns+" FROM api_keys k WHERE k.account_id = $1 ORDER BY k.created_at, k.id", account)
-	if err != nil {
-		return nil, s.wrap("keys", err)
-	}
-	list, err := db.Collect(rows, func(rows *sql.Rows, k *Key) (err error) {
-		*k, err = scanKey(rows.Scan)
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, k *Key) (err error) {
+		*k, err = scanKey(rows)
 		return err
-	})
+	}, "SELECT "+keyColumns+" FROM api_keys k WHERE k.account_id = $1 ORDER BY k.created_at, k.id", account)
 	return list, s.wrap("keys", err)
 }
 
@@ -286,17 +265,14 @@ func (s *Store) RevokeKeyOf(ctx context.Context, account, id string) error {
 	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 AND account_id = $3", id, db.Micros(s.clock()), account)
 }
 
+// one runs a statement that must change a row; otherwise the error wraps
+// ErrNotFound.
 func (s *Store) one(ctx context.Context, what, statement string, args ...any) error {
-	return s.wrap(what, s.db.Write(ctx, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, statement, args...)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, sql.ErrNoRows)
-		}
-		return nil
-	}))
+	n, err := s.db.Exec(ctx, statement, args...)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return s.wrap(what, err)
 }
 
 // Parameters of argon2id: the second recommendation of RFC 9106 with half its
@@ -314,6 +290,13 @@ func hashPassword(password string, salt []byte) string {
 
 func writeHash(salt, key []byte) string {
 	return fmt.Sprintf("argon2id$%d$%d$%d$%s$%s", argonTime, argonMemory, argonThreads, base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
+}
+
+// random returns n random bytes. Reading them never fails.
+func random(n int) []byte {
+	bytes := make([]byte, n)
+	_, _ = rand.Read(bytes)
+	return bytes
 }
 
 func checkPassword(stored, password string) bool {
@@ -352,11 +335,7 @@ func (s *Store) newHash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer s.hashing.Release(1)
-	salt := make([]byte, 16)
-	if _, err := rand.Read(salt); err != nil {
-		return "", err
-	}
-	return hashPassword(password, salt), nil
+	return hashPassword(password, random(16)), nil
 }
 
 // CreateUser creates a user of an account (its id). Usernames are unique and
@@ -369,11 +348,7 @@ func (s *Store) CreateUser(ctx context.Context, account, username, password stri
 	if err != nil {
 		return User{}, err
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return User{}, err
-	}
-	u := User{ID: id.String(), AccountID: account, Username: username, CreatedAt: db.Time(db.Micros(s.clock()))}
+	u := User{ID: db.NewID(), AccountID: account, Username: username, CreatedAt: s.now()}
 	u.PasswordSet = u.CreatedAt
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		var found string
@@ -451,44 +426,29 @@ func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error)
 
 // SigningKey returns the 32 bytes that sign access tokens; the first call on a
 // store creates them.
-func (s *Store) SigningKey(ctx context.Context) ([]byte, error) { return s.secret(ctx, "jwt") }
+func (s *Store) SigningKey(ctx context.Context) ([]byte, error) {
+	const query = "SELECT value FROM secrets WHERE name = 'jwt'"
+	var text string
+	found, err := db.Found(s.db.Read().QueryRowContext(ctx, query).Scan(&text))
+	if err == nil && !found {
+		err = s.db.Write(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO secrets (name, value, created_at) VALUES ('jwt', $1, $2) ON CONFLICT (name) DO NOTHING",
+				base64.RawStdEncoding.EncodeToString(random(32)), db.Micros(s.clock())); err != nil {
+				return err
+			}
+			return tx.QueryRowContext(ctx, query).Scan(&text)
+		})
+	}
+	if err != nil {
+		return nil, s.wrap("token key", err)
+	}
+	return base64.RawStdEncoding.DecodeString(text)
+}
 
 // RotateSigningKey replaces the key that signs access tokens.
 func (s *Store) RotateSigningKey(ctx context.Context) error {
-	fresh := make([]byte, 32)
-	if _, err := rand.Read(fresh); err != nil {
-		return err
-	}
-	return s.wrap("token key", s.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO secrets (name, value, created_at) VALUES ('jwt', $1, $2)
-			ON CONFLICT (name) DO UPDATE SET value = excluded.value, created_at = excluded.created_at`,
-			base64.RawStdEncoding.EncodeToString(fresh), db.Micros(s.clock()))
-		return err
-	}))
-}
-
-func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
-	var text string
-	err := s.db.Read().QueryRowContext(ctx, "SELECT value FROM secrets WHERE name = $1", name).Scan(&text)
-	if err == nil {
-		return base64.RawStdEncoding.DecodeString(text)
-	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return nil, s.wrap("secret "+name, err)
-	}
-	fresh := make([]byte, 32)
-	if _, err := rand.Read(fresh); err != nil {
-		return nil, err
-	}
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
-			name, base64.RawStdEncoding.EncodeToString(fresh), db.Micros(s.clock())); err != nil {
-			return err
-		}
-		return tx.QueryRowContext(ctx, "SELECT value FROM secrets WHERE name = $1", name).Scan(&text)
-	})
-	if err != nil {
-		return nil, s.wrap("secret "+name, err)
-	}
-	return base64.RawStdEncoding.DecodeString(text)
+	_, err := s.db.Exec(ctx, `INSERT INTO secrets (name, value, created_at) VALUES ('jwt', $1, $2)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value, created_at = excluded.created_at`,
+		base64.RawStdEncoding.EncodeToString(random(32)), db.Micros(s.clock()))
+	return s.wrap("token key", err)
 }

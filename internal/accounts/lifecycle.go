@@ -26,16 +26,12 @@ func (s *Store) Resume(ctx context.Context, account string) error {
 
 // Users returns an account's users in the order of their names.
 func (s *Store) Users(ctx context.Context, account string) ([]User, error) {
-	rows, err := s.db.Read().QueryContext(ctx, "SELECT id, account_id, username, created_at, updated_at FROM users WHERE account_id = $1 ORDER BY username", account)
-	if err != nil {
-		return nil, s.wrap("users", err)
-	}
-	list, err := db.Collect(rows, func(rows *sql.Rows, u *User) error {
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, u *User) error {
 		var created, set int64
 		err := rows.Scan(&u.ID, &u.AccountID, &u.Username, &created, &set)
 		u.CreatedAt, u.PasswordSet = db.Time(created), db.Time(set)
 		return err
-	})
+	}, "SELECT id, account_id, username, created_at, updated_at FROM users WHERE account_id = $1 ORDER BY username", account)
 	return list, s.wrap("users", err)
 }
 
@@ -67,10 +63,7 @@ func (s *Store) used(ctx context.Context, k Key) {
 	if k.UsedAt != nil && now.Sub(*k.UsedAt) < usedEvery && !now.Before(*k.UsedAt) {
 		return
 	}
-	_ = s.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE api_keys SET used_at = $2 WHERE id = $1", k.ID, db.Micros(now))
-		return err
-	})
+	_, _ = s.db.Exec(ctx, "UPDATE api_keys SET used_at = $2 WHERE id = $1", k.ID, db.Micros(now))
 }
 
 // optionalTime returns the time in a column, or nil if it is null.
@@ -78,6 +71,5 @@ func optionalTime(n sql.NullInt64) *time.Time {
 	if !n.Valid {
 		return nil
 	}
-	at := db.Time(n.Int64)
-	return &at
+	return new(db.Time(n.Int64))
 }

@@ -56,15 +56,9 @@ func Operator() string {
 
 // Record writes an entry; the log sets its time and number.
 func (l *Log) Record(ctx context.Context, e Entry) error {
-	err := l.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO audit (at, operator, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
-			db.Micros(l.clock()), e.Operator, e.Action, e.Subject, e.Detail)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("audit log: %w", l.db.Classify(err))
-	}
-	return nil
+	_, err := l.db.Exec(ctx, "INSERT INTO audit (at, operator, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
+		db.Micros(l.clock()), e.Operator, e.Action, e.Subject, e.Detail)
+	return l.db.Wrap("audit log", err)
 }
 
 // Do records an entry and then does the recorded work. If the work fails, it
@@ -88,14 +82,11 @@ func (l *Log) List(ctx context.Context, since time.Time, limit int) ([]Entry, er
 	if !since.IsZero() {
 		from = db.Micros(since)
 	}
-	rows, err := l.db.Read().QueryContext(ctx, "SELECT seq, at, operator, action, subject, detail FROM audit WHERE at >= $1 ORDER BY seq DESC LIMIT $2", from, limit)
-	if err != nil {
-		return nil, fmt.Errorf("audit log: %w", l.db.Classify(err))
-	}
-	return db.Collect(rows, func(rows *sql.Rows, e *Entry) error {
+	entries, err := db.Select(ctx, l.db.Read(), func(rows *sql.Rows, e *Entry) error {
 		var at int64
 		err := rows.Scan(&e.Seq, &at, &e.Operator, &e.Action, &e.Subject, &e.Detail)
 		e.At = db.Time(at)
 		return err
-	})
+	}, "SELECT seq, at, operator, action, subject, detail FROM audit WHERE at >= $1 ORDER BY seq DESC LIMIT $2", from, limit)
+	return entries, l.db.Wrap("audit log", err)
 }

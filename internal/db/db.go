@@ -189,7 +189,7 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 	defer cancel()
 	if err := d.write.PingContext(ctx); err != nil {
 		_ = d.Close()
-		return nil, fmt.Errorf("database %s: open: %w", Redact(source), d.classify(err))
+		return nil, fmt.Errorf("database %s: open: %w", Redact(source), d.Classify(err))
 	}
 	return d, nil
 }
@@ -303,16 +303,12 @@ func (d *DB) Close() error {
 func (d *DB) Ping(ctx context.Context) error {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
-	return d.classify(d.read.PingContext(ctx))
+	return d.Classify(d.read.PingContext(ctx))
 }
 
 // Read returns the pool for queries that change nothing. On SQLite its
 // connections refuse writes.
 func (d *DB) Read() *Reader { return d.reader }
-
-// Classify wraps an error from Read's pool so that errors.Is finds
-// ErrUnavailable and ErrFull.
-func (d *DB) Classify(err error) error { return d.classify(err) }
 
 // maxTries limits the number of times that Write runs a transaction that the
 // server rolls back in favor of another one.
@@ -347,7 +343,7 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 		if err == nil {
 			return nil
 		}
-		if d.dialect == SQLite && errors.Is(d.classify(err), ErrFull) && try == 1 {
+		if d.dialect == SQLite && errors.Is(d.Classify(err), ErrFull) && try == 1 {
 			// The write-ahead log itself may fill the disk: merging it into the
 			// file may free space.
 			if _, folding := d.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); folding == nil {
@@ -355,10 +351,10 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 			}
 		}
 		if !rolledBack(err) || try == maxTries || ctx.Err() != nil {
-			return d.classify(err)
+			return d.Classify(err)
 		}
 		if !backoff.Sleep(ctx, time.Duration(try)*time.Duration(1+rand.IntN(10))*time.Millisecond) {
-			return d.classify(err)
+			return d.Classify(err)
 		}
 	}
 }
@@ -388,7 +384,7 @@ func (d *DB) Forget(ctx context.Context) error {
 	if err == nil && busy != 0 {
 		err = fmt.Errorf("%w: the write-ahead log is in use", ErrUnavailable)
 	}
-	return d.classify(err)
+	return d.Classify(err)
 }
 
 func (d *DB) once(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
@@ -450,9 +446,18 @@ func rolledBack(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == codeDeadlock)
 }
 
-// classify adds ErrUnavailable or ErrFull to errors of the store.
-func (d *DB) classify(err error) error {
-	if err == nil || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) {
+// Wrap adds the failed action to an error, which it classifies. A nil err stays
+// nil.
+func (d *DB) Wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, d.Classify(err))
+}
+
+// Classify adds ErrUnavailable or ErrFull to errors of the store.
+func (d *DB) Classify(err error) error {
+	if err == nil || Outage(err) {
 		return err
 	}
 	var pg *pgconn.PgError
@@ -543,7 +548,7 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	f.Close()
 	if _, err := pool.ExecContext(ctx, "VACUUM INTO $1", partial); err != nil {
 		_ = os.Remove(partial)
-		return fmt.Errorf("backup to %s: %w", path, d.classify(err))
+		return fmt.Errorf("backup to %s: %w", path, d.Classify(err))
 	}
 	if err := syncFile(partial); err != nil {
 		return fmt.Errorf("backup to %s: %w", path, err)
@@ -568,7 +573,7 @@ func syncFile(path string) error {
 func (d *DB) CheckCopy(ctx context.Context) error {
 	var verdict string
 	if err := d.Read().QueryRowContext(Patient(ctx, time.Hour), "PRAGMA integrity_check").Scan(&verdict); err != nil {
-		return d.classify(err)
+		return d.Classify(err)
 	}
 	if verdict != "ok" {
 		return fmt.Errorf("the database is damaged: %.200s", verdict)

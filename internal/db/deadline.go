@@ -65,7 +65,7 @@ func (r *Reader) QueryRowContext(ctx context.Context, query string, args ...any)
 
 // trouble returns err if the store caused it, else nil.
 func (d *DB) trouble(err error) error {
-	if err = d.classify(err); errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) {
+	if err = d.Classify(err); Outage(err) {
 		return err
 	}
 	return nil

@@ -49,12 +49,6 @@ func (d *DB) Identity(ctx context.Context) (Identity, error) {
 
 // SetClaimed records that a file store belongs to this database.
 func (d *DB) SetClaimed(ctx context.Context) error {
-	err := d.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE identity SET store_claimed_at = COALESCE(store_claimed_at, $1)", Micros(time.Now()))
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("database identity: %w", err)
-	}
-	return nil
+	_, err := d.Exec(ctx, "UPDATE identity SET store_claimed_at = COALESCE(store_claimed_at, $1)", Micros(time.Now()))
+	return d.Wrap("database identity", err)
 }

@@ -56,7 +56,7 @@ func (d *DB) migrate(ctx context.Context, files fs.FS) error {
 	defer done()
 	unlock, err := d.lockMigrations(ctx, pool)
 	if err != nil {
-		return fmt.Errorf("migrate: %w", d.classify(err))
+		return fmt.Errorf("migrate: %w", d.Classify(err))
 	}
 	defer unlock()
 	provider, err := d.provider(pool, files)
@@ -75,7 +75,7 @@ func (d *DB) migrate(ctx context.Context, files fs.FS) error {
 			return nil
 		}
 		if !waits(err) || try == migrationTries || ctx.Err() != nil {
-			return fmt.Errorf("migrate: %w", d.classify(err))
+			return fmt.Errorf("migrate: %w", d.Classify(err))
 		}
 		d.logger.WarnContext(ctx, "migration waits for a table that is in use", "try", try, "of", migrationTries)
 		backoff.Sleep(ctx, migrationPause)
@@ -184,11 +184,11 @@ func (d *DB) Version(ctx context.Context) (int64, error) {
 	}
 	var tables int
 	if err := d.Read().QueryRowContext(ctx, there).Scan(&tables); err != nil || tables == 0 {
-		return 0, d.classify(err)
+		return 0, d.Classify(err)
 	}
 	var v sql.NullInt64
 	if err := d.Read().QueryRowContext(ctx, "SELECT MAX(version_id) FROM goose_db_version WHERE is_applied").Scan(&v); err != nil {
-		return 0, d.classify(err)
+		return 0, d.Classify(err)
 	}
 	return v.Int64, nil
 }

@@ -1,9 +1,24 @@
 package db
 
-import "database/sql"
+import (
+	"context"
+	"database/sql"
+	"errors"
 
-// Collect reads all rows with scan and closes them.
-func Collect[T any](rows *sql.Rows, scan func(rows *sql.Rows, v *T) error) ([]T, error) {
+	"github.com/google/uuid"
+)
+
+// Querier is a Reader or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Select returns the rows of a query, each read by scan.
+func Select[T any](ctx context.Context, from Querier, scan func(rows *sql.Rows, v *T) error, query string, args ...any) ([]T, error) {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
 	defer rows.Close()
 	var values []T
 	for rows.Next() {
@@ -16,11 +31,41 @@ func Collect[T any](rows *sql.Rows, scan func(rows *sql.Rows, v *T) error) ([]T,
 	return values, rows.Err()
 }
 
-// Column reads the only column of rows and closes them. It accepts both results
-// of a query: err is the query's error.
-func Column[T any](rows *sql.Rows, err error) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	return Collect(rows, func(rows *sql.Rows, v *T) error { return rows.Scan(v) })
+// Column returns the only column of a query.
+func Column[T any](ctx context.Context, from Querier, query string, args ...any) ([]T, error) {
+	return Select(ctx, from, func(rows *sql.Rows, v *T) error { return rows.Scan(v) }, query, args...)
 }
+
+// Found turns the error of a row's Scan into whether there was a row.
+func Found(err error) (bool, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Exec runs a statement in a transaction and returns the number of changed
+// rows.
+func (d *DB) Exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
+	err = d.Write(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, statement, args...)
+		if err != nil {
+			return err
+		}
+		changed, err = result.RowsAffected()
+		return err
+	})
+	return changed, err
+}
+
+// Optional returns v as the value of a nullable column: nil for the zero value.
+func Optional[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+// NewID returns a new id of a row, a UUID of version 7.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }

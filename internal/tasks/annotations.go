@@ -118,11 +118,7 @@ func readAnnotations(row scanner) (Annotations, error) {
 	a := Annotations{Speakers: map[string]string{}, Texts: map[string]string{}}
 	var text string
 	var updated int64
-	err := row.Scan(&a.Version, &text, &updated)
-	if errors.Is(err, sql.ErrNoRows) {
-		return a, nil
-	}
-	if err != nil {
+	if found, err := db.Found(row.Scan(&a.Version, &text, &updated)); !found {
 		return a, err
 	}
 	a.UpdatedAt = db.Time(updated)

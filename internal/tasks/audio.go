@@ -35,8 +35,7 @@ func (s *Service) Audio(ctx context.Context, account, id string) (*Audio, error)
 	if err != nil {
 		return nil, s.wrap("audio", err)
 	}
-	a := &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.blobs.OpenAt(ctx, key.String, offset) }}
-	return a, nil
+	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.blobs.OpenAt(ctx, key.String, offset) }}, nil
 }
 
 // Size returns the recording's length in bytes.

@@ -30,10 +30,7 @@ type Claim struct {
 // longestDelay is an upper bound on a retry's delay. A run_at further in the
 // future was written before the clock was set back, and counts as due.
 func longestDelay(delays []time.Duration) time.Duration {
-	var longest time.Duration
-	for _, d := range delays {
-		longest = max(longest, d)
-	}
+	longest := slices.Max(append(slices.Clip(delays), 0))
 	return longest + longest/4 + time.Second
 }
 
@@ -46,15 +43,9 @@ var errOverdrawn = errors.New("account is overdrawn")
 // wait until it is in credit.
 func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, error) {
 	for {
-		var c Claim
+		var c *Claim
 		held, err := s.queue.Next(ctx, worker, modelSet, func(tx *sql.Tx, held *queue.Claim) (err error) {
-			if c, err = readClaim(ctx, tx, held); err != nil {
-				return err
-			}
-			overdrawn, err := s.billing.Overdrawn(ctx, tx, c.AccountID, c.BatchMode)
-			if overdrawn {
-				err = errOverdrawn
-			}
+			c, err = s.readClaim(ctx, tx, held)
 			return err
 		})
 		if errors.Is(err, errOverdrawn) {
@@ -65,8 +56,7 @@ func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, er
 		if held == nil || err != nil {
 			return nil, s.wrap("claim", err)
 		}
-		c.Held = held
-		return &c, nil
+		return c, nil
 	}
 }
 
@@ -83,8 +73,12 @@ func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end f
 	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
 		next = nil
 		if err = end(tx); err == nil && then != nil {
-			if next, err = s.claimNext(ctx, tx, then); err != nil {
-				err = thenError{err}
+			held, failed := then(ctx, tx)
+			if held != nil && failed == nil {
+				next, failed = s.readClaim(ctx, tx, held)
+			}
+			if failed != nil {
+				next, err = nil, thenError{failed}
 			}
 		}
 		return err
@@ -97,25 +91,6 @@ func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end f
 		next = nil
 	}
 	return next, err
-}
-
-// claimNext claims a task that its account can pay for.
-func (s *Service) claimNext(ctx context.Context, tx *sql.Tx, then queue.NextClaim) (*Claim, error) {
-	held, err := then(ctx, tx)
-	if held == nil || err != nil {
-		return nil, err
-	}
-	c, err := readClaim(ctx, tx, held)
-	if err != nil {
-		return nil, err
-	}
-	if held.Lane != queue.LaneFetch {
-		if overdrawn, err := s.billing.Overdrawn(ctx, tx, c.AccountID, c.BatchMode); overdrawn || err != nil {
-			return nil, cmp.Or(err, errOverdrawn)
-		}
-	}
-	c.Held = held
-	return &c, nil
 }
 
 // stop makes claims skip the lane of a task's account if the account is
@@ -142,20 +117,24 @@ func laneOf(batch bool) string {
 	return queue.LaneTasks
 }
 
-// readClaim reads the task of a claim in its transaction.
-func readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (Claim, error) {
-	var c Claim
-	var url, key sql.NullString
+// readClaim reads the task of a claim in its transaction. A claim that is not
+// for a download ends with errOverdrawn if the account cannot pay for the task.
+func (s *Service) readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (*Claim, error) {
+	c := &Claim{Held: held}
 	var options string
 	var err error
-	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", audio_url, audio_blob, price_id, options FROM tasks WHERE id = $1", held.TaskID),
-		&url, &key, &c.price, &options)
+	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(audio_url, ''), COALESCE(audio_blob, ''), price_id, options FROM tasks WHERE id = $1", held.TaskID),
+		&c.URL, &c.Blob, &c.price, &options)
 	if err != nil {
 		return c, err
 	}
-	c.URL, c.Blob = url.String, key.String
-	c.Ignored, err = unknownOptions(options)
-	return c, err
+	if c.Ignored, err = unknownOptions(options); err != nil || held.Lane == queue.LaneFetch {
+		return c, err
+	}
+	if overdrawn, err := s.billing.Overdrawn(ctx, tx, c.AccountID, c.BatchMode); overdrawn || err != nil {
+		return c, cmp.Or(err, errOverdrawn)
+	}
+	return c, nil
 }
 
 // unknownOptions returns the stored options that this release does not know,
@@ -179,18 +158,16 @@ type row struct {
 	price                                     int64
 	audio, result                             string
 	voiceModel                                string // of the result that is about to be written
-	callbackURL, callbackSecret               sql.NullString
-	idempotencyKey                            sql.NullString
+	callbackURL, callbackSecret               string
+	idempotencyKey                            string
 }
 
 func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {
 	var r row
-	var worker, audio, result sql.NullString
 	var err error
-	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, worker_id, lane, price_id,
-		audio_blob, result_blob, callback_url, callback_secret, idempotency_key FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
-		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &worker, &r.lane, &r.price, &audio, &result, &r.callbackURL, &r.callbackSecret, &r.idempotencyKey)
-	r.worker, r.audio, r.result = worker.String, audio.String, result.String
+	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, COALESCE(worker_id, ''), lane, price_id, COALESCE(audio_blob, ''),
+		COALESCE(result_blob, ''), COALESCE(callback_url, ''), COALESCE(callback_secret, ''), COALESCE(idempotency_key, '') FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
+		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &r.worker, &r.lane, &r.price, &r.audio, &r.result, &r.callbackURL, &r.callbackSecret, &r.idempotencyKey)
 	return r, err
 }
 

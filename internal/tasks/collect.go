@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -45,10 +46,10 @@ const collectBatch = 500
 // the store belongs to another database, because the database was exchanged
 // under a running server, it returns blob.ErrForeign.
 func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
-	setDefault(&c.MinAge, 24*time.Hour)
-	setDefault(&c.Marked, 7*24*time.Hour)
-	setDefault(&c.MaxFiles, 1000)
-	setDefault(&c.MaxShare, 0.01)
+	c.MinAge = cmp.Or(c.MinAge, 24*time.Hour)
+	c.Marked = cmp.Or(c.Marked, 7*24*time.Hour)
+	c.MaxFiles = cmp.Or(c.MaxFiles, 1000)
+	c.MaxShare = cmp.Or(c.MaxShare, 0.01)
 	p := &collection{service: s, config: c, begun: s.now()}
 	if err := s.ownsFiles(ctx); err != nil {
 		return p.found, err
@@ -62,10 +63,12 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 	if err := p.compare(ctx); err != nil {
 		return p.found, err
 	}
-	if err := p.forget(ctx); err != nil {
-		return p.found, err
+	// Marks of files that no longer exist are dropped.
+	if _, err := s.db.Exec(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun)); err != nil {
+		return p.found, s.wrap("collect", err)
 	}
-	return p.found, p.delete(ctx)
+	err := p.delete(ctx)
+	return p.found, err
 }
 
 // ownsFiles returns blob.ErrForeign if the file store belongs to another
@@ -76,15 +79,13 @@ func (s *Service) ownsFiles(ctx context.Context) error {
 		return err
 	}
 	found, err := s.blobs.Identity(ctx)
-	switch {
-	case errors.Is(err, blob.ErrNotFound): // nobody claimed it
-		return nil
-	case err != nil:
-		return err
-	case found.Database != id.ID:
+	if err == nil && found.Database != id.ID {
 		return fmt.Errorf("collect: %w: %s, this one is %s", blob.ErrForeign, found.Database, id.ID)
 	}
-	return nil
+	if errors.Is(err, blob.ErrNotFound) { // nobody claimed it
+		return nil
+	}
+	return err
 }
 
 // collection is one pass.
@@ -157,14 +158,6 @@ func (p *collection) compare(ctx context.Context) error {
 	return nil
 }
 
-// forget drops the marks of files that no longer exist.
-func (p *collection) forget(ctx context.Context) error {
-	return p.service.wrap("collect", p.service.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun))
-		return err
-	}))
-}
-
 // delete deletes orphans that are due, within the limits.
 func (p *collection) delete(ctx context.Context) error {
 	s := p.service
@@ -188,10 +181,7 @@ func (p *collection) delete(ctx context.Context) error {
 		}
 		p.found.Deleted++
 		s.log.InfoContext(ctx, "orphaned file deleted", "key", key)
-		err = s.db.Write(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE key = $1", key)
-			return err
-		})
+		_, err = s.db.Exec(ctx, "DELETE FROM orphans WHERE key = $1", key)
 		failed = errors.Join(failed, s.wrap("collect", err))
 	}
 	return failed

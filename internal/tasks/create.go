@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -39,10 +40,11 @@ type Request struct {
 	Refused error
 }
 
-// Item is the outcome of one item of a batch: a task or an error message.
+// Item is the outcome of one item of a batch: a task or an error message. Its
+// JSON is stored with idempotency keys.
 type Item struct {
-	Task  *Task
-	Error string
+	Task  *Task  `json:"task,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 func on(b *bool) bool { return b == nil || *b }
@@ -109,27 +111,16 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 	}
 	account := requests[0].Account
 	next, err := s.accept(ctx, requests, func(tx *sql.Tx) (err error) {
-		items, replayed = nil, false
-		if idem.Key == "" {
-			items, err = s.insertAll(ctx, tx, requests, "", batch)
+		replayed = false
+		if idem.Key != "" {
+			if items, replayed, err = s.claimKey(ctx, tx, account, idem); replayed || err != nil {
+				return err
+			}
+		}
+		if items, err = s.insertAll(ctx, tx, requests, idem.Key, batch); err != nil || idem.Key == "" {
 			return err
 		}
-		answer, found, err := s.claimKey(ctx, tx, account, idem)
-		if err != nil {
-			return err
-		}
-		if replayed = found; found {
-			items, err = decodeAnswer(answer)
-			return err
-		}
-		if items, err = s.insertAll(ctx, tx, requests, idem.Key, batch); err != nil {
-			return err
-		}
-		if answer, err = encodeAnswer(items); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, idem.Key, answer)
-		return err
+		return s.setAnswer(ctx, tx, account, idem.Key, items)
 	})
 	if err != nil {
 		return nil, false, s.wrap("create", err)
@@ -212,13 +203,7 @@ func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, bat
 // insert writes one task with its hold. The hold comes first: if it is refused,
 // nothing is left behind.
 func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
-	if r.ID == "" {
-		id, err := NewID()
-		if err != nil {
-			return Task{}, err
-		}
-		r.ID = id
-	}
+	r.ID = cmp.Or(r.ID, NewID())
 	extras, err := r.Extras.column()
 	if err != nil {
 		return Task{}, err
@@ -261,7 +246,7 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotency
 		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, extras, created_at, updated_at)
 		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $4)`,
 		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(options),
-		optional(r.CallbackURL), optional(r.CallbackSecret), t.BatchMode, prices.ID, host, optional(idempotencyKey), extras)
+		db.Optional(r.CallbackURL), db.Optional(r.CallbackSecret), t.BatchMode, prices.ID, host, db.Optional(idempotencyKey), extras)
 	if err != nil {
 		return Task{}, err
 	}

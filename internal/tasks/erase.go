@@ -15,10 +15,8 @@ import (
 	"github.com/otograph/otograph/internal/db"
 )
 
-const (
-	eraseBatch  = 200 // files erased with one pair of transactions
-	eraseAtOnce = 8   // default number of concurrent requests to the file store
-)
+// eraseBatch is the number of files erased with one pair of transactions.
+const eraseBatch = 200
 
 // scheduleDeletion schedules a file (or, if the key ends in "/", all files
 // under a prefix) for deletion.
@@ -41,7 +39,7 @@ func (s *Service) erase(ctx context.Context, keys []string) error {
 		}
 		// Read while the tasks' rows are locked: a retry holds its task's row
 		// while it takes files off the list.
-		pending, err = db.Column[string](tx.QueryContext(ctx, "SELECT key FROM doomed_blobs WHERE key IN ("+list+") ORDER BY due_at, key", args...))
+		pending, err = db.Column[string](ctx, tx, "SELECT key FROM doomed_blobs WHERE key IN ("+list+") ORDER BY due_at, key", args...)
 		return err
 	})
 	if err != nil || len(pending) == 0 {
@@ -162,7 +160,7 @@ func (s *Service) sweepTask(ctx context.Context, id string) {
 // deleteDue erases all files that are due, until an erasure fails.
 func (s *Service) deleteDue(ctx context.Context) error {
 	for {
-		keys, err := db.Column[string](s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now())))
+		keys, err := db.Column[string](ctx, s.db.Read(), fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now()))
 		if err != nil || len(keys) == 0 {
 			return s.wrap("sweep", err)
 		}

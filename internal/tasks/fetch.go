@@ -27,16 +27,15 @@ func HostOf(address string) string {
 // NextFetch claims for worker a task whose audio needs to be downloaded, and
 // returns nil if there is none (see queue.Queue.NextFetch).
 func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy) (*Claim, error) {
-	var c Claim
+	var c *Claim
 	held, err := s.queue.NextFetch(ctx, worker, busy, func(tx *sql.Tx, held *queue.Claim) (err error) {
-		c, err = readClaim(ctx, tx, held)
+		c, err = s.readClaim(ctx, tx, held)
 		return err
 	})
 	if held == nil || err != nil {
 		return nil, s.wrap("claim download", err)
 	}
-	c.Held = held
-	return &c, nil
+	return c, nil
 }
 
 // Fetched records the downloaded audio and queues the task for a worker. It may
@@ -113,16 +112,12 @@ func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, second
 	unpaid := false
 	next, err := s.writeAndClaim(ctx, then, func(tx *sql.Tx) error {
 		unpaid = false
-		r, err := s.lockTask(ctx, tx, c.ID)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return queue.ErrSuperseded
-		case err != nil:
-			return err
-		case r.audio == audio.Key:
+		r, err := s.guard(ctx, tx, c)
+		if r.audio == audio.Key {
 			return nil // an earlier call committed this, but its caller got an error
-		case !r.current(c):
-			return queue.ErrSuperseded
+		}
+		if err != nil {
+			return err
 		}
 		r.audio, r.lane = audio.Key, laneOf(r.BatchMode)
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = $2, audio_size = $3, audio_md5 = $4, lane = $5, updated_at = $6 WHERE id = $1",

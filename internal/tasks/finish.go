@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -55,27 +56,20 @@ func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.
 
 func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.NextClaim) (*Claim, error) {
 	u := usage(c.Options, o.Seconds, c.BatchMode)
-	u.Mode = o.Tier
-	if u.Mode == "" {
-		u.Mode = spec.TierStandard
-	}
+	u.Mode = cmp.Or(o.Tier, spec.TierStandard)
 	warnings := spec.OfAudio(o.Result.Warnings)
 	u.Partial = o.Result.Stats.Truncated
 	var receipt billing.Receipt
 	var audio string
 	forgotten := s.erased.take()
 	next, err := s.writeAndClaim(ctx, then, func(tx *sql.Tx) error {
-		r, err := s.lockTask(ctx, tx, c.ID)
+		r, err := s.guard(ctx, tx, c)
 		audio = r.audio
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return queue.ErrSuperseded
-		case err != nil:
-			return err
-		case r.Status == StatusDone && r.result == key:
+		if r.Status == StatusDone && r.result == key {
 			return forgetDeletions(ctx, tx, forgotten) // an earlier call committed the rest, but its caller got an error
-		case !r.current(c):
-			return queue.ErrSuperseded
+		}
+		if err != nil {
+			return err
 		}
 		prices, err := s.billing.PricesByID(ctx, tx, r.price)
 		if err != nil {
@@ -215,10 +209,7 @@ func outagePause(n int64) time.Duration {
 // and they are deleted with it.
 func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
-	var text, warnings any
-	if message != "" {
-		text = message
-	}
+	var warnings any
 	if len(r.Warnings) > 0 {
 		list, err := json.Marshal(r.Warnings)
 		if err != nil {
@@ -248,14 +239,14 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
 		result_blob = $6, audio_seconds = $7, voice_model = $8, warnings = $9, language = $10, speakers = $11, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
-		r.ID, string(status), text, kept, db.Micros(now), optional(r.result), r.AudioDuration, optional(r.voiceModel), warnings, optional(r.Language), r.Speakers); err != nil {
+		r.ID, string(status), db.Optional(message), kept, db.Micros(now), db.Optional(r.result), r.AudioDuration, db.Optional(r.voiceModel), warnings, db.Optional(r.Language), r.Speakers); err != nil {
 		return err
 	}
 	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil
 	if message != "" {
 		r.ErrorMessage = &message
 	}
-	if r.callbackURL.Valid {
+	if r.callbackURL != "" {
 		if err := s.announce(ctx, tx, r); err != nil {
 			return err
 		}
@@ -332,20 +323,15 @@ func (s *Service) takeBack(ctx context.Context, id string, how Ending, message s
 // announce writes the complete callback of a task that has just become final,
 // in the same transaction.
 func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
-	var finished *string
-	if r.FinishedAt != nil {
-		text := r.FinishedAt.Format(TimeFormat)
-		finished = &text
-	}
 	body, err := json.Marshal(struct {
 		TaskID       string  `json:"task_id"`
 		Status       Status  `json:"status"`
 		CreatedAt    string  `json:"created_at"`
-		FinishedAt   *string `json:"finished_at"`
+		FinishedAt   string  `json:"finished_at"`
 		ErrorMessage *string `json:"error_message"`
-	}{r.ID, r.Status, r.CreatedAt.Format(TimeFormat), finished, r.ErrorMessage})
+	}{r.ID, r.Status, r.CreatedAt.Format(TimeFormat), r.FinishedAt.Format(TimeFormat), r.ErrorMessage})
 	if err != nil {
 		return err
 	}
-	return s.outbox.Add(ctx, tx, webhook.Message{TaskID: r.ID, AccountID: r.AccountID, URL: r.callbackURL.String, Secret: r.callbackSecret.String, Body: body, Warning: WarningHeader(r.Warnings)})
+	return s.outbox.Add(ctx, tx, webhook.Message{TaskID: r.ID, AccountID: r.AccountID, URL: r.callbackURL, Secret: r.callbackSecret, Body: body, Warning: WarningHeader(r.Warnings)})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -169,10 +170,7 @@ func (w *watcher) run(ctx context.Context, s *Service) {
 // look reads the followed tasks and sends their changes to their followers.
 func (w *watcher) look(ctx context.Context, s *Service) error {
 	w.mu.Lock()
-	ids := make([]string, 0, len(w.followers))
-	for id := range w.followers {
-		ids = append(ids, id)
-	}
+	ids := slices.Collect(maps.Keys(w.followers))
 	w.mu.Unlock()
 	for part := range slices.Chunk(ids, tasksInLook) {
 		states, err := s.snapshots(ctx, part)
@@ -250,18 +248,15 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 	if s.db.Dialect() == db.Postgres {
 		each = "json_to_recordset($1::json) AS (id text, attempt bigint, next bigint)"
 	}
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
-		JOIN live_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
-		ORDER BY t.task_id, t.attempt, t.first`, string(list))
-	if err != nil {
-		return s.wrap("follow", err)
-	}
 	type batch struct {
 		task, segments string
 		attempt        int64
 		first          int
 	}
-	batches, err := db.Collect(rows, func(rows *sql.Rows, b *batch) error { return rows.Scan(&b.task, &b.attempt, &b.first, &b.segments) })
+	batches, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, b *batch) error { return rows.Scan(&b.task, &b.attempt, &b.first, &b.segments) },
+		`SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
+		JOIN live_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
+		ORDER BY t.task_id, t.attempt, t.first`, string(list))
 	if err != nil {
 		return s.wrap("follow", err)
 	}
@@ -293,26 +288,19 @@ func (s *Service) snapshots(ctx context.Context, ids []string) (map[string]Snaps
 	if s.db.Dialect() == db.Postgres {
 		each = "SELECT json_array_elements_text($1::json)"
 	}
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT t.id, t.status, t.error_message, t.updated_at, t.finished_at, w.stage, w.fraction
-		FROM tasks t LEFT JOIN workers w ON w.id = t.worker_id AND w.task_id = t.id WHERE t.id IN (`+each+`)`, string(list))
-	if err != nil {
-		return nil, s.wrap("follow", err)
-	}
-	found, err := db.Collect(rows, func(rows *sql.Rows, state *Snapshot) error {
-		var message, stage sql.NullString
+	found, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, state *Snapshot) error {
 		var finished sql.NullInt64
-		var fraction sql.NullFloat64
 		var updated int64
-		if err := rows.Scan(&state.TaskID, &state.Status, &message, &updated, &finished, &stage, &fraction); err != nil {
+		if err := rows.Scan(&state.TaskID, &state.Status, &state.Error, &updated, &finished, &state.Stage, &state.Fraction); err != nil {
 			return err
 		}
-		state.Error, state.Stage, state.Fraction = message.String, spec.Stage(stage.String), fraction.Float64
 		state.UpdatedAt = db.Time(updated)
 		if state.Final = finished.Valid; state.Final {
 			state.FinishedAt = db.Time(finished.Int64)
 		}
 		return nil
-	})
+	}, `SELECT t.id, t.status, COALESCE(t.error_message, ''), t.updated_at, t.finished_at, COALESCE(w.stage, ''), COALESCE(w.fraction, 0)
+		FROM tasks t LEFT JOIN workers w ON w.id = t.worker_id AND w.task_id = t.id WHERE t.id IN (`+each+`)`, string(list))
 	states := make(map[string]Snapshot, len(found))
 	for _, state := range found {
 		states[state.TaskID] = state

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/otograph/otograph/internal/db"
@@ -19,26 +18,27 @@ type Idempotency struct {
 }
 
 // claimKey claims an idempotency key in this transaction. If the key was used
-// before, found is true and answer is the first response.
-func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (answer string, found bool, err error) {
+// before, found is true and items is the first response.
+func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (items []Item, found bool, err error) {
 	now := s.now()
 	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, $2, $3, '', $4)
 		ON CONFLICT (account_id, key) DO UPDATE SET body_hash = excluded.body_hash, answer = '', created_at = excluded.created_at
 		WHERE idempotency.created_at < $5`, account, idem.Key, idem.BodyHash, db.Micros(now), db.Micros(now.Add(-idempotencyAge)))
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return "", false, err
+		return nil, false, err
 	}
-	var hash string
+	var hash, answer string
 	if err := tx.QueryRowContext(ctx, "SELECT body_hash, answer FROM idempotency WHERE account_id = $1 AND key = $2", account, idem.Key).Scan(&hash, &answer); err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	if hash != idem.BodyHash {
-		return "", false, ErrIdempotencyConflict
+		return nil, false, ErrIdempotencyConflict
 	}
-	return answer, true, nil
+	err = json.Unmarshal([]byte(answer), &items)
+	return items, true, err
 }
 
 // KeyUsed reports whether a request with the idempotency key made tasks of the
@@ -54,19 +54,16 @@ func (s *Service) KeyUsed(ctx context.Context, account, key string) (bool, error
 // The key stays used, so that the same request, sent again, makes no second
 // task.
 func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
-	if !r.idempotencyKey.Valid {
+	if r.idempotencyKey == "" {
 		return nil
 	}
 	var text string
-	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.db.ForUpdate(), r.AccountID, r.idempotencyKey.String).Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil // its 24 hours are over
+	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.db.ForUpdate(), r.AccountID, r.idempotencyKey).Scan(&text)
+	if found, err := db.Found(err); !found {
+		return err // its 24 hours are over
 	}
-	if err != nil {
-		return err
-	}
-	items, err := decodeAnswer(text)
-	if err != nil {
+	var items []Item
+	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(items, func(item Item) bool { return item.Task != nil && item.Task.ID == r.ID })
@@ -74,36 +71,15 @@ func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 		return nil // the key has been used again since
 	}
 	items[i] = Item{Error: ErrDeleted.Error()}
-	if text, err = encodeAnswer(items); err != nil {
+	return s.setAnswer(ctx, tx, r.AccountID, r.idempotencyKey, items)
+}
+
+// setAnswer stores the response of an idempotency key.
+func (s *Service) setAnswer(ctx context.Context, tx *sql.Tx, account, key string, items []Item) error {
+	text, err := json.Marshal(items)
+	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", r.AccountID, r.idempotencyKey.String, text)
+	_, err = tx.ExecContext(ctx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, key, string(text))
 	return err
-}
-
-// answerItem is the stored form of an item.
-type answerItem struct {
-	Task  *Task  `json:"task,omitempty"`
-	Error string `json:"error,omitempty"`
-}
-
-func encodeAnswer(items []Item) (string, error) {
-	kept := make([]answerItem, len(items))
-	for i, item := range items {
-		kept[i] = answerItem(item)
-	}
-	text, err := json.Marshal(kept)
-	return string(text), err
-}
-
-func decodeAnswer(text string) ([]Item, error) {
-	var kept []answerItem
-	if err := json.Unmarshal([]byte(text), &kept); err != nil {
-		return nil, err
-	}
-	items := make([]Item, len(kept))
-	for i, k := range kept {
-		items[i] = Item(k)
-	}
-	return items, nil
 }

@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/otograph/otograph/billing"
@@ -38,25 +37,18 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 		var id string
 		err := s.db.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
 			Scan(&created, &id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, total, nil
-		}
-		if err != nil {
-			return nil, 0, s.wrap("list", err)
+		if found, err := db.Found(err); !found {
+			return nil, total, s.wrap("list", err)
 		}
 		where += fmt.Sprintf(" AND (created_at, id) <= ($%d, $%d)", len(args)+1, len(args)+2)
 		args = append(args, created, id)
 	}
-	rows, err := s.db.Read().QueryContext(ctx, fmt.Sprintf("SELECT %s, (SELECT total FROM settlements WHERE task_id = tasks.id) FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)
-	if err != nil {
-		return nil, 0, s.wrap("list", err)
-	}
-	list, err := db.Collect(rows, func(rows *sql.Rows, t *Task) (err error) {
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, t *Task) (err error) {
 		var charged *billing.Money
 		*t, err = scanTask(rows, &charged)
 		t.Charged = charged
 		return err
-	})
+	}, fmt.Sprintf("SELECT %s, (SELECT total FROM settlements WHERE task_id = tasks.id) FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)
 	return list, max(total, (f.Page-1)*f.Size+len(list)), s.wrap("list", err) // a task may have been added since the sums were read
 }
 
@@ -73,8 +65,6 @@ func (s *Service) total(ctx context.Context, account string, status Status) (n i
 		StatusAbandoned:  "abandoned",
 	}
 	err = s.db.Read().QueryRowContext(ctx, "SELECT "+counts[status]+" FROM account_sums WHERE account_id = $1", account).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) { // no such account
-		return 0, nil
-	}
+	_, err = db.Found(err) // 0 without such an account
 	return n, err
 }

@@ -1,8 +1,8 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"strings"
 	"time"
@@ -32,23 +32,14 @@ type Maintainer struct {
 	dead    *queue.Watch
 }
 
-// choreCleanup is the name of Maintainer.Cleanup as a chore.
-const choreCleanup = "cleanup"
-
-// choreCollect is the name of Service.Collect as a chore.
-const choreCollect = "collect"
-
-// choreCheck is the name of Maintainer.check as a chore.
-const choreCheck = "check sums"
-
 // NewMaintainer returns a maintainer of a service.
 func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
-	setDefault(&c.DeadAfter, 30*time.Second)
-	setDefault(&c.Interval, 2*time.Second)
-	setDefault(&c.Cleanup, time.Minute)
-	setDefault(&c.Collect, 24*time.Hour)
-	setDefault(&c.Check, 24*time.Hour)
-	setDefault(&c.CollectAfter, time.Hour)
+	c.DeadAfter = cmp.Or(c.DeadAfter, 30*time.Second)
+	c.Interval = cmp.Or(c.Interval, 2*time.Second)
+	c.Cleanup = cmp.Or(c.Cleanup, time.Minute)
+	c.Collect = cmp.Or(c.Collect, 24*time.Hour)
+	c.Check = cmp.Or(c.Check, 24*time.Hour)
+	c.CollectAfter = cmp.Or(c.CollectAfter, time.Hour)
 	return &Maintainer{service: s, config: c, dead: s.Watch(c.DeadAfter, c.Interval)}
 }
 
@@ -65,31 +56,21 @@ func (s *Service) Watch(after, interval time.Duration) *queue.Watch {
 	})
 }
 
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
-}
-
 // Run works until ctx is done.
 func (m *Maintainer) Run(ctx context.Context) error {
-	s := m.service
 	begun := time.Now()
+	warn := func(message string, err error) {
+		if err != nil && ctx.Err() == nil {
+			m.service.log.WarnContext(ctx, message, "error", err)
+		}
+	}
 	for {
-		if _, err := m.dead.Look(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "failed to look for dead workers", "error", err)
-		}
-		if err := s.queue.Chore(ctx, choreCleanup, m.config.Cleanup, m.Cleanup); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "clean-up not finished", "error", err)
-		}
-		if err := s.queue.Chore(ctx, choreCheck, m.config.Check, m.check); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "sums not checked", "error", err)
-		}
+		_, err := m.dead.Look(ctx)
+		warn("failed to look for dead workers", err)
+		warn("clean-up not finished", m.service.queue.Chore(ctx, "cleanup", m.config.Cleanup, m.Cleanup))
+		warn("sums not checked", m.service.queue.Chore(ctx, "check sums", m.config.Check, m.check))
 		if time.Since(begun) >= m.config.CollectAfter { // never right after a start, when a configuration mistake is fresh
-			if err := s.queue.Chore(ctx, choreCollect, m.config.Collect, m.collect); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "orphaned files not collected", "error", err)
-			}
+			warn("orphaned files not collected", m.service.queue.Chore(ctx, "collect", m.config.Collect, m.collect))
 		}
 		if !backoff.Sleep(ctx, m.config.Interval) {
 			return nil
@@ -103,10 +84,7 @@ func (m *Maintainer) Run(ctx context.Context) error {
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
-		return err
-	})
+	_, err := s.db.Exec(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
 	if err := s.fold(ctx); err != nil {
 		s.log.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
 	}

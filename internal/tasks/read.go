@@ -17,29 +17,16 @@ type scanner interface{ Scan(...any) error }
 
 func scanTask(row scanner, more ...any) (Task, error) {
 	var t Task
-	var size, finished sql.NullInt64
-	var md5, message, warnings, language, extras sql.NullString
-	var seconds sql.NullFloat64
+	var warnings, language, extras sql.NullString
 	var options string
 	var created, updated int64
+	var finished *int64
 	err := row.Scan(append([]any{
-		&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &size, &md5, &seconds, &t.AllowTraining,
-		&message, &warnings, &language, &t.Speakers, &options, &extras, &t.BatchMode, &created, &updated, &finished,
+		&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &t.AudioSize, &t.AudioMD5, &t.AudioDuration, &t.AllowTraining,
+		&t.ErrorMessage, &warnings, &language, &t.Speakers, &options, &extras, &t.BatchMode, &created, &updated, &finished,
 	}, more...)...)
 	if err != nil {
 		return t, err
-	}
-	if size.Valid {
-		t.AudioSize = &size.Int64
-	}
-	if md5.Valid {
-		t.AudioMD5 = &md5.String
-	}
-	if seconds.Valid {
-		t.AudioDuration = &seconds.Float64
-	}
-	if message.Valid {
-		t.ErrorMessage = &message.String
 	}
 	if warnings.Valid {
 		if err := json.Unmarshal([]byte(warnings.String), &t.Warnings); err != nil {
@@ -48,9 +35,8 @@ func scanTask(row scanner, more ...any) (Task, error) {
 	}
 	t.Language = language.String
 	t.CreatedAt, t.UpdatedAt = db.Time(created), db.Time(updated)
-	if finished.Valid {
-		at := db.Time(finished.Int64)
-		t.FinishedAt = &at
+	if finished != nil {
+		t.FinishedAt = new(db.Time(*finished))
 	}
 	if t.Extras, err = readExtras(extras); err != nil {
 		return t, err
@@ -68,8 +54,8 @@ func (s *Service) Get(ctx context.Context, account, id string) (Task, error) {
 }
 
 func (s *Service) get(ctx context.Context, account, id string) (Task, string, error) {
-	var result sql.NullString
-	t, err := scanTask(s.db.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", result_blob FROM tasks WHERE id = $1", id), &result)
+	var result string
+	t, err := scanTask(s.db.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(result_blob, '') FROM tasks WHERE id = $1", id), &result)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Task{}, "", fmt.Errorf("%w: %.40q", ErrNotFound, id)
 	}
@@ -79,7 +65,7 @@ func (s *Service) get(ctx context.Context, account, id string) (Task, string, er
 	if t.AccountID != account {
 		return Task{}, "", fmt.Errorf("%w: %s", ErrForbidden, id)
 	}
-	return t, result.String, nil
+	return t, result, nil
 }
 
 // Wait waits until the task's state is final and returns the task, or ctx's

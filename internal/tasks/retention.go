@@ -30,7 +30,7 @@ func (s *Service) expire(ctx context.Context) error {
 	for time.Since(begun) < expireTime {
 		n := 0
 		err := s.db.Write(ctx, func(tx *sql.Tx) error {
-			ids, err := db.Column[string](tx.QueryContext(ctx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND finished_at < $1 ORDER BY finished_at LIMIT %d", expireBatch)+s.db.SkipLocked(), before))
+			ids, err := db.Column[string](ctx, tx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND finished_at < $1 ORDER BY finished_at LIMIT %d", expireBatch)+s.db.SkipLocked(), before)
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 		case err != nil:
 			return err
 		case r.phase == "delayed":
-			err = s.queue.Hurry(ctx, tx, r.ref())
+			err = s.queue.Requeue(ctx, tx, r.ref())
 		case !r.Final():
 			err = fmt.Errorf("%w: %s is %s", ErrNotRetryable, id, r.phase)
 		case r.Status == StatusDone:
@@ -79,18 +79,10 @@ func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'queued', status = 'processing', run_at = 0, queued_at = $2, updated_at = $2, finished_at = NULL,
 		error_message = NULL, failures = 0, crashes = 0, interruptions = 0, callback_url = COALESCE($3, callback_url), callback_secret = COALESCE($4, callback_secret)
-		WHERE id = $1`, r.ID, db.Micros(s.now()), optional(callback.URL), optional(callback.Secret)); err != nil {
+		WHERE id = $1`, r.ID, db.Micros(s.now()), db.Optional(callback.URL), db.Optional(callback.Secret)); err != nil {
 		return err
 	}
 	return s.queue.Added(ctx, tx, r.ref())
-}
-
-// optional returns a text as the value of a nullable column.
-func optional(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
 }
 
 // holdAgain holds the price of a task that had a hold before.

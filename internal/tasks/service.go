@@ -1,9 +1,9 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"path"
@@ -74,9 +74,9 @@ type Service struct {
 	outbox     *webhook.Outbox
 	watcher    *watcher
 	log        *slog.Logger
-	erased     *erased
-	unfolded   *atomic.Bool // deleted data may still be in SQLite's write-ahead log
-	downloader *atomic.Pointer[Downloader]
+	erased     erased
+	unfolded   atomic.Bool // deleted data may still be in SQLite's write-ahead log
+	downloader atomic.Pointer[Downloader]
 	probing    *turns.Gate // limits the uploads probed at the same time
 }
 
@@ -85,9 +85,7 @@ func New(c Config) (*Service, error) {
 	if c.DB == nil || c.Blobs == nil {
 		return nil, errors.New("tasks: Config needs DB and Blobs")
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -97,26 +95,22 @@ func New(c Config) (*Service, error) {
 	if c.CallbackDelays == nil {
 		c.CallbackDelays = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 	}
-	setDefault(&c.UnknownLength, time.Minute)
-	if c.BatchWait == 0 {
-		c.BatchWait = 20 * time.Hour
-	}
+	c.UnknownLength = cmp.Or(c.UnknownLength, time.Minute)
+	c.BatchWait = cmp.Or(c.BatchWait, 20*time.Hour)
+	c.EraseAtOnce = cmp.Or(c.EraseAtOnce, 8)
 	if c.Ended == nil {
 		c.Ended = func(Ending) {}
-	}
-	if c.EraseAtOnce <= 0 {
-		c.EraseAtOnce = eraseAtOnce
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	unfolded := &atomic.Bool{}
-	unfolded.Store(true) // an earlier process may have stopped before it did
-	return &Service{
-		Config: c, unfolded: unfolded, db: c.DB, blobs: c.Blobs, erased: &erased{}, downloader: &atomic.Pointer[Downloader]{}, billing: billing.New(c.DB.Read(), c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
+	s := &Service{
+		Config: c, db: c.DB, blobs: c.Blobs, billing: billing.New(c.DB.Read(), c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: slices.Concat(c.CallbackDelays, c.CallbackTail)}),
-	}, nil
+	}
+	s.unfolded.Store(true) // an earlier process may have stopped before it did
+	return s, nil
 }
 
 // Billing returns the billing store of the same database.
@@ -136,12 +130,7 @@ func (s *Service) Blobs() *blob.Store { return s.blobs }
 
 func (s *Service) now() time.Time { return db.Time(db.Micros(s.Clock())) }
 
-func (s *Service) wrap(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("tasks: %s: %w", what, s.db.Classify(err))
-}
+func (s *Service) wrap(what string, err error) error { return s.db.Wrap("tasks: "+what, err) }
 
 // Outage reports whether an error is a temporary failure of the service: the
 // database or the file store can't be reached or is full.
@@ -151,26 +140,18 @@ var validExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
 
 // AudioKey returns a new key for audio. Decoders use its extension to recognize
 // the format.
-func AudioKey(filename string) (string, error) {
-	id, err := uuid.NewRandom()
-	if err != nil {
-		return "", err
-	}
+func AudioKey(filename string) string {
 	ext := strings.ToLower(path.Ext(filename))
 	if !validExtension.MatchString(ext) {
 		ext = ""
 	}
-	return "audio/" + id.String() + ext, nil
+	return "audio/" + uuid.NewString() + ext
 }
 
 // NewAudio begins a file for the audio of a new task. The caller commits it and
 // passes its Info to Create, or aborts it.
 func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, error) {
-	key, err := AudioKey(filename)
-	if err != nil {
-		return nil, err
-	}
-	return s.blobs.Create(ctx, key)
+	return s.blobs.Create(ctx, AudioKey(filename))
 }
 
 // DropAudio deletes a file that no task uses. If a row refers to it, it stays:

@@ -91,10 +91,9 @@ type stateWalk struct {
 
 // states reads the state of every task.
 func (w *stateWalk) states() map[string]string {
-	rows, err := w.f.DB.Read().Query("SELECT id, CASE WHEN phase = 'final' THEN status ELSE phase END FROM tasks")
-	require.NoError(w.f.T, err)
 	type task struct{ id, state string }
-	list, err := db.Collect(rows, func(rows *sql.Rows, x *task) error { return rows.Scan(&x.id, &x.state) })
+	list, err := db.Select(context.Background(), w.f.DB.Read(), func(rows *sql.Rows, x *task) error { return rows.Scan(&x.id, &x.state) },
+		"SELECT id, CASE WHEN phase = 'final' THEN status ELSE phase END FROM tasks")
 	require.NoError(w.f.T, err)
 	states := map[string]string{}
 	for _, x := range list {

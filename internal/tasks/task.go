@@ -13,9 +13,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -102,7 +101,4 @@ var (
 )
 
 // NewID returns an id for a new task.
-func NewID() (string, error) {
-	id, err := uuid.NewV7()
-	return id.String(), err
-}
+func NewID() string { return db.NewID() }

@@ -14,8 +14,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/spec"
@@ -132,9 +130,8 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 	var register diarize.Register
 	defer ForgetVoices(&register)
 	old, err := readVoice(tx.QueryRowContext(ctx, selectVoices+" AND name = $2 AND model = $3", account, v.Name, v.Model))
-	known := err == nil
 	switch {
-	case known:
+	case err == nil:
 		register.Voices = []diarize.Voice{old.Voice}
 	case !errors.Is(err, sql.ErrNoRows):
 		return Voice{}, err
@@ -142,11 +139,7 @@ func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v di
 		if err := roomForVoice(ctx, tx, account); err != nil {
 			return Voice{}, err
 		}
-		id, err := uuid.NewV7()
-		if err != nil {
-			return Voice{}, err
-		}
-		old.id = id.String()
+		old.id = db.NewID()
 	}
 	if err := register.Add(v); err != nil {
 		return Voice{}, fmt.Errorf("%w: %s", ErrVoice, strings.TrimPrefix(err.Error(), diarize.ErrRegister.Error()+": "))
@@ -191,11 +184,8 @@ func roomForVoice(ctx context.Context, tx *sql.Tx, account string) error {
 // of the same model.
 func checkDimension(ctx context.Context, tx *sql.Tx, account string, v diarize.Voice) error {
 	var dimension int
-	err := tx.QueryRowContext(ctx, "SELECT dimension FROM voices WHERE account_id = $1 AND model = $2 LIMIT 1", account, v.Model).Scan(&dimension)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err == nil && dimension != len(v.Vectors[0]) {
+	found, err := db.Found(tx.QueryRowContext(ctx, "SELECT dimension FROM voices WHERE account_id = $1 AND model = $2 LIMIT 1", account, v.Model).Scan(&dimension))
+	if found && dimension != len(v.Vectors[0]) {
 		err = fmt.Errorf("%w: vectors: those of this model have %d numbers, found %d", ErrVoice, dimension, len(v.Vectors[0]))
 	}
 	return err
@@ -237,33 +227,23 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 
 // Voices returns the known voices of an account, ordered by name.
 func (s *Service) Voices(ctx context.Context, account string) ([]Voice, error) {
-	rows, err := s.db.Read().QueryContext(ctx, "SELECT id, name, model, consent, dimension, length(vectors), added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
-	if err != nil {
-		return nil, s.wrap("voices", err)
-	}
-	list, err := db.Collect(rows, func(rows *sql.Rows, v *Voice) error {
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, v *Voice) error {
 		var dimension, size int
 		var added int64
 		err := rows.Scan(&v.ID, &v.Name, &v.Model, &v.Consent, &dimension, &size, &added)
 		v.Recordings, v.AddedAt = size/max(4*dimension, 1), db.Time(added)
 		return err
-	})
+	}, "SELECT id, name, model, consent, dimension, length(vectors), added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
 	return list, s.wrap("voices", err)
 }
 
 // DeleteVoice deletes a voice of an account. The error wraps ErrNoVoice if the
 // account has no such voice.
 func (s *Service) DeleteVoice(ctx context.Context, account, id string) error {
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		gone, err := tx.ExecContext(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
-		if err != nil {
-			return err
-		}
-		if n, err := gone.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, fmt.Errorf("%w: %.40q", ErrNoVoice, id))
-		}
-		return nil
-	})
+	n, err := s.db.Exec(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%w: %.40q", ErrNoVoice, id)
+	}
 	if err != nil {
 		return s.wrap("voice", err)
 	}
@@ -290,14 +270,10 @@ func (s *Service) fold(ctx context.Context) error {
 // KnownVoices returns the voices of an account with their vectors, for a run.
 // The caller clears them afterwards with ForgetVoices.
 func (s *Service) KnownVoices(ctx context.Context, account string) (*diarize.Register, error) {
-	rows, err := s.db.Read().QueryContext(ctx, selectVoices+" ORDER BY name, id", account)
-	if err != nil {
-		return nil, s.wrap("voices", err)
-	}
-	list, err := db.Collect(rows, func(rows *sql.Rows, v *storedVoice) (err error) {
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, v *storedVoice) (err error) {
 		*v, err = readVoice(rows)
 		return err
-	})
+	}, selectVoices+" ORDER BY name, id", account)
 	register := &diarize.Register{}
 	for _, v := range list {
 		register.Voices = append(register.Voices, v.Voice)

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -11,17 +10,12 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Querier is a database or a transaction.
-type Querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // Available returns the tiers and languages of the registered workers' model
 // sets, each once. It is empty if no worker has reported any, which rules
 // nothing out.
-func (q *Queue) Available(ctx context.Context, from Querier) ([]spec.Available, error) {
-	texts, err := db.Column[string](from.QueryContext(ctx,
-		"SELECT DISTINCT available FROM workers WHERE kind = $1 AND available IS NOT NULL ORDER BY available", string(Worker)))
+func (q *Queue) Available(ctx context.Context, from db.Querier) ([]spec.Available, error) {
+	texts, err := db.Column[string](ctx, from,
+		"SELECT DISTINCT available FROM workers WHERE kind = $1 AND available IS NOT NULL ORDER BY available", string(Worker))
 	if err != nil {
 		return nil, err
 	}

@@ -145,16 +145,17 @@ func (q *Queue) claimWaiting(ctx context.Context, tx *sql.Tx, lane, modelSet str
 			return err
 		}
 		err = tx.QueryRowContext(ctx, "SELECT id FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued' ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(), lane, c.AccountID).Scan(&c.TaskID)
-		if errors.Is(err, sql.ErrNoRows) { // its tasks are being claimed or canceled: try the next account, and this one afterwards
-			if err := q.recount(ctx, tx, lane, c.AccountID); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+			return q.take(ctx, tx, lane, modelSet, c)
+		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
-		return q.take(ctx, tx, lane, modelSet, c)
+		// Its tasks are being claimed or canceled: try the next account, and
+		// this one afterwards.
+		if err := q.recount(ctx, tx, lane, c.AccountID); err != nil {
+			return err
+		}
 	}
 	return sql.ErrNoRows
 }
@@ -189,9 +190,6 @@ func (q *Queue) Stop(ctx context.Context, tx *sql.Tx, lane, account string) erro
 // Current reports whether the claim still holds its task.
 func (q *Queue) Current(ctx context.Context, c *Claim) (bool, error) {
 	var one int
-	err := q.config.DB.Read().QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'", c.TaskID, c.Attempt).Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, q.wrap("check claim", err)
+	found, err := db.Found(q.config.DB.Read().QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'", c.TaskID, c.Attempt).Scan(&one))
+	return found, q.wrap("check claim", err)
 }

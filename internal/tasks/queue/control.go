@@ -22,16 +22,10 @@ var (
 // SetPaused pauses or resumes a lane. Workers claim no tasks from a paused
 // lane; running tasks continue, and new ones are accepted.
 func (q *Queue) SetPaused(ctx context.Context, lane string, paused bool) error {
-	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, "UPDATE lanes SET paused = $2 WHERE lane = $1", lane, paused)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, fmt.Errorf("%w: %.40q", ErrNoLane, lane))
-		}
-		return nil
-	})
+	n, err := q.config.DB.Exec(ctx, "UPDATE lanes SET paused = $2 WHERE lane = $1", lane, paused)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%w: %.40q", ErrNoLane, lane)
+	}
 	if err == nil && !paused {
 		q.Wake(ctx)
 	}
@@ -43,7 +37,7 @@ func (q *Queue) SetPaused(ctx context.Context, lane string, paused bool) error {
 // by an unambiguous prefix of it. It returns the worker's id.
 func (q *Queue) SetDraining(ctx context.Context, worker string, draining bool) (id string, err error) {
 	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		ids, err := db.Column[string](tx.QueryContext(ctx, "SELECT id FROM workers WHERE kind = $1 ORDER BY id", string(Worker)))
+		ids, err := db.Column[string](ctx, tx, "SELECT id FROM workers WHERE kind = $1 ORDER BY id", string(Worker))
 		if err != nil {
 			return err
 		}

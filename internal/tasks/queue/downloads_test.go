@@ -87,7 +87,7 @@ func TestLockedDownloadsAreSkipped(t *testing.T) {
 		for _, account := range []string{f.Account, f.NewAccount("b", 10000), f.NewAccount("c", 10000)} {
 			f.Add(func(r *tasks.Request) { r.Account, r.URL = account, "https://source.example/x" })
 		}
-		turns, err := db.Column[string](d.Read().QueryContext(t.Context(), "SELECT t.id FROM lane_accounts l JOIN tasks t ON t.account_id = l.account_id WHERE l.lane = 'fetch' ORDER BY l.served, l.account_id"))
+		turns, err := db.Column[string](t.Context(), d.Read(), "SELECT t.id FROM lane_accounts l JOIN tasks t ON t.account_id = l.account_id WHERE l.lane = 'fetch' ORDER BY l.served, l.account_id")
 		require.NoError(t, err)
 		require.Len(t, turns, 3)
 		claim := func() string {
@@ -99,7 +99,7 @@ func TestLockedDownloadsAreSkipped(t *testing.T) {
 			return c.ID
 		}
 		require.NoError(t, d.Write(t.Context(), func(tx *sql.Tx) error {
-			locked, err := db.Column[string](tx.QueryContext(t.Context(), "SELECT id FROM tasks WHERE id IN ($1, $2) FOR UPDATE", turns[0], turns[1]))
+			locked, err := db.Column[string](t.Context(), tx, "SELECT id FROM tasks WHERE id IN ($1, $2) FOR UPDATE", turns[0], turns[1])
 			assert.Len(t, locked, 2)
 			assert.Equal(t, turns[2], claim())
 			assert.Empty(t, claim(), "locked tasks are not claimed")

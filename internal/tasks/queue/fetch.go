@@ -55,11 +55,7 @@ func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetc
 		return l, err
 	}
 	account, args := busy.account(q.config.DB.Dialect())
-	err = q.config.DB.Read().QueryRowContext(ctx, account, args...).Scan(new(string))
-	l.waiting = err == nil
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
+	l.waiting, err = db.Found(q.config.DB.Read().QueryRowContext(ctx, account, args...).Scan(new(string)))
 	return l, err
 }
 

@@ -76,10 +76,6 @@ func processStart(pid int) string {
 // beat writes a heartbeat; the first one adds the member.
 func (q *Queue) beat(ctx context.Context, m Member) error {
 	now := db.Micros(q.now())
-	var supervisor any
-	if m.Supervisor != "" {
-		supervisor = m.Supervisor
-	}
 	models, err := writeAvailable(m.Available)
 	if err != nil {
 		return err
@@ -99,7 +95,7 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, kind, host, pid, pid_start, supervisor, version, model_set, available, beats, started_at, beat_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, 1, $9, $9)
 			ON CONFLICT (id) DO UPDATE SET beats = workers.beats + 1, beat_at = excluded.beat_at`,
-			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), supervisor, m.Version, m.ModelSet, now, models)
+			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), db.Optional(m.Supervisor), m.Version, m.ModelSet, now, models)
 		if err != nil || told == nil {
 			return err
 		}
@@ -114,11 +110,6 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 		}
 	}
 	return q.wrap("heartbeat", err)
-}
-
-// leave removes a member that no longer holds work.
-func (q *Queue) leave(ctx context.Context, id string) error {
-	return q.wrap("leave", q.config.DB.Write(ctx, func(tx *sql.Tx) error { return q.Leave(ctx, tx, id) }))
 }
 
 // Enter writes the first heartbeat of m and then one every interval, until stop
@@ -144,18 +135,15 @@ func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, eac
 			return nil
 		})
 	})
-	var once sync.Once
-	return func() {
-		once.Do(func() {
-			cancel()
-			wait.Wait()
-			last, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer done()
-			if err := q.leave(last, m.ID); err != nil {
-				q.config.Logger.WarnContext(ctx, "worker not signed off", "worker", m.ID, "error", err)
-			}
-		})
-	}, nil
+	return sync.OnceFunc(func() {
+		cancel()
+		wait.Wait()
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer done()
+		if err := q.config.DB.Write(last, func(tx *sql.Tx) error { return q.Leave(last, tx, m.ID) }); err != nil {
+			q.config.Logger.WarnContext(ctx, "worker not signed off", "worker", m.ID, "error", err)
+		}
+	}), nil
 }
 
 // Join enters m as Enter does, and retries while the database is unavailable.
@@ -182,7 +170,7 @@ func (q *Queue) Leave(ctx context.Context, tx *sql.Tx, id string) error {
 
 // Held returns the tasks that a member holds.
 func (q *Queue) Held(ctx context.Context, tx *sql.Tx, id string) ([]string, error) {
-	return db.Column[string](tx.QueryContext(ctx, "SELECT id FROM tasks WHERE worker_id = $1 AND phase = 'running' ORDER BY id", id))
+	return db.Column[string](ctx, tx, "SELECT id FROM tasks WHERE worker_id = $1 AND phase = 'running' ORDER BY id", id)
 }
 
 // Beats returns the number of a member's heartbeats, -1 if it is not entered.

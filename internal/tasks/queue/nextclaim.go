@@ -3,7 +3,8 @@ package queue
 import (
 	"context"
 	"database/sql"
-	"errors"
+
+	"github.com/otograph/otograph/internal/db"
 )
 
 // NextClaim claims the next task in the transaction that ends a member's
@@ -42,10 +43,7 @@ type claimFunc func(ctx context.Context, tx *sql.Tx, c *Claim) error
 func (q *Queue) nextClaim(worker string, claim claimFunc) NextClaim {
 	return func(ctx context.Context, tx *sql.Tx) (*Claim, error) {
 		c := Claim{Worker: worker}
-		switch err := claim(ctx, tx, &c); {
-		case errors.Is(err, sql.ErrNoRows):
-			return nil, nil
-		case err != nil:
+		if found, err := db.Found(claim(ctx, tx, &c)); !found {
 			return nil, err
 		}
 		return &c, nil
@@ -63,11 +61,8 @@ func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read
 			}
 			return read(tx, c)
 		})
-		if err != nil {
-			return nil, err
-		}
-		if c != nil {
-			return c, nil
+		if c != nil || err != nil {
+			return c, err
 		}
 	}
 	return nil, nil

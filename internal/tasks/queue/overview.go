@@ -85,11 +85,8 @@ func (l *Load) add(other Load) {
 
 // Paused returns the lanes and whether each is paused.
 func (q *Queue) Paused(ctx context.Context) (map[string]bool, error) {
-	rows, err := q.config.DB.Read().QueryContext(ctx, "SELECT lane, paused FROM lanes")
-	if err != nil {
-		return nil, q.wrap("lanes", err)
-	}
-	lanes, err := db.Collect(rows, func(rows *sql.Rows, l *LaneState) error { return rows.Scan(&l.Lane, &l.Paused) })
+	lanes, err := db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, l *LaneState) error { return rows.Scan(&l.Lane, &l.Paused) },
+		"SELECT lane, paused FROM lanes")
 	paused := map[string]bool{}
 	for _, l := range lanes {
 		paused[l.Lane] = l.Paused
@@ -99,37 +96,29 @@ func (q *Queue) Paused(ctx context.Context) (map[string]bool, error) {
 
 // accountStates counts each phase with the phase's index.
 func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
-	rows, err := q.config.DB.Read().QueryContext(ctx, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), MAX(x.oldest) FROM (
-		SELECT account_id, lane, COUNT(*) AS waiting, 0 AS running, 0 AS delayed, MIN(queued_at) AS oldest FROM tasks WHERE phase = 'queued' GROUP BY account_id, lane
-		UNION ALL SELECT account_id, lane, 0, COUNT(*), 0, 0 FROM tasks WHERE phase = 'running' GROUP BY account_id, lane
-		UNION ALL SELECT account_id, lane, 0, 0, COUNT(*), 0 FROM tasks WHERE phase = 'delayed' GROUP BY account_id, lane
-		) x JOIN accounts a ON a.id = x.account_id GROUP BY x.account_id, a.name, x.lane ORDER BY a.name, x.lane DESC`)
-	if err != nil {
-		return nil, err
-	}
-	return db.Collect(rows, func(rows *sql.Rows, a *AccountState) error {
+	return db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, a *AccountState) error {
 		var oldest int64
 		err := rows.Scan(&a.AccountID, &a.Account, &a.Lane, &a.Waiting, &a.Running, &a.Delayed, &oldest)
 		if oldest > 0 {
 			a.Oldest = db.Time(oldest)
 		}
 		return err
-	})
+	}, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), MAX(x.oldest) FROM (
+		SELECT account_id, lane, COUNT(*) AS waiting, 0 AS running, 0 AS delayed, MIN(queued_at) AS oldest FROM tasks WHERE phase = 'queued' GROUP BY account_id, lane
+		UNION ALL SELECT account_id, lane, 0, COUNT(*), 0, 0 FROM tasks WHERE phase = 'running' GROUP BY account_id, lane
+		UNION ALL SELECT account_id, lane, 0, 0, COUNT(*), 0 FROM tasks WHERE phase = 'delayed' GROUP BY account_id, lane
+		) x JOIN accounts a ON a.id = x.account_id GROUP BY x.account_id, a.name, x.lane ORDER BY a.name, x.lane DESC`)
 }
 
 func (q *Queue) workerStates(ctx context.Context) ([]WorkerState, error) {
-	rows, err := q.config.DB.Read().QueryContext(ctx, `SELECT w.id, w.version, w.pid, w.draining, COALESCE(MIN(t.id), ''), w.started_at, w.beat_at
-		FROM workers w LEFT JOIN tasks t ON t.worker_id = w.id AND t.phase = 'running'
-		WHERE w.kind = $1 GROUP BY w.id, w.version, w.pid, w.draining, w.started_at, w.beat_at ORDER BY w.id`, string(Worker))
-	if err != nil {
-		return nil, err
-	}
-	return db.Collect(rows, func(rows *sql.Rows, w *WorkerState) error {
+	return db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, w *WorkerState) error {
 		var started, beat int64
 		err := rows.Scan(&w.ID, &w.Version, &w.PID, &w.Draining, &w.TaskID, &started, &beat)
 		w.StartedAt, w.BeatAt = db.Time(started), db.Time(beat)
 		return err
-	})
+	}, `SELECT w.id, w.version, w.pid, w.draining, COALESCE(MIN(t.id), ''), w.started_at, w.beat_at
+		FROM workers w LEFT JOIN tasks t ON t.worker_id = w.id AND t.phase = 'running'
+		WHERE w.kind = $1 GROUP BY w.id, w.version, w.pid, w.draining, w.started_at, w.beat_at ORDER BY w.id`, string(Worker))
 }
 
 // Item is a task in an operator's list.
@@ -162,13 +151,7 @@ func (q *Queue) List(ctx context.Context, f ListFilter) ([]Item, error) {
 	if f.Ended {
 		from, where, order = "tasks", "t.phase = 'final' AND t.status <> 'done'", "t.created_at DESC, t.id DESC"
 	}
-	rows, err := q.config.DB.Read().QueryContext(ctx, `SELECT t.id, a.name, t.lane, t.phase, t.status, t.attempt, t.failures, COALESCE(t.worker_id, ''), t.queued_at, t.run_at, COALESCE(t.error_message, '')
-		FROM `+from+` t JOIN accounts a ON a.id = t.account_id
-		WHERE `+where+" AND ($1 = '' OR t.account_id = $1) AND ($2 = '' OR t.lane = $2) ORDER BY "+order+" LIMIT $3", f.AccountID, f.Lane, f.Limit)
-	if err != nil {
-		return nil, q.wrap("list", err)
-	}
-	items, err := db.Collect(rows, func(rows *sql.Rows, i *Item) error {
+	items, err := db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, i *Item) error {
 		var queued, run int64
 		err := rows.Scan(&i.TaskID, &i.Account, &i.Lane, &i.Phase, &i.Status, &i.Attempt, &i.Failures, &i.WorkerID, &queued, &run, &i.Error)
 		i.QueuedAt = db.Time(queued)
@@ -176,6 +159,8 @@ func (q *Queue) List(ctx context.Context, f ListFilter) ([]Item, error) {
 			i.RunAt = db.Time(run)
 		}
 		return err
-	})
+	}, `SELECT t.id, a.name, t.lane, t.phase, t.status, t.attempt, t.failures, COALESCE(t.worker_id, ''), t.queued_at, t.run_at, COALESCE(t.error_message, '')
+		FROM `+from+` t JOIN accounts a ON a.id = t.account_id
+		WHERE `+where+" AND ($1 = '' OR t.account_id = $1) AND ($2 = '' OR t.lane = $2) ORDER BY "+order+" LIMIT $3", f.AccountID, f.Lane, f.Limit)
 	return items, q.wrap("list", err)
 }

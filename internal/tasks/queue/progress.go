@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -47,11 +48,8 @@ func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) er
 	}
 	var current int
 	err = tx.QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'"+lock, p.TaskID, p.Attempt).Scan(&current)
-	if errors.Is(err, sql.ErrNoRows) {
-		return errNotHeld
-	}
-	if err != nil {
-		return err
+	if found, err := db.Found(err); !found {
+		return cmp.Or(err, errNotHeld)
 	}
 	if p.First == 0 {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM live_segments WHERE task_id = $1 AND attempt < $2", p.TaskID, p.Attempt); err != nil {

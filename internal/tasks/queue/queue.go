@@ -10,7 +10,6 @@ package queue
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -47,9 +46,4 @@ func New(c Config) *Queue { return &Queue{config: c} }
 
 func (q *Queue) now() time.Time { return db.Time(db.Micros(q.config.Clock())) }
 
-func (q *Queue) wrap(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("queue: %s: %w", what, q.config.DB.Classify(err))
-}
+func (q *Queue) wrap(what string, err error) error { return q.config.DB.Wrap("queue: "+what, err) }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,22 +23,22 @@ type Ref struct{ TaskID, AccountID, Lane string }
 // Added counts a task that was inserted in the phase "queued" in the same
 // transaction. Call Wake after the commit.
 func (q *Queue) Added(ctx context.Context, tx *sql.Tx, r Ref) error {
-	return q.count(ctx, tx, r.Lane, r.AccountID, 1)
+	return q.count(ctx, tx, r, 1)
 }
 
 // Withdrawn counts a task that left the phase "queued" in the same transaction
 // without being claimed.
 func (q *Queue) Withdrawn(ctx context.Context, tx *sql.Tx, r Ref) error {
-	return q.count(ctx, tx, r.Lane, r.AccountID, -1)
+	return q.count(ctx, tx, r, -1)
 }
 
-// Requeue moves a running task whose row is locked back to the phase "queued".
-// Call Wake after the commit.
+// Requeue moves a running or delayed task whose row is locked to the phase
+// "queued". Call Wake after the commit.
 func (q *Queue) Requeue(ctx context.Context, tx *sql.Tx, r Ref) error {
 	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = 0, worker_id = NULL, updated_at = $2 WHERE id = $1", r.TaskID, db.Micros(q.now())); err != nil {
 		return err
 	}
-	return q.count(ctx, tx, r.Lane, r.AccountID, 1)
+	return q.count(ctx, tx, r, 1)
 }
 
 // Delay moves a running task whose row is locked to the phase "delayed", until
@@ -46,15 +46,6 @@ func (q *Queue) Requeue(ctx context.Context, tx *sql.Tx, r Ref) error {
 func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, at time.Time) error {
 	_, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'delayed', run_at = $2, worker_id = NULL, updated_at = $3 WHERE id = $1", r.TaskID, db.Micros(at), db.Micros(q.now()))
 	return err
-}
-
-// Hurry moves a delayed task whose row is locked to the phase "queued" before
-// its time. Call Wake after the commit.
-func (q *Queue) Hurry(ctx context.Context, tx *sql.Tx, r Ref) error {
-	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'queued', run_at = 0, updated_at = $2 WHERE id = $1", r.TaskID, db.Micros(q.now())); err != nil {
-		return err
-	}
-	return q.count(ctx, tx, r.Lane, r.AccountID, 1)
 }
 
 // Sweep queues the tasks whose delay is over and returns their number. A time
@@ -66,13 +57,10 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 		n := 0
 		err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 			now := q.now()
-			rows, err := tx.QueryContext(ctx, `UPDATE tasks SET phase = 'queued', run_at = 0 WHERE id IN (SELECT id FROM tasks
+			queued, err := db.Select(ctx, tx, func(rows *sql.Rows, r *Ref) error { return rows.Scan(&r.Lane, &r.AccountID) },
+				`UPDATE tasks SET phase = 'queued', run_at = 0 WHERE id IN (SELECT id FROM tasks
 				WHERE phase = 'delayed' AND (run_at <= $1 OR run_at > $2) ORDER BY run_at LIMIT $3`+q.config.DB.SkipLocked()+`) RETURNING lane, account_id`,
 				db.Micros(now), db.Micros(now.Add(q.config.Horizon)), sweepSize)
-			if err != nil {
-				return err
-			}
-			queued, err := db.Collect(rows, func(rows *sql.Rows, r *Ref) error { return rows.Scan(&r.Lane, &r.AccountID) })
 			if err != nil {
 				return err
 			}
@@ -81,7 +69,15 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 			for _, r := range queued {
 				counts[r]++
 			}
-			return q.countAll(ctx, tx, counts)
+			// Always in the same order, so that such transactions do not deadlock.
+			for _, r := range slices.SortedFunc(maps.Keys(counts), func(a, b Ref) int {
+				return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.AccountID, b.AccountID))
+			}) {
+				if err := q.count(ctx, tx, r, counts[r]); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return swept, q.wrap("sweep", err)
@@ -95,28 +91,10 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	}
 }
 
-// countAll counts for several accounts, always in the same order, so that such
-// transactions do not deadlock.
-func (q *Queue) countAll(ctx context.Context, tx *sql.Tx, counts map[Ref]int) error {
-	refs := make([]Ref, 0, len(counts))
-	for r := range counts {
-		refs = append(refs, r)
-	}
-	slices.SortFunc(refs, func(a, b Ref) int {
-		return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.AccountID, b.AccountID))
-	})
-	for _, r := range refs {
-		if err := q.count(ctx, tx, r.Lane, r.AccountID, counts[r]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // count changes the number of an account's queued tasks.
-func (q *Queue) count(ctx context.Context, tx *sql.Tx, lane, account string, change int) error {
+func (q *Queue) count(ctx context.Context, tx *sql.Tx, r Ref, change int) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO lane_accounts (lane, account_id, waiting) VALUES ($1, $2, $3)
-		ON CONFLICT (lane, account_id) DO UPDATE SET waiting = lane_accounts.waiting + excluded.waiting`, lane, account, change)
+		ON CONFLICT (lane, account_id) DO UPDATE SET waiting = lane_accounts.waiting + excluded.waiting`, r.Lane, r.AccountID, change)
 	return err
 }
 
@@ -141,9 +119,6 @@ func (q *Queue) Wakeups(ctx context.Context) <-chan struct{} {
 // if none is delayed.
 func (q *Queue) NextDue(ctx context.Context) (at time.Time, ok bool, err error) {
 	var micros int64
-	err = q.config.DB.Read().QueryRowContext(ctx, "SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1").Scan(&micros)
-	if errors.Is(err, sql.ErrNoRows) {
-		return time.Time{}, false, nil
-	}
-	return db.Time(micros), err == nil, q.wrap("next delayed task", err)
+	ok, err = db.Found(q.config.DB.Read().QueryRowContext(ctx, "SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1").Scan(&micros))
+	return db.Time(micros), ok, q.wrap("next delayed task", err)
 }

@@ -47,27 +47,20 @@ func (q *Queue) NewWatch(after, interval time.Duration, lost func(ctx context.Co
 func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 	now := time.Now() // monotonic
 	elapsed := now.Sub(w.last)
-	if w.last.IsZero() || elapsed > w.gap {
-		elapsed = 0
-		if !w.last.IsZero() {
-			w.seen = map[string]sighting{}
-		}
-	}
-	// Holders without a row among the workers are treated like silent ones.
-	rows, err := w.queue.config.DB.Read().QueryContext(ctx, `SELECT id, kind, host, pid, pid_start, COALESCE(supervisor, ''), beats FROM workers
-		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM tasks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)
-		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM callbacks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)`)
-	if err != nil {
-		return 0, w.queue.wrap("watch", err)
+	if elapsed > w.gap { // also at the first check
+		elapsed, w.seen = 0, map[string]sighting{}
 	}
 	type found struct {
 		id, kind, host, start, supervisor string
 		pid                               int
 		beats                             int64
 	}
-	members, err := db.Collect(rows, func(rows *sql.Rows, m *found) error {
+	// Holders without a row among the workers are treated like silent ones.
+	members, err := db.Select(ctx, w.queue.config.DB.Read(), func(rows *sql.Rows, m *found) error {
 		return rows.Scan(&m.id, &m.kind, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats)
-	})
+	}, `SELECT id, kind, host, pid, pid_start, COALESCE(supervisor, ''), beats FROM workers
+		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM tasks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)
+		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM callbacks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)`)
 	if err != nil {
 		return 0, w.queue.wrap("watch", err)
 	}

@@ -89,7 +89,7 @@ func (w *world) check() {
 	w.none("final tasks that know where their callback goes", "SELECT COUNT(*) FROM tasks WHERE phase = 'final' AND (callback_url IS NOT NULL OR callback_secret IS NOT NULL)")
 	w.none("running tasks without a worker", "SELECT COUNT(*) FROM tasks WHERE (phase = 'running') <> (worker_id IS NOT NULL)")
 	w.none("tasks with the result of a claim that was over", "SELECT COUNT(*) FROM tasks WHERE status = 'done' AND result_blob <> 'results/' || id || '-' || attempt || '.json.zst'")
-	ids, err := db.Column[string](w.observer.DB.Read().QueryContext(context.Background(), "SELECT id FROM tasks"))
+	ids, err := db.Column[string](context.Background(), w.observer.DB.Read(), "SELECT id FROM tasks")
 	w.must(err)
 	there := map[string]bool{}
 	for _, id := range ids {
@@ -118,9 +118,8 @@ func (w *world) check() {
 
 // stuck describes the work that does not end.
 func (w *world) stuck() string {
-	rows, err := w.observer.DB.Read().QueryContext(context.Background(), `SELECT 'task ' || id || ' ' || phase || ' ' || status || ' worker ' || COALESCE(worker_id, '-') FROM tasks WHERE phase <> 'final'
+	lines, err := db.Column[string](context.Background(), w.observer.DB.Read(), `SELECT 'task ' || id || ' ' || phase || ' ' || status || ' worker ' || COALESCE(worker_id, '-') FROM tasks WHERE phase <> 'final'
 		UNION ALL SELECT 'callback ' || id || ' ' || phase || ' notifier ' || COALESCE(worker_id, '-') FROM callbacks WHERE phase IN ('queued', 'running')`)
-	lines, err := db.Column[string](rows, err)
 	w.must(err)
 	return strings.Join(lines, "; ")
 }
@@ -174,11 +173,9 @@ type change struct {
 }
 
 func (w *world) changes() []change {
-	rows, err := w.observer.DB.Read().QueryContext(context.Background(), "SELECT event, task, account, lane, attempt, was, phase, status, queued_at, COALESCE(claimed_at, 0) FROM seen ORDER BY seq")
-	w.must(err)
-	list, err := db.Collect(rows, func(rows *sql.Rows, c *change) error {
+	list, err := db.Select(context.Background(), w.observer.DB.Read(), func(rows *sql.Rows, c *change) error {
 		return rows.Scan(&c.event, &c.task, &c.account, &c.lane, &c.attempt, &c.was, &c.phase, &c.status, &c.queuedAt, &c.claimedAt)
-	})
+	}, "SELECT event, task, account, lane, attempt, was, phase, status, queued_at, COALESCE(claimed_at, 0) FROM seen ORDER BY seq")
 	w.must(err)
 	return list
 }

@@ -165,7 +165,7 @@ func (w *world) run() {
 	z := w.size
 	w.fleet()
 	names := make([][]string, z.customers)
-	ids, err := db.Column[string](w.observer.DB.Read().QueryContext(context.Background(), "SELECT id FROM accounts ORDER BY id"))
+	ids, err := db.Column[string](context.Background(), w.observer.DB.Read(), "SELECT id FROM accounts ORDER BY id")
 	w.must(err)
 	for i, id := range ids {
 		names[i%z.customers] = append(names[i%z.customers], id)

@@ -13,10 +13,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/internal/db"
 )
@@ -41,20 +40,12 @@ func New(c Config) *Outbox { return &Outbox{config: c} }
 
 func (o *Outbox) now() time.Time { return db.Time(db.Micros(o.config.Clock())) }
 
-func (o *Outbox) wrap(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("webhook: %s: %w", what, o.config.DB.Classify(err))
-}
+func (o *Outbox) wrap(what string, err error) error { return o.config.DB.Wrap("webhook: "+what, err) }
 
 // horizon is an upper bound on a delivery's delay. A next_at further in the
 // future was written before the clock was set back, and counts as due.
 func (o *Outbox) horizon() time.Duration {
-	longest := longestRetryAfter
-	for _, d := range o.config.Delays {
-		longest = max(longest, d)
-	}
+	longest := slices.Max(append(slices.Clip(o.config.Delays), longestRetryAfter))
 	return longest + longest/4 + time.Second
 }
 
@@ -83,21 +74,13 @@ type Message struct {
 
 // Add writes a callback in the caller's transaction.
 func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return err
-	}
 	host := m.URL
 	if u, err := url.Parse(host); err == nil {
 		host = strings.ToLower(u.Host)
 	}
-	var secret any
-	if m.Secret != "" {
-		secret = m.Secret
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, warning, phase, next_at, created_at, updated_at)
+	_, err := tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, warning, phase, next_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', 0, $9, $9)`,
-		"msg_"+id.String(), m.TaskID, m.AccountID, m.URL, host, secret, string(m.Body), m.Warning, db.Micros(o.now()))
+		"msg_"+db.NewID(), m.TaskID, m.AccountID, m.URL, host, db.Optional(m.Secret), string(m.Body), m.Warning, db.Micros(o.now()))
 	return err
 }
 
@@ -105,15 +88,10 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
 // message with its account, URL and secret; the zero Message if there is none.
 func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, task string) (Message, error) {
 	m := Message{TaskID: task}
-	var secret sql.NullString
-	err := tx.QueryRowContext(ctx, "SELECT account_id, url, secret FROM callbacks WHERE task_id = $1"+o.config.DB.ForUpdate(), task).Scan(&m.AccountID, &m.URL, &secret)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Message{}, nil
-	}
-	if err != nil {
+	err := tx.QueryRowContext(ctx, "SELECT account_id, url, COALESCE(secret, '') FROM callbacks WHERE task_id = $1"+o.config.DB.ForUpdate(), task).Scan(&m.AccountID, &m.URL, &m.Secret)
+	if found, err := db.Found(err); !found {
 		return Message{}, err
 	}
-	m.Secret = secret.String
 	return m, o.Drop(ctx, tx, task)
 }
 
@@ -157,13 +135,14 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery,
 	now := o.now()
 	where := "phase = 'queued' AND (next_at <= $1 OR next_at > $2)"
 	args := []any{db.Micros(now), db.Micros(now.Add(o.horizon()))}
-	for _, host := range busy.Hosts {
-		args = append(args, host)
-		where += fmt.Sprintf(" AND host <> $%d", len(args))
-	}
-	for _, account := range busy.Accounts {
-		args = append(args, account)
-		where += fmt.Sprintf(" AND account_id <> $%d", len(args))
+	for _, not := range []struct {
+		column string
+		values []string
+	}{{"host", busy.Hosts}, {"account_id", busy.Accounts}} {
+		for _, value := range not.values {
+			args = append(args, value)
+			where += fmt.Sprintf(" AND %s <> $%d", not.column, len(args))
+		}
 	}
 	for _, r := range busy.Receivers {
 		args = append(args, r.AccountID, r.Address)
@@ -171,39 +150,19 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery,
 	}
 	query := "SELECT id FROM callbacks WHERE " + where + " ORDER BY next_at, id LIMIT 1"
 	var id string
-	err := o.config.DB.Read().QueryRowContext(ctx, query, args...).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
+	if found, err := db.Found(o.config.DB.Read().QueryRowContext(ctx, query, args...).Scan(&id)); !found {
 		return nil, o.wrap("claim callback", err)
 	}
-	if o.config.DB.Dialect() == db.Postgres {
-		query += " FOR UPDATE SKIP LOCKED"
-	}
-	var d *Delivery
-	err = o.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		d = nil
-		err := tx.QueryRowContext(ctx, query, args...).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+	d, found := &Delivery{}, false
+	err := o.config.DB.Write(ctx, func(tx *sql.Tx) (err error) {
+		if found, err = db.Found(tx.QueryRowContext(ctx, query+o.config.DB.SkipLocked(), args...).Scan(&d.ID)); !found {
 			return err
 		}
-		taken := Delivery{Callback: Callback{ID: id}}
-		var secret sql.NullString
-		var body string
-		if err := tx.QueryRowContext(ctx, `UPDATE callbacks SET phase = 'running', claim = claim + 1, worker_id = $2, updated_at = $3 WHERE id = $1
-			RETURNING task_id, account_id, url, host, secret, body, warning, claim, attempts`, id, worker, db.Micros(now)).
-			Scan(&taken.TaskID, &taken.AccountID, &taken.URL, &taken.host, &secret, &body, &taken.warning, &taken.Claim, &taken.Attempts); err != nil {
-			return err
-		}
-		taken.secret, taken.body = secret.String, []byte(body)
-		d = &taken
-		return nil
+		return tx.QueryRowContext(ctx, `UPDATE callbacks SET phase = 'running', claim = claim + 1, worker_id = $2, updated_at = $3 WHERE id = $1
+			RETURNING task_id, account_id, url, host, COALESCE(secret, ''), body, warning, claim, attempts`, d.ID, worker, db.Micros(now)).
+			Scan(&d.TaskID, &d.AccountID, &d.URL, &d.host, &d.secret, &d.body, &d.warning, &d.Claim, &d.Attempts)
 	})
-	if err != nil {
+	if err != nil || !found {
 		return nil, o.wrap("claim callback", err)
 	}
 	return d, nil
@@ -216,10 +175,7 @@ func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 		now := o.now()
 		var attempts int
 		err := tx.QueryRowContext(ctx, "SELECT attempts FROM callbacks WHERE id = $1 AND claim = $2 AND phase = 'running'"+o.config.DB.ForUpdate(), d.ID, d.Claim).Scan(&attempts)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil // deleted with its task, or claimed by another notifier
-		}
-		if err != nil {
+		if found, err := db.Found(err); !found { // deleted with its task, or claimed by another notifier
 			return err
 		}
 		attempts++
@@ -240,11 +196,9 @@ func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 // postpone returns a claimed callback to the queue, uncounted, with the address
 // that it waits for: Next does not claim it again while that address is busy.
 func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error {
-	return o.wrap("postpone callback "+d.ID, o.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE callbacks SET phase = 'queued', address = $3, worker_id = NULL, updated_at = $4
-			WHERE id = $1 AND claim = $2 AND phase = 'running'`, d.ID, d.Claim, full.Address, db.Micros(o.now()))
-		return err
-	}))
+	_, err := o.config.DB.Exec(ctx, `UPDATE callbacks SET phase = 'queued', address = $3, worker_id = NULL, updated_at = $4
+		WHERE id = $1 AND claim = $2 AND phase = 'running'`, d.ID, d.Claim, full.Address, db.Micros(o.now()))
+	return o.wrap("postpone callback "+d.ID, err)
 }
 
 // Return releases the deliveries that a notifier holds, except the known ones,
@@ -284,23 +238,14 @@ func (o *Outbox) List(ctx context.Context, f Filter) ([]Callback, error) {
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	rows, err := o.config.DB.Read().QueryContext(ctx, fmt.Sprintf(`SELECT id, task_id, account_id, url, phase, attempts, COALESCE(last_error, ''), created_at, updated_at
-		FROM callbacks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d`, where, f.Limit), args...)
-	if err != nil {
-		return nil, o.wrap("callbacks", err)
-	}
-	defer rows.Close()
-	var list []Callback
-	for rows.Next() {
-		var c Callback
+	list, err := db.Select(ctx, o.config.DB.Read(), func(rows *sql.Rows, c *Callback) error {
 		var created, updated int64
-		if err := rows.Scan(&c.ID, &c.TaskID, &c.AccountID, &c.URL, &c.Phase, &c.Attempts, &c.LastError, &created, &updated); err != nil {
-			return nil, o.wrap("callbacks", err)
-		}
+		err := rows.Scan(&c.ID, &c.TaskID, &c.AccountID, &c.URL, &c.Phase, &c.Attempts, &c.LastError, &created, &updated)
 		c.CreatedAt, c.UpdatedAt = db.Time(created), db.Time(updated)
-		list = append(list, c)
-	}
-	return list, o.wrap("callbacks", rows.Err())
+		return err
+	}, fmt.Sprintf(`SELECT id, task_id, account_id, url, phase, attempts, COALESCE(last_error, ''), created_at, updated_at
+		FROM callbacks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d`, where, f.Limit), args...)
+	return list, o.wrap("callbacks", err)
 }
 
 // Resend delivers a task's callback again, with the same id and body and the
@@ -332,11 +277,7 @@ const (
 // their retention.
 func (o *Outbox) Forget(ctx context.Context) error {
 	for phase, age := range map[string]time.Duration{"delivered": keepDelivered, "given_up": keepGivenUp} {
-		err := o.config.DB.Write(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE phase = $1 AND updated_at < $2", phase, db.Micros(o.now().Add(-age)))
-			return err
-		})
-		if err != nil {
+		if _, err := o.config.DB.Exec(ctx, "DELETE FROM callbacks WHERE phase = $1 AND updated_at < $2", phase, db.Micros(o.now().Add(-age))); err != nil {
 			return o.wrap("forget", err)
 		}
 	}

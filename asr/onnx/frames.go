@@ -14,7 +14,7 @@ import (
 // batching and in the name of one output.
 type frames struct {
 	ctcGraph
-	fbank  *dsp.Fbank
+	fbank  *dsp.Extractor
 	lens   ort.Info
 	counts string // name of the output with the numbers of rows
 }
@@ -61,7 +61,7 @@ func openFrames(m parts, g *ort.Graph, contract string, vocab *vocabulary, opt o
 func (f *frames) features(samples []float32) matrix { return fbankMatrix(f.fbank, samples) }
 
 // fbankMatrix returns the 80 filter bank energies of each frame.
-func fbankMatrix(fbank *dsp.Fbank, samples []float32) matrix {
+func fbankMatrix(fbank *dsp.Extractor, samples []float32) matrix {
 	n := fbank.Frames(len(samples))
 	m := matrix{data: make([]float32, n*80), frames: n, dim: 80}
 	fbank.Compute(m.data, samples)

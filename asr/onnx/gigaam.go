@@ -19,7 +19,7 @@ func giga(contract string, g *ort.Graph) bool {
 
 // gigaMel returns the 64 log-mel bands of a GigaAM model, in one of two
 // versions.
-func gigaMel(m parts, g *ort.Graph, c nemoConfig) (spectrum, error) {
+func gigaMel(m parts, g *ort.Graph, c nemoConfig) (*dsp.Extractor, error) {
 	version, err := gigaVersion(m, g, c)
 	return dsp.NewGigaAMMel(version), err
 }

@@ -16,9 +16,9 @@ func gigaBands(version int) (low, high int) {
 	m := dsp.NewGigaAMMel(version)
 	for i, hz := range []float64{lowTone, highTone} {
 		x := tones(0.5, [3]float64{0, 0.5, hz})
-		rows := make([]float32, m.Valid(len(x))*m.Bands())
-		m.Compute(rows, x, m.Valid(len(x)))
-		*[]*int{&low, &high}[i] = loudestBand(rows, m.Bands(), m.Valid(len(x)))
+		rows := make([]float32, m.Frames(len(x))*m.Bands())
+		n := m.Compute(rows, x)
+		*[]*int{&low, &high}[i] = loudestBand(rows, m.Bands(), n)
 	}
 	return low, high
 }

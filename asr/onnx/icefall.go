@@ -28,7 +28,7 @@ const (
 type icefall struct {
 	searcher
 	sessions
-	fbank         *dsp.Fbank
+	fbank         *dsp.Extractor
 	source        ort.Source
 	lens, targets ort.Info
 	context       int

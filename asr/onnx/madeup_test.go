@@ -70,9 +70,9 @@ func nemoBands(bands int) (low, high int) {
 	m := dsp.NewNeMoMel(bands)
 	for i, hz := range []float64{lowTone, highTone} {
 		x := tones(0.5, [3]float64{0, 0.5, hz})
-		rows := make([]float32, m.Valid(len(x))*bands)
-		m.Compute(rows, x, m.Valid(len(x)))
-		*[]*int{&low, &high}[i] = loudestBand(rows, bands, m.Valid(len(x)))
+		rows := make([]float32, m.Frames(len(x))*bands)
+		n := m.Compute(rows, x)
+		*[]*int{&low, &high}[i] = loudestBand(rows, bands, n)
 	}
 	return low, high
 }

@@ -13,7 +13,7 @@ import (
 // nemoFront is the front end of NeMo models and of GigaAM: log-mel, normalized
 // per band if the model needs it, laid out [bands, T].
 type nemoFront struct {
-	mel       spectrum
+	mel       *dsp.Extractor
 	normalize bool
 	// signal and length are the names of the inputs.
 	signal, length string
@@ -21,15 +21,6 @@ type nemoFront struct {
 	subsampling int
 	lens        ort.Info
 	config      nemoConfig
-}
-
-// spectrum computes log-mel bands.
-type spectrum interface {
-	Bands() int
-	// Valid returns the number of frames for n samples.
-	Valid(n int) int
-	// Compute writes the first frames to dst, one after another.
-	Compute(dst, samples []float32, frames int)
 }
 
 func openNeMoFront(m parts, g *ort.Graph) (f nemoFront, err error) {
@@ -62,7 +53,7 @@ func openNeMoFront(m parts, g *ort.Graph) (f nemoFront, err error) {
 
 // nemoMel returns the log-mel bands of a NeMo model, and whether they are
 // normalized.
-func nemoMel(m parts, g *ort.Graph, c nemoConfig) (mel spectrum, normalize bool, err error) {
+func nemoMel(m parts, g *ort.Graph, c nemoConfig) (mel *dsp.Extractor, normalize bool, err error) {
 	bands := cmp.Or(c.Features, 80)
 	if in, _ := g.Input("audio_signal"); in.Rank() == 3 && in.Shape[1] > 0 {
 		bands = int(in.Shape[1])
@@ -83,9 +74,9 @@ func nemoMel(m parts, g *ort.Graph, c nemoConfig) (mel spectrum, normalize bool,
 
 // features returns frames × bands, already laid out as [bands, T].
 func (f *nemoFront) features(samples []float32) matrix {
-	bands, n := f.mel.Bands(), f.mel.Valid(len(samples))
+	bands, n := f.mel.Bands(), f.mel.Frames(len(samples))
 	rows := make([]float32, n*bands)
-	f.mel.Compute(rows, samples, n)
+	f.mel.Compute(rows, samples)
 	if f.normalize {
 		dsp.NormalizePerFeature(rows, n, bands)
 	}

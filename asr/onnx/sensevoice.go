@@ -44,7 +44,7 @@ var senseTagIDs = map[string]int{"zh": 24884, "en": 24885, "yue": 24888, "ja": 2
 // funASR is the front end of SenseVoice and Paraformer: a Hamming-window filter
 // bank on the 16-bit scale, seven frames stacked every six, shifted and scaled.
 type funASR struct {
-	fbank        *dsp.Fbank
+	fbank        *dsp.Extractor
 	shift, scale []float32 // nil: features are not scaled
 }
 

@@ -23,46 +23,38 @@ func newExtractor(l layout) extractor {
 		if l.contract == models.ContractWeSpeaker {
 			opt.Window, opt.Scale = dsp.WindowHamming, 32768
 		}
-		return kaldi{dsp.NewFbank(opt)}
+		return banks{dsp.NewFbank(opt)}
 	case models.ContractNeMoSpeaker:
 		return nemo{dsp.NewNeMoMel(l.bands)}
 	case models.ContractSpeechBrain:
-		return speechbrain{dsp.NewSpeechbrainFbank(l.bands)}
+		return banks{dsp.NewSpeechbrainFbank(l.bands)}
 	}
 	return samples{}
 }
 
-// kaldi: filter banks with the mean over the window subtracted, [T, bands].
-type kaldi struct{ bank *dsp.Fbank }
+// banks: filter banks with the mean over the window subtracted, [T, bands].
+type banks struct{ *dsp.Extractor }
 
-func (k kaldi) length(n int) int { return k.bank.Frames(n) }
-func (k kaldi) size(t int) int   { return t * k.bank.Bands() }
-func (k kaldi) write(dst, x []float32) {
-	n := k.bank.Compute(dst, x)
-	dsp.SubtractMean(dst, n, k.bank.Bands())
+func (k banks) length(n int) int { return k.Frames(n) }
+func (k banks) size(t int) int   { return t * k.Bands() }
+func (k banks) write(dst, x []float32) {
+	dsp.SubtractMean(dst, k.Compute(dst, x), k.Bands())
 }
 
 // nemo: normalized log-mel, [bands, T] with T padded with zeros to a multiple
 // of 16, as in the networks' training.
-type nemo struct{ mel *dsp.NeMoMel }
+type nemo struct{ *dsp.Extractor }
 
 func (k nemo) padded(t int) int { return (t + 15) &^ 15 }
-func (k nemo) length(n int) int { return k.mel.Valid(n) }
-func (k nemo) size(t int) int   { return k.padded(t) * k.mel.Bands() }
+func (k nemo) length(n int) int { return k.Frames(n) }
+func (k nemo) size(t int) int   { return k.padded(t) * k.Bands() }
 func (k nemo) write(dst, x []float32) {
-	t, bands := k.mel.Valid(len(x)), k.mel.Bands()
+	t, bands := k.Frames(len(x)), k.Bands()
 	rows := make([]float32, t*bands)
-	k.mel.Compute(rows, x, t)
+	k.Compute(rows, x)
 	dsp.NormalizePerFeature(rows, t, bands)
 	dsp.Transpose(dst, rows, t, bands, k.padded(t))
 }
-
-// speechbrain: its own filter banks, clamped and mean subtracted, [T, bands].
-type speechbrain struct{ bank *dsp.SpeechbrainFbank }
-
-func (k speechbrain) length(n int) int       { return k.bank.Frames(n) }
-func (k speechbrain) size(t int) int         { return t * k.bank.Bands() }
-func (k speechbrain) write(dst, x []float32) { k.bank.Compute(dst, x) }
 
 // samples: passed unchanged.
 type samples struct{}

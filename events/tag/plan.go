@@ -15,6 +15,7 @@ const (
 	patchHop     = 7680
 	patchFrames  = 96
 	patchBands   = 64
+	frameShift   = 160 // samples between frames
 )
 
 // Networks that score a whole clip get windows of two seconds every second.
@@ -123,7 +124,7 @@ func newPlan(l layout, rate int) plan {
 	case models.ContractCED:
 		mel := dsp.NewCEDMel()
 		if l.fixed > 0 {
-			p.window = l.fixed * 160
+			p.window = l.fixed * frameShift
 		}
 		frames := mel.Frames(p.window)
 		used := frames
@@ -141,7 +142,7 @@ func newPlan(l layout, rate int) plan {
 		opt.SnipEdges, opt.HighHz = false, -400
 		bank := dsp.NewFbank(opt)
 		if l.fixed > 0 {
-			p.window = l.fixed * opt.FrameShift
+			p.window = l.fixed * frameShift
 		}
 		shape = []int64{int64(bank.Frames(p.window)), int64(opt.Bands)}
 		write = func(dst, x []float32) { bank.Compute(dst, x) }

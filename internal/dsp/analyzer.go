@@ -6,6 +6,12 @@ import (
 	"sync"
 )
 
+// Every recipe has a frame each 10 ms at 16 kHz.
+const (
+	sampleRate = 16000
+	frameShift = 160 // samples
+)
+
 // edge defines the samples outside the signal.
 type edge int
 
@@ -19,28 +25,26 @@ const (
 type compression int
 
 const (
-	compressNone  compression = iota
-	compressLn                // ln(max(e, floor))
-	compressLnAdd             // ln(e + floor)
-	compressDB                // 10·log10(max(e, floor))
+	compressLn    compression = iota // ln(max(e, floor))
+	compressLnAdd                    // ln(e + floor)
+	compressDB                       // 10·log10(max(e, floor))
 )
 
 // analyzer implements the steps that all front ends share: frames, window,
 // transform, filter bank, compression. It computes eight frames in parallel.
 type analyzer struct {
-	hop, offset  int // frame t covers samples [t·hop+offset, … + len(window))
-	edge         edge
-	window       []float32
-	scale        float32 // multiplies the samples
-	framePre     float32 // Kaldi: mean removed and pre-emphasis inside each frame
-	signalPre    float32 // NeMo: pre-emphasis over the whole signal
-	magnitude    bool    // |X| instead of |X|²
-	bands        []band
-	compression  compression
-	floor        float32
-	plan         *plan
-	scratch      sync.Pool
-	framePreUsed bool
+	offset      int // frame t covers samples [t·frameShift+offset, … + len(window))
+	edge        edge
+	window      []float32
+	scale       float32 // multiplies the samples
+	framePre    float32 // Kaldi: mean removed and pre-emphasis inside each frame; 0 for neither
+	signalPre   float32 // NeMo: pre-emphasis over the whole signal
+	magnitude   bool    // |X| instead of |X|²
+	bands       []band
+	compression compression
+	floor       float32
+	plan        *plan
+	scratch     sync.Pool
 }
 
 type scratch struct {
@@ -58,7 +62,6 @@ func (a *analyzer) init(fft int) {
 		panic(err)
 	}
 	a.plan = p
-	a.framePreUsed = a.framePre != 0
 	a.scratch.New = func() any {
 		h := p.half * lanes
 		b := make([]float32, len(a.window)+4*h+h+lanes)
@@ -127,7 +130,7 @@ func (a *analyzer) load(s *scratch, x []float32, start, j int) {
 	re, im := s.xr[j:], s.xi[j:]
 	var mean, pre float32
 	last := float32(0)
-	if a.framePreUsed {
+	if a.framePre != 0 {
 		var s0, s1, s2, s3 float32
 		i := 0
 		for ; i+3 < len(f); i += 4 {
@@ -167,7 +170,7 @@ func (a *analyzer) compute(dst, x []float32, frames int) {
 	for t := 0; t < frames; t += lanes {
 		group := min(lanes, frames-t)
 		for j := range group {
-			a.load(s, x, (t+j)*a.hop+a.offset, j)
+			a.load(s, x, (t+j)*frameShift+a.offset, j)
 		}
 		for j := group; j < lanes; j++ {
 			for o := j; o < len(s.xr); o += lanes {
@@ -198,10 +201,6 @@ func (a *analyzer) compute(dst, x []float32, frames int) {
 			case compressDB:
 				for j := range group {
 					row[j*nb] = (10 / math.Ln10) * ln(max(e[j], a.floor))
-				}
-			default:
-				for j := range group {
-					row[j*nb] = e[j]
 				}
 			}
 		}

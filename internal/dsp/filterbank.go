@@ -55,25 +55,26 @@ func triangle(x, left, centre, right float64) float64 {
 // kaldiBank returns triangles that are linear in mel, not normalized, over bins
 // 0 … fft/2-1 (the Nyquist bin is never used). skipDC leaves out bin 0, as
 // TensorFlow does.
-func kaldiBank(bands, fft, rate int, low, high float64, skipDC bool) []band {
+func kaldiBank(bands int, low, high float64, skipDC bool) []band {
+	const fft = 512
 	lo, hi := kaldiMel(low), kaldiMel(high)
 	step := (hi - lo) / float64(bands+1)
 	return sparse(bands, fft/2, func(b, k int) float64 {
 		if k == 0 && skipDC {
 			return 0
 		}
-		m := kaldiMel(float64(k) * float64(rate) / float64(fft))
+		m := kaldiMel(float64(k) * sampleRate / fft)
 		l := lo + float64(b)*step
 		return triangle(m, l, l+step, l+2*step)
 	})
 }
 
-// edgesBank returns, for audio at 16 kHz, triangles that are linear in Hz
+// edgesBank returns triangles that are linear in Hz
 // between consecutive edges, optionally divided by half their width (Slaney's
 // area normalization).
 func edgesBank(bands, fft int, edges []float64, area bool) []band {
 	return sparse(bands, fft/2+1, func(b, k int) float64 {
-		w := triangle(float64(k)*16000/float64(fft), edges[b], edges[b+1], edges[b+2])
+		w := triangle(float64(k)*sampleRate/float64(fft), edges[b], edges[b+1], edges[b+2])
 		if area {
 			w *= 2 / (edges[b+2] - edges[b])
 		}
@@ -81,23 +82,13 @@ func edgesBank(bands, fft int, edges []float64, area bool) []band {
 	})
 }
 
-func melEdges(bands int, low, high float64, toMel, toHz func(float64) float64) []float64 {
+// melEdges returns the edges of bands from 0 to 8000 Hz, evenly spaced in mel.
+func melEdges(bands int, toMel, toHz func(float64) float64) []float64 {
 	e := make([]float64, bands+2)
-	lo, hi := toMel(low), toMel(high)
 	for i := range e {
-		e[i] = toHz(lo + (hi-lo)*float64(i)/float64(bands+1))
+		e[i] = toHz(toMel(sampleRate/2) * float64(i) / float64(bands+1))
 	}
 	return e
-}
-
-// speechbrainBank returns symmetric triangles, whose half-width is the distance
-// from their center to the lower neighbor's.
-func speechbrainBank(bands, fft, rate int, low, high float64) []band {
-	e := melEdges(bands, low, high, htkMel, htkHz)
-	return sparse(bands, fft/2+1, func(b, k int) float64 {
-		c, w := e[b+1], e[b+1]-e[b]
-		return triangle(float64(k)*float64(rate)/float64(fft), c-w, c, c+w)
-	})
 }
 
 // SlaneyFilters returns the mel filters of librosa and of Whisper for a
@@ -105,7 +96,7 @@ func speechbrainBank(bands, fft, rate int, low, high float64) []band {
 // of fft/2 + 1 weights for each band.
 func SlaneyFilters(bands, fft int) [][]float32 {
 	rows := make([][]float32, bands)
-	for i, b := range edgesBank(bands, fft, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true) {
+	for i, b := range edgesBank(bands, fft, melEdges(bands, slaneyMel, slaneyHz), true) {
 		rows[i] = make([]float32, fft/2+1)
 		copy(rows[i][b.first:], b.weights)
 	}

@@ -67,18 +67,18 @@ func TestGigaAMMatchesItsDefinition(t *testing.T) {
 	for _, version := range []int{2, 3} {
 		m := NewGigaAMMel(version)
 		want := gigaAM(x, version)
-		n := m.Valid(len(x))
+		n := m.Frames(len(x))
 		require.Len(t, want, n)
 		require.Equal(t, 64, m.Bands())
 		got := make([]float32, n*64)
-		m.Compute(got, x, n)
+		m.Compute(got, x)
 		for i, row := range want {
 			for b, v := range row {
 				assert.InDelta(t, v, got[64*i+b], 2e-3, "version %d, frame %d, band %d", version, i, b)
 			}
 		}
 	}
-	assert.Zero(t, NewGigaAMMel(3).Valid(319))
-	assert.Equal(t, 1, NewGigaAMMel(3).Valid(320))
-	assert.Equal(t, 1, NewGigaAMMel(2).Valid(0))
+	assert.Zero(t, NewGigaAMMel(3).Frames(319))
+	assert.Equal(t, 1, NewGigaAMMel(3).Frames(320))
+	assert.Equal(t, 1, NewGigaAMMel(2).Frames(0))
 }

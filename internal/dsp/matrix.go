@@ -2,42 +2,6 @@ package dsp
 
 import "math"
 
-// NeMoMel computes NVIDIA NeMo's log-mel features in evaluation mode: signal
-// pre-emphasis 0.97, centered transform of 512 with zeros beyond the ends,
-// symmetric Hann window of 400 in its middle, power, Slaney mel scale with area
-// normalization, 0-8000 Hz, ln(x + 2^-24).
-type NeMoMel struct{ a analyzer }
-
-// NewNeMoMel prepares features with the given number of bands (64, 80 and 128
-// are in use).
-func NewNeMoMel(bands int) *NeMoMel {
-	// Centered frame t spans [160t-256, 160t+256); the window covers its middle
-	// 400 samples. Zeros around a frame do not change the power spectrum.
-	m := &NeMoMel{a: analyzer{
-		hop: 160, offset: -200, edge: edgeZero, window: WindowHann.coefficients(400), scale: 1, signalPre: 0.97,
-		bands:       edgesBank(bands, 512, melEdges(bands, 0, 8000, slaneyMel, slaneyHz), true),
-		compression: compressLnAdd, floor: 1.0 / (1 << 24),
-	}}
-	m.a.init(512)
-	return m
-}
-
-// Bands returns the number of values per frame.
-func (m *NeMoMel) Bands() int { return len(m.a.bands) }
-
-// Frames returns all frames of the centered transform of n samples, n/160 + 1.
-func (m *NeMoMel) Frames(n int) int { return n/160 + 1 }
-
-// Valid returns the frames that NeMo counts as valid, n/160: NeMo masks or
-// drops the next one.
-func (m *NeMoMel) Valid(n int) int { return n / 160 }
-
-// Compute writes the first frames rows of Bands values to dst; frames is
-// Frames(n), Valid(n) or less.
-func (m *NeMoMel) Compute(dst, samples []float32, frames int) {
-	m.a.compute(dst, samples, min(frames, m.Frames(len(samples))))
-}
-
 // NormalizePerFeature normalizes every band of a frames x bands matrix in place
 // to mean 0 and standard deviation 1 (n-1 in the denominator, 1e-5 added to the
 // deviation): NeMo's normalize_type per_feature.
@@ -90,5 +54,19 @@ func Transpose(dst, src []float32, frames, bands, stride int) {
 		for b, v := range src[t*bands : (t+1)*bands] {
 			dst[b*stride+t] = v
 		}
+	}
+}
+
+// clampBelowMaximum raises every value to at least the maximum minus span.
+func clampBelowMaximum(x []float32, span float32) {
+	if len(x) == 0 {
+		return
+	}
+	top := x[0]
+	for _, v := range x {
+		top = max(top, v)
+	}
+	for i, v := range x {
+		x[i] = max(v, top-span)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LandlockABI returns the version of the kernel's Landlock interface, or 0
+// landlockABI returns the version of the kernel's Landlock interface, or 0
 // without Landlock.
-func LandlockABI() int {
+func landlockABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
@@ -46,7 +46,7 @@ func handled(abi int) unix.LandlockRulesetAttr {
 // restrictFiles puts the calling thread into a Landlock domain and returns the
 // version of the interface, or 0 if the kernel has no Landlock.
 func restrictFiles(s Spec) (int, error) {
-	abi := LandlockABI()
+	abi := landlockABI()
 	if abi == 0 {
 		return 0, nil
 	}

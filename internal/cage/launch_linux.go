@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -41,7 +42,12 @@ func launch(s Spec) error {
 	if unix.Fstat(3, &in) == nil && unix.Fstat(statusFD, &status) == nil && in.Dev == status.Dev && in.Ino == status.Ino {
 		unix.CloseOnExec(3) // without input, the status pipe takes its place
 	}
-	argv, envp, err := vectors(s)
+	// Nothing may be allocated once the filter is active.
+	argv, err := syscall.SlicePtrFromStrings(append([]string{s.Bin}, s.Args...))
+	if err != nil {
+		return err
+	}
+	envp, err := syscall.SlicePtrFromStrings(s.Env)
 	if err != nil {
 		return err
 	}
@@ -72,32 +78,31 @@ func launch(s Spec) error {
 // limit sets the limits of the process. The address space is limited last: see
 // become.
 func limit(s Spec) error {
-	for _, r := range []struct {
+	type resource struct {
 		which     int
 		soft, max uint64
-	}{
+	}
+	list := []resource{
 		{unix.RLIMIT_CPU, s.CPU, s.CPU + 5}, // the soft limit distinguishes SIGXCPU from other kills
 		{unix.RLIMIT_FSIZE, 0, 0},
 		{unix.RLIMIT_CORE, 0, 0},
 		{unix.RLIMIT_NOFILE, 64, 64},
 		{unix.RLIMIT_MSGQUEUE, 0, 0},
 		{unix.RLIMIT_MEMLOCK, 0, 0},
-	} {
+	}
+	if ownUserNamespace() {
+		// Processes are counted by user and user namespace. In a new namespace
+		// only the program's threads count; otherwise all processes of the user
+		// would.
+		list = append(list, resource{unix.RLIMIT_NPROC, 64, 64})
+	}
+	for _, r := range list {
 		own := inherited(r.which, r.soft, r.max)
 		if r.which == unix.RLIMIT_NOFILE && own.Cur < leastFiles {
 			return fmt.Errorf("limit the decoder: it needs %d open files, and at most %d are allowed here (ulimit -n)", leastFiles, own.Cur)
 		}
 		if err := unix.Setrlimit(r.which, &own); err != nil {
 			return fmt.Errorf("limit the decoder: %w", err)
-		}
-	}
-	if ownUserNamespace() {
-		// Processes are counted by user and user namespace. In a new namespace
-		// only the program's threads count; otherwise all processes of the user
-		// would.
-		own := inherited(unix.RLIMIT_NPROC, 64, 64)
-		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &own); err != nil {
-			return fmt.Errorf("limit the decoder's threads: %w", err)
 		}
 	}
 	return nil
@@ -122,26 +127,6 @@ func inherited(which int, soft, hard uint64) unix.Rlimit {
 func ownUserNamespace() bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.TrimSpace(string(text)) == ""
-}
-
-// vectors prepares the arguments of execve, because nothing may be allocated
-// once the filter is active.
-func vectors(s Spec) (argv, envp []*byte, err error) {
-	for _, arg := range append([]string{s.Bin}, s.Args...) {
-		b, err := unix.BytePtrFromString(arg)
-		if err != nil {
-			return nil, nil, err
-		}
-		argv = append(argv, b)
-	}
-	for _, e := range s.Env {
-		b, err := unix.BytePtrFromString(e)
-		if err != nil {
-			return nil, nil, err
-		}
-		envp = append(envp, b)
-	}
-	return append(argv, nil), append(envp, nil), nil
 }
 
 // become limits the address space, which the Go runtime may already exceed,

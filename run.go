@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -326,14 +325,11 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	}
 	var voices map[int]*diarize.Embeddings // by channel
 	var asrErr, embedErr, eventErr error
-	var g errgroup.Group
+	var g sync.WaitGroup
 	if heard {
-		g.Go(func() error {
-			f.Transcription, asrErr = r.languageAndText(ctx, f.Speech)
-			return nil
-		})
+		g.Go(func() { f.Transcription, asrErr = r.languageAndText(ctx, f.Speech) })
 	}
-	g.Go(func() error { // one core, in parallel with the transcription
+	g.Go(func() { // one core, in parallel with the transcription
 		if heard && *r.Options.EnableDiarize {
 			voices, embedErr = stages.Do(ctx, &r.Watch, StageEmbed, func(ctx context.Context) (map[int]*diarize.Embeddings, error) {
 				return r.EmbedSides(ctx, r.sound, r.speech)
@@ -344,9 +340,8 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 				return r.DetectSounds(ctx, r.sound.PCM)
 			})
 		}
-		return nil
 	})
-	_ = g.Wait() // the functions record their own errors
+	g.Wait()
 	for _, err := range []error{asrErr, embedErr, eventErr} {
 		failed(err)
 	}

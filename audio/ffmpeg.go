@@ -140,12 +140,15 @@ func (r *report) frame(time, length float64) {
 	r.stamps.frame(time, length)
 }
 
+// decoded returns the position of the decoded track, −1 if it is not known.
+func (r *report) decoded() int {
+	return slices.IndexFunc(r.tracks, func(t track) bool { return t.index == r.mapped })
+}
+
 // codec returns the name of the decoded track's codec.
 func (r *report) codec() string {
-	for _, t := range r.tracks {
-		if t.index == r.mapped {
-			return t.codec
-		}
+	if i := r.decoded(); i >= 0 {
+		return r.tracks[i].codec
 	}
 	return ""
 }
@@ -186,29 +189,14 @@ func (r *report) describe(text string) {
 // wanted returns the track to decode: the chosen one, the default one, or else
 // the first.
 func (r *report) wanted() (track, bool) {
-	if r.choice > 0 {
-		if r.choice > len(r.tracks) {
-			return track{}, false
-		}
-		return r.tracks[r.choice-1], true
+	i := r.choice - 1
+	if r.choice == 0 {
+		i = max(0, slices.IndexFunc(r.tracks, func(t track) bool { return !t.fallback }))
 	}
-	for _, t := range r.tracks {
-		if !t.fallback {
-			return t, true
-		}
-	}
-	if len(r.tracks) == 0 {
+	if i >= len(r.tracks) {
 		return track{}, false
 	}
-	return r.tracks[0], true
-}
-
-// checkChoice returns an error if the chosen track does not exist.
-func (r *report) checkChoice(name string) error {
-	if r.choice == 0 || r.choice <= len(r.tracks) {
-		return nil
-	}
-	return fault(ErrNoAudio, name, "audio track %d is not there, expected one of: %s", r.choice, strings.Join(r.trackNames(), ", "))
+	return r.tracks[i], true
 }
 
 // trackNames returns the number, codec and language of each audio track.
@@ -221,7 +209,7 @@ func (r *report) trackNames() (list []string) {
 
 // unchosen returns the value of Info.Tracks.
 func (r *report) unchosen() []string {
-	decoded := slices.IndexFunc(r.tracks, func(t track) bool { return t.index == r.mapped })
+	decoded := r.decoded()
 	if r.choice > 0 || len(r.tracks) < 2 || decoded < 0 {
 		return nil
 	}
@@ -355,8 +343,8 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 // declared length over the limit.
 func (r *report) refusal(in *input, o Options, a attempt) error {
 	if r.mapped >= 0 {
-		if err := r.checkChoice(in.name); err != nil {
-			return err
+		if r.choice > len(r.tracks) {
+			return fault(ErrNoAudio, in.name, "audio track %d is not there, expected one of: %s", r.choice, strings.Join(r.trackNames(), ", "))
 		}
 		if t, ok := r.wanted(); ok && a.track < 0 && r.mapped != t.index {
 			return errRemap

@@ -68,10 +68,12 @@ type input struct {
 	header   *wavHeader // of the tape
 	meter    *meter     // counts and hashes the bytes that the tape reads; nil for the caller's samples
 	file     *os.File   // regular, seekable; nil while a reader is streamed
-	hashed   bool       // the MD5 of file is already known
 	timeline Timeline
 	container
 }
+
+// hashed reports whether all bytes of the source were read.
+func (in *input) hashed() bool { return in.info.MD5 != "" }
 
 func (in *input) close() {
 	if in.file != nil {
@@ -106,6 +108,10 @@ func (m *meter) Read(b []byte) (int, error) {
 	return n, err
 }
 
+func newMeter(ctx context.Context, r io.Reader, name string, limit int64) *meter {
+	return &meter{ctx: ctx, r: r, name: name, max: limit, sum: md5.New()}
+}
+
 func (m *meter) hex() string { return hex.EncodeToString(m.sum.Sum(nil)) }
 
 // receive opens a source and recognizes it. If spool is set, a reader is copied
@@ -125,9 +131,9 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 		if in.file, in.info.Size, err = s.open(o); err != nil {
 			return in, err
 		}
-		in.meter = &meter{ctx: ctx, r: in.file, name: in.name, max: -1, sum: md5.New()}
+		in.meter = newMeter(ctx, in.file, in.name, -1)
 	case readerSource:
-		in.meter = &meter{ctx: ctx, r: s.r, name: in.name, max: o.MaxBytes, sum: md5.New()}
+		in.meter = newMeter(ctx, s.r, in.name, o.MaxBytes)
 		if peeked, err = in.peek(o, spool); err != nil {
 			return in, err
 		}
@@ -143,8 +149,8 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 			in.info.Container = in.container.name
 			return in, nil
 		}
-		if in.hashed {
-			in.meter = &meter{ctx: ctx, r: in.file, name: in.name, max: -1, sum: md5.New()}
+		if in.hashed() {
+			in.meter = newMeter(ctx, in.file, in.name, -1)
 		}
 		peeked = bufio.NewReaderSize(in.meter, sniffWindow)
 	}
@@ -262,7 +268,7 @@ func (in *input) spool(r io.Reader, read []byte, o Options) error {
 	if _, err := f.Write(read); err != nil {
 		return unwritten(in.name, "its bytes", err)
 	}
-	n, err := io.Copy(onlyWriter{f}, onlyReader{r})
+	n, err := io.Copy(f, onlyReader{r})
 	if err != nil {
 		var path *os.PathError
 		if errors.As(err, &path) {
@@ -279,15 +285,12 @@ func (in *input) spool(r io.Reader, read []byte, o Options) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return machineError(in.name, "rewind", err)
 	}
-	in.info.Size, in.info.MD5, in.hashed = in.meter.n, in.meter.hex(), true
+	in.info.Size, in.info.MD5 = in.meter.n, in.meter.hex()
 	return nil
 }
 
-// onlyReader and onlyWriter keep io.Copy from bypassing the meter.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
+// onlyReader keeps io.Copy from bypassing the meter.
+type onlyReader struct{ io.Reader }
 
 // decode converts the input to samples and completes its Info.
 func (in *input) decode(ctx context.Context, o Options, rec *recorder) error {
@@ -313,7 +316,7 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 	if _, err := io.Copy(io.Discard, onlyReader{in.tape.r}); err != nil {
 		return err
 	}
-	if in.hashed || in.meter == nil {
+	if in.hashed() || in.meter == nil {
 		return nil
 	}
 	in.info.Size, in.info.MD5 = in.meter.n, in.meter.hex()
@@ -346,11 +349,11 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	sum := make(chan error, 1)
 	hashCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if in.hashed {
+	if in.hashed() {
 		sum <- nil
 	} else {
 		go func() { // runs in parallel with the decoder, from the same pages of the cache
-			m := &meter{ctx: hashCtx, r: io.NewSectionReader(in.file, 0, in.info.Size), name: in.name, max: -1, sum: md5.New()}
+			m := newMeter(hashCtx, io.NewSectionReader(in.file, 0, in.info.Size), in.name, -1)
 			_, err := io.CopyBuffer(io.Discard, onlyReader{m}, make([]byte, 1<<18))
 			in.info.MD5 = m.hex()
 			sum <- err

@@ -42,24 +42,27 @@ func stretches(probs []float32, samples int, opt Options) []Segment {
 		longest = toSamples(opt.MaxSpeech) - Window - 2*toSamples(opt.SpeechPad)
 	}
 	c := cutter{
-		samples: samples, minSpeech: toSamples(opt.MinSpeech), minSilence: toSamples(opt.MinSilence),
+		minSpeech: toSamples(opt.MinSpeech), minSilence: toSamples(opt.MinSilence),
 		minPause: toSamples(minPause), longest: longest, enter: opt.Threshold, exit: opt.exit(), end: none,
 	}
 	for i, p := range probs {
 		c.window(i*Window, float64(p))
 	}
-	c.finish()
+	if c.speaking {
+		c.close(samples, c.minSpeech)
+	}
 	return c.out
 }
 
 func toSamples(seconds float64) float64 { return seconds * audio.SampleRate }
 
-// none marks an unset sample position.
-const none = -1
+const (
+	none      = -1 // marks an unset sample position
+	anyLength = -1 // a segment that is cut is kept
+)
 
 // cutter is the state between two windows.
 type cutter struct {
-	samples                                  int
 	minSpeech, minSilence, minPause, longest float64 // samples
 	enter, exit                              float64 // probabilities
 
@@ -90,11 +93,11 @@ func (c *cutter) window(at int, p float64) {
 	}
 	if float64(at-c.start) > c.longest {
 		if c.pauseLen == 0 {
-			c.close(at)
+			c.close(at, anyLength)
 			return
 		}
 		next := c.pause + c.pauseLen
-		c.close(c.pause)
+		c.close(c.pause, anyLength)
 		c.speaking, c.start = true, next
 	}
 	if p < c.exit {
@@ -102,26 +105,16 @@ func (c *cutter) window(at int, p float64) {
 			c.end = at
 		}
 		if float64(at-c.end) >= c.minSilence {
-			c.closeIfLong(c.end)
+			c.close(c.end, c.minSpeech)
 		}
 	}
 }
 
-func (c *cutter) finish() {
-	if c.speaking {
-		c.closeIfLong(c.samples)
-	}
-}
-
-func (c *cutter) close(end int) {
-	c.out = append(c.out, Segment{Start: c.start, End: end})
-	c.speaking, c.end, c.pauseLen = false, none, 0
-}
-
-func (c *cutter) closeIfLong(end int) {
-	if float64(end-c.start) > c.minSpeech {
-		c.close(end)
-		return
+// close ends the current segment, which is dropped if it is not longer than
+// least.
+func (c *cutter) close(end int, least float64) {
+	if float64(end-c.start) > least {
+		c.out = append(c.out, Segment{Start: c.start, End: end})
 	}
 	c.speaking, c.end, c.pauseLen = false, none, 0
 }
@@ -132,20 +125,18 @@ func padded(list []Segment, samples int, pad float64) []Segment {
 	for i := range list {
 		s := &list[i]
 		if i == 0 {
-			s.Start = int(math.Max(0, float64(s.Start)-pad))
+			s.Start = int(max(0, float64(s.Start)-pad))
 		}
-		if i == len(list)-1 {
-			s.End = int(math.Min(float64(samples), float64(s.End)+pad))
-			break
+		if i+1 < len(list) {
+			next := &list[i+1]
+			if gap := next.Start - s.End; float64(gap) < 2*pad {
+				s.End += gap / 2
+				next.Start = max(0, next.Start-gap/2)
+				continue
+			}
+			next.Start = int(max(0, float64(next.Start)-pad))
 		}
-		next := &list[i+1]
-		if gap := next.Start - s.End; float64(gap) < 2*pad {
-			s.End += gap / 2
-			next.Start = max(0, next.Start-gap/2)
-		} else {
-			s.End = int(math.Min(float64(samples), float64(s.End)+pad))
-			next.Start = int(math.Max(0, float64(next.Start)-pad))
-		}
+		s.End = int(min(float64(samples), float64(s.End)+pad))
 	}
 	return list
 }

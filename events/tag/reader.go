@@ -40,25 +40,25 @@ func (r *reader) window(dst []float32, start int) {
 		clear(dst[n:])
 		return
 	}
-	if drop := min(start-r.start, len(r.buf)); drop > 0 {
-		r.buf = r.buf[:copy(r.buf, r.buf[drop:])]
-		r.start += drop
-	}
-	for r.start+len(r.buf) < min(start+len(dst), r.total) {
+	for r.drop(start); r.start+len(r.buf) < min(start+len(dst), r.total); r.drop(start) {
 		if r.read >= r.pcm.Len() {
 			r.buf = r.resampler.Flush(r.buf)
 			break
 		}
 		r.buf = r.resampler.Process(r.buf, r.pcm.Samples(r.read, r.read+step))
 		r.read = min(r.read+step, r.pcm.Len())
-		if drop := min(start-r.start, len(r.buf)); drop > 0 {
-			r.buf = r.buf[:copy(r.buf, r.buf[drop:])]
-			r.start += drop
-		}
 	}
 	n := 0
 	if from := start - r.start; from < len(r.buf) {
 		n = copy(dst, r.buf[from:])
 	}
 	clear(dst[n:])
+}
+
+// drop drops the samples before start.
+func (r *reader) drop(start int) {
+	if n := min(start-r.start, len(r.buf)); n > 0 {
+		r.buf = r.buf[:copy(r.buf, r.buf[n:])]
+		r.start += n
+	}
 }

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -45,11 +46,7 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 	whole := index.speaker(s.Start, s.End)
 	smooth(speakers, s.Words, whole)
 	var out []spokenSegment
-	for from := 0; from < len(speakers); {
-		to := from + 1
-		for to < len(speakers) && speakers[to] == speakers[from] {
-			to++
-		}
+	for from, to := range runs(speakers) {
 		part := s
 		if from > 0 || to < len(speakers) {
 			part.Words = s.Words[from:to]
@@ -64,7 +61,6 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 			}
 		}
 		out = append(out, spokenSegment{part, speakers[from]})
-		from = to
 	}
 	return out
 }
@@ -88,11 +84,7 @@ func tokensOf(s asr.Segment, from, to int) []int32 {
 // smooth assigns runs shorter than minSplitWords, unless sentence ends delimit
 // them, to the speaker before them (at the start of the segment: after them).
 func smooth(speakers []int, words []asr.Word, whole int) {
-	for from := 0; from < len(speakers); {
-		to := from + 1
-		for to < len(speakers) && speakers[to] == speakers[from] {
-			to++
-		}
+	for from, to := range runs(speakers) {
 		sentence := endsSentence(words, to-1) && (from == 0 || endsSentence(words, from-1))
 		if to-from < minSplitWords && !sentence {
 			s := whole
@@ -105,7 +97,22 @@ func smooth(speakers []int, words []asr.Word, whole int) {
 				speakers[i] = s
 			}
 		}
-		from = to
+	}
+}
+
+// runs yields the stretches [from, to) of words with the same speaker.
+func runs(speakers []int) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		for from := 0; from < len(speakers); {
+			to := from + 1
+			for to < len(speakers) && speakers[to] == speakers[from] {
+				to++
+			}
+			if !yield(from, to) {
+				return
+			}
+			from = to
+		}
 	}
 }
 

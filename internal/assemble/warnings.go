@@ -28,20 +28,20 @@ type circumstances struct {
 // effects maps each option to the reason why it has no effect, "" if it has
 // one. Options that are not in the table always have an effect.
 var effects = map[string]func(c circumstances) string{
-	"optimize":            unoptimized,
-	"optimize_zh":         unoptimized,
-	"timestamp_level":     timestampEffect,
-	"asr_language":        ofTranscription(nil),
-	"asr_beam_size":       ofTranscription(beamEffect),
-	"asr_temperature":     ofTranscription(temperatureEffect),
-	"asr_best_of":         ofTranscription(bestOfEffect),
-	"hotwords":            ofTranscription(hotwordsEffect),
-	"initial_prompt":      ofTranscription(promptEffect),
-	"vad_threshold":       ofTranscription(nil),
-	"vad_min_speech_ms":   ofTranscription(nil),
-	"vad_min_silence_ms":  ofTranscription(nil),
-	"vad_speech_pad_ms":   ofTranscription(nil),
-	"no_speech_threshold": ofTranscription(nil),
+	"optimize":            ofASR(unoptimized),
+	"optimize_zh":         ofASR(unoptimized),
+	"timestamp_level":     ofASR(timestampEffect),
+	"asr_language":        ofASR(nil),
+	"asr_beam_size":       ofRecognizer(beamEffect),
+	"asr_temperature":     ofRecognizer(temperatureEffect),
+	"asr_best_of":         ofRecognizer(bestOfEffect),
+	"hotwords":            ofRecognizer(hotwordsEffect),
+	"initial_prompt":      ofRecognizer(promptEffect),
+	"vad_threshold":       ofASR(nil),
+	"vad_min_speech_ms":   ofASR(nil),
+	"vad_min_silence_ms":  ofASR(nil),
+	"vad_speech_pad_ms":   ofASR(nil),
+	"no_speech_threshold": ofASR(nil),
 	"num_speakers":        ofDiarization(nil),
 	"min_speakers":        ofDiarization(boundEffect),
 	"max_speakers":        ofDiarization(boundEffect),
@@ -49,8 +49,8 @@ var effects = map[string]func(c circumstances) string{
 
 	"diarize_min_segment_sec":          ofDiarization(nil),
 	"diarize_single_speaker_threshold": ofDiarization(singleSpeakerEffect),
-	"audio_events_threshold":           soundEffect,
-	"audio_events_classes":             soundEffect,
+	"audio_events_threshold":           ofSounds(nil),
+	"audio_events_classes":             ofSounds(nil),
 }
 
 // mostTracks is the largest number of other audio tracks in a warning.
@@ -58,18 +58,21 @@ const mostTracks = 10
 
 // AudioWarnings returns the warnings about a recording.
 func AudioWarnings(info audio.Info) (list []spec.Warning) {
+	warn := func(format string, args ...any) {
+		list = append(list, spec.Warning{Option: spec.WarnAudio, Reason: fmt.Sprintf(format, args...)})
+	}
 	if info.Truncated {
-		list = append(list, spec.Warning{Option: spec.WarnAudio, Reason: fmt.Sprintf("the recording is cut or damaged: the result covers the %.1f s that could be read", info.Duration)})
+		warn("the recording is cut or damaged: the result covers the %.1f s that could be read", info.Duration)
 	}
 	if info.BadTimes {
-		list = append(list, spec.Warning{Option: spec.WarnAudio, Reason: "the recording's time stamps claim gaps of more than five hours in all: the times of the result leave some of them out"})
+		warn("the recording's time stamps claim gaps of more than five hours in all: the times of the result leave some of them out")
 	}
 	if len(info.Tracks) > 1 {
 		others := info.Tracks[1:]
 		if n := len(others) - mostTracks; n > 0 {
 			others = append(slices.Clone(others[:mostTracks]), fmt.Sprintf("%d more", n))
 		}
-		list = append(list, spec.Warning{Option: spec.WarnAudio, Reason: fmt.Sprintf("the recording has %d audio tracks: the result is that of track %s, without %s", len(info.Tracks), info.Tracks[0], strings.Join(others, ", "))})
+		warn("the recording has %d audio tracks: the result is that of track %s, without %s", len(info.Tracks), info.Tracks[0], strings.Join(others, ", "))
 	}
 	return list
 }
@@ -97,18 +100,40 @@ func Warnings(given spec.Options, opt spec.EffectiveOptions, said *found.Transcr
 	return list
 }
 
-// ofTranscription returns the effect of an option that needs transcription. If
-// the recognizer ran, effect, if not nil, decides.
-func ofTranscription(effect func(c circumstances) string) func(c circumstances) string {
+// unless returns the effect of an option that depends on another one: reason if
+// that is off, else effect's, if not nil.
+func unless(on func(o spec.EffectiveOptions) *bool, reason string, effect func(c circumstances) string) func(c circumstances) string {
 	return func(c circumstances) string {
 		switch {
-		case !*c.opt.EnableASR:
-			return "has no effect without transcription (enable_asr)"
-		case effect == nil || !c.heard:
+		case !*on(c.opt):
+			return "has no effect without " + reason
+		case effect == nil:
+			return ""
+		}
+		return effect(c)
+	}
+}
+
+func ofASR(effect func(c circumstances) string) func(c circumstances) string {
+	return unless(func(o spec.EffectiveOptions) *bool { return o.EnableASR }, "transcription (enable_asr)", effect)
+}
+
+// ofRecognizer is ofASR for an effect that the recognizer decides, if it ran.
+func ofRecognizer(effect func(c circumstances) string) func(c circumstances) string {
+	return ofASR(func(c circumstances) string {
+		if !c.heard {
 			return ""
 		}
 		return beside(c, effect)
-	}
+	})
+}
+
+func ofDiarization(effect func(c circumstances) string) func(c circumstances) string {
+	return unless(func(o spec.EffectiveOptions) *bool { return o.EnableDiarize }, "speaker diarization (enable_diarize)", effect)
+}
+
+func ofSounds(effect func(c circumstances) string) func(c circumstances) string {
+	return unless(func(o spec.EffectiveOptions) *bool { return o.EnableAudioEvents }, "sound events (enable_audio_events)", effect)
 }
 
 // beside returns an effect that depends on the recognizer. Its reason also says
@@ -125,24 +150,8 @@ func beside(c circumstances, effect func(c circumstances) string) string {
 	return reason + "; the standard tier used it for the passages that it decoded again"
 }
 
-// ofDiarization is ofTranscription for the identification of speakers.
-func ofDiarization(effect func(c circumstances) string) func(c circumstances) string {
-	return func(c circumstances) string {
-		switch {
-		case !*c.opt.EnableDiarize:
-			return "has no effect without speaker diarization (enable_diarize)"
-		case effect == nil:
-			return ""
-		}
-		return effect(c)
-	}
-}
-
 func unoptimized(c circumstances) string {
-	switch {
-	case !*c.opt.EnableASR:
-		return "has no effect without transcription (enable_asr)"
-	case c.heard && c.tier == spec.TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)):
+	if c.heard && c.tier == spec.TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)) {
 		return fmt.Sprintf("the standard tier ran: the optimized tier does not support the language %q here", c.language)
 	}
 	return ""
@@ -152,8 +161,6 @@ func isTrue(p *bool) bool { return p != nil && *p }
 
 func timestampEffect(c circumstances) string {
 	switch {
-	case !*c.opt.EnableASR:
-		return "has no effect without transcription (enable_asr)"
 	case !c.heard || *c.opt.TimestampLevel != spec.TimestampWord || c.tier == spec.TierStandard:
 		return ""
 	case !c.words:
@@ -255,13 +262,6 @@ func voicesEffect(c circumstances) string {
 		return ""
 	}
 	return "has no effect outside the service, where accounts have known voices: see WithVoices and transcribe --voices"
-}
-
-func soundEffect(c circumstances) string {
-	if !*c.opt.EnableAudioEvents {
-		return "has no effect without sound events (enable_audio_events)"
-	}
-	return ""
 }
 
 // ChannelWarnings warns if the requested split of the channels (split) had no

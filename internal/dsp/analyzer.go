@@ -101,23 +101,20 @@ func (a *analyzer) samples(s *scratch, x []float32, start int) []float32 {
 	return s.frame
 }
 
+// fold returns the sample inside the signal that stands for sample j.
 func (e edge) fold(j, n int) int {
 	if n == 1 {
 		return 0
 	}
+	repeated := 0 // samples at the ends that are mirrored themselves
+	if e == edgeMirror {
+		repeated = 1
+	}
 	for j < 0 || j >= n {
-		if e == edgeMirror {
-			if j < 0 {
-				j = -1 - j
-			} else {
-				j = 2*n - 1 - j
-			}
-			continue
-		}
 		if j < 0 {
-			j = -j
+			j = -repeated - j
 		} else {
-			j = 2*n - 2 - j
+			j = 2*n - 2 + repeated - j
 		}
 	}
 	return j

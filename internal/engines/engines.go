@@ -48,6 +48,17 @@ func (e *engine[T]) get(open func() (T, error)) (T, error) {
 	return v, nil
 }
 
+// detector opens the model of a role, unless it is loaded already.
+func detector[T io.Closer](e *Engines, d *engine[T], role models.Role, open func(*models.Model) (T, error)) (T, error) {
+	return d.get(func() (none T, err error) {
+		m, err := e.Set.Need(role)
+		if err != nil {
+			return none, err
+		}
+		return open(m)
+	})
+}
+
 func (e *engine[T]) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -160,22 +171,14 @@ func (e *Engines) End() {
 
 // VAD opens the voice activity detector.
 func (e *Engines) VAD() (vad.Model, error) {
-	return e.vad.get(func() (*silero.Model, error) {
-		m, err := e.Set.Need(models.RoleVAD)
-		if err != nil {
-			return nil, err
-		}
+	return detector(e, &e.vad, models.RoleVAD, func(m *models.Model) (*silero.Model, error) {
 		return silero.Open(m, silero.Options{Threads: e.opt.Cores, Logger: e.opt.Logger})
 	})
 }
 
 // Embedder opens the speaker embedding network.
 func (e *Engines) Embedder() (diarize.Embedder, error) {
-	return e.embedder.get(func() (*embed.Model, error) {
-		m, err := e.Set.Need(models.RoleEmbedder)
-		if err != nil {
-			return nil, err
-		}
+	return detector(e, &e.embedder, models.RoleEmbedder, func(m *models.Model) (*embed.Model, error) {
 		return embed.Open(m, embed.Options{})
 	})
 }
@@ -219,11 +222,7 @@ func (e *Engines) Demonstrates(r *spec.Result) bool {
 
 // Tagger opens the sound event network.
 func (e *Engines) Tagger() (events.Tagger, error) {
-	return e.tagger.get(func() (*tag.Model, error) {
-		m, err := e.Set.Need(models.RoleTagger)
-		if err != nil {
-			return nil, err
-		}
+	return detector(e, &e.tagger, models.RoleTagger, func(m *models.Model) (*tag.Model, error) {
 		return tag.Open(m, tag.Options{})
 	})
 }

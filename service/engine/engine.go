@@ -74,15 +74,14 @@ func (e *Engine) ModelSet() string { return e.id }
 func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, error) {
 	opt := spec.Options(job.Options)
 	opt.Voices = nil // this engine names voices itself, with job.Known
-	report := func(otograph.Progress) {}
-	if job.Progress != nil {
-		report = func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }
-	}
 	var waveform []byte
 	runOptions := []otograph.RunOption{
-		otograph.OnProgress(report), otograph.WithCheckpoints(job.Checkpoints),
+		otograph.WithCheckpoints(job.Checkpoints), otograph.WithLanguages(job.Extras.Languages...), otograph.WithModel(job.Extras.Model),
 		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }),
 		otograph.OnDecoded(job.Decoded), otograph.WithMaxSeconds(job.MaxSeconds),
+	}
+	if job.Progress != nil {
+		runOptions = append(runOptions, otograph.OnProgress(func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }))
 	}
 	if job.Segments != nil {
 		runOptions = append(runOptions, otograph.OnSegments(job.Segments))
@@ -90,7 +89,6 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 	if job.Extras.Translate {
 		runOptions = append(runOptions, otograph.Translated())
 	}
-	runOptions = append(runOptions, otograph.WithLanguages(job.Extras.Languages...), otograph.WithModel(job.Extras.Model))
 	var voices []otograph.KnownVoice
 	for i, path := range job.Voices {
 		voices = append(voices, otograph.KnownVoice{Name: job.Extras.Voices[i], Recording: otograph.File(path)})

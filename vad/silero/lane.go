@@ -13,7 +13,6 @@ import (
 // call and allocates nothing.
 type lane struct {
 	layout layout
-	rows   int
 	bind   *ort.Binding
 
 	input  []float32   // rows × (context + window)
@@ -29,7 +28,7 @@ func newLane(s *ort.Session, l layout, rows int) (*lane, error) {
 		batch = 1
 	}
 	width := int64(l.context + vad.Window)
-	ln := &lane{layout: l, rows: rows, input: make([]float32, n*width), probs: make([]float32, n)}
+	ln := &lane{layout: l, input: make([]float32, n*width), probs: make([]float32, n)}
 	in := map[string]*ort.Tensor{l.input: ort.NewFloat32([]int64{n, width}, ln.input)}
 	if l.rate != "" {
 		shape := []int64{}
@@ -39,7 +38,7 @@ func newLane(s *ort.Session, l layout, rows int) (*lane, error) {
 		in[l.rate] = ort.NewInt64(shape, []int64{audio.SampleRate})
 	}
 	probShape := []int64{n, 1}
-	if o := outputInfo(s, l.output); o.Rank() == 1 || o.Rank() < 0 && l.sequence {
+	if o, _ := s.Graph().Output(l.output); o.Rank() == 1 || o.Rank() < 0 && l.sequence {
 		probShape = []int64{n}
 	}
 	out := map[string]*ort.Tensor{l.output: ort.NewFloat32(probShape, ln.probs)}
@@ -54,11 +53,6 @@ func newLane(s *ort.Session, l layout, rows int) (*lane, error) {
 	var err error
 	ln.bind, err = s.Bind(in, out)
 	return ln, err
-}
-
-func outputInfo(s *ort.Session, name string) ort.Info {
-	o, _ := s.Graph().Output(name)
-	return o
 }
 
 // fill copies a window of the recording to a row.

@@ -209,20 +209,11 @@ func (m *Model) blocks(ctx context.Context, pcm *audio.PCM, probs []float32) err
 		return err
 	}
 	defer func() { _ = ln.close() }()
-	for at := 0; at < len(probs); at += ln.rows {
+	for at := 0; at < len(probs); at += rows {
 		if err := m.check(ctx); err != nil {
 			return err
 		}
-		if left := len(probs) - at; left < ln.rows { // the last block has a different shape
-			last, err := newLane(m.session, m.layout, left)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = last.close() }()
-			last.loadRow(0, ln.rowState(nil, 0))
-			ln = last
-		}
-		for r := range ln.rows {
+		for r := range rows { // after the end of the recording: silence
 			ln.fill(r, pcm, at+r)
 		}
 		if err := ln.step(); err != nil {
@@ -423,7 +414,7 @@ func (m *Model) warnIfNoSpeech(pcm *audio.PCM, probs []float32) {
 	loud := 0
 	for w := range probs {
 		sum := 0.0
-		part := pcm.Unleveled().Samples(w*vad.Window, (w+1)*vad.Window)
+		part := pcm.Samples(w*vad.Window, (w+1)*vad.Window)
 		for _, x := range part {
 			sum += float64(x) * float64(x)
 		}

@@ -70,24 +70,16 @@ func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 		}
 	}
 	build := demonstration
-	if find(all, "decoder.rnn.weight_ih") {
-		build = published
+	for name := range all {
+		if strings.HasSuffix(name, "decoder.rnn.weight_ih") {
+			build = published
+		}
 	}
 	w := &weights{all: all}
 	if front, cell = build(w); w.missing {
 		return nil, nil
 	}
 	return front, cell
-}
-
-// find reports whether a tensor's name has the suffix.
-func find(all map[string]onnxfile.Weight, suffix string) bool {
-	for name := range all {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
 }
 
 // published is Silero VAD v5 and v6: magnitudes of a spectrum, four

@@ -185,7 +185,9 @@ func openFile(m modelFile, opt Options) (*Engine, error) {
 	if m.WindowSeconds <= 0 || m.WindowSeconds > 30 {
 		m.WindowSeconds = 30
 	}
-	return newEngine(m, opt, header, b, known).put(at, note), nil
+	e := newEngine(m, opt, header, b, known)
+	e.place, e.note = at, note
+	return e, nil
 }
 
 // The sound before a window's first word and the longest pause in a window, in
@@ -213,35 +215,25 @@ func newEngine(m modelFile, opt Options, header ggmlfile.Header, b backend, lang
 	return e
 }
 
-// put records the place of a new engine's weights.
-func (e *Engine) put(at place, note string) *Engine {
-	e.place, e.note = at, note
-	return e
-}
-
 // languages returns the codes of the languages that the model supports.
 func (m modelFile) languages(h ggmlfile.Header) ([]string, error) {
 	if !h.Multilingual() {
 		return []string{"en"}, nil
 	}
 	spoken := int(h.Vocabulary - 51766) // one token per language
-	if len(m.Languages) > 0 {
-		var known []string
-		for _, l := range m.Languages {
-			code, ok := spec.NormalizeLanguage(l)
-			if !ok {
-				return nil, fmt.Errorf("languages: expected ISO 639 codes, found %q", l)
-			}
-			if languageNumber(code) >= spoken {
-				return nil, fmt.Errorf("languages: expected some of the first %d, whose tokens the model has, found %q", spoken, l)
-			}
-			known = append(known, code)
-		}
-		return known, nil
-	}
 	var known []string
+	for _, l := range m.Languages {
+		code, ok := spec.NormalizeLanguage(l)
+		if !ok {
+			return nil, fmt.Errorf("languages: expected ISO 639 codes, found %q", l)
+		}
+		if languageNumber(code) >= spoken {
+			return nil, fmt.Errorf("languages: expected some of the first %d, whose tokens the model has, found %q", spoken, l)
+		}
+		known = append(known, code)
+	}
 	for i, l := range spec.Languages() {
-		if i < spoken {
+		if len(m.Languages) == 0 && i < spoken {
 			known = append(known, l.Code)
 		}
 	}

@@ -81,8 +81,20 @@ func (h *hotwords) children(of *node) []node {
 	return h.nodes[of.first : of.first+of.count]
 }
 
-// newHotwords builds the tree from each word's spellings: as given, in lower
-// case, capitalized, in capitals; each with and without a space before it.
+// spellings returns a word as given, in lower case, capitalized and in
+// capitals.
+func spellings(word string) []string {
+	list := []string{word, strings.ToLower(word), strings.ToUpper(word)}
+	for _, w := range list[:2] {
+		first, size := utf8.DecodeRuneInString(w)
+		list = append(list, string(unicode.ToUpper(first))+w[size:])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// newHotwords builds the tree from each word's spellings, each with and without
+// a space before it.
 // spell returns nil for a text that the vocabulary cannot spell. weak lists the
 // words without a bonus for the first token of any spelling, unspelled the
 // words without any spelling.
@@ -116,14 +128,8 @@ func newHotwords(words []string, spell func(string) []int32) (h *hotwords, weak,
 		if w == "" {
 			continue
 		}
-		first, size := utf8.DecodeRuneInString(w)
-		lower := strings.ToLower(w)
-		spellings := []string{w, lower, string(unicode.ToUpper(first)) + w[size:], strings.ToUpper(w)}
-		lowFirst, lowSize := utf8.DecodeRuneInString(lower)
-		spellings = append(spellings, string(unicode.ToUpper(lowFirst))+lower[lowSize:])
-		slices.Sort(spellings)
 		spelled, begins := false, false
-		for _, s := range slices.Compact(spellings) {
+		for _, s := range spellings(w) {
 			for _, text := range []string{s, " " + s} {
 				writes, lifts := add(spell(text))
 				spelled, begins = spelled || writes, begins || lifts

@@ -64,7 +64,7 @@ func (e *Engine) detectLanguage(
 			return "", 0, err
 		}
 		mean := e.mean(first, answers, among)
-		if language = e.likeliest(mean); mean[language] >= sureLanguage {
+		if language = likeliest(mean, e.languages); mean[language] >= sureLanguage {
 			return language, min(mean[language], 1), nil
 		}
 	}
@@ -80,7 +80,7 @@ func (e *Engine) detectLanguage(
 		}
 		answers = append(answers, more...)
 		mean = e.mean(windows, answers, among)
-		if language = e.likeliest(mean); mean[language] >= sureLanguage {
+		if language = likeliest(mean, e.languages); mean[language] >= sureLanguage {
 			break
 		}
 	}
@@ -92,7 +92,7 @@ func (e *Engine) detectLanguage(
 		if mean, err = e.readLanguage(ctx, pcm, windows[:len(answers)], mean); err != nil {
 			return "", 0, err
 		}
-		language = e.likeliest(mean)
+		language = likeliest(mean, e.languages)
 	}
 	return language, min(mean[language], 1), nil
 }
@@ -159,10 +159,11 @@ func shares(mean map[string]float64, among []string) map[string]float64 {
 	return out
 }
 
-// likeliest returns the language with the greatest value, or "".
-func (e *Engine) likeliest(values map[string]float64) string {
+// likeliest returns the first of the languages that has the greatest value; ""
+// if none has one.
+func likeliest(values map[string]float64, among []string) string {
 	best := ""
-	for _, code := range e.languages { // in a fixed order, so that ties are reproducible
+	for _, code := range among {
 		if v, ok := values[code]; ok && (best == "" || v > values[best]) {
 			best = code
 		}
@@ -206,8 +207,5 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []dec
 	if all == 0 { // no text in any language
 		return heard, nil
 	}
-	for code := range read {
-		read[code] /= all
-	}
-	return read, nil
+	return shares(read, plausible), nil
 }

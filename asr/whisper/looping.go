@@ -5,7 +5,6 @@ import "slices"
 // Loops, as in decode.Unloop, but detected during decoding: an n-gram of up to
 // loopPeriod tokens, repeated loopTimes times in a row, loopTokens or more in
 // all. People do say things twice, and "no no no no".
-// things twice, and "no no no no".
 const (
 	loopPeriod = 24
 	loopTimes  = 4

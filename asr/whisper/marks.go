@@ -74,7 +74,7 @@ func (r *rules) forbid(logits []float32, text []int32) {
 	for _, t := range r.never {
 		logits[t] = forbidden
 	}
-	fill(logits[r.eot+1:r.begin], forbidden)
+	forbid(logits[r.eot+1 : r.begin])
 	if len(text) == 0 {
 		logits[r.eot] = forbidden
 		if r.blank >= 0 {
@@ -82,7 +82,7 @@ func (r *rules) forbid(logits []float32, text []int32) {
 		}
 	}
 	if r.unmarked {
-		fill(logits[r.begin:], forbidden)
+		forbid(logits[r.begin:])
 		return
 	}
 	r.order(logits, text)
@@ -94,18 +94,18 @@ func (r *rules) forbid(logits []float32, text []int32) {
 func (r *rules) order(logits []float32, text []int32) {
 	n := len(text)
 	if n == 0 {
-		fill(logits[:r.begin], forbidden)
-		fill(logits[min(int(r.begin)+firstMark+1, len(logits)):], forbidden)
+		forbid(logits[:r.begin])
+		forbid(logits[min(int(r.begin)+firstMark+1, len(logits)):])
 		return
 	}
 	last := text[n-1] >= r.begin
 	closed := n < 2 || text[n-2] >= r.begin // whether the last token, if it is a mark, opens a passage
 	switch {
 	case last && closed:
-		fill(logits[r.begin:], forbidden)
+		forbid(logits[r.begin:])
 		return
 	case last:
-		fill(logits[:r.eot], forbidden)
+		forbid(logits[:r.eot])
 	}
 	for i := n - 1; i >= 0; i-- {
 		if text[i] >= r.begin {
@@ -113,7 +113,7 @@ func (r *rules) order(logits []float32, text []int32) {
 			if last {
 				from = text[i]
 			}
-			fill(logits[r.begin:min(int(from), len(logits))], forbidden)
+			forbid(logits[r.begin:min(int(from), len(logits))])
 			return
 		}
 	}
@@ -126,7 +126,7 @@ func (r *rules) settle(logits []float32) {
 	if r.unmarked || !(marks > best) {
 		return
 	}
-	fill(logits[:r.begin], forbidden)
+	forbid(logits[:r.begin])
 	for i := r.begin; int(i) < len(logits); i++ {
 		logits[i] -= marks
 	}
@@ -135,8 +135,9 @@ func (r *rules) settle(logits []float32) {
 // forbidden is the log probability of a forbidden token.
 var forbidden = float32(math.Inf(-1))
 
-func fill(list []float32, v float32) {
-	for i := range list {
-		list[i] = v
+// forbid forbids the tokens of the log probabilities.
+func forbid(logProbs []float32) {
+	for i := range logProbs {
+		logProbs[i] = forbidden
 	}
 }

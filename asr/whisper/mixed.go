@@ -1,8 +1,8 @@
 package whisper
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/otograph/otograph/asr"
@@ -49,17 +49,8 @@ func (e *Engine) others(given []string) []string {
 
 // likeliest returns the language with the greatest probability, or "".
 func (h heard) likeliest() (language string, p float64) {
-	for code, q := range h.languages {
-		if q > p || q == p && code < language {
-			language, p = code, q
-		}
-	}
-	return language, p
-}
-
-// likeliestOf returns the most likely of the given languages.
-func (h heard) likeliestOf(languages []string) string {
-	return slices.MaxFunc(languages, func(a, b string) int { return cmp.Compare(h.languages[a], h.languages[b]) })
+	language = likeliest(h.languages, slices.Sorted(maps.Keys(h.languages)))
+	return language, h.languages[language]
 }
 
 // otherThan returns the language that a window is surely in; "" if it is the
@@ -172,9 +163,9 @@ func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Wi
 	}
 	var speech []audio.Span
 	for i, h := range answers {
-		spoken := h.likeliestOf(sure)
+		spoken := likeliest(h.languages, sure)
 		speech = append(speech, passages[i].Speech...)
-		if i+1 < len(answers) && answers[i+1].likeliestOf(sure) == spoken {
+		if i+1 < len(answers) && likeliest(answers[i+1].languages, sure) == spoken {
 			continue
 		}
 		for _, w := range decode.Pack(speech, pcm, e.packing) {
@@ -193,8 +184,7 @@ func (e *Engine) decodeParts(ctx context.Context, pcm *audio.PCM, parts []part, 
 	}
 	jobs := make([]*job, len(parts))
 	for i, p := range parts {
-		plan := &textPlan{v: e.now(), t: t, window: p.window, language: p.language, prompt: t.initial}
-		jobs[i] = &job{pcm: pcm, window: p.window, rows: t.request(p.language, nil).width(), plan: plan}
+		jobs[i] = e.textJob(pcm, p.window, textPlan{t: t, language: p.language, prompt: t.initial})
 	}
 	results := make([]result, len(parts))
 	failed := false

@@ -110,7 +110,7 @@ func TestOtherLanguages(t *testing.T) {
 	h := heard{languages: map[string]float64{"en": 0.02, "de": 0.96, "fr": 0.02}}
 	assert.Equal(t, "de", h.otherThan("en"))
 	assert.Empty(t, h.otherThan("de"))
-	assert.Equal(t, "en", h.likeliestOf([]string{"en", "fr"}))
+	assert.Equal(t, "en", likeliest(h.languages, []string{"en", "fr"}))
 	h.languages["de"] = 0.9
 	assert.Empty(t, h.otherThan("en"), "not sure")
 

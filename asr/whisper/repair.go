@@ -63,6 +63,7 @@ type patch struct {
 	window    decode.Window
 	again     int // the window's index, negative for stretches
 	stretches []bare
+	room      int // samples that further stretches may have
 	stats     asr.Stats
 	attempt   attempt
 	language  string
@@ -152,17 +153,15 @@ func (r *repair) choose() []*patch {
 // pack puts each open stretch into the first patch that has room for it.
 func (r *repair) pack() []*patch {
 	var all []*patch
-	room := make([]int, 0, len(r.open))
 	for _, b := range r.open {
 		n := r.piece(b).Len()
 		language := r.results[b.window].language
-		k := slices.IndexFunc(all, func(p *patch) bool { return p.language == language && room[slices.Index(all, p)] >= n })
+		k := slices.IndexFunc(all, func(p *patch) bool { return p.language == language && p.room >= n })
 		if k < 0 {
 			k = len(all)
-			all = append(all, &patch{again: -1, language: language})
-			room = append(room, int(r.e.model.WindowSeconds*audio.SampleRate))
+			all = append(all, &patch{again: -1, language: language, room: int(r.e.model.WindowSeconds * audio.SampleRate)})
 		}
-		room[k] -= n
+		all[k].room -= n
 		all[k].stretches = append(all[k].stretches, b)
 		all[k].worth += b.seconds() * b.sure
 	}
@@ -206,24 +205,20 @@ func (r *repair) decode(ctx context.Context, patches []*patch) error {
 	plain.initial = nil
 	jobs := make([]*job, len(patches))
 	for i, p := range patches {
-		jobs[i] = &job{pcm: r.pcm, window: p.window}
-		if p.again >= 0 {
-			steps := encoderSteps + 2*r.results[p.again].stats.DecoderSteps
-			jobs[i].rows = max(fallbackSamples, plain.opt.BestOf)
-			jobs[i].plan = &risingPlan{t: &plain, language: p.language, prompt: r.e.prompt(&plain, r.previous(p.again)), steps: steps}
-		} else {
-			jobs[i].rows, jobs[i].plan = plain.request(p.language, nil).width(), &textPlan{v: r.e.now(), t: &plain, window: p.window, language: p.language}
+		if p.again < 0 {
+			jobs[i] = r.e.textJob(r.pcm, p.window, textPlan{t: &plain, language: p.language})
+			continue
 		}
+		jobs[i] = &job{pcm: r.pcm, window: p.window, rows: max(fallbackSamples, plain.opt.BestOf), plan: &risingPlan{
+			t: &plain, language: p.language, prompt: r.e.prompt(&plain, r.previous(p.again)),
+			steps: encoderSteps + 2*r.results[p.again].stats.DecoderSteps,
+		}}
 	}
 	return r.e.decode(ctx, jobs, r.t.opt, func(i int) {
-		p := patches[i]
-		p.stats = jobs[i].stats
-		switch plan := jobs[i].plan.(type) {
-		case *risingPlan:
-			p.attempt, p.noSpeech = plan.best.attempt, plan.best.noSpeech
+		p, f := patches[i], jobs[i].plan.text()
+		p.stats, p.attempt, p.noSpeech = jobs[i].stats, f.attempt, f.noSpeech
+		if plan, ok := jobs[i].plan.(*risingPlan); ok {
 			p.stats.Fallbacks += plan.tries
-		case *textPlan:
-			p.attempt, p.noSpeech = plan.best.attempt, plan.best.noSpeech
 		}
 	})
 }

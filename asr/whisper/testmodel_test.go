@@ -2,7 +2,7 @@ package whisper
 
 import (
 	"bytes"
-	"encoding/binary"
+	"maps"
 	"math"
 	"math/rand"
 	"slices"
@@ -29,38 +29,6 @@ var testWords = []string{" Alpha", " beta", " gamma", " delta", ".", " omega"}
 
 func wordToken(w string) int { return 256 + slices.Index(testWords, w) }
 
-// modelWriter writes a ggml file.
-type modelWriter struct{ bytes.Buffer }
-
-func (w *modelWriter) words(v ...int32) {
-	for _, x := range v {
-		_ = binary.Write(&w.Buffer, binary.LittleEndian, x)
-	}
-}
-
-func (w *modelWriter) floats(v []float32) {
-	b := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	w.Write(b)
-}
-
-// halves writes 16-bit floats, truncated rather than rounded, and 0 for tiny
-// values.
-func (w *modelWriter) halves(v []float32) {
-	b := make([]byte, 0, 2*len(v))
-	for _, x := range v {
-		bits := math.Float32bits(x)
-		half := bits >> 16 & 0x8000
-		if exponent := int(bits>>23&0xff) - 112; exponent > 0 {
-			half |= uint32(exponent)<<10 | bits>>13&0x3ff
-		}
-		b = binary.LittleEndian.AppendUint16(b, uint16(half))
-	}
-	w.Write(b)
-}
-
 var testHeader = ggmlfile.Header{
 	Vocabulary: 51865, AudioContext: 1500, AudioState: testWidth, AudioHeads: 1, AudioLayers: 1,
 	TextContext: testContext, TextState: testWidth, TextHeads: 1, TextLayers: 1, Mels: 80, Type: 0,
@@ -73,20 +41,15 @@ func buildModel(h ggmlfile.Header, plan []int) []byte { return buildModelAs(h, p
 // buildModelAs is buildModel with a given certainty: at 1 nearly all tokens are
 // equally likely. edits change a token's effect on the next one.
 func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(embedding []float32, width int)) []byte {
-	var w modelWriter
-	w.words(ggmlfile.Magic, h.Vocabulary, h.AudioContext, h.AudioState, h.AudioHeads, h.AudioLayers,
-		h.TextContext, h.TextState, h.TextHeads, h.TextLayers, h.Mels, h.Type)
-	w.words(h.Mels, melBins)
-	w.floats(make([]float32, h.Mels*melBins))
-	w.words(int32(256 + len(testWords)))
+	var tokens [][]byte
 	for i := range 256 {
-		w.words(1)
-		w.WriteByte(byte(i))
+		tokens = append(tokens, []byte{byte(i)})
 	}
 	for _, s := range testWords {
-		w.words(int32(len(s)))
-		w.WriteString(s)
+		tokens = append(tokens, []byte(s))
 	}
+	var out bytes.Buffer
+	w := ggmlfile.NewWriter(&out, h, make([]float32, h.Mels*melBins), tokens)
 	r := rand.New(rand.NewSource(7))
 	width := int(h.TextState)
 	embedding := make([]float32, int(h.Vocabulary)*width)
@@ -106,26 +69,18 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 	for _, edit := range edits {
 		edit(embedding, width)
 	}
-	names := make([]string, 0, 64)
 	want := tensors(h)
-	for name := range want {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
 		dims := want[name]
 		n := 1
 		for _, d := range dims {
 			n *= int(d)
 		}
-		write, typ := w.floats, int32(0)
+		typ := ggmlfile.TensorF32
 		if h.Type == 1 && len(dims) > 1 && strings.HasSuffix(name, ".weight") {
-			write, typ = w.halves, 1
+			typ = ggmlfile.TensorF16
 		}
-		w.words(int32(len(dims)), int32(len(name)))
-		w.words(typ)
-		w.words(dims...)
-		w.WriteString(name)
+		w.Tensor(name, dims, typ)
 		values := make([]float32, n)
 		switch name {
 		case "decoder.token_embedding.weight":
@@ -137,9 +92,9 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 				values[i] = sure
 			}
 		}
-		write(values)
+		w.Values(values, typ)
 	}
-	return w.Bytes()
+	return out.Bytes()
 }
 
 // say returns the plan of a text: marks are given in seconds, words by name.

@@ -48,7 +48,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	if len(opt.Hotwords) > 0 {
 		t.hot, transcript.Ineffective, transcript.Unspelled = newHotwords(opt.Hotwords, func(text string) []int32 { return spell(e.now(), text) })
-		if _, ok := e.now().(*cpu); ok { // only the CPU looks for names in decoded texts
+		if e.onCPU() { // only the CPU looks for names in decoded texts
 			transcript.Ineffective = slices.DeleteFunc(transcript.Ineffective, func(word string) bool { return len(namesOf([]string{word})) > 0 })
 		}
 	}
@@ -79,18 +79,16 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 
 // all decodes the windows and returns their results in order.
 func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) ([]result, error) {
-	p := progress{opt: t.opt, windows: windows, results: make([]result, len(windows))}
-	p.settled = settling{results: p.results, ready: make([]bool, len(windows))}
+	p := progress{opt: t.opt, windows: windows, results: make([]result, len(windows)), ready: make([]bool, len(windows))}
 	if t.opt.Settled != nil {
-		p.settled.sentences = &decode.Settler{Speech: t.speech, Give: t.opt.Settled}
+		p.sentences = &decode.Settler{Speech: t.speech, Give: t.opt.Settled}
 	}
 	for _, w := range windows {
 		p.total += w.SpeechSeconds()
 	}
 	jobs := make([]*job, len(windows))
 	begin := func(i int, previous string) {
-		plan := &textPlan{v: e.now(), t: t, window: windows[i], language: t.language, others: t.others, prompt: e.prompt(t, previous)}
-		jobs[i] = &job{pcm: pcm, window: windows[i], rows: t.request(t.language, nil).width(), plan: plan}
+		jobs[i] = e.textJob(pcm, windows[i], textPlan{t: t, language: t.language, others: t.others, prompt: e.prompt(t, previous)})
 	}
 	finish := func(i int) {
 		p.results[i] = e.conclude(jobs[i], t)
@@ -117,6 +115,12 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 	return p.results, nil
 }
 
+// textJob returns the job that decodes a window's text by a plan.
+func (e *Engine) textJob(pcm *audio.PCM, w decode.Window, p textPlan) *job {
+	p.v, p.window = e.now(), w
+	return &job{pcm: pcm, window: w, rows: p.t.request(p.language, nil).width(), plan: &p}
+}
+
 // conclude reads the result of a window's job.
 func (e *Engine) conclude(j *job, t *task) result {
 	plan := j.plan.(*textPlan)
@@ -135,40 +139,31 @@ type progress struct {
 	opt         asr.Options
 	windows     []decode.Window
 	results     []result
+	ready       []bool
 	done, total float64
-	settled     settling
+	next        int             // the first window whose words are not passed on
+	sentences   *decode.Settler // nil without a callback, and once words wait for a repair
 }
 
 // add records that a window is decoded.
 func (p *progress) add(i int) {
 	p.done += p.windows[i].SpeechSeconds()
-	p.settled.add(i)
+	p.ready[i] = true
+	p.settle()
 	if p.opt.Progress != nil {
 		p.opt.Progress(p.done, p.total)
 	}
 }
 
-// settling passes on the words of windows that no repair will change, in order.
-type settling struct {
-	results   []result
-	ready     []bool
-	next      int
-	sentences *decode.Settler // nil without a callback
-}
-
-// add records that a window is decoded.
-func (s *settling) add(i int) {
-	if s.sentences == nil {
-		return
-	}
-	s.ready[i] = true
-	for ; s.next < len(s.ready) && s.ready[s.next]; s.next++ {
-		r := s.results[s.next]
+// settle passes on the words of windows that no repair will change, in order.
+func (p *progress) settle() {
+	for ; p.sentences != nil && p.next < len(p.ready) && p.ready[p.next]; p.next++ {
+		r := p.results[p.next]
 		if len(r.bare) > 0 || r.attempt.degenerate() && len(r.words) > 0 || len(r.unsure) > 0 {
-			s.sentences = nil // later words wait for the repair
+			p.sentences = nil // later words wait for the repair
 			return
 		}
-		said, _ := decode.Unloop(slices.Clone(r.words))
-		s.sentences.Add(slices.Clone(said))
+		said, _ := decode.Unloop(r.words)
+		p.sentences.Add(said)
 	}
 }

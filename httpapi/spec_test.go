@@ -2,15 +2,9 @@ package httpapi
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,11 +17,10 @@ import (
 	"github.com/otograph/otograph/internal/spectest"
 )
 
-// statement is one statement of the interface specification (or, marked with ≡,
-// a documented decision about a case that it leaves open), with its check.
+// statement is a statement of the specification that only this test checks.
 type statement struct {
-	says  string
-	check func(t *testing.T, s *specWorld)
+	Says  string
+	Check func(t *testing.T, s *specWorld)
 }
 
 // specWorld is a world in which some tasks have run.
@@ -52,19 +45,13 @@ func TestSpecification(t *testing.T) {
 	for _, database := range []string{"sqlite", "postgres"} {
 		t.Run(database, func(t *testing.T) {
 			s := newSpec(t, database)
-			spectest.Run(t, s.shared())
-			seen := map[string]bool{}
-			for _, st := range statements {
-				require.False(t, seen[st.says], "twice: %s", st.says)
-				seen[st.says] = true
-				t.Run(st.says, func(t *testing.T) {
-					before := s.t
-					s.t, s.idle.t = t, t
-					defer func() { s.t, s.idle.t = before, before }()
-					st.check(t, s)
-				})
-			}
-			t.Logf("%d statements on %s", len(statements), database)
+			shared := s.shared()
+			spectest.Run(t, spectest.Statements, func(*testing.T) *spectest.World { return shared })
+			spectest.Run(t, statements, func(sub *testing.T) *specWorld {
+				s.t, s.idle.t = sub, sub
+				sub.Cleanup(func() { s.t, s.idle.t = t, t })
+				return s
+			})
 		})
 	}
 }
@@ -116,6 +103,13 @@ func (s *specWorld) shared() *spectest.World {
 		},
 		Host: "https://a.example.com", Audio: wav(2), Seconds: 61.5, // as the engine says
 		All: s.all, ASR: s.asr, Events: s.eventsAlo, ByURL: s.byURL, Batch: s.batch, Failed: s.refused, Abandoned: s.abandoned, Pending: s.running,
+		Callbacks: func(task string) (list []spectest.Answer) {
+			for _, c := range s.media.callbacks(task) {
+				list = append(list, spectest.Answer{Header: c.header, Body: c.body})
+			}
+			return list
+		},
+		Secret: "shh",
 	}
 }
 
@@ -125,17 +119,6 @@ func (s *specWorld) result(id string) map[string]any {
 	require.Equal(s.t, 200, a.status, "%s", a.body)
 	return a.object(s.t)
 }
-
-func keys(m map[string]any) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
-
-func sorted(names ...string) []string { slices.Sort(names); return names }
 
 // refusedWith requires a refusal with a status and a code.
 func (s *specWorld) refusedWith(a answer, status int, code string) {
@@ -153,8 +136,6 @@ func (s *specWorld) option(name string, v any) answer {
 	return s.idle.do("POST", "/tasks", map[string]any{"audio_url": "https://a.example.com/a.wav", "options": map[string]any{name: v}})
 }
 
-var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-
 const unknownTask = "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"
 
 // statements lists the statements in the order of the specification.
@@ -164,15 +145,6 @@ var statements = []statement{
 		assert.Equal(t, 200, s.send("GET", "/v1/pricing", nil, nil).status)
 		assert.Equal(t, 404, s.send("GET", "/pricing", nil, nil).status)
 		assert.Equal(t, 404, s.send("GET", "/v2/pricing", nil, nil).status)
-	}},
-	{"All request bodies are application/json; another type is 415 ≡", func(t *testing.T, s *specWorld) {
-		for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", "application/json; charset=latin1", ";;"} {
-			for _, p := range []string{"/tasks", "/tasks/batch"} {
-				s.refusedWith(s.do("POST", p, "{}", with("Content-Type", kind)), 415, codeInvalidRequest)
-			}
-		}
-		assert.Equal(t, 201, s.idle.do("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav"}`, with("Content-Type", "Application/JSON; Charset=UTF-8")).status)
-		s.refusedWith(s.idle.do("POST", "/tasks", `{}`, with("Content-Encoding", "gzip")), 415, codeInvalidRequest)
 	}},
 	{"The client polls the task until it is done and fetches the result", func(t *testing.T, s *specWorld) {
 		assert.Equal(t, "done", s.task(s.all)["status"])
@@ -197,13 +169,6 @@ var statements = []statement{
 	}},
 
 	// Options
-	{"Options: the task echoes the effective options", func(t *testing.T, s *specWorld) {
-		m := s.idle.task(s.idle.create(upload(map[string]any{"asr_language": "de", "hotwords": []string{"Otograph"}, "vad_threshold": 0.5})))["options"].(map[string]any)
-		assert.Equal(t, "de", m["asr_language"])
-		assert.Equal(t, []any{"Otograph"}, m["hotwords"])
-		assert.EqualValues(t, 0.5, m["vad_threshold"])
-		assert.EqualValues(t, 5, m["asr_beam_size"])
-	}},
 	{"Earlier variant: optimize_zh is accepted and echoed as given ≡", func(t *testing.T, s *specWorld) {
 		for _, v := range []bool{true, false} {
 			a := s.option("optimize_zh", v)
@@ -214,35 +179,12 @@ var statements = []statement{
 	}},
 
 	// Result
-	{"Result: segments have id from 0, start, end, text, and speaker only with diarization", func(t *testing.T, s *specWorld) {
-		for i, seg := range s.result(s.all)["segments"].([]any) {
-			assert.Equal(t, sorted("id", "start", "end", "text", "speaker", "words"), keys(seg.(map[string]any)))
-			assert.EqualValues(t, i, seg.(map[string]any)["id"])
-		}
-		for _, seg := range s.result(s.asr)["segments"].([]any) {
-			assert.NotContains(t, seg, "speaker")
-		}
-	}},
-	{"Result: words have word, start, end and probability, in the standard tier only", func(t *testing.T, s *specWorld) {
-		for _, seg := range s.result(s.all)["segments"].([]any) { // in two languages, and one segment has a word with interpolated times
-			assert.NotContains(t, seg, "language")
-			for _, word := range seg.(map[string]any)["words"].([]any) {
-				assert.Equal(t, sorted("word", "start", "end", "probability"), keys(word.(map[string]any)))
-			}
-		}
+	{"Result: words are in the standard tier only", func(t *testing.T, s *specWorld) {
 		for _, id := range []string{s.lite, s.segment} {
 			for _, seg := range s.result(id)["segments"].([]any) {
 				assert.NotContains(t, seg, "words")
 			}
 		}
-	}},
-	{"Result: with one speaker diarize_segments belong to SPEAKER_0", func(t *testing.T, s *specWorld) {
-		turns := s.result(s.all)["diarize_segments"].([]any)
-		require.NotEmpty(t, turns)
-		assert.Equal(t, "SPEAKER_0", turns[0].(map[string]any)["speaker"])
-	}},
-	{"Result: audio_events have start, end, class and confidence", func(t *testing.T, s *specWorld) {
-		assert.Equal(t, sorted("start", "end", "class", "confidence"), keys(s.result(s.all)["audio_events"].([]any)[0].(map[string]any)))
 	}},
 	{"Result: text arrives as it was, whatever characters it has", func(t *testing.T, s *specWorld) {
 		assert.Equal(t, "Good <b>day</b> & bye.", s.result(s.all)["segments"].([]any)[1].(map[string]any)["text"])
@@ -323,50 +265,8 @@ var statements = []statement{
 	}},
 
 	// GET /tasks
-	{"GET /tasks: newest first ≡", func(t *testing.T, s *specWorld) {
-		last := "9"
-		for _, e := range s.idle.do("GET", "/tasks?page_size=100", nil).object(t)["tasks"].([]any) {
-			at := e.(map[string]any)["created_at"].(string) + e.(map[string]any)["id"].(string)
-			assert.Less(t, at, last)
-			last = at
-		}
-	}},
-	{"GET /tasks and transactions: page from 1, page_size up to 100, else 400 ≡", func(t *testing.T, s *specWorld) {
-		for _, path := range []string{"/tasks", "/billing/transactions"} {
-			for _, q := range []string{"page=0", "page=-1", "page=x", "page=1.5", "page=99999999999999999999", "page=", "page=+1", "page=1&page=2", "page_size=0", "page_size=101", "page_size=1e2", "page=%zz"} {
-				s.refusedWith(s.do("GET", path+"?"+q, nil), 400, codeInvalidRequest)
-			}
-			m := s.do("GET", path+"?page=2&page_size=1", nil).object(t)
-			assert.EqualValues(t, 2, m["page"])
-			assert.EqualValues(t, 1, m["page_size"])
-			assert.Equal(t, 200, s.do("GET", path+"?page=1000000000&page_size=100", nil).status, "beyond the end is empty")
-		}
-	}},
-	{"GET /tasks: pages hold each task once", func(t *testing.T, s *specWorld) {
-		_, k := s.idle.newAccount("pages", "10")
-		for range 5 {
-			require.Equal(t, 201, s.idle.do("POST", "/tasks", map[string]any{"audio_url": "https://a.example.com/a.wav", "batch_mode": true}, with("X-Api-Key", k)).status)
-		}
-		seen := map[any]bool{}
-		for page := 1; page <= 4; page++ {
-			for _, e := range s.idle.do("GET", fmt.Sprintf("/tasks?page=%d&page_size=2", page), nil, with("X-Api-Key", k)).object(t)["tasks"].([]any) {
-				assert.False(t, seen[e.(map[string]any)["id"]])
-				seen[e.(map[string]any)["id"]] = true
-			}
-		}
-		assert.Len(t, seen, 5)
-	}},
 
 	// GET /tasks/:id, result, DELETE
-	{"GET /tasks/:id: 404 for a task that does not exist or an id that is none", func(t *testing.T, s *specWorld) {
-		for _, id := range []string{unknownTask, "x", "0", strings.Repeat("a", 5000), "%00", "%ff", "..%2f..", "{" + s.all + "}", strings.ReplaceAll(s.all, "-", "")} {
-			for _, suffix := range []string{"", "/result"} {
-				s.refusedWith(s.do("GET", "/tasks/"+id+suffix, nil), 404, codeNotFound)
-			}
-			s.refusedWith(s.do("DELETE", "/tasks/"+id, nil), 404, codeNotFound)
-		}
-		assert.Equal(t, 200, s.do("GET", "/tasks/"+strings.ToUpper(s.all), nil).status, "a UUID in capitals is the same")
-	}},
 	{"403 for another user's task", func(t *testing.T, s *specWorld) {
 		_, k := s.newAccount("someone else", "1")
 		for _, q := range [][2]string{{"GET", ""}, {"GET", "/result"}, {"DELETE", ""}} {
@@ -378,7 +278,7 @@ var statements = []statement{
 		s.final(id)
 		a := s.do("DELETE", "/tasks/"+id, nil)
 		require.Equal(t, 200, a.status)
-		assert.Equal(t, []string{"message"}, keys(a.object(t)))
+		assert.Len(t, a.object(t), 1)
 		assert.NotEmpty(t, a.object(t)["message"])
 		for _, suffix := range []string{"", "/result"} {
 			s.refusedWith(s.do("GET", "/tasks/"+id+suffix, nil), 404, codeNotFound)
@@ -395,10 +295,6 @@ var statements = []statement{
 	}},
 
 	// Account
-	{"GET /account: exactly the documented fields", func(t *testing.T, s *specWorld) {
-		assert.Equal(t, sorted("balance", "held_amount", "resource_pack_equivalent", "available_balance", "tier", "concurrency_limit", "active_tasks", "available_concurrency", "waiting_batch_tasks", "tps_limit", "tps_burst"),
-			keys(s.do("GET", "/account", nil).object(t)))
-	}},
 	{"GET /account: available_balance = balance + resource_pack_equivalent − held_amount", func(t *testing.T, s *specWorld) {
 		a, k := s.idle.newAccount("packed", "5")
 		_, err := s.idle.money.AddPack(context.Background(), a.ID, billing.Pack{Value: 3 * billing.Unit, Concurrency: 2000, ExpiresAt: time.Now().Add(time.Hour)})
@@ -434,31 +330,6 @@ var statements = []statement{
 	}},
 
 	// Classes, pricing, transactions
-	{"GET /audio-event-classes: 521 records with the six fields, in 8 categories", func(t *testing.T, s *specWorld) {
-		var list []map[string]any
-		require.NoError(t, json.Unmarshal(s.do("GET", "/audio-event-classes", nil).body, &list))
-		require.Len(t, list, 521)
-		categories := map[any]bool{}
-		for i, c := range list {
-			assert.Equal(t, sorted("index", "mid", "display_name", "zh_name", "category", "category_zh"), keys(c))
-			assert.EqualValues(t, i, c["index"])
-			categories[c["category"]] = true
-		}
-		assert.Len(t, categories, 8)
-	}},
-	{"GET /pricing: public, cacheable for 5 minutes, exactly the documented fields", func(t *testing.T, s *specWorld) {
-		a := s.do("GET", "/pricing", nil, noKey)
-		require.Equal(t, 200, a.status)
-		assert.Equal(t, "public, max-age=300", a.header.Get("Cache-Control"))
-		m := a.object(t)
-		assert.Equal(t, sorted("standard_price_per_hour", "zh_lite_price_per_hour", "diarize_price_per_hour", "audio_events_price_per_hour", "batch_discount", "updated_at"), keys(m))
-		assert.EqualValues(t, 0.6, m["standard_price_per_hour"])
-		assert.EqualValues(t, 0.2, m["zh_lite_price_per_hour"])
-		assert.EqualValues(t, 0.1, m["diarize_price_per_hour"])
-		assert.EqualValues(t, 0.1, m["audio_events_price_per_hour"])
-		assert.EqualValues(t, 0.5, m["batch_discount"])
-		assert.Equal(t, 200, s.do("GET", "/pricing", nil, with("X-Api-Key", "nonsense")).status, "credentials are ignored")
-	}},
 	{"GET /pricing: the server caches too; a change applies from the next uncached request", func(t *testing.T, s *specWorld) {
 		c := newClock()
 		s.api.prices.now = c.now
@@ -478,21 +349,6 @@ var statements = []statement{
 		c.move(time.Second)
 		assert.EqualValues(t, 1, price())
 	}},
-	{"GET /billing/transactions: transactions (newest first), total, page, page_size and the record's fields", func(t *testing.T, s *specWorld) {
-		m := s.do("GET", "/billing/transactions", nil).object(t)
-		assert.Equal(t, sorted("transactions", "total", "page", "page_size"), keys(m))
-		list := m["transactions"].([]any)
-		last := "9"
-		for _, e := range list {
-			r := e.(map[string]any)
-			assert.Equal(t, sorted("id", "user_id", "task_id", "type", "amount", "balance_before", "balance_after", "description", "created_at"), keys(r))
-			assert.Regexp(t, uuidForm, r["id"])
-			assert.Regexp(t, uuidForm, r["user_id"])
-			assert.Regexp(t, `^-?\d+\.\d{4}$`, r["amount"])
-			assert.LessOrEqual(t, r["created_at"], last)
-			last = r["created_at"].(string)
-		}
-	}},
 	{"Transactions: deduction negative with task_id, recharge positive and refund negative without", func(t *testing.T, s *specWorld) {
 		a, k := s.newAccount("ledger", "2")
 		_, err := s.money.Refund(context.Background(), a.ID, billing.Unit/2, "back")
@@ -510,25 +366,9 @@ var statements = []statement{
 	}},
 
 	// Authentication and errors
-	{"All endpoints but GET /pricing and the login need authentication: 401", func(t *testing.T, s *specWorld) {
-		for _, q := range [][2]string{
-			{"GET", "/tasks"},
-			{"POST", "/tasks"},
-			{"POST", "/tasks/batch"},
-			{"GET", "/tasks/" + s.all},
-			{"GET", "/tasks/" + s.all + "/result"},
-			{"DELETE", "/tasks/" + s.all},
-			{"GET", "/account"},
-			{"GET", "/audio-event-classes"},
-			{"GET", "/billing/transactions"},
-			{"POST", "/audio/transcriptions"},
-			{"POST", "/audio/translations"},
-		} {
-			code := codeUnauthorized
-			if strings.HasPrefix(q[1], "/audio/t") { // OpenAI's interface has different codes
-				code = "invalid_api_key"
-			}
-			s.refusedWith(s.do(q[0], q[1], nil, noKey), 401, code)
+	{"The endpoints of OpenAI's interface need authentication: 401 with its code", func(t *testing.T, s *specWorld) {
+		for _, path := range []string{"/audio/transcriptions", "/audio/translations"} {
+			s.refusedWith(s.do("POST", path, nil, noKey), 401, "invalid_api_key")
 		}
 	}},
 	{"Error responses are JSON with error, and error_code beside it, also for unknown paths and wrong methods ≡", func(t *testing.T, s *specWorld) {
@@ -566,30 +406,6 @@ var statements = []statement{
 	}},
 
 	// Callbacks
-	{"Callback: sent once when the task is final, a POST of application/json with five fields", func(t *testing.T, s *specWorld) {
-		for id, status := range map[string]string{s.all: "done", s.byURL: "done", s.refused: "failed", s.abandoned: "abandoned"} {
-			require.Eventually(t, func() bool { return len(s.media.callbacks(id)) == 1 }, 10*time.Second, 10*time.Millisecond, status)
-			c := s.media.callbacks(id)[0]
-			assert.Equal(t, "application/json", c.header.Get("Content-Type"))
-			var m map[string]any
-			require.NoError(t, json.Unmarshal(c.body, &m))
-			assert.Equal(t, sorted("task_id", "status", "created_at", "finished_at", "error_message"), keys(m))
-			assert.Equal(t, id, m["task_id"])
-			assert.Equal(t, status, m["status"])
-			task := s.task(id)
-			for _, f := range []string{"created_at", "finished_at", "error_message"} {
-				assert.Equal(t, task[f], m[f], f)
-			}
-		}
-	}},
-	{"Callback: X-Signature is sha256= and the lowercase hex of HMAC-SHA256 over the raw body; absent without a secret", func(t *testing.T, s *specWorld) {
-		require.Eventually(t, func() bool { return len(s.media.callbacks(s.all)) == 1 && len(s.media.callbacks(s.byURL)) == 1 }, 10*time.Second, 10*time.Millisecond)
-		c := s.media.callbacks(s.all)[0]
-		mac := hmac.New(sha256.New, []byte("shh"))
-		mac.Write(c.body)
-		assert.Equal(t, "sha256="+hex.EncodeToString(mac.Sum(nil)), c.header.Get("X-Signature"))
-		assert.Empty(t, s.media.callbacks(s.byURL)[0].header.Get("X-Signature"))
-	}},
 	{"Callback: no callback without callback_url", func(t *testing.T, s *specWorld) { assert.Empty(t, s.media.callbacks(s.asr)) }},
 	{"Callback: a delivery that fails is tried again with the same bytes and signature", func(t *testing.T, s *specWorld) {
 		s.media.mu.Lock()

@@ -2,10 +2,7 @@ package test
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,11 +39,10 @@ type walk struct {
 	waiting                                                   string // failed, with a retry scheduled
 }
 
-// statement is one statement of the interface specification (≡: a documented
-// decision on an open point).
+// statement is a statement of the specification that only this test checks.
 type statement struct {
-	says  string
-	check func(t *testing.T, w *walk)
+	Says  string
+	Check func(t *testing.T, w *walk)
 }
 
 // TestSpecification checks the specification with the built binary, statement
@@ -60,24 +56,14 @@ func TestSpecification(t *testing.T) {
 
 func walkThrough(t *testing.T, database func() []string) {
 	w := newWalk(t, database)
-	spectest.Run(t, w.world())
-	failed := 0
-	seen := map[string]bool{}
-	for _, s := range statements {
-		require.False(t, seen[s.says], "twice: %s", s.says)
-		seen[s.says] = true
-		ok := t.Run(s.says, func(t *testing.T) {
-			parent := w.t
-			w.server.t, w.idle.t = t, t
-			defer func() { w.server.t, w.idle.t = parent, parent }()
-			s.check(t, w)
-		})
-		if !ok {
-			failed++
-		}
-	}
+	shared := w.world()
+	spectest.Run(t, spectest.Statements, func(*testing.T) *spectest.World { return shared })
+	spectest.Run(t, statements, func(sub *testing.T) *walk {
+		w.server.t, w.idle.t = sub, sub
+		sub.Cleanup(func() { w.server.t, w.idle.t = t, t })
+		return w
+	})
 	exact(t, w.db)
-	t.Logf("%d of %d statements hold, beside %d of spectest", len(statements)-failed, len(statements), len(spectest.Statements))
 }
 
 func newWalk(t *testing.T, database func() []string) *walk {
@@ -169,14 +155,14 @@ func (w *walk) world() *spectest.World {
 		},
 		Host: "http://1.1.1.1", Audio: w.audio, Seconds: 3,
 		All: w.all, ASR: w.lite, Events: w.events, ByURL: w.byURL, Batch: w.batch, Failed: w.refused, Abandoned: w.abandoned, Pending: w.waiting,
+		Callbacks: func(task string) (list []spectest.Answer) {
+			for _, c := range w.out.callbacks(task) {
+				list = append(list, spectest.Answer{Header: c.header, Body: c.body})
+			}
+			return list
+		},
+		Secret: "a secret",
 	}
-}
-
-func names(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
-
-func sorted(names ...string) []string {
-	slices.Sort(names)
-	return names
 }
 
 // refusal asserts a status and an error code.
@@ -195,36 +181,7 @@ func list(v any) []any { l, _ := v.([]any); return l }
 // never fetches it.
 const anywhere = "http://1.1.1.1/talk.wav"
 
-var (
-	stampForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
-	uuidForm  = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	moneyForm = regexp.MustCompile(`^-?\d+\.\d{4}$`)
-)
-
-const nobodysTask = "01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"
-
-// span checks start and end of a part of the recording.
-func span(t *testing.T, v any) map[string]any {
-	t.Helper()
-	m := object(v)
-	start, ok := m["start"].(float64)
-	require.True(t, ok, "start of %v", v)
-	end, ok := m["end"].(float64)
-	require.True(t, ok, "end of %v", v)
-	assert.GreaterOrEqual(t, start, 0.0)
-	assert.Less(t, start, end)
-	assert.LessOrEqual(t, end, 3.01)
-	return m
-}
-
-// share checks a number from 0 to 1.
-func share(t *testing.T, v any) {
-	t.Helper()
-	f, ok := v.(float64)
-	require.True(t, ok, "%v", v)
-	assert.GreaterOrEqual(t, f, 0.0)
-	assert.LessOrEqual(t, f, 1.0)
-}
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 // statements follow the order of the specification.
 var statements = []statement{
@@ -233,13 +190,6 @@ var statements = []statement{
 		assert.Equal(t, 200, w.do("GET", "/pricing", nil).status)
 		refusal(t, w.do("GET", "//pricing", nil), 404, "not_found")
 		refusal(t, w.do("GET", "//v2/pricing", nil), 404, "not_found")
-	}},
-	{"Request bodies are application/json, others are 415 ≡", func(t *testing.T, w *walk) {
-		for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
-			for _, p := range []string{"/tasks", "/tasks/batch", "/auth/login"} {
-				refusal(t, w.do("POST", p, "{}", "Content-Type", kind), 415, "invalid_request")
-			}
-		}
 	}},
 	{"Tier: optimize=false is the standard tier, with words", func(t *testing.T, w *walk) {
 		assert.Equal(t, "standard", object(w.result(w.all)["billing"])["mode"])
@@ -294,14 +244,6 @@ var statements = []statement{
 		assert.Contains(t, w.task(w.abandoned)["error_message"], "500")
 		assert.Nil(t, w.task(w.all)["error_message"])
 	}},
-	{"Task: options holds the effective options", func(t *testing.T, w *walk) {
-		m := object(w.task(w.all)["options"])
-		assert.Equal(t, slices.Sorted(maps.Keys(spectest.OptionDefaults)), names(m))
-		assert.Equal(t, false, m["optimize"])
-		assert.Equal(t, "en", m["asr_language"])
-		assert.EqualValues(t, 0.05, m["audio_events_threshold"])
-		assert.EqualValues(t, 5, m["asr_beam_size"])
-	}},
 
 	// Options
 	{"Options: an asr_language that no worker's model supports is refused, and the error lists the installed languages ≡", func(t *testing.T, w *walk) {
@@ -315,74 +257,8 @@ var statements = []statement{
 	{"Result: language is a code and language_probability from 0 to 1", func(t *testing.T, w *walk) {
 		r := w.result(w.byURL)
 		assert.Regexp(t, `^[a-z]{2,3}$`, r["language"])
-		share(t, r["language_probability"])
+		assert.InDelta(t, 0.5, r["language_probability"], 0.5)
 		assert.Equal(t, "en", w.result(w.all)["language"])
-	}},
-	{"Result: segments have id from 0, start, end, text; speaker with diarization; words in the standard tier", func(t *testing.T, w *walk) {
-		segments := list(w.result(w.all)["segments"])
-		require.NotEmpty(t, segments)
-		for i, s := range segments {
-			m := span(t, s)
-			assert.Equal(t, sorted("id", "start", "end", "text", "speaker", "words"), names(m))
-			assert.EqualValues(t, i, m["id"])
-			assert.NotEmpty(t, m["text"])
-			assert.Regexp(t, `^SPEAKER_\d+$`, m["speaker"])
-		}
-		for _, s := range list(w.result(w.lite)["segments"]) {
-			assert.Equal(t, sorted("id", "start", "end", "text"), names(span(t, s)))
-		}
-	}},
-	{"Result: words have word, start, end and probability", func(t *testing.T, w *walk) {
-		words := 0
-		for _, s := range list(w.result(w.all)["segments"]) {
-			for _, word := range list(object(s)["words"]) {
-				words++
-				m := object(word)
-				assert.Equal(t, sorted("word", "start", "end", "probability"), names(m))
-				assert.NotEmpty(t, m["word"])
-				assert.LessOrEqual(t, m["start"], m["end"])
-				share(t, m["probability"])
-			}
-		}
-		assert.NotZero(t, words)
-	}},
-	{"Result: vad_segments have start and end", func(t *testing.T, w *walk) {
-		for _, id := range []string{w.all, w.lite} {
-			require.NotEmpty(t, w.result(id)["vad_segments"])
-			for _, s := range list(w.result(id)["vad_segments"]) {
-				assert.Equal(t, sorted("start", "end"), names(span(t, s)))
-			}
-		}
-	}},
-	{"Result: diarize_segments have start, end and speaker; with one speaker all are SPEAKER_0", func(t *testing.T, w *walk) {
-		r := w.result(w.all)
-		require.EqualValues(t, 1, r["num_speakers"], "one voice in this clip")
-		require.NotEmpty(t, r["diarize_segments"])
-		for _, s := range list(r["diarize_segments"]) {
-			m := span(t, s)
-			assert.Equal(t, sorted("start", "end", "speaker"), names(m))
-			assert.Equal(t, "SPEAKER_0", m["speaker"])
-		}
-	}},
-	{"Result: audio_events are ordered by time, with start, end, class and confidence above the threshold", func(t *testing.T, w *walk) {
-		known := map[any]bool{}
-		var classes []map[string]any
-		require.NoError(t, json.Unmarshal(w.do("GET", "/audio-event-classes", nil).body, &classes))
-		for _, c := range classes {
-			known[c["display_name"]] = true
-		}
-		last, n := 0.0, 0
-		for _, e := range list(w.result(w.all)["audio_events"]) {
-			m := span(t, e)
-			n++
-			assert.Equal(t, sorted("start", "end", "class", "confidence"), names(m))
-			assert.True(t, known[m["class"]], m["class"])
-			share(t, m["confidence"])
-			assert.Greater(t, m["confidence"], 0.05)
-			assert.GreaterOrEqual(t, m["start"], last)
-			last = m["start"].(float64)
-		}
-		assert.NotZero(t, n)
 	}},
 	{"Cost: (base + add-ons) / 60 × minutes, × batch_discount for batch tasks", func(t *testing.T, w *walk) {
 		for id, want := range map[string]float64{
@@ -470,42 +346,8 @@ var statements = []statement{
 	// POST /tasks/batch
 
 	// GET /tasks
-	{"GET /tasks: newest first, each once over all pages ≡", func(t *testing.T, w *walk) {
-		seen, last, total := map[any]bool{}, "9", 0.0
-		for page := 1; ; page++ {
-			m := w.do("GET", fmt.Sprintf("/tasks?page=%d&page_size=3", page), nil).object(t)
-			assert.EqualValues(t, page, m["page"])
-			assert.EqualValues(t, 3, m["page_size"])
-			total = m["total"].(float64)
-			if len(list(m["tasks"])) == 0 {
-				break
-			}
-			for _, e := range list(m["tasks"]) {
-				at := object(e)["created_at"].(string) + object(e)["id"].(string)
-				assert.Less(t, at, last)
-				last = at
-				assert.False(t, seen[object(e)["id"]])
-				seen[object(e)["id"]] = true
-			}
-		}
-		assert.EqualValues(t, total, len(seen))
-	}},
-	{"GET /tasks and transactions: page from 1, page_size up to 100, else 400", func(t *testing.T, w *walk) {
-		for _, path := range []string{"/tasks", "/billing/transactions"} {
-			for _, q := range []string{"page=0", "page=-1", "page=x", "page=1.5", "page=99999999999999999999", "page=", "page=1&page=2", "page_size=0", "page_size=101", "page=%zz"} {
-				refusal(t, w.do("GET", path+"?"+q, nil), 400, "invalid_request")
-			}
-		}
-	}},
 
 	// GET /tasks/:id, result, DELETE
-	{"404 for a task that does not exist", func(t *testing.T, w *walk) {
-		for _, id := range []string{nobodysTask, "x", "0", strings.Repeat("a", 5000), "%00", "%ff", "..%2f.."} {
-			refusal(t, w.do("GET", "/tasks/"+id, nil), 404, "not_found")
-			refusal(t, w.do("GET", "/tasks/"+id+"/result", nil), 404, "not_found")
-			refusal(t, w.do("DELETE", "/tasks/"+id, nil), 404, "not_found")
-		}
-	}},
 	{"T14: another account gets 403 for a task, its result and its deletion, and lists none of it", func(t *testing.T, w *walk) {
 		key := w.account("someone else", "1")
 		w.must("account", "limits", "someone else", "--tps", "1000", "--burst", "1000")
@@ -527,7 +369,7 @@ var statements = []statement{
 		w.wait(id)
 		a := w.do("DELETE", "/tasks/"+id, nil)
 		require.Equal(t, 200, a.status)
-		assert.Equal(t, []string{"message"}, names(a.object(t)))
+		assert.Len(t, a.object(t), 1)
 		assert.IsType(t, "", a.object(t)["message"])
 		for _, suffix := range []string{"", "/result"} {
 			refusal(t, w.do("GET", "/tasks/"+id+suffix, nil), 404, "not_found")
@@ -540,10 +382,6 @@ var statements = []statement{
 	}},
 
 	// Account
-	{"GET /account: exactly the documented fields", func(t *testing.T, w *walk) {
-		assert.Equal(t, sorted("balance", "held_amount", "resource_pack_equivalent", "available_balance", "tier", "concurrency_limit", "active_tasks", "available_concurrency", "waiting_batch_tasks", "tps_limit", "tps_burst"),
-			names(w.do("GET", "/account", nil).object(t)))
-	}},
 	{"GET /account: available_balance = balance + resource_pack_equivalent − held_amount; packs raise concurrency", func(t *testing.T, w *walk) {
 		key := w.idle.account("packed", "5")
 		w.idle.must("account", "pack", "packed", "3", "--expires", "24h", "--concurrency", "7")
@@ -569,27 +407,6 @@ var statements = []statement{
 	}},
 
 	// Classes, pricing, transactions
-	{"GET /audio-event-classes: 521 records of six fields in 8 categories", func(t *testing.T, w *walk) {
-		var classes []map[string]any
-		require.NoError(t, json.Unmarshal(w.do("GET", "/audio-event-classes", nil).body, &classes))
-		require.Len(t, classes, 521)
-		categories := map[any]bool{}
-		for i, c := range classes {
-			assert.Equal(t, sorted("index", "mid", "display_name", "zh_name", "category", "category_zh"), names(c))
-			assert.EqualValues(t, i, c["index"])
-			categories[c["category"]] = true
-		}
-		assert.Len(t, categories, 8)
-	}},
-	{"GET /pricing: public, Cache-Control of 5 minutes, exactly the documented fields and default prices", func(t *testing.T, w *walk) {
-		a := w.do("GET", "/pricing", nil, "X-API-Key", "")
-		require.Equal(t, 200, a.status)
-		assert.Equal(t, "public, max-age=300", a.header.Get("Cache-Control"))
-		m := a.object(t)
-		assert.Regexp(t, stampForm, m["updated_at"])
-		delete(m, "updated_at")
-		assert.Equal(t, map[string]any{"standard_price_per_hour": 0.6, "zh_lite_price_per_hour": 0.2, "diarize_price_per_hour": 0.1, "audio_events_price_per_hour": 0.1, "batch_discount": 0.5}, m)
-	}},
 	{"A price change applies to new tasks, not to existing ones", func(t *testing.T, w *walk) {
 		key := w.idle.account("prices", "5")
 		w.idle.must("account", "limits", "prices", "--tps", "1000", "--burst", "1000")
@@ -606,24 +423,14 @@ var statements = []statement{
 		submit()
 		assert.InDelta(t, before.(float64)+0.1, held(), 1e-9)
 	}},
-	{"GET /billing/transactions: newest first, with the record's fields and forms", func(t *testing.T, w *walk) {
+	{"Transactions: deduction negative with task_id, recharge positive and refund negative without", func(t *testing.T, w *walk) {
 		w.must("account", "refund", "local", "1.5")
 		m := w.do("GET", "/billing/transactions?page_size=100", nil).object(t)
-		assert.Equal(t, sorted("transactions", "total", "page", "page_size"), names(m))
 		records := list(m["transactions"])
 		assert.EqualValues(t, len(records), m["total"])
-		last, types := "9", map[any]int{}
+		types := map[any]int{}
 		for _, e := range records {
 			r := object(e)
-			assert.Equal(t, sorted("id", "user_id", "task_id", "type", "amount", "balance_before", "balance_after", "description", "created_at"), names(r))
-			assert.Regexp(t, uuidForm, r["id"])
-			assert.Regexp(t, uuidForm, r["user_id"])
-			for _, f := range []string{"amount", "balance_before", "balance_after"} {
-				assert.Regexp(t, moneyForm, r[f])
-			}
-			assert.Regexp(t, stampForm, r["created_at"])
-			assert.LessOrEqual(t, r["created_at"], last)
-			last = r["created_at"].(string)
 			types[r["type"]]++
 			negative := strings.HasPrefix(r["amount"].(string), "-")
 			switch r["type"] {
@@ -672,27 +479,12 @@ var statements = []statement{
 		assert.Equal(t, 431, huge.status, "the header is refused before the key is looked up")
 		t.Logf("T15: %d requests with wrong keys, all 401 with one text", n)
 	}},
-	{"Every endpoint but GET /pricing needs authentication", func(t *testing.T, w *walk) {
-		for _, q := range [][2]string{
-			{"GET", "/tasks"},
-			{"POST", "/tasks"},
-			{"POST", "/tasks/batch"},
-			{"GET", "/tasks/" + w.all},
-			{"GET", "/tasks/" + w.all + "/result"},
-			{"DELETE", "/tasks/" + w.all},
-			{"GET", "/account"},
-			{"GET", "/audio-event-classes"},
-			{"GET", "/billing/transactions"},
-		} {
-			refusal(t, w.do(q[0], q[1], nil, "X-API-Key", ""), 401, "unauthorized")
-		}
-	}},
 	{"Bearer token: a JWT from the login, good for an hour; 5 failures a minute, then 429 ≡", func(t *testing.T, w *walk) {
 		w.must("user", "create", "local", "anna", "--password", "correct horse")
 		a := w.do("POST", "/auth/login", map[string]any{"username": "anna", "password": "correct horse"}, "X-API-Key", "")
 		require.Equal(t, 200, a.status, "%s", a.body)
 		m := a.object(t)
-		assert.Equal(t, sorted("access_token", "token_type", "expires_in"), names(m))
+		assert.Len(t, m, 3)
 		assert.Equal(t, "Bearer", m["token_type"])
 		assert.EqualValues(t, 3600, m["expires_in"])
 		token := m["access_token"].(string)
@@ -715,34 +507,9 @@ var statements = []statement{
 	}},
 
 	// Events
-	{"Callback: one POST of application/json with five fields for done, failed and abandoned", func(t *testing.T, w *walk) {
-		for id, status := range map[string]string{w.all: "done", w.byURL: "done", w.refused: "failed", w.abandoned: "abandoned"} {
-			require.Eventually(t, func() bool { return len(w.out.callbacks(id)) == 1 }, patience, 20*time.Millisecond, status)
-			c := w.out.callbacks(id)[0]
-			assert.Equal(t, "application/json", c.header.Get("Content-Type"))
-			var m map[string]any
-			require.NoError(t, json.Unmarshal(c.body, &m))
-			assert.Equal(t, sorted("task_id", "status", "created_at", "finished_at", "error_message"), names(m))
-			assert.Equal(t, id, m["task_id"])
-			assert.Equal(t, status, m["status"])
-			task := w.task(id)
-			for _, f := range []string{"created_at", "finished_at", "error_message"} {
-				assert.Equal(t, task[f], m[f], f)
-			}
-		}
-	}},
 	{"Callback: none without callback_url, and none for an error that will be retried", func(t *testing.T, w *walk) {
 		assert.Empty(t, w.out.callbacks(w.lite))
 		assert.Empty(t, w.out.callbacks(w.waiting))
-	}},
-	{"Callback: X-Signature is the HMAC-SHA256 of the raw body in lowercase hex; absent without a secret", func(t *testing.T, w *walk) {
-		for _, id := range []string{w.all, w.refused, w.abandoned} {
-			c := w.out.callbacks(id)[0]
-			mac := hmac.New(sha256.New, []byte("a secret"))
-			mac.Write(c.body)
-			assert.Equal(t, "sha256="+hex.EncodeToString(mac.Sum(nil)), c.header.Get("X-Signature"))
-		}
-		assert.Empty(t, w.out.callbacks(w.byURL)[0].header.Values("X-Signature"))
 	}},
 	{"Callback: 4 attempts, 1, 5 and 30 s after the failure before, with the same bytes; then given up, and resent by an operator", func(t *testing.T, w *walk) {
 		w.out.mu.Lock()

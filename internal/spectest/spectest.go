@@ -12,12 +12,13 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// Answer is the response to a request.
+// Answer is the response to a request, or a callback.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -52,22 +53,40 @@ type World struct {
 	All, ASR, Events, ByURL, Batch string // finished tasks: all capabilities, only transcription, only events, …
 	Failed, Abandoned              string
 	Pending                        string // not final
+
+	// Callbacks returns the callbacks received for a task, oldest first. All,
+	// Failed and Abandoned have one with Secret, ByURL one without.
+	Callbacks func(task string) []Answer
+	Secret    string
 }
 
-// Statement is a statement of the specification and its check.
+// Statement is a statement of the specification and its check. ≡ marks a
+// documented decision about a point that the specification leaves open.
 type Statement struct {
 	Says  string
 	Check func(t *testing.T, w *World)
 }
 
-// Run checks every statement in a separate subtest.
-func Run(t *testing.T, w *World) {
-	seen := map[string]bool{}
-	for _, s := range Statements {
+// Run checks every statement in a separate subtest, in the world that in
+// returns for it.
+func Run[S ~struct {
+	Says  string
+	Check func(t *testing.T, w W)
+}, W any](t *testing.T, statements []S, in func(t *testing.T) W,
+) {
+	seen, failed := map[string]bool{}, 0
+	for _, statement := range statements {
+		s := struct {
+			Says  string
+			Check func(t *testing.T, w W)
+		}(statement)
 		require.False(t, seen[s.Says], "twice: %s", s.Says)
 		seen[s.Says] = true
-		t.Run(s.Says, func(t *testing.T) { s.Check(t, w) })
+		if !t.Run(s.Says, func(t *testing.T) { s.Check(t, in(t)) }) {
+			failed++
+		}
 	}
+	t.Logf("%d of %d statements hold", len(statements)-failed, len(statements))
 }
 
 func (w *World) anywhere() string { return w.Host + "/talk.wav" }
@@ -110,6 +129,36 @@ func (w *World) result(t *testing.T, id string) map[string]any {
 	return get(t, w.Do, "/tasks/"+id+"/result")
 }
 
+// callback returns the only callback for a task.
+func (w *World) callback(t *testing.T, id string) Answer {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(w.Callbacks(id)) == 1 }, time.Minute, 10*time.Millisecond)
+	return w.Callbacks(id)[0]
+}
+
+// span checks start and end of a part of the recording.
+func (w *World) span(t *testing.T, v any) map[string]any {
+	t.Helper()
+	m := object(v)
+	start, ok := m["start"].(float64)
+	require.True(t, ok, "start of %v", v)
+	end, ok := m["end"].(float64)
+	require.True(t, ok, "end of %v", v)
+	assert.GreaterOrEqual(t, start, 0.0)
+	assert.Less(t, start, end)
+	assert.LessOrEqual(t, end, w.Seconds+0.01)
+	return m
+}
+
+// share checks a number from 0 to 1.
+func share(t *testing.T, v any) {
+	t.Helper()
+	f, ok := v.(float64)
+	require.True(t, ok, "%v", v)
+	assert.GreaterOrEqual(t, f, 0.0)
+	assert.LessOrEqual(t, f, 1.0)
+}
+
 func get(t *testing.T, request Request, path string) map[string]any {
 	t.Helper()
 	a := request(t, "GET", path, nil)
@@ -141,6 +190,7 @@ func list(v any) []any { l, _ := v.([]any); return l }
 var (
 	stampForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 	uuidForm  = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	moneyForm = regexp.MustCompile(`^-?\d+\.\d{4}$`)
 	md5Form   = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 

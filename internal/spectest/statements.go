@@ -1,11 +1,14 @@
 package spectest
 
 import (
+	"crypto/hmac"
 	"crypto/md5"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -16,13 +19,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Statements are in the order of the specification; ≡ marks a documented
-// decision about a point that it leaves open.
+// Statements are in the order of the specification.
 var Statements = []Statement{
 	{"Response bodies are application/json", func(t *testing.T, w *World) {
 		for _, p := range []string{"/account", "/tasks", "/pricing", "/audio-event-classes", "/billing/transactions", "/tasks/" + w.All, "/tasks/" + w.All + "/result", "/tasks/x", "/nothing"} {
 			assert.Equal(t, "application/json", w.Do(t, "GET", p, nil).Header.Get("Content-Type"), p)
 		}
+	}},
+	{"Request bodies are application/json; another type is 415 ≡", func(t *testing.T, w *World) {
+		for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", "application/json; charset=latin1", ";;"} {
+			for _, p := range []string{"/tasks", "/tasks/batch", "/auth/login"} {
+				refusal(t, w.Do(t, "POST", p, "{}", "Content-Type", kind), 415, "invalid_request")
+			}
+		}
+		assert.Equal(t, 201, w.Idle(t, "POST", "/tasks", `{"audio_url":"`+w.anywhere()+`"}`, "Content-Type", "Application/JSON; Charset=UTF-8").Status)
+		refusal(t, w.Idle(t, "POST", "/tasks", `{}`, "Content-Encoding", "gzip"), 415, "invalid_request")
 	}},
 	{"The creation call returns immediately with a task that is processing", func(t *testing.T, w *World) {
 		a := w.Idle(t, "POST", "/tasks", map[string]any{"audio_url": w.anywhere()})
@@ -98,6 +109,14 @@ var Statements = []Statement{
 			}
 			assert.Equal(t, OptionDefaults, got)
 		}
+	}},
+	{"Options: the task echoes the effective options", func(t *testing.T, w *World) {
+		m := object(w.idleTask(t, w.createIdle(t, w.upload(map[string]any{"asr_language": "de", "hotwords": []string{"Otograph"}, "vad_threshold": 0.5})))["options"])
+		assert.Equal(t, slices.Sorted(maps.Keys(OptionDefaults)), names(m))
+		assert.Equal(t, "de", m["asr_language"])
+		assert.Equal(t, []any{"Otograph"}, m["hotwords"])
+		assert.EqualValues(t, 0.5, m["vad_threshold"])
+		assert.EqualValues(t, 5, m["asr_beam_size"])
 	}},
 	{"Options: enable_diarize=true with enable_asr=false gives 400", func(t *testing.T, w *World) {
 		refusal(t, w.Idle(t, "POST", "/tasks", map[string]any{"audio_url": w.anywhere(), "options": map[string]any{"enable_asr": false, "enable_diarize": true}}), 400, "invalid_request")
@@ -205,6 +224,72 @@ var Statements = []Statement{
 			assert.Equal(t, fmt.Sprintf("SPEAKER_%d", i), m["speaker_id"])
 			assert.Len(t, m["embedding"], 192)
 			assert.GreaterOrEqual(t, m["segment_count"], 1.0)
+		}
+	}},
+	{"Result: segments have id from 0, start, end, text, speaker with diarization, and words in the standard tier", func(t *testing.T, w *World) {
+		segments := list(w.result(t, w.All)["segments"])
+		require.NotEmpty(t, segments)
+		for i, s := range segments {
+			m := w.span(t, s)
+			assert.Equal(t, sorted("id", "start", "end", "text", "speaker", "words"), names(m))
+			assert.EqualValues(t, i, m["id"])
+			assert.NotEmpty(t, m["text"])
+			assert.Regexp(t, `^SPEAKER_\d+$`, m["speaker"])
+		}
+		for _, s := range list(w.result(t, w.ASR)["segments"]) {
+			assert.NotContains(t, w.span(t, s), "speaker")
+		}
+	}},
+	{"Result: words have word, start, end and probability", func(t *testing.T, w *World) {
+		words := 0
+		for _, s := range list(w.result(t, w.All)["segments"]) {
+			for _, word := range list(object(s)["words"]) {
+				words++
+				m := object(word)
+				assert.Equal(t, sorted("word", "start", "end", "probability"), names(m))
+				assert.NotEmpty(t, m["word"])
+				assert.LessOrEqual(t, m["start"], m["end"])
+				share(t, m["probability"])
+			}
+		}
+		assert.NotZero(t, words)
+	}},
+	{"Result: vad_segments have start and end", func(t *testing.T, w *World) {
+		for _, id := range []string{w.All, w.ASR} {
+			require.NotEmpty(t, w.result(t, id)["vad_segments"])
+			for _, s := range list(w.result(t, id)["vad_segments"]) {
+				assert.Equal(t, sorted("start", "end"), names(w.span(t, s)))
+			}
+		}
+	}},
+	{"Result: diarize_segments have start, end and speaker; with one speaker all are SPEAKER_0", func(t *testing.T, w *World) {
+		r := w.result(t, w.All)
+		require.EqualValues(t, 1, r["num_speakers"])
+		require.NotEmpty(t, r["diarize_segments"])
+		for _, s := range list(r["diarize_segments"]) {
+			m := w.span(t, s)
+			assert.Equal(t, sorted("start", "end", "speaker"), names(m))
+			assert.Equal(t, "SPEAKER_0", m["speaker"])
+		}
+	}},
+	{"Result: audio_events are ordered by time, with start, end, class and confidence above the threshold", func(t *testing.T, w *World) {
+		threshold := object(w.task(t, w.All)["options"])["audio_events_threshold"]
+		known := map[any]bool{}
+		var classes []map[string]any
+		require.NoError(t, json.Unmarshal(w.Do(t, "GET", "/audio-event-classes", nil).Body, &classes))
+		for _, c := range classes {
+			known[c["display_name"]] = true
+		}
+		events, last := list(w.result(t, w.All)["audio_events"]), 0.0
+		require.NotEmpty(t, events)
+		for _, e := range events {
+			m := w.span(t, e)
+			assert.Equal(t, sorted("start", "end", "class", "confidence"), names(m))
+			assert.True(t, known[m["class"]], m["class"])
+			share(t, m["confidence"])
+			assert.Greater(t, m["confidence"], threshold)
+			assert.GreaterOrEqual(t, m["start"], last)
+			last = m["start"].(float64)
 		}
 	}},
 	{"Billing block: mode, billable_minutes (rounded up, at least 1), detail, amount, balance", func(t *testing.T, w *World) {
@@ -393,5 +478,125 @@ var Statements = []Statement{
 		for _, status := range []string{"pending", "DONE", "", "done%00", "%ff"} {
 			refusal(t, w.Do(t, "GET", "/tasks?status="+status, nil), 400, "invalid_request")
 		}
+	}},
+	{"GET /tasks: newest first, each once over all pages ≡", func(t *testing.T, w *World) {
+		seen, last, total := map[any]bool{}, "9", 0.0
+		for page := 1; ; page++ {
+			m := get(t, w.Do, fmt.Sprintf("/tasks?page=%d&page_size=3", page))
+			assert.EqualValues(t, page, m["page"])
+			assert.EqualValues(t, 3, m["page_size"])
+			total = m["total"].(float64)
+			if len(list(m["tasks"])) == 0 {
+				break
+			}
+			for _, e := range list(m["tasks"]) {
+				at := object(e)["created_at"].(string) + object(e)["id"].(string)
+				assert.Less(t, at, last)
+				last = at
+				assert.False(t, seen[object(e)["id"]])
+				seen[object(e)["id"]] = true
+			}
+		}
+		assert.EqualValues(t, total, len(seen))
+	}},
+	{"GET /tasks and transactions: page from 1, page_size up to 100, else 400 ≡", func(t *testing.T, w *World) {
+		for _, path := range []string{"/tasks", "/billing/transactions"} {
+			for _, q := range []string{"page=0", "page=-1", "page=x", "page=1.5", "page=99999999999999999999", "page=", "page=+1", "page=1&page=2", "page_size=0", "page_size=101", "page_size=1e2", "page=%zz"} {
+				refusal(t, w.Do(t, "GET", path+"?"+q, nil), 400, "invalid_request")
+			}
+			m := get(t, w.Do, path+"?page=2&page_size=1")
+			assert.EqualValues(t, 2, m["page"])
+			assert.EqualValues(t, 1, m["page_size"])
+			assert.Equal(t, 200, w.Do(t, "GET", path+"?page=1000000000&page_size=100", nil).Status, "beyond the end is empty")
+		}
+	}},
+	{"GET /tasks/:id: 404 for a task that does not exist or an id that is none", func(t *testing.T, w *World) {
+		for _, id := range []string{"01a1fe6c-4156-7cc0-98a4-f4501faaa7d1", "x", "0", strings.Repeat("a", 5000), "%00", "%ff", "..%2f..", "{" + w.All + "}", strings.ReplaceAll(w.All, "-", "")} {
+			for _, q := range [][2]string{{"GET", ""}, {"GET", "/result"}, {"DELETE", ""}} {
+				refusal(t, w.Do(t, q[0], "/tasks/"+id+q[1], nil), 404, "not_found")
+			}
+		}
+		assert.Equal(t, 200, w.Do(t, "GET", "/tasks/"+strings.ToUpper(w.All), nil).Status, "a UUID in capitals is the same")
+	}},
+	{"GET /account: exactly the documented fields", func(t *testing.T, w *World) {
+		assert.Equal(t, sorted("balance", "held_amount", "resource_pack_equivalent", "available_balance", "tier", "concurrency_limit", "active_tasks", "available_concurrency", "waiting_batch_tasks", "tps_limit", "tps_burst"),
+			names(get(t, w.Do, "/account")))
+	}},
+	{"GET /audio-event-classes: 521 records with the six fields, in 8 categories", func(t *testing.T, w *World) {
+		var classes []map[string]any
+		require.NoError(t, json.Unmarshal(w.Do(t, "GET", "/audio-event-classes", nil).Body, &classes))
+		require.Len(t, classes, 521)
+		categories := map[any]bool{}
+		for i, c := range classes {
+			assert.Equal(t, sorted("index", "mid", "display_name", "zh_name", "category", "category_zh"), names(c))
+			assert.EqualValues(t, i, c["index"])
+			categories[c["category"]] = true
+		}
+		assert.Len(t, categories, 8)
+	}},
+	{"GET /pricing: public, cacheable for 5 minutes, exactly the documented fields and default prices", func(t *testing.T, w *World) {
+		a := w.Do(t, "GET", "/pricing", nil, "X-API-Key", "")
+		require.Equal(t, 200, a.Status)
+		assert.Equal(t, "public, max-age=300", a.Header.Get("Cache-Control"))
+		m := a.Object(t)
+		assert.Regexp(t, stampForm, m["updated_at"])
+		delete(m, "updated_at")
+		assert.Equal(t, map[string]any{"standard_price_per_hour": 0.6, "zh_lite_price_per_hour": 0.2, "diarize_price_per_hour": 0.1, "audio_events_price_per_hour": 0.1, "batch_discount": 0.5}, m)
+		assert.Equal(t, 200, w.Do(t, "GET", "/pricing", nil, "X-API-Key", "nonsense").Status, "credentials are ignored")
+	}},
+	{"GET /billing/transactions: newest first, with the record's fields and forms", func(t *testing.T, w *World) {
+		m := get(t, w.Do, "/billing/transactions")
+		assert.Equal(t, sorted("transactions", "total", "page", "page_size"), names(m))
+		last := "9"
+		for _, e := range list(m["transactions"]) {
+			r := object(e)
+			assert.Equal(t, sorted("id", "user_id", "task_id", "type", "amount", "balance_before", "balance_after", "description", "created_at"), names(r))
+			assert.Regexp(t, uuidForm, r["id"])
+			assert.Regexp(t, uuidForm, r["user_id"])
+			for _, f := range []string{"amount", "balance_before", "balance_after"} {
+				assert.Regexp(t, moneyForm, r[f])
+			}
+			assert.Regexp(t, stampForm, r["created_at"])
+			assert.LessOrEqual(t, r["created_at"], last)
+			last = r["created_at"].(string)
+		}
+	}},
+	{"All endpoints but GET /pricing and the login need authentication: 401", func(t *testing.T, w *World) {
+		for _, q := range [][2]string{
+			{"GET", "/tasks"},
+			{"POST", "/tasks"},
+			{"POST", "/tasks/batch"},
+			{"GET", "/tasks/" + w.All},
+			{"GET", "/tasks/" + w.All + "/result"},
+			{"DELETE", "/tasks/" + w.All},
+			{"GET", "/account"},
+			{"GET", "/audio-event-classes"},
+			{"GET", "/billing/transactions"},
+		} {
+			refusal(t, w.Do(t, q[0], q[1], nil, "X-API-Key", ""), 401, "unauthorized")
+		}
+	}},
+	{"Callback: sent once when the task is final, a POST of application/json with five fields", func(t *testing.T, w *World) {
+		for id, status := range map[string]string{w.All: "done", w.ByURL: "done", w.Failed: "failed", w.Abandoned: "abandoned"} {
+			c := w.callback(t, id)
+			assert.Equal(t, "application/json", c.Header.Get("Content-Type"))
+			m := c.Object(t)
+			assert.Equal(t, sorted("task_id", "status", "created_at", "finished_at", "error_message"), names(m))
+			assert.Equal(t, id, m["task_id"])
+			assert.Equal(t, status, m["status"])
+			task := w.task(t, id)
+			for _, f := range []string{"created_at", "finished_at", "error_message"} {
+				assert.Equal(t, task[f], m[f], f)
+			}
+		}
+	}},
+	{"Callback: X-Signature is sha256= and the lowercase hex of HMAC-SHA256 over the raw body; absent without a secret", func(t *testing.T, w *World) {
+		for _, id := range []string{w.All, w.Failed, w.Abandoned} {
+			c := w.callback(t, id)
+			mac := hmac.New(sha256.New, []byte(w.Secret))
+			mac.Write(c.Body)
+			assert.Equal(t, "sha256="+hex.EncodeToString(mac.Sum(nil)), c.Header.Get("X-Signature"))
+		}
+		assert.Empty(t, w.callback(t, w.ByURL).Header.Values("X-Signature"))
 	}},
 }

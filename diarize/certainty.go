@@ -20,11 +20,7 @@ func (e *Embeddings) certainty(labels []int, k int) float64 {
 	}
 	s := newSums(e.vectors, labels, k)
 	s.overlaps = s.overlapping(e.vectors, e.Windows)
-	group := make([]int, k)
-	for g := range group {
-		group[g] = g
-	}
-	alike, least := s.likeness(group, k), math.Inf(1)
+	alike, least := s.likeness(counting(k), k), math.Inf(1)
 	for g := range k {
 		for h := range g {
 			least = min(least, alike.difference(g, h))

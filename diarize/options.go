@@ -128,3 +128,12 @@ func (o Options) filled() Options {
 	}
 	return o
 }
+
+// bounds returns the least and greatest number of speakers of n windows.
+func (o Options) bounds(n int) (least, most int) {
+	least, most = o.MinSpeakers, o.MaxSpeakers
+	if o.NumSpeakers > 0 {
+		least, most = o.NumSpeakers, o.NumSpeakers
+	}
+	return min(least, n), min(most, n)
+}

@@ -67,12 +67,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near []tileW
 }
 
 func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near []tileWindows, opt Options) (labels []int, k int, err error) {
-	most := opt.MaxSpeakers
-	least := opt.MinSpeakers
-	if opt.NumSpeakers > 0 {
-		most, least = opt.NumSpeakers, opt.NumSpeakers
-	}
-	most, least = min(most, x.n), min(least, x.n)
+	least, most := opt.bounds(x.n)
 	if most == 1 {
 		return make([]int, x.n), 1, nil
 	}
@@ -83,7 +78,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 	finest := min(most+spareClusters, x.n)
 	base := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
-	s.together, s.overlapped, s.overlaps = s.cooccurrence(near), s.overlapSamples(near), s.overlapping(x, windows)
+	s.compare(x, windows, near, opt)
 	group, k := s.choose(windows, opt, least, most)
 	labels = make([]int, x.n)
 	for i, c := range base {
@@ -108,7 +103,6 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 // speech.
 func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group []int, k int) {
 	finest := len(s.count)
-	s.stated = !opt.unstated
 	enough, steps := s.enough(windows), s.ward()
 	if opt.NumSpeakers > 0 {
 		for cutAt := most; cutAt <= finest; cutAt++ {
@@ -155,8 +149,23 @@ func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group
 	return group, k
 }
 
+// compare takes in the windows' times, so that groups can be compared as voices.
+func (s *sums) compare(x matrix, windows []audio.Span, near []tileWindows, opt Options) {
+	s.together, s.overlapped, s.overlaps = s.cooccurrence(near), s.overlapSamples(near), s.overlapping(x, windows)
+	s.stated = !opt.unstated
+}
+
 func (s *sums) smallest(group []int, k int, windows []audio.Span) float64 {
 	return floats.Min(s.seconds(group, k, windows))
+}
+
+// counting returns 0 … n−1: groups of one label each.
+func counting(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }
 
 // distinct counts the labels 0 … k−1 that occur.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/audio"
 )
 
 // split returns the window counts of n speakers: even, or 90 % for the first.
@@ -248,4 +250,31 @@ func BenchmarkCluster(b *testing.B) {
 func TestByFirstAppearance(t *testing.T) {
 	assert.Equal(t, []int{0, 1, 0, 2, 1}, byFirstAppearance([]int{7, 3, 7, 9, 3}))
 	assert.True(t, slices.Equal([]int{}, byFirstAppearance(nil)))
+}
+
+// Two groups of one voice are joined once their windows have settled; another
+// voice, and the least number of speakers, stay.
+func TestSettledGroupsAreJoined(t *testing.T) {
+	x, truth := simulate(rand.New(rand.NewPCG(3, 4)), []int{120, 60}, voices{low: 0.55, high: 0.7})
+	var speech []audio.Span
+	segment := make([]int, x.n)
+	for i := range x.n {
+		speech = append(speech, audio.Span{Start: 2 * i * windowSamples, End: (2*i + 1) * windowSamples})
+		segment[i] = i
+	}
+	e := &Embeddings{Speech: speech, Windows: speech, Segment: segment, vectors: x}
+	labels := make([]int, x.n)
+	for i, voice := range truth {
+		labels[i] = 2 * voice
+		if voice == 0 {
+			labels[i] = i % 2
+		}
+	}
+	opt := DefaultOptions().filled()
+	joined, k := e.settled(slices.Clone(labels), 3, nil, opt)
+	assert.Equal(t, 2, k)
+	assert.InDelta(t, 1, agreement(joined, truth), 1e-9)
+	opt.MinSpeakers = 3
+	_, k = e.settled(labels, 3, nil, opt)
+	assert.Equal(t, 3, k)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +63,7 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		lines := []accountLine{}
+		var lines []accountLine
 		for _, a := range list {
 			balance, err := s.Billing.Balance(ctx, a.ID)
 			if err != nil {
@@ -72,14 +71,9 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 			}
 			lines = append(lines, accountLine{a.ID, a.Name, balance, a.CreatedAt, a.SuspendedAt})
 		}
-		if c.JSON {
-			return printJSON(lines)
-		}
-		t := newTable(os.Stdout, "NAME", "BALANCE", "ID", "CREATED", "SUSPENDED")
-		for _, l := range lines {
+		return printList(c.JSON, lines, []string{"NAME", "BALANCE", "ID", "CREATED", "SUSPENDED"}, func(t table, l accountLine) {
 			t.row(l.Name, l.Balance, l.ID, l.Created.Format(time.DateOnly), stamp(l.Suspended))
-		}
-		return t.flush()
+		})
 	})
 }
 
@@ -234,9 +228,9 @@ func (c *accountPackCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return &usageError{err}
 		}
-		expires, err := parseTime(c.Expires, time.Now())
+		expires, err := timeFlag("expires", c.Expires)
 		if err != nil {
-			return &usageError{fmt.Errorf("--expires: %w", err)}
+			return err
 		}
 		p, err := s.Billing.AddPack(ctx, a.ID, billing.Pack{Value: value, Concurrency: c.Concurrency, ExpiresAt: expires})
 		if err != nil {
@@ -247,15 +241,18 @@ func (c *accountPackCmd) Run(ctx context.Context) error {
 	})
 }
 
-// parseTime reads a date, a time, or a duration from now.
-func parseTime(s string, now time.Time) (time.Time, error) {
+// timeFlag reads a date, a time, or a duration from now; "" is the zero time.
+func timeFlag(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil {
+		if t, err := time.Parse(layout, text); err == nil {
 			return t, nil
 		}
 	}
-	if d, err := time.ParseDuration(s); err == nil {
-		return now.Add(d), nil
+	if d, err := time.ParseDuration(text); err == nil {
+		return time.Now().Add(d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is not a date (2027-01-31), time (2027-01-31T12:00:00Z) or duration (720h)", s)
+	return time.Time{}, &usageError{fmt.Errorf("--%s: %q is not a date (2027-01-31), time (2027-01-31T12:00:00Z) or duration (720h)", flag, text)}
 }

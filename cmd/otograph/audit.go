@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/otograph/otograph/internal/accounts"
@@ -19,26 +17,18 @@ type auditCmd struct {
 }
 
 func (c *auditCmd) Run(ctx context.Context) error {
-	var since time.Time
-	if c.Since != "" {
-		var err error
-		if since, err = parseTime(c.Since, time.Now()); err != nil {
-			return &usageError{fmt.Errorf("--since: %w", err)}
-		}
+	since, err := timeFlag("since", c.Since)
+	if err != nil {
+		return err
 	}
 	return c.with(ctx, func(s *stores) error {
 		entries, err := s.Audit.List(ctx, since, c.Limit)
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(append([]audit.Entry{}, entries...)) // [] without entries
-		}
-		t := newTable(os.Stdout, "TIME", "OPERATOR", "ACTION", "SUBJECT", "DETAIL")
-		for _, l := range entries {
-			t.row(l.At.Format(time.RFC3339), l.Operator, l.Action, spec.Shorten(l.Subject), spec.Shorten(l.Detail))
-		}
-		return t.flush()
+		return printList(c.JSON, entries, []string{"TIME", "OPERATOR", "ACTION", "SUBJECT", "DETAIL"}, func(t table, e audit.Entry) {
+			t.row(e.At.Format(time.RFC3339), e.Operator, e.Action, spec.Shorten(e.Subject), spec.Shorten(e.Detail))
+		})
 	})
 }
 

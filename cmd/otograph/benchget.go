@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/otograph/otograph/internal/datasets"
@@ -31,10 +31,7 @@ func (c *benchGetCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	dir := c.Output
-	if dir == "" {
-		dir = strings.ReplaceAll(set.Name, ":", "-")
-	}
+	dir := cmp.Or(c.Output, strings.ReplaceAll(set.Name, ":", "-"))
 	show, done := transferBar(c.Quiet)
 	fetcher := download.New(download.Fetcher{Mirror: c.Mirror, Progress: show, ByHand: fmt.Sprintf("otograph bench get %s --from FILE", c.Name)})
 	defer fetcher.Client.CloseIdleConnections()
@@ -60,8 +57,7 @@ func (c *benchGetCmd) Run(ctx context.Context) error {
 
 // listDataSets prints the data sets.
 func listDataSets() error {
-	t := newTable(os.Stdout, "NAME", "HOURS", "SIZE", "HASHES", "LICENSE", "CONTENT")
-	for _, s := range datasets.List() {
+	return printList(false, datasets.List(), []string{"NAME", "HOURS", "SIZE", "HASHES", "LICENSE", "CONTENT"}, func(t table, s datasets.Set) {
 		hours, bytes, hashes := "not published", "not published", "some"
 		if s.Hours > 0 {
 			hours = fmt.Sprint(s.Hours)
@@ -73,6 +69,5 @@ func listDataSets() error {
 			hashes = "all"
 		}
 		t.row(s.Name, hours, bytes, hashes, s.License, s.About)
-	}
-	return t.flush()
+	})
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,8 +33,8 @@ func (c *keyCreateCmd) Run(ctx context.Context) error {
 		detail = "read only"
 	}
 	if c.Expires != "" {
-		if options.ExpiresAt, err = parseTime(c.Expires, time.Now()); err != nil {
-			return &usageError{fmt.Errorf("--expires: %w", err)}
+		if options.ExpiresAt, err = timeFlag("expires", c.Expires); err != nil {
+			return err
 		}
 		detail += ", expires " + options.ExpiresAt.Format(time.RFC3339)
 	}
@@ -61,15 +59,13 @@ func (c *keyListCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(os.Stdout, "ID", "KEY", "MAY", "CREATED", "EXPIRES", "LAST USED", "REVOKED")
-		for _, k := range keys {
+		return printList(false, keys, []string{"ID", "KEY", "MAY", "CREATED", "EXPIRES", "LAST USED", "REVOKED"}, func(t table, k accounts.Key) {
 			may := "all"
 			if k.ReadOnly {
 				may = "read"
 			}
 			t.row(k.ID, k.Hint+"…", may, k.CreatedAt.Format(time.RFC3339), stamp(k.ExpiresAt), stamp(k.UsedAt), stamp(k.RevokedAt))
-		}
-		return t.flush()
+		})
 	})
 }
 

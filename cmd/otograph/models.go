@@ -58,44 +58,27 @@ func (c *modelsListCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	var shown []library.Listed
-	for _, l := range lines {
-		if c.Role == "" || l.Role == c.Role {
-			shown = append(shown, l)
-		}
+	shown := slices.DeleteFunc(lines, func(l library.Listed) bool { return c.Role != "" && l.Role != c.Role })
+	if !c.JSON {
+		slices.SortStableFunc(shown, func(a, b library.Listed) int { return cmp.Compare(stateOf(a), stateOf(b)) })
 	}
-	if c.JSON {
-		return printJSON(shown)
-	}
-	slices.SortStableFunc(shown, func(a, b library.Listed) int { return cmp.Compare(rank(a), rank(b)) })
-	t := newTable(os.Stdout, "ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE", "COST (CPU s per hour)")
-	for _, l := range shown {
-		state := ""
-		switch {
-		case l.InUse:
-			state = "in use"
-		case l.Installed:
-			state = "installed"
-		}
+	header := []string{"ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE", "COST (CPU s per hour)"}
+	return printList(c.JSON, shown, header, func(t table, l library.Listed) {
 		cost := ""
 		if l.Cost != nil {
 			cost = fmt.Sprintf("%.3g", l.Cost.Hour)
 		}
 		t.row(l.Role, l.Name, size(l.Size), clip(strings.Join(l.Languages, " "), 24),
-			strings.Join(l.Profiles, " "), clip(l.License, 28), state, cost)
-	}
-	return t.flush()
+			strings.Join(l.Profiles, " "), clip(l.License, 28), states[stateOf(l)], cost)
+	})
 }
 
-// rank sorts the models in use first, then the installed ones.
-func rank(l library.Listed) int {
-	switch {
-	case l.InUse:
-		return 0
-	case l.Installed:
-		return 1
-	}
-	return 2
+// states are the states of models, in the order of the list.
+var states = []string{"in use", "installed", ""}
+
+// stateOf returns the index of a model's state.
+func stateOf(l library.Listed) int {
+	return slices.Index([]bool{l.InUse, l.Installed, true}, true)
 }
 
 type modelsPullCmd struct {
@@ -175,15 +158,7 @@ func (c *modelsVerifyCmd) Run(ctx context.Context) error {
 			bad++
 		}
 	}
-	if c.JSON {
-		err = printJSON(checks)
-	} else {
-		t := newTable(os.Stdout)
-		for _, k := range checks {
-			t.row(k.Status, k.Role, k.Model, k.Path)
-		}
-		err = t.flush()
-	}
+	err = printList(c.JSON, checks, nil, func(t table, k library.Check) { t.row(k.Status, k.Role, k.Model, k.Path) })
 	if err == nil && bad > 0 {
 		err = fmt.Errorf("%s changed or missing; pull or import the model again", plural(bad, "file"))
 	}
@@ -200,19 +175,9 @@ func (c *modelsWhereCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	places := library.Where(set)
-	if c.JSON {
-		return printJSON(places)
-	}
-	t := newTable(os.Stdout)
-	for _, p := range places {
-		path := p.Path
-		if path == "" {
-			path = "(embedded demo model)"
-		}
-		t.row(p.Role, p.Model, p.Part, size(p.Size), path)
-	}
-	return t.flush()
+	return printList(c.JSON, library.Where(set), nil, func(t table, p library.Location) {
+		t.row(p.Role, p.Model, p.Part, size(p.Size), cmp.Or(p.Path, "(embedded demo model)"))
+	})
 }
 
 func printStored(stored []library.Stored) {

@@ -115,6 +115,18 @@ func (t table) row(cells ...any) {
 	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
 }
 
+// printList prints a list as a table with a row for each entry, or as JSON.
+func printList[T any](asJSON bool, list []T, header []string, row func(table, T)) error {
+	if asJSON {
+		return printJSON(append([]T{}, list...)) // [] without entries
+	}
+	t := newTable(os.Stdout, header...)
+	for _, entry := range list {
+		row(t, entry)
+	}
+	return t.flush()
+}
+
 // section begins another table below this one.
 func (t table) section(header ...string) { fmt.Fprintln(t.w, "\n"+strings.Join(header, "\t")) }
 

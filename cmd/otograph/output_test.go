@@ -49,6 +49,16 @@ func TestForeignTextIsCleaned(t *testing.T) {
 	assert.Equal(t, "\r\x1b[K"+terminal.Line(escapes), out.String())
 }
 
+// TestListAsJSON: a list without entries is [], not null.
+func TestListAsJSON(t *testing.T) {
+	for want, list := range map[string][]int{"[]": nil, "[1,2]": {1, 2}} {
+		printed := outputOf(t, &os.Stdout, func() {
+			require.NoError(t, printList(true, list, []string{"NUMBER"}, func(tb table, n int) { tb.row(n) }))
+		})
+		assert.JSONEq(t, want, printed)
+	}
+}
+
 // TestPrintedInOnePlace: only output.go prints to the terminal, so that no
 // foreign text bypasses it.
 func TestPrintedInOnePlace(t *testing.T) {

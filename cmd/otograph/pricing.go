@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -53,12 +52,9 @@ func (c *pricingSetCmd) detail() string {
 
 func (c *pricingSetCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "pricing set", "", c.detail(), func(s *stores) error {
-		from := time.Time{}
-		if c.From != "" {
-			var err error
-			if from, err = parseTime(c.From, time.Now()); err != nil {
-				return &usageError{fmt.Errorf("--from: %w", err)}
-			}
+		from, err := timeFlag("from", c.From)
+		if err != nil {
+			return err
 		}
 		p, err := s.Billing.Prices(ctx)
 		if err != nil {
@@ -112,11 +108,9 @@ func (c *callbackListCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(os.Stdout, "TASK", "STATE", "ATTEMPTS", "UPDATED", "URL", "LAST ERROR")
-		for _, k := range list {
+		return printList(false, list, []string{"TASK", "STATE", "ATTEMPTS", "UPDATED", "URL", "LAST ERROR"}, func(t table, k webhook.Callback) {
 			t.row(k.TaskID, k.Phase, k.Attempts, k.UpdatedAt.Format(time.RFC3339), clip(k.URL, 60), clip(k.LastError, 60))
-		}
-		return t.flush()
+		})
 	})
 }
 

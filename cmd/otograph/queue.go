@@ -195,7 +195,7 @@ func (c *queueTasksCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		lines := []taskLine{}
+		var lines []taskLine
 		for _, i := range items {
 			l := taskLine{i.TaskID, i.Account, i.Lane, i.Phase, i.Status, i.Attempt, i.Failures, i.WorkerID, i.QueuedAt, nil, i.Error}
 			if !i.RunAt.IsZero() {
@@ -203,19 +203,12 @@ func (c *queueTasksCmd) Run(ctx context.Context) error {
 			}
 			lines = append(lines, l)
 		}
-		if c.JSON {
-			return printJSON(lines)
-		}
-		return printTasks(lines, time.Now())
+		now := time.Now()
+		header := []string{"TASK", "ACCOUNT", "LANE", "PHASE", "STATUS", "FAILURES", "SINCE", "ERROR"}
+		return printList(c.JSON, lines, header, func(t table, l taskLine) {
+			t.row(l.Task, l.Account, l.Lane, l.Phase, l.Status, l.Failures, age(l.Queued, now), spec.Shorten(l.Error))
+		})
 	})
-}
-
-func printTasks(lines []taskLine, now time.Time) error {
-	t := newTable(os.Stdout, "TASK", "ACCOUNT", "LANE", "PHASE", "STATUS", "FAILURES", "SINCE", "ERROR")
-	for _, l := range lines {
-		t.row(l.Task, l.Account, l.Lane, l.Phase, l.Status, l.Failures, age(l.Queued, now), spec.Shorten(l.Error))
-	}
-	return t.flush()
 }
 
 // laneArg names a lane.
@@ -276,37 +269,31 @@ func (c *queueRetryCmd) Run(ctx context.Context) error {
 	})
 }
 
-// workerArg names a worker.
-type workerArg struct {
+// drainFlags name a worker.
+type drainFlags struct {
+	storeFlags
 	Worker string `arg:"" help:"Worker id, as shown by queue list, or its first characters."`
 }
 
-type queueDrainCmd struct {
-	storeFlags
-	workerArg
+// drain lets the worker claim tasks or stops it from claiming them.
+func (c *drainFlags) drain(ctx context.Context, action string, draining bool, done string) error {
+	return c.change(ctx, action, c.Worker, "", func(s *stores) error {
+		id, err := s.Tasks.Queue().SetDraining(ctx, c.Worker, draining)
+		if err == nil {
+			say("worker %s %s\n", id, done)
+		}
+		return err
+	})
 }
+
+type queueDrainCmd struct{ drainFlags }
 
 func (c *queueDrainCmd) Run(ctx context.Context) error {
-	return c.change(ctx, "queue drain", c.Worker, "", func(s *stores) error {
-		id, err := s.Tasks.Queue().SetDraining(ctx, c.Worker, true)
-		if err == nil {
-			say("worker %s claims no more tasks\n", id)
-		}
-		return err
-	})
+	return c.drain(ctx, "queue drain", true, "claims no more tasks")
 }
 
-type queueUndrainCmd struct {
-	storeFlags
-	workerArg
-}
+type queueUndrainCmd struct{ drainFlags }
 
 func (c *queueUndrainCmd) Run(ctx context.Context) error {
-	return c.change(ctx, "queue undrain", c.Worker, "", func(s *stores) error {
-		id, err := s.Tasks.Queue().SetDraining(ctx, c.Worker, false)
-		if err == nil {
-			say("worker %s claims tasks\n", id)
-		}
-		return err
-	})
+	return c.drain(ctx, "queue undrain", false, "claims tasks")
 }

@@ -102,11 +102,9 @@ func (c *userListCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(os.Stdout, "NAME", "ID", "CREATED")
-		for _, u := range users {
+		return printList(false, users, []string{"NAME", "ID", "CREATED"}, func(t table, u accounts.User) {
 			t.row(u.Username, u.ID, u.CreatedAt.Format(time.RFC3339))
-		}
-		return t.flush()
+		})
 	})
 }
 

@@ -149,11 +149,9 @@ func (c *voicesListCmd) Run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := newTable(os.Stdout, "NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT")
-	for _, v := range register.Voices {
+	return printList(false, register.Voices, []string{"NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT"}, func(t table, v diarize.Voice) {
 		t.row(v.Name, len(v.Vectors), fmt.Sprintf("%.8s", v.Model), v.Added.Format(time.DateOnly), v.Consent)
-	}
-	return t.flush()
+	})
 }
 
 type voicesRemoveCmd struct {

@@ -31,7 +31,7 @@ func TestVoiceOfACutRecording(t *testing.T) {
 	defer p.Close()
 	for name, missing := range map[string]int{"whole.wav": 0, "cut.wav": 32000} {
 		recording := bytes.NewReader(append(wavHead(len(sound)+missing), sound...))
-		said := stderrOf(t, func() {
+		said := outputOf(t, &os.Stderr, func() {
 			vector, err := oneVoice(t.Context(), p, audio.Reader(recording, filepath.Join("calls", name)))
 			require.NoError(t, err)
 			assert.NotEmpty(t, vector)
@@ -51,15 +51,15 @@ func wavHead(size int) []byte {
 	return binary.LittleEndian.AppendUint32(head, uint32(size))
 }
 
-// stderrOf returns the standard error of f.
-func stderrOf(t *testing.T, f func()) string {
+// outputOf returns what f writes to a standard output.
+func outputOf(t *testing.T, stream **os.File, f func()) string {
 	t.Helper()
-	file, err := os.CreateTemp(t.TempDir(), "stderr")
+	file, err := os.CreateTemp(t.TempDir(), "output")
 	require.NoError(t, err)
 	defer file.Close()
-	before := os.Stderr
-	os.Stderr = file
-	defer func() { os.Stderr = before }()
+	before := *stream
+	*stream = file
+	defer func() { *stream = before }()
 	f()
 	_, err = file.Seek(0, io.SeekStart)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package safehttp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,6 +19,10 @@ import (
 
 // MaxHeader is the largest accepted response header, in bytes.
 const MaxHeader = 64 << 10
+
+// connectTimeout limits the look-up, the connection and the TLS handshake
+// separately.
+const connectTimeout = 10 * time.Second
 
 // maxDialed is the maximum number of a name's addresses that are tried, so that
 // a name with hundreds of dead ones can't keep a worker busy.
@@ -41,9 +46,6 @@ type Config struct {
 	// MaxRedirects is the maximum number of redirects that Get follows; with 0
 	// it returns the 3xx response.
 	MaxRedirects int
-	// ConnectTimeout limits the look-up, the connection and the TLS handshake
-	// separately; 0 = 10 s.
-	ConnectTimeout time.Duration
 	// HeaderTimeout limits the wait for the response header; 0 = 30 s.
 	HeaderTimeout time.Duration
 	// IdleTimeout limits the pause between two reads or writes of a body; 0 =
@@ -85,18 +87,8 @@ func New(cfg Config) (*Client, error) {
 	if cfg.own == nil {
 		cfg.own = ownAddresses
 	}
-	if cfg.ConnectTimeout <= 0 {
-		cfg.ConnectTimeout = 10 * time.Second
-	}
-	if cfg.HeaderTimeout <= 0 {
-		cfg.HeaderTimeout = 30 * time.Second
-	}
-	if cfg.IdleTimeout <= 0 {
-		cfg.IdleTimeout = 60 * time.Second
-	}
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = "otograph"
-	}
+	cfg.HeaderTimeout, cfg.IdleTimeout = cmp.Or(cfg.HeaderTimeout, 30*time.Second), cmp.Or(cfg.IdleTimeout, time.Minute)
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, "otograph")
 	if cfg.Resolver == nil {
 		cfg.Resolver = net.DefaultResolver
 	}
@@ -107,7 +99,7 @@ func New(cfg Config) (*Client, error) {
 		Proxy:                  nil, // a proxy would resolve and dial unchecked
 		DialContext:            c.dialChecked,
 		TLSClientConfig:        cfg.tls,
-		TLSHandshakeTimeout:    cfg.ConnectTimeout,
+		TLSHandshakeTimeout:    connectTimeout,
 		ResponseHeaderTimeout:  cfg.HeaderTimeout,
 		MaxResponseHeaderBytes: MaxHeader,
 		DisableCompression:     true, // a small response must not expand into a big one
@@ -134,7 +126,7 @@ func (c *Client) Addresses(ctx context.Context, raw string) ([]netip.Addr, error
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	addresses, err := c.resolve(ctx, t.host, t.port)
 	return addresses[:min(len(addresses), maxDialed)], err
@@ -263,7 +255,7 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return nil, errNotPublic
 	}
-	lookup, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout)
+	lookup, cancel := context.WithTimeout(ctx, connectTimeout)
 	addrs, err := c.resolve(lookup, host, uint16(port))
 	cancel()
 	if err != nil {
@@ -285,7 +277,7 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 
 func (c *Client) connect(ctx context.Context, a netip.Addr, port uint16, hostAllowed bool) (net.Conn, error) {
 	address := netip.AddrPortFrom(a, port).String()
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if c.cfg.dial != nil {
 		return c.cfg.dial(ctx, "tcp", address)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -145,9 +146,7 @@ func (c *Client) answer(ctx context.Context, method, path string, header http.He
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	switch {
 	case c.token != "":
 		req.Header.Set("Authorization", "Bearer "+c.token)

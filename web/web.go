@@ -2,8 +2,8 @@
 // of one result that `otograph transcribe --format html` writes as a single
 // file.
 //
-// Both are built from src by the command in build into dist, which is not under
-// version control. A binary that was built without npm has no page; / then says
+// Both are built from src by build.sh into dist, which is not under version
+// control. A binary that was built without npm has no page; / then says
 // so, and everything else works.
 package web
 

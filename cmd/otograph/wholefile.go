@@ -72,8 +72,7 @@ func writeTarget(path string) (target string, special bool, err error) {
 // permissions of any new file.
 func createBeside(path, target string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(filepath.Dir(target), ".otograph-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	var reason *fs.PathError
-	if errors.As(err, &reason) { // the temporary name is meaningless to users
+	if reason, ok := errors.AsType[*fs.PathError](err); ok { // the temporary name is meaningless to users
 		return nil, fmt.Errorf("cannot write %s: folder %s: %w", path, filepath.Dir(target), reason.Err)
 	}
 	return f, err

@@ -159,7 +159,7 @@ func (g *getting) add(ctx context.Context, files []source) error {
 	}
 	for i, f := range files {
 		if f.place != nil {
-			if _, err := unpack.Archive(ctx, paths[i], g.partial("content"), limits, f.place); err != nil {
+			if err := unpack.Archive(ctx, paths[i], g.partial("content"), limits, f.place); err != nil {
 				return err
 			}
 			continue

@@ -32,8 +32,7 @@ func (e *failure) Unwrap() error { return e.cause }
 // Cause returns the system's message about a failed request, for the operator
 // only. It returns errors of other packages unchanged.
 func Cause(err error) error {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.cause
 	}
 	return err

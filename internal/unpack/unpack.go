@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"compress/bzip2"
 	"compress/gzip"
 	"context"
@@ -37,22 +38,21 @@ const (
 // Archive extracts files of a .zip, .tar.bz2, .tar.gz or .tar into dir, which
 // must exist. place returns the path below dir for a name in the archive, or ""
 // to skip it. Links, devices and hidden files are always skipped, and no name
-// can escape dir. It returns the extracted paths below dir; errors about the
-// archive wrap ErrBroken.
-func Archive(ctx context.Context, archive, dir string, limits Limits, place func(name string) string) ([]string, error) {
+// can escape dir. Errors about the archive wrap ErrBroken.
+func Archive(ctx context.Context, archive, dir string, limits Limits, place func(name string) string) error {
 	info, err := os.Stat(archive)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	limits.Bytes = min(limits.Bytes, minAllowance+maxRatio*info.Size())
 	return within(ctx, archive, dir, limits, place)
 }
 
 // within is Archive with a limit that does not depend on the archive's size.
-func within(ctx context.Context, archive, dir string, limits Limits, place func(name string) string) ([]string, error) {
+func within(ctx context.Context, archive, dir string, limits Limits, place func(name string) string) error {
 	f, err := os.Open(archive)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	u := &unpacker{archive: archive, dir: dir, limits: limits, left: limits.Bytes, place: place}
@@ -60,16 +60,11 @@ func within(ctx context.Context, archive, dir string, limits Limits, place func(
 	head, err := packed.Peek(3)
 	switch {
 	case err != nil:
-		err = u.broken(fmt.Errorf("expected an archive, found %d bytes", len(head)))
+		return u.broken(fmt.Errorf("expected an archive, found %d bytes", len(head)))
 	case string(head[:2]) == "PK":
-		err = u.zip(ctx, f)
-	default:
-		err = u.tar(ctx, packed, head)
+		return u.zip(ctx, f)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return u.names, nil
+	return u.tar(ctx, packed, head)
 }
 
 // unpacker is the extraction of one archive.
@@ -79,7 +74,6 @@ type unpacker struct {
 	place        func(name string) string
 	left         int64 // bytes that may still be written
 	count        int   // files seen
-	names        []string
 }
 
 func (u *unpacker) zip(ctx context.Context, f *os.File) error {
@@ -162,19 +156,16 @@ func (u *unpacker) file(ctx context.Context, name string, regular bool, size int
 		return u.broken(err)
 	}
 	defer in.Close()
-	if err := write(ctx, in, filepath.Join(u.dir, filepath.FromSlash(to)), size); err != nil {
-		switch {
-		case errors.Is(err, os.ErrExist):
-			return u.broken(fmt.Errorf("it holds %q twice", to))
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.As(err, new(*os.PathError)):
-			return err
-		}
+	switch err := write(ctx, in, filepath.Join(u.dir, filepath.FromSlash(to)), size); {
+	case errors.Is(err, os.ErrExist):
+		return u.broken(fmt.Errorf("it holds %q twice", to))
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err == nil, errors.As(err, new(*os.PathError)):
+		return err
+	default:
 		return u.broken(err)
 	}
-	u.names = append(u.names, to)
-	return nil
 }
 
 // write writes at most size bytes to a new file.
@@ -191,10 +182,7 @@ func write(ctx context.Context, in io.Reader, file string, size int64) error {
 	if err == nil && n > size {
 		err = fmt.Errorf("%s: more than the stated %d bytes", filepath.Base(file), size)
 	}
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, out.Close())
 }
 
 func (u *unpacker) broken(err error) error {

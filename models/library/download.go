@@ -66,7 +66,7 @@ const (
 // unpackModel extracts the files of an archive for which want returns true (by
 // base name) into dir, without subfolders.
 func unpackModel(ctx context.Context, archive, dir string, want func(name string) bool) error {
-	_, err := unpack.Archive(ctx, archive, dir, unpack.Limits{Files: maxArchiveFiles, Bytes: maxUnpacked}, func(name string) string {
+	err := unpack.Archive(ctx, archive, dir, unpack.Limits{Files: maxArchiveFiles, Bytes: maxUnpacked}, func(name string) string {
 		if name = path.Base(name); want(name) {
 			return name
 		}

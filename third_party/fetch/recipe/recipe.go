@@ -4,10 +4,7 @@ package recipe
 
 import (
 	"embed"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -18,22 +15,7 @@ var files embed.FS
 const Script = "fetch.sh"
 
 // Unpack writes the script and its files into a folder.
-func Unpack(dir string) error {
-	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		if d.IsDir() {
-			return os.MkdirAll(to, 0o755)
-		}
-		data, err := files.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("native recipe: %w", err)
-		}
-		return os.WriteFile(to, data, 0o644)
-	})
-}
+func Unpack(dir string) error { return os.CopyFS(dir, files) }
 
 // Pins identify ONNX Runtime within npm's package.
 type Pins struct {

@@ -189,15 +189,16 @@ type Writer struct {
 // Create starts a new file under key (lower-case path of letters, digits, "-",
 // "_", "."). It is invisible before Commit.
 func (s *Store) Create(ctx context.Context, key string) (*Writer, error) {
-	if !validKey.MatchString(key) {
-		return nil, fmt.Errorf("file store %s: key %q is not valid", s.name, key)
-	}
 	return s.create(ctx, key, false)
 }
 
 // Put writes a file whole or not at all.
 func (s *Store) Put(ctx context.Context, key string, from io.Reader) error {
-	w, err := s.Create(ctx, key)
+	return s.put(ctx, key, from, false)
+}
+
+func (s *Store) put(ctx context.Context, key string, from io.Reader, fresh bool) error {
+	w, err := s.create(ctx, key, fresh)
 	if err != nil {
 		return err
 	}
@@ -212,12 +213,12 @@ func (s *Store) Put(ctx context.Context, key string, from io.Reader) error {
 // create is Create; if fresh is set, Commit fails if a file already exists
 // under key.
 func (s *Store) create(ctx context.Context, key string, fresh bool) (*Writer, error) {
-	if err := s.ask("create", key); err != nil {
-		return nil, s.wrap("create", key, err)
+	if !validKey.MatchString(key) {
+		return nil, fmt.Errorf("file store %s: key %q is not valid", s.name, key)
 	}
 	g := newGuard(ctx)
 	var w *blob.Writer
-	err := s.timed(g, "create", s.limits.answer, func() (err error) {
+	err := s.timed(g, "create", key, s.limits.answer, func() (err error) {
 		w, err = s.bucket.NewWriter(g.ctx, key, &blob.WriterOptions{
 			ContentType: "application/octet-stream", DisableContentTypeDetection: true, MaxConcurrency: 2, IfNotExist: fresh,
 		})
@@ -225,7 +226,7 @@ func (s *Store) create(ctx context.Context, key string, fresh bool) (*Writer, er
 	})
 	if err != nil {
 		g.cancel(nil)
-		return nil, s.wrap("create", key, err)
+		return nil, err
 	}
 	return &Writer{store: s, key: key, w: w, guard: g, sum: md5.New()}, nil
 }
@@ -262,34 +263,28 @@ func (w *Writer) Commit() (Info, error) {
 		return Info{}, fmt.Errorf("file store %s: %s was ended before", w.store.name, w.key)
 	}
 	if w.err == nil {
-		w.err = w.store.wrap("commit", w.key, w.store.ask("commit", w.key))
+		w.err = w.store.timed(w.guard, "commit", w.key, w.store.limits.transfer, func() error {
+			w.done = true
+			if err := w.w.Close(); err != nil || w.store.dir == "" {
+				return err
+			}
+			return w.store.flush(w.key)
+		})
 	}
+	w.Abort()
 	if w.err != nil {
-		w.Abort()
 		return Info{}, w.err
-	}
-	w.done = true
-	defer w.guard.cancel(nil)
-	err := w.store.timed(w.guard, "commit", w.store.limits.transfer, func() error {
-		if err := w.w.Close(); err != nil || w.store.dir == "" {
-			return err
-		}
-		return w.store.flush(w.key)
-	})
-	if err != nil {
-		return Info{}, w.store.wrap("commit", w.key, err)
 	}
 	return Info{Key: w.key, Size: w.size, MD5: hex.EncodeToString(w.sum.Sum(nil))}, nil
 }
 
 // Abort discards the written data.
 func (w *Writer) Abort() {
-	if w.done {
-		return
+	w.guard.cancel(nil) // makes the bucket discard an open file
+	if !w.done {
+		w.done = true
+		_ = w.w.Close()
 	}
-	w.done = true
-	w.guard.cancel(nil) // makes the bucket discard the file
-	_ = w.w.Close()
 }
 
 // flush syncs a renamed file and the folders above it to disk.
@@ -314,18 +309,15 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 
 // OpenAt opens the file under key for reading from an offset in bytes.
 func (s *Store) OpenAt(ctx context.Context, key string, offset int64) (io.ReadCloser, error) {
-	if err := s.ask("open", key); err != nil {
-		return nil, s.wrap("open", key, err)
-	}
 	g := newGuard(ctx)
 	var r *blob.Reader
-	err := s.timed(g, "open", s.limits.answer, func() (err error) {
+	err := s.timed(g, "open", key, s.limits.answer, func() (err error) {
 		r, err = s.bucket.NewRangeReader(g.ctx, key, offset, -1, nil)
 		return err
 	})
 	if err != nil {
 		g.cancel(nil)
-		return nil, s.wrap("open", key, err)
+		return nil, err
 	}
 	return &reader{store: s, key: key, r: r, guard: g}, nil
 }
@@ -392,16 +384,13 @@ func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, re
 
 // Delete removes the file under key. Deleting a missing file is not an error.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if err := s.ask("delete", key); err != nil {
-		return s.wrap("delete", key, err)
-	}
 	g := newGuard(ctx)
 	defer g.cancel(nil)
-	err := s.timed(g, "delete", s.limits.answer, func() error { return s.bucket.Delete(g.ctx, key) })
-	if err := s.wrap("delete", key, err); err != nil && !errors.Is(err, ErrNotFound) {
-		return err
+	err := s.timed(g, "delete", key, s.limits.answer, func() error { return s.bucket.Delete(g.ctx, key) })
+	if errors.Is(err, ErrNotFound) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // Object is one entry of a listing.

@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,16 +114,7 @@ func (s *Store) writeIdentity(ctx context.Context, id Identity, fresh bool) erro
 	if err != nil {
 		return err
 	}
-	w, err := s.create(ctx, identityKey, fresh)
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
-	if _, err := w.Write(append(text, '\n')); err != nil {
-		return err
-	}
-	_, err = w.Commit()
-	return err
+	return s.put(ctx, identityKey, bytes.NewReader(append(text, '\n')), fresh)
 }
 
 // errFound stops a listing at its first file.

@@ -63,8 +63,11 @@ func (g guard) within(limit time.Duration, op func() error) error {
 	return err
 }
 
-// timed is within, and calls the observer.
-func (s *Store) timed(g guard, op string, limit time.Duration, work func() error) error {
+// timed is within for an operation on a file, and calls the observer.
+func (s *Store) timed(g guard, op, key string, limit time.Duration, work func() error) error {
+	if err := s.ask(op, key); err != nil {
+		return s.wrap(op, key, err)
+	}
 	begun := time.Now()
 	err := g.within(limit, work)
 	outcome := err
@@ -72,5 +75,5 @@ func (s *Store) timed(g guard, op string, limit time.Duration, work func() error
 		outcome = nil
 	}
 	s.observe(op, time.Since(begun), outcome)
-	return err
+	return s.wrap(op, key, err)
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/turns"
 )
 
@@ -12,9 +13,6 @@ import (
 type Prober interface {
 	Probe(ctx context.Context, path, filename string) (seconds float64, err error)
 }
-
-// LongestAudio is the longest accepted audio, in seconds.
-const LongestAudio = 5 * 3600
 
 const (
 	probeTimeout = 30 * time.Second // limits the probe of one upload
@@ -55,5 +53,5 @@ func (s *Service) Probe(ctx context.Context, account, key, filename string) (flo
 	}
 	// A container may state any length; audio beyond the limit is never
 	// decoded.
-	return min(seconds, LongestAudio), nil
+	return min(seconds, audio.DefaultMaxSeconds), nil
 }

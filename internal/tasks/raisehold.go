@@ -33,33 +33,20 @@ func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) (Afford
 		return Affordable{}, s.wrap("price of "+c.ID, err)
 	}
 	if price := t.quote.Total; price > held {
-		if err := s.raise(ctx, c, price, seconds); err != nil {
+		err := s.db.Write(ctx, func(tx *sql.Tx) error {
+			if _, err := s.guard(ctx, tx, c); err != nil {
+				return err
+			}
+			return unaffordable(s.billing.Raise(ctx, tx, c.ID, price), seconds)
+		})
+		if err != nil {
 			return Affordable{}, s.wrap("raise hold of "+c.ID, err)
 		}
 		held, most = price, max(price, most)
 	}
-	m := Affordable{}
-	for _, part := range []struct {
-		seconds *float64
-		amount  billing.Money
-	}{{&m.Held, held}, {&m.Most, most}} {
-		minutes, err := t.prices.LongestPaid(part.amount, longestPriced, t.usage, t.tiers...)
-		if err != nil {
-			return Affordable{}, s.wrap("price of "+c.ID, err)
-		}
-		*part.seconds = float64(minutes) * 60
-	}
-	return m, nil
-}
-
-// raise raises the hold of a current claim.
-func (s *Service) raise(ctx context.Context, c *Claim, price billing.Money, seconds float64) error {
-	return s.db.Write(ctx, func(tx *sql.Tx) error {
-		if _, err := s.guard(ctx, tx, c); err != nil {
-			return err
-		}
-		return unaffordable(s.billing.Raise(ctx, tx, c.ID, price), seconds)
-	})
+	paid, err := t.prices.LongestPaid(held, longestPriced, t.usage, t.tiers...)
+	payable, failed := t.prices.LongestPaid(most, longestPriced, t.usage, t.tiers...)
+	return Affordable{Held: 60 * float64(paid), Most: 60 * float64(payable)}, s.wrap("price of "+c.ID, errors.Join(err, failed))
 }
 
 // tariff holds the data that determine the price of a task.

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,20 +71,12 @@ func WarningHeader(list []spec.Warning) string {
 // be read and sent without holding it in memory.
 type (
 	documentHead struct {
-		Ran                 spec.Capabilities       `json:"ran"`
-		DecodedSeconds      float64                 `json:"decoded_seconds,omitempty"` // if the recording has gaps: see spec.Stats
-		Language            string                  `json:"language,omitempty"`
-		LanguageProbability float64                 `json:"language_probability,omitempty"`
-		VADSegments         []spec.Interval         `json:"vad_segments,omitempty"`
-		NumSpeakers         int                     `json:"num_speakers,omitempty"`
-		SpeakerEmbeddings   []spec.SpeakerEmbedding `json:"speaker_embeddings,omitempty"`
-		DiarizeSegments     []spec.Turn             `json:"diarize_segments,omitempty"`
-		AudioEvents         []spec.AudioEvent       `json:"audio_events,omitempty"`
-		Names               map[string]string       `json:"names,omitempty"`
-		Warnings            []spec.Warning          `json:"warnings,omitempty"` // about the recording
-		Waveform            []byte                  `json:"waveform,omitempty"`
-		Recognized          *Recognized             `json:"recognized,omitempty"`
+		Result     resultFields // without segments
+		Waveform   []byte       `json:",omitempty"`
+		Recognized *Recognized  `json:",omitempty"`
 	}
+	// resultFields has all fields of a result in JSON.
+	resultFields    spec.Result
 	documentSegment struct {
 		spec.Segment
 		Measures *spec.Measures `json:"measures,omitempty"`
@@ -117,17 +108,11 @@ func (o Outcome) document() ([]byte, error) {
 	compressed := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(compressed)
 	compressed.Reset(&out)
-	r, text := o.Result, json.NewEncoder(compressed)
-	decoded := 0.0
-	if o.length() > o.Seconds {
-		decoded = o.Seconds
-	}
-	err := text.Encode(documentHead{
-		Ran: r.Ran, DecodedSeconds: decoded, Language: r.Language, LanguageProbability: r.LanguageProbability, VADSegments: r.VADSegments, NumSpeakers: r.NumSpeakers,
-		SpeakerEmbeddings: r.SpeakerEmbeddings, DiarizeSegments: r.DiarizeSegments, AudioEvents: r.AudioEvents, Names: r.Names,
-		Warnings: spec.OfAudio(r.Warnings), Waveform: o.Waveform, Recognized: o.Recognized,
-	})
-	for _, segment := range r.Segments {
+	r, text := resultFields(o.Result), json.NewEncoder(compressed)
+	r.Segments, r.NumSpeakersProbability, r.Tier, r.Demo = nil, nil, "", false
+	r.AudioDuration, r.Stats, r.Warnings = o.length(), spec.Stats{DecodedSeconds: o.Seconds}, spec.OfAudio(r.Warnings)
+	err := text.Encode(documentHead{r, o.Waveform, o.Recognized})
+	for _, segment := range o.Result.Segments {
 		if err != nil {
 			break
 		}
@@ -189,18 +174,10 @@ func (r *Result) begin() (err error) {
 	if err := r.text.Decode(&h); err != nil {
 		return err
 	}
-	r.Found = spec.Result{
-		Ran: h.Ran, Language: h.Language, LanguageProbability: h.LanguageProbability, VADSegments: h.VADSegments, NumSpeakers: h.NumSpeakers,
-		SpeakerEmbeddings: h.SpeakerEmbeddings, DiarizeSegments: h.DiarizeSegments, AudioEvents: h.AudioEvents, Names: h.Names, Warnings: h.Warnings,
-	}
-	if r.Task.AudioDuration != nil {
-		r.Found.AudioDuration = *r.Task.AudioDuration
-		r.Found.Stats.DecodedSeconds = cmp.Or(h.DecodedSeconds, r.Found.AudioDuration)
-	}
-	if r.Task.AudioMD5 != nil {
+	r.Found, r.Waveform, r.Recognized = spec.Result(h.Result), h.Waveform, h.Recognized
+	if r.Task.AudioMD5 != nil { // of the whole file, which the engine may not have read
 		r.Found.AudioMD5 = *r.Task.AudioMD5
 	}
-	r.Waveform, r.Recognized = h.Waveform, h.Recognized
 	return nil
 }
 

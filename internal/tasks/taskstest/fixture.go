@@ -5,6 +5,7 @@
 package taskstest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -195,23 +196,26 @@ var Quick = EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome,
 // they have ended.
 func (f *Fixture) Start(n int, c worker.Config) (stop func()) {
 	f.T.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var wait sync.WaitGroup
-	if c.Poll == 0 {
-		c.Poll = 5 * time.Millisecond
-	}
+	c.Poll = cmp.Or(c.Poll, 5*time.Millisecond)
+	var runs []func(context.Context) error
 	for range n {
 		w, err := worker.New(f.Service, c)
 		require.NoError(f.T, err)
-		wait.Go(func() { _ = w.Run(ctx) })
+		runs = append(runs, w.Run)
 	}
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			wait.Wait()
-		})
+	return f.start(runs...)
+}
+
+func (f *Fixture) start(runs ...func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wait sync.WaitGroup
+	for _, run := range runs {
+		wait.Go(func() { _ = run(ctx) })
 	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		wait.Wait()
+	})
 	f.T.Cleanup(stop)
 	return stop
 }
@@ -220,23 +224,10 @@ func (f *Fixture) Start(n int, c worker.Config) (stop func()) {
 // returns when the fetcher has ended.
 func (f *Fixture) StartFetcher(c worker.FetcherConfig) (stop func()) {
 	f.T.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	if c.Poll == 0 {
-		c.Poll = 5 * time.Millisecond
-	}
+	c.Poll = cmp.Or(c.Poll, 5*time.Millisecond)
 	fetcher, err := worker.NewFetcher(f.Service, c)
 	require.NoError(f.T, err)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = fetcher.Run(ctx)
-	}()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		<-ended
-	})
-	f.T.Cleanup(stop)
-	return stop
+	return f.start(fetcher.Run)
 }
 
 // WaitFor waits until a task is final and returns it.

@@ -113,7 +113,7 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	c.Pause = cmp.Or(c.Pause, time.Second)
 	c.MinBytes = cmp.Or(c.MinBytes, audio.DefaultMinBytes)
 	c.MaxBytes = cmp.Or(c.MaxBytes, audio.DefaultMaxBytes)
-	c.MaxSeconds = cmp.Or(c.MaxSeconds, 5*3600)
+	c.MaxSeconds = cmp.Or(c.MaxSeconds, audio.DefaultMaxSeconds)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 15*time.Second)

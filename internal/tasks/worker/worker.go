@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
@@ -46,7 +47,7 @@ type Config struct {
 	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
 
-	MaxSeconds  float64       // of audio; default tasks.LongestAudio
+	MaxSeconds  float64       // of audio; default audio.DefaultMaxSeconds
 	Poll        time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
 	Heartbeat   time.Duration // default 5 s
 	Grace       time.Duration // time that a running task may take to finish at shutdown; default 25 s
@@ -79,7 +80,7 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	}
 	c.ID = cmp.Or(c.ID, os.Getenv(envWorker), uuid.NewString())
 	c.Supervisor = cmp.Or(c.Supervisor, os.Getenv(envSupervisor))
-	c.MaxSeconds = cmp.Or(c.MaxSeconds, tasks.LongestAudio)
+	c.MaxSeconds = cmp.Or(c.MaxSeconds, audio.DefaultMaxSeconds)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 25*time.Second)

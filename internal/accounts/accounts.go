@@ -186,17 +186,10 @@ func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptio
 		expires = db.Micros(o.ExpiresAt)
 		k.ExpiresAt = &o.ExpiresAt
 	}
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
-		var found string
-		if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1", account).Scan(&found); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys (id, account_id, hash, hint, created_at, read_only, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-			k.ID, account, hashKey(key), k.Hint, db.Micros(k.CreatedAt), k.ReadOnly, expires)
-		return err
-	})
+	err = s.one(ctx, "key for account "+account, "INSERT INTO api_keys (id, account_id, hash, hint, created_at, read_only, expires_at) SELECT $1, id, $3, $4, $5, $6, $7 FROM accounts WHERE id = $2",
+		k.ID, account, hashKey(key), k.Hint, db.Micros(k.CreatedAt), k.ReadOnly, expires)
 	if err != nil {
-		return "", Key{}, s.wrap("key for account "+account, err)
+		return "", Key{}, err
 	}
 	return key, k, nil
 }
@@ -350,16 +343,8 @@ func (s *Store) CreateUser(ctx context.Context, account, username, password stri
 	}
 	u := User{ID: db.NewID(), AccountID: account, Username: username, CreatedAt: s.now()}
 	u.PasswordSet = u.CreatedAt
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
-		var found string
-		if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1", account).Scan(&found); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO users (id, account_id, username, password, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)",
-			u.ID, account, username, hash, db.Micros(u.CreatedAt))
-		return err
-	})
-	return u, s.wrap("user "+username, err)
+	return u, s.one(ctx, "user "+username, "INSERT INTO users (id, account_id, username, password, created_at, updated_at) SELECT $1, id, $3, $4, $5, $5 FROM accounts WHERE id = $2",
+		u.ID, account, username, hash, db.Micros(u.CreatedAt))
 }
 
 // SetPassword sets a user's password; access tokens of earlier logins become

@@ -9,6 +9,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -129,20 +130,12 @@ var errUnreadable = errors.New("not an address: in a user name or password, " +
 // created, its folder is not). Other schemes and keyword=value strings are
 // refused. Errors wrap ErrUnavailable if the store can't be reached.
 func Open(ctx context.Context, source string, opt Options) (*DB, error) {
-	if opt.BusyTimeout <= 0 {
-		opt.BusyTimeout = 10 * time.Second
-	}
-	if opt.MaxConns <= 0 {
-		opt.MaxConns = 16
-	}
-	if opt.Logger == nil {
-		opt.Logger = slog.New(slog.DiscardHandler)
-	}
+	opt.BusyTimeout = cmp.Or(opt.BusyTimeout, 10*time.Second)
+	opt.MaxConns = cmp.Or(opt.MaxConns, 16)
+	opt.Logger = cmp.Or(opt.Logger, slog.New(slog.DiscardHandler))
+	opt.Timeout = cmp.Or(opt.Timeout, 30*time.Second)
 	if opt.Wrap == nil {
 		opt.Wrap = func(c driver.Connector) driver.Connector { return c }
-	}
-	if opt.Timeout <= 0 {
-		opt.Timeout = 30 * time.Second
 	}
 	if opt.Observe == nil {
 		opt.Observe = func(string, time.Duration, error) {}
@@ -398,18 +391,11 @@ func (d *DB) once(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	done := false
-	defer func() {
-		if !done {
-			_ = tx.Rollback()
-		}
-	}()
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
 	if err := fn(tx); err != nil {
 		return err
 	}
-	done = true
 	if err := tx.Commit(); err != nil {
-		_ = tx.Rollback()
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
@@ -513,14 +499,9 @@ func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is
 // constraint.
 func Unique(err error) bool {
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code == "23505"
-	}
 	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		return lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
-	}
-	return false
+	return errors.As(err, &pg) && pg.Code == "23505" ||
+		errors.As(err, &lite) && (lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
 // Backup writes a consistent copy of a SQLite store to the new file at path

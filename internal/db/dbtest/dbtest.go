@@ -203,25 +203,28 @@ type Server struct {
 
 // StartServer creates a database cluster and starts it. fsync is off: the tests
 // kill programs, not the machine.
-func StartServer() (*Server, error) {
+func StartServer() (s *Server, err error) {
 	dir, err := os.MkdirTemp("/dev/shm", "otograph-pg-*")
 	if err != nil {
 		if dir, err = os.MkdirTemp("", "otograph-pg-*"); err != nil {
 			return nil, err
 		}
 	}
-	s := &Server{dir: dir}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(dir)
+		}
+	}()
+	s = &Server{dir: dir}
 	if os.Geteuid() == 0 {
 		u, err := user.Lookup("postgres")
 		if err != nil {
-			os.RemoveAll(dir)
 			return nil, fmt.Errorf("PostgreSQL does not run as root: %w", err)
 		}
 		uid, _ := strconv.Atoi(u.Uid)
 		gid, _ := strconv.Atoi(u.Gid)
 		s.cred = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 		if err := os.Chown(dir, uid, gid); err != nil {
-			os.RemoveAll(dir)
 			return nil, err
 		}
 	}
@@ -229,14 +232,9 @@ func StartServer() (*Server, error) {
 	initdb.Dir = dir
 	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred}
 	if out, err := initdb.CombinedOutput(); err != nil {
-		os.RemoveAll(dir)
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	if err := s.Start(); err != nil {
-		os.RemoveAll(dir)
-		return nil, err
-	}
-	return s, nil
+	return s, s.Start()
 }
 
 // Start starts the server again after Stop and waits until it answers.

@@ -43,29 +43,21 @@ func (r *readiness) check(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyLimit)
 	defer cancel()
-	type answer struct {
-		name string
-		err  error
-	}
-	answers := make(chan answer, len(r.checks))
-	open := map[string]bool{}
+	answers := map[string]chan error{}
 	for name, ask := range r.checks {
-		open[name] = true
-		go func() { answers <- answer{name, ask(ctx)} }()
+		answer := make(chan error, 1)
+		answers[name] = answer
+		go func() { answer <- ask(ctx) }()
 	}
 	r.err = nil
-	for len(open) > 0 {
+	for name, answer := range answers {
 		select {
-		case a := <-answers:
-			delete(open, a.name)
-			if a.err != nil {
-				r.err = errors.Join(r.err, fmt.Errorf("%s: %w", a.name, a.err))
+		case err := <-answer:
+			if err != nil {
+				r.err = errors.Join(r.err, fmt.Errorf("%s: %w", name, err))
 			}
 		case <-ctx.Done():
-			for name := range open {
-				r.err = errors.Join(r.err, fmt.Errorf("%s: no response within %s", name, readyLimit))
-			}
-			clear(open)
+			r.err = errors.Join(r.err, fmt.Errorf("%s: no response within %s", name, readyLimit))
 		}
 	}
 	r.at = time.Now()

@@ -150,23 +150,22 @@ func (s *Service) Drain() { s.api.Drain() }
 // which is not stored and cannot be shown again. It fails, for example, if the
 // name is taken.
 func (s *Service) CreateAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
-	return s.createAccount(ctx, name, balance, "created")
+	key, _, err = s.createAccount(ctx, name, balance, "created")
+	return key, err
 }
 
-// createAccount is CreateAccount; why is the description of the balance's
-// ledger entry.
-func (s *Service) createAccount(ctx context.Context, name string, balance billing.Money, why string) (key string, err error) {
+// createAccount is CreateAccount, and returns the account's id; why is the
+// description of the balance's ledger entry.
+func (s *Service) createAccount(ctx context.Context, name string, balance billing.Money, why string) (key, id string, err error) {
 	account, err := s.state.Accounts.Create(ctx, name)
-	if err != nil {
-		return "", err
+	if err == nil && balance > 0 {
+		_, err = s.state.Billing.Recharge(ctx, account.ID, balance, why)
 	}
-	if balance > 0 {
-		if _, err := s.state.Billing.Recharge(ctx, account.ID, balance, why); err != nil {
-			return "", err
-		}
+	if err != nil {
+		return "", "", err
 	}
 	key, _, err = s.state.Accounts.CreateKey(ctx, account.ID)
-	return key, err
+	return key, account.ID, err
 }
 
 // ownersTier is the tier of the first account, which belongs to the machine's
@@ -181,14 +180,11 @@ func (s *Service) CreateFirstAccount(ctx context.Context, name string, balance b
 	if err != nil || len(list) > 0 {
 		return "", err
 	}
-	if key, err = s.createAccount(ctx, name, balance, "first start"); err != nil {
-		return "", err
-	}
-	account, err := s.state.Accounts.Find(ctx, name)
+	key, id, err := s.createAccount(ctx, name, balance, "first start")
 	if err != nil {
 		return "", err
 	}
-	return key, s.state.Accounts.SetTier(ctx, account.ID, ownersTier)
+	return key, s.state.Accounts.SetTier(ctx, id, ownersTier)
 }
 
 // Close closes the state. Run must have returned.

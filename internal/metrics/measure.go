@@ -33,9 +33,7 @@ func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 			first[stage] = before
 		}
 		last[stage], before = now, now
-		if report != nil {
-			report(stage, done)
-		}
+		report(stage, done)
 	}
 	out, err := e.Engine.Run(ctx, job)
 	took := time.Since(start).Seconds()

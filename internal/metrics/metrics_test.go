@@ -96,7 +96,7 @@ func TestWorkersMetricsAreExported(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, name := range []string{"one", "two"} {
 		m := New(nil)
-		_, err := m.MeasureEngine(quickEngine{}).Run(ctx, worker.Job{})
+		_, err := m.MeasureEngine(quickEngine{}).Run(ctx, worker.Job{Progress: func(string, float64) {}})
 		require.NoError(t, err)
 		wg.Go(func() { m.WriteFiles(ctx, dir, name, 10*time.Millisecond, slog.New(slog.DiscardHandler)) })
 	}

@@ -75,25 +75,19 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 	opt := spec.Options(job.Options)
 	opt.Voices = nil // this engine names voices itself, with job.Known
 	var waveform []byte
-	runOptions := []otograph.RunOption{
-		otograph.WithCheckpoints(job.Checkpoints), otograph.WithLanguages(job.Extras.Languages...), otograph.WithModel(job.Extras.Model),
-		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }),
-		otograph.OnDecoded(job.Decoded), otograph.WithMaxSeconds(job.MaxSeconds),
-	}
-	if job.Progress != nil {
-		runOptions = append(runOptions, otograph.OnProgress(func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }))
-	}
-	if job.Segments != nil {
-		runOptions = append(runOptions, otograph.OnSegments(job.Segments))
-	}
-	if job.Extras.Translate {
-		runOptions = append(runOptions, otograph.Translated())
-	}
 	var voices []otograph.KnownVoice
 	for i, path := range job.Voices {
 		voices = append(voices, otograph.KnownVoice{Name: job.Extras.Voices[i], Recording: otograph.File(path)})
 	}
-	runOptions = append(runOptions, otograph.WithVoices(voices...))
+	runOptions := []otograph.RunOption{
+		otograph.OnProgress(func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }), otograph.OnSegments(job.Segments),
+		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }), otograph.OnDecoded(job.Decoded),
+		otograph.WithCheckpoints(job.Checkpoints), otograph.WithMaxSeconds(job.MaxSeconds),
+		otograph.WithLanguages(job.Extras.Languages...), otograph.WithModel(job.Extras.Model), otograph.WithVoices(voices...),
+	}
+	if job.Extras.Translate {
+		runOptions = append(runOptions, otograph.Translated())
+	}
 	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt, runOptions...)
 	if bad := (*otograph.VoiceError)(nil); errors.As(err, &bad) && spec.IsPermanent(err) {
 		return service.Outcome{}, spec.Permanent(errors.New(tasks.ReferenceRefusal(bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording"))))

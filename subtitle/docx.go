@@ -2,10 +2,10 @@ package subtitle
 
 import (
 	"archive/zip"
-	"bytes"
 	"encoding/xml"
-	"fmt"
+	"html"
 	"io"
+	"strings"
 )
 
 // The fixed parts of a WordprocessingML package (ECMA-376, Office Open XML).
@@ -37,55 +37,45 @@ const (
 // empty title is omitted.
 func writeDOCX(w io.Writer, title string, cues []Cue) error {
 	pack := zip.NewWriter(w)
-	for _, part := range []struct {
-		name  string
-		bytes []byte
-	}{
-		{"[Content_Types].xml", []byte(docxTypes)},
-		{"_rels/.rels", []byte(docxRelations)},
-		{"word/_rels/document.xml.rels", []byte(docxDocumentRelations)},
-		{"word/styles.xml", []byte(docxStyles)},
+	for _, part := range [][2]string{
+		{"[Content_Types].xml", docxTypes},
+		{"_rels/.rels", docxRelations},
+		{"word/_rels/document.xml.rels", docxDocumentRelations},
+		{"word/styles.xml", docxStyles},
 		{"word/document.xml", docxDocument(title, paragraphs(cues))},
 	} {
-		f, err := pack.Create(part.name)
+		f, err := pack.Create(part[0])
 		if err != nil {
 			return err
 		}
-		if _, err := f.Write(part.bytes); err != nil {
+		if _, err := io.WriteString(f, part[1]); err != nil {
 			return err
 		}
 	}
 	return pack.Close()
 }
 
-func docxDocument(title string, paragraphs []paragraph) []byte {
-	var b bytes.Buffer
+func docxDocument(title string, paragraphs []paragraph) string {
+	var b strings.Builder
 	b.WriteString(xml.Header + `<w:document xmlns:w="` + wordNamespace + `"><w:body>`)
 	if title = cleanText(title); title != "" {
-		b.WriteString(`<w:p><w:pPr><w:pStyle w:val="Title"/></w:pPr>`)
-		docxRun(&b, "", title)
-		b.WriteString(`</w:p>`)
+		b.WriteString(`<w:p><w:pPr><w:pStyle w:val="Title"/></w:pPr>` + docxRun("", title) + `</w:p>`)
 	}
 	for _, p := range paragraphs {
 		b.WriteString(`<w:p>`)
 		if p.speaker != "" {
-			docxRun(&b, `<w:b/>`, p.speaker+" ")
+			b.WriteString(docxRun(`<w:b/>`, p.speaker+" "))
 		}
-		docxRun(&b, `<w:color w:val="808080"/>`, mark(p.start)+" ")
 		style := ""
 		if p.event {
 			style = `<w:i/>`
 		}
-		docxRun(&b, style, p.text)
-		b.WriteString(`</w:p>`)
+		b.WriteString(docxRun(`<w:color w:val="808080"/>`, mark(p.start)+" ") + docxRun(style, p.text) + `</w:p>`)
 	}
-	b.WriteString(`<w:sectPr/></w:body></w:document>`)
-	return b.Bytes()
+	return b.String() + `<w:sectPr/></w:body></w:document>`
 }
 
-// docxRun writes text with one set of run properties.
-func docxRun(b *bytes.Buffer, properties, text string) {
-	fmt.Fprintf(b, `<w:r><w:rPr>%s</w:rPr><w:t xml:space="preserve">`, properties)
-	_ = xml.EscapeText(b, []byte(text)) // writing to a bytes.Buffer cannot fail
-	b.WriteString(`</w:t></w:r>`)
+// docxRun returns text with one set of run properties.
+func docxRun(properties, text string) string {
+	return `<w:r><w:rPr>` + properties + `</w:rPr><w:t xml:space="preserve">` + html.EscapeString(text) + `</w:t></w:r>`
 }

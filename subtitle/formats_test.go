@@ -82,10 +82,7 @@ func TestEAFReferencesResolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
 		require.NoError(t, writeEAF(&b, "a.wav", time.Unix(0, 0), strangeCues.Draw(t, "cues")))
-		var doc struct {
-			Slots []eafSlot `xml:"TIME_ORDER>TIME_SLOT"`
-			Tiers []eafTier `xml:"TIER"`
-		}
+		var doc eafDocument
 		require.NoError(t, xml.Unmarshal(b.Bytes(), &doc))
 		at := map[string]int64{}
 		var now int64 = -1

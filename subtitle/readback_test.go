@@ -62,9 +62,7 @@ var readers = map[string]struct {
 	"docx":     {func(w io.Writer, cues []Cue) error { return writeDOCX(w, "", inTurn(cues)) }, readDOCX},
 	"textgrid": {func(w io.Writer, cues []Cue) error { return TextGrid(w, 1, cues) }, readTextGrid},
 	"eaf": {func(w io.Writer, cues []Cue) error { return writeEAF(w, "a.wav", time.Unix(0, 0), cues) }, func(t require.TestingT, document []byte) []string {
-		var doc struct {
-			Tiers []eafTier `xml:"TIER"`
-		}
+		var doc eafDocument
 		require.NoError(t, xml.Unmarshal(document, &doc))
 		var texts []string
 		for _, a := range doc.Tiers[0].Annotations {
@@ -72,6 +70,23 @@ var readers = map[string]struct {
 		}
 		return texts
 	}},
+}
+
+// eafDocument is the part of an annotation document that tests read.
+type eafDocument struct {
+	Slots []struct {
+		ID   string `xml:"TIME_SLOT_ID,attr"`
+		Time int64  `xml:"TIME_VALUE,attr"`
+	} `xml:"TIME_ORDER>TIME_SLOT"`
+	Tiers []struct {
+		Annotations []struct {
+			Aligned struct {
+				Start string `xml:"TIME_SLOT_REF1,attr"`
+				End   string `xml:"TIME_SLOT_REF2,attr"`
+				Value string `xml:"ANNOTATION_VALUE"`
+			} `xml:"ALIGNABLE_ANNOTATION"`
+		} `xml:"ANNOTATION"`
+	} `xml:"TIER"`
 }
 
 // columnOf returns a column of a table with a number of columns.

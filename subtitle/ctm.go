@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // ErrNoWordTimes is returned when CTM is written for speech without word times.
@@ -14,15 +15,14 @@ var ErrNoWordTimes = errors.New("no word times")
 // it: a line per word with file, channel 1, start and duration in seconds, the
 // word, and its probability. Spaces in file become "_", and sounds are omitted.
 // Speech without word times is an error that wraps ErrNoWordTimes.
-func writeCTM(w io.Writer, file string, cues []Cue) error {
-	if err := checkWordTimes(cues); err != nil {
-		return err
+func writeCTM(w io.Writer, file string, cues []Cue, notes ...string) error {
+	cues = slices.DeleteFunc(clean(cues), func(c Cue) bool { return c.Event })
+	if i := slices.IndexFunc(cues, func(c Cue) bool { return len(c.Words) == 0 }); i >= 0 {
+		return fmt.Errorf("%w: the segment at %s s", ErrNoWordTimes, seconds(milliseconds(cues[i].Start)))
 	}
 	out := bufio.NewWriter(w)
-	for _, c := range clean(cues) {
-		if c.Event {
-			continue
-		}
+	writeComments(out, notes)
+	for _, c := range cues {
 		for _, word := range c.Words {
 			start := milliseconds(cleanTime(word.Start))
 			end := max(milliseconds(cleanTime(word.End)), start)
@@ -34,15 +34,4 @@ func writeCTM(w io.Writer, file string, cues []Cue) error {
 		}
 	}
 	return out.Flush()
-}
-
-// checkWordTimes returns an error that wraps ErrNoWordTimes for speech without
-// word times.
-func checkWordTimes(cues []Cue) error {
-	for _, c := range clean(cues) {
-		if !c.Event && len(c.Words) == 0 {
-			return fmt.Errorf("%w: the segment at %s s", ErrNoWordTimes, seconds(milliseconds(c.Start)))
-		}
-	}
-	return nil
 }

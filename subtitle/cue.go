@@ -38,12 +38,6 @@ type Cue struct {
 	Event bool
 }
 
-// turn is a period (seconds) during which a speaker speaks.
-type turn struct {
-	Start, End float64
-	Speaker    string
-}
-
 // clean returns the cues that have text, in order of time, with white space
 // collapsed and control characters removed. Their times are valid for players:
 // finite, not negative, the end after the start, and no spoken cue overlapping

@@ -62,12 +62,12 @@ var conversation = []Cue{
 	{Start: 363603, End: 363604, Text: "  \n "},
 }
 
-var turns = []turn{
-	{2.4, 12.9, "SPEAKER_1"},
-	{0.32, 2.1, "SPEAKER_0"},
-	{13, 13.0001, "SPEAKER_0"},
-	{13, 21.12345, "Ms. Jane Doe"},
-	{360000, 360002, ""},
+var turns = []spec.Turn{
+	{Start: 2.4, End: 12.9, Speaker: "SPEAKER_1"},
+	{Start: 0.32, End: 2.1, Speaker: "SPEAKER_0"},
+	{Start: 13, End: 13.0001, Speaker: "SPEAKER_0"},
+	{Start: 13, End: 21.12345, Speaker: "Ms. Jane Doe"},
+	{Start: 360000, End: 360002, Speaker: ""},
 }
 
 func TestGolden(t *testing.T) {
@@ -137,7 +137,7 @@ func TestInputIsUnchanged(t *testing.T) {
 	before := append([]Cue(nil), cues...)
 	require.NoError(t, SRT(io.Discard, cues, Options{}))
 	assert.Equal(t, before, cues)
-	moved := append([]turn(nil), turns...)
+	moved := append([]spec.Turn(nil), turns...)
 	require.NoError(t, writeRTTM(io.Discard, "f", moved))
 	assert.Equal(t, turns, moved)
 }

@@ -263,7 +263,7 @@ func FuzzSubtitles(f *testing.F) {
 			t.Fatal(err)
 		}
 		b.Reset()
-		if err := writeRTTM(&b, text, []turn{{start, end, speaker}}); err != nil {
+		if err := writeRTTM(&b, text, []spec.Turn{{Start: start, End: end, Speaker: speaker}}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {

@@ -43,9 +43,9 @@ var readers = map[string]struct {
 		return columnOf(t, document, " ", 4, 6)
 	}},
 	"rttm": {func(w io.Writer, cues []Cue) error {
-		var turns []turn
+		var turns []spec.Turn
 		for _, c := range clean(cues) {
-			turns = append(turns, turn{c.Start, c.End, c.Text})
+			turns = append(turns, spec.Turn{Start: c.Start, End: c.End, Speaker: c.Text})
 		}
 		return writeRTTM(w, "a b", turns)
 	}, func(t require.TestingT, document []byte) []string {

@@ -34,12 +34,3 @@ func spoken(r *spec.Result) []Cue {
 	}
 	return cues
 }
-
-// turnsOf returns a result's speaker turns in the form that RTTM writes.
-func turnsOf(r *spec.Result) []turn {
-	turns := make([]turn, len(r.DiarizeSegments))
-	for i, t := range r.DiarizeSegments {
-		turns[i] = turn{Start: t.Start, End: t.End, Speaker: t.Speaker}
-	}
-	return turns
-}

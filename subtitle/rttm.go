@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/otograph/otograph/spec"
 )
 
 // writeRTTM writes turns in NIST's Rich Transcription Time Marked format, one
@@ -14,16 +16,13 @@ import (
 // seconds with three decimals. file is the recording's identifier. Spaces
 // separate the fields, so spaces in file and in speakers become "_". Turns
 // without a duration are omitted, and an empty name becomes "<NA>".
-func writeRTTM(w io.Writer, file string, turns []turn) error {
+func writeRTTM(w io.Writer, file string, turns []spec.Turn, notes ...string) error {
 	sorted := slices.Clone(turns)
-	for i := range sorted {
-		sorted[i].Start = cleanTime(sorted[i].Start)
-		sorted[i].End = cleanTime(sorted[i].End)
-	}
-	slices.SortStableFunc(sorted, func(a, b turn) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(sorted, func(a, b spec.Turn) int { return cmp.Compare(cleanTime(a.Start), cleanTime(b.Start)) })
 	out := bufio.NewWriter(w)
+	writeComments(out, notes)
 	for _, t := range sorted {
-		start, end := milliseconds(t.Start), milliseconds(t.End)
+		start, end := milliseconds(cleanTime(t.Start)), milliseconds(cleanTime(t.End))
 		if end <= start {
 			continue
 		}
@@ -31,6 +30,13 @@ func writeRTTM(w io.Writer, file string, turns []turn) error {
 			rttmField(file), seconds(start), seconds(end-start), rttmField(t.Speaker))
 	}
 	return out.Flush()
+}
+
+// writeComments writes lines that NIST's formats skip.
+func writeComments(out io.Writer, notes []string) {
+	for _, note := range notes {
+		fmt.Fprintf(out, ";; %s\n", note)
+	}
 }
 
 func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }

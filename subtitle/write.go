@@ -31,22 +31,25 @@ const (
 	FormatRTTM     Format = "rttm"
 )
 
-// formats holds the formats of Write with their files' extensions and media
-// types.
-var formats = []struct {
+// formatInfo describes a format of Write.
+type formatInfo struct {
 	format            Format
 	extension, medium string
-}{
-	{FormatSRT, ".srt", "application/x-subrip; charset=utf-8"},
-	{FormatVTT, ".vtt", "text/vtt; charset=utf-8"},
-	{FormatTSV, ".tsv", "text/tab-separated-values; charset=utf-8"},
-	{FormatMarkdown, ".md", "text/markdown; charset=utf-8"},
-	{FormatDOCX, ".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-	{FormatTextGrid, ".TextGrid", "text/plain; charset=utf-8"},
-	{FormatEAF, ".eaf", "application/xml"},
-	{FormatLabels, ".labels.txt", "text/plain; charset=utf-8"},
-	{FormatCTM, ".ctm", "text/plain; charset=utf-8"},
-	{FormatRTTM, ".rttm", "text/plain; charset=utf-8"},
+	reading           bool // a text to read: one cue per sound
+	comments          bool
+}
+
+var formats = []formatInfo{
+	{FormatSRT, ".srt", "application/x-subrip; charset=utf-8", true, false},
+	{FormatVTT, ".vtt", "text/vtt; charset=utf-8", true, true},
+	{FormatTSV, ".tsv", "text/tab-separated-values; charset=utf-8", false, false},
+	{FormatMarkdown, ".md", "text/markdown; charset=utf-8", true, false},
+	{FormatDOCX, ".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", true, false},
+	{FormatTextGrid, ".TextGrid", "text/plain; charset=utf-8", false, false},
+	{FormatEAF, ".eaf", "application/xml", false, false},
+	{FormatLabels, ".labels.txt", "text/plain; charset=utf-8", false, false},
+	{FormatCTM, ".ctm", "text/plain; charset=utf-8", false, true},
+	{FormatRTTM, ".rttm", "text/plain; charset=utf-8", false, true},
 }
 
 // Formats returns the formats that Write knows.
@@ -58,25 +61,21 @@ func Formats() []Format {
 	return out
 }
 
-// Extension returns the format's file name extension, "" for an unknown format.
-func (f Format) Extension() string {
+// info describes the format; it is zero for an unknown one.
+func (f Format) info() (info formatInfo) {
 	for _, known := range formats {
 		if known.format == f {
-			return known.extension
+			info = known
 		}
 	}
-	return ""
+	return info
 }
 
+// Extension returns the format's file name extension, "" for an unknown format.
+func (f Format) Extension() string { return f.info().extension }
+
 // MediaType returns the format's media type, "" for an unknown format.
-func (f Format) MediaType() string {
-	for _, known := range formats {
-		if known.format == f {
-			return known.medium
-		}
-	}
-	return ""
-}
+func (f Format) MediaType() string { return f.info().medium }
 
 // Errors of Write.
 var (
@@ -131,17 +130,20 @@ func (o Options) WriteFile(file string, r *spec.Result) error {
 // comments also state that a part of the recording is missing (spec.OfAudio).
 // Errors wrap ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or come from w.
 func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
-	if f == FormatRTTM && !r.Ran.Diarize {
-		return ErrNoTurns
+	var cues []Cue
+	info := f.info()
+	switch {
+	case o.NoSounds:
+		cues = spoken(r)
+	case info.reading:
+		cues = Cues(r, true)
+	default:
+		cues = everything(r)
 	}
-	cues := o.cues(f, r)
-	if f == FormatCTM { // before writing the note
-		if err := checkWordTimes(cues); err != nil {
-			return err
-		}
-	}
-	notes := notesOf(f, r)
-	if r.Demo && !slices.Contains(notes, DemoNote) {
+	var notes []string
+	if info.comments {
+		notes = notesOf(f, r)
+	} else if r.Demo {
 		cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration, cues))
 	}
 	for _, w := range spec.OfAudio(r.Warnings) {
@@ -149,20 +151,12 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 			cues = append(cues, Cue{Start: r.AudioDuration, End: r.AudioDuration, Text: w.Reason, Event: true})
 		}
 	}
-	if f == FormatVTT {
-		o.Note = strings.Join(append(notes, o.Note), " ")
-	} else {
-		for _, note := range notes {
-			if _, err := fmt.Fprintf(w, ";; %s\n", note); err != nil {
-				return err
-			}
-		}
-	}
 	stem := mediafiles.Stem(name)
 	switch f {
 	case FormatSRT:
 		return SRT(w, cues, o)
 	case FormatVTT:
+		o.Note = strings.Join(append(notes, o.Note), " ")
 		return VTT(w, cues, o)
 	case FormatTSV:
 		return writeTSV(w, cues)
@@ -177,37 +171,12 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 	case FormatLabels:
 		return writeLabels(w, cues)
 	case FormatCTM:
-		return writeCTM(w, stem, cues)
+		return writeCTM(w, stem, cues, notes...)
 	case FormatRTTM:
-		return writeRTTM(w, stem, turnsOf(r))
+		if !r.Ran.Diarize {
+			return ErrNoTurns
+		}
+		return writeRTTM(w, stem, r.DiarizeSegments, notes...)
 	}
 	return fmt.Errorf("%w %q", ErrFormat, f)
-}
-
-// cues returns the cues that a format writes for a result.
-func (o Options) cues(f Format, r *spec.Result) []Cue {
-	if o.NoSounds {
-		return spoken(r)
-	}
-	if slices.Contains([]Format{FormatSRT, FormatVTT, FormatMarkdown, FormatDOCX}, f) {
-		return Cues(r, true)
-	}
-	return everything(r)
-}
-
-// notesOf returns the comments for a format that supports them.
-func notesOf(f Format, r *spec.Result) (notes []string) {
-	if f != FormatVTT && f != FormatCTM && f != FormatRTTM {
-		return nil
-	}
-	if r.Demo {
-		notes = append(notes, DemoNote)
-	}
-	if f != FormatRTTM && estimated(r) {
-		notes = append(notes, EstimateNote)
-	}
-	for _, w := range spec.OfAudio(r.Warnings) {
-		notes = append(notes, w.Reason)
-	}
-	return notes
 }

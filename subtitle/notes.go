@@ -1,5 +1,11 @@
 package subtitle
 
+import (
+	"slices"
+
+	"github.com/otograph/otograph/spec"
+)
+
 // DemoNote marks a result of demonstration models. VTT, CTM and RTTM have it as
 // a comment. In the other formats, whose readers do not all skip comments, it
 // is a first cue by the speaker DEMO.
@@ -22,4 +28,29 @@ func demoCue(f Format, duration float64, cues []Cue) Cue {
 		}
 	}
 	return c
+}
+
+// EstimateNote marks a result with interpolated word times, in the formats that
+// have comments (VTT and CTM).
+const EstimateNote = "Some word times are estimated by letters, not measured."
+
+// notesOf returns the comments for a format that supports them.
+func notesOf(f Format, r *spec.Result) (notes []string) {
+	if r.Demo {
+		notes = append(notes, DemoNote)
+	}
+	if f != FormatRTTM && estimated(r) {
+		notes = append(notes, EstimateNote)
+	}
+	for _, w := range spec.OfAudio(r.Warnings) {
+		notes = append(notes, w.Reason)
+	}
+	return notes
+}
+
+// estimated reports whether any word's times are interpolated.
+func estimated(r *spec.Result) bool {
+	return slices.ContainsFunc(r.Segments, func(s spec.Segment) bool {
+		return slices.ContainsFunc(s.Words, func(w spec.Word) bool { return w.Interpolated })
+	})
 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -160,63 +159,63 @@ func (r *Report) stagePlot() (plot, bool) {
 // strip plots every recording's speed by its length.
 func (r *Report) strip() (plot, bool) {
 	p := plot{Title: "Speed by length of the recording", Note: "Horizontal: seconds of sound; vertical: times real time; both logarithmic. One dot for each recording.", Height: 280}
-	type point struct {
-		x, y   float64
-		system int
-		tip    string
-	}
-	var points []point
+	x0, x1, y0, y1 := math.Inf(1), 0.0, math.Inf(1), 0.0
 	for i, s := range r.Systems {
 		for _, it := range s.Items {
 			if c := it.Cost; it.Error == "" && c.Audio > 0 && c.Wall > 0 {
-				points = append(points, point{math.Log10(c.Audio), math.Log10(c.Audio / c.Wall), i % colours, fmt.Sprintf("%s, %s: %.1f s of sound, %.1f × real time", s.Name, it.Name, c.Audio, c.Audio/c.Wall)})
+				speed := c.Audio / c.Wall
+				x0, x1, y0, y1 = min(x0, c.Audio), max(x1, c.Audio), min(y0, speed), max(y1, speed)
+				p.Dots = append(p.Dots, dot{c.Audio, speed, i % colours, fmt.Sprintf("%s, %s: %.1f s of sound, %.1f × real time", s.Name, it.Name, c.Audio, speed)})
 			}
 		}
 		p.Legend = append(p.Legend, label{Text: s.Name, Colour: i % colours})
 	}
-	if len(points) < 3 {
+	if len(p.Dots) < 3 {
 		return p, false
 	}
-	byX := func(a, b point) int { return cmp.Compare(a.x, b.x) }
-	byY := func(a, b point) int { return cmp.Compare(a.y, b.y) }
-	const left, bottom = 60.0, 250.0
-	x0, x1 := logBounds(slices.MinFunc(points, byX).x, slices.MaxFunc(points, byX).x)
-	y0, y1 := logBounds(slices.MinFunc(points, byY).y, slices.MaxFunc(points, byY).y)
-	sx := func(v float64) float64 { return left + (v-x0)/(x1-x0)*(plotWidth-left-20) }
-	sy := func(v float64) float64 { return bottom - (v-y0)/(y1-y0)*(bottom-10) }
-	logMarks(x0, x1, func(at, v float64) {
-		p.Lines = append(p.Lines, line{sx(at), 10, sx(at), bottom, true})
-		p.Texts = append(p.Texts, label{sx(at), bottom + 16, "middle", fmt.Sprintf("%.4g s", v), 0})
-	})
-	logMarks(y0, y1, func(at, v float64) {
-		p.Lines = append(p.Lines, line{left, sy(at), plotWidth - 20, sy(at), true})
-		p.Texts = append(p.Texts, label{left - 6, sy(at) + 4, "end", fmt.Sprintf("%.4g ×", v), 0})
-	})
-	for _, q := range points {
-		p.Dots = append(p.Dots, dot{sx(q.x), sy(q.y), q.system, q.tip})
+	sx := logAxis(x0, x1, scatterLeft, scatterRight, func(at, v float64) { p.column(at, fmt.Sprintf("%.4g s", v)) })
+	sy := logAxis(y0, y1, scatterBottom, scatterTop, func(at, v float64) { p.row(at, fmt.Sprintf("%.4g ×", v)) })
+	for i, d := range p.Dots {
+		p.Dots[i].X, p.Dots[i].Y = sx(d.X), sy(d.Y)
 	}
 	return p, true
 }
 
-// logBounds rounds the logarithms of an axis's limits outwards.
-func logBounds(lo, hi float64) (float64, float64) {
-	lo, hi = math.Floor(lo*3)/3, math.Ceil(hi*3)/3
+// The borders of a plot with dots.
+const (
+	scatterLeft, scatterRight = 60.0, plotWidth - 20
+	scatterTop, scatterBottom = 10.0, 250.0
+)
+
+// column draws a vertical line with a text below it.
+func (p *plot) column(x float64, text string) {
+	p.Lines = append(p.Lines, line{x, scatterTop, x, scatterBottom, true})
+	p.Texts = append(p.Texts, label{x, scatterBottom + 16, "middle", text, 0})
+}
+
+// row draws a horizontal line with a text to its left.
+func (p *plot) row(y float64, text string) {
+	p.Lines = append(p.Lines, line{scatterLeft, y, scatterRight, y, true})
+	p.Texts = append(p.Texts, label{scatterLeft - 6, y + 4, "end", text, 0})
+}
+
+// logAxis returns the scale of a logarithmic axis between two places, for the
+// values from lo to hi. mark is called with the place of each round value.
+func logAxis(lo, hi, from, to float64, mark func(at, value float64)) func(value float64) float64 {
+	lo, hi = math.Floor(math.Log10(lo)*3)/3, math.Ceil(math.Log10(hi)*3)/3
 	if hi <= lo {
 		hi = lo + 1.0/3
 	}
-	return lo, hi
-}
-
-// logMarks calls f with the round values between two logarithms, and their
-// logarithms.
-func logMarks(lo, hi float64, f func(at, value float64)) {
+	scale := func(v float64) float64 { return from + (math.Log10(v)-lo)/(hi-lo)*(to-from) }
 	for e := math.Floor(lo); e <= hi; e++ {
 		for _, m := range []float64{1, 2, 5} {
 			if at := e + math.Log10(m); at >= lo-1e-9 && at <= hi+1e-9 {
-				f(at, m*math.Pow(10, e))
+				v := m * math.Pow(10, e)
+				mark(scale(v), v)
 			}
 		}
 	}
+	return scale
 }
 
 func shortName(s string) string {

@@ -1,22 +1,19 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench/normalize"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/spec"
 )
 
 // System is one of the compared systems: models with options.
@@ -95,7 +92,7 @@ type Config struct {
 type Step struct {
 	System, Item string
 	What         string  // "load", "warm-up", "stages", "repeat 2 of 3"
-	Done, Total  float64 // audio seconds of all systems
+	Done, Total  float64 // recordings of all systems
 }
 
 func (c Config) repeats() int { return max(1, c.Repeat) }
@@ -184,64 +181,14 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range c.Systems {
-		if err := c.system(ctx, file, i); err != nil {
+	for i, s := range c.Systems {
+		r := runner{Config: c, system: s, index: i, file: file}
+		if err := r.run(ctx); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 	}
 	report := c.report(file, machine, sums)
 	return report, file.Close()
-}
-
-// system measures the remaining recordings on one system.
-func (c Config) system(ctx context.Context, file *runFile, index int) error {
-	s := c.Systems[index]
-	var open []Item
-	for _, it := range c.Items {
-		if !c.finished(s, file.find(index, it.Name)) {
-			open = append(open, it)
-		}
-	}
-	if len(open) == 0 {
-		return ctx.Err()
-	}
-	step := func(it Item, what string, done int) {
-		if c.Progress != nil {
-			n := len(c.Items)
-			c.Progress(Step{System: s.Name, Item: it.Name, What: what, Done: float64(index*n + n - len(open) + done), Total: float64(len(c.Systems) * n)})
-		}
-	}
-	if s.Engine != nil {
-		return c.engine(ctx, file, index, open, step)
-	}
-	debug.FreeOSMemory() // memory left by the previous system must not count for this one
-	step(Item{}, "load", 0)
-	p, err := otograph.Open(s.Set, otograph.WithCores(c.Cores), otograph.WithDevice(c.Device), otograph.WithOptimizedWords(true), otograph.WithCascade(s.Cascade), otograph.WithAudio(c.Audio))
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.Name, err)
-	}
-	defer p.Close()
-	start := time.Now()
-	if err := p.Load(ctx, s.roles()...); err != nil {
-		return fmt.Errorf("%s: %w", s.Name, err)
-	}
-	if err := file.put(record{System: index, Load: new(time.Since(start).Seconds())}); err != nil {
-		return err
-	}
-	for range c.Warmup {
-		step(open[0], "warm-up", 0)
-		start := time.Now()
-		// A failing recording is reported later, when it is measured.
-		if res, err := p.Run(ctx, otograph.File(open[0].Path), s.options(open[0])); err == nil && c.Expect != nil {
-			c.Expect(s.Name, c.expected(ctx, open, time.Since(start).Seconds()/res.AudioDuration))
-		}
-	}
-	for i, it := range open {
-		if err := c.item(ctx, file, p, index, it, func(what string) { step(it, what, i) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // models returns the system's models; an Engine's are unknown.
@@ -250,86 +197,6 @@ func (s System) models() []models.Model {
 		return nil
 	}
 	return s.Set.Models
-}
-
-// finished reports whether nothing is left to measure.
-func (c Config) finished(s System, kept []record) bool {
-	repeats, stages := 0, false
-	for _, r := range kept {
-		if r.Error != "" {
-			return true
-		}
-		if r.Cost != nil {
-			repeats++
-		}
-		stages = stages || r.Stages != nil
-	}
-	return repeats >= c.repeats() && (stages || !c.Stages || s.Engine != nil)
-}
-
-func (c Config) item(ctx context.Context, file *runFile, p *otograph.Pipeline, index int, it Item, step func(string)) error {
-	s := c.Systems[index]
-	kept := file.find(index, it.Name)
-	repeats, stages := 0, false
-	for _, r := range kept {
-		if r.Cost != nil {
-			repeats++
-		}
-		stages = stages || r.Stages != nil
-	}
-	fail := func(err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return file.put(record{System: index, Item: it.Name, Error: err.Error()})
-	}
-	opt := s.options(it)
-	for ; repeats < c.repeats(); repeats++ {
-		step(fmt.Sprintf("repeat %d of %d", repeats+1, c.repeats()))
-		res, cost, err := measure(ctx, p, otograph.File(it.Path), opt)
-		if err != nil {
-			return fail(err)
-		}
-		if i := slices.IndexFunc(res.Warnings, func(w spec.Warning) bool { return w.Option == "cascade" }); i >= 0 {
-			return fail(errors.New("cascade: " + res.Warnings[i].Reason)) // it would count as a cascade without effect
-		}
-		rec := record{System: index, Item: it.Name, Repeat: repeats + 1, Cost: &cost}
-		if repeats == 0 {
-			rec.Found = c.found(it, res, opt.ASRLanguage != nil)
-		}
-		if err := file.put(rec); err != nil {
-			return err
-		}
-	}
-	if c.Stages && !stages {
-		step("stages")
-		cost, err := stageCPU(ctx, p, otograph.File(it.Path), opt)
-		if err != nil {
-			return fail(err)
-		}
-		return file.put(record{System: index, Item: it.Name, Stages: cost})
-	}
-	return nil
-}
-
-// text returns a result's text with a line for each segment.
-func text(res *otograph.Result) string {
-	var lines []string
-	for _, s := range res.Segments {
-		lines = append(lines, strings.ReplaceAll(s.Text, "\n", " "))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// spans returns the start and the end of each line of text, nil without times.
-func spans(res *otograph.Result) (out [][2]float64) {
-	for _, s := range res.Segments {
-		out = append(out, [2]float64{s.Start, s.End})
-	}
-	if !slices.ContainsFunc(out, func(s [2]float64) bool { return s[1] > s[0] }) {
-		return nil
-	}
-	return out
 }
 
 // options returns the system's options for a recording.
@@ -363,10 +230,4 @@ func (s System) roles() []models.Role {
 }
 
 // characters reports whether a recording's text is scored by characters.
-func characters(it Item, f *found) bool {
-	language := it.Language
-	if language == "" {
-		language = f.Language
-	}
-	return language != "" && !spec.Spaced(language)
-}
+func characters(it Item, f *found) bool { return !spacedLanguage(cmp.Or(it.Language, f.Language)) }

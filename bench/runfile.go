@@ -39,7 +39,7 @@ type found struct {
 	Tier     otograph.Tier  `json:"tier"`
 	Language string         `json:"language"`
 	Text     string         `json:"text"`            // a line for each segment
-	Spans    [][2]float64   `json:"spans,omitempty"` // start and end of each line
+	Spans    [][2]float64   `json:"spans,omitempty"` // start and end of each line; nil without times
 	Score    Score          `json:"score"`
 	Warnings []spec.Warning `json:"warnings,omitempty"` // about the recording
 }

@@ -22,31 +22,24 @@ func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
 		system      int
 	}
 	var points []point
-	x0, x1, top := math.Inf(1), math.Inf(-1), 0.0
+	x0, x1, top := math.Inf(1), 0.0, 0.0
 	for i, s := range r.Systems {
 		q := point{rate: of(rate, s), speed: of(speed, s), system: i}
 		if q.rate == nil || q.speed == nil || !(q.speed.Low > 0) {
 			continue
 		}
 		points = append(points, q)
-		x0, x1 = min(x0, math.Log10(q.speed.Low)), max(x1, math.Log10(q.speed.High))
+		x0, x1 = min(x0, q.speed.Low), max(x1, q.speed.High)
 		top = max(top, q.rate.High*rate.scale)
 	}
 	if len(points) < 2 {
 		return p, false
 	}
-	const left, bottom = 60.0, 250.0
-	x0, x1 = logBounds(x0, x1)
-	sx := func(v float64) float64 { return left + (math.Log10(v)-x0)/(x1-x0)*(plotWidth-left-20) }
-	logMarks(x0, x1, func(_, v float64) {
-		p.Lines = append(p.Lines, line{sx(v), 10, sx(v), bottom, true})
-		p.Texts = append(p.Texts, label{sx(v), bottom + 16, "middle", fmt.Sprintf("%.4g ×", v), 0})
-	})
+	sx := logAxis(x0, x1, scatterLeft, scatterRight, func(at, v float64) { p.column(at, fmt.Sprintf("%.4g ×", v)) })
 	step, high := roundSteps(top)
-	sy := func(v float64) float64 { return bottom - v/high*(bottom-10) }
+	sy := func(v float64) float64 { return scatterBottom - v/high*(scatterBottom-scatterTop) }
 	for v := 0.0; v <= high+step/2; v += step {
-		p.Lines = append(p.Lines, line{left, sy(v), plotWidth - 20, sy(v), true})
-		p.Texts = append(p.Texts, label{left - 6, sy(v) + 4, "end", fmt.Sprintf("%.4g", v), 0})
+		p.row(sy(v), fmt.Sprintf("%.4g", v))
 	}
 	for _, q := range points {
 		s := r.Systems[q.system]

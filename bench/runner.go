@@ -1,0 +1,243 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
+)
+
+// runner measures one system.
+type runner struct {
+	Config
+	system   System
+	index    int
+	file     *runFile
+	open     []Item             // recordings with missing measurements
+	pipeline *otograph.Pipeline // nil for an Engine
+}
+
+// run makes the missing measurements of the system.
+func (r *runner) run(ctx context.Context) error {
+	for _, it := range r.Items {
+		if repeat, stages := r.missing(it); repeat <= r.repeats() || stages {
+			r.open = append(r.open, it)
+		}
+	}
+	if len(r.open) == 0 {
+		return ctx.Err()
+	}
+	if r.system.Engine != nil {
+		return r.engine(ctx)
+	}
+	return r.models(ctx)
+}
+
+// missing returns the first repeat of a recording that is not measured, and
+// whether its stages are not. Nothing is missing of a recording that failed.
+func (r *runner) missing(it Item) (repeat int, stages bool) {
+	repeat, stages = 1, r.staged()
+	for _, rec := range r.file.find(r.index, it.Name) {
+		switch {
+		case rec.Error != "":
+			return r.repeats() + 1, false
+		case rec.Cost != nil:
+			repeat++
+		case rec.Stages != nil:
+			stages = false
+		}
+	}
+	return repeat, stages
+}
+
+// staged reports whether the stages are measured too.
+func (r *runner) staged() bool { return r.Stages && r.system.Engine == nil }
+
+func (r *runner) step(it Item, what string, done int) {
+	if r.Progress != nil {
+		n := len(r.Items)
+		r.Progress(Step{System: r.system.Name, Item: it.Name, What: what, Done: float64(r.index*n + n - len(r.open) + done), Total: float64(len(r.Systems) * n)})
+	}
+}
+
+// models loads the system's models and measures the recordings one by one.
+func (r *runner) models(ctx context.Context) error {
+	s := r.system
+	debug.FreeOSMemory() // memory left by the previous system must not count for this one
+	r.step(Item{}, "load", 0)
+	p, err := otograph.Open(s.Set, otograph.WithCores(r.Cores), otograph.WithDevice(r.Device), otograph.WithOptimizedWords(true), otograph.WithCascade(s.Cascade), otograph.WithAudio(r.Audio))
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	defer p.Close()
+	r.pipeline = p
+	start := time.Now()
+	if err := p.Load(ctx, s.roles()...); err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	if err := r.file.put(record{System: r.index, Load: new(time.Since(start).Seconds())}); err != nil {
+		return err
+	}
+	first := r.open[0]
+	for range r.Warmup {
+		r.step(first, "warm-up", 0)
+		start := time.Now()
+		// A failing recording is reported later, when it is measured.
+		if res, err := p.Run(ctx, otograph.File(first.Path), s.options(first)); err == nil && r.Expect != nil {
+			r.Expect(s.Name, r.expected(ctx, r.open, time.Since(start).Seconds()/res.AudioDuration))
+		}
+	}
+	for i, it := range r.open {
+		if err := r.item(ctx, it, func(what string) { r.step(it, what, i) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// engine measures the recordings on another recognizer. The first one tells how
+// long the others will take, unless its length is unknown.
+func (r *runner) engine(ctx context.Context) error {
+	first, parallel := 0, max(1, r.system.Parallel)
+	silent := func(string) {}
+	if r.Expect != nil && len(r.open) > 1 {
+		r.step(r.open[0], "transcribe", 0)
+		start := time.Now()
+		if err := r.item(ctx, r.open[0], silent); err != nil {
+			return err
+		}
+		first = 1
+		if seconds := r.seconds(ctx, r.open[0]); seconds > 0 {
+			pace := time.Since(start).Seconds() / float64(r.repeats()) / seconds / float64(parallel)
+			r.Expect(r.system.Name, r.expected(ctx, r.open[1:], pace))
+		}
+	}
+	group, each := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i, it := range r.open[first:] {
+		r.step(it, "transcribe", first+i)
+		group.Go(func() error {
+			if each.Err() != nil { // canceled while waiting for its turn
+				return each.Err()
+			}
+			return r.item(each, it, silent)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// item makes the missing measurements of a recording. step is called before
+// each.
+func (r *runner) item(ctx context.Context, it Item, step func(what string)) error {
+	fail := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return r.file.put(record{System: r.index, Item: it.Name, Error: err.Error()})
+	}
+	repeat, stages := r.missing(it)
+	for ; repeat <= r.repeats(); repeat++ {
+		step(fmt.Sprintf("repeat %d of %d", repeat, r.repeats()))
+		res, cost, err := r.transcribe(ctx, it)
+		if err != nil || ctx.Err() != nil {
+			return fail(err)
+		}
+		rec := record{System: r.index, Item: it.Name, Repeat: repeat, Cost: &cost}
+		if repeat == 1 {
+			rec.Found = r.found(it, res)
+		}
+		if err := r.file.put(rec); err != nil {
+			return err
+		}
+	}
+	if !stages {
+		return nil
+	}
+	step("stages")
+	cost, err := stageCPU(ctx, r.pipeline, otograph.File(it.Path), r.system.options(it))
+	if err != nil {
+		return fail(err)
+	}
+	return r.file.put(record{System: r.index, Item: it.Name, Stages: cost})
+}
+
+// transcribe runs a recording once.
+func (r *runner) transcribe(ctx context.Context, it Item) (*otograph.Result, Cost, error) {
+	if r.system.Engine == nil {
+		res, cost, err := measure(ctx, r.pipeline, otograph.File(it.Path), r.system.options(it))
+		if err == nil {
+			if i := slices.IndexFunc(res.Warnings, func(w spec.Warning) bool { return w.Option == "cascade" }); i >= 0 {
+				err = errors.New("cascade: " + res.Warnings[i].Reason) // it would count as a cascade without effect
+			}
+		}
+		return res, cost, err
+	}
+	res, cost, err := r.system.Engine.Transcribe(ctx, it)
+	if err == nil && cost.Audio == 0 && cost.Wall > 0 {
+		if cost.Audio = res.AudioDuration; cost.Audio == 0 {
+			cost.Audio = r.seconds(ctx, it)
+		}
+	}
+	return res, cost, err
+}
+
+// seconds returns a recording's length, 0 if unknown.
+func (r *runner) seconds(ctx context.Context, it Item) float64 {
+	info, err := audio.Probe(ctx, otograph.File(it.Path), r.Audio)
+	if err != nil {
+		return 0
+	}
+	return info.Duration
+}
+
+// mostProbed limits the number of recordings that are probed to estimate the
+// total length.
+const mostProbed = 50
+
+// expected estimates the processing time of recordings from the lengths of some
+// of them and pace, the seconds for a second of audio.
+func (r *runner) expected(ctx context.Context, items []Item, pace float64) time.Duration {
+	sum, n := 0.0, 0
+	for i := 0; i < len(items); i += max(1, len(items)/mostProbed) {
+		if seconds := r.seconds(ctx, items[i]); seconds > 0 {
+			sum += seconds
+			n++
+		}
+	}
+	passes := float64(r.repeats())
+	if r.staged() {
+		passes++
+	}
+	return time.Duration(sum / float64(max(n, 1)) * float64(len(items)) * passes * pace * float64(time.Second))
+}
+
+// found returns the part of a result that the report needs.
+func (r *runner) found(it Item, res *otograph.Result) *found {
+	given := res.Language == "" || r.system.Engine == nil && r.system.options(it).ASRLanguage != nil
+	f := &found{Tier: res.Tier, Language: res.Language, Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
+		DER: r.DER, Normalizer: r.Normalizer, Keywords: r.Keywords, EventClasses: r.classes, LanguageGiven: given,
+	})}
+	var lines []string
+	timed := false
+	for _, s := range res.Segments {
+		lines = append(lines, strings.ReplaceAll(s.Text, "\n", " "))
+		f.Spans = append(f.Spans, [2]float64{s.Start, s.End})
+		timed = timed || s.End > s.Start
+	}
+	if f.Text = strings.Join(lines, "\n"); !timed {
+		f.Spans = nil
+	}
+	return f
+}

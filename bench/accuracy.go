@@ -2,8 +2,6 @@ package bench
 
 import (
 	"slices"
-
-	"github.com/otograph/otograph/internal/scores"
 )
 
 // Accuracy summarizes the scores of recordings; figures without any data are
@@ -151,13 +149,9 @@ func (a *Accuracy) events(list []EventScore, seed uint64) {
 	if len(list) == 0 {
 		return
 	}
-	found := make([]scores.Found, len(list))
-	for i, e := range list {
-		found[i] = e.Found
-	}
-	sum := sumOf(found, all(len(found)), scores.Found.Add)
+	sum := sumOf(list, all(len(list)), addEvents)
 	a.Precision, a.Recall = new(sum.Precision()), new(sum.Recall())
-	a.EventF1 = estimateSum(found, seed, scores.Found.Add, scores.Found.F1)
+	a.EventF1 = estimateSum(list, seed, addEvents, EventScore.F1)
 	a.EventMAP = Bootstrap(len(list), seed, func(sample []int) float64 {
 		drawn := make([]EventScore, len(sample))
 		for i, k := range sample {
@@ -215,8 +209,16 @@ func timeStat(list []TimeErrors) *TimeStat {
 }
 
 func rate(list []WordErrors, seed uint64) *Estimate {
-	return estimateSum(list, seed, func(a, b WordErrors) WordErrors { a.Add(b); return a }, WordErrors.Rate)
+	return estimateSum(list, seed, addErrors, WordErrors.Rate)
 }
+
+func addErrors(a, b WordErrors) WordErrors {
+	a.Add(b)
+	return a
+}
+
+// addEvents adds the counts; classes and confidences are dropped.
+func addEvents(a, b EventScore) EventScore { return EventScore{Found: a.Add(b.Found)} }
 
 // turnRates estimates the error rates of turns for the other ways of scoring.
 func turnRates(list []Scored, seed uint64) map[string]*Estimate {

@@ -49,18 +49,19 @@ func (r ranking) String() string {
 	return out
 }
 
-// counted is the errors of one recording by one rule, and its number of units.
-type counted struct{ wrong, all float64 }
+// ratio is a part of a whole, such as errors of the units of a recording.
+type ratio struct{ part, whole float64 }
 
-func (c counted) add(o counted) counted { return counted{c.wrong + o.wrong, c.all + o.all} }
+func (r ratio) add(o ratio) ratio { return ratio{r.part + o.part, r.whole + o.whole} }
 
-func (c counted) rate() float64 { return c.wrong / max(c.all, 1e-9) }
+func (r ratio) rate() float64 { return r.part / max(r.whole, 1e-9) }
 
 // rank orders systems by their errors on the recordings that all of them have.
-func rank(rule string, names []string, errors [][]counted, seed uint64) ranking {
+func rank(rule string, names []string, errors [][]ratio, seed uint64) ranking {
+	rate := func(system int, sample []int) float64 { return sumOf(errors[system], sample, ratio.add).rate() }
 	rates := make([]float64, len(names))
 	for s, list := range errors {
-		rates[s] = sumOf(list, all(len(list)), counted.add).rate()
+		rates[s] = rate(s, all(len(list)))
 	}
 	order := all(len(names))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rates[a], rates[b]) })
@@ -69,9 +70,7 @@ func rank(rule string, names []string, errors [][]counted, seed uint64) ranking 
 		r.Systems, r.Rates = append(r.Systems, names[s]), append(r.Rates, rates[s])
 	}
 	same := func(a, b int) bool {
-		e := Bootstrap(len(errors[a]), seed, func(sample []int) float64 {
-			return sumOf(errors[b], sample, counted.add).rate() - sumOf(errors[a], sample, counted.add).rate()
-		})
+		e := Bootstrap(len(errors[a]), seed, func(sample []int) float64 { return rate(b, sample) - rate(a, sample) })
 		return e == nil || e.Low <= 0 && e.High >= 0
 	}
 	for first := 0; first < len(order); {
@@ -129,9 +128,9 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 		where = ", where there is speech"
 	}
 	for _, n := range append([]normalize.Normalizer{{}}, normalize.All()...) {
-		errors := make([][]counted, len(r.Systems))
+		errors := make([][]ratio, len(r.Systems))
 		for s := range errors {
-			errors[s] = make([]counted, len(items))
+			errors[s] = make([]ratio, len(items))
 		}
 		var group errgroup.Group
 		group.SetLimit(runtime.GOMAXPROCS(0))
@@ -141,7 +140,7 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 				ref := normalizedUnits(n, language, *c.Items[i].Text)
 				for s := range r.Systems {
 					e := scores.CompareWords(ref, normalizedUnits(n, language, r.Systems[s].Items[i].Text))
-					errors[s][k] = counted{float64(e.Errors()), float64(e.Reference)}
+					errors[s][k] = ratio{float64(e.Errors()), float64(e.Reference)}
 				}
 				return nil
 			})
@@ -174,11 +173,11 @@ func (c Config) turnRankings(r *Report) (list []ranking) {
 		rules = append(rules, struct{ key, name string }{v.key, "turns, " + v.name})
 	}
 	for _, rule := range rules {
-		errors := make([][]counted, len(r.Systems))
+		errors := make([][]ratio, len(r.Systems))
 		for s := range errors {
 			for _, i := range items {
 				if d, ok := of(r.Systems[s].Items[i], rule.key); ok {
-					errors[s] = append(errors[s], counted{d.Missed + d.FalseAlarm + d.Confusion, d.Scored})
+					errors[s] = append(errors[s], ratio{d.Missed + d.FalseAlarm + d.Confusion, d.Scored})
 				}
 			}
 		}

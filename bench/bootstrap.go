@@ -91,9 +91,10 @@ func percentile(sorted []float64, p float64) float64 {
 	}
 }
 
-// Median returns the 50th percentile of values in any order.
-func Median(values []float64) float64 {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	return percentile(values, 50)
+// percentileOf returns a percentile of values in any order.
+func percentileOf(values []float64, p float64) float64 {
+	return percentile(slices.Sorted(slices.Values(values)), p)
 }
+
+// Median returns the 50th percentile of values in any order.
+func Median(values []float64) float64 { return percentileOf(values, 50) }

@@ -1,8 +1,8 @@
 package bench
 
 import (
+	"cmp"
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -40,7 +40,7 @@ func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt
 		}
 	}))
 	c.Wall, c.CPU = time.Since(start).Seconds(), ProcessorSeconds()-cpu
-	c.PeakRSS, _ = peakRSS()
+	c.PeakRSS = peakRSS()
 	if err != nil {
 		return nil, c, err
 	}
@@ -154,22 +154,14 @@ type itemCosts struct {
 // typical returns the repeat with the median wall time.
 func (c itemCosts) typical() Cost {
 	sorted := slices.Clone(c.repeats)
-	slices.SortStableFunc(sorted, func(a, b Cost) int {
-		switch {
-		case a.Wall < b.Wall:
-			return -1
-		case a.Wall > b.Wall:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(sorted, func(a, b Cost) int { return cmp.Compare(a.Wall, b.Wall) })
 	return sorted[(len(sorted)-1)/2]
 }
 
 func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 	var s CostSummary
 	var rtf, first []float64
-	var wall, audio []float64
+	var speeds []ratio
 	var cpu, staged float64
 	var again spec.CascadeStats
 	var cascaded float64
@@ -179,7 +171,7 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 			continue
 		}
 		rtf = append(rtf, c.RTF())
-		wall, audio = append(wall, c.Wall), append(audio, c.Audio)
+		speeds = append(speeds, ratio{c.Audio, c.Wall})
 		if c.FirstSegment > 0 {
 			first = append(first, c.FirstSegment)
 		}
@@ -207,8 +199,7 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 	if len(rtf) == 0 {
 		return s
 	}
-	slices.Sort(rtf)
-	s.RTFp50, s.RTFp95 = percentile(rtf, 50), percentile(rtf, 95)
+	s.RTFp50, s.RTFp95 = Median(rtf), percentileOf(rtf, 95)
 	if len(first) > 0 {
 		s.FirstSegmentP50, s.FirstSegmentP95 = Median(first), percentileOf(first, 95)
 	}
@@ -220,21 +211,6 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 	for stage := range s.StageCPUPerHour {
 		s.StageCPUPerHour[stage] *= 3600 / staged
 	}
-	s.Speed = Bootstrap(len(wall), seed, func(sample []int) float64 {
-		var w, a float64
-		for _, i := range sample {
-			w, a = w+wall[i], a+audio[i]
-		}
-		if w == 0 {
-			return math.NaN()
-		}
-		return a / w
-	})
+	s.Speed = estimateSum(speeds, seed, ratio.add, ratio.rate)
 	return s
-}
-
-func percentileOf(values []float64, p float64) float64 {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	return percentile(values, p)
 }

@@ -202,16 +202,9 @@ func (f figure) label() string {
 
 // rows returns the figures that at least one system has.
 func (r *Report) rows() []figure {
-	var out []figure
-	for _, f := range figures() {
-		for _, s := range r.Systems {
-			if f.of(s) != nil {
-				out = append(out, f)
-				break
-			}
-		}
-	}
-	return out
+	return slices.DeleteFunc(figures(), func(f figure) bool {
+		return !slices.ContainsFunc(r.Systems, func(s SystemReport) bool { return f.of(s) != nil })
+	})
 }
 
 // String describes the machine on one line.

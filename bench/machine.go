@@ -1,11 +1,9 @@
 package bench
 
 import (
-	"bufio"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +26,7 @@ type Machine struct {
 // ThisMachine describes the current machine; unknown fields are empty.
 func ThisMachine() Machine {
 	m := Machine{CPU: processor.Name(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Time: time.Now().UTC().Truncate(time.Second)}
-	fields("/proc/cpuinfo", func(key, value string) {
+	processor.Fields("/proc/cpuinfo", func(key, value string) {
 		if key != "flags" && key != "Features" {
 			return
 		}
@@ -40,9 +38,9 @@ func ThisMachine() Machine {
 			}
 		}
 	})
-	fields("/proc/meminfo", func(key, value string) {
+	processor.Fields("/proc/meminfo", func(key, value string) {
 		if key == "MemTotal" {
-			m.MemoryMiB = kilobytes(value) >> 10
+			m.MemoryMiB = processor.Kilobytes(value) >> 10
 		}
 	})
 	if data, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -54,25 +52,6 @@ func ThisMachine() Machine {
 	return m
 }
 
-// fields calls f for each "key : value" line of a file under /proc.
-func fields(path string, f func(key, value string)) {
-	file, err := os.Open(path)
-	if err != nil {
-		return
-	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
-			f(strings.TrimSpace(key), strings.TrimSpace(value))
-		}
-	}
-}
-
-func kilobytes(value string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
-	return n
-}
-
 // resetPeak restarts the measurement of peak resident memory if the system
 // supports it (Linux). It first returns free memory to the system.
 func resetPeak() {
@@ -80,16 +59,6 @@ func resetPeak() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // on failure the peak covers the whole process
 }
 
-// peakRSS returns the peak resident memory in bytes since resetPeak, and the
-// current resident memory; 0 if the system does not report it.
-func peakRSS() (peak, resident int64) {
-	fields("/proc/self/status", func(key, value string) {
-		switch key {
-		case "VmHWM":
-			peak = kilobytes(value) << 10
-		case "VmRSS":
-			resident = kilobytes(value) << 10
-		}
-	})
-	return peak, resident
-}
+// peakRSS returns the peak resident memory in bytes since resetPeak; 0 if the
+// system does not report it.
+func peakRSS() (peak int64) { return processor.PeakMemory("self") }

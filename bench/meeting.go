@@ -79,13 +79,13 @@ func meetingSummary(list []Scored, seed uint64) map[string]*Estimate {
 	}
 	out := map[string]*Estimate{}
 	for _, r := range meetingRates {
-		var rates []counted
+		var rates []ratio
 		for _, m := range meetings {
 			if e, u := r.of(m); u > 0 {
-				rates = append(rates, counted{float64(e), float64(u)})
+				rates = append(rates, ratio{float64(e), float64(u)})
 			}
 		}
-		if e := estimateSum(rates, seed, counted.add, counted.rate); e != nil {
+		if e := estimateSum(rates, seed, ratio.add, ratio.rate); e != nil {
 			out[r.key] = e
 		}
 	}

@@ -32,7 +32,7 @@ const (
 // referenceErrors examines the recordings with a correction.
 func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 	for _, s := range r.Systems {
-		var errors []counted
+		var errors []ratio
 		e := referenceErrors{System: s.Name}
 		for i, it := range c.Items {
 			if it.Corrected == nil || it.Text == nil || s.Items[i].Error != "" {
@@ -42,11 +42,11 @@ func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 				normalizedUnits(c.Normalizer, it.Language, *it.Text), normalizedUnits(c.Normalizer, it.Language, *it.Corrected),
 				normalizedUnits(c.Normalizer, it.Language, s.Items[i].Text))
 			if n > 0 {
-				errors = append(errors, counted{float64(f), float64(n)})
+				errors = append(errors, ratio{float64(f), float64(n)})
 				e.Followed, e.Counted = e.Followed+f, e.Counted+n
 			}
 		}
-		if e.Rate = estimateSum(errors, c.Seed, counted.add, counted.rate); e.Rate == nil {
+		if e.Rate = estimateSum(errors, c.Seed, ratio.add, ratio.rate); e.Rate == nil {
 			continue
 		}
 		list = append(list, e)

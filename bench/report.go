@@ -1,10 +1,7 @@
 package bench
 
 import (
-	"slices"
-
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/scores"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -142,60 +139,39 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 // compare draws the same recordings for both systems, so that difficult
 // recordings do not hide the difference.
 func compare(a, b SystemReport, seed uint64) Comparison {
-	var words, turns, events, costs []pair
-	for i := range a.Items {
-		p := pair{&a.Items[i], &b.Items[i]}
-		if p.a.Error != "" || p.b.Error != "" {
-			continue
-		}
-		if p.a.Score.Words != nil && p.b.Score.Words != nil {
-			words = append(words, p)
-		}
-		if p.a.Score.Turns != nil && p.b.Score.Turns != nil {
-			turns = append(turns, p)
-		}
-		if p.a.Score.Events != nil && p.b.Score.Events != nil {
-			events = append(events, p)
-		}
-		if p.a.Cost.Audio > 0 && p.b.Cost.Audio > 0 && p.a.Cost.Wall > 0 && p.b.Cost.Wall > 0 {
-			costs = append(costs, p)
+	cost := func(of func(Cost) float64) func(ItemReport) *float64 {
+		return func(i ItemReport) *float64 {
+			if c := i.Cost; c.Audio > 0 && c.Wall > 0 && of(c) != 0 { // a server's processor time is unknown
+				return new(of(c))
+			}
+			return nil
 		}
 	}
+	plus := func(x, y float64) float64 { return x + y }
 	return Comparison{
 		System: b.Name, Against: a.Name,
-		WordRate: over(words, seed, func(p pair, x, y *WordErrors) {
-			x.Add(*p.a.Score.Words)
-			y.Add(*p.b.Score.Words)
-		}, func(x, y WordErrors) float64 { return y.Rate() - x.Rate() }),
-		TurnRate: over(turns, seed, func(p pair, x, y *DER) {
-			*x, *y = x.Add(*p.a.Score.Turns), y.Add(*p.b.Score.Turns)
-		}, func(x, y DER) float64 { return y.Rate() - x.Rate() }),
-		EventF1: over(events, seed, func(p pair, x, y *scores.Found) {
-			*x, *y = x.Add(p.a.Score.Events.Found), y.Add(p.b.Score.Events.Found)
-		}, func(x, y scores.Found) float64 { return y.F1() - x.F1() }),
-		Speed: over(costs, seed, func(p pair, x, y *float64) {
-			*x, *y = *x+p.a.Cost.Wall, *y+p.b.Cost.Wall
-		}, func(x, y float64) float64 { return x / y }),
-		CPU: over(slices.DeleteFunc(slices.Clone(costs), unknownCPU), seed, func(p pair, x, y *float64) {
-			*x, *y = *x+p.a.Cost.CPU, *y+p.b.Cost.CPU
-		}, func(x, y float64) float64 { return y / x }),
+		WordRate: over(a, b, seed, func(i ItemReport) *WordErrors { return i.Score.Words }, addErrors,
+			func(x, y WordErrors) float64 { return y.Rate() - x.Rate() }),
+		TurnRate: over(a, b, seed, func(i ItemReport) *DER { return i.Score.Turns }, DER.Add,
+			func(x, y DER) float64 { return y.Rate() - x.Rate() }),
+		EventF1: over(a, b, seed, func(i ItemReport) *EventScore { return i.Score.Events }, addEvents,
+			func(x, y EventScore) float64 { return y.F1() - x.F1() }),
+		Speed: over(a, b, seed, cost(func(c Cost) float64 { return c.Wall }), plus, func(x, y float64) float64 { return x / y }),
+		CPU:   over(a, b, seed, cost(func(c Cost) float64 { return c.CPU }), plus, func(x, y float64) float64 { return y / x }),
 	}
 }
 
-// pair is one recording's results on both systems.
-type pair struct{ a, b *ItemReport }
-
-// unknownCPU reports whether the processor time of one side is unknown, as for
-// a server.
-func unknownCPU(p pair) bool { return p.a.Cost.CPU == 0 || p.b.Cost.CPU == 0 }
-
-// over estimates a figure of pairs from the sums of both sides.
-func over[T any](pairs []pair, seed uint64, add func(p pair, x, y *T), figure func(x, y T) float64) *Estimate {
-	return Bootstrap(len(pairs), seed, func(sample []int) float64 {
-		var x, y T
-		for _, i := range sample {
-			add(pairs[i], &x, &y)
+// over estimates a figure from the sums of a score over the recordings for
+// which both systems have one.
+func over[T any](a, b SystemReport, seed uint64, of func(ItemReport) *T, add func(x, y T) T, figure func(x, y T) float64) *Estimate {
+	var left, right []T
+	for i := range a.Items {
+		x, y := of(a.Items[i]), of(b.Items[i])
+		if a.Items[i].Error == "" && b.Items[i].Error == "" && x != nil && y != nil {
+			left, right = append(left, *x), append(right, *y)
 		}
-		return figure(x, y)
+	}
+	return Bootstrap(len(left), seed, func(sample []int) float64 {
+		return figure(sumOf(left, sample, add), sumOf(right, sample, add))
 	})
 }

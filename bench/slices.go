@@ -51,25 +51,3 @@ func (c Config) slices(r *Report) (list []slice) {
 	}
 	return list
 }
-
-// sliceTable returns a row for each slice: its name and the main rate of each
-// system.
-func (r *Report) sliceTable() (rows [][]string) {
-	for _, f := range accuracyFigures() {
-		if f.key != "wer" && f.key != "cer" && f.key != "der" {
-			continue
-		}
-		for _, part := range r.Slices {
-			row, any := []string{f.name + ", " + part.String()}, false
-			for _, s := range r.Systems {
-				e := f.of(SystemReport{Accuracy: *part.Accuracy[s.Name]})
-				any = any || e != nil
-				row = append(row, f.show(e))
-			}
-			if any {
-				rows = append(rows, row)
-			}
-		}
-	}
-	return rows
-}

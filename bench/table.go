@@ -50,14 +50,25 @@ func (r *Report) tables() [][][]string {
 // figureTable returns the figures under the systems' names.
 func (r *Report) figureTable() [][]string {
 	table := [][]string{append([]string{""}, systemNames(r)...)}
-	for _, f := range r.rows() {
-		row := []string{f.label()}
-		for _, s := range r.Systems {
-			row = append(row, f.show(f.of(s)))
-		}
-		table = append(table, row)
+	for _, f := range figures() {
+		table = appendRow(table, f, f.label(), r.Systems, f.of)
 	}
 	return table
+}
+
+// appendRow appends a row with a figure of each system or comparison, unless
+// none has it.
+func appendRow[T any](table [][]string, f figure, label string, list []T, of func(T) *Estimate) [][]string {
+	row, any := []string{label}, false
+	for _, v := range list {
+		e := of(v)
+		any = any || e != nil
+		row = append(row, f.show(e))
+	}
+	if !any {
+		return table
+	}
+	return append(table, row)
 }
 
 // comparisonTable returns the comparisons with the first system, under their
@@ -68,22 +79,26 @@ func (r *Report) comparisonTable() [][]string {
 		table[0] = append(table[0], c.System)
 	}
 	for _, f := range comparisonFigures() {
-		row, any := []string{f.label()}, false
-		for _, c := range r.Comparisons {
-			e := f.of(c)
-			any = any || e != nil
-			row = append(row, f.show(e))
-		}
-		if any {
-			table = append(table, row)
-		}
+		table = appendRow(table, f.figure, f.label(), r.Comparisons, f.of)
 	}
 	return table
 }
 
-// slicesTable returns the parts of the recordings, under the systems' names.
+// slicesTable returns the main rates of the parts of the recordings, under the
+// systems' names.
 func (r *Report) slicesTable() [][]string {
-	return append([][]string{append([]string{"by part"}, systemNames(r)...)}, r.sliceTable()...)
+	table := [][]string{append([]string{"by part"}, systemNames(r)...)}
+	for _, f := range accuracyFigures() {
+		if f.key != "wer" && f.key != "cer" && f.key != "der" {
+			continue
+		}
+		for _, part := range r.Slices {
+			table = appendRow(table, f, f.name+", "+part.String(), r.Systems, func(s SystemReport) *Estimate {
+				return f.of(SystemReport{Accuracy: *part.Accuracy[s.Name]})
+			})
+		}
+	}
+	return table
 }
 
 // remarks returns the sentences of a report: the wrong words of each system,

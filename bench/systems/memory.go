@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otograph/otograph/internal/processor"
 )
 
 // memoryPause is the interval at which a program's memory is read. The system
@@ -43,14 +45,8 @@ func watchMemory(pid int) func() int64 {
 
 // addPeaks stores the peaks of a process and of its children.
 func addPeaks(peaks map[int]int64, pid int) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return
-	}
-	if _, after, ok := strings.Cut(string(status), "VmHWM:"); ok {
-		line, _, _ := strings.Cut(after, "\n")
-		kilobytes, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(line, "kB")), 10, 64)
-		peaks[pid] = max(peaks[pid], kilobytes<<10)
+	if peak := processor.PeakMemory(strconv.Itoa(pid)); peak > 0 {
+		peaks[pid] = max(peaks[pid], peak)
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {

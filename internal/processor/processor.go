@@ -1,27 +1,52 @@
-// Package processor returns the name of the machine's processor, for
-// measurements.
+// Package processor reads the system's description of the processor and of the
+// memory, for measurements. On systems without /proc it returns zero values.
 package processor
 
 import (
+	"bufio"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 )
 
 // Name returns the processor's name, "" if the system does not report it.
-var Name = sync.OnceValue(func() string {
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	return nameIn(string(info))
+var Name = sync.OnceValue(func() (name string) {
+	Fields("/proc/cpuinfo", func(key, value string) {
+		if key == "model name" && name == "" {
+			name = value
+		}
+	})
+	return name
 })
 
-func nameIn(info string) string {
-	for line := range strings.Lines(info) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
+// PeakMemory returns the peak resident memory of a process ("self" or its
+// number) in bytes.
+func PeakMemory(process string) (peak int64) {
+	Fields("/proc/"+process+"/status", func(key, value string) {
+		if key == "VmHWM" {
+			peak = Kilobytes(value) << 10
+		}
+	})
+	return peak
+}
+
+// Fields calls f for each "key : value" line of a file under /proc.
+func Fields(path string, f func(key, value string)) {
+	file, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
+			f(strings.TrimSpace(key), strings.TrimSpace(value))
 		}
 	}
-	return ""
+}
+
+// Kilobytes returns the number of a value such as "16318 kB".
+func Kilobytes(value string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
+	return n
 }

@@ -1,17 +1,20 @@
 package processor
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-func TestNameIn(t *testing.T) {
-	for info, want := range map[string]string{
-		"processor\t: 0\nmodel\t\t: 143\nmodel name\t: Some(R) Processor 8481C\nmodel name\t: other\n": "Some(R) Processor 8481C",
-		"processor\t: 0\nCPU part\t: 0xd0c\n": "",
-		"":                                    "",
-	} {
-		assert.Equal(t, want, nameIn(info))
-	}
+func TestFields(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cpuinfo")
+	require.NoError(t, os.WriteFile(path, []byte("processor\t: 0\nno field\nmodel name\t: Some(R) Processor 8481C\nVmHWM:\t   16318 kB\n"), 0o600))
+	var got []string
+	Fields(path, func(key, value string) { got = append(got, key, value) })
+	assert.Equal(t, []string{"processor", "0", "model name", "Some(R) Processor 8481C", "VmHWM", "16318 kB"}, got)
+	assert.EqualValues(t, 16318, Kilobytes("16318 kB"))
+	assert.Zero(t, PeakMemory("nobody"))
 }

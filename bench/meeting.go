@@ -40,11 +40,11 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.
 		hyp = append(hyp, scores.Segment{Speaker: s.Speaker, Start: s.Start, End: s.End, Words: normalizedUnits(n, language, s.Text)})
 	}
 	m := &MeetingScore{
-		CP: scores.CP(ref, hyp).Errors, TCP: scores.TCP(ref, hyp, meetingCollar).Errors,
-		GreedyORC: scores.GreedyORC(ref, hyp).Errors, DICP: scores.GreedyDICP(ref, hyp).Errors,
+		CP: scores.CP(ref, hyp), TCP: scores.TCP(ref, hyp, meetingCollar),
+		GreedyORC: scores.GreedyORC(ref, hyp), DICP: scores.GreedyDICP(ref, hyp),
 	}
 	if c, ok := scores.ORC(ref, hyp); ok {
-		m.ORC = &c.Errors
+		m.ORC = &c
 	}
 	if w, ok := scores.SpeakersOfWords(ref, hyp); ok {
 		m.WrongSpeaker, m.Aligned = w.Wrong, w.Words

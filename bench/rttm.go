@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -59,11 +60,8 @@ func readRTTM(r io.Reader) ([]rttmLine, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRTTM, err)
 	}
 	var out []rttmLine
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
-		field := strings.Fields(line)
-		if len(field) == 0 || field[0] != "SPEAKER" {
+	for n, field := range nistLines(text) {
+		if field[0] != "SPEAKER" {
 			continue
 		}
 		if len(field) < 8 {
@@ -77,4 +75,18 @@ func readRTTM(r io.Reader) ([]rttmLine, error) {
 		out = append(out, rttmLine{field[1], SpeakerTurn{Start: start, End: start + duration, Speaker: field[7]}})
 	}
 	return out, nil
+}
+
+// nistLines yields the numbers and the fields of the lines of RTTM or UEM,
+// without empty lines and comments.
+func nistLines(text string) iter.Seq2[int, []string] {
+	return func(yield func(int, []string) bool) {
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			if field := strings.Fields(line); len(field) > 0 && !strings.HasPrefix(field[0], ";;") && !yield(n, field) {
+				return
+			}
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/otograph/otograph/internal/textfile"
 )
@@ -24,13 +23,7 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 		return nil, fmt.Errorf("uem: %w", err)
 	}
 	of := map[string][]span{}
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
-		field := strings.Fields(line)
-		if len(field) == 0 || strings.HasPrefix(field[0], ";;") {
-			continue
-		}
+	for n, field := range nistLines(text) {
 		if len(field) != 4 {
 			return nil, fmt.Errorf("uem: %s: %w: line %d has %d fields, expected 4", path, errUEM, n, len(field))
 		}

@@ -10,17 +10,11 @@ import (
 // product of the lengths of all streams and of the segments.
 const maxCombination = 8 << 20
 
-// Combination is the result of scores that assign each segment to a stream.
-type Combination struct {
-	Errors
-	Assignment []string // the stream of each segment, ordered by start
-}
-
 // ORC computes the optimal reference combination word error rate: each segment
 // of the reference is assigned to a stream of the hypothesis so that the errors
 // are fewest. ok is false if there are too many streams and words for an exact
 // answer.
-func ORC(reference, hypothesis []Segment) (c Combination, ok bool) {
+func ORC(reference, hypothesis []Segment) (e Errors, ok bool) {
 	names := interned{}
 	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, untimed)
 	if len(segments) == 0 || len(hyp) == 0 {
@@ -33,7 +27,7 @@ func ORC(reference, hypothesis []Segment) (c Combination, ok bool) {
 		g.hyp = append(g.hyp, s.ids())
 		size *= len(s.words) + 1
 		if size*(len(segments)+1) > maxCombination {
-			return Combination{}, false
+			return Errors{}, false
 		}
 	}
 	return combined(segments, hyp, g.match(segments, size)), true
@@ -43,7 +37,7 @@ func ORC(reference, hypothesis []Segment) (c Combination, ok bool) {
 // the assignment of cpWER and moves segments while that reduces the errors. It
 // is an upper bound of the exact ORC-WER; its time grows only with the product
 // of both lengths.
-func GreedyORC(reference, hypothesis []Segment) Combination {
+func GreedyORC(reference, hypothesis []Segment) Errors {
 	names := interned{}
 	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, untimed)
 	assignment := make([]int, len(segments))
@@ -63,14 +57,14 @@ func GreedyORC(reference, hypothesis []Segment) Combination {
 // GreedyDICP computes the diarization-invariant cpWER by MeetEval's greedy
 // search: each segment of the hypothesis is assigned to a speaker of the
 // reference so that the errors are fewest.
-func GreedyDICP(reference, hypothesis []Segment) Combination {
-	c := GreedyORC(hypothesis, reference)
-	c.Insertions, c.Deletions = c.Deletions, c.Insertions
-	c.Reference = 0
+func GreedyDICP(reference, hypothesis []Segment) Errors {
+	e := GreedyORC(hypothesis, reference)
+	e.Insertions, e.Deletions = e.Deletions, e.Insertions
+	e.Reference = 0
 	for _, s := range reference {
-		c.Reference += len(s.Words)
+		e.Reference += len(s.Words)
 	}
-	return c
+	return e
 }
 
 // segmentIDs returns the words of segments in the order of their starts.
@@ -83,22 +77,15 @@ func segmentIDs(segments []Segment, names interned) [][]int {
 }
 
 // combined counts the errors of segments assigned to streams.
-func combined(segments [][]int, hyp []stream, assignment []int) Combination {
-	c := Combination{}
-	given := assigned(segments, assignment, max(1, len(hyp)))
-	for i, words := range given {
+func combined(segments [][]int, hyp []stream, assignment []int) (e Errors) {
+	for i, words := range assigned(segments, assignment, max(1, len(hyp))) {
 		var ids []int
 		if i < len(hyp) {
 			ids = hyp[i].ids()
 		}
-		c.Add(count(slices.Concat(words...), ids, kaldiRule, nil))
+		e.Add(count(slices.Concat(words...), ids, kaldiRule, nil))
 	}
-	for _, a := range assignment {
-		if a < len(hyp) {
-			c.Assignment = append(c.Assignment, hyp[a].speaker)
-		}
-	}
-	return c
+	return e
 }
 
 // assigned returns the segments of each of n streams.
@@ -118,27 +105,16 @@ func speakerAssignment(ref, hyp []stream, segments []Segment) []int {
 		func(stream, stream) Errors { return Errors{} })
 	at := map[string]int{}
 	for r, s := range ref {
-		h := partners[r]
-		if h >= len(hyp) {
-			h = least(costs[r][:len(hyp)])
+		at[s.speaker] = partners[r]
+		if partners[r] >= len(hyp) {
+			at[s.speaker] = slices.Index(costs[r], slices.Min(costs[r][:len(hyp)]))
 		}
-		at[s.speaker] = h
 	}
 	out := make([]int, len(segments))
 	for i, s := range segments {
 		out[i] = at[s.Speaker]
 	}
 	return out
-}
-
-func least(values []float64) int {
-	at := 0
-	for i, v := range values {
-		if v < values[at] {
-			at = i
-		}
-	}
-	return at
 }
 
 // grid is the state of an exact combination: a cell for each position in all

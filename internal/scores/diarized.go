@@ -6,9 +6,6 @@ package scores
 // recognition and speaker diarization via sequence transduction, 2019).
 type WDER struct{ Wrong, Words int }
 
-// Rate returns the share of wrong words.
-func (w WDER) Rate() float64 { return float64(w.Wrong) / float64(max(w.Words, 1)) }
-
 // SpeakersOfWords aligns the words of all speakers ordered by time, matches
 // speakers so that most words agree, and counts the words with another speaker.
 // ok is false if the texts are too long to align.

@@ -1,6 +1,7 @@
 package scores
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -16,29 +17,10 @@ type Segment struct {
 	Words      []string
 }
 
-// Pair is a speaker of the reference and the speaker of the hypothesis scored
-// against it; one of the two is empty if the other has no partner.
-type Pair struct{ Reference, Hypothesis string }
-
-// Speakers is the result of scores that match speakers.
-type Speakers struct {
-	Errors
-	Missed, FalseAlarm, Scored int // speakers
-	Assignment                 []Pair
-}
-
 // sorted returns segments in the order of their starts.
 func sorted(segments []Segment) []Segment {
 	segments = slices.Clone(segments)
-	slices.SortStableFunc(segments, func(a, b Segment) int {
-		switch {
-		case a.Start < b.Start:
-			return -1
-		case a.Start > b.Start:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(segments, func(a, b Segment) int { return cmp.Compare(a.Start, b.Start) })
 	return segments
 }
 
@@ -117,7 +99,7 @@ func points(collar float64) func(Segment) []word {
 // CP computes the concatenated minimum-permutation word error rate: the words
 // of each speaker in order, with speakers matched so that the errors are
 // fewest.
-func CP(reference, hypothesis []Segment) Speakers {
+func CP(reference, hypothesis []Segment) Errors {
 	names := interned{}
 	ref, hyp := streams(reference, names, untimed), streams(hypothesis, names, untimed)
 	out, _, _ := matchSpeakers(ref, hyp,
@@ -129,7 +111,7 @@ func CP(reference, hypothesis []Segment) Speakers {
 // TCP computes the time-constrained cpWER: a word only counts as found within
 // collar seconds of its time. The times of words are estimated from their
 // segments by their letters.
-func TCP(reference, hypothesis []Segment, collar float64) Speakers {
+func TCP(reference, hypothesis []Segment, collar float64) Errors {
 	names := interned{}
 	ref, hyp := streams(reference, names, intervals), streams(hypothesis, names, points(collar))
 	out, _, _ := matchSpeakers(ref, hyp,
@@ -141,7 +123,7 @@ func TCP(reference, hypothesis []Segment, collar float64) Speakers {
 // matchSpeakers assigns the speakers of both sides and adds up the errors of
 // the pairs. It also returns the partner of each speaker and the square matrix
 // of costs; missing speakers have no words.
-func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r, h stream) Errors) (Speakers, []int, [][]float64) {
+func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r, h stream) Errors) (sum Errors, partners []int, costs [][]float64) {
 	n := max(len(ref), len(hyp))
 	at := func(list []stream, i int) stream {
 		if i < len(list) {
@@ -149,20 +131,18 @@ func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r,
 		}
 		return stream{}
 	}
-	costs := make([][]float64, n)
+	costs = make([][]float64, n)
 	for r := range costs {
 		costs[r] = make([]float64, n)
 		for h := range costs[r] {
 			costs[r][h] = float64(cost(at(ref, r), at(hyp, h)))
 		}
 	}
-	out := Speakers{Missed: max(0, len(ref)-len(hyp)), FalseAlarm: max(0, len(hyp)-len(ref)), Scored: len(ref)}
-	partners := Assign(costs, n)
+	partners = Assign(costs, n)
 	for r, h := range partners {
-		out.Add(errors(at(ref, r), at(hyp, h)))
-		out.Assignment = append(out.Assignment, Pair{at(ref, r).speaker, at(hyp, h).speaker})
+		sum.Add(errors(at(ref, r), at(hyp, h)))
 	}
-	return out, partners, costs
+	return sum, partners, costs
 }
 
 // unreached is the cost of a cell that an alignment skips.

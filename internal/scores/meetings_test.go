@@ -14,8 +14,8 @@ import (
 )
 
 // meeting is a case of testdata/meetings.py with the figures of MeetEval and
-// jiwer: errors, length, substitutions, deletions, insertions, and for scores
-// that match speakers the numbers of missed, falsely found and scored speakers.
+// jiwer: errors, length, substitutions, deletions, insertions, and further ones
+// for scores that match speakers.
 type meeting struct {
 	Reference, Hypothesis []spoken
 	Want                  map[string][]int
@@ -47,24 +47,23 @@ func counts(e Errors) []int {
 func (m meeting) figures(score string) []int {
 	ref, refText := segmentsOf(m.Reference)
 	hyp, hypText := segmentsOf(m.Hypothesis)
-	speakers := func(s Speakers) []int { return append(counts(s.Errors), s.Missed, s.FalseAlarm, s.Scored) }
 	switch score {
 	case "cp":
-		return speakers(CP(ref, hyp))
+		return counts(CP(ref, hyp))
 	case "tcp0.5":
-		return speakers(TCP(ref, hyp, 0.5))
+		return counts(TCP(ref, hyp, 0.5))
 	case "tcp5":
-		return speakers(TCP(ref, hyp, 5))
+		return counts(TCP(ref, hyp, 5))
 	case "orc":
 		c, ok := ORC(ref, hyp)
 		if !ok {
 			return nil
 		}
-		return counts(c.Errors)
+		return counts(c)
 	case "greedy-orc":
-		return counts(GreedyORC(ref, hyp).Errors)
+		return counts(GreedyORC(ref, hyp))
 	case "greedy-di-cp":
-		return counts(GreedyDICP(ref, hyp).Errors)
+		return counts(GreedyDICP(ref, hyp))
 	case "wer":
 		return counts(CompareWords(strings.Fields(refText), strings.Fields(hypText)))
 	case "compounds":
@@ -93,6 +92,7 @@ func compare(t *testing.T, cases io.Reader) map[string]int {
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &m))
 		for score, want := range m.Want {
 			got := m.figures(score)
+			want = want[:5]
 			if score == "orc" && m.silent() { // MeetEval's grid then miscounts insertions, which decides between equal assignments
 				want, got = want[:2], got[:2]
 			}
@@ -113,27 +113,6 @@ func TestRecordedMeetings(t *testing.T) {
 	defer f.Close()
 	agree := compare(t, f)
 	assert.Len(t, agree, 9, "every score has cases")
-}
-
-// TestManySpeakers scores twenty speakers on each side, which is infeasible
-// with permutations.
-func TestManySpeakers(t *testing.T) {
-	var ref, hyp []Segment
-	for s := range 20 {
-		for k := range 5 {
-			words := strings.Fields(strings.Repeat(string(rune('a'+s))+" "+string(rune('a'+k))+" ", 10))
-			ref = append(ref, Segment{string(rune('A' + s)), float64(100*k + s), float64(100*k + s + 5), words})
-			hyp = append(hyp, Segment{string(rune('A' + (s+7)%20)), float64(100*k + s), float64(100*k + s + 5), words})
-		}
-	}
-	for name, got := range map[string]Speakers{"cp": CP(ref, hyp), "tcp": TCP(ref, hyp, 5)} {
-		assert.Equal(t, Errors{Reference: 2000}, got.Errors, name)
-		assert.Contains(t, got.Assignment, Pair{"A", "H"}, name)
-	}
-	assert.Equal(t, Errors{Reference: 2000}, GreedyORC(ref, hyp).Errors)
-	assert.Equal(t, Errors{Reference: 2000}, GreedyDICP(ref, hyp).Errors)
-	_, ok := ORC(ref, hyp)
-	assert.False(t, ok, "an exact ORC-WER of twenty streams is infeasible")
 }
 
 func TestAlign(t *testing.T) {
@@ -162,10 +141,9 @@ func TestSpeakersOfWords(t *testing.T) {
 	w, ok := SpeakersOfWords(ref, hyp)
 	assert.True(t, ok)
 	assert.Equal(t, WDER{Wrong: 1, Words: 5}, w, "c went to the other speaker; the replaced d counts, the added f does not")
-	assert.InDelta(t, 0.2, w.Rate(), 1e-12)
 	w, ok = SpeakersOfWords(ref, nil)
 	assert.True(t, ok)
-	assert.Zero(t, w.Rate())
+	assert.Zero(t, w)
 }
 
 func TestKeywords(t *testing.T) {
@@ -188,13 +166,10 @@ func TestTwentySpeakers(t *testing.T) {
 		s.Speaker = string(rune('a' + (7*k+3)%20))
 		hyp = append(hyp, s)
 	}
-	for _, got := range []Speakers{CP(ref, hyp), TCP(ref, hyp, 5)} {
-		assert.Equal(t, Errors{Reference: 2000}, got.Errors)
-		assert.Len(t, got.Assignment, 20)
-		assert.Contains(t, got.Assignment, Pair{"b", "k"})
-	}
+	assert.Equal(t, Errors{Reference: 2000}, CP(ref, hyp))
+	assert.Equal(t, Errors{Reference: 2000}, TCP(ref, hyp, 5))
 	_, ok := ORC(ref, hyp)
 	assert.False(t, ok)
-	assert.Zero(t, GreedyORC(ref, hyp).Errors.Errors())
-	assert.Zero(t, GreedyDICP(ref, hyp).Errors.Errors())
+	assert.Zero(t, GreedyORC(ref, hyp).Errors())
+	assert.Zero(t, GreedyDICP(ref, hyp).Errors())
 }

@@ -133,12 +133,16 @@ type Alignment struct {
 // Words aligns the words of a text, as returned by Split, with the speech of a
 // recording (samples at 16 kHz, in order, without overlap).
 func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, texts []string, opt Options) (*Alignment, error) {
+	vocab, err := tokensOf(m)
+	if err != nil {
+		return nil, err
+	}
 	r := recording{pcm, speech}
 	heard, err := r.listen(ctx, m, opt)
 	if err != nil {
 		return nil, err
 	}
-	return r.lay(ctx, m, heard, texts, opt)
+	return r.lay(ctx, vocab, heard, texts, opt)
 }
 
 // recording is the sound that a text is aligned with.
@@ -154,11 +158,7 @@ func (r recording) listen(ctx context.Context, m Model, opt Options) ([]Heard, e
 }
 
 // lay is Words for windows that the model has already processed.
-func (r recording) lay(ctx context.Context, m Model, heard []Heard, texts []string, opt Options) (*Alignment, error) {
-	vocab, err := tokensOf(m)
-	if err != nil {
-		return nil, err
-	}
+func (r recording) lay(ctx context.Context, vocab *ctc.Vocabulary, heard []Heard, texts []string, opt Options) (*Alignment, error) {
 	t := newTrack(heard, prepare(texts, opt.Language, vocab), vocab)
 	if err := t.lay(ctx, opt); err != nil {
 		return nil, err

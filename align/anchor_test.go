@@ -48,11 +48,11 @@ func TestMatchIsInOrder(t *testing.T) {
 
 func TestSectionsCoverEverything(t *testing.T) {
 	var words []word
-	var spots []spot
+	var spots []int
 	var pairs []pair
 	for i := range 900 {
 		words = append(words, word{letters: []rune("word")})
-		spots = append(spots, spot{10 * i})
+		spots = append(spots, 10*i)
 		if i%50 != 7 {
 			pairs = append(pairs, pair{i, i})
 		}

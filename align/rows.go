@@ -1,6 +1,7 @@
 package align
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -42,15 +43,7 @@ func NewRows(scores []float32, norms []float64, v, blank int, shift float64) *Ro
 			}
 		}
 		if len(order) > keptTokens {
-			slices.SortStableFunc(order, func(a, b int) int {
-				switch {
-				case row[a] > row[b]:
-					return -1
-				case row[a] < row[b]:
-					return 1
-				}
-				return 0
-			})
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
 			order = order[:keptTokens]
 		}
 		for _, id := range order {

@@ -21,13 +21,10 @@ const (
 	cellsPerLetter = 14
 )
 
-// spot is the frame, counted over all windows, at which a recognized word
-// begins.
-type spot struct{ frame int }
-
 // sections cuts the recording at anchors, inside runs of anchorLength or more
-// words that are equal in text and sound.
-func sections(words []word, heard []spot, pairs []pair, frames int) []section {
+// words that are equal in text and sound. heard holds the frames, counted over
+// all windows, at which the recognized words begin.
+func sections(words []word, heard []int, pairs []pair, frames int) []section {
 	var out []section
 	begin := section{}
 	add := func(toWord, toFrame int) {
@@ -43,13 +40,13 @@ func sections(words []word, heard []spot, pairs []pair, frames int) []section {
 			continue
 		}
 		run++
-		first := heard[q.heard].frame
+		first := heard[q.heard]
 		if run < anchorLength-1 || first-begin.frames[1] < sectionFrames {
 			continue
 		}
 		// The run must continue after the cut, so that the anchor does not
 		// depend on the run's last word alone.
-		if i+1 < len(pairs) && (pairs[i+1] == pair{q.text + 1, q.heard + 1}) && first > heard[p.heard].frame+1 {
+		if i+1 < len(pairs) && (pairs[i+1] == pair{q.text + 1, q.heard + 1}) && first > heard[p.heard]+1 {
 			add(q.text, first)
 			run = 0
 		}
@@ -60,11 +57,15 @@ func sections(words []word, heard []spot, pairs []pair, frames int) []section {
 
 // cells estimates the number of cells of the section's lattice.
 func (s section) cells(words []word) int {
-	letters := 0
+	return (s.frames[1] - s.frames[0]) * s.nodes(words) * cellsPerLetter
+}
+
+// nodes returns the number of lattice nodes of the section's words.
+func (s section) nodes(words []word) (n int) {
 	for _, w := range words[s.words[0]:s.words[1]] {
-		letters += w.nodes()
+		n += w.nodes()
 	}
-	return (s.frames[1] - s.frames[0]) * letters * cellsPerLetter
+	return n
 }
 
 // bounded splits a section whose lattice would be too large because it contains
@@ -73,12 +74,8 @@ func bounded(s section, words []word) []section {
 	if s.cells(words) <= maxCells || s.frames[1]-s.frames[0] < 2 || s.words[1]-s.words[0] < 2 {
 		return []section{s}
 	}
-	letters := 0
-	for _, w := range words[s.words[0]:s.words[1]] {
-		letters += w.nodes()
-	}
-	half, at := 0, s.words[0]
-	for half < letters/2 && at < s.words[1]-1 {
+	half, at, all := 0, s.words[0], s.nodes(words)
+	for half < all/2 && at < s.words[1]-1 {
 		half += words[at].nodes()
 		at++
 	}

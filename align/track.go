@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -55,11 +56,11 @@ func (t *track) time(f int) float64 {
 // lay finds the frames of all words, section by section.
 func (t *track) lay(ctx context.Context, opt Options) error {
 	var keys []string
-	var spots []spot
+	var spots []int
 	for i, h := range t.heard {
 		for _, w := range h.Words {
 			keys = append(keys, keyOf(w.Text))
-			spots = append(spots, spot{t.first[i] + min(w.Row, max(h.Rows.len()-1, 0))})
+			spots = append(spots, t.first[i]+min(w.Row, max(h.Rows.len()-1, 0)))
 		}
 	}
 	texts := make([]string, len(t.words))
@@ -71,37 +72,35 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 		parts = append(parts, bounded(s, t.words)...)
 	}
 	strays := make([][]stray, len(parts))
-	var next atomic.Int64
-	var pool sync.WaitGroup
-	var failed atomic.Pointer[error]
+	free := sync.Pool{New: func() any { return new(tables) }}
 	var large sync.Mutex
 	var shared tables // guarded by large
-	for range min(max(opt.Parallel, 1), len(parts)) {
-		pool.Go(func() {
-			var mem tables
-			for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
-				leave, err := asr.Options{Gate: opt.Gate}.Pass(ctx)
-				if err == nil {
-					err = ctx.Err()
-				}
-				if err != nil {
-					failed.Store(&err)
-					return
-				}
-				if parts[i].cells(t.words) <= largeCells {
-					strays[i] = t.section(parts[i], &mem)
-				} else {
-					large.Lock()
-					strays[i] = t.section(parts[i], &shared)
-					large.Unlock()
-				}
-				leave()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(opt.Parallel, 1))
+	for i, part := range parts {
+		group.Go(func() error {
+			leave, err := asr.Options{Gate: opt.Gate}.Pass(ctx)
+			if err != nil {
+				return err
 			}
+			defer leave()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if part.cells(t.words) > largeCells {
+				large.Lock()
+				defer large.Unlock()
+				strays[i] = t.section(part, &shared)
+				return nil
+			}
+			mem := free.Get().(*tables)
+			defer free.Put(mem)
+			strays[i] = t.section(part, mem)
+			return nil
 		})
 	}
-	pool.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	for _, s := range strays {
 		t.strays = append(t.strays, s...)

@@ -49,7 +49,7 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 	if err != nil {
 		return err
 	}
-	a, err := r.lay(ctx, m, heard, texts, opt)
+	a, err := r.lay(ctx, vocab, heard, texts, opt)
 	if err != nil {
 		return err
 	}

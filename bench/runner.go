@@ -104,8 +104,8 @@ func (r *runner) models(ctx context.Context) error {
 	return nil
 }
 
-// engine measures the recordings on another recognizer. The first one tells how
-// long the others will take, unless its length is unknown.
+// engine measures the recordings on another recognizer. The first one predicts
+// the time of the others, unless its length is unknown.
 func (r *runner) engine(ctx context.Context) error {
 	first, parallel := 0, max(1, r.system.Parallel)
 	silent := func(string) {}

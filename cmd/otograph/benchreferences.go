@@ -66,7 +66,7 @@ func refer(it *bench.Item, res *otograph.Result, name string) {
 	if res.Ran.Diarize {
 		it.Turns, it.TurnsFrom, it.Speakers = nil, name, &res.NumSpeakers
 		for _, t := range res.DiarizeSegments {
-			it.Turns = append(it.Turns, bench.SpeakerTurn{Start: t.Start, End: t.End, Speaker: t.Speaker})
+			it.Turns = append(it.Turns, bench.SpeakerTurn(t))
 		}
 	}
 }

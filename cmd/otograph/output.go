@@ -118,7 +118,7 @@ func (t table) row(cells ...any) {
 // printList prints a list as a table with a row for each entry, or as JSON.
 func printList[T any](asJSON bool, list []T, header []string, row func(table, T)) error {
 	if asJSON {
-		return printJSON(append([]T{}, list...)) // [] without entries
+		return printJSON(orEmpty(list))
 	}
 	t := newTable(os.Stdout, header...)
 	for _, entry := range list {
@@ -126,6 +126,9 @@ func printList[T any](asJSON bool, list []T, header []string, row func(table, T)
 	}
 	return t.flush()
 }
+
+// orEmpty returns a list that is [] in JSON, not null, if it has no entries.
+func orEmpty[T any](list []T) []T { return append([]T{}, list...) }
 
 // section begins another table below this one.
 func (t table) section(header ...string) { fmt.Fprintln(t.w, "\n"+strings.Join(header, "\t")) }

@@ -31,45 +31,6 @@ type queueListCmd struct {
 	JSON     bool `help:"Print as JSON, with all accounts."`
 }
 
-// loadLine is a queue.Load in JSON.
-type loadLine struct {
-	Waiting int        `json:"waiting"`
-	Running int        `json:"running"`
-	Delayed int        `json:"delayed"`
-	Oldest  *time.Time `json:"oldest"` // when the first of the waiting tasks was queued
-}
-
-func newLoadLine(l queue.Load) loadLine {
-	line := loadLine{Waiting: l.Waiting, Running: l.Running, Delayed: l.Delayed}
-	if !l.Oldest.IsZero() {
-		line.Oldest = &l.Oldest
-	}
-	return line
-}
-
-type laneLine struct {
-	Lane   string `json:"lane"`
-	Paused bool   `json:"paused"`
-	loadLine
-}
-
-type accountLoadLine struct {
-	ID      string `json:"id"`
-	Account string `json:"account"`
-	Lane    string `json:"lane"`
-	loadLine
-}
-
-type workerLine struct {
-	ID       string    `json:"id"`
-	Version  string    `json:"version"`
-	PID      int       `json:"pid"`
-	Draining bool      `json:"draining"`
-	Task     string    `json:"task,omitempty"`
-	Started  time.Time `json:"started_at"`
-	Beat     time.Time `json:"beat_at"`
-}
-
 func (c *queueListCmd) Run(ctx context.Context) error {
 	return c.with(ctx, func(s *stores) error {
 		o, err := s.Tasks.Queue().Overview(ctx)
@@ -77,24 +38,11 @@ func (c *queueListCmd) Run(ctx context.Context) error {
 			return err
 		}
 		if c.JSON {
-			return printOverviewJSON(o)
+			o.Accounts, o.Workers = orEmpty(o.Accounts), orEmpty(o.Workers)
+			return printJSON(o)
 		}
 		return printOverview(o, c.Accounts, time.Now())
 	})
-}
-
-func printOverviewJSON(o queue.Overview) error {
-	lanes, owners, workers := []laneLine{}, []accountLoadLine{}, []workerLine{}
-	for _, l := range o.Lanes {
-		lanes = append(lanes, laneLine{l.Lane, l.Paused, newLoadLine(l.Load)})
-	}
-	for _, a := range o.Accounts {
-		owners = append(owners, accountLoadLine{a.AccountID, a.Account, a.Lane, newLoadLine(a.Load)})
-	}
-	for _, w := range o.Workers {
-		workers = append(workers, workerLine{w.ID, w.Version, w.PID, w.Draining, w.TaskID, w.StartedAt, w.BeatAt})
-	}
-	return printJSON(map[string]any{"lanes": lanes, "accounts": owners, "workers": workers})
 }
 
 // printOverview prints three tables; the tables of accounts and workers only if
@@ -128,7 +76,7 @@ func printOverview(o queue.Overview, most int, now time.Time) error {
 			if m.Draining {
 				state += ", draining"
 			}
-			t.row(m.ID, state, m.TaskID, m.PID, m.Version, age(m.BeatAt, now))
+			t.row(m.ID, state, m.TaskID, m.PID, m.Version, age(&m.BeatAt, now))
 		}
 	}
 	return t.flush()
@@ -146,12 +94,12 @@ func busiest(list []queue.AccountState, n int) []queue.AccountState {
 	return list
 }
 
-// age returns the time since t, "" for the zero time.
-func age(t, now time.Time) string {
-	if t.IsZero() {
+// age returns the time since t, "" for none.
+func age(t *time.Time, now time.Time) string {
+	if t == nil {
 		return ""
 	}
-	return max(0, now.Sub(t)).Round(time.Second).String()
+	return max(0, now.Sub(*t)).Round(time.Second).String()
 }
 
 type queueTasksCmd struct {
@@ -161,21 +109,6 @@ type queueTasksCmd struct {
 	Ended   bool   `help:"Show failed and abandoned tasks instead, newest first; requires --account."`
 	Limit   int    `default:"100" placeholder:"N" help:"Maximum number of entries."`
 	JSON    bool   `help:"Print as JSON."`
-}
-
-// taskLine is a task in a list.
-type taskLine struct {
-	Task     string     `json:"task"`
-	Account  string     `json:"account"`
-	Lane     string     `json:"lane"`
-	Phase    string     `json:"phase"`
-	Status   string     `json:"status"`
-	Attempt  int        `json:"attempt"`
-	Failures int        `json:"failures"`
-	Worker   string     `json:"worker,omitempty"`
-	Queued   time.Time  `json:"queued_at"`
-	RunAt    *time.Time `json:"run_at,omitempty"`
-	Error    string     `json:"error,omitempty"`
 }
 
 func (c *queueTasksCmd) Run(ctx context.Context) error {
@@ -195,18 +128,10 @@ func (c *queueTasksCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var lines []taskLine
-		for _, i := range items {
-			l := taskLine{i.TaskID, i.Account, i.Lane, i.Phase, i.Status, i.Attempt, i.Failures, i.WorkerID, i.QueuedAt, nil, i.Error}
-			if !i.RunAt.IsZero() {
-				l.RunAt = &i.RunAt
-			}
-			lines = append(lines, l)
-		}
 		now := time.Now()
 		header := []string{"TASK", "ACCOUNT", "LANE", "PHASE", "STATUS", "FAILURES", "SINCE", "ERROR"}
-		return printList(c.JSON, lines, header, func(t table, l taskLine) {
-			t.row(l.Task, l.Account, l.Lane, l.Phase, l.Status, l.Failures, age(l.Queued, now), spec.Shorten(l.Error))
+		return printList(c.JSON, items, header, func(t table, i queue.Item) {
+			t.row(i.TaskID, i.Account, i.Lane, i.Phase, i.Status, i.Failures, age(&i.QueuedAt, now), spec.Shorten(i.Error))
 		})
 	})
 }

@@ -13,10 +13,8 @@ package cage
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 
 	"github.com/otograph/otograph/internal/processgroup"
@@ -63,22 +61,10 @@ const launcherName = "otograph-cage"
 // Cmd's Stdin, Stdout and Stderr, calls Start, then Cmd.Wait or Wait.
 type Process struct {
 	*exec.Cmd
-	status *os.File // read end of the launcher's reports; nil without a launcher
-	closes []*os.File
+	// status and reports are the ends of the pipe for the launcher's reports;
+	// nil without a launcher.
+	status, reports *os.File
 }
 
 // Kill kills the program and every process that it started.
 func (p *Process) Kill() { _ = processgroup.Signal(p.Process.Pid, syscall.SIGKILL) }
-
-// started closes the descriptors that only the child needs.
-func (p *Process) started() {
-	for _, f := range p.closes {
-		f.Close()
-	}
-	p.closes = nil
-}
-
-// setupError returns an error with the launcher's message.
-func setupError(text string) error {
-	return fmt.Errorf("%w: %s", ErrSetup, strings.TrimSpace(text))
-}

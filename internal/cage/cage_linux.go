@@ -3,6 +3,7 @@ package cage
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -33,7 +34,7 @@ func Command(s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{status: statusR, closes: []*os.File{statusW}}
+	p := &Process{status: statusR, reports: statusW}
 	self := "/proc/self/exe"
 	if _, err := os.Stat(self); err != nil {
 		if self, err = os.Executable(); err != nil {
@@ -84,7 +85,7 @@ func (p *Process) Start() (State, error) {
 		p.Cmd = again
 		err = p.Cmd.Start()
 	}
-	p.started()
+	p.reports.Close()
 	if err != nil {
 		return State{}, errors.Join(ErrSetup, err)
 	}
@@ -98,7 +99,7 @@ func (p *Process) Start() (State, error) {
 		if said == "" {
 			said = "the launcher died"
 		}
-		return State{}, setupError(said)
+		return State{}, fmt.Errorf("%w: %s", ErrSetup, said)
 	}
 	s.Namespaces = p.SysProcAttr.Cloneflags != 0
 	return s, nil

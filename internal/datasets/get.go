@@ -66,7 +66,10 @@ func Get(ctx context.Context, s Set, o Options) (*Got, error) {
 	if err != nil || done != nil {
 		return done, err
 	}
-	got, err := g.complete(ctx)
+	var got *Got
+	if err = g.content(ctx); err == nil {
+		got, err = g.finish()
+	}
 	release() // before its file is removed, which Windows refuses otherwise
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
@@ -117,14 +120,6 @@ func handed(from []string) (map[string]string, error) {
 		}
 	}
 	return files, nil
-}
-
-// complete fetches the content and moves it to its place.
-func (g *getting) complete(ctx context.Context) (*Got, error) {
-	if err := g.content(ctx); err != nil {
-		return nil, err
-	}
-	return g.finish()
 }
 
 // content fetches the files and collects their content in a folder of unfinished

@@ -93,13 +93,13 @@ func TestOverviewCountsEachPhaseByLaneAndAccount(t *testing.T) {
 		o, err = f.Queue().Overview(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []queue.LaneState{
-			{Lane: "tasks", Load: queue.Load{Waiting: 2, Running: 1, Delayed: 1, Oldest: oldest}},
+			{Lane: "tasks", Load: queue.Load{Waiting: 2, Running: 1, Delayed: 1, Oldest: &oldest}},
 			{Lane: "fetch"},
-			{Lane: "batch", Paused: true, Load: queue.Load{Waiting: 1, Oldest: clock}},
+			{Lane: "batch", Paused: true, Load: queue.Load{Waiting: 1, Oldest: &clock}},
 		}, o.Lanes)
 		assert.Equal(t, []queue.AccountState{
-			{AccountID: other, Account: "another", Lane: "batch", Load: queue.Load{Waiting: 1, Oldest: clock}},
-			{AccountID: f.Account, Account: "customer", Lane: "tasks", Load: queue.Load{Waiting: 2, Running: 1, Delayed: 1, Oldest: oldest}},
+			{AccountID: other, Account: "another", Lane: "batch", Load: queue.Load{Waiting: 1, Oldest: &clock}},
+			{AccountID: f.Account, Account: "customer", Lane: "tasks", Load: queue.Load{Waiting: 2, Running: 1, Delayed: 1, Oldest: &oldest}},
 		}, o.Accounts)
 		require.Len(t, o.Workers, 1)
 		w := o.Workers[0]

@@ -12,42 +12,43 @@ import (
 
 // Overview is the state of the queue for an operator.
 type Overview struct {
-	Lanes    []LaneState    // tasks first
-	Accounts []AccountState // accounts with unfinished tasks, by name
-	Workers  []WorkerState  // by id
+	Accounts []AccountState `json:"accounts"` // accounts with unfinished tasks, by name
+	Lanes    []LaneState    `json:"lanes"`    // tasks first
+	Workers  []WorkerState  `json:"workers"`  // by id
 }
 
 // Load counts the unfinished tasks of a lane, or of an account in a lane.
 type Load struct {
-	Waiting int // could run now
-	Running int
-	Delayed int // tasks that wait for their time
-	// Oldest is the time since which the oldest waiting task waits; zero if
-	// none waits.
-	Oldest time.Time
+	Waiting int        `json:"waiting"` // could run now
+	Running int        `json:"running"`
+	Delayed int        `json:"delayed"` // tasks that wait for their time
+	Oldest  *time.Time `json:"oldest"`  // when the first of the waiting tasks was queued; nil if none waits
 }
 
 // LaneState is the state of a lane.
 type LaneState struct {
-	Lane   string
-	Paused bool
+	Lane   string `json:"lane"`
+	Paused bool   `json:"paused"`
 	Load
 }
 
 // AccountState is an account's load in a lane.
 type AccountState struct {
-	AccountID, Account string // id and name
-	Lane               string
+	AccountID string `json:"id"`
+	Account   string `json:"account"` // its name
+	Lane      string `json:"lane"`
 	Load
 }
 
 // WorkerState is a worker process with a heartbeat row.
 type WorkerState struct {
-	ID, Version       string
-	PID               int
-	Draining          bool
-	TaskID            string // the running task, "" for none
-	StartedAt, BeatAt time.Time
+	ID        string    `json:"id"`
+	Version   string    `json:"version"`
+	PID       int       `json:"pid"`
+	Draining  bool      `json:"draining"`
+	TaskID    string    `json:"task,omitempty"` // the running task, "" for none
+	StartedAt time.Time `json:"started_at"`
+	BeatAt    time.Time `json:"beat_at"`
 }
 
 // Overview reads lanes, accounts and workers.
@@ -78,7 +79,7 @@ func (l *Load) add(other Load) {
 	l.Waiting += other.Waiting
 	l.Running += other.Running
 	l.Delayed += other.Delayed
-	if l.Oldest.IsZero() || (!other.Oldest.IsZero() && other.Oldest.Before(l.Oldest)) {
+	if l.Oldest == nil || other.Oldest != nil && other.Oldest.Before(*l.Oldest) {
 		l.Oldest = other.Oldest
 	}
 }
@@ -100,7 +101,7 @@ func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
 		var oldest int64
 		err := rows.Scan(&a.AccountID, &a.Account, &a.Lane, &a.Waiting, &a.Running, &a.Delayed, &oldest)
 		if oldest > 0 {
-			a.Oldest = db.Time(oldest)
+			a.Oldest = new(db.Time(oldest))
 		}
 		return err
 	}, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), MAX(x.oldest) FROM (
@@ -123,14 +124,17 @@ func (q *Queue) workerStates(ctx context.Context) ([]WorkerState, error) {
 
 // Item is a task in an operator's list.
 type Item struct {
-	TaskID, Account   string // the account's name
-	Lane              string
-	Phase, Status     string
-	Attempt, Failures int
-	WorkerID          string
-	QueuedAt          time.Time
-	RunAt             time.Time // of a delayed task, else zero
-	Error             string
+	TaskID   string    `json:"task"`
+	Account  string    `json:"account"` // its name
+	Lane     string    `json:"lane"`
+	Phase    string    `json:"phase"`
+	Status   string    `json:"status"`
+	Attempt  int       `json:"attempt"`
+	Failures int       `json:"failures"`
+	WorkerID string    `json:"worker,omitempty"`
+	QueuedAt time.Time `json:"queued_at"`
+	RunAt    time.Time `json:"run_at,omitzero"` // of a delayed task, else zero
+	Error    string    `json:"error,omitempty"`
 }
 
 // ListFilter selects the tasks of a list.

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"math"
+	"slices"
 
 	"github.com/otograph/otograph/audio"
 )
@@ -140,7 +141,7 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 // join returns a window of the units from start to end that keeps at most gap
 // samples between two of them.
 func join(units []audio.Span, gap, start, end int) Window {
-	w := Window{Speech: append([]audio.Span(nil), units...)}
+	w := Window{Speech: slices.Clone(units)}
 	piece := audio.Span{Start: start}
 	for i := 1; i < len(units); i++ {
 		if silence := units[i].Start - units[i-1].End; silence > gap {
@@ -182,21 +183,16 @@ func quietest(pcm *audio.PCM, from, to int) int {
 }
 
 // Len returns the window's length in samples.
-func (w Window) Len() int {
-	n := 0
-	for _, p := range w.Pieces {
-		n += p.Len()
-	}
-	return n
-}
+func (w Window) Len() int { return samplesIn(w.Pieces) }
 
 // SpeechSeconds returns the duration of the window's speech in seconds.
-func (w Window) SpeechSeconds() float64 {
-	n := 0
-	for _, s := range w.Speech {
+func (w Window) SpeechSeconds() float64 { return float64(samplesIn(w.Speech)) / audio.SampleRate }
+
+func samplesIn(spans []audio.Span) (n int) {
+	for _, s := range spans {
 		n += s.Len()
 	}
-	return float64(n) / audio.SampleRate
+	return n
 }
 
 // Samples appends the window's sound to dst and returns it.
@@ -240,36 +236,23 @@ func (w Window) Time(t float64) float64 {
 // Rest returns the part of the window after the given time of the file
 // (seconds): the same pieces and speech, cut at that time. Its Speech is empty
 // if none remains.
-func (w Window) Rest(after float64) Window {
-	at := int(math.Round(after * audio.SampleRate))
-	var r Window
-	for _, p := range w.Pieces {
-		if p.End > at {
-			r.Pieces = append(r.Pieces, audio.Span{Start: max(p.Start, at), End: p.End})
-		}
-	}
-	for _, s := range w.Speech {
-		if s.End > at {
-			r.Speech = append(r.Speech, audio.Span{Start: max(s.Start, at), End: s.End})
-		}
-	}
-	return r
-}
+func (w Window) Rest(after float64) Window { return w.between(after, math.MaxInt32) }
 
 // Part returns the part of the window between two times of the file (seconds), as Rest
 // does, and the sample of the window at which it begins.
 func (w Window) Part(from, to float64) (part Window, at int) {
-	part = w.Rest(from)
-	at = w.Len() - part.Len()
-	end := int(math.Round(to * audio.SampleRate))
+	return w.between(from, to), w.Len() - w.Rest(from).Len()
+}
+
+func (w Window) between(from, to float64) Window {
+	first, end := int(math.Round(from*audio.SampleRate)), int(math.Round(to*audio.SampleRate))
 	cut := func(spans []audio.Span) (kept []audio.Span) {
 		for _, s := range spans {
-			if s.End = min(s.End, end); s.End > s.Start {
+			if s.Start, s.End = max(s.Start, first), min(s.End, end); s.Start < s.End {
 				kept = append(kept, s)
 			}
 		}
 		return kept
 	}
-	part.Pieces, part.Speech = cut(part.Pieces), cut(part.Speech)
-	return part, at
+	return Window{cut(w.Pieces), cut(w.Speech)}
 }

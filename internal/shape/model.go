@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
@@ -204,9 +205,8 @@ func (m *modelWriter) header(fileType int) {
 	s := m.size
 	m.ints(0x67676d6c, s.vocabulary, audioContext, s.audioState, s.audioHead, s.audioLayer, textContext, s.textState, s.textHead, s.textLayer, s.mels, fileType)
 	m.ints(s.mels, 201)
-	filters := melFilters(s.mels)
-	for _, f := range filters {
-		m.bytes(binary.LittleEndian.AppendUint32(nil, math.Float32bits(f)))
+	for _, filter := range dsp.SlaneyFilters(s.mels, 400) {
+		m.bytes(ggmlfile.AppendValues(nil, filter, ggmlfile.TensorF32))
 	}
 	words := vocabulary()
 	m.ints(len(words))
@@ -278,12 +278,8 @@ func (m *modelWriter) noise(std float64) rows {
 // mute clears channel 0 of a table of vectors.
 func mute(_ int, v []float32) { v[0] = 0 }
 
-func constant(c float32) rows {
-	return func(_ int, v []float32) {
-		for i := range v {
-			v[i] = c
-		}
-	}
+func constant(x float64) rows {
+	return func(_ int, v []float32) { fill(v, x) }
 }
 
 // feed writes a matrix and, unless nil, its bias.
@@ -562,24 +558,4 @@ func vocabulary() []string {
 		list = append(list, " "+word, word)
 	}
 	return list[:textVocabulary]
-}
-
-// melFilters returns triangular filters over the 201 bins of an FFT of 400 at
-// 16 kHz.
-func melFilters(n int) []float32 {
-	out := make([]float32, n*201)
-	edge := func(i int) float64 { // in Hz, equal steps on the mel scale up to 8 kHz
-		top := 1127 * math.Log(1+8000.0/700)
-		return 700 * (math.Exp(top*float64(i)/float64(n+1)/1127) - 1)
-	}
-	for f := range n {
-		low, middle, high := edge(f), edge(f+1), edge(f+2)
-		for k := range 201 {
-			hz := float64(k) * 40
-			if v := min((hz-low)/(middle-low), (high-hz)/(high-middle)); v > 0 {
-				out[f*201+k] = float32(v * 2 / (high - low))
-			}
-		}
-	}
-	return out
 }

@@ -199,10 +199,6 @@ func (l *loader) tensor(name string) (t ggmlfile.Tensor, ok bool) {
 // tensorTypes lists ggml's numbers of the types that og_dequantize reads.
 var tensorTypes = []int32{0, 1, 2, 3, 6, 7, 8, 10, 11, 12, 13, 14}
 
-// Computes reports whether the kernels read weights of a tensor type (ggml's
-// number): f32, f16, q4_0, q4_1, q5_0, q5_1, q8_0 and q2_k to q6_k.
-func Computes(tensorType int32) bool { return slices.Contains(tensorTypes, tensorType) }
-
 // read returns size bytes of the file.
 func (l *loader) read(offset, size int64) memory[byte] {
 	data := allocate[byte](int(size))

@@ -28,9 +28,6 @@ func Open(io.ReaderAt, int64, Options) (*Model, error) { return nil, errNoCgo }
 // Kernels returns an error.
 func Kernels(string) (string, error) { return "", errNoCgo }
 
-// Computes reports that weights of no type are supported.
-func Computes(int32) bool { return false }
-
 // The other methods are never called: Open returns no Model.
 
 // Close does nothing.

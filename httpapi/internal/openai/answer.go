@@ -2,12 +2,12 @@ package openai
 
 import (
 	"bytes"
-	"compress/zlib"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
 
+	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
@@ -141,7 +141,7 @@ type verboseSegment struct {
 }
 
 func verboseSegmentOf(seg spec.Segment) verboseSegment {
-	v := verboseSegment{ID: seg.ID, Start: seg.Start, End: seg.End, Text: seg.Text, Compression: compressionRatio(seg.Text), Tokens: []int32{}}
+	v := verboseSegment{ID: seg.ID, Start: seg.Start, End: seg.End, Text: seg.Text, Compression: decode.CompressionRatio(seg.Text), Tokens: []int32{}}
 	m := seg.Measures
 	if m == nil {
 		return v
@@ -191,18 +191,6 @@ func verbose(form *Form, result spec.Result, text string) verboseJSON {
 		}
 	}
 	return v
-}
-
-// compressionRatio returns the text's size divided by its size after zlib,
-// which Whisper uses to find loops (openai/whisper, utils.compression_ratio).
-// Go's zlib writes a few bytes more than C's, which lowers the ratio of short
-// texts.
-func compressionRatio(text string) float64 {
-	var packed bytes.Buffer
-	z := zlib.NewWriter(&packed)
-	_, _ = z.Write([]byte(text)) // a bytes.Buffer takes everything
-	_ = z.Close()
-	return float64(len(text)) / float64(packed.Len())
 }
 
 // diarizedSegment is a segment of diarized_json, and an event of a stream.

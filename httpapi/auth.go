@@ -59,53 +59,54 @@ func (s *Server) open(h handler) handler {
 	}
 }
 
-// authenticate determines the sender of a request. If it has both headers, the
-// API key counts. An API key is also accepted as a bearer token, because
-// clients of other interfaces cannot send it in any other way.
+// authenticate determines the sender of a request.
 func (s *Server) authenticate(r *http.Request) (principal, error) {
-	keys, bearers := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
-	switch {
-	case len(keys) > 1 || len(bearers) > 1:
-		return principal{}, unauthorized()
-	case len(keys) == 1:
-		return s.byKey(r.Context(), keys[0])
-	case len(bearers) == 1:
-		scheme, token, ok := strings.Cut(bearers[0], " ")
-		if !ok || !strings.EqualFold(scheme, "Bearer") {
-			return principal{}, unauthorized()
-		}
-		token = strings.TrimSpace(token)
-		if strings.HasPrefix(token, "asr_") {
-			return s.byKey(r.Context(), token)
-		}
-		return s.byToken(r.Context(), token)
-	}
-	return principal{}, unauthorized()
-}
-
-func (s *Server) byToken(ctx context.Context, token string) (principal, error) {
-	who, issuedFor, err := s.tokens.check(token)
-	if err != nil {
-		return principal{}, unauthorized()
-	}
-	set, err := s.cfg.Accounts.PasswordSet(ctx, who.User)
-	if errors.Is(err, accounts.ErrSuspended) {
-		return principal{}, forbidden("the account is suspended")
-	}
-	if errors.Is(err, accounts.ErrUnauthorized) || (err == nil && !set.Equal(issuedFor)) {
-		return principal{}, unauthorized()
-	}
-	return who, err
-}
-
-func (s *Server) byKey(ctx context.Context, key string) (principal, error) {
-	k, err := s.cfg.Accounts.Authenticate(ctx, key)
+	who, err := s.sender(r)
 	switch {
 	case errors.Is(err, accounts.ErrUnauthorized):
 		return principal{}, unauthorized()
 	case errors.Is(err, accounts.ErrSuspended):
 		return principal{}, forbidden("the account is suspended")
 	}
+	return who, err
+}
+
+// sender returns the owner of a request's credentials, or
+// accounts.ErrUnauthorized. If it has both headers, the API key counts. An API
+// key is also accepted as a bearer token, because clients of other interfaces
+// cannot send it in any other way.
+func (s *Server) sender(r *http.Request) (principal, error) {
+	keys, bearers := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
+	if len(keys) > 1 || len(bearers) > 1 || len(keys)+len(bearers) == 0 {
+		return principal{}, accounts.ErrUnauthorized
+	}
+	if len(keys) == 1 {
+		return s.byKey(r.Context(), keys[0])
+	}
+	scheme, token, ok := strings.Cut(bearers[0], " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return principal{}, accounts.ErrUnauthorized
+	}
+	if token = strings.TrimSpace(token); strings.HasPrefix(token, "asr_") {
+		return s.byKey(r.Context(), token)
+	}
+	return s.byToken(r.Context(), token)
+}
+
+func (s *Server) byToken(ctx context.Context, token string) (principal, error) {
+	who, issuedFor, err := s.tokens.check(token)
+	if err != nil {
+		return principal{}, accounts.ErrUnauthorized
+	}
+	set, err := s.cfg.Accounts.PasswordSet(ctx, who.User)
+	if err == nil && !set.Equal(issuedFor) {
+		return principal{}, accounts.ErrUnauthorized
+	}
+	return who, err
+}
+
+func (s *Server) byKey(ctx context.Context, key string) (principal, error) {
+	k, err := s.cfg.Accounts.Authenticate(ctx, key)
 	return principal{Account: k.AccountID, ReadOnly: k.ReadOnly}, err
 }
 

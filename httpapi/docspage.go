@@ -19,11 +19,7 @@ var docsCSS string
 
 // docsPage is the readable form of the OpenAPI document: one page without
 // scripts and without requests to third parties. It is made from the document's
-// YAML nodes, with the table of options added; /openapi.json is written from
-// the same nodes in the document's order. The types of kin-openapi, which the
-// tests use, hold paths, responses and fields in maps; with IncludeOrigin each
-// could be sorted by its line, but that is no less code, and the command would
-// carry the library for one page.
+// YAML nodes, which keep the order of paths, responses and fields.
 type docsPage struct {
 	html []byte
 	csp  string // Content-Security-Policy that fits it

@@ -17,7 +17,7 @@ import (
 // never sent.
 const statusClientGone = 499
 
-// known is the only table that maps the service's errors to responses.
+// known maps the service's errors to responses.
 var known = []struct {
 	err     error
 	status  int
@@ -42,17 +42,13 @@ var known = []struct {
 	{billing.ErrNoAccount, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
 	{db.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service is temporarily out of storage, try again later"},
 	{blob.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service is temporarily out of storage, try again later"},
-	{db.ErrUnavailable, http.StatusServiceUnavailable, codeUnavailable, "the service is temporarily unavailable, try again"},
-	{blob.ErrUnavailable, http.StatusServiceUnavailable, codeUnavailable, "the service is temporarily unavailable, try again"},
-	{context.DeadlineExceeded, http.StatusServiceUnavailable, codeUnavailable, "the service is temporarily unavailable, try again"},
 	{context.Canceled, statusClientGone, codeInvalidRequest, "the client has gone away"},
 }
 
 // translate turns any error of a handler into the client's response. The text
 // of an unknown error is only logged.
 func (s *Server) translate(err error) *apiError {
-	var e *apiError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*apiError](err); ok {
 		return e
 	}
 	if form, ok := errors.AsType[*openai.Error](err); ok {
@@ -61,17 +57,15 @@ func (s *Server) translate(err error) *apiError {
 	if form, ok := errors.AsType[*openai.ReadError](err); ok {
 		return readError(err, form.Error())
 	}
-	var unknown *tasks.LanguageError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*tasks.LanguageError](err); ok {
 		return invalidBecause(err, "%v", unknown)
+	}
+	if errors.Is(err, db.ErrUnavailable) || errors.Is(err, blob.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		return unavailable(err)
 	}
 	for _, k := range known {
 		if errors.Is(err, k.err) {
-			out := &apiError{Status: k.status, Code: k.code, Message: k.message, cause: err}
-			if k.status == http.StatusServiceUnavailable {
-				out.RetryAfter = retryUnavailable
-			}
-			return out
+			return &apiError{Status: k.status, Code: k.code, Message: k.message, cause: err}
 		}
 	}
 	return &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "internal error", cause: err}

@@ -90,7 +90,7 @@ func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filen
 			break
 		}
 		if err != nil {
-			return nil, formError(err)
+			return nil, &ReadError{err}
 		}
 		if n >= maxFormFields {
 			return nil, &Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("the form has more than %d fields", maxFormFields)}
@@ -203,7 +203,7 @@ func readField(part *multipart.Part, name string) (string, error) {
 	text := string(raw)
 	switch {
 	case err != nil:
-		return "", formError(err)
+		return "", &ReadError{err}
 	case len(raw) > maxFormField:
 		return "", badField(name, "is longer than %d bytes", maxFormField)
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
@@ -453,11 +453,7 @@ type formReader struct{ r io.Reader }
 func (f formReader) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = formError(err)
+		err = &ReadError{err}
 	}
 	return n, err
-}
-
-func formError(err error) error {
-	return &ReadError{err}
 }

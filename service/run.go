@@ -60,7 +60,6 @@ func (s *Service) notifier() (runner, error) {
 func (s *Service) maintainer() (runner, error) {
 	m := tasks.NewMaintainer(s.state.Tasks, tasks.MaintainerConfig{})
 	s.counts.Workers(m.Workers)
-	s.counts.Upkeep(s.state.Tasks.Upkeep)
 	return m, nil
 }
 

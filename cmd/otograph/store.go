@@ -120,7 +120,7 @@ func (c *storeShowCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(map[string]any{"store": s.Files.Name(), "belongs_to": found, "database": tasks.StoreIdentity(id)})
+		return printJSON(map[string]any{"store": s.Files.Name(), "belongs_to": found, "database": state.StoreIdentity(id)})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
@@ -24,11 +25,14 @@ import (
 // registered returns the names of the metrics of a server.
 func registered(t *testing.T) map[string]bool {
 	t.Helper()
-	m := metrics.New(func(context.Context) (tasks.Stats, error) { return tasks.Stats{}, nil })
+	m := metrics.New(func(context.Context) (tasks.Stats, error) {
+		return tasks.Stats{
+			TasksByFinalState: map[tasks.Status]int{tasks.StatusDone: 1}, ChoresDone: map[string]time.Time{"cleanup": time.Now()}, PausedLanes: map[string]bool{"tasks": false},
+		}, nil
+	})
 	m.Build("test")
 	m.Workers(func() int { return 0 })
 	m.Restarts(func() int { return 0 })
-	m.Upkeep(func(context.Context) (tasks.Upkeep, error) { return tasks.Upkeep{}, nil })
 	m.RefusedConnections()
 	ch := make(chan *prometheus.Desc)
 	go func() {
@@ -38,6 +42,11 @@ func registered(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	for d := range ch {
 		names[regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(d.String())[1]] = true
+	}
+	scraped, err := m.Registry().Gather() // gauges of the state describe themselves only by their values
+	require.NoError(t, err)
+	for _, family := range scraped {
+		names[family.GetName()] = true
 	}
 	require.True(t, names["otograph_queue_waiting"])
 	return names

@@ -3,7 +3,11 @@ package db
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -65,6 +69,37 @@ func Optional[T comparable](v T) any {
 		return nil
 	}
 	return v
+}
+
+// JSON returns v as JSON for a nullable column: nil for the zero value.
+func JSON(v any) (any, error) {
+	if reflect.ValueOf(v).IsZero() {
+		return nil, nil
+	}
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+// Args are the arguments of a query that is put together.
+type Args []any
+
+// Add appends values and returns their placeholders, as a list.
+func (a *Args) Add(values ...any) string {
+	marks := make([]string, len(values))
+	for i, v := range values {
+		*a = append(*a, v)
+		marks[i] = fmt.Sprintf("$%d", len(*a))
+	}
+	return strings.Join(marks, ", ")
+}
+
+// AddTexts is Add for strings.
+func (a *Args) AddTexts(values []string) string {
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	return a.Add(all...)
 }
 
 // NewID returns a new id of a row, a UUID of version 7.

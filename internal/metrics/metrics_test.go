@@ -126,12 +126,11 @@ func TestWorkersMetricsAreExported(t *testing.T) {
 }
 
 func TestF12UpkeepIsExported(t *testing.T) {
-	m := New(nil)
-	u, failed := tasks.Upkeep{
+	u, failed := tasks.Stats{
 		OldestCallback: 90 * time.Second, ChoresDone: map[string]time.Time{"cleanup": time.Unix(1000, 5e8)},
 		PausedLanes: map[string]bool{"tasks": false, "batch": true},
 	}, error(nil)
-	m.Upkeep(func(context.Context) (tasks.Upkeep, error) { return u, failed })
+	m := New(func(context.Context) (tasks.Stats, error) { return u, failed })
 	m.Workers(func() int { return 3 })
 	m.Restarts(func() int { return 4 })
 	refused := m.RefusedConnections()

@@ -35,7 +35,7 @@ func number(b bool) float64 {
 	return 0
 }
 
-// queueGauges exports the state of the queue.
+// queueGauges exports the state of the queue and of the service's chores.
 func queueGauges(ask func(context.Context) (tasks.Stats, error)) scraped {
 	return func(ctx context.Context, export gauge) {
 		st, err := ask(ctx)
@@ -56,24 +56,12 @@ func queueGauges(ask func(context.Context) (tasks.Stats, error)) scraped {
 		for status, n := range st.TasksByFinalState {
 			export("otograph_tasks", "Tasks in a final state, by state.", float64(n), "status", string(status))
 		}
-	}
-}
-
-// Upkeep adds the metrics returned by ask, which is called at every scrape: the
-// age of the oldest callback, the last time of each chore, and which lanes are
-// paused. otograph_queue_up shows whether the database answers.
-func (m *Metrics) Upkeep(ask func(context.Context) (tasks.Upkeep, error)) {
-	m.registry.MustRegister(scraped(func(ctx context.Context, export gauge) {
-		u, err := ask(ctx)
-		if err != nil {
-			return
-		}
-		export("otograph_callbacks_oldest_seconds", "Age of the oldest pending callback.", u.OldestCallback.Seconds())
-		for chore, at := range u.ChoresDone {
+		export("otograph_callbacks_oldest_seconds", "Age of the oldest pending callback.", st.OldestCallback.Seconds())
+		for chore, at := range st.ChoresDone {
 			export("otograph_chore_done_timestamp_seconds", "When a chore (cleanup, collect) was last done without an error, in seconds since 1970.", float64(at.UnixMilli())/1000, "chore", chore)
 		}
-		for lane, paused := range u.PausedLanes {
+		for lane, paused := range st.PausedLanes {
 			export("otograph_lane_paused", "1 for a lane that an operator paused.", number(paused), "lane", lane)
 		}
-	}))
+	}
 }

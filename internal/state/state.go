@@ -70,7 +70,7 @@ func (s *State) open(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	if c.ClaimFiles {
-		if err := tasks.ClaimFiles(ctx, s.DB, s.Files); err != nil {
+		if err := claimFiles(ctx, s.DB, s.Files); err != nil {
 			return err
 		}
 	}
@@ -80,6 +80,28 @@ func (s *State) open(ctx context.Context, c Config) (err error) {
 	}
 	s.Billing, s.Accounts, s.Audit = s.Tasks.Billing(), accounts.New(s.DB, nil), audit.New(s.DB, nil)
 	return nil
+}
+
+// StoreIdentity returns the identity that a file store of this database must
+// have.
+func StoreIdentity(id db.Identity) blob.Identity {
+	return blob.Identity{Database: id.ID, Place: id.Place, Written: time.Now().UTC().Truncate(time.Second)}
+}
+
+// claimFiles checks that the file store works and that it belongs to the
+// database. At the first start the database claims the store.
+func claimFiles(ctx context.Context, d *db.DB, files *blob.Store) error {
+	if err := files.Probe(ctx); err != nil {
+		return err
+	}
+	id, err := d.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	if err := files.Claim(ctx, StoreIdentity(id), id.Claimed); err != nil || id.Claimed {
+		return err
+	}
+	return d.SetClaimed(ctx)
 }
 
 // OpenFiles opens only the file store.
@@ -160,7 +182,7 @@ func (s *State) Adopt(ctx context.Context, force bool) (db.Identity, error) {
 	if found.Database != "" && found.Database != id.ID && !force {
 		return id, &ForeignStoreError{s.Files.Name(), found.Database, id.ID}
 	}
-	if _, err := s.Files.Adopt(ctx, tasks.StoreIdentity(id)); err != nil {
+	if _, err := s.Files.Adopt(ctx, StoreIdentity(id)); err != nil {
 		return id, err
 	}
 	return id, s.DB.SetClaimed(ctx)

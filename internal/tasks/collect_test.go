@@ -47,7 +47,7 @@ func TestF1Collect(t *testing.T) {
 		require.NoError(t, f.Blobs().Delete(t.Context(), "otograph-store.json")) // replaced by the real one
 		id, err := d.Identity(t.Context())
 		require.NoError(t, err)
-		_, err = f.Blobs().Adopt(t.Context(), tasks.StoreIdentity(id))
+		_, err = f.Blobs().Adopt(t.Context(), blob.Identity{Database: id.ID})
 		require.NoError(t, err)
 		task := f.Add(nil) // one of the service's own: its audio is younger than a day
 		pass := func() tasks.Collected {
@@ -113,7 +113,7 @@ func TestF1CollectChecksTheStoresIdentity(t *testing.T) {
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans"))
 		id, err := d.Identity(t.Context())
 		require.NoError(t, err)
-		_, err = f.Blobs().Adopt(t.Context(), tasks.StoreIdentity(id))
+		_, err = f.Blobs().Adopt(t.Context(), blob.Identity{Database: id.ID})
 		require.NoError(t, err)
 		found, err := f.Collect(t.Context(), tasks.CollectConfig{})
 		require.NoError(t, err)

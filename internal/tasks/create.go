@@ -204,7 +204,7 @@ func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, bat
 // nothing is left behind.
 func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
 	r.ID = cmp.Or(r.ID, NewID())
-	extras, err := r.Extras.column()
+	extras, err := db.JSON(r.Extras)
 	if err != nil {
 		return Task{}, err
 	}

@@ -31,7 +31,8 @@ func (s *Service) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, 
 func (s *Service) erase(ctx context.Context, keys []string) error {
 	var pending []string
 	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) { // no row may refer to a file that is about to be deleted
-		list, args := in(keys)
+		var args db.Args
+		list := args.AddTexts(keys)
 		// Rows are locked in one order, so that transactions that erase the
 		// same files do not deadlock.
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.db.ForUpdate()+")", args...); err != nil {
@@ -81,19 +82,10 @@ func forgetDeletions(ctx context.Context, tx *sql.Tx, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	list, args := in(keys)
+	var args db.Args
+	list := args.AddTexts(keys)
 	_, err := tx.ExecContext(ctx, "DELETE FROM doomed_blobs WHERE key IN ("+list+")", args...)
 	return err
-}
-
-// in returns the placeholders and arguments of an IN list.
-func in(keys []string) (list string, args []any) {
-	marks := make([]string, len(keys))
-	for i, key := range keys {
-		marks[i] = fmt.Sprintf("$%d", i+1)
-		args = append(args, key)
-	}
-	return strings.Join(marks, ", "), args
 }
 
 // erased holds files of done tasks that this process has deleted but not yet

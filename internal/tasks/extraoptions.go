@@ -3,7 +3,6 @@ package tasks
 import (
 	"database/sql"
 	"encoding/json"
-	"reflect"
 )
 
 // Extras are the options of a task that are not in the specification.
@@ -20,15 +19,6 @@ type Extras struct {
 	// Model is the recognizer's name, "" for the engine's choice. It does not
 	// change after the task's creation.
 	Model string `json:"model,omitempty"`
-}
-
-// column returns the extras in their stored form, nil if there are none.
-func (e Extras) column() (any, error) {
-	if reflect.ValueOf(e).IsZero() {
-		return nil, nil
-	}
-	text, err := json.Marshal(e)
-	return string(text), err
 }
 
 // readExtras reads the stored form of a task's extras.

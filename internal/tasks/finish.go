@@ -209,13 +209,9 @@ func outagePause(n int64) time.Duration {
 // and they are deleted with it.
 func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
-	var warnings any
-	if len(r.Warnings) > 0 {
-		list, err := json.Marshal(r.Warnings)
-		if err != nil {
-			return err
-		}
-		warnings = string(list)
+	warnings, err := db.JSON(r.Warnings)
+	if err != nil {
+		return err
 	}
 	if status != StatusDone { // for a done task the charge has taken the hold
 		if err := s.billing.Release(ctx, tx, r.ID); err != nil {

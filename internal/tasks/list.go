@@ -26,9 +26,10 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 	if err != nil || f.Page-1 > total/f.Size {
 		return nil, total, s.wrap("list", err)
 	}
-	where, args := "account_id = $1", []any{account}
+	var args db.Args
+	where := "account_id = " + args.Add(account)
 	if f.Status != "" {
-		where, args = where+" AND status = $2", append(args, string(f.Status))
+		where += " AND status = " + args.Add(string(f.Status))
 	}
 	if f.Page > 1 {
 		// The start of the page is found in the index alone; only the page's
@@ -40,8 +41,7 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 		if found, err := db.Found(err); !found {
 			return nil, total, s.wrap("list", err)
 		}
-		where += fmt.Sprintf(" AND (created_at, id) <= ($%d, $%d)", len(args)+1, len(args)+2)
-		args = append(args, created, id)
+		where += " AND (created_at, id) <= (" + args.Add(created, id) + ")"
 	}
 	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, t *Task) (err error) {
 		var charged *billing.Money

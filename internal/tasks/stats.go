@@ -23,8 +23,11 @@ type Stats struct {
 	CallbacksWaiting  int
 	CallbacksRunning  int
 	CallbacksGivenUp  int
-	FilesToDelete     int // files due for deletion
+	OldestCallback    time.Duration // age of the oldest pending callback; 0 without one
+	FilesToDelete     int           // files due for deletion
 	TasksByFinalState map[Status]int
+	ChoresDone        map[string]time.Time // time of each chore's last success
+	PausedLanes       map[string]bool      // whether an operator paused the lane
 }
 
 // Stats returns the state of the service. It reads running sums and indexes of
@@ -51,8 +54,18 @@ func (s *Service) Stats(ctx context.Context) (Stats, error) {
 		return st, s.wrap("stats", err)
 	}
 	st.TasksByFinalState = map[Status]int{StatusDone: done, StatusFailed: failed, StatusAbandoned: abandoned}
+	var oldest int64
 	err = s.db.Read().QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM callbacks WHERE phase = 'queued'), (SELECT COUNT(*) FROM callbacks WHERE phase = 'running'),
-		(SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'), (SELECT COUNT(*) FROM doomed_blobs WHERE due_at <= $1)`, now).
-		Scan(&st.CallbacksWaiting, &st.CallbacksRunning, &st.CallbacksGivenUp, &st.FilesToDelete)
+		(SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'), (SELECT COUNT(*) FROM doomed_blobs WHERE due_at <= $1),
+		COALESCE((SELECT MIN(created_at) FROM (SELECT created_at FROM callbacks WHERE phase = 'queued' UNION ALL SELECT created_at FROM callbacks WHERE phase = 'running') x), $1)`, now).
+		Scan(&st.CallbacksWaiting, &st.CallbacksRunning, &st.CallbacksGivenUp, &st.FilesToDelete, &oldest)
+	if err != nil {
+		return st, s.wrap("stats", err)
+	}
+	st.OldestCallback = max(0, time.Duration(now-oldest)*time.Microsecond)
+	if st.ChoresDone, err = s.queue.ChoresDone(ctx); err != nil {
+		return st, s.wrap("stats", err)
+	}
+	st.PausedLanes, err = s.queue.Paused(ctx)
 	return st, s.wrap("stats", err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/spec"
@@ -26,13 +25,4 @@ func (q *Queue) Available(ctx context.Context, from db.Querier) ([]spec.Availabl
 		}
 	}
 	return sets, nil
-}
-
-// writeAvailable returns the column's value: JSON, or nil if a is unknown.
-func writeAvailable(a spec.Available) (any, error) {
-	if reflect.ValueOf(a).IsZero() {
-		return nil, nil
-	}
-	data, err := json.Marshal(a)
-	return string(data), err
 }

@@ -75,21 +75,3 @@ func (d downloads) idleHost(busy string) string {
 		SELECT host FROM hosts WHERE host NOT IN (%[3]s)`,
 		d.first(hostOf, byHost, ">= ''"), d.first(hostOf, byHost, "> hosts.host"), busy)
 }
-
-// arguments are the arguments of a query.
-type arguments []any
-
-// add appends strings and returns their placeholders, as a list.
-func (a *arguments) add(values ...string) string {
-	marks := make([]string, len(values))
-	for i, v := range values {
-		marks[i] = a.mark(v)
-	}
-	return strings.Join(marks, ", ")
-}
-
-// mark appends a value and returns its placeholder.
-func (a *arguments) mark(v any) string {
-	*a = append(*a, v)
-	return fmt.Sprintf("$%d", len(*a))
-}

@@ -101,12 +101,12 @@ func (q *Queue) fetchOf(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) er
 // with a task that b does not exclude. Each account costs a few probes of
 // indexes, regardless of its number of waiting tasks.
 func (b Busy) account(d db.Dialect) (query string, args []any) {
-	var a arguments
+	var a db.Args
 	query = "SELECT l.account_id FROM lane_accounts l WHERE l.lane = 'fetch' AND l.waiting > 0 AND NOT l.stopped"
 	if len(b.Accounts) > 0 {
-		query += " AND l.account_id NOT IN (" + a.add(b.Accounts...) + ")"
+		query += " AND l.account_id NOT IN (" + a.AddTexts(b.Accounts) + ")"
 	}
-	hosts, ahead := a.add(b.Hosts...), a.mark(b.Ahead)
+	hosts, ahead := a.AddTexts(b.Hosts), a.Add(b.Ahead)
 	some := func(batch bool) string {
 		own := downloads{d, "l.account_id", batch}
 		found := own.first("1", byAge, "")
@@ -122,9 +122,9 @@ func (b Busy) account(d db.Dialect) (query string, args []any) {
 // downloads, in the order in which they are tried: the oldest and, if the hosts
 // of many old ones are busy, the oldest of another host.
 func (b Busy) finds(d db.Dialect, account string, batch bool) (queries []string, args []any) {
-	var a arguments
-	own := downloads{d, a.mark(account), batch}
-	hosts, ahead := a.add(b.Hosts...), a.mark(b.Ahead)
+	var a db.Args
+	own := downloads{d, a.Add(account), batch}
+	hosts, ahead := a.AddTexts(b.Hosts), a.Add(b.Ahead)
 	ids := []string{own.first("t.id", byAge, "")}
 	if hosts != "" {
 		ids = []string{own.oldest(hosts), own.first("t.id", byHost, ">= ("+own.idleHost(hosts)+")")}

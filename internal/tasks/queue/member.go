@@ -76,7 +76,7 @@ func processStart(pid int) string {
 // beat writes a heartbeat; the first one adds the member.
 func (q *Queue) beat(ctx context.Context, m Member) error {
 	now := db.Micros(q.now())
-	models, err := writeAvailable(m.Available)
+	models, err := db.JSON(m.Available)
 	if err != nil {
 		return err
 	}

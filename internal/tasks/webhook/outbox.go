@@ -134,19 +134,15 @@ type Busy struct {
 func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery, error) {
 	now := o.now()
 	where := "phase = 'queued' AND (next_at <= $1 OR next_at > $2)"
-	args := []any{db.Micros(now), db.Micros(now.Add(o.horizon()))}
-	for _, not := range []struct {
-		column string
-		values []string
-	}{{"host", busy.Hosts}, {"account_id", busy.Accounts}} {
-		for _, value := range not.values {
-			args = append(args, value)
-			where += fmt.Sprintf(" AND %s <> $%d", not.column, len(args))
-		}
+	args := db.Args{db.Micros(now), db.Micros(now.Add(o.horizon()))}
+	for _, host := range busy.Hosts {
+		where += " AND host <> " + args.Add(host)
+	}
+	for _, account := range busy.Accounts {
+		where += " AND account_id <> " + args.Add(account)
 	}
 	for _, r := range busy.Receivers {
-		args = append(args, r.AccountID, r.Address)
-		where += fmt.Sprintf(" AND NOT (account_id = $%d AND address = $%d)", len(args)-1, len(args))
+		where += " AND NOT (account_id = " + args.Add(r.AccountID) + " AND address = " + args.Add(r.Address) + ")"
 	}
 	query := "SELECT id FROM callbacks WHERE " + where + " ORDER BY next_at, id LIMIT 1"
 	var id string
@@ -205,10 +201,9 @@ func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error
 // and returns their number. It is not known whether they arrived, so they are
 // sent again with the same id.
 func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, known ...string) (int, error) {
-	where, args := "worker_id = $1 AND phase = 'running'", []any{worker, db.Micros(o.now())}
+	where, args := "worker_id = $1 AND phase = 'running'", db.Args{worker, db.Micros(o.now())}
 	for _, id := range known {
-		args = append(args, id)
-		where += fmt.Sprintf(" AND id <> $%d", len(args))
+		where += " AND id <> " + args.Add(id)
 	}
 	result, err := tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE "+where, args...)
 	if err != nil {
@@ -228,11 +223,10 @@ type Filter struct {
 
 // List returns callbacks, newest first.
 func (o *Outbox) List(ctx context.Context, f Filter) ([]Callback, error) {
-	where, args := "1 = 1", []any{}
+	where, args := "1 = 1", db.Args{}
 	for column, value := range map[string]string{"account_id": f.AccountID, "task_id": f.TaskID, "phase": f.Phase} {
 		if value != "" {
-			args = append(args, value)
-			where += fmt.Sprintf(" AND %s = $%d", column, len(args))
+			where += " AND " + column + " = " + args.Add(value)
 		}
 	}
 	if f.Limit <= 0 {

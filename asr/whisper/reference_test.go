@@ -3,6 +3,7 @@ package whisper
 import (
 	"context"
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,7 +12,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/tooltest"
 	"github.com/otograph/otograph/internal/whispernet"
 )
 
@@ -55,8 +56,9 @@ func openPair(t *testing.T, m modelFile) *pair {
 func demoHalf(t *testing.T) modelFile {
 	t.Helper()
 	m := demoModel(t)
-	var err error
-	m.Data, err = ggmlfile.Requantize(m.Data, ggmlfile.F16)
+	m.Data = nil
+	m.Path = filepath.Join(t.TempDir(), "f16.bin")
+	_, err := tooltest.Run("quantize", "-type", "f16", m.Path)
 	require.NoError(t, err)
 	return m
 }

@@ -44,7 +44,7 @@ func run(typ ggmlfile.Type, args []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := ggmlfile.Requantize(data, typ)
+	out, err := requantize(data, typ)
 	if err != nil {
 		return err
 	}

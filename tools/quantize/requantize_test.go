@@ -1,4 +1,4 @@
-package ggmlfile
+package main
 
 import (
 	"testing"

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // ErrFormat marks a file that is not a language model in the ARPA format.
@@ -93,28 +91,6 @@ func (p *reader) next() bool {
 	return false
 }
 
-// split appends the fields of a line to list, as strings.Fields finds them.
-func split(list []string, line string) []string {
-	begin := -1
-	for i := range len(line) {
-		switch c := line[i]; {
-		case c >= utf8.RuneSelf: // runes beyond ASCII may be spaces too
-			return append(list[:0], strings.Fields(line)...)
-		case c == ' ' || c >= '\t' && c <= '\r':
-			if begin >= 0 {
-				list = append(list, line[begin:i])
-			}
-			begin = -1
-		case begin < 0:
-			begin = i
-		}
-	}
-	if begin >= 0 {
-		list = append(list, line[begin:])
-	}
-	return list
-}
-
 func (p *reader) expected(format string, a ...any) error {
 	return fmt.Errorf("line %d: expected %s, found %.80q", p.line, fmt.Sprintf(format, a...), p.text)
 }
@@ -182,8 +158,8 @@ func (p *reader) entry(order, count, i int) (g gram, words []string, err error) 
 	if !p.next() || p.text[0] == '\\' {
 		return g, nil, p.expected("n-gram %d of the %d with %d words", i+1, count, order)
 	}
-	p.fields = split(p.fields[:0], p.text)
-	fields := p.fields
+	fields := slices.AppendSeq(p.fields[:0], strings.FieldsSeq(p.text))
+	p.fields = fields
 	if len(fields) != order+1 && len(fields) != order+2 {
 		return g, nil, p.expected("a probability, %d words and perhaps a back-off weight", order)
 	}
@@ -221,7 +197,7 @@ func (p *reader) unigrams(m *Model, count int) ([]gram, error) {
 	for w := range found {
 		m.words = append(m.words, strings.Clone(w)) // a clone does not keep the whole file in memory
 	}
-	sort.Strings(m.words)
+	slices.Sort(m.words)
 	grams := make([]gram, len(m.words))
 	p.number = make(map[string]int32, len(m.words))
 	for i, w := range m.words {
@@ -261,13 +237,11 @@ func (p *reader) longer(m *Model, order, count int) ([]gram, error) {
 	slices.SortFunc(grams, func(a, b gram) int {
 		switch {
 		case a.parent != b.parent:
-			return cmp.Compare(a.parent, b.parent)
+			return int(a.parent - b.parent)
 		case a.word != b.word:
-			return cmp.Compare(a.word, b.word)
-		case a.logProb != b.logProb:
-			return cmp.Compare(b.logProb, a.logProb)
+			return int(a.word - b.word)
 		}
-		return cmp.Compare(b.backoff, a.backoff)
+		return cmp.Or(cmp.Compare(b.logProb, a.logProb), cmp.Compare(b.backoff, a.backoff))
 	})
 	return slices.CompactFunc(grams, func(a, b gram) bool { return a.parent == b.parent && a.word == b.word }), nil
 }

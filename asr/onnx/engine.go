@@ -180,20 +180,19 @@ type network interface {
 // Engine is an open recognizer: an asr.Transcriber and an asr.LanguageDetector.
 // It is safe for concurrent use.
 type Engine struct {
-	name      string
-	contract  string
-	net       network
-	vocab     *vocabulary
-	lm        *ngram.Scorer
-	known     []string
-	window    float64
-	batch     int
-	mu        sync.RWMutex // read-locked by every use, write-locked by Close
-	closed    bool
-	closeOnce sync.Once
-	closeErr  error
-	writing   func() *ctc.Vocabulary // the texts of a CTC output's tokens
-	spell     func() *speller
+	name     string
+	contract string
+	net      network
+	vocab    *vocabulary
+	lm       *ngram.Scorer
+	known    []string
+	window   float64
+	batch    int
+	mu       sync.RWMutex // read-locked by every use, write-locked by Close
+	closed   bool
+	closeErr error
+	writing  func() *ctc.Vocabulary // the texts of a CTC output's tokens
+	spell    func() *speller
 }
 
 var (
@@ -272,12 +271,11 @@ func (e *Engine) Abilities() asr.Abilities {
 // Close waits for running decodes and frees the model. It may be called more
 // than once.
 func (e *Engine) Close() error {
-	e.closeOnce.Do(func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.closed = true
-		e.closeErr = e.net.close()
-	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.closed, e.closeErr = true, e.net.close()
+	}
 	return e.closeErr
 }
 

@@ -68,14 +68,20 @@ func newBooster(hotwords []string, texts [][]byte, spaced bool) *booster {
 	b.link()
 	b.text = make([][]byte, len(texts))
 	for id, t := range texts {
-		if b.text[id] = t; utf8.Valid(t) {
-			b.text[id] = bytes.ToLower(t)
-		}
+		b.text[id] = lowered(t)
 	}
 	if n, ok := b.nodes[0].next[' ']; ok {
 		b.start = n // a word may begin at the beginning of a window
 	}
 	return b
+}
+
+// lowered lower-cases the text of a token, which need not be whole characters.
+func lowered(text []byte) []byte {
+	if utf8.Valid(text) {
+		return bytes.ToLower(text)
+	}
+	return text
 }
 
 // speller indexes the lower-cased texts of tokens by their first byte.
@@ -87,13 +93,9 @@ type speller struct {
 func newSpeller(texts [][]byte, spaced bool) *speller {
 	s := &speller{spaced: spaced}
 	for _, t := range texts {
-		if len(t) == 0 {
-			continue
+		if t = lowered(t); len(t) > 0 {
+			s.texts[t[0]] = append(s.texts[t[0]], t)
 		}
-		if utf8.Valid(t) {
-			t = bytes.ToLower(t)
-		}
-		s.texts[t[0]] = append(s.texts[t[0]], t)
 	}
 	return s
 }

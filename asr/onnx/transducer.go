@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/otograph/otograph/internal/ort"
 )
@@ -68,7 +69,7 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 	if !present(m.Decoder) {
 		return nil, fmt.Errorf("%s: %w: a transducer needs its decoder and joiner (or decoder_joint) next to the encoder, found none", m.ONNX, ErrFile)
 	}
-	if err := t.checkDecoder(m); err != nil {
+	if err := t.checkDecoder(m, g); err != nil {
 		return nil, err
 	}
 	return t, t.open(m, opt, t.encoded, t.lengths)
@@ -123,8 +124,13 @@ func (s *sessions) close() error {
 func (*sessions) languages() []string { return nil }
 func (*sessions) ctc() *head          { return nil }
 
+// without returns the ports with other names.
+func without(ports []ort.Info, names ...string) []ort.Info {
+	return slices.DeleteFunc(slices.Clone(ports), func(p ort.Info) bool { return slices.Contains(names, p.Name) })
+}
+
 // checkDecoder compares the decoder's and joiner's ports with both layouts.
-func (t *transducer) checkDecoder(m parts) error {
+func (t *transducer) checkDecoder(m parts, encoder *ort.Graph) error {
 	g, err := ort.Inspect(m.Decoder)
 	if err != nil {
 		return err
@@ -138,18 +144,8 @@ func (t *transducer) checkDecoder(m parts) error {
 		}
 		return fmt.Errorf("%s: %w: expected decoder and joiner, or decoder_joint alone, found %s (it has %s)", m.Decoder, ErrContract, found, g.IOList())
 	}
-	var outs []ort.Info
-	for _, o := range g.Outputs {
-		if o.Name != t.output && o.Name != t.lengthOut {
-			outs = append(outs, o)
-		}
-	}
-	var states []ort.Info
-	for _, in := range g.Inputs {
-		if in.Name != t.joinEncoder && in.Name != t.targets && in.Name != t.targetLength {
-			states = append(states, in)
-		}
-	}
+	outs := without(g.Outputs, t.output, t.lengthOut)
+	states := without(g.Inputs, t.joinEncoder, t.targets, t.targetLength)
 	if t.target, err = checkTargets(g, m.Decoder, t.targets, 2); err != nil {
 		return err
 	}
@@ -172,11 +168,7 @@ func (t *transducer) checkDecoder(m parts) error {
 			if s.Shape[axis] > 0 {
 				continue
 			}
-			eg, err := ort.Inspect(m.ONNX)
-			if err != nil {
-				return err
-			}
-			n, err := metaInt(eg, m.ONNX, key, map[int]int{0: 2, 2: 640}[axis], 1, 1<<14)
+			n, err := metaInt(encoder, m.ONNX, key, map[int]int{0: 2, 2: 640}[axis], 1, 1<<14)
 			if err != nil {
 				return err
 			}

@@ -9,11 +9,13 @@ package safetensors
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 )
 
@@ -182,19 +184,11 @@ func tensor(dec *json.Decoder) (t Tensor, err error) {
 // place converts the tensors' offsets to offsets in the file and checks that
 // they cover the data.
 func place(tensors map[string]Tensor, data, size int64) error {
-	names := make([]string, 0, len(tensors))
-	for name := range tensors {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		x, y := tensors[a], tensors[b]
-		if x.At != y.At {
-			return int(min(max(x.At-y.At, -1), 1))
-		}
-		return int(min(max(x.Size-y.Size, -1), 1))
+	inOrder := slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(tensors[a].At, tensors[b].At), cmp.Compare(tensors[a].Size, tensors[b].Size))
 	})
 	at := int64(0)
-	for _, name := range names {
+	for _, name := range inOrder {
 		t := tensors[name]
 		if t.At != at {
 			return fmt.Errorf("tensor %.100q: expected its data at %d, after the previous tensor, found %d", name, at, t.At)

@@ -64,9 +64,6 @@ func refer(it *bench.Item, res *otograph.Result, name string) {
 		it.Text = new(strings.Join(texts, "\n"))
 	}
 	if res.Ran.Diarize {
-		it.Turns, it.TurnsFrom, it.Speakers = nil, name, &res.NumSpeakers
-		for _, t := range res.DiarizeSegments {
-			it.Turns = append(it.Turns, bench.SpeakerTurn(t))
-		}
+		it.Turns, it.TurnsFrom, it.Speakers = append([]bench.SpeakerTurn(nil), res.DiarizeSegments...), name, &res.NumSpeakers
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph"
@@ -54,7 +55,7 @@ func (in *inputs) several() bool { return len(in.files) > 1 || len(in.under) > 0
 // explicitly named file is tried regardless of its extension.
 func expandInputs(args []string) (in inputs, err error) {
 	in.under = map[string]string{}
-	folders, stdin := 0, false
+	folders := 0
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
 			folders++
@@ -62,10 +63,9 @@ func expandInputs(args []string) (in inputs, err error) {
 	}
 	for _, arg := range args {
 		if arg == "-" {
-			if stdin {
+			if slices.Contains(in.files, "-") {
 				return in, &usageError{errOnce}
 			}
-			stdin = true
 			in.files = append(in.files, arg)
 			continue
 		}

@@ -85,40 +85,39 @@ func copyFiles(ctx context.Context, from, to *blob.Store) (copied int, err error
 	if err != nil {
 		return 0, err
 	}
-	for _, prefix := range blob.Prefixes {
-		err := from.List(ctx, prefix, func(o blob.Object) error {
-			if have[o.Key] {
-				return nil
-			}
-			err := copyFile(ctx, from, to, o.Key)
-			if errors.Is(err, blob.ErrNotFound) {
-				return nil
-			}
-			if err == nil {
-				copied++
-			}
-			return err
-		})
-		if err != nil {
-			return copied, err
+	err = eachKey(ctx, from, func(key string) error {
+		if have[key] {
+			return nil
 		}
-	}
-	return copied, nil
+		err := copyFile(ctx, from, to, key)
+		if errors.Is(err, blob.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			copied++
+		}
+		return err
+	})
+	return copied, err
 }
 
 // keys returns the keys of the service's files.
 func keys(ctx context.Context, store *blob.Store) (map[string]bool, error) {
 	found := map[string]bool{}
+	return found, eachKey(ctx, store, func(key string) error {
+		found[key] = true
+		return nil
+	})
+}
+
+// eachKey calls visit for each of the service's files.
+func eachKey(ctx context.Context, store *blob.Store, visit func(key string) error) error {
 	for _, prefix := range blob.Prefixes {
-		err := store.List(ctx, prefix, func(o blob.Object) error {
-			found[o.Key] = true
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		if err := store.List(ctx, prefix, func(o blob.Object) error { return visit(o.Key) }); err != nil {
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
 func copyFile(ctx context.Context, from, to *blob.Store, key string) error {

@@ -171,7 +171,7 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 		return nil, err
 	}
 	sets := []*models.Set{first}
-	names := []string{c.setName()}
+	names := []string{filepath.Base(cmp.Or(c.StandardModel, c.Models, "default"))}
 	for _, path := range c.Compare {
 		set, name, err := c.compared(path)
 		if err != nil {
@@ -205,18 +205,6 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 		}
 	}
 	return systems, nil
-}
-
-// setName returns the chosen models' name in the report.
-func (c *benchRunCmd) setName() string {
-	switch {
-	case c.StandardModel != "":
-		return filepath.Base(c.StandardModel)
-	case c.Models != "":
-		return filepath.Base(filepath.Clean(c.Models))
-	default:
-		return "default"
-	}
 }
 
 // benchProgress shows the current measurement.
@@ -270,37 +258,39 @@ func unused(manifest string, items []bench.Item) (n int, err error) {
 	return n, nil
 }
 
+// reportForms are the formats of a report.
+var reportForms = []struct {
+	name, extension string
+	write           func(*bench.Report, io.Writer) error
+}{
+	{"table", "txt", (*bench.Report).WriteTable}, {"json", "json", (*bench.Report).WriteJSON}, {"csv", "csv", (*bench.Report).WriteCSV},
+	{"markdown", "md", (*bench.Report).WriteMarkdown}, {"html", "html", (*bench.Report).WriteHTML},
+}
+
 // reportFiles returns the files that writeReport writes.
 func reportFiles(dir string) (files []string) {
-	for _, extension := range []string{"txt", "json", "csv", "md", "html"} {
-		files = append(files, filepath.Join(dir, "report."+extension))
+	for _, f := range reportForms {
+		files = append(files, filepath.Join(dir, "report."+f.extension))
 	}
 	return files
 }
 
 // writeReport prints a report and, with a folder, writes all its formats there.
 func writeReport(r *bench.Report, format, dir string) error {
-	forms := []struct {
-		name  string
-		write func(io.Writer) error
-	}{{"table", r.WriteTable}, {"json", r.WriteJSON}, {"csv", r.WriteCSV}, {"markdown", r.WriteMarkdown}, {"html", r.WriteHTML}}
-	for i, f := range forms {
+	for i, f := range reportForms {
 		if dir == "" && f.name != format {
 			continue
 		}
 		var buf bytes.Buffer
-		if err := f.write(&buf); err != nil {
+		err := f.write(r, &buf)
+		if err == nil && dir != "" {
+			err = deliver(reportFiles(dir)[i], buf.Bytes(), f.name, false)
+		}
+		if err == nil && f.name == format {
+			err = printDocument(buf.Bytes(), f.name, false)
+		}
+		if err != nil {
 			return err
-		}
-		if dir != "" {
-			if err := deliver(reportFiles(dir)[i], buf.Bytes(), f.name, false); err != nil {
-				return err
-			}
-		}
-		if f.name == format {
-			if err := deliver("", buf.Bytes(), f.name, false); err != nil {
-				return err
-			}
 		}
 	}
 	if dir != "" && format == "table" {

@@ -92,18 +92,18 @@ func mostSimilar(from int, targets []int, cos []float64) int {
 
 // nearest returns the two groups a < b that are most likely one voice, and
 // their cosine, at least same; −Inf if there are none. Below the difference
-// oneVoice two groups are one voice, from twoVoices on they are two. In between
-// they are one only if the model states its own threshold and their cosine
-// reaches it; groups that cannot be linked need a higher cosine
-// (cannotLinkSimilarity).
+// oneVoice two groups are one voice, from there on only if the model states its
+// own threshold and their cosine reaches it; from twoVoices on, and for groups
+// that cannot be linked, it must be higher (repeatedSimilarity,
+// cannotLinkSimilarity).
 func (l likeness) nearest(cos, together []float64, same float64, stated bool) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)
 	n := len(l.sizes)
-	parted := same + cannotLinkSimilarity*(1-same)
+	parted, repeated := same+cannotLinkSimilarity*(1-same), same+repeatedSimilarity*(1-same)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			c, d := cos[i*n+j], l.difference(i, j)
-			if d >= twoVoices || d >= oneVoice && (!stated || c < same || c < parted && cannotLink(together, l.sizes, i, j)) {
+			if d >= oneVoice && (!stated || c < same || c < repeated && d >= twoVoices || c < parted && cannotLink(together, l.sizes, i, j)) {
 				continue
 			}
 			if c = max(c, same); c > cosine {

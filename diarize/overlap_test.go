@@ -176,6 +176,7 @@ func TestTwoVoicesOrOne(t *testing.T) {
 		"one voice in two rooms":                     {20, 0.75, 0.67, 0.84, false, true},
 		"parts of a voice that the model calls two":  {20, 0.45, 0.43, 0.4, true, true},
 		"surely two, whatever the model's threshold": {20, 0.75, 0.5, 0.7, false, false},
+		"one voice whose sounds repeat exactly":      {20, 0.85, 0.75, 0.84, false, true},
 	} {
 		cos := []float64{1, c.cosine, c.cosine, 1}
 		_, _, cosine := pairOf(c.size, c.within, c.between).nearest(cos, nil, same, false)

@@ -61,26 +61,17 @@ type scene struct {
 	tiles []tile // in order of time; their middles do not overlap
 }
 
-// listen runs the segmenter over the speech: windows start every half window,
+// listen runs the segmenter over a recording: windows start every half window,
 // and the middle half of each counts.
-func listen(ctx context.Context, s Segmenter, pcm *audio.PCM, speech []audio.Span) (*scene, error) {
+func listen(ctx context.Context, s Segmenter, pcm *audio.PCM) (*scene, error) {
 	length := s.Window()
 	if length < 2*sceneStep {
 		return nil, fmt.Errorf("diarize: the segmenter has windows of %d samples, expected at least %d", length, 2*sceneStep)
 	}
 	var out scene
 	var windows []audio.Span
-	hop, next := length/2, 0
+	hop := length / 2
 	for at := 0; at < pcm.Len(); at += hop {
-		for next < len(speech) && speech[next].End <= at {
-			next++
-		}
-		if next == len(speech) {
-			break
-		}
-		if speech[next].Start >= at+hop {
-			continue
-		}
 		start := max(0, min(at-(length-hop)/2, pcm.Len()-length))
 		t := tile{window: audio.Span{Start: start, End: min(start+length, pcm.Len())}, middle: audio.Span{Start: at, End: min(at+hop, pcm.Len())}}
 		out.tiles, windows = append(out.tiles, t), append(windows, t.window)
@@ -102,6 +93,36 @@ func listen(ctx context.Context, s Segmenter, pcm *audio.PCM, speech []audio.Spa
 		}
 	}
 	return &out, nil
+}
+
+// voices returns the stretches in which the segmenter hears someone, and the
+// speech segments in which it hears nobody, in order of time.
+func (s *scene) voices(speech []audio.Span) (spans []audio.Span) {
+	var heard []audio.Span
+	for _, t := range s.tiles {
+		for at := t.middle.Start; at < t.middle.End; at += sceneStep {
+			to := min(at+sceneStep, t.middle.End)
+			if t.at(at) == 0 {
+				continue
+			}
+			if n := len(heard); n > 0 && heard[n-1].End == at {
+				heard[n-1].End = to
+			} else {
+				heard = append(heard, audio.Span{Start: at, End: to})
+			}
+		}
+	}
+	next := 0
+	for _, segment := range speech {
+		for next < len(heard) && heard[next].End <= segment.Start {
+			spans = append(spans, heard[next])
+			next++
+		}
+		if next == len(heard) || heard[next].Start >= segment.End {
+			spans = append(spans, segment)
+		}
+	}
+	return append(spans, heard[next:]...)
 }
 
 // solo returns the stretches of speech with at most one voice at a time, and

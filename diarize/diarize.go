@@ -19,7 +19,9 @@ type Speaker struct {
 // Result holds who speaks when.
 type Result struct {
 	// Turns in order of time; together they are exactly the speech segments.
-	// With a segmenter they overlap where voices overlap.
+	// With a segmenter they are the stretches in which it hears someone, also
+	// outside the speech segments, and the segments in which it hears nobody;
+	// they overlap where voices overlap.
 	Turns []Turn
 	// Exclusive are the turns without overlaps: where voices overlap, the turn
 	// that began first lasts to its end. They decide the speaker of each word.

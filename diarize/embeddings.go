@@ -36,6 +36,7 @@ type Embeddings struct {
 
 	scene    *scene       // the segmenter's results; nil without one
 	original []audio.Span // with a scene: the speech segments
+	voices   []audio.Span // with a scene: the stretches with voices
 	within   []int        // with a scene: per stretch of Speech its index in original
 
 	sure func(speech audio.Span) bool // reports whether a segment is surely speech; nil: all
@@ -78,12 +79,12 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 	}
 	out := &Embeddings{Speech: slices.Clone(speech), embedder: e, pcm: pcm}
 	if f := opt.filled(); opt.Segmenter != nil && len(speech) > 0 && max(f.NumSpeakers, f.MaxSpeakers) <= maxSpeakers {
-		heard, err := listen(ctx, opt.Segmenter, pcm, speech)
+		heard, err := listen(ctx, opt.Segmenter, pcm)
 		if err != nil {
 			return nil, err
 		}
 		if solo, within := heard.solo(speech); len(solo) > 0 {
-			out.scene, out.original, out.Speech, out.within = heard, out.Speech, solo, within
+			out.scene, out.original, out.voices, out.Speech, out.within = heard, out.Speech, heard.voices(speech), solo, within
 			speech = solo
 		}
 	}

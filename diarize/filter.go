@@ -5,7 +5,8 @@ import "github.com/otograph/otograph/audio"
 // Filter returns the embeddings of the speech segments for which keep is true.
 // The other segments take no part in finding the speakers. They have no turns
 // either, except, if clear is set, segments whose voice clearly matches one of
-// the speakers.
+// the speakers. With a segmenter, a stretch with voices has turns if it touches
+// such a segment or keep is true.
 func (e *Embeddings) Filter(keep func(speech audio.Span) bool, clear bool) *Embeddings {
 	if !clear {
 		return e.filter(keep)
@@ -27,6 +28,15 @@ func (e *Embeddings) filter(keep func(speech audio.Span) bool) *Embeddings {
 			out.original = append(out.original, s)
 		}
 	}
+	next := 0
+	for _, v := range e.voices {
+		for next < len(out.original) && out.original[next].End <= v.Start {
+			next++
+		}
+		if next < len(out.original) && out.original[next].Start < v.End || keep(v) {
+			out.voices = append(out.voices, v)
+		}
+	}
 	for i, s := range e.Speech {
 		index[i] = -1
 		if e.scene == nil && keep(s) || e.scene != nil && original[e.within[i]] >= 0 {
@@ -34,7 +44,7 @@ func (e *Embeddings) filter(keep func(speech audio.Span) bool) *Embeddings {
 			kept++
 		}
 	}
-	if kept == len(e.Speech) && len(out.original) == len(e.original) {
+	if kept == len(e.Speech) && len(out.voices) == len(e.voices) && len(out.original) == len(e.original) {
 		return e // nothing to copy: the vectors of hours take tens of megabytes
 	}
 	windows := 0

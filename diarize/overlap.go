@@ -24,8 +24,9 @@ const (
 	maxLocal = 8
 )
 
-// overlapping returns who speaks when, with overlaps: the known pieces (solo,
-// of one voice each), and elsewhere the speakers of the local speakers.
+// overlapping returns who speaks when in the stretches with voices, with
+// overlaps: the known pieces (solo, of one voice each), and elsewhere the
+// speakers of the local speakers.
 func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]piece, error) {
 	voices, err := localVoices(ctx, e, known, centre)
 	if err != nil {
@@ -33,7 +34,7 @@ func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matri
 	}
 	b := board{count: max(centre.n, 1)}
 	next, tile := 0, 0
-	for _, segment := range e.original {
+	for _, segment := range e.voices {
 		for tile < len(e.scene.tiles) && e.scene.tiles[tile].middle.End <= segment.Start {
 			tile++
 		}
@@ -61,7 +62,7 @@ func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matri
 		}
 		b.end()
 	}
-	return nearest(e.original, b.pieces()), nil
+	return nearest(e.voices, b.pieces()), nil
 }
 
 // voice maps each local speaker of a tile to a speaker, −1 if unknown.

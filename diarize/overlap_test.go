@@ -220,9 +220,40 @@ func (mute) Segment(_ context.Context, _ *audio.PCM, windows []audio.Span) ([]Ac
 	return make([]Activity, len(windows)), nil
 }
 
-// For any result of the segmenter, the turns together are exactly the speech,
-// the exclusive ones as well, and speakers are numbered by their first turn.
-func TestOverlappingTurnsCoverTheSpeech(t *testing.T) {
+// TestVoices: the segmenter decides where someone speaks, but a speech segment
+// in which it hears nobody is kept.
+func TestVoices(t *testing.T) {
+	heard := []said{{span(2, 4), 0}, {span(3, 5), 1}, {span(12, 14), 0}}
+	s, err := listen(t.Context(), &truthSegmenter{truth: heard}, silence(20))
+	require.NoError(t, err)
+	got := s.voices([]audio.Span{span(1, 3), span(7, 9), span(13, 13.5), span(18, 19)})
+	want := []audio.Span{span(2, 5), span(7, 9), span(12, 14), span(18, 19)}
+	require.Len(t, got, len(want))
+	for i := range want {
+		assert.InDelta(t, want[i].Start, got[i].Start, audio.SampleRate/50)
+		assert.InDelta(t, want[i].End, got[i].End, audio.SampleRate/50)
+	}
+	assert.Equal(t, []audio.Span{span(7, 9)}, (&scene{}).voices([]audio.Span{span(7, 9)}))
+}
+
+// TestFilterOfVoices: without text, only the stretches with voices remain that
+// touch a kept speech segment or are kept themselves.
+func TestFilterOfVoices(t *testing.T) {
+	e := Embeddings{
+		scene: &scene{}, Speech: []audio.Span{span(1, 3), span(7, 9)}, within: []int{0, 1},
+		original: []audio.Span{span(1, 3), span(7, 9)},
+		voices:   []audio.Span{span(0.5, 1.5), span(2.5, 5), span(7.5, 8), span(12, 13), span(14, 15)},
+	}
+	e.vectors.dim = 2
+	kept := e.filter(func(s audio.Span) bool { return s.Start < 6*audio.SampleRate || s.Start >= 14*audio.SampleRate })
+	assert.Equal(t, []audio.Span{span(0.5, 1.5), span(2.5, 5), span(14, 15)}, kept.voices)
+	assert.Equal(t, []audio.Span{span(1, 3)}, kept.original)
+}
+
+// For any result of the segmenter, the turns together are exactly the stretches
+// with voices, the exclusive ones as well, and speakers are numbered by their
+// first turn.
+func TestOverlappingTurnsCoverTheVoices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var speech []audio.Span
 		at := 0
@@ -239,8 +270,13 @@ func TestOverlappingTurnsCoverTheSpeech(t *testing.T) {
 		}
 		opt := DefaultOptions()
 		opt.Segmenter = &truthSegmenter{truth: truth}
-		r, err := Diarize(context.Background(), newMadeUp(4, truth, 0.5), audio.FromSamples(make([]float32, total)), speech, opt)
+		e, err := Embed(context.Background(), newMadeUp(4, truth, 0.5), audio.FromSamples(make([]float32, total)), speech, opt)
 		require.NoError(t, err)
+		r, err := Cluster(context.Background(), e, opt)
+		require.NoError(t, err)
+		if e.scene != nil {
+			speech = e.voices
+		}
 		covered := func(turns []Turn) (seconds float64) {
 			end := 0.0
 			for i, turn := range turns {

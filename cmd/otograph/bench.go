@@ -263,8 +263,11 @@ var reportForms = []struct {
 	name, extension string
 	write           func(*bench.Report, io.Writer) error
 }{
-	{"table", "txt", (*bench.Report).WriteTable}, {"json", "json", (*bench.Report).WriteJSON}, {"csv", "csv", (*bench.Report).WriteCSV},
-	{"markdown", "md", (*bench.Report).WriteMarkdown}, {"html", "html", (*bench.Report).WriteHTML},
+	{"table", "txt", (*bench.Report).WriteTable},
+	{"json", "json", (*bench.Report).WriteJSON},
+	{"csv", "csv", (*bench.Report).WriteCSV},
+	{"markdown", "md", (*bench.Report).WriteMarkdown},
+	{"html", "html", (*bench.Report).WriteHTML},
 }
 
 // reportFiles returns the files that writeReport writes.

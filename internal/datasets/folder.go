@@ -18,47 +18,37 @@ const originName = "dataset.json"
 // lockName is a file in partials that the running Get locks.
 const lockName = "lock"
 
-// claim creates or locks the folder. It returns a result if the folder is
-// complete already, and an error for a folder with anything else in it.
-func (g *getting) claim() (release func(), done *Got, err error) {
+// claim creates and locks the folder. A folder with anything else in it is an
+// error.
+func (g *getting) claim() (release func(), err error) {
 	entries, err := unowned(g.Dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	g.origin = origin{Name: g.Name, About: g.About, License: g.License, Page: g.Page}
 	switch owner, err := owner(g.Dir); {
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	case owner != "" && owner != g.Name:
-		return nil, nil, fmt.Errorf("%w: %s: expected %s, found %s: choose another folder", ErrFolder, g.Dir, g.Name, owner)
+		return nil, fmt.Errorf("%w: %s: expected %s, found %s: choose another folder", ErrFolder, g.Dir, g.Name, owner)
 	case owner == "" && len(entries) > 0:
-		return nil, nil, fmt.Errorf("%w: %s: expected an empty folder, found %s: choose another folder", ErrFolder, g.Dir, entries[0])
+		return nil, fmt.Errorf("%w: %s: expected an empty folder, found %s: choose another folder", ErrFolder, g.Dir, entries[0])
 	}
 	if err := os.MkdirAll(filepath.Join(g.Dir, partials), 0o777); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	lock, err := os.OpenFile(g.partial(lockName), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	release = func() { lock.Close() }
 	if err := flock.Try(lock); err != nil {
-		release()
+		lock.Close()
 		if errors.Is(err, flock.ErrTaken) {
 			err = fmt.Errorf("%w: %s: another process is downloading into it; wait for it", ErrFolder, g.Dir)
 		}
-		return nil, nil, err
+		return nil, err
 	}
-	manifest := filepath.Join(g.Dir, Manifest)
-	if _, err := os.Stat(manifest); err == nil {
-		release()
-		return nil, &Got{Manifest: manifest, Already: true}, os.RemoveAll(filepath.Join(g.Dir, partials))
-	}
-	if err := g.writeOrigin(); err != nil {
-		release()
-		return nil, nil, err
-	}
-	return release, nil, nil
+	return func() { lock.Close() }, nil
 }
 
 // unowned lists a folder's content that is not of a Get that was stopped before

@@ -62,14 +62,11 @@ func Get(ctx context.Context, s Set, o Options) (*Got, error) {
 		return nil, err
 	}
 	g := &getting{Set: s, Options: o, handed: files}
-	release, done, err := g.claim()
-	if err != nil || done != nil {
-		return done, err
+	release, err := g.claim()
+	if err != nil {
+		return nil, err
 	}
-	var got *Got
-	if err = g.content(ctx); err == nil {
-		got, err = g.finish()
-	}
+	got, err := g.complete(ctx)
 	release() // before its file is removed, which Windows refuses otherwise
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
@@ -120,6 +117,21 @@ func handed(from []string) (map[string]string, error) {
 		}
 	}
 	return files, nil
+}
+
+// complete fetches the content and moves it to its place, unless it is there.
+func (g *getting) complete(ctx context.Context) (*Got, error) {
+	manifest := filepath.Join(g.Dir, Manifest)
+	if _, err := os.Stat(manifest); err == nil {
+		return &Got{Manifest: manifest, Already: true}, nil
+	}
+	if err := g.writeOrigin(); err != nil {
+		return nil, err
+	}
+	if err := g.content(ctx); err != nil {
+		return nil, err
+	}
+	return g.finish()
 }
 
 // content fetches the files and collects their content in a folder of unfinished

@@ -41,6 +41,13 @@ const (
 // registry. The error names the missing parts. If ctx is canceled, the recipe
 // is stopped and dest stays unchanged.
 func Install(ctx context.Context, dest string, with Plugins, out io.Writer) error {
+	if err := install(ctx, dest, with, out); err != nil {
+		return fmt.Errorf("native libraries: %w", err)
+	}
+	return nil
+}
+
+func install(ctx context.Context, dest string, with Plugins, out io.Writer) error {
 	if dest == "" {
 		var err error
 		if dest, err = DefaultDest(); err != nil {
@@ -49,26 +56,26 @@ func Install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	}
 	dest, err := filepath.Abs(dest)
 	if err != nil {
-		return fmt.Errorf("native libraries: %w", err)
+		return err
 	}
 	if runtime.GOOS != "linux" {
 		if with == Vulkan {
-			return errors.New("native libraries: ggml's plug-in for Vulkan is fetched on Linux only")
+			return errors.New("ggml's plug-in for Vulkan is fetched on Linux only")
 		}
 		return installPackage(ctx, dest, out)
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		return fmt.Errorf("native libraries: bash, which runs the fetch recipe, is missing: install it, or set %s to a folder that holds %s and %s",
+		return fmt.Errorf("bash, which runs the fetch recipe, is missing: install it, or set %s to a folder that holds %s and %s",
 			EnvDir, WhisperFile, ONNXRuntimeFile)
 	}
 	dir, err := os.MkdirTemp("", "otograph-native-")
 	if err != nil {
-		return fmt.Errorf("native libraries: %w", err)
+		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	if err := recipe.Unpack(dir); err != nil {
-		return fmt.Errorf("native libraries: %w", err)
+		return err
 	}
 	said := &lastLine{to: out}
 	cmd := exec.CommandContext(ctx, bash, filepath.Join(dir, recipe.Script), dest)
@@ -83,13 +90,13 @@ func Install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("native libraries: %w", ctx.Err())
+		return ctx.Err()
 	case err != nil && said.line != "":
 		// The recipe has printed instructions. Repeat them in the error for
 		// callers that discard out.
-		return fmt.Errorf("native libraries: %s", strings.TrimPrefix(said.line, "native: "))
+		return errors.New(strings.TrimPrefix(said.line, "native: "))
 	case err != nil:
-		return fmt.Errorf("native libraries: the fetch recipe failed: %w", err)
+		return fmt.Errorf("the fetch recipe failed: %w", err)
 	case said.line == "":
 		_, err = fmt.Fprintf(out, "native: nothing to do, they are in %s\n", dest)
 		return err
@@ -127,7 +134,7 @@ func DefaultDest() (string, error) {
 	}
 	dir, err := userdata.Dir(dataFolder)
 	if err != nil {
-		return "", fmt.Errorf("native libraries: %w: name a folder, or set XDG_DATA_HOME", err)
+		return "", fmt.Errorf("%w: name a folder, or set XDG_DATA_HOME", err)
 	}
 	return dir, nil
 }

@@ -40,7 +40,7 @@ type npm struct {
 // install installs the library into dest/lib unless it is already there.
 func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
 	if n.pins.File == "" {
-		return fmt.Errorf("native libraries: the package %s %s holds no ONNX Runtime for %s: set %s to your own library",
+		return fmt.Errorf("the package %s %s holds no ONNX Runtime for %s: set %s to your own library",
 			n.pins.Name, n.pins.Version, n.platform, EnvONNXRuntime)
 	}
 	lib := filepath.Join(dest, "lib", ONNXRuntimeFile)
@@ -55,14 +55,14 @@ func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(lib), 0o755); err != nil {
-		return fmt.Errorf("native libraries: %w", err)
+		return err
 	}
 	if err := n.fetch(ctx, lib); err != nil {
-		return fmt.Errorf("native libraries: ONNX Runtime %s from %s: %w; or set %s to your own library", n.pins.Version, n.registry, err, EnvONNXRuntime)
+		return fmt.Errorf("ONNX Runtime %s from %s: %w; or set %s to your own library", n.pins.Version, n.registry, err, EnvONNXRuntime)
 	}
 	facts := fmt.Sprintf("onnxruntime %s %s npm\n", n.pins.Version, n.pins.SHA256)
 	if err := os.WriteFile(filepath.Join(dest, "VERSIONS"), []byte(facts), 0o644); err != nil {
-		return fmt.Errorf("native libraries: %w", err)
+		return err
 	}
 	_, err := fmt.Fprintf(out, "native: onnxruntime %s is in %s\n%s", n.pins.Version, dest, n.whisper())
 	return err
@@ -83,9 +83,9 @@ func ours(dest string) error {
 		}
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("native libraries: %s holds something else: name an empty or a new folder", dest)
+		return fmt.Errorf("%s holds something else: name an empty or a new folder", dest)
 	}
-	return fmt.Errorf("native libraries: %w", err)
+	return err
 }
 
 // unfinished reports whether a folder holds only the remains of a failed or

@@ -25,7 +25,7 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	mode    mode
-	changed chan struct{} // closed at the next change of mode
+	changed *sync.Cond // the mode
 	conns   map[net.Conn]bool
 	refused int
 }
@@ -38,7 +38,8 @@ func NewProxy(t testing.TB, dial func() (net.Conn, error)) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: listener, dial: dial, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
+	p := &Proxy{listener: listener, dial: dial, conns: map[net.Conn]bool{}}
+	p.changed = sync.NewCond(&p.mu)
 	go p.accept()
 	t.Cleanup(func() {
 		listener.Close()
@@ -73,8 +74,7 @@ func (p *Proxy) set(m mode) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mode = m
-	close(p.changed)
-	p.changed = make(chan struct{})
+	p.changed.Broadcast()
 	if m == cutting {
 		for c := range p.conns {
 			c.Close()
@@ -84,15 +84,12 @@ func (p *Proxy) set(m mode) {
 
 // pass waits while traffic is dropped and reports whether it may flow.
 func (p *Proxy) pass() bool {
-	for {
-		p.mu.Lock()
-		m, changed := p.mode, p.changed
-		p.mu.Unlock()
-		if m != dropping {
-			return m == passing
-		}
-		<-changed
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.mode == dropping {
+		p.changed.Wait()
 	}
+	return p.mode == passing
 }
 
 // keep registers an open connection and reports whether it may stay open.

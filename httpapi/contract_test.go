@@ -42,7 +42,7 @@ type checker struct {
 }
 
 var contract = sync.OnceValues(func() (*checker, error) {
-	document, err := openAPIDocument("")
+	_, document, err := readContract("")
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ type schema struct {
 
 func readDocument(t *testing.T) (doc document) {
 	t.Helper()
-	text, err := openAPIDocument("")
+	_, text, err := readContract("")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &doc))
 	return doc

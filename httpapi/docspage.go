@@ -25,13 +25,10 @@ type docsPage struct {
 	csp  string // Content-Security-Policy that fits it
 }
 
+// docsEndpoint is a method of a path.
 type docsEndpoint struct {
-	Method, Path, ID, Summary, Description string
-	Open                                   bool // needs no authentication
-	Parameters                             []docsField
-	Request                                []docsField
-	RequestType, RequestNote               string
-	Responses                              []docsResponse
+	Method, Path string
+	Item, Op     *yaml.Node
 }
 
 type docsField struct {
@@ -39,57 +36,24 @@ type docsField struct {
 	Required                         bool
 }
 
-type docsResponse struct{ Status, Description, Schema string }
-
-type docsSchema struct {
-	Name, Description string
-	Fields            []docsField
-}
-
 // renderDocs renders the page of the document; base is the prefix of the paths.
-func renderDocs(base string) (*docsPage, error) {
-	doc, err := readContract()
-	if err != nil {
-		return nil, err
-	}
+func renderDocs(doc *yaml.Node, base string) (*docsPage, error) {
 	d := docs{root: doc}
-	var data struct {
-		Title, Description, Base string
-		CSS                      template.CSS
-		Endpoints                []docsEndpoint
-		Schemas                  []docsSchema
-	}
-	data.Title, data.Description = text(doc, "info", "title"), text(doc, "info", "description")
-	data.Base, data.CSS = base, template.CSS(docsCSS)
-	for path, item := range pairs(child(doc, "paths")) {
-		for method, op := range pairs(item) {
-			if method == "parameters" {
-				continue
-			}
-			data.Endpoints = append(data.Endpoints, d.endpoint(strings.ToUpper(method), path, item, op))
-		}
-	}
-	for method, op := range pairs(child(doc, "webhooks", "taskFinished")) {
-		data.Endpoints = append(data.Endpoints, d.endpoint(strings.ToUpper(method), "your callback_url", nil, op))
-	}
-	for name, schema := range pairs(child(doc, "components", "schemas")) {
-		if fields := d.fields(schema); len(fields) > 0 {
-			data.Schemas = append(data.Schemas, docsSchema{Name: name, Description: text(schema, "description"), Fields: fields})
-		}
-	}
-	linked := map[string]bool{}
-	for _, schema := range data.Schemas {
-		linked[schema.Name] = true
-	}
 	t, err := template.New("docs").Funcs(template.FuncMap{
-		"prose": prose,
-		"typed": func(s string) template.HTML { return typed(s, linked) },
+		"prose": prose, "text": text, "child": child, "pairs": pairs, "resolve": d.resolve,
+		"typed": d.typed, "typeOf": d.typeOf, "fields": d.fields, "parameters": d.parameters,
 	}).Parse(docsHTML)
 	if err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	if err := t.Execute(&buf, data); err != nil {
+	err = t.Execute(&buf, struct {
+		Doc       *yaml.Node
+		Base      string
+		CSS       template.CSS
+		Endpoints []docsEndpoint
+	}{doc, base, template.CSS(docsCSS), d.endpoints()})
+	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(docsCSS))
@@ -112,51 +76,45 @@ func prose(s string) template.HTML {
 	return template.HTML(b.String())
 }
 
+type docs struct{ root *yaml.Node }
+
 // typed escapes a type's description and links the object that it names.
-func typed(s string, linked map[string]bool) template.HTML {
+func (d docs) typed(s string) template.HTML {
 	name := s[strings.LastIndexByte(s, ' ')+1:]
-	if !linked[name] {
+	if child(d.resolve(child(d.root, "components", "schemas", name)), "properties") == nil {
 		return template.HTML(template.HTMLEscapeString(s))
 	}
 	return template.HTML(template.HTMLEscapeString(strings.TrimSuffix(s, name)) + `<a href="#schema-` + name + `">` + name + "</a>")
 }
 
-type docs struct{ root *yaml.Node }
+func (d docs) endpoints() (list []docsEndpoint) {
+	for path, item := range pairs(child(d.root, "paths")) {
+		for method, op := range pairs(item) {
+			if method != "parameters" {
+				list = append(list, docsEndpoint{strings.ToUpper(method), path, item, op})
+			}
+		}
+	}
+	for method, op := range pairs(child(d.root, "webhooks", "taskFinished")) {
+		list = append(list, docsEndpoint{strings.ToUpper(method), "your callback_url", nil, op})
+	}
+	return list
+}
 
-func (d docs) endpoint(method, path string, item, op *yaml.Node) docsEndpoint {
-	e := docsEndpoint{
-		Method: method, Path: path, ID: text(op, "operationId"),
-		Summary: text(op, "summary"), Description: text(op, "description"),
-	}
-	if s := child(op, "security"); s != nil && len(s.Content) == 0 {
-		e.Open = true
-	}
-	for _, list := range []*yaml.Node{child(item, "parameters"), child(op, "parameters")} {
-		if list == nil {
+func (d docs) parameters(e docsEndpoint) (list []docsField) {
+	for _, from := range []*yaml.Node{child(e.Item, "parameters"), child(e.Op, "parameters")} {
+		if from == nil {
 			continue
 		}
-		for _, p := range list.Content {
+		for _, p := range from.Content {
 			p = d.resolve(p)
-			e.Parameters = append(e.Parameters, docsField{
+			list = append(list, docsField{
 				Name: text(p, "name"), Type: d.typeOf(child(p, "schema")) + " in " + text(p, "in"),
 				Required: text(p, "required") == "true", Default: text(child(p, "schema"), "default"), Description: text(p, "description"),
 			})
 		}
 	}
-	for kind, body := range pairs(child(op, "requestBody", "content")) {
-		schema := d.resolve(child(body, "schema"))
-		e.RequestType, e.RequestNote, e.Request = kind, text(schema, "description"), d.fields(schema)
-	}
-	for status, r := range pairs(child(op, "responses")) {
-		r = d.resolve(r)
-		out := docsResponse{Status: status, Description: text(r, "description")}
-		for _, content := range pairs(child(r, "content")) {
-			out.Schema = d.typeOf(child(content, "schema"))
-			break
-		}
-		e.Responses = append(e.Responses, out)
-	}
-	return e
+	return list
 }
 
 func (d docs) fields(schema *yaml.Node) []docsField {

@@ -13,31 +13,24 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// openAPIDocument returns the contract as an OpenAPI 3.1 document in JSON, in
-// the order of its source. base is the prefix of the paths; "" = "/v1".
-func openAPIDocument(base string) ([]byte, error) {
-	doc, err := readContract()
-	if err != nil {
-		return nil, err
+// readContract returns the OpenAPI 3.1 document, openapi.yaml with the options
+// of package spec, and its form in JSON in the same order. base is the prefix of
+// the paths; "" = "/v1".
+func readContract(base string) (doc *yaml.Node, asJSON []byte, err error) {
+	if doc, err = parseOpenAPI(openapiYAML); err != nil {
+		return nil, nil, err
+	}
+	if err := addOptions(doc); err != nil {
+		return nil, nil, err
 	}
 	if servers := child(doc, "servers"); base != "" && servers != nil && len(servers.Content) == 1 {
 		child(servers.Content[0], "url").Value = base
 	}
 	var buf bytes.Buffer
 	if err := writeJSONNode(&buf, doc); err != nil {
-		return nil, fmt.Errorf("openapi.yaml: %w", err)
+		return nil, nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
-	return buf.Bytes(), nil
-}
-
-// readContract returns the whole document: openapi.yaml with the options of
-// package spec.
-func readContract() (*yaml.Node, error) {
-	doc, err := parseOpenAPI(openapiYAML)
-	if err != nil {
-		return nil, err
-	}
-	return doc, addOptions(doc)
+	return doc, buf.Bytes(), nil
 }
 
 func parseOpenAPI(source []byte) (*yaml.Node, error) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
@@ -143,13 +144,14 @@ func New(cfg Config) (*Server, error) {
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(context.Background())
 	var err error
+	var contract *yaml.Node
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
 	}
-	if s.openapi, err = openAPIDocument(cfg.BasePath); err != nil {
+	if contract, s.openapi, err = readContract(cfg.BasePath); err != nil {
 		return nil, err
 	}
-	if s.docs, err = renderDocs(cfg.BasePath); err != nil {
+	if s.docs, err = renderDocs(contract, cfg.BasePath); err != nil {
 		return nil, err
 	}
 	if s.classes, err = json.Marshal(spec.EventClasses()); err != nil {

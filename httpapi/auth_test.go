@@ -50,13 +50,6 @@ func TestWrongKeysGetTheSame401(t *testing.T) {
 	assert.Contains(t, a.header.Get("WWW-Authenticate"), "Bearer")
 	assert.Equal(t, 401, w.do("GET", "/account", nil, http.Header{"X-Api-Key": {w.key, w.key}}).status, "two keys")
 	assert.Len(t, texts, 1, "all refusals have the same text")
-	for _, path := range []string{"/tasks", "/tasks/x", "/tasks/x/result", "/audio-event-classes", "/billing/transactions"} {
-		assert.Equal(t, 401, w.do("GET", path, nil, noKey).status, path)
-	}
-	for _, path := range []string{"/tasks", "/tasks/batch", "/audio/transcriptions", "/audio/translations"} {
-		assert.Equal(t, 401, w.do("POST", path, "{}", noKey).status, path)
-	}
-	assert.Equal(t, 401, w.do("DELETE", "/tasks/x", nil, noKey).status)
 	assert.NotContains(t, w.log.String(), w.key, "no key in the log")
 	assert.NotContains(t, w.log.String(), revoked)
 	t.Logf("T15: %d malformed, revoked or foreign keys, all 401 with one text", n)

@@ -15,8 +15,7 @@ var recording []byte
 // testCase is a request and the judge of its answer.
 type testCase struct {
 	name     string
-	path     string
-	form     bool // a form with the recording; otherwise a GET
+	path     string // one of transcriptions and translations gets a form with the recording, another a GET
 	fields   [][2]string
 	field    string // the field named in a refusal, "" for any
 	invalid  bool   // the field's value is wrong, and must be refused
@@ -35,13 +34,13 @@ func cases() []testCase {
 	var list []testCase
 	for _, format := range []string{"json", "text", "srt", "vtt", "verbose_json", "diarized_json"} {
 		list = append(list, testCase{
-			name: "response_format=" + format, path: transcriptions, form: true, fields: formatted(format), field: "response_format", judge: inFormat(format),
+			name: "response_format=" + format, path: transcriptions, fields: formatted(format), field: "response_format", judge: inFormat(format),
 		})
 	}
 	list = append(list, parameters()...)
 	list = append(list, wrongValues()...)
 	for _, format := range []string{"json", "text", "srt", "vtt", "verbose_json"} {
-		list = append(list, testCase{name: "translation: response_format=" + format, path: translations, form: true, fields: formatted(format), judge: inFormat(format)})
+		list = append(list, testCase{name: "translation: response_format=" + format, path: translations, fields: formatted(format), judge: inFormat(format)})
 	}
 	get := func(name, path string, judge func(answer) (Verdict, string)) testCase {
 		return testCase{name: name, path: path, judge: judge}
@@ -62,7 +61,7 @@ func parameters() []testCase {
 	verbose, diarized := inFormat("verbose_json"), inFormat("diarized_json")
 	plain := inFormat("json")
 	one := func(name, field string, judge func(answer) (Verdict, string), fields ...[2]string) testCase {
-		return testCase{name: name, path: transcriptions, form: true, fields: fields, field: field, judge: judge}
+		return testCase{name: name, path: transcriptions, fields: fields, field: field, judge: judge}
 	}
 	reference := "data:audio/mpeg;base64," + base64.StdEncoding.EncodeToString(recording)
 	return []testCase{
@@ -99,12 +98,12 @@ func wrongValues() (list []testCase) {
 		{"known_speaker_names[]", speaker},
 		{"stream", "maybe"},
 	} {
-		list = append(list, testCase{name: "wrong " + f[0], path: transcriptions, form: true, fields: [][2]string{f}, field: f[0], invalid: true})
+		list = append(list, testCase{name: "wrong " + f[0], path: transcriptions, fields: [][2]string{f}, field: f[0], invalid: true})
 	}
 	return append(list, testCase{
-		name: "wrong timestamp_granularities[]", path: transcriptions, form: true, field: "timestamp_granularities[]", invalid: true,
+		name: "wrong timestamp_granularities[]", path: transcriptions, field: "timestamp_granularities[]", invalid: true,
 		fields: formatted("verbose_json", [2]string{"timestamp_granularities[]", "letter"}),
-	}, testCase{name: "translation: wrong response_format", path: translations, form: true, field: "response_format", invalid: true, fields: formatted("xml")})
+	}, testCase{name: "translation: wrong response_format", path: translations, field: "response_format", invalid: true, fields: formatted("xml")})
 }
 
 // usable is the status of a usable answer.

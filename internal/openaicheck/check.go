@@ -115,7 +115,7 @@ func (s Server) silence(err error) string {
 func (s Server) request(ctx context.Context, c testCase) (*http.Request, error) {
 	method, kind := http.MethodGet, ""
 	var body bytes.Buffer
-	if c.form {
+	if c.path == transcriptions || c.path == translations {
 		method = http.MethodPost
 		mw := multipart.NewWriter(&body)
 		kind = mw.FormDataContentType()

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/spec"
@@ -56,6 +58,12 @@ type accountStore interface {
 	RevokeKeyOf(ctx context.Context, account, id string) error
 }
 
+// auditLog records actions on an account's keys before they take place;
+// *audit.Log satisfies it.
+type auditLog interface {
+	Do(ctx context.Context, e audit.Entry, work func() error) error
+}
+
 // moneyStore provides the accounts and prices that the endpoints show;
 // *billing.Store satisfies it.
 type moneyStore interface {
@@ -72,4 +80,12 @@ type moneyStore interface {
 // database.
 type limiter interface {
 	TakeToken(ctx context.Context, account string, l accounts.Limits) (wait time.Duration, err error)
+}
+
+// counter counts requests and serves the counts; *metrics.Metrics satisfies it.
+type counter interface {
+	Request(route, method string, status int, took time.Duration)
+	Upload(bytes int64)
+	Waiting() (done func())
+	Handler() http.Handler
 }

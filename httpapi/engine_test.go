@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/webhook"
@@ -177,13 +178,13 @@ func (w *world) work() {
 	var workers []*worker.Worker
 	for _, id := range []string{"worker-1", "worker-2"} { // one of them may be busy with a slow task
 		one, err := worker.New(w.tasks, worker.Config{
-			Engine: w.api.cfg.Metrics.MeasureEngine(fakeEngine{}), ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+			Engine: w.api.cfg.Metrics.(*metrics.Metrics).MeasureEngine(fakeEngine{}), ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 		})
 		require.NoError(w.t, err)
 		workers = append(workers, one)
 	}
 	notifier, err := webhook.NewNotifier(w.tasks.Outbox(), w.tasks.Queue(), webhook.NotifierConfig{
-		HTTP: w.api.cfg.Metrics.MeasureCallbacks(callbacks), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+		HTTP: w.api.cfg.Metrics.(*metrics.Metrics).MeasureCallbacks(callbacks), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 	})
 	require.NoError(w.t, err)
 	fetcher, err := worker.NewFetcher(w.tasks, worker.FetcherConfig{HTTP: audio, Poll: 10 * time.Millisecond, Grace: time.Millisecond})

@@ -22,7 +22,6 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/audit"
 	"github.com/otograph/otograph/internal/clientaddr"
 	"github.com/otograph/otograph/internal/metrics"
 	"github.com/otograph/otograph/internal/turns"
@@ -36,7 +35,7 @@ type Config struct {
 	Tasks    taskStore
 	Accounts accountStore
 	Money    moneyStore
-	Audit    *audit.Log
+	Audit    auditLog
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
 	TokenKey []byte
@@ -64,7 +63,7 @@ type Config struct {
 	// always ready.
 	Ready func(context.Context) error
 	// Metrics counts requests and serves /metrics; nil = metrics.New(nil).
-	Metrics *metrics.Metrics
+	Metrics counter
 	// Web serves every other path that begins with neither the base path nor an
 	// operator's path; nil responds with 404.
 	Web http.Handler

@@ -81,26 +81,20 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 		}))
 		return err
 	}
+	events := []otograph.Stage{otograph.StageEvents}
+	if !*e.EnableASR {
+		events = append(events, otograph.StageDecode)
+	}
 	if *e.EnableASR {
-		if err := part(true, false, false, otograph.StageDecode, otograph.StageVAD, otograph.StageLanguage, otograph.StageTranscribe); err != nil {
-			return nil, err
-		}
+		err = part(true, false, false, otograph.StageDecode, otograph.StageVAD, otograph.StageLanguage, otograph.StageTranscribe)
 	}
-	if *e.EnableDiarize {
-		if err := part(true, true, false, otograph.StageEmbed, otograph.StageDiarize); err != nil {
-			return nil, err
-		}
+	if err == nil && *e.EnableDiarize {
+		err = part(true, true, false, otograph.StageEmbed, otograph.StageDiarize)
 	}
-	if *e.EnableAudioEvents {
-		stages := []otograph.Stage{otograph.StageEvents}
-		if !*e.EnableASR {
-			stages = append(stages, otograph.StageDecode)
-		}
-		if err := part(false, false, true, stages...); err != nil {
-			return nil, err
-		}
+	if err == nil && *e.EnableAudioEvents {
+		err = part(false, false, true, events...)
 	}
-	return cost, nil
+	return cost, err
 }
 
 // keptStages stores checkpoints in memory.

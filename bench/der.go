@@ -126,12 +126,8 @@ type stretch struct {
 // neighboring borders.
 func stretchesOf(ref, hyp, excluded [][]span, skipOverlap bool) (stretches []stretch) {
 	var borders []float64
-	for _, list := range [][][]span{ref, hyp, excluded} {
-		for _, spans := range list {
-			for _, s := range spans {
-				borders = append(borders, s.start, s.end)
-			}
-		}
+	for _, s := range slices.Concat(slices.Concat(ref, hyp, excluded)...) {
+		borders = append(borders, s.start, s.end)
 	}
 	slices.Sort(borders)
 	borders = slices.Compact(borders)

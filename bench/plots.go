@@ -87,8 +87,7 @@ func (r *Report) bars(title string, f figure) plot {
 	}
 	scale := p.axis(top)
 	for i, s := range r.Systems {
-		y := 6 + float64(i)*barHeight*1.5
-		p.Texts = append(p.Texts, label{plotLeft - 8, y + 15, "end", shortName(s.Name), 0})
+		y := p.barRow(i, s.Name)
 		e := f.of(s)
 		if e == nil {
 			continue
@@ -137,8 +136,7 @@ func (r *Report) stagePlot() (plot, bool) {
 	}
 	scale := p.axis(top)
 	for i, s := range r.Systems {
-		y, at := 6+float64(i)*barHeight*1.5, 0.0
-		p.Texts = append(p.Texts, label{plotLeft - 8, y + 15, "end", shortName(s.Name), 0})
+		y, at := p.barRow(i, s.Name), 0.0
 		for k, st := range stages() {
 			v := s.Cost.StageCPUPerHour[st]
 			if v > 0 {
@@ -218,9 +216,12 @@ func logAxis(lo, hi, from, to float64, mark func(at, value float64)) func(value 
 	return scale
 }
 
-func shortName(s string) string {
-	if r := []rune(s); len(r) > 26 {
-		return string(r[:25]) + "…"
+// barRow names the bar of the i-th system and returns its place.
+func (p *plot) barRow(i int, name string) (y float64) {
+	if r := []rune(name); len(r) > 26 {
+		name = string(r[:25]) + "…"
 	}
-	return s
+	y = 6 + float64(i)*barHeight*1.5
+	p.Texts = append(p.Texts, label{plotLeft - 8, y + 15, "end", name, 0})
+	return y
 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/internal/scores"
@@ -105,7 +104,7 @@ func standingFor(reference, text []string) (out []string, ok bool) {
 }
 
 func joined(words []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), " ")
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 }
 
 // same returns the share of a reference's words that the aligned text repeats.

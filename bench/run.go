@@ -102,13 +102,11 @@ func (c Config) eventClasses() []string {
 	var out []string
 	for _, it := range c.Items {
 		for _, e := range it.Events {
-			if !slices.Contains(out, e.Class) {
-				out = append(out, e.Class)
-			}
+			out = append(out, e.Class)
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // head identifies the measured configuration, so that other measurements are

@@ -91,19 +91,15 @@ func openRunFile(path, head string) (*runFile, error) {
 	if r.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return nil, err
 	}
-	if err := r.file.Truncate(int64(whole)); err != nil {
-		r.file.Close()
-		return nil, err
+	err = r.file.Truncate(int64(whole))
+	if err == nil {
+		_, err = r.file.Seek(0, io.SeekEnd)
 	}
-	if _, err := r.file.Seek(0, io.SeekEnd); err != nil {
-		r.file.Close()
-		return nil, err
+	if err == nil && whole == 0 {
+		err = r.write(record{Head: head})
 	}
-	if whole == 0 {
-		if err := r.write(record{Head: head}); err != nil {
-			r.file.Close()
-			return nil, err
-		}
+	if err != nil {
+		return nil, errors.Join(err, r.file.Close())
 	}
 	return r, nil
 }

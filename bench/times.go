@@ -88,45 +88,29 @@ func scoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 // ok is false if the recording has too many words to trace the alignment (more
 // than 16,000 in both).
 func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out TimeErrors, ok bool) {
-	ref, hyp := unitsOf(language, reference), unitsOf(language, hypothesis)
-	pairs, ok := equalPairs(ref, hyp)
+	ref, refTexts := unitsOf(language, reference)
+	hyp, hypTexts := unitsOf(language, hypothesis)
+	edits, ok := scores.Align(refTexts, hypTexts)
 	if !ok {
 		return out, false
 	}
-	for _, p := range pairs {
-		out.put(ref[p[0]], hyp[p[1]])
+	for _, e := range edits {
+		if e.Reference >= 0 && e.Hypothesis >= 0 && refTexts[e.Reference] == hypTexts[e.Hypothesis] {
+			out.put(ref[e.Reference], hyp[e.Hypothesis])
+		}
 	}
-	out.Missing = len(ref) - len(pairs)
+	out.Missing = len(ref) - len(out.Starts)
 	return out, true
 }
 
-// unitsOf converts words to the form for comparison. A word of several units (a
-// hyphen) becomes one, because its parts have no separate times.
-func unitsOf(language string, words []TimedText) []TimedText {
-	var out []TimedText
+// unitsOf returns the words that are compared, and their texts in the form for
+// comparison. A word of several units (a hyphen) becomes one, because its parts
+// have no separate times.
+func unitsOf(language string, words []TimedText) (units []TimedText, texts []string) {
 	for _, w := range words {
 		if u := strings.Join(Units(language, w.Text), ""); u != "" {
-			out = append(out, TimedText{w.Start, w.End, u})
+			units, texts = append(units, w), append(texts, u)
 		}
 	}
-	return out
-}
-
-// equalPairs returns the indices of the words that an alignment of least cost
-// leaves unchanged; ok is false if there are too many to trace it.
-func equalPairs(ref, hyp []TimedText) (pairs [][2]int, ok bool) {
-	texts := func(list []TimedText) []string {
-		out := make([]string, len(list))
-		for i, w := range list {
-			out[i] = w.Text
-		}
-		return out
-	}
-	edits, ok := scores.Align(texts(ref), texts(hyp))
-	for _, e := range edits {
-		if e.Reference >= 0 && e.Hypothesis >= 0 && ref[e.Reference].Text == hyp[e.Hypothesis].Text {
-			pairs = append(pairs, [2]int{e.Reference, e.Hypothesis})
-		}
-	}
-	return pairs, ok
+	return units, texts
 }

@@ -49,24 +49,27 @@ func TestScoreWordTimes(t *testing.T) {
 }
 
 // The traced alignment has the cost that CompareWords counts: unchanged words
-// plus errors add up to both sides.
-func TestEqualPairsAgreeWithCompareWords(t *testing.T) {
+// plus errors add up to both sides. The differences of the times are the words'
+// indices here.
+func TestWordTimesAgreeWithCompareWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)
 		ref, hyp := words.Draw(t, "ref"), words.Draw(t, "hyp")
-		timed := func(list []string) (out []TimedText) {
-			for _, w := range list {
-				out = append(out, TimedText{Text: w})
-			}
-			return out
+		var reference, hypothesis []TimedText
+		for i, w := range ref {
+			reference = append(reference, TimedText{Start: float64(i), Text: w})
 		}
-		pairs, ok := equalPairs(timed(ref), timed(hyp))
+		for i, w := range hyp {
+			hypothesis = append(hypothesis, TimedText{End: float64(i), Text: w})
+		}
+		times, ok := ScoreWordTimes("en", reference, hypothesis)
 		e := CompareWords(ref, hyp)
-		if !ok || len(pairs) != len(ref)-e.Substitutions-e.Deletions {
-			t.Fatalf("%d equal words, but %+v", len(pairs), e)
+		if !ok || len(times.Starts) != len(ref)-e.Substitutions-e.Deletions {
+			t.Fatalf("%d equal words, but %+v", len(times.Starts), e)
 		}
 		last := [2]int{-1, -1}
-		for _, p := range pairs {
+		for i := range times.Starts {
+			p := [2]int{int(times.Starts[i]), int(times.Ends[i])}
 			if ref[p[0]] != hyp[p[1]] || p[0] <= last[0] || p[1] <= last[1] {
 				t.Fatalf("pair %v after %v", p, last)
 			}

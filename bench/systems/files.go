@@ -1,6 +1,7 @@
 package systems
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,10 +77,7 @@ func (f *files) index(text string) error {
 	}
 	f.rows = map[string][]document{}
 	for i, r := range rows {
-		name := r.Path
-		if name == "" {
-			name = r.Session
-		}
+		name := cmp.Or(r.Path, r.Session)
 		if name == "" {
 			return fmt.Errorf("%s: row %d has no audio_filepath or session_id", f.path, i+1)
 		}

@@ -2,6 +2,7 @@ package systems
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,20 +19,16 @@ import (
 // OpenAI's interface, faster-whisper, WhisperX, whisper.cpp, sherpa-onnx,
 // NeMo's manifests, the Open ASR Leaderboard, SegLST and Otograph.
 type document struct {
-	Text     *string         `json:"text"`
-	PredText *string         `json:"pred_text"` // NeMo, leaderboard; text is then the reference
-	Path     string          `json:"audio_filepath"`
-	Duration float64         `json:"duration"`
-	Time     float64         `json:"time"`
-	Language string          `json:"language"`
-	Lang     string          `json:"lang"`
-	Segments []segment       `json:"segments"`
-	Words    json.RawMessage `json:"words"`
-	Turns    []struct {
-		Start   float64 `json:"start"`
-		End     float64 `json:"end"`
-		Speaker string  `json:"speaker"`
-	} `json:"diarize_segments"`
+	Text          *string                   `json:"text"`
+	PredText      *string                   `json:"pred_text"` // NeMo, leaderboard; text is then the reference
+	Path          string                    `json:"audio_filepath"`
+	Duration      float64                   `json:"duration"`
+	Time          float64                   `json:"time"`
+	Language      string                    `json:"language"`
+	Lang          string                    `json:"lang"`
+	Segments      []segment                 `json:"segments"`
+	Words         json.RawMessage           `json:"words"`
+	Turns         []otograph.Turn           `json:"diarize_segments"`
 	Result        struct{ Language string } `json:"result"`
 	Transcription []struct {
 		Offsets struct{ From, To float64 } // milliseconds
@@ -189,10 +186,7 @@ func span(start, end float64) (from, to float64) {
 
 // result converts a document to a result.
 func (d document) result() (*otograph.Result, error) {
-	res := &otograph.Result{AudioDuration: max(d.Duration, 0), Language: d.Language}
-	if res.Language == "" {
-		res.Language = d.Lang + d.Result.Language
-	}
+	res := &otograph.Result{AudioDuration: max(d.Duration, 0), Language: cmp.Or(d.Language, d.Lang+d.Result.Language)}
 	for _, t := range d.Turns {
 		start, end := span(t.Start, t.End)
 		res.DiarizeSegments = append(res.DiarizeSegments, otograph.Turn{Start: start, End: end, Speaker: t.Speaker})
@@ -235,12 +229,8 @@ func timed(words []jsonWord) (out []otograph.Word) {
 		if w.Start == nil || w.End == nil {
 			continue
 		}
-		text := w.Word
-		if text == "" {
-			text = w.Text
-		}
 		start, end := span(*w.Start, *w.End)
-		out = append(out, otograph.Word{Word: text, Start: start, End: end, Probability: w.Probability})
+		out = append(out, otograph.Word{Word: cmp.Or(w.Word, w.Text), Start: start, End: end, Probability: w.Probability})
 	}
 	return out
 }
@@ -275,10 +265,8 @@ func (d document) looseWords() []otograph.Word {
 // spreadWords assigns the words outside the segments to segments that have
 // none.
 func (d document) spreadWords(res *otograph.Result) {
-	for _, s := range res.Segments {
-		if len(s.Words) > 0 {
-			return
-		}
+	if slices.ContainsFunc(res.Segments, func(s otograph.Segment) bool { return len(s.Words) > 0 }) {
+		return
 	}
 	i := 0
 	for _, w := range d.looseWords() {

@@ -167,7 +167,6 @@ func (r *row) forget(f frame) {
 	}
 }
 
-// emit returns the cost of a frame in a state.
 func (l *lattice) emit(st *ctc.State, r *row) float64 {
 	switch st.Kind {
 	case ctc.StateToken:

@@ -83,7 +83,6 @@ func (l *lattice) marks(words []word, path []int32, frames []frame) (marks []mar
 	return marks, strays
 }
 
-// logProb returns the log posterior of a token in a row.
 func (r *Rows) logProb(t, id int) float64 {
 	for i := r.from[t]; i < r.from[t+1]; i++ {
 		if int(r.ids[i]) == id {

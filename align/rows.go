@@ -56,7 +56,6 @@ func NewRows(scores []float32, norms []float64, v, blank int, shift float64) *Ro
 	return r
 }
 
-// len returns the number of rows.
 func (r *Rows) len() int { return len(r.blanks) }
 
 // spoken returns the log probability that a row is not blank.

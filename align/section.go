@@ -60,7 +60,6 @@ func (s section) cells(words []word) int {
 	return (s.frames[1] - s.frames[0]) * s.nodes(words) * cellsPerLetter
 }
 
-// nodes returns the number of lattice nodes of the section's words.
 func (s section) nodes(words []word) (n int) {
 	for _, w := range words[s.words[0]:s.words[1]] {
 		n += w.nodes()

@@ -65,7 +65,6 @@ func needsReading(r rune) bool {
 	return unicode.IsNumber(r) || unicode.In(r, unicode.Sc, unicode.Sm, unicode.So) || r == '%' || r == '&' || r == '@' || r == '#'
 }
 
-// nodes returns the number of lattice nodes of the word.
 func (w word) nodes() int {
 	n := max(len(w.letters), 1)
 	for _, r := range w.readings {

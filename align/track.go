@@ -41,7 +41,6 @@ func (t *track) window(f int) int {
 	return i - 1
 }
 
-// frame returns a frame's row.
 func (t *track) frame(f int) frame {
 	w := t.window(f)
 	return frame{t.heard[w].Rows, f - t.first[w]}
@@ -53,7 +52,6 @@ func (t *track) time(f int) float64 {
 	return t.heard[w].time((float64(f-t.first[w]) + 0.5) * t.heard[w].Rows.Shift)
 }
 
-// lay finds the frames of all words, section by section.
 func (t *track) lay(ctx context.Context, opt Options) error {
 	var keys []string
 	var spots []int
@@ -108,7 +106,6 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 	return nil
 }
 
-// section finds the frames of the words of one section.
 func (t *track) section(s section, mem *tables) []stray {
 	words, frames := t.words[s.words[0]:s.words[1]], make([]frame, s.frames[1]-s.frames[0])
 	for i := range frames {
@@ -140,7 +137,6 @@ func (t *track) section(s section, mem *tables) []stray {
 // because the sound contradicts it.
 const leastProbability = 0.02
 
-// alignment returns the words with their times.
 func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 	a := &Alignment{Words: make([]Word, len(t.words))}
 	spoken, index, spelled, sum := t.spoken(a)

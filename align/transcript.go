@@ -108,7 +108,6 @@ func move(words []*asr.Word, found []Word, speech []audio.Span) {
 // leastWord is the minimum duration of speech, in seconds, for a word.
 const leastWord = 0.05
 
-// spokenSeconds returns the duration of speech between two times.
 func spokenSeconds(speech []audio.Span, from, to float64) (sum float64) {
 	for _, s := range speech {
 		a, b := s.Seconds()

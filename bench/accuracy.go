@@ -144,7 +144,6 @@ func summed[T any](list []Scored, seed uint64, of func(Scored) *T, add func(a, b
 	return new(sumOf(scores, all(len(scores)), add)), estimateSum(scores, seed, add, figure)
 }
 
-// events summarizes the scores of sounds.
 func (a *Accuracy) events(list []EventScore, seed uint64) {
 	if len(list) == 0 {
 		return
@@ -190,7 +189,6 @@ func (c *Count) right() *bool {
 	return new(c.Reference == c.Found)
 }
 
-// timeStat summarizes times; nil without any.
 func timeStat(list []TimeErrors) *TimeStat {
 	var e TimeErrors
 	for _, o := range list {

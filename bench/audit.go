@@ -86,7 +86,6 @@ func rank(rule string, names []string, errors [][]ratio, seed uint64) ranking {
 	return r
 }
 
-// audit examines the systems of a report.
 func (c Config) audit(r *Report) *audit {
 	a := &audit{References: c.referenceErrors(r)}
 	if len(r.Systems) > 1 {

@@ -91,7 +91,6 @@ func percentile(sorted []float64, p float64) float64 {
 	}
 }
 
-// percentileOf returns a percentile of values in any order.
 func percentileOf(values []float64, p float64) float64 {
 	return percentile(slices.Sorted(slices.Values(values)), p)
 }

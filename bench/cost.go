@@ -28,7 +28,6 @@ type Cost struct {
 // is faster than real time.
 func (c Cost) RTF() float64 { return c.Wall / c.Audio }
 
-// measure runs one recording and measures its cost.
 func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (*otograph.Result, Cost, error) {
 	resetPeak()
 	var c Cost
@@ -97,7 +96,6 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 	return cost, err
 }
 
-// keptStages stores checkpoints in memory.
 type keptStages struct {
 	mu   sync.Mutex
 	data map[string][]byte
@@ -145,7 +143,6 @@ type itemCosts struct {
 	stages  map[otograph.Stage]float64
 }
 
-// typical returns the repeat with the median wall time.
 func (c itemCosts) typical() Cost {
 	sorted := slices.Clone(c.repeats)
 	slices.SortStableFunc(sorted, func(a, b Cost) int { return cmp.Compare(a.Wall, b.Wall) })

@@ -185,7 +185,6 @@ func matchTurns(stretches []stretch, refs, hyps int) turnMatch {
 	return m
 }
 
-// heard returns the indices of the speakers with any time.
 func heard(times []float64) (at []int) {
 	for i, t := range times {
 		if t > 0 {
@@ -209,7 +208,6 @@ func collarsOf(reference []SpeakerTurn, collar float64) (collars []span) {
 	return union(collars)
 }
 
-// span is a period in seconds.
 type span struct{ start, end float64 }
 
 // bySpeaker collects the turns of each speaker and merges their overlaps.

@@ -31,7 +31,6 @@ func plainIf(on bool, v float64) *Estimate {
 // figures returns all figures of a report, in display order.
 func figures() []figure { return append(accuracyFigures(), costFigures()...) }
 
-// accuracyFigures returns the figures of a system's Accuracy.
 func accuracyFigures() []figure {
 	list := []figure{
 		{"wer", "word error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRate }, "%.2f", 100, true},
@@ -96,7 +95,6 @@ func accuracyFigures() []figure {
 	return list
 }
 
-// costFigures returns the figures of a system's cost and of its recordings.
 func costFigures() []figure {
 	ran := func(f func(CostSummary) float64) func(SystemReport) *Estimate {
 		return func(s SystemReport) *Estimate {
@@ -192,7 +190,6 @@ func (f figure) show(e *Estimate) string {
 	return out
 }
 
-// label returns the name with its unit.
 func (f figure) label() string {
 	if f.unit == "" {
 		return f.name

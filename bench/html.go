@@ -34,7 +34,6 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	return t.Execute(w, page)
 }
 
-// htmlPage is the content of the page.
 type htmlPage struct {
 	*Report
 	Measured                          string // the measured set and the number of repeats
@@ -52,7 +51,6 @@ func (p htmlPage) HasModels() bool {
 	return slices.ContainsFunc(p.Systems, func(s SystemReport) bool { return len(s.Models) > 0 })
 }
 
-// htmlTable is a table of the page.
 type htmlTable struct {
 	Head []string
 	Rows []htmlRow
@@ -82,7 +80,6 @@ func newTable(table [][]string) htmlTable {
 	return t
 }
 
-// itemTable returns a row for each recording.
 func (r *Report) itemTable() htmlTable {
 	t := htmlTable{Head: append([]string{"Recording"}, systemNames(r)...)}
 	for i, it := range r.Systems[0].Items {
@@ -137,7 +134,6 @@ func (it ItemReport) errorKey() float64 {
 	return 0
 }
 
-// line returns a one-line summary of a recording.
 func (it ItemReport) line() string {
 	if it.Error != "" {
 		return "failed: " + it.Error

@@ -120,7 +120,6 @@ func (p *plot) axis(top float64) func(float64) float64 {
 	return scale
 }
 
-// stagePlot draws the processor time of the stages as stacked bars.
 func (r *Report) stagePlot() (plot, bool) {
 	p := plot{Title: "Processor seconds for an hour of sound, by stage", Note: "Each stage run by itself.", Height: int(barHeight*1.5)*len(r.Systems) + 34}
 	top := 0.0
@@ -154,7 +153,6 @@ func (r *Report) stagePlot() (plot, bool) {
 	return p, true
 }
 
-// strip plots every recording's speed by its length.
 func (r *Report) strip() (plot, bool) {
 	p := plot{Title: "Speed by length of the recording", Note: "Horizontal: seconds of sound; vertical: times real time; both logarithmic. One dot for each recording.", Height: 280}
 	x0, x1, y0, y1 := math.Inf(1), 0.0, math.Inf(1), 0.0

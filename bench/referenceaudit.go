@@ -28,7 +28,6 @@ const (
 	leastDifference = 0.3
 )
 
-// referenceErrors examines the recordings with a correction.
 func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 	for _, s := range r.Systems {
 		var errors []ratio

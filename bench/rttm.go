@@ -29,7 +29,6 @@ func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) {
 	return turnsOf(lines, file), nil
 }
 
-// rttmLine is a turn with the name of its recording.
 type rttmLine struct {
 	file string
 	turn SpeakerTurn

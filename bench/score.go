@@ -111,7 +111,6 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 	return s
 }
 
-// scoreWords compares two texts.
 func (s *Score) scoreWords(language, reference, hypothesis string, opt ScoreOptions) {
 	n := opt.Normalizer
 	ref, hyp := normalizedUnits(n, language, reference), normalizedUnits(n, language, hypothesis)

@@ -47,7 +47,6 @@ func (r *Report) tables() [][][]string {
 	return slices.DeleteFunc([][][]string{r.figureTable(), r.comparisonTable(), r.slicesTable()}, func(t [][]string) bool { return len(t) < 2 })
 }
 
-// figureTable returns the figures under the systems' names.
 func (r *Report) figureTable() [][]string {
 	table := [][]string{append([]string{""}, systemNames(r)...)}
 	for _, f := range figures() {

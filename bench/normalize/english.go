@@ -122,7 +122,6 @@ var (
 	ellipsis         = regexp.MustCompile(space + `*\.{3,}` + space + `*`)
 )
 
-// text normalizes an English text.
 func (e english) text(s string) string {
 	s = lower(s)
 	if e.dots {
@@ -208,7 +207,6 @@ var dotted = func() (list []*regexp.Regexp) {
 	return append(list, regexp.MustCompile(three+`\.'(s)`))
 }()
 
-// abbreviations joins the letters of abbreviations.
 func abbreviations(s string) string {
 	for _, p := range dotted {
 		s = replaceWords(s, p, true, func(groups []string) string { return strings.Join(groups[1:], "") })

@@ -39,7 +39,6 @@ var normalizers = []Normalizer{
 // All returns all normalizers.
 func All() []Normalizer { return slices.Clone(normalizers) }
 
-// names returns the names of all normalizers.
 func names() (list []string) {
 	for _, n := range normalizers {
 		list = append(list, n.Name)
@@ -92,7 +91,6 @@ func fields(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
-// withoutRemarks removes text in brackets.
 func withoutRemarks(s string) string {
 	return parens.ReplaceAllLiteralString(brackets.ReplaceAllLiteralString(s, ""), "")
 }

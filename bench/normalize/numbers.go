@@ -101,7 +101,6 @@ var (
 	oneOnly     = regexp.MustCompile(`1(s?)`)
 )
 
-// digits replaces the number words of a text with digits.
 func digits(s string) string {
 	s = halves(s)
 	if hasDigits(s) {
@@ -203,13 +202,11 @@ func (r *reader) setInt(n *big.Int) { r.n, r.text = n, "" }
 
 func (r *reader) setText(s string) { r.n, r.text = nil, s }
 
-// put writes a word and clears the number.
 func (r *reader) put(s string) {
 	r.out = append(r.out, r.prefix+s)
 	r.prefix, r.n, r.text = "", nil, ""
 }
 
-// flush writes the number.
 func (r *reader) flush() {
 	if !r.none() {
 		r.put(r.value())
@@ -218,7 +215,6 @@ func (r *reader) flush() {
 
 func (r *reader) nextIsNumeric() bool { return numeric.MatchString(r.word(r.at + 1)) }
 
-// read reads all words.
 func (r *reader) read() {
 	for ; r.at < len(r.words); r.at++ {
 		current := r.words[r.at]

@@ -121,12 +121,11 @@ func parseCues(text string) (*otograph.Result, error) {
 // readRTTM reads speaker turns; they contain no words.
 func readRTTM(lines []string) *otograph.Result {
 	any := false
-	for _, l := range lines {
-		f := strings.Fields(l)
-		if len(f) > 0 && f[0] != "SPEAKER" && f[0] != "SPKR-INFO" && !strings.HasPrefix(f[0], ";;") {
+	for _, f := range fieldsOf(lines) {
+		if f[0] != "SPEAKER" && f[0] != "SPKR-INFO" {
 			return nil
 		}
-		any = any || len(f) > 0 && f[0] == "SPEAKER"
+		any = any || f[0] == "SPEAKER"
 	}
 	turns, err := bench.ReadRTTM(strings.NewReader(strings.Join(lines, "\n")), "")
 	if err != nil || !any {
@@ -135,6 +134,17 @@ func readRTTM(lines []string) *otograph.Result {
 	res := finish(&otograph.Result{DiarizeSegments: turns})
 	res.Ran.ASR = false
 	return res
+}
+
+// fieldsOf returns the fields of the lines of NIST's formats, without empty
+// lines and comments.
+func fieldsOf(lines []string) (rows [][]string) {
+	for _, l := range lines {
+		if f := strings.Fields(l); len(f) > 0 && !strings.HasPrefix(f[0], ";;") {
+			rows = append(rows, f)
+		}
+	}
+	return rows
 }
 
 // numbers parses the fields as finite times that are not negative.
@@ -156,11 +166,7 @@ const maxSeconds = 1e7
 // word.
 func readCTM(lines []string) *otograph.Result {
 	var words []otograph.Word
-	for _, l := range lines {
-		f := strings.Fields(l)
-		if len(f) == 0 || strings.HasPrefix(f[0], ";;") {
-			continue
-		}
+	for _, f := range fieldsOf(lines) {
 		if len(f) < 5 || len(f) > 8 {
 			return nil
 		}
@@ -192,11 +198,7 @@ func sentencesOf(words []otograph.Word) []otograph.Segment {
 // optional label in angle brackets, text.
 func readSTM(lines []string) *otograph.Result {
 	res := &otograph.Result{}
-	for _, l := range lines {
-		f := strings.Fields(l)
-		if len(f) == 0 || strings.HasPrefix(f[0], ";;") {
-			continue
-		}
+	for _, f := range fieldsOf(lines) {
 		if len(f) < 5 {
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -200,9 +201,7 @@ func (s *server) write(form *multipart.Writer, file *os.File, plain bool) error 
 	if plain {
 		fields["response_format"] = "json"
 	}
-	for name, value := range s.form {
-		fields[name] = value
-	}
+	maps.Copy(fields, s.form)
 	for name, value := range fields {
 		if err := form.WriteField(name, value); err != nil {
 			return err

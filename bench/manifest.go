@@ -201,10 +201,8 @@ func readManifest(r io.Reader, dir string) ([]Item, error) {
 	var items []Item
 	seen := map[string]int{}
 	for {
-		line := 1 + bytes.Count(data[:dec.InputOffset()], []byte("\n"))
-		if rest := data[dec.InputOffset():]; len(rest) > 0 { // the object begins after white space
-			line += bytes.Count(rest[:len(rest)-len(bytes.TrimLeft(rest, " \t\r\n"))], []byte("\n"))
-		}
+		rest := bytes.TrimLeft(data[dec.InputOffset():], " \t\r\n") // from the object on
+		line := 1 + bytes.Count(data[:len(data)-len(rest)], []byte("\n"))
 		var l manifestLine
 		err := dec.Decode(&l)
 		if errors.Is(err, io.EOF) {

@@ -43,16 +43,16 @@ func (r *Report) ModelCosts(systems []System) map[string]library.Cost {
 
 // stageOf returns the stage whose processor time in a recording is the role's
 // model's alone.
-func (i ItemReport) stageOf(role models.Role, set *models.Set) (otograph.Stage, bool) {
-	cascade := i.Cost.Stats.Cascade
+func (it ItemReport) stageOf(role models.Role, set *models.Set) (otograph.Stage, bool) {
+	cascade := it.Cost.Stats.Cascade
 	oneTier := cascade.Doubtful+cascade.Hearings == 0
 	switch role {
 	case models.RoleVAD:
 		return otograph.StageVAD, true
 	case models.RoleStandard:
-		return otograph.StageTranscribe, oneTier && i.Tier == otograph.TierStandard
+		return otograph.StageTranscribe, oneTier && it.Tier == otograph.TierStandard
 	case models.RoleOptimized:
-		return otograph.StageTranscribe, oneTier && i.Tier == otograph.TierOptimized
+		return otograph.StageTranscribe, oneTier && it.Tier == otograph.TierOptimized
 	case models.RoleEmbedder:
 		return otograph.StageEmbed, len(set.All(models.RoleSegmenter)) == 0
 	case models.RoleTagger:

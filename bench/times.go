@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/internal/scores"
@@ -59,7 +61,9 @@ func round(v, digits float64) float64 { return math.Round(v*digits) / digits }
 func scoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 	var out TimeErrors
 	h := 0
-	for _, ref := range reference {
+	byStart := func(a, b TimedText) int { return cmp.Compare(a.Start, b.Start) }
+	hypothesis = slices.SortedStableFunc(slices.Values(hypothesis), byStart)
+	for _, ref := range slices.SortedStableFunc(slices.Values(reference), byStart) { // a manifest may list them by speakers
 		for h < len(hypothesis) && hypothesis[h].End <= ref.Start {
 			h++
 		}

@@ -17,11 +17,13 @@ func TestScoreSentenceTimes(t *testing.T) {
 		{"equal", ref, TimeErrors{[]float64{0, 0, 0}, []float64{0, 0, 0}, 0}},
 		{"off", []TimedText{{1.1, 2.8, ""}, {4.2, 6.3, ""}}, TimeErrors{[]float64{0.1, 0.2}, []float64{0.2, 0.3}, 1}},
 		{"in two parts", []TimedText{{1, 2, ""}, {2.1, 3.2, ""}}, TimeErrors{[]float64{0}, []float64{0.2}, 2}},
+		{"in another order", []TimedText{{4.2, 6.3, ""}, {1.1, 2.8, ""}}, TimeErrors{[]float64{0.1, 0.2}, []float64{0.2, 0.3}, 1}},
 		{"one over two", []TimedText{{1, 6, ""}}, TimeErrors{nil, nil, 3}},
 		{"one that reaches into the next", []TimedText{{1, 4.5, ""}}, TimeErrors{[]float64{0}, []float64{1.5}, 2}},
 		{"nothing", nil, TimeErrors{nil, nil, 3}},
 	} {
 		assert.Equal(t, c.want, scoreSentenceTimes(ref, c.hyp), c.name)
+		assert.Equal(t, c.want, scoreSentenceTimes([]TimedText{ref[2], ref[0], ref[1]}, c.hyp), "%s, the reference in another order", c.name)
 	}
 	starts := TimeErrors{Starts: []float64{0, 0.05, 0.1, 0.25}}
 	assert.InDelta(t, 0.1, starts.MeanStart(), 1e-12)

@@ -38,7 +38,7 @@ func (t typesetter) pages(start, end float64, v voice, lines, further int) []pag
 		}
 		for _, n := range t.divide(all[from:to], lines, lead) {
 			part := all[from : from+n]
-			p := page{start: part[0].start, end: part[n-1].end, voices: []voice{{v.speaker, part, t.wrap(part, lines, lead)}}}
+			p := page{start: part[0].start, end: part[n-1].end, voices: []voice{{v.speaker, part, t.wrap(part, lead)}}}
 			if from == 0 {
 				p.start = start
 			}
@@ -139,7 +139,7 @@ func fill(atoms []atom, width, lead int) (lines []string, fits bool) {
 
 // wrap divides a page into its lines as evenly as possible: at the smallest
 // width that needs no additional line.
-func (t typesetter) wrap(atoms []atom, lines, lead int) []string {
+func (t typesetter) wrap(atoms []atom, lead int) []string {
 	best, _ := fill(atoms, t.MaxColumns, lead)
 	if len(best) == 1 {
 		return best

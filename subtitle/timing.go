@@ -107,7 +107,7 @@ func (t typesetter) join(p *page, next page) bool {
 	if len(lines) > t.MaxLines {
 		return false
 	}
-	*p = page{start: p.start, end: next.end, voices: []voice{{v.speaker, all, t.wrap(all, t.MaxLines, lead)}}}
+	*p = page{start: p.start, end: next.end, voices: []voice{{v.speaker, all, t.wrap(all, lead)}}}
 	return true
 }
 

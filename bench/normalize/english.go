@@ -54,13 +54,10 @@ func contractions(informal, pronouns bool) (list []contraction) {
 		}
 	}
 	add(true, "won't", "will not", "can't", "can not", "let's", "let us", "ain't", "aint", "y'all", "you all", "wanna", "want to")
-	if informal {
-		add(true, "kinda", "kind of", "sorta", "sort of", "dunno", "do not know")
-	}
 	add(true, "gotta", "got to", "gonna", "going to", "i'ma", "i am going to", "imma", "i am going to",
 		"woulda", "would have", "coulda", "could have", "shoulda", "should have")
 	if informal {
-		add(true, "cause", "because")
+		add(true, "kinda", "kind of", "sorta", "sort of", "dunno", "do not know", "cause", "because")
 	}
 	add(true, "ma'am", "madam",
 		"mr", "mister ", "mrs", "missus ", "st", "saint ", "dr", "doctor ", "prof", "professor ", "capt", "captain ", "gov", "governor ",

@@ -59,50 +59,46 @@ type TimeStat struct {
 	Matched     float64 `json:"matched"` // share of the reference, 0 to 1
 }
 
-// Scored is a score with the language that defines the units of the text.
-type Scored struct {
-	Score
-	Characters bool // scored by characters
-}
-
-// summarize summarizes scores; seed is the seed of the bootstrap.
-func summarize(list []Scored, seed uint64) Accuracy {
+// summarize summarizes the scores of the recordings that did not fail; seed is
+// the seed of the bootstrap.
+func summarize(items []ItemReport, seed uint64) Accuracy {
+	list := slices.DeleteFunc(slices.Clone(items), func(it ItemReport) bool { return it.Error != "" })
 	var a Accuracy
-	for _, w := range present(list, func(s Scored) *WordErrors { return s.Words }) {
+	for _, w := range present(list, func(it ItemReport) *WordErrors { return it.Score.Words }) {
 		a.Words.Add(w)
 	}
 	words := speech(list, false)
 	a.WordRate, a.WordRateAll = unitRates(list, words, seed)
 	a.CharRate, a.CharRateAll = unitRates(list, speech(list, true), seed)
-	a.Verbatim = rate(present(words, func(s Scored) *WordErrors { return s.Verbatim }), seed)
-	a.Compounds = rate(present(words, func(s Scored) *WordErrors { return s.Compounds }), seed)
-	a.Invented = proportion(list, seed, func(s Scored) *bool {
-		if s.Words == nil || s.Words.Reference > 0 {
+	a.Verbatim = rate(present(words, func(it ItemReport) *WordErrors { return it.Score.Verbatim }), seed)
+	a.Compounds = rate(present(words, func(it ItemReport) *WordErrors { return it.Score.Compounds }), seed)
+	a.Invented = proportion(list, seed, func(it ItemReport) *bool {
+		if it.Score.Words == nil || it.Score.Words.Reference > 0 {
 			return nil
 		}
-		return new(s.Words.Insertions > 0)
+		return new(it.Score.Words.Insertions > 0)
 	})
 	a.TurnRates, a.Meeting = turnRates(list, seed), meetingSummary(list, seed)
-	a.Turns, a.TurnRate = summed(list, seed, func(s Scored) *DER { return s.Turns }, DER.Add, DER.Rate)
-	a.Keywords, a.KeywordF1 = summed(list, seed, func(s Scored) *KeywordScore { return s.Keywords }, KeywordScore.Add, KeywordScore.F1)
-	a.Speakers = proportion(list, seed, func(s Scored) *bool { return s.Speakers.right() })
+	a.Turns, a.TurnRate = summed(list, seed, func(it ItemReport) *DER { return it.Score.Turns }, DER.Add, DER.Rate)
+	a.Keywords, a.KeywordF1 = summed(list, seed, func(it ItemReport) *KeywordScore { return it.Score.Keywords }, KeywordScore.Add, KeywordScore.F1)
+	a.Speakers = proportion(list, seed, func(it ItemReport) *bool { return it.Score.Speakers.right() })
 	a.SpeakersExpected, a.SpeakersSure = certainty(list, seed)
-	a.Language = proportion(list, seed, func(s Scored) *bool {
-		if s.Language == nil {
+	a.Language = proportion(list, seed, func(it ItemReport) *bool {
+		if it.Score.Language == nil {
 			return nil
 		}
-		return new(s.Language.Reference == s.Language.Found)
+		return new(it.Score.Language.Reference == it.Score.Language.Found)
 	})
-	a.events(present(list, func(s Scored) *EventScore { return s.Events }), seed)
-	a.Sentences = timeStat(present(list, func(s Scored) *TimeErrors { return s.Sentences }))
-	a.WordTimes = timeStat(present(list, func(s Scored) *TimeErrors { return s.WordTimes }))
+	a.events(present(list, func(it ItemReport) *EventScore { return it.Score.Events }), seed)
+	a.Sentences = timeStat(present(list, func(it ItemReport) *TimeErrors { return it.Score.Sentences }))
+	a.WordTimes = timeStat(present(list, func(it ItemReport) *TimeErrors { return it.Score.WordTimes }))
 	return a
 }
 
 // present returns the scores of one kind, of the recordings that have one.
-func present[T any](list []Scored, of func(Scored) *T) (out []T) {
-	for _, s := range list {
-		if v := of(s); v != nil {
+func present[T any](list []ItemReport, of func(ItemReport) *T) (out []T) {
+	for _, it := range list {
+		if v := of(it); v != nil {
 			out = append(out, *v)
 		}
 	}
@@ -111,10 +107,10 @@ func present[T any](list []Scored, of func(Scored) *T) (out []T) {
 
 // speech returns the recordings with speech that are scored by characters, or
 // by words.
-func speech(list []Scored, characters bool) (out []Scored) {
-	for _, s := range list {
-		if s.Words != nil && s.Words.Reference > 0 && s.Characters == characters {
-			out = append(out, s)
+func speech(list []ItemReport, characters bool) (out []ItemReport) {
+	for _, it := range list {
+		if it.Score.Words != nil && it.Score.Words.Reference > 0 && it.character == characters {
+			out = append(out, it)
 		}
 	}
 	return out
@@ -122,12 +118,12 @@ func speech(list []Scored, characters bool) (out []Scored) {
 
 // unitRates returns the error rate of the recordings with speech, all of the
 // same units, and the rate that also counts the others with these units.
-func unitRates(list, speech []Scored, seed uint64) (rated, all *Estimate) {
+func unitRates(list, speech []ItemReport, seed uint64) (rated, all *Estimate) {
 	if len(speech) == 0 {
 		return nil, nil
 	}
-	of := func(s Scored) *WordErrors { return s.Words }
-	same := present(slices.DeleteFunc(slices.Clone(list), func(s Scored) bool { return s.Characters != speech[0].Characters }), of)
+	of := func(it ItemReport) *WordErrors { return it.Score.Words }
+	same := present(slices.DeleteFunc(slices.Clone(list), func(it ItemReport) bool { return it.character != speech[0].character }), of)
 	if len(same) > len(speech) {
 		all = rate(same, seed)
 	}
@@ -136,7 +132,7 @@ func unitRates(list, speech []Scored, seed uint64) (rated, all *Estimate) {
 
 // summed returns the sum of the scores of one kind, and a figure of it; nil if
 // no recording has one.
-func summed[T any](list []Scored, seed uint64, of func(Scored) *T, add func(a, b T) T, figure func(T) float64) (sum *T, e *Estimate) {
+func summed[T any](list []ItemReport, seed uint64, of func(ItemReport) *T, add func(a, b T) T, figure func(T) float64) (sum *T, e *Estimate) {
 	scores := present(list, of)
 	if len(scores) == 0 {
 		return nil, nil
@@ -165,18 +161,18 @@ const surely = 0.8
 
 // certainty compares the probabilities stated for numbers of speakers with the
 // share of correct ones.
-func certainty(list []Scored, seed uint64) (expected, sure *Estimate) {
-	stated := present(list, func(s Scored) *float64 {
-		if s.Speakers == nil {
+func certainty(list []ItemReport, seed uint64) (expected, sure *Estimate) {
+	stated := present(list, func(it ItemReport) *float64 {
+		if it.Score.Speakers == nil {
 			return nil
 		}
-		return s.Speakers.Probability
+		return it.Score.Speakers.Probability
 	})
-	sure = proportion(list, seed, func(s Scored) *bool {
-		if c := s.Speakers; c == nil || c.Probability == nil || *c.Probability < surely {
+	sure = proportion(list, seed, func(it ItemReport) *bool {
+		if c := it.Score.Speakers; c == nil || c.Probability == nil || *c.Probability < surely {
 			return nil
 		}
-		return s.Speakers.right()
+		return it.Score.Speakers.right()
 	})
 	return mean(stated, seed), sure
 }
@@ -219,11 +215,11 @@ func addErrors(a, b WordErrors) WordErrors {
 func addEvents(a, b EventScore) EventScore { return EventScore{Found: a.Add(b.Found)} }
 
 // turnRates estimates the error rates of turns for the other ways of scoring.
-func turnRates(list []Scored, seed uint64) map[string]*Estimate {
+func turnRates(list []ItemReport, seed uint64) map[string]*Estimate {
 	var out map[string]*Estimate
 	for _, v := range turnVariants {
-		turns := present(list, func(s Scored) *DER {
-			if d, ok := s.TurnsBy[v.key]; ok {
+		turns := present(list, func(it ItemReport) *DER {
+			if d, ok := it.Score.TurnsBy[v.key]; ok {
 				return &d
 			}
 			return nil
@@ -241,7 +237,7 @@ func turnRates(list []Scored, seed uint64) map[string]*Estimate {
 
 // proportion returns the share of the recordings for which of is true, of those
 // for which it is not nil.
-func proportion(list []Scored, seed uint64, of func(Scored) *bool) *Estimate {
+func proportion(list []ItemReport, seed uint64, of func(ItemReport) *bool) *Estimate {
 	var ones []float64
 	for _, right := range present(list, of) {
 		if right {

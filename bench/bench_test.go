@@ -97,10 +97,10 @@ func TestScoreResult(t *testing.T) {
 }
 
 func TestSummarize(t *testing.T) {
-	a := summarize([]Scored{
+	a := summarize([]ItemReport{
 		{Score: Score{Words: &WordErrors{Substitutions: 1, Reference: 9}, Language: &LanguageScore{"en", "en"}, Speakers: &Count{2, 2, new(0.9)}, Turns: &DER{Scored: 10, Missed: 1}}},
 		{Score: Score{Words: &WordErrors{Deletions: 1, Reference: 1}, Language: &LanguageScore{"de", "en"}, Speakers: &Count{1, 3, new(0.6)}, Turns: &DER{Scored: 30, Confusion: 1}}},
-		{Score: Score{Words: &WordErrors{Insertions: 1, Reference: 4}}, Characters: true},
+		{Score: Score{Words: &WordErrors{Insertions: 1, Reference: 4}}, character: true},
 		{Score: Score{Words: &WordErrors{}}},
 		{Score: Score{Words: &WordErrors{Insertions: 3}}},
 		{Score: Score{Sentences: &TimeErrors{Starts: []float64{0.1, 0.3}, Ends: []float64{0, 0.2}, Missing: 2}}},

@@ -124,9 +124,9 @@ type timedLine struct {
 // Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
 // one, or else every recording in it, with the text in NAME.txt, the turns in
 // NAME.rttm and the times in which they are scored in NAME.uem in the same
-// folder. A .txt file without JSON has
-// one text per line, as jiwer reads it; its recordings are named by line numbers
-// and have no audio. Errors wrap ErrManifest and name file and line.
+// folder. A .txt file without JSON has one text per line, as jiwer reads it; its
+// recordings are named by line numbers and have no audio. Errors wrap
+// ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -72,8 +72,8 @@ var meetingRates = []struct {
 }
 
 // meetingSummary estimates the rates that any recording has, by their keys.
-func meetingSummary(list []Scored, seed uint64) map[string]*Estimate {
-	meetings := present(list, func(s Scored) *MeetingScore { return s.Meeting })
+func meetingSummary(list []ItemReport, seed uint64) map[string]*Estimate {
+	meetings := present(list, func(it ItemReport) *MeetingScore { return it.Score.Meeting })
 	if len(meetings) == 0 {
 		return nil
 	}

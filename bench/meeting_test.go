@@ -35,7 +35,7 @@ func TestMeeting(t *testing.T) {
 	assert.Len(t, s.TurnsBy, 3)
 	assert.InDelta(t, 0.25, s.TurnsBy["no_collar"].Rate(), 1e-12, "the last turn is missed")
 
-	a := summarize([]Scored{{Score: s}, {Score: Score{}}}, 1)
+	a := summarize([]ItemReport{{Score: s}, {Score: Score{}}}, 1)
 	assert.InDelta(t, 2.0/6, a.Meeting["cpwer"].Value, 1e-12)
 	assert.InDelta(t, 1.0/6, a.Meeting["wder"].Value, 1e-12)
 	assert.InDelta(t, 0, a.Meeting["orcwer"].Value, 1e-12)

@@ -61,7 +61,7 @@ type ItemReport struct {
 	// WrongWords lists the differences between text and reference: "a → b" for
 	// a substitution, "−a" for a deletion, "+b" for an insertion.
 	WrongWords []string `json:"wrong_words,omitempty"`
-	character  bool
+	character  bool     // scored by characters
 }
 
 // Comparison compares a system with the first one, over the recordings that
@@ -95,7 +95,6 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 				sr.Load = *rec.Load
 			}
 		}
-		var scores []Scored
 		var costs []itemCosts
 		for _, it := range c.Items {
 			item := ItemReport{Name: it.Name}
@@ -122,11 +121,11 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 			} else {
 				item.Cost = cost.typical()
 				sr.Tiers[item.Tier]++
-				scores, costs = append(scores, Scored{item.Score, item.character}), append(costs, cost)
+				costs = append(costs, cost)
 			}
 			sr.Items = append(sr.Items, item)
 		}
-		sr.Accuracy, sr.Cost = summarize(scores, c.Seed), summarizeCosts(costs, c.Seed)
+		sr.Accuracy, sr.Cost = summarize(sr.Items, c.Seed), summarizeCosts(costs, c.Seed)
 		r.Systems = append(r.Systems, sr)
 	}
 	for _, s := range r.Systems[1:] {

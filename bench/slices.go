@@ -38,13 +38,11 @@ func (c Config) slices(r *Report) (list []slice) {
 		for _, value := range slices.Sorted(maps.Keys(at)) {
 			part := slice{Key: key, Value: value, Recordings: len(at[value]), Accuracy: map[string]*Accuracy{}}
 			for _, s := range r.Systems {
-				var scores []Scored
+				var items []ItemReport
 				for _, i := range at[value] {
-					if it := s.Items[i]; it.Error == "" {
-						scores = append(scores, Scored{it.Score, it.character})
-					}
+					items = append(items, s.Items[i])
 				}
-				part.Accuracy[s.Name] = new(summarize(scores, c.Seed))
+				part.Accuracy[s.Name] = new(summarize(items, c.Seed))
 			}
 			list = append(list, part)
 		}

@@ -124,9 +124,12 @@ func TestSummarize(t *testing.T) {
 }
 
 func TestCostSummary(t *testing.T) {
-	items := []itemCosts{
-		{repeats: []Cost{{Audio: 10, Wall: 5, CPU: 9, PeakRSS: 7}, {Audio: 10, Wall: 1, CPU: 2, FirstSegment: 0.5}, {Audio: 10, Wall: 2, CPU: 3, FirstSegment: 0.6}}, stages: map[otograph.Stage]float64{"vad": 1}},
+	items := []ItemReport{
+		{repeats: []Cost{{Audio: 10, Wall: 5, CPU: 9, PeakRSS: 7}, {Audio: 10, Wall: 1, CPU: 2, FirstSegment: 0.5}, {Audio: 10, Wall: 2, CPU: 3, FirstSegment: 0.6}}, StageCPU: map[otograph.Stage]float64{"vad": 1}},
 		{repeats: []Cost{{Audio: 30, Wall: 3, CPU: 5}}},
+	}
+	for i, it := range items {
+		items[i].Cost = typical(it.repeats)
 	}
 	s := summarizeCosts(items, 1)
 	assert.Equal(t, 40.0, s.Audio)

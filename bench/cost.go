@@ -137,19 +137,13 @@ type CostSummary struct {
 	CascadePerHour *float64 `json:"cascade_encoder_passes_per_hour,omitempty"`
 }
 
-// itemCosts holds the costs of one recording: its repeats and its stages.
-type itemCosts struct {
-	repeats []Cost
-	stages  map[otograph.Stage]float64
-}
-
-func (c itemCosts) typical() Cost {
-	sorted := slices.Clone(c.repeats)
-	slices.SortStableFunc(sorted, func(a, b Cost) int { return cmp.Compare(a.Wall, b.Wall) })
+// typical returns the repeat with the median wall time.
+func typical(repeats []Cost) Cost {
+	sorted := slices.SortedStableFunc(slices.Values(repeats), func(a, b Cost) int { return cmp.Compare(a.Wall, b.Wall) })
 	return sorted[(len(sorted)-1)/2]
 }
 
-func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
+func summarizeCosts(items []ItemReport, seed uint64) CostSummary {
 	var s CostSummary
 	var rtf, first []float64
 	var speeds []ratio
@@ -157,7 +151,7 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 	var again spec.CascadeStats
 	var cascaded float64
 	for _, it := range items {
-		c := it.typical()
+		c := it.Cost
 		if c.Audio <= 0 || c.Wall <= 0 { // a result from a file
 			continue
 		}
@@ -177,12 +171,12 @@ func summarizeCosts(items []itemCosts, seed uint64) CostSummary {
 		for _, r := range it.repeats {
 			s.PeakRSS = max(s.PeakRSS, r.PeakRSS)
 		}
-		if it.stages != nil {
+		if it.StageCPU != nil {
 			staged += c.Audio
 			if s.StageCPUPerHour == nil {
 				s.StageCPUPerHour = map[otograph.Stage]float64{}
 			}
-			for stage, seconds := range it.stages {
+			for stage, seconds := range it.StageCPU {
 				s.StageCPUPerHour[stage] += seconds
 			}
 		}

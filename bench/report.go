@@ -62,6 +62,7 @@ type ItemReport struct {
 	// a substitution, "−a" for a deletion, "+b" for an insertion.
 	WrongWords []string `json:"wrong_words,omitempty"`
 	character  bool     // scored by characters
+	repeats    []Cost   // none if the recording failed
 }
 
 // Comparison compares a system with the first one, over the recordings that
@@ -95,37 +96,16 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 				sr.Load = *rec.Load
 			}
 		}
-		var costs []itemCosts
 		for _, it := range c.Items {
-			item := ItemReport{Name: it.Name}
-			var cost itemCosts
-			for _, rec := range file.find(i, it.Name) {
-				switch {
-				case rec.Error != "":
-					item.Error = rec.Error
-				case rec.Cost != nil:
-					cost.repeats = append(cost.repeats, *rec.Cost)
-				case rec.Stages != nil:
-					cost.stages, item.StageCPU = rec.Stages, rec.Stages
-				}
-				if f := rec.Found; f != nil {
-					item.Language, item.Tier, item.Text, item.Spans, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Spans, f.Score, f.Warnings
-					item.character = characters(it, f)
-					if it.Text != nil && f.Score.Words != nil {
-						item.WrongWords = wrongWords(tokensOf(c.bothUnits(it, f)))
-					}
-				}
-			}
-			if item.Error != "" || len(cost.repeats) == 0 {
+			item := c.itemReport(it, file.find(i, it.Name))
+			if len(item.repeats) == 0 {
 				sr.Failed++
 			} else {
-				item.Cost = cost.typical()
 				sr.Tiers[item.Tier]++
-				costs = append(costs, cost)
 			}
 			sr.Items = append(sr.Items, item)
 		}
-		sr.Accuracy, sr.Cost = summarize(sr.Items, c.Seed), summarizeCosts(costs, c.Seed)
+		sr.Accuracy, sr.Cost = summarize(sr.Items, c.Seed), summarizeCosts(sr.Items, c.Seed)
 		r.Systems = append(r.Systems, sr)
 	}
 	for _, s := range r.Systems[1:] {
@@ -133,6 +113,34 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 	}
 	r.Slices, r.Audit = c.slices(r), c.audit(r)
 	return r
+}
+
+// itemReport joins the measurements of a recording on one system.
+func (c Config) itemReport(it Item, records []record) ItemReport {
+	item := ItemReport{Name: it.Name}
+	for _, rec := range records {
+		switch {
+		case rec.Error != "":
+			item.Error = rec.Error
+		case rec.Cost != nil:
+			item.repeats = append(item.repeats, *rec.Cost)
+		case rec.Stages != nil:
+			item.StageCPU = rec.Stages
+		}
+		if f := rec.Found; f != nil {
+			item.Language, item.Tier, item.Text, item.Spans, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Spans, f.Score, f.Warnings
+			item.character = characters(it, f)
+			if it.Text != nil && f.Score.Words != nil {
+				item.WrongWords = wrongWords(tokensOf(c.bothUnits(it, f)))
+			}
+		}
+	}
+	if item.Error != "" {
+		item.repeats = nil
+	} else if len(item.repeats) > 0 {
+		item.Cost = typical(item.repeats)
+	}
+	return item
 }
 
 // compare draws the same recordings for both systems, so that difficult

@@ -25,6 +25,8 @@ type downmix struct {
 	block    []float32 // interleaved; cap is the block's length
 	weights  []float32 // weights at the end of the last block
 	target   []float32
+	sum      []float64 // per channel in the block
+	square   []float64
 	energy   []float64 // per channel since the beginning, without the DC offset
 	heard    []bool    // channels that ever carried a signal
 	single   int       // channel used alone while the mean cancels, else -1
@@ -38,7 +40,7 @@ func newDownmix(channels, rate int, emit func([]float32) error) *downmix {
 	return &downmix{
 		channels: channels, fade: max(1, rate/fadesPerSecond), block: make([]float32, 0, frames*channels),
 		weights: make([]float32, channels), target: make([]float32, channels),
-		energy: make([]float64, channels), heard: make([]bool, channels), single: -1,
+		sum: make([]float64, channels), square: make([]float64, channels), energy: make([]float64, channels), heard: make([]bool, channels), single: -1,
 		mono: make([]float32, frames), emit: emit,
 	}
 }
@@ -103,12 +105,9 @@ func mix(mono, block, w []float32) {
 // aim sets the weights for a block.
 func (d *downmix) aim(block []float32, frames int) {
 	n := float64(frames)
-	var sums, squares [8]float64 // on the stack for common channel counts
-	sum, square := sums[:], squares[:]
-	if d.channels > len(sums) {
-		sum, square = make([]float64, d.channels), make([]float64, d.channels)
-	}
-	sum, square = sum[:d.channels], square[:d.channels]
+	sum, square := d.sum, d.square
+	clear(sum)
+	clear(square)
 	cross := 0.0 // the product of two channels
 	if d.channels == 2 {
 		sums := stereoSums(block)

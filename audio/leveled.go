@@ -1,6 +1,9 @@
 package audio
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// levelHop is the step between measurements of the level, in samples; each
@@ -26,12 +29,10 @@ type leveled struct {
 // everywhere, p itself is returned.
 func (p *PCM) Leveled() *PCM {
 	gain := gains(p)
-	for _, g := range gain {
-		if g > 1 {
-			return &PCM{samples: p.samples, info: p.info, timeline: p.timeline, leveled: &leveled{p, gain}}
-		}
+	if !slices.ContainsFunc(gain, func(g float32) bool { return g > 1 }) {
+		return p
 	}
-	return p
+	return &PCM{samples: p.samples, info: p.info, timeline: p.timeline, leveled: &leveled{p, gain}}
 }
 
 // Unleveled returns the recording that Leveled was called on, or p itself.
@@ -61,10 +62,7 @@ func gains(p *PCM) []float32 {
 	}
 	list := make([]float32, len(loudest))
 	for i := range list {
-		top := 0.0
-		for _, e := range loudest[max(0, i-levelReach):min(len(loudest), i+levelReach)] {
-			top = max(top, e)
-		}
+		top := slices.Max(loudest[max(0, i-levelReach):min(len(loudest), i+levelReach)])
 		list[i] = float32(min(max(leveledAt*math.Sqrt(levelHop*levelHops/max(top, math.SmallestNonzeroFloat32)), 1), mostGain))
 	}
 	return list

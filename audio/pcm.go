@@ -3,6 +3,7 @@ package audio
 import (
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -90,12 +91,10 @@ func (p *PCM) Info() Info { return p.info }
 // [0, Len]; it is valid until Close. Writing to it faults. To keep memory flat,
 // read a long recording in windows. For a Leveled recording it returns a copy.
 func (p *PCM) Samples(from, to int) []float32 {
-	n := len(p.samples)
-	from = min(max(from, 0), n)
-	to = min(max(to, from), n)
 	if p.leveled != nil {
-		return p.leveled.append(make([]float32, 0, to-from), from, to)
+		return p.Append(nil, from, to)
 	}
+	from, to = p.within(from, to)
 	if p.mapped != nil {
 		if p.handed.Add(int64(to-from)*4) >= trimEvery {
 			p.handed.Store(0)
@@ -110,8 +109,14 @@ func (p *PCM) Append(dst []float32, from, to int) []float32 {
 	if p.leveled == nil {
 		return append(dst, p.Samples(from, to)...)
 	}
+	from, to = p.within(from, to)
+	return p.leveled.append(slices.Grow(dst, to-from), from, to)
+}
+
+// within clamps a range to the recording.
+func (p *PCM) within(from, to int) (int, int) {
 	from = min(max(from, 0), p.Len())
-	return p.leveled.append(dst, from, min(max(to, from), p.Len()))
+	return from, min(max(to, from), p.Len())
 }
 
 // Close releases the samples. Views are invalid afterwards. It may be called

@@ -182,31 +182,21 @@ func skipID3(r io.ReaderAt) (at int64, err error) {
 	return at, nil
 }
 
+// forms lists the containers of chunks by their first four bytes and their form
+// type.
+var forms = map[string]container{
+	"RIFFWAVE": wavContainer, "RIFXWAVE": wavContainer, "RF64WAVE": wavContainer, "BW64WAVE": wavContainer,
+	"RIFFAVI ": {"avi", "avi", declared},
+	"RIFFXWMA": {"xwma", "xwma", exact},
+	"RIFFQLCM": {"qcp", "qcp", guessed},
+	"FORMAIFF": {"aiff", "aiff", exact}, "FORMAIFC": {"aiff", "aiff", exact},
+	"FORM8SVX": {"svx", "iff", declared}, "FORM16SV": {"svx", "iff", declared}, "FORMMAUD": {"svx", "iff", declared},
+}
+
 func byMagic(b []byte) (container, bool) {
 	if len(b) >= 12 {
-		switch form := string(b[8:12]); string(b[:4]) {
-		case "RIFF":
-			switch form {
-			case "WAVE":
-				return wavContainer, true
-			case "AVI ":
-				return container{"avi", "avi", declared}, true
-			case "XWMA":
-				return container{"xwma", "xwma", exact}, true
-			case "QLCM":
-				return container{"qcp", "qcp", guessed}, true
-			}
-		case "RIFX", "RF64", "BW64":
-			if form == "WAVE" {
-				return wavContainer, true
-			}
-		case "FORM":
-			switch form {
-			case "AIFF", "AIFC":
-				return container{"aiff", "aiff", exact}, true
-			case "8SVX", "16SV", "MAUD":
-				return container{"svx", "iff", declared}, true
-			}
+		if c, ok := forms[string(b[:4])+string(b[8:12])]; ok {
+			return c, true
 		}
 	}
 	for _, m := range magics {

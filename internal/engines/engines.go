@@ -262,16 +262,13 @@ func (e *Engines) Standard(ctx context.Context) (*whisper.Engine, error) {
 // the requested device. It is "" if it does, or if the model has not been
 // loaded.
 func (e *Engines) DeviceNote() string {
-	m, ok := e.Set.Role(models.RoleStandard)
-	if !ok {
-		return ""
+	if m, ok := e.Set.Role(models.RoleStandard); ok {
+		if w, ok := e.recognizers.loaded(m).(*whisper.Engine); ok {
+			_, note := w.Device()
+			return note
+		}
 	}
-	w, ok := e.recognizers.loaded(m).(*whisper.Engine)
-	if !ok {
-		return ""
-	}
-	_, note := w.Device()
-	return note
+	return ""
 }
 
 // Optimized opens the optimized model for a language; without a language,

@@ -127,9 +127,8 @@ func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
 	return list
 }
 
-// effective fills in the defaults of options. If EnableASR is false,
-// EnableDiarize defaults to false as well, so that one switch suffices for
-// sounds alone.
+// effective fills in the defaults of options. Without EnableASR, EnableDiarize
+// defaults to false, so that one switch suffices for sounds alone.
 func effective(o Options) (EffectiveOptions, error) {
 	if o.EnableASR != nil && !*o.EnableASR && o.EnableDiarize == nil {
 		o.EnableDiarize = new(false)
@@ -190,8 +189,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	defer r.Engines.End()
 	res, err := r.do(ctx, src)
 	if err != nil && ctx.Err() != nil {
-		// Every stage reports the cancellation differently: return a single
-		// error.
+		// Every stage reports the cancellation differently.
 		return res, context.Cause(ctx)
 	}
 	return res, err
@@ -262,8 +260,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	return res, errors.Join(errs...)
 }
 
-// result assembles the result. An error concerns only the speakers' names; the
-// result is complete apart from them.
+// result assembles the result; an error concerns only the speakers' names.
 func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, error) {
 	res := assemble.Result(r.sound.PCM, f, r.Progress.Seconds())
 	res.Demo = r.Engines.Demonstrates(res)
@@ -285,8 +282,7 @@ func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, er
 	return res, err
 }
 
-// audio returns the pipeline's audio options, with the run's track, and its
-// longest length if that is shorter.
+// audio returns the audio options with the run's track and longest length.
 func (r *run) audio() audio.Options {
 	o := r.p.audio
 	o.KeepChannels = r.channels == ChannelsSplit || r.channels == ChannelsAuto
@@ -303,8 +299,7 @@ func (r *run) audio() audio.Options {
 	return o
 }
 
-// find runs the stages after decoding. If one fails, the stages that do not
-// depend on it still run.
+// find runs the stages after decoding, but none that depends on a failed one.
 func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 	f = &found.Findings{}
 	failed := func(err error) bool {
@@ -374,8 +369,7 @@ func (r *run) nameChannels(f *found.Findings) {
 	}
 }
 
-// languageAndText detects the language of all speech, then transcribes each
-// side in it.
+// languageAndText detects the language and transcribes each side in it.
 func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.Transcription, error) {
 	language, err := stages.Keep(ctx, &r.Watch, StageLanguage, func(ctx context.Context) (found.Language, error) {
 		return r.FindLanguage(ctx, r.sound.PCM, heard.Spans)
@@ -422,8 +416,7 @@ func (r *run) transcribe(ctx context.Context, i int, language found.Language, se
 	}})
 }
 
-// tell passes sentences to the caller's OnSegments function, numbered from
-// first.
+// tell passes sentences, numbered from first, to OnSegments.
 func (r *run) tell(sentences []asr.Segment, first int) {
 	f := &found.Findings{Transcription: &found.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
 	out := assemble.Segments(f, found.ClockOf(r.sound.PCM))
@@ -434,8 +427,7 @@ func (r *run) tell(sentences []asr.Segment, first int) {
 	r.told(out)
 }
 
-// hideConfidences removes the confidences if the pipeline is configured without
-// them.
+// hideConfidences removes the confidences from a pipeline without them.
 func (p *Pipeline) hideConfidences(list []Segment) {
 	if !p.noConfidences {
 		return

@@ -20,8 +20,7 @@ type KnownVoice struct {
 	Recording Source
 }
 
-// leastSpoken is the minimum of speech, in seconds, in a recording for
-// WithVoices.
+// leastSpoken is the least speech in a recording for WithVoices, in seconds.
 const leastSpoken = 1.0
 
 // Voice returns the vector of a recording's only voice, computed by the set's

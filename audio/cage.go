@@ -80,8 +80,7 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 	if outErr != nil {
 		cancel(outErr)
 	}
-	// A stopped child has no more output, and neither has one that exited
-	// cleanly.
+	// A child that was stopped or exited cleanly has no more output.
 	_, _ = io.Copy(io.Discard, outR)
 	err = <-ch.exited
 	wg.Wait()
@@ -110,8 +109,7 @@ func (c caged) start(stdout, stderr *os.File) (*child, error) {
 		ch.state, err = p.Start()
 		started <- err
 		if err == nil {
-			// Kill the child's processes before the kernel can reuse its
-			// process ID.
+			// Before the kernel can reuse the child's process ID.
 			if awaitExit(p.Process.Pid) {
 				p.Kill()
 			}

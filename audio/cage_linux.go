@@ -6,13 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inputPath is the child's name for descriptor 3. Opening it creates a new file
-// description with a separate position.
+// inputPath is descriptor 3 of the child, with a separate position.
 const inputPath = "/proc/self/fd/3"
 
-// widenPipe lets the child write up to a megabyte ahead, so that both sides
-// spend more time running in parallel. It only affects speed, so errors are
-// ignored: the kernel limits the total size of a user's pipes.
+// widenPipe lets the child write up to a megabyte ahead. It only affects speed,
+// so errors are ignored: the kernel limits the total size of a user's pipes.
 func widenPipe(f *os.File) {
 	if raw, err := f.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })

@@ -1,20 +1,17 @@
 package audio
 
-// maxKept is the largest number of channels that are kept separately: the eight
-// tracks of a recorder. A recording with more is not a conversation, and each
-// channel takes as much disk space as the mix.
+// maxKept is the largest number of channels kept separately: a recorder's eight
+// tracks. Each takes as much disk space as the mix.
 const maxKept = 8
 
-// channels records each channel of a recording to a separate file, in addition
-// to the mix.
+// channels records each channel to a separate file, in addition to the mix.
 type channels struct {
 	dir  string
 	each []*recorder
 	one  []float32 // the samples of one channel
 }
 
-// begin prepares for n channels. A single channel is already the mix, and more
-// than maxKept are not kept.
+// begin prepares for n channels; one, or more than maxKept, are not kept.
 func (c *channels) begin(name string, rate, n int) error {
 	c.close() // files of a track that was not the wanted one
 	if n < 2 || n > maxKept {

@@ -49,12 +49,10 @@ func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 	return 0, nil
 }
 
-// implausible reports whether n can't be a size: writers to a pipe leave such
-// numbers in size fields.
+// implausible reports whether n is a placeholder of a writer to a pipe.
 func implausible(n uint64) bool { return n == 0 || n >= math.MaxInt64/2 }
 
-// field returns a number of 8 bytes at an offset of the file, 0 if it can't be
-// a size.
+// field returns a number of 8 bytes at an offset, 0 if it can't be a size.
 func field(f io.ReaderAt, at int64, number func([]byte) uint64) (int64, error) {
 	var b [8]byte
 	n, err := readAt(f, b[:], at)
@@ -69,8 +67,7 @@ func field(f io.ReaderAt, at int64, number func([]byte) uint64) (int64, error) {
 // with a chunk.
 type chunkHeader func(b []byte) (length int64, ok bool)
 
-// walkChunks returns the end of the last of the consecutive chunks from an
-// offset.
+// walkChunks returns the end of the last consecutive chunk from an offset.
 func walkChunks(f io.ReaderAt, size, at int64, header chunkHeader) (int64, error) {
 	var b [16]byte
 	for range 1 << 20 { // bounds the reads in a file of empty chunks
@@ -182,8 +179,7 @@ func asfEnd(f io.ReaderAt) (int64, error) {
 	return field(f, int64(at)+40, func(b []byte) uint64 { return binary.LittleEndian.Uint64(b) })
 }
 
-// matroskaEnd returns the end of the segment, which contains all elements but
-// the first (RFC 8794, RFC 9559).
+// matroskaEnd returns the end of the segment, the second element (RFC 9559).
 func matroskaEnd(f io.ReaderAt) (int64, error) {
 	head := make([]byte, 4096)
 	n, err := readAt(f, head, 0)
@@ -232,8 +228,7 @@ const (
 	oggLast  = 4
 )
 
-// oggPage returns the length and the flags of the page at the start of b; the
-// length is 0 if b doesn't start with the whole header of a page.
+// oggPage returns a page's length and flags; 0 if b holds no whole page header.
 func oggPage(b []byte) (length int, flags byte) {
 	if len(b) < 27 || string(b[:4]) != "OggS" || len(b) < 27+int(b[26]) {
 		return 0, 0

@@ -44,8 +44,7 @@ func framesEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 	return 0, nil
 }
 
-// framesOf returns the function that reads a frame's length in a container that
-// begins with head.
+// framesOf returns the function that reads a frame's length in a container.
 func framesOf(c container, head []byte) func([]byte) (size int, kind uint32) {
 	switch c.demuxer {
 	case "aac":
@@ -70,8 +69,7 @@ func framesOf(c container, head []byte) func([]byte) (size int, kind uint32) {
 	return mpegFrame
 }
 
-// programPacket reads the header of a pack or packet of an MPEG program stream
-// (ISO 11172-1, 13818-1), or its end code.
+// programPacket reads the header of a pack or packet (ISO 11172-1, 13818-1).
 func programPacket(b []byte) (size int, kind uint32) {
 	if len(b) < 4 || b[0] != 0 || b[1] != 0 || b[2] != 1 || b[3] < 0xb9 {
 		return 0, 0
@@ -99,8 +97,7 @@ func dtsFrame(b []byte) (size int, kind uint32) {
 	return int(b[5]&3)<<12 + int(b[6])<<4 + int(b[7]>>4) + 1, 1
 }
 
-// amrEnd returns the end of the last frame of an AMR file (RFC 4867, section
-// 5.3).
+// amrEnd returns the end of the last frame (RFC 4867, section 5.3).
 func amrEnd(f io.ReaderAt, size int64) (int64, error) {
 	r := bufio.NewReader(io.NewSectionReader(f, 0, size))
 	magic, err := r.ReadString('\n')

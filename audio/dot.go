@@ -1,8 +1,6 @@
 package audio
 
-// dotGo is the resampler's inner loop: the sum of a[i]·b[i], for lengths that
-// are a multiple of 8. Eight independent sums hide the latency of the
-// additions.
+// dotGo is dot in plain Go; eight independent sums hide the additions' latency.
 func dotGo(a, b []float32) float32 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	b = b[:len(a)]

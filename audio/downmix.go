@@ -17,8 +17,7 @@ const (
 	maxBlock        = 1 << 20
 )
 
-// downmix mixes several channels into one in bounded memory, block by block.
-// The result does not depend on how the input is split.
+// downmix mixes channels block by block, however the input is split.
 type downmix struct {
 	channels int
 	fade     int

@@ -18,15 +18,13 @@ var (
 	ErrNoAudio     = spec.Permanent(errors.New("no audio in the file"))
 )
 
-// Errors of the machine, like a full disk, a failed read or a canceled context.
-// None of them is permanent.
+// Errors of the machine, like a full disk; none of them is permanent.
 var (
 	ErrDecoderMissing = errors.New("audio decoder missing")
 	ErrTimeout        = errors.New("decoding took too long")
 )
 
-// fault returns an error of the given kind about the named source. The name is
-// quoted because it comes from outside and may contain anything.
+// fault returns an error of a kind about a source, whose name is from outside.
 func fault(kind error, name, format string, args ...any) error {
 	return fmt.Errorf("audio: %q: %w: %s", name, kind, fmt.Sprintf(format, args...))
 }

@@ -20,10 +20,8 @@ import (
 	"github.com/otograph/otograph/internal/cage"
 )
 
-// audioDecoders lists the decoders that ffmpeg may use, for the codecs of the
-// accepted containers. They include no image or video decoder, so a cover of
-// 65535 × 65535 pixels is never decoded. Names unknown to an ffmpeg build do no
-// harm.
+// audioDecoders lists the decoders that ffmpeg may use, none of them for images
+// or video: a cover of 65535 × 65535 pixels is never decoded.
 const audioDecoders = "aac,aac_fixed,aac_latm,libfdk_aac,ac3,eac3,ac3_fixed,truehd,mlp,dca,alac,als,amrnb,amrwb,libopencore_amrnb,libopencore_amrwb,ape,atrac1,atrac3,atrac3plus," +
 	"cook,sipr,ra_144,ra_288,ralf,dsd_lsbf,dsd_msbf,dsd_lsbf_planar,dsd_msbf_planar,dvaudio,flac,g722,g723_1,g726,g726le,g729,gsm,gsm_ms,libgsm,libgsm_ms,ilbc," +
 	"mp1,mp1float,mp2,mp2float,mp3,mp3float,mp3adu,mp3adufloat,mp3on4,mp3on4float,mpc7,mpc8,nellymoser,opus,libopus,qcelp,qdm2,s302m,speex,libspeex,tak,truespeech,tta," +
@@ -127,8 +125,7 @@ func (r *report) line(text string) {
 func (r *report) frame(time, length float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// ffmpeg counts from the beginning of the file even if that is before 0, as
-	// with the silence at the start of some codecs.
+	// ffmpeg counts from the beginning of the file even if that is before 0.
 	time += min(0, r.start)
 	if codec := r.codec(); codec == "wmav1" || codec == "wmav2" {
 		// The decoder returns a frame one frame later than its packet's time.
@@ -186,8 +183,7 @@ func (r *report) describe(text string) {
 	}
 }
 
-// wanted returns the track to decode: the chosen one, the default one, or else
-// the first.
+// wanted returns the chosen track, the default one, or else the first.
 func (r *report) wanted() (track, bool) {
 	i := r.choice - 1
 	if r.choice == 0 {
@@ -226,8 +222,7 @@ func (r *report) declared(c container) float64 {
 	return r.duration
 }
 
-// complaint returns ffmpeg's first error message in a form that is safe to
-// show: printable, short and without our names for the input.
+// complaint returns ffmpeg's messages, printable and without names of ours.
 func (r *report) complaint() string {
 	if len(r.problems) == 0 {
 		return "the decoder reported no reason"
@@ -253,9 +248,7 @@ const leastRate = 250
 // errRemap is returned if ffmpeg chose another track than the wanted one.
 var errRemap = errors.New("another track is wanted")
 
-// decodeFFmpeg decodes the audio track of the file into rec. If seconds > 0, it
-// decodes only that much of the beginning. rec rejects a recording that is too
-// long.
+// decodeFFmpeg decodes the audio track, or, if seconds > 0, its beginning.
 func (in *input) decodeFFmpeg(ctx context.Context, o Options, rec *recorder, seconds float64) (*report, *wavHeader, error) {
 	bin, err := findFFmpeg(o)
 	if err != nil {
@@ -269,10 +262,9 @@ func (in *input) decodeFFmpeg(ctx context.Context, o Options, rec *recorder, sec
 			t, _ := rep.wanted()
 			a.track = t.index
 		case a.landlock && errors.Is(err, errUnusable) && context.Cause(ctx) == nil:
-			// ffmpeg may be outside the folders that the sandbox can see, or a
-			// wrapper script. Test that without the recording, so that no
-			// recording can weaken the sandbox by the exit status of its
-			// decoder.
+			// The sandbox may hide ffmpeg's folder. Test that without the
+			// recording, so that no recording can weaken the sandbox by its
+			// decoder's exit status.
 			if _, _, works := ffmpegVersion(ctx, bin, true); works == nil {
 				return rep, h, err
 			}
@@ -356,14 +348,12 @@ func (r *report) refusal(in *input, o Options, a attempt) error {
 	return nil
 }
 
-// cpuSeconds returns the CPU time limit for a wall-clock limit; negative means
-// no limit.
+// cpuSeconds returns the limit of processor time for a wall-clock limit.
 func cpuSeconds(wall time.Duration) uint64 {
 	if wall < 0 {
 		return math.MaxUint32
 	}
-	// Decoding uses one thread, so the wall clock expires first unless the
-	// child starts more threads.
+	// With one thread the wall clock expires first.
 	return uint64(wall/time.Second) + 10
 }
 
@@ -387,9 +377,7 @@ func ffmpegArgs(c container, a attempt) []string {
 	return append(args, "-c:a", "pcm_f32le", "-bitexact", "-flush_packets", "0", "-f", "matroska", "pipe:1")
 }
 
-// judge explains how ffmpeg exited. It returns nil for a status that reports
-// only a general failure: the recording is then at fault and judged by its
-// decoded samples.
+// judge explains how ffmpeg exited; nil if only the recording can be at fault.
 func (r *report) judge(err error, name, bin string, o Options) error {
 	var exit *exec.ExitError
 	switch {
@@ -401,8 +389,7 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 	case errors.As(err, &exit):
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		switch {
-		// Not killed by us: the machine ran out of memory, or an operator
-		// stopped it.
+		// Not by us: the machine ran out of memory, or an operator stopped it.
 		case status.Signaled() && status.Signal() == syscall.SIGKILL:
 			return fmt.Errorf("audio: %q: ffmpeg was killed", name)
 		case status.Signaled():

@@ -12,11 +12,9 @@ import (
 const flacTail = 2 << 20
 
 // flacSeconds returns the length of a FLAC file whose header doesn't declare
-// it; encoders omit it when they write to a pipe. Every frame has its position
-// in the stream, so the length is the last frame's position minus the first
-// one's (RFC 9639, sections 8 and 9). Nothing is decoded. The checksum of the
-// last frame must be valid. It returns 0 if the header declares the length or
-// if the length can't be found.
+// it, as of encoders that write to a pipe: the last frame's position minus the
+// first one's (RFC 9639, sections 8 and 9). It returns 0 if the header declares
+// the length or no last frame with a valid checksum is found.
 func flacSeconds(f io.ReaderAt, size int64) (float64, error) {
 	info, at, err := flacStreamInfo(f, size)
 	if err != nil || info.rate == 0 || info.samples != 0 {
@@ -89,8 +87,7 @@ func flacStreamInfo(f io.ReaderAt, size int64) (info flacInfo, at int64, err err
 // flacFrame is the position of a frame in the stream.
 type flacFrame struct{ begin, samples int64 }
 
-// frame reads the header of a frame at the beginning of b; its checksum must be
-// valid.
+// frame reads the header of a frame, whose checksum must be valid.
 func (info flacInfo) frame(b []byte) (flacFrame, bool) {
 	if len(b) < 6 || b[0] != 0xff || b[1]&0xfe != 0xf8 || b[2]>>4 == 0 || b[2]&15 == 15 || b[3]&1 != 0 {
 		return flacFrame{}, false
@@ -139,8 +136,7 @@ func (info flacInfo) frame(b []byte) (flacFrame, bool) {
 // lastFrame returns the last frame in b that has a valid checksum and ends
 // where the next frame begins or at the end of b.
 func (info flacInfo) lastFrame(b []byte) (flacFrame, bool) {
-	// Candidate ends of the frame, nearest first; several, because a frame may
-	// contain bytes that look like a header.
+	// Candidate ends, nearest first: a frame may contain bytes like a header.
 	ends := []int{len(b)}
 	for at := len(b); ; {
 		if at = bytes.LastIndexByte(b[:at], 0xff); at < 0 {
@@ -160,8 +156,7 @@ func (info flacInfo) lastFrame(b []byte) (flacFrame, bool) {
 }
 
 // flacNumber reads the number of a frame or sample, encoded like a UTF-8
-// character but up to 36 bits wide. n is its length in bytes, or 0 if the
-// encoding is invalid.
+// character of up to 36 bits; n is 0 if it is invalid.
 func flacNumber(b []byte) (v int64, n int) {
 	if len(b) == 0 {
 		return 0, 0
@@ -183,8 +178,7 @@ func flacNumber(b []byte) (v int64, n int) {
 	return v, ones
 }
 
-// checksum returns the remainder of b divided by a polynomial of the given
-// number of bits, highest bit first.
+// checksum returns the remainder of b divided by a polynomial of some bits.
 func checksum(polynomial uint32, bits int, b []byte) uint32 {
 	var sum uint32
 	for _, c := range b {

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Every x86-64 server and desktop processor since 2015 has both, but the
-// compiler may not assume it.
+// Every x86-64 processor since 2015 has both; the compiler may not assume it.
 var hasFMA = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // dotFMA returns the sum of a[i]·b[i] for i < n, where n is a positive multiple

@@ -6,13 +6,11 @@ import (
 )
 
 const (
-	// levelHop is the step between measurements of the level, in samples; each
-	// covers levelHops of them, half a second.
+	// The level is measured every levelHop samples, over half a second.
 	levelHop, levelHops = SampleRate / 16, 8
 	// levelReach is how far, in seconds, a gain looks in both directions.
 	levelReach = 10
-	// leveledAt is the target level for the loudest half second in reach, as a
-	// root mean square, and mostGain the greatest gain: −20 dB and 50 dB.
+	// leveledAt is the target root mean square (−20 dB), mostGain is 50 dB.
 	leveledAt, mostGain = 0.1, 316.0
 )
 

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapSamples maps the first n float32 of f read-only. The descriptor may be
-// closed afterwards.
+// mapSamples maps the first n float32 of f, which may be closed afterwards.
 func mapSamples(f *os.File, n int) (mapped []byte, samples []float32, err error) {
 	if n == 0 {
 		return nil, nil, nil
@@ -24,8 +23,7 @@ func mapSamples(f *os.File, n int) (mapped []byte, samples []float32, err error)
 }
 
 // releasePages drops the mapping's pages from the resident set; the next access
-// finds them in the page cache. The mapping is shared and backed by a file, so
-// no sample is lost. If it fails, only memory use rises.
+// finds them in the page cache. If it fails, only memory use rises.
 func releasePages(mapped []byte) { _ = unix.Madvise(mapped, unix.MADV_DONTNEED) }
 
 func unmap(mapped []byte) error {

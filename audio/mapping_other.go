@@ -8,8 +8,7 @@ import (
 	"os"
 )
 
-// mapSamples reads the first n float32 of f into memory, because mapping is not
-// supported here.
+// mapSamples reads the first n float32 of f into memory.
 func mapSamples(f *os.File, n int) (mapped []byte, samples []float32, err error) {
 	if n == 0 {
 		return nil, nil, nil

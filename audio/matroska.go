@@ -125,8 +125,7 @@ func (m *matroskaReader) element() (id uint32, length int64, err error) {
 	return id, length, err
 }
 
-// beginBlock reads the header of a block: the track, the time from the
-// cluster's, and flags.
+// beginBlock reads the header of a block: track, time in the cluster, flags.
 func (m *matroskaReader) beginBlock(length int64) error {
 	const header = 4
 	b, err := m.r.Peek(header)
@@ -174,8 +173,7 @@ func (m *matroskaReader) skip(n int64) error {
 	return err
 }
 
-// ebmlSize reads the size of an element (RFC 8794): −1 if it is unknown; width
-// is 0 if b has none.
+// ebmlSize reads an element's size, −1 if unknown; width is 0 without one.
 func ebmlSize(b []byte) (length int64, width int) {
 	if len(b) == 0 || b[0] == 0 {
 		return 0, 0

@@ -59,8 +59,7 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 	return pcm, nil
 }
 
-// input is a source under conversion: a stream of samples, with a WAV header or
-// from the caller, or a file of a known container.
+// input is a source under conversion: a stream of samples or a file.
 type input struct {
 	name     string
 	info     Info
@@ -81,8 +80,7 @@ func (in *input) close() {
 	}
 }
 
-// meter counts and hashes the original bytes, enforces the limit and checks for
-// cancellation.
+// meter counts and hashes the original bytes, up to the limit.
 type meter struct {
 	ctx  context.Context
 	r    io.Reader
@@ -114,8 +112,7 @@ func newMeter(ctx context.Context, r io.Reader, name string, limit int64) *meter
 
 func (m *meter) hex() string { return hex.EncodeToString(m.sum.Sum(nil)) }
 
-// receive opens a source and recognizes it. If spool is set, a reader is copied
-// to a temporary file even if it could be streamed.
+// receive opens a source and recognizes it; spool copies any reader to a file.
 func receive(ctx context.Context, src Source, o Options, spool bool) (in *input, err error) {
 	in = &input{name: src.Name()}
 	defer func() {
@@ -174,9 +171,8 @@ func (in *input) take(h *wavHeader) {
 	in.info.Container, in.info.Codec, in.info.SampleRate, in.info.Channels = h.container, h.codec, h.rate, h.channels
 }
 
-// peek recognizes the beginning of a reader and returns the reader if it holds
-// a WAV file that can be streamed. Other formats, and with spool also WAV
-// files, are copied to a temporary file.
+// peek recognizes the beginning of a reader. It returns the reader of a WAV
+// file unless spool is set; otherwise it copies the bytes to a temporary file.
 func (in *input) peek(o Options, spool bool) (*bufio.Reader, error) {
 	peeked := bufio.NewReaderSize(in.meter, sniffWindow)
 	head, err := peeked.Peek(sniffWindow)
@@ -245,8 +241,7 @@ func (in *input) takeWAV(r *bufio.Reader, o Options) error {
 	return nil
 }
 
-// unrecognized returns the error for an unsupported file with the content head
-// at its beginning.
+// unrecognized returns the error for an unsupported file that begins with head.
 func unrecognized(name string, head []byte) error {
 	if len(head) == 0 {
 		return fault(ErrTooSmall, name, "it is empty")
@@ -257,8 +252,7 @@ func unrecognized(name string, head []byte) error {
 	return fault(ErrUnsupported, name, "its content is not that of an audio or video file")
 }
 
-// spool writes a reader to an unnamed file: the bytes already read, then the
-// rest.
+// spool writes a reader to an unnamed file, after the bytes already read.
 func (in *input) spool(r io.Reader, read []byte, o Options) error {
 	f, err := tempFile(o.TempDir)
 	if err != nil {
@@ -323,9 +317,8 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 	return o.checkSize(in.name, in.info.Size)
 }
 
-// samplesAhead returns the number of bytes of samples left on the tape
-// according to the header and the file size, or -1 if it is known only at the
-// end of the stream.
+// samplesAhead returns the number of bytes of samples left on the tape by the
+// header and the file's size, or -1 if only the end of the stream shows it.
 func (in *input) samplesAhead() int64 {
 	n := in.header.data
 	if in.file != nil {

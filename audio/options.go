@@ -54,8 +54,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxSamples returns the largest number of samples at SampleRate, or -1 if
-// unlimited.
+// maxSamples returns the largest number of samples, or -1 if unlimited.
 func (o Options) maxSamples() int64 {
 	if o.MaxSeconds < 0 {
 		return -1
@@ -74,8 +73,7 @@ func (o Options) checkSize(name string, size int64) error {
 	return nil
 }
 
-// checkDuration checks a container's declared length in seconds against the
-// limit.
+// checkDuration checks a declared length in seconds against the limit.
 func (o Options) checkDuration(name string, seconds float64) error {
 	if o.MaxSeconds >= 0 && seconds > o.MaxSeconds {
 		return fault(ErrTooLong, name, "it lasts %.1f s, expected at most %g s", seconds, o.MaxSeconds)

@@ -13,8 +13,7 @@ import (
 const SampleRate = 16000
 
 // trimEvery is the number of bytes returned in views before the mapping's pages
-// are released to the kernel (they stay in the page cache). It bounds the
-// resident set while hours of audio are read.
+// are released to the kernel; it bounds the resident set.
 const trimEvery = 32 << 20
 
 // Span is a half-open range [Start, End) of samples at SampleRate.

@@ -2,9 +2,8 @@ package audio
 
 import "os"
 
-// recorder receives interleaved samples of any rate and writes mono samples at
-// SampleRate to an unnamed file. With a nil file it only counts; Probe uses
-// that if no header declares the length.
+// recorder writes interleaved samples of any rate as mono samples at SampleRate
+// to an unnamed file. With a nil file it only counts.
 type recorder struct {
 	name      string
 	limit     int64 // largest number of samples in the result, or -1 if unlimited

@@ -16,14 +16,11 @@ const (
 	passBand      = 0.91                                                     // fraction of the lower Nyquist frequency
 	kaiserBeta    = 0.1102 * (stopBandDB - 8.7)                              //
 	tapsAtLowRate = (stopBandDB - 7.95) / (2.285 * math.Pi * (1 - passBand)) // filter length in samples at the lower rate
-	// Middle of the transition band, as a fraction of the lower Nyquist
-	// frequency.
+	// Middle of the transition band, relative to the lower Nyquist frequency.
 	cutOff = (1 + passBand) / 2
-	// Number of coefficients (512 KiB); if there would be more, phases are
-	// interpolated.
+	// Coefficients (512 KiB); with more, phases are interpolated.
 	maxTable = 1 << 17
-	// Phases per sample at the lower rate; linear interpolation between them
-	// has an error below −115 dB.
+	// Phases per sample at the lower rate, for an error below −115 dB.
 	lerpPhases = 1 << 10
 	maxRate    = 1 << 24 // Hz; keeps every product far from overflow
 )
@@ -196,8 +193,7 @@ func sinc(x float64) float64 {
 	return math.Sin(math.Pi*x) / (math.Pi * x)
 }
 
-// bessel0 returns the modified Bessel function of the first kind and order
-// zero, computed as a power series.
+// bessel0 is the modified Bessel function I0, as a power series.
 func bessel0(x float64) float64 {
 	sum, term, q := 1.0, 1.0, x*x/4
 	for k := 1.0; term > sum*1e-17; k++ {

@@ -10,8 +10,7 @@ import (
 // count) and returns the number of NaN or infinite ones, which become 0.
 type convert func(dst []float32, src []byte) (nonFinite int)
 
-// swapped returns the converter of big-endian samples, which reverses the bytes
-// of each sample in src.
+// swapped returns the converter of big-endian samples, which changes src.
 func (c convert) swapped(width int) convert {
 	return func(dst []float32, src []byte) int {
 		for first := 0; first < len(src); first += width {
@@ -65,8 +64,7 @@ const (
 	plainUntil = 0x3f800000
 )
 
-// plain reports whether clamp leaves a float with these bits unchanged, which
-// is true of nearly all samples.
+// plain reports whether clamp leaves a float with these bits unchanged.
 func plain(bits uint32) bool { return bits&^(1<<31)-plainAbove <= plainUntil-plainAbove }
 
 func fromF32(dst []float32, src []byte) (bad int) {
@@ -87,8 +85,7 @@ func fromF32(dst []float32, src []byte) (bad int) {
 	return bad
 }
 
-// clampGroup is the number of samples converted one by one before eight at a
-// time are tried again.
+// clampGroup is the number of samples converted singly before eight at a time.
 const clampGroup = 256
 
 // clampTo writes the samples of src through clamp to dst.
@@ -108,8 +105,7 @@ func clampTo(dst, src []float32) {
 	}
 }
 
-// clampBits is clamp on a float's bits; NaN and infinite values become 0 and
-// are counted.
+// clampBits is clamp on bits; NaN and infinite values become 0 and are counted.
 func clampBits(bits uint32, bad *int) uint32 {
 	if bits&0x7f800000 == 0x7f800000 {
 		*bad++

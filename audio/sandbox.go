@@ -94,8 +94,7 @@ func sandbox(o Options) SandboxState {
 	return s
 }
 
-// ffmpegVersion starts ffmpeg in the sandbox, with or without Landlock, and
-// reads its version.
+// ffmpegVersion starts ffmpeg in the sandbox and reads its version.
 func ffmpegVersion(ctx context.Context, bin string, landlock bool) (version string, state cage.State, err error) {
 	spec := cage.Spec{Bin: bin, Args: []string{"-version"}, Memory: childMemory, CPU: cpuSeconds(defaultMaxDecodeTime), Landlock: landlock} // a decoder's
 	state, err = caged{spec, 20 * time.Second}.run(ctx, func(string) {}, func(out io.Reader) error {

@@ -109,8 +109,7 @@ func sniff(r io.ReaderAt) (container, error) {
 	}
 	head := buf[:n]
 	if at > 0 && n == 0 {
-		// The tag claims more bytes than the file has. Frames may be within its
-		// claimed size.
+		// The tag is longer than the file; frames may be within it.
 		if n, err = readAt(r, buf, 0); err != nil {
 			return container{}, err
 		}
@@ -136,8 +135,7 @@ func CheckHead(name string, head []byte) error {
 	return err
 }
 
-// sniffHead is sniff for the first sniffWindow bytes. The container has no name
-// if an ID3 tag hides it.
+// sniffHead is sniff for a beginning; an ID3 tag may leave it without a name.
 func sniffHead(name string, head []byte) (container, error) {
 	c, err := sniff(bytes.NewReader(head))
 	if c.name == "" && err == nil && id3Size(head) == 0 {
@@ -154,8 +152,7 @@ func readAt(r io.ReaderAt, b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// id3Size returns the length of the ID3v2 tag at the beginning of b, or 0 if b
-// has no tag. Four 7-bit bytes hold its size.
+// id3Size returns the length of the ID3v2 tag at the start of b, 0 without one.
 func id3Size(b []byte) int64 {
 	if len(b) < 10 || string(b[:3]) != "ID3" || b[3] == 0xff || b[4] == 0xff || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
 		return 0
@@ -182,8 +179,7 @@ func skipID3(r io.ReaderAt) (at int64, err error) {
 	return at, nil
 }
 
-// forms lists the containers of chunks by their first four bytes and their form
-// type.
+// forms lists the containers of chunks by their first four bytes and form type.
 var forms = map[string]container{
 	"RIFFWAVE": wavContainer, "RIFXWAVE": wavContainer, "RF64WAVE": wavContainer, "BW64WAVE": wavContainer,
 	"RIFFAVI ": {"avi", "avi", declared},
@@ -240,8 +236,7 @@ func rawStream(b []byte, tagged bool) (container, bool) {
 	return container{}, false
 }
 
-// chain reports whether b begins with consecutive frames: four of them, or, if
-// frames are expected, two and the end of the file.
+// chain reports whether b begins with four frames; if expected, two may end b.
 func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) bool {
 	_, kind := frame(b)
 	for n := 0; ; n++ {
@@ -259,9 +254,8 @@ func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) 
 	}
 }
 
-// mpegFrame reads the header of an MPEG-1, -2 or -2.5 audio frame (ISO 11172-3,
-// 13818-3). It returns the frame's length in bytes, or 0 if invalid, and the
-// fields that do not change within a stream.
+// mpegFrame reads the header of an MPEG audio frame (ISO 11172-3, 13818-3): its
+// length in bytes, or 0, and the fields that do not change within a stream.
 func mpegFrame(b []byte) (size int, kind uint32) {
 	if len(b) < 4 {
 		return 0, 0

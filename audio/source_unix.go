@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openAny opens path for reading. O_NONBLOCK keeps a named pipe from blocking
-// forever before it is recognized as one.
+// openAny opens path for reading; O_NONBLOCK keeps a named pipe from blocking.
 func openAny(path string, follow bool) (*os.File, error) {
 	flags := unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	if !follow {

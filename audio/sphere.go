@@ -7,13 +7,11 @@ import (
 	"strings"
 )
 
-// sphereMagic is the start of a NIST SPHERE file, the format of many speech
-// corpora.
+// sphereMagic is the start of a NIST SPHERE file.
 const sphereMagic = "NIST_1A\n"
 
-// readSphereHeader reads the header of a NIST SPHERE file, up to the first byte
-// of samples: a text with one field per line, whose second line is its size,
-// "name -type value".
+// readSphereHeader reads a text with one "name -type value" per line, whose
+// second line is its size, up to the first byte of samples.
 func readSphereHeader(t *tape) (*wavHeader, error) {
 	const what = "the SPHERE header"
 	head, err := t.read(16, what)

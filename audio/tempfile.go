@@ -10,9 +10,8 @@ import (
 // memoryLimit bounds a file in memory: two hours of samples.
 const memoryLimit = 512 << 20 // bytes
 
-// tempFile creates an unnamed file in dir, so that nothing remains on disk
-// however the process ends. If dir is missing or read-only, the file is in
-// memory, and its first memoryLimit bytes can be written.
+// tempFile creates an unnamed file in dir. If dir is missing or read-only, the
+// file is in memory, with room for memoryLimit bytes.
 func tempFile(dir string) (*os.File, error) {
 	f, err := diskFile(dir)
 	if err == nil {

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamedFile uses O_TMPFILE, which never gives the file a name. It returns
-// errors.ErrUnsupported on file systems without it.
+// unnamedFile uses O_TMPFILE; without it the error is errors.ErrUnsupported.
 func unnamedFile(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	switch err {

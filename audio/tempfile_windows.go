@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// unnamedFile creates a file that the system deletes when it is closed, because
-// every file has a name on Windows.
+// unnamedFile creates a file that the system deletes when it is closed.
 func unnamedFile(dir string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()

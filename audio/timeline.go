@@ -5,9 +5,8 @@ import (
 	"sort"
 )
 
-// longestGap bounds the total time without samples that a recording's time
-// stamps may claim: five hours, like the longest recording. Any gap beyond it
-// counts as an error of the time stamps, and the samples are joined without it.
+// longestGap bounds the total time without samples, like the longest recording.
+// A gap beyond it counts as an error of the time stamps and is left out.
 const longestGap = 5 * 3600.0
 
 // mark is a sample and the time at which it is heard.
@@ -103,8 +102,7 @@ type stamps struct {
 
 type stampMark struct{ played, time float64 }
 
-// frame adds a frame of the given length that is heard at a time; NaN means
-// that the frame has no time stamp.
+// frame adds a frame that is heard at a time; NaN if it has no time stamp.
 func (s *stamps) frame(time, length float64) {
 	defer func() { s.played += length; s.frames++ }()
 	if math.IsNaN(time) {

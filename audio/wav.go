@@ -36,8 +36,7 @@ var wavCompressed = map[uint16]string{
 	0x1602: "aac_latm", 0x1610: "aac", 0x2000: "ac3", 0x2001: "dts", 0xa109: "speex", 0xf1ac: "flac",
 }
 
-// guidTail ends every sub-format of WAVE_FORMAT_EXTENSIBLE that wraps a plain
-// tag.
+// guidTail ends the sub-formats of WAVE_FORMAT_EXTENSIBLE with a plain tag.
 const guidTail = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
 // wavHeader holds the fields before the samples.
@@ -62,8 +61,7 @@ type tape struct {
 	kept []byte
 }
 
-// fault returns an error in the header; its text names the field, the expected
-// and the found value.
+// fault returns an error in the header.
 func (t *tape) fault(kind error, format string, args ...any) error {
 	return fault(kind, t.name, format, args...)
 }
@@ -82,8 +80,7 @@ func (t *tape) read(n int, what string) ([]byte, error) {
 	return t.kept[at:], err
 }
 
-// skip skips n bytes in pieces, so that a size from the header never becomes an
-// allocation.
+// skip skips n bytes in pieces: a size from the header is never allocated.
 func (t *tape) skip(n int64, what string) error {
 	for n > 0 {
 		step := int(min(n, 4096))
@@ -194,8 +191,7 @@ func (h *wavHeader) readFormat(t *tape, c *riffChunk) error {
 	return h.format(t, body)
 }
 
-// readLongSize returns the size of the samples from a ds64 chunk, or long if
-// the chunk has no valid size.
+// readLongSize returns the data size of a ds64 chunk, or long if it is invalid.
 func (h *wavHeader) readLongSize(t *tape, c *riffChunk, long int64) (int64, error) {
 	body, err := c.read(t, 28)
 	if err != nil {
@@ -289,8 +285,7 @@ func (h *wavHeader) format(t *tape, b []byte) error {
 	return nil
 }
 
-// setConverter sets the codec and the converter of the header's samples, and
-// reports whether there is one.
+// setConverter sets the codec and converter, and reports whether there is one.
 func (h *wavHeader) setConverter() bool {
 	s, ok := wavSamples[wavEncoding{h.tag, h.width}]
 	h.codec, h.convert = s.codec, s.convert
@@ -338,8 +333,7 @@ func (h *wavHeader) seconds(n int64) float64 {
 // wavChunk is the number of bytes of samples converted at a time.
 const wavChunk = 1 << 16
 
-// decodeWAV reads the samples and returns the number of bytes in whole frames
-// that it read.
+// decodeWAV reads the samples and returns the bytes read in whole frames.
 func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (got int64, err error) {
 	if err := rec.begin(h.rate, h.channels); err != nil {
 		return 0, err

@@ -85,8 +85,7 @@ func (o *open) event(class int, duration float64) Event {
 	}
 }
 
-// within rounds seconds to hundredths without exceeding the end of the
-// recording: 1.065 s of a recording of 1.065 s become 1.06.
+// within rounds seconds to hundredths, within the recording.
 func within(seconds, duration float64) float64 {
 	// A thousandth of a hundredth absorbs the error of the multiplication,
 	// which turns 0.29 s into 28.999….

@@ -12,8 +12,7 @@ import (
 // as in the service's JSON.
 var ErrOptions = errors.New("option of sound events out of range")
 
-// defaultThreshold is the confidence in the service's specification above which
-// an event is returned.
+// defaultThreshold is the confidence in the service's specification.
 const defaultThreshold = 0.3
 
 // Options configures the detected events.
@@ -28,9 +27,8 @@ type Options struct {
 // DefaultOptions returns the defaults of the service's specification.
 func DefaultOptions() Options { return Options{Threshold: defaultThreshold} }
 
-// wanted returns the indexes of the classes to look for, ascending, or an error
-// for the first option that is out of range (ErrOptions). The error for an
-// unknown class suggests the nearest name.
+// wanted returns the indexes of the classes to look for, ascending, or
+// ErrOptions. The error for an unknown class suggests the nearest name.
 func (o Options) wanted() ([]int, error) {
 	if math.IsNaN(o.Threshold) || o.Threshold < 0 || o.Threshold > 1 {
 		return nil, fmt.Errorf("%w: audio_events_threshold must be between 0 and 1, got %v", ErrOptions, o.Threshold)

@@ -68,8 +68,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// exit returns the lower threshold, by the rule of Silero's
-// get_speech_timestamps.
+// exit returns the lower threshold, by get_speech_timestamps' rule.
 func (o Options) exit() float64 {
 	if o.Exit > 0 {
 		return o.Exit

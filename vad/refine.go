@@ -18,20 +18,16 @@ const (
 	// Networks detect the end of speech up to half a second late and its
 	// beginning up to 130 ms late; neither more than a window early.
 	endReach, startReach = 16 * Window, 4 * Window
-	// reference is the length of the pause next to a border used to measure the
-	// background level, and leastReference its minimum.
+	// reference is the length of the pause that the background is measured in.
 	reference, leastReference = audio.SampleRate * 3 / 10, audio.SampleRate / 25
-	// loudReach is the length of the segment next to a border used to measure
-	// the speech level.
+	// loudReach is the length of the speech that is measured at a border.
 	loudReach = audio.SampleRate / 2
 	// dropout is the longest gap inside a sound at the beginning of speech.
 	dropout = audio.SampleRate / 25
 	// margin is the level above the background, in dB, from which a frame
-	// belongs to the speech. It is used only if the speech is leastContrast
-	// above the background.
+	// belongs to speech that is leastContrast above it.
 	margin, leastContrast = 8.0, 12.0
-	// dynamicRange is the range below the loudest frame, in dB, in which a
-	// frame still counts as speech.
+	// dynamicRange is the range of speech below its loudest frame, in dB.
 	dynamicRange = 38.0
 )
 
@@ -64,8 +60,7 @@ func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segm
 	return out
 }
 
-// refinedStart returns the start of a segment's speech; before is the end of
-// the previous segment.
+// refinedStart returns a segment's start; before is the previous segment's end.
 func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, threshold float64) int {
 	if s.Start <= 0 || s.Start == before {
 		return s.Start // the recording's start, or a cut in speech
@@ -92,8 +87,7 @@ func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, thresh
 	return from + at*frameHop + frameHop/2
 }
 
-// refinedEnd returns the end of a segment's speech; after is the start of the
-// next segment.
+// refinedEnd returns a segment's end; after is the next segment's start.
 func refinedEnd(s Segment, after int, probs []float32, pcm *audio.PCM, threshold float64) int {
 	if s.End >= pcm.Len() || s.End == after {
 		return s.End
@@ -142,10 +136,9 @@ func levels(pcm *audio.PCM, from, to int) []float64 {
 	return out
 }
 
-// crossing returns the point at which the probability crosses the threshold,
-// interpolated between the windows on either side of a border. It places a
-// window's value one window before its end: networks respond late, so this is
-// more accurate than the middle of the window.
+// crossing returns the point at which the interpolated probability crosses the
+// threshold. A window's value stands one window before its end, because
+// networks respond late.
 func crossing(probs []float32, border int, threshold float64) int {
 	i := border / Window
 	if i <= 0 || i >= len(probs) {

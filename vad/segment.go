@@ -12,8 +12,7 @@ type Segment = audio.Span
 // Window is the number of samples per probability: 32 ms at 16 kHz.
 const Window = 512
 
-// silenceAtMax is the published default for the shortest pause at which
-// MaxSpeech may cut.
+// silenceAtMax is the published default of Options.MinSilenceAtMax.
 const silenceAtMax = 0.098
 
 // Segments turns speech probabilities (one per [Window]) of a recording with
@@ -110,8 +109,7 @@ func (c *cutter) window(at int, p float64) {
 	}
 }
 
-// close ends the current segment, which is dropped if it is not longer than
-// least.
+// close ends the current segment, and keeps it if it is longer than least.
 func (c *cutter) close(end int, least float64) {
 	if float64(end-c.start) > least {
 		c.out = append(c.out, Segment{Start: c.start, End: end})
@@ -119,8 +117,7 @@ func (c *cutter) close(end int, least float64) {
 	c.speaking, c.end, c.pauseLen = false, none, 0
 }
 
-// padded widens the segments by pad samples, within the recording and without
-// overlap.
+// padded widens the segments by pad samples without overlap.
 func padded(list []Segment, samples int, pad float64) []Segment {
 	for i := range list {
 		s := &list[i]

@@ -14,11 +14,9 @@ import (
 //go:embed panns527.csv
 var fullCSV string
 
-// fullColumns returns, for each of the 521 classes, its column among the 527,
-// matched by AudioSet's identifier. The six that the 521 lack are dropped: the
-// scores are independent, and their parents (Speech, Singing, Shout, Music) are
-// scored as well. It panics if the embedded list is wrong, because that is a
-// build error.
+// fullColumns returns the column of each of the 521 classes among the 527, by
+// AudioSet's identifier. The other six have parents that are scored as well. It
+// panics if the embedded list is wrong, because that is a build error.
 var fullColumns = sync.OnceValue(func() []int {
 	rows, err := csv.NewReader(strings.NewReader(fullCSV)).ReadAll()
 	if err != nil || len(rows) != fullClasses+1 {

@@ -28,8 +28,7 @@ type layout struct {
 	rate      int  // Hz from the file's metadata; 0 if it has none
 }
 
-// scoreNames are the outputs' names in order of preference, for shapes that are
-// ambiguous.
+// scoreNames are the outputs' names by preference, for ambiguous shapes.
 var scoreNames = []string{"clipwise_output", "scores", "prob", "probs", "logits", "output_0", "output", "predictions"}
 
 // demand holds a contract's requirements of a graph's inputs and outputs.
@@ -115,8 +114,7 @@ func layoutOf(g *ort.Graph, contract string) (layout, error) {
 	return l, nil
 }
 
-// scores finds the output with the scores of the classes. It prefers the whole
-// clip's scores to its frames'.
+// scores finds the output with the scores of the classes.
 func scores(g *ort.Graph, classes int) (ort.Info, bool) {
 	matches := func(o ort.Info, rank int) bool {
 		return o.Type == ort.Float32 && o.Rank() == rank && o.Shape[rank-1] == int64(classes)

@@ -8,8 +8,7 @@ import (
 )
 
 // YAMNet's framing at 16 kHz: a patch is 96 frames of 400 samples, one every
-// 160 samples, so the last frame extends 240 samples further. A patch begins
-// every 48 frames.
+// 160 samples, and begins every 48 frames.
 const (
 	patchSamples = 15600
 	patchHop     = 7680
@@ -34,8 +33,7 @@ const (
 	batchClips   = 8
 )
 
-// plan splits a recording into pieces: the input of one call of the network,
-// and the number of frames in its result.
+// plan splits a recording into pieces for one call of the network.
 type plan struct {
 	grid   events.Grid
 	rate   int // Hz
@@ -45,8 +43,7 @@ type plan struct {
 	exact  int // samples that every call must have, or 0 if the batch decides
 	cells  int // whole seconds in one unit if frames of 10 ms are scored, else 0
 
-	// feed returns the tensors of n units whose samples overlap according to
-	// window and hop: x holds (n−1)·hop + window samples.
+	// feed returns the tensors of n units from (n−1)·hop + window samples.
 	feed func(x []float32, n int) map[string]*ort.Tensor
 }
 

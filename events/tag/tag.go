@@ -97,8 +97,7 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 	return m, nil
 }
 
-// sampleRate returns a network's rate in Hz, given the stated rate (0 if none
-// is stated). The graph of a network with a waveform input does not state it.
+// sampleRate returns a network's rate in Hz; stated is 0 if none is stated.
 func (l layout) sampleRate(stated int) (int, error) {
 	rate := audio.SampleRate
 	if l.contract == models.ContractPANNs {
@@ -115,9 +114,8 @@ func (l layout) sampleRate(stated int) (int, error) {
 	return rate, nil
 }
 
-// tryOut runs the network on a short noise. It detects a network that can't
-// take its contract's input. It also detects a network without a final sigmoid,
-// because at least one of its hundreds of scores is outside [0,1].
+// tryOut runs the network on noise: it may not take its contract's input, and
+// without a final sigmoid some of its hundreds of scores are outside [0,1].
 func (m *Model) tryOut() error {
 	noise := make([]float32, m.plan.samples(1))
 	seed := uint32(1)
@@ -199,8 +197,7 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 	return nil
 }
 
-// frames converts the network's rows for some units, numbered from at, to
-// frames of 521 scores.
+// frames converts the rows of units from at on to frames of 521 scores.
 func (m *Model) frames(rows [][]float32, at, n, units, total int) [][]float32 {
 	var out [][]float32
 	add := func(row []float32) {
@@ -233,8 +230,7 @@ func (m *Model) frames(rows [][]float32, at, n, units, total int) [][]float32 {
 	return out
 }
 
-// highest returns the maximum over rows per class, which is how these networks
-// pool frames.
+// highest returns the maximum per class, as these networks pool frames.
 func highest(rows [][]float32) []float32 {
 	if len(rows) == 1 {
 		return rows[0]
@@ -248,8 +244,7 @@ func highest(rows [][]float32) []float32 {
 	return out
 }
 
-// run returns the rows of class scores for n units: one per unit, or one per
-// frame of each unit.
+// run returns the rows of class scores of n units: one or more per unit.
 func (m *Model) run(ctx context.Context, x []float32, n int) ([][]float32, error) {
 	rows, err := m.compute(ctx, x, n)
 	for _, row := range rows {

@@ -87,8 +87,7 @@ func Segments(f *found.Findings, at found.Clock) []spec.Segment {
 	return out
 }
 
-// measures returns a sentence's measures, nil if its tokens or the recognizer
-// are not known.
+// measures returns a sentence's measures, nil if they are not known.
 func measures(s asr.Segment, can *asr.Abilities) *spec.Measures {
 	if s.Tokens == nil || can == nil {
 		return nil

@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -46,7 +45,8 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 	whole := index.speaker(s.Start, s.End)
 	smooth(speakers, s.Words, whole)
 	var out []spokenSegment
-	for from, to := range runs(speakers) {
+	for from, to := 0, 0; from < len(speakers); from = to {
+		to = runEnd(speakers, from)
 		part := s
 		if from > 0 || to < len(speakers) {
 			part.Words = s.Words[from:to]
@@ -84,7 +84,8 @@ func tokensOf(s asr.Segment, from, to int) []int32 {
 // smooth assigns runs shorter than minSplitWords, unless sentence ends delimit
 // them, to the speaker before them (at the start of the segment: after them).
 func smooth(speakers []int, words []asr.Word, whole int) {
-	for from, to := range runs(speakers) {
+	for from, to := 0, 0; from < len(speakers); from = to {
+		to = runEnd(speakers, from)
 		sentence := endsSentence(words, to-1) && (from == 0 || endsSentence(words, from-1))
 		if to-from < minSplitWords && !sentence {
 			s := whole
@@ -100,20 +101,13 @@ func smooth(speakers []int, words []asr.Word, whole int) {
 	}
 }
 
-// runs yields the stretches [from, to) of words with the same speaker.
-func runs(speakers []int) iter.Seq2[int, int] {
-	return func(yield func(from, to int) bool) {
-		for from := 0; from < len(speakers); {
-			to := from + 1
-			for to < len(speakers) && speakers[to] == speakers[from] {
-				to++
-			}
-			if !yield(from, to) {
-				return
-			}
-			from = to
-		}
+// runEnd returns the end of the run of words from one on with its speaker.
+func runEnd(speakers []int, from int) int {
+	to := from + 1
+	for to < len(speakers) && speakers[to] == speakers[from] {
+		to++
 	}
+	return to
 }
 
 // endsSentence reports whether a sentence ends with word i.
@@ -125,8 +119,7 @@ func endsSentence(words []asr.Word, i int) bool {
 	return decode.EndsSentence(words[i].Text, next)
 }
 
-// joinWords returns the text of words from … to−1 as it is in the segment's own
-// text, with its spacing and punctuation.
+// joinWords returns words from … to−1 as in the segment's own text.
 func joinWords(s asr.Segment, from, to int) string {
 	start, end, at := 0, len(s.Text), 0
 	for i, w := range s.Words {
@@ -153,8 +146,7 @@ func joinWords(s asr.Segment, from, to int) string {
 	return strings.TrimSpace(s.Text[start:end])
 }
 
-// turnIndex finds the turns that overlap a stretch of time without searching
-// all of them.
+// turnIndex finds the turns that overlap a stretch of time.
 type turnIndex struct {
 	turns   []diarize.Turn // by start
 	reaches []float64      // the latest end among the turns up to this index; never decreases
@@ -176,9 +168,8 @@ func newTurnIndex(turns []diarize.Turn) *turnIndex {
 	return x
 }
 
-// speaker returns the speaker whose turns cover most of start … end, otherwise
-// the speaker of the nearest turn, otherwise 0. The speaker of the earlier turn
-// wins a tie.
+// speaker returns the speaker who covers most of start … end (the earlier one
+// of two), otherwise the nearest turn's, otherwise 0.
 func (x *turnIndex) speaker(start, end float64) int {
 	first := sort.Search(len(x.turns), func(i int) bool { return x.reaches[i] > start })
 	clear(x.cover)
@@ -214,12 +205,10 @@ func (x *turnIndex) speaker(start, end float64) int {
 	return before.Speaker
 }
 
-// crowd holds the stretches in which more than one speaker talks, ordered by
-// time.
+// crowd holds the stretches in which several speakers talk, by time.
 type crowd [][2]float64
 
-// newCrowd returns the stretches in which turns overlap. turns are ordered by
-// time.
+// newCrowd returns the stretches in which turns, ordered by time, overlap.
 func newCrowd(turns []diarize.Turn) (c crowd) {
 	reach := 0.0
 	for _, t := range turns {

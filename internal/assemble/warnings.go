@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,32 +26,68 @@ type circumstances struct {
 	words         bool // whether words are requested of the optimized tier
 }
 
-// effects maps each option to the reason why it has no effect, "" if it has
-// one. Options that are not in the table always have an effect.
-var effects = map[string]func(c circumstances) string{
-	"optimize":            ofASR(unoptimized),
-	"optimize_zh":         ofASR(unoptimized),
-	"timestamp_level":     ofASR(timestampEffect),
-	"asr_language":        ofASR(nil),
-	"asr_beam_size":       ofRecognizer(beamEffect),
-	"asr_temperature":     ofRecognizer(temperatureEffect),
-	"asr_best_of":         ofRecognizer(bestOfEffect),
-	"hotwords":            ofRecognizer(hotwordsEffect),
-	"initial_prompt":      ofRecognizer(promptEffect),
-	"vad_threshold":       ofASR(nil),
-	"vad_min_speech_ms":   ofASR(nil),
-	"vad_min_silence_ms":  ofASR(nil),
-	"vad_speech_pad_ms":   ofASR(nil),
-	"no_speech_threshold": ofASR(nil),
-	"num_speakers":        ofDiarization(nil),
-	"min_speakers":        ofDiarization(boundEffect),
-	"max_speakers":        ofDiarization(boundEffect),
-	"voices":              voicesEffect,
+// part is a part of a run that options need.
+type part struct {
+	name, option string
+	on           func(o spec.EffectiveOptions) *bool
+}
 
-	"diarize_min_segment_sec":          ofDiarization(nil),
-	"diarize_single_speaker_threshold": ofDiarization(singleSpeakerEffect),
-	"audio_events_threshold":           ofSounds(nil),
-	"audio_events_classes":             ofSounds(nil),
+var (
+	transcription = part{"transcription", "enable_asr", func(o spec.EffectiveOptions) *bool { return o.EnableASR }}
+	diarization   = part{"speaker diarization", "enable_diarize", func(o spec.EffectiveOptions) *bool { return o.EnableDiarize }}
+	soundEvents   = part{"sound events", "enable_audio_events", func(o spec.EffectiveOptions) *bool { return o.EnableAudioEvents }}
+)
+
+// missing returns the reason why an option of a part that is off has no effect,
+// otherwise "".
+func (p part) missing(o spec.EffectiveOptions) string {
+	if p.on == nil || *p.on(o) {
+		return ""
+	}
+	return fmt.Sprintf("has no effect without %s (%s)", p.name, p.option)
+}
+
+// effects maps options to the part that they need, and to the reason why they
+// have no effect, "" if they have one; nil means that they always have.
+var effects = map[string]struct {
+	needs  part
+	effect func(c circumstances) string
+}{
+	"optimize":            {transcription, unoptimized},
+	"optimize_zh":         {transcription, unoptimized},
+	"timestamp_level":     {transcription, timestampEffect},
+	"asr_language":        {transcription, nil},
+	"asr_beam_size":       {transcription, ofRecognizer(beamEffect)},
+	"asr_temperature":     {transcription, ofRecognizer(temperatureEffect)},
+	"asr_best_of":         {transcription, ofRecognizer(bestOfEffect)},
+	"hotwords":            {transcription, ofRecognizer(hotwordsEffect)},
+	"initial_prompt":      {transcription, ofRecognizer(promptEffect)},
+	"vad_threshold":       {transcription, nil},
+	"vad_min_speech_ms":   {transcription, nil},
+	"vad_min_silence_ms":  {transcription, nil},
+	"vad_speech_pad_ms":   {transcription, nil},
+	"no_speech_threshold": {transcription, nil},
+	"num_speakers":        {diarization, nil},
+	"min_speakers":        {diarization, boundEffect},
+	"max_speakers":        {diarization, boundEffect},
+	"voices":              {part{}, voicesEffect},
+
+	"diarize_min_segment_sec":          {diarization, nil},
+	"diarize_single_speaker_threshold": {diarization, singleSpeakerEffect},
+	"audio_events_threshold":           {soundEvents, nil},
+	"audio_events_classes":             {soundEvents, nil},
+}
+
+// reason returns the reason why an option has no effect, "" if it has one.
+func (c circumstances) reason(name string) string {
+	e, ok := effects[name]
+	if !ok {
+		return ""
+	}
+	if reason := e.needs.missing(c.opt); reason != "" || e.effect == nil {
+		return reason
+	}
+	return e.effect(c)
 }
 
 // mostTracks is the largest number of other audio tracks in a warning.
@@ -89,65 +126,33 @@ func Warnings(given spec.Options, opt spec.EffectiveOptions, said *found.Transcr
 	}
 	changed := given.Changed()
 	for _, name := range given.Given() {
-		effect := effects[name]
-		if effect == nil || !slices.Contains(changed, name) && name != "timestamp_level" {
+		if !slices.Contains(changed, name) && name != "timestamp_level" {
 			continue
 		}
-		if reason := effect(c); reason != "" {
+		if reason := c.reason(name); reason != "" {
 			list = append(list, spec.Warning{Option: name, Reason: reason})
 		}
 	}
 	return list
 }
 
-// unless returns the effect of an option that depends on another one: reason if
-// that is off, else effect's, if not nil.
-func unless(on func(o spec.EffectiveOptions) *bool, reason string, effect func(c circumstances) string) func(c circumstances) string {
-	return func(c circumstances) string {
-		switch {
-		case !*on(c.opt):
-			return "has no effect without " + reason
-		case effect == nil:
-			return ""
-		}
-		return effect(c)
-	}
-}
-
-func ofASR(effect func(c circumstances) string) func(c circumstances) string {
-	return unless(func(o spec.EffectiveOptions) *bool { return o.EnableASR }, "transcription (enable_asr)", effect)
-}
-
-// ofRecognizer is ofASR for an effect that the recognizer decides, if it ran.
+// ofRecognizer returns an effect that the recognizer decides, if it ran. Its
+// reason also says if the option had an effect in the passages of the cascade.
 func ofRecognizer(effect func(c circumstances) string) func(c circumstances) string {
-	return ofASR(func(c circumstances) string {
+	return func(c circumstances) string {
 		if !c.heard {
 			return ""
 		}
-		return beside(c, effect)
-	})
-}
-
-func ofDiarization(effect func(c circumstances) string) func(c circumstances) string {
-	return unless(func(o spec.EffectiveOptions) *bool { return o.EnableDiarize }, "speaker diarization (enable_diarize)", effect)
-}
-
-func ofSounds(effect func(c circumstances) string) func(c circumstances) string {
-	return unless(func(o spec.EffectiveOptions) *bool { return o.EnableAudioEvents }, "sound events (enable_audio_events)", effect)
-}
-
-// beside returns an effect that depends on the recognizer. Its reason also says
-// if the option had an effect in the passages of the cascade.
-func beside(c circumstances, effect func(c circumstances) string) string {
-	reason := effect(c)
-	if reason == "" || c.again == nil {
-		return reason
+		reason := effect(c)
+		if reason == "" || c.again == nil {
+			return reason
+		}
+		c.tier, c.Honored = spec.TierStandard, *c.again
+		if effect(c) != "" {
+			return reason
+		}
+		return reason + "; the standard tier used it for the passages that it decoded again"
 	}
-	c.tier, c.Honored = spec.TierStandard, *c.again
-	if effect(c) != "" {
-		return reason
-	}
-	return reason + "; the standard tier used it for the passages that it decoded again"
 }
 
 func unoptimized(c circumstances) string {
@@ -269,10 +274,7 @@ func voicesEffect(c circumstances) string {
 // (apart).
 func ChannelWarnings(given spec.Options, opt spec.EffectiveOptions, split, apart bool) (list []spec.Warning) {
 	if split && !apart {
-		reason := "has no effect: the recording does not have 2 to 8 channels"
-		if !*opt.EnableASR {
-			reason = "has no effect without transcription (enable_asr)"
-		}
+		reason := cmp.Or(transcription.missing(opt), "has no effect: the recording does not have 2 to 8 channels")
 		return []spec.Warning{{Option: "channels", Reason: reason}}
 	}
 	if !apart {

@@ -49,8 +49,7 @@ func Command(s Spec) (*Process, error) {
 		input = statusW // descriptor 3 must be something; the launcher closes it
 	}
 	p.ExtraFiles = []*os.File{input, statusW}
-	// The program gets a separate process group and dies with the thread that
-	// started it.
+	// A separate process group that dies with the thread that started it.
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces()}
 	return p, nil
 }
@@ -59,8 +58,7 @@ func Command(s Spec) (*Process, error) {
 var noNamespaces atomic.Bool
 
 // namespaces returns the flags of a program's namespaces. Users other than root
-// need a user namespace for the others. No user is mapped into it, so the
-// program has no privileges there either.
+// need a user namespace, into which no user is mapped.
 func namespaces() uintptr {
 	if noNamespaces.Load() {
 		return 0

@@ -23,9 +23,8 @@ func allowed(calls ...uintptr) (list []rule) {
 	return list
 }
 
-// openFlags are the flags that are refused for opening a file: writing,
-// creating, truncating, or opening as a mere path, which Landlock does not
-// check.
+// openFlags are refused for opening a file: writing, or opening as a mere path,
+// which Landlock does not check.
 const openFlags = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_PATH | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // rules returns the calls that an audio decoder needs to start, load its
@@ -73,12 +72,10 @@ var scriptCalls = append([]uintptr{
 	unix.SYS_GETRESUID, unix.SYS_GETRESGID, unix.SYS_SETRLIMIT, unix.SYS_STATX,
 }, legacyScriptCalls...)
 
-// missingCalls fail as in a kernel without them; libraries then use an older
-// call that is allowed.
+// missingCalls fail as in an older kernel; libraries then use an allowed call.
 var missingCalls = []uintptr{unix.SYS_CLONE3}
 
-// newestCall is the highest known call. Later ones fail as in a kernel without
-// them.
+// newestCall is the last known call; later ones fail as in an older kernel.
 const newestCall = unix.SYS_FUTEX_REQUEUE
 
 const (
@@ -130,22 +127,19 @@ func load(at uint32) unix.SockFilter {
 	return statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at)
 }
 
-// rule appends instructions that test the arguments of a call and return the
-// verdict.
+// rule appends instructions that return the verdict on a call.
 func (a *assembler) rule(r rule) {
 	body := append(slices.Concat(r.conditions...), answer(unix.SECCOMP_RET_ALLOW))
 	*a = append(append(*a, jump(unix.BPF_JEQ, uint32(r.call), 0, uint8(len(body)))), body...)
 }
 
-// condition is the instructions that deny a call unless one of its arguments
-// meets a condition.
+// condition is instructions that deny a call unless one of its arguments fits.
 type condition []unix.SockFilter
 
 // low is the position of the low 32 bits of an argument in seccomp_data.
 func low(arg uint32) uint32 { return 16 + 8*arg }
 
-// zero requires that the argument is 0, on all 64 bits; the other conditions
-// test the low 32.
+// zero requires that all 64 bits are 0; other conditions test the low 32.
 func zero(arg uint32) condition {
 	return condition{load(low(arg)), jump(unix.BPF_JEQ, 0, 1, 0), answer(deny), load(low(arg) + 4), jump(unix.BPF_JEQ, 0, 1, 0), answer(deny)}
 }

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlockABI returns the version of the kernel's Landlock interface, or 0
-// without Landlock.
+// landlockABI returns the version of the kernel's Landlock interface, or 0.
 func landlockABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -100,8 +99,7 @@ func (r ruleset) allow(fd int, access uint64) error {
 	return nil
 }
 
-// allowPath adds a rule for a path. A path that does not exist, or that the
-// program could not reach anyway, needs none.
+// allowPath adds a rule for a path, unless the program can't reach it anyway.
 func (r ruleset) allowPath(path string, access uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

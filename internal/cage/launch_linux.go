@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statusFD is the descriptor on which the launcher reports its State, or the
-// reason why there is no cage.
+// statusFD receives the launcher's State, or the reason why there is no cage.
 const statusFD = 4
 
 func init() {
@@ -33,8 +32,7 @@ func init() {
 
 // launch turns this process into the caged program. It returns only on failure.
 func launch(s Spec) error {
-	// The restrictions of a thread apply to the program that this thread
-	// executes.
+	// A thread's restrictions apply to the program that it executes.
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
 	unix.CloseOnExec(statusFD)
@@ -75,8 +73,7 @@ func launch(s Spec) error {
 	return become(argv, envp, filter, s.Memory, report)
 }
 
-// limit sets the limits of the process. The address space is limited last: see
-// become.
+// limit sets the limits of the process but its address space, see become.
 func limit(s Spec) error {
 	type resource struct {
 		which     int
@@ -91,9 +88,8 @@ func limit(s Spec) error {
 		{unix.RLIMIT_MEMLOCK, 0, 0},
 	}
 	if ownUserNamespace() {
-		// Processes are counted by user and user namespace. In a new namespace
-		// only the program's threads count; otherwise all processes of the user
-		// would.
+		// In a new namespace only the program's threads count; otherwise all
+		// processes of the user would.
 		list = append(list, resource{unix.RLIMIT_NPROC, 64, 64})
 	}
 	for _, r := range list {
@@ -108,12 +104,10 @@ func limit(s Spec) error {
 	return nil
 }
 
-// leastFiles is the number of descriptors that a decoder needs: its own and
-// those its libraries open while loading.
+// leastFiles is the number of descriptors for a decoder and its libraries.
 const leastFiles = 16
 
-// inherited returns a limit of the process, no higher than the one it inherits,
-// because no process may raise that.
+// inherited returns a limit that is no higher than the inherited one.
 func inherited(which int, soft, hard uint64) unix.Rlimit {
 	var have unix.Rlimit
 	if err := unix.Getrlimit(which, &have); err == nil {
@@ -122,8 +116,7 @@ func inherited(which int, soft, hard uint64) unix.Rlimit {
 	return unix.Rlimit{Cur: min(soft, hard), Max: hard}
 }
 
-// ownUserNamespace reports whether no user is mapped here, as in the namespace
-// that Command asks for.
+// ownUserNamespace reports whether no user is mapped here, see namespaces.
 func ownUserNamespace() bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.TrimSpace(string(text)) == ""
@@ -155,9 +148,8 @@ func become(argv, envp []*byte, filter []unix.SockFilter, memory uint64, report 
 	return fmt.Errorf(" execute: %w", errno)
 }
 
-// dropCapabilities keeps the program from gaining root's capabilities. Only the
-// right to read other users' files remains, because root may have been asked to
-// read one. Without root there is nothing to drop.
+// dropCapabilities keeps the program from gaining root's capabilities, except
+// the right to read other users' files, which root may have been asked for.
 func dropCapabilities() bool {
 	if unix.Geteuid() != 0 {
 		return true

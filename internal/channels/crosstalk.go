@@ -51,15 +51,13 @@ func Own(ctx context.Context, channels []*audio.PCM, c int, speech []audio.Span)
 	return list, nil
 }
 
-// part is a part of a stretch of speech that comes from another channel, or the
-// channel's own.
+// part is a part of a stretch of speech: the channel's own, or foreign.
 type part struct {
 	audio.Span
 	foreign bool
 }
 
-// absorb merges parts of one kind that are shorter than least into their
-// neighbors.
+// absorb merges parts of one kind shorter than least into their neighbors.
 func absorb(parts []part, foreign bool, least int) (out []part) {
 	for _, p := range parts {
 		if p.foreign == foreign && p.Len() < least && len(parts) > 1 {
@@ -75,8 +73,7 @@ func absorb(parts []part, foreign bool, least int) (out []part) {
 }
 
 // follows reports whether the sound of channel c, from a sample on, comes from
-// another channel. The first of two equally loud channels is not considered an
-// echo.
+// another one. The first of two equally loud channels is not an echo.
 func follows(channels []*audio.PCM, c, other, from int) bool {
 	mine, theirs := energy(channels[c], from), energy(channels[other], from)
 	if mine > theirs || mine == theirs && c < other {

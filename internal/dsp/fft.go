@@ -17,8 +17,7 @@ type stage struct {
 	radix, m, s int
 	// twiddles holds, for each p < m, radix-1 pairs (cos, sin) of w^p, w^2p …
 	twiddles []float32
-	// roots holds the radix x radix matrix of roots of unity as (re, im) pairs,
-	// for radices without a hand-written butterfly.
+	// roots holds the matrix of roots of unity, (re, im), for other radices.
 	roots []float32
 }
 
@@ -179,8 +178,7 @@ func multiplyAddGo(outR, outI, inR, inI []float32, fr, fi float32) {
 	}
 }
 
-// power turns the complex transform (zr, zi) into |X|² of the real one:
-// (half+1)*width values.
+// power writes |X|² of the real transform: (half+1)*width values.
 func (p *plan) power(dst, zr, zi []float32) {
 	w := p.width
 	top := dst[p.half*w:][:w]

@@ -26,8 +26,7 @@ func slaneyHz(m float64) float64 {
 	return 1000 * math.Exp((m-15)*math.Log(6.4)/27)
 }
 
-// sparse keeps the run of non-zero weights in each row of the filter matrix
-// defined by weight(band, bin).
+// sparse keeps the non-zero weights in each row of weight(band, bin).
 func sparse(bands, bins int, weight func(band, bin int) float64) []band {
 	out := make([]band, bands)
 	for b := range out {
@@ -52,9 +51,8 @@ func triangle(x, left, centre, right float64) float64 {
 	return max(0, min((x-left)/(centre-left), (right-x)/(right-centre)))
 }
 
-// kaldiBank returns triangles that are linear in mel, not normalized, over bins
-// 0 … fft/2-1 (the Nyquist bin is never used). skipDC leaves out bin 0, as
-// TensorFlow does.
+// kaldiBank returns triangles that are linear in mel, not normalized, without
+// the Nyquist bin. skipDC leaves out bin 0, as TensorFlow does.
 func kaldiBank(bands int, low, high float64, skipDC bool) []band {
 	const fft = 512
 	lo, hi := kaldiMel(low), kaldiMel(high)
@@ -69,9 +67,8 @@ func kaldiBank(bands int, low, high float64, skipDC bool) []band {
 	})
 }
 
-// edgesBank returns triangles that are linear in Hz
-// between consecutive edges, optionally divided by half their width (Slaney's
-// area normalization).
+// edgesBank returns triangles that are linear in Hz between edges, optionally
+// divided by half their width (Slaney's area normalization).
 func edgesBank(bands, fft int, edges []float64, area bool) []band {
 	return sparse(bands, fft/2+1, func(b, k int) float64 {
 		w := triangle(float64(k)*sampleRate/float64(fft), edges[b], edges[b+1], edges[b+2])

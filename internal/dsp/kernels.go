@@ -1,7 +1,6 @@
 package dsp
 
-// bandSumsGo adds weights[i]·power[i] for one triangle over lanes interleaved
-// frames.
+// bandSumsGo sums weights[i]·power[i] of one triangle for each lane.
 func bandSumsGo(dst *[lanes]float32, weights, power []float32) {
 	var a [lanes]float32
 	for i, w := range weights {

@@ -4,8 +4,7 @@ package dsp
 
 import "golang.org/x/sys/cpu"
 
-// wide reports whether the processor has the instructions of kernels_amd64.s. Go
-// loops are used on any other machine and with the build tag purego.
+// wide reports whether the processor has the instructions of the kernels.
 var wide = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 //go:noescape

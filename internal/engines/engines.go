@@ -24,8 +24,7 @@ import (
 	"github.com/otograph/otograph/vad/silero"
 )
 
-// engine is a model that is loaded on first use and kept until the pipeline
-// closes. A failure to load is not cached: the next run tries again.
+// engine is a model that is loaded on first use; failures are not cached.
 type engine[T io.Closer] struct {
 	mu     sync.Mutex
 	value  T
@@ -94,8 +93,7 @@ type Engines struct {
 	lease       *lease // the lease of a run, or nil
 }
 
-// detectors are the models other than recognizers. They are small, and stay
-// loaded.
+// detectors are small models that stay loaded.
 type detectors struct {
 	vad       engine[*silero.Model]
 	embedder  engine[*embed.Model]
@@ -186,7 +184,7 @@ func (e *Engines) Embedder() (diarize.Embedder, error) {
 // Segmenter opens the speaker segmentation network, nil if the set has none. A
 // demonstration is not used with the voices of a real embedder, nor beside a
 // real recognizer, which hears people: of their speech it takes a tenth for two
-// voices at once.
+// simultaneous voices.
 func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	m, ok := e.Set.Role(models.RoleSegmenter)
 	if !ok || m.Demo && slices.ContainsFunc(e.Set.Models, func(other models.Model) bool {
@@ -227,8 +225,7 @@ func (e *Engines) Tagger() (events.Tagger, error) {
 	})
 }
 
-// recognizer returns an open recognizer of the pool. It stops waiting for
-// memory when ctx is done.
+// recognizer returns an open recognizer of the pool, see pool.get.
 func recognizer[T io.Closer](ctx context.Context, e *Engines, m *models.Model, open func() (T, error)) (T, error) {
 	value, err := e.recognizers.get(ctx, e.lease, m, func() (io.Closer, error) { return open() })
 	if err != nil {

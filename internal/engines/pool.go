@@ -106,8 +106,7 @@ func (p *pool) get(ctx context.Context, l *lease, m *models.Model, open func() (
 	}
 }
 
-// holds reports whether the run holds a recognizer. It then does not wait for
-// other runs, which might wait for it.
+// holds reports whether the run holds a recognizer, for which others may wait.
 func (l *lease) holds() bool {
 	for s := range l.slots {
 		if s.value != nil || s.loading {
@@ -133,8 +132,7 @@ func (p *pool) load(s *slot, open func() (io.Closer, error)) (value io.Closer, e
 }
 
 // room frees idle recognizers, the longest idle ones first, until there is room
-// for another, and reports whether there is. A recognizer larger than the limit
-// needs all others to be freed.
+// for another, and reports whether there is. One above the limit must be alone.
 func (p *pool) room(s *slot) bool {
 	if p.keep.Memory <= 0 {
 		return true

@@ -74,8 +74,7 @@ func (s *Stages) Preload(ctx context.Context, enter func() (done func(), err err
 	}
 }
 
-// preloadRecognizer opens the language detector and the recognizer if it is
-// known.
+// preloadRecognizer opens the language detector, and the recognizer if known.
 func (s *Stages) preloadRecognizer(ctx context.Context) {
 	e := s.Engines
 	if s.Options.ASRLanguage != nil {

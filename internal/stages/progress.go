@@ -8,8 +8,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// weights are the stages' shares of a run's cost, measured roughly with a
-// base-size model; they only have to make the bar move evenly.
+// weights are the stages' rough shares of a run's cost with a base-size model.
 var weights = map[spec.Stage]float64{
 	spec.StageDecode: 3, spec.StageVAD: 3, spec.StageLanguage: 5, spec.StageTranscribe: 75, spec.StageEmbed: 6, spec.StageEvents: 6, spec.StageDiarize: 2,
 }

@@ -27,8 +27,7 @@ type Stages struct {
 	Cascade        float64  // the confidence below which the standard tier decodes again
 }
 
-// compute loads a model, waits for a core and calls a function with the model
-// on it.
+// compute loads a model, waits for a core and calls work with the model.
 func compute[E, T any](ctx context.Context, gate *semaphore.Weighted, load func() (E, error), work func(E) (T, error)) (T, error) {
 	var none T
 	engine, err := load()

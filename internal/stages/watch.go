@@ -48,8 +48,7 @@ func Keep[T any](ctx context.Context, w *Watch, s spec.Stage, work func(context.
 // splitSuffix is appended to the stage's name in checkpoints of split channels.
 const splitSuffix = ".channels"
 
-// checkpoint returns work that loads its result from the checkpoints, or does
-// the work and saves its result there.
+// checkpoint returns work whose result is loaded from the checkpoints or saved.
 func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, error)) func(context.Context) (T, error) {
 	if w.Checkpoints == nil {
 		return work

@@ -45,8 +45,7 @@ func Other(text, language string, among []string) string {
 		return ""
 	}
 	allowed := map[whatlanggo.Lang]bool{own: true}
-	// With only one language permitted, it is detected unless the script
-	// differs.
+	// The one permitted language is detected unless the script differs.
 	native := whatlanggo.DetectWithOptions(text, whatlanggo.Options{Whitelist: allowed}).Lang == own
 	for _, code := range among {
 		if l, ok := profiles()[code]; ok {

@@ -53,10 +53,9 @@ func (e *Engine) CheckModels(context.Context) error {
 	return nil
 }
 
-// workID returns a hash of the program's version, the files of a pipeline's
-// models and its settings, so that work begun with one of them is never
-// continued with another. A file without a known hash counts by its size and
-// time.
+// workID returns a hash of everything that work may not continue without: the
+// program's version, the models' files (by size and time if their hash is
+// unknown) and the settings.
 func workID(p *otograph.Pipeline, version string) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, version)

@@ -45,8 +45,7 @@ func newVoiceModel(set *models.Set, log *slog.Logger) *voiceModel {
 	return m
 }
 
-// stamp returns the stamp of the model's file, the zero value for an embedded
-// file.
+// stamp returns the stamp of the model's file, zero for an embedded file.
 func (m *voiceModel) stamp() (fileStamp, error) {
 	model, err := m.set.Need(models.RoleEmbedder)
 	if err != nil || model.Main().Path == "" {

@@ -9,8 +9,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// lane is the network bound to memory for a number of rows. A step takes one
-// call and allocates nothing.
+// lane is the network bound to memory, so that a step allocates nothing.
 type lane struct {
 	layout layout
 	bind   *ort.Binding
@@ -61,8 +60,7 @@ func (ln *lane) fill(row int, pcm *audio.PCM, window int) {
 	fillWindow(ln.input[row*width:(row+1)*width], ln.layout.context, pcm, window)
 }
 
-// fillWindow copies a window of the recording to dst, preceded by the given
-// number of samples as context, with zeros outside the recording.
+// fillWindow copies a window to dst after context samples, with zeros outside.
 func fillWindow(dst []float32, context int, pcm *audio.PCM, window int) {
 	from := window*vad.Window - context
 	to := (window + 1) * vad.Window

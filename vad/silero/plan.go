@@ -8,9 +8,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// stretch is a run of windows that is computed as one row of a batch. It is
-// preceded by a run-in, in which the state settles and whose probabilities are
-// only compared.
+// stretch is a run of windows computed as one row of a batch, after a run-in in
+// which the state settles.
 type stretch struct {
 	start, end int // windows [start, end)
 	runIn      int // windows before start
@@ -20,8 +19,7 @@ const (
 	// onePiece: recordings of up to a quarter of an hour are computed in one
 	// piece. Batching would save a second and lose exactness.
 	onePiece = 900 * audio.SampleRate / vad.Window
-	// perStretch is the shortest stretch (4 min), longest the longest one (20
-	// min).
+	// perStretch is the shortest stretch (4 min), longest the longest (20 min).
 	perStretch = 240 * audio.SampleRate / vad.Window
 	longest    = 1200 * audio.SampleRate / vad.Window
 	// maxRows limits the size of a batch; more rows were not faster.
@@ -35,17 +33,15 @@ const (
 	// borders moved (Silero 6.2).
 	runIn  = 60 * audio.SampleRate / vad.Window
 	warmUp = 30 * audio.SampleRate / vad.Window
-	// search is the distance (3 s) on both sides of its evenly spaced position
-	// in which a cut looks for silence. quiet is the number of windows (half a
-	// second) whose energy it compares.
+	// search is the distance (3 s) from its evenly spaced position in which a
+	// cut looks for the quietest half second (quiet windows).
 	search = 3 * audio.SampleRate / vad.Window
 	quiet  = 16
 )
 
 // plan splits a recording into stretches at the quietest places, and groups
-// them into batches. It depends only on the recording, so that the result does
-// not change with the number of threads. Recordings of up to whole windows stay
-// in one piece.
+// them into batches, regardless of the number of threads. Up to whole windows
+// stay in one piece.
 func plan(pcm *audio.PCM, whole int) [][]stretch {
 	windows := vad.Windows(pcm.Len())
 	if windows <= whole || windows < 2*perStretch {
@@ -72,8 +68,7 @@ func plan(pcm *audio.PCM, whole int) [][]stretch {
 	return out
 }
 
-// quietest returns the window near at that is in the middle of the half second
-// with the least energy.
+// quietest returns the middle of the quietest half second near a window.
 func quietest(pcm *audio.PCM, at int) int {
 	first := at - search - quiet/2
 	energy := make([]float64, 2*search+quiet)

@@ -13,15 +13,12 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// sequence is an unrolled network (see unroll): it returns the same values as
-// the original file, for recordings of any length, at a fraction of the cost of
-// one call per window.
+// sequence is an unrolled network (see unroll) with the values of its file.
 type sequence struct {
 	front, cell *ort.Session
 }
 
-// openSequence unrolls a model; it returns nil if the network is not a known
-// one.
+// openSequence unrolls a model; it returns nil for an unknown network.
 func openSequence(model ort.Source) (*sequence, error) {
 	all, err := ort.Weights(model)
 	if err != nil {
@@ -146,14 +143,12 @@ func (s *sequence) run(ctx context.Context, check func(context.Context) error, p
 	return err
 }
 
-// sameWithin is the largest allowed difference between the probabilities of an
-// unrolled network and of the original file. Sums in a different order changed
-// them by up to 1e-6.
+// sameWithin bounds the differences between an unrolled network and its file,
+// which other orders of sums cause; the largest seen was 1e-6.
 const sameWithin = 1e-4
 
-// same compares an unrolled network with the original file, called window by
-// window, over two and a half seconds of synthetic sound that drives the
-// probabilities up and down.
+// same compares an unrolled network with its file, called window by window,
+// over synthetic sound that drives the probabilities up and down.
 func (s *sequence) same(original *ort.Session, l layout) (bool, error) {
 	const windows = 80
 	pcm := audio.FromSamples(testSound(windows * vad.Window))

@@ -31,8 +31,7 @@ const (
 	rightPad    = 64 // samples by which the end of a window is mirrored
 )
 
-// weights finds a network's tensors by the ends of their names and by their
-// shapes, because exporters add prefixes.
+// weights finds a network's tensors by shapes and the ends of prefixed names.
 type weights struct {
 	all     map[string]onnxfile.Weight
 	missing bool
@@ -55,13 +54,11 @@ func (w *weights) get(suffix string, shape ...int64) []float32 {
 	return found
 }
 
-// unroll builds the two graphs; they are nil if the weights do not belong to a
-// known network.
+// unroll builds the two graphs; they are nil for an unknown network.
 func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 	for name, t := range all {
-		// The published file holds a second network, for 8 kHz, with tensors of
-		// the same names after another prefix. The 16 kHz network has longer
-		// frames.
+		// The published file holds a second network, for 8 kHz, under another
+		// prefix and with shorter frames.
 		prefix, ok := strings.CutSuffix(name, "stft.forward_basis_buffer")
 		if ok && slices.Equal(t.Shape, []int64{2 * bins, 1, frameSize}) {
 			all = maps.Clone(all)
@@ -101,8 +98,7 @@ func published(w *weights) (front, cell []byte) {
 		w.get("decoder.decoder.2.weight", 1, featureSize, 1), w.get("decoder.decoder.2.bias", 1))
 }
 
-// demonstration is the network included with Otograph: a mel spectrum, a layer
-// over its frames, an LSTM cell.
+// demonstration is the included network: a mel spectrum, a layer, an LSTM cell.
 func demonstration(w *weights) (front, cell []byte) {
 	const mels = 40
 	g := newFront()
@@ -127,8 +123,7 @@ func demonstration(w *weights) (front, cell []byte) {
 		w.get("out.weight", 1, featureSize), w.get("out.bias", 1))
 }
 
-// frontGraph is a graph under construction: input [n, 576] → features [n, 1,
-// 128].
+// frontGraph is the graph of [n, 576] → features [n, 1, 128].
 type frontGraph struct{ *onnxgraph.Graph }
 
 func newFront() *frontGraph {

@@ -56,17 +56,15 @@ var ErrClosed = errors.New("pipeline is closed")
 // use; runs share the models and the budget of cores.
 type Pipeline struct {
 	engines *engines.Engines
-	device  string // of the standard tier's model
 	cores   int
 	gate    *semaphore.Weighted // one unit per core; held while a core computes
 	audio   audio.Options
 	log     *slog.Logger
 
-	optimizedWords     bool     // in the segments of the optimized tier
-	noConfidences      bool     // in the segments
-	cascade            float64  // the confidence below which the standard tier decodes again
-	optimizedLanguages []string // of the optimized tier; empty means all languages of its models
-	choice             Choice
+	optimizedWords bool            // in the segments of the optimized tier
+	noConfidences  bool            // in the segments
+	cascade        float64         // the confidence below which the standard tier decodes again
+	models         engines.Options // of the engines
 
 	alive context.Context // ends when Close begins
 	stop  context.CancelCauseFunc
@@ -121,13 +119,13 @@ func WithCascade(below float64) Option { return func(p *Pipeline) { p.cascade = 
 // is a GPU for which ggml has a plug-in, or else the CPU; "cpu"; "vulkan" or
 // "vulkan:N". If the device is missing or fails, the CPU takes over, with an
 // entry in Result.Warnings.
-func WithDevice(name string) Option { return func(p *Pipeline) { p.device = name } }
+func WithDevice(name string) Option { return func(p *Pipeline) { p.models.Device = name } }
 
 // WithOptimizedLanguages restricts the optimized tier to the given languages
 // (ISO 639-1). Without any language, that tier serves every language that its
 // models list; spec.OptimizedLanguages returns the specification's.
 func WithOptimizedLanguages(codes ...string) Option {
-	return func(p *Pipeline) { p.optimizedLanguages = codes }
+	return func(p *Pipeline) { p.models.Languages = codes }
 }
 
 // Choice configures further recognizers, which runs select by name (WithModel),
@@ -144,7 +142,11 @@ type Choice struct {
 }
 
 // WithChoice lets runs select a recognizer.
-func WithChoice(c Choice) Option { return func(p *Pipeline) { p.choice = c } }
+func WithChoice(c Choice) Option {
+	return func(p *Pipeline) {
+		p.models.Choice, p.models.Keep = c.Models, engines.Keeping{Idle: c.Keep, Memory: c.Memory}
+	}
+}
 
 // Open returns a pipeline that uses a set of models. Models are loaded when a
 // run first needs them; Load does it ahead of time.
@@ -156,14 +158,12 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 	for _, o := range options {
 		o(p)
 	}
-	if err := whisper.CheckDevice(p.device); err != nil {
+	if err := whisper.CheckDevice(p.models.Device); err != nil {
 		return nil, err
 	}
 	p.gate = semaphore.NewWeighted(int64(p.cores))
-	p.engines = engines.New(set, engines.Options{
-		Cores: p.cores, Logger: p.log, Device: p.device, Languages: p.optimizedLanguages,
-		Choice: p.choice.Models, Keep: engines.Keeping{Idle: p.choice.Keep, Memory: p.choice.Memory},
-	})
+	p.models.Cores, p.models.Logger = p.cores, p.log
+	p.engines = engines.New(set, p.models)
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
 }
@@ -189,8 +189,8 @@ func (p *Pipeline) Available() spec.Available { return p.engines.Available }
 // models. Stages saved by WithCheckpoints are valid for pipelines with the same
 // models and settings.
 func (p *Pipeline) Settings() string {
-	text := fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", p.optimizedWords, !p.noConfidences, p.cascade, strings.Join(p.optimizedLanguages, ","))
-	for _, m := range p.choice.Models {
+	text := fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", p.optimizedWords, !p.noConfidences, p.cascade, strings.Join(p.models.Languages, ","))
+	for _, m := range p.models.Choice {
 		text += fmt.Sprintf(" %s=%s/%d", m.Name, m.Main().SHA256, m.Main().Size)
 	}
 	return text

@@ -24,7 +24,7 @@ var (
 	ErrTimeout        = errors.New("decoding took too long")
 )
 
-// fault returns an error of a kind about a source, whose name is from outside.
+// fault returns an error about a source, whose name may contain anything.
 func fault(kind error, name, format string, args ...any) error {
 	return fmt.Errorf("audio: %q: %w: %s", name, kind, fmt.Sprintf(format, args...))
 }

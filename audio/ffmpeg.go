@@ -320,7 +320,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 			return context.Cause(ctx)
 		case <-time.After(5 * time.Second): // a future ffmpeg may not print the track; then its default is used
 		}
-		if _, err = decodeWAV(m, h, rec, func() error { return context.Cause(ctx) }); errors.Is(err, errMatroska) {
+		if _, err = decodeWAV(ctx, m, h, rec); errors.Is(err, errMatroska) {
 			return machineError(name, "read what the decoder wrote", err)
 		}
 		return err

@@ -301,7 +301,7 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 			return err
 		}
 	}
-	got, err := decodeWAV(in.tape.r, h, rec, func() error { return context.Cause(ctx) })
+	got, err := decodeWAV(ctx, in.tape.r, h, rec)
 	if err != nil {
 		return err
 	}

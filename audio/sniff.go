@@ -135,7 +135,8 @@ func CheckHead(name string, head []byte) error {
 	return err
 }
 
-// sniffHead is sniff for a beginning; an ID3 tag may leave it without a name.
+// sniffHead is sniff for the first sniffWindow bytes. The container has no name
+// if an ID3 tag hides it.
 func sniffHead(name string, head []byte) (container, error) {
 	c, err := sniff(bytes.NewReader(head))
 	if c.name == "" && err == nil && id3Size(head) == 0 {
@@ -236,7 +237,8 @@ func rawStream(b []byte, tagged bool) (container, bool) {
 	return container{}, false
 }
 
-// chain reports whether b begins with four frames; if expected, two may end b.
+// chain reports whether b starts with four frames or, if expected, ends after
+// two.
 func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) bool {
 	_, kind := frame(b)
 	for n := 0; ; n++ {

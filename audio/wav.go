@@ -2,6 +2,7 @@ package audio
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -106,34 +107,6 @@ var riffForms = map[string]riffForm{
 	"BW64": {"bw64", binary.LittleEndian, true},
 }
 
-// riffChunk is one entry in the list of chunks of a file.
-type riffChunk struct {
-	id   string
-	size int64 // from the header
-	left int64 // unread bytes, including the padding of an odd size
-}
-
-func (h *wavHeader) nextChunk(t *tape) (*riffChunk, error) {
-	b, err := t.read(8, "the list of chunks (no data chunk yet)")
-	if err != nil {
-		return nil, err
-	}
-	size := int64(h.order.Uint32(b[4:]))
-	return &riffChunk{string(b[:4]), size, size + size&1}, nil
-}
-
-// read returns the next n bytes of the chunk.
-func (c *riffChunk) read(t *tape, n int64) ([]byte, error) {
-	b, err := t.read(int(n), "the "+strings.TrimSpace(c.id)+" chunk")
-	c.left -= int64(len(b))
-	return b, err
-}
-
-// skip skips the unread bytes.
-func (c *riffChunk) skip(t *tape) error {
-	return t.skip(c.left, fmt.Sprintf("the %q chunk, which announces %d bytes", c.id, c.size))
-}
-
 // readWAVHeader reads up to the first byte of samples. Layout: Microsoft/IBM
 // "Multimedia Programming Interface and Data Specifications 1.0" (RIFF, WAVE),
 // "Multiple channel audio data and WAVE files" (extensible), EBU Tech 3306
@@ -155,52 +128,40 @@ func readWAVHeader(t *tape) (*wavHeader, error) {
 	formSize := h.order.Uint32(head[4:])
 	long := int64(-1) // data size from ds64
 	for {
-		c, err := h.nextChunk(t)
+		b, err := t.read(8, "the list of chunks (no data chunk yet)")
 		if err != nil {
 			return nil, err
 		}
+		id, size := string(b[:4]), int64(h.order.Uint32(b[4:]))
+		var body []byte
 		switch {
-		case c.id == "data" && h.channels == 0:
+		case id == "data" && h.channels == 0:
 			return nil, t.fault(ErrCorrupt, "the data chunk comes before any fmt chunk")
-		case c.id == "data":
-			h.data = h.dataSize(t, c.size, long, formSize)
+		case id == "data":
+			h.data = h.dataSize(t, size, long, formSize)
 			return h, nil
-		case c.id == "fmt " && h.channels == 0: // only the first one counts
-			err = h.readFormat(t, c)
-		case c.id == "ds64" && container.long && c.size >= 28:
-			long, err = h.readLongSize(t, c, long)
+		case id == "fmt " && h.channels == 0: // only the first one counts
+			if size < 16 || size > 4096 {
+				return nil, t.fault(ErrCorrupt, "the fmt chunk announces %d bytes, expected 16 to 4096", size)
+			}
+			if body, err = t.read(int(size), "the fmt chunk"); err == nil {
+				err = h.format(t, body)
+			}
+		case id == "ds64" && container.long && size >= 28:
+			if body, err = t.read(28, "the ds64 chunk"); err == nil {
+				if v := h.order.Uint64(body[8:]); v > 0 && v < 1<<62 {
+					long = int64(v)
+				}
+			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := c.skip(t); err != nil {
+		// An odd size is padded.
+		if err := t.skip(size+size&1-int64(len(body)), fmt.Sprintf("the %q chunk, which announces %d bytes", id, size)); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// readFormat reads a fmt chunk.
-func (h *wavHeader) readFormat(t *tape, c *riffChunk) error {
-	if c.size < 16 || c.size > 4096 {
-		return t.fault(ErrCorrupt, "the fmt chunk announces %d bytes, expected 16 to 4096", c.size)
-	}
-	body, err := c.read(t, c.size)
-	if err != nil {
-		return err
-	}
-	return h.format(t, body)
-}
-
-// readLongSize returns the data size of a ds64 chunk, or long if it is invalid.
-func (h *wavHeader) readLongSize(t *tape, c *riffChunk, long int64) (int64, error) {
-	body, err := c.read(t, 28)
-	if err != nil {
-		return 0, err
-	}
-	if v := h.order.Uint64(body[8:]); v > 0 && v < 1<<62 {
-		long = int64(v)
-	}
-	return long, nil
 }
 
 // dataSize returns the number of bytes of samples.
@@ -334,7 +295,7 @@ func (h *wavHeader) seconds(n int64) float64 {
 const wavChunk = 1 << 16
 
 // decodeWAV reads the samples and returns the bytes read in whole frames.
-func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (got int64, err error) {
+func decodeWAV(ctx context.Context, r io.Reader, h *wavHeader, rec *recorder) (got int64, err error) {
 	if err := rec.begin(h.rate, h.channels); err != nil {
 		return 0, err
 	}
@@ -345,7 +306,7 @@ func decodeWAV(r io.Reader, h *wavHeader, rec *recorder, check func() error) (go
 	buf := make([]byte, chunk)
 	samples := make([]float32, chunk/h.width)
 	for {
-		if err := check(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return got, err
 		}
 		n, err := io.ReadFull(r, buf)

@@ -73,7 +73,7 @@ func launch(s Spec) error {
 	return become(argv, envp, filter, s.Memory, report)
 }
 
-// limit sets the limits of the process but its address space, see become.
+// limit sets the limits of the process except its address space, see become.
 func limit(s Spec) error {
 	type resource struct {
 		which     int

@@ -119,7 +119,7 @@ func Replaced(segments []asr.Segment, list []Doubt, again []asr.Segment, languag
 	return append(out, segments[at:]...), n
 }
 
-// within returns the segments in the run's speech, and whether they end there.
+// within returns the segments in the run's speech, and whether none exceeds it.
 func (d Doubt) within(segments []asr.Segment) (inside []asr.Segment, whole bool) {
 	const slack = 0.02 // seconds by which rounding can shift times
 	from, _ := d.Speech[0].Seconds()

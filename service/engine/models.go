@@ -53,9 +53,9 @@ func (e *Engine) CheckModels(context.Context) error {
 	return nil
 }
 
-// workID returns a hash of everything that work may not continue without: the
-// program's version, the models' files (by size and time if their hash is
-// unknown) and the settings.
+// workID returns a hash of the program's version, the models' files (by size
+// and time if their hash is unknown) and the settings: work begun with others
+// is not continued.
 func workID(p *otograph.Pipeline, version string) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, version)

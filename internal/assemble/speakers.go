@@ -45,8 +45,8 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 	whole := index.speaker(s.Start, s.End)
 	smooth(speakers, s.Words, whole)
 	var out []spokenSegment
-	for from, to := 0, 0; from < len(speakers); from = to {
-		to = runEnd(speakers, from)
+	for from := 0; from < len(speakers); {
+		to := runEnd(speakers, from)
 		part := s
 		if from > 0 || to < len(speakers) {
 			part.Words = s.Words[from:to]
@@ -61,6 +61,7 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 			}
 		}
 		out = append(out, spokenSegment{part, speakers[from]})
+		from = to
 	}
 	return out
 }
@@ -84,8 +85,8 @@ func tokensOf(s asr.Segment, from, to int) []int32 {
 // smooth assigns runs shorter than minSplitWords, unless sentence ends delimit
 // them, to the speaker before them (at the start of the segment: after them).
 func smooth(speakers []int, words []asr.Word, whole int) {
-	for from, to := 0, 0; from < len(speakers); from = to {
-		to = runEnd(speakers, from)
+	for from := 0; from < len(speakers); {
+		to := runEnd(speakers, from)
 		sentence := endsSentence(words, to-1) && (from == 0 || endsSentence(words, from-1))
 		if to-from < minSplitWords && !sentence {
 			s := whole
@@ -98,6 +99,7 @@ func smooth(speakers []int, words []asr.Word, whole int) {
 				speakers[i] = s
 			}
 		}
+		from = to
 	}
 }
 

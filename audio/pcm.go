@@ -118,8 +118,7 @@ func (p *PCM) within(from, to int) (int, int) {
 	return from, min(max(to, from), p.Len())
 }
 
-// Close releases the samples. Views are invalid afterwards. It may be called
-// more than once.
+// Close releases the samples and their views. It may be called more than once.
 func (p *PCM) Close() error {
 	p.closing.Do(func() {
 		p.samples = nil

@@ -42,8 +42,7 @@ type Resampler struct {
 	flushed bool
 }
 
-// NewResampler returns a resampler between two rates in Hz, in any ratio. Equal
-// rates pass the samples through.
+// NewResampler returns a resampler between any two rates in Hz.
 func NewResampler(from, to int) (*Resampler, error) {
 	if from <= 0 || to <= 0 || from > maxRate || to > maxRate {
 		return nil, fmt.Errorf("audio: resample from %d Hz to %d Hz: expected rates from 1 to %d Hz", from, to, maxRate)
@@ -103,8 +102,7 @@ func (r *Resampler) Process(dst, src []float32) []float32 {
 	return dst
 }
 
-// Flush appends the remaining output samples. The resampler must not be used
-// afterwards.
+// Flush appends the remaining output samples and ends the stream.
 func (r *Resampler) Flush(dst []float32) []float32 {
 	if r.taps == 0 || r.flushed {
 		return dst

@@ -21,8 +21,7 @@ type mark struct {
 // contiguous; the zero value means samples without gaps.
 type Timeline []mark
 
-// Start returns when a sound that starts at a position (seconds of samples) is
-// heard.
+// Start returns when a sound at a position (seconds of samples) starts.
 func (t Timeline) Start(seconds float64) float64 {
 	return t.at(seconds, sort.Search(len(t), func(i int) bool { return t[i].position() > seconds+1e-9 }))
 }

@@ -21,8 +21,7 @@ import (
 )
 
 var (
-	// ErrContract is returned for a file that does not follow the contract of a
-	// tagger.
+	// ErrContract is returned for a file without the contract of a tagger.
 	ErrContract = ort.ErrContract
 	// ErrInvalid is returned for a file that is not a valid ONNX model.
 	ErrInvalid = ort.ErrInvalid
@@ -139,8 +138,7 @@ func (m *Model) tryOut() error {
 // Grid returns the times of the frames of Scores.
 func (m *Model) Grid() events.Grid { return m.plan.grid }
 
-// Close frees the network after the current calls; it may be called more than
-// once.
+// Close frees the network after the current calls; it may be repeated.
 func (m *Model) Close() error { return m.session.Close() }
 
 // Scores calls yield with the 521 scores of every frame, in order. Memory does

@@ -269,9 +269,8 @@ func voicesEffect(c circumstances) string {
 	return "has no effect outside the service, where accounts have known voices: see WithVoices and transcribe --voices"
 }
 
-// ChannelWarnings warns if the requested split of the channels (split) had no
-// effect, or if a number of speakers was given although the channels were split
-// (apart).
+// ChannelWarnings warns of a requested split of the channels without effect,
+// and of numbers of speakers given for split channels (apart).
 func ChannelWarnings(given spec.Options, opt spec.EffectiveOptions, split, apart bool) (list []spec.Warning) {
 	if split && !apart {
 		reason := cmp.Or(transcription.missing(opt), "has no effect: the recording does not have 2 to 8 channels")

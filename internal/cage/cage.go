@@ -27,8 +27,7 @@ type Spec struct {
 	Env  []string // the complete environment, "NAME=value"
 	// Input is descriptor 3 of the program, opened for reading; nil for none.
 	Input *os.File
-	// Libraries are folders, in addition to the usual ones, that contain the
-	// program's libraries.
+	// Libraries are further folders that contain the program's libraries.
 	Libraries []string
 
 	Memory uint64 // bytes of address space
@@ -36,8 +35,7 @@ type Spec struct {
 
 	// Landlock may be disabled for programs that can't run under it.
 	Landlock bool
-	// Script also allows an interpreter's calls: processes and other programs.
-	// They stay in the cage.
+	// Script also allows an interpreter's calls: caged processes.
 	Script bool
 }
 

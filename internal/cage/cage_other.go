@@ -9,8 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/processgroup"
 )
 
-// Command returns the program without a cage: on systems other than Linux only
-// its arguments and the waiting process limit it.
+// Command returns the program, uncaged on systems other than Linux.
 func Command(s Spec) (*Process, error) {
 	cmd := exec.Command(s.Bin, s.Args...)
 	cmd.Env = s.Env

@@ -36,8 +36,7 @@ func (r Recording) Of(s Side) *audio.PCM {
 	return r.Split[s.Channel]
 }
 
-// Sort orders sides by their first speech, so that speakers are numbered in
-// that order.
+// Sort orders sides by their first speech, for the speakers' numbers.
 func Sort(sides []Side) {
 	slices.SortStableFunc(sides, func(a, b Side) int { return cmp.Compare(a.Heard.Spans[0].Start, b.Heard.Spans[0].Start) })
 }
@@ -64,9 +63,8 @@ func Together(sides []Side) *found.Speech {
 	return out
 }
 
-// Join joins the transcriptions of sides of the same language and tier. The
-// segments are ordered by time; Speakers holds the index of each segment's
-// side.
+// Join joins the transcriptions of sides of the same language and tier, by
+// time. Speakers holds the index of each segment's side.
 func Join(language found.Language, list []*found.Transcription) *found.Transcription {
 	all := &found.Transcription{Language: language, Transcript: &asr.Transcript{Language: language.Code}, Speakers: []int{}}
 	type spoken struct {
@@ -122,8 +120,7 @@ func Saying(sides []Side, t *found.Transcription) (out []Side) {
 	return out
 }
 
-// Voices joins the voices of sides with one speaker each: speaker i has the
-// voice of side i and speaks in its speech.
+// Voices joins the voices of sides: speaker i speaks in the speech of side i.
 func Voices(sides []Side, voices []*diarize.Result) *diarize.Result {
 	out := &diarize.Result{}
 	for i, s := range sides {

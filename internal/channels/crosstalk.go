@@ -20,8 +20,7 @@ const (
 	leastBleed  = audio.SampleRate / 5               // between speech
 )
 
-// Own returns the parts of the speech in channel c that do not come from
-// another channel.
+// Own returns the parts of a channel's speech that come from no other channel.
 func Own(ctx context.Context, channels []*audio.PCM, c int, speech []audio.Span) (list []audio.Span, err error) {
 	for _, s := range speech {
 		if err := ctx.Err(); err != nil {

@@ -1,7 +1,6 @@
 package dsp
 
-// Extractor computes the features of one recipe: frames of samples become rows
-// of band values.
+// Extractor computes the features of one recipe: rows of band values.
 type Extractor struct {
 	*analyzer
 	frames func(samples int) int

@@ -1,14 +1,11 @@
 package dsp
 
-// LFRFrames returns the number of frames that StackFrames returns for a shift
-// of n: ⌈frames/n⌉.
+// LFRFrames returns the number of rows of StackFrames: ⌈frames/n⌉.
 func LFRFrames(frames, n int) int { return (frames + n - 1) / n }
 
-// StackFrames implements FunASR's low frame rate: output frame i is the
-// concatenation of the m input frames around n·i (n·i-(m-1)/2 … n·i+m/2), where
-// indices beyond the edges repeat the first or last frame. It writes
-// LFRFrames(frames, n) rows of m·bands values to dst and returns the number of
-// rows.
+// StackFrames implements FunASR's low frame rate: row i is the concatenation of
+// the m frames around n·i (n·i-(m-1)/2 … n·i+m/2), where the edges are
+// repeated. It writes LFRFrames(frames, n) rows of m·bands values to dst.
 func StackFrames(dst, src []float32, frames, bands, m, n int) int {
 	out := LFRFrames(frames, n)
 	for i := range out {

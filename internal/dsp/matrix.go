@@ -47,8 +47,7 @@ func SubtractMean(x []float32, frames, bands int) {
 }
 
 // Transpose writes the frames x bands matrix src to dst as bands rows of stride
-// values: the layout [bands, T] of NeMo and CED models. If stride exceeds
-// frames, the values beyond frames are not written.
+// values, of which frames are written: the layout of NeMo and CED models.
 func Transpose(dst, src []float32, frames, bands, stride int) {
 	for t := range frames {
 		for b, v := range src[t*bands : (t+1)*bands] {

@@ -95,15 +95,13 @@ func roundBrain(x []float32) {
 	}
 }
 
-// FbankOptions describes a Kaldi filter bank. The zero value is not usable;
-// start from DefaultFbankOptions.
+// FbankOptions describes a Kaldi filter bank; start from DefaultFbankOptions.
 type FbankOptions struct {
 	Bands  int     // number of mel bands
 	Window Window  // WindowPovey or WindowHamming in the published recipes
 	HighHz float64 // upper edge of the last band; 0 or less counts from the Nyquist frequency down
-	// SnipEdges keeps only frames that lie inside the signal. Without it, there
-	// is a frame around every shift's middle, and the signal is mirrored at its
-	// ends.
+	// SnipEdges keeps only frames inside the signal; else frames are centered
+	// on shifts and the signal is mirrored.
 	SnipEdges bool
 	// Scale multiplies the samples first: 1 for recipes trained on [-1, 1],
 	// 32768 for recipes trained on 16-bit integers.

@@ -73,8 +73,7 @@ type Options struct {
 	Cores  int
 	Logger *slog.Logger
 	Device string // for the standard tier's model, as in whisper.Options
-	// Languages limits the languages of the optimized tier; empty means all
-	// languages of its models.
+	// Languages limits the optimized tier's languages; empty means all.
 	Languages []string
 	// Choice are further recognizers, which Lease selects by name.
 	Choice []models.Model
@@ -82,8 +81,7 @@ type Options struct {
 	Keep Keeping
 }
 
-// Engines are the models of one pipeline. Each is loaded at most once at a
-// time.
+// Engines are the models of one pipeline, each loaded once at a time.
 type Engines struct {
 	Set       *models.Set
 	Available spec.Available // tiers and languages of Set, and the names in Options.Choice
@@ -255,9 +253,8 @@ func (e *Engines) Standard(ctx context.Context) (*whisper.Engine, error) {
 	})
 }
 
-// DeviceNote returns the reason why the standard tier's model does not run on
-// the requested device. It is "" if it does, or if the model has not been
-// loaded.
+// DeviceNote returns the reason why the loaded standard model does not run on
+// the requested device, otherwise "".
 func (e *Engines) DeviceNote() string {
 	if m, ok := e.Set.Role(models.RoleStandard); ok {
 		if w, ok := e.recognizers.loaded(m).(*whisper.Engine); ok {
@@ -268,8 +265,7 @@ func (e *Engines) DeviceNote() string {
 	return ""
 }
 
-// Optimized opens the optimized model for a language; without a language,
-// the first one.
+// Optimized opens the optimized model for a language; without one, the first.
 func (e *Engines) Optimized(ctx context.Context, language string) (*onnx.Engine, error) {
 	m, ok := e.Set.OptimizedFor(language)
 	if language == "" {
@@ -295,8 +291,7 @@ func (e *Engines) Recognizer(ctx context.Context, tier spec.Tier, language strin
 	return e.Standard(ctx)
 }
 
-// Model returns the model of a tier that transcribes the language, nil without
-// one.
+// Model returns the model of a tier that transcribes the language, or nil.
 func (e *Engines) Model(tier spec.Tier, language string) *models.Model {
 	m, ok := e.Set.Role(models.RoleStandard)
 	if tier == spec.TierOptimized {

@@ -16,8 +16,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// Findings are the results of a run's stages. A nil field belongs to a stage
-// that did not run, or failed.
+// Findings are the results of a run's stages; nil for one that did not succeed.
 type Findings struct {
 	Speech        *Speech // of all channels
 	Transcription *Transcription
@@ -29,8 +28,7 @@ type Findings struct {
 	Channels []int
 }
 
-// SpeakerName returns the name of speaker n, which is a channel's if each
-// channel is one speaker.
+// SpeakerName returns the name of speaker n, which may be a channel's.
 func (f *Findings) SpeakerName(n int) string {
 	if f.Channels != nil {
 		return fmt.Sprintf("CHANNEL_%d", f.Channels[n])
@@ -45,8 +43,7 @@ type Speech struct {
 	Windows       int    `json:"-"`          // number of the detector's windows; 0 from a checkpoint
 }
 
-// Coarse returns probabilities in steps of 1/255, as Speech holds them: five
-// hours take 560 KB.
+// Coarse returns probabilities as Speech holds them: five hours take 560 KB.
 func Coarse(probs []float32) []byte {
 	out := make([]byte, len(probs))
 	for i, p := range probs {
@@ -55,9 +52,8 @@ func Coarse(probs []float32) []byte {
 	return out
 }
 
-// Silence returns the detector's probability of no speech between two times
-// (seconds): one minus the mean over its windows. ok is false if the detector's
-// probabilities are not known.
+// Silence returns the mean probability of no speech between two times
+// (seconds); ok is false if the detector's probabilities are not known.
 func (s *Speech) Silence(start, end float64) (p float64, ok bool) {
 	const seconds = float64(vad.Window) / audio.SampleRate
 	from := min(max(int(start/seconds), 0), len(s.Probabilities))
@@ -82,8 +78,7 @@ func Seconds(spans []audio.Span) (sum float64) {
 }
 
 // Understood reports whether any text was transcribed in a stretch of speech.
-// Without text, a detector took music or noise for speech, and the stretch must
-// not become a speaker.
+// Without text, a detector took music or noise for a speaker.
 func Understood(segments []asr.Segment, speech audio.Span) bool {
 	const least = 0.05 // seconds in common
 	start, end := speech.Seconds()
@@ -110,8 +105,7 @@ type Transcription struct {
 	// Speakers are the numbers of the segments' speakers if each channel is one
 	// speaker; nil if the channels were mixed.
 	Speakers []int `json:",omitempty"`
-	// Abilities are the recognizer's abilities; nil if there was no speech and
-	// none ran.
+	// Abilities are the recognizer's abilities; nil if none ran.
 	Abilities *asr.Abilities `json:",omitempty"`
 	// Cascade counts the work of the standard tier on doubtful segments.
 	Cascade spec.CascadeStats
@@ -158,8 +152,7 @@ func (c Clock) Start(position float64) float64 { return c.centi(c.line.Start(pos
 // End is described at Start.
 func (c Clock) End(position float64) float64 { return c.centi(c.line.End(position)) }
 
-// Parts returns the intervals between two positions, split at the recording's
-// gaps.
+// Parts returns the intervals between two positions, split at gaps.
 func (c Clock) Parts(start, end float64) (out []spec.Interval) {
 	if len(c.line) == 0 {
 		return []spec.Interval{{Start: c.Start(start), End: c.End(end)}}

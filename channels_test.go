@@ -109,7 +109,7 @@ func TestChannels(t *testing.T) {
 			res := run(otograph.ChannelsSplit)
 			var found []bench.SpeakerTurn
 			for _, turn := range res.DiarizeSegments {
-				found = append(found, bench.SpeakerTurn(turn))
+				found = append(found, turn)
 			}
 			found = joined(found)
 			der := bench.ScoreTurns(truth, found, bench.DEROptions{Collar: 0.25})

@@ -53,9 +53,8 @@ func demoModel(t testing.TB) parts {
 		return sideFile{Name: f.Name, Data: data}
 	}
 	return parts{
-		Name: m.Name, ONNX: ort.Source{Data: graph, Name: m.Main().Name, Role: string(m.Role)},
+		Model: *m, ONNX: ort.Source{Data: graph, Name: m.Main().Name, Role: string(m.Role)},
 		Tokens: file(models.PartTokens), LM: file(models.PartLM),
-		Contract: m.Contract, Languages: m.Languages, WindowSeconds: m.WindowSeconds,
 	}
 }
 

@@ -58,7 +58,6 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
 	options := ort.Options{Threads: opt.Threads}
-	nameParts(&m)
 	var net network
 	switch contract {
 	case models.ContractZipformerCTC, models.ContractWeNetCTC:

@@ -42,7 +42,7 @@ func toneFamilies() map[string]struct {
 	two := []float32{0, 0, 3, 0, 0} // every step lasts two frames
 	return map[string]family{
 		"zipformer":          {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)}, models.ContractZipformerCTC, 0.04},
-		"zipformer no meta":  {parts{ONNX: source(madeUpZipformer(false), "zip.onnx"), Tokens: tokensFile(sampleTokens), Contract: models.ContractZipformerCTC}, models.ContractZipformerCTC, 0.04},
+		"zipformer no meta":  {parts{ONNX: source(madeUpZipformer(false), "zip.onnx"), Tokens: tokensFile(sampleTokens), Model: models.Model{Contract: models.ContractZipformerCTC}}, models.ContractZipformerCTC, 0.04},
 		"wenet":              {parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, models.ContractWeNetCTC, 0.04},
 		"sense voice k2":     {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: sideFile{"tokens.txt", numbered(senseTokens)}}, models.ContractSenseVoice, 0.06},
 		"sense voice funasr": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, models.ContractSenseVoice, 0.06},
@@ -63,7 +63,7 @@ func toneFamilies() map[string]struct {
 			Config: sideFile{preprocessorName, []byte(normalizingPreprocessor)},
 		}, models.ContractWaveformCTC, 0.02},
 		"omnilingual": {parts{
-			ONNX: source(madeUpWaveform("x", false, normalizedTones), "model.onnx"), Tokens: tokensFile(omnilingualTokens), Contract: models.ContractWaveformCTC,
+			ONNX: source(madeUpWaveform("x", false, normalizedTones), "model.onnx"), Tokens: tokensFile(omnilingualTokens), Model: models.Model{Contract: models.ContractWaveformCTC},
 		}, models.ContractWaveformCTC, 0.02},
 		"wav2vec2 onnx-asr": {parts{
 			ONNX: source(madeUpWaveformLengths(), "model.onnx"), Tokens: sideFile{"vocab.txt", []byte("<blk> 0\n<s> 1\n<unk> 2\n▁ba 3\nna 4\n")},

@@ -38,11 +38,8 @@ func openFrames(m parts, g *ort.Graph, contract string, vocab *vocabulary, opt o
 		f.counts = alias(g.Output, "log_probs_lens", "log_probs_len")
 	}
 	f.fbank = dsp.NewFbank(o)
-	if err := g.Check(ort.Contract{
-		Inputs:  []ort.Info{{Name: "x", Type: ort.Float32, Shape: []int64{-1, -1, 80}}, {Name: "x_lens"}},
-		Outputs: []ort.Info{{Name: f.out, Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: f.counts}},
-		Exact:   true,
-	}); err != nil {
+	inputs := []ort.Info{float("x", -1, -1, 80), {Name: "x_lens"}}
+	if err := check(g, inputs, float(f.out, -1, -1, -1), ort.Info{Name: f.counts}); err != nil {
 		return nil, err
 	}
 	if f.lens, err = checkInteger(g, m.ONNX, "x_lens"); err != nil {

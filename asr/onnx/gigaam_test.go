@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/dsp"
 	ox "github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/models"
 )
 
 // gigaBands returns the bands of the two tones.
@@ -115,7 +116,7 @@ func TestGigaVersion(t *testing.T) {
 		{parts{}, bare, nemoConfig{ModelType: "gigaam-v3-e2e-ctc"}, 3},
 		{parts{ONNX: ort.Source{Path: "models/v3_e2e_rnnt_encoder.int8.onnx"}}, bare, nemoConfig{ModelType: "gigaam"}, 3},
 		{parts{ONNX: ort.Source{Path: "v3/v2_ctc.onnx"}}, bare, nemoConfig{}, 2},
-		{parts{Name: "gigaam-v2"}, bare, nemoConfig{}, 2},
+		{parts{Model: models.Model{Name: "gigaam-v2"}}, bare, nemoConfig{}, 2},
 	} {
 		got, err := gigaVersion(c.m, c.g, c.c)
 		require.NoError(t, err)

@@ -29,6 +29,17 @@ func integers(in ort.Info, values []int, shape ...int64) *ort.Tensor {
 	return ort.NewInt64(shape, v)
 }
 
+// float describes a port of 32-bit floats; dimensions of -1 are free.
+func float(name string, shape ...int64) ort.Info {
+	return ort.Info{Name: name, Type: ort.Float32, Shape: shape}
+}
+
+// check checks the ports of a graph: the inputs, if any are given, must be its
+// only ones.
+func check(g *ort.Graph, inputs []ort.Info, outputs ...ort.Info) error {
+	return g.Check(ort.Contract{Inputs: inputs, Outputs: outputs, Exact: inputs != nil})
+}
+
 // has reports whether a graph has a port of each name; find is its Input or
 // Output.
 func has(find func(string) (ort.Info, bool), names ...string) bool {

@@ -39,11 +39,8 @@ type icefall struct {
 }
 
 func openIcefall(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
-	if err := g.Check(ort.Contract{
-		Inputs:  []ort.Info{{Name: "x", Type: ort.Float32, Shape: []int64{-1, -1, 80}}, {Name: "x_lens"}},
-		Outputs: []ort.Info{{Name: "encoder_out", Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: "encoder_out_lens"}},
-		Exact:   true,
-	}); err != nil {
+	inputs := []ort.Info{float("x", -1, -1, 80), {Name: "x_lens"}}
+	if err := check(g, inputs, float("encoder_out", -1, -1, -1), ort.Info{Name: "encoder_out_lens"}); err != nil {
 		return nil, err
 	}
 	if vocab.blank < 0 {
@@ -76,9 +73,7 @@ func (t *icefall) checkDecoder(m parts) error {
 	if t.targets, err = checkTargets(d, m.Decoder, "y", 2); err != nil {
 		return err
 	}
-	if err := d.Check(ort.Contract{
-		Inputs: []ort.Info{{Name: "y"}}, Outputs: []ort.Info{{Name: "decoder_out", Type: ort.Float32, Shape: []int64{-1, -1}}}, Exact: true,
-	}); err != nil {
+	if err := check(d, []ort.Info{{Name: "y"}}, float("decoder_out", -1, -1)); err != nil {
 		return err
 	}
 	t.context = icefallContext
@@ -92,12 +87,8 @@ func (t *icefall) checkDecoder(m parts) error {
 	if err != nil {
 		return err
 	}
-	if err := j.Check(ort.Contract{
-		Inputs: []ort.Info{
-			{Name: "encoder_out", Type: ort.Float32, Shape: []int64{-1, -1}}, {Name: "decoder_out", Type: ort.Float32, Shape: []int64{-1, -1}},
-		},
-		Outputs: []ort.Info{{Name: "logit", Type: ort.Float32, Shape: []int64{-1, -1}}}, Exact: true,
-	}); err != nil {
+	inputs := []ort.Info{float("encoder_out", -1, -1), float("decoder_out", -1, -1)}
+	if err := check(j, inputs, float("logit", -1, -1)); err != nil {
 		return err
 	}
 	return checkWidth(j, m.Joiner, "logit", t.vocab)

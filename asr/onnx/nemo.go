@@ -39,9 +39,7 @@ func openNeMoFront(m parts, g *ort.Graph) (f nemoFront, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err := g.Check(ort.Contract{
-		Inputs: []ort.Info{{Name: f.signal, Type: ort.Float32, Shape: []int64{-1, int64(f.mel.Bands()), -1}}, {Name: f.length}}, Exact: true,
-	}); err != nil {
+	if err := check(g, []ort.Info{float(f.signal, -1, int64(f.mel.Bands()), -1), {Name: f.length}}); err != nil {
 		return f, err
 	}
 	if f.lens, err = checkInteger(g, m.ONNX, f.length); err != nil {
@@ -117,7 +115,7 @@ func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (networ
 		return nil, err
 	}
 	name := alias(g.Output, "logprobs", "log_probs")
-	if err := g.Check(ort.Contract{Outputs: []ort.Info{{Name: name, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}}); err != nil {
+	if err := check(g, nil, float(name, -1, -1, -1)); err != nil {
 		return nil, err
 	}
 	if err := checkWidth(g, m.ONNX, name, vocab); err != nil {

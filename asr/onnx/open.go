@@ -13,7 +13,7 @@ import (
 // ErrContract, ErrTokens or ErrFile, or come from the runtime or the file
 // system.
 func Open(m *models.Model, opt Options) (*Engine, error) {
-	p := parts{Name: m.Name, Contract: m.Contract, Languages: m.Languages, WindowSeconds: m.WindowSeconds}
+	p := parts{Model: *m}
 	graphs := map[models.Part]*ort.Source{
 		models.PartModel: &p.ONNX, models.PartEncoder: &p.ONNX,
 		models.PartDecoder: &p.Decoder, models.PartDecoderJoint: &p.Decoder, models.PartJoiner: &p.Joiner,

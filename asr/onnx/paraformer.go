@@ -33,11 +33,8 @@ type paraformer struct {
 
 func openParaformer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
 	p := &paraformer{single: single{source: m.ONNX, batch: !oneAtATime(g, "speech")}, funASR: newFunASR(), vocab: vocab}
-	if err := g.Check(ort.Contract{
-		Inputs:  []ort.Info{{Name: "speech", Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}}, {Name: "speech_lengths"}},
-		Outputs: []ort.Info{{Name: "logits", Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: "token_num"}},
-		Exact:   true,
-	}); err != nil {
+	inputs := []ort.Info{float("speech", -1, -1, lfrDim), {Name: "speech_lengths"}}
+	if err := check(g, inputs, float("logits", -1, -1, -1), ort.Info{Name: "token_num"}); err != nil {
 		return nil, err
 	}
 	var err error

@@ -84,8 +84,8 @@ func TestUnsuitableModelsAreRefused(t *testing.T) {
 		"rnnt joiner":   {parts{ONNX: source(madeUpIcefallEncoder(), "encoder.onnx"), Decoder: source(madeUpIcefallDecoder(2), "decoder.onnx"), Joiner: source(madeUpIcefallJoiner(6), "joiner.onnx"), Tokens: tokens}, ErrTokens, []string{"output logit should have 5 columns, it has 6"}},
 		"speaker":       {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("logits", -1), f32("embs", -1, 192)}), Tokens: tokens}, ErrContract, []string{"found a model for role embedder (nemo-speaker)"}},
 		"nemo branch":   {parts{ONNX: graph(ports{f32("audio_signal", -1, 80, -1), i64("length", -1)}, ports{f32("nothing", -1)}, "model_type", "EncDecHybridRNNTCTCBPEModel"), Tokens: tokens}, ErrContract, []string{"neither CTC (output logprobs) nor a transducer"}},
-		"said another":  {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: models.ContractNeMoCTC}, ErrContract, []string{"expected input audio_signal", "it has inputs x float32[?,?,80]"}},
-		"said nonsense": {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Contract: "panns"}, ErrContract, []string{`role optimized has no contract "panns"`}},
+		"said another":  {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Model: models.Model{Contract: models.ContractNeMoCTC}}, ErrContract, []string{"expected input audio_signal", "it has inputs x float32[?,?,80]"}},
+		"said nonsense": {parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokens, Model: models.Model{Contract: "panns"}}, ErrContract, []string{`role optimized has no contract "panns"`}},
 		"bands":         {parts{ONNX: graph(ports{f32("x", -1, -1, 40), i64("x_lens", -1)}, zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected input x float32[?,?,80], found x float32[?,?,40]"}},
 		"length type":   {parts{ONNX: graph(ports{f32("x", -1, -1, 80), f32("x_lens", -1)}, zipOut, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected input x_lens int32[?] or int64[?]"}},
 		"no output":     {parts{ONNX: graph(zipIn, ports{f32("log_probs", -1, -1, 5)}, "model_type", "zipformer2_ctc"), Tokens: tokens}, ErrContract, []string{"expected output log_probs_len", "found none of that name"}},
@@ -172,7 +172,7 @@ func TestWidthIsCheckedAtTheFirstRun(t *testing.T) {
 }
 
 func TestLanguagesAreChecked(t *testing.T) {
-	e := openMadeUp(t, parts{Name: "made-up", ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens), Languages: []string{"English", "pt-BR"}})
+	e := openMadeUp(t, parts{Model: models.Model{Name: "made-up", Languages: []string{"English", "pt-BR"}}, ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
 	assert.Equal(t, []string{"en", "pt"}, e.Languages())
 	tr, err := e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{Language: "por"})
 	require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestLanguagesAreChecked(t *testing.T) {
 }
 
 func TestCancellationAndClose(t *testing.T) {
-	e := openMadeUp(t, parts{Name: "made-up", ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
+	e := openMadeUp(t, parts{Model: models.Model{Name: "made-up"}, ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens)})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := e.Transcribe(ctx, recording(), recordingSpeech, asr.Options{})

@@ -56,6 +56,20 @@ func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]e
 	return s.beam(ctx, frames, req.fusion, req.beam)
 }
 
+// score returns a predictor's scores for a frame: those of the tokens, then
+// TDT's of the durations.
+func (s *searcher) score(ctx context.Context, p predictor, frame []float32) (tokens, durations []float32, err error) {
+	scores, err := p.score(ctx, frame)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := s.vocab.size()
+	if len(scores) < v {
+		return nil, nil, widthError(s.joint, "outputs", len(scores), s.vocab)
+	}
+	return scores[:v], scores[v:], nil
+}
+
 // greedy takes the best token at each step. A joint output wider than the
 // vocabulary is TDT's: the rest are durations of 0, 1, 2 … frames. The bonus of
 // hotwords and language model chooses between tokens; the network alone decides
@@ -63,26 +77,18 @@ func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]e
 // others 2025, TurboBias).
 func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []emission, steps int, err error) {
 	p, at := s.begin(), f.begin()
-	v := s.vocab.size()
 	here := 0 // tokens on this frame
 	for now := 0; now < frames.n; {
-		scores, err := p.score(ctx, frames.frame(now))
+		scores, durations, err := s.score(ctx, p, frames.frame(now))
 		if err != nil {
 			return nil, 0, err
 		}
 		steps++
-		if len(scores) < v {
-			return nil, 0, widthError(s.joint, "outputs", len(scores), s.vocab)
-		}
-		token := argmax(scores[:v])
-		skip := 0
-		if len(scores) > v {
-			skip = argmax(scores[v:])
-		}
+		token, skip := argmax(scores), argmax(durations)
 		if token != s.blank {
-			norm := logSum(scores[:v])
+			norm := logSum(scores)
 			if !f.none() {
-				token = s.favored(scores[:v], norm, at, f, token)
+				token = s.favored(scores, norm, at, f, token)
 				at = f.step(at, token, false)
 			}
 			out = append(out, s.emission(now, skip, frames.n, token, func(id int) float64 { return min(float64(scores[id])-norm, 0) }))

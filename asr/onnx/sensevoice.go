@@ -175,10 +175,7 @@ func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 		if len(g.Outputs) == 1 {
 			s.out = g.Outputs[0].Name
 		}
-		if err := g.Check(ort.Contract{
-			Inputs:  []ort.Info{{Name: s.x, Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}}},
-			Outputs: []ort.Info{{Name: s.out, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
-		}); err != nil {
+		if err := check(g, []ort.Info{float(s.x, -1, -1, lfrDim)}, float(s.out, -1, -1, -1)); err != nil {
 			return nil, err
 		}
 	} else if err := s.checkPrompted(m, g, vocab); err != nil {
@@ -200,15 +197,8 @@ func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) err
 	s.language = "language"
 	s.norm = alias(g.Input, "text_norm", "textnorm")
 	s.skip = prompts
-	if err := g.Check(ort.Contract{
-		Inputs: []ort.Info{
-			{Name: s.x, Type: ort.Float32, Shape: []int64{-1, -1, lfrDim}},
-			{Name: s.lens},
-			{Name: s.language},
-			{Name: s.norm},
-		},
-		Outputs: []ort.Info{{Name: s.out, Type: ort.Float32, Shape: []int64{-1, -1, -1}}}, Exact: true,
-	}); err != nil {
+	inputs := []ort.Info{float(s.x, -1, -1, lfrDim), {Name: s.lens}, {Name: s.language}, {Name: s.norm}}
+	if err := check(g, inputs, float(s.out, -1, -1, -1)); err != nil {
 		return err
 	}
 	var err error

@@ -61,9 +61,7 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 		vocab: vocab, blank: nemoBlank(vocab), most: cmp.Or(front.config.MostPerStep, most),
 		seconds: front.shift(), joint: m.Decoder, begin: t.predictor,
 	}
-	if err := g.Check(ort.Contract{
-		Outputs: []ort.Info{{Name: t.encoded, Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: t.lengths}},
-	}); err != nil {
+	if err := check(g, nil, float(t.encoded, -1, -1, -1), ort.Info{Name: t.lengths}); err != nil {
 		return nil, err
 	}
 	if !present(m.Decoder) {
@@ -77,19 +75,6 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 
 // present reports whether a graph is given.
 func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
-
-// nameParts sets role and name of a transducer's other graphs, for errors. The
-// name is the encoder's.
-func nameParts(m *parts) {
-	for i, s := range []*ort.Source{&m.Decoder, &m.Joiner} {
-		if s.Role == "" {
-			s.Role = m.ONNX.Role
-		}
-		if s.Name == "" && s.Path == "" {
-			s.Name = m.ONNX.Name + [...]string{" (decoder)", " (joiner)"}[i]
-		}
-	}
-}
 
 // sessions are a transducer's open graphs; joiner is nil if the decoder
 // includes it.
@@ -182,10 +167,7 @@ func (t *transducer) checkDecoder(m parts, encoder *ort.Graph) error {
 	if err != nil {
 		return err
 	}
-	return j.Check(ort.Contract{
-		Inputs:  []ort.Info{{Name: t.joinEncoder, Type: ort.Float32, Shape: []int64{-1, -1, -1}}, {Name: t.joinDecoder, Type: ort.Float32, Shape: []int64{-1, -1, -1}}},
-		Outputs: []ort.Info{{Name: t.joined, Type: ort.Float32}}, Exact: true,
-	})
+	return check(j, []ort.Info{float(t.joinEncoder, -1, -1, -1), float(t.joinDecoder, -1, -1, -1)}, float(t.joined))
 }
 
 func checkTargets(g *ort.Graph, source ort.Source, name string, rank int) (ort.Info, error) {

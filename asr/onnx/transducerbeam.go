@@ -100,7 +100,6 @@ func stays(scores []float32) (token, blank []stay) {
 func (s *searcher) beam(ctx context.Context, frames encoded, f fusion, width int) (out []emission, steps int, err error) {
 	ahead := make([][]alignment, frames.n+1) // alignments by the frame they have reached
 	ahead[0] = []alignment{{text: &spoken{id: -1, predictor: s.begin(), standing: f.begin()}}}
-	v := s.vocab.size()
 	var order []int
 	for at := range frames.n {
 		level := prune(ahead[at], width)
@@ -109,22 +108,19 @@ func (s *searcher) beam(ctx context.Context, frames encoded, f fusion, width int
 		for here := 1; len(level) > 0; here++ { // tokens on this frame
 			var next []alignment
 			for _, a := range level {
-				scores, err := a.text.predictor.score(ctx, frame)
+				scores, durations, err := s.score(ctx, a.text.predictor, frame)
 				if err != nil {
 					return nil, 0, err
 				}
 				steps++
-				if len(scores) < v {
-					return nil, 0, widthError(s.joint, "outputs", len(scores), s.vocab)
-				}
-				norm := logSum(scores[:v])
+				norm := logSum(scores)
 				logProb := func(id int) float64 { return min(float64(scores[id])-norm, 0) }
-				tokenStays, blankStays := stays(scores[v:])
+				tokenStays, blankStays := stays(durations)
 				for _, stay := range blankStays {
 					to, p := min(at+stay.frames, frames.n), logProb(s.blank)+stay.logProb
 					ahead[to] = merge(ahead[to], alignment{a.text, a.sum + p, a.best + p, a.trace})
 				}
-				order = candidates(order[:0], scores[:v], norm, s.blank)
+				order = candidates(order[:0], scores, norm, s.blank)
 				for _, id := range order {
 					text := a.text.child(id, &f)
 					for _, stay := range tokenStays {

@@ -41,8 +41,8 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 	if w.normalize, err = parsePreprocessor(m.Config); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
-	inputs := []ort.Info{{Name: w.in, Type: ort.Float32, Shape: []int64{-1, -1}}}
-	if _, ok := g.Input("attention_mask"); ok {
+	inputs := []ort.Info{float(w.in, -1, -1)}
+	if has(g.Input, "attention_mask") {
 		w.mask = "attention_mask"
 		inputs = append(inputs, ort.Info{Name: w.mask})
 		w.lens, _ = g.Input(w.mask)
@@ -51,7 +51,7 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 				m.ONNX, ErrContract, w.mask, g.IOList())
 		}
 	}
-	if _, ok := g.Input("input_lengths"); ok {
+	if has(g.Input, "input_lengths") {
 		// In onnx-asr's layout, the graph includes normalization and the
 		// logarithm.
 		w.length, w.out, w.normalize = "input_lengths", "logprobs", false
@@ -60,11 +60,7 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 			return nil, err
 		}
 	}
-	if err := g.Check(ort.Contract{
-		Inputs:  inputs,
-		Outputs: []ort.Info{{Name: w.out, Type: ort.Float32, Shape: []int64{-1, -1, -1}}},
-		Exact:   true,
-	}); err != nil {
+	if err := check(g, inputs, float(w.out, -1, -1, -1)); err != nil {
 		return nil, err
 	}
 	if err := checkWidth(g, m.ONNX, w.out, vocab); err != nil {

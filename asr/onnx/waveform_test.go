@@ -87,7 +87,7 @@ func TestWaveformRefusals(t *testing.T) {
 			ErrTokens, "vocab.json has no blank",
 		},
 		"no inputs": {
-			parts{ONNX: graph(nil, []ort.Info{f32("logits", -1, -1, 5)}), Tokens: sideFile{vocabName, []byte(waveformTokens)}, Contract: models.ContractWaveformCTC},
+			parts{ONNX: graph(nil, []ort.Info{f32("logits", -1, -1, 5)}), Tokens: sideFile{vocabName, []byte(waveformTokens)}, Model: models.Model{Contract: models.ContractWaveformCTC}},
 			ErrContract, "expected input input_values",
 		},
 		"no tokens":      {parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{}`)}}, ErrTokens, "vocab.json"},

@@ -41,7 +41,7 @@ func demoModel(t testing.TB) modelFile {
 	require.True(t, ok, "the demo set has a standard recognizer")
 	data, err := m.Main().Bytes()
 	require.NoError(t, err)
-	return modelFile{Data: data, Name: m.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages}
+	return modelFile{Data: data, Model: models.Model{Name: m.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages}}
 }
 
 func openDemo(t testing.TB) *Engine {

@@ -65,32 +65,14 @@ var (
 	ErrClosed = errors.New("the engine is closed")
 )
 
-// modelFile names the model to open.
+// modelFile is a model to open. Its Name is the file's, for errors.
 type modelFile struct {
+	models.Model
 	// Path is the file. Alternatively, Data is its content, which must not
 	// change until Open returns (the weights are copied), or, on a device,
 	// until Close.
 	Path string
 	Data []byte
-	// Name is the model's name in errors; the path if empty.
-	Name string
-	// WindowSeconds is the length of the model's windows, at most 30; 0 is 30.
-	WindowSeconds float64
-	// NoPrompts reports that the model was not trained with prompts: initial
-	// prompts are ignored.
-	NoPrompts bool
-	// NoTranslation reports that the model was not trained to translate into
-	// English.
-	NoTranslation bool
-	// AlignmentHeads are the decoder's heads, as [layer, head] from 0, that
-	// follow the sound best and time the words; nil selects the published ones
-	// for the model's shape, or, for an unknown shape, heads chosen by their
-	// attention in a window.
-	AlignmentHeads [][2]int
-	// Languages are the codes (spec.NormalizeLanguage) that the model was
-	// trained for; nil selects all languages of its vocabulary. Detection
-	// chooses among them.
-	Languages []string
 }
 
 // Options configures an Engine; the zero value is valid.
@@ -139,10 +121,8 @@ var (
 // it cannot be read. The CPU needs no library; a device needs libwhisper.
 func Open(model *models.Model, opt Options) (*Engine, error) {
 	f := model.Main()
-	m := modelFile{
-		Path: f.Path, Name: f.Name, WindowSeconds: model.WindowSeconds, Languages: model.Languages,
-		NoPrompts: model.NoPrompts, NoTranslation: model.NoTranslation, AlignmentHeads: model.AlignmentHeads,
-	}
+	m := modelFile{Model: *model, Path: f.Path}
+	m.Name = f.Name
 	if f.Data != nil {
 		var err error
 		if m.Data, err = f.Data(); err != nil {

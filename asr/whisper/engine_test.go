@@ -22,6 +22,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -85,7 +86,7 @@ func open(t testing.TB, data []byte, opt Options) *Engine {
 // of one second are two windows.
 func openWindows(t testing.TB, data []byte, seconds float64, opt Options) *Engine {
 	t.Helper()
-	e, err := openFile(modelFile{Data: data, Name: "test.bin", WindowSeconds: seconds}, opt)
+	e, err := openFile(modelFile{Data: data, Model: models.Model{Name: "test.bin", WindowSeconds: seconds}}, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e
@@ -176,7 +177,7 @@ func TestTranslation(t *testing.T) {
 		require.NoError(t, err)
 		assert.InDelta(t, want, tr.Segments[0].Start, 1e-6)
 	}
-	untrained, err := openFile(modelFile{Data: testModel(), NoTranslation: true}, Options{})
+	untrained, err := openFile(modelFile{Data: testModel(), Model: models.Model{NoTranslation: true}}, Options{})
 	require.NoError(t, err)
 	defer untrained.Close()
 	assert.False(t, untrained.Abilities().Translate)
@@ -395,7 +396,7 @@ func TestCloseDuringRuns(t *testing.T) {
 		speech = append(speech, spans(float64(31*i), float64(31*i)+1)...)
 	}
 	for range 5 {
-		e, err := openFile(modelFile{Data: testModel(), WindowSeconds: 2.5}, Options{})
+		e, err := openFile(modelFile{Data: testModel(), Model: models.Model{WindowSeconds: 2.5}}, Options{})
 		require.NoError(t, err)
 		begun := make(chan struct{})
 		var once sync.Once
@@ -452,11 +453,11 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestModelLanguages(t *testing.T) {
-	e, err := openFile(modelFile{Data: testModel(), Languages: []string{"de", "zh-CN"}}, Options{})
+	e, err := openFile(modelFile{Data: testModel(), Model: models.Model{Languages: []string{"de", "zh-CN"}}}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"de", "zh"}, e.Languages())
 	require.NoError(t, e.Close())
-	_, err = openFile(modelFile{Data: testModel(), Languages: []string{"??"}}, Options{})
+	_, err = openFile(modelFile{Data: testModel(), Model: models.Model{Languages: []string{"??"}}}, Options{})
 	require.ErrorContains(t, err, "languages")
 }
 
@@ -527,7 +528,7 @@ func child(task string) int {
 		if w, err = loadWeights(modelFile{Data: testModel()}, onCPU); err != nil {
 			break
 		}
-		e := newEngine(modelFile{WindowSeconds: 30}, Options{}, testHeader, newOnDevice(w), []string{"en"})
+		e := newEngine(modelFile{Model: models.Model{WindowSeconds: 30}}, Options{}, testHeader, newOnDevice(w), []string{"en"})
 		_, err = e.Transcribe(context.Background(), audio.FromSamples(make([]float32, second)), spans(0, 1), greedy())
 		if err == nil {
 			_ = e.Close()

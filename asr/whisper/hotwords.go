@@ -9,11 +9,10 @@ import (
 )
 
 // How hotwords are favored, in natural logarithms (logits). The first token of
-// a hotword of at most hotParts tokens gets a small bonus; the first token of a
-// longer one begins many other words, which a bonus would also raise, and gets
-// none (docs/performance.md#hotwords). Each further token gets a larger bonus,
-// so that a hotword, once begun, is spelled to its end. Only tokens within
-// reach of the best one get a bonus.
+// a hotword of at most hotParts tokens gets a small bonus; that of a longer one
+// gets none, because it begins many other words (docs/performance.md#hotwords).
+// Each further token gets a larger bonus, so that a hotword, once begun, is
+// spelled to its end. Only tokens within reach of the best one get a bonus.
 const (
 	hotStart = 2.0
 	hotNext  = 5.0
@@ -94,10 +93,9 @@ func spellings(word string) []string {
 }
 
 // newHotwords builds the tree from each word's spellings, each with and without
-// a space before it.
-// spell returns nil for a text that the vocabulary cannot spell. weak lists the
-// words without a bonus for the first token of any spelling, unspelled the
-// words without any spelling.
+// a space before it. spell returns nil for a text that the vocabulary cannot
+// spell. weak lists the words without a bonus for the first token of any
+// spelling, unspelled the words without any spelling.
 func newHotwords(words []string, spell func(string) []int32) (h *hotwords, weak, unspelled []string) {
 	type branch struct {
 		token    int32

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/models"
 )
 
 func TestCheckAcceptsAModel(t *testing.T) {
@@ -90,7 +92,7 @@ func TestOpenNamesFileAndRole(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = openFile(modelFile{Path: t.TempDir()}, Options{})
 	require.ErrorIs(t, err, ErrModel)
-	_, err = openFile(modelFile{Data: []byte{}, Name: "empty.bin"}, Options{})
+	_, err = openFile(modelFile{Data: []byte{}, Model: models.Model{Name: "empty.bin"}}, Options{})
 	require.ErrorIs(t, err, ErrModel)
 	assert.ErrorContains(t, err, "empty.bin")
 }

@@ -29,7 +29,7 @@ const (
 	nameContext = 6
 )
 
-// name is a hotword to look for in decoded texts.
+// name is a hotword to look for in decoded texts, or a run of words in one.
 type name struct {
 	text    string
 	letters []rune
@@ -49,12 +49,6 @@ func namesOf(hotwords []string) (list []name) {
 
 // words returns the longest run of words that the name may replace.
 func (n name) words() int { return strings.Count(n.text, " ") + 2 }
-
-// said is a run of decoded words.
-type said struct {
-	text    string
-	letters []rune
-}
 
 // lettersOf returns the letters and digits of a text, in lower case and without
 // accents.
@@ -96,12 +90,12 @@ func sightings(words []decode.Piece, names []name) (list []sighting) {
 	for _, n := range names {
 		longest = max(longest, n.words())
 	}
-	runs := make([][]said, len(words)) // by first word, then by length
+	runs := make([][]name, len(words)) // by first word, then by length
 	for i := range words {
 		text := ""
 		for _, w := range words[i:min(i+longest, len(words))] {
 			text += w.Text
-			runs[i] = append(runs[i], said{text, lettersOf(text)})
+			runs[i] = append(runs[i], name{text, lettersOf(text)})
 		}
 	}
 	for _, n := range names {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/models"
 )
 
 // TestGreedyTokensOfRecordings compares the tokens of every window of
@@ -27,7 +28,7 @@ func TestGreedyTokensOfRecordings(t *testing.T) {
 		if folder == "" {
 			t.Skip("OTOGRAPH_REAL names no folder with ggml-base.bin")
 		}
-		compareFolder(t, modelFile{Path: filepath.Join(folder, "ggml-base.bin"), Name: "base"}, "real")
+		compareFolder(t, modelFile{Path: filepath.Join(folder, "ggml-base.bin"), Model: models.Model{Name: "base"}}, "real")
 	})
 }
 

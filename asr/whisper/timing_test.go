@@ -16,6 +16,7 @@ import (
 	"github.com/otograph/otograph/internal/decode"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/wordtimes"
+	"github.com/otograph/otograph/models"
 )
 
 // TestAttentionTimesWords compares the starts of words with those reported
@@ -64,11 +65,11 @@ func TestAlignmentHeads(t *testing.T) {
 	heads, err := alignmentHeads(modelFile{}, base)
 	require.NoError(t, err)
 	assert.Len(t, heads, 8, "the published ones")
-	heads, err = alignmentHeads(modelFile{AlignmentHeads: [][2]int{{1, 7}, {5, 0}}}, base)
+	heads, err = alignmentHeads(modelFile{Model: models.Model{AlignmentHeads: [][2]int{{1, 7}, {5, 0}}}}, base)
 	require.NoError(t, err)
 	assert.Equal(t, []wordtimes.Head{{Layer: 1, Head: 7}, {Layer: 5, Head: 0}}, heads)
 	for _, wrong := range [][2]int{{6, 0}, {0, 8}, {-1, 0}, {0, -1}} {
-		_, err = alignmentHeads(modelFile{Name: "mine", AlignmentHeads: [][2]int{wrong}}, base)
+		_, err = alignmentHeads(modelFile{Model: models.Model{Name: "mine", AlignmentHeads: [][2]int{wrong}}}, base)
 		assert.ErrorContains(t, err, "mine: alignment heads: expected layers below 6 and heads below 8")
 	}
 	heads, err = alignmentHeads(modelFile{}, ggmlfile.Header{TextLayers: 3, TextHeads: 4, Vocabulary: 51865})

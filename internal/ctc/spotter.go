@@ -72,10 +72,10 @@ type Spotted struct {
 // long enough and can be spelled by the vocabulary.
 func NewSpotter(words []string, v *Vocabulary) *Spotter {
 	s := &Spotter{vocab: v, ends: []int{-1}, into: make([][]int32, 1)}
-	tree := spotTree{Spotter: s, next: map[spotEdge]int{}, known: map[State]bool{}}
+	t := spotTree{Spotter: s, tree: tree{}, known: map[State]bool{}}
 	for _, text := range words {
 		if w, ok := newSpotWord(text, v); ok {
-			tree.add(w)
+			t.add(w)
 			s.most = max(s.most, w.allowed())
 		}
 	}
@@ -115,26 +115,18 @@ func weight(letters []rune) (n float64) {
 	return n
 }
 
-type spotEdge struct {
-	from   int
-	letter rune
-}
-
 // spotTree is a Spotter under construction.
 type spotTree struct {
 	*Spotter
-	next  map[spotEdge]int
+	tree  tree
 	known map[State]bool // the known states of tokens
 }
 
 func (t *spotTree) add(w spotWord) {
 	path := []int{0}
 	for _, r := range w.letters {
-		e := spotEdge{path[len(path)-1], r}
-		n, ok := t.next[e]
-		if !ok {
-			n = len(t.ends)
-			t.next[e] = n
+		n := t.tree.child(path[len(path)-1], r)
+		if n == len(t.ends) {
 			t.ends, t.into = append(t.ends, -1), append(t.into, nil)
 		}
 		path = append(path, n)

@@ -19,15 +19,29 @@ type Vocabulary struct {
 	// Solid holds the letters and digits of each token, folded.
 	Solid [][]rune
 
-	nodes []trieNode
+	// tree has the folded characters of all tokens; ids are the tokens that end
+	// at each of its nodes.
+	tree tree
+	ids  map[int][]int
 	// letters are the characters that at least one token writes.
 	letters map[rune]bool
 }
 
-// trieNode is a node of the tree of all tokens, by folded characters.
-type trieNode struct {
-	next map[rune]int
-	ids  []int // ids of the tokens that end here
+// tree is a tree of letters: the number of each node but the root, which is 0.
+type tree map[edge]int
+
+type edge struct {
+	from   int // node
+	letter rune
+}
+
+// child returns the node behind a letter, which it adds if necessary.
+func (t tree) child(from int, letter rune) int {
+	e := edge{from, letter}
+	if t[e] == 0 {
+		t[e] = len(t) + 1
+	}
+	return t[e]
 }
 
 // LongestWord is the maximum number of letters that are aligned for one word.
@@ -39,7 +53,7 @@ const LongestWord = 200
 // a word begins, "" for the blank and other tokens without text. It ignores
 // case and the difference between composed and decomposed characters.
 func NewVocabulary(texts []string, blank int) *Vocabulary {
-	v := &Vocabulary{Blank: blank, Size: len(texts), nodes: make([]trieNode, 1), letters: map[rune]bool{}, Solid: make([][]rune, len(texts))}
+	v := &Vocabulary{Blank: blank, Size: len(texts), tree: tree{}, ids: map[int][]int{}, letters: map[rune]bool{}, Solid: make([][]rune, len(texts))}
 	for id, text := range texts {
 		if id == blank || text == "" || !utf8.ValidString(text) {
 			continue
@@ -59,18 +73,9 @@ func NewVocabulary(texts []string, blank int) *Vocabulary {
 		at := 0
 		for _, r := range letters {
 			v.letters[r] = true
-			next, ok := v.nodes[at].next[r]
-			if !ok {
-				next = len(v.nodes)
-				v.nodes = append(v.nodes, trieNode{})
-				if v.nodes[at].next == nil {
-					v.nodes[at].next = map[rune]int{}
-				}
-				v.nodes[at].next[r] = next
-			}
-			at = next
+			at = v.tree.child(at, r)
 		}
-		v.nodes[at].ids = append(v.nodes[at].ids, id)
+		v.ids[at] = append(v.ids[at], id)
 	}
 	return v
 }
@@ -139,12 +144,11 @@ func (v *Vocabulary) reaches(letters []rune) bool {
 func (v *Vocabulary) Each(letters []rune, f func(n int, ids []int)) {
 	at := 0
 	for n, r := range letters {
-		next, ok := v.nodes[at].next[r]
-		if !ok {
+		if at = v.tree[edge{at, r}]; at == 0 {
 			return
 		}
-		if at = next; len(v.nodes[at].ids) > 0 {
-			f(n+1, v.nodes[at].ids)
+		if ids := v.ids[at]; ids != nil {
+			f(n+1, ids)
 		}
 	}
 }

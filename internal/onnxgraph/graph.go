@@ -50,7 +50,6 @@ type Graph struct {
 	Opset int64 // of the default domain; DefaultOpset in a new graph
 	IR    int64 // format version
 
-	name    string
 	nodes   [][]byte
 	inits   [][]byte
 	inputs  [][]byte
@@ -60,7 +59,7 @@ type Graph struct {
 }
 
 // New returns an empty graph.
-func New() *Graph { return &Graph{Opset: DefaultOpset, IR: DefaultIR, name: "made_up"} }
+func New() *Graph { return &Graph{Opset: DefaultOpset, IR: DefaultIR} }
 
 // Input declares an input. Each dimension is an int or int64 (fixed), a string
 // (free, with that name) or nil (free). Without dimensions it is a scalar.
@@ -149,7 +148,7 @@ func (g *Graph) proto() []byte {
 	for _, n := range g.nodes {
 		graph = bytesField(graph, 1, n)
 	}
-	graph = stringField(graph, 2, g.name)
+	graph = stringField(graph, 2, "made_up")
 	for _, t := range g.inits {
 		graph = bytesField(graph, 5, t)
 	}
@@ -173,11 +172,7 @@ type Tensor struct {
 
 // Floats returns a float32 tensor; an empty shape is a scalar.
 func Floats(shape []int64, v ...float32) Tensor {
-	raw := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
-	}
-	return Tensor{typ: Float32, shape: shape, raw: raw}
+	return Raw(Float32, shape, littleEndian(v))
 }
 
 // Zeros returns a float32 tensor of zeros.
@@ -186,25 +181,25 @@ func Zeros(shape ...int64) Tensor {
 	for _, d := range shape {
 		n *= d
 	}
-	return Tensor{typ: Float32, shape: shape, raw: make([]byte, 4*n)}
+	return Raw(Float32, shape, make([]byte, 4*n))
 }
 
 // Ints returns an int64 tensor; an empty shape is a scalar.
 func Ints(shape []int64, v ...int64) Tensor {
-	raw := make([]byte, 0, 8*len(v))
-	for _, x := range v {
-		raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
-	}
-	return Tensor{typ: Int64, shape: shape, raw: raw}
+	return Raw(Int64, shape, littleEndian(v))
 }
 
 // Int32s returns an int32 tensor; an empty shape is a scalar.
 func Int32s(shape []int64, v ...int32) Tensor {
-	raw := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		raw = binary.LittleEndian.AppendUint32(raw, uint32(x))
+	return Raw(Int32, shape, littleEndian(v))
+}
+
+func littleEndian(numbers any) []byte {
+	raw, err := binary.Append(nil, binary.LittleEndian, numbers)
+	if err != nil {
+		panic(err) // impossible: it fails for types without a fixed size
 	}
-	return Tensor{typ: Int32, shape: shape, raw: raw}
+	return raw
 }
 
 // Raw returns a tensor of any type from its little-endian bytes.
@@ -273,9 +268,7 @@ func AttrTensor(name string, t Tensor) Attr {
 // AttrGraph returns a graph attribute, such as a branch of If or the body of
 // Loop.
 func AttrGraph(name string, g *Graph) Attr {
-	return Attr{name, 5, func(b []byte) []byte {
-		return bytesField(b, 6, g.proto())
-	}}
+	return Attr{name, 5, func(b []byte) []byte { return bytesField(b, 6, g.proto()) }}
 }
 
 func valueInfo(name string, typ Type, dims []any) []byte {

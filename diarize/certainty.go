@@ -2,29 +2,54 @@ package diarize
 
 import "math"
 
-// The probability that the number of voices is right, by logistic regression on
-// the difference between the two most similar voices (likeness.difference).
-// Fitted on half of ninety-nine recordings with two models; see
-// docs/models.md#how-many-voices for the other half.
+// The probability that the number of voices is right, by logistic regression:
+// of several voices on the difference between the two most similar ones
+// (likeness.difference), of one voice on how alike its windows are
+// (Embeddings.evenness). Fitted on half of the results of two models for 159
+// recordings; see docs/models.md#how-many-voices for the other half.
 const (
-	oneVoiceRight   = 0.85 // for one voice, which differs from no other
-	certaintyOffset = -1.32
-	certaintySlope  = 2.85
+	oneVoiceOffset  = -5.7
+	oneVoiceSlope   = 9.2
+	certaintyOffset = -1.2
+	certaintySlope  = 3.25
 )
+
+// usualEvenness is the evenness of a recording that is too short to have one.
+const usualEvenness = 0.8
 
 // certainty returns the probability that k, the number of labels, is the number
 // of voices.
 func (e *Embeddings) certainty(labels []int, k int) float64 {
-	if k <= 1 {
-		return oneVoiceRight
+	if k == 0 {
+		return 0
 	}
 	s := newSums(e.vectors, labels, k)
 	s.overlaps = s.overlapping(e.vectors, e.Windows)
-	alike, least := s.likeness(counting(k), k), math.Inf(1)
+	alike := s.likeness(counting(k), k)
+	if k == 1 {
+		return logistic(oneVoiceOffset + oneVoiceSlope*e.evenness(alike.usual))
+	}
+	least := math.Inf(1)
 	for g := range k {
 		for h := range g {
 			least = min(least, alike.difference(g, h))
 		}
 	}
-	return 1 / (1 + math.Exp(-certaintyOffset-certaintySlope*least))
+	return logistic(certaintyOffset + certaintySlope*least)
 }
+
+// evenness returns how alike windows are anywhere in the recording (usual),
+// compared with windows in succession, which mostly are of one voice: near 1 for
+// one voice, with any model, and less for several that were not told apart.
+func (e *Embeddings) evenness(usual float64) float64 {
+	next := 0.0
+	for i := 1; i < e.vectors.n; i++ {
+		next += float64(dot1(e.vectors.row(i-1), e.vectors.row(i)))
+	}
+	if usual == 0 || next <= 0 {
+		return usualEvenness
+	}
+	return usual * float64(e.vectors.n-1) / next
+}
+
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

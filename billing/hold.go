@@ -157,9 +157,3 @@ func (s *Store) lockOf(ctx context.Context, tx *sql.Tx, task string) error {
 	}
 	return err
 }
-
-// Held returns the amount of a task's open hold; ok is false if it has none.
-func (s *Store) Held(ctx context.Context, task string) (amount Money, ok bool, err error) {
-	ok, err = db.Found(s.pool.QueryRowContext(ctx, "SELECT amount FROM holds WHERE task_id = $1", task).Scan(&amount))
-	return amount, ok, s.wrap("hold", err)
-}

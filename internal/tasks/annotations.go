@@ -63,7 +63,7 @@ func (s *Service) Annotations(ctx context.Context, account, id string) (Annotati
 	if _, _, err := s.done(ctx, account, id); err != nil {
 		return Annotations{}, err
 	}
-	a, err := readAnnotations(s.db.Read().QueryRowContext(ctx, selectAnnotations, id))
+	a, err := readAnnotations(s.DB.Read().QueryRowContext(ctx, selectAnnotations, id))
 	return a, s.wrap("annotations", err)
 }
 
@@ -79,7 +79,7 @@ func (s *Service) Annotate(ctx context.Context, account, id string, patch Annota
 		return Annotations{}, err
 	}
 	var a Annotations
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := s.lockNamed(ctx, tx, id); err != nil { // the task may be deleted concurrently
 			return err
 		}

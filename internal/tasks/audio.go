@@ -28,14 +28,14 @@ func (s *Service) Audio(ctx context.Context, account, id string) (*Audio, error)
 		return nil, err
 	}
 	var key sql.NullString
-	err = s.db.Read().QueryRowContext(ctx, "SELECT audio_blob FROM tasks WHERE id = $1", id).Scan(&key)
+	err = s.DB.Read().QueryRowContext(ctx, "SELECT audio_blob FROM tasks WHERE id = $1", id).Scan(&key)
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && (key.String == "" || t.AudioSize == nil)) {
 		return nil, fmt.Errorf("%w: %s", ErrNoAudio, id)
 	}
 	if err != nil {
 		return nil, s.wrap("audio", err)
 	}
-	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.blobs.OpenAt(ctx, key.String, offset) }}, nil
+	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.Blobs.OpenAt(ctx, key.String, offset) }}, nil
 }
 
 // Size returns the recording's length in bytes.

@@ -48,7 +48,7 @@ func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error
 // cancel ends a task that is not final, unless refuse returns an error.
 func (s *Service) cancel(ctx context.Context, id, message string, refuse func(*sql.Tx, row) error) (Task, error) {
 	var t Task
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)
 		if err != nil {
 			return err

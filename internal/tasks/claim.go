@@ -70,7 +70,7 @@ func (e thenError) Unwrap() error { return e.error }
 // next task in the same transaction. If that claim fails, end runs again
 // without it, so that the end is written in any case.
 func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end func(tx *sql.Tx) error) (next *Claim, err error) {
-	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+	err = s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
 		next = nil
 		if err = end(tx); err == nil && then != nil {
 			held, failed := then(ctx, tx)
@@ -84,8 +84,8 @@ func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end f
 		return err
 	})
 	if errors.As(err, new(thenError)) {
-		s.log.DebugContext(ctx, "nothing claimed with the end of a task", "error", err)
-		err = s.db.Write(ctx, end)
+		s.Logger.DebugContext(ctx, "nothing claimed with the end of a task", "error", err)
+		err = s.DB.Write(ctx, end)
 	}
 	if err != nil {
 		next = nil
@@ -97,14 +97,14 @@ func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end f
 // overdrawn.
 func (s *Service) stop(ctx context.Context, t Task) error {
 	stopped := false
-	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
 		if stopped, err = s.billing.LockOverdrawn(ctx, tx, t.AccountID, t.BatchMode); err != nil || !stopped {
 			return err
 		}
 		return s.queue.Stop(ctx, tx, laneOf(t.BatchMode), t.AccountID)
 	})
 	if err == nil && stopped {
-		s.log.WarnContext(ctx, "account is overdrawn: its tasks wait until it has money again", "account", t.AccountID, "lane", laneOf(t.BatchMode))
+		s.Logger.WarnContext(ctx, "account is overdrawn: its tasks wait until it has money again", "account", t.AccountID, "lane", laneOf(t.BatchMode))
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, err
 	var r row
 	var err error
 	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, COALESCE(worker_id, ''), lane, price_id, COALESCE(audio_blob, ''),
-		COALESCE(result_blob, ''), COALESCE(callback_url, ''), COALESCE(callback_secret, ''), COALESCE(idempotency_key, '') FROM tasks WHERE id = $1`+s.db.ForUpdate(), id),
+		COALESCE(result_blob, ''), COALESCE(callback_url, ''), COALESCE(callback_secret, ''), COALESCE(idempotency_key, '') FROM tasks WHERE id = $1`+s.DB.ForUpdate(), id),
 		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &r.worker, &r.lane, &r.price, &r.audio, &r.result, &r.callbackURL, &r.callbackSecret, &r.idempotencyKey)
 	return r, err
 }

@@ -55,7 +55,7 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 		return p.found, err
 	}
 	for _, prefix := range slices.Concat(blob.Prefixes, []string{blob.ProbePrefix}) {
-		err := s.blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
+		err := s.Blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
 		if err != nil {
 			return p.found, err
 		}
@@ -64,7 +64,7 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 		return p.found, err
 	}
 	// Marks of files that no longer exist are dropped.
-	if _, err := s.db.Exec(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun)); err != nil {
+	if _, err := s.DB.Exec(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun)); err != nil {
 		return p.found, s.wrap("collect", err)
 	}
 	err := p.delete(ctx)
@@ -74,11 +74,11 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 // ownsFiles returns blob.ErrForeign if the file store belongs to another
 // database.
 func (s *Service) ownsFiles(ctx context.Context) error {
-	id, err := s.db.Identity(ctx)
+	id, err := s.DB.Identity(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := s.blobs.Identity(ctx)
+	found, err := s.Blobs.Identity(ctx)
 	if err == nil && found.Database != id.ID {
 		return fmt.Errorf("collect: %w: %s, this one is %s", blob.ErrForeign, found.Database, id.ID)
 	}
@@ -120,7 +120,7 @@ func (p *collection) compare(ctx context.Context) error {
 		return err
 	}
 	marked, due := 0, []string(nil)
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+	err = s.DB.Write(ctx, func(tx *sql.Tx) error {
 		marked, due = 0, nil
 		for _, key := range p.batch {
 			if kept[key] {
@@ -163,7 +163,7 @@ func (p *collection) delete(ctx context.Context) error {
 	s := p.service
 	limit := min(p.config.MaxFiles, max(1, int(float64(p.found.Files)*p.config.MaxShare)))
 	if len(p.due) > limit {
-		s.log.WarnContext(ctx, "more orphaned files than one pass deletes", "orphans", len(p.due), "limit", limit)
+		s.Logger.WarnContext(ctx, "more orphaned files than one pass deletes", "orphans", len(p.due), "limit", limit)
 		p.due = p.due[:limit]
 	}
 	var failed error
@@ -175,13 +175,13 @@ func (p *collection) delete(ctx context.Context) error {
 		if kept[key] {
 			continue
 		}
-		if err := s.blobs.Delete(ctx, key); err != nil {
+		if err := s.Blobs.Delete(ctx, key); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
 		p.found.Deleted++
-		s.log.InfoContext(ctx, "orphaned file deleted", "key", key)
-		_, err = s.db.Exec(ctx, "DELETE FROM orphans WHERE key = $1", key)
+		s.Logger.InfoContext(ctx, "orphaned file deleted", "key", key)
+		_, err = s.DB.Exec(ctx, "DELETE FROM orphans WHERE key = $1", key)
 		failed = errors.Join(failed, s.wrap("collect", err))
 	}
 	return failed

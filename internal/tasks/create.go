@@ -186,7 +186,7 @@ func (s *Service) accepted(ctx context.Context, account string, items []Item, ne
 	}
 	for _, item := range items {
 		if item.Task != nil {
-			s.log.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
+			s.Logger.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
 		}
 	}
 }

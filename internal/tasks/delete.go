@@ -12,7 +12,7 @@ import (
 func (s *Service) Delete(ctx context.Context, account, id string) error {
 	var pending []string
 	forgotten := s.erased.take()
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
 		pending = nil
 		r, err := s.lockNamed(ctx, tx, id)
 		switch {
@@ -42,9 +42,9 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 		return s.wrap("delete", err)
 	}
 	s.queue.Changed(ctx)
-	s.log.InfoContext(ctx, "task deleted", "task", id, "account", account)
+	s.Logger.InfoContext(ctx, "task deleted", "task", id, "account", account)
 	if err := s.erase(context.WithoutCancel(ctx), pending); err != nil {
-		s.log.WarnContext(ctx, "files of a deleted task stay until the clean-up", "task", id, "error", err)
+		s.Logger.WarnContext(ctx, "files of a deleted task stay until the clean-up", "task", id, "error", err)
 	}
 	return nil
 }

@@ -30,12 +30,12 @@ func (s *Service) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, 
 // no longer pending are left alone.
 func (s *Service) erase(ctx context.Context, keys []string) error {
 	var pending []string
-	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) { // no row may refer to a file that is about to be deleted
+	err := s.DB.Write(ctx, func(tx *sql.Tx) (err error) { // no row may refer to a file that is about to be deleted
 		var args db.Args
 		list := args.AddTexts(keys)
 		// Rows are locked in one order, so that transactions that erase the
 		// same files do not deadlock.
-		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.db.ForUpdate()+")", args...); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.DB.ForUpdate()+")", args...); err != nil {
 			return err
 		}
 		// Read while the tasks' rows are locked: a retry holds its task's row
@@ -50,7 +50,7 @@ func (s *Service) erase(ctx context.Context, keys []string) error {
 	if len(gone) == 0 {
 		return failed
 	}
-	return errors.Join(failed, s.db.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
+	return errors.Join(failed, s.DB.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
 }
 
 // eraseFiles deletes files and prefixes, and returns the keys it deleted.
@@ -61,9 +61,9 @@ func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string,
 	for i, key := range keys {
 		g.Go(func() error {
 			if strings.HasSuffix(key, "/") {
-				errs[i] = s.blobs.DeletePrefix(ctx, key)
+				errs[i] = s.Blobs.DeletePrefix(ctx, key)
 			} else {
-				errs[i] = s.blobs.Delete(ctx, key)
+				errs[i] = s.Blobs.Delete(ctx, key)
 			}
 			return nil
 		})
@@ -130,7 +130,7 @@ func (s *Service) sweepDone(ctx context.Context, task, audio string) {
 	gone, err := s.eraseFiles(ctx, keys)
 	s.erased.add(gone)
 	if err != nil {
-		s.log.WarnContext(ctx, "files of a done task stay until the clean-up", "task", task, "error", err)
+		s.Logger.WarnContext(ctx, "files of a done task stay until the clean-up", "task", task, "error", err)
 	}
 }
 
@@ -140,19 +140,19 @@ func (s *Service) sweepTask(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)
 	var final int
-	err := s.db.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'final'", id).Scan(&final)
+	err := s.DB.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'final'", id).Scan(&final)
 	if err == nil && final > 0 {
 		err = s.deleteDue(ctx)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "files of a finished task stay until the clean-up", "task", id, "error", err)
+		s.Logger.WarnContext(ctx, "files of a finished task stay until the clean-up", "task", id, "error", err)
 	}
 }
 
 // deleteDue erases all files that are due, until an erasure fails.
 func (s *Service) deleteDue(ctx context.Context) error {
 	for {
-		keys, err := db.Column[string](ctx, s.db.Read(), fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now()))
+		keys, err := db.Column[string](ctx, s.DB.Read(), fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now()))
 		if err != nil || len(keys) == 0 {
 			return s.wrap("sweep", err)
 		}

@@ -82,11 +82,11 @@ func (s *Service) Downloads(d Downloader) (stop func()) {
 func (s *Service) accept(ctx context.Context, requests []Request, write func(tx *sql.Tx) error) (next *Claim, err error) {
 	d := s.downloader.Load()
 	if d == nil || !slices.ContainsFunc(requests, func(r Request) bool { return r.URL != "" && r.Refused == nil }) {
-		return nil, s.db.Write(ctx, write)
+		return nil, s.DB.Write(ctx, write)
 	}
 	then, taken := (*d).Offer(ctx)
 	if then == nil {
-		return nil, s.db.Write(ctx, write)
+		return nil, s.DB.Write(ctx, write)
 	}
 	defer func() {
 		if definite(err) {
@@ -102,7 +102,7 @@ func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, second
 	var price billing.Money
 	if seconds > 0 {
 		t, err := s.tariff(ctx, c, seconds)
-		if err != nil && Outage(s.db.Classify(err)) {
+		if err != nil && Outage(s.DB.Classify(err)) {
 			return nil, s.wrap("price of "+c.ID, err)
 		}
 		if err == nil {
@@ -148,7 +148,7 @@ func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, second
 
 // Refetch returns a claimed task to the fetchers because its audio is missing.
 func (s *Service) Refetch(ctx context.Context, c *Claim) error {
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		if err != nil {
 			return err

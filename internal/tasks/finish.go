@@ -48,7 +48,7 @@ func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.
 		return nil, err
 	}
 	key := fmt.Sprintf("results/%s-%d%s", c.ID, c.Held.Attempt, resultSuffix)
-	if err := s.blobs.Put(ctx, key, bytes.NewReader(data)); err != nil {
+	if err := s.Blobs.Put(ctx, key, bytes.NewReader(data)); err != nil {
 		return nil, err
 	}
 	return s.settle(ctx, c, o, key, then)
@@ -100,9 +100,9 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 	}
 	if err == nil {
 		for _, w := range warnings {
-			s.log.WarnContext(ctx, "task done with a warning", "task", c.ID, "account", c.AccountID, "warning", w.Reason)
+			s.Logger.WarnContext(ctx, "task done with a warning", "task", c.ID, "account", c.AccountID, "warning", w.Reason)
 		}
-		s.log.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
+		s.Logger.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
 		s.sweepDone(ctx, c.ID, audio)
 	} else {
 		s.erased.add(forgotten)
@@ -126,7 +126,7 @@ const (
 // Release ends a claim without a result. If the claim is no longer current, it
 // changes nothing and returns queue.ErrSuperseded.
 func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message string) error {
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		if err != nil {
 			return err
@@ -154,7 +154,7 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 		return s.finalize(ctx, tx, r, StatusFailed, message)
 	case EndOutage:
 		pause := outagePause(r.attempt - r.failures)
-		s.log.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
+		s.Logger.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
 		return s.queue.Delay(ctx, tx, r.ref(), now.Add(pause))
 	case EndHandedBack, EndInterrupted:
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET interruptions = $2 WHERE id = $1", r.ID, r.interruptions); err != nil {
@@ -169,7 +169,7 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 		if err != nil {
 			return err
 		}
-		s.log.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
+		s.Logger.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
 		return nil
 	}
 	r.failures++
@@ -194,7 +194,7 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	if err := s.queue.Delay(ctx, tx, r.ref(), now.Add(delay)); err != nil {
 		return err
 	}
-	s.log.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
+	s.Logger.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
 	return nil
 }
 
@@ -248,7 +248,7 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 		}
 	}
 	if status != StatusDone {
-		s.log.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
+		s.Logger.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 func (s *Service) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
 	n, err := s.takeBack(ctx, id, how, message, true)
 	if err == nil && n > 0 {
-		s.log.WarnContext(ctx, "work of a dead process taken back", "worker", id, "items", n, "reason", message)
+		s.Logger.WarnContext(ctx, "work of a dead process taken back", "worker", id, "items", n, "reason", message)
 	}
 	return n, s.wrap("take back work of "+id, err)
 }
@@ -273,7 +273,7 @@ func (s *Service) HandBack(ctx context.Context, id string, keep ...string) error
 
 func (s *Service) takeBack(ctx context.Context, id string, how Ending, message string, leave bool, keep ...string) (n int, err error) {
 	ended := 0
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+	err = s.DB.Write(ctx, func(tx *sql.Tx) error {
 		n, ended = 0, 0
 		held, err := s.queue.Held(ctx, tx, id)
 		if err != nil {

@@ -148,7 +148,7 @@ func (w *watcher) run(ctx context.Context, s *Service) {
 	defer timer.Stop()
 	for {
 		if err := w.look(ctx, s); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "followed tasks not read", "error", err)
+			s.Logger.WarnContext(ctx, "followed tasks not read", "error", err)
 		}
 		timer.Reset(lookGap)
 		select {
@@ -245,7 +245,7 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 		return err
 	}
 	each := "(SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.attempt') AS attempt, json_extract(value, '$.next') AS next FROM json_each($1))"
-	if s.db.Dialect() == db.Postgres {
+	if s.DB.Dialect() == db.Postgres {
 		each = "json_to_recordset($1::json) AS (id text, attempt bigint, next bigint)"
 	}
 	type batch struct {
@@ -253,7 +253,7 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 		attempt        int64
 		first          int
 	}
-	batches, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, b *batch) error { return rows.Scan(&b.task, &b.attempt, &b.first, &b.segments) },
+	batches, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, b *batch) error { return rows.Scan(&b.task, &b.attempt, &b.first, &b.segments) },
 		`SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
 		JOIN live_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
 		ORDER BY t.task_id, t.attempt, t.first`, string(list))
@@ -285,10 +285,10 @@ func (s *Service) snapshots(ctx context.Context, ids []string) (map[string]Snaps
 		return nil, err
 	}
 	each := "SELECT value FROM json_each($1)"
-	if s.db.Dialect() == db.Postgres {
+	if s.DB.Dialect() == db.Postgres {
 		each = "SELECT json_array_elements_text($1::json)"
 	}
-	found, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, state *Snapshot) error {
+	found, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, state *Snapshot) error {
 		var finished sql.NullInt64
 		var updated int64
 		if err := rows.Scan(&state.TaskID, &state.Status, &state.Error, &updated, &finished, &state.Stage, &state.Fraction); err != nil {

@@ -45,7 +45,7 @@ func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem
 // account in the last 24 hours.
 func (s *Service) KeyUsed(ctx context.Context, account, key string) (bool, error) {
 	var used bool
-	err := s.db.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
+	err := s.DB.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
 		account, key, db.Micros(s.now().Add(-idempotencyAge))).Scan(&used)
 	return used, s.wrap("idempotency key", err)
 }
@@ -58,7 +58,7 @@ func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 		return nil
 	}
 	var text string
-	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.db.ForUpdate(), r.AccountID, r.idempotencyKey).Scan(&text)
+	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.DB.ForUpdate(), r.AccountID, r.idempotencyKey).Scan(&text)
 	if found, err := db.Found(err); !found {
 		return err // its 24 hours are over
 	}

@@ -36,14 +36,14 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 		// own rows are read.
 		var created int64
 		var id string
-		err := s.db.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
+		err := s.DB.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
 			Scan(&created, &id)
 		if found, err := db.Found(err); !found {
 			return nil, total, s.wrap("list", err)
 		}
 		where += " AND (created_at, id) <= (" + args.Add(created, id) + ")"
 	}
-	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, t *Task) (err error) {
+	list, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, t *Task) (err error) {
 		var charged *billing.Money
 		*t, err = scanTask(rows, &charged)
 		t.Charged = charged
@@ -64,7 +64,7 @@ func (s *Service) total(ctx context.Context, account string, status Status) (n i
 		StatusFailed:     "failed + " + retrying,
 		StatusAbandoned:  "abandoned",
 	}
-	err = s.db.Read().QueryRowContext(ctx, "SELECT "+counts[status]+" FROM account_sums WHERE account_id = $1", account).Scan(&n)
+	err = s.DB.Read().QueryRowContext(ctx, "SELECT "+counts[status]+" FROM account_sums WHERE account_id = $1", account).Scan(&n)
 	_, err = db.Found(err) // 0 without such an account
 	return n, err
 }

@@ -61,7 +61,7 @@ func (m *Maintainer) Run(ctx context.Context) error {
 	begun := time.Now()
 	warn := func(message string, err error) {
 		if err != nil && ctx.Err() == nil {
-			m.service.log.WarnContext(ctx, message, "error", err)
+			m.service.Logger.WarnContext(ctx, message, "error", err)
 		}
 	}
 	for {
@@ -84,9 +84,9 @@ func (m *Maintainer) Run(ctx context.Context) error {
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
-	_, err := s.db.Exec(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
+	_, err := s.DB.Exec(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
 	if err := s.fold(ctx); err != nil {
-		s.log.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
+		s.Logger.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
 	}
 	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
 }
@@ -97,7 +97,7 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 func (m *Maintainer) check(ctx context.Context) error {
 	different, err := m.service.billing.Check(ctx, true)
 	for _, d := range different {
-		m.service.log.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
+		m.service.Logger.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func (m *Maintainer) check(ctx context.Context) error {
 func (m *Maintainer) collect(ctx context.Context) error {
 	found, err := m.service.Collect(ctx, CollectConfig{})
 	if err == nil {
-		m.service.log.InfoContext(ctx, "orphaned files collected", "files", found.Files, "orphans", found.Orphans, "marked", found.Marked, "deleted", found.Deleted)
+		m.service.Logger.InfoContext(ctx, "orphaned files collected", "files", found.Files, "orphans", found.Orphans, "marked", found.Marked, "deleted", found.Deleted)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]boo
 			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND result_blob = $2", []any{parts[1][:36], key}
 		}
 		var n int
-		if err := s.db.Read().QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
+		if err := s.DB.Read().QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
 			return nil, s.wrap("clean up", err)
 		}
 		kept[key] = n > 0

@@ -42,7 +42,7 @@ func (s *Service) Probe(ctx context.Context, account, key, filename string) (flo
 		return 0, err
 	}
 	defer leave()
-	file, release, err := s.blobs.Local(ctx, key, s.TempDir)
+	file, release, err := s.Blobs.Local(ctx, key, s.TempDir)
 	if err != nil {
 		return 0, err
 	}

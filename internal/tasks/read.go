@@ -55,7 +55,7 @@ func (s *Service) Get(ctx context.Context, account, id string) (Task, error) {
 
 func (s *Service) get(ctx context.Context, account, id string) (Task, string, error) {
 	var result string
-	t, err := scanTask(s.db.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(result_blob, '') FROM tasks WHERE id = $1", id), &result)
+	t, err := scanTask(s.DB.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(result_blob, '') FROM tasks WHERE id = $1", id), &result)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Task{}, "", fmt.Errorf("%w: %.40q", ErrNotFound, id)
 	}

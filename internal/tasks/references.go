@@ -26,7 +26,7 @@ func ReferenceRefusal(n int, why string) string {
 // NewReference begins the file of the n-th known voice of a task to be created
 // with the given id. The caller commits or aborts it.
 func (s *Service) NewReference(ctx context.Context, task string, n int) (*blob.Writer, error) {
-	return s.blobs.Create(ctx, ReferenceKey(task, n))
+	return s.Blobs.Create(ctx, ReferenceKey(task, n))
 }
 
 // DropReferences deletes the recordings of n known voices of a task that was

@@ -150,7 +150,7 @@ func (s *Service) Result(ctx context.Context, account, id string) (*Result, erro
 		return nil, err
 	}
 	r := &Result{Task: t, Bill: bill}
-	if r.file, err = s.blobs.Open(ctx, key); err == nil {
+	if r.file, err = s.Blobs.Open(ctx, key); err == nil {
 		if err = r.begin(); err != nil {
 			err = errors.Join(err, r.Close())
 		}

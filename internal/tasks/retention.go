@@ -24,13 +24,13 @@ func (s *Service) expire(ctx context.Context) error {
 	before, begun, removed := db.Micros(s.now().Add(-s.KeepTasks)), time.Now(), 0
 	defer func() {
 		if removed > 0 {
-			s.log.InfoContext(ctx, "tasks removed that ended long ago", "tasks", removed)
+			s.Logger.InfoContext(ctx, "tasks removed that ended long ago", "tasks", removed)
 		}
 	}()
 	for time.Since(begun) < expireTime {
 		n := 0
-		err := s.db.Write(ctx, func(tx *sql.Tx) error {
-			ids, err := db.Column[string](ctx, tx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND finished_at < $1 ORDER BY finished_at LIMIT %d", expireBatch)+s.db.SkipLocked(), before)
+		err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+			ids, err := db.Column[string](ctx, tx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND finished_at < $1 ORDER BY finished_at LIMIT %d", expireBatch)+s.DB.SkipLocked(), before)
 			if err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ var ErrNotRetryable = errors.New("task cannot be retried")
 // billing.ErrConcurrencyLimit. Retry is for operators and checks no account.
 func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 	var t Task
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)
 		switch {
 		case err != nil:
@@ -49,7 +49,7 @@ func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 	if err != nil {
 		return Task{}, s.wrap("retry", err)
 	}
-	s.log.InfoContext(ctx, "task is retried", "task", id, "account", t.AccountID)
+	s.Logger.InfoContext(ctx, "task is retried", "task", id, "account", t.AccountID)
 	s.queue.Wake(ctx)
 	return t, nil
 }

@@ -23,7 +23,7 @@ func TestRetryOfAnEndedTaskHoldsAgainAndIsChargedOnce(t *testing.T) {
 			task := f.Add(func(r *tasks.Request) {
 				r.URL, r.CallbackURL, r.CallbackSecret = "https://source.example/a", "https://hooks.example/", "shared secret of 16"
 			})
-			before, _, err := f.Billing().Held(t.Context(), task.ID)
+			before, _, err := f.Billing().HoldLimit(t.Context(), task.ID)
 			require.NoError(t, err)
 			f.Exec("UPDATE tasks SET failures = 3 WHERE id = $1", task.ID)
 			require.NoError(t, f.Release(t.Context(), f.Take(), end, "x"))
@@ -35,9 +35,9 @@ func TestRetryOfAnEndedTaskHoldsAgainAndIsChargedOnce(t *testing.T) {
 			assert.Equal(t, tasks.StatusProcessing, again.Status)
 			assert.Nil(t, again.FinishedAt)
 			assert.Nil(t, again.ErrorMessage)
-			held, ok, err := f.Billing().Held(t.Context(), task.ID)
+			held, _, err := f.Billing().HoldLimit(t.Context(), task.ID)
 			require.NoError(t, err)
-			assert.True(t, ok)
+			assert.Positive(t, held)
 			assert.Equal(t, before, held)
 			f.Exact()
 			for range 3 { // all attempts are available again
@@ -117,7 +117,7 @@ func TestRetrySparesKeptAudio(t *testing.T) {
 		require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{}).Cleanup(context.Background()))
 		f.Exact()
 		claim := f.Take()
-		file, err := f.Blobs().Open(t.Context(), claim.Blob)
+		file, err := f.Blobs.Open(t.Context(), claim.Blob)
 		require.NoError(t, err, "its audio is there")
 		file.Close()
 		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 3}))

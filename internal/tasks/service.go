@@ -67,13 +67,10 @@ const idempotencyAge = 24 * time.Hour
 // and any number of processes may use one database.
 type Service struct {
 	Config
-	db         *db.DB
-	blobs      *blob.Store
 	billing    *billing.Store
 	queue      *queue.Queue
 	outbox     *webhook.Outbox
 	watcher    *watcher
-	log        *slog.Logger
 	erased     erased
 	unfolded   atomic.Bool // deleted data may still be in SQLite's write-ahead log
 	downloader atomic.Pointer[Downloader]
@@ -105,7 +102,7 @@ func New(c Config) (*Service, error) {
 		c.Random = rand.Float64
 	}
 	s := &Service{
-		Config: c, db: c.DB, blobs: c.Blobs, billing: billing.New(c.DB.Read(), c.DB, c.Clock), log: c.Logger, watcher: newWatcher(), probing: newProbing(),
+		Config: c, billing: billing.New(c.DB.Read(), c.DB, c.Clock), watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: slices.Concat(c.CallbackDelays, c.CallbackTail)}),
 	}
@@ -122,15 +119,9 @@ func (s *Service) Queue() *queue.Queue { return s.queue }
 // Outbox returns the queue of the callbacks.
 func (s *Service) Outbox() *webhook.Outbox { return s.outbox }
 
-// Log returns the service's log.
-func (s *Service) Log() *slog.Logger { return s.log }
-
-// Blobs returns the file store.
-func (s *Service) Blobs() *blob.Store { return s.blobs }
-
 func (s *Service) now() time.Time { return db.Time(db.Micros(s.Clock())) }
 
-func (s *Service) wrap(what string, err error) error { return s.db.Wrap("tasks: "+what, err) }
+func (s *Service) wrap(what string, err error) error { return s.DB.Wrap("tasks: "+what, err) }
 
 // Outage reports whether an error is a temporary failure of the service: the
 // database or the file store can't be reached or is full.
@@ -151,7 +142,7 @@ func AudioKey(filename string) string {
 // NewAudio begins a file for the audio of a new task. The caller commits it and
 // passes its Info to Create, or aborts it.
 func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, error) {
-	return s.blobs.Create(ctx, AudioKey(filename))
+	return s.Blobs.Create(ctx, AudioKey(filename))
 }
 
 // DropAudio deletes a file that no task uses. If a row refers to it, it stays:
@@ -161,10 +152,10 @@ func (s *Service) DropAudio(ctx context.Context, key string) {
 	ctx = context.WithoutCancel(ctx)
 	kept, err := s.Referenced(ctx, []string{key})
 	if err == nil && !kept[key] {
-		err = s.blobs.Delete(ctx, key)
+		err = s.Blobs.Delete(ctx, key)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "file without a task stays until the clean-up", "key", key, "error", err)
+		s.Logger.WarnContext(ctx, "file without a task stays until the clean-up", "key", key, "error", err)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestUnknownLengthHoldsTheConfiguredPrice(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.UnknownLength = time.Hour })
 	for seconds, want := range map[float64]billing.Money{0: 8000, 60: 133, 7200: 16000} {
 		task := f.Add(func(r *tasks.Request) { r.Audio, r.Seconds = f.Audio("audio"), seconds })
-		held, _, err := f.Billing().Held(t.Context(), task.ID)
+		held, _, err := f.Billing().HoldLimit(t.Context(), task.ID)
 		require.NoError(t, err)
 		assert.Equal(t, want, held, "%v s", seconds)
 	}

@@ -69,14 +69,14 @@ func (s *Service) AddVoice(ctx context.Context, account string, v diarize.Voice)
 		return Voice{}, err
 	}
 	var kept Voice
-	err := s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
 		kept, err = s.addVoice(ctx, tx, account, v)
 		return err
 	})
 	if err != nil {
 		return Voice{}, s.wrap("voice", err)
 	}
-	s.log.InfoContext(ctx, "voice kept", "account", account, "voice", kept.ID, "recordings", kept.Recordings)
+	s.Logger.InfoContext(ctx, "voice kept", "account", account, "voice", kept.ID, "recordings", kept.Recordings)
 	return kept, nil
 }
 
@@ -121,7 +121,7 @@ func shortText(text string, most int) bool {
 // addVoice writes a voice that checkVoice accepted.
 func (s *Service) addVoice(ctx context.Context, tx *sql.Tx, account string, v diarize.Voice) (Voice, error) {
 	var found string // the account's row is the lock under which its voices are counted
-	if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&found); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.DB.ForUpdate(), account).Scan(&found); err != nil {
 		return Voice{}, err
 	}
 	if err := checkDimension(ctx, tx, account, v); err != nil {
@@ -201,7 +201,7 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 	}
 	defer r.Close()
 	var model sql.NullString
-	err = s.db.Read().QueryRowContext(ctx, "SELECT voice_model FROM tasks WHERE id = $1", task).Scan(&model)
+	err = s.DB.Read().QueryRowContext(ctx, "SELECT voice_model FROM tasks WHERE id = $1", task).Scan(&model)
 	if errors.Is(err, sql.ErrNoRows) { // deleted at this moment
 		err = fmt.Errorf("%w: %.40q", ErrNotFound, task)
 	}
@@ -227,7 +227,7 @@ func (s *Service) RememberSpeaker(ctx context.Context, account, task, speaker, n
 
 // Voices returns the known voices of an account, ordered by name.
 func (s *Service) Voices(ctx context.Context, account string) ([]Voice, error) {
-	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, v *Voice) error {
+	list, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, v *Voice) error {
 		var dimension, size int
 		var added int64
 		err := rows.Scan(&v.ID, &v.Name, &v.Model, &v.Consent, &dimension, &size, &added)
@@ -240,17 +240,17 @@ func (s *Service) Voices(ctx context.Context, account string) ([]Voice, error) {
 // DeleteVoice deletes a voice of an account. The error wraps ErrNoVoice if the
 // account has no such voice.
 func (s *Service) DeleteVoice(ctx context.Context, account, id string) error {
-	n, err := s.db.Exec(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
+	n, err := s.DB.Exec(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: %.40q", ErrNoVoice, id)
 	}
 	if err != nil {
 		return s.wrap("voice", err)
 	}
-	s.log.InfoContext(ctx, "voice deleted", "account", account, "voice", id)
+	s.Logger.InfoContext(ctx, "voice deleted", "account", account, "voice", id)
 	s.unfolded.Store(true)
 	if err := s.fold(context.WithoutCancel(ctx)); err != nil {
-		s.log.InfoContext(ctx, "a deleted voice stays in the database's write-ahead log until the clean-up folds it", "voice", id, "error", err)
+		s.Logger.InfoContext(ctx, "a deleted voice stays in the database's write-ahead log until the clean-up folds it", "voice", id, "error", err)
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func (s *Service) fold(ctx context.Context) error {
 	if !s.unfolded.Swap(false) {
 		return nil
 	}
-	err := s.db.Forget(ctx)
+	err := s.DB.Forget(ctx)
 	if err != nil {
 		s.unfolded.Store(true)
 	}
@@ -270,7 +270,7 @@ func (s *Service) fold(ctx context.Context) error {
 // KnownVoices returns the voices of an account with their vectors, for a run.
 // The caller clears them afterwards with ForgetVoices.
 func (s *Service) KnownVoices(ctx context.Context, account string) (*diarize.Register, error) {
-	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, v *storedVoice) (err error) {
+	list, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, v *storedVoice) (err error) {
 		*v, err = readVoice(rows)
 		return err
 	}, selectVoices+" ORDER BY name, id", account)

@@ -162,7 +162,7 @@ func (f *Fixture) Exec(statement string, args ...any) {
 // Files returns the keys of all files in the store.
 func (f *Fixture) Files() (keys []string) {
 	f.T.Helper()
-	require.NoError(f.T, f.Blobs().List(context.Background(), "", func(o blob.Object) error {
+	require.NoError(f.T, f.Blobs.List(context.Background(), "", func(o blob.Object) error {
 		keys = append(keys, o.Key)
 		return nil
 	}))

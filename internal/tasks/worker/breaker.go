@@ -104,7 +104,7 @@ func (b *breaker) open(part Part) {
 // wait returns true immediately if nothing fails; otherwise it waits until all
 // resources can be used again. It returns false if ctx is done first.
 func (b *breaker) wait(ctx context.Context) bool {
-	log := b.service.Log()
+	log := b.service.Logger
 	for pause := firstProbe; b.part != ""; pause = min(2*pause, longestProbe) {
 		log.WarnContext(ctx, "claiming paused by a failure", "member", b.id, "part", string(b.part), "since", b.since.UTC().Format(tasks.TimeFormat), "next_probe", pause.String())
 		if !backoff.Sleep(ctx, pause) {
@@ -145,7 +145,7 @@ func (b *breaker) probe(ctx context.Context) (Part, error) {
 
 // probeStore writes a file to the file store and removes it.
 func (b *breaker) probeStore(ctx context.Context) error {
-	blobs := b.service.Blobs()
+	blobs := b.service.Blobs
 	key := tasks.CheckpointPrefix(b.id) + "probe"
 	if err := blobs.Put(ctx, key, bytes.NewReader(make([]byte, probeSize))); err != nil {
 		return err

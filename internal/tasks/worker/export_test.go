@@ -38,3 +38,14 @@ func FetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 func (v *Supervisor) RunOne(ctx context.Context, id string, ooms int) (tasks.Ending, string, error) {
 	return v.runOne(ctx, v.config.Command, id, ooms)
 }
+
+// Children returns the process numbers of the running workers.
+func (v *Supervisor) Children() []int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var pids []int
+	for _, p := range v.children {
+		pids = append(pids, p.Pid)
+	}
+	return pids
+}

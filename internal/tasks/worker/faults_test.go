@@ -58,7 +58,7 @@ func (b *breaker) call(c dbtest.Call) (after bool, err error) {
 func brittle(t testing.TB, options ...taskstest.Option) (*taskstest.Fixture, *breaker) {
 	b := &breaker{}
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{Wrap: dbtest.Faulty(b.call), MaxConns: 4}), options...)
-	f.Blobs().Inject(func(op, key string) error {
+	f.Blobs.Inject(func(op, key string) error {
 		if fail, _ := b.verdict("blob " + op); fail {
 			return errBroken
 		}

@@ -149,7 +149,7 @@ func (f *Fetcher) Run(ctx context.Context) error {
 		f.close(false)
 		c, err := f.claim(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.Log().WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
+			s.Logger.WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
 			claiming.open(partOf(err, PartDatabase))
 			f.close(true)
 		}
@@ -393,7 +393,7 @@ func (f *Fetcher) cancelAll(cause error) {
 // work downloads the audio of one claim and records how that ended. It returns
 // the claim made with the end, if any.
 func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) {
-	s, log := f.service, f.service.Log()
+	s, log := f.service, f.service.Logger
 	log.InfoContext(run, "download begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "fetcher", f.id)
 	begun := time.Now()
 	size, next, err := f.fetch(run, c)
@@ -436,7 +436,7 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *
 	}
 	limited, done := context.WithTimeoutCause(ctx, f.config.Limit, fmt.Errorf("%w of %s", errFetchLimit, f.config.Limit))
 	defer done()
-	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs(), c.URL, key, limits)
+	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs, c.URL, key, limits)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -460,7 +460,7 @@ const (
 // that to the worker, whose verdict on unreadable or overlong recordings
 // decides.
 func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) float64 {
-	blobs := f.service.Blobs()
+	blobs := f.service.Blobs
 	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) || ctx.Err() != nil {
 		return 0
 	}
@@ -479,7 +479,7 @@ func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) fl
 		seconds, err = f.config.Prober.Probe(ctx, path, c.AudioFilename)
 	}
 	if err != nil {
-		f.service.Log().DebugContext(ctx, "download not probed", "task", c.ID, "error", err)
+		f.service.Logger.DebugContext(ctx, "download not probed", "task", c.ID, "error", err)
 		return 0
 	}
 	if !(seconds >= 0 && seconds <= f.config.MaxSeconds) {

@@ -186,7 +186,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 		}
 		wait.Wait()
 		again := dbtest.Open(t, source, db.Options{})
-		s, err := tasks.New(tasks.Config{DB: again, Blobs: f.Blobs()})
+		s, err := tasks.New(tasks.Config{DB: again, Blobs: f.Blobs})
 		require.NoError(t, err)
 		g := &taskstest.Fixture{Service: s, T: t, Account: f.Account, Dir: f.Dir}
 		for _, id := range ids {

@@ -154,7 +154,7 @@ func TestHoldIsRaisedToTheRealLength(t *testing.T) {
 	means, err := f.Probed(t.Context(), one, 3480)
 	require.NoError(t, err)
 	assert.Equal(t, tasks.Affordable{Held: 3480, Most: 3540}, means)
-	held, _, err := f.Billing().Held(t.Context(), first.ID)
+	held, _, err := f.Billing().HoldLimit(t.Context(), first.ID)
 	require.NoError(t, err)
 	assert.Equal(t, billing.Money(7733), held)
 	_, err = f.Probed(t.Context(), two, 3600)

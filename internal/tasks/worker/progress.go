@@ -119,7 +119,7 @@ func (w *Worker) report(ctx context.Context, c *tasks.Claim, news <-chan struct{
 			err := w.service.Report(ctx, c, *p)
 			w.told.written(p, err)
 			if err != nil && ctx.Err() == nil {
-				w.service.Log().DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
+				w.service.Logger.DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
 			}
 		}
 		timer := time.NewTimer(pause)

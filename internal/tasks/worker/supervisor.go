@@ -76,17 +76,6 @@ func NewSupervisor(s *tasks.Service, c SupervisorConfig) (*Supervisor, error) {
 	return &Supervisor{service: s, config: c, id: uuid.NewString(), children: map[string]*os.Process{}}, nil
 }
 
-// Children returns the process numbers of the running workers.
-func (v *Supervisor) Children() []int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var pids []int
-	for _, p := range v.children {
-		pids = append(pids, p.Pid)
-	}
-	return pids
-}
-
 // Restarts returns the number of children that died and were replaced.
 func (v *Supervisor) Restarts() int {
 	v.mu.Lock()
@@ -136,7 +125,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 			}
 			next[id] = at
 			if beats >= 0 && now.Sub(at.since) >= v.config.Stale { // before its first beat a child may be loading its models
-				v.service.Log().WarnContext(ctx, "worker does not respond and is killed", "worker", id, "pid", p.Pid)
+				v.service.Logger.WarnContext(ctx, "worker does not respond and is killed", "worker", id, "pid", p.Pid)
 				_ = p.Kill()
 			}
 		}
@@ -146,7 +135,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 
 // keep runs one child after the other.
 func (v *Supervisor) keep(ctx context.Context) {
-	s, log := v.service, v.service.Log()
+	s, log := v.service, v.service.Logger
 	pause := v.config.MinPause
 	turns := commandChoice{primary: v.config.Command, fallback: v.config.Fallback, first: v.config.Return, next: v.config.Return}
 	for ctx.Err() == nil {

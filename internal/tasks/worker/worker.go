@@ -165,7 +165,7 @@ func (w *Worker) claim(ctx context.Context) *tasks.Claim {
 		task, err = s.Next(ctx, w.config.ID, w.config.Engine.ModelSet())
 	}
 	if w.unconfirmed = err != nil; w.unconfirmed && ctx.Err() == nil {
-		s.Log().WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
+		s.Logger.WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
 		w.breaker.open(partOf(err, PartDatabase))
 	}
 	return task
@@ -174,7 +174,7 @@ func (w *Worker) claim(ctx context.Context) *tasks.Claim {
 // work runs one claim to its end. drain is done when the worker shall stop; run
 // is the context of the task's steps.
 func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
-	s, log := w.service, w.service.Log()
+	s, log := w.service, w.service.Logger
 	defer time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) }).Stop()
 	defer context.AfterFunc(drain, func() {
 		if backoff.Sleep(run, w.config.Grace) {
@@ -249,7 +249,7 @@ func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %
 func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *string) error {
 	s := w.service
 	if len(c.Ignored) > 0 {
-		s.Log().WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", c.ID, "options", c.Ignored)
+		s.Logger.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", c.ID, "options", c.Ignored)
 	}
 	md5 := ""
 	if c.AudioMD5 != nil {
@@ -284,7 +284,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	if err != nil {
 		return err
 	}
-	kept, err := newCheckpoints(s.Blobs(), c, w.config.Engine.ModelSet(), md5)
+	kept, err := newCheckpoints(s.Blobs, c, w.config.Engine.ModelSet(), md5)
 	if err != nil {
 		return err
 	}
@@ -337,13 +337,13 @@ func (w *Worker) audio(ctx context.Context, c *tasks.Claim) (path string, releas
 	if c.Blob == "" {
 		return "", release, blob.ErrNotFound
 	}
-	path, release, err = w.service.Blobs().Local(ctx, c.Blob, w.config.TempDir)
+	path, release, err = w.service.Blobs.Local(ctx, c.Blob, w.config.TempDir)
 	if err != nil || c.AudioMD5 == nil {
 		return path, release, err
 	}
 	sum, err := fileMD5(path)
 	if err == nil && sum != *c.AudioMD5 {
-		w.service.Log().ErrorContext(ctx, "the stored recording is damaged", "task", c.ID, "key", c.Blob, "md5", sum, "submitted", *c.AudioMD5)
+		w.service.Logger.ErrorContext(ctx, "the stored recording is damaged", "task", c.ID, "key", c.Blob, "md5", sum, "submitted", *c.AudioMD5)
 		err = errDamaged
 	}
 	if err != nil {
@@ -375,7 +375,7 @@ func (w *Worker) gone(ctx context.Context, err, permanent error) error {
 	if !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
-	if _, lost := w.service.Blobs().Identity(ctx); lost != nil {
+	if _, lost := w.service.Blobs.Identity(ctx); lost != nil {
 		return err
 	}
 	return spec.Permanent(permanent)
@@ -391,7 +391,7 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 		}
 	}
 	for i := range c.Extras.Voices {
-		path, release, err := w.service.Blobs().Local(ctx, tasks.ReferenceKey(c.ID, i), w.config.TempDir)
+		path, release, err := w.service.Blobs.Local(ctx, tasks.ReferenceKey(c.ID, i), w.config.TempDir)
 		if err != nil {
 			return nil, forget, w.gone(ctx, fmt.Errorf("known voice: %w", err), errVoicesGone)
 		}
@@ -483,7 +483,7 @@ func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) 
 		defer func() {
 			if value := recover(); value != nil {
 				a.err = enginePanic{value}
-				w.service.Log().Error("the engine panicked", "task", job.TaskID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+				w.service.Logger.Error("the engine panicked", "task", job.TaskID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
 			}
 			answers <- a
 		}()

@@ -26,6 +26,15 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// Signal sends a value unless c is full, because its receiver has not yet
+// noticed the previous one.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 // Wait waits for d, for a value of one of two channels, either of which may be
 // nil, or until ctx is done. It drains both channels, so that the caller checks
 // only once.

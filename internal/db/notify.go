@@ -23,10 +23,7 @@ func (l *listeners) wake(channel string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for sub := range l.subs[channel] {
-		select {
-		case sub <- struct{}{}:
-		default: // it has not read the previous notification
-		}
+		backoff.Signal(sub)
 	}
 }
 
@@ -106,10 +103,7 @@ func (d *DB) listen(ctx context.Context, channel string, sub chan<- struct{}) {
 			}
 			for {
 				pause = 100 * time.Millisecond
-				select {
-				case sub <- struct{}{}:
-				default:
-				}
+				backoff.Signal(sub)
 				if _, err := conn.WaitForNotification(ctx); err != nil {
 					return err
 				}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/tasks/worker"
@@ -14,7 +13,7 @@ import (
 // each part, whether its failure keeps the member from claiming tasks, and
 // since when. Call it once for each member.
 func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) {
-	auto := promauto.With(m.registry)
+	auto := m.auto()
 	state := auto.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "otograph_outage", Help: "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.",
 		ConstLabels: prometheus.Labels{"member": member},
@@ -40,9 +39,7 @@ func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) 
 // Cage exports which parts of the decoder's sandbox are in force in this
 // process.
 func (m *Metrics) Cage(s audio.SandboxState) {
-	state := promauto.With(m.registry).NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_cage", Help: "1 for each part of the decoder's cage that is in force, 0 for each that is not.",
-	}, []string{"part"})
+	state := m.gauges("otograph_cage", "1 for each part of the decoder's cage that is in force, 0 for each that is not.", "part")
 	for part, there := range map[string]bool{
 		"landlock": s.Landlock > 0, "seccomp": s.Seccomp, "no_new_privileges": s.NoNewPrivileges,
 		"no_capabilities": s.CapabilitiesDropped, "limits": s.Limits, "namespaces": s.Namespaces,

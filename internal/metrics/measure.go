@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/webhook"
 	"github.com/otograph/otograph/internal/tasks/worker"
 	"github.com/otograph/otograph/spec"
 )
@@ -58,14 +58,14 @@ func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 
 // MeasureCallbacks returns a client that wraps c and counts callback deliveries
 // in m by whether they were confirmed.
-func (m *Metrics) MeasureCallbacks(c webhook.Doer) webhook.Doer { return &measuredDoer{c, m} }
+func (m *Metrics) MeasureCallbacks(c safehttp.Doer) safehttp.Doer { return &measuredDoer{c, m} }
 
 type measuredDoer struct {
-	next webhook.Doer
+	next safehttp.Doer
 	m    *Metrics
 }
 
-// Do implements webhook.Doer.
+// Do implements safehttp.Doer.
 func (d *measuredDoer) Do(r *http.Request) (*http.Response, error) {
 	resp, err := d.next.Do(r)
 	outcome := "failed"

@@ -41,49 +41,43 @@ type Metrics struct {
 // queue; nil omits it.
 func New(stats func(context.Context) (tasks.Stats, error)) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
-	auto := promauto.With(m.registry)
-	m.requests = auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_http_requests_total", Help: "Requests answered, by route, method and status.",
-	}, []string{"route", "method", "status"})
-	m.seconds = auto.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "otograph_http_request_seconds", Help: "Time to answer a request, by route.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600},
-	}, []string{"route"})
-	m.upload = auto.NewCounter(prometheus.CounterOpts{
+	m.requests = m.counters("otograph_http_requests_total", "Requests answered, by route, method and status.", "route", "method", "status")
+	m.seconds = m.histograms("otograph_http_request_seconds", "Time to answer a request, by route.", "route", .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600)
+	m.upload = m.auto().NewCounter(prometheus.CounterOpts{
 		Name: "otograph_upload_bytes_total", Help: "Bytes of audio received in request bodies, decoded.",
 	})
-	m.waiting = auto.NewGauge(prometheus.GaugeOpts{
+	m.waiting = m.auto().NewGauge(prometheus.GaugeOpts{
 		Name: "otograph_http_waiting", Help: "Requests that wait for their task to finish.",
 	})
-	m.runs = auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_runs_total", Help: "Ended attempts to process a task, by outcome (done, failed, refused).",
-	}, []string{"outcome"})
-	m.audio = auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_audio_seconds_total", Help: "Seconds of audio processed, by tier.",
-	}, []string{"tier"})
-	m.work = auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_work_seconds_total", Help: "Processing time of tasks in seconds, by tier.",
-	}, []string{"tier"})
-	m.rtf = auto.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "otograph_real_time_factor", Help: "Processing time per second of audio, by tier.",
-		Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
-	}, []string{"tier"})
-	m.stages = auto.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "otograph_stage_seconds", Help: "Time of one stage of one task.",
-		Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200},
-	}, []string{"stage"})
-	m.callbacks = auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_callback_attempts_total", Help: "Callback deliveries tried, by outcome (delivered, failed).",
-	}, []string{"outcome"})
-	m.failures = newFailures(auto)
+	m.runs = m.counters("otograph_runs_total", "Ended attempts to process a task, by outcome (done, failed, refused).", "outcome")
+	m.audio = m.counters("otograph_audio_seconds_total", "Seconds of audio processed, by tier.", "tier")
+	m.work = m.counters("otograph_work_seconds_total", "Processing time of tasks in seconds, by tier.", "tier")
+	m.rtf = m.histograms("otograph_real_time_factor", "Processing time per second of audio, by tier.", "tier", .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10)
+	m.stages = m.histograms("otograph_stage_seconds", "Time of one stage of one task.", "stage", .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200)
+	m.callbacks = m.counters("otograph_callback_attempts_total", "Callback deliveries tried, by outcome (delivered, failed).", "outcome")
+	m.failures = m.newFailures()
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.database = newStoreMetrics(auto, "database", "database")
-	m.store = newStoreMetrics(auto, "store", "file store")
+	m.database = m.newStoreMetrics("database", "database")
+	m.store = m.newStoreMetrics("store", "file store")
 	if stats != nil {
 		m.registry.MustRegister(queueGauges(stats))
 	}
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
 	return m
+}
+
+func (m *Metrics) auto() promauto.Factory { return promauto.With(m.registry) }
+
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return m.auto().NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func (m *Metrics) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return m.auto().NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+}
+
+func (m *Metrics) histograms(name, help, label string, buckets ...float64) *prometheus.HistogramVec {
+	return m.auto().NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{label})
 }
 
 // Handler returns the handler of scrapes.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // storeMetrics measure the database and the file store as seen by this process.
@@ -14,15 +13,10 @@ type storeMetrics struct {
 	errors  *prometheus.CounterVec
 }
 
-func newStoreMetrics(auto promauto.Factory, subject, what string) *storeMetrics {
+func (m *Metrics) newStoreMetrics(subject, what string) *storeMetrics {
 	return &storeMetrics{
-		seconds: auto.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "otograph_" + subject + "_seconds", Help: "Time of one operation of the " + what + ", by operation.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-		}, []string{"op"}),
-		errors: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "otograph_" + subject + "_errors_total", Help: "Operations that failed because the " + what + " could not be reached, was full, or took too long, by operation.",
-		}, []string{"op"}),
+		seconds: m.histograms("otograph_"+subject+"_seconds", "Time of one operation of the "+what+", by operation.", "op", .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30),
+		errors:  m.counters("otograph_"+subject+"_errors_total", "Operations that failed because the "+what+" could not be reached, was full, or took too long, by operation.", "op"),
 	}
 }
 
@@ -50,7 +44,5 @@ func (m *Metrics) ObserveStore(op string, took time.Duration, err error) {
 
 // Build adds otograph_build_info, always 1, with the program's version.
 func (m *Metrics) Build(version string) {
-	promauto.With(m.registry).NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_build_info", Help: "Version of the program and of Go.",
-	}, []string{"version", "go"}).WithLabelValues(version, runtime.Version()).Set(1)
+	m.gauges("otograph_build_info", "Version of the program and of Go.", "version", "go").WithLabelValues(version, runtime.Version()).Set(1)
 }

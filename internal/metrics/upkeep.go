@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/otograph/otograph/internal/tasks"
 )
@@ -24,10 +23,8 @@ func (m *Metrics) AttemptEnded(how tasks.Ending) {
 	}
 }
 
-func newFailures(auto promauto.Factory) *prometheus.CounterVec {
-	failures := auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "otograph_attempt_failures_total", Help: "Attempts that this process ended without a result, by cause (input, error, crash, lost, service).",
-	}, []string{"cause"})
+func (m *Metrics) newFailures() *prometheus.CounterVec {
+	failures := m.counters("otograph_attempt_failures_total", "Attempts that this process ended without a result, by cause (input, error, crash, lost, service).", "cause")
 	for _, cause := range causes {
 		failures.WithLabelValues(cause) // create the counter at zero
 	}
@@ -37,14 +34,14 @@ func newFailures(auto promauto.Factory) *prometheus.CounterVec {
 // Workers adds otograph_workers, the number of worker processes returned by
 // living.
 func (m *Metrics) Workers(living func() int) {
-	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
+	m.auto().NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "otograph_workers", Help: "Worker processes that are alive, of all machines.",
 	}, func() float64 { return float64(living()) })
 }
 
 // Restarts adds otograph_worker_restarts_total, the number returned by count.
 func (m *Metrics) Restarts(count func() int) {
-	promauto.With(m.registry).NewCounterFunc(prometheus.CounterOpts{
+	m.auto().NewCounterFunc(prometheus.CounterOpts{
 		Name: "otograph_worker_restarts_total", Help: "Worker processes of this server that died and were replaced.",
 	}, func() float64 { return float64(count()) })
 }
@@ -52,7 +49,7 @@ func (m *Metrics) Restarts(count func() int) {
 // RefusedConnections adds otograph_connections_refused_total and returns the
 // function that counts one.
 func (m *Metrics) RefusedConnections() (refused func()) {
-	return promauto.With(m.registry).NewCounter(prometheus.CounterOpts{
+	return m.auto().NewCounter(prometheus.CounterOpts{
 		Name: "otograph_connections_refused_total", Help: "Connections refused because too many were open, in all or from one address.",
 	}).Inc
 }

@@ -65,6 +65,11 @@ type Config struct {
 	tls *tls.Config
 }
 
+// Doer makes outbound requests, as a Client does.
+type Doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
 // Client only sends requests to allowed addresses. It is safe for concurrent
 // use.
 type Client struct {

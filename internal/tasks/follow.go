@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/spec"
@@ -117,10 +118,7 @@ func (w *watcher) add(s *Service, f *follower) {
 		ctx, w.stop = context.WithCancel(context.Background())
 		go w.run(ctx, s)
 	}
-	select {
-	case w.news <- struct{}{}:
-	default:
-	}
+	backoff.Signal(w.news)
 }
 
 func (w *watcher) remove(f *follower) {
@@ -144,25 +142,12 @@ func (w *watcher) run(ctx context.Context, s *Service) {
 	if elsewhere {
 		pause = hearPause
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for {
+	for ctx.Err() == nil {
 		if err := w.look(ctx, s); err != nil && ctx.Err() == nil {
 			s.Logger.WarnContext(ctx, "followed tasks not read", "error", err)
 		}
-		timer.Reset(lookGap)
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		timer.Reset(pause)
-		select {
-		case <-ctx.Done():
-			return
-		case <-changes:
-		case <-w.news:
-		case <-timer.C:
+		if backoff.Sleep(ctx, lookGap) {
+			backoff.Wait(ctx, pause, changes, w.news)
 		}
 	}
 }

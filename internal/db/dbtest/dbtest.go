@@ -8,6 +8,7 @@ package dbtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -35,9 +36,6 @@ func Main(m *testing.M) int {
 	if shared.server != nil {
 		shared.server.Close()
 	}
-	if template.dir != "" {
-		os.RemoveAll(template.dir)
-	}
 	return code
 }
 
@@ -58,12 +56,24 @@ func Open(t testing.TB, source string, opt db.Options) *db.DB {
 	return d
 }
 
-var template struct {
-	once sync.Once
-	dir  string
-	data []byte
-	err  error
-}
+// template returns the content of a migrated SQLite file.
+var template = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "otograph-dbtest-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "template.db")
+	d, err := db.Open(context.Background(), path, db.Options{})
+	if err != nil {
+		return nil, err
+	}
+	// The last connection merges the write-ahead log into the file.
+	if err := errors.Join(d.Migrate(context.Background()), d.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 // Dir returns an empty folder that is removed after the test. It is in memory
 // if the system provides such a folder, because tests would otherwise wait for
@@ -82,29 +92,12 @@ func Dir(t testing.TB) string {
 // folder.
 func SQLitePath(t testing.TB) string {
 	t.Helper()
-	template.once.Do(func() {
-		template.dir, template.err = os.MkdirTemp("", "otograph-dbtest-*")
-		if template.err != nil {
-			return
-		}
-		path := filepath.Join(template.dir, "template.db")
-		var d *db.DB
-		if d, template.err = db.Open(context.Background(), path, db.Options{}); template.err != nil {
-			return
-		}
-		template.err = d.Migrate(context.Background())
-		if err := d.Close(); template.err == nil {
-			template.err = err // the last connection merges the write-ahead log into the file
-		}
-		if template.err == nil {
-			template.data, template.err = os.ReadFile(path)
-		}
-	})
-	if template.err != nil {
-		t.Fatal(template.err)
+	data, err := template()
+	if err != nil {
+		t.Fatal(err)
 	}
 	path := filepath.Join(Dir(t), "otograph.db")
-	if err := os.WriteFile(path, template.data, 0o600); err != nil {
+	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

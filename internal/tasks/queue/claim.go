@@ -77,7 +77,7 @@ func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx 
 // second is used if others have locked all accounts.
 func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 	if seen.aged {
-		ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error { return q.claimAged(ctx, tx, modelSet, c) })
+		ways = append(ways, q.claimAged(modelSet))
 	}
 	for _, lane := range []struct {
 		name    string
@@ -87,22 +87,19 @@ func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 			continue
 		}
 		if q.config.DB.Dialect() == db.Postgres {
-			ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error {
-				return q.claimInTurn(ctx, tx, lane.name, modelSet, c)
-			})
+			ways = append(ways, q.claimInTurn(lane.name, modelSet))
 		}
-		ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error {
-			return q.claimWaiting(ctx, tx, lane.name, modelSet, c)
-		})
+		ways = append(ways, q.claimWaiting(lane.name, modelSet))
 	}
 	return ways
 }
 
 // claimInTurn claims the oldest task of the account whose turn it is in lane,
 // on PostgreSQL and without a wait.
-func (q *Queue) claimInTurn(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
-	row := tx.QueryRowContext(ctx, fmt.Sprintf(inTurn, lane), c.Worker, modelSet, db.Micros(q.now()))
-	return row.Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
+func (q *Queue) claimInTurn(lane, modelSet string) claimFunc {
+	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
+		return tx.QueryRowContext(ctx, fmt.Sprintf(inTurn, lane), c.Worker, modelSet, db.Micros(q.now())).Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
+	}
 }
 
 // look reads the state of the queue for a claim. Each field is one probe of an
@@ -126,38 +123,41 @@ func (q *Queue) look(ctx context.Context, worker string) (look, error) {
 }
 
 // claimAged claims the oldest batch task that has waited for BatchWait.
-func (q *Queue) claimAged(ctx context.Context, tx *sql.Tx, modelSet string, c *Claim) error {
-	now := q.now()
-	err := tx.QueryRowContext(ctx, "SELECT id, account_id FROM tasks WHERE lane = 'batch' AND phase = 'queued' AND queued_at <= $1 AND "+notStopped+" ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(),
-		db.Micros(now.Add(-q.config.BatchWait))).Scan(&c.TaskID, &c.AccountID)
-	if err != nil {
-		return err
+func (q *Queue) claimAged(modelSet string) claimFunc {
+	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
+		err := tx.QueryRowContext(ctx, "SELECT id, account_id FROM tasks WHERE lane = 'batch' AND phase = 'queued' AND queued_at <= $1 AND "+notStopped+" ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(),
+			db.Micros(q.now().Add(-q.config.BatchWait))).Scan(&c.TaskID, &c.AccountID)
+		if err != nil {
+			return err
+		}
+		return q.take(ctx, tx, LaneBatch, modelSet, c)
 	}
-	return q.take(ctx, tx, LaneBatch, modelSet, c)
 }
 
 // claimWaiting claims the oldest task of the account whose turn it is in lane,
 // and waits for transactions that have locked that account.
-func (q *Queue) claimWaiting(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *Claim) error {
-	for range longestSearch {
-		err := tx.QueryRowContext(ctx, "SELECT account_id FROM lane_accounts WHERE lane = $1 AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1"+q.config.DB.ForUpdate(), lane).Scan(&c.AccountID)
-		if err != nil {
-			return err
+func (q *Queue) claimWaiting(lane, modelSet string) claimFunc {
+	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
+		for range longestSearch {
+			err := tx.QueryRowContext(ctx, "SELECT account_id FROM lane_accounts WHERE lane = $1 AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1"+q.config.DB.ForUpdate(), lane).Scan(&c.AccountID)
+			if err != nil {
+				return err
+			}
+			err = tx.QueryRowContext(ctx, "SELECT id FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued' ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(), lane, c.AccountID).Scan(&c.TaskID)
+			switch {
+			case err == nil:
+				return q.take(ctx, tx, lane, modelSet, c)
+			case !errors.Is(err, sql.ErrNoRows):
+				return err
+			}
+			// Its tasks are being claimed or canceled: try the next account, and
+			// this one afterwards.
+			if err := q.recount(ctx, tx, lane, c.AccountID); err != nil {
+				return err
+			}
 		}
-		err = tx.QueryRowContext(ctx, "SELECT id FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued' ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(), lane, c.AccountID).Scan(&c.TaskID)
-		switch {
-		case err == nil:
-			return q.take(ctx, tx, lane, modelSet, c)
-		case !errors.Is(err, sql.ErrNoRows):
-			return err
-		}
-		// Its tasks are being claimed or canceled: try the next account, and
-		// this one afterwards.
-		if err := q.recount(ctx, tx, lane, c.AccountID); err != nil {
-			return err
-		}
+		return sql.ErrNoRows
 	}
-	return sql.ErrNoRows
 }
 
 // longestSearch is the maximum number of accounts without a claimable task that

@@ -94,7 +94,7 @@ func (e engine) Run(ctx context.Context, job worker.Job) (tasks.Outcome, error) 
 // sources serves downloads: the address determines the recording.
 type sources struct{ p *process }
 
-// Do implements worker.HTTPDoer.
+// Do implements safehttp.Doer.
 func (s sources) Do(r *http.Request) (*http.Response, error) {
 	if s.p.dead.Load() {
 		return nil, errKilled
@@ -126,7 +126,7 @@ type delivery struct {
 // receivers accepts callbacks for the hosts of all customers.
 type receivers struct{ p *process }
 
-// Do implements webhook.Doer.
+// Do implements safehttp.Doer.
 func (v receivers) Do(r *http.Request) (*http.Response, error) {
 	p, w := v.p, v.p.world
 	body, err := io.ReadAll(r.Body)

@@ -349,8 +349,8 @@ func (f *Fixture) Take() *tasks.Claim {
 	return c
 }
 
-// DoerFunc is a worker.HTTPDoer implemented by a function.
+// DoerFunc is a safehttp.Doer implemented by a function.
 type DoerFunc func(*http.Request) (*http.Response, error)
 
-// Do implements worker.HTTPDoer.
+// Do implements safehttp.Doer.
 func (f DoerFunc) Do(r *http.Request) (*http.Response, error) { return f(r) }

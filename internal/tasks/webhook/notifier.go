@@ -22,15 +22,10 @@ import (
 	"github.com/otograph/otograph/internal/tasks/queue"
 )
 
-// Doer makes outbound requests.
-type Doer interface {
-	Do(*http.Request) (*http.Response, error)
-}
-
 // NotifierConfig configures a Notifier. HTTP is required and must not follow
 // redirects. Zero values of the other fields select the service's defaults.
 type NotifierConfig struct {
-	HTTP Doer
+	HTTP safehttp.Doer
 	// Addresses returns the addresses of a URL's host, so that names of one
 	// address count together; nil counts by name alone.
 	Addresses func(ctx context.Context, url string) ([]netip.Addr, error)
@@ -109,10 +104,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 		wait.Go(func() {
 			f.end(d, n.deliver(deliver, d, f))
 			<-slots
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
+			backoff.Signal(wake)
 		})
 	}
 	defer time.AfterFunc(n.config.Grace, abort).Stop()

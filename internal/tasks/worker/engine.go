@@ -6,7 +6,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/tasks"
@@ -64,10 +63,4 @@ type Checkpoints interface {
 	// Save saves data for a stage (lower-case letters, digits, "-", "_", "."),
 	// replacing earlier data.
 	Save(ctx context.Context, stage string, data []byte) error
-}
-
-// HTTPDoer makes outbound requests. The service passes clients that refuse
-// internal addresses.
-type HTTPDoer interface {
-	Do(*http.Request) (*http.Response, error)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/blob"
+	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/internal/tasks"
 )
 
@@ -28,7 +29,7 @@ type FetchLimits struct {
 }
 
 // FetchAudio downloads url into a file.
-func FetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, key string, l FetchLimits) (blob.Info, error) {
+func FetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, url, key string, l FetchLimits) (blob.Info, error) {
 	l.Grace = cmp.Or(l.Grace, time.Minute)
 	l.Rate = cmp.Or(l.Rate, 1)
 	return fetchAudio(ctx, client, blobs, url, key, fetchLimits{min: l.Min, max: l.Max, resumes: l.Resumes, pause: l.Pause, stall: l.Stall, grace: l.Grace, rate: l.Rate, check: l.Check})

@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/resume"
+	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -81,7 +82,7 @@ func (p *pace) left() time.Duration {
 // versions are never joined. Errors that a retry can't fix are marked
 // Permanent: 4xx except 408, 425 and 429, sizes outside limits, and content
 // that limits.check rejects.
-func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, key string, limits fetchLimits) (blob.Info, error) {
+func fetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, url, key string, limits fetchLimits) (blob.Info, error) {
 	d := &download{client: client, blobs: blobs, url: url, key: key, limits: limits, pace: pace{limits: limits}}
 	defer func() { d.drop() }()
 	for try := 0; ; try++ {
@@ -113,7 +114,7 @@ func fetchAudio(ctx context.Context, client HTTPDoer, blobs *blob.Store, url, ke
 
 // download is one download, over any number of connections.
 type download struct {
-	client HTTPDoer
+	client safehttp.Doer
 	blobs  *blob.Store
 	url    string
 	key    string

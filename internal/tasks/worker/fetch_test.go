@@ -23,6 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/blob"
 	"github.com/otograph/otograph/internal/db"
 	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/safehttp"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/taskstest"
 	"github.com/otograph/otograph/internal/tasks/worker"
@@ -132,7 +133,7 @@ func TestFetchErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler(w, r) }))
 	defer server.Close()
 	limits := worker.FetchLimits{Min: 10, Max: 1000, Resumes: 2, Pause: time.Millisecond, Stall: 50 * time.Millisecond}
-	fetch := func(client worker.HTTPDoer) error {
+	fetch := func(client safehttp.Doer) error {
 		_, err := worker.FetchAudio(t.Context(), client, blobs, server.URL, "audio/x", limits)
 		require.NoError(t, blobs.List(t.Context(), "", func(o blob.Object) error { return fmt.Errorf("%s was not deleted", o.Key) }))
 		require.Error(t, err)

@@ -29,7 +29,7 @@ const MaxRedirects = 5
 // FetcherConfig configures a Fetcher. HTTP is required; zero values of the
 // other fields select the service's defaults.
 type FetcherConfig struct {
-	HTTP HTTPDoer // follows up to MaxRedirects redirects
+	HTTP safehttp.Doer // follows up to MaxRedirects redirects
 	// Check checks the first 64 KiB of a source, or all of a smaller one; an
 	// error that is marked permanent ends the task before the rest is fetched.
 	Check func(filename string, head []byte) error
@@ -189,10 +189,7 @@ func (f *Fetcher) place(ctx context.Context, c *tasks.Claim) {
 // leave releases a slot.
 func (f *Fetcher) leave() {
 	<-f.slots
-	select {
-	case f.freed <- struct{}{}:
-	default:
-	}
+	backoff.Signal(f.freed)
 }
 
 // Offer implements tasks.Downloader: a free slot goes to a download that is

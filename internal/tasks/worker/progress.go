@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otograph/otograph/internal/backoff"
 	"github.com/otograph/otograph/internal/tasks"
 	"github.com/otograph/otograph/internal/tasks/queue"
 	"github.com/otograph/otograph/spec"
@@ -94,10 +95,7 @@ func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage 
 	wait.Go(func() { w.report(ctx, c, news) })
 	tell = func(stage string, done float64) {
 		w.told.set(&queue.Progress{TaskID: c.ID, Attempt: c.Held.Attempt, Stage: stage, Fraction: done})
-		select {
-		case news <- struct{}{}:
-		default: // written together with the previous report
-		}
+		backoff.Signal(news)
 	}
 	return tell, func() {
 		cancel()
@@ -122,12 +120,8 @@ func (w *Worker) report(ctx context.Context, c *tasks.Claim, news <-chan struct{
 				w.service.Logger.DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
 			}
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !backoff.Sleep(ctx, pause) {
 			return
-		case <-timer.C:
 		}
 	}
 }

@@ -101,7 +101,6 @@ func compare(ctx context.Context, from Querier, account string) (different []Dif
 	return different, nil
 }
 
-// mend corrects the running sums that differ.
 func mend(ctx context.Context, tx *sql.Tx, different []Difference) error {
 	for _, d := range different {
 		if d.Figure == "balance" {

@@ -94,7 +94,6 @@ func (s *Store) Raise(ctx context.Context, tx *sql.Tx, task string, amount Money
 	return s.wrap("raise hold", err)
 }
 
-// openHold is a row of holds.
 type openHold struct {
 	account string
 	amount  Money

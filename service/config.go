@@ -208,7 +208,6 @@ func (c *Config) check() error {
 	return nil
 }
 
-// withDefaults returns the configuration with its defaults.
 func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -48,7 +48,6 @@ func (s *Service) Run(ctx context.Context) error {
 // runner is a part of the service that works until its context is done.
 type runner interface{ Run(context.Context) error }
 
-// notifier returns the part that delivers callbacks.
 func (s *Service) notifier() (runner, error) {
 	return webhook.NewNotifier(s.state.Tasks.Outbox(), s.state.Tasks.Queue(), webhook.NotifierConfig{
 		HTTP: s.counts.MeasureCallbacks(s.outbound), Addresses: s.outbound.Addresses, Version: s.config.Version,
@@ -107,7 +106,6 @@ func (s *Service) worker() (runner, error) {
 	return newWorker(s.config, s.state, s.counts)
 }
 
-// newWorker returns a worker with the engine of a configuration.
 func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worker, error) {
 	w := worker.Config{
 		Engine: counts.MeasureEngine(c.Engine), Prober: c.Prober, Version: c.Version, Available: available(c.Engine),

@@ -46,7 +46,6 @@ func (s *Service) Serve(ctx context.Context, l, ops net.Listener) error {
 	return g.Wait()
 }
 
-// limited returns a listener with a maximum number of connections.
 func (s *Service) limited(l net.Listener) net.Listener {
 	refused := s.counts.RefusedConnections()
 	return connlimit.New(l, connlimit.Limits{

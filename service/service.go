@@ -60,7 +60,6 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	return s, nil
 }
 
-// openNetwork creates the clients for callbacks and for audio.
 func (s *Service) openNetwork(context.Context) (err error) {
 	c := s.config
 	if s.proxies, err = clientaddr.ParseProxies(c.TrustedProxies); err != nil {
@@ -78,7 +77,6 @@ func (s *Service) openNetwork(context.Context) (err error) {
 	return err
 }
 
-// openState opens the database and the files.
 func (s *Service) openState(ctx context.Context) (err error) {
 	if s.config.Folder != "" {
 		if err := state.PrepareFolder(s.config.Folder); err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/otograph/otograph/internal/tasks/worker"
 )
 
-// metricsInterval is the interval at which a worker process saves its metrics.
 const metricsInterval = 5 * time.Second
 
 // Work runs the tasks of a service with Config's Engine until ctx is done or

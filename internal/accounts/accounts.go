@@ -133,7 +133,6 @@ func (s *Store) Find(ctx context.Context, nameOrID string) (Account, error) {
 
 const selectAccount = "SELECT id, name, created_at, suspended_at FROM accounts "
 
-// scanner is a row, or the rows of a query.
 type scanner interface{ Scan(...any) error }
 
 func scanAccount(row scanner) (a Account, err error) {
@@ -199,7 +198,6 @@ func hashKey(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// keyColumns are the columns of a Key.
 const keyColumns = "k.id, k.account_id, k.hint, k.read_only, k.created_at, k.expires_at, k.revoked_at, k.used_at"
 
 func scanKey(row scanner, more ...any) (Key, error) {

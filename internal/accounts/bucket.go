@@ -13,7 +13,6 @@ import (
 // thousandths is the resolution of buckets: they count thousandths of a token.
 const thousandths = 1000
 
-// bucket is an account's token bucket.
 type bucket struct {
 	tokens  int64 // in thousandths
 	updated int64 // the time of tokens, in microseconds since 1970

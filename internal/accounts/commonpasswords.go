@@ -9,7 +9,6 @@ import (
 //go:embed commonpasswords.txt
 var commonPasswordsFile string
 
-// commonPasswords returns the most common passwords, in lower case.
 var commonPasswords = sync.OnceValue(func() map[string]bool {
 	words := map[string]bool{}
 	for line := range strings.Lines(commonPasswordsFile) {

@@ -156,7 +156,6 @@ func (c *counter) add(key string, now time.Time) int {
 	return len(ev.at)
 }
 
-// takeBack drops a key's last event.
 func (c *counter) takeBack(key string) {
 	e := c.entries[key]
 	if e == nil {

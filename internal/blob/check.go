@@ -57,7 +57,6 @@ func (s *Store) Probe(ctx context.Context) error {
 	return s.explain(s.Delete(ctx, key))
 }
 
-// apiError is implemented by the S3 client's errors.
 type apiError interface{ ErrorCode() string }
 
 func noBucket(err error) bool {

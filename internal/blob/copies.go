@@ -23,16 +23,13 @@ const (
 	markerText = "Otograph's copy of a recording, for as long as a process holds this file's lock.\n"
 )
 
-// copyName matches the names of copies in their folders.
 var copyName = regexp.MustCompile(`^copy(\.[a-zA-Z0-9_-]*)?$`)
 
-// localCopy is a copy in use by this process.
 type localCopy struct {
 	*os.File
 	marker *os.File
 }
 
-// newCopy creates a file for a copy of key in a new folder in dir.
 func newCopy(dir, key string) (c localCopy, err error) {
 	folder, err := os.MkdirTemp(dir, copyPrefix+"*")
 	if err != nil {
@@ -86,7 +83,6 @@ func sweepCopies(dir string) {
 
 var errNotOurs = errors.New("not a copy that a process left behind")
 
-// sweepCopy removes the copy's files from folder.
 func sweepCopy(folder string) error {
 	there, err := os.Lstat(folder)
 	if err != nil {

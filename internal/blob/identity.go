@@ -20,7 +20,6 @@ var Prefixes = []string{"audio/", "checkpoints/", "results/"}
 // outside of Prefixes.
 const identityKey = "otograph-store.json"
 
-// maxIdentity limits the size of the identity object in bytes.
 const maxIdentity = 4096
 
 // Errors for a store that must not be used with the current database.
@@ -117,7 +116,6 @@ func (s *Store) writeIdentity(ctx context.Context, id Identity, fresh bool) erro
 	return s.put(ctx, identityKey, bytes.NewReader(append(text, '\n')), fresh)
 }
 
-// errFound stops a listing at its first file.
 var errFound = errors.New("found")
 
 // empty reports whether the store holds no file under Prefixes.

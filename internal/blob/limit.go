@@ -13,7 +13,6 @@ import (
 // Option configures a Store when it is opened.
 type Option func(*Store)
 
-// limits are the timeouts of one operation.
 type limits struct {
 	answer   time.Duration // for operations without data
 	transfer time.Duration // for one Write, one Read, or a Commit

@@ -18,7 +18,6 @@ type listeners struct {
 	more map[string]bool // … and was requested again meanwhile
 }
 
-// wake notifies this process's subscribers of a channel.
 func (l *listeners) wake(channel string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +84,6 @@ func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 	return sub
 }
 
-// listen forwards the server's notifications to sub until ctx is done.
 func (d *DB) listen(ctx context.Context, channel string, sub chan<- struct{}) {
 	for pause := 100 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 5*time.Second) {
 		err := func() error {

@@ -54,7 +54,6 @@ type State struct {
 
 // Open opens the state. The caller closes it.
 func Open(ctx context.Context, c Config) (*State, error) {
-	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	s := &State{}
 	if err := s.open(ctx, c); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -141,7 +140,6 @@ func OpenDatabase(ctx context.Context, c Config) (*db.DB, error) {
 	}
 }
 
-// schema migrates the tables, or checks that they are up to date.
 func schema(ctx context.Context, d *db.DB, migrate bool) error {
 	if migrate {
 		return d.Migrate(ctx)

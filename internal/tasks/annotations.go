@@ -51,7 +51,6 @@ const (
 	maxAnnotatedText = 10_000
 )
 
-// annotationContent is the stored form of annotations.
 type annotationContent struct {
 	Speakers map[string]string `json:"speakers"`
 	Texts    map[string]string `json:"texts"`

@@ -109,7 +109,6 @@ func (s *Service) stop(ctx context.Context, t Task) error {
 	return err
 }
 
-// laneOf returns the lane of a task.
 func laneOf(batch bool) string {
 	if batch {
 		return queue.LaneBatch
@@ -191,7 +190,6 @@ func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) 
 	return r, err
 }
 
-// ref returns the queue's reference to the task.
 func (r row) ref() queue.Ref { return queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: r.lane} }
 
 // current reports whether the claim still owns the task.

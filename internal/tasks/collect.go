@@ -36,7 +36,6 @@ type Collected struct {
 // files of a folder store have a suffix.
 var ours = regexp.MustCompile(`^((audio|checkpoints|results)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([./-]|$)|probe/[a-z2-7]{26}(\.|$))`)
 
-// collectBatch is the number of files compared with the database at a time.
 const collectBatch = 500
 
 // Collect compares the service's files with the database. It marks files
@@ -88,7 +87,6 @@ func (s *Service) ownsFiles(ctx context.Context) error {
 	return err
 }
 
-// collection is one pass.
 type collection struct {
 	service *Service
 	config  CollectConfig
@@ -119,9 +117,10 @@ func (p *collection) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	marked, due := 0, []string(nil)
+	var orphans, marked int
+	var due []string
 	err = s.DB.Write(ctx, func(tx *sql.Tx) error {
-		marked, due = 0, nil
+		orphans, marked, due = 0, 0, nil
 		for _, key := range p.batch {
 			if kept[key] {
 				if _, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE key = $1", key); err != nil {
@@ -129,6 +128,7 @@ func (p *collection) compare(ctx context.Context) error {
 				}
 				continue
 			}
+			orphans++
 			var since int64
 			now := db.Micros(p.begun)
 			if err := tx.QueryRowContext(ctx, `INSERT INTO orphans (key, marked_at, seen_at) VALUES ($1, $2, $2)
@@ -147,18 +147,13 @@ func (p *collection) compare(ctx context.Context) error {
 	if err != nil {
 		return s.wrap("collect", err)
 	}
-	for _, key := range p.batch {
-		if !kept[key] {
-			p.found.Orphans++
-		}
-	}
+	p.found.Orphans += orphans
 	p.found.Marked += marked
 	p.due = append(p.due, due[:min(len(due), max(0, p.config.MaxFiles-len(p.due)))]...)
 	p.batch = p.batch[:0]
 	return nil
 }
 
-// delete deletes orphans that are due, within the limits.
 func (p *collection) delete(ctx context.Context) error {
 	s := p.service
 	limit := min(p.config.MaxFiles, max(1, int(float64(p.found.Files)*p.config.MaxShare)))

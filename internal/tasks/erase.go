@@ -53,7 +53,6 @@ func (s *Service) erase(ctx context.Context, keys []string) error {
 	return errors.Join(failed, s.DB.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
 }
 
-// eraseFiles deletes files and prefixes, and returns the keys it deleted.
 func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string, failed error) {
 	var g errgroup.Group
 	g.SetLimit(s.EraseAtOnce)

@@ -21,7 +21,6 @@ type Extras struct {
 	Model string `json:"model,omitempty"`
 }
 
-// readExtras reads the stored form of a task's extras.
 func readExtras(column sql.NullString) (e Extras, err error) {
 	if column.Valid {
 		err = json.Unmarshal([]byte(column.String), &e)

@@ -74,7 +74,6 @@ const (
 	tasksInLook = 500                    // in one query
 )
 
-// follower is a caller of Follow.
 type follower struct {
 	task   string
 	told   bool
@@ -135,7 +134,6 @@ func (w *watcher) remove(f *follower) {
 	}
 }
 
-// run queries until ctx is done.
 func (w *watcher) run(ctx context.Context, s *Service) {
 	changes, elsewhere := s.queue.Changes(ctx)
 	pause := lookPause
@@ -152,7 +150,6 @@ func (w *watcher) run(ctx context.Context, s *Service) {
 	}
 }
 
-// look reads the followed tasks and sends their changes to their followers.
 func (w *watcher) look(ctx context.Context, s *Service) error {
 	w.mu.Lock()
 	ids := slices.Collect(maps.Keys(w.followers))

@@ -74,7 +74,6 @@ func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	return s.setAnswer(ctx, tx, r.AccountID, r.idempotencyKey, items)
 }
 
-// setAnswer stores the response of an idempotency key.
 func (s *Service) setAnswer(ctx context.Context, tx *sql.Tx, account, key string, items []Item) error {
 	text, err := json.Marshal(items)
 	if err != nil {

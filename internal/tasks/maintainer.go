@@ -102,7 +102,6 @@ func (m *Maintainer) check(ctx context.Context) error {
 	return err
 }
 
-// collect runs Collect within the service's limits.
 func (m *Maintainer) collect(ctx context.Context) error {
 	found, err := m.service.Collect(ctx, CollectConfig{})
 	if err == nil {

@@ -83,7 +83,6 @@ type (
 	}
 )
 
-// resultSuffix ends the key of a result.
 const resultSuffix = ".json.zst"
 
 // encoders pools encoders of results: a new one costs more than encoding most
@@ -102,7 +101,6 @@ func (o Outcome) length() float64 {
 	return max(o.Seconds, math.Round(o.Result.AudioDuration*1e4)/1e4)
 }
 
-// document returns the stored form of an outcome.
 func (o Outcome) document() ([]byte, error) {
 	var out bytes.Buffer
 	compressed := encoders.Get().(*zstd.Encoder)

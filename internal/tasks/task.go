@@ -31,7 +31,6 @@ const (
 	StatusAbandoned Status = "abandoned"
 )
 
-// valid reports whether s is one of the four states.
 func (s Status) valid() bool {
 	return s == StatusProcessing || s == StatusDone || s == StatusFailed || s == StatusAbandoned
 }

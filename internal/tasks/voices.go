@@ -57,7 +57,6 @@ type Voice struct {
 // speakerName matches the names that results assign to unknown speakers.
 var speakerName = regexp.MustCompile(`(?i)^(SPEAKER|CHANNEL)_[0-9]+$`)
 
-// modelHash matches a SHA-256.
 var modelHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // AddVoice stores a voice. If the account has vectors of that name from the
@@ -293,7 +292,6 @@ func ForgetVoices(r *diarize.Register) {
 	}
 }
 
-// storedVoice is a row of the table of voices.
 type storedVoice struct {
 	diarize.Voice
 	id string
@@ -329,7 +327,6 @@ func readVoice(row scanner) (v storedVoice, err error) {
 	return v, err
 }
 
-// packVectors returns the stored form of vectors.
 func packVectors(vectors [][]float32) []byte {
 	size := 0
 	for _, x := range vectors {
@@ -344,7 +341,6 @@ func packVectors(vectors [][]float32) []byte {
 	return out
 }
 
-// unpackVectors is the inverse of packVectors.
 func unpackVectors(data []byte, dimension int) ([][]float32, error) {
 	if dimension <= 0 || len(data) == 0 || len(data)%(4*dimension) != 0 {
 		return nil, fmt.Errorf("a voice's vectors: expected some of %d numbers, found %d bytes", dimension, len(data))

@@ -13,7 +13,6 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// sizes returns the sizes of the files of a set.
 func sizes(set *models.Set) map[string]int64 {
 	sizes := map[string]int64{}
 	for _, m := range set.Models {

@@ -122,7 +122,6 @@ func (q *Queue) look(ctx context.Context, worker string) (look, error) {
 	return l, err
 }
 
-// claimAged claims the oldest batch task that has waited for BatchWait.
 func (q *Queue) claimAged(modelSet string) claimFunc {
 	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
 		err := tx.QueryRowContext(ctx, "SELECT id, account_id FROM tasks WHERE lane = 'batch' AND phase = 'queued' AND queued_at <= $1 AND "+notStopped+" ORDER BY queued_at, id LIMIT 1"+q.config.DB.SkipLocked(),

@@ -53,7 +53,6 @@ func (q *Queue) SetDraining(ctx context.Context, worker string, draining bool) (
 	return id, q.wrap("drain", err)
 }
 
-// oneOf returns the single id that is name or begins with it.
 func oneOf(ids []string, name string) (string, error) {
 	var found []string
 	for _, id := range ids {

@@ -17,7 +17,6 @@ type downloads struct {
 // hostOf is a download's host in the form of the index by host.
 const hostOf = "COALESCE(t.audio_host, '')"
 
-// order is an order of downloads and its index.
 type order struct{ index, columns string }
 
 var (

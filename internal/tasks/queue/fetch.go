@@ -43,7 +43,6 @@ func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read fu
 // fetchLook is the state of the downloads before a claim.
 type fetchLook struct{ closed, due, waiting bool }
 
-// lookFetch reads the state of the downloads for a claim.
 func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetchLook, err error) {
 	now := q.now()
 	var draining, paused bool

@@ -91,7 +91,6 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	}
 }
 
-// count changes the number of an account's queued tasks.
 func (q *Queue) count(ctx context.Context, tx *sql.Tx, r Ref, change int) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO lane_accounts (lane, account_id, waiting) VALUES ($1, $2, $3)
 		ON CONFLICT (lane, account_id) DO UPDATE SET waiting = lane_accounts.waiting + excluded.waiting`, r.Lane, r.AccountID, change)

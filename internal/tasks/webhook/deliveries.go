@@ -7,7 +7,6 @@ import (
 	"sync"
 )
 
-// deliveries are a notifier's deliveries in progress.
 type deliveries struct {
 	limits NotifierConfig
 
@@ -127,7 +126,6 @@ func receiversAt(account string, addresses []netip.Addr) (list []Receiver) {
 	return list
 }
 
-// answered records whether a receiver answered in time.
 func (f *deliveries) answered(d *Delivery, inTime bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

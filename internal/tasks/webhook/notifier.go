@@ -168,7 +168,6 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (not
 	return noted
 }
 
-// handBack returns a notifier's callbacks to the queue, except the known ones.
 func (o *Outbox) handBack(ctx context.Context, id string, known ...string) error {
 	return o.wrap("hand back", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		_, err := o.Return(ctx, tx, id, known...)

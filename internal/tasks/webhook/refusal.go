@@ -12,7 +12,6 @@ import (
 // longestRetryAfter limits the delay that a receiver may ask for.
 const longestRetryAfter = 15 * time.Minute
 
-// refusal is a receiver's response other than 2xx.
 type refusal struct {
 	status string
 	code   int

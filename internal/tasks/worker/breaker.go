@@ -87,7 +87,6 @@ type breaker struct {
 	since   time.Time
 }
 
-// open records that a resource fails.
 func (b *breaker) open(part Part) {
 	if b.part == part {
 		return
@@ -143,7 +142,6 @@ func (b *breaker) probe(ctx context.Context) (Part, error) {
 	return "", nil
 }
 
-// probeStore writes a file to the file store and removes it.
 func (b *breaker) probeStore(ctx context.Context) error {
 	blobs := b.service.Blobs
 	key := tasks.CheckpointPrefix(b.id) + "probe"
@@ -153,7 +151,6 @@ func (b *breaker) probeStore(ctx context.Context) error {
 	return blobs.Delete(ctx, key)
 }
 
-// probeDisk writes a file to dir and removes it.
 func probeDisk(dir string) error {
 	f, err := os.CreateTemp(dir, "otograph-probe-*")
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// fetchLimits bound a download.
 type fetchLimits struct {
 	min, max int64         // bytes
 	resumes  int           // how often a dropped connection is resumed
@@ -64,7 +63,6 @@ func (p *pace) start(slow func(error)) (stop func() bool) {
 	return p.timer.Stop
 }
 
-// add counts bytes received.
 func (p *pace) add(n int) {
 	p.got += int64(n)
 	p.timer.Reset(p.left())
@@ -127,7 +125,6 @@ type download struct {
 	judged bool
 }
 
-// drop discards the downloaded bytes.
 func (d *download) drop() {
 	if d.w != nil {
 		d.w.Abort()
@@ -135,7 +132,6 @@ func (d *download) drop() {
 	d.w, d.head, d.judged, d.state = nil, nil, false, resume.Download{}
 }
 
-// try makes one request and reads its response to the end.
 func (d *download) try(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -185,7 +181,6 @@ func (d *download) try(ctx context.Context) error {
 	return nil
 }
 
-// ask requests the missing rest.
 func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {

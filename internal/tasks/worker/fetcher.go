@@ -73,7 +73,7 @@ type Fetcher struct {
 	freed   chan struct{} // receives when a slot becomes free
 	probing chan struct{} // holds a value for each recording being probed
 	claims  chan struct{} // holds a value during a claim, so that the busy lists stay valid
-	offers  chan struct{} // holds a value while a slot is offered to a task that is being accepted
+	offers  sync.Mutex    // held while a slot is offered to a task that is being accepted
 
 	places sync.WaitGroup // downloads under way
 
@@ -84,14 +84,12 @@ type Fetcher struct {
 	closed      bool                // no further claims: a resource failed, or the fetcher is stopping
 }
 
-// fetching is one download in progress.
 type fetching struct {
 	claim  *tasks.Claim
 	host   string
 	cancel context.CancelCauseFunc
 }
 
-// errFetchLimit ends a download that takes too long.
 var errFetchLimit = errors.New("the download exceeded its time limit")
 
 // NewFetcher returns a fetcher for a service.
@@ -119,7 +117,7 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	c.Grace = cmp.Or(c.Grace, 15*time.Second)
 	return &Fetcher{
 		service: s, config: c, id: uuid.NewString(), held: map[string]fetching{}, closed: true,
-		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1), probing: make(chan struct{}, runtime.GOMAXPROCS(0)), claims: make(chan struct{}, 1), offers: make(chan struct{}, 1),
+		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1), probing: make(chan struct{}, runtime.GOMAXPROCS(0)), claims: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -186,7 +184,6 @@ func (f *Fetcher) place(ctx context.Context, c *tasks.Claim) {
 	f.leave()
 }
 
-// leave releases a slot.
 func (f *Fetcher) leave() {
 	<-f.slots
 	backoff.Signal(f.freed)
@@ -204,7 +201,7 @@ func (f *Fetcher) Offer(ctx context.Context) (then queue.NextClaim, taken func(c
 		}
 		f.hold(c)
 		<-f.claims
-		<-f.offers
+		f.offers.Unlock()
 		if c == nil {
 			f.leave()
 			f.places.Done()
@@ -228,22 +225,20 @@ func (f *Fetcher) Offer(ctx context.Context) (then queue.NextClaim, taken func(c
 // other acceptances leave their tasks to the queue immediately. It returns
 // false if there is no free slot, or while claims are suspended.
 func (f *Fetcher) reserve(ctx context.Context) bool {
-	select {
-	case f.offers <- struct{}{}:
-	default:
+	if !f.offers.TryLock() {
 		return false
 	}
 	select {
 	case f.slots <- struct{}{}:
 	default:
-		<-f.offers
+		f.offers.Unlock()
 		return false
 	}
 	select {
 	case f.claims <- struct{}{}:
 	case <-ctx.Done():
 		<-f.slots
-		<-f.offers
+		f.offers.Unlock()
 		return false
 	}
 	f.mu.Lock()
@@ -251,7 +246,7 @@ func (f *Fetcher) reserve(ctx context.Context) bool {
 	if !f.claimsMore() {
 		<-f.claims
 		<-f.slots
-		<-f.offers
+		f.offers.Unlock()
 		return false
 	}
 	f.places.Add(1) // under the lock: Run closes the fetcher before it waits
@@ -308,7 +303,6 @@ func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, 
 	return next, err
 }
 
-// hold records a claim, so that its task is known.
 func (f *Fetcher) hold(c *tasks.Claim) {
 	if c == nil {
 		return

@@ -13,7 +13,6 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// firstPause is the shortest time between two reports of a worker's progress.
 const firstPause = 500 * time.Millisecond
 
 // reportPause returns the pause after a report of a run that has lasted so
@@ -104,7 +103,6 @@ func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (tell func(stage 
 	}
 }
 
-// report writes progress between heartbeats.
 func (w *Worker) report(ctx context.Context, c *tasks.Claim, news <-chan struct{}) {
 	begun := time.Now()
 	for pause := firstPause; pause < w.config.Heartbeat; pause = reportPause(time.Since(begun)) {

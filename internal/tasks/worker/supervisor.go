@@ -133,7 +133,6 @@ func (v *Supervisor) killSilent() func(context.Context) {
 	}
 }
 
-// keep runs one child after the other.
 func (v *Supervisor) keep(ctx context.Context) {
 	s, log := v.service, v.service.Logger
 	pause := v.config.MinPause

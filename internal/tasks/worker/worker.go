@@ -239,7 +239,6 @@ var (
 	errVoicesGone = errors.New("voices gone: the recordings of the known speakers are gone, please submit the task again; nothing is charged")
 )
 
-// enginePanic is a panic in the engine's Go code.
 type enginePanic struct{ value any }
 
 func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %v", p.value) }
@@ -353,7 +352,6 @@ func (w *Worker) audio(ctx context.Context, c *tasks.Claim) (path string, releas
 	return path, release, nil
 }
 
-// fileMD5 returns the MD5 of a file in hexadecimal digits.
 func fileMD5(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

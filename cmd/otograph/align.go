@@ -131,17 +131,12 @@ func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf [
 // readText reads a text or subtitles and returns their words, with the cue of
 // each word for subtitles.
 func readText(path string) (script *subtitle.Script, words []string, cueOf []int, err error) {
-	read := textfile.Read
-	if path == "-" {
-		read = func(_ string, most int64) (string, error) {
-			text, err := textfile.ReadFrom(os.Stdin, most)
-			if err != nil {
-				err = fmt.Errorf("standard input: %w", err)
-			}
-			return text, err
-		}
+	var text string
+	if path != "-" {
+		text, err = textfile.Read(path, maxTextFile)
+	} else if text, err = textfile.ReadFrom(os.Stdin, maxTextFile); err != nil {
+		err = fmt.Errorf("standard input: %w", err)
 	}
-	text, err := read(path, maxTextFile)
 	if err != nil {
 		return nil, nil, nil, err
 	}

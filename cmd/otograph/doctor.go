@@ -34,7 +34,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	if done, err := supervised(ctx, whisper.DeviceAuto, ""); done {
 		return err
 	}
-	findings := []finding{c.program(), c.machine(), c.whisper(), c.devices(), c.onnxRuntime(), c.ffmpeg(ctx), c.sandbox(ctx)}
+	findings := []finding{c.program(), c.machine(), c.whisper(), c.devices(), c.onnxRuntime(), c.ffmpeg(), c.sandbox()}
 	findings = append(findings, c.models()...)
 	healthy := true
 	for _, f := range findings {
@@ -148,7 +148,7 @@ func (doctorCmd) onnxRuntime() finding {
 	return f
 }
 
-func (doctorCmd) ffmpeg(context.Context) finding {
+func (doctorCmd) ffmpeg() finding {
 	s := audio.Sandbox()
 	f := finding{Part: "ffmpeg", OK: s.FFmpeg != "", Found: s.Version + ", " + s.FFmpeg}
 	if !f.OK {
@@ -158,7 +158,7 @@ func (doctorCmd) ffmpeg(context.Context) finding {
 	return f
 }
 
-func (doctorCmd) sandbox(context.Context) finding {
+func (doctorCmd) sandbox() finding {
 	s := audio.Sandbox()
 	f := finding{Part: "decoder cage", OK: s.FFmpeg == "" || s.Works, Found: s.Strength(), ToDo: strings.Join(s.Problems, "; ")}
 	if s.FFmpeg == "" {

@@ -144,7 +144,7 @@ func oneVoice(ctx context.Context, p *otograph.Pipeline, src otograph.Source) ([
 
 type voicesListCmd struct{ registerFlag }
 
-func (c *voicesListCmd) Run(context.Context) error {
+func (c *voicesListCmd) Run() error {
 	_, register, err := c.register()
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ type voicesRemoveCmd struct {
 	registerFlag
 }
 
-func (c *voicesRemoveCmd) Run(context.Context) error {
+func (c *voicesRemoveCmd) Run() error {
 	path, register, err := c.register()
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (c *voicesRemoveCmd) Run(context.Context) error {
 
 type voicesExportCmd struct{ registerFlag }
 
-func (c *voicesExportCmd) Run(context.Context) error {
+func (c *voicesExportCmd) Run() error {
 	_, register, err := c.register()
 	if err != nil {
 		return err

@@ -255,11 +255,6 @@ func (k kernels) multiply(w *matrix, a *operand, t target) {
 // norm holds the weights of a layer normalization.
 type norm struct{ weight, bias memory[float32] }
 
-func (n *norm) free() {
-	n.weight.free()
-	n.bias.free()
-}
-
 func (k kernels) normalize(n *norm, x []float32, m int, y []float32) {
 	C.normalize(k.s, address(x), C.int(m), C.int(len(n.weight.values)), address(n.weight.values), address(n.bias.values), address(y))
 }

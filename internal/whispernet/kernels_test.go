@@ -247,7 +247,8 @@ func TestNormalize(t *testing.T) {
 		}
 		x.free()
 		y.free()
-		n.free()
+		n.weight.free()
+		n.bias.free()
 	})
 }
 

@@ -20,15 +20,10 @@ type mel struct {
 	bands            int
 }
 
-func (m *mel) free() {
-	m.fourier.free()
-	m.filters.free()
-}
-
 // mel reads the filters of the file and computes the transform's matrix.
 func (l *loader) mel() *mel {
 	bands := int(l.info.Mels)
-	m := &mel{bands: bands, fourier: l.k.newMatrix(kindFloat, fftSize, 2*bins), filters: l.k.newMatrix(kindFloat, bins, bands)}
+	m := &mel{bands: bands, fourier: l.matrix(kindFloat, fftSize, 2*bins), filters: l.matrix(kindFloat, bins, bands)}
 	rows := allocate[float32](fftSize * 2 * bins)
 	defer rows.free()
 	var sin, cos [fftSize]float64

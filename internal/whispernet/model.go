@@ -39,6 +39,7 @@ type Model struct {
 	embedding        *matrix // of the tokens
 	decoderPositions memory[float32]
 	headSize         int
+	weights          []func() // free them
 	mu               sync.Mutex
 	idle             []*encoderScratch
 }
@@ -86,7 +87,7 @@ func Open(file io.ReaderAt, size int64, opt Options) (_ *Model, err error) {
 			m.Close()
 		}
 	}()
-	l := &loader{file: file, info: f, k: k, pool: newWorkerPool(opt.Threads), tensors: map[string]ggmlfile.Tensor{}}
+	l := &loader{m: m, file: file, info: f, k: k, pool: newWorkerPool(opt.Threads), tensors: map[string]ggmlfile.Tensor{}}
 	defer l.pool.free()
 	for _, t := range f.Index {
 		l.tensors[t.Name] = t
@@ -106,9 +107,8 @@ func (m *Model) load(l *loader) {
 	h := m.header
 	m.mel = l.mel()
 	m.conv1, m.conv2 = l.convolution("encoder.conv1"), l.convolution("encoder.conv2")
-	m.encoderPositions = l.floats("encoder.positional_embedding")
+	m.encoderPositions, m.decoderPositions = l.vector("encoder.positional_embedding"), l.vector("decoder.positional_embedding")
 	m.encoderNorm, m.decoderNorm = l.norm("encoder.ln_post"), l.norm("decoder.ln")
-	m.decoderPositions = l.floats("decoder.positional_embedding")
 	m.embedding = l.linear("", "decoder.token_embedding")
 	for i := range h.AudioLayers {
 		m.encoder = append(m.encoder, l.encoderLayer(fmt.Sprintf("encoder.blocks.%d.", i)))
@@ -127,35 +127,10 @@ func (m *Model) Close() {
 	for _, s := range m.idle {
 		s.free()
 	}
-	m.idle = nil
-	matrices := []*matrix{m.conv1, m.conv2, m.embedding}
-	norms := []*norm{&m.encoderNorm, &m.decoderNorm}
-	layer := func(l *encoderLayer) {
-		matrices = append(matrices, l.qkv, l.out, l.up, l.down)
-		norms = append(norms, &l.attentionNorm, &l.mlpNorm)
+	for _, free := range m.weights {
+		free()
 	}
-	for i := range m.encoder {
-		layer(&m.encoder[i])
-	}
-	for i := range m.decoder {
-		l := &m.decoder[i]
-		layer(&l.encoderLayer)
-		matrices = append(matrices, l.crossQuery, l.keyValue, l.crossOut)
-		norms = append(norms, &l.crossNorm)
-	}
-	for _, w := range matrices {
-		if w != nil {
-			w.free()
-		}
-	}
-	for _, n := range norms {
-		n.free()
-	}
-	m.encoderPositions.free()
-	m.decoderPositions.free()
-	if m.mel != nil {
-		m.mel.free()
-	}
+	m.idle, m.weights = nil, nil
 }
 
 // Header returns the dimensions of the network.
@@ -166,6 +141,7 @@ func (m *Model) Vocabulary() *Vocabulary { return m.vocabulary }
 
 // loader reads the weights of a file and keeps the first error.
 type loader struct {
+	m       *Model // owns the weights
 	file    io.ReaderAt
 	info    *ggmlfile.Whisper
 	k       kernels
@@ -227,8 +203,22 @@ func (l *loader) floats(name string) memory[float32] {
 	return dequantize(t.Kind, data.values, n)
 }
 
+// vector returns a tensor's numbers as weights of the model.
+func (l *loader) vector(name string) memory[float32] {
+	v := l.floats(name)
+	l.m.weights = append(l.m.weights, v.free)
+	return v
+}
+
+// matrix returns room for a matrix of the model.
+func (l *loader) matrix(kind, depth, n int) *matrix {
+	w := l.k.newMatrix(kind, depth, n)
+	l.m.weights = append(l.m.weights, w.free)
+	return w
+}
+
 func (l *loader) norm(name string) norm {
-	return norm{l.floats(name + ".weight"), l.floats(name + ".bias")}
+	return norm{l.vector(name + ".weight"), l.vector(name + ".bias")}
 }
 
 func (l *loader) encoderLayer(p string) encoderLayer {
@@ -260,7 +250,7 @@ func (l *loader) linear(prefix string, names ...string) *matrix {
 			kind = kindHalf
 		}
 	}
-	w := l.k.newMatrix(kind, k, n)
+	w := l.matrix(kind, k, n)
 	w.bias = allocate[float32](n)
 	clear(w.bias.values)
 	at := 0
@@ -308,7 +298,7 @@ func (l *loader) convolution(name string) *matrix {
 	weights := l.floats(name + ".weight")
 	defer weights.free()
 	channels, n := int(t.Dims[1]), int(t.Dims[2])
-	w := l.k.newMatrix(kindHalf, 3*channels, n)
+	w := l.matrix(kindHalf, 3*channels, n)
 	w.bias = l.floats(name + ".bias")
 	rows := allocate[float32](3 * channels * n)
 	defer rows.free()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestBarKeepsItsLength: the bar is as long at the end as at the beginning,
-// whatever the words beside it, and the line fits the terminal.
+// whatever the words next to it, and the line fits the terminal.
 func TestBarKeepsItsLength(t *testing.T) {
 	for _, c := range []struct {
 		name        string

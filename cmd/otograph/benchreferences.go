@@ -16,7 +16,8 @@ import (
 
 // withReferences returns the recordings with the references in a file (SegLST,
 // STM, CTM or RTTM of all recordings), or in a folder with one for each, instead
-// of their own: texts, sentences and words with their times, speakers and turns.
+// of the manifest's: texts, sentences and words with their times, speakers and
+// turns.
 // Recordings that it does not name are returned as they are. It is an error if it
 // names none.
 func withReferences(ctx context.Context, path string, items []bench.Item) ([]bench.Item, error) {
@@ -43,7 +44,7 @@ func withReferences(ctx context.Context, path string, items []bench.Item) ([]ben
 	return items, nil
 }
 
-// refer makes a transcript the reference of a recording.
+// refer uses a transcript as the reference of a recording.
 func refer(it *bench.Item, res *otograph.Result, name string) {
 	if res.Ran.ASR {
 		it.Sentences, it.SentenceSpeakers, it.Words, it.Corrected = nil, nil, nil, nil

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package processgroup starts programs in process groups of their own, so that
-// signals reach them together with the processes that they start, and so that a
-// terminal's signals do not reach them.
+// Package processgroup starts programs in separate process groups: signals reach
+// them together with the processes that they start, and a terminal's signals do
+// not reach them.
 package processgroup
 
 import (

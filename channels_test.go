@@ -107,11 +107,7 @@ func TestChannels(t *testing.T) {
 				return res
 			}
 			res := run(otograph.ChannelsSplit)
-			var found []bench.SpeakerTurn
-			for _, turn := range res.DiarizeSegments {
-				found = append(found, turn)
-			}
-			found = joined(found)
+			found := joined(res.DiarizeSegments)
 			der := bench.ScoreTurns(truth, found, bench.DEROptions{Collar: 0.25})
 			exact := bench.ScoreTurns(truth, found, bench.DEROptions{})
 			t.Logf("DER %.2f %% (collar 0.25 s), %.2f %% without (missed %.2f s, false alarm %.2f s, confused %.2f s of %.1f s)",

@@ -30,7 +30,7 @@ func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 	case "caf":
 		return walkChunks(f, size, 8, cafHeader)
 	case "w64":
-		return field(f, 16, func(b []byte) uint64 { return binary.LittleEndian.Uint64(b) })
+		return field(f, 16, binary.LittleEndian.Uint64)
 	case "au":
 		return auEnd(f)
 	case "asf":
@@ -148,7 +148,7 @@ func iffEnd(f io.ReaderAt, size int64) (int64, error) {
 	} else if err != nil {
 		return 0, err
 	}
-	end, err := field(f, 4, func(b []byte) uint64 { return binary.BigEndian.Uint64(b) })
+	end, err := field(f, 4, binary.BigEndian.Uint64)
 	if end == 0 {
 		return 0, err
 	}
@@ -176,7 +176,7 @@ func asfEnd(f io.ReaderAt) (int64, error) {
 	if at < 0 || err != nil {
 		return 0, err
 	}
-	return field(f, int64(at)+40, func(b []byte) uint64 { return binary.LittleEndian.Uint64(b) })
+	return field(f, int64(at)+40, binary.LittleEndian.Uint64)
 }
 
 // matroskaEnd returns the end of the segment, the second element (RFC 9559).

@@ -172,9 +172,7 @@ func (d *downmix) aim(block []float32, frames int) {
 		}
 	}
 	if d.single >= 0 {
-		for c := range d.target {
-			d.target[c] = 0
-		}
+		clear(d.target)
 		d.target[d.single] = 1
 	}
 }

@@ -1,6 +1,9 @@
 package dsp
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // NormalizePerFeature normalizes every band of a frames x bands matrix in place
 // to mean 0 and standard deviation 1 (n-1 in the denominator, 1e-5 added to the
@@ -61,10 +64,7 @@ func clampBelowMaximum(x []float32, span float32) {
 	if len(x) == 0 {
 		return
 	}
-	top := x[0]
-	for _, v := range x {
-		top = max(top, v)
-	}
+	top := slices.Max(x)
 	for i, v := range x {
 		x[i] = max(v, top-span)
 	}

@@ -25,6 +25,7 @@ import (
 	"log/slog"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -403,13 +404,8 @@ const (
 // context).
 func (m *Model) warnIfNoSpeech(pcm *audio.PCM, probs []float32) {
 	const enough = loudMinutes * 60 * audio.SampleRate / vad.Window
-	if len(probs) < enough {
+	if len(probs) < enough || slices.Max(probs) > noSpeechProb {
 		return
-	}
-	for _, p := range probs {
-		if p > noSpeechProb {
-			return
-		}
 	}
 	loud := 0
 	for w := range probs {

@@ -40,11 +40,11 @@ func (r ranking) String() string {
 	}
 	out := strings.Join(list, ", ")
 	for _, t := range r.Ties {
+		joint := "to"
 		if t[1] == t[0]+1 {
-			out += fmt.Sprintf("; places %d and %d cannot be told apart", t[0], t[1])
-		} else {
-			out += fmt.Sprintf("; places %d to %d cannot be told apart", t[0], t[1])
+			joint = "and"
 		}
+		out += fmt.Sprintf("; places %d %s %d cannot be told apart", t[0], joint, t[1])
 	}
 	return out
 }

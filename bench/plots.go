@@ -59,9 +59,12 @@ func (r *Report) plots() []plot {
 			out = append(out, r.bars(p.title, f))
 		}
 	}
+	speed, timed := find["speed"]
 	for _, e := range []struct{ key, title string }{{"wer", "Word error rate"}, {"cer", "Character error rate"}} {
-		if p, ok := r.tradeoff(e.title, find[e.key], find["speed"]); ok {
-			out = append(out, p)
+		if rate, ok := find[e.key]; ok && timed {
+			if p, ok := r.tradeoff(e.title, rate, speed); ok {
+				out = append(out, p)
+			}
 		}
 	}
 	if p, ok := r.stagePlot(); ok {

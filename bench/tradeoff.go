@@ -24,7 +24,7 @@ func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
 	var points []point
 	x0, x1, top := math.Inf(1), 0.0, 0.0
 	for i, s := range r.Systems {
-		q := point{rate: of(rate, s), speed: of(speed, s), system: i}
+		q := point{rate: rate.of(s), speed: speed.of(s), system: i}
 		if q.rate == nil || q.speed == nil || !(q.speed.Low > 0) {
 			continue
 		}
@@ -54,14 +54,6 @@ func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
 		p.Legend = append(p.Legend, label{Text: s.Name, Colour: q.system % colours})
 	}
 	return p, true
-}
-
-// of returns a system's figure, or nil if the report has no such figure.
-func of(f figure, s SystemReport) *Estimate {
-	if f.of == nil {
-		return nil
-	}
-	return f.of(s)
 }
 
 // roundSteps returns the step of about five round marks from 0, and the last

@@ -102,12 +102,11 @@ func (t typesetter) join(p *page, next page) bool {
 	if seam := &all[len(v.atoms)]; seam.first {
 		seam.space = strings.HasPrefix(spec.Separated(all[len(v.atoms)-1].text, seam.text), " ")
 	}
-	lead := t.lead(v.speaker, 0)
-	lines, _ := fill(all, t.MaxColumns, lead)
+	lines := t.wrap(all, t.lead(v.speaker, 0))
 	if len(lines) > t.MaxLines {
 		return false
 	}
-	*p = page{start: p.start, end: next.end, voices: []voice{{v.speaker, all, t.wrap(all, lead)}}}
+	*p = page{start: p.start, end: next.end, voices: []voice{{v.speaker, all, lines}}}
 	return true
 }
 

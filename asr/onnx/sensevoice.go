@@ -1,12 +1,12 @@
 package onnx
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,6 +101,9 @@ func (f *funASR) cmvn(m parts, g *ort.Graph) error {
 	return nil
 }
 
+// mvnLists matches a list of an am.mvn: the numbers in brackets after its mark.
+var mvnLists = regexp.MustCompile(`<LearnRateCoef>[^\[]*\[([^\]]*)\]`)
+
 // parseMVN reads Kaldi's text form of am.mvn: the numbers in brackets after the
 // two <LearnRateCoef> marks, the shift first, then the scale.
 func parseMVN(f sideFile, want int) (shift, scale []float32, err error) {
@@ -111,20 +114,8 @@ func parseMVN(f sideFile, want int) (shift, scale []float32, err error) {
 		return fail(fmt.Errorf("the file has %d bytes", len(f.Data)))
 	}
 	var lists [][]float32
-	for rest := f.Data; len(lists) < 2; {
-		_, after, ok := bytes.Cut(rest, []byte("<LearnRateCoef>"))
-		if !ok {
-			return fail(fmt.Errorf("found %d", len(lists)))
-		}
-		_, body, ok := bytes.Cut(after, []byte("["))
-		if !ok {
-			return fail(fmt.Errorf("a list without ["))
-		}
-		numbers, tail, ok := bytes.Cut(body, []byte("]"))
-		if !ok {
-			return fail(fmt.Errorf("a list without ]"))
-		}
-		v, err := floats(strings.Fields(string(numbers)))
+	for _, list := range mvnLists.FindAllSubmatch(f.Data, 2) {
+		v, err := floats(strings.Fields(string(list[1])))
 		if err != nil {
 			return fail(err)
 		}
@@ -132,7 +123,9 @@ func parseMVN(f sideFile, want int) (shift, scale []float32, err error) {
 			return fail(fmt.Errorf("found %d numbers", len(v)))
 		}
 		lists = append(lists, v)
-		rest = tail
+	}
+	if len(lists) < 2 {
+		return fail(fmt.Errorf("found %d", len(lists)))
 	}
 	return lists[0], lists[1], nil
 }
@@ -147,13 +140,13 @@ func nano(g *ort.Graph) bool {
 type senseVoice struct {
 	ctcGraph
 	funASR
-	prompted                         bool
-	x, lens, language, norm          string
-	outputs                          []string // the scores and, if the graph returns them, the numbers of rows
-	lensInfo, languageInfo, normInfo ort.Info
-	languageIDs                      map[string]int // prompt by code
-	withITN                          int
-	tagIDs                           map[string]int // vocabulary id of <|zh|> …
+	prompted             bool
+	x                    string
+	outputs              []string // the scores and, if the graph returns them, the numbers of rows
+	lens, language, norm ort.Info
+	languageIDs          map[string]int // prompt by code
+	withITN              int
+	tagIDs               map[string]int // vocabulary id of <|zh|> …
 }
 
 func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
@@ -193,22 +186,20 @@ func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 }
 
 func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) error {
-	s.lens = alias(g.Input, "x_length", "speech_lengths", "x_lens")
-	s.language = "language"
-	s.norm = alias(g.Input, "text_norm", "textnorm")
+	lens, norm := alias(g.Input, "x_length", "speech_lengths", "x_lens"), alias(g.Input, "text_norm", "textnorm")
 	s.skip = prompts
-	inputs := []ort.Info{float(s.x, -1, -1, lfrDim), {Name: s.lens}, {Name: s.language}, {Name: s.norm}}
+	inputs := []ort.Info{float(s.x, -1, -1, lfrDim), {Name: lens}, {Name: "language"}, {Name: norm}}
 	if err := check(g, inputs, float(s.out, -1, -1, -1)); err != nil {
 		return err
 	}
 	var err error
-	if s.lensInfo, err = checkInteger(g, m.ONNX, s.lens); err != nil {
+	if s.lens, err = checkInteger(g, m.ONNX, lens); err != nil {
 		return err
 	}
-	if s.languageInfo, err = checkInteger(g, m.ONNX, s.language); err != nil {
+	if s.language, err = checkInteger(g, m.ONNX, "language"); err != nil {
 		return err
 	}
-	if s.normInfo, err = checkInteger(g, m.ONNX, s.norm); err != nil {
+	if s.norm, err = checkInteger(g, m.ONNX, norm); err != nil {
 		return err
 	}
 	if err := s.cmvn(m, g); err != nil {
@@ -251,9 +242,9 @@ func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]
 	counts := frameCounts(windows)
 	if s.prompted {
 		same := func(v int) []int { return slices.Repeat([]int{v}, len(windows)) }
-		in[s.lens] = lengths(s.lensInfo, counts)
-		in[s.language] = lengths(s.languageInfo, same(s.languageIDs[cmp.Or(req.language, "auto")]))
-		in[s.norm] = lengths(s.normInfo, same(s.withITN))
+		in[s.lens.Name] = lengths(s.lens, counts)
+		in[s.language.Name] = lengths(s.language, same(s.languageIDs[cmp.Or(req.language, "auto")]))
+		in[s.norm.Name] = lengths(s.norm, same(s.withITN))
 	}
 	out, err := s.session.Run(ctx, in, s.outputs...)
 	if err != nil {

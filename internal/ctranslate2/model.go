@@ -8,6 +8,7 @@
 package ctranslate2
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -44,28 +45,19 @@ const (
 	BFloat16
 )
 
-var typeNames = []string{"float32", "int8", "int16", "int32", "float16", "bfloat16"}
+var types = map[Type]struct {
+	name string
+	size int64
+}{
+	Float32: {"float32", 4}, Int8: {"int8", 1}, Int16: {"int16", 2},
+	Int32: {"int32", 4}, Float16: {"float16", 2}, BFloat16: {"bfloat16", 2},
+}
 
 // String returns the type's name.
-func (t Type) String() string {
-	if int(t) < len(typeNames) {
-		return typeNames[t]
-	}
-	return fmt.Sprintf("type %d", uint8(t))
-}
+func (t Type) String() string { return cmp.Or(types[t].name, fmt.Sprintf("type %d", uint8(t))) }
 
 // Size returns the number of bytes per number; 0 for an unknown type.
-func (t Type) Size() int64 {
-	switch t {
-	case Float32, Int32:
-		return 4
-	case Int16, Float16, BFloat16:
-		return 2
-	case Int8:
-		return 1
-	}
-	return 0
-}
+func (t Type) Size() int64 { return types[t].size }
 
 // Variable is one variable of a model.
 type Variable struct {

@@ -140,9 +140,12 @@ func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*
 		return nil, fmt.Errorf("%w: expected ggml's format (first bytes %q, %#x), found %q%s", ErrNotWhisper, "lmgg", Magic, begin, otherFormat(begin))
 	}
 	var w Whisper
-	w.read(r)
+	header := r.Bytes(int64(binary.Size(w.Header)))
 	if r.Err != nil {
 		return nil, r.failure("header")
+	}
+	if _, err := binary.Decode(header, binary.LittleEndian, &w.Header); err != nil {
+		return nil, err
 	}
 	var layout *Layout
 	if demand != nil {
@@ -177,16 +180,6 @@ func otherFormat(begin string) string {
 		return ", which is a pointer of Git LFS: fetch the file itself"
 	}
 	return ""
-}
-
-// read reads the header.
-func (h *Header) read(r reader) {
-	for _, into := range []*int32{
-		&h.Vocabulary, &h.AudioContext, &h.AudioState, &h.AudioHeads, &h.AudioLayers,
-		&h.TextContext, &h.TextState, &h.TextHeads, &h.TextLayers, &h.Mels, &h.Type,
-	} {
-		*into = r.word()
-	}
 }
 
 // sound checks that a loader can reserve the memory for the sizes in the

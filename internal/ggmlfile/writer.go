@@ -3,7 +3,6 @@ package ggmlfile
 import (
 	"encoding/binary"
 	"io"
-	"math"
 )
 
 // Writer writes a Whisper file: the head by NewWriter, then tensor after
@@ -18,16 +17,9 @@ type Writer struct {
 // bins values each) and the texts of the tokens.
 func NewWriter(w io.Writer, h Header, filters []float32, tokens [][]byte) *Writer {
 	out := &Writer{w: w}
-	out.ints(Magic, h.Vocabulary, h.AudioContext, h.AudioState, h.AudioHeads, h.AudioLayers,
-		h.TextContext, h.TextState, h.TextHeads, h.TextLayers, h.Mels, h.Type)
-	out.ints(h.Mels, int32(len(filters))/max(h.Mels, 1))
-	for _, f := range filters {
-		out.bytes(binary.LittleEndian.AppendUint32(nil, math.Float32bits(f)))
-	}
-	out.ints(int32(len(tokens)))
+	out.numbers(int32(Magic), h, h.Mels, int32(len(filters))/max(h.Mels, 1), filters, int32(len(tokens)))
 	for _, t := range tokens {
-		out.ints(int32(len(t)))
-		out.bytes(t)
+		out.numbers(int32(len(t)), t)
 	}
 	return out
 }
@@ -35,31 +27,26 @@ func NewWriter(w io.Writer, h Header, filters []float32, tokens [][]byte) *Write
 // Tensor begins a tensor: its name, dimensions (the innermost first) and
 // ggml's number of its type.
 func (w *Writer) Tensor(name string, dims []int32, tensor int) {
-	w.ints(int32(len(dims)), int32(len(name)), int32(tensor))
-	w.ints(dims...)
-	w.bytes([]byte(name))
+	w.numbers(int32(len(dims)), int32(len(name)), int32(tensor), dims, []byte(name))
 }
 
 // Values writes the next values of the current tensor; quantized types need
 // whole rows.
 func (w *Writer) Values(values []float32, tensor int) {
 	w.row = AppendValues(w.row[:0], values, tensor)
-	w.bytes(w.row)
+	if w.err == nil {
+		_, w.err = w.w.Write(w.row)
+	}
 }
 
 // Err returns the first error of the underlying writer.
 func (w *Writer) Err() error { return w.err }
 
-func (w *Writer) ints(values ...int32) {
-	var b []byte
+// numbers writes numbers, structs and slices of them.
+func (w *Writer) numbers(values ...any) {
 	for _, v := range values {
-		b = binary.LittleEndian.AppendUint32(b, uint32(v))
-	}
-	w.bytes(b)
-}
-
-func (w *Writer) bytes(b []byte) {
-	if w.err == nil {
-		_, w.err = w.w.Write(b)
+		if w.err == nil {
+			w.err = binary.Write(w.w, binary.LittleEndian, v)
+		}
 	}
 }

@@ -1,9 +1,6 @@
 package diarize
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // cannotLinkShare is the share of the smaller group's windows that must occur
 // beside windows of the other group, as another voice in the same window of the
@@ -25,19 +22,13 @@ const cannotLinkSimilarity = 0.25
 // localWindow is an embedded window and its local speaker in one tile.
 type localWindow struct{ window, local int }
 
-// tileWindows holds the windows of one tile.
-type tileWindows struct {
-	windows    []localWindow
-	overlapped [maxLocal]int // samples of the tile's middle in which a local speaker speaks with others
-}
-
-// windowsByTile lists, for each tile, its windows and their local speakers, and
-// how long each speaks with others; nil without a segmenter.
-func (e *Embeddings) windowsByTile() []tileWindows {
+// windowsByTile lists, for each tile, its windows and their local speakers; nil
+// without a segmenter.
+func (e *Embeddings) windowsByTile() [][]localWindow {
 	if e.scene == nil {
 		return nil
 	}
-	out := make([]tileWindows, len(e.scene.tiles))
+	out := make([][]localWindow, len(e.scene.tiles))
 	first := 0
 	for i, t := range e.scene.tiles {
 		for first < len(e.Windows) && e.Windows[first].End <= t.window.Start {
@@ -49,16 +40,7 @@ func (e *Embeddings) windowsByTile() []tileWindows {
 				continue
 			}
 			if who := t.at(middle); bits.OnesCount8(who) == 1 {
-				out[i].windows = append(out[i].windows, localWindow{j, bits.TrailingZeros8(who)})
-			}
-		}
-		for at := t.middle.Start; at < t.middle.End; at += sceneStep {
-			who := t.at(at)
-			if bits.OnesCount8(who) < 2 {
-				continue
-			}
-			for ; who != 0; who &= who - 1 {
-				out[i].overlapped[bits.TrailingZeros8(who)] += sceneStep
+				out[i] = append(out[i], localWindow{j, bits.TrailingZeros8(who)})
 			}
 		}
 	}
@@ -67,16 +49,15 @@ func (e *Embeddings) windowsByTile() []tileWindows {
 
 // selected renumbers windowsByTile for a selection of the windows: number[i] is
 // the index of window i in it, −1 if it is not selected.
-func selected(all []tileWindows, number []int) []tileWindows {
+func selected(all [][]localWindow, number []int) [][]localWindow {
 	if all == nil {
 		return nil
 	}
-	out := make([]tileWindows, len(all))
+	out := make([][]localWindow, len(all))
 	for i, tile := range all {
-		out[i].overlapped = tile.overlapped
-		for _, n := range tile.windows {
+		for _, n := range tile {
 			if to := number[n.window]; to >= 0 {
-				out[i].windows = append(out[i].windows, localWindow{to, n.local})
+				out[i] = append(out[i], localWindow{to, n.local})
 			}
 		}
 	}
@@ -84,9 +65,9 @@ func selected(all []tileWindows, number []int) []tileWindows {
 }
 
 // tally counts a tile's windows by local speaker and base cluster.
-func (s *sums) tally(tile tileWindows, counts []int) {
+func (s *sums) tally(tile []localWindow, counts []int) {
 	clear(counts)
-	for _, n := range tile.windows {
+	for _, n := range tile {
 		counts[n.local*len(s.count)+s.base[n.window]]++
 	}
 }
@@ -94,7 +75,7 @@ func (s *sums) tally(tile tileWindows, counts []int) {
 // cooccurrence counts, for each pair of base clusters, the windows that are
 // different voices in one tile: per tile and pair of local speakers the smaller
 // number. It returns nil without a segmenter.
-func (s *sums) cooccurrence(all []tileWindows) []float64 {
+func (s *sums) cooccurrence(all [][]localWindow) []float64 {
 	if all == nil {
 		return nil
 	}
@@ -115,27 +96,6 @@ func (s *sums) cooccurrence(all []tileWindows) []float64 {
 						out[i*k+j] += float64(min(m, n))
 					}
 				}
-			}
-		}
-	}
-	return out
-}
-
-// overlapSamples counts the samples in which the speakers of the base clusters
-// speak with others: each local speaker of a tile counts for the cluster with
-// most of its windows there. It returns nil without a segmenter.
-func (s *sums) overlapSamples(all []tileWindows) []int {
-	if all == nil {
-		return nil
-	}
-	k := len(s.count)
-	out, counts := make([]int, k), make([]int, maxLocal*k)
-	for _, tile := range all {
-		s.tally(tile, counts)
-		for local, samples := range tile.overlapped {
-			own := counts[local*k : (local+1)*k]
-			if most := slices.Index(own, slices.Max(own)); own[most] > 0 {
-				out[most] += samples
 			}
 		}
 	}

@@ -108,7 +108,7 @@ func label(ctx context.Context, e *Embeddings, opt Options) (labels []int, k int
 // Groups that differed as two voices may no longer do so then, and are joined:
 // of 60 mixtures of real people and two models, 70 instead of 67 of 120 numbers
 // of voices are right.
-func (e *Embeddings) settled(labels []int, k int, near []tileWindows, opt Options) (settled []int, n int) {
+func (e *Embeddings) settled(labels []int, k int, near [][]localWindow, opt Options) (settled []int, n int) {
 	least, _ := opt.bounds(e.vectors.n)
 	cost := changeCosts(e)
 	for {

@@ -16,10 +16,6 @@ const (
 	leastShare  = 0.003 // the larger limit from eleven minutes of speech on
 )
 
-// unlike is the share of the cosine of one voice up to which two centroids have
-// nothing in common, not even a little of the other voice in the background.
-const unlike = 0.5
-
 // enough returns the seconds of speech that a speaker needs.
 func (s *sums) enough(windows []audio.Span) float64 {
 	all := s.seconds(make([]int, len(s.count)), 1, windows)[0]
@@ -27,11 +23,10 @@ func (s *sums) enough(windows []audio.Span) float64 {
 }
 
 // mergeWeak joins groups of base clusters. A group is weak if it has less than
-// enough seconds, is doubtful or, with a segmenter, is between two others. The
-// smallest weak group joins its nearest strong neighbor, until none is weak.
-// Then the two groups that are most likely one voice are joined, until nearest
-// finds no more. At least least groups remain. The result maps base clusters to
-// groups 0 … n−1.
+// enough seconds or is doubtful. The smallest weak group joins its nearest strong
+// neighbor, until none is weak. Then the two groups that are most likely one
+// voice are joined, until nearest finds no more. At least least groups remain.
+// The result maps base clusters to groups 0 … n−1.
 //
 // windows are the spans of the vectors, in order of time.
 func (s *sums) mergeWeak(group []int, windows []audio.Span, enough, same float64, least int) (merged []int, n int) {
@@ -41,9 +36,9 @@ func (s *sums) mergeWeak(group []int, windows []audio.Span, enough, same float64
 		alike, unfit := s.likeness(merged, n), make([]bool, n)
 		cos, together := s.centroidCosines(merged, n), s.groupCooccurrence(merged, n)
 		for g := range unfit {
-			unfit[g] = alike.doubtful(g, usual) || together != nil && alike.between(g, cos, together, same)
+			unfit[g] = alike.doubtful(g, usual)
 		}
-		from, targets := weakest(s.heard(merged, n, windows, enough, cos, same), unfit, enough)
+		from, targets := weakest(s.seconds(merged, n, windows), unfit, enough)
 		var to int
 		if from >= 0 {
 			to = mostSimilar(from, targets, cos[from*n:])
@@ -141,36 +136,6 @@ func (s *sums) seconds(group []int, n int, windows []audio.Span) []float64 {
 	out := make([]float64, n)
 	for g, v := range samples {
 		out[g] = float64(v) / audio.SampleRate
-	}
-	return out
-}
-
-// heard returns the seconds of speech that count for each group as a speaker:
-// its speech alone (seconds) and, if that is not enough but its voice is unlike
-// the others, also its speech together with others.
-func (s *sums) heard(group []int, n int, windows []audio.Span, enough float64, cos []float64, same float64) []float64 {
-	alone := s.seconds(group, n, windows)
-	if s.overlapped == nil {
-		return alone
-	}
-	together := make([]float64, n)
-	for c, samples := range s.overlapped {
-		together[group[c]] += float64(samples) / audio.SampleRate
-	}
-	out := slices.Clone(alone)
-	for g := range out {
-		if alone[g] >= enough {
-			continue
-		}
-		like := math.Inf(-1)
-		for h := range n {
-			if h != g && alone[h] >= enough {
-				like = max(like, cos[g*n+h])
-			}
-		}
-		if like < unlike*min(same, DefaultSameSpeaker) {
-			out[g] += together[g]
-		}
 	}
 	return out
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/vad"
 	"github.com/otograph/otograph/vad/silero"
 )
@@ -52,6 +53,8 @@ type listener struct {
 	model *models.Model // of voice
 }
 
+// newListener opens the embedded models. OTOGRAPH_EMBEDDER is a model folder
+// whose embedder replaces the embedded one.
 func newListener(t testing.TB) listener {
 	t.Helper()
 	if _, err := native.ONNXRuntime(); err != nil {
@@ -61,6 +64,12 @@ func newListener(t testing.TB) listener {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, detector.Close()) })
 	model := demoModel(t, models.RoleEmbedder)
+	if folder := os.Getenv("OTOGRAPH_EMBEDDER"); folder != "" {
+		set, err := library.OpenDir(folder)
+		require.NoError(t, err)
+		model, err = set.Need(models.RoleEmbedder)
+		require.NoError(t, err)
+	}
 	voice, err := embed.Open(model, embed.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, voice.Close()) })

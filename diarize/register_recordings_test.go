@@ -16,7 +16,6 @@ import (
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/diarize/segment"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/vad"
 )
 
@@ -147,15 +146,6 @@ func TestKnownVoices(t *testing.T) {
 		t.Skip("OTOGRAPH_VOICES_TUNE and OTOGRAPH_VOICES_TEST are not set: no recordings of voices")
 	}
 	l := newListener(t)
-	if folder := os.Getenv("OTOGRAPH_EMBEDDER"); folder != "" {
-		set, err := library.OpenDir(folder)
-		require.NoError(t, err)
-		l.model, err = set.Need(models.RoleEmbedder)
-		require.NoError(t, err)
-		l.voice, err = embed.Open(l.model, embed.Options{Threads: 2})
-		require.NoError(t, err)
-		defer func() { assert.NoError(t, l.voice.Close()) }()
-	}
 	same, other := pairs(l.clips(t, tune))
 	rate, threshold := equalError(same, other)
 	t.Logf("tuning voices: equal error rate %.2f %% at a cosine of %.3f; 99.9 %% of pairs of two voices below %.3f", 100*rate, threshold, other[len(other)*999/1000])

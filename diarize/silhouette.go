@@ -15,10 +15,9 @@ type sums struct {
 	self  []float64   // per vector: squared length (1 except for rounding)
 	gram  []float64   // [base × base]: products of the totals
 
-	together   []float64 // [base × base]: windows heard as different voices; nil without a segmenter
-	overlapped []int     // per base cluster: samples in which its speaker speaks with others; nil without a segmenter
-	overlaps   overlaps
-	stated     bool // the model states the cosine from which two groups are one voice
+	together []float64 // [base × base]: windows heard as different voices; nil without a segmenter
+	overlaps overlaps
+	stated   bool // the model states the cosine from which two groups are one voice
 }
 
 // newSums prepares the base partition (labels 0 … k−1).

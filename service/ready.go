@@ -51,13 +51,18 @@ func (r *readiness) check(ctx context.Context) error {
 	}
 	r.err = nil
 	for name, answer := range answers {
+		var err error
 		select {
-		case err := <-answer:
-			if err != nil {
-				r.err = errors.Join(r.err, fmt.Errorf("%s: %w", name, err))
-			}
+		case err = <-answer:
 		case <-ctx.Done():
-			r.err = errors.Join(r.err, fmt.Errorf("%s: no response within %s", name, readyLimit))
+			select {
+			case err = <-answer: // it came while another check hung
+			default:
+				err = fmt.Errorf("no response within %s", readyLimit)
+			}
+		}
+		if err != nil {
+			r.err = errors.Join(r.err, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	r.at = time.Now()

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -50,5 +51,20 @@ func TestF4Readiness(t *testing.T) {
 		time.Sleep(readyAge)
 		require.NoError(t, r.check(t.Context()))
 		time.Sleep(time.Minute) // the sleeper ends
+	})
+}
+
+// TestReadinessBlamesTheHangingCheck checks that checks that passed are not
+// named, in whatever order the answers are read.
+func TestReadinessBlamesTheHangingCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checks := map[string]func(context.Context) error{
+			"store": func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Second); return nil },
+		}
+		for i := range 20 {
+			checks[strconv.Itoa(i)] = func(context.Context) error { return nil }
+		}
+		require.EqualError(t, newReadiness(checks).check(t.Context()), "store: no response within 2s")
+		time.Sleep(time.Minute) // the hanging check ends
 	})
 }

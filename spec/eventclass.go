@@ -101,5 +101,10 @@ func (c EventClass) Includes(other EventClass) bool {
 }
 
 // Generality returns the number of classes that are kinds of c: 0 for the most
-// specific.
-func (c EventClass) Generality() int { return loadEventClasses().kinds[c.Index] }
+// specific, and for an index that is not in the list.
+func (c EventClass) Generality() int {
+	if c.Index < 0 || c.Index >= NumEventClasses {
+		return 0
+	}
+	return loadEventClasses().kinds[c.Index]
+}

@@ -84,6 +84,11 @@ func TestGeneralKinds(t *testing.T) {
 	assert.False(t, class("Dog").Includes(class("Meow")))
 	assert.False(t, class("Music").Includes(class("Wind")))
 	assert.Zero(t, class("Silence").Generality())
+	for _, index := range []int{-1, NumEventClasses} {
+		unknown := EventClass{Index: index}
+		assert.Zero(t, unknown.Generality())
+		assert.False(t, unknown.Includes(class("Dog")))
+	}
 }
 
 func FuzzNearestEventClass(f *testing.F) {

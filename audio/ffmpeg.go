@@ -186,7 +186,7 @@ func (r *report) describe(text string) {
 // wanted returns the chosen track, the default one, or else the first.
 func (r *report) wanted() (track, bool) {
 	i := r.choice - 1
-	if r.choice == 0 {
+	if r.choice <= 0 {
 		i = max(0, slices.IndexFunc(r.tracks, func(t track) bool { return !t.fallback }))
 	}
 	if i >= len(r.tracks) {

@@ -241,11 +241,16 @@ func (c *accountPackCmd) Run(ctx context.Context) error {
 	})
 }
 
-// timeFlag reads a date, a time, or a duration from now; "" is the zero time.
-func timeFlag(flag, text string) (time.Time, error) {
+// optionalTime is timeFlag for a flag that may be absent, which is the zero time.
+func optionalTime(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+	return timeFlag(flag, text)
+}
+
+// timeFlag reads a date, a time, or a duration from now.
+func timeFlag(flag, text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, nil

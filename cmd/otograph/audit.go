@@ -17,7 +17,7 @@ type auditCmd struct {
 }
 
 func (c *auditCmd) Run(ctx context.Context) error {
-	since, err := timeFlag("since", c.Since)
+	since, err := optionalTime("since", c.Since)
 	if err != nil {
 		return err
 	}

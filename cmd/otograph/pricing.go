@@ -52,7 +52,7 @@ func (c *pricingSetCmd) detail() string {
 
 func (c *pricingSetCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "pricing set", "", c.detail(), func(s *stores) error {
-		from, err := timeFlag("from", c.From)
+		from, err := optionalTime("from", c.From)
 		if err != nil {
 			return err
 		}

@@ -130,10 +130,10 @@ var errUnreadable = errors.New("not an address: in a user name or password, " +
 // created, its folder is not). Other schemes and keyword=value strings are
 // refused. Errors wrap ErrUnavailable if the store can't be reached.
 func Open(ctx context.Context, source string, opt Options) (*DB, error) {
-	opt.BusyTimeout = cmp.Or(opt.BusyTimeout, 10*time.Second)
-	opt.MaxConns = cmp.Or(opt.MaxConns, 16)
+	opt.BusyTimeout = cmp.Or(max(opt.BusyTimeout, 0), 10*time.Second)
+	opt.MaxConns = cmp.Or(max(opt.MaxConns, 0), 16)
 	opt.Logger = cmp.Or(opt.Logger, slog.New(slog.DiscardHandler))
-	opt.Timeout = cmp.Or(opt.Timeout, 30*time.Second)
+	opt.Timeout = cmp.Or(max(opt.Timeout, 0), 30*time.Second)
 	if opt.Wrap == nil {
 		opt.Wrap = func(c driver.Connector) driver.Connector { return c }
 	}

@@ -285,3 +285,10 @@ func TestOpenErrors(t *testing.T) {
 	require.NoError(t, err, "file names may contain the character")
 	require.NoError(t, path.Close())
 }
+
+// TestNegativeLimitsAreTheDefaults opens a store with limits below zero.
+func TestNegativeLimitsAreTheDefaults(t *testing.T) {
+	d := dbtest.Open(t, dbtest.SQLitePath(t), db.Options{BusyTimeout: -time.Second, MaxConns: -1, Timeout: -time.Second})
+	require.NoError(t, d.Write(t.Context(), func(*sql.Tx) error { return nil }))
+	require.NoError(t, d.Ping(t.Context()))
+}

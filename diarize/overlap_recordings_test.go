@@ -68,7 +68,7 @@ func TestOverlappingConversations(t *testing.T) {
 			with, 100*rate, 100*missed/all, 100*alarm/all, 100*confused/all, right, len(truths))
 		if with {
 			assert.LessOrEqual(t, rate, 0.09)
-			assert.GreaterOrEqual(t, right, len(truths)-1)
+			assert.GreaterOrEqual(t, 12*right, 11*len(truths), "number of speakers right in fewer than 11 of 12")
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 type asset struct {
 	kind        string // Content-Type
 	plain, gzip []byte
-	etag        string
+	etag        string // weak, as it is that of both encodings: their parts never mix
 }
 
 // Placeholders in index.html that are replaced in each response.
@@ -60,7 +60,7 @@ func Handler(base, currency string) (http.Handler, error) {
 			return nil, err
 		}
 		sum := sha256.Sum256(data)
-		h.assets["/"+name] = asset{kind: kind, plain: data, gzip: packed, etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+		h.assets["/"+name] = asset{kind: kind, plain: data, gzip: packed, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
 	}
 	return h, nil
 }

@@ -123,6 +123,8 @@ func TestAssets(t *testing.T) {
 		assert.Equal(t, body(t, plain), string(unpacked), path)
 		again := get(t, h, "GET", path, "If-None-Match", plain.Header.Get("ETag"))
 		assert.Equal(t, http.StatusNotModified, again.StatusCode)
+		rest := get(t, h, "GET", path, "Range", "bytes=9-", "If-Range", plain.Header.Get("ETag"), "Accept-Encoding", "gzip")
+		assert.Equal(t, http.StatusOK, rest.StatusCode, "not the rest of another encoding")
 	}
 	assert.Less(t, total, 300<<10, "first load, compressed")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/dsp"
+	"github.com/otograph/otograph/internal/onnxfile"
 	ox "github.com/otograph/otograph/internal/onnxgraph"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/models"
@@ -102,7 +103,7 @@ func madeUpGigaJoiner() *ox.Graph {
 // file is refused.
 func TestGigaVersion(t *testing.T) {
 	sherpa := func(comment string) *ort.Graph {
-		return &ort.Graph{Metadata: map[string]string{"is_giga_am": "1", "comment": comment}}
+		return &ort.Graph{Header: onnxfile.Header{Metadata: map[string]string{"is_giga_am": "1", "comment": comment}}}
 	}
 	bare := &ort.Graph{}
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/onnxfile"
 	"github.com/otograph/otograph/internal/ort"
 	"github.com/otograph/otograph/internal/ort/modelfile"
 	"github.com/otograph/otograph/models"
@@ -165,7 +166,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Add("neg_mean", "1,2,3")
 	f.Add("normalize_type", "per_feature")
 	f.Fuzz(func(t *testing.T, key, value string) {
-		g := &ort.Graph{Metadata: map[string]string{key: value}, Inputs: []ort.Info{{Name: "x", Type: ort.Float32}}}
+		g := &ort.Graph{Header: onnxfile.Header{Metadata: map[string]string{key: value}, Inputs: []ort.Info{{Name: "x", Type: ort.Float32}}}}
 		src := ort.Source{Name: "made-up.onnx", Role: "optimized"}
 		if n, err := metaInt(g, src, key, 5, 1, 64); err != nil {
 			assert.ErrorIs(t, err, ErrContract)

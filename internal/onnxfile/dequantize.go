@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -34,10 +35,8 @@ type (
 	// stored is an initializer whose data are raw bytes.
 	stored struct {
 		part
-		name  string
-		typ   Type
-		shape []int64
-		raw   []byte
+		tensor
+		raw []byte
 	}
 	// operator is a Cast to float32 or a Mul.
 	operator struct {
@@ -150,28 +149,13 @@ func (d *dequantizer) node(f field, here part) error {
 func (d *dequantizer) tensor(f field, here part) error {
 	t := &stored{part: here}
 	plain := true
-	err := f.each(func(f field) (err error) {
-		switch {
-		case f.num == 1 && f.kind == wireVarint:
-			t.shape = append(t.shape, int64(f.value))
-		case f.num == 1:
-			for p := f.body; p.more() && len(t.shape) <= maxRank; {
-				n, err := p.varint()
-				if err != nil {
-					return err
-				}
-				t.shape = append(t.shape, int64(n))
-			}
-		case f.num == 2:
-			t.typ = Type(min(f.value, math.MaxInt32))
-		case f.num == 8:
-			t.name, err = f.text(maxName)
-		case f.num == 9 && f.kind == wireBytes:
+	err := f.each(func(f field) error {
+		if f.num == 9 && f.kind == wireBytes {
 			t.raw = d.data[f.body.at:f.body.end]
-		default:
-			plain = plain && f.num == 12 // a comment
+			return nil
 		}
-		return err
+		plain = plain && slices.Contains([]uint64{1, 2, 8, 12}, f.num) // 12 is a comment
+		return t.read(f)
 	})
 	n, ok := Elements(t.shape)
 	if err == nil && plain && ok && n > 0 && (t.typ == Int8 || t.typ == Float32) && n*t.typ.Size() == int64(len(t.raw)) {

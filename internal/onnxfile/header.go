@@ -19,8 +19,6 @@ type Header struct {
 	Inputs, Outputs []Value
 	// Metadata holds the model's own key-value pairs.
 	Metadata map[string]string
-	// Producer is the program that wrote the file, according to the file.
-	Producer string
 	// IRVersion is the version of the file format.
 	IRVersion int64
 	// Opsets is the version of the operator set by domain; "" is ONNX itself.
@@ -31,9 +29,6 @@ type Header struct {
 
 	parts []externalData
 }
-
-// Signature returns the inputs and outputs on one line, for error messages.
-func (h *Header) Signature() string { return Signature(h.Inputs, h.Outputs) }
 
 // Signature formats inputs and outputs on one line, for error messages.
 func Signature(inputs, outputs []Value) string {

@@ -26,33 +26,26 @@ const (
 	BFloat16 Type = 16
 )
 
-var typeNames = map[Type]string{
-	AnyType: "any", Float32: "float32", Uint8: "uint8", Int8: "int8", Uint16: "uint16", Int16: "int16", Int32: "int32",
-	Int64: "int64", String: "string", Bool: "bool", Float16: "float16", Float64: "float64", Uint32: "uint32", Uint64: "uint64",
-	BFloat16: "bfloat16",
+// types holds the names of the types, and the widths of their elements in
+// bytes; 0 if it is not a fixed whole number.
+var types = map[Type]struct {
+	name string
+	size int64
+}{
+	AnyType: {"any", 0}, String: {"string", 0}, Bool: {"bool", 1},
+	Uint8: {"uint8", 1}, Uint16: {"uint16", 2}, Uint32: {"uint32", 4}, Uint64: {"uint64", 8},
+	Int8: {"int8", 1}, Int16: {"int16", 2}, Int32: {"int32", 4}, Int64: {"int64", 8},
+	BFloat16: {"bfloat16", 2}, Float16: {"float16", 2}, Float32: {"float32", 4}, Float64: {"float64", 8},
 }
 
 // String returns the usual name: float32, int64 …
 func (t Type) String() string {
-	if n, ok := typeNames[t]; ok {
-		return n
+	if known, ok := types[t]; ok {
+		return known.name
 	}
 	return fmt.Sprintf("type%d", int32(t))
 }
 
 // Size returns the width of one element in bytes, or 0 if it is not a fixed
 // whole number.
-func (t Type) Size() int64 {
-	switch t {
-	case Uint8, Int8, Bool:
-		return 1
-	case Uint16, Int16, Float16, BFloat16:
-		return 2
-	case Float32, Int32, Uint32:
-		return 4
-	case Float64, Int64, Uint64:
-		return 8
-	default:
-		return 0
-	}
-}
+func (t Type) Size() int64 { return types[t].size }

@@ -3,6 +3,8 @@ package onnxfile
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -42,20 +44,13 @@ func FormatShape(shape []int64) string {
 	if shape == nil {
 		return "[…]"
 	}
-	var b strings.Builder
-	b.WriteByte('[')
-	for k, d := range shape {
-		if k > 0 {
-			b.WriteByte(',')
-		}
-		if d < 0 {
-			b.WriteByte('?')
-		} else {
-			fmt.Fprint(&b, d)
+	words := make([]string, len(shape))
+	for i, d := range shape {
+		if words[i] = strconv.FormatInt(d, 10); d < 0 {
+			words[i] = "?"
 		}
 	}
-	b.WriteByte(']')
-	return b.String()
+	return "[" + strings.Join(words, ",") + "]"
 }
 
 // FormatValues lists at most a dozen values for an error message (streaming
@@ -66,24 +61,22 @@ func FormatValues(values []Value) string {
 		return "none"
 	}
 	var words []string
-	for i, v := range values {
-		if i == most {
-			words = append(words, fmt.Sprintf("and %d more", len(values)-most))
-			break
-		}
+	for _, v := range values[:min(len(values), most)] {
 		words = append(words, v.String())
+	}
+	if len(values) > most {
+		words = append(words, fmt.Sprintf("and %d more", len(values)-most))
 	}
 	return strings.Join(words, ", ")
 }
 
 // Find returns the value with a name.
 func Find(values []Value, name string) (Value, bool) {
-	for _, v := range values {
-		if v.Name == name {
-			return v, true
-		}
+	i := slices.IndexFunc(values, func(v Value) bool { return v.Name == name })
+	if i < 0 {
+		return Value{}, false
 	}
-	return Value{}, false
+	return values[i], true
 }
 
 // Elements returns the product of a shape's dimensions, and false if one is
@@ -91,10 +84,7 @@ func Find(values []Value, name string) (Value, bool) {
 func Elements(shape []int64) (int64, bool) {
 	n := int64(1)
 	for _, d := range shape {
-		if d < 0 {
-			return 0, false
-		}
-		if d > 0 && n > math.MaxInt64/d {
+		if d < 0 || d > 0 && n > math.MaxInt64/d {
 			return 0, false
 		}
 		n *= d

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -72,17 +73,13 @@ type walk struct {
 
 func (w *walk) model(c wire) error {
 	graphs := 0
-	err := c.each(func(f field) (err error) {
+	err := c.each(func(f field) error {
 		switch f.num {
 		case 1:
 			if f.kind != wireVarint {
 				return errors.New("the format version is no number")
 			}
 			w.h.IRVersion = int64(f.value)
-		case 2:
-			if w.h.Producer, err = f.text(maxName); err != nil {
-				return fmt.Errorf("producer: %w", err)
-			}
 		case 7:
 			if graphs++; graphs > 1 {
 				return errors.New("more than one graph")
@@ -314,33 +311,13 @@ func (w *walk) tensor(f field) (name string, err error) {
 		return "", fmt.Errorf("more than %d tensors", maxTensors)
 	}
 	var (
-		typ      Type
-		dims     []int64
+		t        tensor
 		raw      int64 = -1
 		external bool
 		data     = externalData{length: -1}
 	)
 	err = f.each(func(f field) (err error) {
 		switch f.num {
-		case 1:
-			if f.kind == wireVarint {
-				dims = append(dims, int64(f.value))
-			} else { // packed
-				for p := f.body; p.more() && len(dims) <= maxRank; {
-					d, err := p.varint()
-					if err != nil {
-						return err
-					}
-					dims = append(dims, int64(d))
-				}
-			}
-			if len(dims) > maxRank {
-				return fmt.Errorf("more than %d dimensions", maxRank)
-			}
-		case 2:
-			typ = Type(min(f.value, math.MaxInt32))
-		case 8:
-			name, err = f.text(maxName)
 		case 9:
 			if f.kind != wireBytes {
 				return errors.New("the data is no byte string")
@@ -350,31 +327,30 @@ func (w *walk) tensor(f field) (name string, err error) {
 			err = w.externalEntry(f, &data)
 		case 14:
 			external = f.value == 1
+		default:
+			err = t.read(f)
 		}
 		return err
 	})
 	if err != nil {
-		return name, err
+		return t.name, err
 	}
-	n, ok := Elements(dims)
-	for _, d := range dims {
-		ok = ok && d <= maxDimension
+	n, ok := Elements(t.shape)
+	if !ok || n > maxElements || len(t.shape) > 0 && slices.Max(t.shape) > maxDimension {
+		return t.name, fmt.Errorf("shape %s is impossible", FormatShape(t.shape))
 	}
-	if !ok || n > maxElements {
-		return name, fmt.Errorf("shape %s is impossible", FormatShape(dims))
-	}
-	need, sized := n*typ.Size(), typ.Size() > 0
+	need, sized := n*t.typ.Size(), t.typ.Size() > 0
 	switch {
 	case !external && sized && raw >= 0 && raw != need:
-		return name, fmt.Errorf("shape %s of %s needs %d bytes of data, it has %d", FormatShape(dims), typ, need, raw)
+		return t.name, fmt.Errorf("shape %s of %s needs %d bytes of data, it has %d", FormatShape(t.shape), t.typ, need, raw)
 	case !external:
-		return name, nil
+		return t.name, nil
 	case sized && data.length >= 0 && data.length != need:
-		return name, fmt.Errorf("shape %s of %s needs %d bytes of external data, it names %d", FormatShape(dims), typ, need, data.length)
+		return t.name, fmt.Errorf("shape %s of %s needs %d bytes of external data, it names %d", FormatShape(t.shape), t.typ, need, data.length)
 	case sized:
 		data.length = need
 	}
-	return name, w.noteExternal(data)
+	return t.name, w.noteExternal(data)
 }
 
 // externalEntry reads one pair of a tensor's external_data.
@@ -383,32 +359,21 @@ func (w *walk) externalEntry(f field, data *externalData) error {
 	if err != nil {
 		return err
 	}
+	var n uint64
 	switch key {
 	case "location":
 		data.location = value
 	case "offset":
-		data.offset, err = parseCount(value)
+		n, err = strconv.ParseUint(value, 10, 63)
+		data.offset = int64(n)
 	case "length":
-		data.length, err = parseCount(value)
+		n, err = strconv.ParseUint(value, 10, 63)
+		data.length = int64(n)
 	}
 	if err != nil {
 		return fmt.Errorf("external data: %s %q is not a number of bytes", key, value)
 	}
 	return nil
-}
-
-func parseCount(s string) (int64, error) {
-	if s == "" || len(s) > 18 {
-		return 0, errors.New("not a count")
-	}
-	var n int64
-	for _, r := range s {
-		if r < '0' || r > '9' {
-			return 0, errors.New("not a count")
-		}
-		n = n*10 + int64(r-'0')
-	}
-	return n, nil
 }
 
 func (w *walk) noteExternal(d externalData) error {

@@ -1,6 +1,7 @@
 package onnxfile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -84,45 +85,19 @@ func (c *collector) node(f field, depth int) error {
 // tensor stores a TensorProto under the name, or under its name in the file if
 // that is empty.
 func (c *collector) tensor(f field, name string) error {
-	var (
-		w    Weight
-		typ  Type
-		data field
-		own  string
-	)
-	err := f.each(func(f field) (err error) {
-		switch f.num {
-		case 1:
-			if f.kind == wireVarint {
-				w.Shape = append(w.Shape, int64(f.value))
-				return nil
-			}
-			for p := f.body; p.more() && len(w.Shape) <= maxRank; {
-				d, err := p.varint()
-				if err != nil {
-					return err
-				}
-				w.Shape = append(w.Shape, int64(d))
-			}
-		case 2:
-			typ = Type(min(f.value, math.MaxInt32))
-		case 4, 9: // numbers in one piece, or bytes
-			if f.kind == wireBytes {
-				data = f
-			}
-		case 8:
-			own, err = f.text(maxName)
+	var t tensor
+	var data field
+	err := f.each(func(f field) error {
+		if (f.num == 4 || f.num == 9) && f.kind == wireBytes { // numbers in one piece, or bytes
+			data = f
 		}
-		return err
+		return t.read(f)
 	})
-	if name == "" {
-		name = own
-	}
-	n, ok := Elements(w.Shape)
+	n, ok := Elements(t.shape)
 	switch {
 	case err != nil:
 		return err
-	case typ != Float32 && typ != Float16 || data.num == 0 || !ok || n*typ.Size() != data.size():
+	case t.typ != Float32 && t.typ != Float16 || data.num == 0 || !ok || n*t.typ.Size() != data.size():
 		return nil
 	}
 	if c.left -= data.size(); c.left < 0 {
@@ -132,15 +107,15 @@ func (c *collector) tensor(f field, name string) error {
 	if k, err := data.body.src.r.ReadAt(raw, data.body.at); k < len(raw) {
 		return short(err)
 	}
-	w.Data = make([]float32, n)
+	w := Weight{t.shape, make([]float32, n)}
 	for i := range w.Data {
-		if typ == Float16 {
+		if t.typ == Float16 {
 			w.Data[i] = Half(binary.LittleEndian.Uint16(raw[2*i:]))
 		} else {
 			w.Data[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 		}
 	}
-	c.found[name] = w
+	c.found[cmp.Or(name, t.name)] = w
 	return nil
 }
 

@@ -23,32 +23,20 @@ func (g *Graph) Check(c Contract) error {
 	var faults []string
 	compare := func(kind string, want, have []Info) {
 		for _, w := range want {
-			found := false
-			for _, h := range have {
-				if h.Name != w.Name {
-					continue
-				}
-				found = true
-				if !matches(w, h) {
-					faults = append(faults, fmt.Sprintf("expected %s %s, found %s", kind, wanted(w), h))
-				}
-			}
-			if !found {
+			h, ok := onnxfile.Find(have, w.Name)
+			switch {
+			case !ok:
 				faults = append(faults, fmt.Sprintf("expected %s %s, found none of that name", kind, wanted(w)))
+			case !matches(w, h):
+				faults = append(faults, fmt.Sprintf("expected %s %s, found %s", kind, wanted(w), h))
 			}
 		}
 	}
 	compare("input", c.Inputs, g.Inputs)
 	compare("output", c.Outputs, g.Outputs)
-	if c.Exact {
-		for _, h := range g.Inputs {
-			known := false
-			for _, w := range c.Inputs {
-				known = known || w.Name == h.Name
-			}
-			if !known {
-				faults = append(faults, fmt.Sprintf("nothing to feed to input %s", h))
-			}
+	for _, h := range g.Inputs {
+		if _, known := onnxfile.Find(c.Inputs, h.Name); c.Exact && !known {
+			faults = append(faults, fmt.Sprintf("nothing to feed to input %s", h))
 		}
 	}
 	if len(faults) == 0 {

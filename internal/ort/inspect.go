@@ -9,13 +9,7 @@ import (
 
 // Graph describes a model as declared by its file.
 type Graph struct {
-	Inputs, Outputs []Info // in the file's order, without the weights that old files repeat as inputs
-	Metadata        map[string]string
-	Producer        string
-	IRVersion       int64            // version of the file format
-	Opsets          map[string]int64 // operator set by domain, "" is ONNX's own
-	External        []string         // weight files beside the model, as named in it
-
+	onnxfile.Header
 	source string // role and name, for error messages
 }
 
@@ -42,10 +36,7 @@ func Inspect(src Source) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src, err)
 	}
-	return &Graph{
-		Inputs: h.Inputs, Outputs: h.Outputs, Metadata: h.Metadata, Producer: h.Producer,
-		IRVersion: h.IRVersion, Opsets: h.Opsets, External: h.External, source: src.String(),
-	}, nil
+	return &Graph{*h, src.String()}, nil
 }
 
 // Weights reads the float tensors that are stored in a small model's file; see

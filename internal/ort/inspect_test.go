@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/onnxfile"
 	"github.com/otograph/otograph/internal/onnxgraph"
 )
 
@@ -31,7 +32,6 @@ func TestInspect(t *testing.T) {
 	assert.Equal(t, []Info{{Name: "y", Type: Float32, Shape: []int64{-1, 2}}}, g.Outputs)
 	assert.Equal(t, map[string]string{"model_type": "linear", "vocab_size": "7"}, g.Metadata)
 	assert.Equal(t, map[string]int64{"": onnxgraph.DefaultOpset}, g.Opsets)
-	assert.Equal(t, "onnxgraph", g.Producer)
 	assert.EqualValues(t, onnxgraph.DefaultIR, g.IRVersion)
 	assert.Empty(t, g.External)
 	assert.Equal(t, "inputs x float32[?,2]; outputs y float32[?,2]", g.IOList())
@@ -42,7 +42,7 @@ func TestInspect(t *testing.T) {
 	g, err = Inspect(Source{Data: ports.Bytes()})
 	require.NoError(t, err)
 	assert.Equal(t, []Info{{Name: "scalar", Type: Int64, Shape: []int64{}}, {Name: "free", Type: Int32, Shape: []int64{-1, -1, -1, 80}}}, g.Inputs)
-	assert.Equal(t, []Info{{Name: "y", Type: Bool}}, g.Outputs)
+	assert.Equal(t, []Info{{Name: "y", Type: onnxfile.Bool}}, g.Outputs)
 	assert.Equal(t, 0, g.Inputs[0].Rank())
 	assert.Equal(t, -1, g.Outputs[0].Rank())
 	assert.Equal(t, "y bool[…]", g.Outputs[0].String())

@@ -33,15 +33,6 @@ func TrimHeap() {}
 // Source is never called: there is no session.
 func (*Session) Source() Source { return Source{} }
 
-// Inputs is never called: there is no session.
-func (*Session) Inputs() []Info { return nil }
-
-// Outputs is never called: there is no session.
-func (*Session) Outputs() []Info { return nil }
-
-// Metadata is never called: there is no session.
-func (*Session) Metadata() map[string]string { return nil }
-
 // Graph is never called: there is no session.
 func (*Session) Graph() *Graph { return nil }
 

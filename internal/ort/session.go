@@ -53,14 +53,14 @@ func Open(src Source, opt Options) (*Session, error) {
 		for _, name := range opt.Outputs {
 			out, ok := onnxfile.Find(all, name)
 			if !ok {
-				return nil, fmt.Errorf("%s: %w: expected an output %q of type float32, int64, int32 or bool, it has %s",
+				return nil, fmt.Errorf("%s: %w: expected an output %q of type float32, int64 or int32, it has %s",
 					src, ErrContract, name, onnxfile.FormatValues(graph.Outputs))
 			}
 			s.outs = append(s.outs, out)
 		}
 	}
 	if len(s.outs) == 0 {
-		return nil, fmt.Errorf("%s: %w: expected outputs of type float32, int64, int32 or bool, it has %s", src, ErrContract, onnxfile.FormatValues(graph.Outputs))
+		return nil, fmt.Errorf("%s: %w: expected outputs of type float32, int64 or int32, it has %s", src, ErrContract, onnxfile.FormatValues(graph.Outputs))
 	}
 	if err := start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", src, err)
@@ -116,9 +116,8 @@ func sessionOptions(opt Options) (*onnx.SessionOptions, error) {
 	return o, nil
 }
 
-// readableOutput reports whether an output of type t can be returned. The Go
-// module copies only half the bytes of float16.
-func readableOutput(t Type) bool { return t == Float32 || t == Int64 || t == Int32 || t == Bool }
+// readableOutput reports whether an output of type t can be returned.
+func readableOutput(t Type) bool { return t == Float32 || t == Int64 || t == Int32 }
 
 // cleanMessage returns ONNX Runtime's message in one line of limited length.
 func cleanMessage(err error) string {
@@ -134,15 +133,6 @@ func cleanMessage(err error) string {
 
 // Source returns the model's source (without its bytes).
 func (s *Session) Source() Source { return s.source }
-
-// Inputs returns the model's inputs, in the file's order.
-func (s *Session) Inputs() []Info { return slices.Clone(s.graph.Inputs) }
-
-// Outputs returns the model's possible outputs, in the file's order.
-func (s *Session) Outputs() []Info { return slices.Clone(s.graph.Outputs) }
-
-// Metadata returns the model's key-value pairs.
-func (s *Session) Metadata() map[string]string { return s.graph.Metadata }
 
 // Graph returns the description read from the file before it was opened.
 func (s *Session) Graph() *Graph { return s.graph }

@@ -38,7 +38,7 @@ type Options struct {
 	// calling thread.
 	Threads int
 	// Outputs are the only outputs to compute, and Run can only return these.
-	// Empty means all that can be read (float32, int64, int32 and bool).
+	// Empty means all that can be read (float32, int64 and int32).
 	Outputs []string
 }
 

@@ -1,7 +1,5 @@
 package ort
 
-import "github.com/otograph/otograph/internal/onnxfile"
-
 // Tensor is an array with a shape, in Go's memory, so that nothing has to be
 // released. A tensor created from a slice shares it, and the slice must not
 // change while a Run reads it.
@@ -11,8 +9,6 @@ type Tensor struct {
 	f32   []float32
 	i64   []int64
 	i32   []int32
-	b     []bool
-	f16   []uint16
 }
 
 // NewFloat32 returns a tensor of the shape over data. An empty shape is a
@@ -31,53 +27,20 @@ func NewInt32(shape []int64, data []int32) *Tensor {
 	return &Tensor{typ: Int32, shape: shape, i32: data}
 }
 
-// NewBool returns a tensor of truth values over data.
-func NewBool(shape []int64, data []bool) *Tensor {
-	return &Tensor{typ: Bool, shape: shape, b: data}
-}
-
-// NewFloat16 returns a tensor of IEEE half-precision numbers over their bits.
-func NewFloat16(shape []int64, bits []uint16) *Tensor {
-	return &Tensor{typ: Float16, shape: shape, f16: bits}
-}
-
-// ScalarInt64 returns a tensor of rank 0, such as the sample rate input of some
-// models.
-func ScalarInt64(v int64) *Tensor { return NewInt64([]int64{}, []int64{v}) }
-
-// ScalarInt32 returns a tensor of rank 0.
-func ScalarInt32(v int32) *Tensor { return NewInt32([]int64{}, []int32{v}) }
-
-// ScalarFloat32 returns a tensor of rank 0.
-func ScalarFloat32(v float32) *Tensor { return NewFloat32([]int64{}, []float32{v}) }
-
 // Type returns the element type.
 func (t *Tensor) Type() Type { return t.typ }
 
 // Shape returns the size of each dimension; the caller must not change it.
 func (t *Tensor) Shape() []int64 { return t.shape }
 
-// Float32 returns the data of a float32 tensor without copying, or a float16
-// tensor's values converted. It returns nil for another type.
-func (t *Tensor) Float32() []float32 {
-	if t.typ == Float16 {
-		out := make([]float32, len(t.f16))
-		for i, h := range t.f16 {
-			out[i] = onnxfile.Half(h)
-		}
-		return out
-	}
-	return t.f32
-}
+// Float32 returns the data of a float32 tensor; nil for another type.
+func (t *Tensor) Float32() []float32 { return t.f32 }
 
 // Int64 returns the data of an int64 tensor; nil for another type.
 func (t *Tensor) Int64() []int64 { return t.i64 }
 
 // Int32 returns the data of an int32 tensor; nil for another type.
 func (t *Tensor) Int32() []int32 { return t.i32 }
-
-// Bool returns the data of a boolean tensor; nil for another type.
-func (t *Tensor) Bool() []bool { return t.b }
 
 // Integers returns the data of an int32 or int64 tensor as int64 (copied for
 // int32), for outputs whose width differs between exports. It returns nil for
@@ -100,11 +63,7 @@ func (t *Tensor) Len() int {
 		return len(t.f32)
 	case Int64:
 		return len(t.i64)
-	case Int32:
-		return len(t.i32)
-	case Bool:
-		return len(t.b)
 	default:
-		return len(t.f16)
+		return len(t.i32)
 	}
 }

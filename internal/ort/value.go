@@ -5,7 +5,6 @@ package ort
 import (
 	"fmt"
 	"runtime"
-	"unsafe"
 
 	onnx "github.com/yalue/onnxruntime_go"
 
@@ -26,15 +25,6 @@ func (t *Tensor) value(pin *runtime.Pinner) (onnx.Value, error) {
 		return pinned(pin, shape, t.i64)
 	case Int32:
 		return pinned(pin, shape, t.i32)
-	case Bool:
-		return pinned(pin, shape, t.b)
-	case Float16:
-		if len(t.f16) == 0 {
-			return nil, fmt.Errorf("an empty float16 tensor cannot be handed over")
-		}
-		pin.Pin(&t.f16[0])
-		raw := unsafe.Slice((*byte)(unsafe.Pointer(&t.f16[0])), 2*len(t.f16))
-		return onnx.NewCustomDataTensor(shape, raw, onnx.TensorElementDataTypeFloat16)
 	default:
 		return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
 	}
@@ -76,8 +66,6 @@ func (t *Tensor) scalarValue() (onnx.Value, error) {
 		return newScalar(t.i64, func(t *Tensor, v int64) { t.i64[0] = v })
 	case Int32:
 		return newScalar(t.i32, func(t *Tensor, v int32) { t.i32[0] = v })
-	case Bool:
-		return newScalar(t.b, func(t *Tensor, v bool) { t.b[0] = v })
 	default:
 		return nil, fmt.Errorf("scalars of type %s are not supported", t.typ)
 	}
@@ -97,8 +85,6 @@ func newTensor(typ Type, shape []int64) (*Tensor, error) {
 		t.i64 = make([]int64, n)
 	case Int32:
 		t.i32 = make([]int32, n)
-	case Bool:
-		t.b = make([]bool, n)
 	default:
 		return nil, fmt.Errorf("tensors of type %s are not supported", typ)
 	}
@@ -116,8 +102,6 @@ func fromValue(v onnx.Value) (*Tensor, error) {
 		return NewInt64(shape, v.GetData()), nil
 	case *onnx.Tensor[int32]:
 		return NewInt32(shape, v.GetData()), nil
-	case *onnx.Tensor[bool]:
-		return NewBool(shape, v.GetData()), nil
 	}
 	return nil, fmt.Errorf("%T is a kind of output that is not supported", v)
 }

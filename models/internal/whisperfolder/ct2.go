@@ -38,7 +38,7 @@ func (f *Folder) openCT2(dir string) error {
 	}
 	w := &ct2{file: file, path: path, model: m, used: map[string]bool{}}
 	f.weights = w
-	if err := f.measure(w.shape, "encoder/conv1/weight", "decoder/embeddings/weight", "encoder/position_encodings/encodings", "decoder/position_encodings/encodings"); err != nil {
+	if err := f.measure(); err != nil {
 		return err
 	}
 	h := &f.Header
@@ -55,22 +55,6 @@ func (f *Folder) openCT2(dir string) error {
 	}
 	f.AlignmentHeads, f.Origin = c.AlignmentHeads, c.Name
 	return nil
-}
-
-// clip limits a dimension to the header's range; a check later refuses values
-// that large.
-func clip(n int64) int32 { return int32(min(n, 1<<30)) }
-
-// shape returns the shape of a variable and checks its rank.
-func (w *ct2) shape(name string, rank int) ([]int64, error) {
-	v, ok := w.model.Find(name)
-	if !ok {
-		return nil, fmt.Errorf("%w: %s: expected a variable %s, found none", models.ErrBroken, w.path, name)
-	}
-	if len(v.Shape) != rank {
-		return nil, fmt.Errorf("%w: %s: variable %s: expected %d dimensions, found %v", models.ErrBroken, w.path, name, rank, v.Shape)
-	}
-	return v.Shape, nil
 }
 
 // layers counts the layers of the encoder or the decoder.
@@ -189,16 +173,21 @@ func (w *ct2) find(name string) (*values, error) {
 		if strings.HasSuffix(n.name, "layer_norm") {
 			last = map[string]string{"weight": "gamma", "bias": "beta"}[last]
 		}
-		v, err := w.variable(prefix + n.name + "/" + last)
-		if err != nil || n.parts == 1 {
-			return v, err
-		}
-		if len(v.shape) == 0 || v.shape[0]%n.parts != 0 {
-			return nil, fmt.Errorf("%w: %s: expected %d parts of equal size, found %v", models.ErrBroken, v.name, n.parts, v.shape)
-		}
-		return v.part(n.part, n.parts), nil
+		return w.part(prefix+n.name+"/"+last, n.part, n.parts)
 	}
 	return nil, fmt.Errorf("%w: %s: no variable is known for %s", models.ErrBroken, w.path, name)
+}
+
+// part returns part i of n equal parts of a variable.
+func (w *ct2) part(name string, i, n int64) (*values, error) {
+	v, err := w.variable(name)
+	if err != nil || n == 1 {
+		return v, err
+	}
+	if len(v.shape) == 0 || v.shape[0]%n != 0 {
+		return nil, fmt.Errorf("%w: %s: expected %d parts of equal size, found %v", models.ErrBroken, v.name, n, v.shape)
+	}
+	return v.part(i, n), nil
 }
 
 // rest checks that the projection equals the embedding, that keys have no bias,
@@ -231,14 +220,11 @@ func (w *ct2) rest() error {
 		default:
 			continue
 		}
-		bias, err := w.variable(name)
+		bias, err := w.part(name, part, parts)
 		if err != nil {
 			return err
 		}
-		if len(bias.shape) == 0 || bias.shape[0]%parts != 0 {
-			return fmt.Errorf("%w: %s: expected %d parts of equal size, found %v", models.ErrBroken, bias.name, parts, bias.shape)
-		}
-		if err := zero(bias.part(part, parts)); err != nil {
+		if err := zero(bias); err != nil {
 			return err
 		}
 	}

@@ -292,7 +292,6 @@ func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float6
 		all += s.count()
 	}
 	out := ggmlfile.NewWriter(w, h, filters(int(h.Mels)), f.tokens)
-	row := make([]float32, portion)
 	var clamped int64
 	for _, s := range slots {
 		v, err := f.weights.find(s.name)
@@ -304,11 +303,7 @@ func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float6
 		}
 		kind := s.kind(large)
 		out.Tensor(s.name, s.dims(), kind)
-		for at := int64(0); at < s.count(); at += portion {
-			part := row[:min(portion, s.count()-at)]
-			if err := v.read(part, at); err != nil {
-				return fmt.Errorf("%s: %w", v.name, err)
-			}
+		if err := v.each(func(part []float32, _ int64) error {
 			n, err := roundToHalf(part, kind)
 			if err != nil {
 				return fmt.Errorf("%w: %s: %w", models.ErrBroken, v.name, err)
@@ -318,11 +313,12 @@ func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float6
 				return out.Err()
 			}
 			done += int64(len(part))
-			if progress != nil {
-				if err := progress(float64(done) / float64(all)); err != nil {
-					return err
-				}
+			if progress == nil {
+				return nil
 			}
+			return progress(float64(done) / float64(all))
+		}); err != nil {
+			return err
 		}
 	}
 	if err := f.weights.rest(); err != nil {
@@ -383,17 +379,20 @@ func begin(path string) ([]byte, error) {
 
 // measure sets the widths and contexts of the header from the shapes of the
 // first convolution, the token embedding and both position embeddings.
-func (f *Folder) measure(shape func(name string, dims int) ([]int64, error), convolution, embedding, audio, text string) error {
+func (f *Folder) measure() error {
 	var found [4][]int64
-	for i, name := range []string{convolution, embedding, audio, text} {
-		dims := 2
-		if i == 0 {
-			dims = 3
-		}
-		var err error
-		if found[i], err = shape(name, dims); err != nil {
+	for i, s := range []struct {
+		name string
+		rank int
+	}{{"encoder.conv1.weight", 3}, {"decoder.token_embedding.weight", 2}, {"encoder.positional_embedding", 2}, {"decoder.positional_embedding", 2}} {
+		v, err := f.weights.find(s.name)
+		if err != nil {
 			return err
 		}
+		if len(v.shape) != s.rank {
+			return fmt.Errorf("%w: %s: expected %d dimensions, found %v", models.ErrBroken, v.name, s.rank, v.shape)
+		}
+		found[i] = v.shape
 	}
 	h := &f.Header
 	h.AudioState, h.Mels = clip(found[0][0]), clip(found[0][1])
@@ -401,3 +400,7 @@ func (f *Folder) measure(shape func(name string, dims int) ([]int64, error), con
 	h.AudioContext, h.TextContext = clip(found[2][0]), clip(found[3][0])
 	return nil
 }
+
+// clip limits a dimension to the header's range; a check later refuses values
+// that large.
+func clip(n int64) int32 { return int32(min(n, 1<<30)) }

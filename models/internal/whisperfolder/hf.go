@@ -42,7 +42,7 @@ func (f *Folder) openHF(dir string) error {
 	if err := f.shards(w); err != nil {
 		return err
 	}
-	if err := f.measure(w.shape, "encoder.conv1.weight", "decoder.token_embedding.weight", "encoder.positional_embedding", "decoder.positional_embedding"); err != nil {
+	if err := f.measure(); err != nil {
 		return err
 	}
 	h := &f.Header
@@ -128,18 +128,6 @@ func (f *Folder) shard(w *hf, name string, index map[string]string) error {
 		w.tensors[tensor] = located{t, file, path}
 	}
 	return nil
-}
-
-// shape returns the shape of a tensor by OpenAI's name, and checks its rank.
-func (w *hf) shape(name string, rank int) ([]int64, error) {
-	v, err := w.find(name)
-	if err != nil {
-		return nil, err
-	}
-	if len(v.shape) != rank {
-		return nil, fmt.Errorf("%w: %s: expected %d dimensions, found %v", models.ErrBroken, v.name, rank, v.shape)
-	}
-	return v.shape, nil
 }
 
 // formats of safetensors' types.

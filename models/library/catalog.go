@@ -87,6 +87,14 @@ func (e *Entry) bytes() int64 {
 	return n
 }
 
+// entry returns the manifest's entry for the model, without its files.
+func (e *Entry) entry(name string) entry {
+	return entry{
+		Name: name, Contract: e.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: e.Languages,
+		License: e.License, WindowSeconds: e.WindowSeconds, SampleRate: e.SampleRate, SameSpeaker: e.SameSpeaker,
+	}
+}
+
 type catalogFile struct {
 	Profiles map[string][]string `json:"profiles"`
 	// Languages maps a language to its models of the optimized tier, the
@@ -112,12 +120,7 @@ func Catalog() []Entry { return slices.Clone(catalog().Models) }
 // Profiles returns the names of the profiles. A profile is a set of one model
 // per role.
 func Profiles() []string {
-	var names []string
-	for name := range catalog().Profiles {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return slices.Index(profileOrder, a) - slices.Index(profileOrder, b) })
-	return names
+	return slices.SortedFunc(maps.Keys(catalog().Profiles), func(a, b string) int { return slices.Index(profileOrder, a) - slices.Index(profileOrder, b) })
 }
 
 var profileOrder = []string{"small", "balanced", "best", "zh"}

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,12 +32,19 @@ func RememberCosts(costs map[string]Cost) error {
 	if len(costs) == 0 {
 		return nil
 	}
-	all := userdata.ReadTable[Cost](costTable)
+	all := knownCosts()
 	for path, c := range costs {
 		all[costKey(path)] = c
 	}
-	if err := userdata.WriteTable(costTable, all); err != nil {
-		return fmt.Errorf("costs of models: %w", err)
+	file, err := userdata.Dir(costTable)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o755)
+	}
+	if err == nil {
+		err = writeJSON(file, all)
+	}
+	if err != nil {
+		return fmt.Errorf("costs of models: %s: %w", file, err)
 	}
 	return nil
 }
@@ -53,7 +61,18 @@ func costKey(path string) string {
 // known holds the costs measured on this processor.
 type known map[string]Cost
 
-func knownCosts() known { return userdata.ReadTable[Cost](costTable) }
+// knownCosts returns no costs if their file is missing or damaged.
+func knownCosts() known {
+	var all known
+	file, err := userdata.Dir(costTable)
+	if err != nil {
+		return known{}
+	}
+	if data, err := os.ReadFile(file); err != nil || json.Unmarshal(data, &all) != nil || all == nil {
+		return known{}
+	}
+	return all
+}
 
 // of returns the measured cost of the model with these files; nil if there is
 // none.

@@ -32,9 +32,19 @@ func TestCosts(t *testing.T) {
 	require.NoError(t, os.WriteFile(first, []byte("other weights"), 0o600))
 	assert.Nil(t, knownCosts().of(first), "another file has not been measured")
 
+	files, err := os.ReadDir(filepath.Join(data, "otograph"))
+	require.NoError(t, err)
+	assert.Len(t, files, 1, "no partial file remains")
+
 	name := filepath.Join(data, "otograph", "costs.json")
-	for _, damaged := range []string{"", "{", "null", `{"` + second + "; " + processor.Name() + `": {"size": 7}}`, `{"` + second + `; another": {"processor_seconds_per_hour": 3, "sound_seconds": 60, "size": 7}}`} {
+	for _, damaged := range []string{"", "{", "null", "[1]", `{"` + second + "; " + processor.Name() + `": {"size": 7}}`, `{"` + second + `; another": {"processor_seconds_per_hour": 3, "sound_seconds": 60, "size": 7}}`} {
 		require.NoError(t, os.WriteFile(name, []byte(damaged), 0o600))
 		assert.Nil(t, knownCosts().of(second), damaged)
 	}
+	require.NoError(t, os.Remove(name))
+	require.NoError(t, os.MkdirAll(filepath.Join(name, "taken"), 0o755))
+	assert.ErrorContains(t, RememberCosts(map[string]Cost{first: cost}), "costs.json")
+	files, err = os.ReadDir(filepath.Join(data, "otograph"))
+	require.NoError(t, err)
+	assert.Len(t, files, 1, "no partial file remains")
 }

@@ -73,15 +73,17 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 	}
 	from := origin{dir: filepath.Dir(source), base: filepath.Base(source), folder: true}
 	whisper := whisperFolder(source)
+	archive, isArchive := archiveStem(from.base)
 	switch {
 	case info.IsDir():
 		from.dir = source
-	case isArchive(from.base):
+	case isArchive:
 		defer os.RemoveAll(s.unpacked())
-		if whisper, err = s.unpackInto(ctx, source, &from); err != nil {
+		if err := s.unpack(ctx, source); err != nil {
 			return nil, err
 		}
-		if whisper != "" {
+		from.dir, from.base = s.unpacked(), archive
+		if whisper = whisperFolder(from.dir); whisper != "" {
 			o.Name, o.origin = cmp.Or(o.Name, from.base), filepath.Base(source)
 		}
 	default:
@@ -131,14 +133,14 @@ func (o *ImportOptions) check() error {
 }
 
 func (s *Store) importAll(ctx context.Context, source string, from origin, o ImportOptions) ([]Stored, error) {
-	find := func() (map[models.Role][]entry, []error, error) { return recognizeFiles(from.dir, ".", o.Contract) }
-	if !from.folder {
-		find = func() (map[models.Role][]entry, []error, error) {
-			found, err := recognizeOne(source, o.Contract)
-			return found, nil, err
-		}
+	var found map[models.Role][]entry
+	var ignored []error
+	var err error
+	if from.folder {
+		found, ignored, err = recognizeFiles(from.dir, ".", o.Contract)
+	} else {
+		found, err = recognizeOne(source, o.Contract)
 	}
-	found, ignored, err := find()
 	if err != nil {
 		return nil, err
 	}
@@ -177,20 +179,11 @@ func (s *Store) importAll(ctx context.Context, source string, from origin, o Imp
 // unpacked returns the folder for the files of an archive.
 func (s *Store) unpacked() string { return filepath.Join(s.Dir, partials, "unpacked") }
 
-// unpackInto unpacks an archive and makes its files the origin. It returns the
-// folder of a Whisper model that requires a conversion, "" if there is none.
-func (s *Store) unpackInto(ctx context.Context, archive string, from *origin) (whisper string, err error) {
+func (s *Store) unpack(ctx context.Context, archive string) error {
 	if err := emptyDir(s.unpacked()); err != nil {
-		return "", err
+		return err
 	}
-	if err := unpackModel(ctx, archive, s.unpacked(), worthUnpacking); err != nil {
-		return "", err
-	}
-	from.dir = s.unpacked()
-	for _, end := range []string{".bz2", ".gz", ".tbz2", ".tgz", ".tar"} {
-		from.base = strings.TrimSuffix(from.base, end)
-	}
-	return whisperFolder(from.dir), nil
+	return unpackModel(ctx, archive, s.unpacked(), worthUnpacking)
 }
 
 func forRole(role models.Role) string {
@@ -200,16 +193,15 @@ func forRole(role models.Role) string {
 	return " for role " + string(role)
 }
 
-// isArchive reports whether a file name has the extension of an archive that
-// Import unpacks.
-func isArchive(name string) bool {
-	name = strings.ToLower(name)
+// archiveStem returns the name of an archive that Import unpacks without its
+// extension; ok is false for any other file.
+func archiveStem(name string) (stem string, ok bool) {
 	for _, end := range []string{".tar.bz2", ".tbz2", ".tar.gz", ".tgz", ".tar"} {
-		if strings.HasSuffix(name, end) {
-			return true
+		if strings.HasSuffix(strings.ToLower(name), end) {
+			return name[:len(name)-len(end)], true
 		}
 	}
-	return false
+	return name, false
 }
 
 // worthUnpacking reports whether a file belongs to a model; archives often
@@ -259,7 +251,7 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 	e.Contract, e.Languages, e.License = o.Contract, o.Languages, cmp.Or(o.License, e.License)
 	e.WindowSeconds, e.SampleRate, e.SameSpeaker = o.WindowSeconds, o.SampleRate, o.SameSpeaker
 	if err := e.check(role); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, e.Files[e.mainPart()]), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, e.main()), err)
 	}
 	m, err := e.open(dir, role)
 	if err != nil {
@@ -311,9 +303,10 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 // importName returns a model's name from its file, or from the surrounding
 // folder or archive if the file has a generic name.
 func (e *entry) importName(base, dir string) string {
-	own := stem(path.Base(e.Files[e.mainPart()]))
+	main := path.Base(e.main())
+	own := stem(main)
 	if slices.Contains([]string{"model", "encoder", "encoder-model", "ggml-model"}, own) {
-		if filepath.Base(dir) == "unpacked" || base != path.Base(e.Files[e.mainPart()]) {
+		if filepath.Base(dir) == "unpacked" || base != main {
 			return base
 		}
 		if abs, err := filepath.Abs(dir); err == nil {

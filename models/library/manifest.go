@@ -3,6 +3,7 @@ package library
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -183,16 +184,15 @@ func (e *entry) check(role models.Role) error {
 	if len(e.Files) == 0 {
 		return fmt.Errorf("files: expected at least one, found none")
 	}
-	known := []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
 	for part, file := range e.Files {
-		if !slices.Contains(known, part) {
-			return fmt.Errorf("files: part %q is not known: expected one of %v", part, known)
+		if !slices.Contains(partOrder, part) {
+			return fmt.Errorf("files: part %q is not known: expected one of %v", part, partOrder)
 		}
 		if err := localName(file); err != nil {
 			return fmt.Errorf("files.%s: %w", part, err)
 		}
 	}
-	if e.Files[models.PartModel] == "" && e.Files[models.PartEncoder] == "" {
+	if e.main() == "" {
 		return fmt.Errorf("files: expected a %q or an %q", models.PartModel, models.PartEncoder)
 	}
 	if e.Contract != "" {
@@ -200,14 +200,11 @@ func (e *entry) check(role models.Role) error {
 			return fmt.Errorf("contract: expected one of %s, found %q", strings.Join(models.ContractsOf(role), ", "), e.Contract)
 		}
 	}
-	for file, sum := range e.SHA256 {
-		if !isSHA256(sum) {
-			return fmt.Errorf("sha256.%s: expected 64 hexadecimal digits, found %q", file, sum)
-		}
-	}
-	for file, sum := range e.SourceSHA256 {
-		if !isSHA256(sum) {
-			return fmt.Errorf("source_sha256.%s: expected 64 hexadecimal digits, found %q", file, sum)
+	for field, sums := range map[string]map[string]string{"sha256": e.SHA256, "source_sha256": e.SourceSHA256} {
+		for file, sum := range sums {
+			if !isSHA256(sum) {
+				return fmt.Errorf("%s.%s: expected 64 hexadecimal digits, found %q", field, file, sum)
+			}
 		}
 	}
 	for _, h := range e.AlignmentHeads {
@@ -243,10 +240,7 @@ func (e *entry) name() string {
 	if e.Name != "" {
 		return e.Name
 	}
-	main := e.Files[models.PartModel]
-	if main == "" {
-		main = e.Files[models.PartEncoder]
-	}
+	main := e.main()
 	if dir := path.Dir(main); dir != "." {
 		return path.Base(dir)
 	}
@@ -266,30 +260,21 @@ func isSHA256(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// write replaces dir's manifest atomically, so that a reader sees the old or
-// the new one.
-func (m *manifest) write(dir string) error {
-	data, err := json.MarshalIndent(m, "", "  ")
+// writeJSON replaces a file atomically, so that a reader sees the old or the
+// new content.
+func writeJSON(file string, content any) error {
+	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(dir, ".otograph-*.json")
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".otograph-*.json")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(append(data, '\n'))
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), filepath.Join(dir, manifestName))
+	return os.Rename(tmp.Name(), file)
 }

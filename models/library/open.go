@@ -167,16 +167,13 @@ func (m *manifest) open(dir string) (*models.Set, error) {
 	return set, nil
 }
 
-// mainPart returns the part that identifies the entry's model.
-func (e *entry) mainPart() models.Part {
-	if e.Files[models.PartModel] != "" {
-		return models.PartModel
-	}
-	return models.PartEncoder
-}
+// main returns the name of the file that identifies the entry's model; empty if
+// it is missing.
+func (e *entry) main() string { return cmp.Or(e.Files[models.PartModel], e.Files[models.PartEncoder]) }
 
-// partOrder is the order of a model's files.
-var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartData}
+// partOrder holds the parts that an entry names, in the order of a model's
+// files.
+var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
 
 // texts lists the parts that are read into memory unchanged.
 var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}

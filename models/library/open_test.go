@@ -307,7 +307,7 @@ func TestManifestRoundTrip(t *testing.T) {
 		"optimized": {{Name: "a", Files: map[models.Part]string{models.PartModel: "a.onnx", models.PartTokens: "t"}}, {Name: "b", Files: map[models.Part]string{models.PartModel: "b.onnx"}}},
 	}}
 	dir := t.TempDir()
-	require.NoError(t, m.write(dir))
+	require.NoError(t, writeJSON(filepath.Join(dir, manifestName), m))
 	got, err := readManifest(dir)
 	require.NoError(t, err)
 	assert.Equal(t, m, got)

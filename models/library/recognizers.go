@@ -62,7 +62,7 @@ func Recognizers(dir string) ([]models.Model, error) {
 func inFolder(found []entry) []entry {
 	if len(found) > 1 {
 		for i := range found {
-			found[i].Name = stem(filepath.Base(found[i].Files[found[i].mainPart()]))
+			found[i].Name = stem(filepath.Base(found[i].main()))
 		}
 	}
 	return found

@@ -50,10 +50,8 @@ func (s *Store) secondSource(m *manifest, c Entry) (*Stored, error) {
 	if slices.ContainsFunc(m.Roles[string(c.Role)], func(e entry) bool { return e.name() == name }) {
 		return stored, nil
 	}
-	e := entry{
-		Name: name, Contract: c.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: c.Languages, License: c.License,
-		Source: "CTranslate2 of " + strings.Join(packageNames(c.Repackaged.Packages), ", "),
-	}
+	e := c.entry(name)
+	e.Source = "CTranslate2 of " + strings.Join(packageNames(c.Repackaged.Packages), ", ")
 	e.add(models.PartModel, path.Join(name, file), c.Repackaged.SHA256)
 	return stored, s.use(m, c.Role, e)
 }

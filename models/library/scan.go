@@ -21,17 +21,15 @@ const maxScan = 2000
 
 // scan opens a folder without a manifest.
 func scan(dir string) (*models.Set, error) {
-	set := &models.Set{Name: filepath.Base(dir)}
 	m, ignored, err := recognizeFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	set.Ignored = ignored
-	opened, err := m.open(dir)
+	set, err := m.open(dir)
 	if err != nil {
 		return nil, err
 	}
-	set.Models = opened.Models
+	set.Ignored = ignored
 	if len(set.Models) == 0 {
 		if layout := whisperfolder.Find(dir); layout != "" {
 			return nil, fmt.Errorf("%w: %s: expected a folder of models, found Whisper as %s: run `otograph models import %s`", models.ErrUnsupported, dir, layout, dir)
@@ -69,7 +67,7 @@ func recognizeFolder(dir string) (m *manifest, ignored []error, err error) {
 		if len(found) > 1 && role != models.RoleOptimized {
 			var names []string
 			for _, e := range found {
-				names = append(names, e.Files[e.mainPart()])
+				names = append(names, e.main())
 			}
 			return nil, nil, fmt.Errorf("%w: %s: role %s: expected one, found %s; name one in %s or pass --%s-model FILE",
 				ErrAmbiguous, dir, role, strings.Join(names, ", "), manifestName, role)
@@ -150,7 +148,7 @@ func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []er
 		for _, c := range group {
 			e.Files[c.found.Part] = path.Join(folder, c.name)
 		}
-		if e.Files[models.PartModel] == "" && e.Files[models.PartEncoder] == "" {
+		if e.main() == "" {
 			for _, c := range group {
 				ignored = append(ignored, fmt.Errorf("%w: %s: a %s without its encoder", models.ErrMissing, filepath.Join(dir, folder, c.name), c.found.Part))
 			}
@@ -189,8 +187,8 @@ func isGGML(file string) bool {
 func onePrecision(files []candidate) []candidate {
 	return slices.DeleteFunc(slices.Clone(files), func(c candidate) bool {
 		eighth := c.found.Role == models.RoleOptimized || c.found.Role == models.RoleTagger
-		return quantised(c.name) != eighth && slices.ContainsFunc(files, func(o candidate) bool {
-			return quantised(o.name) == eighth && stem(o.name) == stem(c.name) && o.found.Part == c.found.Part &&
+		return quantized(c.name) != eighth && slices.ContainsFunc(files, func(o candidate) bool {
+			return quantized(o.name) == eighth && stem(o.name) == stem(c.name) && o.found.Part == c.found.Part &&
 				o.found.Role == c.found.Role && o.found.Contract == c.found.Contract
 		})
 	})
@@ -198,7 +196,7 @@ func onePrecision(files []candidate) []candidate {
 
 // quantized reports whether a file's name indicates 8-bit weights:
 // model.int8.onnx, model_quant.onnx, model_quantized.onnx.
-func quantised(name string) bool {
+func quantized(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "int8") || strings.Contains(name, "quant")
 }
@@ -249,7 +247,7 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 	if found.Role != models.RoleOptimized {
 		return nil
 	}
-	main := e.Files[e.mainPart()]
+	main := e.main()
 	if main == "" {
 		return fmt.Errorf("%w: role %s: expected the encoder of the model, found its %s", models.ErrBroken, found.Role, found.Part)
 	}

@@ -129,21 +129,25 @@ func (s *Store) pullOne(ctx context.Context, f *download.Fetcher, c Entry) (*Sto
 	}
 	target := filepath.Join(s.Dir, c.Name)
 	stored := &Stored{Role: c.Role, Name: c.Name, Dir: target, Convert: c.Convert}
-	e := entry{
-		Name: c.Name, Contract: c.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: c.Languages,
-		License: c.License, WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
+	local, used := c.entry(c.Name), c.entry(c.Name)
+	record := func(sums map[string]string) {
+		for _, a := range c.Files {
+			local.Files[a.Part] = a.Name
+			used.add(a.Part, path.Join(c.Name, a.Name), sums[a.Name])
+			stored.Files = append(stored.Files, models.File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
+		}
+	}
+	use := func() (*Stored, error) {
+		if c.Convert != "" {
+			return stored, nil
+		}
+		return stored, s.use(m, c.Role, used)
 	}
 	recorded := m.hashes(c.Role, c.Name)
 	if sums, ok := s.present(c, recorded); ok {
 		stored.Already = true
-		for _, a := range c.Files {
-			e.add(a.Part, path.Join(c.Name, a.Name), sums[a.Name])
-			stored.Files = append(stored.Files, models.File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
-		}
-		if c.Convert != "" {
-			return stored, nil
-		}
-		return stored, s.use(m, c.Role, e)
+		record(sums)
+		return use()
 	}
 
 	if second, err := s.secondSource(m, c); second != nil || err != nil {
@@ -171,12 +175,7 @@ func (s *Store) pullOne(ctx context.Context, f *download.Fetcher, c Entry) (*Sto
 	if err != nil {
 		return nil, err
 	}
-	local := entry{Name: e.Name, Contract: e.Contract, Files: map[models.Part]string{}}
-	for _, a := range c.Files {
-		local.Files[a.Part] = a.Name
-		e.add(a.Part, path.Join(c.Name, a.Name), sums[a.Name])
-		stored.Files = append(stored.Files, models.File{Part: a.Part, Name: a.Name, Path: filepath.Join(target, a.Name), SHA256: sums[a.Name]})
-	}
+	record(sums)
 	if c.Convert == "" {
 		if _, err := local.open(staging, c.Role); err != nil {
 			// The content differs from the catalog, so keeping it would not
@@ -188,10 +187,7 @@ func (s *Store) pullOne(ctx context.Context, f *download.Fetcher, c Entry) (*Sto
 	if err := replaceDir(staging, target); err != nil {
 		return nil, err
 	}
-	if c.Convert != "" {
-		return stored, nil
-	}
-	return stored, s.use(m, c.Role, e)
+	return use()
 }
 
 // stage fetches the files of a catalog entry into the folder staging and
@@ -324,7 +320,7 @@ func (s *Store) use(m *manifest, role models.Role, e entry) error {
 		m.Roles[key] = nil
 	}
 	m.Roles[key] = append(slices.DeleteFunc(m.Roles[key], func(o entry) bool { return o.name() == e.name() }), e)
-	return m.write(s.Dir)
+	return writeJSON(filepath.Join(s.Dir, manifestName), m)
 }
 
 // replaceDir replaces target with the folder staging, after syncing its files.

@@ -21,13 +21,8 @@ type Set struct {
 
 // Role returns the first model of a role. A nil Set has none.
 func (s *Set) Role(role Role) (*Model, bool) {
-	if s == nil {
-		return nil, false
-	}
-	for i := range s.Models {
-		if s.Models[i].Role == role {
-			return &s.Models[i], true
-		}
+	if all := s.All(role); len(all) > 0 {
+		return all[0], true
 	}
 	return nil, false
 }

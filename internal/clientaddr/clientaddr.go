@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -37,12 +38,7 @@ func ParseProxies(texts []string) (Proxies, error) {
 // Trusts reports whether a belongs to a trusted proxy.
 func (p Proxies) Trusts(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	for _, network := range p {
-		if network.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(a) })
 }
 
 // Of returns the address of the client that sent r. That is the address of the

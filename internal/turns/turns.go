@@ -6,6 +6,7 @@ package turns
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -74,13 +75,11 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, c := range q.waiting {
-		if c == called {
-			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
-			g.waiting--
-			g.trim(q)
-			return nil, context.Cause(ctx)
-		}
+	if i := slices.Index(q.waiting, called); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+		g.waiting--
+		g.trim(q)
+		return nil, context.Cause(ctx)
 	}
 	// The place was assigned at the same moment: pass it to the next caller.
 	g.give(q)
@@ -121,11 +120,8 @@ func (g *Gate) trim(q *queue) {
 	if len(q.waiting) > 0 {
 		return
 	}
-	for i, other := range g.ring {
-		if other == q {
-			g.ring = append(g.ring[:i], g.ring[i+1:]...)
-			break
-		}
+	if i := slices.Index(g.ring, q); i >= 0 {
+		g.ring = slices.Delete(g.ring, i, i+1)
 	}
 	g.forget(q)
 }

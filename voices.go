@@ -25,9 +25,8 @@ const leastSpoken = 1.0
 
 // Voice returns the vector of a recording's only voice, computed by the set's
 // speaker model, the seconds of speech that it is based on, and the warnings
-// about the recording. The vector has unit length. Two vectors belong to one
-// person if their diarize.Similarity is at least SameVoice. Bad input, including
-// a recording with several voices, causes a permanent error (spec.IsPermanent)
+// about the recording. The vector has unit length. Bad input, including a
+// recording with several voices, causes a permanent error (spec.IsPermanent)
 // that names the recording.
 func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, warnings []spec.Warning, err error) {
 	ctx, leave, err := p.begin(ctx)
@@ -60,7 +59,8 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 }
 
 // SameVoice returns the minimum diarize.Similarity of two recordings of one
-// person, for the set's speaker model. Without such a model the error wraps
+// person, for the set's speaker model. Some people's are as similar, so WithVoices
+// also compares with other voices. Without a speaker model the error wraps
 // models.ErrMissing.
 func (p *Pipeline) SameVoice() (float64, error) {
 	m, err := p.engines.Set.Need(models.RoleEmbedder)

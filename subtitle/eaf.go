@@ -59,16 +59,14 @@ func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
 }
 
 // eafSlots writes a numbered slot for every start and end of an interval, in
-// order of time, as ELAN expects them, and returns their numbers.
+// order of time, as ELAN expects them, and returns their numbers. The list may
+// be empty, but not absent.
 func eafSlots(out io.Writer, rows []tier) map[int64]int {
 	var times []int64
 	for _, t := range rows {
 		for _, s := range t.spans {
 			times = append(times, s.start, s.end)
 		}
-	}
-	if len(times) == 0 {
-		return nil
 	}
 	slices.Sort(times)
 	slot := map[int64]int{}

@@ -78,6 +78,17 @@ func TestTextGridHasNoGaps(t *testing.T) {
 	})
 }
 
+// TestEAFOfSilence: the schema requires the list of times, also without any.
+func TestEAFOfSilence(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, writeEAF(&b, "a.wav", time.Unix(0, 0), nil))
+	var doc struct {
+		Times []struct{} `xml:"TIME_ORDER"`
+	}
+	require.NoError(t, xml.Unmarshal(b.Bytes(), &doc))
+	assert.Len(t, doc.Times, 1)
+}
+
 func TestEAFReferencesResolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer

@@ -61,7 +61,7 @@ func TestMeasureEngine(t *testing.T) {
 	}
 }
 
-// doerFunc is an safehttp.Doer.
+// doerFunc is a safehttp.Doer.
 type doerFunc func(*http.Request) (*http.Response, error)
 
 func (f doerFunc) Do(r *http.Request) (*http.Response, error) { return f(r) }

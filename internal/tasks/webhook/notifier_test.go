@@ -38,7 +38,7 @@ type post struct {
 	body    string
 }
 
-// postbox is an safehttp.Doer that records deliveries and answers by script.
+// postbox is a safehttp.Doer that records deliveries and answers by script.
 type postbox struct {
 	mu     sync.Mutex
 	posts  []post

@@ -55,7 +55,7 @@ func messageOf(err error) string {
 	case public(err):
 		return err.Error()
 	case part != "":
-		return fmt.Sprintf("the service's %s was not available", part)
+		return fmt.Sprintf("a failure of the service's %s", part)
 	}
 	return "internal error"
 }

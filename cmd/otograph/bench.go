@@ -241,12 +241,12 @@ func unused(manifest string, items []bench.Item) (n int, err error) {
 	if info, err := os.Stat(manifest); err != nil || !info.IsDir() {
 		return 0, err
 	}
+	if _, err := os.Stat(filepath.Join(manifest, datasets.Manifest)); err == nil {
+		return 0, nil
+	}
 	_, others, err := mediafiles.Walk(manifest)
 	if err != nil {
 		return 0, err
-	}
-	if slices.Contains(others, filepath.Join(manifest, datasets.Manifest)) {
-		return 0, nil
 	}
 	used := itemFiles(items)
 	slices.Sort(used)

@@ -41,7 +41,11 @@ func TestUnusedFilesOfABenchmark(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, items, 1, "the manifest of a folder")
 	assert.Equal(t, "good morning", *items[0].Text)
-	n, err = unused(dir, items)
-	require.NoError(t, err)
-	assert.Zero(t, n)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	for _, folder := range []string{dir, link} {
+		n, err = unused(folder, items)
+		require.NoError(t, err)
+		assert.Zero(t, n, folder)
+	}
 }

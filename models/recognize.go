@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/binfile"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/internal/onnxfile"
 )
@@ -54,38 +54,19 @@ type Recognized struct {
 // file, the expectation and the finding, and wraps ErrMissing, ErrUnsupported
 // or ErrBroken.
 func Recognize(path string) (*Recognized, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: %s: no such file", ErrMissing, path)
-		}
-		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
-	}
-	if !info.Mode().IsRegular() { // opening a pipe could block forever
-		return nil, fmt.Errorf("%w: %s: expected a model file, found a %s", ErrBroken, path, kind(info.Mode()))
-	}
-	f, err := os.Open(path)
-	if err != nil {
+	f, size, err := binfile.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %s: no such file", ErrMissing, path)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	defer f.Close()
-	found, err := recognize(f, info.Size(), filepath.Base(path))
+	found, err := recognize(f, size, filepath.Base(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return found, nil
-}
-
-func kind(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "folder"
-	case m&fs.ModeNamedPipe != 0:
-		return "pipe"
-	case m&fs.ModeSocket != 0:
-		return "socket"
-	}
-	return "device"
 }
 
 // recognize is like Recognize for the bytes of a named file; its errors do not

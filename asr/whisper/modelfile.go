@@ -2,10 +2,11 @@ package whisper
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/otograph/otograph/internal/binfile"
 	"github.com/otograph/otograph/internal/ggmlfile"
 )
 
@@ -38,19 +39,15 @@ func (m modelFile) read(f func(file io.ReaderAt, size int64) error) error {
 	if m.Data != nil {
 		return f(bytes.NewReader(m.Data), int64(len(m.Data)))
 	}
-	file, err := os.Open(m.Path)
+	file, size, err := binfile.Open(m.Path)
+	if errors.Is(err, binfile.ErrNotFile) {
+		err = fmt.Errorf("%w: %w", ErrModel, err)
+	}
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: expected a file, found %s", ErrModel, info.Mode().Type())
-	}
-	return f(file, info.Size())
+	return f(file, size)
 }
 
 // layout returns the layout of a model file with the header h.

@@ -1,5 +1,5 @@
-// Package binfile reads the structure of a little-endian file and skips the
-// data in it.
+// Package binfile opens files of weights and reads the structure of
+// little-endian ones without the data in them.
 package binfile
 
 import (

@@ -70,7 +70,7 @@ func TestInspectFromFile(t *testing.T) {
 	assert.ErrorContains(t, err, "vad model absent.onnx")
 	_, err = Inspect(Source{Path: dir})
 	require.ErrorIs(t, err, ErrInvalid)
-	assert.ErrorContains(t, err, "not a regular file")
+	assert.ErrorContains(t, err, "expected a regular file")
 	_, err = Inspect(Source{Role: "vad"})
 	require.ErrorIs(t, err, ErrInvalid)
 }

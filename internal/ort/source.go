@@ -2,10 +2,12 @@ package ort
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"github.com/otograph/otograph/internal/binfile"
 )
 
 // Source is the location of a model's bytes: a file (required if its weights
@@ -50,17 +52,12 @@ func (s Source) readable() (r io.ReaderAt, size int64, closeFile func(), err err
 	if s.Path == "" {
 		return nil, 0, nil, fmt.Errorf("%s: %w: neither a path nor bytes are given", s, ErrInvalid)
 	}
-	f, err := os.Open(s.Path)
+	f, size, err := binfile.Open(s.Path)
+	if errors.Is(err, binfile.ErrNotFile) {
+		err = fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("%s: %w", s, err)
 	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s is not a regular file", ErrInvalid, s.Path)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, 0, nil, fmt.Errorf("%s: %w", s, err)
-	}
-	return f, st.Size(), func() { _ = f.Close() }, nil
+	return f, size, func() { _ = f.Close() }, nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/binfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -111,17 +114,20 @@ func strict(data []byte, into any) error {
 // readManifest reads dir's manifest; it returns ErrMissing if dir has none.
 func readManifest(dir string) (*manifest, error) {
 	file := filepath.Join(dir, manifestName)
-	info, err := os.Stat(file)
-	if os.IsNotExist(err) {
+	f, size, err := binfile.Open(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: %s: no such file", models.ErrMissing, file)
-	}
-	if err != nil {
+	case errors.Is(err, binfile.ErrNotFile):
+		return nil, fmt.Errorf("%w: %w", models.ErrBroken, err)
+	case err != nil:
 		return nil, err
 	}
-	if info.Size() > maxManifest {
-		return nil, fmt.Errorf("%w: %s: expected at most %d bytes, found %d", models.ErrBroken, file, maxManifest, info.Size())
+	defer f.Close()
+	if size > maxManifest {
+		return nil, fmt.Errorf("%w: %s: expected at most %d bytes, found %d", models.ErrBroken, file, maxManifest, size)
 	}
-	data, err := os.ReadFile(file)
+	data, err := io.ReadAll(io.LimitReader(f, maxManifest))
 	if err != nil {
 		return nil, err
 	}

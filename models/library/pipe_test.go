@@ -26,4 +26,9 @@ func TestPipesAreNotOpened(t *testing.T) {
 		_, err = (&Store{Dir: t.TempDir()}).Import(t.Context(), dir, ImportOptions{})
 		require.ErrorIs(t, err, models.ErrMissing, name)
 	}
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, manifestName), 0o600))
+	_, err := OpenDir(dir)
+	require.ErrorIs(t, err, models.ErrBroken)
+	assert.ErrorContains(t, err, "found a pipe")
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/binfile"
 	"github.com/otograph/otograph/internal/ggmlfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/whisperfolder"
@@ -166,10 +167,7 @@ func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []er
 // isGGML reports whether a file begins like a Whisper model; other files named
 // .bin are ignored.
 func isGGML(file string) bool {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(file)
+	f, _, err := binfile.Open(file)
 	if err != nil {
 		return false
 	}

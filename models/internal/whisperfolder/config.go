@@ -49,19 +49,15 @@ func readJSON(path string, limit int64, into any) error {
 
 // readText reads a file of at most limit bytes.
 func readText(path string, limit int64) ([]byte, error) {
-	f, err := openRegular(path)
+	f, size, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
+	if size > limit {
+		return nil, fmt.Errorf("%w: %s: expected at most %d bytes, found %d", models.ErrBroken, path, limit, size)
 	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%w: %s: expected at most %d bytes, found more", models.ErrBroken, path, limit)
-	}
-	return data, nil
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // statedLicense returns the license in the front matter of a model card.

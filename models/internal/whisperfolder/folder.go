@@ -6,13 +6,16 @@ package whisperfolder
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/otograph/otograph/internal/binfile"
 	"github.com/otograph/otograph/internal/ctranslate2"
 	"github.com/otograph/otograph/internal/dsp"
 	"github.com/otograph/otograph/internal/ggmlfile"
@@ -194,31 +197,24 @@ func (f *Folder) Close() {
 
 // open opens a file with weights and returns its size.
 func (f *Folder) open(path string) (*os.File, int64, error) {
-	file, err := openRegular(path)
+	file, size, err := openRegular(path)
 	if err != nil {
 		return nil, 0, err
 	}
 	f.files, f.Sources = append(f.files, file), append(f.Sources, path)
-	info, err := file.Stat()
-	if err != nil {
-		return nil, 0, err
-	}
-	return file, info.Size(), nil
+	return file, size, nil
 }
 
-// openRegular opens a regular file; opening a pipe could block forever.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if os.IsNotExist(err) {
-		return nil, fmt.Errorf("%w: %s: no such file", models.ErrMissing, path)
+// openRegular opens a file with the errors of package models.
+func openRegular(path string) (*os.File, int64, error) {
+	f, size, err := binfile.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%w: %s: no such file", models.ErrMissing, path)
+	case errors.Is(err, binfile.ErrNotFile):
+		err = fmt.Errorf("%w: %w", models.ErrBroken, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s: expected a file, found %s", models.ErrBroken, path, info.Mode().Type())
-	}
-	return os.Open(path)
+	return f, size, err
 }
 
 // sound checks that the standard tier supports the model's dimensions.
@@ -364,7 +360,7 @@ func exists(dir, name string) bool {
 
 // begin returns the first bytes of a file.
 func begin(path string) ([]byte, error) {
-	f, err := openRegular(path)
+	f, _, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

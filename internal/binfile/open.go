@@ -1,0 +1,38 @@
+package binfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// ErrNotFile is returned by Open for a folder, a pipe or a device.
+var ErrNotFile = errors.New("expected a regular file")
+
+// Open opens a regular file and returns its size. It opens nothing else,
+// because opening a pipe could block forever. Errors name the file and wrap
+// ErrNotFile, or come from the file system.
+func Open(path string) (*os.File, int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s: %w, found a %s", path, ErrNotFile, kind(info.Mode()))
+	}
+	f, err := os.Open(path)
+	return f, info.Size(), err
+}
+
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}

@@ -261,19 +261,21 @@ func hasAll(ports []Port, names []string) bool {
 	return true
 }
 
-// width requires that the last dimension of an input is n or free.
-func width(input string, n int64) condition {
+// input requires that an input exists and passes a test.
+func input(name string, test func(Port) bool) condition {
 	return func(g Graph) bool {
-		v, ok := onnxfile.Find(g.Inputs, input)
-		return ok && (v.Last() == n || v.Last() == -1)
+		v, ok := onnxfile.Find(g.Inputs, name)
+		return ok && test(v)
 	}
 }
 
-func rank(input string, n int) condition {
-	return func(g Graph) bool {
-		v, ok := onnxfile.Find(g.Inputs, input)
-		return ok && v.Rank() == n
-	}
+// width requires that the last dimension of an input is n or free.
+func width(name string, n int64) condition {
+	return input(name, func(v Port) bool { return v.Last() == n || v.Last() == -1 })
+}
+
+func rank(name string, n int) condition {
+	return input(name, func(v Port) bool { return v.Rank() == n })
 }
 
 func outRank(output string, n int) condition {
@@ -284,11 +286,8 @@ func outRank(output string, n int) condition {
 }
 
 // dimension requires that a dimension of an input is n.
-func dimension(input string, axis int, n int64) condition {
-	return func(g Graph) bool {
-		v, ok := onnxfile.Find(g.Inputs, input)
-		return ok && v.Rank() > axis && v.Shape[axis] == n
-	}
+func dimension(name string, axis int, n int64) condition {
+	return input(name, func(v Port) bool { return v.Rank() > axis && v.Shape[axis] == n })
 }
 
 // shape requires that the only input is of floats and has this shape; -1

@@ -1,6 +1,7 @@
 package ort
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -65,12 +66,7 @@ submit:
 		}
 	}
 	running.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	return cmp.Or(append(errs, ctx.Err())...)
 }
 
 // Close ends the threads after the running calls; it may be called more than

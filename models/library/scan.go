@@ -249,20 +249,20 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 	if main == "" {
 		return fmt.Errorf("%w: role %s: expected the encoder of the model, found its %s", models.ErrBroken, found.Role, found.Part)
 	}
-	folder := path.Dir(main)
+	folder, base := path.Dir(main), path.Base(main)
+	plain, whole := stem(base), strings.TrimSuffix(base, path.Ext(base))
 	exists := func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, folder, name))
 		return err == nil && info.Mode().IsRegular()
 	}
 	if found.Part == models.PartEncoder {
-		base := path.Base(main)
 		for _, p := range []struct {
 			part models.Part
 			word string
 		}{{models.PartDecoder, "decoder"}, {models.PartJoiner, "joiner"}, {models.PartJoiner, "joint"}, {models.PartDecoderJoint, "decoder_joint"}} {
 			// The same precision first, then the exact graph: archives of
 			// icefall hold an 8-bit encoder and joiner with an exact decoder.
-			for _, of := range []string{base, stem(base) + path.Ext(base)} {
+			for _, of := range []string{base, plain + path.Ext(base)} {
 				name := strings.Replace(of, "encoder", p.word, 1)
 				if e.Files[p.part] != "" || name == of || !exists(name) {
 					continue
@@ -273,30 +273,23 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 			}
 		}
 	}
-	whole := strings.TrimSuffix(path.Base(main), path.Ext(main))
 	config := "config.json"
 	if found.Contract == models.ContractWaveformCTC {
 		config = "preprocessor_config.json"
 	}
 	// onnx-asr names the vocabulary of GigaAM after the model:
 	// v3_e2e_rnnt_vocab.txt, v2_vocab.txt.
-	short := strings.TrimSuffix(stem(path.Base(main)), "_encoder")
+	short := strings.TrimSuffix(plain, "_encoder")
 	version, _, _ := strings.Cut(short, "_")
-	own := []string{short + "_vocab.txt", version + "_vocab.txt", whole + "-tokens.txt", whole + ".tokens.txt", stem(path.Base(main)) + "-tokens.txt", stem(path.Base(main)) + ".tokens.txt"}
+	own := []string{short + "_vocab.txt", version + "_vocab.txt", whole + "-tokens.txt", whole + ".tokens.txt", plain + "-tokens.txt", plain + ".tokens.txt"}
 	for part, names := range map[models.Part][]string{
 		models.PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json"),
 		models.PartCMVN:   {"am.mvn"},
 		models.PartConfig: {config},
-		models.PartLM:     {whole + ".arpa", whole + "-lm.arpa", stem(path.Base(main)) + "-lm.arpa", "lm.arpa"},
+		models.PartLM:     {whole + ".arpa", whole + "-lm.arpa", plain + "-lm.arpa", "lm.arpa"},
 	} {
-		if e.Files[part] != "" {
-			continue
-		}
-		for _, name := range names {
-			if exists(name) {
-				e.Files[part] = path.Join(folder, name)
-				break
-			}
+		if i := slices.IndexFunc(names, exists); i >= 0 && e.Files[part] == "" {
+			e.Files[part] = path.Join(folder, names[i])
 		}
 	}
 	return nil

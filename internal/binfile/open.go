@@ -22,7 +22,14 @@ func Open(path string) (*os.File, int64, error) {
 		return nil, 0, fmt.Errorf("%s: %w, found a %s", path, ErrNotFile, kind(info.Mode()))
 	}
 	f, err := os.Open(path)
-	return f, info.Size(), err
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err != nil { // of the opened file: the path may name another one now
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }
 
 func kind(m fs.FileMode) string {

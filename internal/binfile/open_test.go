@@ -3,6 +3,8 @@
 package binfile
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,4 +32,34 @@ func TestOpen(t *testing.T) {
 	}
 	_, _, err = Open(filepath.Join(dir, "absent"))
 	assert.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestOpenWhileReplaced checks that the size is the opened file's.
+func TestOpenWhileReplaced(t *testing.T) {
+	dir := t.TempDir()
+	path, fresh := filepath.Join(dir, "model"), filepath.Join(dir, "fresh")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	done := make(chan error)
+	go func() {
+		var err error
+		for i := 0; i < 300 && err == nil; i++ {
+			if err = os.WriteFile(fresh, make([]byte, i%2*100), 0o600); err == nil {
+				err = os.Rename(fresh, path)
+			}
+		}
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+			return
+		default:
+		}
+		f, size, err := Open(path)
+		require.NoError(t, err)
+		data, err := io.ReadAll(f)
+		require.NoError(t, errors.Join(err, f.Close()))
+		require.EqualValues(t, len(data), size)
+	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestWiderBeamFindsLikelierSequences checks that a wider search finds a
-// sequence whose beginning a narrow one drops.
 // decode searches rows whose norms are not known.
 func (h *head) decode(scores []float32, rows, v, width int, f fusion) []emission {
 	return h.search(scores, h.norms(scores, rows, v), v, width, f)
 }
 
+// TestWiderBeamFindsLikelierSequences checks that a wider search finds a
+// sequence whose beginning a narrow one drops.
 func TestWiderBeamFindsLikelierSequences(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	v := sampleVocabulary(t, "a", "b", "c", "d")

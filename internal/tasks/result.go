@@ -71,9 +71,9 @@ func WarningHeader(list []spec.Warning) string {
 // be read and sent without holding it in memory.
 type (
 	documentHead struct {
-		Result     resultFields // without segments
-		Waveform   []byte       `json:",omitempty"`
-		Recognized *Recognized  `json:",omitempty"`
+		Result     *resultFields // without segments
+		Waveform   []byte        `json:",omitempty"`
+		Recognized *Recognized   `json:",omitempty"`
 	}
 	// resultFields has all fields of a result in JSON.
 	resultFields    spec.Result
@@ -109,7 +109,7 @@ func (o Outcome) document() ([]byte, error) {
 	r, text := resultFields(o.Result), json.NewEncoder(compressed)
 	r.Segments, r.NumSpeakersProbability, r.Tier, r.Demo = nil, nil, "", false
 	r.AudioDuration, r.Stats, r.Warnings = o.length(), spec.Stats{DecodedSeconds: o.Seconds}, spec.OfAudio(r.Warnings)
-	err := text.Encode(documentHead{r, o.Waveform, o.Recognized})
+	err := text.Encode(documentHead{&r, o.Waveform, o.Recognized})
 	for _, segment := range o.Result.Segments {
 		if err != nil {
 			break
@@ -172,7 +172,10 @@ func (r *Result) begin() (err error) {
 	if err := r.text.Decode(&h); err != nil {
 		return err
 	}
-	r.Found, r.Waveform, r.Recognized = spec.Result(h.Result), h.Waveform, h.Recognized
+	if h.Result == nil {
+		return errors.New("the stored file has no Result: another version of the program wrote it")
+	}
+	r.Found, r.Waveform, r.Recognized = spec.Result(*h.Result), h.Waveform, h.Recognized
 	if r.Task.AudioMD5 != nil { // of the whole file, which the engine may not have read
 		r.Found.AudioMD5 = *r.Task.AudioMD5
 	}

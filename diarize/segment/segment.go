@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"sync"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
@@ -60,6 +59,7 @@ type Model struct {
 	classes       []uint8 // set of speakers per class; nil if the outputs are speakers
 	width         int     // outputs per frame
 	threads       int
+	buffers       chan []float32 // one for each batch that is computed at a time
 }
 
 var _ diarize.Segmenter = (*Model)(nil)
@@ -88,6 +88,7 @@ func openSource(src ort.Source, opt Options) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", src, err)
 	}
 	m.threads = max(opt.Threads, 1)
+	m.buffers = make(chan []float32, m.threads)
 	if m.session, err = ort.Open(src, ort.Options{Outputs: []string{m.output}}); err != nil {
 		return nil, err
 	}
@@ -206,12 +207,11 @@ func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Spa
 	batches := (len(windows) + batchWindows - 1) / batchWindows
 	pool := ort.NewWorkerPool(min(m.threads, batches))
 	defer pool.Close()
-	buffers := sync.Pool{New: func() any { s := make([]float32, batchWindows*m.window); return &s }}
 	err := pool.Do(ctx, batches, func(b int) error {
 		batch := windows[b*batchWindows : min((b+1)*batchWindows, len(windows))]
-		buffer := buffers.Get().(*[]float32)
-		defer buffers.Put(buffer)
-		samples := (*buffer)[:len(batch)*m.window]
+		buffer := m.buffer()
+		defer m.release(buffer)
+		samples := buffer[:len(batch)*m.window]
 		for i, w := range batch {
 			row, sound := samples[i*m.window:(i+1)*m.window], pcm.Samples(w.Start, w.End)
 			for len(row) > 0 {
@@ -228,6 +228,24 @@ func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Spa
 		return nil
 	})
 	return out, err
+}
+
+// buffer returns room for the samples of a batch.
+func (m *Model) buffer() []float32 {
+	select {
+	case b := <-m.buffers:
+		return b
+	default:
+		return make([]float32, batchWindows*m.window)
+	}
+}
+
+// release keeps a buffer for another batch.
+func (m *Model) release(buffer []float32) {
+	select {
+	case m.buffers <- buffer:
+	default:
+	}
 }
 
 // run returns the outputs of n windows, frame after frame.

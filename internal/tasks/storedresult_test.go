@@ -1,0 +1,51 @@
+package tasks_test
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/tasks/taskstest"
+	"github.com/otograph/otograph/internal/tasks/worker"
+)
+
+// storedResult is the head of a stored result. Its names are the field names of
+// spec.Result: after one is renamed, finished tasks would lose that part.
+const storedResult = `{"Result":{"AudioDuration":2.5,"AudioMD5":"d41d8cd98f00b204e9800998ecf8427e","Language":"en","LanguageProbability":0.9,` +
+	`"VADSegments":[{"start":0.1,"end":2}],"NumSpeakers":1,"SpeakerEmbeddings":[{"speaker_id":"SPEAKER_0","embedding":[1]}],` +
+	`"DiarizeSegments":[{"start":0.1,"end":2,"speaker":"SPEAKER_0"}],"AudioEvents":[{"start":0,"end":1,"event":"Speech","confidence":0.8}],` +
+	`"Names":{"SPEAKER_0":"Ann"},"Ran":{"ASR":true,"Diarize":true,"AudioEvents":true},` +
+	`"Warnings":[{"option":"audio","reason":"cut"}],"Stats":{"DecodedSeconds":2.5}}}`
+
+// TestStoredResultsStayReadable: every part of a result that was stored is still
+// there when it is read.
+func TestStoredResultsStayReadable(t *testing.T) {
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	task := f.Add(nil)
+	f.Start(1, worker.Config{Engine: taskstest.Quick})
+	require.Equal(t, tasks.StatusDone, f.WaitFor(task.ID).Status)
+	encoder, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	for _, key := range f.Files() {
+		if strings.HasPrefix(key, "results/") {
+			require.NoError(t, f.Blobs.Put(t.Context(), key, bytes.NewReader(encoder.EncodeAll([]byte(storedResult), nil))))
+		}
+	}
+	r, err := f.Result(t.Context(), f.Account, task.ID)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, r.Close()) }()
+	notStored := map[string]bool{"Segments": true, "NumSpeakersProbability": true, "Tier": true, "Demo": true}
+	found := reflect.ValueOf(r.Found)
+	for i := range found.NumField() {
+		name := found.Type().Field(i).Name
+		assert.Equal(t, notStored[name], found.Field(i).IsZero(), "part %s of a stored result", name)
+	}
+}

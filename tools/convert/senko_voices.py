@@ -90,7 +90,7 @@ def export(network, shapes, names, axes, facts, path):
         worst = float(np.abs(session.run(None, {names[0]: x.numpy()})[0] - want).max())
         print(f"{path}: {shape}: greatest difference {worst:.1e}")
         if worst > 1e-3:
-            raise SystemExit(f"{path}: expected the network's own outputs for {shape}, found a difference of {worst:.1e}")
+            raise SystemExit(f"{path}: expected the network's outputs for {shape}, found a difference of {worst:.1e}")
 
 
 def main():

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -309,22 +307,4 @@ func TestRepeatedEndForgetsErasedFiles(t *testing.T) {
 	require.NoError(t, f.Complete(t.Context(), c, out))
 	assert.Zero(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
 	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
-}
-
-// TestResultsInAnotherFormAreRefused: a file that this version cannot
-// understand is an error, not a result in which nothing was found.
-func TestResultsInAnotherFormAreRefused(t *testing.T) {
-	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
-	task := f.Add(nil)
-	f.Start(1, worker.Config{Engine: taskstest.Quick})
-	require.Equal(t, tasks.StatusDone, f.WaitFor(task.ID).Status)
-	other, err := zstd.NewWriter(nil)
-	require.NoError(t, err)
-	for _, key := range f.Files() {
-		if strings.HasPrefix(key, "results/") {
-			require.NoError(t, f.Blobs.Put(t.Context(), key, bytes.NewReader(other.EncodeAll([]byte(`{"ran":{"ASR":true},"language":"en"}`), nil))))
-		}
-	}
-	_, err = f.Result(t.Context(), f.Account, task.ID)
-	require.ErrorContains(t, err, "the stored file has no Result")
 }

@@ -25,9 +25,9 @@ const storedResult = `{"Result":{"AudioDuration":2.5,"AudioMD5":"d41d8cd98f00b20
 	`"Names":{"SPEAKER_0":"Ann"},"Ran":{"ASR":true,"Diarize":true,"AudioEvents":true},` +
 	`"Warnings":[{"option":"audio","reason":"cut"}],"Stats":{"DecodedSeconds":2.5}}}`
 
-// TestStoredResultsStayReadable: every part of a result that was stored is still
-// there when it is read.
-func TestStoredResultsStayReadable(t *testing.T) {
+// withStored returns a service in which the result of a done task is the given
+// text, and the task's identifier.
+func withStored(t *testing.T, result string) (*taskstest.Fixture, string) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	task := f.Add(nil)
 	f.Start(1, worker.Config{Engine: taskstest.Quick})
@@ -36,10 +36,25 @@ func TestStoredResultsStayReadable(t *testing.T) {
 	require.NoError(t, err)
 	for _, key := range f.Files() {
 		if strings.HasPrefix(key, "results/") {
-			require.NoError(t, f.Blobs.Put(t.Context(), key, bytes.NewReader(encoder.EncodeAll([]byte(storedResult), nil))))
+			require.NoError(t, f.Blobs.Put(t.Context(), key, bytes.NewReader(encoder.EncodeAll([]byte(result), nil))))
 		}
 	}
-	r, err := f.Result(t.Context(), f.Account, task.ID)
+	return f, task.ID
+}
+
+// TestResultsInAnotherFormAreRefused: a file that this version cannot
+// understand is an error, not a result in which nothing was found.
+func TestResultsInAnotherFormAreRefused(t *testing.T) {
+	f, id := withStored(t, `{"ran":{"ASR":true},"language":"en"}`)
+	_, err := f.Result(t.Context(), f.Account, id)
+	require.ErrorContains(t, err, "the stored file has no Result")
+}
+
+// TestStoredResultsStayReadable: every part of a result that was stored is still
+// there when it is read.
+func TestStoredResultsStayReadable(t *testing.T) {
+	f, id := withStored(t, storedResult)
+	r, err := f.Result(t.Context(), f.Account, id)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, r.Close()) }()
 	notStored := map[string]bool{"Segments": true, "NumSpeakersProbability": true, "Tier": true, "Demo": true}

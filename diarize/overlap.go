@@ -10,6 +10,10 @@ import (
 )
 
 const (
+	// leastOverlap is the shortest stretch of a second voice that becomes a
+	// turn, in samples: shorter ones are mostly the blur around a change of
+	// speaker.
+	leastOverlap = 7 * audio.SampleRate / 20
 	// leastHeard is the least speech, in samples, from which a local speaker
 	// that never speaks alone is embedded.
 	leastHeard = 3 * audio.SampleRate / 10
@@ -212,8 +216,8 @@ func (b *board) add(s audio.Span, who uint64) {
 }
 
 // end converts a segment's steps to turns: speech without a speaker goes to the
-// previous speaker, or else to the next one. The next step begins another
-// segment.
+// previous speaker, or else to the next one, and stretches of a second voice
+// shorter than leastOverlap are dropped. The next step begins another segment.
 func (b *board) end() {
 	last := uint64(0)
 	for i := range b.steps {
@@ -234,10 +238,15 @@ func (b *board) end() {
 				continue
 			}
 			from := i
+			alone := false
 			for i < len(b.steps) && b.steps[i].who>>speaker&1 != 0 {
+				alone = alone || bits.OnesCount64(b.steps[i].who) == 1
 				i++
 			}
-			b.out = append(b.out, piece{audio.Span{Start: b.steps[from].Start, End: b.steps[i-1].End}, speaker})
+			p := piece{audio.Span{Start: b.steps[from].Start, End: b.steps[i-1].End}, speaker}
+			if alone || p.Len() >= leastOverlap {
+				b.out = append(b.out, p)
+			}
 		}
 	}
 	b.steps = b.steps[:0]

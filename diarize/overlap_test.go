@@ -253,6 +253,27 @@ func TestFilterOfVoices(t *testing.T) {
 // For any result of the segmenter, the turns together are exactly the stretches
 // with voices, the exclusive ones as well, and speakers are numbered by their
 // first turn.
+// TestShortSecondVoice: a second voice that is only heard together with
+// another is a turn from leastOverlap on.
+func TestShortSecondVoice(t *testing.T) {
+	const first, second = 1, 2
+	for _, c := range []struct {
+		name    string
+		samples int // in which both are heard
+		turns   int
+	}{
+		{"blur", leastOverlap - 1, 1},
+		{"short answer", leastOverlap, 2},
+	} {
+		b := board{count: 2}
+		b.add(audio.Span{Start: 0, End: audio.SampleRate}, first)
+		b.add(audio.Span{Start: audio.SampleRate, End: audio.SampleRate + c.samples}, first|second)
+		b.add(audio.Span{Start: audio.SampleRate + c.samples, End: 3 * audio.SampleRate}, first)
+		b.end()
+		assert.Len(t, b.pieces(), c.turns, c.name)
+	}
+}
+
 func TestOverlappingTurnsCoverTheVoices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var speech []audio.Span

@@ -226,8 +226,8 @@ func (p person) is(cosine, next float64) bool {
 	distance, others := 1-cosine, 1-next
 	own := leastOwn * others
 	if n := float64(p.recordings); n > 1 {
-		// The mean's squared length is the mean of all cosines, of which n are of
-		// a recording with itself.
+		// The mean's squared length is the mean of all n·n cosines; n of them
+		// compare a recording with itself.
 		own = max(own, 1-(n*p.length*p.length-1)/(n-1))
 	}
 	return cosine-next >= matchMargin && distance*distance <= nearEnough*own*others

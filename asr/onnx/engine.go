@@ -102,7 +102,7 @@ const (
 	// joinPause is the silence (seconds) that ends an utterance; utterancePad
 	// is the part of it kept on either side. These networks are trained on
 	// utterances: windows filled up to 20 s make 7.6 instead of 4.4 % errors in
-	// English. Short windows cost no time: those of similar length run together.
+	// English. Short windows cost no time: windows of similar length run together.
 	joinPause    = 0.5
 	utterancePad = 0.1
 	// similar is the minimum length of a window in a batch, relative to the

@@ -56,8 +56,8 @@ func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]e
 	return s.beam(ctx, frames, req.fusion, req.beam)
 }
 
-// score returns a predictor's scores for a frame: those of the tokens, then
-// TDT's of the durations.
+// score returns a predictor's scores for a frame: of the tokens, and of TDT's
+// durations.
 func (s *searcher) score(ctx context.Context, p predictor, frame []float32) (tokens, durations []float32, err error) {
 	scores, err := p.score(ctx, frame)
 	if err != nil {

@@ -49,8 +49,8 @@ func SubtractMean(x []float32, frames, bands int) {
 	}
 }
 
-// Transpose writes the frames x bands matrix src to dst as bands rows of stride
-// values, of which frames are written: the layout of NeMo and CED models.
+// Transpose writes the frames x bands matrix src to dst as bands rows, whose
+// starts lie stride values apart: the layout of NeMo and CED models.
 func Transpose(dst, src []float32, frames, bands, stride int) {
 	for t := range frames {
 		for b, v := range src[t*bands : (t+1)*bands] {

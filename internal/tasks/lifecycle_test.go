@@ -194,8 +194,8 @@ func TestPermanentErrorIsFinal(t *testing.T) {
 	assert.Empty(t, f.Files())
 }
 
-// TestErrorMessages: customers learn what is wrong with their recording and
-// which limit it exceeded. The details of the service's own failures, such as
+// TestErrorMessages: customers learn the fault of their recording and the limit
+// that it exceeded. The details of the service's own failures, such as
 // paths, are only in the log.
 func TestErrorMessages(t *testing.T) {
 	const ours = "/srv/models/a.onnx"

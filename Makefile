@@ -35,13 +35,13 @@ demo: setup ## transcribe a recording with Whisper base; offline, a synthetic co
 # they run without it, beside the others. Many tests wait rather than compute:
 # two packages share a processor, 8 at most run at a time, and those that take
 # longest begin first.
-SLOWEST = ./test ./internal/tasks/worker . ./httpapi ./internal/tasks ./asr/whisper ./internal/tasks/webhook
+SLOWEST = ./test ./internal/service/worker . ./httpapi ./internal/service/tasks ./asr/whisper ./internal/service/webhook
 PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); echo $$((n < 8 ? n : 8)))
 test: setup ## run the tests with the race detector
 	@packages=$$($(GO) list $(SLOWEST) ./...) || exit; \
-	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./internal/tasks/simulation & simulation=$$!; \
+	OTOGRAPH_TEST_SEED=1 $(GO) test -count 1 -timeout 20m ./internal/service/simulation & simulation=$$!; \
 	RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 $(GO) test -race -p $(PARALLEL) -timeout 20m \
-	  $$(grep -v '/internal/tasks/simulation$$' <<<"$$packages"); status=$$?; \
+	  $$(grep -v '/internal/service/simulation$$' <<<"$$packages"); status=$$?; \
 	RAPID_SEED=1 $(GO) test -C tools -race -p $(PARALLEL) -timeout 20m ./... || status=1; \
 	GO='$(GO)' bash tools/crosscheck/run.sh -count 1 -timeout 20m || status=1; \
 	wait $$simulation && exit $$status
@@ -50,11 +50,11 @@ test: setup ## run the tests with the race detector
 QUIETLY = grep -v '^ *--- PASS\|^===' ; exit $${PIPESTATUS[0]}
 test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill, 10,000 simulations
 	@$(GO) test -race -tags long -timeout 180m ./...
-	@$(GO) test -count 1 -tags long -timeout 180m -v ./internal/tasks/simulation | $(QUIETLY)
+	@$(GO) test -count 1 -tags long -timeout 180m -v ./internal/service/simulation | $(QUIETLY)
 
 N ?= 200
 simulate: ## run N histories of a fleet in trouble, in virtual time (N=200)
-	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./internal/tasks/simulation | $(QUIETLY)
+	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./internal/service/simulation | $(QUIETLY)
 
 # PROPERTY_FILES hold property tests, PROPERTIES are the tests' names.
 PROPERTY_FILES = $$(git grep -l 'rapid\.\(Check\|MakeCheck\)(' -- '*_test.go')
@@ -98,7 +98,7 @@ REFEREE = bin/referee/bin/python
 test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyannote.metrics and whisper-normalizer (needs python3 and pip)
 	@test -x $(REFEREE) || python3 -m venv bin/referee
 	@$(REFEREE) -m pip install -q meeteval==0.4.3 jiwer==4.0 pyannote.metrics==4.2 whisper-normalizer==0.1.15 kaldialign==0.12.0
-	@OTOGRAPH_REFEREE=$(CURDIR)/$(REFEREE) $(GO) test -count 1 -tags referee -v -run '^TestReferee' ./internal/scores ./bench/...
+	@OTOGRAPH_REFEREE=$(CURDIR)/$(REFEREE) $(GO) test -count 1 -tags referee -v -run '^TestReferee' ./bench/internal/scores ./bench/...
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...

@@ -8,9 +8,9 @@ import (
 
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/assemble"
-	"github.com/otograph/otograph/internal/found"
-	"github.com/otograph/otograph/internal/stages"
+	"github.com/otograph/otograph/internal/pipeline/assemble"
+	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -109,7 +109,7 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 	case err != nil:
 		return nil, err
 	}
-	at := found.ClockOf(pcm)
+	at := findings.ClockOf(pcm)
 	a := &Alignment{AudioDuration: at.Duration(), Language: language.Code, Words: laid.Words, Extra: laid.Extra, Warnings: assemble.AudioWarnings(pcm.Info()), Score: laid.Score}
 	if !a.Fits() {
 		return a, fmt.Errorf("%s: %w (score %.2f)", src.Name(), ErrMisfit, a.Score)

@@ -37,8 +37,8 @@ import (
 
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/engines"
-	"github.com/otograph/otograph/internal/stages"
+	"github.com/otograph/otograph/internal/pipeline/engines"
+	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"

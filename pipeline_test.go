@@ -24,7 +24,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"

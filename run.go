@@ -9,10 +9,10 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/assemble"
-	"github.com/otograph/otograph/internal/channels"
-	"github.com/otograph/otograph/internal/found"
-	"github.com/otograph/otograph/internal/stages"
+	"github.com/otograph/otograph/internal/pipeline/assemble"
+	"github.com/otograph/otograph/internal/pipeline/channels"
+	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -261,7 +261,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 }
 
 // result assembles the result; an error concerns only the speakers' names.
-func (r *run) result(f *found.Findings, register *diarize.Register) (*Result, error) {
+func (r *run) result(f *findings.Findings, register *diarize.Register) (*Result, error) {
 	res := assemble.Result(r.sound.PCM, f, r.Progress.Seconds())
 	res.Demo = r.Engines.Demonstrates(res)
 	r.p.hideConfidences(res.Segments)
@@ -300,8 +300,8 @@ func (r *run) audio() audio.Options {
 }
 
 // find runs the stages after decoding, but none that depends on a failed one.
-func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
-	f = &found.Findings{}
+func (r *run) find(ctx context.Context) (f *findings.Findings, errs []error) {
+	f = &findings.Findings{}
 	failed := func(err error) bool {
 		if err != nil {
 			errs = append(errs, err)
@@ -331,7 +331,7 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 			})
 		}
 		if *r.Options.EnableAudioEvents {
-			f.Sounds, eventErr = stages.Keep(ctx, &r.Watch, StageEvents, func(ctx context.Context) (*found.Sounds, error) {
+			f.Sounds, eventErr = stages.Keep(ctx, &r.Watch, StageEvents, func(ctx context.Context) (*findings.Sounds, error) {
 				return r.DetectSounds(ctx, r.sound.PCM)
 			})
 		}
@@ -356,7 +356,7 @@ func (r *run) find(ctx context.Context) (f *found.Findings, errs []error) {
 
 // nameChannels omits channels without text if each channel is one speaker, and
 // numbers the speakers.
-func (r *run) nameChannels(f *found.Findings) {
+func (r *run) nameChannels(f *findings.Findings) {
 	if r.sound.Split == nil {
 		return
 	}
@@ -370,8 +370,8 @@ func (r *run) nameChannels(f *found.Findings) {
 }
 
 // languageAndText detects the language and transcribes each side in it.
-func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.Transcription, error) {
-	language, err := stages.Keep(ctx, &r.Watch, StageLanguage, func(ctx context.Context) (found.Language, error) {
+func (r *run) languageAndText(ctx context.Context, heard *findings.Speech) (*findings.Transcription, error) {
+	language, err := stages.Keep(ctx, &r.Watch, StageLanguage, func(ctx context.Context) (findings.Language, error) {
 		return r.FindLanguage(ctx, r.sound.PCM, heard.Spans)
 	})
 	if err != nil {
@@ -386,11 +386,11 @@ func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.
 			said += len(sentences)
 		}
 	}
-	text, err := stages.Keep(ctx, &r.Watch, StageTranscribe, func(ctx context.Context) (*found.Transcription, error) {
+	text, err := stages.Keep(ctx, &r.Watch, StageTranscribe, func(ctx context.Context) (*findings.Transcription, error) {
 		if r.sound.Split == nil {
 			return r.transcribe(ctx, 0, language, tell)
 		}
-		var list []*found.Transcription
+		var list []*findings.Transcription
 		for i := range r.speech {
 			side, err := r.transcribe(ctx, i, language, nil)
 			if err != nil {
@@ -409,7 +409,7 @@ func (r *run) languageAndText(ctx context.Context, heard *found.Speech) (*found.
 }
 
 // transcribe returns the transcription of side i.
-func (r *run) transcribe(ctx context.Context, i int, language found.Language, settled func([]asr.Segment)) (*found.Transcription, error) {
+func (r *run) transcribe(ctx context.Context, i int, language findings.Language, settled func([]asr.Segment)) (*findings.Transcription, error) {
 	side, all := r.speech[i], float64(len(r.speech))
 	return r.Transcribe(ctx, r.sound.Of(side), side.Heard, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
 		r.Progress.Part(StageTranscribe, float64(i)+done/max(total, 1e-9), all)
@@ -418,8 +418,8 @@ func (r *run) transcribe(ctx context.Context, i int, language found.Language, se
 
 // tell passes sentences, numbered from first, to OnSegments.
 func (r *run) tell(sentences []asr.Segment, first int) {
-	f := &found.Findings{Transcription: &found.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
-	out := assemble.Segments(f, found.ClockOf(r.sound.PCM))
+	f := &findings.Findings{Transcription: &findings.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
+	out := assemble.Segments(f, findings.ClockOf(r.sound.PCM))
 	for i := range out {
 		out[i].ID, out[i].Words = first+i, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
-	"github.com/otograph/otograph/internal/assemble"
+	"github.com/otograph/otograph/internal/pipeline/assemble"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/asr/onnx"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/numwords"
+	"github.com/otograph/otograph/internal/engine/numwords"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/vad"

@@ -17,8 +17,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ctc"
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/ctc"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // Model is a recognizer with a CTC output. asr/onnx.Engine is one.

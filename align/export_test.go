@@ -3,7 +3,7 @@ package align
 import (
 	"context"
 
-	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
 // Trace returns the input of ctc.Refine.

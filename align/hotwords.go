@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
 // lateToken is the mean delay of a word's first token after the start of the

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
 // The costs of the lattice, as logarithms of probabilities.

@@ -3,7 +3,7 @@ package align
 import (
 	"math"
 
-	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
 // mark holds the frames of a word within a section.

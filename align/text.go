@@ -4,9 +4,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/otograph/otograph/internal/ctc"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/numwords"
+	"github.com/otograph/otograph/internal/engine/ctc"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/numwords"
 )
 
 // word is a word of the text, prepared for alignment.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
 // track joins the rows of all windows of a recording during an alignment.

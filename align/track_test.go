@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
 // lateGate lets work pass at the moment at which it is canceled.

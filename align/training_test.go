@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/border"
+	"github.com/otograph/otograph/internal/engine/border"
 )
 
 // TestWriteTrainingData writes the border network's training data next to the

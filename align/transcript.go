@@ -6,8 +6,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ctc"
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/ctc"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // farOff is the maximum distance (seconds) by which a word is moved. The first

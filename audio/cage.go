@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otograph/otograph/internal/cage"
+	"github.com/otograph/otograph/internal/system/cage"
 )
 
 // childMemory is far more than audio decoders need (libraries alone map some

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/cage"
+	"github.com/otograph/otograph/internal/system/cage"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/otograph/otograph/internal/cage"
+	"github.com/otograph/otograph/internal/system/cage"
 )
 
 // audioDecoders lists the decoders that ffmpeg may use, none of them for images

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/cage"
+	"github.com/otograph/otograph/internal/system/cage"
 )
 
 // TestGroupEndsWithItsLeader checks that a decoder's processes end with it,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/cage"
+	"github.com/otograph/otograph/internal/system/cage"
 )
 
 // SandboxState describes how the ffmpeg process is confined on this machine.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/mediafiles"
+	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // id3 returns an ID3v2 tag with n bytes of padding.

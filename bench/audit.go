@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/bench/normalize"
-	"github.com/otograph/otograph/internal/scores"
 )
 
 // audit holds two examinations of a comparison: whether the order of the

@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/processor"
+	"github.com/otograph/otograph/internal/system/native"
+	"github.com/otograph/otograph/internal/system/processor"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )

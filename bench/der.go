@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/otograph/otograph/internal/scores"
+	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/spec"
 )
 

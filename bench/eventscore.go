@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/otograph/otograph/internal/scores"
+	"github.com/otograph/otograph/bench/internal/scores"
 )
 
 // EventScore compares the detected sounds of one recording with the actual

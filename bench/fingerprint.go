@@ -3,7 +3,7 @@ package bench
 import (
 	"fmt"
 
-	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/system/download"
 	"github.com/otograph/otograph/models"
 )
 

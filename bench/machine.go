@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/processor"
+	"github.com/otograph/otograph/internal/system/processor"
 )
 
 // Machine describes the machine of the measurements.

@@ -19,8 +19,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/mediafiles"
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/spec"
 )
 

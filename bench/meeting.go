@@ -2,8 +2,8 @@ package bench
 
 import (
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/bench/normalize"
-	"github.com/otograph/otograph/internal/scores"
 )
 
 // meetingCollar is how far (seconds) a word may be from its reference time in

@@ -3,7 +3,7 @@ package bench
 import (
 	"strings"
 
-	"github.com/otograph/otograph/internal/scores"
+	"github.com/otograph/otograph/bench/internal/scores"
 )
 
 // referenceErrors counts how often a system follows wrong references. It only

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/textfile"
 )
 
 // ErrRTTM marks an invalid line of an RTTM file.

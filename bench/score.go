@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/bench/normalize"
-	"github.com/otograph/otograph/internal/scores"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/scores"
+	"github.com/otograph/otograph/bench/internal/scores"
 )
 
 // TimeErrors holds absolute differences, in seconds, between the times of a

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/textfile"
 )
 
 // errUEM marks an invalid line of a UEM file.

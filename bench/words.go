@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/otograph/otograph/internal/scores"
+	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/scores"
+	"github.com/otograph/otograph/bench/internal/scores"
 )
 
 // token is a word of an aligned text as displayed on the page.

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/system/db"
 )
 
 // Errors that callers act upon.
@@ -64,9 +63,6 @@ func (s *Store) wrap(what string, err error) error {
 	return fmt.Errorf("billing: %s: %w", what, s.db.Classify(err))
 }
 
-// Limits are an account's rates and caps.
-type Limits = accounts.Limits
-
 // Account is a snapshot of an account's balance and limits.
 type Account struct {
 	Balance           Money
@@ -120,8 +116,8 @@ func (s *Store) read(ctx context.Context, q Querier, account string) (state, err
 	return st, err
 }
 
-func (st state) limits() accounts.Limits {
-	return accounts.LimitsOf(st.tier, st.concurrency, st.tps, st.burst, st.packConcurrency)
+func (st state) limits() Limits {
+	return LimitsOf(st.tier, st.concurrency, st.tps, st.burst, st.packConcurrency)
 }
 
 // Solvent returns ErrInsufficientBalance if the account can't pay even for the

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/system/db"
 )
 
 // Difference is a figure of an account that differs from the sum of its rows.

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/system/db"
 )
 
 // Shortage is the error for a hold or charge that an account cannot pay. It

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/spec"
 )
 

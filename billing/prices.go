@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/system/db"
 )
 
 // Prices is one state of the price table: prices per hour.

@@ -17,9 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -46,7 +45,10 @@ func addAccount(t require.TestingT, s *Store, name string) string {
 
 // allow lets the account have n concurrent non-batch tasks.
 func allow(t require.TestingT, s *Store, account string, n int) {
-	require.NoError(t, accounts.New(s.db.(*db.DB), nil).SetLimits(context.Background(), account, accounts.Overrides{Concurrency: &n}))
+	require.NoError(t, s.db.Write(context.Background(), func(tx *sql.Tx) error {
+		_, err := tx.Exec("UPDATE accounts SET concurrency = $2 WHERE id = $1", account, n)
+		return err
+	}))
 }
 
 func hold(s *Store, account, task string, amount Money, batch bool) error {

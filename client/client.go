@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/system/backoff"
 )
 
 // Client calls one service with one API key. It is safe for concurrent use.

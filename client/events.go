@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/system/backoff"
 )
 
 // Event is a value of Follow: the state of a task, or a sentence of a running

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/spec"
 )
 

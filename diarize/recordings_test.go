@@ -20,7 +20,7 @@ import (
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/diarize/segment"
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/record"
+	"github.com/otograph/otograph/internal/service/record"
 )
 
 // getAccount handles GET /account, computed at the time of the request.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/internal/jsonstream"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // getAnnotations handles GET /tasks/:id/annotations, an addition to the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 // principal is the sender of a request.

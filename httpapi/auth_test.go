@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/clientaddr"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/clientaddr"
 )
 
 // TestWrongKeysGetTheSame401: every wrong key gets the same 401. It covers T15

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/safehttp"
 )
 
 // batchItem is one entry of results in the response to POST /tasks/batch.

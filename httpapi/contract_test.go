@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/tooltest"
+	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // exchange is a question to tools/openapicheck: a request with its response, or

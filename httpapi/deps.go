@@ -7,10 +7,10 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/audit"
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/audit"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -50,7 +50,7 @@ type accountStore interface {
 	Authenticate(ctx context.Context, key string) (accounts.Key, error)
 	Login(ctx context.Context, username, password string) (accounts.User, error)
 	PasswordSet(ctx context.Context, user string) (time.Time, error)
-	Limits(ctx context.Context, account string) (accounts.Limits, error)
+	Limits(ctx context.Context, account string) (billing.Limits, error)
 	Find(ctx context.Context, nameOrID string) (accounts.Account, error)
 	Users(ctx context.Context, account string) ([]accounts.User, error)
 	Keys(ctx context.Context, account string) ([]accounts.Key, error)
@@ -79,7 +79,7 @@ type moneyStore interface {
 // available. *accounts.Buckets implements it in memory, *accounts.Store in the
 // database.
 type limiter interface {
-	TakeToken(ctx context.Context, account string, l accounts.Limits) (wait time.Duration, err error)
+	TakeToken(ctx context.Context, account string, l billing.Limits) (wait time.Duration, err error)
 }
 
 // counter counts requests and serves the counts; *metrics.Metrics satisfies it.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/webhook"
-	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/internal/service/metrics"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/webhook"
+	"github.com/otograph/otograph/internal/service/worker"
+	"github.com/otograph/otograph/internal/system/safehttp"
 	"github.com/otograph/otograph/spec"
 )
 

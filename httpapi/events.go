@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
 

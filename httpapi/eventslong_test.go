@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
 // TestLongManyFollowers: 200 clients follow a task each, and fifty of them read

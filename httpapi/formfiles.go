@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/otograph/otograph/httpapi/internal/openai"
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/otograph/otograph/internal/jsonstream"
+	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/spec"
 )
 

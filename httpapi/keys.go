@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/audit"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/audit"
 )
 
 // maxKeys limits the valid keys of an account.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/audit"
+	"github.com/otograph/otograph/internal/service/audit"
 )
 
 // TestKeysAreManagedByPeople: a person who has logged in creates, lists and

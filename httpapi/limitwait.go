@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // On the endpoints of OpenAI's interface, a request beyond the account's limits

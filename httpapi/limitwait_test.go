@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
 )
 
 // TestRequestsWaitTheirTurn: on OpenAI's endpoints a request beyond the

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/httpapi/internal/openai"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
 

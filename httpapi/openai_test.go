@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/queue"
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/tooltest"
+	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // TestOpenAIGoClient calls the service with the official Go client, unchanged.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/httpapi/internal/openai"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
 

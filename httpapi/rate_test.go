@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 // clock is a clock that a test sets.

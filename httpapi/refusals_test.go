@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 // refusedRequest is a request that the service refuses whatever its body; the body

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // writeJSON responds with a value and forbids caching.

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -21,10 +21,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/clientaddr"
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/turns"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/clientaddr"
+	"github.com/otograph/otograph/internal/service/gate"
+	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -93,11 +93,11 @@ type Server struct {
 	logins *accounts.Throttle
 	// loginTurns limits the passwords checked at the same time, loginsDelayed
 	// counts the logins that wait for their delay.
-	loginTurns    *turns.Gate
+	loginTurns    *gate.Gate
 	loginsDelayed atomic.Int64
-	places        *turns.Gate // among an account's tasks, for the endpoints of OpenAI's interface
+	places        *gate.Gate // among an account's tasks, for the endpoints of OpenAI's interface
 	uploads       *uploads
-	limits        *cache[accounts.Limits]
+	limits        *cache[billing.Limits]
 	prices        *cache[billing.Prices]
 	openapi       []byte
 	docs          *docsPage
@@ -137,7 +137,7 @@ func New(cfg Config) (*Server, error) {
 	cfg.UploadBytes = cmp.Or(max(cfg.UploadBytes, 0), 2<<30)
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
-		places: turns.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newCache(limitsAge, cfg.Accounts.Limits),
+		places: gate.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newCache(limitsAge, cfg.Accounts.Limits),
 		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())

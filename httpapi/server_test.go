@@ -20,10 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
 var (

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/safehttp"
+	"github.com/otograph/otograph/internal/system/safehttp"
 )
 
 // verify implements a receiver's check in Go: HMAC-SHA256 over the raw body,

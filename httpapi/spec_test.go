@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/spectest"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/test/spectest"
 )
 
 // statement is a statement of the specification that only this test checks.
@@ -312,7 +312,7 @@ var statements = []statement{
 			require.NoError(t, s.idle.accounts.SetTier(context.Background(), a.ID, tier))
 			l, err := s.idle.accounts.Limits(context.Background(), a.ID)
 			require.NoError(t, err)
-			assert.Equal(t, accounts.Limits{Tier: tier, Concurrency: n, TPS: float64(n), Burst: 2 * n}, l)
+			assert.Equal(t, billing.Limits{Tier: tier, Concurrency: n, TPS: float64(n), Burst: 2 * n}, l)
 		}
 		m := s.idle.do("GET", "/account", nil, with("X-Api-Key", k)).object(t)
 		assert.GreaterOrEqual(t, m["tps_burst"], m["tps_limit"])

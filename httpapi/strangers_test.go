@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/spectest"
+	"github.com/otograph/otograph/internal/test/spectest"
 )
 
 // oddValues are JSON values that are rarely valid.

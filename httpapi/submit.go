@@ -4,7 +4,7 @@ import (
 	"io"
 	"maps"
 
-	"github.com/otograph/otograph/internal/jsonstream"
+	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -18,9 +18,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/safehttp"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
-	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 // tokenLifetime is the validity of an access token after the login.

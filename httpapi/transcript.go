@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/mediafiles"
+	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/subtitle"
 )
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi/internal/openai"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/db"
 )
 
 // statusClientGone is logged for requests whose client disconnected; it is

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/jsonstream"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // Bounds of POST /voices.

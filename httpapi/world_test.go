@@ -22,14 +22,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/audit"
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/audit"
+	"github.com/otograph/otograph/internal/service/metrics"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/system/safehttp"
+	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
 func TestMain(m *testing.M) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // Port is an input or output of a graph: its name, type and shape, in which a

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ctranslate2"
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/safetensors"
+	"github.com/otograph/otograph/internal/files/ctranslate2"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/files/safetensors"
 )
 
 // otherFormat describes a file that people commonly mistake for a model, and

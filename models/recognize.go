@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/binfile"
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/internal/files/binfile"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // ErrUnsupported marks a valid file of a kind that no role uses. It wraps

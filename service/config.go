@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/worker"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/state"
+	"github.com/otograph/otograph/internal/service/state"
+	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
 // idle is an engine without work.

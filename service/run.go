@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/otograph/otograph/internal/backoff"
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/state"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/webhook"
-	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/internal/service/metrics"
+	"github.com/otograph/otograph/internal/service/state"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/webhook"
+	"github.com/otograph/otograph/internal/service/worker"
+	"github.com/otograph/otograph/internal/system/backoff"
 )
 
 // Run runs everything but the HTTP handlers until ctx is done, and then returns

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/httpapi"
-	"github.com/otograph/otograph/internal/connlimit"
+	"github.com/otograph/otograph/internal/service/connlimit"
 )
 
 // Serve is Run, and serves requests on a listener, within Config's limits. If

@@ -22,14 +22,14 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/clientaddr"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/safehttp"
-	"github.com/otograph/otograph/internal/state"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/clientaddr"
+	"github.com/otograph/otograph/internal/service/metrics"
+	"github.com/otograph/otograph/internal/service/state"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/worker"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/system/safehttp"
 )
 
 // Service is an open service. It is safe for concurrent use.

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otograph/otograph/internal/state"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/worker"
+	"github.com/otograph/otograph/internal/service/state"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/worker"
 )
 
 const metricsInterval = 5 * time.Second

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/taskstest"
-	"github.com/otograph/otograph/internal/tooltest"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/taskstest"
+	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // A deployment of two machines, on one: two servers without workers and three

@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/tasks"
-	"github.com/otograph/otograph/internal/tasks/taskstest"
-	"github.com/otograph/otograph/internal/tasks/worker"
-	"github.com/otograph/otograph/internal/tooltest"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/worker"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/taskstest"
+	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // refusedStart runs a serve that must fail to start and returns its output.

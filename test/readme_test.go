@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/textlang"
+	"github.com/otograph/otograph/internal/engine/textlang"
 	"github.com/otograph/otograph/models/demo"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
 // TestF11Restore copies a running service with its files, destroys everything,

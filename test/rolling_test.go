@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/nettest"
+	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/nettest"
 )
 
 // balancer distributes connections in turn among the servers that were ready at

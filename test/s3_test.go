@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/nettest"
-	"github.com/otograph/otograph/internal/tooltest"
+	"github.com/otograph/otograph/internal/test/nettest"
+	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // s3Server is an S3 server that can be made unavailable: versitygw, if

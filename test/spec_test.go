@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
-	"github.com/otograph/otograph/internal/spectest"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/spectest"
 )
 
 // walk is a service with finished tasks of every kind, and another one that

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
 // town is two servers and three workers on PostgreSQL and S3, with customers

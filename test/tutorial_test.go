@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/db/dbtest"
+	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
 // typed is a tutorial's command and the output it shows.

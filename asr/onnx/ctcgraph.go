@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/otograph/otograph/align"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 )
 
 // single is the part that families with one graph share.

@@ -23,9 +23,9 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ctc"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ctc"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/otograph/otograph/asr/ngram"
-	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/modelfile"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
-	ox "github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/ort"
+	ox "github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/models"
 )
 

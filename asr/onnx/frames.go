@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/otograph/otograph/internal/dsp"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/ngram"
-	ox "github.com/otograph/otograph/internal/onnxgraph"
+	ox "github.com/otograph/otograph/internal/files/onnxgraph"
 )
 
 // These tests do not measure the benefit of hotwords: the weights are made up.

@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/dsp"
-	"github.com/otograph/otograph/internal/onnxfile"
-	ox "github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/files/onnxfile"
+	ox "github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/models"
 )
 

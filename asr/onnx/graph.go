@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 )
 
 // lengths returns a vector for an integer input of the graph.

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/otograph/otograph/internal/dsp"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/engine/ort"
 )
 
 const (

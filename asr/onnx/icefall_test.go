@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/dsp"
-	ox "github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	ox "github.com/otograph/otograph/internal/files/onnxgraph"
 )
 
 // madeUpIcefallEncoder recognizes the tones as madeUpZipformer does, with four

@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ctc"
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/ctc"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // ErrNoRows is returned by Listen for a model without a CTC output.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/dsp"
-	ox "github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/engine/ort"
+	ox "github.com/otograph/otograph/internal/files/onnxgraph"
 )
 
 // The made-up recognizers below know two sounds: a low tone is one token, a

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/otograph/otograph/internal/dsp"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/engine/ort"
 )
 
 // nemoFront is the front end of NeMo models and of GigaAM: log-mel, normalized

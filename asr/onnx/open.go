@@ -3,8 +3,8 @@ package onnx
 import (
 	"fmt"
 
-	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/modelfile"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 )
 

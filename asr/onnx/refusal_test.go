@@ -14,8 +14,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	ox "github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
+	ox "github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/models"
 )
 

@@ -3,7 +3,7 @@ package onnx
 import (
 	"context"
 
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 )
 
 // searcher finds the tokens of a transducer's encoder frames.

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/dsp"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/engine/ort"
 )
 
 const (

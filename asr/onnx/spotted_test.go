@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ctc"
+	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
 // TestPutSpotted checks that a hotword replaces the words in its rows, and that

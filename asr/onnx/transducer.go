@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 )
 
 // mostPerFrame is the maximum number of tokens per frame of a NeMo transducer

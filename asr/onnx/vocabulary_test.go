@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/onnxfile"
-	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/modelfile"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/ort/modelfile"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/models"
 )
 

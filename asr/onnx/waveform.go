@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 )
 
 // waveform implements CTC models on samples: wav2vec 2.0, HuBERT, MMS and

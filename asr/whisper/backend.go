@@ -6,7 +6,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // backend computes a model: the CPU with our own network, a device with

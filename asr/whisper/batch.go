@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 )
 
 const (

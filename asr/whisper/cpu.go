@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/whispernet"
-	"github.com/otograph/otograph/internal/wordtimes"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/whispernet"
+	"github.com/otograph/otograph/internal/engine/wordtimes"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -35,7 +35,7 @@ func Kernels() (string, error) {
 	return name, nil
 }
 
-// cpu is the backend that computes with internal/whispernet.
+// cpu is the backend that computes with internal/engine/whispernet.
 type cpu struct {
 	*whispernet.Vocabulary
 	model   *whispernet.Model

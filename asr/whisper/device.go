@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/system/native"
 )
 
 // Values of Options.Device besides the names in [Devices].

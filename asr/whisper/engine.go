@@ -1,5 +1,5 @@
 // Package whisper is the standard tier: Whisper models in ggml's format,
-// computed by our own network (internal/whispernet) on the processor, or by
+// computed by our own network (internal/engine/whispernet) on the processor, or by
 // libwhisper (whisper.cpp 1.9), which is opened at run time, on a GPU.
 //
 // One Engine holds a model's weights once. asr.Options.Parallel workers decode,
@@ -14,7 +14,7 @@
 // DetectLanguage encodes are kept for a minute, so that Transcribe does not
 // encode them again.
 //
-// Words are timed by the attention of the decoder (internal/wordtimes). A model
+// Words are timed by the attention of the decoder (internal/engine/wordtimes). A model
 // whose alignment heads are known, by its shape or models.Model.AlignmentHeads,
 // writes its text without time marks. asr.Word.Interpolated marks words that
 // cannot be timed; on a GPU these are all words.
@@ -41,8 +41,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )

@@ -20,8 +20,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )

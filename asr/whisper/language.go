@@ -8,7 +8,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // How DetectLanguage decides: immediately if a language has sureLanguage;

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 )
 
 // rules define which token may come next: Whisper's published rules.

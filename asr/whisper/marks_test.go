@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 )
 
 // published applies the rules line by line as OpenAI's ApplyTimestampRules does

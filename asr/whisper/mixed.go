@@ -7,7 +7,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // A window that is surely in another language is decoded in that language. A

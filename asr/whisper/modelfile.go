@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/otograph/otograph/internal/binfile"
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/files/binfile"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
 // role is the engine's name for a model file in errors.

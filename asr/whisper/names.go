@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/editdistance"
-	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/editdistance"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 )
 
 // A model spells unknown names by their sound. After a window's text is

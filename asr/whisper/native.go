@@ -23,8 +23,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/engine/whispernet"
+	"github.com/otograph/otograph/internal/system/native"
 )
 
 // openLibrary finds and opens libwhisper, once. After a failure the next call

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/system/native"
 )
 
 // Without cgo, and on Windows, libwhisper can't be opened: openLibrary returns

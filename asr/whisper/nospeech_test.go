@@ -10,7 +10,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // Text is discarded if the no-speech probability exceeds the threshold, however

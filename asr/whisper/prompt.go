@@ -3,7 +3,7 @@ package whisper
 import (
 	"unicode"
 
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // A prompt steers the style of a text; it must not lose any of it. Some models

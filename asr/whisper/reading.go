@@ -7,8 +7,8 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/wordtimes"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/wordtimes"
 )
 
 // The signs of a failed decode, from the Whisper paper (Radford et al. 2022,

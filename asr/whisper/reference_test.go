@@ -11,9 +11,9 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/tooltest"
-	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/whispernet"
+	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // libwhisper, the reference, writes the same words as our own network, except

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/otograph/otograph/internal/whispernet"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 )
 
 // The vocabulary of a made-up network: some words, the end, six special tokens,

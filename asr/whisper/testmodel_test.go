@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
 // The test model is a minimal Whisper model, written by the test: all weights

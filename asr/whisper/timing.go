@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/whispernet"
-	"github.com/otograph/otograph/internal/wordtimes"
+	"github.com/otograph/otograph/internal/engine/whispernet"
+	"github.com/otograph/otograph/internal/engine/wordtimes"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
 // alignmentHeads returns the heads that time a model's words: the model's own,

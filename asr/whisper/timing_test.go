@@ -13,9 +13,9 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/decode"
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/wordtimes"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/wordtimes"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/models"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/otograph/otograph/internal/tooltest"
+	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // TestReferee compares 2,000 normalized sentences in six languages with

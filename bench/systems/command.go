@@ -15,7 +15,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/processgroup"
+	"github.com/otograph/otograph/internal/system/processgroup"
 )
 
 // command is a program that writes a recording's transcript.

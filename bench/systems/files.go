@@ -12,9 +12,9 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/mediafiles"
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/internal/files/textfile"
+	"github.com/otograph/otograph/internal/system/download"
 )
 
 // maxFile limits a file with the transcripts of many recordings.

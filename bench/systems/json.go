@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/mediafiles"
+	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // document is a JSON transcript with the keys of all supported programs:

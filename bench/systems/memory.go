@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/processor"
+	"github.com/otograph/otograph/internal/system/processor"
 )
 
 // memoryPause is the interval at which a program's memory is read. The system

@@ -10,7 +10,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )

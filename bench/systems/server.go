@@ -20,7 +20,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/backoff"
+	"github.com/otograph/otograph/internal/system/backoff"
 )
 
 const (

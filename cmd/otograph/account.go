@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/record"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/record"
 )
 
 type accountCmd struct {

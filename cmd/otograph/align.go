@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/audit"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/audit"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/state"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/state"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/db"
 )
 
 type backupCmd struct {

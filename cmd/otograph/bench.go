@@ -18,8 +18,8 @@ import (
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/bench/normalize"
 	"github.com/otograph/otograph/internal/datasets"
-	"github.com/otograph/otograph/internal/mediafiles"
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )

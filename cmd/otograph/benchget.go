@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/datasets"
-	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/system/download"
 )
 
 type benchGetCmd struct {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/state"
-	"github.com/otograph/otograph/internal/userdata"
+	"github.com/otograph/otograph/internal/service/state"
+	"github.com/otograph/otograph/internal/system/userdata"
 )
 
 // folder returns the data folder, created if missing, which only its owner can

@@ -11,8 +11,8 @@ import (
 
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 )
 

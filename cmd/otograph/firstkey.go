@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/state"
+	"github.com/otograph/otograph/internal/service/state"
 	"github.com/otograph/otograph/service"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/mediafiles"
+	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // readOnce reports whether a recording can only be read once: standard input, a

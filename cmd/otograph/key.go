@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 type keyCmd struct {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/system/download"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )

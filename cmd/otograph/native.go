@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/system/native"
 )
 
 type nativeCmd struct {

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )

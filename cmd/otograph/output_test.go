@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/internal/system/terminal"
 )
 
 // escapes is a foreign text that retitles a terminal, clears it, and runs from

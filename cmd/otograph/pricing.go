@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/record"
-	"github.com/otograph/otograph/internal/tasks/webhook"
+	"github.com/otograph/otograph/internal/service/record"
+	"github.com/otograph/otograph/internal/service/webhook"
 )
 
 type pricingCmd struct {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/align"
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )

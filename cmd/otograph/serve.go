@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/asr/whisper"
-	"github.com/otograph/otograph/internal/db"
+	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/service/engine"
 	"github.com/otograph/otograph/web"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/modelfile"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/models"
 )
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/otograph/otograph/internal/accounts"
-	"github.com/otograph/otograph/internal/blob"
-	"github.com/otograph/otograph/internal/db"
-	"github.com/otograph/otograph/internal/state"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/state"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/service"
 )
 

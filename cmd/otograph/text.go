@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )

@@ -15,8 +15,8 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/knownvoices"
-	"github.com/otograph/otograph/internal/mediafiles"
+	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/internal/pipeline/voices"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
@@ -48,7 +48,7 @@ type transcribeCmd struct {
 	optionFlags `embed:""`
 
 	in    inputs
-	known *knownvoices.Voices // nil without --voices
+	known *voices.Voices // nil without --voices
 	laid  subtitle.Options
 }
 
@@ -267,7 +267,7 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otogr
 	var buf bytes.Buffer
 	style := textStyle{words: c.Words, color: path == "" && drawable(os.Stdout) && os.Getenv("NO_COLOR") == ""}
 	known := c.known.Identify(res)
-	named := knownvoices.Name(res, known)
+	named := voices.Name(res, known)
 	var err error
 	switch c.Format {
 	case "json":
@@ -292,7 +292,7 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otogr
 // mark of demonstration models and a report of the cascade, if there are any.
 type voicedResult struct {
 	result *otograph.Result
-	known  []knownvoices.Match
+	known  []voices.Match
 }
 
 // cascadeReport describes the part of a transcript that the standard tier
@@ -320,9 +320,9 @@ func (v voicedResult) MarshalJSON() ([]byte, error) {
 		}
 	}
 	more, err := json.Marshal(struct {
-		Demo    bool                `json:"demo,omitempty"`
-		Voices  []knownvoices.Match `json:"voices,omitempty"`
-		Cascade *cascadeReport      `json:"cascade,omitempty"`
+		Demo    bool           `json:"demo,omitempty"`
+		Voices  []voices.Match `json:"voices,omitempty"`
+		Cascade *cascadeReport `json:"cascade,omitempty"`
 	}{v.result.Demo, v.known, cascade})
 	if err != nil || len(more) == len("{}") {
 		return out, err

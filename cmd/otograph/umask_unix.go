@@ -5,7 +5,7 @@ package main
 import (
 	"syscall"
 
-	"github.com/otograph/otograph/internal/state"
+	"github.com/otograph/otograph/internal/service/state"
 )
 
 // keepFilesPrivate makes new files of this process private to its user.

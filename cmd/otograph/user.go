@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/otograph/otograph/internal/accounts"
+	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 type userCmd struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/knownvoices"
-	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/internal/pipeline/voices"
+	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
@@ -104,7 +104,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hash, err := knownvoices.ModelHash(set)
+	hash, err := voices.ModelHash(set)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (c *voicesExportCmd) Run() error {
 
 // openKnown opens the register named by --voices; its voices must be computed
 // by the set's speaker model.
-func openKnown(path string, set *models.Set) (*knownvoices.Voices, error) {
+func openKnown(path string, set *models.Set) (*voices.Voices, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, &usageError{fmt.Errorf("--voices: %w", err)}
 	}
@@ -198,12 +198,12 @@ func openKnown(path string, set *models.Set) (*knownvoices.Voices, error) {
 	if err != nil {
 		return nil, err
 	}
-	hash, err := knownvoices.ModelHash(set)
+	hash, err := voices.ModelHash(set)
 	if err != nil {
 		return nil, err
 	}
-	known, err := knownvoices.New(register, m, hash)
-	if errors.Is(err, knownvoices.ErrNone) {
+	known, err := voices.New(register, m, hash)
+	if errors.Is(err, voices.ErrNone) {
 		return nil, fmt.Errorf("--voices %s: expected voices of the speaker model %s (%.8s), found none: add them with this model", path, m.Name, hash)
 	}
 	return known, err

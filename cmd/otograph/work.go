@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/terminal"
+	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/service/engine"
 )

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/otograph/otograph/internal/metrics"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/metrics"
+	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // registered returns the names of the metrics of a server.

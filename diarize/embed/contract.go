@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 )
 

@@ -10,10 +10,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/dsp"
-	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 )
 

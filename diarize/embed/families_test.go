@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
-	ox "github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/sherpa"
+	"github.com/otograph/otograph/internal/engine/ort"
+	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/test/sherpa"
 )
 
 // randomSpeakers has random weights between features [N,T,80] and a vector: a

@@ -1,7 +1,7 @@
 package embed
 
 import (
-	"github.com/otograph/otograph/internal/dsp"
+	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/models"
 )
 

@@ -20,9 +20,9 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	ox "github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/sherpa"
+	"github.com/otograph/otograph/internal/engine/ort"
+	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/test/sherpa"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )

@@ -10,9 +10,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/system/native"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

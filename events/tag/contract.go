@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )

@@ -2,8 +2,8 @@ package tag
 
 import (
 	"github.com/otograph/otograph/events"
-	"github.com/otograph/otograph/internal/dsp"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/events/tag"
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"

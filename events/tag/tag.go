@@ -14,8 +14,8 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
-	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/modelfile"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/system/download"
 )
 
 // amiMeetings are the test part of AMI's full-corpus-ASR partition.

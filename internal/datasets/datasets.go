@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/system/download"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/textfile"
+	"github.com/otograph/otograph/internal/system/download"
 )
 
 // earningsCommit is the version of Rev's repository.

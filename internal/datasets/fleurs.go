@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/textfile"
+	"github.com/otograph/otograph/internal/files/textfile"
+	"github.com/otograph/otograph/internal/system/download"
 )
 
 // fleursCodes are FLEURS' names of its 102 languages.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/otograph/otograph/internal/flock"
+	"github.com/otograph/otograph/internal/system/flock"
 )
 
 // originName is the file that marks a folder of a data set as ours.

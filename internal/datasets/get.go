@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/unpack"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/unpack"
 )
 
 // Options configures Get.

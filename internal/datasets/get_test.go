@@ -25,8 +25,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/unpack"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/unpack"
 )
 
 // mirror serves made-up files under HOST/PATH, as a mirror does.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/system/download"
 )
 
 // voxconverse returns both parts of VoxConverse, with the turns of version 0.3.

@@ -12,8 +12,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/otograph/otograph/internal/dsp"
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
 // Size is the dimensions of a Whisper model.

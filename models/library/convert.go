@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/system/download"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/whisperfolder"
 )

@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ctranslate2"
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/safetensors"
+	"github.com/otograph/otograph/internal/files/ctranslate2"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/safetensors"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/internal/made"
 )
 
 // TestImportWhisperFolders imports models as users of faster-whisper and of

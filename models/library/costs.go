@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/processor"
-	"github.com/otograph/otograph/internal/userdata"
+	"github.com/otograph/otograph/internal/system/processor"
+	"github.com/otograph/otograph/internal/system/userdata"
 )
 
 // Cost is the measured cost of a model on this machine.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/processor"
+	"github.com/otograph/otograph/internal/system/processor"
 )
 
 // Costs are listed for the file that was measured, on this processor only.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/unpack"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/unpack"
 	"github.com/otograph/otograph/models"
 )
 

@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/unpack"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/unpack"
 	"github.com/otograph/otograph/models"
 )
 

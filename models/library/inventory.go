@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/system/download"
 	"github.com/otograph/otograph/models"
 )
 

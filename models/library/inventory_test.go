@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/internal/made"
 )
 
 // Archives as their publishers build them: which files are extracted from each,

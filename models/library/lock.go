@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/flock"
+	"github.com/otograph/otograph/internal/system/flock"
 	"github.com/otograph/otograph/models"
 )
 

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/binfile"
+	"github.com/otograph/otograph/internal/files/binfile"
 	"github.com/otograph/otograph/models"
 )
 

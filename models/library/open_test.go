@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/internal/made"
 )
 
 // parts maps a model's parts to file names.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/internal/made"
 )
 
 // TestPipesAreNotOpened opens and imports folders with pipes where files are

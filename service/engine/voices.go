@@ -10,8 +10,8 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/knownvoices"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/pipeline/voices"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -64,7 +64,7 @@ func (m *voiceModel) hash() (sum string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sum = m.sum; sum == "" {
-		if sum, err = knownvoices.ModelHash(m.set); err != nil {
+		if sum, err = voices.ModelHash(m.set); err != nil {
 			return "", err
 		}
 	}
@@ -94,12 +94,12 @@ func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash
 	if warning != "" {
 		found.Warnings = append(found.Warnings, spec.Warning{Option: "voices", Reason: warning})
 	}
-	return knownvoices.Name(res, known), found, nil
+	return voices.Name(res, known), found, nil
 }
 
 // identify returns the speakers of a result whose voices are in the register,
 // or the reason why none can be recognized.
-func (m *voiceModel) identify(res *otograph.Result, register *diarize.Register, hash string) (known []knownvoices.Match, reason string, err error) {
+func (m *voiceModel) identify(res *otograph.Result, register *diarize.Register, hash string) (matches []voices.Match, reason string, err error) {
 	model, found := m.set.Role(models.RoleEmbedder)
 	switch {
 	case !res.Ran.Diarize:
@@ -113,9 +113,9 @@ func (m *voiceModel) identify(res *otograph.Result, register *diarize.Register, 
 	case hash == "":
 		return nil, "the worker could not identify its speaker model, so no voice can be recognized", nil
 	}
-	voices, err := knownvoices.New(register, model, hash)
-	if errors.Is(err, knownvoices.ErrNone) {
+	known, err := voices.New(register, model, hash)
+	if errors.Is(err, voices.ErrNone) {
 		return nil, fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash), nil
 	}
-	return voices.Identify(res), "", err
+	return known.Identify(res), "", err
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )

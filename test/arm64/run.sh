@@ -12,7 +12,7 @@ for tool in qemu-aarch64 aarch64-linux-gnu-gcc ffmpeg; do
   command -v $tool >/dev/null || { echo "test-arm64: $tool is missing: apt-get install qemu-user gcc-aarch64-linux-gnu ffmpeg" >&2; exit 1; }
 done
 packages=("$@")
-[ $# -gt 0 ] || packages=(./internal/dsp/... ./vad/... ./diarize/... ./events/... ./asr/...)
+[ $# -gt 0 ] || packages=(./internal/engine/dsp/... ./vad/... ./diarize/... ./events/... ./asr/...)
 dir=$PWD/bin/arm64
 mkdir -p "$dir/root/proc"
 

@@ -15,7 +15,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/otograph/otograph/internal/native"
+	"github.com/otograph/otograph/internal/system/native"
 )
 
 func main() {

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // requantize converts the matrices of a Whisper model (32-bit or 16-bit

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/textlang"
+	"github.com/otograph/otograph/internal/engine/textlang"
 )
 
 // TestLanguagesOfSentences checks that sentences on which no model was trained

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
 )

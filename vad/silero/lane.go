@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/vad"
 )
 

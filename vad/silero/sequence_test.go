@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/onnxgraph"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/vad"
 )
 

@@ -32,8 +32,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/ort"
-	"github.com/otograph/otograph/internal/ort/modelfile"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
 )

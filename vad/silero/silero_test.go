@@ -24,8 +24,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/native"
-	"github.com/otograph/otograph/internal/ort"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/vad"

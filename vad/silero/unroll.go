@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/onnxfile"
-	"github.com/otograph/otograph/internal/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
+	"github.com/otograph/otograph/internal/files/onnxgraph"
 )
 
 // The published networks compute one window per call. But only their LSTM cell

@@ -7,7 +7,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/otograph/otograph/internal/decode"
+	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/otograph/otograph/internal/jsonstream"
+	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/spec"
 )
 

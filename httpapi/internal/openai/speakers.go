@@ -11,8 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/otograph/otograph/internal/jsonstream"
-	"github.com/otograph/otograph/internal/tasks"
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // referencesName is the field with the recordings of known speakers.

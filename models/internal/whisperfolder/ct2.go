@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ctranslate2"
+	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/models"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/safetensors"
+	"github.com/otograph/otograph/internal/files/safetensors"
 	"github.com/otograph/otograph/models"
 )
 

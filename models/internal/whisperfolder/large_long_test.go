@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/ggmlfile"
-	"github.com/otograph/otograph/models/internal/made"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/test/made"
 )
 
 // TestLargeModelFitsInLittleMemory converts a file in the shape of Whisper

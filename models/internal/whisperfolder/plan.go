@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
 // slot is a tensor of a Whisper model in ggml's format.

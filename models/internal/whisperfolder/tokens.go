@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/ggmlfile"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/models"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/otograph/otograph/internal/onnxfile"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // values is a tensor that is read in portions.

@@ -1,0 +1,63 @@
+package ort
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/otograph/otograph/internal/files/binfile"
+)
+
+// Source is the location of a model's bytes: a file (required if its weights
+// are in a second file) or memory.
+type Source struct {
+	Path string // file name; used if Data is nil
+	Data []byte // the model itself
+	Name string // for error messages; default: the file's name
+	Role string // the model's role ("vad", "embedder" …), for error messages
+}
+
+// String names the model for an error message: role and name.
+func (s Source) String() string {
+	name := s.Name
+	if name == "" {
+		name = filepath.Base(s.Path)
+	}
+	if s.Path == "" && s.Name == "" {
+		name = "model in memory"
+	}
+	if s.Role != "" {
+		return s.Role + " model " + name
+	}
+	return name
+}
+
+// Options configures a session.
+type Options struct {
+	// Threads is the number of cores that one Run uses; 0 and 1 mean only the
+	// calling thread.
+	Threads int
+	// Outputs are the only outputs to compute, and Run can only return these.
+	// Empty means all that can be read (float32, int64 and int32).
+	Outputs []string
+}
+
+// readable opens the bytes of a source for reading.
+func (s Source) readable() (r io.ReaderAt, size int64, closeFile func(), err error) {
+	if s.Data != nil {
+		return bytes.NewReader(s.Data), int64(len(s.Data)), func() {}, nil
+	}
+	if s.Path == "" {
+		return nil, 0, nil, fmt.Errorf("%s: %w: neither a path nor bytes are given", s, ErrInvalid)
+	}
+	f, size, err := binfile.Open(s.Path)
+	if errors.Is(err, binfile.ErrNotFile) {
+		err = fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("%s: %w", s, err)
+	}
+	return f, size, func() { _ = f.Close() }, nil
+}

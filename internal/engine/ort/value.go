@@ -1,0 +1,107 @@
+//go:build cgo
+
+package ort
+
+import (
+	"fmt"
+	"runtime"
+
+	onnx "github.com/yalue/onnxruntime_go"
+
+	"github.com/otograph/otograph/internal/files/onnxfile"
+)
+
+// value wraps a tensor's memory for the native library. It pins the memory,
+// because the library keeps the address until the value is destroyed.
+func (t *Tensor) value(pin *runtime.Pinner) (onnx.Value, error) {
+	if len(t.shape) == 0 {
+		return t.scalarValue()
+	}
+	shape := onnx.Shape(t.shape)
+	switch t.typ {
+	case Float32:
+		return pinned(pin, shape, t.f32)
+	case Int64:
+		return pinned(pin, shape, t.i64)
+	case Int32:
+		return pinned(pin, shape, t.i32)
+	default:
+		return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
+	}
+}
+
+func pinned[T onnx.TensorData](pin *runtime.Pinner, shape onnx.Shape, data []T) (onnx.Value, error) {
+	if len(data) > 0 {
+		pin.Pin(&data[0])
+	}
+	return onnx.NewTensor(shape, data)
+}
+
+// scalar is a native value of rank 0, which owns its single element.
+type scalar interface {
+	onnx.Value
+	copyInto(*Tensor)
+}
+
+type scalarOf[T onnx.TensorData] struct {
+	*onnx.Scalar[T]
+	set func(*Tensor, T)
+}
+
+func (s *scalarOf[T]) copyInto(t *Tensor) { s.set(t, s.GetData()) }
+
+func newScalar[T onnx.TensorData](data []T, set func(*Tensor, T)) (onnx.Value, error) {
+	v, err := onnx.NewScalar(data[0])
+	if err != nil {
+		return nil, err
+	}
+	return &scalarOf[T]{v, set}, nil
+}
+
+func (t *Tensor) scalarValue() (onnx.Value, error) {
+	switch t.typ {
+	case Float32:
+		return newScalar(t.f32, func(t *Tensor, v float32) { t.f32[0] = v })
+	case Int64:
+		return newScalar(t.i64, func(t *Tensor, v int64) { t.i64[0] = v })
+	case Int32:
+		return newScalar(t.i32, func(t *Tensor, v int32) { t.i32[0] = v })
+	default:
+		return nil, fmt.Errorf("scalars of type %s are not supported", t.typ)
+	}
+}
+
+// newTensor returns a tensor of zeros.
+func newTensor(typ Type, shape []int64) (*Tensor, error) {
+	n, ok := onnxfile.Elements(shape)
+	if !ok {
+		return nil, fmt.Errorf("shape %s has a free or impossible dimension", onnxfile.FormatShape(shape))
+	}
+	t := &Tensor{typ: typ, shape: shape}
+	switch typ {
+	case Float32:
+		t.f32 = make([]float32, n)
+	case Int64:
+		t.i64 = make([]int64, n)
+	case Int32:
+		t.i32 = make([]int32, n)
+	default:
+		return nil, fmt.Errorf("tensors of type %s are not supported", typ)
+	}
+	return t, nil
+}
+
+// fromValue takes the data of an output that the library allocated (the module
+// has already copied it into Go's memory).
+func fromValue(v onnx.Value) (*Tensor, error) {
+	shape := []int64(v.GetShape())
+	switch v := v.(type) {
+	case *onnx.Tensor[float32]:
+		return NewFloat32(shape, v.GetData()), nil
+	case *onnx.Tensor[int64]:
+		return NewInt64(shape, v.GetData()), nil
+	case *onnx.Tensor[int32]:
+		return NewInt32(shape, v.GetData()), nil
+	}
+	return nil, fmt.Errorf("%T is a kind of output that is not supported", v)
+}

@@ -1,0 +1,41 @@
+package wordtimes
+
+import (
+	"slices"
+
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+)
+
+// Head is an attention head of a decoder, counted from 0.
+type Head struct{ Layer, Head int }
+
+// shape identifies a published model.
+type shape struct{ layers, heads, vocabulary int32 }
+
+// The vocabularies of the published models.
+const (
+	englishOnly, multilingual, cantonese = 51864, 51865, 51866
+)
+
+// published holds the alignment heads that OpenAI publishes with its models:
+// the heads whose attention follows the sound best. large-v1 has the same shape
+// as its successor large-v2.
+var published = map[shape][]Head{
+	{4, 6, englishOnly}:    {{1, 0}, {2, 0}, {2, 5}, {3, 0}, {3, 1}, {3, 2}, {3, 3}, {3, 4}},                                                                                                                                                              // tiny.en
+	{4, 6, multilingual}:   {{2, 2}, {3, 0}, {3, 2}, {3, 3}, {3, 4}, {3, 5}},                                                                                                                                                                              // tiny
+	{6, 8, englishOnly}:    {{3, 3}, {4, 7}, {5, 1}, {5, 5}, {5, 7}},                                                                                                                                                                                      // base.en
+	{6, 8, multilingual}:   {{3, 1}, {4, 2}, {4, 3}, {4, 7}, {5, 1}, {5, 2}, {5, 4}, {5, 6}},                                                                                                                                                              // base
+	{12, 12, englishOnly}:  {{6, 6}, {7, 0}, {7, 3}, {7, 8}, {8, 2}, {8, 5}, {8, 7}, {9, 0}, {9, 4}, {9, 8}, {9, 10}, {10, 0}, {10, 1}, {10, 2}, {10, 3}, {10, 6}, {10, 11}, {11, 2}, {11, 4}},                                                            // small.en
+	{12, 12, multilingual}: {{5, 3}, {5, 9}, {8, 0}, {8, 4}, {8, 7}, {8, 8}, {9, 0}, {9, 7}, {9, 9}, {10, 5}},                                                                                                                                             // small
+	{24, 16, englishOnly}:  {{11, 4}, {14, 1}, {14, 12}, {14, 14}, {15, 4}, {16, 0}, {16, 4}, {16, 9}, {17, 12}, {17, 14}, {18, 7}, {18, 10}, {18, 15}, {20, 0}, {20, 3}, {20, 9}, {20, 14}, {21, 12}},                                                    // medium.en
+	{24, 16, multilingual}: {{13, 15}, {15, 4}, {15, 15}, {16, 1}, {20, 0}, {23, 4}},                                                                                                                                                                      // medium
+	{32, 20, multilingual}: {{10, 12}, {13, 17}, {16, 11}, {16, 12}, {16, 13}, {17, 15}, {17, 16}, {18, 4}, {18, 11}, {18, 19}, {19, 11}, {21, 2}, {21, 3}, {22, 3}, {22, 9}, {22, 12}, {23, 5}, {23, 7}, {23, 13}, {25, 5}, {26, 1}, {26, 12}, {27, 15}}, // large-v2
+	{32, 20, cantonese}:    {{7, 0}, {10, 17}, {12, 18}, {13, 12}, {16, 1}, {17, 14}, {19, 11}, {21, 4}, {24, 1}, {25, 6}},                                                                                                                                // large-v3
+	{4, 20, cantonese}:     {{2, 4}, {2, 11}, {3, 3}, {3, 6}, {3, 11}, {3, 14}},                                                                                                                                                                           // large-v3-turbo
+}
+
+// Published returns the alignment heads of the published model with these
+// dimensions, or nil.
+func Published(h ggmlfile.Header) []Head {
+	return slices.Clone(published[shape{h.TextLayers, h.TextHeads, h.Vocabulary}])
+}

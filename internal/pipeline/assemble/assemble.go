@@ -1,0 +1,138 @@
+// Package assemble builds the result of a run: it assigns a speaker to each
+// sentence, rounds as the specification requires, and names the options without
+// effect.
+package assemble
+
+import (
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/spec"
+)
+
+// Result builds the result of a recording from the results of the stages.
+func Result(pcm *audio.PCM, f *findings.Findings, stageSeconds map[spec.Stage]float64) *spec.Result {
+	info := pcm.Info()
+	at := findings.ClockOf(pcm)
+	res := &spec.Result{AudioDuration: at.Duration(), AudioMD5: info.MD5}
+	res.Stats = spec.Stats{DecodedSeconds: pcm.Duration(), NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.VoiceWindows}
+	if f.Speech != nil {
+		res.Stats.VADWindows = f.Speech.Windows
+	}
+	if f.Transcription != nil {
+		res.Ran.ASR = true
+		res.Tier = f.Transcription.Tier
+		res.Stats.ASR, res.Stats.Cascade = f.Transcription.Transcript.Stats, f.Transcription.Cascade
+		res.Language = f.Transcription.Language.Code
+		res.LanguageProbability = findings.Round4(f.Transcription.Language.Probability)
+		res.VADSegments = intervals(f.Speech.Spans, at)
+		res.Segments = Segments(f, at)
+	}
+	if f.Speakers != nil {
+		res.Ran.Diarize = true
+		res.NumSpeakers, res.NumSpeakersProbability = len(f.Speakers.Speakers), rounded(f.Speakers.Probability)
+		res.SpeakerEmbeddings, res.DiarizeSegments = embeddings(f), turns(f, at)
+	}
+	if f.Sounds != nil {
+		res.Ran.AudioEvents = true
+		res.Stats.EventFrames = f.Sounds.Frames
+		res.AudioEvents = make([]spec.AudioEvent, len(f.Sounds.Events))
+		for i, e := range f.Sounds.Events {
+			res.AudioEvents[i] = spec.AudioEvent{Start: at.Start(e.Start), End: at.End(e.End), Class: e.Class.DisplayName, Confidence: findings.Round4(e.Confidence)}
+		}
+	}
+	return res
+}
+
+// Segments returns the sentences with their speakers, if these are known.
+func Segments(f *findings.Findings, at findings.Clock) []spec.Segment {
+	var spoken []spokenSegment
+	said, speakers := f.Transcription.Transcript.Segments, f.Speakers
+	switch {
+	case f.Channels != nil:
+		for i, s := range said {
+			spoken = append(spoken, spokenSegment{s, f.Transcription.Speakers[i]})
+		}
+	case speakers != nil:
+		spoken = assignSpeakers(said, speakers.Exclusive)
+	default:
+		for _, s := range said {
+			spoken = append(spoken, spokenSegment{Segment: s})
+		}
+	}
+	var both crowd
+	if speakers != nil {
+		both = newCrowd(speakers.Turns)
+	}
+	mixed := slices.ContainsFunc(said, func(s asr.Segment) bool { return s.Language != said[0].Language })
+	out := make([]spec.Segment, len(spoken))
+	for i, s := range spoken {
+		out[i] = spec.Segment{ID: i, Start: at.Start(s.Start), End: at.End(s.End), Text: s.Text, Confidence: rounded(s.Confidence), Measures: measures(s.Segment, f.Transcription.Abilities)}
+		if mixed {
+			out[i].Language = s.Language
+		}
+		if speakers != nil {
+			out[i].Speaker = f.SpeakerName(s.speaker)
+		}
+		if s.Words == nil {
+			continue
+		}
+		out[i].Words = make([]spec.Word, len(s.Words))
+		for j, w := range s.Words {
+			out[i].Words[j] = spec.Word{Word: w.Text, Start: at.Start(w.Start), End: at.End(w.End), Probability: findings.Round4(w.Probability), Interpolated: w.Interpolated, Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
+		}
+	}
+	return out
+}
+
+// measures returns a sentence's measures, nil if they are not known.
+func measures(s asr.Segment, can *asr.Abilities) *spec.Measures {
+	if s.Tokens == nil || can == nil {
+		return nil
+	}
+	m := &spec.Measures{Seek: s.Seek, Tokens: s.Tokens, AvgLogProb: s.AvgLogProb}
+	if can.Temperature {
+		m.Temperature = &s.Temperature
+	}
+	if can.NoSpeech {
+		m.NoSpeechProb = &s.NoSpeechProb
+	}
+	return m
+}
+
+func intervals(spans []audio.Span, at findings.Clock) []spec.Interval {
+	out := make([]spec.Interval, len(spans))
+	for i, s := range spans {
+		start, end := s.Seconds()
+		out[i] = spec.Interval{Start: at.Start(start), End: at.End(end)}
+	}
+	return out
+}
+
+func embeddings(f *findings.Findings) []spec.SpeakerEmbedding {
+	out := make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers))
+	for i, s := range f.Speakers.Speakers {
+		out[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding, SegmentCount: s.Segments}
+	}
+	return out
+}
+
+func turns(f *findings.Findings, at findings.Clock) []spec.Turn {
+	out := []spec.Turn{}
+	for _, t := range f.Speakers.Turns {
+		for _, part := range at.Parts(t.Start, t.End) {
+			out = append(out, spec.Turn{Start: part.Start, End: part.End, Speaker: f.SpeakerName(t.Speaker)})
+		}
+	}
+	return out
+}
+
+// rounded is findings.Round4 for a probability that may be nil.
+func rounded(p *float64) *float64 {
+	if p == nil {
+		return nil
+	}
+	return new(findings.Round4(*p))
+}

@@ -1,0 +1,237 @@
+package assemble
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/engine/decode"
+)
+
+// spokenSegment is a transcript segment with the number of its speaker.
+type spokenSegment struct {
+	asr.Segment
+	speaker int
+}
+
+// assignSpeakers assigns each segment the speaker who covers most of it. If the
+// segment has words and the speaker changes inside it, it is split at the word
+// border. A segment outside all turns gets the nearest turn's speaker.
+func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegment {
+	index := newTurnIndex(turns)
+	out := make([]spokenSegment, 0, len(segments))
+	for _, s := range segments {
+		if len(s.Words) == 0 {
+			out = append(out, spokenSegment{s, index.speaker(s.Start, s.End)})
+			continue
+		}
+		out = append(out, splitBySpeaker(s, index)...)
+	}
+	return out
+}
+
+// minSplitWords keeps a single word at the blurred edge of a turn from becoming
+// a separate segment, unless it is a complete sentence.
+const minSplitWords = 2
+
+func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
+	speakers := make([]int, len(s.Words))
+	for i, w := range s.Words {
+		speakers[i] = index.speaker(w.Start, w.End)
+	}
+	whole := index.speaker(s.Start, s.End)
+	smooth(speakers, s.Words, whole)
+	var out []spokenSegment
+	for from := 0; from < len(speakers); {
+		to := runEnd(speakers, from)
+		part := s
+		if from > 0 || to < len(speakers) {
+			part.Words = s.Words[from:to]
+			part.Tokens = tokensOf(s, from, to)
+			part.Text = joinWords(s, from, to)
+			part.Start, part.End = s.Words[from].Start, s.Words[to-1].End
+			if from == 0 {
+				part.Start = s.Start
+			}
+			if to == len(s.Words) {
+				part.End = s.End
+			}
+		}
+		out = append(out, spokenSegment{part, speakers[from]})
+		from = to
+	}
+	return out
+}
+
+// tokensOf returns the tokens of words from … to−1.
+func tokensOf(s asr.Segment, from, to int) []int32 {
+	first, n := 0, 0
+	for i, w := range s.Words[:to] {
+		if i < from {
+			first += w.Tokens
+		} else {
+			n += w.Tokens
+		}
+	}
+	if first+n > len(s.Tokens) {
+		return nil
+	}
+	return s.Tokens[first : first+n]
+}
+
+// smooth assigns runs shorter than minSplitWords, unless sentence ends delimit
+// them, to the speaker before them (at the start of the segment: after them).
+func smooth(speakers []int, words []asr.Word, whole int) {
+	for from := 0; from < len(speakers); {
+		to := runEnd(speakers, from)
+		sentence := endsSentence(words, to-1) && (from == 0 || endsSentence(words, from-1))
+		if to-from < minSplitWords && !sentence {
+			s := whole
+			if from > 0 {
+				s = speakers[from-1]
+			} else if to < len(speakers) {
+				s = speakers[to]
+			}
+			for i := from; i < to; i++ {
+				speakers[i] = s
+			}
+		}
+		from = to
+	}
+}
+
+// runEnd returns the end of the run of words from one on with its speaker.
+func runEnd(speakers []int, from int) int {
+	to := from + 1
+	for to < len(speakers) && speakers[to] == speakers[from] {
+		to++
+	}
+	return to
+}
+
+// endsSentence reports whether a sentence ends with word i.
+func endsSentence(words []asr.Word, i int) bool {
+	next := ""
+	if i+1 < len(words) {
+		next = words[i+1].Text
+	}
+	return decode.EndsSentence(words[i].Text, next)
+}
+
+// joinWords returns words from … to−1 as in the segment's own text.
+func joinWords(s asr.Segment, from, to int) string {
+	start, end, at := 0, len(s.Text), 0
+	for i, w := range s.Words {
+		j := strings.Index(s.Text[at:], strings.TrimSpace(w.Text))
+		if j < 0 { // words and text disagree: join the words themselves
+			var texts []string
+			for _, w := range s.Words[from:to] {
+				texts = append(texts, strings.TrimSpace(w.Text))
+			}
+			if strings.Contains(strings.TrimSpace(s.Text), " ") {
+				return strings.Join(texts, " ")
+			}
+			return strings.Join(texts, "")
+		}
+		if i == from {
+			start = at + j
+		}
+		if i == to {
+			end = at + j
+			break
+		}
+		at += j + len(strings.TrimSpace(w.Text))
+	}
+	return strings.TrimSpace(s.Text[start:end])
+}
+
+// turnIndex finds the turns that overlap a stretch of time.
+type turnIndex struct {
+	turns   []diarize.Turn // by start
+	reaches []float64      // the latest end among the turns up to this index; never decreases
+	cover   []float64      // scratch, by speaker
+}
+
+func newTurnIndex(turns []diarize.Turn) *turnIndex {
+	x := &turnIndex{turns: slices.Clone(turns), reaches: make([]float64, len(turns))}
+	slices.SortStableFunc(x.turns, func(a, b diarize.Turn) int { return cmp.Compare(a.Start, b.Start) })
+	for i, t := range x.turns {
+		x.reaches[i] = t.End
+		if i > 0 {
+			x.reaches[i] = max(t.End, x.reaches[i-1])
+		}
+		for len(x.cover) <= t.Speaker {
+			x.cover = append(x.cover, 0)
+		}
+	}
+	return x
+}
+
+// speaker returns the speaker who covers most of start … end (the earlier one
+// of two), otherwise the nearest turn's, otherwise 0.
+func (x *turnIndex) speaker(start, end float64) int {
+	first := sort.Search(len(x.turns), func(i int) bool { return x.reaches[i] > start })
+	clear(x.cover)
+	best, most := -1, 0.0
+	last := first
+	for ; last < len(x.turns) && x.turns[last].Start < end; last++ {
+		t := x.turns[last]
+		x.cover[t.Speaker] += max(0, min(end, t.End)-max(start, t.Start))
+	}
+	for _, t := range x.turns[first:last] {
+		if c := x.cover[t.Speaker]; c > most+1e-9 {
+			best, most = t.Speaker, c
+		}
+	}
+	if best >= 0 {
+		return best
+	}
+	// No turn overlaps the stretch: the previous turn ends at reaches[first-1],
+	// the next one begins at last.
+	switch {
+	case first == 0 && last >= len(x.turns):
+		return 0
+	case first == 0:
+		return x.turns[last].Speaker
+	}
+	before := x.turns[first-1]
+	for i := first - 1; i >= 0 && x.reaches[i] == x.reaches[first-1]; i-- {
+		before = x.turns[i] // the turn with the latest end
+	}
+	if last < len(x.turns) && x.turns[last].Start-end < start-before.End {
+		return x.turns[last].Speaker
+	}
+	return before.Speaker
+}
+
+// crowd holds the stretches in which several speakers talk, by time.
+type crowd [][2]float64
+
+// newCrowd returns the stretches in which turns, ordered by time, overlap.
+func newCrowd(turns []diarize.Turn) (c crowd) {
+	reach := 0.0
+	for _, t := range turns {
+		if end := min(reach, t.End); t.Start < end {
+			if n := len(c); n > 0 && t.Start <= c[n-1][1] {
+				c[n-1][1] = max(c[n-1][1], end)
+			} else {
+				c = append(c, [2]float64{t.Start, end})
+			}
+		}
+		reach = max(reach, t.End)
+	}
+	return c
+}
+
+// covers reports whether at least half of start … end lies in the stretches.
+func (c crowd) covers(start, end float64) bool {
+	i := sort.Search(len(c), func(i int) bool { return c[i][1] > start })
+	inside := 0.0
+	for ; i < len(c) && c[i][0] < end; i++ {
+		inside += min(end, c[i][1]) - max(start, c[i][0])
+	}
+	return inside > 0 && inside >= (end-start)/2
+}

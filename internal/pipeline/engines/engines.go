@@ -1,0 +1,350 @@
+// Package engines keeps the loaded models of one pipeline.
+package engines
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/segment"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/events/tag"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/vad"
+	"github.com/otograph/otograph/vad/silero"
+)
+
+// engine is a model that is loaded on first use; failures are not cached.
+type engine[T io.Closer] struct {
+	mu     sync.Mutex
+	value  T
+	loaded bool
+}
+
+// get returns the engine and loads it with open if necessary.
+func (e *engine[T]) get(open func() (T, error)) (T, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.loaded {
+		return e.value, nil
+	}
+	v, err := open()
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	e.value, e.loaded = v, true
+	return v, nil
+}
+
+// detector opens the model of a role, unless it is loaded already.
+func detector[T io.Closer](e *Engines, d *engine[T], role models.Role, open func(*models.Model) (T, error)) (T, error) {
+	return d.get(func() (none T, err error) {
+		m, err := e.Set.Need(role)
+		if err != nil {
+			return none, err
+		}
+		return open(m)
+	})
+}
+
+func (e *engine[T]) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.loaded {
+		return nil
+	}
+	e.loaded = false
+	return e.value.Close()
+}
+
+// Options configures Engines.
+type Options struct {
+	Cores  int
+	Logger *slog.Logger
+	Device string // for the standard tier's model, as in whisper.Options
+	// Languages limits the optimized tier's languages; empty means all.
+	Languages []string
+	// Choice are further recognizers, which Lease selects by name.
+	Choice []models.Model
+	// Keep limits the time and the memory for which recognizers stay loaded.
+	Keep Keeping
+}
+
+// Engines are the models of one pipeline, each loaded once at a time.
+type Engines struct {
+	Set       *models.Set
+	Available spec.Available // tiers and languages of Set, and the names in Options.Choice
+	opt       Options
+	*detectors
+	recognizers *pool
+	lease       *lease // the lease of a run, or nil
+}
+
+// detectors are small models that stay loaded.
+type detectors struct {
+	vad       engine[*silero.Model]
+	embedder  engine[*embed.Model]
+	segmenter engine[*segment.Model]
+	tagger    engine[*tag.Model]
+}
+
+// New returns the engines of a set, none of them loaded.
+func New(set *models.Set, opt Options) *Engines {
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Engines{Set: set, Available: set.Available(opt.Languages...), opt: opt, detectors: &detectors{}, recognizers: newPool(opt.Keep, opt.Logger)}
+	for _, m := range slices.Concat(set.Models, opt.Choice) {
+		if known := slices.ContainsFunc(e.Available.Models, func(n spec.NamedModel) bool { return n.Name == m.Name }); known || !recognizes(m) {
+			continue
+		}
+		if n := size(&m); opt.Keep.Memory > 0 && n > opt.Keep.Memory {
+			opt.Logger.Warn("a model of the folder is left out: it needs more memory than models may have", "model", m.Name, "bytes", n, "bound", opt.Keep.Memory)
+			continue
+		}
+		e.Available.Models = append(e.Available.Models, named(m, e.Available, opt.Languages))
+	}
+	return e
+}
+
+// recognizes reports whether a model transcribes.
+func recognizes(m models.Model) bool {
+	return m.Role == models.RoleStandard || m.Role == models.RoleOptimized
+}
+
+// named describes a recognizer that requests can select by name.
+func named(m models.Model, a spec.Available, optimized []string) spec.NamedModel {
+	alone := (&models.Set{Models: []models.Model{m}}).Available(optimized...)
+	n := spec.NamedModel{Name: m.Name, Tier: spec.TierStandard, Languages: alone.StandardLanguages, Translates: alone.Translates}
+	if m.Role == models.RoleOptimized {
+		n.Tier, n.Languages, n.Translates = spec.TierOptimized, alone.Optimized, a.Translates
+	}
+	return n
+}
+
+// Lease returns the engines of a run, with the recognizer called name in place
+// of the set's; "" keeps the set's. The recognizers of the run stay loaded
+// until End. An unknown name is a *spec.OptionError.
+func (e *Engines) Lease(name string) (*Engines, error) {
+	run := *e
+	run.lease = &lease{slots: map[*slot]bool{}}
+	if name == "" {
+		return &run, nil
+	}
+	var known bool
+	if run.Available, known = e.Available.Only(name); !known {
+		return nil, &spec.OptionError{Field: "model", Reason: "is not in the model folder: " + spec.Shorten(name)}
+	}
+	all := slices.Concat(e.Set.Models, e.opt.Choice)
+	m := all[slices.IndexFunc(all, func(m models.Model) bool { return recognizes(m) && m.Name == name })]
+	run.Set = &models.Set{Name: e.Set.Name, Models: []models.Model{m}}
+	for _, other := range e.Set.Models {
+		// Optimized models next to a standard model time its words.
+		if other.Role != m.Role {
+			run.Set.Models = append(run.Set.Models, other)
+		}
+	}
+	return &run, nil
+}
+
+// End ends the lease of a run.
+func (e *Engines) End() {
+	if e.lease != nil {
+		e.recognizers.end(e.lease)
+	}
+}
+
+// VAD opens the voice activity detector.
+func (e *Engines) VAD() (vad.Model, error) {
+	return detector(e, &e.vad, models.RoleVAD, func(m *models.Model) (*silero.Model, error) {
+		return silero.Open(m, silero.Options{Threads: e.opt.Cores, Logger: e.opt.Logger})
+	})
+}
+
+// Embedder opens the speaker embedding network.
+func (e *Engines) Embedder() (diarize.Embedder, error) {
+	return detector(e, &e.embedder, models.RoleEmbedder, func(m *models.Model) (*embed.Model, error) {
+		return embed.Open(m, embed.Options{})
+	})
+}
+
+// Segmenter opens the speaker segmentation network, nil if the set has none. A
+// demonstration is not used with the voices of a real embedder, nor beside a
+// real recognizer, which hears people: of their speech it takes a tenth for two
+// simultaneous voices.
+func (e *Engines) Segmenter() (diarize.Segmenter, error) {
+	m, ok := e.Set.Role(models.RoleSegmenter)
+	if !ok || m.Demo && slices.ContainsFunc(e.Set.Models, func(other models.Model) bool {
+		return !other.Demo && (other.Role == models.RoleEmbedder || recognizes(other))
+	}) {
+		return nil, nil
+	}
+	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
+}
+
+// SpeakersNote returns a note for readers if a demonstration model told a
+// result's speakers apart next to words of a real model, otherwise "".
+func (e *Engines) SpeakersNote(r *spec.Result) string {
+	if m, ok := e.Set.Role(models.RoleEmbedder); !ok || !m.Demo || r.NumSpeakers == 0 || e.Demonstrates(r) {
+		return ""
+	}
+	return "speakers: demo model, unreliable on real voices"
+}
+
+// Demonstrates reports whether a result's words, or the whole result if it has
+// no words, come from demonstration models.
+func (e *Engines) Demonstrates(r *spec.Result) bool {
+	if r.Ran.ASR {
+		m := e.Model(r.Tier, r.Language)
+		return m != nil && m.Demo
+	}
+	demo := func(role models.Role) bool {
+		m, ok := e.Set.Role(role)
+		return ok && m.Demo
+	}
+	return (r.Ran.Diarize || r.Ran.AudioEvents) && (!r.Ran.Diarize || demo(models.RoleEmbedder)) && (!r.Ran.AudioEvents || demo(models.RoleTagger))
+}
+
+// Tagger opens the sound event network.
+func (e *Engines) Tagger() (events.Tagger, error) {
+	return detector(e, &e.tagger, models.RoleTagger, func(m *models.Model) (*tag.Model, error) {
+		return tag.Open(m, tag.Options{})
+	})
+}
+
+// recognizer returns an open recognizer of the pool, see pool.get.
+func recognizer[T io.Closer](ctx context.Context, e *Engines, m *models.Model, open func() (T, error)) (T, error) {
+	value, err := e.recognizers.get(ctx, e.lease, m, func() (io.Closer, error) { return open() })
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return value.(T), nil
+}
+
+// Standard opens the standard tier's model.
+func (e *Engines) Standard(ctx context.Context) (*whisper.Engine, error) {
+	m, err := e.Set.Need(models.RoleStandard)
+	if err != nil {
+		return nil, err
+	}
+	return recognizer(ctx, e, m, func() (*whisper.Engine, error) {
+		w, err := whisper.Open(m, whisper.Options{Device: e.opt.Device, Threads: e.opt.Cores})
+		if err != nil {
+			return nil, err
+		}
+		name, note := w.Device()
+		e.opt.Logger.Debug("standard tier", "device", name)
+		if note != "" {
+			e.opt.Logger.Warn("the standard tier runs without the requested device", "reason", note)
+		}
+		return w, nil
+	})
+}
+
+// DeviceNote returns the reason why the loaded standard model does not run on
+// the requested device, otherwise "".
+func (e *Engines) DeviceNote() string {
+	if m, ok := e.Set.Role(models.RoleStandard); ok {
+		if w, ok := e.recognizers.loaded(m).(*whisper.Engine); ok {
+			_, note := w.Device()
+			return note
+		}
+	}
+	return ""
+}
+
+// Optimized opens the optimized model for a language; without one, the first.
+func (e *Engines) Optimized(ctx context.Context, language string) (*onnx.Engine, error) {
+	m, ok := e.Set.OptimizedFor(language)
+	if language == "" {
+		m, ok = e.Set.Role(models.RoleOptimized)
+	}
+	if !ok {
+		_, err := e.Set.Need(models.RoleOptimized)
+		return nil, err
+	}
+	return e.OpenOptimized(ctx, m)
+}
+
+// OpenOptimized opens one of the set's optimized models.
+func (e *Engines) OpenOptimized(ctx context.Context, m *models.Model) (*onnx.Engine, error) {
+	return recognizer(ctx, e, m, func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
+}
+
+// Recognizer opens the model of a tier for a language.
+func (e *Engines) Recognizer(ctx context.Context, tier spec.Tier, language string) (asr.Transcriber, error) {
+	if tier == spec.TierOptimized {
+		return e.Optimized(ctx, language)
+	}
+	return e.Standard(ctx)
+}
+
+// Model returns the model of a tier that transcribes the language, or nil.
+func (e *Engines) Model(tier spec.Tier, language string) *models.Model {
+	m, ok := e.Set.Role(models.RoleStandard)
+	if tier == spec.TierOptimized {
+		m, ok = e.Set.OptimizedFor(language)
+	} else if ok && len(m.Languages) > 0 && !slices.Contains(m.Languages, language) {
+		return nil
+	}
+	if !ok {
+		return nil
+	}
+	return m
+}
+
+// Load opens the models of the roles; for the optimized role, every model of it.
+func (e *Engines) Load(ctx context.Context, roles []models.Role) error {
+	for _, role := range roles {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		switch role {
+		case models.RoleStandard:
+			_, err = e.Standard(ctx)
+		case models.RoleVAD:
+			_, err = e.VAD()
+		case models.RoleEmbedder:
+			_, err = e.Embedder()
+		case models.RoleSegmenter:
+			_, err = e.Segmenter()
+		case models.RoleTagger:
+			_, err = e.Tagger()
+		case models.RoleOptimized:
+			for _, m := range e.Set.All(role) {
+				for _, language := range m.Languages {
+					if _, err = e.Optimized(ctx, language); err != nil {
+						return err
+					}
+				}
+			}
+			_, err = e.Optimized(ctx, "")
+		default:
+			_, err = models.ParseRole(string(role))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close frees the loaded models.
+func (e *Engines) Close() error {
+	err := errors.Join(e.recognizers.Close(), e.vad.Close(), e.embedder.Close(), e.segmenter.Close(), e.tagger.Close())
+	ort.TrimHeap()
+	return err
+}

@@ -1,0 +1,88 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+)
+
+// Align aligns the words of a text with a recording; report, if not nil,
+// receives the seconds of speech processed so far and in all. Times and
+// probabilities are rounded as in results.
+func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, report func(done, total float64)) (findings.Language, *align.Alignment, error) {
+	var none findings.Language
+	if s.Options.ASRLanguage != nil { // before hours of audio are processed
+		given, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before
+		if _, err := s.aligner(given); err != nil {
+			return none, nil, err
+		}
+	}
+	heard, err := s.DetectSpeech(ctx, pcm)
+	if err != nil {
+		return none, nil, err
+	}
+	language, err := s.FindLanguage(ctx, pcm, heard.Spans)
+	if err != nil {
+		return none, nil, err
+	}
+	m, err := s.aligner(language.Code)
+	if err != nil {
+		return none, nil, err
+	}
+	model, err := s.Engines.OpenOptimized(ctx, m)
+	if err != nil {
+		return none, nil, err
+	}
+	a, err := align.Words(ctx, model, pcm, heard.Spans, words, align.Options{Language: language.Code, Parallel: s.Cores, Gate: s.Gate, Progress: report})
+	if err != nil {
+		return none, nil, err
+	}
+	at := findings.ClockOf(pcm)
+	a.Score = findings.Round4(a.Score)
+	for i := range a.Words {
+		w := &a.Words[i]
+		w.Start, w.End, w.Probability = at.Start(w.Start), at.End(w.End), findings.Round4(w.Probability)
+	}
+	for i := range a.Extra {
+		a.Extra[i].Start, a.Extra[i].End = at.Start(a.Extra[i].Start), at.End(a.Extra[i].End)
+	}
+	return language, a, nil
+}
+
+// aligner returns the model that aligns texts of a language.
+func (s *Stages) aligner(language string) (*models.Model, error) {
+	set := s.Engines.Set
+	if m, ok := set.AlignerFor(language); ok {
+		return m, nil
+	}
+	why := fmt.Sprintf("no model of set %q supports the language %q", set.Name, language)
+	if m, ok := set.OptimizedFor(language); ok {
+		why = fmt.Sprintf("model %s (%s), which transcribes the language %q, has none", m.Name, m.Contract, language)
+	}
+	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s", models.ErrMissing, models.RoleOptimized, why)
+}
+
+// leastFound is the least mean word probability of a text that counts as spoken
+// in the recording. The right text of clean speech has one above 0.8, another
+// text one below 0.1; a text with every other word wrong lies between.
+const leastFound = 0.4
+
+// Fits reports whether the words of a text are spoken in the recording that
+// they were aligned with, by the mean probability of the words that the model
+// can spell. A text of only part of the recording also fits.
+func Fits(words []align.Word) bool {
+	var sum float64
+	n := 0
+	for _, w := range words {
+		if !w.Wild {
+			sum += w.Probability
+			n++
+		}
+	}
+	return n > 0 && sum >= leastFound*float64(n)
+}

@@ -1,0 +1,35 @@
+package stages
+
+import (
+	"context"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/internal/pipeline/findings"
+)
+
+// DetectSounds detects the sound events.
+func (s *Stages) DetectSounds(ctx context.Context, pcm *audio.PCM) (*findings.Sounds, error) {
+	opt := events.DefaultOptions()
+	opt.Threshold, opt.Classes = *s.Options.AudioEventsThreshold, s.Options.AudioEventsClasses
+	return compute(ctx, s.Gate, s.Engines.Tagger, func(t events.Tagger) (*findings.Sounds, error) {
+		var heard findings.Sounds
+		var err error
+		heard.Events, err = events.Detect(ctx, countedTagger{t, &heard.Frames}, pcm, opt)
+		return &heard, err
+	})
+}
+
+// countedTagger counts the frames that a tagger yields.
+type countedTagger struct {
+	events.Tagger
+	frames *int
+}
+
+// Scores implements events.Tagger.
+func (t countedTagger) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error {
+	return t.Tagger.Scores(ctx, pcm, func(frame int, scores []float32) error {
+		*t.frames++
+		return yield(frame, scores)
+	})
+}

@@ -1,0 +1,98 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/onnx"
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/pipeline/channels"
+	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/vad"
+)
+
+// speechOptions returns the run's options of voice activity detection.
+func (s *Stages) speechOptions() vad.Options {
+	opt := vad.DefaultOptions()
+	opt.Threshold = *s.Options.VADThreshold
+	opt.MinSpeech = float64(*s.Options.VADMinSpeechMS) / 1000
+	opt.MinSilence = float64(*s.Options.VADMinSilenceMS) / 1000
+	opt.SpeechPad = float64(*s.Options.VADSpeechPadMS) / 1000
+	return opt
+}
+
+// DetectSpeech returns the stretches of speech in a recording.
+func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*findings.Speech, error) {
+	opt := s.speechOptions()
+	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*findings.Speech, error) {
+		probs, err := m.Probabilities(ctx, pcm.Leveled())
+		if err != nil {
+			return nil, fmt.Errorf("voice activity: %w", err)
+		}
+		spans, err := vad.Refined(probs, pcm, opt)
+		return &findings.Speech{Spans: pcm.Timeline().Split(spans), Probabilities: findings.Coarse(probs), Windows: len(probs)}, err
+	})
+}
+
+// Sides returns the speech of the mix or, for split channels, the speech of
+// each channel that does not come from another channel. Channels without any
+// are left out.
+func (s *Stages) Sides(ctx context.Context, r channels.Recording) (sides []channels.Side, err error) {
+	if r.Split == nil {
+		heard, err := s.DetectSpeech(ctx, r.PCM)
+		return []channels.Side{{Channel: channels.Mix, Heard: heard}}, err
+	}
+	for i, c := range r.Split {
+		heard, err := s.DetectSpeech(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if heard.Spans, err = channels.Own(ctx, r.Split, i, heard.Spans); err != nil {
+			return nil, err
+		}
+		if len(heard.Spans) > 0 {
+			sides = append(sides, channels.Side{Channel: i, Heard: heard})
+		}
+	}
+	channels.Sort(sides)
+	return sides, nil
+}
+
+// FindLanguage returns the caller's language, or detects it with the standard
+// model or, without one, with the optimized model.
+func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (findings.Language, error) {
+	if s.Options.ASRLanguage != nil {
+		code, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before
+		return findings.Language{Code: code, Probability: 1}, nil
+	}
+	load := func() (asr.LanguageDetector, error) {
+		if s.Engines.Available.Standard {
+			return s.Engines.Standard(ctx)
+		}
+		return s.Engines.Optimized(ctx, "")
+	}
+	return compute(ctx, s.Gate, load, func(d asr.LanguageDetector) (findings.Language, error) {
+		detect := d.DetectLanguage
+		if e, ok := d.(*whisper.Engine); ok && s.mayOptimize() {
+			detect = e.DetectLanguageOnly
+		}
+		code, probability, err := detect(ctx, pcm, speech, s.Among...)
+		if errors.Is(err, onnx.ErrNoLanguage) {
+			err = &spec.OptionError{Field: "asr_language", Reason: "is required: none of the loaded models can detect the language"}
+		}
+		return findings.Language{Code: code, Probability: probability}, err
+	})
+}
+
+// mayOptimize reports whether the optimized tier transcribes any language that
+// could be detected.
+func (s *Stages) mayOptimize() bool {
+	return slices.ContainsFunc(s.Engines.Available.Optimized, func(code string) bool {
+		return (len(s.Among) == 0 || slices.Contains(s.Among, code)) && s.Tier(findings.Language{Code: code}) == spec.TierOptimized
+	})
+}

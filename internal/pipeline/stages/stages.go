@@ -1,0 +1,50 @@
+// Package stages implements the stages of a run: each stage takes the results
+// of earlier stages and returns its own. Package otograph decides which stage
+// runs when.
+package stages
+
+import (
+	"context"
+	"log/slog"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/otograph/otograph/internal/pipeline/engines"
+	"github.com/otograph/otograph/spec"
+)
+
+// Stages holds the settings of a run and the models of its stages.
+type Stages struct {
+	Engines *engines.Engines
+	Options spec.EffectiveOptions
+	Cores   int
+	Gate    *semaphore.Weighted // one unit for each core, held while a core computes
+	Log     *slog.Logger
+
+	OptimizedWords bool     // requests words in the segments of the optimized tier
+	Translate      bool     // into English
+	Among          []string // languages from which detection chooses; empty means all
+	Cascade        float64  // the confidence below which the standard tier decodes again
+}
+
+// compute loads a model, waits for a core and calls work with the model.
+func compute[E, T any](ctx context.Context, gate *semaphore.Weighted, load func() (E, error), work func(E) (T, error)) (T, error) {
+	var none T
+	engine, err := load()
+	if err != nil {
+		return none, err
+	}
+	if err := gate.Acquire(ctx, 1); err != nil {
+		return none, err
+	}
+	defer gate.Release(1)
+	return work(engine)
+}
+
+// or returns the value at p, or def when p is nil.
+func or[T any](p *T, def T) T {
+	if p == nil {
+		return def
+	}
+	return *p
+}

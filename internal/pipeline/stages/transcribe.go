@@ -1,0 +1,180 @@
+package stages
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/otograph/otograph/align"
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/internal/pipeline/trust"
+	"github.com/otograph/otograph/spec"
+)
+
+// Reports holds callbacks of a transcription; either may be nil.
+type Reports struct {
+	// Progress receives the seconds of speech decoded so far and in all.
+	Progress func(done, total float64)
+	// Settled receives sentences once they are final, in order and each once.
+	Settled func([]asr.Segment)
+}
+
+// Transcribe returns the text of the speech in a recording. The recognizer
+// itself waits for cores.
+func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *findings.Speech, l findings.Language, report Reports) (*findings.Transcription, error) {
+	text := &findings.Transcription{Language: l, Tier: s.Tier(l), Transcript: &asr.Transcript{Language: l.Code}}
+	if len(heard.Spans) == 0 {
+		return text, nil
+	}
+	t, err := s.Engines.Recognizer(ctx, text.Tier, l.Code)
+	if err != nil {
+		return nil, err
+	}
+	abilities := t.Abilities()
+	text.Abilities = &abilities
+	threshold := *s.Options.NoSpeechThreshold
+	opt := asr.DefaultOptions()
+	opt.Language = l.Code
+	if s.Options.ASRLanguage == nil {
+		opt.Languages = asr.Among(t.Languages(), s.Among)
+	}
+	opt.BeamSize = *s.Options.ASRBeamSize
+	opt.Temperature = *s.Options.ASRTemperature
+	opt.BestOf = or(s.Options.ASRBestOf, 0)
+	opt.Hotwords = s.Options.Hotwords
+	opt.InitialPrompt = or(s.Options.InitialPrompt, "")
+	opt.NoSpeechThreshold = max(threshold, math.SmallestNonzeroFloat64) // at 0 everything goes
+	opt.WordTimestamps = *s.Options.TimestampLevel == spec.TimestampWord && (text.Tier == spec.TierStandard || s.OptimizedWords)
+	opt.Translate, opt.Settled = s.Translate, trust.HoldBack(report.Settled)
+	opt.Parallel = s.Cores
+	opt.Gate = s.Gate
+	opt.Progress = report.Progress
+	if text.Transcript, err = s.text(ctx, text.Tier, t, pcm, heard, opt); err != nil {
+		return nil, err
+	}
+	if !s.Translate {
+		trust.Calibrate(text.Transcript, s.Engines.Model(text.Tier, l.Code))
+	}
+	if text.Tier == spec.TierOptimized {
+		trust.Discard(heard, text.Transcript, abilities, threshold)
+		text.Cascade, text.Again, err = s.again(ctx, pcm, heard, text.Transcript, opt)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			s.Log.WarnContext(ctx, "the optimized tier's text is kept", "error", err)
+			text.Uncorrected = err.Error()
+		}
+	}
+	if threshold < 1 { // 1 keeps all text
+		trust.Reject(heard, text.Transcript)
+	}
+	return text, nil
+}
+
+// text transcribes with a tier's recognizer. If the recognizer is not a CTC
+// model, a CTC model of the language looks for hotwords in its text, and times
+// the standard tier's words if they are requested.
+func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pcm *audio.PCM, heard *findings.Speech, opt asr.Options) (*asr.Transcript, error) {
+	timed := opt.WordTimestamps
+	aligner := s.companion(ctx, tier, opt)
+	if aligner != nil && len(opt.Hotwords) > 0 {
+		opt.WordTimestamps, opt.Settled = true, nil // the text is not final before
+	}
+	text, err := t.Transcribe(ctx, pcm, heard.Spans, opt)
+	if err != nil || aligner == nil || !opt.WordTimestamps {
+		return text, err
+	}
+	o := align.Options{Hotwords: opt.Hotwords, Parallel: s.Cores, Gate: s.Gate}
+	if err := align.Transcript(ctx, aligner, pcm, heard.Spans, text, o); err != nil {
+		return nil, err
+	}
+	trust.MarkDoubtful(heard, text)
+	for i := range text.Segments {
+		if !timed {
+			text.Segments[i].Words = nil
+		}
+	}
+	return text, nil
+}
+
+// again decodes doubtful segments of the optimized tier with the standard tier,
+// if the set has a standard model that supports the language, and puts the
+// better text into t. with lists the options that the standard tier honored;
+// nil if it decoded nothing. After an error t is unchanged. A demonstration
+// model never replaces a real model's text.
+func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *findings.Speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, with *findings.Honored, err error) {
+	optimized, standard := s.Engines.Model(spec.TierOptimized, t.Language), s.Engines.Model(spec.TierStandard, t.Language)
+	if s.Cascade <= 0 || standard == nil || optimized == nil || standard.Demo && !optimized.Demo {
+		return done, nil, nil
+	}
+	done.Segments, done.Seconds = len(t.Segments), findings.Seconds(heard.Spans)
+	list := trust.Doubts(t.Segments, heard.Spans, t.Language, optimized.Languages, s.Cascade)
+	if len(list) == 0 {
+		return done, nil, nil
+	}
+	start := time.Now()
+	defer func() { done.Took = time.Since(start).Seconds() }()
+	recognizer, err := s.Engines.Standard(ctx)
+	if err != nil {
+		return done, nil, err
+	}
+	list, err = compute(ctx, s.Gate, func() (*whisper.Engine, error) { return recognizer, nil }, func(d *whisper.Engine) (kept []trust.Doubt, err error) {
+		kept, done.Hearings, err = trust.HeardOtherwise(ctx, d, pcm, list, trust.Hearings(heard.Spans))
+		return kept, err
+	})
+	if err != nil || len(list) == 0 {
+		return done, nil, err
+	}
+	var unsure []audio.Span
+	for _, d := range list {
+		done.Doubtful += d.End - d.First
+		unsure = append(unsure, d.Speech...)
+	}
+	done.DoubtfulSeconds = findings.Seconds(unsure)
+	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
+	if opt.Languages != nil {
+		opt.Languages = asr.Among(recognizer.Languages(), s.Among)
+	}
+	fresh, err := s.text(ctx, spec.TierStandard, recognizer, pcm, &findings.Speech{Spans: unsure, Probabilities: heard.Probabilities}, opt)
+	if err != nil {
+		return done, nil, err
+	}
+	done.ASR = fresh.Stats
+	trust.Calibrate(fresh, standard)
+	t.Segments, done.Replaced = trust.Replaced(t.Segments, list, fresh.Segments, t.Language, optimized.Languages)
+	return done, &findings.Honored{Abilities: recognizer.Abilities(), Ineffective: fresh.Ineffective, Unspelled: fresh.Unspelled}, nil
+}
+
+// Tier returns the tier for a recording in the given language.
+func (s *Stages) Tier(l findings.Language) spec.Tier {
+	if s.Translate {
+		return spec.TierStandard // the only tier with a model
+	}
+	return spec.Route(l.Code, spec.Options(s.Options), s.Engines.Available)
+}
+
+// companion returns the CTC model that checks the words of another model of a
+// tier, or nil if no model supports their language or there is nothing to do.
+// Words of the optimized tier keep their own times unless there are hotwords.
+func (s *Stages) companion(ctx context.Context, tier spec.Tier, opt asr.Options) align.Model {
+	m, ok := s.Engines.Set.AlignerFor(opt.Language)
+	writer := s.Engines.Model(tier, opt.Language)
+	switch {
+	case !ok || s.Translate || len(opt.Hotwords) == 0 && (tier == spec.TierOptimized || !opt.WordTimestamps):
+		return nil
+	case m == writer: // it hears for itself
+		return nil
+	case m.Demo && writer != nil && !writer.Demo:
+		return nil // a demonstration model does not correct a real one
+	}
+	model, err := s.Engines.OpenOptimized(ctx, m)
+	if err != nil {
+		s.Log.WarnContext(ctx, "words stay as they were recognized", "error", err)
+		return nil
+	}
+	return model
+}

@@ -1,0 +1,437 @@
+// Package accounts manages access to the service: accounts, their API keys,
+// their users with passwords, and the key that signs access tokens. Package
+// billing manages an account's money.
+package accounts
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// Errors that callers act upon.
+var (
+	// ErrNotFound is returned if the account, key or user does not exist.
+	ErrNotFound = errors.New("does not exist")
+	// ErrExists is returned if the name is taken.
+	ErrExists = errors.New("exists already")
+	// ErrInvalid is returned for a name or password that can't be accepted.
+	ErrInvalid = errors.New("not accepted")
+	// ErrUnauthorized is returned for a wrong key or password (HTTP 401). It
+	// never reveals the reason.
+	ErrUnauthorized = errors.New("credentials are not valid")
+)
+
+// Account is one customer.
+type Account struct {
+	ID          string // UUID
+	Name        string
+	CreatedAt   time.Time
+	SuspendedAt *time.Time // nil: not suspended
+}
+
+// Key describes an API key; the key itself is not stored.
+type Key struct {
+	ID        string // UUID
+	AccountID string
+	Hint      string // the first characters, to tell keys apart
+	ReadOnly  bool   // it may read, but change nothing
+	CreatedAt time.Time
+	ExpiresAt *time.Time // nil: never
+	RevokedAt *time.Time
+	UsedAt    *time.Time // accurate to ten minutes; nil if never used
+}
+
+// User is a person who logs in with a password.
+type User struct {
+	ID        string // UUID
+	AccountID string
+	Username  string
+	CreatedAt time.Time
+	// PasswordSet is when the password was last set; earlier logins are no
+	// longer valid.
+	PasswordSet time.Time
+}
+
+// Store is the part of the database that this package owns. It is safe for
+// concurrent use.
+type Store struct {
+	db      *db.DB
+	clock   func() time.Time
+	hashing *semaphore.Weighted // limits the memory for password hashing
+}
+
+// New returns the store in d. clock returns the time; nil means time.Now.
+func New(d *db.DB, clock func() time.Time) *Store {
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Store{db: d, clock: clock, hashing: semaphore.NewWeighted(4)}
+}
+
+// now returns the time as the database stores it.
+func (s *Store) now() time.Time { return db.Time(db.Micros(s.clock())) }
+
+func (s *Store) wrap(what string, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	if db.Unique(err) {
+		err = ErrExists
+	}
+	return s.db.Wrap(what, err)
+}
+
+// validName reports whether a name begins with a letter or digit and has at most 100
+// letters, digits, spaces and "_.@+-". (A regular expression for that takes 13 ms to
+// compile, at each start of the program.)
+func validName(name string) bool {
+	for i, r := range name {
+		if !unicode.In(r, unicode.L, unicode.N) && (i == 0 || !strings.ContainsRune(" _.@+-", r)) {
+			return false
+		}
+	}
+	n := utf8.RuneCountInString(name)
+	return n >= 1 && n <= 100
+}
+
+// Create creates an account with balance 0 in tier 1. Names are unique; they
+// begin with a letter or digit and have at most 100 letters, digits, spaces and
+// "_.@+-". Errors wrap ErrExists or ErrInvalid.
+func (s *Store) Create(ctx context.Context, name string) (Account, error) {
+	if !validName(name) {
+		return Account{}, fmt.Errorf("account name %.120q %w: want 1 to 100 letters, digits, spaces or _.@+-, the first a letter or digit", name, ErrInvalid)
+	}
+	a := Account{ID: db.NewID(), Name: name, CreatedAt: s.now()}
+	_, err := s.db.Exec(ctx, "INSERT INTO accounts (id, name, created_at) VALUES ($1, $2, $3)", a.ID, a.Name, db.Micros(a.CreatedAt))
+	return a, s.wrap("account "+name, err)
+}
+
+// Find returns the account with the given name or id, or an error that wraps
+// ErrNotFound.
+func (s *Store) Find(ctx context.Context, nameOrID string) (Account, error) {
+	a, err := scanAccount(s.db.Read().QueryRowContext(ctx, selectAccount+"WHERE name = $1 OR id = $1 ORDER BY CASE WHEN name = $1 THEN 0 ELSE 1 END LIMIT 1", nameOrID))
+	return a, s.wrap("account "+nameOrID, err)
+}
+
+const selectAccount = "SELECT id, name, created_at, suspended_at FROM accounts "
+
+type scanner interface{ Scan(...any) error }
+
+func scanAccount(row scanner) (a Account, err error) {
+	var created int64
+	var suspended sql.NullInt64
+	err = row.Scan(&a.ID, &a.Name, &created, &suspended)
+	a.CreatedAt, a.SuspendedAt = db.Time(created), optionalTime(suspended)
+	return a, err
+}
+
+// List returns all accounts in the order of their names.
+func (s *Store) List(ctx context.Context) ([]Account, error) {
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, a *Account) (err error) {
+		*a, err = scanAccount(rows)
+		return err
+	}, selectAccount+"ORDER BY name")
+	return list, s.wrap("accounts", err)
+}
+
+const (
+	keyPrefix = "asr_"
+	keyLength = len(keyPrefix) + 40
+	alphabet  = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// CreateKey creates an API key for an account (its id): "asr_" and 40 random
+// base62 characters. The key is only returned here; the store keeps its
+// SHA-256.
+func (s *Store) CreateKey(ctx context.Context, account string) (key string, k Key, err error) {
+	return s.CreateLimitedKey(ctx, account, KeyOptions{})
+}
+
+// CreateLimitedKey creates an API key like CreateKey, with limits.
+func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptions) (key string, k Key, err error) {
+	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(s.clock()) {
+		return "", Key{}, fmt.Errorf("expiry %s %w: is in the past", o.ExpiresAt.Format(time.RFC3339), ErrInvalid)
+	}
+	text := []byte(keyPrefix)
+	for range 40 {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
+		if err != nil {
+			return "", Key{}, err
+		}
+		text = append(text, alphabet[n.Int64()])
+	}
+	key = string(text)
+	k = Key{ID: cmp.Or(o.ID, db.NewID()), AccountID: account, Hint: key[:8], ReadOnly: o.ReadOnly, CreatedAt: s.now()}
+	var expires any
+	if !o.ExpiresAt.IsZero() {
+		expires = db.Micros(o.ExpiresAt)
+		k.ExpiresAt = &o.ExpiresAt
+	}
+	err = s.one(ctx, "key for account "+account, "INSERT INTO api_keys (id, account_id, hash, hint, created_at, read_only, expires_at) SELECT $1, id, $3, $4, $5, $6, $7 FROM accounts WHERE id = $2",
+		k.ID, account, hashKey(key), k.Hint, db.Micros(k.CreatedAt), k.ReadOnly, expires)
+	if err != nil {
+		return "", Key{}, err
+	}
+	return key, k, nil
+}
+
+func hashKey(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+const keyColumns = "k.id, k.account_id, k.hint, k.read_only, k.created_at, k.expires_at, k.revoked_at, k.used_at"
+
+func scanKey(row scanner, more ...any) (Key, error) {
+	var k Key
+	var created int64
+	var expires, revoked, used sql.NullInt64
+	err := row.Scan(append([]any{&k.ID, &k.AccountID, &k.Hint, &k.ReadOnly, &created, &expires, &revoked, &used}, more...)...)
+	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.UsedAt = db.Time(created), optionalTime(expires), optionalTime(revoked), optionalTime(used)
+	return k, err
+}
+
+// Authenticate returns the description of an API key and records its use. It
+// returns ErrUnauthorized for a malformed, unknown, revoked or expired key, and
+// ErrSuspended for a key of a suspended account.
+func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
+	if len(key) != keyLength || !strings.HasPrefix(key, keyPrefix) {
+		return Key{}, ErrUnauthorized
+	}
+	want := hashKey(key)
+	var stored string
+	var suspended sql.NullInt64
+	k, err := scanKey(s.db.Read().QueryRowContext(ctx, "SELECT "+keyColumns+", k.hash, a.suspended_at FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1", want), &stored, &suspended)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Key{}, ErrUnauthorized
+	}
+	if err != nil {
+		return Key{}, s.wrap("authenticate", err)
+	}
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(want)) != 1 || k.RevokedAt != nil || (k.ExpiresAt != nil && !s.clock().Before(*k.ExpiresAt)) {
+		return Key{}, ErrUnauthorized
+	}
+	if suspended.Valid {
+		return Key{}, ErrSuspended
+	}
+	s.used(ctx, k)
+	return k, nil
+}
+
+// Keys returns an account's keys, including revoked ones, oldest first.
+func (s *Store) Keys(ctx context.Context, account string) ([]Key, error) {
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, k *Key) (err error) {
+		*k, err = scanKey(rows)
+		return err
+	}, "SELECT "+keyColumns+" FROM api_keys k WHERE k.account_id = $1 ORDER BY k.created_at, k.id", account)
+	return list, s.wrap("keys", err)
+}
+
+// RevokeKey revokes a key. Revoking it again changes nothing.
+func (s *Store) RevokeKey(ctx context.Context, id string) error {
+	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1", id, db.Micros(s.clock()))
+}
+
+// RevokeKeyOf is RevokeKey for a key of an account; for a key of another
+// account it returns an error that wraps ErrNotFound.
+func (s *Store) RevokeKeyOf(ctx context.Context, account, id string) error {
+	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 AND account_id = $3", id, db.Micros(s.clock()), account)
+}
+
+// one runs a statement that must change a row; otherwise the error wraps
+// ErrNotFound.
+func (s *Store) one(ctx context.Context, what, statement string, args ...any) error {
+	n, err := s.db.Exec(ctx, statement, args...)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	return s.wrap(what, err)
+}
+
+// Parameters of argon2id: the second recommendation of RFC 9106 with half its
+// memory, for small machines.
+const (
+	argonTime    = 3
+	argonMemory  = 32 * 1024 // KiB
+	argonThreads = 2
+)
+
+// hashPassword returns "argon2id$time$memory$threads$salt$key".
+func hashPassword(password string, salt []byte) string {
+	return writeHash(salt, argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, 32))
+}
+
+func writeHash(salt, key []byte) string {
+	return fmt.Sprintf("argon2id$%d$%d$%d$%s$%s", argonTime, argonMemory, argonThreads, base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
+}
+
+// random returns n random bytes. Reading them never fails.
+func random(n int) []byte {
+	bytes := make([]byte, n)
+	_, _ = rand.Read(bytes)
+	return bytes
+}
+
+func checkPassword(stored, password string) bool {
+	var time, memory uint32
+	var threads uint8
+	parts := strings.Split(stored, "$")
+	if len(parts) != 6 || parts[0] != "argon2id" {
+		return false
+	}
+	if _, err := fmt.Sscanf(strings.Join(parts[1:4], " "), "%d %d %d", &time, &memory, &threads); err != nil || time == 0 || threads == 0 {
+		return false
+	}
+	salt, err1 := base64.RawStdEncoding.DecodeString(parts[4])
+	want, err2 := base64.RawStdEncoding.DecodeString(parts[5])
+	if err1 != nil || err2 != nil || len(want) == 0 {
+		return false
+	}
+	return subtle.ConstantTimeCompare(argon2.IDKey([]byte(password), salt, time, memory, threads, uint32(len(want))), want) == 1
+}
+
+func checkNewPassword(password string) error {
+	if n := utf8.RuneCountInString(password); n < 8 || len(password) > 1024 || !utf8.ValidString(password) {
+		return fmt.Errorf("password %w: want at least 8 characters and at most 1,024 bytes of UTF-8", ErrInvalid)
+	}
+	if common(password) {
+		return fmt.Errorf("password %w: it is one of the most common passwords", ErrInvalid)
+	}
+	return nil
+}
+
+func (s *Store) newHash(ctx context.Context, password string) (string, error) {
+	if err := checkNewPassword(password); err != nil {
+		return "", err
+	}
+	if err := s.hashing.Acquire(ctx, 1); err != nil {
+		return "", err
+	}
+	defer s.hashing.Release(1)
+	return hashPassword(password, random(16)), nil
+}
+
+// CreateUser creates a user of an account (its id). Usernames are unique and
+// follow the rule of account names.
+func (s *Store) CreateUser(ctx context.Context, account, username, password string) (User, error) {
+	if !validName(username) {
+		return User{}, fmt.Errorf("username %.120q %w: want 1 to 100 letters, digits, spaces or _.@+-, the first a letter or digit", username, ErrInvalid)
+	}
+	hash, err := s.newHash(ctx, password)
+	if err != nil {
+		return User{}, err
+	}
+	u := User{ID: db.NewID(), AccountID: account, Username: username, CreatedAt: s.now()}
+	u.PasswordSet = u.CreatedAt
+	return u, s.one(ctx, "user "+username, "INSERT INTO users (id, account_id, username, password, created_at, updated_at) SELECT $1, id, $3, $4, $5, $5 FROM accounts WHERE id = $2",
+		u.ID, account, username, hash, db.Micros(u.CreatedAt))
+}
+
+// SetPassword sets a user's password; access tokens of earlier logins become
+// invalid.
+func (s *Store) SetPassword(ctx context.Context, username, password string) error {
+	hash, err := s.newHash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return s.one(ctx, "user "+username, "UPDATE users SET password = $2, updated_at = $3 WHERE username = $1", username, hash, db.Micros(s.clock()))
+}
+
+// dummyHash is checked on a login with an unknown name, so that it takes as
+// long as one with a known name. No password hashes to its zeros. Computing a
+// hash here would delay every start of the program by 0.14 s.
+var dummyHash = writeHash(make([]byte, 16), make([]byte, 32))
+
+// Login returns the user with this name and password, or ErrUnauthorized; for a
+// suspended account ErrSuspended.
+func (s *Store) Login(ctx context.Context, username, password string) (User, error) {
+	if len(username) > 400 || len(password) > 1024 {
+		return User{}, ErrUnauthorized
+	}
+	u := User{Username: username}
+	stored := dummyHash
+	var created, set int64
+	var suspended sql.NullInt64
+	err := s.db.Read().QueryRowContext(ctx, `SELECT u.id, u.account_id, u.password, u.created_at, u.updated_at, a.suspended_at
+		FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.username = $1`, username).
+		Scan(&u.ID, &u.AccountID, &stored, &created, &set, &suspended)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return User{}, s.wrap("login", err)
+	}
+	if err := s.hashing.Acquire(ctx, 1); err != nil {
+		return User{}, err
+	}
+	right := checkPassword(stored, password)
+	s.hashing.Release(1)
+	if err != nil || !right {
+		return User{}, ErrUnauthorized
+	}
+	if suspended.Valid { // a user who knows the password may learn this
+		return User{}, ErrSuspended
+	}
+	u.CreatedAt, u.PasswordSet = db.Time(created), db.Time(set)
+	return u, nil
+}
+
+// PasswordSet returns when the password of the user with this id was last set
+// or the user's sessions were last ended. It returns ErrUnauthorized if the
+// user does not exist, and ErrSuspended for a suspended account.
+func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error) {
+	var set int64
+	var suspended sql.NullInt64
+	err := s.db.Read().QueryRowContext(ctx, "SELECT u.updated_at, a.suspended_at FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.id = $1", user).Scan(&set, &suspended)
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, ErrUnauthorized
+	}
+	if err == nil && suspended.Valid {
+		return time.Time{}, ErrSuspended
+	}
+	return db.Time(set), s.wrap("user "+user, err)
+}
+
+// SigningKey returns the 32 bytes that sign access tokens; the first call on a
+// store creates them.
+func (s *Store) SigningKey(ctx context.Context) ([]byte, error) {
+	const query = "SELECT value FROM secrets WHERE name = 'jwt'"
+	var text string
+	found, err := db.Found(s.db.Read().QueryRowContext(ctx, query).Scan(&text))
+	if err == nil && !found {
+		err = s.db.Write(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO secrets (name, value, created_at) VALUES ('jwt', $1, $2) ON CONFLICT (name) DO NOTHING",
+				base64.RawStdEncoding.EncodeToString(random(32)), db.Micros(s.clock())); err != nil {
+				return err
+			}
+			return tx.QueryRowContext(ctx, query).Scan(&text)
+		})
+	}
+	if err != nil {
+		return nil, s.wrap("token key", err)
+	}
+	return base64.RawStdEncoding.DecodeString(text)
+}
+
+// RotateSigningKey replaces the key that signs access tokens.
+func (s *Store) RotateSigningKey(ctx context.Context) error {
+	_, err := s.db.Exec(ctx, `INSERT INTO secrets (name, value, created_at) VALUES ('jwt', $1, $2)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value, created_at = excluded.created_at`,
+		base64.RawStdEncoding.EncodeToString(random(32)), db.Micros(s.clock()))
+	return s.wrap("token key", err)
+}

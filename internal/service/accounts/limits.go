@@ -1,0 +1,65 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// Overrides replace an account's limits; nil keeps the tier's.
+type Overrides struct {
+	Concurrency *int     // ≥ 0
+	TPS         *float64 // > 0, stored in thousandths
+	Burst       *int     // ≥ 1
+}
+
+// Limits returns the effective limits of the account (its id). Errors wrap
+// ErrNotFound.
+func (s *Store) Limits(ctx context.Context, account string) (billing.Limits, error) {
+	var tier, bonus int
+	var concurrency, tps, burst sql.NullInt64
+	err := s.db.Read().QueryRowContext(ctx, `SELECT tier, concurrency, tps_thousandths, burst,
+		COALESCE((SELECT MAX(concurrency) FROM packs WHERE account_id = a.id AND expires_at > $2), 0)
+		FROM accounts a WHERE id = $1`, account, db.Micros(s.clock())).Scan(&tier, &concurrency, &tps, &burst, &bonus)
+	if err != nil {
+		return billing.Limits{}, s.wrap("limits of account "+account, err)
+	}
+	return billing.LimitsOf(tier, concurrency, tps, burst, bonus), nil
+}
+
+// SetTier moves the account (its id) to a tier from 1 to 5. Errors wrap
+// ErrInvalid or ErrNotFound.
+func (s *Store) SetTier(ctx context.Context, account string, tier int) error {
+	if tier < 1 || tier > 5 {
+		return fmt.Errorf("tier %d %w: want 1 to 5", tier, ErrInvalid)
+	}
+	return s.one(ctx, "tier of account "+account, "UPDATE accounts SET tier = $2 WHERE id = $1", account, tier)
+}
+
+// SetLimits replaces all overrides of the account (its id). Errors wrap
+// ErrInvalid or ErrNotFound.
+func (s *Store) SetLimits(ctx context.Context, account string, o Overrides) error {
+	var concurrency, tps, burst any
+	if o.Concurrency != nil {
+		if *o.Concurrency < 0 || *o.Concurrency > 1_000_000 {
+			return fmt.Errorf("concurrency %d %w: want 0 to 1,000,000", *o.Concurrency, ErrInvalid)
+		}
+		concurrency = *o.Concurrency
+	}
+	if o.TPS != nil {
+		if !(*o.TPS >= 0.001 && *o.TPS <= 1_000_000) {
+			return fmt.Errorf("tps %v %w: want 0.001 to 1,000,000", *o.TPS, ErrInvalid)
+		}
+		tps = int64(*o.TPS*1000 + 0.5)
+	}
+	if o.Burst != nil {
+		if *o.Burst < 1 || *o.Burst > 1_000_000 {
+			return fmt.Errorf("burst %d %w: want 1 to 1,000,000", *o.Burst, ErrInvalid)
+		}
+		burst = *o.Burst
+	}
+	return s.one(ctx, "limits of account "+account, "UPDATE accounts SET concurrency = $2, tps_thousandths = $3, burst = $4 WHERE id = $1", account, concurrency, tps, burst)
+}

@@ -1,0 +1,109 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/taskstest"
+)
+
+func TestPausedLaneIsNotClaimed(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		batch := f.Add(func(r *tasks.Request) { r.Batch = true })
+		task := f.Add(nil)
+		require.NoError(t, f.Queue().SetPaused(t.Context(), queue.LaneTasks, true))
+		assert.Equal(t, batch.ID, f.Take().ID, "the other lane continues")
+		assert.Nil(t, f.Take())
+		f.Add(nil) // is accepted
+		require.NoError(t, f.Queue().SetPaused(t.Context(), queue.LaneTasks, false))
+		assert.Equal(t, task.ID, f.Take().ID)
+		assert.ErrorIs(t, f.Queue().SetPaused(t.Context(), "fast", true), queue.ErrNoLane)
+	})
+}
+
+func TestDrainingWorkerClaimsNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		for _, id := range []string{"w", "ab1", "ab2"} {
+			stop, err := f.Queue().Enter(t.Context(), queue.Member{ID: id, Kind: queue.Worker}, time.Hour, nil)
+			require.NoError(t, err)
+			defer stop()
+		}
+		running, waiting := f.Add(nil), f.Add(nil)
+		claim := f.Take()
+		require.Equal(t, running.ID, claim.ID)
+		id, err := f.Queue().SetDraining(t.Context(), "w", true)
+		require.NoError(t, err)
+		assert.Equal(t, "w", id)
+		assert.Nil(t, f.Take(), "it claims nothing")
+		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 3}), "it finishes its task")
+		other, err := f.Next(t.Context(), "ab1", "m")
+		require.NoError(t, err)
+		assert.Equal(t, waiting.ID, other.ID, "other workers continue")
+
+		_, err = f.Queue().SetDraining(t.Context(), "w", false)
+		require.NoError(t, err)
+		last := f.Add(nil)
+		assert.Equal(t, last.ID, f.Take().ID)
+
+		id, err = f.Queue().SetDraining(t.Context(), "ab2", true)
+		require.NoError(t, err)
+		assert.Equal(t, "ab2", id)
+		_, err = f.Queue().SetDraining(t.Context(), "ab", true)
+		require.ErrorIs(t, err, queue.ErrNoWorker)
+		assert.ErrorContains(t, err, "begins the ids of 2 workers")
+		_, err = f.Queue().SetDraining(t.Context(), "", true)
+		assert.ErrorIs(t, err, queue.ErrNoWorker)
+	})
+}
+
+func TestOverviewCountsEachPhaseByLaneAndAccount(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clock := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+		other := f.NewAccount("another", 10000)
+		stop, err := f.Queue().Enter(t.Context(), queue.Member{ID: "w", Kind: queue.Worker, Version: "1.2"}, time.Hour, nil)
+		require.NoError(t, err)
+		defer stop()
+		o, err := f.Queue().Overview(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []queue.LaneState{{Lane: "tasks"}, {Lane: "fetch"}, {Lane: "batch"}}, o.Lanes)
+
+		f.Add(nil)
+		require.NoError(t, f.Release(t.Context(), f.Take(), tasks.EndRecoverable, "x"))
+		running := f.Add(nil)
+		f.Take()
+		oldest := clock
+		f.Add(nil)
+		clock = clock.Add(time.Second)
+		f.Add(nil)
+		f.Add(func(r *tasks.Request) { r.Account = other; r.Batch = true })
+		require.NoError(t, f.Queue().SetPaused(t.Context(), queue.LaneBatch, true))
+		_, err = f.Queue().SetDraining(t.Context(), "w", true)
+		require.NoError(t, err)
+
+		o, err = f.Queue().Overview(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []queue.LaneState{
+			{Lane: "tasks", Load: queue.Load{Waiting: 2, Running: 1, Delayed: 1, Oldest: &oldest}},
+			{Lane: "fetch"},
+			{Lane: "batch", Paused: true, Load: queue.Load{Waiting: 1, Oldest: &clock}},
+		}, o.Lanes)
+		assert.Equal(t, []queue.AccountState{
+			{AccountID: other, Account: "another", Lane: "batch", Load: queue.Load{Waiting: 1, Oldest: &clock}},
+			{AccountID: f.Account, Account: "customer", Lane: "tasks", Load: queue.Load{Waiting: 2, Running: 1, Delayed: 1, Oldest: &oldest}},
+		}, o.Accounts)
+		require.Len(t, o.Workers, 1)
+		w := o.Workers[0]
+		assert.Equal(t, "w 1.2 true "+running.ID, w.ID+" "+w.Version+" "+map[bool]string{true: "true"}[w.Draining]+" "+w.TaskID)
+		assert.NotZero(t, w.PID)
+	})
+}

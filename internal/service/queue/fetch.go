@@ -1,0 +1,147 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// Busy lists the accounts and hosts whose tasks a fetcher must not claim now.
+type Busy struct {
+	Accounts []string // ids
+	Hosts    []string // in the form of the tasks' audio_host
+	// Ahead is the maximum number of an account's tasks that wait for a worker
+	// in the lane of a fetched task. Beyond it, nothing more is fetched for
+	// that lane and account, so that audio does not accumulate in the file
+	// store. Nothing is fetched for an account that is stopped there.
+	Ahead int
+}
+
+// NextFetch claims for worker a task of the lane "fetch" that busy does not
+// exclude, and returns nil if there is none. Accounts take turns; within an
+// account, non-batch tasks go first, then the oldest.
+//
+// read is called in the claim's transaction: if it fails, nothing is claimed.
+func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
+	seen, err := q.lookFetch(ctx, worker, busy)
+	if err == nil && seen.due && !seen.closed {
+		if _, err = q.Sweep(ctx); err == nil {
+			seen, err = q.lookFetch(ctx, worker, busy)
+		}
+	}
+	if err != nil || seen.closed || !seen.waiting {
+		return nil, q.wrap("claim download", err)
+	}
+	c, err := q.first(ctx, worker, []claimFunc{q.fetchWay(busy)}, read)
+	return c, q.wrap("claim download", err)
+}
+
+// fetchLook is the state of the downloads before a claim.
+type fetchLook struct{ closed, due, waiting bool }
+
+func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetchLook, err error) {
+	now := q.now()
+	var draining, paused bool
+	err = q.config.DB.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM workers WHERE id = $1 AND draining),
+		COALESCE((SELECT paused FROM lanes WHERE lane = 'fetch'), FALSE),
+		`+someDue,
+		worker, db.Micros(now), db.Micros(now.Add(q.config.Horizon))).Scan(&draining, &paused, &l.due)
+	if l.closed = draining || paused; l.closed || err != nil {
+		return l, err
+	}
+	account, args := busy.account(q.config.DB.Dialect())
+	l.waiting, err = db.Found(q.config.DB.Read().QueryRowContext(ctx, account, args...).Scan(new(string)))
+	return l, err
+}
+
+// fetchWay claims the next download that is not locked: it skips an account
+// whose next download is locked.
+func (q *Queue) fetchWay(busy Busy) claimFunc {
+	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
+		busy := busy
+		for range longestSearch {
+			account, args := busy.account(q.config.DB.Dialect())
+			if err := tx.QueryRowContext(ctx, account+q.config.DB.SkipLocked(), args...).Scan(&c.AccountID); err != nil {
+				return err
+			}
+			err := q.fetchOf(ctx, tx, busy, c)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			busy.Accounts = append(slices.Clip(busy.Accounts), c.AccountID)
+		}
+		return sql.ErrNoRows
+	}
+}
+
+// fetchOf claims a download of the account that c names. It returns
+// sql.ErrNoRows if others have locked the next ones.
+func (q *Queue) fetchOf(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) error {
+	for _, batch := range []bool{false, true} {
+		queries, args := busy.finds(q.config.DB.Dialect(), c.AccountID, batch)
+		for _, query := range queries {
+			err := tx.QueryRowContext(ctx, query+q.config.DB.SkipLocked(), args...).Scan(&c.TaskID)
+			if err == nil {
+				return q.take(ctx, tx, LaneFetch, "", c)
+			}
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+	}
+	return sql.ErrNoRows
+}
+
+// account returns the query for the account whose turn it is, among accounts
+// with a task that b does not exclude. Each account costs a few probes of
+// indexes, regardless of its number of waiting tasks.
+func (b Busy) account(d db.Dialect) (query string, args []any) {
+	var a db.Args
+	query = "SELECT l.account_id FROM lane_accounts l WHERE l.lane = 'fetch' AND l.waiting > 0 AND NOT l.stopped"
+	if len(b.Accounts) > 0 {
+		query += " AND l.account_id NOT IN (" + a.AddTexts(b.Accounts) + ")"
+	}
+	hosts, ahead := a.AddTexts(b.Hosts), a.Add(b.Ahead)
+	some := func(batch bool) string {
+		own := downloads{d, "l.account_id", batch}
+		found := own.first("1", byAge, "")
+		if hosts != "" {
+			found = own.idleHost(hosts)
+		}
+		return room("l.account_id", batch, ahead) + " AND (" + found + ") IS NOT NULL"
+	}
+	return query + " AND (" + some(false) + " OR " + some(true) + ") ORDER BY l.served, l.account_id LIMIT 1", a
+}
+
+// finds returns the queries for one of an account's batch or non-batch
+// downloads, in the order in which they are tried: the oldest and, if the hosts
+// of many old ones are busy, the oldest of another host.
+func (b Busy) finds(d db.Dialect, account string, batch bool) (queries []string, args []any) {
+	var a db.Args
+	own := downloads{d, a.Add(account), batch}
+	hosts, ahead := a.AddTexts(b.Hosts), a.Add(b.Ahead)
+	ids := []string{own.first("t.id", byAge, "")}
+	if hosts != "" {
+		ids = []string{own.oldest(hosts), own.first("t.id", byHost, ">= ("+own.idleHost(hosts)+")")}
+	}
+	for _, id := range ids {
+		queries = append(queries, fmt.Sprintf("SELECT id FROM tasks WHERE id = (%s) AND lane = 'fetch' AND phase = 'queued' AND %s",
+			id, room(own.account, batch, ahead)))
+	}
+	return queries, a
+}
+
+// room returns the condition that fewer than ahead tasks of account wait in the
+// lane of its downloads, and that it is not stopped there.
+func room(account string, batch bool, ahead string) string {
+	lane := LaneTasks
+	if batch {
+		lane = LaneBatch
+	}
+	return fmt.Sprintf(`COALESCE((SELECT CASE WHEN w.stopped THEN 1000000000 ELSE w.waiting END FROM lane_accounts w
+		WHERE w.account_id = %s AND w.lane = '%s'), 0) < %s`, account, lane, ahead)
+}

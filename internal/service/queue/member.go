@@ -1,0 +1,181 @@
+package queue
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph/internal/system/backoff"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
+)
+
+// Kind is the kind of work that a member does.
+type Kind string
+
+// The kinds of processes that keep a heartbeat.
+const (
+	Worker     Kind = "worker"
+	Fetcher    Kind = "fetcher"
+	Notifier   Kind = "notifier"
+	Supervisor Kind = "supervisor"
+)
+
+// Member describes a process that holds work.
+type Member struct {
+	ID         string
+	Kind       Kind
+	Supervisor string // id of the supervisor that started it, if one did
+	Version    string // of the program
+	ModelSet   string // workers only
+	// Available describes the tiers and languages of a worker's models; the
+	// zero value means unknown.
+	Available spec.Available
+	// Progress returns the task's progress for the next heartbeat, or nil if it
+	// has not changed. It is only for workers; nil reports nothing.
+	Progress func() *Progress
+	// Written, if not nil, is called with the outcome of writing Progress's
+	// result.
+	Written func(*Progress, error)
+}
+
+// thisHost identifies the running system and its process numbers: the kernel's
+// boot and the PID namespace.
+func thisHost() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		name, _ := os.Hostname()
+		return "host:" + name
+	}
+	space, _ := os.Readlink("/proc/self/ns/pid")
+	return strings.TrimSpace(string(boot)) + " " + space
+}
+
+// processStart returns a value that distinguishes a process from a later one
+// with the same number: its start time in the kernel's ticks. It is "" for a
+// process that is gone or a zombie.
+func processStart(pid int) string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name may contain any characters
+	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+		return ""
+	}
+	return fields[19]
+}
+
+// beat writes a heartbeat; the first one adds the member.
+func (q *Queue) beat(ctx context.Context, m Member) error {
+	now := db.Micros(q.now())
+	models, err := db.JSON(m.Available)
+	if err != nil {
+		return err
+	}
+	var told *Progress
+	if m.Progress != nil {
+		told = m.Progress()
+	}
+	var late error // the heartbeat does not wait for the task's row
+	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		late = nil
+		if told != nil {
+			if late = told.writeSegments(ctx, tx, q.config.DB.SkipLocked()); late != nil && !errors.Is(late, errNotHeld) {
+				return late
+			}
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, kind, host, pid, pid_start, supervisor, version, model_set, available, beats, started_at, beat_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, 1, $9, $9)
+			ON CONFLICT (id) DO UPDATE SET beats = workers.beats + 1, beat_at = excluded.beat_at`,
+			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), db.Optional(m.Supervisor), m.Version, m.ModelSet, now, models)
+		if err != nil || told == nil {
+			return err
+		}
+		return told.write(ctx, tx, m.ID)
+	})
+	if told != nil {
+		if err == nil {
+			q.Changed(ctx)
+		}
+		if m.Written != nil {
+			m.Written(told, cmp.Or(err, late))
+		}
+	}
+	return q.wrap("heartbeat", err)
+}
+
+// Enter writes the first heartbeat of m and then one every interval, until stop
+// is called, which removes m. each, if not nil, is called after every written
+// heartbeat.
+func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, each func(ctx context.Context)) (stop func(), err error) {
+	if err := q.beat(ctx, m); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_ = backoff.Every(ctx, interval, func() error { // a missed beat does not stop the loop
+			if err := q.beat(ctx, m); err != nil {
+				if ctx.Err() == nil {
+					q.config.Logger.WarnContext(ctx, "heartbeat not written", "worker", m.ID, "error", err)
+				}
+				return nil
+			}
+			if each != nil {
+				each(ctx)
+			}
+			return nil
+		})
+	})
+	return sync.OnceFunc(func() {
+		cancel()
+		wait.Wait()
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer done()
+		if err := q.config.DB.Write(last, func(tx *sql.Tx) error { return q.Leave(last, tx, m.ID) }); err != nil {
+			q.config.Logger.WarnContext(ctx, "worker not signed off", "worker", m.ID, "error", err)
+		}
+	}), nil
+}
+
+// Join enters m as Enter does, and retries while the database is unavailable.
+// It returns false if ctx is done first.
+func (q *Queue) Join(ctx context.Context, m Member, interval time.Duration, each func(ctx context.Context)) (stop func(), joined bool) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		stop, err := q.Enter(ctx, m, interval, each)
+		if err == nil {
+			return stop, true
+		}
+		q.config.Logger.WarnContext(ctx, "waiting for the database", "kind", string(m.Kind), "worker", m.ID, "error", err)
+		if !backoff.Sleep(ctx, pause) {
+			return nil, false
+		}
+	}
+}
+
+// Leave removes a member that no longer holds work, in the transaction that
+// took its work back.
+func (q *Queue) Leave(ctx context.Context, tx *sql.Tx, id string) error {
+	_, err := tx.ExecContext(ctx, "DELETE FROM workers WHERE id = $1", id)
+	return err
+}
+
+// Held returns the tasks that a member holds.
+func (q *Queue) Held(ctx context.Context, tx *sql.Tx, id string) ([]string, error) {
+	return db.Column[string](ctx, tx, "SELECT id FROM tasks WHERE worker_id = $1 AND phase = 'running' ORDER BY id", id)
+}
+
+// Beats returns the number of a member's heartbeats, -1 if it is not entered.
+func (q *Queue) Beats(ctx context.Context, id string) (int64, error) {
+	var beats int64
+	err := q.config.DB.Read().QueryRowContext(ctx, "SELECT COALESCE((SELECT beats FROM workers WHERE id = $1), -1)", id).Scan(&beats)
+	return beats, q.wrap("heartbeat", err)
+}

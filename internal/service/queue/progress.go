@@ -1,0 +1,93 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
+)
+
+// progressChannel is notified when a task has changed in a way that its
+// followers can see.
+const progressChannel = "otograph_progress"
+
+// Progress is a worker's progress with its task: the stage and the completed
+// part of the run, 0 to 1. It is a hint that the next one overwrites, and is
+// neither fenced nor kept when the claim ends.
+type Progress struct {
+	TaskID   string
+	Stage    string
+	Fraction float64
+	// Segments are newly recognized sentences, First is the number of the first
+	// of them and Attempt the claim's. Unlike the rest they are fenced, and
+	// kept until the task ends.
+	Attempt  int64
+	First    int
+	Segments []spec.Segment
+}
+
+// errNotHeld is returned when a task could not be locked for its sentences,
+// because it is being changed or the claim has ended.
+var errNotHeld = errors.New("the task is locked, or the claim has ended")
+
+// writeSegments runs before any write to workers, because transactions that
+// take work back also lock the task first. lock is the locking clause. It
+// returns errNotHeld if there is no row to lock. The first sentences of a claim
+// replace earlier claims' sentences.
+func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) error {
+	if len(p.Segments) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(p.Segments)
+	if err != nil {
+		return err
+	}
+	var current int
+	err = tx.QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'"+lock, p.TaskID, p.Attempt).Scan(&current)
+	if found, err := db.Found(err); !found {
+		return cmp.Or(err, errNotHeld)
+	}
+	if p.First == 0 {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM live_segments WHERE task_id = $1 AND attempt < $2", p.TaskID, p.Attempt); err != nil {
+			return err
+		}
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO live_segments (task_id, attempt, first, segments) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (task_id, attempt, first) DO UPDATE SET segments = excluded.segments`, p.TaskID, p.Attempt, p.First, string(text))
+	return err
+}
+
+func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {
+	_, err := tx.ExecContext(ctx, "UPDATE workers SET task_id = $2, stage = $3, fraction = $4 WHERE id = $1", worker, p.TaskID, p.Stage, p.Fraction)
+	return err
+}
+
+// Report writes the progress of a worker's task immediately; its heartbeats
+// include it without another transaction (see Member).
+func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
+	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		if err := p.writeSegments(ctx, tx, q.config.DB.ForUpdate()); err != nil && !errors.Is(err, errNotHeld) {
+			return err
+		}
+		return p.write(ctx, tx, worker)
+	})
+	if err == nil {
+		q.Changed(ctx)
+	}
+	return q.wrap("report", err)
+}
+
+// Changed notifies the followers of tasks that one has changed. Call it after
+// the commit.
+func (q *Queue) Changed(ctx context.Context) { q.config.DB.Notify(ctx, progressChannel) }
+
+// Changes returns a channel that receives after each Changed, until ctx is
+// done. On SQLite it receives changes of this process only. On both databases
+// changes can be lost: poll occasionally as well.
+func (q *Queue) Changes(ctx context.Context) (changes <-chan struct{}, elsewhere bool) {
+	return q.config.DB.Subscribe(ctx, progressChannel), q.config.DB.Dialect() == db.Postgres
+}

@@ -1,0 +1,196 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/spec"
+)
+
+// Claim is a task that a worker has claimed.
+type Claim struct {
+	Task
+	URL  string       // address of the audio, "" if it was uploaded
+	Blob string       // key of the stored audio, "" before it is fetched
+	Held *queue.Claim // the queue's claim, which fences the worker's writes
+	// Ignored lists stored options that this release does not know.
+	Ignored []string
+
+	price int64 // id of the price list in force when the task was created
+}
+
+// longestDelay is an upper bound on a retry's delay. A run_at further in the
+// future was written before the clock was set back, and counts as due.
+func longestDelay(delays []time.Duration) time.Duration {
+	longest := slices.Max(append(slices.Clip(delays), 0))
+	return longest + longest/4 + time.Second
+}
+
+// errOverdrawn ends a claim if the account's balance no longer covers its
+// holds.
+var errOverdrawn = errors.New("account is overdrawn")
+
+// Next claims the next task for worker and returns nil if there is none (see
+// queue.Queue.Next). Tasks of an overdrawn account (billing.Store.Overdrawn)
+// wait until it is in credit.
+func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, error) {
+	for {
+		var c *Claim
+		held, err := s.queue.Next(ctx, worker, modelSet, func(tx *sql.Tx, held *queue.Claim) (err error) {
+			c, err = s.readClaim(ctx, tx, held)
+			return err
+		})
+		if errors.Is(err, errOverdrawn) {
+			if err = s.stop(ctx, c.Task); err == nil {
+				continue
+			}
+		}
+		if held == nil || err != nil {
+			return nil, s.wrap("claim", err)
+		}
+		return c, nil
+	}
+}
+
+// thenError is the error of a follow-up claim in the transaction that ends
+// another claim.
+type thenError struct{ error }
+
+func (e thenError) Unwrap() error { return e.error }
+
+// writeAndClaim runs end, which ends a claim, in a transaction and claims the
+// next task in the same transaction. If that claim fails, end runs again
+// without it, so that the end is written in any case.
+func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end func(tx *sql.Tx) error) (next *Claim, err error) {
+	err = s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
+		next = nil
+		if err = end(tx); err == nil && then != nil {
+			held, failed := then(ctx, tx)
+			if held != nil && failed == nil {
+				next, failed = s.readClaim(ctx, tx, held)
+			}
+			if failed != nil {
+				next, err = nil, thenError{failed}
+			}
+		}
+		return err
+	})
+	if errors.As(err, new(thenError)) {
+		s.Logger.DebugContext(ctx, "nothing claimed with the end of a task", "error", err)
+		err = s.DB.Write(ctx, end)
+	}
+	if err != nil {
+		next = nil
+	}
+	return next, err
+}
+
+// stop makes claims skip the lane of a task's account if the account is
+// overdrawn.
+func (s *Service) stop(ctx context.Context, t Task) error {
+	stopped := false
+	err := s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
+		if stopped, err = s.billing.LockOverdrawn(ctx, tx, t.AccountID, t.BatchMode); err != nil || !stopped {
+			return err
+		}
+		return s.queue.Stop(ctx, tx, laneOf(t.BatchMode), t.AccountID)
+	})
+	if err == nil && stopped {
+		s.Logger.WarnContext(ctx, "account is overdrawn: its tasks wait until it has money again", "account", t.AccountID, "lane", laneOf(t.BatchMode))
+	}
+	return err
+}
+
+func laneOf(batch bool) string {
+	if batch {
+		return queue.LaneBatch
+	}
+	return queue.LaneTasks
+}
+
+// readClaim reads the task of a claim in its transaction. A claim that is not
+// for a download ends with errOverdrawn if the account cannot pay for the task.
+func (s *Service) readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (*Claim, error) {
+	c := &Claim{Held: held}
+	var options string
+	var err error
+	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(audio_url, ''), COALESCE(audio_blob, ''), price_id, options FROM tasks WHERE id = $1", held.TaskID),
+		&c.URL, &c.Blob, &c.price, &options)
+	if err != nil {
+		return c, err
+	}
+	if c.Ignored, err = unknownOptions(options); err != nil || held.Lane == queue.LaneFetch {
+		return c, err
+	}
+	if overdrawn, err := s.billing.Overdrawn(ctx, tx, c.AccountID, c.BatchMode); overdrawn || err != nil {
+		return c, cmp.Or(err, errOverdrawn)
+	}
+	return c, nil
+}
+
+// unknownOptions returns the stored options that this release does not know,
+// sorted by name. A newer release may have stored them.
+func unknownOptions(stored string) ([]string, error) {
+	var names map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(stored), &names); err != nil {
+		return nil, err
+	}
+	for _, o := range spec.Table() {
+		delete(names, o.Name)
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// row holds the columns that writers of a running task read under its lock.
+type row struct {
+	Task
+	attempt, failures, crashes, interruptions int64
+	phase, worker, lane                       string
+	price                                     int64
+	audio, result                             string
+	voiceModel                                string // of the result that is about to be written
+	callbackURL, callbackSecret               string
+	idempotencyKey                            string
+}
+
+func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {
+	var r row
+	var err error
+	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, COALESCE(worker_id, ''), lane, price_id, COALESCE(audio_blob, ''),
+		COALESCE(result_blob, ''), COALESCE(callback_url, ''), COALESCE(callback_secret, ''), COALESCE(idempotency_key, '') FROM tasks WHERE id = $1`+s.DB.ForUpdate(), id),
+		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &r.worker, &r.lane, &r.price, &r.audio, &r.result, &r.callbackURL, &r.callbackSecret, &r.idempotencyKey)
+	return r, err
+}
+
+// lockNamed is lockTask for a task that a caller names; the error wraps
+// ErrNotFound if there is none.
+func (s *Service) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, error) {
+	r, err := s.lockTask(ctx, tx, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("%w: %.40q", ErrNotFound, id)
+	}
+	return r, err
+}
+
+// guard locks the claim's task and checks that the claim is current; otherwise
+// the error wraps queue.ErrSuperseded.
+func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) {
+	r, err := s.lockTask(ctx, tx, c.ID)
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && !r.current(c)) {
+		return r, queue.ErrSuperseded
+	}
+	return r, err
+}
+
+func (r row) ref() queue.Ref { return queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: r.lane} }
+
+// current reports whether the claim still owns the task.
+func (r row) current(c *Claim) bool { return r.phase == "running" && r.attempt == c.Held.Attempt }

@@ -1,0 +1,183 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// CollectConfig limits the deletions of a collection. Zero values select the
+// service's defaults; a negative duration disables that limit.
+type CollectConfig struct {
+	MinAge   time.Duration // younger files are skipped, because their row may not be written yet; default 24 h
+	Marked   time.Duration // how long a file must have been marked before it is deleted; default 7 days
+	MaxFiles int           // most files that one pass deletes; default 1,000
+	MaxShare float64       // share of all files that one pass may delete, at least one file; default 0.01
+}
+
+// Collected is the result of a pass of Collect.
+type Collected struct {
+	Files   int // of the service
+	Orphans int // files without a row, including deleted files
+	Marked  int // orphans marked for the first time
+	Deleted int
+}
+
+// ours matches the keys of the service's files. They begin with the id of a
+// file, a task or a worker, or with the random text of a probe. Unfinished
+// files of a folder store have a suffix.
+var ours = regexp.MustCompile(`^((audio|checkpoints|results)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([./-]|$)|probe/[a-z2-7]{26}(\.|$))`)
+
+const collectBatch = 500
+
+// Collect compares the service's files with the database. It marks files
+// without a row, and deletes files that an earlier pass marked long enough ago,
+// within the limits of c. It logs each deletion. It only considers files under
+// blob.Prefixes and blob.ProbePrefix whose names have the service's form. If
+// the store belongs to another database, because the database was exchanged
+// under a running server, it returns blob.ErrForeign.
+func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
+	c.MinAge = cmp.Or(c.MinAge, 24*time.Hour)
+	c.Marked = cmp.Or(c.Marked, 7*24*time.Hour)
+	c.MaxFiles = cmp.Or(c.MaxFiles, 1000)
+	c.MaxShare = cmp.Or(c.MaxShare, 0.01)
+	p := &collection{service: s, config: c, begun: s.now()}
+	if err := s.ownsFiles(ctx); err != nil {
+		return p.found, err
+	}
+	for _, prefix := range slices.Concat(blob.Prefixes, []string{blob.ProbePrefix}) {
+		err := s.Blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
+		if err != nil {
+			return p.found, err
+		}
+	}
+	if err := p.compare(ctx); err != nil {
+		return p.found, err
+	}
+	// Marks of files that no longer exist are dropped.
+	if _, err := s.DB.Exec(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun)); err != nil {
+		return p.found, s.wrap("collect", err)
+	}
+	err := p.delete(ctx)
+	return p.found, err
+}
+
+// ownsFiles returns blob.ErrForeign if the file store belongs to another
+// database.
+func (s *Service) ownsFiles(ctx context.Context) error {
+	id, err := s.DB.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := s.Blobs.Identity(ctx)
+	if err == nil && found.Database != id.ID {
+		return fmt.Errorf("collect: %w: %s, this one is %s", blob.ErrForeign, found.Database, id.ID)
+	}
+	if errors.Is(err, blob.ErrNotFound) { // nobody claimed it
+		return nil
+	}
+	return err
+}
+
+type collection struct {
+	service *Service
+	config  CollectConfig
+	begun   time.Time
+	batch   []string // files not yet compared
+	due     []string // orphans that may be deleted
+	found   Collected
+}
+
+func (p *collection) file(ctx context.Context, o blob.Object) error {
+	if !ours.MatchString(o.Key) {
+		return nil
+	}
+	p.found.Files++
+	if o.ModTime.After(p.begun.Add(-p.config.MinAge)) {
+		return nil
+	}
+	if p.batch = append(p.batch, o.Key); len(p.batch) < collectBatch {
+		return nil
+	}
+	return p.compare(ctx)
+}
+
+// compare marks the files of the batch without a row, and unmarks the others.
+func (p *collection) compare(ctx context.Context) error {
+	s := p.service
+	kept, err := s.Referenced(ctx, p.batch)
+	if err != nil {
+		return err
+	}
+	var orphans, marked int
+	var due []string
+	err = s.DB.Write(ctx, func(tx *sql.Tx) error {
+		orphans, marked, due = 0, 0, nil
+		for _, key := range p.batch {
+			if kept[key] {
+				if _, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE key = $1", key); err != nil {
+					return err
+				}
+				continue
+			}
+			orphans++
+			var since int64
+			now := db.Micros(p.begun)
+			if err := tx.QueryRowContext(ctx, `INSERT INTO orphans (key, marked_at, seen_at) VALUES ($1, $2, $2)
+				ON CONFLICT (key) DO UPDATE SET seen_at = excluded.seen_at RETURNING marked_at`, key, now).Scan(&since); err != nil {
+				return err
+			}
+			switch {
+			case since == now:
+				marked++
+			case !db.Time(since).After(p.begun.Add(-p.config.Marked)):
+				due = append(due, key)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return s.wrap("collect", err)
+	}
+	p.found.Orphans += orphans
+	p.found.Marked += marked
+	p.due = append(p.due, due[:min(len(due), max(0, p.config.MaxFiles-len(p.due)))]...)
+	p.batch = p.batch[:0]
+	return nil
+}
+
+func (p *collection) delete(ctx context.Context) error {
+	s := p.service
+	limit := min(p.config.MaxFiles, max(1, int(float64(p.found.Files)*p.config.MaxShare)))
+	if len(p.due) > limit {
+		s.Logger.WarnContext(ctx, "more orphaned files than one pass deletes", "orphans", len(p.due), "limit", limit)
+		p.due = p.due[:limit]
+	}
+	var failed error
+	for _, key := range p.due {
+		kept, err := s.Referenced(ctx, []string{key}) // a row may have been added in the meantime
+		if err != nil {
+			return errors.Join(failed, err)
+		}
+		if kept[key] {
+			continue
+		}
+		if err := s.Blobs.Delete(ctx, key); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		p.found.Deleted++
+		s.Logger.InfoContext(ctx, "orphaned file deleted", "key", key)
+		_, err = s.DB.Exec(ctx, "DELETE FROM orphans WHERE key = $1", key)
+		failed = errors.Join(failed, s.wrap("collect", err))
+	}
+	return failed
+}

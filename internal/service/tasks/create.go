@@ -1,0 +1,254 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
+)
+
+// Request describes one task to create. The caller has validated options and
+// addresses.
+type Request struct {
+	Account        string // id
+	URL            string // of the audio, or
+	Audio          *blob.Info
+	Seconds        float64 // length of Audio; 0 if unknown (see Config.UnknownLength)
+	Filename       string
+	Options        spec.EffectiveOptions
+	CallbackURL    string // "" for none
+	CallbackSecret string // "" for none
+	Batch          bool
+	AllowTraining  bool
+	Extras         Extras
+	// Waits keeps the audio if the account has too many tasks, because the
+	// caller will try again.
+	Waits bool
+	// ID is the task's id, a UUID of version 7 from NewID; if empty, Create
+	// makes one.
+	ID string
+	// Refused is used by CreateBatch only: the reason why the caller refused
+	// the item, which becomes the item's error.
+	Refused error
+}
+
+// Item is the outcome of one item of a batch: a task or an error message. Its
+// JSON is stored with idempotency keys.
+type Item struct {
+	Task  *Task  `json:"task,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func on(b *bool) bool { return b == nil || *b }
+
+// usage returns the usage that the options request, without a tier.
+func usage(o spec.EffectiveOptions, seconds float64, batch bool) billing.Usage {
+	return billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
+}
+
+// possibleTiers returns the tiers that may run with any of the given sets of
+// models.
+func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
+	if tiers := spec.PossibleTiers(spec.Options(o), sets); len(tiers) > 0 {
+		return tiers
+	}
+	return []spec.Tier{spec.TierStandard} // no transcription is charged like the standard tier
+}
+
+// Create accepts a task: the task and its hold are created in one transaction.
+// If the idempotency key was used before for the same body, Create returns the
+// first response (replayed is true) and has no other effect; for a different
+// body the error wraps ErrIdempotencyConflict. An insufficient balance is
+// billing.ErrInsufficientBalance, an exceeded task limit
+// billing.ErrConcurrencyLimit. Audio uploaded for a refused or replayed request
+// is deleted.
+func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
+	items, replayed, err := s.create(ctx, []Request{r}, idem, false)
+	again := r.Waits && errors.Is(err, billing.ErrConcurrencyLimit)
+	if r.Audio != nil && (replayed || definite(err)) && !again {
+		s.DropAudio(ctx, r.Audio.Key)
+	}
+	if err != nil {
+		return Task{}, false, err
+	}
+	if len(items) == 1 && items[0].Error == ErrDeleted.Error() {
+		return Task{}, false, fmt.Errorf("%w: %w", ErrIdempotencyConflict, ErrDeleted)
+	}
+	if len(items) != 1 || items[0].Task == nil {
+		return Task{}, false, fmt.Errorf("%w: the key belongs to a batch", ErrIdempotencyConflict)
+	}
+	return *items[0].Task, replayed, nil
+}
+
+// definite reports whether it is certain that nothing was committed.
+func definite(err error) bool {
+	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return errors.As(err, new(*LanguageError))
+}
+
+// CreateBatch accepts several batch tasks in one transaction. Items are
+// independent: an item that was refused or that the balance does not cover has
+// an error, the others become tasks.
+func (s *Service) CreateBatch(ctx context.Context, requests []Request, idem Idempotency) (items []Item, replayed bool, err error) {
+	return s.create(ctx, requests, idem, true)
+}
+
+func (s *Service) create(ctx context.Context, requests []Request, idem Idempotency, batch bool) (items []Item, replayed bool, err error) {
+	if err := checkRequests(requests, batch); err != nil {
+		return nil, false, err
+	}
+	account := requests[0].Account
+	next, err := s.accept(ctx, requests, func(tx *sql.Tx) (err error) {
+		replayed = false
+		if idem.Key != "" {
+			if items, replayed, err = s.claimKey(ctx, tx, account, idem); replayed || err != nil {
+				return err
+			}
+		}
+		if items, err = s.insertAll(ctx, tx, requests, idem.Key, batch); err != nil || idem.Key == "" {
+			return err
+		}
+		return s.setAnswer(ctx, tx, account, idem.Key, items)
+	})
+	if err != nil {
+		return nil, false, s.wrap("create", err)
+	}
+	if !replayed {
+		s.accepted(ctx, account, items, next)
+	}
+	return items, replayed, nil
+}
+
+// checkRequests makes the checks that need no database. It skips refused items
+// of a batch.
+func checkRequests(requests []Request, batch bool) error {
+	if len(requests) == 0 {
+		return fmt.Errorf("%w: no items", ErrRequest)
+	}
+	for _, r := range requests {
+		switch {
+		case r.Refused != nil && batch:
+		case r.Account != requests[0].Account:
+			return fmt.Errorf("%w: items of several accounts", ErrRequest)
+		case (r.URL == "") == (r.Audio == nil):
+			return fmt.Errorf("%w: want either a URL or audio", ErrRequest)
+		}
+	}
+	return nil
+}
+
+// insertAll writes tasks with their holds. In a batch, an item that the account
+// cannot pay for has an error; a single task fails with it.
+func (s *Service) insertAll(ctx context.Context, tx *sql.Tx, requests []Request, idempotencyKey string, batch bool) (items []Item, err error) {
+	prices, err := s.billing.PricesTx(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := s.queue.Available(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range requests {
+		if r.Refused != nil {
+			items = append(items, Item{Error: r.Refused.Error()})
+			continue
+		}
+		t, err := s.insert(ctx, tx, r, idempotencyKey, prices, sets)
+		switch {
+		case err == nil:
+			items = append(items, Item{Task: &t})
+		case batch && (errors.Is(err, billing.ErrInsufficientBalance) || errors.Is(err, billing.ErrConcurrencyLimit)):
+			items = append(items, Item{Error: err.Error()}) // nothing was written for this item yet
+		default:
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// accepted logs new tasks and wakes workers, unless there is a single task that
+// a worker of this process claimed in the same transaction.
+func (s *Service) accepted(ctx context.Context, account string, items []Item, next *Claim) {
+	if alone := len(items) == 1 && items[0].Task != nil; !alone || next == nil || next.ID != items[0].Task.ID {
+		s.queue.Wake(ctx)
+	}
+	for _, item := range items {
+		if item.Task != nil {
+			s.Logger.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
+		}
+	}
+}
+
+// firstPrice returns the price to hold for a task before its audio is probed.
+func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
+	if seconds == 0 {
+		seconds = s.UnknownLength.Seconds()
+	}
+	quote, err := prices.Dearest(usage(options, seconds, batch), possibleTiers(options, sets)...)
+	return quote.Total, err
+}
+
+// insert writes one task with its hold. The hold comes first: if it is refused,
+// nothing is left behind.
+func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
+	r.ID = cmp.Or(r.ID, NewID())
+	extras, err := db.JSON(r.Extras)
+	if err != nil {
+		return Task{}, err
+	}
+	if sets, err = naming(r.Extras.Model, sets); err != nil {
+		return Task{}, err
+	}
+	if err := checkLanguage(spec.Options(r.Options), r.Extras.Languages, sets); err != nil {
+		return Task{}, err
+	}
+	options, err := json.Marshal(r.Options)
+	if err != nil {
+		return Task{}, err
+	}
+	if r.Extras.Translate && !canTranslate(sets) {
+		return Task{}, ErrTranslation
+	}
+	price, err := s.firstPrice(r.Options, r.Seconds, r.Batch, prices, sets)
+	if err != nil {
+		return Task{}, err
+	}
+	now := s.now()
+	t := Task{
+		ID: r.ID, AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
+		AllowTraining: r.AllowTraining, Options: r.Options, Extras: r.Extras, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now,
+	}
+	var url, host, key, size, md5 any
+	lane := laneOf(r.Batch)
+	if r.Audio != nil {
+		t.AudioSourceType, t.AudioSize, t.AudioMD5 = SourceBase64, &r.Audio.Size, &r.Audio.MD5
+		key, size, md5 = r.Audio.Key, r.Audio.Size, r.Audio.MD5
+	} else {
+		url, host, lane = r.URL, HostOf(r.URL), queue.LaneFetch
+	}
+	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, price, r.Batch); err != nil {
+		return Task{}, err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,
+		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
+		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, extras, created_at, updated_at)
+		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $4)`,
+		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(options),
+		db.Optional(r.CallbackURL), db.Optional(r.CallbackSecret), t.BatchMode, prices.ID, host, db.Optional(idempotencyKey), extras)
+	if err != nil {
+		return Task{}, err
+	}
+	return t, s.queue.Added(ctx, tx, queue.Ref{TaskID: t.ID, AccountID: t.AccountID, Lane: lane})
+}

@@ -1,0 +1,162 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// eraseBatch is the number of files erased with one pair of transactions.
+const eraseBatch = 200
+
+// scheduleDeletion schedules a file (or, if the key ends in "/", all files
+// under a prefix) for deletion.
+func (s *Service) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
+	return err
+}
+
+// erase deletes at most eraseBatch pending files (or prefixes) and then forgets
+// them. If it fails in between, a later call deletes them again. Files that are
+// no longer pending are left alone.
+func (s *Service) erase(ctx context.Context, keys []string) error {
+	var pending []string
+	err := s.DB.Write(ctx, func(tx *sql.Tx) (err error) { // no row may refer to a file that is about to be deleted
+		var args db.Args
+		list := args.AddTexts(keys)
+		// Rows are locked in one order, so that transactions that erase the
+		// same files do not deadlock.
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.DB.ForUpdate()+")", args...); err != nil {
+			return err
+		}
+		// Read while the tasks' rows are locked: a retry holds its task's row
+		// while it takes files off the list.
+		pending, err = db.Column[string](ctx, tx, "SELECT key FROM doomed_blobs WHERE key IN ("+list+") ORDER BY due_at, key", args...)
+		return err
+	})
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	gone, failed := s.eraseFiles(ctx, pending)
+	if len(gone) == 0 {
+		return failed
+	}
+	return errors.Join(failed, s.DB.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
+}
+
+func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string, failed error) {
+	var g errgroup.Group
+	g.SetLimit(s.EraseAtOnce)
+	errs := make([]error, len(keys))
+	for i, key := range keys {
+		g.Go(func() error {
+			if strings.HasSuffix(key, "/") {
+				errs[i] = s.Blobs.DeletePrefix(ctx, key)
+			} else {
+				errs[i] = s.Blobs.Delete(ctx, key)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // each function reports its own error
+	for i, key := range keys {
+		if errs[i] == nil {
+			gone = append(gone, key)
+		}
+	}
+	return gone, errors.Join(errs...)
+}
+
+// forgetDeletions takes deleted files off the list of pending deletions.
+func forgetDeletions(ctx context.Context, tx *sql.Tx, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	var args db.Args
+	list := args.AddTexts(keys)
+	_, err := tx.ExecContext(ctx, "DELETE FROM doomed_blobs WHERE key IN ("+list+")", args...)
+	return err
+}
+
+// erased holds files of done tasks that this process has deleted but not yet
+// taken off the list of pending deletions. The end of the next task does that
+// in its own transaction. If the process ends first, the clean-up deletes the
+// files again.
+type erased struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+// take removes and returns at most eraseBatch keys. Transactions that forget
+// the same keys would block one another. If a transaction fails, the caller
+// returns the keys with add.
+func (e *erased) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := min(len(e.keys), eraseBatch)
+	taken := slices.Clone(e.keys[:n])
+	e.keys = slices.Delete(e.keys, 0, n)
+	return taken
+}
+
+// add adds deleted files that are still listed as pending.
+func (e *erased) add(keys []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.keys) < 10*eraseBatch { // otherwise no task has ended for long, and the clean-up forgets them
+		e.keys = append(e.keys, keys...)
+	}
+}
+
+// sweepDone erases the checkpoints of a done task, and its audio unless that is
+// kept. A done task is never claimed again, so this needs no transaction.
+func (s *Service) sweepDone(ctx context.Context, task, audio string) {
+	ctx = context.WithoutCancel(ctx)
+	s.queue.Changed(ctx)
+	keys := []string{CheckpointPrefix(task)}
+	if audio != "" && s.KeepAudio <= 0 {
+		keys = append(keys, audio)
+	}
+	gone, err := s.eraseFiles(ctx, keys)
+	s.erased.add(gone)
+	if err != nil {
+		s.Logger.WarnContext(ctx, "files of a done task stay until the clean-up", "task", task, "error", err)
+	}
+}
+
+// sweepTask announces the end of a claim or a task and erases the files of an
+// ended task. The clean-up erases any file that this fails to erase.
+func (s *Service) sweepTask(ctx context.Context, id string) {
+	ctx = context.WithoutCancel(ctx)
+	s.queue.Changed(ctx)
+	var final int
+	err := s.DB.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'final'", id).Scan(&final)
+	if err == nil && final > 0 {
+		err = s.deleteDue(ctx)
+	}
+	if err != nil {
+		s.Logger.WarnContext(ctx, "files of a finished task stay until the clean-up", "task", id, "error", err)
+	}
+}
+
+// deleteDue erases all files that are due, until an erasure fails.
+func (s *Service) deleteDue(ctx context.Context) error {
+	for {
+		keys, err := db.Column[string](ctx, s.DB.Read(), fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now()))
+		if err != nil || len(keys) == 0 {
+			return s.wrap("sweep", err)
+		}
+		if err := s.erase(ctx, keys); err != nil || len(keys) < eraseBatch {
+			return s.wrap("sweep", err)
+		}
+	}
+}

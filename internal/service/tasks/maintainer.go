@@ -1,0 +1,132 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/system/backoff"
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// MaintainerConfig configures a Maintainer; zero values select the service's
+// defaults.
+type MaintainerConfig struct {
+	DeadAfter    time.Duration // a process without a heartbeat for this long counts as dead; default 30 s
+	Interval     time.Duration // between checks for dead processes; default 2 s
+	Cleanup      time.Duration // between clean-ups; default 1 min
+	Collect      time.Duration // between collections of orphaned files; default 24 h
+	Check        time.Duration // between checks of the running sums and balances; default 24 h
+	CollectAfter time.Duration // how long a process runs before it collects; default 1 h
+}
+
+// Maintainer takes back the work of dead processes and removes data that is no
+// longer needed. Several may run; the clean-up is a chore, done by one of them
+// at a time.
+type Maintainer struct {
+	service *Service
+	config  MaintainerConfig
+	dead    *queue.Watch
+}
+
+// NewMaintainer returns a maintainer of a service.
+func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
+	c.DeadAfter = cmp.Or(c.DeadAfter, 30*time.Second)
+	c.Interval = cmp.Or(c.Interval, 2*time.Second)
+	c.Cleanup = cmp.Or(c.Cleanup, time.Minute)
+	c.Collect = cmp.Or(c.Collect, 24*time.Hour)
+	c.Check = cmp.Or(c.Check, 24*time.Hour)
+	c.CollectAfter = cmp.Or(c.CollectAfter, time.Hour)
+	return &Maintainer{service: s, config: c, dead: s.Watch(c.DeadAfter, c.Interval)}
+}
+
+// Workers returns the number of live worker processes on all machines. It is 0
+// before Run's first check.
+func (m *Maintainer) Workers() int { return m.dead.Living() }
+
+// Watch returns a watch over the members of the queue, which takes back the
+// work of dead members.
+func (s *Service) Watch(after, interval time.Duration) *queue.Watch {
+	return s.queue.NewWatch(after, interval, func(ctx context.Context, id, reason string) error {
+		_, err := s.Reap(ctx, id, EndInterrupted, "the worker was lost: "+reason)
+		return err
+	})
+}
+
+// Run works until ctx is done.
+func (m *Maintainer) Run(ctx context.Context) error {
+	begun := time.Now()
+	warn := func(message string, err error) {
+		if err != nil && ctx.Err() == nil {
+			m.service.Logger.WarnContext(ctx, message, "error", err)
+		}
+	}
+	for {
+		_, err := m.dead.Look(ctx)
+		warn("failed to look for dead workers", err)
+		warn("clean-up not finished", m.service.queue.Chore(ctx, "cleanup", m.config.Cleanup, m.Cleanup))
+		warn("sums not checked", m.service.queue.Chore(ctx, "check sums", m.config.Check, m.check))
+		if time.Since(begun) >= m.config.CollectAfter { // never right after a start, when a configuration mistake is fresh
+			warn("orphaned files not collected", m.service.queue.Chore(ctx, "collect", m.config.Collect, m.collect))
+		}
+		if !backoff.Sleep(ctx, m.config.Interval) {
+			return nil
+		}
+	}
+}
+
+// Cleanup removes tasks past their retention and files that are due, old
+// idempotency keys and callbacks, and deleted voices that are still in SQLite's
+// write-ahead log.
+func (m *Maintainer) Cleanup(ctx context.Context) error {
+	s := m.service
+	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
+	_, err := s.DB.Exec(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
+	if err := s.fold(ctx); err != nil {
+		s.Logger.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
+	}
+	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
+}
+
+// check compares balances with the ledger and running sums with their rows. It
+// corrects sums that differ and logs each; a balance that differs is left for
+// an operator.
+func (m *Maintainer) check(ctx context.Context) error {
+	different, err := m.service.billing.Check(ctx, true)
+	for _, d := range different {
+		m.service.Logger.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
+	}
+	return err
+}
+
+func (m *Maintainer) collect(ctx context.Context) error {
+	found, err := m.service.Collect(ctx, CollectConfig{})
+	if err == nil {
+		m.service.Logger.InfoContext(ctx, "orphaned files collected", "files", found.Files, "orphans", found.Orphans, "marked", found.Marked, "deleted", found.Deleted)
+	}
+	return err
+}
+
+// Referenced reports for each key whether a row refers to the file.
+func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
+	kept := map[string]bool{}
+	for _, key := range keys {
+		query, args := "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1", []any{key}
+		parts := strings.Split(key, "/")
+		switch {
+		case parts[0] == "checkpoints" && len(parts) > 1:
+			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase <> 'final'", []any{parts[1]}
+		case parts[0] == "results" && len(parts) == 2 && len(parts[1]) > 36: // begins with the task's id
+			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND result_blob = $2", []any{parts[1][:36], key}
+		}
+		var n int
+		if err := s.DB.Read().QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
+			return nil, s.wrap("clean up", err)
+		}
+		kept[key] = n > 0
+	}
+	return kept, nil
+}

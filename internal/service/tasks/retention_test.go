@@ -1,0 +1,60 @@
+package tasks_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/taskstest"
+)
+
+// TestF7OldTasksGo ages 250 finished tasks, and some unfinished ones.
+func TestF7OldTasksGo(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clock := time.Now()
+		f := taskstest.New(t, d, func(c *tasks.Config) {
+			c.Clock = func() time.Time { return clock }
+			c.KeepTasks = 30 * 24 * time.Hour
+		})
+		end := func(i int) {
+			c := f.Take()
+			require.NotNil(t, c)
+			if i%3 == 0 {
+				require.NoError(t, f.Release(t.Context(), c, tasks.EndPermanent, "not audio"))
+				return
+			}
+			require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Tier: "standard", Seconds: 60, Waveform: []byte{1}}))
+		}
+		for i := range 250 {
+			f.Add(func(r *tasks.Request) {
+				r.URL, r.CallbackURL = fmt.Sprint("https://source.example/", i), "https://receiver.example/"
+			})
+			end(i)
+		}
+		clock = clock.Add(29 * 24 * time.Hour)
+		young, waiting := f.Add(nil), f.Add(nil)
+		end(1)
+		f.Tidy()
+		assert.Equal(t, 252, f.Count("SELECT COUNT(*) FROM tasks"))
+		clock = clock.Add(2 * 24 * time.Hour)
+		f.Tidy()
+		assert.Equal(t, 2, f.Count("SELECT COUNT(*) FROM tasks"))
+		assert.Equal(t, tasks.StatusDone, f.Row(young.ID).Status)
+		assert.Equal(t, tasks.StatusProcessing, f.Row(waiting.ID).Status)
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM callbacks"))
+		assert.Len(t, f.Files(), 2, "the young task's result, the waiting one's audio")
+		assert.Equal(t, 168, f.Count("SELECT COUNT(*) FROM ledger"), "a recharge and every charge")
+		assert.Equal(t, 167, f.Count("SELECT COUNT(*) FROM settlements"))
+		require.Empty(t, f.Sums())
+		list, total, err := f.List(t.Context(), f.Account, tasks.Filter{Page: 1, Size: 10})
+		require.NoError(t, err)
+		assert.Len(t, list, total)
+		assert.Equal(t, 2, total)
+	})
+}

@@ -1,0 +1,342 @@
+package tasks_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/taskstest"
+)
+
+// edge is a change of a task's state by a function of this package or of the
+// queue.
+type edge struct{ from, to, by string }
+
+// documentedEdges reads the diagram in docs/task-states.md.
+func documentedEdges(t *testing.T) map[edge]bool {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/task-states.md")
+	require.NoError(t, err)
+	edges := map[edge]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^    (\S+) --> (\S+): (.+)$`).FindAllStringSubmatch(string(page), -1) {
+		for _, by := range strings.Split(line[3], ", ") {
+			edges[edge{line[1], line[2], by}] = true
+		}
+	}
+	require.Greater(t, len(edges), 10)
+	return edges
+}
+
+// TestStatesOfATask calls the functions that move tasks, at random and out of
+// turn, on several tasks. It takes every edge of docs/task-states.md and no
+// other, and the accounts' money is exact after every step.
+func TestStatesOfATask(t *testing.T) {
+	want := documentedEdges(t)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := &stateWalk{random: rand.New(rand.NewPCG(5, 2)), clock: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), found: map[edge]bool{}}
+		w.f = taskstest.New(t, d, func(c *tasks.Config) {
+			c.Clock = func() time.Time { return w.clock }
+			c.RetryDelays = []time.Duration{10 * time.Second}
+			c.KeepAudio = time.Hour
+		})
+		w.rare()
+		for step := range stateSteps {
+			w.step()
+			if step%20 == 0 {
+				w.f.Exact()
+			}
+		}
+		w.f.Exact()
+		for e := range w.found {
+			assert.True(t, want[e], "the page does not show %s → %s by %s", e.from, e.to, e.by)
+		}
+		for e := range want {
+			t.Run(e.from+" to "+e.to+" by "+e.by, func(t *testing.T) { assert.True(t, w.found[e], "never seen") })
+		}
+		t.Logf("%d steps took %d of %d edges", stateSteps, len(w.found), len(want))
+	})
+}
+
+// stateSteps is the number of calls that TestStatesOfATask makes.
+const stateSteps = 1600
+
+// outside is the state before a task's creation and after its deletion.
+const outside = "[*]"
+
+// stateWalk calls functions at random and records the resulting changes of the
+// tasks' states.
+type stateWalk struct {
+	f      *taskstest.Fixture
+	random *rand.Rand
+	clock  time.Time
+	claims []*tasks.Claim // current and old claims
+	found  map[edge]bool
+}
+
+// states reads the state of every task.
+func (w *stateWalk) states() map[string]string {
+	type task struct{ id, state string }
+	list, err := db.Select(context.Background(), w.f.DB.Read(), func(rows *sql.Rows, x *task) error { return rows.Scan(&x.id, &x.state) },
+		"SELECT id, CASE WHEN phase = 'final' THEN status ELSE phase END FROM tasks")
+	require.NoError(w.f.T, err)
+	states := map[string]string{}
+	for _, x := range list {
+		states[x.id] = x.state
+	}
+	return states
+}
+
+// do calls a function and records each change of a state.
+func (w *stateWalk) do(by string, call func(ctx context.Context)) {
+	before := w.states()
+	call(w.f.T.Context())
+	after := w.states()
+	for id := range before {
+		if _, ok := after[id]; !ok {
+			after[id] = outside
+		}
+	}
+	for id, to := range after {
+		if from := cmp.Or(before[id], outside); from != to {
+			w.found[edge{from, to, by}] = true
+		}
+	}
+}
+
+// any returns a random task in a random occupied state, "" if there is none.
+func (w *stateWalk) any() string {
+	byState := map[string][]string{}
+	states := w.states()
+	for _, id := range slices.Sorted(maps.Keys(states)) {
+		byState[states[id]] = append(byState[states[id]], id)
+	}
+	if len(byState) == 0 {
+		return ""
+	}
+	there := slices.Sorted(maps.Keys(byState))
+	ids := byState[there[w.random.IntN(len(there))]]
+	return ids[w.random.IntN(len(ids))]
+}
+
+// next claims a task whose audio has been downloaded.
+func (w *stateWalk) next() *tasks.Claim {
+	c, err := w.f.Next(w.f.T.Context(), "w", "m")
+	w.only(err)
+	return c
+}
+
+// claim returns any claim, current or not; nil if there was none yet.
+func (w *stateWalk) claim() *tasks.Claim {
+	if len(w.claims) == 0 {
+		return nil
+	}
+	if w.random.IntN(4) == 0 {
+		return w.claims[w.random.IntN(len(w.claims))]
+	}
+	return w.claims[len(w.claims)-1]
+}
+
+func (w *stateWalk) step() {
+	s := w.f.Service
+	w.clock = w.clock.Add(time.Duration(w.random.IntN(1500)) * time.Millisecond)
+	switch w.random.IntN(17) {
+	case 0, 1:
+		w.do("Create", func(context.Context) {
+			w.f.Add(func(r *tasks.Request) {
+				if w.random.IntN(2) == 0 {
+					r.URL, r.CallbackURL = "https://source.example/a", "https://hooks.example/"
+				}
+			})
+		})
+	case 2, 3, 4:
+		w.do("Sweep", func(ctx context.Context) { _, _ = s.Queue().Sweep(ctx) }) // Next would sweep, too
+		w.do("Next", func(context.Context) {
+			if c := w.next(); c != nil {
+				w.claims = append(w.claims, c)
+			}
+		})
+	case 5:
+		if c := w.claim(); c != nil {
+			w.do("Complete", func(ctx context.Context) {
+				err := s.Complete(ctx, c, tasks.Outcome{Seconds: 3})
+				w.only(err, queue.ErrSuperseded)
+			})
+		}
+		if c := w.claim(); c != nil {
+			w.do("CompleteNext", func(ctx context.Context) {
+				next, err := s.CompleteNext(ctx, c, tasks.Outcome{Seconds: 3}, "w", "m")
+				w.only(err, queue.ErrSuperseded)
+				if next != nil {
+					w.claims = append(w.claims, next)
+				}
+			})
+		}
+	case 6, 7:
+		if c := w.claim(); c != nil {
+			how := []tasks.Ending{tasks.EndPermanent, tasks.EndRecoverable, tasks.EndRecoverable, tasks.EndCrash, tasks.EndInterrupted, tasks.EndHandedBack, tasks.EndOutage}[w.random.IntN(7)]
+			w.do("Release", func(ctx context.Context) { w.only(s.Release(ctx, c, how, "x"), queue.ErrSuperseded) })
+		}
+	case 8:
+		if w.random.IntN(2) == 0 {
+			w.do("Reap", func(ctx context.Context) {
+				_, err := s.Reap(ctx, "w", tasks.EndInterrupted, "lost")
+				w.only(err)
+			})
+		} else {
+			w.do("HandBack", func(ctx context.Context) { w.only(s.HandBack(ctx, "w")) })
+		}
+	case 9:
+		w.do("Cancel", func(ctx context.Context) {
+			_, err := s.Cancel(ctx, w.any())
+			w.only(err, tasks.ErrNotFound, tasks.ErrFinal)
+		})
+	case 10:
+		w.do("Retry", func(ctx context.Context) {
+			_, err := s.Retry(ctx, w.any())
+			w.only(err, tasks.ErrNotFound, tasks.ErrNotRetryable)
+		})
+	case 11:
+		w.do("Sweep", func(ctx context.Context) { _, _ = s.Queue().Sweep(ctx) })
+	case 12, 13:
+		w.do("Sweep", func(ctx context.Context) { _, _ = s.Queue().Sweep(ctx) }) // NextFetch would sweep, too
+		w.do("NextFetch", func(ctx context.Context) {
+			c, err := s.NextFetch(ctx, "w", queue.Busy{Ahead: 1000})
+			w.only(err)
+			if c != nil {
+				w.claims = append(w.claims, c)
+			}
+		})
+	case 14:
+		if c := w.claim(); c != nil && c.URL != "" {
+			audio := w.f.Audio("fetched")
+			w.do("Fetched", func(ctx context.Context) {
+				w.only(s.Fetched(ctx, c, *audio, 0), queue.ErrSuperseded)
+			})
+			if c = w.claim(); c.URL == "" {
+				return
+			}
+			audio = w.f.Audio("fetched, too")
+			seconds := float64(w.random.IntN(3)) * 9000 // two of three cost more than their hold, but the account can pay for all
+			w.do("FetchedNext", func(ctx context.Context) {
+				next, err := s.FetchedNext(ctx, c, *audio, seconds, "w", queue.Busy{Ahead: 1000})
+				w.only(err, queue.ErrSuperseded)
+				if next != nil {
+					w.claims = append(w.claims, next)
+				}
+			})
+		}
+	case 15:
+		if c := w.claim(); c != nil && c.URL != "" {
+			w.do("Refetch", func(ctx context.Context) { w.only(s.Refetch(ctx, c), queue.ErrSuperseded) })
+		}
+	case 16:
+		w.do("Delete", func(ctx context.Context) {
+			w.only(s.Delete(ctx, w.f.Account, w.any()), tasks.ErrNotFound, tasks.ErrProcessing)
+		})
+	}
+}
+
+// rare takes the edges that random calls seldom reach: a task whose worker is
+// lost again and again is abandoned, retried, and deleted while its own retry
+// waits; ends of downloads and of tasks claim the next; a download turns out to
+// be longer than its account can pay for.
+func (w *stateWalk) rare() {
+	w.do("Create", func(context.Context) { w.f.Add(nil) })
+	id := w.any()
+	claim := func() (c *tasks.Claim) {
+		w.clock = w.clock.Add(time.Minute)
+		w.do("Sweep", func(ctx context.Context) { _, _ = w.f.Queue().Sweep(ctx) })
+		w.do("Next", func(context.Context) { c = w.next() })
+		return c
+	}
+	for claim() != nil {
+		w.do("Reap", func(ctx context.Context) {
+			_, err := w.f.Reap(ctx, "w", tasks.EndInterrupted, "lost")
+			w.only(err)
+		})
+	}
+	w.do("Retry", func(ctx context.Context) {
+		_, err := w.f.Retry(ctx, id)
+		w.only(err)
+	})
+	c := claim()
+	w.do("Release", func(ctx context.Context) { w.only(w.f.Release(ctx, c, tasks.EndRecoverable, "x")) })
+	w.clock = w.clock.Add(time.Minute)
+	w.do("Sweep", func(ctx context.Context) { _, _ = w.f.Queue().Sweep(ctx) })
+	w.do("Delete", func(ctx context.Context) { w.only(w.f.Delete(ctx, w.f.Account, id)) })
+
+	url := func() {
+		w.do("Create", func(context.Context) { w.f.Add(func(r *tasks.Request) { r.URL = "https://source.example/a" }) })
+	}
+	url()
+	url()
+	w.do("NextFetch", func(ctx context.Context) {
+		var err error
+		c, err = w.f.NextFetch(ctx, "w", queue.Busy{Ahead: 1000})
+		w.only(err)
+	})
+	for c != nil {
+		audio := w.f.Audio("fetched one after the other")
+		w.do("FetchedNext", func(ctx context.Context) {
+			next, err := w.f.FetchedNext(ctx, c, *audio, 60, "w", queue.Busy{Ahead: 1000})
+			w.only(err)
+			c = next
+		})
+	}
+	for c = claim(); c != nil; {
+		w.do("CompleteNext", func(ctx context.Context) {
+			next, err := w.f.CompleteNext(ctx, c, tasks.Outcome{Seconds: 3}, "w", "m")
+			w.only(err)
+			c = next
+		})
+	}
+
+	poor := w.f.NewAccount("poor", 300)
+	for _, by := range []string{"Fetched", "FetchedNext"} {
+		w.do("Create", func(context.Context) {
+			w.f.Add(func(r *tasks.Request) { r.Account, r.URL = poor, "https://source.example/a" })
+		})
+		w.do("NextFetch", func(ctx context.Context) {
+			var err error
+			c, err = w.f.NextFetch(ctx, "w", queue.Busy{Ahead: 1000})
+			w.only(err)
+		})
+		audio := w.f.Audio("more than the account can pay")
+		w.do(by, func(ctx context.Context) {
+			if by == "Fetched" {
+				w.only(w.f.Fetched(ctx, c, *audio, 9000))
+				return
+			}
+			_, err := w.f.FetchedNext(ctx, c, *audio, 9000, "w", queue.Busy{Ahead: 1000})
+			w.only(err)
+		})
+		w.do("Delete", func(ctx context.Context) { w.only(w.f.Delete(ctx, poor, c.ID)) })
+	}
+}
+
+// only requires that an error, if any, wraps one of the reasons.
+func (w *stateWalk) only(err error, reasons ...error) {
+	w.f.T.Helper()
+	for _, reason := range reasons {
+		if errors.Is(err, reason) {
+			return
+		}
+	}
+	require.NoError(w.f.T, err)
+}

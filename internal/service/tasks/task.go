@@ -1,0 +1,103 @@
+// Package tasks implements the life of a task: accepted with its hold in one
+// transaction, claimed by a worker, charged and announced, retried after
+// failures, read, deleted.
+//
+// The database is the only record of a task's state. Package tasks/queue
+// decides which task runs next and fences the writes of workers, package
+// tasks/webhook delivers callbacks, and package tasks/worker, above this one,
+// runs the tasks. Finishing is one transaction: the result's reference, the
+// charge, the ledger entry and the callback change together or not at all.
+package tasks
+
+import (
+	"errors"
+	"time"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
+)
+
+// Status is the state of a task that customers see.
+type Status string
+
+// The states of a task.
+const (
+	StatusProcessing Status = "processing"
+	StatusDone       Status = "done"
+	// StatusFailed is final if FinishedAt is set; otherwise the task waits for
+	// a retry.
+	StatusFailed    Status = "failed"
+	StatusAbandoned Status = "abandoned"
+)
+
+func (s Status) valid() bool {
+	return s == StatusProcessing || s == StatusDone || s == StatusFailed || s == StatusAbandoned
+}
+
+// Sources of a task's audio.
+const (
+	SourceURL    = "url"
+	SourceBase64 = "base64"
+)
+
+// Task is one task as its owner sees it.
+type Task struct {
+	ID              string // UUID
+	AccountID       string
+	Status          Status
+	AudioFilename   string
+	AudioSourceType string   // SourceURL or SourceBase64
+	AudioSize       *int64   // bytes; nil for a URL task that is not fetched yet
+	AudioMD5        *string  // 32 hexadecimal digits; nil if AudioSize is
+	AudioDuration   *float64 // length in seconds with gaps, as in the result; nil until the task is done
+	Language        string   // of the speech, once the task is done; "" if nothing was transcribed
+	Speakers        *int     // number of speakers, once the task is done; nil without diarization
+	AllowTraining   bool
+	ErrorMessage    *string
+	Warnings        []spec.Warning `json:",omitzero"` // about the recording, once it is done
+	Options         spec.EffectiveOptions
+	Extras          Extras `json:",omitzero"` // options outside the specification
+	BatchMode       bool
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+	Charged         *billing.Money // the charged amount, set by List only; nil if unknown
+	FinishedAt      *time.Time     // nil until the state is final
+}
+
+// TimeFormat is the format of times in responses: RFC 3339 in UTC with
+// milliseconds.
+const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// Final reports whether the task has ended for good.
+func (t Task) Final() bool { return t.FinishedAt != nil }
+
+// Errors that callers check for.
+var (
+	// ErrNotFound is returned when the task does not exist (HTTP 404).
+	ErrNotFound = errors.New("task does not exist")
+	// ErrForbidden is returned when the task belongs to another account (HTTP
+	// 403).
+	ErrForbidden = errors.New("task belongs to another account")
+	// ErrNoAudio is returned when the service does not have the recording (HTTP
+	// 404).
+	ErrNoAudio = errors.New("the recording is not kept")
+	// ErrNotDone is returned when the task has no result (HTTP 404).
+	ErrNotDone = errors.New("task is not done")
+	// ErrProcessing is returned when the task can't be deleted because it is
+	// being processed (HTTP 409).
+	ErrProcessing = errors.New("task is processing")
+	// ErrFinal is returned when the task has already ended.
+	ErrFinal = errors.New("task has ended")
+	// ErrIdempotencyConflict is returned when the key was used for another
+	// request (HTTP 409).
+	ErrIdempotencyConflict = errors.New("idempotency key was used for another request")
+	// ErrDeleted is returned when the task of an idempotency key was deleted
+	// (HTTP 409).
+	ErrDeleted = errors.New("the task has been deleted")
+	// ErrRequest is returned for an incomplete request to Create.
+	ErrRequest = errors.New("task request not accepted")
+)
+
+// NewID returns an id for a new task.
+func NewID() string { return db.NewID() }

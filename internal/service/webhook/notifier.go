@@ -1,0 +1,205 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/system/backoff"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/system/safehttp"
+)
+
+// NotifierConfig configures a Notifier. HTTP is required and must not follow
+// redirects. Zero values of the other fields select the service's defaults.
+type NotifierConfig struct {
+	HTTP safehttp.Doer
+	// Addresses returns the addresses of a URL's host, so that names of one
+	// address count together; nil counts by name alone.
+	Addresses func(ctx context.Context, url string) ([]netip.Addr, error)
+
+	Version    string
+	AtOnce     int           // concurrent deliveries; default 64
+	PerHost    int           // concurrent deliveries to one host, and for one account to one address; default 8
+	PerAccount int           // concurrent deliveries for one account; default 32
+	Timeout    time.Duration // of one delivery; default 15 s
+	Poll       time.Duration // between checks of an empty queue; default 250 ms
+	Heartbeat  time.Duration // default 5 s
+	Grace      time.Duration // time that deliveries may take to finish at shutdown; default 16 s
+}
+
+// Notifier delivers callbacks.
+type Notifier struct {
+	outbox *Outbox
+	queue  *queue.Queue // keeps the heartbeat
+	config NotifierConfig
+}
+
+// NewNotifier returns a notifier that delivers the callbacks of o. It keeps a
+// heartbeat in q.
+func NewNotifier(o *Outbox, q *queue.Queue, c NotifierConfig) (*Notifier, error) {
+	if c.HTTP == nil {
+		return nil, errors.New("webhook: NotifierConfig needs HTTP")
+	}
+	c.AtOnce = cmp.Or(c.AtOnce, 64)
+	c.PerHost = cmp.Or(c.PerHost, 8)
+	c.PerAccount = cmp.Or(c.PerAccount, 32)
+	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
+	c.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
+	c.Grace = cmp.Or(c.Grace, 16*time.Second)
+	return &Notifier{outbox: o, queue: q, config: c}, nil
+}
+
+// Run delivers until ctx is done; deliveries in progress may end within Grace.
+// A slow receiver occupies no more than PerHost slots, under any number of
+// names, so that it does not block others, and the account with the fewest
+// deliveries in progress is served first. Receivers that did not answer in time
+// share half of the slots until they answer.
+func (n *Notifier) Run(ctx context.Context) error {
+	o, log, id := n.outbox, n.outbox.config.Logger, uuid.NewString()
+	stop, joined := n.queue.Join(ctx, queue.Member{ID: id, Kind: queue.Notifier, Version: n.config.Version}, n.config.Heartbeat, nil)
+	if !joined {
+		return nil
+	}
+	defer stop()
+	deliver, abort := context.WithCancel(context.WithoutCancel(ctx))
+	defer abort()
+	var wait sync.WaitGroup
+	f := newDeliveries(n.config)
+	slots := make(chan struct{}, n.config.AtOnce)
+	wake := make(chan struct{}, 1)
+	for ctx.Err() == nil {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			continue
+		}
+		d, err := n.next(ctx, id, f)
+		if err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "no callback claimed", "error", err)
+		}
+		if d == nil {
+			<-slots
+			pause := n.config.Poll
+			if err != nil {
+				pause = max(pause, time.Second)
+			}
+			backoff.Wait(ctx, pause, wake, nil)
+			continue
+		}
+		f.begin(d)
+		wait.Go(func() {
+			f.end(d, n.deliver(deliver, d, f))
+			<-slots
+			backoff.Signal(wake)
+		})
+	}
+	defer time.AfterFunc(n.config.Grace, abort).Stop()
+	wait.Wait()
+	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer done()
+	if err := o.handBack(final, id); err != nil {
+		log.WarnContext(ctx, "deliveries not handed back", "error", err)
+	}
+	return nil
+}
+
+// next claims a callback, after returning callbacks that this notifier may have
+// claimed without confirmation.
+func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Delivery, err error) {
+	if known, unheard := f.look(); unheard {
+		err = n.outbox.handBack(ctx, id, known...)
+	}
+	for share := 1; d == nil && err == nil; share = min(2*share, n.config.PerAccount) {
+		busy := f.busy(share)
+		d, err = n.outbox.Next(ctx, id, busy)
+		if share == n.config.PerAccount || len(busy.Accounts) == 0 {
+			break
+		}
+	}
+	if err != nil {
+		f.doubt()
+	}
+	return d, err
+}
+
+// deliver attempts a claimed callback. If an address of its receiver already
+// has its full share, the callback returns to the queue instead. deliver
+// reports whether the outcome was written.
+func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (noted bool) {
+	o, log := n.outbox, n.outbox.config.Logger.With("callback", d.ID, "task", d.TaskID)
+	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)
+	defer cancel()
+	if n.config.Addresses != nil {
+		// If the look-up fails, the delivery fails in the same way.
+		addresses, _ := n.config.Addresses(attempt, d.URL)
+		if full, ok := f.admit(d, addresses); !ok {
+			err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.postpone(ctx, d, full) })
+			return err == nil
+		}
+	}
+	failure := n.post(attempt, d)
+	f.answered(d, !timedOut(failure))
+	noted = true
+	if failure == nil || ctx.Err() == nil { // an aborted delivery does not count as an attempt: the watch returns it
+		if err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.Note(ctx, d, failure) }); err != nil {
+			noted = false
+			log.ErrorContext(ctx, "outcome of a callback not written; it is sent again", "error", err)
+		}
+	}
+	if failure != nil {
+		log.InfoContext(ctx, "callback not delivered", "attempt", d.Attempts+1, "error", failure, "cause", fmt.Sprint(safehttp.Cause(failure)))
+	} else {
+		log.InfoContext(ctx, "callback delivered", "attempt", d.Attempts+1)
+	}
+	return noted
+}
+
+func (o *Outbox) handBack(ctx context.Context, id string, known ...string) error {
+	return o.wrap("hand back", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		_, err := o.Return(ctx, tx, id, known...)
+		return err
+	}))
+}
+
+// timedOut reports whether a delivery failed because the receiver did not
+// answer in time.
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+}
+
+// post delivers once. Any 2xx is success.
+func (n *Notifier) post(ctx context.Context, d *Delivery) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.body))
+	if err != nil {
+		return err
+	}
+	request.Header = Headers(d.ID, d.secret, d.body, n.outbox.now())
+	if d.warning != "" {
+		request.Header.Set("Warning", d.warning)
+	}
+	response, err := n.config.HTTP.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return &refusal{response.Status, response.StatusCode, retryAfter(response.Header, n.outbox.now())}
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // only the status matters; reading the body lets the connection be reused
+	return nil
+}

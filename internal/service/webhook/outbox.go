@@ -1,0 +1,279 @@
+// Package webhook stores callbacks until they are delivered, and delivers them.
+//
+// The callbacks table is the queue: a callback is written in the transaction
+// that ends its task, claimed by a notifier under a fencing number, and sent
+// until the receiver accepts it or its attempts are used up. All deliveries of
+// a callback have the same id, body and signature.
+package webhook
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// ErrNotFound is returned for a task that has no callback.
+var ErrNotFound = errors.New("callback does not exist")
+
+// Config holds an Outbox's dependencies and policy. All fields are required.
+type Config struct {
+	DB     *db.DB // migrated
+	Clock  func() time.Time
+	Logger *slog.Logger
+	Delays []time.Duration // after the first, second … failed delivery
+}
+
+// Outbox is the queue of callbacks in one database. It is safe for concurrent
+// use, by any number of processes.
+type Outbox struct{ config Config }
+
+// New returns the outbox of a migrated database.
+func New(c Config) *Outbox { return &Outbox{config: c} }
+
+func (o *Outbox) now() time.Time { return db.Time(db.Micros(o.config.Clock())) }
+
+func (o *Outbox) wrap(what string, err error) error { return o.config.DB.Wrap("webhook: "+what, err) }
+
+// horizon is an upper bound on a delivery's delay. A next_at further in the
+// future was written before the clock was set back, and counts as due.
+func (o *Outbox) horizon() time.Duration {
+	longest := slices.Max(append(slices.Clip(o.config.Delays), longestRetryAfter))
+	return longest + longest/4 + time.Second
+}
+
+// Callback is one notification with the state of its delivery.
+type Callback struct {
+	ID        string // the webhook-id of all its deliveries
+	TaskID    string
+	AccountID string
+	URL       string
+	Phase     string // queued, running, delivered, given_up
+	Attempts  int    // deliveries tried
+	LastError string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Message is a callback to be delivered.
+type Message struct {
+	TaskID    string
+	AccountID string
+	URL       string
+	Secret    string // "" leaves the deliveries unsigned
+	Body      []byte
+	Warning   string // the value of the header Warning; "" for none
+}
+
+// Add writes a callback in the caller's transaction.
+func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
+	host := m.URL
+	if u, err := url.Parse(host); err == nil {
+		host = strings.ToLower(u.Host)
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, warning, phase, next_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', 0, $9, $9)`,
+		"msg_"+db.NewID(), m.TaskID, m.AccountID, m.URL, host, db.Optional(m.Secret), string(m.Body), m.Warning, db.Micros(o.now()))
+	return err
+}
+
+// Withdraw removes a task's callback in the caller's transaction and returns a
+// message with its account, URL and secret; the zero Message if there is none.
+func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, task string) (Message, error) {
+	m := Message{TaskID: task}
+	err := tx.QueryRowContext(ctx, "SELECT account_id, url, COALESCE(secret, '') FROM callbacks WHERE task_id = $1"+o.config.DB.ForUpdate(), task).Scan(&m.AccountID, &m.URL, &m.Secret)
+	if found, err := db.Found(err); !found {
+		return Message{}, err
+	}
+	return m, o.Drop(ctx, tx, task)
+}
+
+// Drop removes a task's callback in the caller's transaction, if there is one.
+func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
+	_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE task_id = $1", task)
+	return err
+}
+
+// Delivery is a callback claimed by a notifier.
+type Delivery struct {
+	Callback
+	Claim     int64 // fencing number
+	host      string
+	secret    string
+	body      []byte
+	warning   string     // value of the header of this name
+	receivers []Receiver // addresses of the host; see deliveries.admit
+	admitted  bool
+}
+
+// Receiver is an address as used by one account: receivers of different
+// accounts may share an address, and must not delay each other.
+type Receiver struct {
+	AccountID string
+	Address   string
+}
+
+// Busy lists the hosts, accounts and receivers that a notifier must not claim
+// for now.
+type Busy struct {
+	Hosts     []string // of receivers
+	Accounts  []string // ids
+	Receivers []Receiver
+}
+
+// Next claims for worker a due callback that busy does not exclude. It returns
+// nil if there is none. After an error the commit may have made a claim that
+// worker does not know; Return releases it.
+func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery, error) {
+	now := o.now()
+	where := "phase = 'queued' AND (next_at <= $1 OR next_at > $2)"
+	args := db.Args{db.Micros(now), db.Micros(now.Add(o.horizon()))}
+	for _, host := range busy.Hosts {
+		where += " AND host <> " + args.Add(host)
+	}
+	for _, account := range busy.Accounts {
+		where += " AND account_id <> " + args.Add(account)
+	}
+	for _, r := range busy.Receivers {
+		where += " AND NOT (account_id = " + args.Add(r.AccountID) + " AND address = " + args.Add(r.Address) + ")"
+	}
+	query := "SELECT id FROM callbacks WHERE " + where + " ORDER BY next_at, id LIMIT 1"
+	var id string
+	if found, err := db.Found(o.config.DB.Read().QueryRowContext(ctx, query, args...).Scan(&id)); !found {
+		return nil, o.wrap("claim callback", err)
+	}
+	d, found := &Delivery{}, false
+	err := o.config.DB.Write(ctx, func(tx *sql.Tx) (err error) {
+		if found, err = db.Found(tx.QueryRowContext(ctx, query+o.config.DB.SkipLocked(), args...).Scan(&d.ID)); !found {
+			return err
+		}
+		return tx.QueryRowContext(ctx, `UPDATE callbacks SET phase = 'running', claim = claim + 1, worker_id = $2, updated_at = $3 WHERE id = $1
+			RETURNING task_id, account_id, url, host, COALESCE(secret, ''), body, warning, claim, attempts`, d.ID, worker, db.Micros(now)).
+			Scan(&d.TaskID, &d.AccountID, &d.URL, &d.host, &d.secret, &d.body, &d.warning, &d.Claim, &d.Attempts)
+	})
+	if err != nil || !found {
+		return nil, o.wrap("claim callback", err)
+	}
+	return d, nil
+}
+
+// Note records the outcome of a delivery; a nil failure is success. It changes
+// nothing if the claim is no longer current.
+func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
+	return o.wrap("note callback "+d.ID, o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		now := o.now()
+		var attempts int
+		err := tx.QueryRowContext(ctx, "SELECT attempts FROM callbacks WHERE id = $1 AND claim = $2 AND phase = 'running'"+o.config.DB.ForUpdate(), d.ID, d.Claim).Scan(&attempts)
+		if found, err := db.Found(err); !found { // deleted with its task, or claimed by another notifier
+			return err
+		}
+		attempts++
+		phase, next, message := "delivered", now, any(nil)
+		if failure != nil {
+			message = failure.Error()
+			phase = "given_up"
+			if delay, again := o.nextDelay(attempts, failure); again {
+				phase, next = "queued", now.Add(delay)
+			}
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = $2, attempts = $3, next_at = $4, last_error = $5, worker_id = NULL, updated_at = $6 WHERE id = $1",
+			d.ID, phase, attempts, db.Micros(next), message, db.Micros(now))
+		return err
+	}))
+}
+
+// postpone returns a claimed callback to the queue, uncounted, with the address
+// that it waits for: Next does not claim it again while that address is busy.
+func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error {
+	_, err := o.config.DB.Exec(ctx, `UPDATE callbacks SET phase = 'queued', address = $3, worker_id = NULL, updated_at = $4
+		WHERE id = $1 AND claim = $2 AND phase = 'running'`, d.ID, d.Claim, full.Address, db.Micros(o.now()))
+	return o.wrap("postpone callback "+d.ID, err)
+}
+
+// Return releases the deliveries that a notifier holds, except the known ones,
+// and returns their number. It is not known whether they arrived, so they are
+// sent again with the same id.
+func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, known ...string) (int, error) {
+	where, args := "worker_id = $1 AND phase = 'running'", db.Args{worker, db.Micros(o.now())}
+	for _, id := range known {
+		where += " AND id <> " + args.Add(id)
+	}
+	result, err := tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE "+where, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// Filter selects callbacks; the zero value selects all.
+type Filter struct {
+	AccountID string
+	TaskID    string
+	Phase     string // such as "given_up"
+	Limit     int    // 0 is 100
+}
+
+// List returns callbacks, newest first.
+func (o *Outbox) List(ctx context.Context, f Filter) ([]Callback, error) {
+	where, args := "1 = 1", db.Args{}
+	for column, value := range map[string]string{"account_id": f.AccountID, "task_id": f.TaskID, "phase": f.Phase} {
+		if value != "" {
+			where += " AND " + column + " = " + args.Add(value)
+		}
+	}
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	list, err := db.Select(ctx, o.config.DB.Read(), func(rows *sql.Rows, c *Callback) error {
+		var created, updated int64
+		err := rows.Scan(&c.ID, &c.TaskID, &c.AccountID, &c.URL, &c.Phase, &c.Attempts, &c.LastError, &created, &updated)
+		c.CreatedAt, c.UpdatedAt = db.Time(created), db.Time(updated)
+		return err
+	}, fmt.Sprintf(`SELECT id, task_id, account_id, url, phase, attempts, COALESCE(last_error, ''), created_at, updated_at
+		FROM callbacks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d`, where, f.Limit), args...)
+	return list, o.wrap("callbacks", err)
+}
+
+// Resend delivers a task's callback again, with the same id and body and the
+// full number of attempts. A callback that is already in delivery is left
+// alone. Errors wrap ErrNotFound.
+func (o *Outbox) Resend(ctx context.Context, task string) error {
+	return o.wrap("resend callback", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+		var id, phase string
+		err := tx.QueryRowContext(ctx, "SELECT id, phase FROM callbacks WHERE task_id = $1"+o.config.DB.ForUpdate(), task).Scan(&id, &phase)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w: task %.40q", ErrNotFound, task)
+		}
+		if err != nil || phase == "queued" || phase == "running" {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', attempts = 0, next_at = 0, updated_at = $2 WHERE id = $1", id, db.Micros(o.now()))
+		return err
+	}))
+}
+
+// Retention of ended callbacks for List and Resend, with their URLs and
+// secrets.
+const (
+	keepDelivered = 7 * 24 * time.Hour
+	keepGivenUp   = 30 * 24 * time.Hour
+)
+
+// Forget deletes callbacks that were delivered or abandoned longer ago than
+// their retention.
+func (o *Outbox) Forget(ctx context.Context) error {
+	for phase, age := range map[string]time.Duration{"delivered": keepDelivered, "given_up": keepGivenUp} {
+		if _, err := o.config.DB.Exec(ctx, "DELETE FROM callbacks WHERE phase = $1 AND updated_at < $2", phase, db.Micros(o.now().Add(-age))); err != nil {
+			return o.wrap("forget", err)
+		}
+	}
+	return nil
+}

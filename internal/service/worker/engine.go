@@ -1,0 +1,66 @@
+// Package worker runs tasks: a Worker is one process that runs one task at a
+// time with an Engine, and a Supervisor keeps such processes running, so that a
+// crash or hang of native code costs one attempt of one task.
+package worker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/spec"
+)
+
+// Engine turns a local audio file into a result. Errors caused by the input are
+// marked with spec.Permanent (or have a method Permanent() bool that returns
+// true); all others are retried.
+type Engine interface {
+	// Run runs one task. It must return within seconds after ctx is done;
+	// otherwise the process is ended.
+	Run(ctx context.Context, job Job) (tasks.Outcome, error)
+	// ModelSet identifies models and version: checkpoints of one set are never
+	// used with another.
+	ModelSet() string
+}
+
+// Job is the input of an Engine's run.
+type Job struct {
+	TaskID   string
+	Path     string // path of the audio, for reading
+	Filename string // the customer's name of the file
+	Options  spec.EffectiveOptions
+	Extras   tasks.Extras // beside the options
+	Voices   []string     // paths of the recordings of Extras.Voices
+	// Known reads the account's current known voices; nil unless the task asks
+	// for them. An engine calls it only when it needs them, so that a voice
+	// deleted before then names no speaker. Their vectors are cleared when the
+	// run has ended.
+	Known       func(context.Context) (*diarize.Register, error)
+	Checkpoints Checkpoints
+	Progress    func(stage string, done float64) // never nil; done is 0 to 1
+	Segments    func([]spec.Segment)             // never nil; takes the sentences since the last call
+	// MaxSeconds is the longest audio that the account can pay for and that the
+	// service accepts. An engine stops decoding there, even if the container
+	// states another length, and returns ErrUnpaid.
+	MaxSeconds float64
+	// Decoded is called with the exact length before any work that costs more
+	// than decoding; never nil. Run returns its error, which says that the
+	// account cannot pay for that length.
+	Decoded func(seconds float64) error
+}
+
+// ErrUnpaid is returned by an Engine for audio that is longer than
+// Job.MaxSeconds.
+var ErrUnpaid = errors.New("audio longer than what can be paid")
+
+// Checkpoints keep finished stages of a task across attempts. They belong to
+// the task's audio, its options and the engine's model set, and are deleted
+// when the task is final.
+type Checkpoints interface {
+	// Load returns the data saved for a stage, nil if there is none.
+	Load(ctx context.Context, stage string) ([]byte, error)
+	// Save saves data for a stage (lower-case letters, digits, "-", "_", "."),
+	// replacing earlier data.
+	Save(ctx context.Context, stage string, data []byte) error
+}

@@ -1,0 +1,252 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/otograph/otograph/internal/system/backoff"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/resume"
+	"github.com/otograph/otograph/internal/system/safehttp"
+	"github.com/otograph/otograph/spec"
+)
+
+type fetchLimits struct {
+	min, max int64         // bytes
+	resumes  int           // how often a dropped connection is resumed
+	pause    time.Duration // before that
+	stall    time.Duration // longest silence of the source
+	grace    time.Duration // a source must be done this long after its first response,
+	rate     int64         // and a second later for every rate bytes that it has sent
+	// check, if not nil, checks the first 64 KiB (checkSize) of the source, or
+	// all of a smaller one. Its error ends the download.
+	check func(head []byte) error
+}
+
+// checkSize is the number of bytes checked before the rest is fetched.
+const checkSize = 64 << 10
+
+// Errors of a download that are the input's fault.
+var (
+	// ErrSourceStatus is returned if the source answered with a status that a
+	// retry does not change.
+	ErrSourceStatus = errors.New("the source refused")
+	// ErrSourceSize is returned if the audio is smaller or larger than the
+	// service allows.
+	ErrSourceSize = errors.New("audio size outside the limits")
+)
+
+// ErrSourceSlow ends a download whose source is below the minimum rate.
+var ErrSourceSlow = errors.New("the source is too slow")
+
+// pace ends a download that is slower than its minimum rate.
+type pace struct {
+	limits fetchLimits
+	begun  time.Time // the first answer
+	got    int64     // bytes received, including discarded ones
+	timer  *time.Timer
+}
+
+// start begins with the first response and continues with each further one;
+// slow is called when the source has become too slow.
+func (p *pace) start(slow func(error)) (stop func() bool) {
+	if p.begun.IsZero() {
+		p.begun = time.Now()
+	}
+	p.timer = time.AfterFunc(p.left(), func() {
+		slow(fmt.Errorf("%w: expected at least %d bytes a second after the first %s", ErrSourceSlow, p.limits.rate, p.limits.grace))
+	})
+	return p.timer.Stop
+}
+
+func (p *pace) add(n int) {
+	p.got += int64(n)
+	p.timer.Reset(p.left())
+}
+
+func (p *pace) left() time.Duration {
+	allowed := p.limits.grace + time.Duration(float64(p.got)/float64(p.limits.rate)*float64(time.Second))
+	return time.Until(p.begun.Add(allowed))
+}
+
+// fetchAudio downloads url into a new file under key and returns the file's
+// info. A dropped connection is resumed where it stopped, if the source sent a
+// strong ETag or a Last-Modified and still sends the same one (If-Range). If
+// the content has changed or ranges are not honored, the download restarts: two
+// versions are never joined. Errors that a retry can't fix are marked
+// Permanent: 4xx except 408, 425 and 429, sizes outside limits, and content
+// that limits.check rejects.
+func fetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, url, key string, limits fetchLimits) (blob.Info, error) {
+	d := &download{client: client, blobs: blobs, url: url, key: key, limits: limits, pace: pace{limits: limits}}
+	defer func() { d.drop() }()
+	for try := 0; ; try++ {
+		err := d.try(ctx)
+		if err == nil {
+			break
+		}
+		switch {
+		case ctx.Err() != nil:
+			return blob.Info{}, context.Cause(ctx)
+		case errors.As(err, new(storeError)):
+			return blob.Info{}, fmt.Errorf("fetch: %w", err)
+		case spec.IsPermanent(err), errors.Is(err, ErrSourceSlow), try >= limits.resumes, d.w == nil:
+			return blob.Info{}, fmt.Errorf("fetch: %w", sourceError{err})
+		}
+		if errors.Is(err, resume.ErrRestart) || d.state.Validator == "" {
+			d.drop()
+		}
+		backoff.Sleep(ctx, limits.pause)
+	}
+	if d.w.Size() < limits.min {
+		return blob.Info{}, spec.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are required", ErrSourceSize, d.w.Size(), limits.min))
+	}
+	if err := d.judge(); err != nil {
+		return blob.Info{}, err
+	}
+	return d.w.Commit()
+}
+
+// download is one download, over any number of connections.
+type download struct {
+	client safehttp.Doer
+	blobs  *blob.Store
+	url    string
+	key    string
+	limits fetchLimits
+	pace   pace
+
+	w      *blob.Writer // nil before the first byte
+	state  resume.Download
+	head   []byte // the first bytes, until they are checked
+	judged bool
+}
+
+func (d *download) drop() {
+	if d.w != nil {
+		d.w.Abort()
+	}
+	d.w, d.head, d.judged, d.state = nil, nil, false, resume.Download{}
+}
+
+func (d *download) try(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	response, err := d.ask(ctx)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	part, err := d.accept(response)
+	if err != nil || part == resume.Nothing {
+		return err
+	}
+	if total := d.state.Total; total > d.limits.max {
+		return spec.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are allowed", ErrSourceSize, total, d.limits.max))
+	}
+	if d.w == nil {
+		if d.w, err = d.blobs.Create(context.WithoutCancel(ctx), d.key); err != nil {
+			return storeError{err}
+		}
+	}
+	silence := time.AfterFunc(d.limits.stall, func() { cancel(fmt.Errorf("the source was silent for %s", d.limits.stall)) })
+	defer silence.Stop()
+	defer d.pace.start(cancel)()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := response.Body.Read(buffer)
+		if n > 0 {
+			silence.Reset(d.limits.stall)
+			d.pace.add(n)
+			if err := d.keep(buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return err
+		}
+	}
+	if total := d.state.Total; total >= 0 && d.w.Size() != total {
+		return fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, d.w.Size(), total)
+	}
+	return nil
+}
+
+func (d *download) ask(ctx context.Context) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
+	if err != nil {
+		return nil, spec.Permanent(err)
+	}
+	d.state.Have = 0
+	if d.w != nil {
+		d.state.Have = d.w.Size()
+	}
+	d.state.Ask(request.Header)
+	return d.client.Do(request)
+}
+
+// accept checks the header of a response: the body is either the missing rest
+// or the whole file.
+func (d *download) accept(response *http.Response) (resume.Part, error) {
+	had := d.state.Have > 0
+	part, err := d.state.Accept(response)
+	var status *resume.StatusError
+	if errors.As(err, &status) {
+		err = fmt.Errorf("%w: %s", ErrSourceStatus, spec.Shorten(status.Status))
+		if !status.Temporary() {
+			err = spec.Permanent(err)
+		}
+	}
+	if err == nil && part == resume.Whole && had { // the content changed, or the source does not support ranges
+		state := d.state
+		d.drop()
+		d.state = state
+	}
+	return part, err
+}
+
+// keep writes received bytes, after checking the first ones.
+func (d *download) keep(received []byte) error {
+	if d.w.Size()+int64(len(received)) > d.limits.max {
+		return spec.Permanent(fmt.Errorf("%w: more than %d bytes", ErrSourceSize, d.limits.max))
+	}
+	if _, err := d.w.Write(received); err != nil {
+		return storeError{err}
+	}
+	if d.judged || d.limits.check == nil {
+		return nil
+	}
+	d.head = append(d.head, received[:min(len(received), checkSize-len(d.head))]...)
+	if len(d.head) < checkSize {
+		return nil
+	}
+	return d.judge()
+}
+
+// judge checks the first bytes, once.
+func (d *download) judge() error {
+	if d.judged || d.limits.check == nil {
+		return nil
+	}
+	d.judged = true
+	defer func() { d.head = nil }()
+	return d.limits.check(d.head)
+}
+
+// A download fails because of its source or because of the file store.
+type (
+	sourceError struct{ error }
+	storeError  struct{ error }
+)
+
+func (e sourceError) Unwrap() error { return e.error }
+func (e storeError) Unwrap() error  { return e.error }

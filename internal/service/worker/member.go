@@ -1,0 +1,78 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/backoff"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
+)
+
+const (
+	// shortestIdle is the shortest time between two checks of an empty queue.
+	shortestIdle = 20 * time.Millisecond
+	// lastWrite limits the time for writing the end of an attempt when the
+	// member itself ends.
+	lastWrite = 20 * time.Second
+)
+
+// defaultPoll returns the longest time between checks of an empty queue. On
+// SQLite other processes can't wake this one.
+func defaultPoll(s *tasks.Service) time.Duration {
+	if s.DB.Dialect() == db.Postgres {
+		return 5 * time.Second
+	}
+	return 250 * time.Millisecond
+}
+
+// idle waits until there may be a task to claim: for a wake-up, a free slot,
+// the end of the first delay, or at most poll.
+func idle(ctx context.Context, s *tasks.Service, poll time.Duration, wake, freed <-chan struct{}) {
+	if at, ok, err := s.Queue().NextDue(ctx); err == nil && ok {
+		poll = min(poll, max(at.Sub(s.Clock()), shortestIdle))
+	}
+	backoff.Wait(ctx, poll, wake, freed)
+}
+
+// public reports whether the text of an attempt's error is about the customer's
+// input or a limit. Any other text may name files and hosts of this machine.
+func public(err error) bool {
+	return spec.IsPermanent(err) || errors.Is(err, audio.ErrTimeout) || errors.Is(err, errFetchLimit) || errors.As(err, new(sourceError))
+}
+
+// messageOf returns the error message of a task whose attempt failed with err.
+func messageOf(err error) string {
+	var unpaid *tasks.UnpaidError
+	switch part := partOf(err, ""); {
+	case errors.As(err, &unpaid):
+		return unpaid.Error()
+	case public(err):
+		return err.Error()
+	case part != "":
+		return fmt.Sprintf("a failure of the service's %s", part)
+	}
+	return "internal error"
+}
+
+// release records the end of an attempt even if run is done. It retries after
+// each outage until patience has passed; 0 means forever. For a claim that is
+// no longer current it returns nil, because its new owner records the end.
+func release(run context.Context, s *tasks.Service, c *tasks.Claim, how tasks.Ending, message string, patience time.Duration) error {
+	ctx := context.WithoutCancel(run)
+	if patience > 0 {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, patience)
+		defer done()
+	}
+	err := backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Release(ctx, c, how, message) })
+	if errors.Is(err, queue.ErrSuperseded) {
+		return nil
+	}
+	return err
+}

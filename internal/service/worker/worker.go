@@ -1,0 +1,501 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/backoff"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/spec"
+)
+
+// Config configures a Worker. Engine is required. Zero values of the other
+// fields select the service's defaults.
+type Config struct {
+	Engine  Engine
+	Prober  tasks.Prober // nil: the length is known only after the run
+	TempDir string       // for copies of audio from S3; "" is the system's
+	Version string       // of the program, for the list of workers
+	// Available describes the capabilities of the Engine's models, which
+	// determine the price of holds. The zero value means unknown.
+	Available spec.Available
+
+	// Models checks that the engine's models can still be read; nil means
+	// always.
+	Models func(context.Context) error
+	// Outage is called when a resource fails, with the time since which
+	// nothing is claimed, and with the zero time when it works again.
+	Outage func(part Part, since time.Time)
+
+	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
+	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
+
+	MaxSeconds  float64       // of audio; default audio.DefaultMaxSeconds
+	Poll        time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
+	Heartbeat   time.Duration // default 5 s
+	Grace       time.Duration // time that a running task may take to finish at shutdown; default 25 s
+	TaskTimeout time.Duration // wall-clock limit of one attempt; default 12 hours
+	HangTimeout time.Duration // how long an engine may take to return after its context is done; default 15 s
+}
+
+// Worker runs tasks, one at a time.
+type Worker struct {
+	service *tasks.Service
+	config  Config
+	breaker *breaker
+	told    told // the engine's progress
+	// Run's goroutine uses these.
+	next        *tasks.Claim // claimed in the transaction that ended the last task
+	unconfirmed bool         // a claim may have been committed without confirmation
+}
+
+// Environment variables through which a supervisor identifies a worker and
+// itself.
+const (
+	envWorker     = "OTOGRAPH_WORKER_ID"
+	envSupervisor = "OTOGRAPH_SUPERVISOR_ID"
+)
+
+// New returns a worker for a service.
+func New(s *tasks.Service, c Config) (*Worker, error) {
+	if c.Engine == nil {
+		return nil, errors.New("worker: Config needs an Engine")
+	}
+	c.ID = cmp.Or(c.ID, os.Getenv(envWorker), uuid.NewString())
+	c.Supervisor = cmp.Or(c.Supervisor, os.Getenv(envSupervisor))
+	c.MaxSeconds = cmp.Or(c.MaxSeconds, audio.DefaultMaxSeconds)
+	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
+	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
+	c.Grace = cmp.Or(c.Grace, 25*time.Second)
+	c.TaskTimeout = cmp.Or(c.TaskTimeout, 12*time.Hour)
+	c.HangTimeout = cmp.Or(c.HangTimeout, 15*time.Second)
+	if c.Outage == nil {
+		c.Outage = func(Part, time.Time) {}
+	}
+	return &Worker{service: s, config: c, breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
+}
+
+// ErrHung is returned if the engine did not return: the process must end,
+// because the engine's threads still run.
+var ErrHung = errors.New("engine does not return")
+
+// Causes that cut a run short.
+var (
+	errDraining = errors.New("the worker ends")
+	errTimeout  = errors.New("exceeded the wall-clock limit")
+)
+
+// Run works until ctx is done; then the current task may end within Grace,
+// otherwise it is handed back. An error that wraps ErrHung means that the
+// engine did not return: the process must end, because the engine's threads
+// still run.
+func (w *Worker) Run(ctx context.Context) error {
+	s, c := w.service, w.config
+	type running struct {
+		held *queue.Claim
+		end  context.CancelCauseFunc
+	}
+	var current atomic.Pointer[running]
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Written: w.told.written}
+	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
+		if r := current.Load(); r != nil {
+			if still, err := s.Queue().Current(ctx, r.held); err == nil && !still {
+				r.end(queue.ErrSuperseded)
+			}
+		}
+	})
+	if !joined {
+		return nil
+	}
+	defer stop()
+	wake := s.Queue().Wakeups(ctx)
+	for ctx.Err() == nil || w.next != nil {
+		task := w.next
+		w.next = nil
+		if task == nil {
+			if !w.breaker.wait(ctx) {
+				return nil
+			}
+			if task = w.claim(ctx); task == nil {
+				if !w.unconfirmed {
+					idle(ctx, s, c.Poll, wake, nil)
+				}
+				continue
+			}
+		}
+		run, end := context.WithCancelCause(context.WithoutCancel(ctx))
+		current.Store(&running{task.Held, end})
+		err := w.work(ctx, run, end, task)
+		current.Store(nil)
+		end(nil)
+		if errors.Is(err, ErrHung) {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim claims a task, after handing back claims that this worker may hold
+// without knowing. It returns nil if there is none or if the queue fails.
+func (w *Worker) claim(ctx context.Context) *tasks.Claim {
+	s := w.service
+	var task *tasks.Claim
+	var err error
+	if w.unconfirmed {
+		err = s.HandBack(ctx, w.config.ID)
+	}
+	if err == nil {
+		task, err = s.Next(ctx, w.config.ID, w.config.Engine.ModelSet())
+	}
+	if w.unconfirmed = err != nil; w.unconfirmed && ctx.Err() == nil {
+		s.Logger.WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
+		w.breaker.open(partOf(err, PartDatabase))
+	}
+	return task
+}
+
+// work runs one claim to its end. drain is done when the worker shall stop; run
+// is the context of the task's steps.
+func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
+	s, log := w.service, w.service.Logger
+	defer time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) }).Stop()
+	defer context.AfterFunc(drain, func() {
+		if backoff.Sleep(run, w.config.Grace) {
+			cancel(errDraining)
+		}
+	})()
+	log.InfoContext(run, "task begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "worker", w.config.ID)
+	var path string
+	err := w.attempt(drain, run, c, &path)
+	if err == nil {
+		return nil
+	}
+	cause := context.Cause(run)
+	hung := errors.Is(err, ErrHung)
+	how := tasks.EndRecoverable
+	message := messageOf(err)
+	if path != "" {
+		message = strings.ReplaceAll(message, path, c.AudioFilename)
+	}
+	if !public(err) {
+		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
+	}
+	switch {
+	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
+		log.WarnContext(run, "claim superseded: the work is dropped", "task", c.ID, "attempt", c.Held.Attempt, "worker", w.config.ID)
+		return hungOr(hung)
+	case errors.Is(cause, errDraining):
+		how, message = tasks.EndHandedBack, errDraining.Error()
+	case errors.Is(cause, errTimeout):
+		message = fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
+	case ours(err):
+		how = tasks.EndOutage
+		w.breaker.open(partOf(err, PartStore))
+	case spec.IsPermanent(err):
+		how = tasks.EndPermanent
+	case errors.As(err, new(enginePanic)):
+		how = tasks.EndCrash
+	}
+	var patience time.Duration // forever while the worker keeps running
+	if drain.Err() != nil {
+		patience = lastWrite
+	}
+	if err := release(run, s, c, how, message, patience); err != nil {
+		log.ErrorContext(run, "end of an attempt not written; the watch takes the task back", "task", c.ID, "error", err)
+		hung = true // this worker's claims are only taken back when it dies
+	}
+	return hungOr(hung)
+}
+
+func hungOr(hung bool) error {
+	if hung {
+		return ErrHung
+	}
+	return nil
+}
+
+// Errors that end a task whose upload was deleted or damaged before it ran, for
+// example by restoring a backup.
+var (
+	errAudioGone  = errors.New("audio gone: the service no longer has the recording, please submit it again; nothing is charged")
+	errDamaged    = errors.New("audio damaged: the service no longer has the recording as it was submitted, please submit it again; nothing is charged")
+	errVoicesGone = errors.New("voices gone: the recordings of the known speakers are gone, please submit the task again; nothing is charged")
+)
+
+type enginePanic struct{ value any }
+
+func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %v", p.value) }
+
+// attempt runs the steps of a claim. It sets local to the audio's path on this
+// machine once it is there, and w.next to the claim made with the task's end.
+func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *string) error {
+	s := w.service
+	if len(c.Ignored) > 0 {
+		s.Logger.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", c.ID, "options", c.Ignored)
+	}
+	md5 := ""
+	if c.AudioMD5 != nil {
+		md5 = *c.AudioMD5
+	}
+	path, release, err := w.audio(ctx, c)
+	if (errors.Is(err, blob.ErrNotFound) || errors.Is(err, errDamaged)) && c.URL != "" {
+		return backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Refetch(ctx, c) })
+	}
+	if errors.Is(err, errDamaged) {
+		return spec.Permanent(err)
+	}
+	if err != nil {
+		return w.gone(ctx, fmt.Errorf("audio: %w", err), errAudioGone)
+	}
+	defer release()
+	*local = path
+	voices, forget, err := w.voices(ctx, c)
+	defer forget()
+	if err != nil {
+		return err
+	}
+	known, forgetKnown := w.known(c)
+	defer forgetKnown()
+	seconds := 0.0
+	if w.config.Prober != nil {
+		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
+			return err
+		}
+	}
+	affordable, err := w.pay(ctx, c, seconds)
+	if err != nil {
+		return err
+	}
+	kept, err := newCheckpoints(s.Blobs, c, w.config.Engine.ModelSet(), md5)
+	if err != nil {
+		return err
+	}
+	var unpaid error
+	progress, reported := w.reporter(ctx, c)
+	outcome, err := w.runEngine(ctx, Job{
+		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
+		Checkpoints: kept, Progress: progress, Segments: w.told.say,
+		MaxSeconds: min(affordable.Most, w.config.MaxSeconds),
+		Decoded: func(seconds float64) error {
+			if seconds <= affordable.Held {
+				return nil
+			}
+			_, unpaid = w.pay(ctx, c, seconds)
+			return unpaid
+		},
+	})
+	reported()
+	if unpaid != nil {
+		return unpaid
+	}
+	if errors.Is(err, ErrUnpaid) && affordable.Most < w.config.MaxSeconds {
+		err = spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", affordable.Most/60))
+	}
+	if err != nil {
+		return w.attribute(ctx, err)
+	}
+	if err := w.checkLength(outcome.Seconds); err != nil {
+		return err
+	}
+	if outcome.Tier != "" && outcome.Tier != spec.TierStandard && outcome.Tier != spec.TierOptimized {
+		return fmt.Errorf("the engine reports the unknown tier %.40q", outcome.Tier)
+	}
+	// The work is done: for a limited time, neither the worker's end nor the
+	// wall clock may waste it.
+	last, done := context.WithCancel(context.WithoutCancel(ctx))
+	defer done()
+	defer context.AfterFunc(ctx, func() {
+		backoff.Sleep(last, w.config.HangTimeout)
+		done()
+	})()
+	return backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) })
+}
+
+// audio returns the path of a task's recording on this machine, copying it if
+// necessary. A recording that was truncated or replaced in the store must not
+// be transcribed: audio returns errDamaged for it.
+func (w *Worker) audio(ctx context.Context, c *tasks.Claim) (path string, release func(), err error) {
+	release = func() {}
+	if c.Blob == "" {
+		return "", release, blob.ErrNotFound
+	}
+	path, release, err = w.service.Blobs.Local(ctx, c.Blob, w.config.TempDir)
+	if err != nil || c.AudioMD5 == nil {
+		return path, release, err
+	}
+	sum, err := fileMD5(path)
+	if err == nil && sum != *c.AudioMD5 {
+		w.service.Logger.ErrorContext(ctx, "the stored recording is damaged", "task", c.ID, "key", c.Blob, "md5", sum, "submitted", *c.AudioMD5)
+		err = errDamaged
+	}
+	if err != nil {
+		release()
+		return "", func() {}, err
+	}
+	return path, release, nil
+}
+
+func fileMD5(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := md5.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// gone returns the cause of an error of reading a task's file: permanent if the
+// file no longer exists, so that no retry can succeed. A store that is not
+// mounted or was emptied has also lost its identity; only a store that has its
+// identity proves that the file is gone.
+func (w *Worker) gone(ctx context.Context, err, permanent error) error {
+	if !errors.Is(err, blob.ErrNotFound) {
+		return err
+	}
+	if _, lost := w.service.Blobs.Identity(ctx); lost != nil {
+		return err
+	}
+	return spec.Permanent(permanent)
+}
+
+// voices copies the recordings of a task's known voices to this machine; forget
+// removes them.
+func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, forget func(), err error) {
+	var releases []func()
+	forget = func() {
+		for _, release := range releases {
+			release()
+		}
+	}
+	for i := range c.Extras.Voices {
+		path, release, err := w.service.Blobs.Local(ctx, tasks.ReferenceKey(c.ID, i), w.config.TempDir)
+		if err != nil {
+			return nil, forget, w.gone(ctx, fmt.Errorf("known voice: %w", err), errVoicesGone)
+		}
+		paths, releases = append(paths, path), append(releases, release)
+	}
+	return paths, forget, nil
+}
+
+// known returns a function that reads the known voices of a task's account, nil
+// if the task does not request them; forget overwrites the vectors it read.
+// They are not read earlier than needed, so a voice deleted before then names
+// no speaker.
+func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Register, error), forget func()) {
+	if c.Options.Voices == nil || !*c.Options.Voices {
+		return nil, func() {}
+	}
+	var registers []*diarize.Register
+	read = func(ctx context.Context) (register *diarize.Register, err error) {
+		err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+			register, err = w.service.KnownVoices(ctx, c.AccountID)
+			return err
+		})
+		registers = append(registers, register)
+		return register, err
+	}
+	return read, func() {
+		for _, r := range registers {
+			tasks.ForgetVoices(r)
+		}
+	}
+}
+
+// complete finishes a task and claims the next one with it, unless the worker
+// is stopping or may hold a claim that it does not know of.
+func (w *Worker) complete(drain, ctx context.Context, c *tasks.Claim, o tasks.Outcome) (err error) {
+	if drain.Err() != nil || w.unconfirmed {
+		return w.service.Complete(ctx, c, o)
+	}
+	w.next, err = w.service.CompleteNext(ctx, c, o, w.config.ID, w.config.Engine.ModelSet())
+	w.unconfirmed = err != nil
+	return err
+}
+
+// pay holds the price of the audio's length, if it is known.
+func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (affordable tasks.Affordable, err error) {
+	if err := w.checkLength(seconds); err != nil {
+		return affordable, err
+	}
+	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
+		affordable, err = w.service.Probed(ctx, c, seconds)
+		return err
+	})
+	return affordable, err
+}
+
+// attribute marks an error of the engine as a failure of the service if the
+// models can't be read.
+func (w *Worker) attribute(ctx context.Context, err error) error {
+	if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) {
+		if broken := w.config.Models(ctx); broken != nil {
+			return modelsError{errors.Join(err, broken)}
+		}
+	}
+	return err
+}
+
+// checkLength refuses audio that is too long. An impossible length is a failure
+// of the engine, not of the input.
+func (w *Worker) checkLength(seconds float64) error {
+	if math.IsNaN(seconds) || seconds < 0 {
+		return fmt.Errorf("the reported duration of the audio is %v s", seconds)
+	}
+	if seconds > w.config.MaxSeconds {
+		return spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, w.config.MaxSeconds))
+	}
+	return nil
+}
+
+// runEngine calls the engine and abandons a call that does not return after ctx
+// is done.
+func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) {
+	type answer struct {
+		outcome tasks.Outcome
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if value := recover(); value != nil {
+				a.err = enginePanic{value}
+				w.service.Logger.Error("the engine panicked", "task", job.TaskID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+			}
+			answers <- a
+		}()
+		a.outcome, a.err = w.config.Engine.Run(ctx, job)
+	}()
+	select {
+	case a := <-answers:
+		return a.outcome, a.err
+	case <-ctx.Done():
+	}
+	select {
+	case a := <-answers:
+		return tasks.Outcome{}, cmp.Or(a.err, context.Cause(ctx)) // too late to be recorded under this claim
+	case <-time.After(w.config.HangTimeout):
+		return tasks.Outcome{}, fmt.Errorf("%w %s after it was told to: %w", ErrHung, w.config.HangTimeout, context.Cause(ctx))
+	}
+}

@@ -1,0 +1,46 @@
+package db
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/otograph/otograph/internal/system/flock"
+)
+
+// FolderLock is held by the only service that may run on a data folder.
+type FolderLock struct{ file *os.File }
+
+// LockFile is the name of the lock file in a data folder.
+const LockFile = "otograph.lock"
+
+// LockFolder locks the data folder dir for this process. If it is already
+// locked, the error wraps ErrLocked and names the process that holds it. The
+// kernel releases the lock when the process ends, even if it is killed.
+func LockFolder(dir string) (*FolderLock, error) {
+	path := filepath.Join(dir, LockFile)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	if err := flock.Try(f); err != nil {
+		holder, _ := os.ReadFile(path)
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w by process %s", dir, ErrLocked, strings.TrimSpace(string(holder)))
+	}
+	if err := f.Truncate(0); err == nil {
+		_, _ = f.WriteAt([]byte(fmt.Sprintf("%d\n", os.Getpid())), 0)
+	}
+	return &FolderLock{file: f}, nil
+}
+
+// Close releases the folder.
+func (l *FolderLock) Close() error {
+	if l == nil || l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}

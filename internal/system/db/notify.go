@@ -1,0 +1,116 @@
+package db
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/otograph/otograph/internal/system/backoff"
+)
+
+// listeners are the subscribers of this process, by channel.
+type listeners struct {
+	mu   sync.Mutex
+	subs map[string]map[chan struct{}]bool
+	busy map[string]bool // channels whose notification is being sent
+	more map[string]bool // … and was requested again meanwhile
+}
+
+func (l *listeners) wake(channel string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for sub := range l.subs[channel] {
+		backoff.Signal(sub)
+	}
+}
+
+// Notify wakes the subscribers of a channel: the ones in this process and, on
+// PostgreSQL, in every process on the database. Calls during a running
+// notification lead to a single further one. A notification is a hint that may
+// be lost; the change must be in the database before.
+func (d *DB) Notify(ctx context.Context, channel string) {
+	l := &d.listeners
+	l.wake(channel)
+	if d.dialect != Postgres {
+		return
+	}
+	l.mu.Lock()
+	if l.busy[channel] {
+		l.more[channel] = true
+		l.mu.Unlock()
+		return
+	}
+	l.busy[channel] = true
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	for {
+		_, err := d.write.ExecContext(ctx, "SELECT pg_notify($1, '')", channel)
+		l.mu.Lock()
+		if err != nil || !l.more[channel] {
+			delete(l.busy, channel)
+			delete(l.more, channel)
+			l.mu.Unlock()
+			return
+		}
+		delete(l.more, channel)
+		l.mu.Unlock()
+	}
+}
+
+// Subscribe returns a channel that receives after each Notify, until ctx is
+// done. Several notifications may arrive as one. On PostgreSQL a separate
+// connection listens. If it breaks, it is opened again, and the channel then
+// receives once, in case a notification was missed.
+func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
+	l := &d.listeners
+	sub := make(chan struct{}, 1)
+	l.mu.Lock()
+	if l.subs[channel] == nil {
+		l.subs[channel] = map[chan struct{}]bool{}
+	}
+	l.subs[channel][sub] = true
+	l.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.subs[channel], sub)
+	})
+	if d.dialect == Postgres && !d.noListen {
+		go d.listen(ctx, channel, sub)
+	}
+	return sub
+}
+
+func (d *DB) listen(ctx context.Context, channel string, sub chan<- struct{}) {
+	for pause := 100 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 5*time.Second) {
+		err := func() error {
+			conn, err := pgx.ConnectConfig(ctx, d.config.Copy())
+			if err != nil {
+				return err
+			}
+			defer func() {
+				last, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+				defer done()
+				_ = conn.Close(last)
+			}()
+			if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+				return err
+			}
+			for {
+				pause = 100 * time.Millisecond
+				backoff.Signal(sub)
+				if _, err := conn.WaitForNotification(ctx); err != nil {
+					return err
+				}
+			}
+		}()
+		if ctx.Err() != nil {
+			return
+		}
+		d.logger.WarnContext(ctx, "database does not notify; polling until it does", "channel", channel, "error", err)
+		backoff.Sleep(ctx, pause)
+	}
+}

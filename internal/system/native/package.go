@@ -1,0 +1,227 @@
+package native
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/third_party/fetch/recipe"
+)
+
+// largest limits the part of a response that is read, in bytes: the archive has
+// 113 MB.
+const largest = 512 << 20
+
+// npm fetches ONNX Runtime from its npm package on systems other than Linux
+// (whose recipe also fetches libwhisper). It needs neither npm nor a shell.
+type npm struct {
+	platform string // such as "darwin/arm64"
+	registry string
+	pins     recipe.Pins
+	places   places // places to search for libwhisper
+}
+
+// install installs the library into dest/lib unless it is already there.
+func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
+	if n.pins.File == "" {
+		return fmt.Errorf("the package %s %s holds no ONNX Runtime for %s: set %s to your own library",
+			n.pins.Name, n.pins.Version, n.platform, EnvONNXRuntime)
+	}
+	lib := filepath.Join(dest, "lib", ONNXRuntimeFile)
+	if sum, _, err := download.HashFile(lib); err == nil && sum == n.pins.SHA256 {
+		_, err := fmt.Fprintf(out, "native: nothing to do, ONNX Runtime is in %s\n%s", dest, n.whisper())
+		return err
+	}
+	if err := ours(dest); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "native: getting ONNX Runtime (113 MB) from %s\n", n.registry); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(lib), 0o755); err != nil {
+		return err
+	}
+	if err := n.fetch(ctx, lib); err != nil {
+		return fmt.Errorf("ONNX Runtime %s from %s: %w; or set %s to your own library", n.pins.Version, n.registry, err, EnvONNXRuntime)
+	}
+	facts := fmt.Sprintf("onnxruntime %s %s npm\n", n.pins.Version, n.pins.SHA256)
+	if err := os.WriteFile(filepath.Join(dest, "VERSIONS"), []byte(facts), 0o644); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "native: onnxruntime %s is in %s\n%s", n.pins.Version, dest, n.whisper())
+	return err
+}
+
+// partial is the prefix of incomplete files.
+const partial = ".part-"
+
+// ours returns an error if a folder holds other content.
+func ours(dest string) error {
+	inside, err := os.ReadDir(dest)
+	if errors.Is(err, os.ErrNotExist) || err == nil && (len(inside) == 0 || unfinished(dest, inside)) {
+		return nil
+	}
+	if err == nil {
+		if _, err = os.Stat(filepath.Join(dest, "VERSIONS")); err == nil {
+			return nil
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s holds something else: name an empty or a new folder", dest)
+	}
+	return err
+}
+
+// unfinished reports whether a folder holds only the remains of a failed or
+// interrupted fetch.
+func unfinished(dest string, inside []os.DirEntry) bool {
+	if len(inside) != 1 || inside[0].Name() != "lib" || !inside[0].IsDir() {
+		return false
+	}
+	parts, err := os.ReadDir(filepath.Join(dest, "lib"))
+	return err == nil && !slices.ContainsFunc(parts, func(e os.DirEntry) bool {
+		return !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), partial)
+	})
+}
+
+// whisper describes where libwhisper is, or how to get it.
+func (n npm) whisper() string {
+	if strings.HasPrefix(n.platform, "windows/") {
+		return "native: on Windows libwhisper is not opened: the optimized tier runs, the standard one does not\n"
+	}
+	dir, err := n.places.find("libwhisper", WhisperFile)
+	if err != nil {
+		return "native: libwhisper is missing, which the standard tier needs: `brew install whisper-cpp`, or set " +
+			EnvDir + " to a folder with both libraries\n"
+	}
+	return "native: libwhisper is in " + dir + "\n"
+}
+
+// fetch writes the library to a file if the archive and the library match the
+// pinned digests.
+func (n npm) fetch(ctx context.Context, lib string) (err error) {
+	archive, err := n.archive(ctx)
+	if err != nil {
+		return err
+	}
+	body, err := get(ctx, archive)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	part, err := os.CreateTemp(filepath.Dir(lib), partial+"*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, part.Close())
+		if err == nil {
+			err = os.Rename(part.Name(), lib)
+		}
+		if err != nil {
+			_ = os.Remove(part.Name())
+		}
+	}()
+	whole, one := sha512.New(), sha256.New()
+	limited := io.LimitReader(body, largest)
+	if err := n.extract(io.TeeReader(limited, whole), io.MultiWriter(part, one)); err != nil {
+		return err
+	}
+	if _, err := io.Copy(whole, limited); err != nil { // the rest of the archive
+		return err
+	}
+	if sum := base64.StdEncoding.EncodeToString(whole.Sum(nil)); sum != n.pins.SHA512 {
+		return fmt.Errorf("the archive has another SHA-512 than the pinned one (%s)", sum)
+	}
+	if sum := hex.EncodeToString(one.Sum(nil)); sum != n.pins.SHA256 {
+		return fmt.Errorf("%s has another SHA-256 than the pinned one (%s)", n.pins.File, sum)
+	}
+	return part.Chmod(0o644)
+}
+
+// archive asks the registry for the address of the archive.
+func (n npm) archive(ctx context.Context) (string, error) {
+	body, err := get(ctx, strings.TrimSuffix(n.registry, "/")+"/"+path.Join(n.pins.Name, n.pins.Version))
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	var about struct {
+		Dist struct {
+			Tarball string `json:"tarball"`
+		} `json:"dist"`
+	}
+	if err := json.NewDecoder(io.LimitReader(body, 1<<20)).Decode(&about); err != nil {
+		return "", fmt.Errorf("the registry's answer: %w", err)
+	}
+	if about.Dist.Tarball == "" {
+		return "", errors.New("the registry names no archive")
+	}
+	return about.Dist.Tarball, nil
+}
+
+// extract copies the pinned file from the archive.
+func (n npm) extract(archive io.Reader, to io.Writer) error {
+	unzipped, err := gzip.NewReader(archive)
+	if err != nil {
+		return fmt.Errorf("the archive: %w", err)
+	}
+	for t := tar.NewReader(unzipped); ; {
+		h, err := t.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("the archive holds no %s", n.pins.File)
+		case err != nil:
+			return fmt.Errorf("the archive: %w", err)
+		case h.Name == n.pins.File && h.Typeflag == tar.TypeReg:
+			_, err := io.Copy(to, io.LimitReader(t, largest))
+			return err
+		}
+	}
+}
+
+func get(ctx context.Context, url string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("%s answers %s", url, resp.Status)
+	}
+	return resp.Body, nil
+}
+
+// registry returns the registry configured for npm, or npm's default.
+func registry(ctx context.Context) string {
+	if url := os.Getenv("npm_config_registry"); url != "" {
+		return url
+	}
+	if tool, err := exec.LookPath("npm"); err == nil {
+		said, err := exec.CommandContext(ctx, tool, "config", "get", "registry").Output()
+		if url := strings.TrimSpace(string(said)); err == nil && strings.HasPrefix(url, "http") {
+			return url
+		}
+	}
+	return "https://registry.npmjs.org"
+}

@@ -5,6 +5,7 @@ package asr
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/otograph/otograph/audio"
@@ -217,13 +218,26 @@ type Transcriber interface {
 	Close() error
 }
 
-// LanguageDetector detects the spoken language.
+// ErrNoLanguage is returned by DetectLanguage for a model that does not detect
+// languages.
+var ErrNoLanguage = errors.New("the model does not detect languages")
+
+// Detection configures the detection of a language.
+type Detection struct {
+	// Among are the codes to choose from. The detector ignores those that it
+	// does not know, and chooses from all its languages if none remains.
+	Among []string
+	// Brief asks for a faster answer about speech that the detector will
+	// probably not transcribe.
+	Brief bool
+}
+
+// LanguageDetector detects the spoken language. A Transcriber may implement it.
 type LanguageDetector interface {
 	// DetectLanguage returns the most likely language's code and its
 	// probability (0 to 1) for the given speech; without speech it guesses from
-	// the first 30 s of the recording. It chooses from the codes in among that
-	// it knows, or from all its languages if it knows none.
-	DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (language string, probability float64, err error)
+	// the first 30 s of the recording.
+	DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Detection) (language string, probability float64, err error)
 }
 
 // Among returns the known languages that are wanted, or all known ones if none

@@ -15,10 +15,11 @@ const detectSeconds = 20.0
 
 // DetectLanguage returns the language of up to three windows of speech
 // (beginning, middle, end) if the model has a language head. Without speech it
-// uses the first 30 s. Any other model returns ErrNoLanguage.
-func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (string, float64, error) {
+// uses the first 30 s. Any other model returns
+// asr.ErrNoLanguage.
+func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Detection) (string, float64, error) {
 	if s, ok := e.net.(*senseVoice); !ok || !s.prompted {
-		return "", 0, fmt.Errorf("%s: %w", e.name, ErrNoLanguage)
+		return "", 0, fmt.Errorf("%s: %w", e.name, asr.ErrNoLanguage)
 	}
 	if len(speech) == 0 {
 		speech = []audio.Span{{Start: 0, End: min(pcm.Len(), 30*audio.SampleRate)}}
@@ -41,7 +42,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 		}
 	}
 	best, p := "", -1.0
-	for _, l := range asr.Among(e.known, among) {
+	for _, l := range asr.Among(e.known, opt.Among) {
 		if mean[l] > p {
 			best, p = l, mean[l]
 		}

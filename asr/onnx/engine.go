@@ -41,9 +41,6 @@ var (
 	ErrFile = errors.New("model file does not fit")
 	// ErrLanguage marks a language that the model does not know.
 	ErrLanguage = spec.Permanent(errors.New("language not known to the model"))
-	// ErrNoLanguage is returned by DetectLanguage for a model that does not
-	// detect languages.
-	ErrNoLanguage = errors.New("the model does not detect languages")
 	// ErrClosed is returned by an Engine after Close.
 	ErrClosed = errors.New("recognizer is closed")
 )

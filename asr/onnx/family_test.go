@@ -310,12 +310,12 @@ func TestSenseVoiceDetectsTheLanguage(t *testing.T) {
 	assert.Equal(t, []string{"zh", "en", "yue", "ja", "ko"}, e.Languages())
 	pcm := recording()
 
-	language, p, err := e.DetectLanguage(context.Background(), pcm, recordingSpeech)
+	language, p, err := e.DetectLanguage(context.Background(), pcm, recordingSpeech, asr.Detection{})
 	require.NoError(t, err)
 	assert.Equal(t, "en", language)
 	// The logit of one tag is 3, the other five are 0.
 	assert.InDelta(t, 20.0855/(20.0855+5), p, 1e-4)
-	language, _, err = e.DetectLanguage(context.Background(), pcm, nil)
+	language, _, err = e.DetectLanguage(context.Background(), pcm, nil, asr.Detection{})
 	require.NoError(t, err)
 	assert.Equal(t, "en", language)
 

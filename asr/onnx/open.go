@@ -5,8 +5,15 @@ import (
 
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/engine/ort/modelfile"
+	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/models"
 )
+
+func init() {
+	recognizers.Register(func(m *models.Model, _ recognizers.Options) (*Engine, error) {
+		return Open(m, Options{})
+	}, models.ContractsOf(models.RoleOptimized)...)
+}
 
 // Open opens a recognizer of the optimized tier with all its files, as returned
 // by library.OpenFile, library.OpenDir and demo.Models. Errors wrap

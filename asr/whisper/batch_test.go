@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 )
 
@@ -94,7 +95,7 @@ func TestTranscriptionReusesDetectionsEncoderPasses(t *testing.T) {
 	e := openWindows(t, testModel(), 2.5, Options{Threads: 2})
 	c := e.backend.(*cpu)
 	pcm, speech := far(5, 0, 1)
-	_, _, err := e.DetectLanguage(context.Background(), pcm, speech)
+	_, _, err := e.DetectLanguage(context.Background(), pcm, speech, asr.Detection{})
 	require.NoError(t, err)
 	heard := len(c.kept)
 	assert.Positive(t, heard)
@@ -112,7 +113,7 @@ func TestTranscriptionReusesDetectionsEncoderPasses(t *testing.T) {
 	assert.Empty(t, c.kept)
 	assert.Equal(t, other.Segments, tr.Segments)
 	for range 2 * mostKept {
-		_, _, err = e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, second)), nil)
+		_, _, err = e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, second)), nil, asr.Detection{})
 		require.NoError(t, err)
 	}
 	assert.Len(t, c.kept, mostKept)
@@ -126,7 +127,7 @@ func TestTranscriptionReusesDetectionsEncoderPasses(t *testing.T) {
 // A recording without speech takes a single pass.
 func TestSilenceTakesOnePass(t *testing.T) {
 	e := open(t, testModel(), Options{})
-	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil)
+	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil, asr.Detection{})
 	require.NoError(t, err)
 	assert.Len(t, e.backend.(*cpu).kept, 1)
 }

@@ -141,12 +141,12 @@ func TestDemoClips(t *testing.T) {
 func TestDemoDetectsLanguages(t *testing.T) {
 	e := openDemo(t)
 	for _, c := range few(2, clips[3:]...) {
-		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech())
+		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), asr.Detection{})
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language, c.name)
 		assert.True(t, p > 0.5 && p <= 1, "%s: %g", c.name, p)
 		kept := len(e.now().(*cpu).kept)
-		language, p, err = e.DetectLanguageOnly(context.Background(), read(t, c.name), c.speech())
+		language, p, err = e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), asr.Detection{Brief: true})
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language, c.name)
 		assert.True(t, p >= sureLanguage && p <= 1, "%s: %g", c.name, p)
@@ -155,11 +155,11 @@ func TestDemoDetectsLanguages(t *testing.T) {
 	if emulated {
 		return // in silence every language is plausible, and is decoded
 	}
-	language, p, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 5*second)), nil)
+	language, p, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 5*second)), nil, asr.Detection{})
 	require.NoError(t, err)
 	assert.Contains(t, e.Languages(), language, "a guess, from silence")
 	assert.True(t, p > 0 && p <= 1)
-	_, _, err = e.DetectLanguage(context.Background(), audio.FromSamples(nil), nil)
+	_, _, err = e.DetectLanguage(context.Background(), audio.FromSamples(nil), nil, asr.Detection{})
 	require.NoError(t, err, "not even a sample")
 }
 
@@ -172,7 +172,7 @@ func TestDemoChoosesAmongLanguages(t *testing.T) {
 		want  string
 		among []string
 	}{{"zh", []string{"zh", "de"}}, {"en", []string{"de", "en"}}, {"en", []string{"tlh"}}} {
-		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), tt.among...)
+		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), asr.Detection{Among: tt.among})
 		require.NoError(t, err)
 		assert.Equal(t, tt.want, language, "%q", tt.among)
 		assert.True(t, p > 0 && p <= 1, "%g", p)
@@ -203,11 +203,11 @@ func TestDemoComparesTextsWhenLanguageIsUnclear(t *testing.T) {
 	heard, err := e.hear(context.Background(), pcm, e.listen(pcm, c.speech()), false)
 	require.NoError(t, err)
 	require.Equal(t, "en", likeliest(average(e.listen(pcm, c.speech()), heard), e.languages), "else this clip shows nothing")
-	language, p, err := e.DetectLanguage(context.Background(), pcm, c.speech())
+	language, p, err := e.DetectLanguage(context.Background(), pcm, c.speech(), asr.Detection{})
 	require.NoError(t, err)
 	assert.Equal(t, "zh", language)
 	assert.True(t, p > 0.5 && p <= 1, "%g", p)
-	language, again, err := e.DetectLanguageOnly(context.Background(), pcm, c.speech())
+	language, again, err := e.DetectLanguage(context.Background(), pcm, c.speech(), asr.Detection{Brief: true})
 	require.NoError(t, err)
 	assert.Equal(t, "zh", language, "not sure: it decides as DetectLanguage does")
 	assert.InDelta(t, p, again, 1e-9)
@@ -217,7 +217,7 @@ func TestDemoComparesTextsWhenLanguageIsUnclear(t *testing.T) {
 func TestDemoDetectionDependsOnlyOnTheSound(t *testing.T) {
 	e := openDemo(t)
 	detect := func(c clip) float64 {
-		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech())
+		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), asr.Detection{})
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language)
 		return p
@@ -291,7 +291,7 @@ func TestDemoKeepsNoStateBetweenRuns(t *testing.T) {
 	fresh := run(read(t, "en_05"), clips[1].speech())
 	run(long, longSpeech)
 	assert.Equal(t, fresh, run(read(t, "en_05"), clips[1].speech()), "to the last digit of every probability")
-	_, _, err := e.DetectLanguage(context.Background(), long, longSpeech)
+	_, _, err := e.DetectLanguage(context.Background(), long, longSpeech, asr.Detection{})
 	require.NoError(t, err)
 	assert.Equal(t, fresh, run(read(t, "en_05"), clips[1].speech()))
 }

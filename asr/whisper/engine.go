@@ -42,6 +42,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -114,6 +115,21 @@ var (
 	_ asr.Transcriber      = (*Engine)(nil)
 	_ asr.LanguageDetector = (*Engine)(nil)
 )
+
+func init() {
+	recognizers.Register(func(m *models.Model, o recognizers.Options) (*Engine, error) {
+		e, err := Open(m, Options{Device: o.Device, Threads: o.Threads})
+		if err != nil {
+			return nil, err
+		}
+		name, note := e.Device()
+		o.Logger.Debug("standard tier", "device", name)
+		if note != "" {
+			o.Logger.Warn("the standard tier runs without the requested device", "reason", note)
+		}
+		return e, nil
+	}, models.ContractWhisper)
+}
 
 // Open checks and loads a Whisper model, as returned by library.OpenFile,
 // library.OpenDir and demo.Models. Errors name the file and its role; they wrap

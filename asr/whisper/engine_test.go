@@ -374,7 +374,7 @@ func TestCancellation(t *testing.T) {
 	assert.LessOrEqual(t, n, 4, "nothing is begun after the cancellation")
 	_, err = e.Transcribe(ctx, pcm, speech, o)
 	require.ErrorIs(t, err, why)
-	_, _, err = e.DetectLanguage(ctx, pcm, speech)
+	_, _, err = e.DetectLanguage(ctx, pcm, speech, asr.Detection{})
 	require.ErrorIs(t, err, why)
 
 	// in the middle of a window
@@ -417,7 +417,7 @@ func TestCloseDuringRuns(t *testing.T) {
 		require.NoError(t, e.Close())
 		_, err = e.Transcribe(context.Background(), pcm, speech, greedy())
 		require.ErrorIs(t, err, ErrClosed)
-		_, _, err = e.DetectLanguage(context.Background(), pcm, speech)
+		_, _, err = e.DetectLanguage(context.Background(), pcm, speech, asr.Detection{})
 		require.ErrorIs(t, err, ErrClosed)
 	}
 }

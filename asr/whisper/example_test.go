@@ -32,7 +32,7 @@ func Example() {
 	speech := []audio.Span{{End: pcm.Len()}}
 
 	opt := asr.DefaultOptions()
-	if opt.Language, _, err = engine.DetectLanguage(ctx, pcm, speech); err != nil {
+	if opt.Language, _, err = engine.DetectLanguage(ctx, pcm, speech, asr.Detection{}); err != nil {
 		log.Fatal(err)
 	}
 	transcript, err := engine.Transcribe(ctx, pcm, speech, opt)

@@ -21,7 +21,7 @@ const (
 	textWeight        = 8
 )
 
-// mostBrief is the longest window (seconds) that DetectLanguageOnly hears
+// mostBrief is the longest window (seconds) that a brief detection hears
 // briefly: longer ones would save little.
 const mostBrief = 20
 
@@ -32,21 +32,11 @@ const mostBrief = 20
 // remains, the answer is the language in which the decoded text is most likely.
 // The answer is one of Languages and, if any of those are among the given ones,
 // one of these; an English-only model answers "en" with probability 1.
-func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (language string, probability float64, err error) {
-	return e.detectLanguage(ctx, pcm, speech, false, among)
-}
-
-// DetectLanguageOnly is like DetectLanguage for speech that this engine will
-// probably not transcribe: short windows are encoded with little silence after
-// them, which costs a tenth for a few seconds of speech. Only if the answer is
-// not sure, it decides as DetectLanguage does.
-func (e *Engine) DetectLanguageOnly(ctx context.Context, pcm *audio.PCM, speech []audio.Span, among ...string) (language string, probability float64, err error) {
-	return e.detectLanguage(ctx, pcm, speech, true, among)
-}
-
-func (e *Engine) detectLanguage(
-	ctx context.Context, pcm *audio.PCM, speech []audio.Span, briefly bool, among []string,
-) (language string, probability float64, err error) {
+//
+// A brief detection encodes short windows with little silence after them, which
+// costs a tenth for a few seconds of speech, but serves no transcription. If
+// its answer is not sure, the windows are encoded again in full.
+func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Detection) (language string, probability float64, err error) {
 	ctx, leave, err := e.enter(ctx)
 	if err != nil {
 		return "", 0, err
@@ -57,13 +47,13 @@ func (e *Engine) detectLanguage(
 	}
 	windows := e.listen(pcm, speech)
 	first := windows[:min(len(windows), 2)]
-	briefly = briefly && e.onCPU() && !slices.ContainsFunc(first, func(w decode.Window) bool { return w.Len() > mostBrief*audio.SampleRate })
+	briefly := opt.Brief && e.onCPU() && !slices.ContainsFunc(first, func(w decode.Window) bool { return w.Len() > mostBrief*audio.SampleRate })
 	if briefly {
 		answers, err := e.hear(ctx, pcm, first, true)
 		if err != nil {
 			return "", 0, err
 		}
-		mean := e.mean(first, answers, among)
+		mean := e.mean(first, answers, opt.Among)
 		if language = likeliest(mean, e.languages); mean[language] >= sureLanguage {
 			return language, min(mean[language], 1), nil
 		}
@@ -79,7 +69,7 @@ func (e *Engine) detectLanguage(
 			return "", 0, err
 		}
 		answers = append(answers, more...)
-		mean = e.mean(windows, answers, among)
+		mean = e.mean(windows, answers, opt.Among)
 		if language = likeliest(mean, e.languages); mean[language] >= sureLanguage {
 			break
 		}

@@ -103,7 +103,7 @@ func TestModelYieldsTextInProportionToSpeech(t *testing.T) {
 		require.NoError(t, f.Close())
 		e, err := whisper.Open(&models.Model{Files: []models.File{{Part: models.PartModel, Name: path, Path: path}}}, whisper.Options{})
 		require.NoError(t, err)
-		language, p, err := e.DetectLanguage(context.Background(), whole, speech)
+		language, p, err := e.DetectLanguage(context.Background(), whole, speech, asr.Detection{})
 		require.NoError(t, err)
 		assert.Equal(t, "en", language)
 		assert.Greater(t, p, 0.9)

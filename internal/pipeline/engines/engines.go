@@ -10,14 +10,15 @@ import (
 	"sync"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/onnx"
-	"github.com/otograph/otograph/asr/whisper"
+	_ "github.com/otograph/otograph/asr/onnx"    // registers its contracts
+	_ "github.com/otograph/otograph/asr/whisper" // registers its contract
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/diarize/segment"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
@@ -72,7 +73,7 @@ func (e *engine[T]) Close() error {
 type Options struct {
 	Cores  int
 	Logger *slog.Logger
-	Device string // for the standard tier's model, as in whisper.Options
+	Device string // for the standard tier's model, as in otograph.WithDevice
 	// Languages limits the optimized tier's languages; empty means all.
 	Languages []string
 	// Choice are further recognizers, which Lease selects by name.
@@ -223,72 +224,41 @@ func (e *Engines) Tagger() (events.Tagger, error) {
 	})
 }
 
-// recognizer returns an open recognizer of the pool, see pool.get.
-func recognizer[T io.Closer](ctx context.Context, e *Engines, m *models.Model, open func() (T, error)) (T, error) {
-	value, err := e.recognizers.get(ctx, e.lease, m, func() (io.Closer, error) { return open() })
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return value.(T), nil
+// Open opens a recognizer. It stays loaded until the lease of the run ends; see
+// pool.get.
+func (e *Engines) Open(ctx context.Context, m *models.Model) (asr.Transcriber, error) {
+	return e.recognizers.get(ctx, e.lease, m, func() (asr.Transcriber, error) {
+		return recognizers.Open(m, recognizers.Options{Device: e.opt.Device, Threads: e.opt.Cores, Logger: e.opt.Logger})
+	})
 }
 
-// Standard opens the standard tier's model.
-func (e *Engines) Standard(ctx context.Context) (*whisper.Engine, error) {
-	m, err := e.Set.Need(models.RoleStandard)
+// Recognizer opens the model of a tier for a language; without a language, the
+// first model of the tier.
+func (e *Engines) Recognizer(ctx context.Context, tier spec.Tier, language string) (asr.Transcriber, error) {
+	role := models.RoleStandard
+	if tier == spec.TierOptimized {
+		role = models.RoleOptimized
+		if m, ok := e.Set.OptimizedFor(language); ok && language != "" {
+			return e.Open(ctx, m)
+		}
+	}
+	m, err := e.Set.Need(role)
 	if err != nil {
 		return nil, err
 	}
-	return recognizer(ctx, e, m, func() (*whisper.Engine, error) {
-		w, err := whisper.Open(m, whisper.Options{Device: e.opt.Device, Threads: e.opt.Cores})
-		if err != nil {
-			return nil, err
-		}
-		name, note := w.Device()
-		e.opt.Logger.Debug("standard tier", "device", name)
-		if note != "" {
-			e.opt.Logger.Warn("the standard tier runs without the requested device", "reason", note)
-		}
-		return w, nil
-	})
+	return e.Open(ctx, m)
 }
 
 // DeviceNote returns the reason why the loaded standard model does not run on
 // the requested device, otherwise "".
 func (e *Engines) DeviceNote() string {
 	if m, ok := e.Set.Role(models.RoleStandard); ok {
-		if w, ok := e.recognizers.loaded(m).(*whisper.Engine); ok {
-			_, note := w.Device()
+		if t, ok := e.recognizers.loaded(m).(interface{ Device() (name, note string) }); ok {
+			_, note := t.Device()
 			return note
 		}
 	}
 	return ""
-}
-
-// Optimized opens the optimized model for a language; without one, the first.
-func (e *Engines) Optimized(ctx context.Context, language string) (*onnx.Engine, error) {
-	m, ok := e.Set.OptimizedFor(language)
-	if language == "" {
-		m, ok = e.Set.Role(models.RoleOptimized)
-	}
-	if !ok {
-		_, err := e.Set.Need(models.RoleOptimized)
-		return nil, err
-	}
-	return e.OpenOptimized(ctx, m)
-}
-
-// OpenOptimized opens one of the set's optimized models.
-func (e *Engines) OpenOptimized(ctx context.Context, m *models.Model) (*onnx.Engine, error) {
-	return recognizer(ctx, e, m, func() (*onnx.Engine, error) { return onnx.Open(m, onnx.Options{}) })
-}
-
-// Recognizer opens the model of a tier for a language.
-func (e *Engines) Recognizer(ctx context.Context, tier spec.Tier, language string) (asr.Transcriber, error) {
-	if tier == spec.TierOptimized {
-		return e.Optimized(ctx, language)
-	}
-	return e.Standard(ctx)
 }
 
 // Model returns the model of a tier that transcribes the language, or nil.
@@ -314,7 +284,7 @@ func (e *Engines) Load(ctx context.Context, roles []models.Role) error {
 		var err error
 		switch role {
 		case models.RoleStandard:
-			_, err = e.Standard(ctx)
+			_, err = e.Recognizer(ctx, spec.TierStandard, "")
 		case models.RoleVAD:
 			_, err = e.VAD()
 		case models.RoleEmbedder:
@@ -324,14 +294,12 @@ func (e *Engines) Load(ctx context.Context, roles []models.Role) error {
 		case models.RoleTagger:
 			_, err = e.Tagger()
 		case models.RoleOptimized:
+			_, err = e.Set.Need(role)
 			for _, m := range e.Set.All(role) {
-				for _, language := range m.Languages {
-					if _, err = e.Optimized(ctx, language); err != nil {
-						return err
-					}
+				if err == nil {
+					_, err = e.Open(ctx, m)
 				}
 			}
-			_, err = e.Optimized(ctx, "")
 		default:
 			_, err = models.ParseRole(string(role))
 		}

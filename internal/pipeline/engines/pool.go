@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 )
@@ -40,7 +40,7 @@ type pool struct {
 // slot holds a recognizer.
 type slot struct {
 	model   *models.Model
-	value   io.Closer // nil: not loaded
+	value   asr.Transcriber // nil: not loaded
 	loading bool
 	users   int // leases
 	left    time.Time
@@ -78,7 +78,7 @@ func (p *pool) slot(m *models.Model) *slot {
 // get returns a recognizer and loads it with open if necessary. It stays loaded
 // until the lease ends; without a lease, until another one needs its room. It
 // stops waiting for room when ctx is done.
-func (p *pool) get(ctx context.Context, l *lease, m *models.Model, open func() (io.Closer, error)) (io.Closer, error) {
+func (p *pool) get(ctx context.Context, l *lease, m *models.Model, open func() (asr.Transcriber, error)) (asr.Transcriber, error) {
 	defer context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -117,7 +117,7 @@ func (l *lease) holds() bool {
 }
 
 // load loads a recognizer after room has made room for it.
-func (p *pool) load(s *slot, open func() (io.Closer, error)) (value io.Closer, err error) {
+func (p *pool) load(s *slot, open func() (asr.Transcriber, error)) (value asr.Transcriber, err error) {
 	s.loading = true
 	p.mu.Unlock()
 	defer func() { // also after a panic of open
@@ -209,7 +209,7 @@ func (p *pool) sweep() {
 }
 
 // loaded returns the recognizer of a model, nil if it is not loaded.
-func (p *pool) loaded(m *models.Model) io.Closer {
+func (p *pool) loaded(m *models.Model) asr.Transcriber {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.slot(m).value

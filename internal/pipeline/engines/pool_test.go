@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -15,12 +14,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
 // loaded counts a model that is loaded.
 type loaded struct {
+	asr.Transcriber
 	of  *watched
 	use atomic.Int64
 }
@@ -48,7 +49,7 @@ type machine struct {
 	twice, early bool
 }
 
-func (w *watched) open() (io.Closer, error) {
+func (w *watched) open() (asr.Transcriber, error) {
 	m := w.machine
 	m.mu.Lock()
 	w.copies++
@@ -141,7 +142,7 @@ func TestRunsThatNeedTwo(t *testing.T) {
 	_, err := p.get(t.Context(), l, &list[2].model, list[2].open)
 	require.ErrorIs(t, err, errEnded)
 	broken := errors.New("broken")
-	_, err = p.get(t.Context(), nil, &list[2].model, func() (io.Closer, error) { return nil, broken })
+	_, err = p.get(t.Context(), nil, &list[2].model, func() (asr.Transcriber, error) { return nil, broken })
 	require.ErrorIs(t, err, broken)
 	_, err = p.get(t.Context(), nil, &list[2].model, list[2].open)
 	require.NoError(t, err, "a failure is not cached")
@@ -176,7 +177,7 @@ func TestPanicOfOpen(t *testing.T) {
 	list := three(&machine{})
 	p := newPool(Keeping{}, slog.New(slog.DiscardHandler))
 	assert.PanicsWithValue(t, "damaged", func() {
-		_, _ = p.get(t.Context(), nil, &list[0].model, func() (io.Closer, error) { panic("damaged") })
+		_, _ = p.get(t.Context(), nil, &list[0].model, func() (asr.Transcriber, error) { panic("damaged") })
 	})
 	_, err := p.get(t.Context(), nil, &list[0].model, list[0].open)
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, repo
 	if err != nil {
 		return none, nil, err
 	}
-	model, err := s.Engines.OpenOptimized(ctx, m)
+	model, err := s.openAligner(ctx, m)
 	if err != nil {
 		return none, nil, err
 	}
@@ -65,6 +65,19 @@ func (s *Stages) aligner(language string) (*models.Model, error) {
 		why = fmt.Sprintf("model %s (%s), which transcribes the language %q, has none", m.Name, m.Contract, language)
 	}
 	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s", models.ErrMissing, models.RoleOptimized, why)
+}
+
+// openAligner opens a model with a CTC output.
+func (s *Stages) openAligner(ctx context.Context, m *models.Model) (align.Model, error) {
+	t, err := s.Engines.Open(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	model, ok := t.(align.Model)
+	if !ok {
+		return nil, fmt.Errorf("%s model %s (%s): the recognizer has no CTC output", m.Role, m.Name, m.Contract)
+	}
+	return model, nil
 }
 
 // leastFound is the least mean word probability of a text that counts as spoken

@@ -83,10 +83,10 @@ func (s *Stages) preloadRecognizer(ctx context.Context) {
 		return
 	}
 	if e.Available.Standard {
-		_, _ = e.Standard(ctx)
+		_, _ = e.Recognizer(ctx, spec.TierStandard, "")
 	}
 	only := e.Set.All(models.RoleOptimized)
 	if len(only) == 1 && (s.Options.Optimize == nil || *s.Options.Optimize) && slices.ContainsFunc(only[0].Languages, func(l string) bool { return slices.Contains(e.Available.Optimized, l) }) {
-		_, _ = e.Optimized(ctx, "")
+		_, _ = e.Recognizer(ctx, spec.TierOptimized, "")
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/onnx"
-	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/pipeline/channels"
 	"github.com/otograph/otograph/internal/pipeline/findings"
@@ -70,19 +68,19 @@ func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 		code, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before
 		return findings.Language{Code: code, Probability: 1}, nil
 	}
-	load := func() (asr.LanguageDetector, error) {
+	load := func() (asr.Transcriber, error) {
+		tier := spec.TierOptimized
 		if s.Engines.Available.Standard {
-			return s.Engines.Standard(ctx)
+			tier = spec.TierStandard
 		}
-		return s.Engines.Optimized(ctx, "")
+		return s.Engines.Recognizer(ctx, tier, "")
 	}
-	return compute(ctx, s.Gate, load, func(d asr.LanguageDetector) (findings.Language, error) {
-		detect := d.DetectLanguage
-		if e, ok := d.(*whisper.Engine); ok && s.mayOptimize() {
-			detect = e.DetectLanguageOnly
+	return compute(ctx, s.Gate, load, func(t asr.Transcriber) (findings.Language, error) {
+		code, probability, err := "", 0.0, asr.ErrNoLanguage
+		if d, ok := t.(asr.LanguageDetector); ok {
+			code, probability, err = d.DetectLanguage(ctx, pcm, speech, asr.Detection{Among: s.Among, Brief: s.mayOptimize()})
 		}
-		code, probability, err := detect(ctx, pcm, speech, s.Among...)
-		if errors.Is(err, onnx.ErrNoLanguage) {
+		if errors.Is(err, asr.ErrNoLanguage) {
 			err = &spec.OptionError{Field: "asr_language", Reason: "is required: none of the loaded models can detect the language"}
 		}
 		return findings.Language{Code: code, Probability: probability}, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/internal/pipeline/trust"
@@ -118,12 +117,13 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *findings.Spee
 	}
 	start := time.Now()
 	defer func() { done.Took = time.Since(start).Seconds() }()
-	recognizer, err := s.Engines.Standard(ctx)
+	recognizer, err := s.Engines.Recognizer(ctx, spec.TierStandard, t.Language)
 	if err != nil {
 		return done, nil, err
 	}
-	list, err = compute(ctx, s.Gate, func() (*whisper.Engine, error) { return recognizer, nil }, func(d *whisper.Engine) (kept []trust.Doubt, err error) {
-		kept, done.Hearings, err = trust.HeardOtherwise(ctx, d, pcm, list, trust.Hearings(heard.Spans))
+	list, err = compute(ctx, s.Gate, func() (asr.Transcriber, error) { return recognizer, nil }, func(t asr.Transcriber) (kept []trust.Doubt, err error) {
+		detector, _ := t.(asr.LanguageDetector)
+		kept, done.Hearings, err = trust.HeardOtherwise(ctx, detector, pcm, list, trust.Hearings(heard.Spans))
 		return kept, err
 	})
 	if err != nil || len(list) == 0 {
@@ -171,7 +171,7 @@ func (s *Stages) companion(ctx context.Context, tier spec.Tier, opt asr.Options)
 	case m.Demo && writer != nil && !writer.Demo:
 		return nil // a demonstration model does not correct a real one
 	}
-	model, err := s.Engines.OpenOptimized(ctx, m)
+	model, err := s.openAligner(ctx, m)
 	if err != nil {
 		s.Log.WarnContext(ctx, "words stay as they were recognized", "error", err)
 		return nil

@@ -5,6 +5,7 @@ package trust
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -71,20 +72,22 @@ func Hearings(speech []audio.Span) int { return 1 + int(findings.Seconds(speech)
 
 // HeardOtherwise drops the runs whose sound is detected to be in the language
 // of their text: there the speaker changed the language, so the text is right.
-// It queries the detector about at most may runs and drops the others. asked is
-// the number of queries.
+// It queries the detector about at most may runs and drops the others; it drops
+// all of them if there is none or its model does not detect languages. asked is the number of queries.
 func HeardOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []Doubt, may int) (kept []Doubt, asked int, err error) {
 	for _, d := range list {
 		if d.Language != "" && d.Language != textlang.Unknown {
-			if asked == may {
+			if detector == nil || asked == may {
 				continue
 			}
 			asked++
-			heard, _, err := detector.DetectLanguage(ctx, pcm, d.Speech)
-			if err != nil {
+			spoken, _, err := detector.DetectLanguage(ctx, pcm, d.Speech, asr.Detection{})
+			switch {
+			case errors.Is(err, asr.ErrNoLanguage):
+				continue
+			case err != nil:
 				return nil, asked, err
-			}
-			if heard == d.Language {
+			case spoken == d.Language:
 				continue
 			}
 		}

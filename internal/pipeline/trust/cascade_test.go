@@ -136,7 +136,7 @@ func TestReplacedByAnotherLanguage(t *testing.T) {
 // hears is a detector whose answer depends on the start of the speech.
 type hears map[int]string
 
-func (h hears) DetectLanguage(_ context.Context, _ *audio.PCM, speech []audio.Span, _ ...string) (string, float64, error) {
+func (h hears) DetectLanguage(_ context.Context, _ *audio.PCM, speech []audio.Span, _ asr.Detection) (string, float64, error) {
 	return h[speech[0].Start/audio.SampleRate], 1, nil
 }
 

@@ -1,0 +1,58 @@
+// Package recognizers opens the recognizer of a model: packages of recognizers
+// register a constructor for the contracts that they serve.
+package recognizers
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/models"
+)
+
+// Options configures a recognizer. A constructor ignores those that it has no
+// use for.
+type Options struct {
+	Device  string // as in otograph.WithDevice
+	Threads int    // CPU threads of a computation that does not wait for a gate
+	Logger  *slog.Logger
+}
+
+var (
+	mu           sync.RWMutex
+	constructors = map[string]func(m *models.Model, o Options) (asr.Transcriber, error){}
+)
+
+// Register sets the constructor of models with the given contracts. A package
+// that replaces another one's constructor imports that package, so that it
+// registers later.
+func Register[T asr.Transcriber](open func(m *models.Model, o Options) (T, error), contracts ...string) {
+	mu.Lock()
+	defer mu.Unlock()
+	for _, contract := range contracts {
+		constructors[contract] = func(m *models.Model, o Options) (asr.Transcriber, error) {
+			t, err := open(m, o)
+			if err != nil {
+				return nil, err // not a nil T
+			}
+			return t, nil
+		}
+	}
+}
+
+// Open opens a model with the constructor of its contract. Without a contract
+// it takes one of the role's: recognizers check the contract in the file.
+func Open(m *models.Model, o Options) (asr.Transcriber, error) {
+	contract := m.Contract
+	if all := models.ContractsOf(m.Role); contract == "" && len(all) > 0 {
+		contract = all[0]
+	}
+	mu.RLock()
+	open := constructors[contract]
+	mu.RUnlock()
+	if open == nil {
+		return nil, fmt.Errorf("%s model %s: this program has no recognizer for the contract %q", m.Role, m.Name, contract)
+	}
+	return open(m, o)
+}

@@ -243,12 +243,15 @@ var checkout = sync.OnceValue(func() string {
 	if !ok || !filepath.IsAbs(file) {
 		return ""
 	}
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file))) // internal/system/native/native.go
+	root := filepath.Dir(file)
+	for _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil; _, err = os.Stat(filepath.Join(root, "go.mod")) {
+		if root == filepath.Dir(root) {
+			return ""
+		}
+		root = filepath.Dir(root)
+	}
 	if strings.Contains(filepath.Base(root), "@") {
 		return "" // unpacked by the go command, so nothing can be installed there
-	}
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		return ""
 	}
 	return root
 })

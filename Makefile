@@ -43,7 +43,7 @@ test: setup ## run the tests with the race detector
 	RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 $(GO) test -race -p $(PARALLEL) -timeout 20m \
 	  $$(grep -v '/internal/service/simulation$$' <<<"$$packages"); status=$$?; \
 	RAPID_SEED=1 $(GO) test -C tools -race -p $(PARALLEL) -timeout 20m ./... || status=1; \
-	GO='$(GO)' bash tools/crosscheck/run.sh -count 1 -timeout 20m || status=1; \
+	GO='$(GO)' bash tools/crosscheck/run.sh test -count 1 -timeout 20m || status=1; \
 	wait $$simulation && exit $$status
 
 # QUIETLY leaves out the lines of single histories: seeds and failures remain.
@@ -103,6 +103,7 @@ test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyan
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...
 	@$(GO) vet -C tools ./...
+	@GO='$(GO)' bash test/lint/tags.sh
 	@$(GO) run $(GOLANGCI) run ./...
 	@cd tools && $(GO) run $(GOLANGCI) run ./...
 	@$(MAKE) --no-print-directory cross

@@ -196,12 +196,10 @@ func TestSlowBodies(t *testing.T) {
 		}()
 		return w.do("POST", "/tasks", r)
 	}
-	start := time.Now()
 	a := trickle(50*time.Millisecond, 4, 400)
 	assert.Equal(t, 408, a.status)
 	assert.Equal(t, codeInvalidRequest, a.code(t))
-	assert.Less(t, time.Since(start), 10*time.Second)
-	assert.Equal(t, 201, trickle(40*time.Millisecond, 400, 20).status, "10 kB/s for 0.8 s")
+	assert.Equal(t, 201, trickle(40*time.Millisecond, 4000, 20).status, "longer than the grace, at a rate that no pause of the machine lowers enough")
 
 	// The connection of a slow request serves the next one, and a handler's own
 	// time is not limited by its body's deadline.

@@ -120,7 +120,7 @@ func newWalk(t *testing.T, database func() []string) *walk {
 			return count(t, w.db, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase IN ('queued', 'delayed') AND failures = $2", w.abandoned, i+1) == 1
 		}, patience, 20*time.Millisecond, "attempt %d", i+1)
 		delay := float64(count(t, w.db, "SELECT run_at - updated_at FROM tasks WHERE id = $1", w.abandoned)) / 1e6
-		assert.InDelta(t, planned, delay, planned*0.2+0.001, "the pause before attempt %d", i+2)
+		assert.InDelta(t, planned, delay, planned*0.2+1e-6, "the pause before attempt %d", i+2)
 		m := w.task(w.abandoned)
 		assert.Equal(t, "failed", m["status"], "while it waits for attempt %d", i+2)
 		assert.Nil(t, m["finished_at"])
@@ -565,15 +565,16 @@ var statements = []statement{
 	}},
 	{"T16: rate limit: tps_burst at once, then tps_limit a second; 429 rate_limited with Retry-After", func(t *testing.T, w *walk) {
 		key := w.account("hasty", "1")
-		w.must("account", "limits", "hasty", "--tps", "1", "--burst", "5")
+		w.must("account", "limits", "hasty", "--tps", "0.5", "--burst", "5")
 		time.Sleep(300 * time.Millisecond)
 		passed, limited := 0, 0
 		begun := time.Now()
 		var last answer
-		for range 30 {
+		for limited < 10 { // however long a request takes, few pass
 			a := w.do("GET", "/account", nil, "X-API-Key", key)
 			if a.status == 200 {
 				passed++
+				require.LessOrEqual(t, passed, 5+int(0.5*time.Since(begun).Seconds()+1))
 				continue
 			}
 			refusal(t, a, 429, "rate_limited")
@@ -582,15 +583,13 @@ var statements = []statement{
 		}
 		elapsed := time.Since(begun)
 		assert.GreaterOrEqual(t, passed, 5)
-		assert.LessOrEqual(t, passed, 5+int(elapsed.Seconds()+1))
-		require.NotZero(t, limited, "30 requests took %s", elapsed)
 		wait, err := strconv.Atoi(last.header.Get("Retry-After"))
 		require.NoError(t, err)
 		assert.GreaterOrEqual(t, wait, 1)
 		time.Sleep(time.Duration(wait) * time.Second)
 		assert.Equal(t, 200, w.do("GET", "/account", nil, "X-API-Key", key).status, "after Retry-After")
 		assert.Equal(t, 200, w.do("GET", "/account", nil).status, "another account has its own bucket")
-		t.Logf("T16: burst 5, 1 a second: %d of 30 passed in %.1f s, Retry-After %d s", passed, elapsed.Seconds(), wait)
+		t.Logf("T16: burst 5, 1 in 2 seconds: %d of %d passed in %.1f s, Retry-After %d s", passed, passed+limited, elapsed.Seconds(), wait)
 	}},
 	{"T21: any invalid request is answered with a 4xx in JSON with error", func(t *testing.T, w *walk) {
 		n, statuses := 0, map[int]int{}

@@ -41,10 +41,11 @@ func (q *Queue) Requeue(ctx context.Context, tx *sql.Tx, r Ref) error {
 	return q.count(ctx, tx, r, 1)
 }
 
-// Delay moves a running task whose row is locked to the phase "delayed", until
-// at.
-func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, at time.Time) error {
-	_, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'delayed', run_at = $2, worker_id = NULL, updated_at = $3 WHERE id = $1", r.TaskID, db.Micros(at), db.Micros(q.now()))
+// Delay moves a running task whose row is locked to the phase "delayed" for a
+// pause.
+func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, pause time.Duration) error {
+	now := q.now()
+	_, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'delayed', run_at = $2, worker_id = NULL, updated_at = $3 WHERE id = $1", r.TaskID, db.Micros(now.Add(pause)), db.Micros(now))
 	return err
 }
 

@@ -143,7 +143,6 @@ func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message str
 
 // end moves a running task whose row is locked to its next state.
 func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message string) error {
-	now := s.now()
 	if how == EndInterrupted {
 		if r.interruptions++; r.interruptions > maxInterruptions {
 			how = EndRecoverable
@@ -155,14 +154,14 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	case EndOutage:
 		pause := outagePause(r.attempt - r.failures)
 		s.Logger.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
-		return s.queue.Delay(ctx, tx, r.ref(), now.Add(pause))
+		return s.queue.Delay(ctx, tx, r.ref(), pause)
 	case EndHandedBack, EndInterrupted:
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET interruptions = $2 WHERE id = $1", r.ID, r.interruptions); err != nil {
 			return err
 		}
 		var err error
 		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // other tasks go first before it tries again
-			err = s.queue.Delay(ctx, tx, r.ref(), now.Add(time.Duration(min(again, 30))*time.Second))
+			err = s.queue.Delay(ctx, tx, r.ref(), time.Duration(min(again, 30))*time.Second)
 		} else {
 			err = s.queue.Requeue(ctx, tx, r.ref())
 		}
@@ -191,7 +190,7 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET status = 'failed', error_message = $2 WHERE id = $1", r.ID, message); err != nil {
 		return err
 	}
-	if err := s.queue.Delay(ctx, tx, r.ref(), now.Add(delay)); err != nil {
+	if err := s.queue.Delay(ctx, tx, r.ref(), delay); err != nil {
 		return err
 	}
 	s.Logger.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)

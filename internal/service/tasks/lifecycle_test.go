@@ -136,7 +136,10 @@ func TestRetriesUntilAbandoned(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now().Truncate(time.Second)
 		f := taskstest.New(t, d, func(c *tasks.Config) {
-			c.Clock = func() time.Time { return clock }
+			c.Clock = func() time.Time {
+				clock = clock.Add(time.Microsecond) // no two readings are equal
+				return clock
+			}
 			c.Random = func() float64 { return 1 }
 		})
 		task := f.Add(func(r *tasks.Request) { r.CallbackURL = "https://receiver.example/hook" })
@@ -157,6 +160,7 @@ func TestRetriesUntilAbandoned(t *testing.T) {
 			}
 			assert.Equal(t, tasks.StatusFailed, got.Status)
 			assert.Nil(t, got.FinishedAt)
+			assert.EqualValues(t, delays[n].Microseconds(), f.Count("SELECT run_at - updated_at FROM tasks"), "from one reading of the clock")
 			assert.Zero(t, f.Count("SELECT COUNT(*) FROM callbacks"), "no callback for a task that will be retried")
 			clock = clock.Add(delays[n] - time.Millisecond)
 			early, err := f.Next(t.Context(), "w", "m")

@@ -257,13 +257,12 @@ func TestDrainUnderLoad(t *testing.T) {
 		for i := range 30 {
 			duration := "50ms"
 			if i%3 == 0 {
-				duration = "20s" // longer than the grace: handed back
+				duration = "1h" // longer than the grace: handed back
 			}
 			ids = append(ids, f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep " + duration + fmt.Sprint(" ", i)) }).ID)
 		}
 		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE phase = 'running'") == 2 }, 20*time.Second, 5*time.Millisecond)
-		took := serve.end(t)
-		assert.Less(t, took, 20*time.Second, "tasks of 20 s did not delay it")
+		took := serve.end(t) // fails if tasks of an hour delay it
 		done, waiting := 0, 0
 		for _, id := range ids {
 			switch task := f.Row(id); task.Status {

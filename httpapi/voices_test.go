@@ -24,7 +24,7 @@ const modelSum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015
 // of the log contains personal data.
 func TestVoicesOverHTTP(t *testing.T) {
 	w := newWorld(t)
-	const vector = "[0.8125,0.5830078125,0]"
+	const vector = "[-0.8125,-0.5830078125,0]" // no time in the log has a sign
 	body := `{"name":"Ann Example","consent":"said yes on Monday","model":"` + modelSum + `","vectors":[` + vector + `]}`
 	a := w.do("POST", "/voices", body)
 	require.Equal(t, 201, a.status, "%s", a.body)
@@ -48,7 +48,7 @@ func TestVoicesOverHTTP(t *testing.T) {
 	assert.Empty(t, w.do("GET", "/voices", nil).object(t)["voices"])
 	assert.Contains(t, w.log.String(), `"voice":"`+ann["id"].(string))
 	assert.NotContains(t, w.log.String(), `"task":"`+ann["id"].(string))
-	for _, secret := range []string{"Ann", "Monday", "0.8125", "0.583"} {
+	for _, secret := range []string{"Ann", "Monday", "-0.8", "-0.5"} {
 		assert.NotContains(t, w.log.String(), secret)
 	}
 }

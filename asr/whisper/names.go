@@ -153,7 +153,8 @@ func (w *worker) name(o *opened) error {
 }
 
 // named returns a text whose tokens from one index to another are replaced by a
-// name; nil if that is too unlikely or the name cannot be spelled.
+// name; nil if that is too unlikely, the name cannot be spelled, or the text
+// gets too long for the model.
 func (w *worker) named(o *opened, text []token, from, to int, s sighting) ([]token, error) {
 	var old strings.Builder
 	for _, t := range text[from:to] {
@@ -169,6 +170,10 @@ func (w *worker) named(o *opened, text []token, from, to int, s sighting) ([]tok
 	}
 	end := len(with)
 	with = append(with, text[to:]...)
+	const endAndTask = 2 // tokens that time adds to the prompt and the text
+	if len(o.search.prompt)+len(with)+endAndTask > w.cpu.context {
+		return nil, nil
+	}
 	before, err := w.likelihood(o, slices.Clone(text), from, to)
 	if err != nil {
 		return nil, err

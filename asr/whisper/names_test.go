@@ -1,6 +1,7 @@
 package whisper
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -88,4 +89,25 @@ func TestNamesInTheText(t *testing.T) {
 	assert.Equal(t, "Have you seen my bootle?", said("bootle"))
 	assert.Equal(t, c.text, said("Bartholomew"))
 	assert.Equal(t, c.text, said("Battley"), "too unlikely")
+}
+
+// TestNamesInAFullContext: a name has more tokens than the word that it would
+// replace, and the prompt and the text leave no room for them.
+func TestNamesInAFullContext(t *testing.T) {
+	prompt := strings.Repeat("q", 40) // of which the last 31 tokens count
+	plan := append(make([]int, 32), say(0.0)...)
+	for _, b := range "bcdfghjklmnprstvwxzaeiou" {
+		plan = append(plan, int(b))
+	}
+	e := openWindows(t, buildModel(testHeader, append(plan, say(1.0)[3:]...)), 30, Options{})
+	pcm, speech := far(1, 0, 1)
+	o := greedy()
+	o.InitialPrompt = prompt
+	plain, err := e.Transcribe(t.Context(), pcm, speech, o)
+	require.NoError(t, err)
+	require.NotEmpty(t, texts(plain))
+	o.Hotwords = []string{"bcdfghjklmnprstvwxzáéíóú"}
+	tr, err := e.Transcribe(t.Context(), pcm, speech, o)
+	require.NoError(t, err)
+	assert.NotContains(t, texts(tr)[0], "á")
 }

@@ -111,18 +111,6 @@ static const char *fits(void)
 	return ok ? NULL : "its parameters are laid out differently from those of version 1.9.5";
 }
 
-/* libgomp reads these once, when it is loaded. Spinning threads would stall
- * every other thread of a busy machine, yet threads that sleep immediately cost
- * a single window 3 % (docs/performance.md), so they spin for some
- * microseconds. The variables are set before the program has a second thread:
- * ONNX Runtime reads the environment at any time, and a read during a write may
- * crash. */
-__attribute__((constructor)) static void thread_manners(void)
-{
-	if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "1000", 0);
-	setenv("OMP_WAIT_POLICY", "passive", 0);
-}
-
 #ifdef __APPLE__
 #define LIBRARY(name, version) name "." version ".dylib"
 #else

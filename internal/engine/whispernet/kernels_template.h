@@ -114,6 +114,7 @@ INLINE void finish(const float *tile, int m, int row, int column, int columns, c
 
 INLINE vf load_float(const float *p) { return load(p); }
 INLINE vi load_pairs(const int16_t *p) { vi v; memcpy(&v, p, sizeof v); return v; }
+INLINE int32_t load_four(const void *p) { int32_t v; memcpy(&v, p, sizeof v); return v; } /* bytes */
 INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
 #define TILE_FLOATS(FUNCTION, TYPE, LOAD) \
@@ -155,7 +156,7 @@ INLINE void tile_q8(const int m, const uint8_t *a, long stride, const float *as,
 		for (int x = from; x < to; x += DEEP, w += NR * DEEP) {
 			vi w0 = load_deep(w), w1 = load_deep(w + VL * DEEP);
 			_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) {
-				vi b = splati(*(const int32_t *)(a + (i * stride + x) * ELEMENT));
+				vi b = splati(load_four(a + (i * stride + x) * ELEMENT));
 				dot_deep(s[i][0], w0, b);
 				dot_deep(s[i][1], w1, b);
 			}
@@ -173,7 +174,7 @@ INLINE void tile_16(const int m, const int16_t *a, long stride, const float *as,
 		for (int x = from; x < to; x += 2, w += 2 * NR) {
 			vi w0 = load_pairs(w), w1 = load_pairs(w + 2 * VL);
 			_Pragma("GCC unroll 16") for (int i = 0; i < m; i++) {
-				vi b = splati(*(const int32_t *)(a + i * stride + x));
+				vi b = splati(load_four(a + i * stride + x));
 				dot_pair(s[i][0], w0, b);
 				dot_pair(s[i][1], w1, b);
 			}
@@ -384,7 +385,7 @@ static void log_softmax(float *x, int n, int begin, float *marks, float *best) {
 #ifdef dot_pair
 /* Queries as 16-bit numbers and their products with keys; m is at most MR. */
 static void score_16(const float *q, long stride, int m, const og_panels *keys, const og_result *r) {
-	int16_t data[MR * OG_WIDEST];
+	_Alignas(64) int16_t data[MR * OG_WIDEST];
 	float by[MR];
 	int k = keys->k, deep = (k + 1) / 2 * 2;
 	for (int i = 0; i < m; i++, q += stride) {

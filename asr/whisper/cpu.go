@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
@@ -51,9 +52,12 @@ type cpu struct {
 	timer *time.Timer
 }
 
-// kept is an encoded window that will be needed again.
+// kept is an encoded window that will be needed again. It does not keep the
+// recording in memory.
 type kept struct {
-	job    *job
+	pcm    weak.Pointer[audio.PCM]
+	pieces []audio.Span
+	rows   int // as in job
 	window *whispernet.Window
 	since  time.Time
 }
@@ -121,7 +125,7 @@ func (c *cpu) free() {
 func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
 	c.mu.Lock()
 	i := slices.IndexFunc(c.kept, func(k kept) bool {
-		return k.job.pcm == j.pcm && k.job.rows >= j.rows && slices.Equal(k.job.window.Pieces, j.window.Pieces)
+		return k.pcm == weak.Make(j.pcm) && k.rows >= j.rows && slices.Equal(k.pieces, j.window.Pieces)
 	})
 	if i >= 0 {
 		w := c.kept[i].window
@@ -152,7 +156,7 @@ func (j *job) failure(err error) error {
 func (c *cpu) keep(j *job, w *whispernet.Window) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept = append(c.kept, kept{j, w, time.Now()})
+	c.kept = append(c.kept, kept{weak.Make(j.pcm), j.window.Pieces, j.rows, w, time.Now()})
 	if len(c.kept) > max(min(mostKept, mostBytes/c.model.WindowBytes()), 1) {
 		c.kept[0].window.Free()
 		c.kept = slices.Delete(c.kept, 0, 1)

@@ -79,8 +79,10 @@ type Pipeline struct {
 // Option configures a Pipeline.
 type Option func(*Pipeline)
 
-// WithCores limits the total number of cores that all runs of the pipeline use;
-// the default is the number available to the Go runtime.
+// WithCores limits the cores of the pipeline: each run uses at most n threads,
+// and at most n computations of all runs proceed at a time. A computation of a
+// short recording may have several threads, so concurrent runs may have more
+// than n. The default is the number of cores available to the Go runtime.
 func WithCores(n int) Option {
 	return func(p *Pipeline) {
 		if n > 0 {

@@ -146,7 +146,12 @@ type part struct {
 // each language that some passage is sure of. nil means that all are in the
 // given language.
 func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, t *task) (list []part, err error) {
+	leave, err := t.opt.Pass(ctx)
+	if err != nil {
+		return nil, err
+	}
 	answers, err := e.hear(ctx, pcm, passages, false)
+	leave()
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,8 @@ func TestWindowIsDividedByLanguage(t *testing.T) {
 	passages := []decode.Window{decode.Pack(speech[:1], pcm, e.packing)[0], decode.Pack(speech[1:], pcm, e.packing)[0]}
 	o := greedy()
 	o.NoSpeechThreshold = 0.6
+	gate := &countedGate{t: t}
+	o.Gate = gate
 	task := &task{opt: o, language: "en", others: []string{"en", "es", "de"}, speech: speech}
 	first := result{language: "en", sure: 0.5, unsure: [][]decode.Window{passages}}
 	parts, results, stats, err := e.divide(t.Context(), pcm, windows, []result{first}, task)
@@ -67,10 +69,15 @@ func TestWindowIsDividedByLanguage(t *testing.T) {
 	assert.Equal(t, speech, []audio.Span{parts[0].Speech[0], parts[1].Speech[0]})
 	assert.Equal(t, 2, stats.Asked)
 
+	assert.GreaterOrEqual(t, gate.passed.Load(), int64(2), "for the detection, and for the text")
+	assert.Zero(t, gate.inside.Load())
+
+	gate.passed.Store(0)
 	first.unsure = [][]decode.Window{passages[:1], passages}
 	_, results, stats, err = e.divide(t.Context(), pcm, windows, []result{first}, task)
 	require.NoError(t, err)
 	assert.Equal(t, []result{first}, results, "the passage is in the window's language: no further detection")
+	assert.Equal(t, int64(1), gate.passed.Load(), "for the detection")
 	assert.Equal(t, 1, stats.Asked)
 }
 

@@ -37,6 +37,7 @@ func (s *encoderScratch) free() {
 func (m *Model) takeScratch(threads int) *encoderScratch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.passes++
 	s := &encoderScratch{}
 	if n := len(m.idle); n > 0 {
 		s, m.idle = m.idle[n-1], m.idle[:n-1]
@@ -47,10 +48,18 @@ func (m *Model) takeScratch(threads int) *encoderScratch {
 	return s
 }
 
+// giveScratch keeps the memory of a pass for another one. The model keeps as
+// many as passes are still running, but always one.
 func (m *Model) giveScratch(s *encoderScratch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.passes--
 	m.idle = append(m.idle, s)
+	for len(m.idle) > max(m.passes, 1) {
+		last := len(m.idle) - 1
+		m.idle[last].free()
+		m.idle = m.idle[:last]
+	}
 }
 
 // pass is one run of the encoder.

@@ -41,6 +41,7 @@ type Model struct {
 	headSize         int
 	weights          []func() // free them
 	mu               sync.Mutex
+	passes           int // running passes of the encoder
 	idle             []*encoderScratch
 }
 

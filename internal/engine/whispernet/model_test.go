@@ -241,6 +241,20 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestMemoryOfPassesShrinks: after passes side by side, the model holds the
+// memory of one.
+func TestMemoryOfPassesShrinks(t *testing.T) {
+	m := testModel(t, 0, "")
+	var all []*encoderScratch
+	for range 4 {
+		all = append(all, m.takeScratch(1))
+	}
+	for i, want := range []int{1, 2, 1, 1} { // idle while 3, 2, 1 and 0 still run
+		m.giveScratch(all[i])
+		require.Len(t, m.idle, want, "after %d passes", i+1)
+	}
+}
+
 // TestIncompleteFile checks that files with missing weights, or with weights
 // that no kernel reads, are errors.
 func TestIncompleteFile(t *testing.T) {

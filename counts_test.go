@@ -19,7 +19,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/shape"
+	"github.com/otograph/otograph/internal/test/shape"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"

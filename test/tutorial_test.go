@@ -78,9 +78,11 @@ func TestTutorial(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	data, err := filepath.Abs("../testdata")
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(data, filepath.Join(dir, "testdata")))
+	for _, name := range []string{"testdata", "models"} {
+		folder, err := filepath.Abs("../" + name)
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(folder, filepath.Join(dir, name)))
+	}
 	const mark = "\x1e" // precedes the number and the exit status of a command
 	script := "set -m; trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n"
 	for i, c := range commands {

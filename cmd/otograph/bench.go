@@ -25,9 +25,8 @@ import (
 )
 
 type benchCmd struct {
-	Run   benchRunCmd   `cmd:"" default:"withargs" help:"Measure accuracy and cost on a manifest or a folder of recordings (the default)."`
-	Get   benchGetCmd   `cmd:"" help:"Download a public data set with its references as a folder with a manifest."`
-	Shape benchShapeCmd `cmd:"" help:"Measure the cost of Whisper models of the published sizes, with random weights; nothing is downloaded."`
+	Run benchRunCmd `cmd:"" default:"withargs" help:"Measure accuracy and cost on a manifest or a folder of recordings (the default)."`
+	Get benchGetCmd `cmd:"" help:"Download a public data set with its references as a folder with a manifest."`
 }
 
 type benchRunCmd struct {

@@ -29,21 +29,20 @@ func TestOutputIsNeverAnInput(t *testing.T) {
 	require.NoError(t, os.Link("talk.opus", "hard.opus"))
 	require.NoError(t, os.Link("list.jsonl", filepath.Join("out", "report.json")))
 	for name, args := range map[string]string{
-		"the recording":              "transcribe -f srt -o talk.opus talk.opus",
-		"another way to write it":    "transcribe -f srt -o ./out/../talk.opus talk.opus",
-		"a link":                     "transcribe -o link.opus talk.opus",
-		"a link that is read":        "transcribe -o talk.opus link.opus",
-		"a hard link":                "transcribe -o hard.opus talk.opus",
-		"the name that -o makes":     "transcribe -o . b.txt",
-		"another recording":          "transcribe -f srt -o out talk.opus out/talk.srt",
-		"the register of voices":     "transcribe -o voices.json --voices voices.json talk.opus",
-		"a model":                    "transcribe -o model.onnx --vad-model model.onnx talk.opus",
-		"align: the recording":       "align talk.opus b.txt -o talk.opus",
-		"align: the text":            "align talk.opus a.srt -f srt -o a.srt",
-		"bench: the manifest":        "bench run.jsonl -o .",
-		"bench: a linked manifest":   "bench list.jsonl -o out",
-		"bench: text of an item":     "bench . -o .",
-		"bench shape: the recording": "bench shape --audio report.csv -o .",
+		"the recording":            "transcribe -f srt -o talk.opus talk.opus",
+		"another way to write it":  "transcribe -f srt -o ./out/../talk.opus talk.opus",
+		"a link":                   "transcribe -o link.opus talk.opus",
+		"a link that is read":      "transcribe -o talk.opus link.opus",
+		"a hard link":              "transcribe -o hard.opus talk.opus",
+		"the name that -o makes":   "transcribe -o . b.txt",
+		"another recording":        "transcribe -f srt -o out talk.opus out/talk.srt",
+		"the register of voices":   "transcribe -o voices.json --voices voices.json talk.opus",
+		"a model":                  "transcribe -o model.onnx --vad-model model.onnx talk.opus",
+		"align: the recording":     "align talk.opus b.txt -o talk.opus",
+		"align: the text":          "align talk.opus a.srt -f srt -o a.srt",
+		"bench: the manifest":      "bench run.jsonl -o .",
+		"bench: a linked manifest": "bench list.jsonl -o out",
+		"bench: text of an item":   "bench . -o .",
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, exitUsage, run(t.Context(), strings.Fields(args)))

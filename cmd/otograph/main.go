@@ -27,14 +27,13 @@ const (
 )
 
 type cli struct {
-	Transcribe  transcribeCmd  `cmd:"" help:"Transcribe recordings: speech, speakers and sound events."`
-	Align       alignCmd       `cmd:"" help:"Align a known text with a recording: find when each word is spoken, or retime subtitles."`
-	Bench       benchCmd       `cmd:"" help:"Measure accuracy and cost of models, tiers and options."`
-	Doctor      doctorCmd      `cmd:"" help:"Show what is installed, what is missing, and how to fix it."`
-	Models      modelsCmd      `cmd:"" help:"List, download, import and verify models."`
-	Voices      voicesCmd      `cmd:"" help:"Manage known voices, so that transcripts name their speakers."`
-	OpenAICheck openAICheckCmd `cmd:"" name:"openai-check" help:"Check any server that speaks OpenAI's audio interface: what works, is refused, is ignored, has a wrong shape. The key is OPENAI_API_KEY's."`
-	Native      nativeCmd      `cmd:"" help:"Download the native libraries (libwhisper, ONNX Runtime)."`
+	Transcribe transcribeCmd `cmd:"" help:"Transcribe recordings: speech, speakers and sound events."`
+	Align      alignCmd      `cmd:"" help:"Align a known text with a recording: find when each word is spoken, or retime subtitles."`
+	Bench      benchCmd      `cmd:"" help:"Measure accuracy and cost of models, tiers and options."`
+	Doctor     doctorCmd     `cmd:"" help:"Show what is installed, what is missing, and how to fix it."`
+	Models     modelsCmd     `cmd:"" help:"List, download, import and verify models."`
+	Voices     voicesCmd     `cmd:"" help:"Manage known voices, so that transcripts name their speakers."`
+	Native     nativeCmd     `cmd:"" help:"Download the native libraries (libwhisper, ONNX Runtime)."`
 
 	Serve    serveCmd    `cmd:"" group:"Service" help:"Run the HTTP service and its workers."`
 	Work     workCmd     `cmd:"" group:"Service" help:"Run one worker process of the service."`

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/shape"
+	"github.com/otograph/otograph/internal/test/shape"
 )
 
 // TestQuantized checks that a quantized file is valid, smaller, and has the

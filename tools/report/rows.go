@@ -127,8 +127,7 @@ func (b *setup) model(ctx context.Context, names ...string) error {
 			continue
 		}
 		size, kind, _ := strings.Cut(name, "-")
-		if err := do(ctx, b.otograph, "bench", "shape", "-q", "--size", size, "--type", kind, "--only", "--no-stages", "--asr-beam-size", "1",
-			"--audio", b.sound("5 s", "wav"), "--keep", b.dir); err != nil {
+		if err := do(ctx, "go", "run", "-C", "tools", "./shape", "-size", size, "-type", kind, "-seconds", "0", b.dir); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,4 @@
-// Package openaicheck calls a server with OpenAI's audio interface with every
-// documented parameter and format, and reports the effect of each.
-package openaicheck
+package main
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package openaicheck
+package main
 
 import (
 	"encoding/json"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,6 +36,4 @@ func TestWriteWAV(t *testing.T) {
 	d := wav.NewDecoder(f)
 	require.NoError(t, d.FwdToPCM())
 	assert.Equal(t, int64(4*len(samples)), d.PCMLen())
-
-	assert.ErrorContains(t, writeWAV(&bytes.Buffer{}, samples), "expected a regular file")
 }

@@ -114,7 +114,6 @@ type modelsImportCmd struct {
 	Contract      string      `placeholder:"NAME" help:"The model's contract, if it cannot be detected from the file."`
 	Languages     []string    `placeholder:"CODE" help:"Languages that the model supports."`
 	Type          string      `placeholder:"TYPE" help:"Precision of a converted model: f16, q8_0 (default) or q5_0."`
-	Adapter       string      `placeholder:"DIR" help:"LoRA adapter to merge into a converted model."`
 	License       string      `placeholder:"NAME" help:"License of the weights, if the files do not state it."`
 	WindowSeconds float64     `placeholder:"S" help:"Longest stretch of audio to pass to the model."`
 	SampleRate    int         `placeholder:"HZ" help:"Sample rate of the model's waveform input (taggers)."`
@@ -130,7 +129,7 @@ func (c *modelsImportCmd) Run(ctx context.Context) error {
 	done := showTransfer(store, c.Quiet)
 	stored, err := store.Import(ctx, c.Source, library.ImportOptions{
 		Name: c.Name, Role: c.Role, Contract: c.Contract, Languages: c.Languages,
-		Type: library.Type(c.Type), Adapter: c.Adapter, License: c.License,
+		Type: library.Type(c.Type), License: c.License,
 		WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
 	})
 	done()

@@ -41,7 +41,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		return nil, fmt.Errorf("%w: contract: %q is for role %s, found Whisper in %s: pass --role %s for another model of that folder",
 			models.ErrBroken, o.Contract, role, cmp.Or(o.origin, name), role)
 	}
-	folder, err := whisperfolder.Open(dir, o.Adapter)
+	folder, err := whisperfolder.Open(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -120,11 +120,14 @@ func TestFolderWithOtherModelsOpens(t *testing.T) {
 		require.Len(t, set.Models, 1)
 		assert.Equal(t, models.RoleVAD, set.Models[0].Role)
 	}
-	set, err := OpenDir(made.Folder(t, map[string][]byte{"adapter_config.json": []byte(`{"peft_type": "IA3"}`)}))
+	set, err := OpenDir(made.Folder(t, map[string][]byte{"adapter_config.json": lora}))
 	require.NoError(t, err)
 	assert.Empty(t, set.Models)
-	_, err = OpenDir(made.Folder(t, map[string][]byte{"adapter_config.json": lora}))
+	adapter := made.Folder(t, map[string][]byte{"adapter_config.json": lora, "adapter_model.safetensors": nil})
+	_, err = OpenDir(adapter)
 	require.ErrorContains(t, err, "found Whisper as adapter")
+	_, err = (&Store{Dir: t.TempDir()}).Import(t.Context(), adapter, ImportOptions{})
+	require.ErrorContains(t, err, "merge it into its base model with PEFT")
 }
 
 func TestImportWhisperFolderRefuses(t *testing.T) {
@@ -142,7 +145,6 @@ func TestImportWhisperFolderRefuses(t *testing.T) {
 	}{
 		"expected a tensor model.encoder.layer_norm.bias": {hf, ImportOptions{}, models.ErrBroken},
 		`type: expected f16, q8_0 or q5_0, found "q4"`:    {hf, ImportOptions{Type: "q4"}, models.ErrBroken},
-		"adapter_config.json: no such file":               {hf, ImportOptions{Adapter: hf}, models.ErrMissing},
 		"otograph models import FOLDER":                   {other, ImportOptions{}, models.ErrMissing},
 		"expected a model for role vad":                   {hf, ImportOptions{Role: models.RoleVAD}, models.ErrMissing},
 		`"wespeaker" is for role embedder, found Whisper in ` + filepath.Base(hf) + ": pass --role embedder": {hf, ImportOptions{Contract: models.ContractWeSpeaker}, models.ErrBroken},
@@ -190,9 +192,6 @@ func TestConversionOptionsApplyOrAreRefused(t *testing.T) {
 	made.Place(t, filepath.Join(both, "vad.onnx"), made.SileroV5().Bytes())
 	for source, role := range map[string]models.Role{dir: "", filepath.Join(dir, "vad.onnx"): "", both: models.RoleVAD} {
 		s := &Store{Dir: t.TempDir()}
-		_, err := s.Import(t.Context(), source, ImportOptions{Role: role, Adapter: "my-adapter"})
-		require.ErrorIs(t, err, models.ErrMissing)
-		require.ErrorContains(t, err, source+": expected Whisper of CTranslate2 or transformers to merge the adapter my-adapter into, found nothing to convert")
 		done, err := s.Import(t.Context(), source, ImportOptions{Role: role, Type: ggmlfile.Q5_0})
 		require.NoError(t, err)
 		require.Len(t, done, 1)

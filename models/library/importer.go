@@ -42,9 +42,6 @@ type ImportOptions struct {
 	// empty means q8_0. A model that is not converted keeps its own type, with
 	// a note.
 	Type Type
-	// Adapter is the folder of a LoRA adapter to merge into a converted model;
-	// empty for none. Import fails if nothing is converted.
-	Adapter string
 
 	origin string // the converted model's name if the folder states none
 	sha256 string // of the converted file, if known
@@ -82,7 +79,7 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 		if err := s.unpack(ctx, source); err != nil {
 			return nil, err
 		}
-		from.dir, from.base = s.unpacked(), archive
+		from.dir, from.base, from.unpacked = s.unpacked(), archive, true
 		if whisper = whisperFolder(from.dir); whisper != "" {
 			o.Name, o.origin = cmp.Or(o.Name, from.base), filepath.Base(source)
 		}
@@ -90,10 +87,6 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 		from.folder = false
 	}
 	if whisper == "" || !o.takes(models.RoleStandard) {
-		if o.Adapter != "" {
-			return nil, fmt.Errorf("%w: %s: expected Whisper of CTranslate2 or transformers to merge the adapter %s into, found nothing to convert%s",
-				models.ErrMissing, source, o.Adapter, forRole(o.Role))
-		}
 		return s.importAll(ctx, source, from, o)
 	}
 	stored, err := s.convert(ctx, whisper, o)
@@ -105,9 +98,10 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 
 // origin is where an import finds its models.
 type origin struct {
-	dir    string // the folder of the files
-	base   string // name of the file, folder or archive
-	folder bool   // may hold several models
+	dir      string // the folder of the files
+	base     string // name of the file, folder or archive
+	folder   bool   // may hold several models
+	unpacked bool   // dir holds the files of an archive
 }
 
 // takes reports whether the options allow a model of a role.
@@ -257,7 +251,7 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 	if err != nil {
 		return nil, err
 	}
-	name := modelName(cmp.Or(o.Name, e.importName(from.base, dir)))
+	name := modelName(cmp.Or(o.Name, e.importName(from)))
 	manifest, err := s.manifest()
 	if err != nil {
 		return nil, err
@@ -302,14 +296,14 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 
 // importName returns a model's name from its file, or from the surrounding
 // folder or archive if the file has a generic name.
-func (e *entry) importName(base, dir string) string {
+func (e *entry) importName(from origin) string {
 	main := path.Base(e.main())
 	own := stem(main)
 	if slices.Contains([]string{"model", "encoder", "encoder-model", "ggml-model"}, own) {
-		if filepath.Base(dir) == "unpacked" || base != main {
-			return base
+		if from.unpacked || from.base != main {
+			return from.base
 		}
-		if abs, err := filepath.Abs(dir); err == nil {
+		if abs, err := filepath.Abs(from.dir); err == nil {
 			return filepath.Base(abs)
 		}
 	}

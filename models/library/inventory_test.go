@@ -76,6 +76,19 @@ func TestArchivesAsPublished(t *testing.T) {
 	}
 }
 
+// TestImportNamesAModelByItsFolder imports files with generic names; the name
+// of the folder has no meaning of its own.
+func TestImportNamesAModelByItsFolder(t *testing.T) {
+	for _, name := range []string{"my-vad", "unpacked"} {
+		file := filepath.Join(t.TempDir(), name, "model.onnx")
+		require.NoError(t, os.Mkdir(filepath.Dir(file), 0o755))
+		made.Place(t, file, made.SileroV5().Bytes())
+		done, err := (&Store{Dir: t.TempDir()}).Import(t.Context(), file, ImportOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, name, done[0].Name)
+	}
+}
+
 func TestImportFileTakesItsCompanions(t *testing.T) {
 	encoder := made.TDTEncoder().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "encoder.weights", 16)).Bytes()
 	source := made.Folder(t, map[string][]byte{

@@ -1,7 +1,7 @@
 // Package whisperfolder reads a folder with a Whisper model in the layout of
-// CTranslate2 or Hugging Face's transformers, optionally with a LoRA adapter,
-// and writes it as a ggml file. It processes the weights row by row, so memory
-// does not depend on the model's size.
+// CTranslate2 or Hugging Face's transformers, and writes it as a ggml file. It
+// processes the weights row by row, so memory does not depend on the model's
+// size.
 package whisperfolder
 
 import (
@@ -75,8 +75,8 @@ type weights interface {
 }
 
 // Find returns the layout of the Whisper model in a folder; empty if there is
-// none. The layout of a folder that only holds an adapter is "adapter". A
-// configuration without weights only counts if it is a LoRA adapter's.
+// none. The layout of a folder that only holds an adapter's weights is
+// "adapter", which Open refuses.
 func Find(dir string) string {
 	if head, err := begin(filepath.Join(dir, modelBin)); err == nil {
 		if spec, ok := ctranslate2.Spec(head); ok && spec == ctranslate2.Whisper {
@@ -91,9 +91,6 @@ func Find(dir string) string {
 		return ""
 	}
 	if exists(dir, adapterWeights) {
-		return layoutAdapter
-	}
-	if _, err := readAdapter(dir); err == nil {
 		return layoutAdapter
 	}
 	return ""
@@ -137,11 +134,15 @@ func Snapshot(dir string) (files, name string) {
 // maxCommit limits the length of a commit's name, with a margin.
 const maxCommit = 100 // bytes
 
-// Open opens the model in a folder. adapter is the folder of a LoRA adapter to
-// merge; if it is empty, an adapter in dir itself is merged. Errors state the
-// file, the expectation and the finding; they wrap models.ErrBroken,
-// models.ErrUnsupported or models.ErrMissing.
-func Open(dir, adapter string) (f *Folder, err error) {
+// Open opens the model in a folder. Errors state the file, the expectation and
+// the finding; they wrap models.ErrBroken, models.ErrUnsupported or
+// models.ErrMissing.
+func Open(dir string) (f *Folder, err error) {
+	if exists(dir, adapterWeights) || exists(dir, adapterConfig) {
+		return nil, fmt.Errorf("%w: %s: found a LoRA adapter (%s): merge it into its base model with PEFT, then import FOLDER: "+
+			"PeftModel.from_pretrained(base, %q).merge_and_unload().save_pretrained(FOLDER), and WhisperProcessor.from_pretrained(BASE).save_pretrained(FOLDER)",
+			models.ErrUnsupported, dir, adapterConfig, dir)
+	}
 	f = &Folder{Layout: Find(dir)}
 	defer func() {
 		if err != nil {
@@ -154,8 +155,6 @@ func Open(dir, adapter string) (f *Folder, err error) {
 		err = f.openCT2(dir)
 	case layoutHF:
 		err = f.openHF(dir)
-	case layoutAdapter:
-		return f, loneAdapter(dir)
 	default:
 		return f, fmt.Errorf("%w: %s: expected a folder with a Whisper model of CTranslate2 (%s) or transformers (%s), found neither",
 			models.ErrMissing, dir, modelBin, weightsFile)
@@ -165,14 +164,6 @@ func Open(dir, adapter string) (f *Folder, err error) {
 	}
 	if err := f.sound(dir); err != nil {
 		return f, err
-	}
-	if adapter == "" && (exists(dir, adapterWeights) || exists(dir, adapterConfig)) {
-		adapter = dir
-	}
-	if adapter != "" {
-		if err := f.merge(adapter); err != nil {
-			return f, err
-		}
 	}
 	var timed bool
 	if f.tokens, timed, err = readTokens(dir, f.Header); err != nil {

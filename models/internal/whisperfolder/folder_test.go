@@ -27,9 +27,9 @@ import (
 )
 
 // converted returns the ggml file of a folder.
-func converted(t testing.TB, dir, adapter string, typ ggmlfile.Type) ([]byte, *Folder) {
+func converted(t testing.TB, dir string, typ ggmlfile.Type) ([]byte, *Folder) {
 	t.Helper()
-	f, err := Open(dir, adapter)
+	f, err := Open(dir)
 	require.NoError(t, err)
 	defer f.Close()
 	var b bytes.Buffer
@@ -56,7 +56,7 @@ func sameFile(t testing.TB, want, got []byte, what string) {
 // version and layout.
 func TestEveryLayoutConvertsToTheSameFile(t *testing.T) {
 	w, dir := reference(t)
-	want, f := converted(t, dir, "", ggmlfile.F16)
+	want, f := converted(t, dir, ggmlfile.F16)
 	assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, f.AlignmentHeads)
 	assert.Equal(t, "apache-2.0", f.License)
 	assert.Equal(t, "someone/whisper-made", f.Origin)
@@ -71,13 +71,13 @@ func TestEveryLayoutConvertsToTheSameFile(t *testing.T) {
 	require.NoError(t, err)
 	for _, typ := range []safetensors.Type{safetensors.F32, safetensors.BF16} {
 		made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(typ))
-		got, _ := converted(t, dir, "", ggmlfile.F16)
+		got, _ := converted(t, dir, ggmlfile.F16)
 		sameFile(t, want, got, string(typ))
 	}
 	shards := t.TempDir()
 	made.Texts(t, shards)
 	w.Shards(t, shards, safetensors.BF16)
-	got, f := converted(t, shards, "", ggmlfile.F16)
+	got, f := converted(t, shards, ggmlfile.F16)
 	sameFile(t, want, got, "shards")
 	assert.Len(t, f.Sources, 2)
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func TestEveryLayoutConvertsToTheSameFile(t *testing.T) {
 	} {
 		ct2 := t.TempDir()
 		w.CT2Folder(t, ct2, c.version, c.typ)
-		got, f := converted(t, ct2, "", ggmlfile.F16)
+		got, f := converted(t, ct2, ggmlfile.F16)
 		sameFile(t, want, got, c.typ.String())
 		assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, f.AlignmentHeads)
 	}
@@ -98,7 +98,7 @@ func TestEveryLayoutConvertsToTheSameFile(t *testing.T) {
 // versions of transformers keep it.
 func TestTokenizerAlone(t *testing.T) {
 	_, dir := reference(t)
-	want, _ := converted(t, dir, "", ggmlfile.F16)
+	want, _ := converted(t, dir, ggmlfile.F16)
 	var all tokenizer
 	all.Model.Vocabulary = map[string]int{}
 	for i, text := range made.Tokens() {
@@ -117,74 +117,33 @@ func TestTokenizerAlone(t *testing.T) {
 	basic, err := json.Marshal(all.Model.Vocabulary)
 	require.NoError(t, err)
 	made.Place(t, filepath.Join(dir, "vocab.json"), basic)
-	got, _ := converted(t, dir, "", ggmlfile.F16)
+	got, _ := converted(t, dir, ggmlfile.F16)
 	sameFile(t, want, got, "tokenizer.json beside a vocab.json without special tokens")
 	require.NoError(t, os.Remove(filepath.Join(dir, "vocab.json")))
-	got, _ = converted(t, dir, "", ggmlfile.F16)
+	got, _ = converted(t, dir, ggmlfile.F16)
 	sameFile(t, want, got, "tokenizer.json")
 	require.NoError(t, os.Remove(filepath.Join(dir, "tokenizer.json")))
 	text, err = json.Marshal(made.Tokens())
 	require.NoError(t, err)
 	made.Place(t, filepath.Join(dir, "vocabulary.json"), text)
-	got, _ = converted(t, dir, "", ggmlfile.F16)
+	got, _ = converted(t, dir, ggmlfile.F16)
 	sameFile(t, want, got, "vocabulary.json")
 }
 
-// lora writes an adapter of small whole numbers for two modules, and returns
-// the weights with the adapter merged.
-func lora(t testing.TB, w made.Weights, dir string) made.Weights {
-	t.Helper()
-	merged, tensors := made.Weights{}, made.Weights{}
-	for name, m := range w {
-		merged[name] = m
+// TestAdaptersAreRefused: weights beside an adapter would be converted without
+// it.
+func TestAdaptersAreRefused(t *testing.T) {
+	_, dir := reference(t)
+	alone := t.TempDir()
+	for _, dir := range []string{dir, alone} {
+		made.Place(t, filepath.Join(dir, adapterWeights), nil)
+		made.Place(t, filepath.Join(dir, adapterConfig), []byte(`{"peft_type": "LORA"}`))
+		_, err := Open(dir)
+		require.ErrorIs(t, err, models.ErrUnsupported)
+		require.ErrorContains(t, err, dir)
+		require.ErrorContains(t, err, "merge_and_unload")
 	}
-	for _, c := range []struct {
-		module string
-		factor float32
-	}{{"model.encoder.layers.0.self_attn.q_proj", 2}, {"model.decoder.layers.1.fc2", 4}} {
-		base := w[c.module+".weight"]
-		out, in := base.Shape[0], base.Shape[1]
-		a, b := made.Matrix{Shape: []int64{2, in}}, made.Matrix{Shape: []int64{out, 2}}
-		for i := range 2 * in {
-			a.Values = append(a.Values, float32(i%5)/8)
-		}
-		for i := range out * 2 {
-			b.Values = append(b.Values, float32(i%3-1)/8)
-		}
-		sum := made.Matrix{Shape: base.Shape}
-		for i, v := range base.Values {
-			row, column := int64(i)/in, int64(i)%in
-			sum.Values = append(sum.Values, v+c.factor*(b.Values[2*row]*a.Values[column]+b.Values[2*row+1]*a.Values[in+column]))
-		}
-		merged[c.module+".weight"] = sum
-		tensors["base_model.model."+c.module+".lora_A.weight"], tensors["base_model.model."+c.module+".lora_B.weight"] = a, b
-	}
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	made.Place(t, filepath.Join(dir, adapterWeights), tensors.Safetensors(safetensors.F32))
-	made.Place(t, filepath.Join(dir, adapterConfig), []byte(`{"peft_type": "LORA", "base_model_name_or_path": "someone/whisper-made",
-		"r": 2, "lora_alpha": 4, "alpha_pattern": {"fc2": 8}, "bias": "none"}`))
-	return merged
-}
-
-func TestAdapterIsMerged(t *testing.T) {
-	w, dir := reference(t)
-	adapter, merged := t.TempDir(), t.TempDir()
-	made.Texts(t, merged)
-	made.Place(t, filepath.Join(merged, weightsFile), lora(t, w, adapter).Safetensors(safetensors.F16))
-	want, _ := converted(t, merged, "", ggmlfile.F16)
-	got, f := converted(t, dir, adapter, ggmlfile.F16)
-	sameFile(t, want, got, "the adapter of a folder")
-	assert.Len(t, f.Sources, 2)
-	ct2 := t.TempDir()
-	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
-	got, _ = converted(t, ct2, adapter, ggmlfile.F16)
-	sameFile(t, want, got, "with a base of CTranslate2")
-	lora(t, w, dir)
-	got, _ = converted(t, dir, "", ggmlfile.F16)
-	sameFile(t, want, got, "the adapter beside the weights")
-	_, err := Open(adapter, "")
-	require.ErrorIs(t, err, models.ErrUnsupported)
-	require.ErrorContains(t, err, `without its base model, "someone/whisper-made": run `+"`otograph models import BASE --adapter "+adapter)
+	assert.Equal(t, layoutAdapter, Find(alone))
 }
 
 // TestQuantizedFileEqualsTheQuantized16Bits compares a quantized file with the
@@ -193,7 +152,7 @@ func TestQuantizedFileEqualsTheQuantized16Bits(t *testing.T) {
 	w, dir := reference(t)
 	for _, typ := range []ggmlfile.Type{ggmlfile.Q8_0, ggmlfile.Q5_0} {
 		tensor, file, _ := typ.Numbers()
-		got, _ := converted(t, dir, "", typ)
+		got, _ := converted(t, dir, typ)
 		h, err := ggmlfile.Check(bytes.NewReader(got), int64(len(got)), nil)
 		require.NoError(t, err)
 		assert.Equal(t, int32(file), h.Type)
@@ -264,7 +223,7 @@ func TestRefusals(t *testing.T) {
 			made.Texts(t, dir)
 			c.change(w, dir)
 			made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F32))
-			f, err := Open(dir, "")
+			f, err := Open(dir)
 			if err == nil {
 				err = f.Write(io.Discard, ggmlfile.Q8_0, nil)
 				f.Close()
@@ -290,21 +249,21 @@ func TestNotes(t *testing.T) {
 	w["model.encoder.layers.0.fc1.weight"] = large
 	made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.BF16))
 	made.Place(t, filepath.Join(dir, "generation_config.json"), []byte(`{"alignment_heads": [[2, 0]]}`))
-	_, f := converted(t, dir, "", ggmlfile.F16)
+	_, f := converted(t, dir, ggmlfile.F16)
 	assert.Nil(t, f.AlignmentHeads)
 	notes := strings.Join(f.Notes, "\n")
 	assert.Contains(t, notes, "layer 2, head 0 is named, the decoder has 2 layers of 2 heads")
 	assert.Contains(t, notes, "trained on texts without times")
 	assert.Contains(t, notes, "2 numbers were too large for 16 bits")
 	require.NoError(t, os.Remove(filepath.Join(dir, "generation_config.json")))
-	_, f = converted(t, dir, "", ggmlfile.F16)
+	_, f = converted(t, dir, ggmlfile.F16)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "no alignment heads are named")
 	assert.NotContains(t, strings.Join(f.Notes, "\n"), "<|0.00|>", "the special tokens are not listed")
 
 	vocabulary, err := json.Marshal(made.Tokens()[:50364]) // up to <|notimestamps|>
 	require.NoError(t, err)
 	made.Place(t, filepath.Join(dir, "vocabulary.json"), vocabulary)
-	_, f = converted(t, dir, "", ggmlfile.F16)
+	_, f = converted(t, dir, ggmlfile.F16)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "not the time <|0.00|>")
 }
 
@@ -329,7 +288,7 @@ func TestSnapshot(t *testing.T) {
 
 func TestWriteEndsWithTheContext(t *testing.T) {
 	_, dir := reference(t)
-	f, err := Open(dir, "")
+	f, err := Open(dir)
 	require.NoError(t, err)
 	defer f.Close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -343,29 +302,23 @@ func TestWriteEndsWithTheContext(t *testing.T) {
 // in no more memory than for a valid file.
 func TestDamagedFiles(t *testing.T) {
 	w := made.WhisperWeights()
-	hf, ct2, adapter := t.TempDir(), t.TempDir(), t.TempDir()
+	hf, ct2 := t.TempDir(), t.TempDir()
 	made.Texts(t, hf)
 	made.Place(t, filepath.Join(hf, "vocabulary.txt"), []byte(strings.Join(made.Tokens(), "\n"))) // is read faster
 	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
-	lora(t, w, adapter)
 	good := w.Safetensors(safetensors.F16)
 	made.Place(t, filepath.Join(hf, weightsFile), good)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		name, dir, file, adapter string
-		head                     int // number of leading bytes in which most changes are made
+		name, dir, file string
+		head            int // number of leading bytes in which most changes are made
 	}{
-		{"safetensors", hf, weightsFile, "", 9000},
-		{"CTranslate2", ct2, modelBin, "", 3000},
-		{"adapter", hf, adapterWeights, adapter, 700},
-		{"adapter JSON", hf, adapterConfig, adapter, 200},
-		{"configuration", hf, configFile, "", 200},
+		{"safetensors", hf, weightsFile, 9000},
+		{"CTranslate2", ct2, modelBin, 3000},
+		{"configuration", hf, configFile, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(c.dir, c.file)
-			if c.adapter != "" {
-				path = filepath.Join(c.adapter, c.file)
-			}
 			whole, err := os.ReadFile(path)
 			require.NoError(t, err)
 			defer made.Place(t, path, whole)
@@ -374,7 +327,7 @@ func TestDamagedFiles(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			for i := range 200 {
 				damage(t, random, path, whole, c.head, i)
-				f, err := Open(c.dir, c.adapter)
+				f, err := Open(c.dir)
 				if err == nil && i%20 == 0 {
 					err = f.Write(io.Discard, ggmlfile.Q8_0, nil)
 				}
@@ -415,23 +368,6 @@ func damage(t testing.TB, random *rand.Rand, path string, whole []byte, head, i 
 	}
 }
 
-func FuzzParseAdapter(f *testing.F) {
-	f.Add([]byte(`{"peft_type": "LORA", "lora_alpha": 16, "alpha_pattern": {"q_proj": 8}, "use_rslora": true}`))
-	f.Add([]byte(`{"peft_type": "IA3"}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := parseAdapter(data)
-		if err != nil {
-			if !errors.Is(err, models.ErrBroken) {
-				t.Fatalf("an error of another kind: %v", err)
-			}
-			return
-		}
-		if v := a.factor("encoder.layers.0.fc1", 4); math.IsNaN(float64(v)) || v < 0 {
-			t.Fatalf("factor %g", v)
-		}
-	})
-}
-
 // TestPublished converts real models if OTOGRAPH_REAL names a folder with them
 // and with whisper.cpp's files of the same weights.
 func TestPublished(t *testing.T) {
@@ -441,7 +377,7 @@ func TestPublished(t *testing.T) {
 	}
 	for _, name := range []string{"base", "tiny.en"} {
 		for typ, file := range map[ggmlfile.Type]string{ggmlfile.F16: "ggml-" + name + ".bin", ggmlfile.Q8_0: "ggml-" + name + "-q8_0.bin"} {
-			got, f := converted(t, filepath.Join(dir, "ct2-"+name), "", typ)
+			got, f := converted(t, filepath.Join(dir, "ct2-"+name), typ)
 			want, err := os.ReadFile(filepath.Join(dir, file))
 			require.NoError(t, err)
 			const head = 48 + 8 // includes the file's type, which has two numberings

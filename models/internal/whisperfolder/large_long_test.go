@@ -54,7 +54,7 @@ func TestLargeModelFitsInLittleMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	begin := time.Now()
-	f, err := Open(dir, "")
+	f, err := Open(dir)
 	require.NoError(t, err)
 	defer f.Close()
 	require.NoError(t, f.Write(io.Discard, ggmlfile.Q8_0, nil))

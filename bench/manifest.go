@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -315,9 +314,13 @@ func timed(key string, lines []timedLine) ([]TimedText, error) {
 	return out, nil
 }
 
+// maxSeconds limits the times of references: twelve days, longer than any
+// recording. Events are scored second by second.
+const maxSeconds = 1e6
+
 func checkSpan(key string, start, end float64) error {
-	if !(start >= 0) || !(end >= start) || math.IsInf(end, 0) {
-		return fmt.Errorf("%s: expected 0 ≤ start ≤ end in seconds, got %g and %g", key, start, end)
+	if !(start >= 0) || !(end >= start) || end > maxSeconds {
+		return fmt.Errorf("%s: expected 0 ≤ start ≤ end ≤ %g in seconds, got %g and %g", key, maxSeconds, start, end)
 	}
 	return nil
 }

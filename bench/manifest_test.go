@@ -45,6 +45,7 @@ func TestReadManifestErrors(t *testing.T) {
 		`{"file":"a","events":[{"class":"Musik","start":0,"end":1}]}`:        `the nearest is "Music"`,
 		`{"file":"a","events":[{"class":"Music","start":2,"end":1}]}`:        "events: expected 0 ≤ start ≤ end",
 		`{"file":"a","turns":[{"speaker":"A","start":-1,"end":1}]}`:          "turns: expected",
+		`{"file":"a","events":[{"class":"Speech","start":0,"end":1e12}]}`:    "events: expected 0 ≤ start ≤ end ≤ 1e+06",
 		`{"file":"a","speakers":"two"}`:                                      "speakers: expected their number",
 		`{"file":"a","rttm":"none.rttm"}`:                                    "none.rttm",
 		`{"file":"a","rttm":"b.rttm","turns":[]}`:                            "use only one of the two",

@@ -20,7 +20,7 @@ type Entry struct {
 	Role      models.Role `json:"role"`
 	Contract  string      `json:"contract"`
 	Languages []string    `json:"languages"` // empty means any, or all of Whisper's
-	License   string      `json:"licence"`
+	License   string      `json:"license"`
 	// Sources counts the independent public texts that state the hash. One is
 	// weak evidence; 0 means that no hash is known.
 	Sources int `json:"sources"`

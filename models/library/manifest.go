@@ -2,6 +2,7 @@ package library
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ const (
 //	{
 //	  "name": "my models",
 //	  "roles": {
-//	    "standard":  {"file": "ggml-small.bin", "licence": "MIT"},
+//	    "standard":  {"file": "ggml-small.bin", "license": "MIT"},
 //	    "optimized": [{"name": "parakeet", "contract": "nemo-transducer",
 //	                   "files": {"encoder": "encoder.int8.onnx", "decoder": "decoder.int8.onnx",
 //	                             "joiner": "joiner.int8.onnx", "tokens": "tokens.txt"},
@@ -57,7 +58,9 @@ type entry struct {
 	// SHA256 holds the hash of each file, by its name as in Files.
 	SHA256    map[string]string `json:"sha256,omitempty"`
 	Languages []string          `json:"languages,omitempty"`
-	License   string            `json:"licence,omitempty"`
+	License   string            `json:"license,omitempty"`
+	// Licence is the older spelling of License, which check replaces.
+	Licence string `json:"licence,omitempty"`
 	// Source describes the origin of a converted model, and SourceSHA256 holds
 	// the hashes of the original weight files by name.
 	Source        string            `json:"source,omitempty"`
@@ -178,9 +181,10 @@ func parseManifest(data []byte) (*manifest, error) {
 	return &m, nil
 }
 
-// check validates an entry and folds File into Files. Errors begin with the
-// field's name.
+// check validates an entry, folds File into Files and Licence into License.
+// Errors begin with the field's name.
 func (e *entry) check(role models.Role) error {
+	e.License, e.Licence = cmp.Or(e.License, e.Licence), ""
 	if e.File != "" {
 		if len(e.Files) > 0 {
 			return fmt.Errorf("file: expected file or files, found both")

@@ -293,7 +293,8 @@ func (m *manifest) hashes(role models.Role, name string) map[string]string {
 
 // manifest reads the folder's manifest. If there is none, it creates one with
 // the models in the folder, so that a pulled model is added to manually copied
-// ones instead of hiding them.
+// ones instead of hiding them. A folder with several models for one role is an
+// error: a manifest without them would hide them.
 func (s *Store) manifest() (*manifest, error) {
 	m, err := readManifest(s.Dir)
 	if err == nil || !errors.Is(err, models.ErrMissing) {
@@ -301,7 +302,7 @@ func (s *Store) manifest() (*manifest, error) {
 	}
 	found, _, err := recognizeFolder(s.Dir)
 	switch {
-	case errors.Is(err, ErrAmbiguous), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist):
 		return &manifest{Name: filepath.Base(s.Dir), Roles: map[string]oneOrMany[entry]{}}, nil
 	case err != nil:
 		return nil, err

@@ -537,6 +537,18 @@ func TestPulledModelsJoinExistingOnes(t *testing.T) {
 	assert.FileExists(t, filepath.Join(s.Dir, "old-vad.onnx"))
 }
 
+// TestPullHidesNoCopiedModels: a manifest made beside several copied models of
+// one role would hide all of them.
+func TestPullHidesNoCopiedModels(t *testing.T) {
+	_, e, s := serve(t, nil)
+	made.Place(t, filepath.Join(s.Dir, "a.bin"), made.Whisper(51865))
+	made.Place(t, filepath.Join(s.Dir, "b.bin"), made.Whisper(51865))
+	_, err := s.pull(t.Context(), []Entry{e})
+	require.ErrorIs(t, err, ErrAmbiguous)
+	require.ErrorContains(t, err, "a.bin, b.bin")
+	assert.NoFileExists(t, filepath.Join(s.Dir, manifestName))
+}
+
 // tarball writes an archive; a header without a name is a file of that size.
 func tarball(t *testing.T, add func(w *tar.Writer)) []byte {
 	t.Helper()

@@ -122,7 +122,7 @@ func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worke
 const KeyInterval = 5 * time.Second
 
 // followKey passes the token key to the API each time it is rotated (`otograph
-// secret rotate`), until ctx is done.
+// user logout --all`), until ctx is done.
 func (s *Service) followKey(ctx context.Context) error {
 	return backoff.Every(ctx, KeyInterval, func() error {
 		key, err := s.state.Accounts.SigningKey(ctx)

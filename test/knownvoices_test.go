@@ -79,7 +79,7 @@ func TestServiceNamesKnownVoices(t *testing.T) {
 	require.Len(t, nobody.Notices, 1)
 	assert.Contains(t, nobody.Notices[0].Reason, "was made with the speaker model demo-speaker")
 
-	other.Model = ruth.Model // the fields of `otograph voices export`
+	other.Model = ruth.Model // the fields of `otograph voices list --json`
 	_, err = c.AddVoice(ctx, other)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Otto", "SPEAKER_1", "SPEAKER_2"}, speakers(run(new(true))))

@@ -126,7 +126,7 @@ func checkService(t *testing.T, s *server) {
 		return s.do("GET", "/account", nil, "X-API-Key", "", "Authorization", "Bearer "+token).status
 	}
 	require.Equal(t, 200, with(token))
-	s.must("secret", "rotate")
+	s.must("user", "logout", "--all")
 	require.Eventually(t, func() bool { return with(token) == 401 }, patience, 100*time.Millisecond)
 
 	metrics := string(s.do("GET", "//metrics", nil).body)

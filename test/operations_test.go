@@ -75,9 +75,9 @@ func TestF1ForeignFolder(t *testing.T) {
 	before := files(t, blobs)
 
 	empty := t.TempDir()
-	oneLine(t, refusedStart(t, empty, "--blobs", blobs), "belongs to another database", "--database or --blobs", "otograph store adopt")
+	oneLine(t, refusedStart(t, empty, "--blobs", blobs), "belongs to another database", "--database or --blobs", "otograph store --adopt")
 	require.NoError(t, os.Remove(filepath.Join(blobs, "otograph-store.json")))
-	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", blobs), "files of an unknown database", "otograph store adopt")
+	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", blobs), "files of an unknown database", "otograph store --adopt")
 	oneLine(t, refusedStart(t, owner.data, "--blobs", blobs), "the database's files are in another store")
 	assert.Len(t, files(t, blobs), len(before)-1)
 
@@ -86,7 +86,7 @@ func TestF1ForeignFolder(t *testing.T) {
 	out, err := other.run("migrate")
 	require.NoError(t, err, out)
 	t.Setenv("OTOGRAPH_BLOBS", blobs)
-	cmd := exec.Command(binary, "store", "adopt", "--data", empty, "--blobs", blobs)
+	cmd := exec.Command(binary, "store", "--adopt", "--data", empty, "--blobs", blobs)
 	text, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	s := serve(t, empty, "--workers", "0", "--blobs", blobs)
@@ -128,8 +128,8 @@ func TestF1ForeignBucket(t *testing.T) {
 	before := list()
 	require.Len(t, before, 601, "and the identity")
 
-	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at("/service")), "belongs to another database", "--database or --blobs", "otograph store adopt")
-	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at("/staging")), "files of an unknown database", "otograph store adopt")
+	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at("/service")), "belongs to another database", "--database or --blobs", "otograph store --adopt")
+	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at("/staging")), "files of an unknown database", "otograph store --adopt")
 	oneLine(t, refusedStart(t, owner.data, "--blobs", at("/elsewhere")), "the database's files are in another store")
 	require.Equal(t, before, list())
 
@@ -316,7 +316,7 @@ func TestSecretRotate(t *testing.T) {
 		return s.do("GET", "/account", nil, "X-API-Key", "", "Authorization", "Bearer "+token).status
 	}
 	require.Equal(t, 200, with(token))
-	s.must("secret", "rotate")
+	s.must("user", "logout", "--all")
 	require.Eventually(t, func() bool { return with(token) == 401 }, patience, 100*time.Millisecond)
 	require.Equal(t, 200, with(login()))
 	assert.Equal(t, 200, s.do("GET", "/account", nil).status, "API keys are not tokens")

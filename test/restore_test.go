@@ -83,7 +83,7 @@ func TestF11RestorePostgres(t *testing.T) {
 	dump, copied := filepath.Join(t.TempDir(), "otograph.dump"), filepath.Join(t.TempDir(), "files")
 	postgres(t, "pg_dump", "--format=custom", "--file="+dump, "--dbname="+source)
 	require.NoError(t, os.CopyFS(copied, os.DirFS(blobs)))
-	s.must("queue", "resume", "tasks")
+	s.must("queue", "pause", "tasks", "--undo")
 	for _, id := range ids { // the lost time
 		s.wait(id)
 	}
@@ -111,7 +111,7 @@ func TestF11RestorePostgres(t *testing.T) {
 	exact(t, d)
 
 	s = s.again()
-	s.must("queue", "resume", "tasks") // paused since the dump
+	s.must("queue", "pause", "tasks", "--undo") // paused since the dump
 	for _, id := range ids[:len(ids)-1] {
 		require.Equal(t, "done", s.wait(id)["status"])
 		assert.Equal(t, id, s.result(id)["task_id"])
@@ -160,7 +160,7 @@ func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
 	newStore := func() *server {
 		s := &server{t: t, data: t.TempDir()}
 		s.must("migrate")
-		s.must("store", "adopt")
+		s.must("store", "--adopt")
 		return s
 	}
 	const name = "audio/00000000-0000-7000-8000-00000000000%d.wav"

@@ -384,7 +384,7 @@ var statements = []statement{
 	// Account
 	{"GET /account: available_balance = balance + resource_pack_equivalent − held_amount; packs raise concurrency", func(t *testing.T, w *walk) {
 		key := w.idle.account("packed", "5")
-		w.idle.must("account", "pack", "packed", "3", "--expires", "24h", "--concurrency", "7")
+		w.idle.must("account", "credit", "packed", "3", "--expires", "24h", "--concurrency", "7")
 		require.Equal(t, 201, w.idle.do("POST", "/tasks", map[string]any{"audio_url": anywhere, "batch_mode": true}, "X-API-Key", key).status)
 		m := w.idle.do("GET", "/account", nil, "X-API-Key", key).object(t)
 		assert.EqualValues(t, 5, m["balance"])
@@ -397,12 +397,12 @@ var statements = []statement{
 		key := w.idle.account("tiers", "1")
 		for i, n := range []float64{50, 20, 10, 5, 2} {
 			tier := 5 - i
-			w.idle.must("account", "tier", "tiers", strconv.Itoa(tier))
+			w.idle.must("account", "limits", "tiers", "--tier", strconv.Itoa(tier))
 			m := w.idle.do("GET", "/account", nil, "X-API-Key", key).object(t)
 			assert.EqualValues(t, tier, m["tier"])
 			assert.Equal(t, []any{n, n, 2 * n, n}, []any{m["concurrency_limit"], m["tps_limit"], m["tps_burst"], m["available_concurrency"]})
 		}
-		_, err := w.idle.run("account", "tier", "tiers", "6")
+		_, err := w.idle.run("account", "limits", "tiers", "--tier", "6")
 		assert.Error(t, err)
 	}},
 
@@ -417,14 +417,14 @@ var statements = []statement{
 		}
 		submit()
 		before := held()
-		w.idle.must("pricing", "set", "--standard", "6", "--optimized", "6")
-		defer w.idle.must("pricing", "set", "--standard", "0.6", "--optimized", "0.2")
+		w.idle.must("pricing", "--standard", "6", "--optimized", "6")
+		defer w.idle.must("pricing", "--standard", "0.6", "--optimized", "0.2")
 		assert.Equal(t, before, held())
 		submit()
 		assert.InDelta(t, before.(float64)+0.1, held(), 1e-9)
 	}},
 	{"Transactions: deduction negative with task_id, recharge positive and refund negative without", func(t *testing.T, w *walk) {
-		w.must("account", "refund", "local", "1.5")
+		w.must("account", "credit", "local", "1.5", "--refund")
 		m := w.do("GET", "/billing/transactions?page_size=100", nil).object(t)
 		records := list(m["transactions"])
 		assert.EqualValues(t, len(records), m["total"])
@@ -455,9 +455,11 @@ var statements = []statement{
 	{"T15: missing, malformed, foreign and revoked keys give one and the same 401", func(t *testing.T, w *walk) {
 		revoked := w.must("key", "create", "local")
 		require.Equal(t, 200, w.do("GET", "/account", nil, "X-API-Key", revoked).status)
-		for line := range strings.Lines(w.must("key", "list", "local")) {
-			if fields := strings.Fields(line); strings.HasPrefix(revoked, strings.TrimSuffix(fields[1], "…")) {
-				w.must("key", "revoke", fields[0])
+		var account struct{ Keys []struct{ ID, Key string } }
+		require.NoError(t, json.Unmarshal([]byte(w.must("account", "list", "local")), &account))
+		for _, k := range account.Keys {
+			if strings.HasPrefix(revoked, strings.TrimSuffix(k.Key, "…")) {
+				w.must("key", "revoke", k.ID)
 			}
 		}
 		texts := map[string]bool{}
@@ -543,11 +545,11 @@ var statements = []statement{
 				assert.GreaterOrEqual(t, pause, callbackPauses[i-1])
 			}
 		}
-		assert.Contains(t, w.must("callback", "list"), id)
+		assert.Contains(t, w.must("queue", "list", "callbacks"), id)
 		w.out.mu.Lock()
 		w.out.fail["/deaf"] = false
 		w.out.mu.Unlock()
-		w.must("callback", "resend", id)
+		w.must("queue", "retry", id, "--callback")
 		require.Eventually(t, func() bool { return len(w.out.callbacks(id)) == 5 }, patience, 20*time.Millisecond)
 		t.Logf("T10: 4 attempts with pauses of %v (planned %v s, waited for: %v), then given up; the fifth after a resend", pauses, callbackPauses, realTime)
 	}},

@@ -73,7 +73,7 @@ func TestTownRestored(t *testing.T) {
 	resume := func() {
 		t.Helper()
 		for _, lane := range []string{"fetch", "tasks", "batch"} {
-			s.must("queue", "resume", lane)
+			s.must("queue", "pause", lane, "--undo")
 		}
 		for id, state := range states {
 			if state == "waiting" {

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,17 +14,11 @@ import (
 )
 
 type accountCmd struct {
-	Create accountCreateCmd `cmd:"" help:"Create an account with a zero balance."`
-	List   accountListCmd   `cmd:"" help:"List the accounts."`
-	Show   accountShowCmd   `cmd:"" help:"Show an account's balance, limits and resource packs."`
-	Credit accountCreditCmd `cmd:"" help:"Add to an account's balance."`
-	Refund accountRefundCmd `cmd:"" help:"Pay money back, which lowers the balance."`
-	Tier   accountTierCmd   `cmd:"" help:"Move an account to a tier, 1 to 5."`
-	Limits accountLimitsCmd `cmd:"" help:"Set an account's limits. A limit without a flag becomes that of the account's tier."`
-	Pack   accountPackCmd   `cmd:"" help:"Add a resource pack to an account."`
-
-	Suspend accountSuspendCmd `cmd:"" help:"Reject an account's keys, logins and tokens. Its tasks continue; its data and balance stay."`
-	Resume  accountResumeCmd  `cmd:"" help:"Lift an account's suspension."`
+	Create  accountCreateCmd  `cmd:"" help:"Create an account with a zero balance."`
+	List    accountListCmd    `cmd:"" help:"List the accounts, or show one with its limits, packs, keys and users."`
+	Credit  accountCreditCmd  `cmd:"" help:"Add to an account's balance (--refund: pay back; --expires: add a resource pack)."`
+	Limits  accountLimitsCmd  `cmd:"" help:"Set an account's tier or limits. Without --tier, a limit without a flag becomes that of the tier."`
+	Suspend accountSuspendCmd `cmd:"" help:"Reject an account's keys, logins and tokens. Its tasks continue; its data and balance stay. --undo lifts it."`
 }
 
 type accountCreateCmd struct {
@@ -44,7 +39,8 @@ func (c *accountCreateCmd) Run(ctx context.Context) error {
 
 type accountListCmd struct {
 	storeFlags
-	JSON bool `help:"Print as JSON."`
+	Name string `arg:"" optional:"" help:"Show this account, by name or id, as JSON."`
+	JSON bool   `help:"Print as JSON."`
 }
 
 // accountLine is an account in a list.
@@ -58,6 +54,9 @@ type accountLine struct {
 }
 
 func (c *accountListCmd) Run(ctx context.Context) error {
+	if c.Name != "" {
+		return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error { return showAccount(ctx, s, a) })
+	}
 	return c.with(ctx, func(s *stores) error {
 		list, err := s.Accounts.List(ctx)
 		if err != nil {
@@ -77,62 +76,88 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 	})
 }
 
-type accountShowCmd struct {
-	storeFlags
-	Name string `arg:"" help:"Name or id."`
-}
-
-func (c *accountShowCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
-		view, err := s.Billing.View(ctx, a.ID)
-		if err != nil {
-			return err
-		}
-		packs, err := s.Billing.Packs(ctx, a.ID)
-		if err != nil {
-			return err
-		}
-		type pack struct {
-			Remaining   billing.Money `json:"remaining"`
-			Value       billing.Money `json:"value"`
-			Concurrency int           `json:"concurrency,omitempty"`
-			Expires     time.Time     `json:"expires_at"`
-		}
-		shown := []pack{}
-		for _, p := range packs {
-			shown = append(shown, pack{p.Remaining, p.Value, p.Concurrency, p.ExpiresAt})
-		}
-		return printJSON(map[string]any{"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "suspended_at": a.SuspendedAt, "account": record.AccountOf(view), "packs": shown})
+// showAccount prints an account with its packs, keys and users as JSON.
+func showAccount(ctx context.Context, s *stores, a accounts.Account) error {
+	view, err := s.Billing.View(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	packs, err := s.Billing.Packs(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	keys, err := s.Accounts.Keys(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	users, err := s.Accounts.Users(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	type pack struct {
+		Remaining   billing.Money `json:"remaining"`
+		Value       billing.Money `json:"value"`
+		Concurrency int           `json:"concurrency,omitempty"`
+		Expires     time.Time     `json:"expires_at"`
+	}
+	type user struct {
+		ID      string    `json:"id"`
+		Name    string    `json:"name"`
+		Created time.Time `json:"created_at"`
+	}
+	shownPacks, shownKeys, shownUsers := []pack{}, []accountKey{}, []user{}
+	for _, p := range packs {
+		shownPacks = append(shownPacks, pack{p.Remaining, p.Value, p.Concurrency, p.ExpiresAt})
+	}
+	for _, k := range keys {
+		shownKeys = append(shownKeys, accountKey{k.ID, k.Hint + "…", k.ReadOnly, k.CreatedAt, k.ExpiresAt, k.UsedAt, k.RevokedAt})
+	}
+	for _, u := range users {
+		shownUsers = append(shownUsers, user{u.ID, u.Username, u.CreatedAt})
+	}
+	return printJSON(map[string]any{
+		"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "suspended_at": a.SuspendedAt,
+		"account": record.AccountOf(view), "packs": shownPacks, "keys": shownKeys, "users": shownUsers,
 	})
 }
 
-// balanceFlags name an account and an amount.
-type balanceFlags struct {
-	storeFlags
-	Name   string `arg:"" help:"Name or id."`
-	Amount string `arg:"" help:"Amount in the currency unit, with at most 4 decimals."`
+// accountKey is an API key of an account. UsedAt is exact to ten minutes.
+type accountKey struct {
+	ID        string     `json:"id"`
+	Key       string     `json:"key"` // its beginning
+	ReadOnly  bool       `json:"read_only"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	UsedAt    *time.Time `json:"last_used_at,omitempty"`
+	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 }
 
 type accountCreditCmd struct {
-	balanceFlags
-	Note string `default:"credit" help:"Description in the ledger."`
+	storeFlags
+	Name        string `arg:"" help:"Name or id."`
+	Amount      string `arg:"" help:"Amount in the currency unit, with at most 4 decimals."`
+	Refund      bool   `help:"Pay the amount back, which lowers the balance."`
+	Note        string `placeholder:"TEXT" help:"Description in the ledger; default: credit or refund."`
+	Expires     string `placeholder:"TIME" help:"Add a resource pack of this amount that expires then: 2027-01-31, an RFC 3339 time, or a duration such as 720h."`
+	Concurrency int    `placeholder:"N" help:"Concurrency limit of the account while the pack is valid."`
 }
 
 func (c *accountCreditCmd) Run(ctx context.Context) error {
-	return c.move(ctx, "account credit", c.Note, (*billing.Store).Recharge)
-}
-
-type accountRefundCmd struct {
-	balanceFlags
-	Note string `default:"refund" help:"Description in the ledger."`
-}
-
-func (c *accountRefundCmd) Run(ctx context.Context) error {
-	return c.move(ctx, "account refund", c.Note, (*billing.Store).Refund)
+	switch {
+	case c.Expires != "" && (c.Refund || c.Note != ""):
+		return &usageError{errors.New("--expires adds a resource pack: expected neither --refund nor --note")}
+	case c.Expires != "":
+		return c.addPack(ctx)
+	case c.Concurrency != 0:
+		return &usageError{errors.New("--concurrency belongs to a resource pack: expected --expires")}
+	case c.Refund:
+		return c.move(ctx, "account refund", cmp.Or(c.Note, "refund"), (*billing.Store).Refund)
+	}
+	return c.move(ctx, "account credit", cmp.Or(c.Note, "credit"), (*billing.Store).Recharge)
 }
 
 // move posts the amount to the account's ledger.
-func (c *balanceFlags) move(ctx context.Context, action, note string, post func(b *billing.Store, ctx context.Context, account string, amount billing.Money, note string) (billing.Transaction, error)) error {
+func (c *accountCreditCmd) move(ctx context.Context, action, note string, post func(b *billing.Store, ctx context.Context, account string, amount billing.Money, note string) (billing.Transaction, error)) error {
 	return c.changeAccount(ctx, action, c.Name, c.Amount+", "+note, func(s *stores, a accounts.Account) error {
 		amount, err := billing.ParseMoney(c.Amount)
 		if err != nil {
@@ -147,35 +172,53 @@ func (c *balanceFlags) move(ctx context.Context, action, note string, post func(
 	})
 }
 
-type accountTierCmd struct {
-	storeFlags
-	Name string `arg:"" help:"Name or id."`
-	Tier int    `arg:"" help:"1 to 5."`
-}
-
-func (c *accountTierCmd) Run(ctx context.Context) error {
-	return c.changeAccount(ctx, "account tier", c.Name, strconv.Itoa(c.Tier), func(s *stores, a accounts.Account) error {
-		return s.Accounts.SetTier(ctx, a.ID, c.Tier)
+// addPack adds a resource pack of the amount.
+func (c *accountCreditCmd) addPack(ctx context.Context) error {
+	return c.changeAccount(ctx, "account pack", c.Name, c.Amount+" until "+c.Expires, func(s *stores, a accounts.Account) error {
+		value, err := billing.ParseMoney(c.Amount)
+		if err != nil {
+			return &usageError{err}
+		}
+		expires, err := timeFlag("expires", c.Expires)
+		if err != nil {
+			return err
+		}
+		p, err := s.Billing.AddPack(ctx, a.ID, billing.Pack{Value: value, Concurrency: c.Concurrency, ExpiresAt: expires})
+		if err != nil {
+			return err
+		}
+		say("pack %s of %s until %s\n", p.ID, p.Value, p.ExpiresAt.Format(time.RFC3339))
+		return nil
 	})
 }
 
 type accountLimitsCmd struct {
 	storeFlags
 	Name        string   `arg:"" help:"Name or id."`
+	Tier        *int     `placeholder:"N" help:"Move the account to this tier, 1 to 5; limits that were set stay unless others are."`
 	Concurrency *int     `placeholder:"N" help:"Concurrency limit, batch tasks excluded."`
 	TPS         *float64 `name:"tps" placeholder:"X" help:"Requests per second."`
 	Burst       *int     `placeholder:"N" help:"Maximum burst of requests."`
 }
 
 func (c *accountLimitsCmd) Run(ctx context.Context) error {
+	set := accounts.Overrides{Concurrency: c.Concurrency, TPS: c.TPS, Burst: c.Burst}
 	return c.changeAccount(ctx, "account limits", c.Name, c.detail(), func(s *stores, a accounts.Account) error {
-		return s.Accounts.SetLimits(ctx, a.ID, accounts.Overrides{Concurrency: c.Concurrency, TPS: c.TPS, Burst: c.Burst})
+		if c.Tier != nil {
+			if err := s.Accounts.SetTier(ctx, a.ID, *c.Tier); err != nil || set == (accounts.Overrides{}) {
+				return err
+			}
+		}
+		return s.Accounts.SetLimits(ctx, a.ID, set)
 	})
 }
 
 // detail describes the changed limits.
 func (c *accountLimitsCmd) detail() string {
 	var parts []string
+	if c.Tier != nil {
+		parts = append(parts, fmt.Sprintf("tier %d", *c.Tier))
+	}
 	if c.Concurrency != nil {
 		parts = append(parts, fmt.Sprintf("concurrency %d", *c.Concurrency))
 	}
@@ -191,53 +234,20 @@ func (c *accountLimitsCmd) detail() string {
 	return strings.Join(parts, ", ")
 }
 
-// reasonFlags name an account and the reason for a change.
-type reasonFlags struct {
+type accountSuspendCmd struct {
 	storeFlags
 	Name string `arg:"" help:"Name or id."`
+	Undo bool   `help:"Lift the suspension."`
 	Note string `help:"Reason, for the audit log."`
 }
 
-type accountSuspendCmd struct{ reasonFlags }
-
 func (c *accountSuspendCmd) Run(ctx context.Context) error {
-	return c.changeAccount(ctx, "account suspend", c.Name, c.Note, func(s *stores, a accounts.Account) error {
-		return s.Accounts.Suspend(ctx, a.ID)
-	})
-}
-
-type accountResumeCmd struct{ reasonFlags }
-
-func (c *accountResumeCmd) Run(ctx context.Context) error {
-	return c.changeAccount(ctx, "account resume", c.Name, c.Note, func(s *stores, a accounts.Account) error {
-		return s.Accounts.Resume(ctx, a.ID)
-	})
-}
-
-type accountPackCmd struct {
-	storeFlags
-	Name        string `arg:"" help:"Name or id."`
-	Value       string `arg:"" help:"Value in the currency unit."`
-	Expires     string `required:"" placeholder:"TIME" help:"Expiry: 2027-01-31, an RFC 3339 time, or a duration such as 720h."`
-	Concurrency int    `placeholder:"N" help:"Concurrency limit of the account while the pack is valid."`
-}
-
-func (c *accountPackCmd) Run(ctx context.Context) error {
-	return c.changeAccount(ctx, "account pack", c.Name, c.Value+" until "+c.Expires, func(s *stores, a accounts.Account) error {
-		value, err := billing.ParseMoney(c.Value)
-		if err != nil {
-			return &usageError{err}
-		}
-		expires, err := timeFlag("expires", c.Expires)
-		if err != nil {
-			return err
-		}
-		p, err := s.Billing.AddPack(ctx, a.ID, billing.Pack{Value: value, Concurrency: c.Concurrency, ExpiresAt: expires})
-		if err != nil {
-			return err
-		}
-		say("pack %s of %s until %s\n", p.ID, p.Value, p.ExpiresAt.Format(time.RFC3339))
-		return nil
+	action, change := "account suspend", (*accounts.Store).Suspend
+	if c.Undo {
+		action, change = "account resume", (*accounts.Store).Resume
+	}
+	return c.changeAccount(ctx, action, c.Name, c.Note, func(s *stores, a accounts.Account) error {
+		return change(s.Accounts, ctx, a.ID)
 	})
 }
 

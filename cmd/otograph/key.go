@@ -11,7 +11,6 @@ import (
 
 type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Create an API key and print it once."`
-	List   keyListCmd   `cmd:"" help:"List an account's keys."`
 	Revoke keyRevokeCmd `cmd:"" help:"Revoke an API key."`
 }
 
@@ -48,30 +47,9 @@ func (c *keyCreateCmd) Run(ctx context.Context) error {
 	})
 }
 
-type keyListCmd struct {
-	storeFlags
-	Account string `arg:"" help:"Name or id."`
-}
-
-func (c *keyListCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
-		keys, err := s.Accounts.Keys(ctx, a.ID)
-		if err != nil {
-			return err
-		}
-		return printList(false, keys, []string{"ID", "KEY", "MAY", "CREATED", "EXPIRES", "LAST USED", "REVOKED"}, func(t table, k accounts.Key) {
-			may := "all"
-			if k.ReadOnly {
-				may = "read"
-			}
-			t.row(k.ID, k.Hint+"…", may, k.CreatedAt.Format(time.RFC3339), stamp(k.ExpiresAt), stamp(k.UsedAt), stamp(k.RevokedAt))
-		})
-	})
-}
-
 type keyRevokeCmd struct {
 	storeFlags
-	ID string `arg:"" help:"Key id, as printed by key list."`
+	ID string `arg:"" help:"Key id, as account list NAME prints it."`
 }
 
 func (c *keyRevokeCmd) Run(ctx context.Context) error {

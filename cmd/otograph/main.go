@@ -1,5 +1,5 @@
 // Command otograph transcribes recordings, identifies speakers and detects
-// sounds. `otograph --help` lists its commands.
+// sounds. `otograph help all` lists its commands.
 package main
 
 import (
@@ -35,22 +35,20 @@ type cli struct {
 	Voices     voicesCmd     `cmd:"" help:"Manage known voices, so that transcripts name their speakers."`
 	Native     nativeCmd     `cmd:"" help:"Download the native libraries (libwhisper, ONNX Runtime)."`
 
-	Serve    serveCmd    `cmd:"" group:"Service" help:"Run the HTTP service and its workers."`
-	Work     workCmd     `cmd:"" group:"Service" help:"Run one worker process of the service."`
-	Account  accountCmd  `cmd:"" group:"Service" help:"Create, show, credit, limit and suspend accounts."`
-	Key      keyCmd      `cmd:"" group:"Service" help:"Create, list and revoke API keys."`
-	User     userCmd     `cmd:"" group:"Service" help:"Create, list, log out and delete users."`
-	Audit    auditCmd    `cmd:"" group:"Service" help:"Show the log of operators' actions."`
-	Pricing  pricingCmd  `cmd:"" group:"Service" help:"Show and set prices."`
-	Callback callbackCmd `cmd:"" group:"Service" help:"List and resend callbacks."`
-	Queue    queueCmd    `cmd:"" group:"Service" help:"Show and control the queue: pause, cancel, retry, drain."`
-	Migrate  migrateCmd  `cmd:"" group:"Service" help:"Migrate the database schema."`
-	Store    storeCmd    `cmd:"" group:"Service" help:"Show and change which database the file store belongs to."`
-	Secret   secretCmd   `cmd:"" group:"Service" help:"Rotate the key that signs access tokens."`
-	Backup   backupCmd   `cmd:"" group:"Service" help:"Copy the SQLite database while the service runs."`
-	Restore  restoreCmd  `cmd:"" group:"Service" help:"Restore a data folder from a backup."`
+	Serve   serveCmd   `cmd:"" group:"Service" help:"Run the HTTP service and its workers."`
+	Work    workCmd    `cmd:"" group:"Service" help:"Run one worker process of the service."`
+	Account accountCmd `cmd:"" group:"Service" help:"Create, show, credit, limit and suspend accounts."`
+	Key     keyCmd     `cmd:"" group:"Service" help:"Create and revoke API keys."`
+	User    userCmd    `cmd:"" group:"Service" help:"Create, log out and delete users."`
+	Audit   auditCmd   `cmd:"" group:"Service" help:"Show the log of operators' actions."`
+	Pricing pricingCmd `cmd:"" group:"Service" help:"Show the prices, or change those with a flag; existing tasks keep theirs."`
+	Queue   queueCmd   `cmd:"" group:"Service" help:"Show and control the queue: list, pause, cancel, retry."`
+	Migrate migrateCmd `cmd:"" group:"Service" help:"Migrate the database schema."`
+	Store   storeCmd   `cmd:"" group:"Service" help:"Show which database the file store belongs to, or assign it to this one (--adopt)."`
+	Backup  backupCmd  `cmd:"" group:"Service" help:"Copy the SQLite database while the service runs."`
+	Restore restoreCmd `cmd:"" group:"Service" help:"Restore a data folder from a backup."`
 
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Version versionCmd `cmd:"" hidden:"" help:"Print the version."`
 }
 
 const description = `Otograph turns a recording into what was said, by whom, and what else was heard. Offline, on your own machine.
@@ -76,29 +74,14 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) int {
-	var c cli
-	c.Transcribe.optionFlags, c.Bench.Run.optionFlags = newOptionFlags(), newOptionFlags()
-	parser, err := kong.New(&c,
-		kong.Name("otograph"),
-		kong.Description(description),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)),
-	)
-	if err != nil {
-		panic(err) // the command structs themselves are invalid
-	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	k, err := parser.Parse(args)
+	args, all := helpArgs(args)
+	k, err := newParser(ctx, all).Parse(args)
 	if unwritten := (*os.PathError)(nil); errors.As(err, &unwritten) && unwritten.Op == "write" { // of --help
 		warn("otograph: %v\n", err)
 		return exitFailed
 	}
 	if err != nil {
-		warn("otograph: %v\nRun `otograph --help` for the commands and `otograph COMMAND --help` for their flags.\n", err)
+		warn("otograph: %v\nRun `otograph help all` for the commands and `otograph COMMAND --help` for their flags.\n", err)
 		return exitUsage
 	}
 	unsaid = nil
@@ -127,6 +110,26 @@ func run(ctx context.Context, args []string) int {
 		warn("otograph: %v\n", err)
 		return exitFailed
 	}
+}
+
+// newParser returns the parser of command lines. If all is set, its help lists
+// all commands.
+func newParser(ctx context.Context, all bool) *kong.Kong {
+	var c cli
+	c.Transcribe.optionFlags, c.Bench.Run.optionFlags = newOptionFlags(), newOptionFlags()
+	parser, err := kong.New(&c,
+		kong.Name("otograph"),
+		kong.Description(description),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Help(helpPrinter(all)),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)),
+	)
+	if err != nil {
+		panic(err) // the command structs themselves are invalid
+	}
+	return parser
 }
 
 // verbatim decodes the text of an argument or a flag unchanged: a path need not

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,11 +17,9 @@ import (
 )
 
 type modelsCmd struct {
-	List   modelsListCmd   `cmd:"" help:"List published models and the models in the model folder, with the processor time for an hour of sound where bench has measured it on this machine."`
+	List   modelsListCmd   `cmd:"" help:"List published models and the models in the model folder; show which file serves which role (--where); check the files against their hashes (--verify)."`
 	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (small, balanced, best, zh; balanced:ja for a language)."`
 	Import modelsImportCmd `cmd:"" help:"Import your own model file, folder or archive into the model folder."`
-	Verify modelsVerifyCmd `cmd:"" help:"Check the files of the model folder against their hashes."`
-	Where  modelsWhereCmd  `cmd:"" help:"Show which model file serves which role."`
 }
 
 // folderFlag names the command's model folder.
@@ -39,16 +39,35 @@ func (f folderFlag) store() (*library.Store, error) {
 }
 
 type modelsListCmd struct {
-	folderFlag
-	JSON bool        `help:"Print as JSON."`
-	Role models.Role `placeholder:"ROLE" help:"Restrict to one role: standard, optimized, vad, embedder, segmenter, tagger."`
+	Where  bool        `help:"Show which model file serves which role, with the flags below."`
+	Verify bool        `help:"Check the files of the model folder against their hashes."`
+	JSON   bool        `help:"Print as JSON."`
+	Role   models.Role `placeholder:"ROLE" help:"Restrict to one role: standard, optimized, vad, embedder, segmenter, tagger."`
+	modelFlags
 }
 
-func (c *modelsListCmd) Run() error {
-	store, err := c.store()
-	if err != nil {
+func (c *modelsListCmd) Run(ctx context.Context) error {
+	store, err := folderFlag{c.Models}.store()
+	switch {
+	case c.Where && c.Verify || c.Role != "" && (c.Where || c.Verify):
+		return &usageError{errors.New("models list: use only one of --where, --verify and --role")}
+	case c.Where:
+		return c.where()
+	case err != nil:
 		return err
+	case c.Verify:
+		return c.verify(ctx, store)
 	}
+	if !slices.ContainsFunc(slices.Collect(maps.Values(c.named())), func(file string) bool { return file != "" }) && !c.RequireReal {
+		return c.list(store)
+	}
+	return &usageError{errors.New("models list: the flags of single models belong to --where")}
+}
+
+// list prints published models and those in the model folder. A cost is the
+// processor time for an hour of sound, where bench has measured it on this
+// machine.
+func (c *modelsListCmd) list(store *library.Store) (err error) {
 	if c.Role != "" {
 		if c.Role, err = models.ParseRole(string(c.Role)); err != nil {
 			return &usageError{err}
@@ -137,16 +156,7 @@ func (c *modelsImportCmd) Run(ctx context.Context) error {
 	return err
 }
 
-type modelsVerifyCmd struct {
-	folderFlag
-	JSON bool `help:"Print as JSON."`
-}
-
-func (c *modelsVerifyCmd) Run(ctx context.Context) error {
-	store, err := c.store()
-	if err != nil {
-		return err
-	}
+func (c *modelsListCmd) verify(ctx context.Context, store *library.Store) error {
 	checks, err := store.Verify(ctx)
 	if err != nil {
 		return err
@@ -164,12 +174,7 @@ func (c *modelsVerifyCmd) Run(ctx context.Context) error {
 	return err
 }
 
-type modelsWhereCmd struct {
-	modelFlags
-	JSON bool `help:"Print as JSON."`
-}
-
-func (c *modelsWhereCmd) Run() error {
+func (c *modelsListCmd) where() error {
 	set, err := c.open()
 	if err != nil {
 		return err

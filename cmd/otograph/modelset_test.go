@@ -53,14 +53,15 @@ func TestServesFlagsReachWorkers(t *testing.T) {
 // TestRefundNote checks that a note is stored unchanged.
 func TestRefundNote(t *testing.T) {
 	for want, args := range map[string][]string{
-		"refund":              {"refund", "customer", "1"},
-		"credit card dispute": {"refund", "customer", "1", "--note", "credit card dispute"},
+		"":                    {"credit", "customer", "1", "--refund"},
+		"credit card dispute": {"credit", "customer", "1", "--refund", "--note", "credit card dispute"},
 	} {
 		var c accountCmd
 		parser, err := kong.New(&c, kong.Name("account"))
 		require.NoError(t, err)
 		_, err = parser.Parse(args)
 		require.NoError(t, err)
-		assert.Equal(t, want, c.Refund.Note)
+		assert.Equal(t, want, c.Credit.Note)
+		assert.True(t, c.Credit.Refund)
 	}
 }

@@ -11,37 +11,96 @@ import (
 
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/spec"
 )
 
 type queueCmd struct {
-	List    queueListCmd    `cmd:"" help:"Show lanes, accounts with unfinished tasks, and workers."`
-	Tasks   queueTasksCmd   `cmd:"" help:"List unfinished tasks, longest waiting first."`
-	Pause   queuePauseCmd   `cmd:"" help:"Pause a lane: its tasks are not claimed. Running tasks finish, new ones are accepted."`
-	Resume  queueResumeCmd  `cmd:"" help:"Resume a paused lane."`
-	Cancel  queueCancelCmd  `cmd:"" help:"Fail a task without charging for it."`
-	Retry   queueRetryCmd   `cmd:"" help:"Run a delayed, failed or abandoned task again."`
-	Drain   queueDrainCmd   `cmd:"" help:"Stop a worker from claiming tasks; it finishes its current task."`
-	Undrain queueUndrainCmd `cmd:"" help:"Let a draining worker claim tasks again."`
+	List   queueListCmd   `cmd:"" help:"Show lanes, accounts with unfinished tasks, and workers; or list tasks, or callbacks that could not be delivered."`
+	Pause  queuePauseCmd  `cmd:"" help:"Pause a lane or a worker: no tasks are claimed, running ones finish. --undo resumes it."`
+	Cancel queueCancelCmd `cmd:"" help:"Fail a task without charging for it."`
+	Retry  queueRetryCmd  `cmd:"" help:"Run a delayed, failed or abandoned task again, or deliver its callback again (--callback)."`
 }
+
+// Kinds of queue list.
+const (
+	listLanes     = "lanes"
+	listTasks     = "tasks"
+	listCallbacks = "callbacks"
+)
 
 type queueListCmd struct {
 	storeFlags
-	Accounts int  `default:"20" placeholder:"N" help:"Number of accounts to show, those with the most unfinished tasks first; 0: all."`
-	JSON     bool `help:"Print as JSON, with all accounts."`
+	What     string `arg:"" optional:"" enum:"lanes,tasks,callbacks" default:"lanes" help:"lanes (default), tasks (unfinished ones, longest waiting first) or callbacks (that could not be delivered)."`
+	JSON     bool   `help:"Print as JSON, lanes with all accounts."`
+	Limit    int    `default:"100" placeholder:"N" help:"Maximum number of tasks."`
+	Accounts int    `default:"20" placeholder:"N" group:"Lanes" help:"Number of accounts to show, those with the most unfinished tasks first; 0: all."`
+	Account  string `placeholder:"NAME" group:"Tasks" help:"Account, by name or id."`
+	Lane     string `placeholder:"LANE" group:"Tasks" help:"Lane, as named by queue list."`
+	Ended    bool   `group:"Tasks" help:"Show failed and abandoned tasks instead, newest first; requires --account."`
+	All      bool   `group:"Callbacks" help:"Include delivered and pending callbacks."`
+	Task     string `placeholder:"ID" group:"Callbacks" help:"Task."`
 }
 
 func (c *queueListCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(s *stores) error {
-		o, err := s.Tasks.Queue().Overview(ctx)
+	switch {
+	case c.What != listTasks && (c.Account != "" || c.Lane != "" || c.Ended):
+		return &usageError{errors.New("queue list: --account, --lane and --ended belong to `queue list tasks`")}
+	case c.What != listCallbacks && (c.All || c.Task != ""):
+		return &usageError{errors.New("queue list: --all and --task belong to `queue list callbacks`")}
+	case c.Ended && c.Account == "":
+		return &usageError{errors.New("queue list tasks: --ended requires --account")}
+	}
+	show := map[string]func(context.Context, *stores) error{listLanes: c.lanes, listTasks: c.tasks, listCallbacks: c.callbacks}[c.What]
+	return c.with(ctx, func(s *stores) error { return show(ctx, s) })
+}
+
+func (c *queueListCmd) lanes(ctx context.Context, s *stores) error {
+	o, err := s.Tasks.Queue().Overview(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		o.Accounts, o.Workers = orEmpty(o.Accounts), orEmpty(o.Workers)
+		return printJSON(o)
+	}
+	return printOverview(o, c.Accounts, time.Now())
+}
+
+func (c *queueListCmd) tasks(ctx context.Context, s *stores) error {
+	filter := queue.ListFilter{Lane: c.Lane, Ended: c.Ended, Limit: c.Limit}
+	if c.Account != "" {
+		a, err := s.Accounts.Find(ctx, c.Account)
 		if err != nil {
-			return err
+			return fmt.Errorf("account %q: %w", c.Account, err)
 		}
-		if c.JSON {
-			o.Accounts, o.Workers = orEmpty(o.Accounts), orEmpty(o.Workers)
-			return printJSON(o)
-		}
-		return printOverview(o, c.Accounts, time.Now())
+		filter.AccountID = a.ID
+	}
+	items, err := s.Tasks.Queue().List(ctx, filter)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	header := []string{"TASK", "ACCOUNT", "LANE", "PHASE", "STATUS", "FAILURES", "SINCE", "ERROR"}
+	return printList(c.JSON, items, header, func(t table, i queue.Item) {
+		t.row(i.TaskID, i.Account, i.Lane, i.Phase, i.Status, i.Failures, age(&i.QueuedAt, now), spec.Shorten(i.Error))
+	})
+}
+
+// mostCallbacks limits the callbacks in a list.
+const mostCallbacks = 1000
+
+func (c *queueListCmd) callbacks(ctx context.Context, s *stores) error {
+	filter := webhook.Filter{TaskID: c.Task, Phase: "given_up", Limit: mostCallbacks}
+	if c.All {
+		filter.Phase = ""
+	}
+	list, err := s.Tasks.Outbox().List(ctx, filter)
+	if err != nil {
+		return err
+	}
+	return printList(c.JSON, list, []string{"TASK", "STATE", "ATTEMPTS", "UPDATED", "URL", "LAST ERROR"}, func(t table, k webhook.Callback) {
+		t.row(k.TaskID, k.Phase, k.Attempts, k.UpdatedAt.Format(time.RFC3339), clip(k.URL, 60), clip(k.LastError, 60))
 	})
 }
 
@@ -102,61 +161,35 @@ func age(t *time.Time, now time.Time) string {
 	return max(0, now.Sub(*t)).Round(time.Second).String()
 }
 
-type queueTasksCmd struct {
-	storeFlags
-	Account string `placeholder:"NAME" help:"Account, by name or id."`
-	Lane    string `placeholder:"LANE" help:"Lane, as named by queue list."`
-	Ended   bool   `help:"Show failed and abandoned tasks instead, newest first; requires --account."`
-	Limit   int    `default:"100" placeholder:"N" help:"Maximum number of entries."`
-	JSON    bool   `help:"Print as JSON."`
-}
-
-func (c *queueTasksCmd) Run(ctx context.Context) error {
-	if c.Ended && c.Account == "" {
-		return &usageError{errors.New("queue tasks: --ended requires --account")}
-	}
-	return c.with(ctx, func(s *stores) error {
-		filter := queue.ListFilter{Lane: c.Lane, Ended: c.Ended, Limit: c.Limit}
-		if c.Account != "" {
-			a, err := s.Accounts.Find(ctx, c.Account)
-			if err != nil {
-				return fmt.Errorf("account %q: %w", c.Account, err)
-			}
-			filter.AccountID = a.ID
-		}
-		items, err := s.Tasks.Queue().List(ctx, filter)
-		if err != nil {
-			return err
-		}
-		now := time.Now()
-		header := []string{"TASK", "ACCOUNT", "LANE", "PHASE", "STATUS", "FAILURES", "SINCE", "ERROR"}
-		return printList(c.JSON, items, header, func(t table, i queue.Item) {
-			t.row(i.TaskID, i.Account, i.Lane, i.Phase, i.Status, i.Failures, age(&i.QueuedAt, now), spec.Shorten(i.Error))
-		})
-	})
-}
-
-// laneArg names a lane.
-type laneArg struct {
-	Lane string `arg:"" help:"Lane, as named by queue list: tasks or batch, for example."`
-}
-
 type queuePauseCmd struct {
 	storeFlags
-	laneArg
+	Lane   string `arg:"" optional:"" help:"Lane, as named by queue list: tasks or batch, for example."`
+	Worker string `placeholder:"ID" help:"Worker instead of a lane, by its id as shown by queue list, or the first characters of it."`
+	Undo   bool   `help:"Let tasks be claimed again."`
 }
 
 func (c *queuePauseCmd) Run(ctx context.Context) error {
-	return c.change(ctx, "queue pause", c.Lane, "", func(s *stores) error { return s.Tasks.Queue().SetPaused(ctx, c.Lane, true) })
-}
-
-type queueResumeCmd struct {
-	storeFlags
-	laneArg
-}
-
-func (c *queueResumeCmd) Run(ctx context.Context) error {
-	return c.change(ctx, "queue resume", c.Lane, "", func(s *stores) error { return s.Tasks.Queue().SetPaused(ctx, c.Lane, false) })
+	if (c.Lane == "") == (c.Worker == "") {
+		return &usageError{errors.New("queue pause: expected a lane or --worker")}
+	}
+	if c.Worker != "" {
+		action, done := "queue drain", "claims no more tasks"
+		if c.Undo {
+			action, done = "queue undrain", "claims tasks"
+		}
+		return c.change(ctx, action, c.Worker, "", func(s *stores) error {
+			id, err := s.Tasks.Queue().SetDraining(ctx, c.Worker, !c.Undo)
+			if err == nil {
+				say("worker %s %s\n", id, done)
+			}
+			return err
+		})
+	}
+	action := "queue pause"
+	if c.Undo {
+		action = "queue resume"
+	}
+	return c.change(ctx, action, c.Lane, "", func(s *stores) error { return s.Tasks.Queue().SetPaused(ctx, c.Lane, !c.Undo) })
 }
 
 type queueCancelCmd struct {
@@ -180,10 +213,16 @@ func (c *queueCancelCmd) Run(ctx context.Context) error {
 
 type queueRetryCmd struct {
 	storeFlags
-	Task string `arg:"" help:"Task id."`
+	Task     string `arg:"" help:"Task id."`
+	Callback bool   `help:"Deliver the task's callback again, and leave the task as it is."`
 }
 
 func (c *queueRetryCmd) Run(ctx context.Context) error {
+	if c.Callback {
+		return c.change(ctx, "callback resend", c.Task, "", func(s *stores) error {
+			return about("task", c.Task, s.Tasks.Outbox().Resend(ctx, c.Task))
+		})
+	}
 	return c.change(ctx, "queue retry", c.Task, "", func(s *stores) error {
 		t, err := s.Tasks.Retry(ctx, c.Task)
 		if err != nil {
@@ -192,33 +231,4 @@ func (c *queueRetryCmd) Run(ctx context.Context) error {
 		say("%s is queued\n", t.ID)
 		return nil
 	})
-}
-
-// drainFlags name a worker.
-type drainFlags struct {
-	storeFlags
-	Worker string `arg:"" help:"Worker id, as shown by queue list, or its first characters."`
-}
-
-// drain lets the worker claim tasks or stops it from claiming them.
-func (c *drainFlags) drain(ctx context.Context, action string, draining bool, done string) error {
-	return c.change(ctx, action, c.Worker, "", func(s *stores) error {
-		id, err := s.Tasks.Queue().SetDraining(ctx, c.Worker, draining)
-		if err == nil {
-			say("worker %s %s\n", id, done)
-		}
-		return err
-	})
-}
-
-type queueDrainCmd struct{ drainFlags }
-
-func (c *queueDrainCmd) Run(ctx context.Context) error {
-	return c.drain(ctx, "queue drain", true, "claims no more tasks")
-}
-
-type queueUndrainCmd struct{ drainFlags }
-
-func (c *queueUndrainCmd) Run(ctx context.Context) error {
-	return c.drain(ctx, "queue undrain", false, "claims tasks")
 }

@@ -36,7 +36,7 @@ func advise(err error) error {
 	case errors.Is(err, db.ErrSchemaOld):
 		return fmt.Errorf("%w: run `otograph migrate`, or start `otograph serve`, first", err)
 	case errors.Is(err, blob.ErrForeign), errors.Is(err, blob.ErrUnclaimed), errors.Is(err, blob.ErrLost):
-		return fmt.Errorf("%w: correct --database or --blobs, or, if this database is to own these files from now on, run `otograph store adopt`", err)
+		return fmt.Errorf("%w: correct --database or --blobs, or, if this database is to own these files from now on, run `otograph store --adopt`", err)
 	}
 	return err
 }
@@ -102,16 +102,20 @@ func (c *migrateCmd) Run(ctx context.Context) error {
 	return errors.Join(err, d.Close())
 }
 
+// storeCmd shows which database the file store belongs to, or changes it.
 type storeCmd struct {
-	Show  storeShowCmd  `cmd:"" help:"Show which database the file store belongs to."`
-	Adopt storeAdoptCmd `cmd:"" help:"Assign the file store to this database."`
-}
-
-type storeShowCmd struct {
 	storeFlags
+	Adopt bool `help:"Assign the file store to this database."`
+	Yes   bool `help:"Also adopt a store that belongs to another database."`
 }
 
-func (c *storeShowCmd) Run(ctx context.Context) error {
+func (c *storeCmd) Run(ctx context.Context) error {
+	if c.Adopt {
+		return c.change(ctx, "store adopt", db.Redact(c.Blobs), "", func(s *stores) error { return c.adopt(ctx, s) })
+	}
+	if c.Yes {
+		return &usageError{errors.New("store: --yes belongs to --adopt")}
+	}
 	return c.with(ctx, func(s *stores) error {
 		if err := s.Files.Check(ctx); err != nil {
 			return err
@@ -124,26 +128,19 @@ func (c *storeShowCmd) Run(ctx context.Context) error {
 	})
 }
 
-type storeAdoptCmd struct {
-	storeFlags
-	Yes bool `help:"Also adopt a store that belongs to another database."`
-}
-
-// Run assigns the store to this database. No other server may use the store
+// adopt assigns the store to this database. No other server may use the store
 // then, because each one's clean-up would delete the other's files.
-func (c *storeAdoptCmd) Run(ctx context.Context) error {
-	return c.change(ctx, "store adopt", db.Redact(c.Blobs), "", func(s *stores) error {
-		if err := s.Files.Check(ctx); err != nil {
-			return err
-		}
-		id, err := s.Adopt(ctx, c.Yes)
-		if foreign, ok := errors.AsType[*state.ForeignStoreError](err); ok {
-			return &usageError{fmt.Errorf("%w: if no service uses that database any longer, repeat this with --yes", foreign)}
-		}
-		if err != nil {
-			return err
-		}
-		say("%s now belongs to database %s\n", s.Files.Name(), id.ID)
-		return nil
-	})
+func (c *storeCmd) adopt(ctx context.Context, s *stores) error {
+	if err := s.Files.Check(ctx); err != nil {
+		return err
+	}
+	id, err := s.Adopt(ctx, c.Yes)
+	if foreign, ok := errors.AsType[*state.ForeignStoreError](err); ok {
+		return &usageError{fmt.Errorf("%w: if no service uses that database any longer, repeat this with --yes", foreign)}
+	}
+	if err != nil {
+		return err
+	}
+	say("%s now belongs to database %s\n", s.Files.Name(), id.ID)
+	return nil
 }

@@ -7,18 +7,17 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"golang.org/x/term"
 
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/service"
 )
 
 type userCmd struct {
 	Create userCreateCmd `cmd:"" help:"Create a user with a password."`
 	Passwd userPasswdCmd `cmd:"" help:"Change a user's password and revoke the user's access tokens."`
-	List   userListCmd   `cmd:"" help:"List an account's users."`
-	Logout userLogoutCmd `cmd:"" help:"Revoke a user's access tokens; the password stays valid."`
+	Logout userLogoutCmd `cmd:"" help:"Revoke the access tokens of a user, or of --all users; the passwords stay valid."`
 	Delete userDeleteCmd `cmd:"" help:"Delete a user and revoke the user's access tokens."`
 }
 
@@ -91,29 +90,25 @@ func (c *userPasswdCmd) Run(ctx context.Context) error {
 	})
 }
 
-type userListCmd struct {
-	storeFlags
-	Account string `arg:"" help:"Account, by name or id."`
-}
-
-func (c *userListCmd) Run(ctx context.Context) error {
-	return c.withAccount(ctx, c.Account, func(s *stores, a accounts.Account) error {
-		users, err := s.Accounts.Users(ctx, a.ID)
-		if err != nil {
-			return err
-		}
-		return printList(false, users, []string{"NAME", "ID", "CREATED"}, func(t table, u accounts.User) {
-			t.row(u.Username, u.ID, u.CreatedAt.Format(time.RFC3339))
-		})
-	})
-}
-
 type userLogoutCmd struct {
 	storeFlags
-	Username string `arg:""`
+	Username string `arg:"" optional:""`
+	All      bool   `help:"Replace the key that signs access tokens: all users must log in again."`
 }
 
 func (c *userLogoutCmd) Run(ctx context.Context) error {
+	if c.All == (c.Username != "") {
+		return &usageError{errors.New("user logout: expected a user or --all")}
+	}
+	if c.All {
+		return c.change(ctx, "secret rotate", "", "", func(s *stores) error {
+			if err := s.Accounts.RotateSigningKey(ctx); err != nil {
+				return err
+			}
+			say("The token key has been replaced. Running servers reject old tokens within %s.\n", service.KeyInterval)
+			return nil
+		})
+	}
 	return c.change(ctx, "user logout", c.Username, "", func(s *stores) error {
 		return about("user", c.Username, s.Accounts.EndSessions(ctx, c.Username))
 	})

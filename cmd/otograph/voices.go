@@ -25,7 +25,6 @@ type voicesCmd struct {
 	Add    voicesAddCmd    `cmd:"" help:"Add a person's voice from recordings in which only that person speaks."`
 	List   voicesListCmd   `cmd:"" help:"List the known voices."`
 	Remove voicesRemoveCmd `cmd:"" help:"Remove a person's voice."`
-	Export voicesExportCmd `cmd:"" help:"Print the register as JSON."`
 }
 
 // registerFlag names the register's file.
@@ -142,12 +141,18 @@ func oneVoice(ctx context.Context, p *otograph.Pipeline, src otograph.Source) ([
 	return vector, err
 }
 
-type voicesListCmd struct{ registerFlag }
+type voicesListCmd struct {
+	registerFlag
+	JSON bool `help:"Print the register as JSON, with the vectors."`
+}
 
 func (c *voicesListCmd) Run() error {
 	_, register, err := c.register()
 	if err != nil {
 		return err
+	}
+	if c.JSON {
+		return register.Write(terminal.JSON(os.Stdout))
 	}
 	return printList(false, register.Voices, []string{"NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT"}, func(t table, v diarize.Voice) {
 		t.row(v.Name, len(v.Vectors), fmt.Sprintf("%.8s", v.Model), v.Added.Format(time.DateOnly), v.Consent)
@@ -172,16 +177,6 @@ func (c *voicesRemoveCmd) Run() error {
 	}
 	say("%s: %s has been removed.\n", path, spec.Shorten(c.Name))
 	return nil
-}
-
-type voicesExportCmd struct{ registerFlag }
-
-func (c *voicesExportCmd) Run() error {
-	_, register, err := c.register()
-	if err != nil {
-		return err
-	}
-	return register.Write(terminal.JSON(os.Stdout))
 }
 
 // openKnown opens the register named by --voices; its voices must be computed

@@ -13,12 +13,16 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models/demo"
 )
 
 // TestVoiceOfACutRecording: a voice is taken from the part that is there, the
 // missing part is said, and the recording is read once.
 func TestVoiceOfACutRecording(t *testing.T) {
+	if _, err := native.ONNXRuntime(); err != nil {
+		t.Skip(err)
+	}
 	pcm, err := audio.Open(t.Context(), audio.File("../../testdata/demo/short/en_05.flac"), audio.Options{})
 	require.NoError(t, err)
 	defer pcm.Close()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 )
 
@@ -22,7 +23,7 @@ var strangers = []string{"elsewhere/a.wav", "audio-of-others/x.wav", "results.ol
 
 func (w *world) strangers() {
 	for _, key := range strangers {
-		w.must(w.bucket.WriteAll(context.Background(), key, []byte("not yours"), nil))
+		w.must(blob.Over(w.bucket, "memory").Put(context.Background(), key, strings.NewReader("not yours")))
 	}
 }
 
@@ -110,7 +111,7 @@ func (w *world) check() {
 		w.fail("accepted and lost (negative: deleted and still there): %v", lost)
 	}
 	for _, key := range strangers {
-		if ok, err := w.bucket.Exists(context.Background(), key); err != nil || !ok {
+		if _, err := w.bucket.Open(context.Background(), key, 0); err != nil {
 			w.fail("the stranger's file %s is gone (%v)", key, err)
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	cloud "gocloud.dev/blob"
-	"gocloud.dev/blob/memblob"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
@@ -38,7 +36,7 @@ type world struct {
 	size      size
 	source    string // of the database
 	dir       string // for the workers' copies of audio
-	bucket    *cloud.Bucket
+	bucket    *memory
 	scheduler *scheduler
 	random    *rand.Rand
 	observer  *taskstest.Fixture // bypasses the scheduler
@@ -106,7 +104,7 @@ func newWorld(t testing.TB, seed uint64, z size, source, dir string) *world {
 		return time.Duration(least)*time.Second + time.Duration(random.Int64N(int64(most-least)*int64(time.Second)))
 	}
 	w := &world{
-		t: t, seed: seed, size: z, source: source, dir: dir, bucket: memblob.OpenBucket(nil), random: random, scheduler: newScheduler(random),
+		t: t, seed: seed, size: z, source: source, dir: dir, bucket: newMemory(), random: random, scheduler: newScheduler(random),
 		shifts: random.IntN(3) == 0, batchWait: second(60, 600), heartbeat: second(4, 8), poll: second(2, 8), work: second(5, 60),
 		retryDelays: []time.Duration{second(2, 12), second(10, 60), second(20, 100)}, callbackDelays: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
 		balances: map[string]billing.Money{}, deliveries: map[string][]delivery{}, canceled: map[string]bool{}, retried: map[string]bool{}, gap: second(2, 15),
@@ -156,7 +154,6 @@ func (w *world) close() {
 	}
 	w.customers.Wait()
 	w.must(w.observer.DB.Close())
-	w.must(w.bucket.Close())
 }
 
 // run runs the history: disturbances, then calm in which all work must end;

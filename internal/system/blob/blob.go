@@ -16,19 +16,15 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"net/url"
+	"iter"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
-	_ "gocloud.dev/blob/s3blob" // the s3:// scheme
-	"gocloud.dev/gcerrors"
+	"github.com/minio/minio-go/v7"
 )
 
 // Errors that callers act upon.
@@ -47,8 +43,7 @@ const DataFolder = "blobs"
 
 // Store is an open file store. It is safe for concurrent use.
 type Store struct {
-	bucket   *blob.Bucket
-	dir      string // "" for S3
+	bucket   Bucket
 	name     string
 	endpoint string // of an S3 store, for error messages; "" means AWS
 	fault    func(op, key string) error
@@ -58,62 +53,37 @@ type Store struct {
 }
 
 // Open opens the store at source: "file:///folder" or a plain path (the folder
-// is created), or "s3://bucket?region=…&endpoint=…&use_path_style=true" with
-// credentials from AWS's usual environment variables and files. It sends no
+// is created), or "s3://bucket/prefix?region=…&endpoint=…&use_path_style=true"
+// with credentials from AWS's usual environment variables and files. It sends no
 // request to an S3 server; see Check.
-func Open(ctx context.Context, source string, options ...Option) (*Store, error) {
-	s, err := open(ctx, source)
-	if err != nil {
-		return nil, err
-	}
-	return configure(s, options), nil
-}
-
-// Over returns a store in a bucket that the caller has opened; several stores
-// may share one. name describes it in errors.
-func Over(bucket *blob.Bucket, name string, options ...Option) *Store {
-	return configure(&Store{bucket: bucket, name: name}, options)
-}
-
-func configure(s *Store, options []Option) *Store {
-	s.limits = defaultLimits
-	s.observe = func(string, time.Duration, error) {}
-	for _, set := range options {
-		set(s)
-	}
-	return s
-}
-
-func open(ctx context.Context, source string) (*Store, error) {
+func Open(_ context.Context, source string, options ...Option) (*Store, error) {
 	if strings.HasPrefix(source, "s3://") {
-		u, err := url.Parse(source)
+		bucket, endpoint, err := openS3(source)
 		if err != nil {
 			return nil, fmt.Errorf("file store %s: %w", source, err)
 		}
-		bucket, err := blob.OpenBucket(ctx, u.String())
-		if err != nil {
-			return nil, fmt.Errorf("file store %s: %w", source, err)
-		}
-		if u.Path != "" && u.Path != "/" {
-			bucket = blob.PrefixedBucket(bucket, strings.Trim(u.Path, "/")+"/")
-		}
-		return &Store{bucket: bucket, name: "s3://" + u.Host + strings.TrimSuffix(u.Path, "/"), endpoint: u.Query().Get("endpoint")}, nil
+		s := Over(bucket, bucket.String(), options...)
+		s.endpoint = endpoint
+		return s, nil
 	}
 	if strings.Contains(source, "://") && !strings.HasPrefix(source, "file://") {
 		return nil, fmt.Errorf("file store %s: unknown scheme; want file:// or s3://", source)
 	}
-	dir, err := filepath.Abs(strings.TrimPrefix(source, "file://"))
+	dir, err := openFolder(source)
 	if err != nil {
-		return nil, fmt.Errorf("file store %s: %w", source, err)
+		return nil, fmt.Errorf("file store %s: %w", source, classify(err))
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("file store %s: %w", dir, classify(err))
+	return Over(dir, string(dir), options...), nil
+}
+
+// Over returns a store in a bucket that the caller has opened; several stores
+// may share one. name describes it in errors.
+func Over(bucket Bucket, name string, options ...Option) *Store {
+	s := &Store{bucket: bucket, name: name, limits: defaultLimits, observe: func(string, time.Duration, error) {}}
+	for _, set := range options {
+		set(s)
 	}
-	bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite, DirFileMode: 0o700})
-	if err != nil {
-		return nil, fmt.Errorf("file store %s: %w", dir, err)
-	}
-	return &Store{bucket: bucket, dir: dir, name: dir}, nil
+	return s
 }
 
 // Inject makes every operation ("create", "write", "commit", "open", "delete",
@@ -133,7 +103,10 @@ func (s *Store) Name() string { return s.name }
 
 // Folder reports whether the files are in a folder, in which case Local copies
 // nothing.
-func (s *Store) Folder() bool { return s.dir != "" }
+func (s *Store) Folder() bool {
+	_, is := s.bucket.(folder)
+	return is
+}
 
 // Close closes the store.
 func (s *Store) Close() error { return s.bucket.Close() }
@@ -152,18 +125,17 @@ func (s *Store) wrap(op, key string, err error) error {
 func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) }
 
 func classify(err error) error {
-	switch {
+	kind := ErrUnavailable
+	switch code := s3Code(err); {
 	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrFull), errors.Is(err, ErrUnavailable),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	case noBucket(err): // this does not show that any file is missing
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	case gcerrors.Code(err) == gcerrors.NotFound, errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %w", ErrNotFound, err)
+		kind = ErrFull
+	case errors.Is(err, fs.ErrNotExist), code == minio.NoSuchKey:
+		kind = ErrNotFound
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", kind, err)
 }
 
 // Info describes a written file.
@@ -178,7 +150,7 @@ type Info struct {
 type Writer struct {
 	store *Store
 	key   string
-	w     *blob.Writer
+	w     Upload
 	guard guard
 	sum   hash.Hash
 	size  int64
@@ -217,11 +189,9 @@ func (s *Store) create(ctx context.Context, key string, fresh bool) (*Writer, er
 		return nil, fmt.Errorf("file store %s: key %q is not valid", s.name, key)
 	}
 	g := newGuard(ctx)
-	var w *blob.Writer
+	var w Upload
 	err := s.timed(g, "create", key, s.limits.answer, func() (err error) {
-		w, err = s.bucket.NewWriter(g.ctx, key, &blob.WriterOptions{
-			ContentType: "application/octet-stream", DisableContentTypeDetection: true, MaxConcurrency: 2, IfNotExist: fresh,
-		})
+		w, err = s.bucket.Create(g.ctx, key, fresh)
 		return err
 	})
 	if err != nil {
@@ -263,13 +233,8 @@ func (w *Writer) Commit() (Info, error) {
 		return Info{}, fmt.Errorf("file store %s: %s was ended before", w.store.name, w.key)
 	}
 	if w.err == nil {
-		w.err = w.store.timed(w.guard, "commit", w.key, w.store.limits.transfer, func() error {
-			w.done = true
-			if err := w.w.Close(); err != nil || w.store.dir == "" {
-				return err
-			}
-			return w.store.flush(w.key)
-		})
+		w.err = w.store.timed(w.guard, "commit", w.key, w.store.limits.transfer, w.w.Commit)
+		w.done = w.err == nil
 	}
 	w.Abort()
 	if w.err != nil {
@@ -280,25 +245,12 @@ func (w *Writer) Commit() (Info, error) {
 
 // Abort discards the written data.
 func (w *Writer) Abort() {
-	w.guard.cancel(nil) // makes the bucket discard an open file
+	w.guard.cancel(nil)
 	if !w.done {
 		w.done = true
-		_ = w.w.Close()
-	}
-}
-
-// flush syncs a renamed file and the folders above it to disk.
-func (s *Store) flush(key string) error {
-	for path := filepath.Join(s.dir, filepath.FromSlash(key)); ; path = filepath.Dir(path) {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		err = f.Sync()
-		f.Close()
-		if err != nil || path == s.dir {
-			return err
-		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.guard.ctx), w.store.limits.answer)
+		defer cancel()
+		w.w.Abort(ctx)
 	}
 }
 
@@ -310,9 +262,9 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 // OpenAt opens the file under key for reading from an offset in bytes.
 func (s *Store) OpenAt(ctx context.Context, key string, offset int64) (io.ReadCloser, error) {
 	g := newGuard(ctx)
-	var r *blob.Reader
+	var r io.ReadCloser
 	err := s.timed(g, "open", key, s.limits.answer, func() (err error) {
-		r, err = s.bucket.NewRangeReader(g.ctx, key, offset, -1, nil)
+		r, err = s.bucket.Open(g.ctx, key, offset)
 		return err
 	})
 	if err != nil {
@@ -326,7 +278,7 @@ func (s *Store) OpenAt(ctx context.Context, key string, offset int64) (io.ReadCl
 type reader struct {
 	store *Store
 	key   string
-	r     *blob.Reader
+	r     io.ReadCloser
 	guard guard
 }
 
@@ -354,11 +306,11 @@ func (r *reader) Close() error {
 // be called more than once.
 func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, release func(), err error) {
 	release = func() {}
-	if s.dir != "" {
+	if dir, is := s.bucket.(folder); is {
 		if err := s.ask("open", key); err != nil {
 			return "", release, s.wrap("open", key, err)
 		}
-		path = filepath.Join(s.dir, filepath.FromSlash(key))
+		path = dir.path(key)
 		if _, err := os.Stat(path); err != nil {
 			return "", release, s.wrap("open", key, err)
 		}
@@ -393,13 +345,6 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Object is one entry of a listing.
-type Object struct {
-	Key     string
-	Size    int64
-	ModTime time.Time
-}
-
 // List calls each for every file whose key begins with prefix, in the order of
 // keys, until each returns an error. It includes unfinished temporary files of
 // a folder store, which are garbage once they are old.
@@ -409,22 +354,22 @@ func (s *Store) List(ctx context.Context, prefix string, each func(Object) error
 	}
 	g := newGuard(ctx)
 	defer g.cancel(nil)
-	for items := s.bucket.List(&blob.ListOptions{Prefix: prefix}); ; {
-		var item *blob.ListObject
+	next, stop := iter.Pull2(s.bucket.List(g.ctx, prefix))
+	defer stop()
+	for {
+		var item Object
+		more := false
 		err := g.within(s.limits.answer, func() (err error) { // most calls are answered from the current page
-			item, err = items.Next(g.ctx)
+			item, err, more = next()
 			return err
 		})
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
 		if err != nil {
 			return s.wrap("list", prefix, err)
 		}
-		if item.IsDir {
-			continue
+		if !more {
+			return nil
 		}
-		if err := each(Object{Key: item.Key, Size: item.Size, ModTime: item.ModTime}); err != nil {
+		if err := each(item); err != nil {
 			return err
 		}
 	}

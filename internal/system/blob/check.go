@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"gocloud.dev/gcerrors"
+	"github.com/minio/minio-go/v7"
 )
 
 // ProbePrefix is the prefix of the keys that Probe writes. The rest of a key is
@@ -57,17 +57,10 @@ func (s *Store) Probe(ctx context.Context) error {
 	return s.explain(s.Delete(ctx, key))
 }
 
-type apiError interface{ ErrorCode() string }
-
-func noBucket(err error) bool {
-	var api apiError
-	return errors.As(err, &api) && api.ErrorCode() == "NoSuchBucket"
-}
-
-// explain turns an error of the S3 client, whose text is several nested lines
-// of operations and attempts, into one line with the problem and instructions.
+// explain turns an error of an S3 store into one line with the problem and
+// instructions.
 func (s *Store) explain(err error) error {
-	if err == nil || s.dir != "" {
+	if err == nil || s.Folder() {
 		return err
 	}
 	say := func(format string, args ...any) error {
@@ -77,29 +70,28 @@ func (s *Store) explain(err error) error {
 	if s.endpoint != "" {
 		at = s.endpoint
 	}
-	var api apiError
-	if errors.As(err, &api) {
-		switch code := api.ErrorCode(); code {
-		case "NoSuchBucket":
-			return say("there is no such bucket at %s: create it, or correct --blobs", at)
-		case "InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthFailure", "InvalidToken", "ExpiredToken":
-			return say("%s refused the credentials (%s): correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", at, code)
-		case "AccessDenied", "Forbidden", "AllAccessDisabled":
-			return say("%s denied the access (%s): the credentials need to read, write, list, and delete objects of the bucket", at, code)
-		}
+	var problem credentialsError
+	if errors.As(err, &problem) {
+		return say("%v", problem)
+	}
+	switch code := s3Code(err); code {
+	case minio.NoSuchBucket:
+		return say("there is no such bucket at %s: create it, or correct --blobs", at)
+	case minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch, "AuthFailure", "InvalidToken", "ExpiredToken":
+		return say("%s refused the credentials (%s): correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", at, code)
+	case minio.AccessDenied, "Forbidden", minio.AllAccessDisabled:
+		return say("%s denied the access (%s): the credentials need to read, write, list, and delete objects of the bucket", at, code)
 	}
 	var dns *net.DNSError
 	var network *net.OpError
-	switch text := err.Error(); {
-	case strings.Contains(text, "get credentials"), strings.Contains(text, "failed to refresh cached credentials"), strings.Contains(text, "no EC2 IMDS role found"):
-		return say("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or configure AWS's shared files")
+	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return say("%s refused the connection: check that the store is running and that endpoint= is correct", at)
 	case errors.As(err, &dns):
 		return say("%s has no address: correct endpoint= in --blobs", dns.Name)
 	case errors.As(err, &network):
 		return say("%s cannot be reached: %v", at, network.Err)
-	case errors.Is(err, ErrUnavailable) && strings.Contains(text, "no answer within"), gcerrors.Code(err) == gcerrors.DeadlineExceeded, errors.Is(err, context.DeadlineExceeded):
+	case strings.Contains(err.Error(), "no answer within"), errors.Is(err, context.DeadlineExceeded):
 		return say("%s does not answer", at)
 	}
 	return err

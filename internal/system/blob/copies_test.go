@@ -8,25 +8,25 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"gocloud.dev/blob/memblob"
 
-	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/flock"
+	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // TestCopiesOfKilledProcessesAreRemoved checks that the copies of killed
 // processes are removed and that other files stay, regardless of their names.
 func TestCopiesOfKilledProcessesAreRemoved(t *testing.T) {
-	bucket := memblob.OpenBucket(nil)
-	defer bucket.Close()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	endpoint := tooltest.S3(t, "files")
 	local := func(dir string) (string, func()) {
 		t.Helper()
-		path, release, err := blob.Over(bucket, "memory").Local(t.Context(), "audio/a.wav", dir)
+		path, release, err := s3At(t, endpoint).Local(t.Context(), "audio/a.wav", dir)
 		require.NoError(t, err)
 		t.Cleanup(release)
 		return path, release
 	}
-	put(t, blob.Over(bucket, "memory"), "audio/a.wav", []byte("sound"))
+	put(t, s3At(t, endpoint), "audio/a.wav", []byte("sound"))
 	alive, release := local(t.TempDir())
 	marker, err := os.ReadFile(filepath.Join(filepath.Dir(alive), "lock"))
 	require.NoError(t, err)

@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
-
-	"gocloud.dev/gcerrors"
 )
 
 // Prefixes are the prefixes of the service's files. No other file in a store is
@@ -79,7 +78,7 @@ func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
 		if !empty {
 			return fmt.Errorf("%w: %s has files under %v but no identity", ErrUnclaimed, s.name, Prefixes)
 		}
-		if err := s.writeIdentity(ctx, id, true); err != nil && gcerrors.Code(err) != gcerrors.FailedPrecondition {
+		if err := s.writeIdentity(ctx, id, true); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		found, err = s.Identity(ctx) // another server may have been faster

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"gocloud.dev/gcerrors"
 )
 
 // Option configures a Store when it is opened.
@@ -69,8 +67,8 @@ func (s *Store) timed(g guard, op, key string, limit time.Duration, work func() 
 	}
 	begun := time.Now()
 	err := g.within(limit, work)
-	outcome := err
-	if errors.Is(err, context.Canceled) || gcerrors.Code(err) == gcerrors.NotFound || gcerrors.Code(err) == gcerrors.Canceled {
+	outcome := classify(err)
+	if errors.Is(outcome, context.Canceled) || errors.Is(outcome, ErrNotFound) {
 		outcome = nil
 	}
 	s.observe(op, time.Since(begun), outcome)

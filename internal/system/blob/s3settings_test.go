@@ -1,0 +1,37 @@
+package blob
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestS3Addresses(t *testing.T) {
+	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	for query, want := range map[string]struct {
+		address string
+		lookup  minio.BucketLookupType
+	}{
+		"":                                       {"https://s3.amazonaws.com", minio.BucketLookupAuto},
+		"disable_https=true":                     {"http://s3.amazonaws.com", minio.BucketLookupAuto},
+		"use_path_style=true":                    {"https://s3.amazonaws.com", minio.BucketLookupPath},
+		"endpoint=https://s3.example":            {"https://s3.example", minio.BucketLookupDNS},
+		"endpoint=s3.example:9000":               {"https://s3.example:9000", minio.BucketLookupDNS},
+		"endpoint=s3.example&disable_https=true": {"http://s3.example", minio.BucketLookupDNS},
+		"endpoint=http://127.0.0.1:9000":         {"http://127.0.0.1:9000", minio.BucketLookupPath},
+		"endpoint=http://s3.example&s3ForcePathStyle=true": {"http://s3.example", minio.BucketLookupPath},
+	} {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		settings, err := parseS3Settings(values)
+		require.NoError(t, err, query)
+		at, err := settings.address()
+		require.NoError(t, err, query)
+		assert.Equal(t, want.address, at.String(), query)
+		assert.Equal(t, want.lookup, settings.lookup(at, "bucket"), query)
+	}
+}

@@ -23,6 +23,12 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
+// The extent of the tests in their long form.
+const (
+	everyPair    = true // each model hears each recording
+	quietMinutes = 20   // of the long recording
+)
+
 // writeTiled writes the bundled recording repeatedly, as a WAV file of the
 // given length.
 func writeTiled(t *testing.T, path string, seconds int) {

@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-faults test-seeds simulate chaos outages soak test-web test-real test-training test-arm64 test-families test-referee lint cross bench bench-report fmt audit release clean
+.PHONY: help setup web build demo test test-long test-extent test-faults test-seeds simulate chaos outages soak test-web test-real test-training test-arm64 test-families test-referee lint cross bench bench-report fmt audit release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -54,6 +54,10 @@ test: setup ## run the tests with the race detector, showing each package as it 
 	  $(GO) test -C tools -json $(RACE) -p $(PARALLEL) -timeout 20m ./... || status=1; \
 	  GO='$(GO)' bash tools/crosscheck/run.sh test -count 1 -timeout 20m || status=1; \
 	  wait $$raceless && exit $$status; } | $(GO) run -C tools ./progress
+
+test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every pair of a model and a recording
+	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -count 1 -timeout 60m -run '^TestHistories$$' ./internal/service/simulation
+	@$(GO) test -count 1 -tags long -timeout 60m -run '^TestCounts' .
 
 test-faults: setup ## put twenty faults into the program, one at a time, and see that the tests find each
 	@GO='$(GO)' $(GO) run -C tools ./faults -- $(RACE)

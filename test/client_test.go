@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/system/db"
 )
 
@@ -149,7 +150,13 @@ func (s *server) must(args ...string) string {
 // default.
 func (s *server) unlimited() *server {
 	s.t.Helper()
-	s.must("account", "limits", "local", "--tps", "1000000", "--burst", "1000000", "--concurrency", "1000000")
+	many, rate := 1_000_000, 1e6
+	d := s.store()
+	people := accounts.New(d, nil)
+	local, err := people.Find(context.Background(), "local")
+	require.NoError(s.t, err)
+	require.NoError(s.t, people.SetLimits(context.Background(), local.ID, accounts.Overrides{Concurrency: &many, TPS: &rate, Burst: &many}))
+	require.NoError(s.t, d.Close())
 	time.Sleep(250 * time.Millisecond) // a server reloads limits after 200 ms
 	return s
 }

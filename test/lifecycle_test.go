@@ -62,7 +62,7 @@ func TestLifeCycleOfAccountsKeysAndUsers(t *testing.T) {
 		actions = append(actions, e.Action)
 		assert.NotEmpty(t, e.Operator)
 	}
-	assert.Equal(t, "user delete, account resume, account suspend, user logout, key create, user create, user create, user create, account limits, account create, account limits",
+	assert.Equal(t, "user delete, account resume, account suspend, user logout, key create, user create, user create, user create, account limits, account create",
 		strings.Join(actions, ", "))
 	assert.Contains(t, log, "unpaid")
 	assert.Contains(t, log, "failed: ")

@@ -181,6 +181,29 @@ func TestRetriesUntilAbandoned(t *testing.T) {
 	})
 }
 
+// TestEarlierAttemptChangesNothing takes a running task from a dead worker and
+// gives it to another: nothing that the first one then reports has an effect.
+func TestEarlierAttemptChangesNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		task := f.Add(nil)
+		early, err := f.Next(t.Context(), "dead", "m")
+		require.NoError(t, err)
+		_, err = f.Reap(t.Context(), "dead", tasks.EndInterrupted, "silent")
+		require.NoError(t, err)
+		current, err := f.Next(t.Context(), "alive", "m")
+		require.NoError(t, err)
+		require.NotNil(t, current)
+		before := f.Row(task.ID)
+		require.ErrorIs(t, f.Complete(t.Context(), early, tasks.Outcome{Seconds: 1}), queue.ErrSuperseded)
+		require.ErrorIs(t, f.Release(t.Context(), early, tasks.EndPermanent, "late"), queue.ErrSuperseded)
+		assert.Equal(t, before, f.Row(task.ID))
+		require.NoError(t, f.Complete(t.Context(), current, tasks.Outcome{Seconds: 1}))
+		assert.Equal(t, tasks.StatusDone, f.Row(task.ID).Status)
+		f.Exact()
+	})
+}
+
 func TestPermanentErrorIsFinal(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	task := f.Add(nil)

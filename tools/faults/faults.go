@@ -8,7 +8,7 @@ var faults = []fault{
 	{name: "a released hold stays", file: "billing/hold.go", old: `tx.ExecContext(ctx, "DELETE FROM holds WHERE task_id = $1", task)`, new: `tx.ExecContext(ctx, "DELETE FROM holds WHERE task_id = $1 AND amount = 0", task)`, by: "./billing"},
 	{name: "the fence of attempts is skipped", file: "internal/service/tasks/claim.go", old: ` && r.attempt == c.Held.Attempt`, new: ``, by: "./internal/service/tasks", run: "EarlierAttempt"},
 	{name: "a repeated key takes another body", file: "internal/service/tasks/idempotency.go", old: `if hash != idem.BodyHash {`, new: `if hash == "" {`, by: "./internal/service/tasks", run: "EqualSubmissions|Idempotency"},
-	{name: "token buckets have no lock", file: "internal/service/accounts/buckets.go", old: "\tb.mu.Lock()\n\tdefer b.mu.Unlock()\n", new: "", by: "./internal/service/accounts", run: "Bucket", race: true},
+	{name: "token buckets have no lock", file: "internal/service/accounts/buckets.go", old: "\tb.mu.Lock()\n\tdefer b.mu.Unlock()\n", new: "", by: "./internal/service/accounts", run: "ConcurrentRequests", race: true},
 	{name: "failed logins of an address are not counted", file: "internal/service/accounts/throttle.go", old: "\tt.addresses.add(address, now)\n", new: "", by: "./internal/service/accounts"},
 	{name: "a callback's signature covers no time", file: "internal/service/webhook/signature.go", old: `fmt.Fprintf(mac, "%s.%s.", id, stamp)`, new: `fmt.Fprintf(mac, "%s.", id)`, by: "./internal/service/webhook"},
 	{name: "a late delivery counts", file: "internal/service/webhook/outbox.go", old: `WHERE id = $1 AND claim = $2 AND phase = 'running'"+o.config.DB.ForUpdate()`, new: `WHERE id = $1 AND claim >= $2 AND phase = 'running'"+o.config.DB.ForUpdate()`, by: "./internal/service/webhook"},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,6 +68,28 @@ func TestBucketIsExact(t *testing.T) {
 		c.move(2 * time.Millisecond)
 		assert.Zero(t, take())
 	}
+}
+
+// TestBucketsServeConcurrentRequests: of many requests at one moment, the burst
+// passes. The clock has no lock, which would hide a missing one.
+func TestBucketsServeConcurrentRequests(t *testing.T) {
+	now := newClock().now()
+	b := NewBuckets(1)
+	b.now = func() time.Time { return now }
+	l := billing.Limits{TPS: 1, Burst: 100}
+	var passed atomic.Int64
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 50 {
+				if again, err := b.TakeToken(context.Background(), "a", l); err == nil && again == 0 {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	assert.EqualValues(t, l.Burst, passed.Load())
 }
 
 func TestBucketsAreSeparate(t *testing.T) {

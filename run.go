@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // RunOption configures one run.
@@ -261,7 +262,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 }
 
 // result assembles the result; an error concerns only the speakers' names.
-func (r *run) result(f *findings.Findings, register *diarize.Register) (*Result, error) {
+func (r *run) result(f *findings.Findings, register *voices.Register) (*Result, error) {
 	res := assemble.Result(r.sound.PCM, f, r.Progress.Seconds())
 	res.Demo = r.Engines.Demonstrates(res)
 	r.p.hideConfidences(res.Segments)
@@ -291,7 +292,7 @@ func (r *run) audio() audio.Options {
 	}
 	limit := o.MaxSeconds
 	if limit == 0 {
-		limit = audio.DefaultMaxSeconds
+		limit = spec.MaxAudioSeconds
 	}
 	if r.longest > 0 && (limit < 0 || r.longest < limit) {
 		o.MaxSeconds = r.longest

@@ -6,11 +6,11 @@ import (
 	"math"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/pipeline/assemble"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // KnownVoice is a person's name and a short recording in which only that person
@@ -72,10 +72,10 @@ func (p *Pipeline) SameVoice() (float64, error) {
 }
 
 // learn returns the register of known voices.
-func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Register, error) {
+func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*voices.Register, error) {
 	limits := p.audio
 	limits.MaxSeconds = spec.LongestVoice + spec.VoiceSlack
-	register := &diarize.Register{}
+	register := &voices.Register{}
 	for i, v := range known {
 		vector, seconds, _, err := p.voice(ctx, v.Recording, limits, spec.ShortestVoice-spec.VoiceSlack)
 		if err == nil && seconds < leastSpoken {
@@ -84,7 +84,7 @@ func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*diarize.Regi
 		if err != nil {
 			return nil, &VoiceError{Index: i, Err: err}
 		}
-		register.Voices = append(register.Voices, diarize.Voice{Name: v.Name, Vectors: [][]float32{vector}})
+		register.Voices = append(register.Voices, voices.Voice{Name: v.Name, Vectors: [][]float32{vector}})
 	}
 	return register, nil
 }

@@ -177,7 +177,7 @@ func TestCancel(t *testing.T) {
 func TestWallClock(t *testing.T) {
 	needFFmpeg(t)
 	_, err := Open(t.Context(), File(slowFile(t)), Options{MaxSeconds: -1, MaxDecodeTime: 200 * time.Millisecond})
-	require.ErrorIs(t, err, ErrTimeout)
+	require.ErrorIs(t, err, spec.ErrSlow)
 	assert.False(t, spec.IsPermanent(err), "a busy machine is no fault of the file")
 	assert.Empty(t, children(t))
 }

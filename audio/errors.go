@@ -18,11 +18,9 @@ var (
 	ErrNoAudio     = spec.Permanent(errors.New("no audio in the file"))
 )
 
-// Errors of the machine, like a full disk; none of them is permanent.
-var (
-	ErrDecoderMissing = errors.New("audio decoder missing")
-	ErrTimeout        = errors.New("decoding took too long")
-)
+// ErrDecoderMissing is returned for a recording that needs ffmpeg on a machine
+// without it. It is not permanent; neither is spec.ErrSlow.
+var ErrDecoderMissing = errors.New("audio decoder missing")
 
 // fault returns an error about a source, whose name may contain anything.
 func fault(kind error, name, format string, args ...any) error {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/system/cage"
+	"github.com/otograph/otograph/spec"
 )
 
 // audioDecoders lists the decoders that ffmpeg may use, none of them for images
@@ -383,7 +384,7 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 	switch {
 	case err == nil:
 	case errors.Is(err, errWallClock):
-		return fault(ErrTimeout, name, "ffmpeg needed more than %v", o.MaxDecodeTime)
+		return fault(spec.ErrSlow, name, "ffmpeg needed more than %v", o.MaxDecodeTime)
 	case errors.Is(err, cage.ErrSetup) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("audio: %q: %w: %s: %w", name, errUnusable, bin, err)
 	case errors.As(err, &exit):

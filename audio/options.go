@@ -3,15 +3,11 @@ package audio
 import (
 	"os"
 	"time"
+
+	"github.com/otograph/otograph/spec"
 )
 
-// Limits of the specification, used for options that are zero.
-const (
-	DefaultMinBytes      = 1 << 10
-	DefaultMaxBytes      = 2 << 30
-	DefaultMaxSeconds    = 5 * 3600.0
-	defaultMaxDecodeTime = 15 * time.Minute
-)
+const defaultMaxDecodeTime = 15 * time.Minute
 
 // Options configures the accepted recordings. The zero value sets the limits of
 // the specification: 1 KB to 2 GB, up to 5 hours. A negative limit disables it.
@@ -43,10 +39,10 @@ func (o Options) withDefaults() Options {
 			*v = -1
 		}
 	}
-	pick(&o.MinBytes, DefaultMinBytes)
-	pick(&o.MaxBytes, DefaultMaxBytes)
+	pick(&o.MinBytes, spec.MinAudioBytes)
+	pick(&o.MaxBytes, spec.MaxAudioBytes)
 	if o.MaxSeconds == 0 {
-		o.MaxSeconds = DefaultMaxSeconds
+		o.MaxSeconds = spec.MaxAudioSeconds
 	}
 	pick((*int64)(&o.MaxDecodeTime), int64(defaultMaxDecodeTime))
 	if o.TempDir == "" {

@@ -6,23 +6,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// normalize scales v to unit length in place; it returns false if v has no
-// length (zero, infinite or NaN).
-func normalize(v []float32) bool {
-	var sq float64
-	for _, x := range v {
-		sq += float64(x) * float64(x)
-	}
-	if sq == 0 || math.IsNaN(sq) || math.IsInf(sq, 0) {
-		return false
-	}
-	scale := 1 / math.Sqrt(sq)
-	for i, x := range v {
-		v[i] = float32(float64(x) * scale)
-	}
-	return true
-}
-
 // centroids returns the normalized means of the vectors of each label; a label
 // without vectors has a zero row.
 func centroids(x matrix, labels []int, k int) matrix {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/voices"
 )
 
 // setting is a kind of recording of simulated voices. A window's vector is the
@@ -137,7 +139,7 @@ func (c setting) recording(r *rand.Rand, speakers int) *Embeddings {
 				}
 				row[d] = float32(v)
 			}
-			normalize(row)
+			voices.Normalize(row)
 			before = fresh
 			truth = append(truth, s)
 			left[s]--

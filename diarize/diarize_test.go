@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/voices"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,7 +77,7 @@ func (m *madeUp) Embed(ctx context.Context, _ *audio.PCM, windows []audio.Span) 
 		for d := range v {
 			row[d] = float32(v[d])
 		}
-		normalize(row)
+		voices.Normalize(row)
 		out = append(out, row)
 	}
 	return out, ctx.Err()
@@ -284,7 +285,7 @@ func TestViterbiIgnoresOneWindow(t *testing.T) {
 	for d := range v {
 		v[d] = float32(0.47*m.voice[0][d] + 0.53*m.voice[1][d])
 	}
-	normalize(v)
+	voices.Normalize(v)
 	x, centre := e.vectors, centroids(e.vectors, labels, 2)
 	assert.Equal(t, 1, nearestCentroids(x, centre)[5])
 	assert.Equal(t, labels, settle(x, labels, 2, changeCosts(e)))

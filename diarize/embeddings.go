@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/voices"
 )
 
 // Embedder turns stretches of speech into vectors that describe the voice.
@@ -111,7 +112,7 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 		for i, v := range vectors {
 			start := len(data)
 			data = append(data, v...)
-			if !normalize(data[start:]) { // silence has no voice: treated like a segment that is too short
+			if !voices.Normalize(data[start:]) { // silence has no voice: treated like a segment that is too short
 				data = data[:start]
 				continue
 			}

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/voices"
 )
 
 // clusterCase is a stored result of scikit-learn 1.4.2 (AgglomerativeClustering
@@ -42,7 +44,7 @@ func toMatrix(vectors [][]float32) matrix {
 	m := newMatrix(len(vectors), len(vectors[0]))
 	for i, v := range vectors {
 		copy(m.row(i), v)
-		normalize(m.row(i))
+		voices.Normalize(m.row(i))
 	}
 	return m
 }
@@ -122,7 +124,7 @@ func TestLinkageMatchesItsDefinition(t *testing.T) {
 		}
 		for i := range n {
 			x.row(i)[i%3] += 3
-			normalize(x.row(i))
+			voices.Normalize(x.row(i))
 		}
 		merges, err := averageLinkage(context.Background(), x, 1)
 		if err != nil {
@@ -168,7 +170,7 @@ func TestLinkageOfDegenerateVectors(t *testing.T) {
 }
 
 func TestLinkageDoesNotDependOnThreads(t *testing.T) {
-	x, _ := simulate(rand.New(rand.NewPCG(5, 5)), []int{400, 300, 200, 277}, voices{})
+	x, _ := simulate(rand.New(rand.NewPCG(5, 5)), []int{400, 300, 200, 277}, simulated{})
 	one, err := averageLinkage(t.Context(), x, 1)
 	require.NoError(t, err)
 	for _, threads := range []int{2, 5} {

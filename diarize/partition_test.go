@@ -52,17 +52,17 @@ func agreement(labels, truth []int) float64 {
 func TestSpeakerCountOnSimulatedVoices(t *testing.T) {
 	type condition struct {
 		name       string
-		voices     voices
+		voices     simulated
 		perSpeaker int
 		same       float64
 		least      float64 // least share of recordings with the right number of speakers
 	}
 	for _, c := range []condition{
-		{"3 s and more", voices{}, 30, 0.5, 0.9},
-		{"3 s and more, few windows", voices{}, 9, 0.5, 0.9},
-		{"1.5 s windows", voices{low: 0.35, high: 0.5}, 30, 0.5, 0.9},
-		{"1.5 s windows, same-speaker cosine 0.45", voices{low: 0.35, high: 0.5}, 30, 0.45, 0.9},
-		{"1.5 s windows, few", voices{low: 0.35, high: 0.5}, 12, 0.5, 0.9},
+		{"3 s and more", simulated{}, 30, 0.5, 0.9},
+		{"3 s and more, few windows", simulated{}, 9, 0.5, 0.9},
+		{"1.5 s windows", simulated{low: 0.35, high: 0.5}, 30, 0.5, 0.9},
+		{"1.5 s windows, same-speaker cosine 0.45", simulated{low: 0.35, high: 0.5}, 30, 0.45, 0.9},
+		{"1.5 s windows, few", simulated{low: 0.35, high: 0.5}, 12, 0.5, 0.9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			right, tried, agree := 0, 0, 0.0
@@ -110,7 +110,7 @@ func TestOutliersAreNotSpeakers(t *testing.T) {
 	for round := range rounds {
 		speakers := 1 + round%4
 		r := rand.New(rand.NewPCG(uint64(speakers), uint64(round/4)))
-		x, truth := simulate(r, split(speakers, 1600/speakers, false), voices{low: 0.35, high: 0.5})
+		x, truth := simulate(r, split(speakers, 1600/speakers, false), simulated{low: 0.35, high: 0.5})
 		e := timeline(truth)
 		e.vectors = x
 		replace := func(i int, v []float64) {
@@ -139,7 +139,7 @@ func TestOutliersAreNotSpeakers(t *testing.T) {
 }
 
 func TestNumberOfSpeakersIsKept(t *testing.T) {
-	x, truth := simulate(rand.New(rand.NewPCG(3, 3)), []int{40, 20, 12, 6}, voices{low: 0.35, high: 0.5})
+	x, truth := simulate(rand.New(rand.NewPCG(3, 3)), []int{40, 20, 12, 6}, simulated{low: 0.35, high: 0.5})
 	e := timeline(truth)
 	e.vectors = x
 	for k := 1; k <= 12; k++ {
@@ -161,7 +161,7 @@ func TestNumberOfSpeakersIsKept(t *testing.T) {
 
 func TestFewWindows(t *testing.T) {
 	for n := 1; n <= 4; n++ {
-		x, truth := simulate(rand.New(rand.NewPCG(9, 9)), []int{n}, voices{})
+		x, truth := simulate(rand.New(rand.NewPCG(9, 9)), []int{n}, simulated{})
 		e := timeline(truth)
 		e.vectors = x
 		for _, opt := range []Options{{}, {NumSpeakers: 3}, {MinSpeakers: 2, MaxSpeakers: 5}, {MaxSpeakers: 1}} {
@@ -185,7 +185,7 @@ func TestFewWindows(t *testing.T) {
 // TestSampledClusteringAgrees: above ExactWindows a sample is clustered; the
 // speakers must be the same.
 func TestSampledClusteringAgrees(t *testing.T) {
-	x, truth := simulate(rand.New(rand.NewPCG(11, 4)), []int{900, 500, 300, 120}, voices{low: 0.35, high: 0.5})
+	x, truth := simulate(rand.New(rand.NewPCG(11, 4)), []int{900, 500, 300, 120}, simulated{low: 0.35, high: 0.5})
 	e := timeline(truth)
 	e.vectors = x
 	opt := Options{SameSpeakerCosine: 0.5, ExactWindows: 400}.filled()
@@ -196,7 +196,7 @@ func TestSampledClusteringAgrees(t *testing.T) {
 }
 
 func TestThresholdDecidesForOneSpeaker(t *testing.T) {
-	x, truth := simulate(rand.New(rand.NewPCG(2, 4)), []int{40, 40}, voices{})
+	x, truth := simulate(rand.New(rand.NewPCG(2, 4)), []int{40, 40}, simulated{})
 	e := timeline(truth)
 	e.vectors = x
 	_, k, err := label(t.Context(), e, Options{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.05}.filled())
@@ -214,7 +214,7 @@ func TestMemoryOfClustering(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		n = 2500
 	}
-	x, truth := simulate(rand.New(rand.NewPCG(1, 1)), []int{n * 4 / 10, n * 3 / 10, n * 2 / 10, n / 10}, voices{low: 0.35, high: 0.5})
+	x, truth := simulate(rand.New(rand.NewPCG(1, 1)), []int{n * 4 / 10, n * 3 / 10, n * 2 / 10, n / 10}, simulated{low: 0.35, high: 0.5})
 	e := timeline(truth)
 	e.vectors = x
 	var before, after runtime.MemStats
@@ -233,7 +233,7 @@ func BenchmarkCluster(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%d windows, %d threads", n, threads), func(b *testing.B) {
-				x, truth := simulate(rand.New(rand.NewPCG(1, 1)), []int{n * 4 / 10, n * 3 / 10, n * 2 / 10, n / 10}, voices{low: 0.35, high: 0.5})
+				x, truth := simulate(rand.New(rand.NewPCG(1, 1)), []int{n * 4 / 10, n * 3 / 10, n * 2 / 10, n / 10}, simulated{low: 0.35, high: 0.5})
 				e := timeline(truth)
 				e.vectors = x
 				b.ReportAllocs()
@@ -255,7 +255,7 @@ func TestByFirstAppearance(t *testing.T) {
 // Two groups of one voice are joined once their windows have settled; another
 // voice, and the least number of speakers, stay.
 func TestSettledGroupsAreJoined(t *testing.T) {
-	x, truth := simulate(rand.New(rand.NewPCG(3, 4)), []int{120, 60}, voices{low: 0.55, high: 0.7})
+	x, truth := simulate(rand.New(rand.NewPCG(3, 4)), []int{120, 60}, simulated{low: 0.55, high: 0.7})
 	var speech []audio.Span
 	segment := make([]int, x.n)
 	for i := range x.n {

@@ -16,7 +16,9 @@ import (
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/diarize/segment"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
+	"github.com/otograph/otograph/voices"
 )
 
 // clip is a recording of one voice.
@@ -157,8 +159,9 @@ func TestKnownVoices(t *testing.T) {
 
 	by, err := embed.Matching(l.model)
 	require.NoError(t, err)
-	var register diarize.Register
-	voices, order := map[string]int{}, map[string]int{}
+	var register voices.Register
+	model := strings.Repeat("0", 64)
+	count, order := map[string]int{}, map[string]int{}
 	for _, c := range clips {
 		if _, ok := order[c.voice]; !ok {
 			order[c.voice] = len(order)
@@ -166,22 +169,26 @@ func TestKnownVoices(t *testing.T) {
 	}
 	var tried, right, wrong, unknown, strangers, named int
 	for pass := range 2 {
-		clear(voices)
+		clear(count)
 		for _, c := range clips {
-			n := voices[c.voice]
-			voices[c.voice]++
+			n := count[c.voice]
+			count[c.voice]++
 			known := order[c.voice]%2 == 0
 			enrolled := known && n < 2 // two recordings of every other voice
 			if pass == 0 {
 				if enrolled {
-					require.NoError(t, register.Add(diarize.Voice{Name: c.voice, Model: "m", Consent: "synthetic", Vectors: [][]float32{c.vector}}))
+					_, err := register.Add(voices.Voice{Name: c.voice, Model: model, Consent: "synthetic", Vectors: [][]float32{c.vector}})
+					require.NoError(t, err)
 				}
 				continue
 			}
 			if enrolled {
 				continue
 			}
-			m := register.Identify("m", []diarize.Speaker{{Embedding: c.vector}}, by)[0]
+			var m voices.Match
+			if matches := register.Identify(model, []spec.SpeakerEmbedding{{Embedding: c.vector}}, by); len(matches) > 0 {
+				m = matches[0]
+			}
 			switch {
 			case !known:
 				strangers++

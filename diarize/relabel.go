@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/voices"
 )
 
 // clearVoice is the quantile of the fits of sure windows to their speakers that
@@ -32,7 +33,7 @@ func (e *Embeddings) relabeled(sure *Embeddings, labels []int, centre matrix) (*
 				mean[d] += v
 			}
 		}
-		if normalize(mean) {
+		if voices.Normalize(mean) {
 			_, fit := nearestCentroid(mean, centre)
 			clear[segment] = float64(fit) >= least
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// voices describes simulated embeddings with the cosines of a real ECAPA
+// simulated describes simulated embeddings with the cosines of a real ECAPA
 // network: two embeddings of one speaker have a cosine in [low, high], the
 // speakers' centers share a common part (their cosine).
-type voices struct {
+type simulated struct {
 	low, high float64 // default 0.55 … 0.75: 3 s of clean speech; 0.35 … 0.5: windows of 1.5 s
 	common    float64 // default 0.12
 }
@@ -44,7 +44,7 @@ func blend(share float64, a, b []float64) []float64 {
 
 // simulate returns counts[s] embeddings of 192 numbers for each speaker s, in
 // an order of turns of 2 to 12 windows, and their speakers.
-func simulate(r *rand.Rand, counts []int, v voices) (x matrix, truth []int) {
+func simulate(r *rand.Rand, counts []int, v simulated) (x matrix, truth []int) {
 	if v.high == 0 {
 		v.low, v.high = 0.55, 0.75
 	}

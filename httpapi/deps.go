@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/audit"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // taskStore is the part of the task service that the endpoints use;
@@ -36,12 +37,16 @@ type taskStore interface {
 	Annotate(ctx context.Context, account, id string, patch tasks.AnnotationPatch, match *int64) (tasks.Annotations, error)
 	Delete(ctx context.Context, account, id string) error
 	Withdraw(ctx context.Context, account, id string) (tasks.Task, error)
-	AddVoice(ctx context.Context, account string, v diarize.Voice) (tasks.Voice, error)
-	RememberSpeaker(ctx context.Context, account, task, speaker, name, consent string) (tasks.Voice, error)
-	Voices(ctx context.Context, account string) ([]tasks.Voice, error)
-	DeleteVoice(ctx context.Context, account, id string) error
+	SpeakerVoice(ctx context.Context, account, task, speaker string) (voices.Voice, error)
 	Wait(ctx context.Context, account, id string) (tasks.Task, error)
 	Follow(ctx context.Context, account, id string) (<-chan tasks.Snapshot, error)
+}
+
+// voiceStore stores the accounts' known voices; *voicestore.Store satisfies it.
+type voiceStore interface {
+	Add(ctx context.Context, account string, v voices.Voice) (voicestore.Voice, error)
+	List(ctx context.Context, account string) ([]voicestore.Voice, error)
+	Delete(ctx context.Context, account, id string) error
 }
 
 // accountStore identifies the sender of a request and its permissions;

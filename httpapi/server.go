@@ -30,9 +30,10 @@ import (
 
 // Config holds a Server's dependencies and settings.
 type Config struct {
-	// Tasks, Accounts, Money and Audit implement the endpoints: the service's
-	// own stores.
+	// Tasks, Voices, Accounts, Money and Audit implement the endpoints: the
+	// service's own stores.
 	Tasks    taskStore
+	Voices   voiceStore
 	Accounts accountStore
 	Money    moneyStore
 	Audit    auditLog
@@ -114,8 +115,8 @@ type Server struct {
 // New returns a Server. It fails if a dependency is missing or the token key is
 // weak.
 func New(cfg Config) (*Server, error) {
-	if cfg.Tasks == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.CheckURL == nil {
-		return nil, errors.New("httpapi: Config needs Tasks, Accounts, Money, Audit and CheckURL")
+	if cfg.Tasks == nil || cfg.Voices == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.CheckURL == nil {
+		return nil, errors.New("httpapi: Config needs Tasks, Voices, Accounts, Money, Audit and CheckURL")
 	}
 	cfg.BasePath = cmp.Or(cfg.BasePath, "/v1")
 	if !strings.HasPrefix(cfg.BasePath, "/") || path.Clean(cfg.BasePath) != cfg.BasePath || cfg.BasePath == "/" || strings.ContainsAny(cfg.BasePath, "{}?# ") {

@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/httpapi/internal/openai"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 )
@@ -25,7 +26,7 @@ var known = []struct {
 	message string
 }{
 	{tasks.ErrNotDone, http.StatusNotFound, codeNotFound, "the task is not done: there is no result yet"},
-	{tasks.ErrNoVoice, http.StatusNotFound, codeNotFound, "there is no such voice"},
+	{voicestore.ErrNotFound, http.StatusNotFound, codeNotFound, "there is no such voice"},
 	{tasks.ErrNoAudio, http.StatusNotFound, codeNotFound, "the service does not keep this recording"},
 	{tasks.ErrVersion, http.StatusPreconditionFailed, codeConflict, "If-Match: the annotations have changed since; fetch them again"},
 	{tasks.ErrNotFound, http.StatusNotFound, codeNotFound, "there is no such task"},

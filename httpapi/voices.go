@@ -9,9 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/voicestore"
+	"github.com/otograph/otograph/voices"
 )
 
 // Bounds of POST /voices.
@@ -30,19 +31,19 @@ type voiceRecord struct {
 	AddedAt    string `json:"added_at"`
 }
 
-func voiceRecordOf(v tasks.Voice) voiceRecord {
+func voiceRecordOf(v voicestore.Voice) voiceRecord {
 	return voiceRecord{ID: v.ID, Name: v.Name, Consent: v.Consent, Model: v.Model, Recordings: v.Recordings, AddedAt: stamp(v.AddedAt)}
 }
 
 // voiceSubmission is the body of POST /voices.
 type voiceSubmission struct {
-	voice         diarize.Voice // vectors are nil if a task is named
+	voice         voices.Voice // vectors are nil if a task is named
 	task, speaker string
 }
 
 // listVoices handles GET /voices, an addition to the specification.
 func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
-	list, err := s.cfg.Tasks.Voices(r.Context(), r.who.Account)
+	list, err := s.cfg.Voices.List(r.Context(), r.who.Account)
 	if err != nil {
 		return err
 	}
@@ -64,22 +65,13 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 	if err := v.check(); err != nil {
 		return err
 	}
-	var kept tasks.Voice
-	var err error
-	if v.task != "" {
-		kept, err = s.cfg.Tasks.RememberSpeaker(r.Context(), r.who.Account, v.task, v.speaker, v.voice.Name, v.voice.Consent)
-	} else {
-		kept, err = s.cfg.Tasks.AddVoice(r.Context(), r.who.Account, v.voice)
-		for _, x := range v.voice.Vectors {
-			clear(x)
-		}
-	}
+	stored, err := s.storeVoice(r, v)
 	switch {
-	case errors.Is(err, tasks.ErrVoice):
-		_, reason, _ := strings.Cut(err.Error(), tasks.ErrVoice.Error()+": ")
+	case errors.Is(err, voices.ErrVoice):
+		_, reason, _ := strings.Cut(err.Error(), voices.ErrVoice.Error()+": ")
 		return invalidBecause(err, "%s", reason)
-	case errors.Is(err, tasks.ErrVoices), errors.Is(err, tasks.ErrNoVector):
-		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "tasks: voice: "), cause: err}
+	case errors.Is(err, voicestore.ErrTooMany), errors.Is(err, tasks.ErrNoVector):
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "voices: add: "), cause: err}
 	case errors.Is(err, tasks.ErrNotFound), errors.Is(err, tasks.ErrForbidden), errors.Is(err, tasks.ErrNotDone):
 		e := s.translate(err)
 		e.Message = "task_id: " + e.Message
@@ -87,7 +79,22 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 	case err != nil:
 		return err
 	}
-	return writeJSON(w, http.StatusCreated, voiceRecordOf(kept))
+	return writeJSON(w, http.StatusCreated, voiceRecordOf(stored))
+}
+
+// storeVoice stores the voice of a submission and clears its vectors.
+func (s *Server) storeVoice(r *request, v voiceSubmission) (voicestore.Voice, error) {
+	voice := v.voice
+	if v.task != "" {
+		var err error
+		if voice, err = s.cfg.Tasks.SpeakerVoice(r.Context(), r.who.Account, v.task, v.speaker); err != nil {
+			return voicestore.Voice{}, err
+		}
+		voice.Name, voice.Consent = v.voice.Name, v.voice.Consent
+	}
+	register := voices.Register{Voices: []voices.Voice{voice}}
+	defer register.Clear()
+	return s.cfg.Voices.Add(r.Context(), r.who.Account, voice)
 }
 
 // fields returns the fields of the body.
@@ -160,7 +167,7 @@ func (s *Server) deleteVoice(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return notFound("there is no such voice")
 	}
-	if err := s.cfg.Tasks.DeleteVoice(r.Context(), r.who.Account, id.String()); err != nil {
+	if err := s.cfg.Voices.Delete(r.Context(), r.who.Account, id.String()); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]string{"message": "voice deleted"})

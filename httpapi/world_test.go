@@ -26,6 +26,7 @@ import (
 	"github.com/otograph/otograph/internal/service/audit"
 	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/system/safehttp"
@@ -119,11 +120,12 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	require.NoError(t, err)
 	key, err := w.accounts.SigningKey(ctx)
 	require.NoError(t, err)
+	logger := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg := Config{
-		Tasks: w.tasks, Accounts: w.accounts, Money: w.money, Audit: audit.New(d, nil), TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
+		Tasks: w.tasks, Voices: voicestore.New(d, logger, nil), Accounts: w.accounts, Money: w.money, Audit: audit.New(d, nil), TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
 		Ready:   d.Ping,
 		Metrics: metrics.New(w.tasks.Stats),
-		Logger:  slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Logger:  logger,
 	}
 	for _, c := range change {
 		c(&cfg)

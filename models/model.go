@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/otograph/otograph/internal/system/download"
 )
 
 var (
@@ -143,6 +145,19 @@ func (m *Model) Main() File {
 		}
 	}
 	return File{}
+}
+
+// Hash returns the SHA-256 of the main file, in hex.
+func (m *Model) Hash() (string, error) {
+	f := m.Main()
+	if f.SHA256 != "" && f.Data != nil { // an embedded file has its declared hash
+		return f.SHA256, nil
+	}
+	sum, _, err := download.HashFile(f.Path)
+	if err != nil {
+		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
+	}
+	return sum, nil
 }
 
 // knows reports whether the model supports a language (ISO 639-1). A model that

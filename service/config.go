@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/worker"
 	"github.com/otograph/otograph/spec"
@@ -190,8 +189,8 @@ func (c *Config) check() error {
 		return wrong("Folder", "is required, unless Database and Files are given")
 	case c.KeepTasks != 0 && c.KeepTasks < shortestKeep:
 		return wrong("KeepTasks", "is %s, expected at least %s", c.KeepTasks, shortestKeep)
-	case c.UnknownLength < 0 || c.UnknownLength.Seconds() > audio.DefaultMaxSeconds:
-		return wrong("UnknownLength", "is %s, expected more than 0 and at most %s", c.UnknownLength, time.Duration(audio.DefaultMaxSeconds*float64(time.Second)))
+	case c.UnknownLength < 0 || c.UnknownLength.Seconds() > spec.MaxAudioSeconds:
+		return wrong("UnknownLength", "is %s, expected more than 0 and at most %s", c.UnknownLength, time.Duration(spec.MaxAudioSeconds*float64(time.Second)))
 	case c.FetchesPerAccount < 0:
 		return wrong("FetchesPerAccount", "is %d, expected a positive number", c.FetchesPerAccount)
 	case c.FetchesPerHost < 0:

@@ -99,7 +99,11 @@ func (s *Service) openState(ctx context.Context) (err error) {
 func newMetrics(version string, stats func(context.Context) (tasks.Stats, error)) *metrics.Metrics {
 	counts := metrics.New(stats)
 	counts.Build(version)
-	counts.Cage(audio.Sandbox())
+	cage := audio.Sandbox()
+	counts.Cage(map[string]bool{
+		"landlock": cage.Landlock > 0, "seccomp": cage.Seccomp, "no_new_privileges": cage.NoNewPrivileges,
+		"no_capabilities": cage.CapabilitiesDropped, "limits": cage.Limits, "namespaces": cage.Namespaces,
+	})
 	return counts
 }
 
@@ -121,7 +125,7 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 	}
 	ready := newReadiness(map[string]func(context.Context) error{"database": s.state.DB.Ping, "file store": s.state.Files.Check})
 	config := httpapi.Config{
-		Tasks: s.state.Tasks, Accounts: s.state.Accounts, Money: s.state.Billing, Audit: s.state.Audit, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
+		Tasks: s.state.Tasks, Voices: s.state.Voices, Accounts: s.state.Accounts, Money: s.state.Billing, Audit: s.state.Audit, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
 		Rate: accounts.NewBuckets(s.config.FrontEnds), BasePath: s.config.BasePath, Hosts: s.config.Hosts, Origins: s.config.Origins, ModelAliases: s.config.ModelAliases, TrustedProxies: s.proxies, Ready: ready.check,
 		Metrics: s.counts, Web: s.config.Page, Ops: s.config.Ops, Logger: s.config.Logger,
 	}

@@ -1,13 +1,5 @@
 package spec
 
-// Limits of the length of a known voice's recording, in seconds, and the
-// tolerance for an encoder's padding.
-const (
-	ShortestVoice = 2
-	LongestVoice  = 10
-	VoiceSlack    = 0.1
-)
-
 // Measures holds the recognizer's measures of a segment.
 type Measures struct {
 	// Seek is the start (in seconds of the recording) of the recognizer's

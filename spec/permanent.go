@@ -25,3 +25,7 @@ func IsPermanent(err error) bool {
 	var p interface{ Permanent() bool }
 	return errors.As(err, &p) && p.Permanent()
 }
+
+// ErrSlow marks audio that could not be decoded in the time for it. It is not
+// permanent: the machine may be busy.
+var ErrSlow = errors.New("decoding took too long")

@@ -16,10 +16,10 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/files/mediafiles"
-	"github.com/otograph/otograph/internal/pipeline/voices"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
+	"github.com/otograph/otograph/voices"
 )
 
 type transcribeCmd struct {
@@ -48,7 +48,7 @@ type transcribeCmd struct {
 	optionFlags `embed:""`
 
 	in    inputs
-	known *voices.Voices // nil without --voices
+	known *identifier // nil without --voices
 	laid  subtitle.Options
 }
 
@@ -99,7 +99,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		}
 	}
 	if c.Voices != "" {
-		if c.known, err = openKnown(c.Voices, set); err != nil {
+		if c.known, err = openIdentifier(c.Voices, set); err != nil {
 			return err
 		}
 	}
@@ -266,8 +266,8 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otogr
 	path := c.outputPath(file)
 	var buf bytes.Buffer
 	style := textStyle{words: c.Words, color: path == "" && drawable(os.Stdout) && os.Getenv("NO_COLOR") == ""}
-	known := c.known.Identify(res)
-	named := voices.Name(res, known)
+	known := c.known.identify(res)
+	named := voices.Rename(res, known)
 	var err error
 	switch c.Format {
 	case "json":

@@ -12,12 +12,12 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/pipeline/voices"
+	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // voicesCmd keeps a register of voices known by name.
@@ -45,7 +45,7 @@ func (f registerFlag) path() (string, error) {
 }
 
 // register reads the register and returns it with its file.
-func (f registerFlag) register() (path string, r *diarize.Register, err error) {
+func (f registerFlag) register() (path string, r *voices.Register, err error) {
 	if path, err = f.path(); err != nil {
 		return "", nil, err
 	}
@@ -54,16 +54,16 @@ func (f registerFlag) register() (path string, r *diarize.Register, err error) {
 }
 
 // readRegister reads a register; a missing file is an empty register.
-func readRegister(path string) (*diarize.Register, error) {
+func readRegister(path string) (*voices.Register, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &diarize.Register{}, nil
+		return &voices.Register{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := diarize.ReadRegister(f)
+	r, err := voices.Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -71,7 +71,7 @@ func readRegister(path string) (*diarize.Register, error) {
 }
 
 // keepRegister writes a register that only its owner can read.
-func keepRegister(path string, r *diarize.Register) error {
+func keepRegister(path string, r *voices.Register) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -103,7 +103,11 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hash, err := voices.ModelHash(set)
+	m, err := set.Need(models.RoleEmbedder)
+	if err != nil {
+		return err
+	}
+	hash, err := m.Hash()
 	if err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	voice := diarize.Voice{Name: c.Name, Model: hash, Added: time.Now().UTC().Truncate(time.Second), Consent: c.Consent}
+	voice := voices.Voice{Name: c.Name, Model: hash, Added: time.Now().UTC().Truncate(time.Second), Consent: c.Consent}
 	for _, file := range c.Files {
 		v, err := oneVoice(ctx, p, otograph.File(file))
 		if err != nil {
@@ -120,7 +124,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 		}
 		voice.Vectors = append(voice.Vectors, v)
 	}
-	if err := register.Add(voice); err != nil {
+	if _, err := register.Add(voice); err != nil {
 		return err
 	}
 	if err := keepRegister(path, register); err != nil {
@@ -154,7 +158,7 @@ func (c *voicesListCmd) Run() error {
 	if c.JSON {
 		return register.Write(terminal.JSON(os.Stdout))
 	}
-	return printList(false, register.Voices, []string{"NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT"}, func(t table, v diarize.Voice) {
+	return printList(false, register.Voices, []string{"NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT"}, func(t table, v voices.Voice) {
 		t.row(v.Name, len(v.Vectors), fmt.Sprintf("%.8s", v.Model), v.Added.Format(time.DateOnly), v.Consent)
 	})
 }
@@ -179,9 +183,25 @@ func (c *voicesRemoveCmd) Run() error {
 	return nil
 }
 
-// openKnown opens the register named by --voices; its voices must be computed
-// by the set's speaker model.
-func openKnown(path string, set *models.Set) (*voices.Voices, error) {
+// identifier identifies the speakers of results in a register; nil identifies
+// none.
+type identifier struct {
+	register *voices.Register
+	model    string // hash of the speaker model
+	rule     voices.Rule
+}
+
+// identify returns the speakers of a result who are in the register.
+func (i *identifier) identify(res *otograph.Result) []voices.Match {
+	if i == nil {
+		return nil
+	}
+	return i.register.Identify(i.model, res.SpeakerEmbeddings, i.rule)
+}
+
+// openIdentifier opens the register named by --voices; its voices must be
+// computed by the set's speaker model.
+func openIdentifier(path string, set *models.Set) (*identifier, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, &usageError{fmt.Errorf("--voices: %w", err)}
 	}
@@ -193,13 +213,13 @@ func openKnown(path string, set *models.Set) (*voices.Voices, error) {
 	if err != nil {
 		return nil, err
 	}
-	hash, err := voices.ModelHash(set)
+	hash, err := m.Hash()
 	if err != nil {
 		return nil, err
 	}
-	known, err := voices.New(register, m, hash)
-	if errors.Is(err, voices.ErrNone) {
+	if !register.Has(hash) {
 		return nil, fmt.Errorf("--voices %s: expected voices of the speaker model %s (%.8s), found none: add them with this model", path, m.Name, hash)
 	}
-	return known, err
+	rule, err := embed.Matching(m)
+	return &identifier{register, hash, rule}, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/voices"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -101,7 +102,7 @@ func sound(n int) []float32 {
 func unit(v []float32, dim int) []float32 {
 	out := make([]float32, dim)
 	copy(out, v)
-	normalize(out)
+	voices.Normalize(out)
 	return out
 }
 
@@ -220,7 +221,7 @@ func TestShortLongAndSilentWindows(t *testing.T) {
 			mean[d] += v
 		}
 	}
-	normalize(mean)
+	voices.Normalize(mean)
 	assert.InDeltaSlice(t, mean, got[2], 1e-5)
 
 	for _, w := range []audio.Span{{Start: -1, End: 100}, {Start: 5, End: 5}, {Start: 0, End: pcm.Len() + 1}} {

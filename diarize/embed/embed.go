@@ -15,6 +15,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/voices"
 )
 
 // DefaultSameSpeaker is the default cosine of two clusters' centroids from
@@ -196,14 +197,16 @@ func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span)
 		vectors[i] = make([]float32, m.layout.dim)
 	}
 	for i, p := range pieces {
-		if normalize(embedded[i]) {
+		if voices.Normalize(embedded[i]) {
 			for d, v := range embedded[i] {
 				vectors[p.window][d] += v
 			}
 		}
 	}
 	for _, v := range vectors {
-		normalize(v)
+		if !voices.Normalize(v) {
+			clear(v)
+		}
 	}
 	return vectors, nil
 }
@@ -301,24 +304,6 @@ func silent(x []float32) bool {
 		if v != 0 {
 			return false
 		}
-	}
-	return true
-}
-
-// normalize scales v to unit length; a vector without length becomes zero
-// (false).
-func normalize(v []float32) bool {
-	var sq float64
-	for _, x := range v {
-		sq += float64(x) * float64(x)
-	}
-	if sq == 0 || math.IsNaN(sq) || math.IsInf(sq, 0) {
-		clear(v)
-		return false
-	}
-	scale := 1 / math.Sqrt(sq)
-	for i, x := range v {
-		v[i] = float32(float64(x) * scale)
 	}
 	return true
 }

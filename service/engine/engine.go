@@ -93,7 +93,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 		return service.Outcome{}, spec.Permanent(errors.New(tasks.ReferenceRefusal(bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording"))))
 	}
 	if err != nil {
-		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < audio.DefaultMaxSeconds {
+		if errors.Is(err, audio.ErrTooLong) && job.MaxSeconds < spec.MaxAudioSeconds {
 			err = fmt.Errorf("%w: %w", service.ErrUnpaid, err)
 		}
 		return service.Outcome{}, err

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/pipeline/voices"
+	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // voiceModel is the speaker model of a worker's set.
@@ -64,7 +64,11 @@ func (m *voiceModel) hash() (sum string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sum = m.sum; sum == "" {
-		if sum, err = voices.ModelHash(m.set); err != nil {
+		model, err := m.set.Need(models.RoleEmbedder)
+		if err != nil {
+			return "", err
+		}
+		if sum, err = model.Hash(); err != nil {
 			return "", err
 		}
 	}
@@ -82,24 +86,21 @@ func (m *voiceModel) hash() (sum string, err error) {
 // name returns a result whose speakers are named after the account's known
 // voices, together with the recognized voices or the reason why none could be
 // recognized. hash is the hash of the speaker model that ran, "" if unknown.
-func (m *voiceModel) name(res *otograph.Result, register *diarize.Register, hash string) (*otograph.Result, *tasks.Recognized, error) {
-	known, warning, err := m.identify(res, register, hash)
+func (m *voiceModel) name(res *otograph.Result, register *voices.Register, hash string) (*otograph.Result, *tasks.Recognized, error) {
+	matches, warning, err := m.identify(res, register, hash)
 	if err != nil {
 		return nil, nil, err
 	}
-	found := &tasks.Recognized{Voices: []tasks.RecognizedVoice{}, Warnings: []spec.Warning{}}
-	for _, k := range known {
-		found.Voices = append(found.Voices, tasks.RecognizedVoice(k))
-	}
+	found := &tasks.Recognized{Voices: append([]voices.Match{}, matches...), Warnings: []spec.Warning{}}
 	if warning != "" {
 		found.Warnings = append(found.Warnings, spec.Warning{Option: "voices", Reason: warning})
 	}
-	return voices.Name(res, known), found, nil
+	return voices.Rename(res, matches), found, nil
 }
 
 // identify returns the speakers of a result whose voices are in the register,
 // or the reason why none can be recognized.
-func (m *voiceModel) identify(res *otograph.Result, register *diarize.Register, hash string) (matches []voices.Match, reason string, err error) {
+func (m *voiceModel) identify(res *otograph.Result, register *voices.Register, hash string) (matches []voices.Match, reason string, err error) {
 	model, found := m.set.Role(models.RoleEmbedder)
 	switch {
 	case !res.Ran.Diarize:
@@ -113,9 +114,12 @@ func (m *voiceModel) identify(res *otograph.Result, register *diarize.Register, 
 	case hash == "":
 		return nil, "the worker could not identify its speaker model, so no voice can be recognized", nil
 	}
-	known, err := voices.New(register, model, hash)
-	if errors.Is(err, voices.ErrNone) {
+	if !register.Has(hash) {
 		return nil, fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash), nil
 	}
-	return known.Identify(res), "", err
+	rule, err := embed.Matching(model)
+	if err != nil {
+		return nil, "", err
+	}
+	return register.Identify(hash, res.SpeakerEmbeddings, rule), "", nil
 }

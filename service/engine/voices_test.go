@@ -12,10 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // TestHashOfTheSpeakerModel: the hash belongs to the file with which the worker
@@ -58,13 +57,13 @@ func TestHashOfTheSpeakerModel(t *testing.T) {
 	require.NoError(t, os.Chtimes(path, begun, begun))
 
 	res := &otograph.Result{Ran: spec.Capabilities{Diarize: true}, SpeakerEmbeddings: []spec.SpeakerEmbedding{{SpeakerID: "SPEAKER_0", Embedding: []float32{1}}}}
-	register := &diarize.Register{Voices: []diarize.Voice{{Name: "Ann", Model: want, Vectors: [][]float32{{1}}}}}
+	register := &voices.Register{Voices: []voices.Voice{{Name: "Ann", Model: want, Vectors: [][]float32{{1}}}}}
 	_, found, err := m.name(res, register, "")
 	require.NoError(t, err)
 	assert.Contains(t, found.Warnings[0].Reason, "could not identify its speaker model")
 	_, found, err = m.name(res, register, want)
 	require.NoError(t, err)
-	assert.Equal(t, []tasks.RecognizedVoice{{Speaker: "SPEAKER_0", Name: "Ann", Cosine: 1}}, found.Voices)
+	assert.Equal(t, []voices.Match{{Speaker: "SPEAKER_0", Name: "Ann", Cosine: 1}}, found.Voices)
 	assert.Empty(t, found.Warnings)
 	assert.NotNil(t, newVoiceModel(&models.Set{}, nil), "a set without a speaker model")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
+	"github.com/otograph/otograph/voices"
 )
 
 // exactWindows is the largest number of voice windows that are all clustered:
@@ -167,7 +168,7 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 }
 
 // Names returns the names of the speakers whose voices are in the register.
-func (s *Stages) Names(register *diarize.Register, f *findings.Findings) (map[string]string, error) {
+func (s *Stages) Names(register *voices.Register, f *findings.Findings) (map[string]string, error) {
 	if f.Speakers == nil || len(register.Voices) == 0 {
 		return nil, nil
 	}
@@ -179,11 +180,13 @@ func (s *Stages) Names(register *diarize.Register, f *findings.Findings) (map[st
 	if err != nil {
 		return nil, err
 	}
+	speakers := make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers))
+	for i, s := range f.Speakers.Speakers {
+		speakers[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding}
+	}
 	names := map[string]string{}
-	for i, match := range register.Identify("", f.Speakers.Speakers, by) {
-		if match.Name != "" {
-			names[f.SpeakerName(i)] = match.Name
-		}
+	for _, m := range register.Identify("", speakers, by) {
+		names[m.Speaker] = m.Name
 	}
 	return names, nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/service/worker"
 )
 
@@ -38,12 +37,9 @@ func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) 
 
 // Cage exports which parts of the decoder's sandbox are in force in this
 // process.
-func (m *Metrics) Cage(s audio.SandboxState) {
+func (m *Metrics) Cage(parts map[string]bool) {
 	state := m.gauges("otograph_cage", "1 for each part of the decoder's cage that is in force, 0 for each that is not.", "part")
-	for part, there := range map[string]bool{
-		"landlock": s.Landlock > 0, "seccomp": s.Seccomp, "no_new_privileges": s.NoNewPrivileges,
-		"no_capabilities": s.CapabilitiesDropped, "limits": s.Limits, "namespaces": s.Namespaces,
-	} {
+	for part, there := range parts {
 		state.WithLabelValues(part).Set(number(there))
 	}
 }

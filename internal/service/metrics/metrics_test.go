@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/worker"
 	"github.com/otograph/otograph/spec"
@@ -171,7 +170,7 @@ func TestProblemsAreExported(t *testing.T) {
 
 func TestCageIsExported(t *testing.T) {
 	m := New(nil)
-	m.Cage(audio.SandboxState{Seccomp: true})
+	m.Cage(map[string]bool{"seccomp": true, "landlock": false})
 	text := scrape(t, m)
 	assert.Contains(t, text, `otograph_cage{part="seccomp"} 1`)
 	assert.Contains(t, text, `otograph_cage{part="landlock"} 0`)

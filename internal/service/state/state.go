@@ -15,6 +15,7 @@ import (
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/audit"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
@@ -49,6 +50,7 @@ type State struct {
 	Accounts *accounts.Store
 	Billing  *billing.Store
 	Tasks    *tasks.Service
+	Voices   *voicestore.Store
 	Audit    *audit.Log
 }
 
@@ -78,6 +80,7 @@ func (s *State) open(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	s.Billing, s.Accounts, s.Audit = s.Tasks.Billing(), accounts.New(s.DB, nil), audit.New(s.DB, nil)
+	s.Voices = voicestore.New(s.DB, c.Logger, nil)
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
@@ -233,8 +232,10 @@ func TestErrorMessages(t *testing.T) {
 		run    func(job worker.Job) error
 		want   string
 	}{
-		"recording":    {fine, func(job worker.Job) error { return fmt.Errorf("%q: %w", job.Path, audio.ErrNoAudio) }, `"speech.wav": no audio in the file`},
-		"limit":        {fine, func(job worker.Job) error { return fmt.Errorf("%q: %w", job.Path, audio.ErrTimeout) }, `"speech.wav": decoding took too long`},
+		"recording": {fine, func(job worker.Job) error {
+			return fmt.Errorf("%q: %w", job.Path, spec.Permanent(errors.New("no audio in the file")))
+		}, `"speech.wav": no audio in the file`},
+		"limit":        {fine, func(job worker.Job) error { return fmt.Errorf("%q: %w", job.Path, spec.ErrSlow) }, `"speech.wav": decoding took too long`},
 		"model's file": {fine, func(worker.Job) error { return &fs.PathError{Op: "open", Path: ours, Err: fs.ErrNotExist} }, "internal error"},
 		"panic":        {fine, func(worker.Job) error { panic(ours) }, "internal error"},
 		"probe":        {broken, func(worker.Job) error { return nil }, "internal error"},

@@ -21,6 +21,8 @@ type MaintainerConfig struct {
 	Collect      time.Duration // between collections of orphaned files; default 24 h
 	Check        time.Duration // between checks of the running sums and balances; default 24 h
 	CollectAfter time.Duration // how long a process runs before it collects; default 1 h
+	// Fold removes deleted voices from SQLite's write-ahead log; may be nil.
+	Fold func(context.Context) error
 }
 
 // Maintainer takes back the work of dead processes and removes data that is no
@@ -40,6 +42,9 @@ func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 	c.Collect = cmp.Or(c.Collect, 24*time.Hour)
 	c.Check = cmp.Or(c.Check, 24*time.Hour)
 	c.CollectAfter = cmp.Or(c.CollectAfter, time.Hour)
+	if c.Fold == nil {
+		c.Fold = func(context.Context) error { return nil }
+	}
 	return &Maintainer{service: s, config: c, dead: s.Watch(c.DeadAfter, c.Interval)}
 }
 
@@ -85,7 +90,7 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
 	_, err := s.DB.Exec(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
-	if err := s.fold(ctx); err != nil {
+	if err := m.config.Fold(ctx); err != nil {
 		s.Logger.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
 	}
 	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))

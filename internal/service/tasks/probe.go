@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/service/gate"
+	"github.com/otograph/otograph/spec"
 )
 
 // Prober reads a file's length without decoding all of it.
@@ -53,5 +53,5 @@ func (s *Service) Probe(ctx context.Context, account, key, filename string) (flo
 	}
 	// A container may state any length; audio beyond the limit is never
 	// decoded.
-	return min(seconds, audio.DefaultMaxSeconds), nil
+	return min(seconds, spec.MaxAudioSeconds), nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // Outcome is the outcome of a task's run.
@@ -45,15 +46,8 @@ type Outcome struct {
 // Recognized holds the speakers of a result whose voices the account knows, or
 // the reason why none could be recognized.
 type Recognized struct {
-	Voices   []RecognizedVoice `json:"voices"`
-	Warnings []spec.Warning    `json:"warnings"`
-}
-
-// RecognizedVoice is a speaker whose voice is known.
-type RecognizedVoice struct {
-	Speaker string  `json:"speaker"`
-	Name    string  `json:"name"`
-	Cosine  float64 `json:"cosine"` // cosine similarity to the known voice
+	Voices   []voices.Match `json:"voices"`
+	Warnings []spec.Warning `json:"warnings"`
 }
 
 // WarningHeader returns the warnings as the value of the HTTP header Warning

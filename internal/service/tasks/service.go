@@ -72,7 +72,6 @@ type Service struct {
 	outbox     *webhook.Outbox
 	watcher    *watcher
 	erased     erased
-	unfolded   atomic.Bool // deleted data may still be in SQLite's write-ahead log
 	downloader atomic.Pointer[Downloader]
 	probing    *gate.Gate // limits the uploads probed at the same time
 }
@@ -106,7 +105,6 @@ func New(c Config) (*Service, error) {
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: slices.Concat(c.CallbackDelays, c.CallbackTail)}),
 	}
-	s.unfolded.Store(true) // an earlier process may have stopped before it did
 	return s, nil
 }
 

@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // Engine turns a local audio file into a result. Errors caused by the input are
@@ -36,7 +36,7 @@ type Job struct {
 	// for them. An engine calls it only when it needs them, so that a voice
 	// deleted before then names no speaker. Their vectors are cleared when the
 	// run has ended.
-	Known       func(context.Context) (*diarize.Register, error)
+	Known       func(context.Context) (*voices.Register, error)
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
 	Segments    func([]spec.Segment)             // never nil; takes the sentences since the last call

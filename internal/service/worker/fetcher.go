@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/backoff"
@@ -109,9 +108,9 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	c.Rate = cmp.Or(c.Rate, 8<<10)
 	c.Stall = cmp.Or(c.Stall, time.Minute)
 	c.Pause = cmp.Or(c.Pause, time.Second)
-	c.MinBytes = cmp.Or(c.MinBytes, audio.DefaultMinBytes)
-	c.MaxBytes = cmp.Or(c.MaxBytes, audio.DefaultMaxBytes)
-	c.MaxSeconds = cmp.Or(c.MaxSeconds, audio.DefaultMaxSeconds)
+	c.MinBytes = cmp.Or(c.MinBytes, spec.MinAudioBytes)
+	c.MaxBytes = cmp.Or(c.MaxBytes, spec.MaxAudioBytes)
+	c.MaxSeconds = cmp.Or(c.MaxSeconds, spec.MaxAudioSeconds)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 15*time.Second)

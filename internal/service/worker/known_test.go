@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/worker"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
 	"github.com/otograph/otograph/internal/test/taskstest"
+	"github.com/otograph/otograph/voices"
 )
 
 // TestEnginesGetTheAccountsVoices: an engine gets the current voices of the
@@ -24,7 +24,7 @@ func TestEnginesGetTheAccountsVoices(t *testing.T) {
 		f := taskstest.New(t, d)
 		other := f.NewAccount("other", 0)
 		keep := func(account, name string) string {
-			v, err := f.AddVoice(t.Context(), account, diarize.Voice{Name: name, Model: strings.Repeat("0", 64), Consent: "yes", Vectors: [][]float32{{3, 4}}})
+			v, err := f.Voices.Add(t.Context(), account, voices.Voice{Name: name, Model: strings.Repeat("0", 64), Consent: "yes", Vectors: [][]float32{{3, 4}}})
 			require.NoError(t, err)
 			return v.ID
 		}
@@ -32,13 +32,13 @@ func TestEnginesGetTheAccountsVoices(t *testing.T) {
 		bob := keep(f.Account, "Bob")
 		keep(other, "Eve")
 		cleo := keep(f.Account, "Cleo")
-		var given []*diarize.Register
+		var given []*voices.Register
 		var names [][]string
 		stop := f.Start(1, worker.Config{Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 			var found []string
 			if job.Known != nil {
 				if len(given) == 0 { // the task runs already
-					assert.NoError(t, f.DeleteVoice(ctx, f.Account, cleo))
+					assert.NoError(t, f.Voices.Delete(ctx, f.Account, cleo))
 				}
 				register, err := job.Known(ctx)
 				if !assert.NoError(t, err) {
@@ -57,7 +57,7 @@ func TestEnginesGetTheAccountsVoices(t *testing.T) {
 			f.WaitFor(f.Add(func(r *tasks.Request) { r.Options.Voices = voices }).ID)
 		}
 		run(new(true))
-		require.NoError(t, f.DeleteVoice(t.Context(), f.Account, bob))
+		require.NoError(t, f.Voices.Delete(t.Context(), f.Account, bob))
 		run(new(true))
 		run(new(false))
 		run(nil)

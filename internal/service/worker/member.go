@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/backoff"
@@ -43,7 +42,7 @@ func idle(ctx context.Context, s *tasks.Service, poll time.Duration, wake, freed
 // public reports whether the text of an attempt's error is about the customer's
 // input or a limit. Any other text may name files and hosts of this machine.
 func public(err error) bool {
-	return spec.IsPermanent(err) || errors.Is(err, audio.ErrTimeout) || errors.Is(err, errFetchLimit) || errors.As(err, new(sourceError))
+	return spec.IsPermanent(err) || errors.Is(err, spec.ErrSlow) || errors.Is(err, errFetchLimit) || errors.As(err, new(sourceError))
 }
 
 // messageOf returns the error message of a task whose attempt failed with err.

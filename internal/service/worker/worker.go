@@ -17,13 +17,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // Config configures a Worker. Engine is required. Zero values of the other
@@ -47,7 +47,7 @@ type Config struct {
 	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
 
-	MaxSeconds  float64       // of audio; default audio.DefaultMaxSeconds
+	MaxSeconds  float64       // of audio; default spec.MaxAudioSeconds
 	Poll        time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
 	Heartbeat   time.Duration // default 5 s
 	Grace       time.Duration // time that a running task may take to finish at shutdown; default 25 s
@@ -60,7 +60,8 @@ type Worker struct {
 	service *tasks.Service
 	config  Config
 	breaker *breaker
-	told    told // the engine's progress
+	store   *voicestore.Store // of known voices
+	told    told              // the engine's progress
 	// Run's goroutine uses these.
 	next        *tasks.Claim // claimed in the transaction that ended the last task
 	unconfirmed bool         // a claim may have been committed without confirmation
@@ -80,7 +81,7 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	}
 	c.ID = cmp.Or(c.ID, os.Getenv(envWorker), uuid.NewString())
 	c.Supervisor = cmp.Or(c.Supervisor, os.Getenv(envSupervisor))
-	c.MaxSeconds = cmp.Or(c.MaxSeconds, audio.DefaultMaxSeconds)
+	c.MaxSeconds = cmp.Or(c.MaxSeconds, spec.MaxAudioSeconds)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 25*time.Second)
@@ -89,7 +90,7 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	if c.Outage == nil {
 		c.Outage = func(Part, time.Time) {}
 	}
-	return &Worker{service: s, config: c, breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
+	return &Worker{service: s, config: c, store: voicestore.New(s.DB, s.Logger, s.Clock), breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
 }
 
 // ErrHung is returned if the engine did not return: the process must end,
@@ -402,14 +403,14 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 // if the task does not request them; forget overwrites the vectors it read.
 // They are not read earlier than needed, so a voice deleted before then names
 // no speaker.
-func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Register, error), forget func()) {
+func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*voices.Register, error), forget func()) {
 	if c.Options.Voices == nil || !*c.Options.Voices {
 		return nil, func() {}
 	}
-	var registers []*diarize.Register
-	read = func(ctx context.Context) (register *diarize.Register, err error) {
+	var registers []*voices.Register
+	read = func(ctx context.Context) (register *voices.Register, err error) {
 		err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
-			register, err = w.service.KnownVoices(ctx, c.AccountID)
+			register, err = w.store.Register(ctx, c.AccountID)
 			return err
 		})
 		registers = append(registers, register)
@@ -417,7 +418,7 @@ func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*diarize.Reg
 	}
 	return read, func() {
 		for _, r := range registers {
-			tasks.ForgetVoices(r)
+			r.Clear()
 		}
 	}
 }

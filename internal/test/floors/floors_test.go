@@ -130,7 +130,7 @@ func TestFloors(t *testing.T) {
 var apart = map[string][]string{
 	"internal/engine":   {"internal/service", "internal/pipeline", "httpapi", "billing"},
 	"internal/pipeline": {"internal/service", "httpapi", "billing"},
-	"internal/service":  {"internal/engine", "internal/pipeline", "asr", "vad", "events", "align"},
+	"internal/service":  {"internal/engine", "internal/pipeline", "audio", "asr", "vad", "diarize", "events", "align"},
 	"internal/files":    {"internal/system", "internal/engine", "spec"},
 	"internal/system":   {"spec"},
 }

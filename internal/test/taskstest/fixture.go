@@ -25,6 +25,7 @@ import (
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/service/worker"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
@@ -49,6 +50,7 @@ func Main(m *testing.M) int {
 type Fixture struct {
 	*tasks.Service
 	T       testing.TB
+	Voices  *voicestore.Store
 	Account string
 	Source  string // of the database
 	Dir     string // of the file store
@@ -73,7 +75,7 @@ func New(t testing.TB, d *db.DB, options ...Option) *Fixture {
 	}
 	s, err := tasks.New(c)
 	require.NoError(t, err)
-	f := &Fixture{Service: s, T: t, Dir: dir}
+	f := &Fixture{Service: s, T: t, Voices: voicestore.New(d, s.Logger, s.Clock), Dir: dir}
 	f.Account = f.NewAccount("customer", 1000*billing.Unit)
 	return f
 }

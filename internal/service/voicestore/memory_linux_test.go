@@ -1,4 +1,4 @@
-package tasks_test
+package voicestore_test
 
 import (
 	"bufio"
@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
 	"github.com/otograph/otograph/internal/test/taskstest"
@@ -104,16 +103,16 @@ func TestADeletedVoiceInMemory(t *testing.T) {
 	for i := range voice.Vectors[0] {
 		voice.Vectors[0][i] = float32(math.Sin(float64(i) + 0.5))
 	}
-	kept, err := f.AddVoice(t.Context(), f.Account, voice)
+	kept, err := f.Voices.Add(t.Context(), f.Account, voice)
 	require.NoError(t, err)
 	clear(voice.Vectors[0])
-	register, err := f.KnownVoices(t.Context(), f.Account)
+	register, err := f.Voices.Register(t.Context(), f.Account)
 	require.NoError(t, err)
 	s := newSearcher(t, register.Voices[0].Vectors[0][10:30])
 	heap, _ := s.found(t)
 	require.NotEmpty(t, heap, "the search finds existing copies")
-	tasks.ForgetVoices(register)
-	require.NoError(t, f.DeleteVoice(t.Context(), f.Account, kept.ID))
+	register.Clear()
+	require.NoError(t, f.Voices.Delete(t.Context(), f.Account, kept.ID))
 	heap, others := s.found(t)
 	assert.Empty(t, heap)
 	t.Logf("outside the Go heap: %d copies", len(others))

@@ -1,9 +1,10 @@
 package httpapi
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -83,19 +84,6 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 
 // createKey handles POST /account/keys, an addition to the specification.
 func (s *Server) createKey(w http.ResponseWriter, r *request) error {
-	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
-	if err != nil {
-		return err
-	}
-	valid := 0
-	for _, k := range keys {
-		if k.RevokedAt == nil && (k.ExpiresAt == nil || k.ExpiresAt.After(time.Now())) {
-			valid++
-		}
-	}
-	if valid >= maxKeys {
-		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "the account already has 100 API keys: revoke one first"}
-	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
@@ -107,9 +95,12 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	}
 	err = s.recorded(r, entry, func() error {
 		var err error
-		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id.String()})
+		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id.String(), Most: maxKeys})
 		return err
 	})
+	if errors.Is(err, accounts.ErrTooManyKeys) {
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: fmt.Sprintf("the account already has %d API keys: revoke one first", maxKeys), cause: err}
+	}
 	if err != nil {
 		return err
 	}

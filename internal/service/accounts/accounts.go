@@ -34,6 +34,9 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrInvalid is returned for a name or password that can't be accepted.
 	ErrInvalid = errors.New("not accepted")
+	// ErrTooManyKeys is returned if the account has as many valid keys as it may
+	// have (HTTP 409).
+	ErrTooManyKeys = errors.New("too many API keys")
 	// ErrUnauthorized is returned for a wrong key or password (HTTP 401). It
 	// never reveals the reason.
 	ErrUnauthorized = errors.New("credentials are not valid")
@@ -185,12 +188,37 @@ func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptio
 		expires = db.Micros(o.ExpiresAt)
 		k.ExpiresAt = &o.ExpiresAt
 	}
-	err = s.one(ctx, "key for account "+account, "INSERT INTO api_keys (id, account_id, hash, hint, created_at, read_only, expires_at) SELECT $1, id, $3, $4, $5, $6, $7 FROM accounts WHERE id = $2",
-		k.ID, account, hashKey(key), k.Hint, db.Micros(k.CreatedAt), k.ReadOnly, expires)
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		if err := s.roomForKey(ctx, tx, account, o.Most); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys (id, account_id, hash, hint, created_at, read_only, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+			k.ID, account, hashKey(key), k.Hint, db.Micros(k.CreatedAt), k.ReadOnly, expires)
+		return err
+	})
 	if err != nil {
-		return "", Key{}, err
+		return "", Key{}, s.wrap("key for account "+account, err)
 	}
 	return key, k, nil
+}
+
+// roomForKey locks an account and returns ErrTooManyKeys if it already has most
+// valid keys.
+func (s *Store) roomForKey(ctx context.Context, tx *sql.Tx, account string, most int) error {
+	var id string
+	found, err := db.Found(tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&id))
+	if err == nil && !found {
+		err = ErrNotFound
+	}
+	if err != nil || most <= 0 {
+		return err
+	}
+	var valid int
+	err = tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)", account, db.Micros(s.now())).Scan(&valid)
+	if err == nil && valid >= most {
+		err = fmt.Errorf("%w: the account already has %d: revoke one first", ErrTooManyKeys, valid)
+	}
+	return err
 }
 
 func hashKey(key string) string {

@@ -86,6 +86,40 @@ func TestInvalidKeys(t *testing.T) {
 	})
 }
 
+// TestConcurrentKeysStayBelowTheLimit: of many requests at the same time, only as
+// many as fit create a key; a revoked key makes room.
+func TestConcurrentKeysStayBelowTheLimit(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := accounts.New(d, nil)
+		a, err := s.Create(t.Context(), "a")
+		require.NoError(t, err)
+		const most = 3
+		var wait sync.WaitGroup
+		refused := make([]error, 12)
+		for i := range refused {
+			wait.Go(func() { _, _, refused[i] = s.CreateLimitedKey(t.Context(), a.ID, accounts.KeyOptions{Most: most}) })
+		}
+		wait.Wait()
+		created := 0
+		for _, err := range refused {
+			if err == nil {
+				created++
+			} else {
+				assert.ErrorIs(t, err, accounts.ErrTooManyKeys)
+			}
+		}
+		assert.Equal(t, most, created)
+		keys, err := s.Keys(t.Context(), a.ID)
+		require.NoError(t, err)
+		require.Len(t, keys, most)
+		require.NoError(t, s.RevokeKeyOf(t.Context(), a.ID, keys[0].ID))
+		_, _, err = s.CreateLimitedKey(t.Context(), a.ID, accounts.KeyOptions{Most: most})
+		require.NoError(t, err)
+		_, _, err = s.CreateKey(t.Context(), "nobody")
+		assert.ErrorIs(t, err, accounts.ErrNotFound)
+	})
+}
+
 func TestUsers(t *testing.T) {
 	s := accounts.New(dbtest.SQLite(t, db.Options{}), nil)
 	a, err := s.Create(t.Context(), "a")

@@ -50,6 +50,9 @@ type KeyOptions struct {
 	ID        string // a new UUID; "": CreateLimitedKey makes one
 	ReadOnly  bool
 	ExpiresAt time.Time // zero: never
+	// Most refuses the key with ErrTooManyKeys if the account has so many valid
+	// ones already; 0 means no limit.
+	Most int
 }
 
 // usedEvery is the accuracy of a key's last use: a write for every request

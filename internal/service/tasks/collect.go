@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/otograph/otograph/internal/system/blob"
@@ -110,48 +111,79 @@ func (p *collection) file(ctx context.Context, o blob.Object) error {
 	return p.compare(ctx)
 }
 
-// compare marks the files of the batch without a row, and unmarks the others.
+// compare marks the files of the batch without a row, and unmarks the others. It
+// reads all marks first, and writes only those that change.
 func (p *collection) compare(ctx context.Context) error {
 	s := p.service
-	kept, err := s.Referenced(ctx, p.batch)
+	if len(p.batch) == 0 {
+		return nil
+	}
+	referenced, err := s.Referenced(ctx, p.batch)
 	if err != nil {
 		return err
 	}
-	var orphans, marked int
-	var due []string
-	err = s.DB.Write(ctx, func(tx *sql.Tx) error {
-		orphans, marked, due = 0, 0, nil
-		for _, key := range p.batch {
-			if kept[key] {
-				if _, err := tx.ExecContext(ctx, "DELETE FROM orphans WHERE key = $1", key); err != nil {
-					return err
-				}
-				continue
-			}
-			orphans++
-			var since int64
-			now := db.Micros(p.begun)
-			if err := tx.QueryRowContext(ctx, `INSERT INTO orphans (key, marked_at, seen_at) VALUES ($1, $2, $2)
-				ON CONFLICT (key) DO UPDATE SET seen_at = excluded.seen_at RETURNING marked_at`, key, now).Scan(&since); err != nil {
-				return err
-			}
-			switch {
-			case since == now:
-				marked++
-			case !db.Time(since).After(p.begun.Add(-p.config.Marked)):
-				due = append(due, key)
-			}
-		}
-		return nil
-	})
+	marks, err := p.marks(ctx)
 	if err != nil {
 		return s.wrap("collect", err)
 	}
-	p.found.Orphans += orphans
-	p.found.Marked += marked
-	p.due = append(p.due, due[:min(len(due), max(0, p.config.MaxFiles-len(p.due)))]...)
+	var orphans, unmarked []string
+	for _, key := range p.batch {
+		since, marked := marks[key]
+		switch {
+		case !referenced[key]:
+			orphans = append(orphans, key)
+			if !marked {
+				p.found.Marked++
+			} else if !since.After(p.begun.Add(-p.config.Marked)) && len(p.due) < p.config.MaxFiles {
+				p.due = append(p.due, key)
+			}
+		case marked:
+			unmarked = append(unmarked, key)
+		}
+	}
+	p.found.Orphans += len(orphans)
 	p.batch = p.batch[:0]
-	return nil
+	return s.wrap("collect", errors.Join(p.unmark(ctx, unmarked), p.mark(ctx, orphans)))
+}
+
+// marks returns when the files of the batch were marked as orphans.
+func (p *collection) marks(ctx context.Context) (map[string]time.Time, error) {
+	type mark struct {
+		key   string
+		since int64
+	}
+	var args db.Args
+	list, err := db.Select(ctx, p.service.DB.Read(), func(rows *sql.Rows, m *mark) error { return rows.Scan(&m.key, &m.since) },
+		"SELECT key, marked_at FROM orphans WHERE key IN ("+args.AddTexts(p.batch)+")", args...)
+	marks := make(map[string]time.Time, len(list))
+	for _, m := range list {
+		marks[m.key] = db.Time(m.since)
+	}
+	return marks, err
+}
+
+// mark notes that the files were seen without a row.
+func (p *collection) mark(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	args := db.Args{db.Micros(p.begun)}
+	rows := make([]string, len(keys))
+	for i, key := range keys {
+		rows[i] = "(" + args.Add(key) + ", $1, $1)"
+	}
+	_, err := p.service.DB.Exec(ctx, "INSERT INTO orphans (key, marked_at, seen_at) VALUES "+strings.Join(rows, ", ")+" ON CONFLICT (key) DO UPDATE SET seen_at = excluded.seen_at", args...)
+	return err
+}
+
+// unmark deletes the marks of files.
+func (p *collection) unmark(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	var args db.Args
+	_, err := p.service.DB.Exec(ctx, "DELETE FROM orphans WHERE key IN ("+args.AddTexts(keys)+")", args...)
+	return err
 }
 
 func (p *collection) delete(ctx context.Context) error {
@@ -176,8 +208,7 @@ func (p *collection) delete(ctx context.Context) error {
 		}
 		p.found.Deleted++
 		s.Logger.InfoContext(ctx, "orphaned file deleted", "key", key)
-		_, err = s.DB.Exec(ctx, "DELETE FROM orphans WHERE key = $1", key)
-		failed = errors.Join(failed, s.wrap("collect", err))
+		failed = errors.Join(failed, s.wrap("collect", p.unmark(ctx, []string{key})))
 	}
 	return failed
 }

@@ -136,3 +136,34 @@ func TestCollectForgetsMarks(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans"))
 }
+
+// TestCollectWritesOnlyDifferences: a pass over files with rows writes the same
+// as a pass without files, and marks of a whole batch take one transaction.
+func TestCollectWritesOnlyDifferences(t *testing.T) {
+	clock, writes := time.Now().Add(30*24*time.Hour), 0
+	d := dbtest.SQLite(t, db.Options{Observe: func(op string, _ time.Duration, _ error) {
+		if op == "write" {
+			writes++
+		}
+	}})
+	f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
+	pass := func() (tasks.Collected, int) {
+		writes = 0
+		found, err := f.Collect(t.Context(), tasks.CollectConfig{})
+		require.NoError(t, err)
+		return found, writes
+	}
+	_, least := pass()
+	for range 20 {
+		f.Add(nil)
+	}
+	found, n := pass()
+	assert.Equal(t, tasks.Collected{Files: 20}, found)
+	assert.Equal(t, least, n)
+	for range 20 {
+		f.Audio("x")
+	}
+	found, n = pass()
+	assert.Equal(t, tasks.Collected{Files: 40, Orphans: 20, Marked: 20}, found)
+	assert.Equal(t, least+1, n)
+}

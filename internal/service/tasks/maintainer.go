@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -117,21 +118,42 @@ func (m *Maintainer) collect(ctx context.Context) error {
 
 // Referenced reports for each key whether a row refers to the file.
 func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
-	kept := map[string]bool{}
+	var audio, checkpoints, results []string
 	for _, key := range keys {
-		query, args := "SELECT COUNT(*) FROM tasks WHERE audio_blob = $1", []any{key}
-		parts := strings.Split(key, "/")
-		switch {
+		switch parts := strings.Split(key, "/"); {
 		case parts[0] == "checkpoints" && len(parts) > 1:
-			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase <> 'final'", []any{parts[1]}
+			checkpoints = append(checkpoints, parts[1])
 		case parts[0] == "results" && len(parts) == 2 && len(parts[1]) > 36: // begins with the task's id
-			query, args = "SELECT COUNT(*) FROM tasks WHERE id = $1 AND result_blob = $2", []any{parts[1][:36], key}
+			results = append(results, parts[1][:36])
+		default:
+			audio = append(audio, key)
 		}
-		var n int
-		if err := s.DB.Read().QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
+	}
+	referenced := map[string]bool{}
+	for _, q := range []struct {
+		query string
+		of    []string
+	}{
+		{"SELECT audio_blob FROM tasks WHERE audio_blob IN (%s)", audio},
+		{"SELECT '" + checkpointFolder + "' || id FROM tasks WHERE id IN (%s) AND phase <> 'final'", checkpoints},
+		{"SELECT result_blob FROM tasks WHERE id IN (%s) AND result_blob IS NOT NULL", results},
+	} {
+		if len(q.of) == 0 {
+			continue
+		}
+		var args db.Args
+		list, err := db.Column[string](ctx, s.DB.Read(), fmt.Sprintf(q.query, args.AddTexts(q.of)), args...)
+		if err != nil {
 			return nil, s.wrap("clean up", err)
 		}
-		kept[key] = n > 0
+		for _, key := range list {
+			referenced[key] = true
+		}
 	}
-	return kept, nil
+	for _, key := range keys { // all files of a task's checkpoints belong to it
+		if parts := strings.SplitN(key, "/", 3); len(parts) == 3 && referenced[parts[0]+"/"+parts[1]] {
+			referenced[key] = true
+		}
+	}
+	return referenced, nil
 }

@@ -157,5 +157,7 @@ func (s *Service) DropAudio(ctx context.Context, key string) {
 	}
 }
 
+const checkpointFolder = "checkpoints/"
+
 // CheckpointPrefix returns the prefix of the keys of a task's checkpoints.
-func CheckpointPrefix(task string) string { return "checkpoints/" + task + "/" }
+func CheckpointPrefix(task string) string { return checkpointFolder + task + "/" }

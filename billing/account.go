@@ -120,23 +120,6 @@ func (st state) limits() Limits {
 	return LimitsOf(st.tier, st.concurrency, st.tps, st.burst, st.packConcurrency)
 }
 
-// Solvent returns ErrInsufficientBalance if the account can't pay even for the
-// shortest task.
-func (s *Store) Solvent(ctx context.Context, account string) error {
-	a, err := s.View(ctx, account)
-	if err != nil || a.Available > 0 {
-		return err
-	}
-	p, err := s.Prices(ctx)
-	if err != nil {
-		return err
-	}
-	if a.Available == 0 && min(p.Standard, p.Optimized) == 0 {
-		return nil
-	}
-	return ErrInsufficientBalance
-}
-
 // View returns the account's record. Errors wrap ErrNoAccount.
 func (s *Store) View(ctx context.Context, account string) (Account, error) {
 	st, err := s.read(ctx, s.pool, account)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
 )
 
 // Shortage is the error for a hold or charge that an account cannot pay. It
@@ -40,6 +41,34 @@ func (st state) available(batch bool) Money {
 	return st.balance + st.packs - st.heldTasks - st.heldBatch
 }
 
+// covers returns a *Shortage if the account cannot reserve amount for a task
+// whose own hold is held. It is the one rule of who can pay.
+func (st state) covers(held, amount Money, batch bool) error {
+	if available := held + st.available(batch); available < amount {
+		return fmt.Errorf("billing: %w", &Shortage{Required: amount, Available: available, Batch: batch})
+	}
+	return nil
+}
+
+// Solvent returns the *Shortage of Hold if the account cannot pay for any task:
+// the shortest one at the lowest of the prices.
+func (s *Store) Solvent(ctx context.Context, account string) error {
+	st, err := s.read(ctx, s.pool, account)
+	if err != nil {
+		return s.wrap("account", err)
+	}
+	p, err := s.Prices(ctx)
+	if err != nil {
+		return err
+	}
+	p.Standard = min(p.Standard, p.Optimized)
+	least, err := p.Quote(Usage{Seconds: 1, Mode: spec.TierStandard, Batch: true})
+	if err != nil {
+		return err
+	}
+	return st.covers(0, least.Total, false)
+}
+
 // Hold reserves amount of the account's money for a new task, in the
 // transaction that creates it. A non-batch task needs a free slot (else
 // ErrConcurrencyLimit) and an available balance, packs included, of at least
@@ -58,8 +87,8 @@ func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amou
 	if err != nil {
 		return s.wrap("hold", err)
 	}
-	if available := st.available(batch); available < amount {
-		return fmt.Errorf("billing: %w", &Shortage{Required: amount, Available: available, Batch: batch})
+	if err := st.covers(0, amount, batch); err != nil {
+		return err
 	}
 	if limit := st.limits().Concurrency; !batch && st.active >= limit {
 		return fmt.Errorf("billing: %w: %d of %d tasks are being processed", ErrConcurrencyLimit, st.active, limit)
@@ -87,8 +116,8 @@ func (s *Store) Raise(ctx context.Context, tx *sql.Tx, task string, amount Money
 	if found, err := db.Found(err); !found || held.amount >= amount {
 		return s.wrap("raise hold", err)
 	}
-	if most := held.amount + st.available(held.batch); most < amount {
-		return fmt.Errorf("billing: %w", &Shortage{Required: amount, Available: most, Batch: held.batch})
+	if err := st.covers(held.amount, amount, held.batch); err != nil {
+		return err
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE holds SET amount = $2 WHERE task_id = $1", task, amount)
 	return s.wrap("raise hold", err)

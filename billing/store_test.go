@@ -501,19 +501,24 @@ func TestFirstPricesHaveAnInstallationDate(t *testing.T) {
 	})
 }
 
-// TestSolvent checks that an account without money is refused early, unless a
-// minute may be free.
+// TestSolvent checks that an account that cannot pay for the cheapest minute is
+// refused early.
 func TestSolvent(t *testing.T) {
 	s := newStore(dbtest.SQLite(t, db.Options{}), nil)
 	ctx := context.Background()
 	account := addAccount(t, s, "poor")
 	assert.ErrorIs(t, s.Solvent(ctx, account), ErrInsufficientBalance)
-	_, err := s.Recharge(ctx, account, 1, "the least")
+	prices, err := s.Prices(ctx)
+	require.NoError(t, err)
+	least, err := prices.Quote(Usage{Seconds: 60, Mode: spec.TierOptimized, Batch: true})
+	require.NoError(t, err)
+	_, err = s.Recharge(ctx, account, least.Total-1, "a little less than the cheapest minute")
+	require.NoError(t, err)
+	assert.ErrorIs(t, s.Solvent(ctx, account), ErrInsufficientBalance)
+	_, err = s.Recharge(ctx, account, 1, "the rest")
 	require.NoError(t, err)
 	assert.NoError(t, s.Solvent(ctx, account))
-	_, err = s.Refund(ctx, account, 1, "")
-	require.NoError(t, err)
-	prices, err := s.Prices(ctx)
+	_, err = s.Refund(ctx, account, least.Total, "")
 	require.NoError(t, err)
 	prices.Optimized = 0
 	_, err = s.SetPrices(ctx, prices, time.Time{})

@@ -22,12 +22,11 @@ type taskStore interface {
 	DropAudio(ctx context.Context, key string)
 	NewReference(ctx context.Context, task string, n int) (*blob.Writer, error)
 	DropReferences(ctx context.Context, task string, n int)
-	Probes() bool
-	Probe(ctx context.Context, account, key, filename string) (seconds float64, err error)
+	Admit(ctx context.Context, account, idempotencyKey string) error
+	Measure(ctx context.Context, account, idempotencyKey, key, filename string) (seconds float64, err error)
 	Create(ctx context.Context, r tasks.Request, i tasks.Idempotency) (t tasks.Task, replayed bool, err error)
 	CreateBatch(ctx context.Context, rs []tasks.Request, i tasks.Idempotency) (items []tasks.Item, replayed bool, err error)
 	Available(ctx context.Context) ([]spec.Available, error)
-	KeyUsed(ctx context.Context, account, key string) (bool, error)
 	Get(ctx context.Context, account, id string) (tasks.Task, error)
 	List(ctx context.Context, account string, f tasks.Filter) ([]tasks.Task, int, error)
 	Result(ctx context.Context, account, id string) (*tasks.Result, error)
@@ -73,7 +72,6 @@ type auditLog interface {
 // *billing.Store satisfies it.
 type moneyStore interface {
 	View(ctx context.Context, account string) (billing.Account, error)
-	Solvent(ctx context.Context, account string) error
 	Prices(ctx context.Context) (billing.Prices, error)
 	Transactions(ctx context.Context, account string, page, size int) ([]billing.Transaction, int, error)
 }

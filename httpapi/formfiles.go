@@ -58,17 +58,13 @@ func (k *formFiles) keepReference(from io.Reader) error {
 
 // check checks the lengths of the speakers' recordings, if they can be probed.
 func (k *formFiles) check() error {
-	tools := k.server.cfg.Tasks
-	if !tools.Probes() {
-		return nil
-	}
 	for i, key := range k.keys {
-		seconds, err := tools.Probe(k.r.Context(), k.r.who.Account, key, "reference")
-		if gone := k.r.Context().Err(); gone != nil {
-			return gone
+		seconds, err := k.server.cfg.Tasks.Measure(k.r.Context(), k.r.who.Account, "", key, "reference")
+		if err != nil {
+			return err
 		}
-		// The worker rejects recordings that can't be probed.
-		if err == nil && seconds > 0 && (seconds < spec.ShortestVoice-spec.VoiceSlack || seconds > spec.LongestVoice+spec.VoiceSlack) {
+		// The worker rejects recordings of unknown length.
+		if seconds > 0 && (seconds < spec.ShortestVoice-spec.VoiceSlack || seconds > spec.LongestVoice+spec.VoiceSlack) {
 			return openai.BadReference(i, fmt.Errorf("expected %d to %d s of audio, found %.1f s", spec.ShortestVoice, spec.LongestVoice, seconds))
 		}
 	}

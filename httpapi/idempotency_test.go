@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // TestEqualSubmissionsMakeOneTask: 50 parallel identical requests with one key
@@ -117,6 +118,25 @@ func TestAKeyDoesNotBypassTheBalance(t *testing.T) {
 	refused := ask("new", io.MultiReader(bytes.NewReader(body[:100]), never))
 	assert.Equal(t, 402, refused.status, "before the rest of the body arrives")
 	assert.Equal(t, codeInsufficientBalance, refused.code(t))
+}
+
+// TestASmallRepetitionIgnoresTheBalance: a small upload whose idempotency key was
+// used gets its first response from an account without money too.
+func TestASmallRepetitionIgnoresTheBalance(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Tasks.(*tasks.Service).Prober = fakeProber(func(string, string) (float64, error) { return 1, nil })
+	})
+	a, key := w.newAccount("poor", "0.0133")
+	ask := func() answer {
+		return w.do("POST", "/tasks", upload(nil), with("Idempotency-Key", "used"), with("X-Api-Key", key))
+	}
+	first := ask()
+	require.Equal(t, 201, first.status, "%s", first.body)
+	_, err := w.money.Refund(context.Background(), a.ID, 133, "")
+	require.NoError(t, err)
+	again := ask()
+	assert.Equal(t, 201, again.status, "%s", again.body)
+	assert.Equal(t, first.body, again.body)
 }
 
 // TestSubmissionsCannotOverdraw: of 100 parallel submissions exactly as many

@@ -215,7 +215,7 @@ func copyAudio(w io.Writer, from io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, from, make([]byte, 96<<10))
 }
 
-// commitAudio completes an upload, which came in the named field, and probes
+// commitAudio completes an upload, which came in the named field, and measures
 // its length.
 func (s *Server) commitAudio(r *request, field string, audio *blob.Writer, req *tasks.Request) error {
 	info, err := audio.Commit()
@@ -223,34 +223,17 @@ func (s *Server) commitAudio(r *request, field string, audio *blob.Writer, req *
 		return err
 	}
 	req.Audio = &info
-	if info.Size < minAudioBytes {
+	if info.Size < spec.MinAudioBytes {
+		small := invalid("%s: must decode to at least %d bytes of audio, found %d", field, spec.MinAudioBytes, info.Size)
+		small.Param, err = field, small
+	} else {
+		req.Seconds, err = s.cfg.Tasks.Measure(r.Context(), req.Account, r.Header.Get("Idempotency-Key"), info.Key, req.Filename)
+	}
+	if err != nil {
 		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
-		out := invalid("%s: must decode to at least %d bytes of audio, found %d", field, minAudioBytes, info.Size)
-		out.Param = field
-		return out
 	}
-	if !s.cfg.Tasks.Probes() {
-		return nil
-	}
-	if err := s.cfg.Money.Solvent(r.Context(), req.Account); err != nil {
-		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
-		return err
-	}
-	if req.Seconds, err = s.cfg.Tasks.Probe(r.Context(), req.Account, info.Key, req.Filename); err == nil {
-		return nil
-	}
-	if gone := r.Context().Err(); gone != nil {
-		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
-		return gone
-	}
-	// Uploads that can't be probed are held for as tasks of unknown length; the
-	// worker reports their defects.
-	s.log.Debug("upload not probed", "request", r.id, "error", err)
-	return nil
+	return err
 }
-
-// minAudioBytes is the smallest accepted upload.
-const minAudioBytes = 1 << 10
 
 // checkURL rejects a URL that this service may not access. A resolver that does
 // not respond does not count against the URL: the worker will try again.

@@ -1,10 +1,7 @@
 package httpapi
 
 import (
-	"errors"
 	"sync"
-
-	"github.com/otograph/otograph/billing"
 )
 
 // uploads limits the concurrent uploads of one account. Bodies of at most
@@ -61,14 +58,7 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 		return func() {}, nil
 	}
 	// A used idempotency key gets its first response regardless of the balance.
-	err = s.cfg.Money.Solvent(r.Context(), r.who.Account)
-	if errors.Is(err, billing.ErrInsufficientBalance) {
-		used, failed := s.keyUsed(r)
-		if used || failed != nil {
-			err = failed
-		}
-	}
-	if err != nil {
+	if err := s.cfg.Tasks.Admit(r.Context(), r.who.Account, r.Header.Get("Idempotency-Key")); err != nil {
 		return nil, err
 	}
 	if size < 0 {
@@ -79,14 +69,4 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 		return nil, rateLimited(1, "too many concurrent uploads for this account: wait for one to finish")
 	}
 	return leave, nil
-}
-
-// keyUsed reports whether the request has an idempotency key that the account
-// has used.
-func (s *Server) keyUsed(r *request) (bool, error) {
-	key := r.Header.Get("Idempotency-Key")
-	if key == "" {
-		return false, nil
-	}
-	return s.cfg.Tasks.KeyUsed(r.Context(), r.who.Account, key)
 }

@@ -41,9 +41,9 @@ func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem
 	return items, true, err
 }
 
-// KeyUsed reports whether a request with the idempotency key made tasks of the
+// keyUsed reports whether a request with the idempotency key made tasks of the
 // account in the last 24 hours.
-func (s *Service) KeyUsed(ctx context.Context, account, key string) (bool, error) {
+func (s *Service) keyUsed(ctx context.Context, account, key string) (bool, error) {
 	var used bool
 	err := s.DB.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
 		account, key, db.Micros(s.now().Add(-idempotencyAge))).Scan(&used)

@@ -2,9 +2,11 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/gate"
 	"github.com/otograph/otograph/spec"
 )
@@ -28,13 +30,46 @@ func newProbing() *gate.Gate {
 	return gate.NewGate(places, places-1, maxProbesWaiting) // one account leaves a slot to the others
 }
 
-// Probes reports whether there is a Prober.
-func (s *Service) Probes() bool { return s.Prober != nil }
+// Admit refuses a request of an account that cannot pay for any task, before its
+// audio is read or probed, unless its idempotency key, "" for none, has a
+// response. The error wraps billing.ErrInsufficientBalance.
+func (s *Service) Admit(ctx context.Context, account, idempotencyKey string) error {
+	err := s.billing.Solvent(ctx, account)
+	if idempotencyKey == "" || !errors.Is(err, billing.ErrInsufficientBalance) {
+		return err
+	}
+	used, failed := s.keyUsed(ctx, account, idempotencyKey)
+	if used || failed != nil {
+		return failed
+	}
+	return err
+}
 
-// Probe returns the length in seconds of the audio stored under key, if the
-// Prober can determine it. Accounts take turns, because each probe may start a
-// process.
-func (s *Service) Probe(ctx context.Context, account, key, filename string) (float64, error) {
+// Measure returns the length in seconds of the audio stored under key, 0 if it
+// is unknown: the worker reports the defects of a recording. Accounts take
+// turns, because each probe may start a process. Errors are those of Admit, or
+// the context's.
+func (s *Service) Measure(ctx context.Context, account, idempotencyKey, key, filename string) (float64, error) {
+	if s.Prober == nil {
+		return 0, nil
+	}
+	if err := s.Admit(ctx, account, idempotencyKey); err != nil {
+		return 0, err
+	}
+	seconds, err := s.probe(ctx, account, key, filename)
+	if gone := ctx.Err(); gone != nil {
+		return 0, gone
+	}
+	if err != nil || !(seconds >= 0) {
+		s.Logger.DebugContext(ctx, "upload not probed", "account", account, "key", key, "error", err)
+		return 0, nil
+	}
+	// A container may state any length; audio beyond the limit is never
+	// decoded.
+	return min(seconds, spec.MaxAudioSeconds), nil
+}
+
+func (s *Service) probe(ctx context.Context, account, key, filename string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	leave, err := s.probing.Enter(ctx, account)
@@ -47,11 +82,5 @@ func (s *Service) Probe(ctx context.Context, account, key, filename string) (flo
 		return 0, err
 	}
 	defer release()
-	seconds, err := s.Prober.Probe(ctx, file, filename)
-	if err != nil || !(seconds >= 0) {
-		return 0, err
-	}
-	// A container may state any length; audio beyond the limit is never
-	// decoded.
-	return min(seconds, spec.MaxAudioSeconds), nil
+	return s.Prober.Probe(ctx, file, filename)
 }

@@ -246,7 +246,11 @@ func TestReceiversDelayTheNextAttempt(t *testing.T) {
 				}}
 				finish(f, "https://busy.example/", "secret")
 				stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Poll: time.Second, Heartbeat: time.Hour})
-				time.Sleep(4 * time.Hour)
+				whole := 16 * time.Minute // longer than any pause that a receiver may ask for
+				for _, pause := range c.want {
+					whole += pause
+				}
+				time.Sleep(whole)
 				stop()
 				var got []time.Duration
 				all := box.all()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/spec"
 )
@@ -56,4 +57,17 @@ func TestJoin(t *testing.T) {
 	assert.Equal(t, "broken", all.Uncorrected)
 	assert.Equal(t, "en", all.Transcript.Language)
 	assert.NotNil(t, Join(findings.Language{}, nil).Speakers, "where nobody speaks")
+}
+
+// Each side is one speaker, who speaks in that side's speech.
+func TestVoices(t *testing.T) {
+	side := func(channel, from, to int) Side {
+		return Side{channel, &findings.Speech{Spans: []audio.Span{{Start: from * audio.SampleRate, End: to * audio.SampleRate}}}}
+	}
+	voice := func(x float32) *diarize.Result {
+		return &diarize.Result{Speakers: []diarize.Speaker{{Embedding: []float32{x}, Segments: 1}}}
+	}
+	all := Voices([]Side{side(1, 3, 5), side(0, 1, 2)}, []*diarize.Result{voice(1), voice(2)})
+	assert.Equal(t, []diarize.Turn{{Start: 1, End: 2, Speaker: 1}, {Start: 3, End: 5, Speaker: 0}}, all.Turns)
+	assert.Equal(t, []diarize.Speaker{{Embedding: []float32{1}, Segments: 1}, {Embedding: []float32{2}, Segments: 1}}, all.Speakers)
 }

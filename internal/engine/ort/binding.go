@@ -32,6 +32,38 @@ type Binding struct {
 // present value. The same tensor may not be input and output. The binding keeps
 // the tensors' memory in place until Close.
 func (s *Session) Bind(inputs, outputs map[string]*Tensor) (*Binding, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.bound(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	if s.bindings == nil {
+		s.bindings = map[*Binding]struct{}{}
+	}
+	s.bindings[b] = struct{}{}
+	return b, nil
+}
+
+// Into computes only the given outputs, into the memory of their tensors, whose
+// shapes must be the results'. Nothing is copied between Go and the library. It
+// may be called concurrently; it cannot be interrupted.
+func (s *Session) Into(inputs, outputs map[string]*Tensor) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b, err := s.bound(inputs, outputs)
+	if err != nil {
+		return err
+	}
+	if err = s.session.RunWithBinding(b.bind); err != nil {
+		err = fmt.Errorf("%s: %w: %s", s.source, ErrRun, cleanMessage(err))
+	}
+	return errors.Join(err, b.release())
+}
+
+// bound returns a binding that Close does not know of; the caller holds the
+// session's lock.
+func (s *Session) bound(inputs, outputs map[string]*Tensor) (*Binding, error) {
 	if err := s.checkInputs(inputs); err != nil {
 		return nil, err
 	}
@@ -47,8 +79,6 @@ func (s *Session) Bind(inputs, outputs map[string]*Tensor) (*Binding, error) {
 			return nil, fmt.Errorf("%s: %w: output %s is a scalar and cannot be bound", s.source, ErrContract, name)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.session == nil {
 		return nil, fmt.Errorf("%s: %w", s.source, ErrClosed)
 	}
@@ -76,10 +106,6 @@ func (s *Session) Bind(inputs, outputs map[string]*Tensor) (*Binding, error) {
 		_ = b.release()
 		return nil, fmt.Errorf("%s: %w: %s", s.source, ErrRun, cleanMessage(err))
 	}
-	if s.bindings == nil {
-		s.bindings = map[*Binding]struct{}{}
-	}
-	s.bindings[b] = struct{}{}
 	return b, nil
 }
 

@@ -48,17 +48,20 @@ func flattenHeap() {
 // demo models left 235 MB.
 func TrimHeap() { C.og_trim_heap() }
 
-// block is memory of the C library's heap, which returns to the system when it
-// is freed. A model's bytes in Go's heap would stay until the next garbage
+// blocks are memory of the C library's heap, which returns to the system when
+// it is freed. A model's bytes in Go's heap would stay until the next garbage
 // collection.
-type block struct{ start unsafe.Pointer }
+type blocks []unsafe.Pointer
 
-func (b *block) get(size int) []byte {
-	b.start = C.malloc(C.size_t(size)) // cgo ends the program rather than return nil
-	return unsafe.Slice((*byte)(b.start), size)
+func (b *blocks) get(size int) []byte {
+	start := C.malloc(C.size_t(max(size, 1))) // cgo ends the program rather than return nil
+	*b = append(*b, start)
+	return unsafe.Slice((*byte)(start), size)
 }
 
-func (b *block) free() {
-	C.free(b.start)
-	b.start = nil
+func (b *blocks) free() {
+	for _, start := range *b {
+		C.free(start)
+	}
+	*b = nil
 }

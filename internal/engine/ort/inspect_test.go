@@ -110,7 +110,7 @@ func TestHostileModels(t *testing.T) {
 		{"empty", []byte{}, "empty"},
 		{"text", []byte("This is not a model, but a sentence that somebody wrote."), ""},
 		{"zeros", make([]byte, 4096), "field number 0"},
-		{"ort format", append([]byte{1, 2, 3, 4}, "ORTM and more"...), "ORT-format"},
+		{"ort format", append([]byte{1, 2, 3, 4}, "ORTM and more"...), "truncated"},
 		{"cut off", good[:len(good)/2], "the file ends in the middle"},
 		{"no graph", append(version, opset...), "no graph"},
 		{"no output", bytes.Join([][]byte{version, opset, message(7)}, nil), "no output"},

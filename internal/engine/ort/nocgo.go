@@ -47,6 +47,9 @@ func (*Session) Run(context.Context, map[string]*Tensor, ...string) ([]*Tensor, 
 // Bind is never called: there is no session.
 func (*Session) Bind(_, _ map[string]*Tensor) (*Binding, error) { return nil, native.ErrNoCgo }
 
+// Into is never called: there is no session.
+func (*Session) Into(_, _ map[string]*Tensor) error { return native.ErrNoCgo }
+
 // Close does nothing.
 func (*Session) Close() error { return nil }
 

@@ -33,11 +33,18 @@ type Session struct {
 // afterwards. Errors wrap [ErrInvalid] or native.ErrMissing, or come from the
 // file system.
 func Open(src Source, opt Options) (*Session, error) {
+	named := src
+	var room blocks
+	defer room.free()
+	src, err := room.prepared(src, opt.Expose)
+	if err != nil {
+		return nil, err
+	}
 	graph, err := Inspect(src)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{source: src, graph: graph}
+	s := &Session{source: named, graph: graph}
 	s.source.Data = nil
 	for _, out := range graph.Outputs {
 		if readableOutput(out.Type) {
@@ -75,8 +82,6 @@ func Open(src Source, opt Options) (*Session, error) {
 		outNames[i] = out.Name
 	}
 	if src.Data != nil {
-		var room block
-		defer room.free()
 		data := src.Data
 		if plain := onnxfile.Dequantized(data, room.get); plain != nil {
 			data = plain

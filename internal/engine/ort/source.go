@@ -42,6 +42,10 @@ type Options struct {
 	// Outputs are the only outputs to compute, and Run can only return these.
 	// Empty means all that can be read (float32, int64 and int32).
 	Outputs []string
+	// Expose, if set, is the end of node names: the first input of each such
+	// node in a branch of the graph becomes an output (onnxfile.Exposed). A
+	// model whose weights are in a second file keeps its own outputs.
+	Expose string
 }
 
 // readable opens the bytes of a source for reading.

@@ -1,5 +1,7 @@
 package ort
 
+import "github.com/otograph/otograph/internal/files/onnxfile"
+
 // Tensor is an array with a shape, in Go's memory, so that nothing has to be
 // released. A tensor created from a slice shares it, and the slice must not
 // change while a Run reads it.
@@ -9,6 +11,7 @@ type Tensor struct {
 	f32   []float32
 	i64   []int64
 	i32   []int32
+	bits  []bool
 }
 
 // NewFloat32 returns a tensor of the shape over data. An empty shape is a
@@ -25,6 +28,11 @@ func NewInt64(shape []int64, data []int64) *Tensor {
 // NewInt32 returns a tensor of 32-bit integers over data.
 func NewInt32(shape []int64, data []int32) *Tensor {
 	return &Tensor{typ: Int32, shape: shape, i32: data}
+}
+
+// NewBool returns a tensor of truth values over data.
+func NewBool(shape []int64, data []bool) *Tensor {
+	return &Tensor{typ: onnxfile.Bool, shape: shape, bits: data}
 }
 
 // Type returns the element type.
@@ -63,6 +71,8 @@ func (t *Tensor) Len() int {
 		return len(t.f32)
 	case Int64:
 		return len(t.i64)
+	case onnxfile.Bool:
+		return len(t.bits)
 	default:
 		return len(t.i32)
 	}

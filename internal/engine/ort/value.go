@@ -25,6 +25,8 @@ func (t *Tensor) value(pin *runtime.Pinner) (onnx.Value, error) {
 		return pinned(pin, shape, t.i64)
 	case Int32:
 		return pinned(pin, shape, t.i32)
+	case onnxfile.Bool:
+		return pinned(pin, shape, t.bits)
 	default:
 		return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
 	}

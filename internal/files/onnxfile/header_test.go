@@ -127,7 +127,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}{
 		"empty":              {nil, "empty"},
 		"text":               {[]byte("<html><body>not found</body></html>"), ""},
-		"ORT format":         {[]byte("....ORTM"), "ORT-format"},
+		"ORT format":         {[]byte("....ORTM"), "truncated"},
 		"length over end":    {binary.AppendUvarint(binary.AppendUvarint(nil, 7<<3|2), 1<<62), "in the middle"},
 		"length wraps":       {binary.AppendUvarint(binary.AppendUvarint(nil, 7<<3|2), 1<<64-1), "in the middle"},
 		"endless number":     {bytes.Repeat([]byte{0xff}, 64), "ten bytes"},

@@ -1,6 +1,7 @@
 package onnxfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/otograph/otograph/internal/files/ortfile"
 )
 
 // Limits of the walk, far above the sizes of published models (a large
@@ -31,7 +34,8 @@ const (
 )
 
 // Read reads the header of a model of size bytes, in pieces, skipping the
-// weights: a model of a gigabyte takes a few reads. It checks that every
+// weights: a model of a gigabyte takes a few reads. A model in ONNX Runtime's own
+// format is read whole. It checks that every
 // tensor's data is as long as its shape requires, in subgraphs as well. An
 // error wraps [ErrInvalid] unless reading failed.
 func Read(r io.ReaderAt, size int64) (*Header, error) {
@@ -55,10 +59,26 @@ func (w *walk) file(r io.ReaderAt, size int64) error {
 		return fmt.Errorf("the file has %d bytes; ONNX files end at 2 GiB, larger weights lie in a second file", size)
 	}
 	var head [8]byte
-	if n, _ := r.ReadAt(head[:], 0); n == 8 && string(head[4:8]) == "ORTM" {
-		return errors.New("this is an ORT-format file; the .onnx file it was made from is needed")
+	if n, _ := r.ReadAt(head[:], 0); n == 8 && ortfile.Is(head[:]) {
+		return w.translated(r, size)
 	}
 	return w.model(wire{src: &window{r: r}, end: size})
+}
+
+// translated walks a file in ONNX Runtime's own format.
+func (w *walk) translated(r io.ReaderAt, size int64) error {
+	if size > ortfile.MaxSize {
+		return fmt.Errorf("the file has %d bytes; at most %d are accepted in ONNX Runtime's own format", size, ortfile.MaxSize)
+	}
+	data := make([]byte, size)
+	if n, err := r.ReadAt(data, 0); n < len(data) {
+		return short(err)
+	}
+	data, err := ortfile.ONNX(data, func(size int) []byte { return make([]byte, size) })
+	if err != nil {
+		return err
+	}
+	return w.model(wire{src: &window{r: bytes.NewReader(data)}, end: int64(len(data))})
 }
 
 type walk struct {

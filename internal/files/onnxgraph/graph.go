@@ -106,7 +106,11 @@ func (g *Graph) Node(op string, inputs, outputs []string, attrs ...Attr) *Graph 
 		b = stringField(b, 2, out)
 	}
 	g.count++
-	b = stringField(b, 3, fmt.Sprintf("%s_%d", op, g.count))
+	name := fmt.Sprintf("%s_%d", op, g.count)
+	if n := len(attrs); n > 0 && attrs[n-1].typ == 0 {
+		name, attrs = attrs[n-1].name, attrs[:n-1]
+	}
+	b = stringField(b, 3, name)
 	b = stringField(b, 4, op)
 	for _, a := range attrs {
 		b = bytesField(b, 5, a.proto())
@@ -239,6 +243,9 @@ func (a Attr) proto() []byte {
 	b = a.write(b)
 	return varintField(b, 20, a.typ)
 }
+
+// Named gives a node a name of its own; it is a node's last attribute.
+func Named(name string) Attr { return Attr{name: name} }
 
 // AttrInt returns an integer attribute, such as axis.
 func AttrInt(name string, v int64) Attr {

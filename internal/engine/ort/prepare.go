@@ -1,0 +1,53 @@
+//go:build cgo
+
+package ort
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/otograph/otograph/internal/files/onnxfile"
+	"github.com/otograph/otograph/internal/files/ortfile"
+)
+
+// prepared returns a source as ONNX Runtime is to open it: a model in ONNX
+// Runtime's own format translated into ONNX, with the outputs that expose adds.
+// The result's bytes lie in the blocks.
+func (b *blocks) prepared(src Source, expose string) (Source, error) {
+	r, size, closeFile, err := src.readable()
+	if err != nil {
+		return src, err
+	}
+	defer closeFile()
+	var head [8]byte
+	n, _ := r.ReadAt(head[:], 0) // Inspect reports a file that cannot be read
+	own := ortfile.Is(head[:n])
+	if !own && expose == "" || size > ortfile.MaxSize {
+		return src, nil
+	}
+	data := src.Data
+	if data == nil {
+		data = b.get(int(size))
+		if n, err := r.ReadAt(data, 0); n < len(data) {
+			return src, fmt.Errorf("%s: %w", src, cmp.Or(err, io.ErrUnexpectedEOF))
+		}
+	}
+	if own {
+		if data, err = ortfile.ONNX(data, b.get); err != nil {
+			return src, fmt.Errorf("%s: %w: %w", src, ErrInvalid, err)
+		}
+		src.Data = data
+	}
+	if expose == "" {
+		return src, nil
+	}
+	if h, err := onnxfile.Read(bytes.NewReader(data), int64(len(data))); err != nil || len(h.External) > 0 {
+		return src, nil // Inspect reports what is wrong
+	}
+	if more := onnxfile.Expose(data, expose, b.get); more != nil {
+		src.Data = more
+	}
+	return src, nil
+}

@@ -33,6 +33,9 @@ const (
 	// ContractWaveformCTC is a CTC model on samples: wav2vec 2.0, HuBERT, MMS,
 	// Omnilingual ASR.
 	ContractWaveformCTC = "waveform-ctc"
+	// ContractMoonshine is Moonshine in two files: an encoder of samples, and a
+	// decoder that writes text token by token (decoder_model_merged).
+	ContractMoonshine = "moonshine"
 
 	// ContractSileroV5 is Silero VAD version 5 or 6.
 	ContractSileroV5 = "silero-v5"
@@ -97,6 +100,7 @@ var contractRoles = map[string]Role{
 	ContractGigaAMCTC:         RoleOptimized,
 	ContractGigaAMTransducer:  RoleOptimized,
 	ContractWaveformCTC:       RoleOptimized,
+	ContractMoonshine:         RoleOptimized,
 	ContractSileroV5:          RoleVAD,
 	ContractSileroV4:          RoleVAD,
 	ContractSileroV4K2:        RoleVAD,

@@ -126,9 +126,13 @@ var families = []family{
 	refused("a NeMo Canary model", namedPrefix("EncDecMultiTask")),
 	refused(whisperONNX, namedPrefix("whisper")),
 	refused(whisperONNX, either(in("mel"), in("input_features"))),
-	refused("the decoder of a model that writes text token by token, as Whisper and Moonshine, as ONNX: "+
-		"run `otograph models import FOLDER` on the safetensors of Whisper", in("input_ids", "encoder_hidden_states")),
-	refused("a graph with inputs args_0 and args_1, as Moonshine has them", in("args_0", "args_1")),
+	part(ContractMoonshine, PartEncoder, in("input_values"), out("last_hidden_state"), outRank("last_hidden_state", 3)),
+	refused(whisperONNX, in("input_ids", "encoder_hidden_states"), either(last(51864), last(51865), last(51866))),
+	part(ContractMoonshine, PartDecoder, in("input_ids", "encoder_hidden_states", "use_cache_branch"), inPrefix("past_key_values."), out("logits")),
+	refused("the decoder of a model that writes text token by token: of Whisper, run `otograph models import FOLDER` on the safetensors; "+
+		"of Moonshine, decoder_model_merged is needed", in("input_ids", "encoder_hidden_states")),
+	refused("a graph with inputs args_0 and args_1, as Moonshine's first export has them: expected encoder_model and decoder_model_merged",
+		in("args_0", "args_1")),
 	refused("a recognizer that requires features normalized by mean and deviation, as Dolphin and FireRedASR",
 		in("x", "x_lens"), out("log_probs"), either(metadata("mean"), metadata("cmvn_mean"))),
 

@@ -31,8 +31,6 @@ func otherFormat(head []byte, name string) string {
 		return pickleFormat(name)
 	case strings.HasPrefix(cut(s, 4), "TFL3"):
 		return "a TensorFlow Lite model"
-	case strings.HasPrefix(cut(s, 4), "ORTM"):
-		return "a model in ONNX Runtime's own format (.ort, as Moonshine's): expected the .onnx file; Moonshine is not supported, run `otograph models pull whisper-tiny.en-q8_0`"
 	case strings.HasPrefix(s, "\x89HDF"):
 		return "a Keras HDF5 file (convert it: tools/convert)"
 	case strings.HasSuffix(strings.ToLower(name), ".nemo"), strings.HasPrefix(cut(s, 257), "ustar") && strings.Contains(s[:100], "model_config.yaml"):

@@ -69,6 +69,8 @@ func everyFamily() map[string]madeUp {
 		"zipformer, no metadata": {g().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").Output("log_probs", f32, "N", "T", 9).Output("log_probs_len", i64, "N"), RoleOptimized, ContractZipformerCTC, PartModel},
 		"wenet, no metadata":     {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1), RoleOptimized, ContractWeNetCTC, PartModel},
 		"wav2vec2":               {g().Input("input_values", f32, "N", "T").Input("attention_mask", i64, "N", "T").Output("logits", f32, "N", "F", 32), RoleOptimized, ContractWaveformCTC, PartModel},
+		"moonshine encoder":      {g().Input("input_values", f32, "N", "T").Input("attention_mask", i64, "N", "T").Output("last_hidden_state", f32, "N", "F", 288), RoleOptimized, ContractMoonshine, PartEncoder},
+		"moonshine decoder":      {moonshineDecoder(32768), RoleOptimized, ContractMoonshine, PartDecoder},
 		"omnilingual":            {g().Input("x", f32, "N", "T").Output("logits", f32, "N", "F", 9812).Meta("model_type", "omnilingual-asr"), RoleOptimized, ContractWaveformCTC, PartModel},
 		"segmentation":           {g().Input("x", f32, "N", 1, "T").Output("y", f32, "N", "F", "C").Meta("model_type", "pyannote-segmentation-3.0"), RoleSegmenter, ContractPyannote, PartModel},
 		"bare segmentation":      {g().Input("input_values", f32, "N", 1, "T").Output("logits", f32, "N", "F", 7), RoleSegmenter, ContractPyannote, PartModel},
@@ -80,6 +82,13 @@ func everyFamily() map[string]madeUp {
 		"ced":                    {g().Input("feats", f32, "B", 64, "T").Output("prob", f32, "B", 527).Meta("model_type", "CED"), RoleTagger, ContractCED, PartModel},
 		"zipformer tagger":       {g().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").Output("logits", f32, "N", 527).Meta("model_type", "zipformer2"), RoleTagger, ContractZipformerTagger, PartModel},
 	}
+}
+
+// moonshineDecoder has the ports of decoder_model_merged, which Whisper's has
+// as well.
+func moonshineDecoder(tokens int) *onnxgraph.Graph {
+	return onnxgraph.New().Input("input_ids", i64, "N", "L").Input("encoder_hidden_states", f32, "N", "F", 288).Input("use_cache_branch", onnxgraph.Bool, 1).
+		Input("past_key_values.0.decoder.key", f32, "N", 8, "P", 36).Output("logits", f32, "N", "L", tokens)
 }
 
 // fireRed has the inputs and outputs of WeNet's export, but needs other
@@ -193,8 +202,9 @@ func TestOtherFilesAreIdentified(t *testing.T) {
 			g().Input("input_1", f32, 1, 3, 41).Input("input_2", f32, 1, 64).Input("input_3", f32, 1, 64).Input("input_6", f32, 1, 64).
 				Input("input_7", f32, 1, 64).Output("output_1", f32, 1, 1, 1).Bytes(), ErrUnsupported, "ten-vad",
 		},
-		"whisper as onnx": {g().Input("mel", f32, 1, 80, 3000).Output("n_layer_cross_k", f32, 4, 1, 1500, 384).Bytes(), ErrUnsupported, "ggml"},
-		"something else":  {g().Input("pixels", f32, 1, 3, 224, 224).Output("class", f32, 1, 1000).Bytes(), ErrUnsupported, "pixels float32[1,3,224,224]"},
+		"whisper as onnx":   {g().Input("mel", f32, 1, 80, 3000).Output("n_layer_cross_k", f32, 4, 1, 1500, 384).Bytes(), ErrUnsupported, "ggml"},
+		"whisper's decoder": {moonshineDecoder(51865).Bytes(), ErrUnsupported, "ggml"},
+		"something else":    {g().Input("pixels", f32, 1, 3, 224, 224).Output("class", f32, 1, 1000).Bytes(), ErrUnsupported, "pixels float32[1,3,224,224]"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +255,6 @@ func TestForeignFileErrorsNameTheRightCommand(t *testing.T) {
 		{"parakeet.nemo", tar, "NeMo checkpoint", pull + "parakeet-tdt-0.6b-v3-int8"},
 		{"model.bin", tar, "NeMo checkpoint", "model.export"},
 		{"old.nemo", []byte("\x1f\x8b\x08\x00"), "NeMo checkpoint", pull},
-		{"encoder_model.ort", []byte("\x28\x00\x00\x00ORTM"), "ONNX Runtime's own format", pull},
 		{"plda.npz", zipOf("mu.npy"), "NumPy archive", pull + "balanced"},
 		{"weights.npz", zipOf("encoder.blocks.0.attn.query.weight.npy"), "Whisper model of Apple's MLX", "otograph models import"},
 		{"weights.safetensors", []byte("\x60\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"format\":\"mlx\"},\"decoder.blocks.0.attn.key.weight\":{\"dtype\":"), "Whisper model of Apple's MLX", "hf download"},

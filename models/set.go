@@ -66,11 +66,11 @@ func (s *Set) OptimizedFor(language string) (*Model, bool) {
 
 // AlignerFor returns the model that times the words of a language:
 // OptimizedFor's choice among the models with a CTC output. It returns false if
-// there is no such model, even if a transducer or a Paraformer transcribes the
-// language.
+// there is no such model, even if a transducer, a Paraformer or Moonshine
+// transcribes the language.
 func (s *Set) AlignerFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(m *Model) bool {
-		return !slices.Contains([]string{ContractNeMoTransducer, ContractGigaAMTransducer, ContractIcefallTransducer, ContractParaformer}, m.Contract)
+		return !slices.Contains([]string{ContractNeMoTransducer, ContractGigaAMTransducer, ContractIcefallTransducer, ContractParaformer, ContractMoonshine}, m.Contract)
 	})
 }
 

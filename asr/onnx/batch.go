@@ -61,6 +61,9 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 		if err != nil {
 			return err
 		}
+		for k, i := range batch {
+			e.attend(windows[i], windows[i].Samples(samples[:0], pcm), &out[k])
+		}
 		progress.Lock()
 		defer progress.Unlock()
 		for k, i := range batch {

@@ -130,11 +130,18 @@ type hypothesis struct {
 	emissions []emission
 	// unbounded reports that the emissions have no times within the window.
 	unbounded bool
+	// timed reports that the emissions' times are those of the words, not of
+	// places somewhere inside of them.
+	timed bool
 	// steps counts evaluations of a decoder network.
 	steps int
 	heard map[string]float64 // language probabilities; nil if the family has no language head
 	// rows are the log posteriors, if requested.
 	rows *align.Rows
+	// heardAt holds the attention to the sound at the steps that wrote the
+	// text, by step and alignment head, if requested; nil if the family has
+	// none.
+	heardAt [][][]float32
 	// spotted are the hotwords that the spotter found.
 	spotted []ctc.Spotted
 }
@@ -145,6 +152,7 @@ type request struct {
 	beam     int    // beam size; 0 is 1
 	fusion   fusion
 	keep     bool // the log posteriors
+	times    bool // what the family needs for the times of words
 	spotter  *ctc.Spotter
 }
 
@@ -282,7 +290,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if err != nil {
 		return nil, err
 	}
-	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), spotter: e.newSpotter(opt.Hotwords)}
+	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), spotter: e.newSpotter(opt.Hotwords), times: true}
 	windows := e.windows(pcm, speech)
 	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt)
 	if err != nil {

@@ -40,6 +40,11 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	if err != nil {
 		return nil, "", nil, err
 	}
+	options := ort.Options{Threads: opt.Threads}
+	if contract == models.ContractMoonshine {
+		net, vocab, err := openMoonshine(m, g, options)
+		return net, contract, vocab, err
+	}
 	symbols, err := parseTokens(m.Tokens)
 	if err != nil {
 		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
@@ -57,7 +62,6 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	if err != nil {
 		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
-	options := ort.Options{Threads: opt.Threads}
 	var net network
 	switch contract {
 	case models.ContractZipformerCTC, models.ContractWeNetCTC:

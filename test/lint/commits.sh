@@ -3,7 +3,7 @@
 # characters at most. Commits up to BASE are older than the rule.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-BASE=9dc96146704556e3c53576a388a2d213dedbef18
+BASE=924f5f073edff10faae45db5f127132dd6ea7fad
 
 if ! git merge-base --is-ancestor "$BASE" HEAD 2>/dev/null; then
   echo "lint: the history lacks commit ${BASE:0:8}, as in a shallow clone: no subject of a commit is checked" >&2

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -165,11 +166,12 @@ func (p *pair) first(t *testing.T, pcm *audio.PCM) {
 	}
 }
 
-// On sentences in six languages the demo model writes libwhisper's tokens.
+// On a sentence in each of six languages the demo model writes libwhisper's
+// tokens.
 func TestGreedyTokens(t *testing.T) {
 	p := openPair(t, demoHalf(t))
 	windows, ties := 0, 0
-	for _, c := range few(1, clips...) {
+	for _, c := range few(1, slices.Concat(clips[:1], clips[4:])...) {
 		pcm := read(t, c.name)
 		w, n := p.compare(t, pcm, c.language)
 		windows, ties = windows+w, ties+n

@@ -39,14 +39,6 @@ const (
 
 	// ContractSileroV5 is Silero VAD version 5 or 6.
 	ContractSileroV5 = "silero-v5"
-	// ContractSileroV4 is Silero VAD version 4.
-	ContractSileroV4 = "silero-v4"
-	// ContractSileroV4K2 is Silero VAD version 4 in the export of k2-fsa
-	// (inputs x, h, c; 16 kHz only).
-	ContractSileroV4K2 = "silero-v4-k2"
-	// ContractSileroSequence is the Silero v6 graph that takes many windows of
-	// one recording in one call.
-	ContractSileroSequence = "silero-sequence"
 
 	// ContractWeSpeaker is a wespeaker embedder: feats [B,T,80] → embs [B,D];
 	// Kaldi filter banks with a Hamming window on 16-bit samples, mean over the
@@ -102,9 +94,6 @@ var contractRoles = map[string]Role{
 	ContractWaveformCTC:       RoleOptimized,
 	ContractMoonshine:         RoleOptimized,
 	ContractSileroV5:          RoleVAD,
-	ContractSileroV4:          RoleVAD,
-	ContractSileroV4K2:        RoleVAD,
-	ContractSileroSequence:    RoleVAD,
 	ContractWeSpeaker:         RoleEmbedder,
 	Contract3DSpeaker:         RoleEmbedder,
 	ContractNeMoSpeaker:       RoleEmbedder,

@@ -81,16 +81,17 @@ func refused(what string, conditions ...condition) family {
 const whisperONNX = "a Whisper model as ONNX: the standard tier takes Whisper as a ggml file; " +
 	"run `otograph models import FOLDER` on the safetensors of the same model (openai/whisper-base and its kin)"
 
+const otherSilero = "Silero VAD v3 or v4: expected silero_vad.onnx of version 5 or 6 (`otograph models pull silero-v6.2.1`)"
+
 // families are tested in this order; the first match wins. A family is
 // identified by the name in the metadata if there is one. Inputs and outputs
 // decide only if the metadata names no other family (anonymous).
 var families = []family{
 	// Voice activity.
 	model(ContractSileroV5, in("input", "state"), out("output", "stateN"), width("state", 128)),
-	model(ContractSileroSequence, in("input", "h", "c"), out("speech_probs", "hn", "cn")),
-	model(ContractSileroV4, in("input", "h", "c"), out("output", "hn", "cn"), width("h", 64)),
-	model(ContractSileroV4K2, in("x", "h", "c"), out("prob")),
-	refused("Silero VAD v3: versions 4 to 6 are supported", in("input", "h0", "c0")),
+	refused(otherSilero, either(in("input", "h0", "c0"), is(in("x", "h", "c"), out("prob")), is(in("input", "h", "c"), out("output", "hn", "cn"), width("h", 64)))),
+	refused("the sequence graph of Silero VAD 6: expected silero_vad.onnx of version 5 or 6 (`otograph models pull silero-v6.2.1`)",
+		in("input", "h", "c"), out("speech_probs", "hn", "cn")),
 	refused("ten-vad: Silero VAD is supported", named("ten-vad")),
 	refused("ten-vad: Silero VAD is supported",
 		in("input_1", "input_2", "input_3", "input_6", "input_7"), dimension("input_1", 2, 41)),

@@ -37,9 +37,6 @@ func everyFamily() map[string]madeUp {
 	return map[string]madeUp{
 		"silero v5":              {made.SileroV5(), RoleVAD, ContractSileroV5, PartModel},
 		"silero v6 without sr":   {g().Input("input", f32, 1, 576).Input("state", f32, 2, 1, 128).Output("output", f32, 1, 1).Output("stateN", f32, 2, 1, 128), RoleVAD, ContractSileroV5, PartModel},
-		"silero v4":              {g().Input("input", f32, "b", "s").Input("sr", i64).Input("h", f32, 2, "b", 64).Input("c", f32, 2, "b", 64).Output("output", f32, "b", 1).Output("hn", f32, 2, "b", 64).Output("cn", f32, 2, "b", 64), RoleVAD, ContractSileroV4, PartModel},
-		"silero v4 k2":           {g().Input("x", f32, 1, 512).Input("h", f32, 2, 1, 64).Input("c", f32, 2, 1, 64).Output("prob", f32, 1, 1).Output("new_h", f32, 2, 1, 64).Output("new_c", f32, 2, 1, 64), RoleVAD, ContractSileroV4K2, PartModel},
-		"silero sequence":        {g().Input("input", f32, "n", 576).Input("h", f32, 1, 1, 128).Input("c", f32, 1, 1, 128).Output("speech_probs", f32, "n").Output("hn", f32, 1, 1, 128).Output("cn", f32, 1, 1, 128), RoleVAD, ContractSileroSequence, PartModel},
 		"zipformer ctc":          {made.ZipformerCTC(), RoleOptimized, ContractZipformerCTC, PartModel},
 		"wenet ctc":              {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1).Meta("model_type", "wenet_ctc"), RoleOptimized, ContractWeNetCTC, PartModel},
 		"sense voice":            {made.SenseVoice(), RoleOptimized, ContractSenseVoice, PartModel},
@@ -157,17 +154,20 @@ func TestOtherFilesAreIdentified(t *testing.T) {
 		is   error
 		says string
 	}{
-		"empty":       {nil, ErrUnsupported, "empty file"},
-		"gguf":        {[]byte("GGUF\x03\x00\x00\x00rest"), ErrUnsupported, "GGUF"},
-		"checkpoint":  {[]byte("PK\x03\x04rest of a zip"), ErrUnsupported, "tools/convert"},
-		"tflite":      {[]byte("\x1c\x00\x00\x00TFL3rest"), ErrUnsupported, "TensorFlow Lite"},
-		"web page":    {[]byte("<!DOCTYPE html><html>"), ErrUnsupported, "web page"},
-		"lfs pointer": {[]byte("version https://git-lfs.github.com/spec/v1\n"), ErrUnsupported, "Git LFS"},
-		"noise":       {bytes.Repeat([]byte{0xa5, 0x17, 0x00, 0xff}, 100), ErrBroken, "not a usable ONNX model"},
-		"cut whisper": {made.Whisper(51865)[:90], ErrBroken, "ggml Whisper"},
-		"cut onnx":    {made.SileroV5().Bytes()[:60], ErrBroken, "not a usable ONNX model"},
-		"silero v3":   {g().Input("input", f32, 1, 512).Input("h0", f32, 2, 1, 64).Input("c0", f32, 2, 1, 64).Output("output", f32, 1, 2, 1).Bytes(), ErrUnsupported, "Silero VAD v3"},
-		"streaming":   {g().Input("x", f32, 1, 45, 80).Input("cached_key_0", f32, 1, 1).Output("log_probs", f32, 1, 1, 9).Meta("model_type", "zipformer2_ctc").Bytes(), ErrUnsupported, "offline export"},
+		"empty":           {nil, ErrUnsupported, "empty file"},
+		"gguf":            {[]byte("GGUF\x03\x00\x00\x00rest"), ErrUnsupported, "GGUF"},
+		"checkpoint":      {[]byte("PK\x03\x04rest of a zip"), ErrUnsupported, "tools/convert"},
+		"tflite":          {[]byte("\x1c\x00\x00\x00TFL3rest"), ErrUnsupported, "TensorFlow Lite"},
+		"web page":        {[]byte("<!DOCTYPE html><html>"), ErrUnsupported, "web page"},
+		"lfs pointer":     {[]byte("version https://git-lfs.github.com/spec/v1\n"), ErrUnsupported, "Git LFS"},
+		"noise":           {bytes.Repeat([]byte{0xa5, 0x17, 0x00, 0xff}, 100), ErrBroken, "not a usable ONNX model"},
+		"cut whisper":     {made.Whisper(51865)[:90], ErrBroken, "ggml Whisper"},
+		"cut onnx":        {made.SileroV5().Bytes()[:60], ErrBroken, "not a usable ONNX model"},
+		"silero v3":       {g().Input("input", f32, 1, 512).Input("h0", f32, 2, 1, 64).Input("c0", f32, 2, 1, 64).Output("output", f32, 1, 2, 1).Bytes(), ErrUnsupported, "Silero VAD v3"},
+		"silero v4":       {g().Input("input", f32, "b", "s").Input("sr", i64).Input("h", f32, 2, "b", 64).Input("c", f32, 2, "b", 64).Output("output", f32, "b", 1).Output("hn", f32, 2, "b", 64).Output("cn", f32, 2, "b", 64).Bytes(), ErrUnsupported, "Silero VAD v3 or v4: expected silero_vad.onnx"},
+		"silero v4 k2":    {g().Input("x", f32, 1, 512).Input("h", f32, 2, 1, 64).Input("c", f32, 2, 1, 64).Output("prob", f32, 1, 1).Output("new_h", f32, 2, 1, 64).Output("new_c", f32, 2, 1, 64).Bytes(), ErrUnsupported, "Silero VAD v3 or v4: expected silero_vad.onnx"},
+		"silero sequence": {g().Input("input", f32, "n", 576).Input("h", f32, 1, 1, 128).Input("c", f32, 1, 1, 128).Output("speech_probs", f32, "n").Output("hn", f32, 1, 1, 128).Output("cn", f32, 1, 1, 128).Bytes(), ErrUnsupported, "sequence graph of Silero VAD 6: expected silero_vad.onnx"},
+		"streaming":       {g().Input("x", f32, 1, 45, 80).Input("cached_key_0", f32, 1, 1).Output("log_probs", f32, 1, 1, 9).Meta("model_type", "zipformer2_ctc").Bytes(), ErrUnsupported, "offline export"},
 		"streaming transducer": {
 			g().Input("x", f32, "N", 45, 80).Input("cached_key_0", f32, 128, "N", 128).Output("encoder_out", f32, "N", "T", 512).
 				Output("new_cached_key_0", f32, 128, "N", 128).Meta("model_type", "zipformer2").Bytes(), ErrUnsupported, "streaming icefall transducer",

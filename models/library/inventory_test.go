@@ -221,7 +221,7 @@ func TestImportRefuses(t *testing.T) {
 		says string
 	}{
 		"other role":         {"vad.onnx", ImportOptions{Role: models.RoleTagger}, models.ErrBroken, "expected a model for role tagger, found one for vad"},
-		"wrong contract":     {"vad.onnx", ImportOptions{Contract: models.ContractSileroV4}, models.ErrBroken, "expected contract silero-v4, found silero-v5"},
+		"wrong contract":     {"ctc.onnx", ImportOptions{Contract: models.ContractGigaAMCTC}, models.ErrBroken, "expected contract gigaam-ctc, found nemo-ctc"},
 		"unknown contract":   {"vad.onnx", ImportOptions{Contract: "x"}, models.ErrBroken, "contract"},
 		"no contract stated": {"bare.onnx", ImportOptions{}, ErrAmbiguous, "wespeaker"},
 		"damaged":            {"cut.onnx", ImportOptions{}, models.ErrBroken, "cut.onnx"},

@@ -243,10 +243,10 @@ func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 		assert.ErrorContains(t, err, "gone.onnx")
 		assert.ErrorContains(t, err, string(role))
 	}
-	dir := made.Folder(t, map[string][]byte{"v.onnx": made.SileroV5().Bytes(), manifestName: []byte(`{"roles": {"vad": {"file": "v.onnx", "contract": "silero-v4"}}}`)})
+	dir := made.Folder(t, map[string][]byte{"t.onnx": made.YAMNet().Bytes(), manifestName: []byte(`{"roles": {"tagger": {"file": "t.onnx", "contract": "ced"}}}`)})
 	_, err := OpenDir(dir)
 	require.ErrorIs(t, err, models.ErrBroken)
-	assert.ErrorContains(t, err, "expected contract silero-v4, found silero-v5")
+	assert.ErrorContains(t, err, "expected contract ced, found yamnet")
 	odd := onnxgraph.New().Input("audio", onnxgraph.Float32, "b", "n", 1).Output("sounds", onnxgraph.Float32, "b", "k").Bytes()
 	dir = made.Folder(t, map[string][]byte{"odd.onnx": odd, manifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
 	set, err := OpenDir(dir)

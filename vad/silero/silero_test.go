@@ -91,17 +91,8 @@ func recording(t testing.TB, seconds int) []float32 {
 	return x
 }
 
-func sequential(t testing.TB, m *Model, pcm *audio.PCM) []float32 {
-	t.Helper()
-	probs := make([]float32, vad.Windows(pcm.Len()))
-	_, err := m.group(context.Background(), pcm, probs, []stretch{{end: len(probs)}}, nil)
-	require.NoError(t, err)
-	return probs
-}
-
 func TestSpeechIsHeard(t *testing.T) {
 	m := open(t, demoSource(t), Options{})
-	assert.Equal(t, "v5/v6", m.layout.name)
 	speech := jfk(t)
 	pcm := audio.FromSamples(speech)
 	probs, err := m.Probabilities(context.Background(), pcm)
@@ -147,86 +138,6 @@ func TestShortInput(t *testing.T) {
 	}
 }
 
-// checkJoints compares a batched result with the sequential one: at every joint
-// both are equal within 1e-3 or silent, and elsewhere they are equal with few
-// exceptions.
-func checkJoints(t *testing.T, pcm *audio.PCM, want, got []float32) {
-	t.Helper()
-	list := plan(pcm, 0)[0]
-	require.Greater(t, len(list), 1, "the recording is too short for this test")
-	for _, s := range list[1:] {
-		assert.InDeltaSlice(t, want[s.start-64:s.start], got[s.start-64:s.start], 0.05, "before the joint at window %d", s.start)
-		for w := s.start; w < s.start+4; w++ {
-			if want[w] > 0.2 || got[w] > 0.2 {
-				assert.InDelta(t, want[w], got[w], 2e-3, "window %d at the joint", w)
-			}
-		}
-	}
-	off := 0
-	for i := range want {
-		if math.Abs(float64(want[i]-got[i])) > 0.01 {
-			off++
-		}
-	}
-	assert.Less(t, float64(off)/float64(len(want)), 0.02, "share of windows that differ")
-
-	a, b := vad.Segments(want, pcm.Len(), vad.DefaultOptions()), vad.Segments(got, pcm.Len(), vad.DefaultOptions())
-	borders := map[int]bool{}
-	for _, s := range a {
-		borders[s.Start], borders[-s.End] = true, true
-	}
-	moved := 0
-	for _, s := range b {
-		for _, at := range []int{s.Start, -s.End} {
-			if !borders[at] {
-				moved++
-			}
-		}
-	}
-	assert.LessOrEqual(t, float64(moved)/float64(2*len(a)), 0.02, "%d of %d borders moved", moved, 2*len(a))
-}
-
-func TestBatchedMatchesSequential(t *testing.T) {
-	pcm := audio.FromSamples(recording(t, 500))
-	m := stepwise(t, demoSource(t), Options{})
-	want := sequential(t, m, pcm)
-	m.whole = 0
-	got, err := m.Probabilities(context.Background(), pcm)
-	require.NoError(t, err)
-	checkJoints(t, pcm, want, got)
-}
-
-func TestRecordingsUpTo15MinutesAreExact(t *testing.T) {
-	short := audio.FromSamples(make([]float32, 900*audio.SampleRate))
-	long := audio.FromSamples(make([]float32, 901*audio.SampleRate))
-	assert.Len(t, plan(short, onePiece)[0], 1)
-	assert.Greater(t, len(plan(long, onePiece)[0]), 1)
-	assert.Len(t, plan(long, math.MaxInt)[0], 1)
-}
-
-// With the synthetic network an hour takes little time.
-func TestThreadsDoNotMatter(t *testing.T) {
-	x := make([]float32, 4000*audio.SampleRate)
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 200 { // bursts
-		at := r.IntN(len(x) - 1000)
-		for i := range 1000 {
-			x[at+i] = r.Float32()
-		}
-	}
-	pcm := audio.FromSamples(x)
-	require.Greater(t, len(plan(pcm, 0)), 1, "one group only")
-	var want []float32
-	for _, opt := range []Options{{Threads: 1}, {Threads: 3}} {
-		got, err := open(t, ort.Source{Data: leaky(), Name: "leaky.onnx"}, opt).Probabilities(context.Background(), pcm)
-		require.NoError(t, err)
-		if want == nil {
-			want = got
-		}
-		assert.True(t, slices.Equal(want, got), "the result changes with the number of threads")
-	}
-}
-
 // within compares long results faster than InDeltaSlice.
 func within(t *testing.T, want, got []float32, delta float64) {
 	t.Helper()
@@ -254,46 +165,6 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func TestPlan(t *testing.T) {
-	for _, seconds := range []int{1, 30, 479, 480, 1500, 5000} {
-		pcm := audio.FromSamples(make([]float32, seconds*audio.SampleRate-7))
-		windows := vad.Windows(pcm.Len())
-		at := 0
-		for _, g := range plan(pcm, 0) {
-			assert.LessOrEqual(t, len(g), maxRows)
-			for _, s := range g {
-				require.Equal(t, at, s.start)
-				require.Greater(t, s.end, s.start)
-				if len(g) > 1 {
-					require.Greater(t, s.end-s.start, runIn)
-				}
-				if s.start > 0 {
-					assert.GreaterOrEqual(t, float64(s.runIn)*vad.Window/audio.SampleRate, 2.0)
-					assert.GreaterOrEqual(t, s.start, s.runIn)
-				} else {
-					assert.Zero(t, s.runIn)
-				}
-				at = s.end
-			}
-		}
-		assert.Equal(t, windows, at)
-		assert.Equal(t, [][]stretch{{{end: windows}}}, plan(pcm, math.MaxInt))
-	}
-}
-
-func TestCutsAreInPauses(t *testing.T) {
-	x := noise(800, 0.3)
-	for at := 5 * audio.SampleRate; at < len(x); at += 5 * audio.SampleRate { // a pause every five seconds
-		clear(x[at : at+audio.SampleRate])
-	}
-	list := plan(audio.FromSamples(x), 0)[0]
-	require.Greater(t, len(list), 2)
-	for _, s := range list[1:] {
-		assert.Zero(t, x[s.start*vad.Window], "cut at window %d", s.start)
-		assert.Zero(t, x[s.start*vad.Window-1], "cut at window %d", s.start)
-	}
-}
-
 // countingContext is canceled after its error was requested a number of times.
 type countingContext struct {
 	context.Context
@@ -306,25 +177,6 @@ func (c *countingContext) Err() error {
 		return context.Canceled
 	}
 	return nil
-}
-
-func TestCancelledWithinOneStep(t *testing.T) {
-	m := stepwise(t, demoSource(t), Options{})
-	pcm := audio.FromSamples(make([]float32, 10*audio.SampleRate))
-	ctx := &countingContext{Context: context.Background(), left: 20}
-	probs := make([]float32, vad.Windows(pcm.Len()))
-	for i := range probs {
-		probs[i] = -1
-	}
-	_, err := m.group(ctx, pcm, probs, []stretch{{end: len(probs)}}, nil)
-	require.ErrorIs(t, err, context.Canceled)
-	assert.GreaterOrEqual(t, probs[19], float32(0))
-	assert.Equal(t, float32(-1), probs[20], "went on after the context had ended")
-
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err = m.Probabilities(ended, audio.FromSamples(make([]float32, 300*audio.SampleRate)))
-	assert.ErrorIs(t, err, context.Canceled)
 }
 
 func TestCloseStopsAndWaits(t *testing.T) {
@@ -345,24 +197,6 @@ func TestCloseStopsAndWaits(t *testing.T) {
 	assert.ErrorIs(t, err, ort.ErrClosed)
 }
 
-func TestNothingAllocatedPerWindow(t *testing.T) {
-	m := stepwise(t, demoSource(t), Options{})
-	ln, err := newLane(m.session, m.layout, 4)
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, ln.close()) }()
-	pcm := audio.FromSamples(jfk(t))
-	w := 0
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		for r := range 4 {
-			ln.fill(r, pcm, w+r)
-		}
-		if err := ln.step(); err != nil {
-			t.Error(err)
-		}
-		w++
-	}))
-}
-
 // TestPublished compares with the output of the published network in the
 // published code.
 func TestPublished(t *testing.T) {
@@ -375,7 +209,6 @@ func TestPublished(t *testing.T) {
 		t.Skip("ffmpeg, which unpacks the recordings, is missing")
 	}
 	m := open(t, ort.Source{Path: filepath.Join(shared, "models/real/silero_vad.onnx"), Role: "vad"}, Options{})
-	require.NotNil(t, m.unrolled, "the published network is computed one window at a time")
 	files, err := filepath.Glob("../testdata/published/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -418,15 +251,6 @@ func TestPublished(t *testing.T) {
 		})
 	}
 
-	t.Run("batched", func(t *testing.T) {
-		m := stepwise(t, ort.Source{Path: filepath.Join(shared, "models/real/silero_vad.onnx"), Role: "vad"}, Options{})
-		pcm := audio.FromSamples(recording(t, 500))
-		want := sequential(t, m, pcm)
-		m.whole = 0
-		got, err := m.Probabilities(context.Background(), pcm)
-		require.NoError(t, err)
-		checkJoints(t, pcm, want, got)
-	})
 	t.Run("context is fed", func(t *testing.T) { // without it v6.2 never passes 0.008
 		probs, err := m.Probabilities(context.Background(), audio.FromSamples(jfk(t)))
 		require.NoError(t, err)
@@ -470,7 +294,7 @@ func TestOtherModelsAreRefused(t *testing.T) {
 		t.Skip(err)
 	}
 	require.ErrorIs(t, err, ort.ErrContract)
-	for _, want := range []string{"vad model tagger.onnx", "role vad: expected one of silero-sequence", "found a model for role tagger (yamnet)", "it has inputs"} {
+	for _, want := range []string{"vad model tagger.onnx", "role vad: expected one of silero-v5", "found a model for role tagger (yamnet)", "it has inputs"} {
 		assert.ErrorContains(t, err, want)
 	}
 	assert.NotContains(t, strings.ToLower(err.Error()), "\n")

@@ -5,9 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/system/memory"
 	"github.com/otograph/otograph/models/library"
 )
 
@@ -28,11 +27,7 @@ func (f *choiceFlags) bound(workers int) int64 {
 	if f.ModelMemory > 0 {
 		return f.ModelMemory << 20
 	}
-	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
-	if err != nil {
-		return 0
-	}
-	return int64(modelShare*float64(limit)) / int64(max(1, workers))
+	return int64(modelShare*float64(memory.Limit())) / int64(max(1, workers))
 }
 
 // args returns the flags as a command line for one of the given number of

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 	"strings"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-
+	"github.com/otograph/otograph/internal/system/memory"
 	"github.com/otograph/otograph/service"
 )
 
@@ -48,11 +48,11 @@ const frontShare = 0.5
 // limitMemory keeps the Go heap within the machine's or the container's memory.
 // GOMEMLIMIT, if set, takes precedence.
 func limitMemory(log *slog.Logger) {
-	limit, err := memlimit.Set(memlimit.WithRatio(frontShare), memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
-	if err != nil {
-		log.Debug("no memory limit was set", "error", err)
+	limit := int64(frontShare * float64(memory.Limit()))
+	if limit == 0 || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
+	debug.SetMemoryLimit(limit)
 	log.Debug("memory limit", "bytes", limit)
 }
 

@@ -1,0 +1,17 @@
+package memory
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limit returns the machine's or the container's memory in bytes, 0 if it is
+// unknown.
+func Limit() uint64 {
+	var machine unix.Sysinfo_t
+	if unix.Sysinfo(&machine) != nil {
+		return 0
+	}
+	return within(os.DirFS("/"), uint64(machine.Totalram)*uint64(machine.Unit)) //nolint:unconvert // 32 bits on some systems
+}

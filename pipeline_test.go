@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,6 +88,7 @@ func TestConversation(t *testing.T) {
 	var mu sync.Mutex
 	var stages []otograph.Stage
 	last := 0.0
+	var working atomic.Int64
 	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{}, otograph.OnProgress(func(r otograph.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -95,9 +97,10 @@ func TestConversation(t *testing.T) {
 		if r.Done {
 			stages = append(stages, r.Stage)
 		}
-	}))
+	}), otograph.OnWorking(func() { working.Add(1) }))
 	require.NoError(t, err)
 	assert.InDelta(t, 1, last, 1e-9)
+	assert.Greater(t, working.Load(), int64(125), "the tagger alone reports 125 frames")
 	assert.ElementsMatch(t, []otograph.Stage{"decode", "vad", "language", "transcribe", "embed", "events", "diarize"}, stages)
 
 	assert.Equal(t, 60.43, res.AudioDuration)

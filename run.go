@@ -25,6 +25,11 @@ func OnProgress(f func(Progress)) RunOption {
 	return func(r *run) { r.Report = f }
 }
 
+// OnWorking sets a function that is called after each pass of a model, possibly
+// concurrently: if neither it nor OnProgress's is called for minutes, a call of
+// native code hangs.
+func OnWorking(f func()) RunOption { return func(r *run) { r.Working = f } }
+
 // OnWaveform sets a function that receives the recording's waveform after
 // decoding, before the other stages: audio.PeaksPerSecond bytes per second, see
 // audio.PCM.Peaks.

@@ -135,6 +135,10 @@ type Options struct {
 	// Progress, if not nil, is called after each window with the seconds of
 	// speech decoded so far and in total, never concurrently.
 	Progress func(done, total float64)
+	// Working, if not nil, is called after each pass of a model, possibly
+	// concurrently: a long silence means that a call hangs. Recognizers that
+	// call Progress every few seconds need not call it.
+	Working func()
 	// Settled, if not nil, is called before Progress with the next sentences,
 	// as soon as they are final. Recognizers that finish in an instant need not
 	// call it.
@@ -142,7 +146,7 @@ type Options struct {
 }
 
 // Abilities lists the Options that a recognizer supports; it ignores the
-// others. Language, Parallel, Gate and Progress always apply.
+// others. Language, Parallel, Gate, Progress and Working always apply.
 type Abilities struct {
 	// Beam is the largest BeamSize; 0 for a recognizer without beam search.
 	Beam int
@@ -180,6 +184,13 @@ func (o Options) Pass(ctx context.Context) (leave func(), err error) {
 		return nil, context.Cause(ctx)
 	}
 	return func() { o.Gate.Release(1) }, nil
+}
+
+// ReportWork calls Working, if it is not nil.
+func (o Options) ReportWork() {
+	if o.Working != nil {
+		o.Working()
+	}
 }
 
 // defaultNoSpeechThreshold is Whisper's published no-speech threshold.

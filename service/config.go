@@ -140,6 +140,12 @@ type Config struct {
 	// DrainDelay is how long Serve still responds at its end while /readyz
 	// fails, so that load balancers notice.
 	DrainDelay time.Duration
+	// StallTimeout is how long an engine may work without a sign of progress,
+	// in addition to a tenth of the audio's length, and how long a worker
+	// process may take to start; 0 means 20 min. Then the attempt counts as
+	// failed without a charge, and the process is replaced. Workers of other
+	// machines have their own limit.
+	StallTimeout time.Duration
 	// Grace is how long requests and tasks may take to finish at the end; 0
 	// means 30 s.
 	Grace time.Duration
@@ -199,6 +205,8 @@ func (c *Config) check() error {
 		return wrong("FetchLimit", "is %s, expected a positive duration", c.FetchLimit)
 	case len(c.CallbackTail) > 0 && slices.Min(c.CallbackTail) <= 0:
 		return wrong("CallbackTail", "has %s, expected positive durations", slices.Min(c.CallbackTail))
+	case c.StallTimeout < 0:
+		return wrong("StallTimeout", "is %s, expected a positive duration", c.StallTimeout)
 	case c.Grace < 0:
 		return wrong("Grace", "is %s, expected a positive duration", c.Grace)
 	case c.Workers.N > 0 && len(c.Workers.Command) == 0:

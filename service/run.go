@@ -88,7 +88,7 @@ func (s *Service) supervisor() (runner, error) {
 		return nil, nil
 	}
 	supervisor, err := worker.NewSupervisor(s.state.Tasks, worker.SupervisorConfig{
-		Command: w.Command, Fallback: w.Fallback, Env: w.Env, N: w.N, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Grace: s.config.Grace,
+		Command: w.Command, Fallback: w.Fallback, Env: w.Env, N: w.N, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Grace: s.config.Grace, Start: s.config.StallTimeout,
 	})
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (s *Service) worker() (runner, error) {
 func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worker, error) {
 	w := worker.Config{
 		Engine: counts.MeasureEngine(c.Engine), Prober: c.Prober, Version: c.Version, Available: available(c.Engine),
-		Grace: c.Grace, Outage: counts.Outage("worker"),
+		Grace: c.Grace, StallTimeout: c.StallTimeout, Outage: counts.Outage("worker"),
 	}
 	if e, ok := c.Engine.(interface{ CheckModels(context.Context) error }); ok {
 		w.Models = e.CheckModels

@@ -49,6 +49,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"Config.FetchesPerAccount is -1, expected a positive number":     {FetchesPerAccount: -1},
 		"Config.FetchesPerHost is -1, expected a positive number":        {FetchesPerHost: -1},
 		"Config.FetchLimit is -1ns, expected a positive duration":        {FetchLimit: -1},
+		"Config.StallTimeout is -1s, expected a positive duration":       {StallTimeout: -time.Second},
 		"Config.Grace is -1s, expected a positive duration":              {Grace: -time.Second},
 		"Config.Workers has no Command":                                  {Workers: Workers{N: 1}},
 		`Config.TrustedProxies is wrong: trusted proxy "nonsense"`:       {TrustedProxies: []string{"nonsense"}},

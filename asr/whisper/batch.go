@@ -242,6 +242,7 @@ func (t *turn) pause() error {
 	if err := t.ctx.Err(); err != nil {
 		return context.Cause(t.ctx)
 	}
+	t.opt.ReportWork()
 	if time.Since(t.passed) < turnLength {
 		return nil
 	}

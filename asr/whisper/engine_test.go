@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -323,6 +324,8 @@ func TestParallelWindowsGiveTheSameText(t *testing.T) {
 		o.Parallel = parallel
 		var reported []float64
 		o.Progress = func(done, total float64) { reported = append(reported, done/total) }
+		var passes atomic.Int64
+		o.Working = func() { passes.Add(1) }
 		tr, err := e.Transcribe(context.Background(), pcm, speech, o)
 		require.NoError(t, err)
 		if want == nil {
@@ -330,6 +333,7 @@ func TestParallelWindowsGiveTheSameText(t *testing.T) {
 			require.Len(t, want.Segments, 12)
 		}
 		assert.Equal(t, want, tr)
+		assert.Greater(t, int(passes.Load()), tr.Stats.EncoderPasses, "each pass of encoder and decoder")
 		require.Len(t, reported, tr.Stats.Windows)
 		assert.IsIncreasing(t, reported)
 		assert.InDelta(t, 1, reported[len(reported)-1], 1e-9)

@@ -70,6 +70,7 @@ func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 	var allWindows []decode.Window
 	var all []result
 	for i, w := range windows {
+		t.opt.ReportWork()
 		var parts []part
 		for _, passages := range results[i].unsure {
 			if len(passages) > left {

@@ -126,16 +126,16 @@ func printOverview(o queue.Overview, most int, now time.Time) error {
 		}
 	}
 	if len(o.Workers) > 0 {
-		t.section("WORKER", "STATE", "TASK", "PID", "VERSION", "LAST BEAT")
+		t.section("WORKER", "STATE", "TASK", "STAGE", "SINCE", "PID", "VERSION", "LAST BEAT")
 		for _, m := range o.Workers {
-			state := "idle"
+			state, since := "idle", ""
 			if m.TaskID != "" {
-				state = "busy"
+				state, since = "busy", age(&m.Since, now)
 			}
 			if m.Draining {
 				state += ", draining"
 			}
-			t.row(m.ID, state, m.TaskID, m.PID, m.Version, age(&m.BeatAt, now))
+			t.row(m.ID, state, m.TaskID, m.Stage, since, m.PID, m.Version, age(&m.BeatAt, now))
 		}
 	}
 	return t.flush()

@@ -104,7 +104,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 
 // config returns the service configuration of the flags.
 func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) {
-	if err := cmp.Or(notZero("unknown-length", c.UnknownLength), notZero("grace", c.Grace)); err != nil {
+	if err := cmp.Or(notZero("unknown-length", c.UnknownLength), notZero("grace", c.Grace), notZero("stall-timeout", c.StallTimeout)); err != nil {
 		return service.Config{}, &usageError{err}
 	}
 	page, err := web.Handler(c.BasePath, c.Currency)
@@ -116,7 +116,7 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 		Prober: engine.Recordings{}, KeepAudio: c.KeepAudio, KeepTasks: c.KeepTasks, UnknownLength: c.UnknownLength,
 		BasePath: c.BasePath, ModelAliases: c.ModelAlias, Page: page, Ops: c.OpsAddr == "", FrontEnds: c.FrontEnds, SharedRates: c.RateStore == "db",
 		AllowOutbound: c.AllowOutbound, DenyOutbound: c.DenyOutbound,
-		DrainDelay: c.DrainDelay, Grace: c.Grace, CallbackTail: c.CallbackTail, Version: version, Logger: log,
+		DrainDelay: c.DrainDelay, StallTimeout: c.StallTimeout, Grace: c.Grace, CallbackTail: c.CallbackTail, Version: version, Logger: log,
 	}
 	c.inbound(&config, c.Addr)
 	if err := c.fetches(&config); err != nil {

@@ -22,7 +22,7 @@ func TestServeChecksDurations(t *testing.T) {
 		{0, 0, "--unknown-length is 0s, expected more than 0"},
 		{24 * time.Hour, 6 * time.Hour, "--unknown-length is 6h0m0s, expected more than 0 and at most 5h0m0s"},
 	} {
-		c := serveCmd{KeepTasks: tt.keep, UnknownLength: tt.unknown, Grace: time.Second, BasePath: "/v1", fetchFlags: fetchFlags{FetchesPerAccount: 1, FetchesPerHost: 1, FetchLimit: time.Hour}}
+		c := serveCmd{KeepTasks: tt.keep, UnknownLength: tt.unknown, Grace: time.Second, taskFlags: taskFlags{StallTimeout: time.Minute}, BasePath: "/v1", fetchFlags: fetchFlags{FetchesPerAccount: 1, FetchesPerHost: 1, FetchLimit: time.Hour}}
 		config, err := c.config(t.TempDir(), slog.New(slog.DiscardHandler))
 		if err == nil {
 			_, err = service.Open(t.Context(), config)

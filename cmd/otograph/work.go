@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,9 +29,10 @@ type workCmd struct {
 	LogLevel slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
-// taskFlags configures the result and the audio of a task.
+// taskFlags configures the result, the audio and the time limit of a task.
 type taskFlags struct {
 	KeepAudio      time.Duration `placeholder:"DURATION" help:"Keep audio for this time after its task ends; default: delete it immediately."`
+	StallTimeout   time.Duration `default:"20m" placeholder:"DURATION" help:"End an attempt, and replace its worker, after this time and a tenth of the audio's length without a sign of progress; also the longest start of a worker."`
 	OptimizedWords bool          `help:"Also include words with their times in the results of the optimized tier, which the specification limits to segments."`
 }
 
@@ -38,7 +40,7 @@ type taskFlags struct {
 // gone.
 func (c *workCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
-	if err := notZero("grace", c.Grace); err != nil {
+	if err := cmp.Or(notZero("grace", c.Grace), notZero("stall-timeout", c.StallTimeout)); err != nil {
 		return &usageError{err}
 	}
 	if err := c.check(log); err != nil {
@@ -74,7 +76,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	err = service.Work(ctx, service.Config{
 		Folder: state.Folder, Database: c.Database, Files: c.Blobs, DatabaseWait: c.DatabaseWait, DatabaseLimit: c.DatabaseLimit,
 		Engine:    engine.New(pipeline, engine.WithVersion(version), engine.WithLogger(log)),
-		KeepAudio: c.KeepAudio, Grace: c.Grace, Version: version, Logger: log,
+		KeepAudio: c.KeepAudio, StallTimeout: c.StallTimeout, Grace: c.Grace, Version: version, Logger: log,
 	})
 	switch {
 	case errors.Is(err, service.ErrHung):

@@ -80,7 +80,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 		voices = append(voices, otograph.KnownVoice{Name: job.Extras.Voices[i], Recording: otograph.File(path)})
 	}
 	runOptions := []otograph.RunOption{
-		otograph.OnProgress(func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }), otograph.OnSegments(job.Segments),
+		otograph.OnProgress(func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }), otograph.OnWorking(job.Working), otograph.OnSegments(job.Segments),
 		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }), otograph.OnDecoded(job.Decoded),
 		otograph.WithCheckpoints(job.Checkpoints), otograph.WithMaxSeconds(job.MaxSeconds),
 		otograph.WithLanguages(job.Extras.Languages...), otograph.WithModel(job.Extras.Model), otograph.WithVoices(voices...),

@@ -15,21 +15,23 @@ func (s *Stages) DetectSounds(ctx context.Context, pcm *audio.PCM) (*findings.So
 	return compute(ctx, s.Gate, s.Engines.Tagger, func(t events.Tagger) (*findings.Sounds, error) {
 		var heard findings.Sounds
 		var err error
-		heard.Events, err = events.Detect(ctx, countedTagger{t, &heard.Frames}, pcm, opt)
+		heard.Events, err = events.Detect(ctx, countedTagger{t, s.working, &heard.Frames}, pcm, opt)
 		return &heard, err
 	})
 }
 
-// countedTagger counts the frames that a tagger yields.
+// countedTagger counts the frames that a tagger yields, and reports its work.
 type countedTagger struct {
 	events.Tagger
-	frames *int
+	working func()
+	frames  *int
 }
 
 // Scores implements events.Tagger.
 func (t countedTagger) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error {
 	return t.Tagger.Scores(ctx, pcm, func(frame int, scores []float32) error {
 		*t.frames++
+		t.working()
 		return yield(frame, scores)
 	})
 }

@@ -25,6 +25,8 @@ type Stages struct {
 	Translate      bool     // into English
 	Among          []string // languages from which detection chooses; empty means all
 	Cascade        float64  // the confidence below which the standard tier decodes again
+
+	Working func() // called after each pass of a model, possibly concurrently; may be nil
 }
 
 // compute loads a model, waits for a core and calls work with the model.

@@ -50,7 +50,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *findings
 	opt.Translate, opt.Settled = s.Translate, trust.HoldBack(report.Settled)
 	opt.Parallel = s.Cores
 	opt.Gate = s.Gate
-	opt.Progress = report.Progress
+	opt.Progress, opt.Working = report.Progress, s.Working
 	if text.Transcript, err = s.text(ctx, text.Tier, t, pcm, heard, opt); err != nil {
 		return nil, err
 	}

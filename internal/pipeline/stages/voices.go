@@ -62,6 +62,7 @@ func (s *Stages) voiced(pcm *audio.PCM, heard *findings.Speech) ([]audio.Span, e
 func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *findings.Speech, alone bool) (*diarize.Embeddings, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
 		opt := s.diarizeOptions(e)
+		e = workingEmbedder{e, s.working}
 		if alone {
 			return diarize.Embed(ctx, e, pcm, heard.Spans, opt)
 		}
@@ -73,7 +74,9 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *findings.Spee
 		if err != nil {
 			return nil, err
 		}
-		opt.Segmenter = segmenter
+		if segmenter != nil {
+			opt.Segmenter = workingSegmenter{segmenter, s.working}
+		}
 		return diarize.Embed(ctx, e, pcm, speech, opt)
 	})
 }

@@ -90,6 +90,8 @@ func TestOverviewCountsEachPhaseByLaneAndAccount(t *testing.T) {
 		_, err = f.Queue().SetDraining(t.Context(), "w", true)
 		require.NoError(t, err)
 
+		require.NoError(t, f.Queue().Report(t.Context(), "w", queue.Progress{TaskID: running.ID, Stage: "vad", Fraction: 0.1}))
+
 		o, err = f.Queue().Overview(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []queue.LaneState{
@@ -104,6 +106,8 @@ func TestOverviewCountsEachPhaseByLaneAndAccount(t *testing.T) {
 		require.Len(t, o.Workers, 1)
 		w := o.Workers[0]
 		assert.Equal(t, "w 1.2 true "+running.ID, w.ID+" "+w.Version+" "+map[bool]string{true: "true"}[w.Draining]+" "+w.TaskID)
+		assert.Equal(t, "vad", w.Stage)
+		assert.Equal(t, oldest, w.Since)
 		assert.NotZero(t, w.PID)
 	})
 }

@@ -46,7 +46,9 @@ type WorkerState struct {
 	Version   string    `json:"version"`
 	PID       int       `json:"pid"`
 	Draining  bool      `json:"draining"`
-	TaskID    string    `json:"task,omitempty"` // the running task, "" for none
+	TaskID    string    `json:"task,omitempty"`  // the running task, "" for none
+	Stage     string    `json:"stage,omitempty"` // of the running task, as last reported
+	Since     time.Time `json:"since,omitzero"`  // when the running task was claimed
 	StartedAt time.Time `json:"started_at"`
 	BeatAt    time.Time `json:"beat_at"`
 }
@@ -113,13 +115,16 @@ func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
 
 func (q *Queue) workerStates(ctx context.Context) ([]WorkerState, error) {
 	return db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, w *WorkerState) error {
-		var started, beat int64
-		err := rows.Scan(&w.ID, &w.Version, &w.PID, &w.Draining, &w.TaskID, &started, &beat)
+		var claimed, started, beat int64
+		err := rows.Scan(&w.ID, &w.Version, &w.PID, &w.Draining, &w.TaskID, &w.Stage, &claimed, &started, &beat)
+		if claimed > 0 {
+			w.Since = db.Time(claimed)
+		}
 		w.StartedAt, w.BeatAt = db.Time(started), db.Time(beat)
 		return err
-	}, `SELECT w.id, w.version, w.pid, w.draining, COALESCE(MIN(t.id), ''), w.started_at, w.beat_at
+	}, `SELECT w.id, w.version, w.pid, w.draining, COALESCE(t.id, ''), CASE WHEN t.id = w.task_id THEN w.stage ELSE '' END, COALESCE(t.claimed_at, 0), w.started_at, w.beat_at
 		FROM workers w LEFT JOIN tasks t ON t.worker_id = w.id AND t.phase = 'running'
-		WHERE w.kind = $1 GROUP BY w.id, w.version, w.pid, w.draining, w.started_at, w.beat_at ORDER BY w.id`, string(Worker))
+		WHERE w.kind = $1 ORDER BY w.id, t.id`, string(Worker))
 }
 
 // Item is a task in an operator's list.

@@ -39,7 +39,11 @@ type Job struct {
 	Known       func(context.Context) (*voices.Register, error)
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
-	Segments    func([]spec.Segment)             // never nil; takes the sentences since the last call
+	// Working is called between reports of progress, possibly concurrently, as
+	// often as the engine can; never nil. A run that calls neither it nor
+	// Progress for too long is ended (Config.StallTimeout).
+	Working  func()
+	Segments func([]spec.Segment) // never nil; takes the sentences since the last call
 	// MaxSeconds is the longest audio that the account can pay for and that the
 	// service accepts. An engine stops decoding there, even if the container
 	// states another length, and returns ErrUnpaid.

@@ -221,11 +221,11 @@ func TestPoisonedTaskIsAbandoned(t *testing.T) {
 	})
 }
 
-// TestHangingEngineIsEnded uses an engine that never returns. It covers T6 of
-// test/README.md.
+// TestHangingEngineIsEnded uses an engine that never returns; the other tasks
+// go on. It covers T6 of test/README.md.
 func TestHangingEngineIsEnded(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
-		serve := startChild(f, "serve", envTimeout+"=2s")
+		serve := startChild(f, "serve", envStall+"=2s")
 		hang := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("hang") })
 		var healthy []string
 		for i := range 6 {
@@ -237,14 +237,14 @@ func TestHangingEngineIsEnded(t *testing.T) {
 		}
 		gone := f.WaitFor(hang.ID)
 		assert.Equal(t, tasks.StatusAbandoned, gone.Status)
-		assert.Contains(t, *gone.ErrorMessage, "wall-clock limit")
+		assert.Contains(t, *gone.ErrorMessage, "a failure of the service's engine: no progress for")
 		for _, id := range healthy {
 			assert.Equal(t, tasks.StatusDone, f.WaitFor(id).Status)
 		}
 		serve.end(t)
 		assert.Equal(t, 4, f.Count("SELECT failures FROM tasks WHERE id = $1", hang.ID), "each hang is an attempt")
 		f.Exact()
-		t.Logf("T6: 4 attempts ended by the wall clock, then abandoned: %q; %d neighbors done", *gone.ErrorMessage, len(healthy))
+		t.Logf("T6: 4 attempts ended without progress, then abandoned: %q; %d neighbors done", *gone.ErrorMessage, len(healthy))
 	})
 }
 
@@ -314,6 +314,22 @@ func TestSilentChildIsReplaced(t *testing.T) {
 		assert.Empty(t, v.Children())
 		f.Exact()
 	})
+}
+
+// TestChildWithoutABeatIsReplaced starts a process that never joins the queue.
+func TestChildWithoutABeatIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
+	v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
+		Command: []string{"/bin/sleep", "1000"}, N: 1, Heartbeat: 10 * time.Millisecond, Start: 50 * time.Millisecond, MinPause: time.Millisecond, MaxPause: time.Millisecond,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- v.Run(ctx) }()
+	require.Eventually(t, func() bool { return v.Restarts() >= 2 }, 30*time.Second, 5*time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
 }
 
 // TestFallbackCommandFollowsACrash runs the fallback command after a crash, and

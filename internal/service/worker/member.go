@@ -48,9 +48,12 @@ func public(err error) bool {
 // messageOf returns the error message of a task whose attempt failed with err.
 func messageOf(err error) string {
 	var unpaid *tasks.UnpaidError
+	var stalled stallError
 	switch part := partOf(err, ""); {
 	case errors.As(err, &unpaid):
 		return unpaid.Error()
+	case errors.As(err, &stalled):
+		return stalled.Error()
 	case public(err):
 		return err.Error()
 	case part != "":

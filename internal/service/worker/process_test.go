@@ -36,7 +36,7 @@ const (
 	envProcess  = "OTOGRAPH_TEST_PROCESS" // "serve" or "worker"
 	envDatabase = "OTOGRAPH_TEST_DATABASE"
 	envBlobs    = "OTOGRAPH_TEST_BLOBS"
-	envTimeout  = "OTOGRAPH_TEST_TIMEOUT" // wall-clock limit of a task
+	envStall    = "OTOGRAPH_TEST_STALL" // an engine's time without progress
 	envLog      = "OTOGRAPH_TEST_LOG"
 )
 
@@ -94,8 +94,8 @@ func testProcess(kind string) int {
 			return err
 		}
 		if kind == "worker" {
-			limit, _ := time.ParseDuration(os.Getenv(envTimeout))
-			w, err := worker.New(s, worker.Config{Engine: scripted, Poll: 20 * time.Millisecond, Heartbeat: 200 * time.Millisecond, Grace: 300 * time.Millisecond, TaskTimeout: limit, HangTimeout: 200 * time.Millisecond})
+			limit, _ := time.ParseDuration(os.Getenv(envStall))
+			w, err := worker.New(s, worker.Config{Engine: scripted, Poll: 20 * time.Millisecond, Heartbeat: 200 * time.Millisecond, Grace: 300 * time.Millisecond, StallTimeout: limit, HangTimeout: 200 * time.Millisecond})
 			if err != nil {
 				return err
 			}

@@ -45,6 +45,7 @@ type SupervisorConfig struct {
 	MaxPause  time.Duration // default 30 s
 	Healthy   time.Duration // the pause starts over if a child lived this long; default 1 min
 	Stale     time.Duration // a child without a heartbeat for this long is killed; default 30 s
+	Start     time.Duration // how long a child may take to its first heartbeat; default DefaultStall
 	Return    time.Duration // Fallback's turn; default 1 h, doubles up to a day while Command crashes again
 }
 
@@ -72,6 +73,7 @@ func NewSupervisor(s *tasks.Service, c SupervisorConfig) (*Supervisor, error) {
 	c.MaxPause = cmp.Or(c.MaxPause, 30*time.Second)
 	c.Healthy = cmp.Or(c.Healthy, time.Minute)
 	c.Stale = cmp.Or(c.Stale, 30*time.Second)
+	c.Start = cmp.Or(c.Start, DefaultStall)
 	c.Return = cmp.Or(c.Return, time.Hour)
 	return &Supervisor{service: s, config: c, id: uuid.NewString(), children: map[string]*os.Process{}}, nil
 }
@@ -101,7 +103,7 @@ func (v *Supervisor) Run(ctx context.Context) error {
 }
 
 // killSilent returns a function to call after each heartbeat: it kills children
-// whose own heartbeats stopped.
+// whose own heartbeats stopped or did not begin.
 func (v *Supervisor) killSilent() func(context.Context) {
 	type sight struct {
 		beats int64
@@ -124,7 +126,11 @@ func (v *Supervisor) killSilent() func(context.Context) {
 				at.since = before.since
 			}
 			next[id] = at
-			if beats >= 0 && now.Sub(at.since) >= v.config.Stale { // before its first beat a child may be loading its models
+			limit := v.config.Stale
+			if beats < 0 { // it may be loading its models
+				limit = v.config.Start
+			}
+			if now.Sub(at.since) >= limit {
 				v.service.Logger.WarnContext(ctx, "worker does not respond and is killed", "worker", id, "pid", p.Pid)
 				_ = p.Kill()
 			}

@@ -52,7 +52,10 @@ type Config struct {
 	Heartbeat   time.Duration // default 5 s
 	Grace       time.Duration // time that a running task may take to finish at shutdown; default 25 s
 	TaskTimeout time.Duration // wall-clock limit of one attempt; default 12 hours
-	HangTimeout time.Duration // how long an engine may take to return after its context is done; default 15 s
+	// StallTimeout is how long an engine may work without a sign of progress,
+	// in addition to a tenth of the audio's length; default DefaultStall.
+	StallTimeout time.Duration
+	HangTimeout  time.Duration // how long an engine may take to return after its context is done; default 15 s
 }
 
 // Worker runs tasks, one at a time.
@@ -86,6 +89,7 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 25*time.Second)
 	c.TaskTimeout = cmp.Or(c.TaskTimeout, 12*time.Hour)
+	c.StallTimeout = cmp.Or(c.StallTimeout, DefaultStall)
 	c.HangTimeout = cmp.Or(c.HangTimeout, 15*time.Second)
 	if c.Outage == nil {
 		c.Outage = func(Part, time.Time) {}
@@ -204,6 +208,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 		return hungOr(hung)
 	case errors.Is(cause, errDraining):
 		how, message = tasks.EndHandedBack, errDraining.Error()
+	case errors.As(err, new(stallError)):
 	case errors.Is(cause, errTimeout):
 		message = fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
 	case ours(err):
@@ -290,7 +295,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 	}
 	var unpaid error
 	progress, reported := w.reporter(ctx, c)
-	outcome, err := w.runEngine(ctx, Job{
+	outcome, err := w.runEngine(ctx, seconds, Job{
 		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
 		Checkpoints: kept, Progress: progress, Segments: w.told.say,
 		MaxSeconds: min(affordable.Most, w.config.MaxSeconds),
@@ -469,9 +474,12 @@ func (w *Worker) checkLength(seconds float64) error {
 	return nil
 }
 
-// runEngine calls the engine and abandons a call that does not return after ctx
-// is done.
-func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) {
+// runEngine calls the engine for audio of the given length, 0 if unknown. It
+// ends a call without progress, and abandons one that does not return after
+// its context is done.
+func (w *Worker) runEngine(ctx context.Context, seconds float64, job Job) (tasks.Outcome, error) {
+	ctx, job, done := watchStall(ctx, w.config.StallTimeout, seconds, job)
+	defer done()
 	type answer struct {
 		outcome tasks.Outcome
 		err     error
@@ -494,8 +502,8 @@ func (w *Worker) runEngine(ctx context.Context, job Job) (tasks.Outcome, error) 
 	case <-ctx.Done():
 	}
 	select {
-	case a := <-answers:
-		return tasks.Outcome{}, cmp.Or(a.err, context.Cause(ctx)) // too late to be recorded under this claim
+	case <-answers: // too late to be recorded under this claim
+		return tasks.Outcome{}, context.Cause(ctx)
 	case <-time.After(w.config.HangTimeout):
 		return tasks.Outcome{}, fmt.Errorf("%w %s after it was told to: %w", ErrHung, w.config.HangTimeout, context.Cause(ctx))
 	}

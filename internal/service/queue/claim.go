@@ -9,6 +9,10 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 )
 
+// claimFunc claims a task for c.Worker and names it in c; the error is
+// sql.ErrNoRows if there is none.
+type claimFunc func(ctx context.Context, tx *sql.Tx, c *Claim) error
+
 // Claim is a worker's hold on one task.
 type Claim struct {
 	TaskID    string
@@ -92,6 +96,29 @@ func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 		ways = append(ways, q.claimWaiting(lane.name, modelSet))
 	}
 	return ways
+}
+
+// first tries the claim functions in order, each in its own transaction, until
+// one finds a task, and returns nil if none does. An error of read rolls the
+// claim back.
+func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
+	for _, way := range ways {
+		c, found := &Claim{}, false
+		err := q.config.DB.Write(ctx, func(tx *sql.Tx) (err error) {
+			*c = Claim{Worker: worker}
+			if found, err = db.Found(way(ctx, tx, c)); !found {
+				return err
+			}
+			return read(tx, c)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			return c, nil
+		}
+	}
+	return nil, nil
 }
 
 // claimInTurn claims the oldest task of the account whose turn it is in lane,

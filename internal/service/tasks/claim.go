@@ -60,39 +60,6 @@ func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, er
 	}
 }
 
-// thenError is the error of a follow-up claim in the transaction that ends
-// another claim.
-type thenError struct{ error }
-
-func (e thenError) Unwrap() error { return e.error }
-
-// writeAndClaim runs end, which ends a claim, in a transaction and claims the
-// next task in the same transaction. If that claim fails, end runs again
-// without it, so that the end is written in any case.
-func (s *Service) writeAndClaim(ctx context.Context, then queue.NextClaim, end func(tx *sql.Tx) error) (next *Claim, err error) {
-	err = s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
-		next = nil
-		if err = end(tx); err == nil && then != nil {
-			held, failed := then(ctx, tx)
-			if held != nil && failed == nil {
-				next, failed = s.readClaim(ctx, tx, held)
-			}
-			if failed != nil {
-				next, err = nil, thenError{failed}
-			}
-		}
-		return err
-	})
-	if errors.As(err, new(thenError)) {
-		s.Logger.DebugContext(ctx, "nothing claimed with the end of a task", "error", err)
-		err = s.DB.Write(ctx, end)
-	}
-	if err != nil {
-		next = nil
-	}
-	return next, err
-}
-
 // stop makes claims skip the lane of a task's account if the account is
 // overdrawn.
 func (s *Service) stop(ctx context.Context, t Task) error {

@@ -110,7 +110,7 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 		return nil, false, err
 	}
 	account := requests[0].Account
-	next, err := s.accept(ctx, requests, func(tx *sql.Tx) (err error) {
+	err = s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
 		replayed = false
 		if idem.Key != "" {
 			if items, replayed, err = s.claimKey(ctx, tx, account, idem); replayed || err != nil {
@@ -126,7 +126,7 @@ func (s *Service) create(ctx context.Context, requests []Request, idem Idempoten
 		return nil, false, s.wrap("create", err)
 	}
 	if !replayed {
-		s.accepted(ctx, account, items, next)
+		s.accepted(ctx, account, items)
 	}
 	return items, replayed, nil
 }
@@ -178,12 +178,9 @@ func (s *Service) insertAll(ctx context.Context, tx *sql.Tx, requests []Request,
 	return items, nil
 }
 
-// accepted logs new tasks and wakes workers, unless there is a single task that
-// a worker of this process claimed in the same transaction.
-func (s *Service) accepted(ctx context.Context, account string, items []Item, next *Claim) {
-	if alone := len(items) == 1 && items[0].Task != nil; !alone || next == nil || next.ID != items[0].Task.ID {
-		s.queue.Wake(ctx)
-	}
+// accepted logs new tasks and wakes workers.
+func (s *Service) accepted(ctx context.Context, account string, items []Item) {
+	s.queue.Wake(ctx)
 	for _, item := range items {
 		if item.Task != nil {
 			s.Logger.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)

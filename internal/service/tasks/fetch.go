@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/billing"
@@ -44,73 +43,18 @@ func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy)
 // transaction; a task that its account cannot pay for fails there. If pricing
 // fails, the worker holds the price (see Probed).
 func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64) error {
-	_, err := s.fetched(ctx, c, audio, seconds, nil)
-	return err
-}
-
-// FetchedNext is Fetched, and claims the next download for worker in the same
-// transaction. If the claim is nil, the caller looks for one with NextFetch.
-// After an error the commit may have made a claim that worker does not know;
-// HandBack returns it.
-func (s *Service) FetchedNext(ctx context.Context, c *Claim, audio blob.Info, seconds float64, worker string, busy queue.Busy) (*Claim, error) {
-	then, err := s.queue.NextFetchClaim(ctx, worker, busy, false)
-	if err != nil {
-		then = nil // the download matters more than the next claim, and would meet the same error
-	}
-	return s.fetched(ctx, c, audio, seconds, then)
-}
-
-// Downloader downloads audio in this process.
-type Downloader interface {
-	// Offer reserves a slot for a download that is claimed in the transaction
-	// that accepts a task, so that both are one commit. If no slot is free,
-	// then is nil. Otherwise taken is called once with the claim (nil if none)
-	// and the transaction's error.
-	Offer(ctx context.Context) (then queue.NextClaim, taken func(c *Claim, err error))
-}
-
-// Downloads hands the downloads of tasks accepted in this process straight to
-// d, until stop is called.
-func (s *Service) Downloads(d Downloader) (stop func()) {
-	s.downloader.Store(&d)
-	return func() { s.downloader.CompareAndSwap(&d, nil) }
-}
-
-// accept runs write, which accepts tasks, in a transaction. If one of them
-// needs a download and this process has a free slot, the download is claimed in
-// the same transaction.
-func (s *Service) accept(ctx context.Context, requests []Request, write func(tx *sql.Tx) error) (next *Claim, err error) {
-	d := s.downloader.Load()
-	if d == nil || !slices.ContainsFunc(requests, func(r Request) bool { return r.URL != "" && r.Refused == nil }) {
-		return nil, s.DB.Write(ctx, write)
-	}
-	then, taken := (*d).Offer(ctx)
-	if then == nil {
-		return nil, s.DB.Write(ctx, write)
-	}
-	defer func() {
-		if definite(err) {
-			taken(nil, nil)
-		} else {
-			taken(next, err)
-		}
-	}()
-	return s.writeAndClaim(ctx, then, write)
-}
-
-func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64, then queue.NextClaim) (*Claim, error) {
 	var price billing.Money
 	if seconds > 0 {
 		t, err := s.tariff(ctx, c, seconds)
 		if err != nil && Outage(s.DB.Classify(err)) {
-			return nil, s.wrap("price of "+c.ID, err)
+			return s.wrap("price of "+c.ID, err)
 		}
 		if err == nil {
 			price = t.quote.Total
 		}
 	}
 	unpaid := false
-	next, err := s.writeAndClaim(ctx, then, func(tx *sql.Tx) error {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
 		unpaid = false
 		r, err := s.guard(ctx, tx, c)
 		if r.audio == audio.Key {
@@ -143,7 +87,7 @@ func (s *Service) fetched(ctx context.Context, c *Claim, audio blob.Info, second
 	case err == nil:
 		s.queue.Wake(ctx)
 	}
-	return next, s.wrap("note audio of "+c.ID, err)
+	return s.wrap("note audio of "+c.ID, err)
 }
 
 // Refetch returns a claimed task to the fetchers because its audio is missing.

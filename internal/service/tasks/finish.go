@@ -25,36 +25,20 @@ import (
 // longer current (queue.ErrSuperseded) or if the account cannot pay for the
 // outcome's length (the error wraps an *UnpaidError).
 func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
-	_, err := s.complete(ctx, c, o, nil)
-	return err
-}
-
-// CompleteNext is Complete, and claims the next task for worker in the same
-// transaction. If the claim is nil, the caller looks for one with Next. After
-// an error the commit may have made a claim that worker does not know; HandBack
-// returns it.
-func (s *Service) CompleteNext(ctx context.Context, c *Claim, o Outcome, worker, modelSet string) (*Claim, error) {
-	then, err := s.queue.NextTaskClaim(ctx, worker, modelSet)
-	if err != nil {
-		then = nil // the end matters more than the next claim, and would meet the same error
-	}
-	return s.complete(ctx, c, o, then)
-}
-
-func (s *Service) complete(ctx context.Context, c *Claim, o Outcome, then queue.NextClaim) (*Claim, error) {
 	o.Seconds = math.Round(o.Seconds*1e4) / 1e4 // so that the charge agrees with the result
 	data, err := o.document()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	key := fmt.Sprintf("results/%s-%d%s", c.ID, c.Held.Attempt, resultSuffix)
 	if err := s.Blobs.Put(ctx, key, bytes.NewReader(data)); err != nil {
-		return nil, err
+		return err
 	}
-	return s.settle(ctx, c, o, key, then)
+	return s.settle(ctx, c, o, key)
 }
 
-func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, then queue.NextClaim) (*Claim, error) {
+// settle is Complete with the result stored under key.
+func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) error {
 	u := usage(c.Options, o.Seconds, c.BatchMode)
 	u.Mode = cmp.Or(o.Tier, spec.TierStandard)
 	warnings := spec.OfAudio(o.Result.Warnings)
@@ -62,7 +46,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 	var receipt billing.Receipt
 	var audio string
 	forgotten := s.erased.take()
-	next, err := s.writeAndClaim(ctx, then, func(tx *sql.Tx) error {
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		audio = r.audio
 		if r.Status == StatusDone && r.result == key {
@@ -107,7 +91,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string, t
 	} else {
 		s.erased.add(forgotten)
 	}
-	return next, s.wrap("finish "+c.ID, err)
+	return s.wrap("finish "+c.ID, err)
 }
 
 // Ending is the way in which a claim ends without a result.
@@ -266,7 +250,7 @@ func (s *Service) Reap(ctx context.Context, id string, how Ending, message strin
 // know of, because their commit was not confirmed to it. keep lists the tasks
 // that it does know of.
 func (s *Service) HandBack(ctx context.Context, id string, keep ...string) error {
-	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not heard of", false, keep...)
+	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not confirmed", false, keep...)
 	return s.wrap("hand back work of "+id, err)
 }
 

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -67,13 +66,12 @@ const idempotencyAge = 24 * time.Hour
 // and any number of processes may use one database.
 type Service struct {
 	Config
-	billing    *billing.Store
-	queue      *queue.Queue
-	outbox     *webhook.Outbox
-	watcher    *watcher
-	erased     erased
-	downloader atomic.Pointer[Downloader]
-	probing    *gate.Gate // limits the uploads probed at the same time
+	billing *billing.Store
+	queue   *queue.Queue
+	outbox  *webhook.Outbox
+	watcher *watcher
+	erased  erased
+	probing *gate.Gate // limits the uploads probed at the same time
 }
 
 // New returns a service on a migrated database and a file store.

@@ -178,15 +178,6 @@ func (w *stateWalk) step() {
 				w.only(err, queue.ErrSuperseded)
 			})
 		}
-		if c := w.claim(); c != nil {
-			w.do("CompleteNext", func(ctx context.Context) {
-				next, err := s.CompleteNext(ctx, c, tasks.Outcome{Seconds: 3}, "w", "m")
-				w.only(err, queue.ErrSuperseded)
-				if next != nil {
-					w.claims = append(w.claims, next)
-				}
-			})
-		}
 	case 6, 7:
 		if c := w.claim(); c != nil {
 			how := []tasks.Ending{tasks.EndPermanent, tasks.EndRecoverable, tasks.EndRecoverable, tasks.EndCrash, tasks.EndInterrupted, tasks.EndHandedBack, tasks.EndOutage}[w.random.IntN(7)]
@@ -225,20 +216,9 @@ func (w *stateWalk) step() {
 	case 14:
 		if c := w.claim(); c != nil && c.URL != "" {
 			audio := w.f.Audio("fetched")
-			w.do("Fetched", func(ctx context.Context) {
-				w.only(s.Fetched(ctx, c, *audio, 0), queue.ErrSuperseded)
-			})
-			if c = w.claim(); c.URL == "" {
-				return
-			}
-			audio = w.f.Audio("fetched, too")
 			seconds := float64(w.random.IntN(3)) * 9000 // two of three cost more than their hold, but the account can pay for all
-			w.do("FetchedNext", func(ctx context.Context) {
-				next, err := s.FetchedNext(ctx, c, *audio, seconds, "w", queue.Busy{Ahead: 1000})
-				w.only(err, queue.ErrSuperseded)
-				if next != nil {
-					w.claims = append(w.claims, next)
-				}
+			w.do("Fetched", func(ctx context.Context) {
+				w.only(s.Fetched(ctx, c, *audio, seconds), queue.ErrSuperseded)
 			})
 		}
 	case 15:
@@ -254,8 +234,7 @@ func (w *stateWalk) step() {
 
 // rare takes the edges that random calls seldom reach: a task whose worker is
 // lost again and again is abandoned, retried, and deleted while its own retry
-// waits; ends of downloads and of tasks claim the next; a download turns out to
-// be longer than its account can pay for.
+// waits; a download turns out to be longer than its account can pay for.
 func (w *stateWalk) rare() {
 	w.do("Create", func(context.Context) { w.f.Add(nil) })
 	id := w.any()
@@ -281,53 +260,18 @@ func (w *stateWalk) rare() {
 	w.do("Sweep", func(ctx context.Context) { _, _ = w.f.Queue().Sweep(ctx) })
 	w.do("Delete", func(ctx context.Context) { w.only(w.f.Delete(ctx, w.f.Account, id)) })
 
-	url := func() {
-		w.do("Create", func(context.Context) { w.f.Add(func(r *tasks.Request) { r.URL = "https://source.example/a" }) })
-	}
-	url()
-	url()
+	poor := w.f.NewAccount("poor", 300)
+	w.do("Create", func(context.Context) {
+		w.f.Add(func(r *tasks.Request) { r.Account, r.URL = poor, "https://source.example/a" })
+	})
 	w.do("NextFetch", func(ctx context.Context) {
 		var err error
 		c, err = w.f.NextFetch(ctx, "w", queue.Busy{Ahead: 1000})
 		w.only(err)
 	})
-	for c != nil {
-		audio := w.f.Audio("fetched one after the other")
-		w.do("FetchedNext", func(ctx context.Context) {
-			next, err := w.f.FetchedNext(ctx, c, *audio, 60, "w", queue.Busy{Ahead: 1000})
-			w.only(err)
-			c = next
-		})
-	}
-	for c = claim(); c != nil; {
-		w.do("CompleteNext", func(ctx context.Context) {
-			next, err := w.f.CompleteNext(ctx, c, tasks.Outcome{Seconds: 3}, "w", "m")
-			w.only(err)
-			c = next
-		})
-	}
-
-	poor := w.f.NewAccount("poor", 300)
-	for _, by := range []string{"Fetched", "FetchedNext"} {
-		w.do("Create", func(context.Context) {
-			w.f.Add(func(r *tasks.Request) { r.Account, r.URL = poor, "https://source.example/a" })
-		})
-		w.do("NextFetch", func(ctx context.Context) {
-			var err error
-			c, err = w.f.NextFetch(ctx, "w", queue.Busy{Ahead: 1000})
-			w.only(err)
-		})
-		audio := w.f.Audio("more than the account can pay")
-		w.do(by, func(ctx context.Context) {
-			if by == "Fetched" {
-				w.only(w.f.Fetched(ctx, c, *audio, 9000))
-				return
-			}
-			_, err := w.f.FetchedNext(ctx, c, *audio, 9000, "w", queue.Busy{Ahead: 1000})
-			w.only(err)
-		})
-		w.do("Delete", func(ctx context.Context) { w.only(w.f.Delete(ctx, poor, c.ID)) })
-	}
+	audio := w.f.Audio("more than the account can pay")
+	w.do("Fetched", func(ctx context.Context) { w.only(w.f.Fetched(ctx, c, *audio, 9000)) })
+	w.do("Delete", func(ctx context.Context) { w.only(w.f.Delete(ctx, poor, c.ID)) })
 }
 
 // only requires that an error, if any, wraps one of the reasons.

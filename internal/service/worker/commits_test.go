@@ -26,7 +26,7 @@ func TestF7FewCommits(t *testing.T) {
 		name        string
 		request     func(*taskstest.Fixture, *tasks.Request)
 		most, alone float64
-	}{{"upload", upload, 3, 3}, {"URL", url, 4, 4}} {
+	}{{"upload", upload, 3.5, 3}, {"URL", url, 5.5, 5}} {
 		for _, store := range []struct {
 			name string
 			open func(testing.TB, db.Options) *db.DB

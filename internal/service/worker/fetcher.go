@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,25 +69,21 @@ type Fetcher struct {
 	config  FetcherConfig
 	id      string
 
-	slots   chan struct{} // holds a value for each slot in use
-	freed   chan struct{} // receives when a slot becomes free
 	probing chan struct{} // holds a value for each recording being probed
-	claims  chan struct{} // holds a value during a claim, so that the busy lists stay valid
-	offers  sync.Mutex    // held while a slot is offered to a task that is being accepted
+	breaker *breaker      // the claiming goroutine's
 
-	places sync.WaitGroup // downloads under way
+	unconfirmed atomic.Bool // the queue may have claims that this fetcher does not know of
 
-	mu          sync.Mutex
-	held        map[string]fetching // by task
-	unconfirmed bool                // claims may have been committed without confirmation
-	part        Part                // failed since the last claim; "" for none
-	closed      bool                // no further claims: a resource failed, or the fetcher is stopping
+	mu   sync.Mutex
+	held map[string]*fetching // by task
+	part Part                 // failed since the last claim; "" for none
 }
 
+// fetching is a claim in progress.
 type fetching struct {
 	claim  *tasks.Claim
 	host   string
-	cancel context.CancelCauseFunc
+	cancel context.CancelCauseFunc // does nothing before the work begins
 }
 
 var errFetchLimit = errors.New("the download exceeded its time limit")
@@ -114,9 +111,10 @@ func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 15*time.Second)
+	id := uuid.NewString()
 	return &Fetcher{
-		service: s, config: c, id: uuid.NewString(), held: map[string]fetching{}, closed: true,
-		slots: make(chan struct{}, c.AtOnce), freed: make(chan struct{}, 1), probing: make(chan struct{}, runtime.GOMAXPROCS(0)), claims: make(chan struct{}, 1),
+		service: s, config: c, id: id, held: map[string]*fetching{}, probing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		breaker: &breaker{service: s, id: id, dir: c.TempDir, report: c.Outage},
 	}, nil
 }
 
@@ -130,213 +128,61 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	}
 	defer stop()
 	wake := s.Queue().Wakeups(ctx)
-	claiming := &breaker{service: s, id: f.id, dir: f.config.TempDir, report: f.config.Outage}
-	defer s.Downloads(f)()
-	for {
-		select {
-		case f.slots <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if part := f.takeOutage(); part != "" {
-			claiming.open(part)
-		}
-		if ctx.Err() != nil || !claiming.wait(ctx) {
-			break
-		}
-		f.close(false)
-		c, err := f.claim(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.Logger.WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
-			claiming.open(partOf(err, PartDatabase))
-			f.close(true)
-		}
-		if c == nil {
-			<-f.slots
-			if err == nil {
-				idle(ctx, s, f.config.Poll, wake, f.freed)
+	queue.Loop[fetching]{
+		AtOnce: f.config.AtOnce, Grace: f.config.Grace, Claim: f.claim,
+		Idle: func(ctx context.Context, freed <-chan struct{}) {
+			if f.breaker.part == "" {
+				idle(ctx, s, f.config.Poll, wake, freed)
 			}
-			continue
-		}
-		f.places.Go(func() { f.place(context.WithoutCancel(ctx), c) })
-	}
-	f.close(true)
-	defer time.AfterFunc(f.config.Grace, func() { f.cancelAll(errDraining) }).Stop()
-	f.places.Wait()
+		},
+		Work: f.work,
+	}.Run(ctx)
 	return nil
 }
 
-// place downloads a claimed task's audio, then that task's successor for as
-// long as each end claims another. The claims are already recorded.
-func (f *Fetcher) place(ctx context.Context, c *tasks.Claim) {
-	for c != nil {
-		run, cancel := context.WithCancelCause(ctx)
-		f.mu.Lock()
-		f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), cancel}
-		f.mu.Unlock()
-		next := f.work(run, c)
-		cancel(nil)
-		f.mu.Lock()
-		delete(f.held, c.ID)
-		f.mu.Unlock()
-		c = next
-	}
-	f.leave()
-}
-
-func (f *Fetcher) leave() {
-	<-f.slots
-	backoff.Signal(f.freed)
-}
-
-// Offer implements tasks.Downloader: a free slot goes to a download that is
-// claimed in the transaction that accepts its task.
-func (f *Fetcher) Offer(ctx context.Context) (then queue.NextClaim, taken func(c *tasks.Claim, err error)) {
-	if !f.reserve(ctx) {
-		return nil, nil
-	}
-	taken = func(c *tasks.Claim, err error) {
-		if err != nil {
-			f.claimsUnconfirmed()
-		}
-		f.hold(c)
-		<-f.claims
-		f.offers.Unlock()
-		if c == nil {
-			f.leave()
-			f.places.Done()
-			return
-		}
-		go func() {
-			defer f.places.Done()
-			f.place(context.WithoutCancel(ctx), c)
-		}()
-	}
-	busy, _ := f.busy("")
-	then, err := f.service.Queue().NextFetchClaim(ctx, f.id, busy, true)
-	if then == nil || err != nil { // the acceptance would meet the same error
-		taken(nil, nil)
-		return nil, nil
-	}
-	return then, taken
-}
-
-// reserve takes a slot and the right to claim, for one acceptance at a time;
-// other acceptances leave their tasks to the queue immediately. It returns
-// false if there is no free slot, or while claims are suspended.
-func (f *Fetcher) reserve(ctx context.Context) bool {
-	if !f.offers.TryLock() {
-		return false
-	}
-	select {
-	case f.slots <- struct{}{}:
-	default:
-		f.offers.Unlock()
-		return false
-	}
-	select {
-	case f.claims <- struct{}{}:
-	case <-ctx.Done():
-		<-f.slots
-		f.offers.Unlock()
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.claimsMore() {
-		<-f.claims
-		<-f.slots
-		f.offers.Unlock()
-		return false
-	}
-	f.places.Add(1) // under the lock: Run closes the fetcher before it waits
-	return true
-}
-
-// claimsMore reports whether further downloads may be claimed when a download
-// ends or when a task is accepted here. The caller holds the lock.
-func (f *Fetcher) claimsMore() bool { return !f.closed && !f.unconfirmed && f.part == "" }
-
 // claim claims a download, after handing back claims that this fetcher may hold
 // without knowing.
-func (f *Fetcher) claim(ctx context.Context) (*tasks.Claim, error) {
-	f.claims <- struct{}{}
-	defer func() { <-f.claims }()
-	busy, known := f.busy("")
-	f.mu.Lock()
-	unheard := f.unconfirmed
-	f.unconfirmed = false
-	f.mu.Unlock()
+func (f *Fetcher) claim(ctx context.Context) *fetching {
+	if part := f.takeOutage(); part != "" {
+		f.breaker.open(part)
+	}
+	if !f.breaker.wait(ctx) {
+		return nil
+	}
+	busy, known := f.busy()
 	var c *tasks.Claim
 	var err error
-	if unheard {
+	if f.unconfirmed.Swap(false) {
 		err = f.service.HandBack(ctx, f.id, known...)
 	}
 	if err == nil {
 		c, err = f.service.NextFetch(ctx, f.id, busy)
 	}
 	if err != nil {
-		f.claimsUnconfirmed()
-	}
-	f.hold(c)
-	return c, err
-}
-
-// fetched records the downloaded audio and claims the next download for the
-// same slot, if there is one and the fetcher is not stopping.
-func (f *Fetcher) fetched(ctx context.Context, c *tasks.Claim, audio blob.Info, seconds float64) (next *tasks.Claim, err error) {
-	f.claims <- struct{}{}
-	defer func() { <-f.claims }()
-	f.mu.Lock()
-	more := f.claimsMore()
-	f.mu.Unlock()
-	if more {
-		busy, _ := f.busy(c.ID)
-		next, err = f.service.FetchedNext(ctx, c, audio, seconds, f.id, busy)
-		if err != nil && !errors.Is(err, queue.ErrSuperseded) {
-			f.claimsUnconfirmed()
+		f.unconfirmed.Store(true)
+		if ctx.Err() == nil {
+			f.service.Logger.WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
+			f.breaker.open(partOf(err, PartDatabase))
 		}
-	} else {
-		err = f.service.Fetched(ctx, c, audio, seconds)
 	}
-	f.hold(next)
-	return next, err
-}
-
-func (f *Fetcher) hold(c *tasks.Claim) {
 	if c == nil {
-		return
+		return nil
 	}
+	d := &fetching{claim: c, host: tasks.HostOf(c.URL), cancel: func(error) {}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.held[c.ID] = fetching{c, tasks.HostOf(c.URL), func(error) {}}
-}
-
-// close sets whether ends of downloads claim further downloads.
-func (f *Fetcher) close(closed bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = closed
-}
-
-// claimsUnconfirmed records that the queue may have claims of this fetcher that
-// it does not know of.
-func (f *Fetcher) claimsUnconfirmed() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unconfirmed = true
+	f.held[c.ID] = d
+	return d
 }
 
 // busy returns the hosts and accounts that must not be claimed for now, and the
-// tasks in progress. The slot of the task done counts as free.
-func (f *Fetcher) busy(done string) (busy queue.Busy, known []string) {
+// tasks in progress.
+func (f *Fetcher) busy() (busy queue.Busy, known []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	accounts, hosts := map[string]int{}, map[string]int{}
 	for task, d := range f.held {
 		known = append(known, task)
-		if task == done {
-			continue
-		}
 		if accounts[d.claim.AccountID]++; accounts[d.claim.AccountID] == f.config.PerAccount {
 			busy.Accounts = append(busy.Accounts, d.claim.AccountID)
 		}
@@ -348,14 +194,12 @@ func (f *Fetcher) busy(done string) (busy queue.Busy, known []string) {
 	return busy, known
 }
 
-// takeOutage returns the resource whose failure a download found, once, and
-// then closes the fetcher.
+// takeOutage returns the resource whose failure a download found, once.
 func (f *Fetcher) takeOutage() Part {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	part := f.part
 	f.part = ""
-	f.closed = f.closed || part != ""
 	return part
 }
 
@@ -367,38 +211,48 @@ func (f *Fetcher) dropSuperseded(ctx context.Context) {
 	f.mu.Unlock()
 	for _, d := range held {
 		if still, err := f.service.Queue().Current(ctx, d.claim.Held); err == nil && !still {
+			f.mu.Lock()
 			d.cancel(queue.ErrSuperseded)
+			f.mu.Unlock()
 		}
 	}
 }
 
-func (f *Fetcher) cancelAll(cause error) {
+// work downloads the audio of one claim.
+func (f *Fetcher) work(ctx context.Context, d *fetching) {
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	f.mu.Lock()
+	d.cancel = cancel
+	f.mu.Unlock()
+	written := f.download(run, d.claim)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, d := range f.held {
-		d.cancel(cause)
+	delete(f.held, d.claim.ID)
+	if !written {
+		f.unconfirmed.Store(true) // after the deletion, so that the claim is handed back
 	}
 }
 
-// work downloads the audio of one claim and records how that ended. It returns
-// the claim made with the end, if any.
-func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) {
+// download downloads the audio of a claim and reports whether its end was
+// recorded.
+func (f *Fetcher) download(run context.Context, c *tasks.Claim) (written bool) {
 	s, log := f.service, f.service.Logger
 	log.InfoContext(run, "download begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "fetcher", f.id)
 	begun := time.Now()
-	size, next, err := f.fetch(run, c)
+	size, err := f.fetch(run, c)
 	if err == nil {
 		log.InfoContext(run, "download done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "bytes", size, "seconds", time.Since(begun).Seconds())
-		return next
+		return true
 	}
 	cause := context.Cause(run)
 	how, message := tasks.EndRecoverable, messageOf(err)
 	switch {
 	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
 		log.WarnContext(run, "claim superseded: the download is dropped", "task", c.ID, "attempt", c.Held.Attempt, "fetcher", f.id)
-		return nil
-	case errors.Is(cause, errDraining):
-		how, message = tasks.EndHandedBack, errDraining.Error()
+		return true
+	case errors.Is(cause, queue.ErrDraining):
+		how, message = tasks.EndHandedBack, cause.Error()
 	case ours(err):
 		how = tasks.EndOutage
 		f.mu.Lock()
@@ -410,14 +264,14 @@ func (f *Fetcher) work(run context.Context, c *tasks.Claim) (next *tasks.Claim) 
 	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "error", err, "cause", fmt.Sprint(safehttp.Cause(err)))
 	if err := release(run, s, c, how, message, lastWrite); err != nil {
 		log.ErrorContext(run, "end of a download not written; the task is handed back", "task", c.ID, "error", err)
-		f.claimsUnconfirmed()
+		return false
 	}
-	return nil
+	return true
 }
 
 // fetch downloads the audio of a claim into the file store, hands the task to
-// the workers, and returns the audio's size and the next claim.
-func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *tasks.Claim, err error) {
+// the workers, and returns the audio's size.
+func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err error) {
 	s := f.service
 	key := tasks.AudioKey(c.AudioFilename)
 	limits := fetchLimits{min: f.config.MinBytes, max: f.config.MaxBytes, resumes: 5, pause: f.config.Pause, stall: f.config.Stall, grace: f.config.Slow, rate: f.config.Rate}
@@ -428,17 +282,14 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, next *
 	defer done()
 	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs, c.URL, key, limits)
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	seconds := f.probe(limited, c, info)
-	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) (err error) {
-		next, err = f.fetched(ctx, c, info, seconds)
-		return err
-	})
+	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Fetched(ctx, c, info, seconds) })
 	if errors.Is(err, queue.ErrSuperseded) {
 		s.DropAudio(ctx, key)
 	}
-	return info.Size, next, err
+	return info.Size, err
 }
 
 const (

@@ -65,9 +65,6 @@ type Worker struct {
 	breaker *breaker
 	store   *voicestore.Store // of known voices
 	told    told              // the engine's progress
-	// Run's goroutine uses these.
-	next        *tasks.Claim // claimed in the transaction that ended the last task
-	unconfirmed bool         // a claim may have been committed without confirmation
 }
 
 // Environment variables through which a supervisor identifies a worker and
@@ -101,11 +98,8 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 // because the engine's threads still run.
 var ErrHung = errors.New("engine does not return")
 
-// Causes that cut a run short.
-var (
-	errDraining = errors.New("the worker ends")
-	errTimeout  = errors.New("exceeded the wall-clock limit")
-)
+// errTimeout is the cause that ends a run after Config.TaskTimeout.
+var errTimeout = errors.New("exceeded the wall-clock limit")
 
 // Run works until ctx is done; then the current task may end within Grace,
 // otherwise it is handed back. An error that wraps ErrHung means that the
@@ -131,23 +125,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	defer stop()
 	wake := s.Queue().Wakeups(ctx)
-	for ctx.Err() == nil || w.next != nil {
-		task := w.next
-		w.next = nil
-		if task == nil {
-			if !w.breaker.wait(ctx) {
-				return nil
+	unconfirmed := false // a claim may have been committed without confirmation
+	for ctx.Err() == nil && w.breaker.wait(ctx) {
+		task, err := w.claim(ctx, unconfirmed)
+		if unconfirmed = err != nil; task == nil {
+			if err == nil {
+				idle(ctx, s, c.Poll, wake, nil)
 			}
-			if task = w.claim(ctx); task == nil {
-				if !w.unconfirmed {
-					idle(ctx, s, c.Poll, wake, nil)
-				}
-				continue
-			}
+			continue
 		}
 		run, end := context.WithCancelCause(context.WithoutCancel(ctx))
 		current.Store(&running{task.Held, end})
-		err := w.work(ctx, run, end, task)
+		err = w.work(ctx, run, end, task)
 		current.Store(nil)
 		end(nil)
 		if errors.Is(err, ErrHung) {
@@ -157,23 +146,21 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// claim claims a task, after handing back claims that this worker may hold
-// without knowing. It returns nil if there is none or if the queue fails.
-func (w *Worker) claim(ctx context.Context) *tasks.Claim {
+// claim claims a task and returns nil if there is none. First it hands back a
+// claim that this worker may hold without knowing.
+func (w *Worker) claim(ctx context.Context, unconfirmed bool) (task *tasks.Claim, err error) {
 	s := w.service
-	var task *tasks.Claim
-	var err error
-	if w.unconfirmed {
+	if unconfirmed {
 		err = s.HandBack(ctx, w.config.ID)
 	}
 	if err == nil {
 		task, err = s.Next(ctx, w.config.ID, w.config.Engine.ModelSet())
 	}
-	if w.unconfirmed = err != nil; w.unconfirmed && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		s.Logger.WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
 		w.breaker.open(partOf(err, PartDatabase))
 	}
-	return task
+	return task, err
 }
 
 // work runs one claim to its end. drain is done when the worker shall stop; run
@@ -183,12 +170,12 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	defer time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) }).Stop()
 	defer context.AfterFunc(drain, func() {
 		if backoff.Sleep(run, w.config.Grace) {
-			cancel(errDraining)
+			cancel(queue.ErrDraining)
 		}
 	})()
 	log.InfoContext(run, "task begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "worker", w.config.ID)
 	var path string
-	err := w.attempt(drain, run, c, &path)
+	err := w.attempt(run, c, &path)
 	if err == nil {
 		return nil
 	}
@@ -206,8 +193,8 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
 		log.WarnContext(run, "claim superseded: the work is dropped", "task", c.ID, "attempt", c.Held.Attempt, "worker", w.config.ID)
 		return hungOr(hung)
-	case errors.Is(cause, errDraining):
-		how, message = tasks.EndHandedBack, errDraining.Error()
+	case errors.Is(cause, queue.ErrDraining):
+		how, message = tasks.EndHandedBack, cause.Error()
 	case errors.As(err, new(stallError)):
 	case errors.Is(cause, errTimeout):
 		message = fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
@@ -250,8 +237,8 @@ type enginePanic struct{ value any }
 func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %v", p.value) }
 
 // attempt runs the steps of a claim. It sets local to the audio's path on this
-// machine once it is there, and w.next to the claim made with the task's end.
-func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *string) error {
+// machine once it is there.
+func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) error {
 	s := w.service
 	if len(c.Ignored) > 0 {
 		s.Logger.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", c.ID, "options", c.Ignored)
@@ -331,7 +318,7 @@ func (w *Worker) attempt(drain, ctx context.Context, c *tasks.Claim, local *stri
 		backoff.Sleep(last, w.config.HangTimeout)
 		done()
 	})()
-	return backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return w.complete(drain, ctx, c, outcome) })
+	return backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Complete(ctx, c, outcome) })
 }
 
 // audio returns the path of a task's recording on this machine, copying it if
@@ -426,17 +413,6 @@ func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*voices.Regi
 			r.Clear()
 		}
 	}
-}
-
-// complete finishes a task and claims the next one with it, unless the worker
-// is stopping or may hold a claim that it does not know of.
-func (w *Worker) complete(drain, ctx context.Context, c *tasks.Claim, o tasks.Outcome) (err error) {
-	if drain.Err() != nil || w.unconfirmed {
-		return w.service.Complete(ctx, c, o)
-	}
-	w.next, err = w.service.CompleteNext(ctx, c, o, w.config.ID, w.config.Engine.ModelSet())
-	w.unconfirmed = err != nil
-	return err
 }
 
 // pay holds the price of the audio's length, if it is known.

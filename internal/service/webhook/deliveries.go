@@ -26,11 +26,11 @@ const mostSlow = 1000
 
 // look returns the callbacks in progress, and whether there may be others,
 // which it reports once.
-func (f *deliveries) look() (known []string, unheard bool) {
+func (f *deliveries) look() (known []string, unconfirmed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	unheard, f.unconfirmed = f.unconfirmed, false
-	return slices.Collect(maps.Keys(f.under)), unheard
+	unconfirmed, f.unconfirmed = f.unconfirmed, false
+	return slices.Collect(maps.Keys(f.under)), unconfirmed
 }
 
 // busy returns the receivers and accounts that have their full share of
@@ -152,10 +152,10 @@ func (f *deliveries) doubt() {
 	f.unconfirmed = true
 }
 
-// end removes a delivery. noted is false if its outcome may not be written.
-func (f *deliveries) end(d *Delivery, noted bool) {
+// end removes a delivery. written is false if its outcome may not be written.
+func (f *deliveries) end(d *Delivery, written bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.under, d.ID)
-	f.unconfirmed = f.unconfirmed || !noted
+	f.unconfirmed = f.unconfirmed || !written
 }

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,40 +74,22 @@ func (n *Notifier) Run(ctx context.Context) error {
 		return nil
 	}
 	defer stop()
-	deliver, abort := context.WithCancel(context.WithoutCancel(ctx))
-	defer abort()
-	var wait sync.WaitGroup
 	f := newDeliveries(n.config)
-	slots := make(chan struct{}, n.config.AtOnce)
-	wake := make(chan struct{}, 1)
-	for ctx.Err() == nil {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			continue
-		}
-		d, err := n.next(ctx, id, f)
-		if err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "no callback claimed", "error", err)
-		}
-		if d == nil {
-			<-slots
-			pause := n.config.Poll
-			if err != nil {
+	pause := n.config.Poll
+	queue.Loop[Delivery]{
+		AtOnce: n.config.AtOnce, Grace: n.config.Grace,
+		Claim: func(ctx context.Context) *Delivery {
+			d, err := n.next(ctx, id, f)
+			pause = n.config.Poll
+			if err != nil && ctx.Err() == nil {
+				log.WarnContext(ctx, "no callback claimed", "error", err)
 				pause = max(pause, time.Second)
 			}
-			backoff.Wait(ctx, pause, wake, nil)
-			continue
-		}
-		f.begin(d)
-		wait.Go(func() {
-			f.end(d, n.deliver(deliver, d, f))
-			<-slots
-			backoff.Signal(wake)
-		})
-	}
-	defer time.AfterFunc(n.config.Grace, abort).Stop()
-	wait.Wait()
+			return d
+		},
+		Idle: func(ctx context.Context, freed <-chan struct{}) { backoff.Wait(ctx, pause, freed, nil) },
+		Work: func(ctx context.Context, d *Delivery) { f.end(d, n.deliver(ctx, d, f)) },
+	}.Run(ctx)
 	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
 	if err := o.handBack(final, id); err != nil {
@@ -117,10 +98,10 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// next claims a callback, after returning callbacks that this notifier may have
+// next claims and begins a callback, after returning callbacks that this notifier may have
 // claimed without confirmation.
 func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Delivery, err error) {
-	if known, unheard := f.look(); unheard {
+	if known, unconfirmed := f.look(); unconfirmed {
 		err = n.outbox.handBack(ctx, id, known...)
 	}
 	for share := 1; d == nil && err == nil; share = min(2*share, n.config.PerAccount) {
@@ -130,8 +111,11 @@ func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Deliv
 			break
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		f.doubt()
+	case d != nil:
+		f.begin(d)
 	}
 	return d, err
 }
@@ -139,7 +123,7 @@ func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Deliv
 // deliver attempts a claimed callback. If an address of its receiver already
 // has its full share, the callback returns to the queue instead. deliver
 // reports whether the outcome was written.
-func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (noted bool) {
+func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (written bool) {
 	o, log := n.outbox, n.outbox.config.Logger.With("callback", d.ID, "task", d.TaskID)
 	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)
 	defer cancel()
@@ -153,10 +137,10 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (not
 	}
 	failure := n.post(attempt, d)
 	f.answered(d, !timedOut(failure))
-	noted = true
+	written = true
 	if failure == nil || ctx.Err() == nil { // an aborted delivery does not count as an attempt: the watch returns it
 		if err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.Note(ctx, d, failure) }); err != nil {
-			noted = false
+			written = false
 			log.ErrorContext(ctx, "outcome of a callback not written; it is sent again", "error", err)
 		}
 	}
@@ -165,7 +149,7 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (not
 	} else {
 		log.InfoContext(ctx, "callback delivered", "attempt", d.Attempts+1)
 	}
-	return noted
+	return written
 }
 
 func (o *Outbox) handBack(ctx context.Context, id string, known ...string) error {

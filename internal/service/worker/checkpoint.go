@@ -23,10 +23,14 @@ type checkpoints struct {
 	prefix string
 }
 
-func newCheckpoints(blobs *blob.Store, c *tasks.Claim, modelSet, audioMD5 string) (*checkpoints, error) {
+func newCheckpoints(blobs *blob.Store, c *tasks.Claim, modelSet string) (*checkpoints, error) {
 	options, err := json.Marshal(c.Options)
 	if err != nil {
 		return nil, err
+	}
+	audioMD5 := ""
+	if c.AudioMD5 != nil {
+		audioMD5 = *c.AudioMD5
 	}
 	sum := sha256.New()
 	for _, part := range []string{modelSet, audioMD5, string(options)} {

@@ -14,29 +14,29 @@ import (
 // TestLongRunsReportRarely counts the reports of a run that reports
 // continuously, until its heartbeats, one each 5 s, carry its progress.
 func TestLongRunsReportRarely(t *testing.T) {
-	reports := 0
+	n := 0
 	lasted := time.Duration(0)
 	for pause := firstPause; pause < 5*time.Second; pause = reportPause(lasted) {
-		reports++
+		n++
 		lasted += pause
 	}
-	assert.LessOrEqual(t, reports, 70)
+	assert.LessOrEqual(t, n, 70)
 	assert.InDelta(t, 100, lasted.Seconds(), 5)
-	t.Logf("%d reports in the first %.0f s, none after", reports, lasted.Seconds())
+	t.Logf("%d reports in the first %.0f s, none after", n, lasted.Seconds())
 }
 
 // TestSentencesAreWrittenWithProgress: each sentence is written once, in order,
 // with the progress that follows it, and again if that write failed; another
 // claim starts anew.
 func TestSentencesAreWrittenWithProgress(t *testing.T) {
-	var w told
+	var w reports
 	texts := func(p *queue.Progress) (all []string) {
 		for _, s := range p.Segments {
 			all = append(all, s.Text)
 		}
 		return all
 	}
-	say := func(text string) { w.say([]spec.Segment{{Text: text}}) }
+	say := func(text string) { w.addSegments([]spec.Segment{{Text: text}}) }
 	say("One.")
 	assert.Nil(t, w.take(), "no progress to write")
 	w.set(&queue.Progress{Fraction: 0.1})
@@ -59,7 +59,7 @@ func TestSentencesAreWrittenWithProgress(t *testing.T) {
 	w.set(&queue.Progress{Fraction: 0.5})
 	p = w.take()
 	assert.Equal(t, []any{2, []string{"Three."}}, []any{p.First, texts(p)})
-	w.forget()
+	w.clear()
 	for _, text := range []string{"A.", "B.", "C."} { // the same number as in the previous claim's write
 		say(text)
 	}

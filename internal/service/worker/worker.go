@@ -64,7 +64,7 @@ type Worker struct {
 	config  Config
 	breaker *breaker
 	store   *voicestore.Store // of known voices
-	told    told              // the engine's progress
+	reports reports           // the engine's progress
 }
 
 // Environment variables through which a supervisor identifies a worker and
@@ -112,7 +112,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		end  context.CancelCauseFunc
 	}
 	var current atomic.Pointer[running]
-	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.told.take, Written: w.told.written}
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.reports.take, Written: w.reports.written}
 	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
 		if r := current.Load(); r != nil {
 			if still, err := s.Queue().Current(ctx, r.held); err == nil && !still {
@@ -174,8 +174,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 		}
 	})()
 	log.InfoContext(run, "task begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "worker", w.config.ID)
-	var path string
-	err := w.attempt(run, c, &path)
+	err := w.attempt(run, c)
 	if err == nil {
 		return nil
 	}
@@ -183,9 +182,6 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	hung := errors.Is(err, ErrHung)
 	how := tasks.EndRecoverable
 	message := messageOf(err)
-	if path != "" {
-		message = strings.ReplaceAll(message, path, c.AudioFilename)
-	}
 	if !public(err) {
 		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
 	}
@@ -236,79 +232,25 @@ type enginePanic struct{ value any }
 
 func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %v", p.value) }
 
-// attempt runs the steps of a claim. It sets local to the audio's path on this
-// machine once it is there.
-func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) error {
+// attempt runs the steps of a claim.
+func (w *Worker) attempt(ctx context.Context, c *tasks.Claim) error {
 	s := w.service
 	if len(c.Ignored) > 0 {
 		s.Logger.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", c.ID, "options", c.Ignored)
 	}
-	md5 := ""
-	if c.AudioMD5 != nil {
-		md5 = *c.AudioMD5
-	}
 	path, release, err := w.audio(ctx, c)
-	if (errors.Is(err, blob.ErrNotFound) || errors.Is(err, errDamaged)) && c.URL != "" {
+	switch lost := errors.Is(err, blob.ErrNotFound) || errors.Is(err, errDamaged); {
+	case lost && c.URL != "":
 		return backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Refetch(ctx, c) })
-	}
-	if errors.Is(err, errDamaged) {
+	case errors.Is(err, errDamaged):
 		return spec.Permanent(err)
-	}
-	if err != nil {
+	case err != nil:
 		return w.gone(ctx, fmt.Errorf("audio: %w", err), errAudioGone)
 	}
 	defer release()
-	*local = path
-	voices, forget, err := w.voices(ctx, c)
-	defer forget()
+	outcome, err := w.transcribe(ctx, c, path)
 	if err != nil {
-		return err
-	}
-	known, forgetKnown := w.known(c)
-	defer forgetKnown()
-	seconds := 0.0
-	if w.config.Prober != nil {
-		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
-			return err
-		}
-	}
-	affordable, err := w.pay(ctx, c, seconds)
-	if err != nil {
-		return err
-	}
-	kept, err := newCheckpoints(s.Blobs, c, w.config.Engine.ModelSet(), md5)
-	if err != nil {
-		return err
-	}
-	var unpaid error
-	progress, reported := w.reporter(ctx, c)
-	outcome, err := w.runEngine(ctx, seconds, Job{
-		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
-		Checkpoints: kept, Progress: progress, Segments: w.told.say,
-		MaxSeconds: min(affordable.Most, w.config.MaxSeconds),
-		Decoded: func(seconds float64) error {
-			if seconds <= affordable.Held {
-				return nil
-			}
-			_, unpaid = w.pay(ctx, c, seconds)
-			return unpaid
-		},
-	})
-	reported()
-	if unpaid != nil {
-		return unpaid
-	}
-	if errors.Is(err, ErrUnpaid) && affordable.Most < w.config.MaxSeconds {
-		err = spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", affordable.Most/60))
-	}
-	if err != nil {
-		return w.attribute(ctx, err)
-	}
-	if err := w.checkLength(outcome.Seconds); err != nil {
-		return err
-	}
-	if outcome.Tier != "" && outcome.Tier != spec.TierStandard && outcome.Tier != spec.TierOptimized {
-		return fmt.Errorf("the engine reports the unknown tier %.40q", outcome.Tier)
+		return renamedError{err, path, c.AudioFilename}
 	}
 	// The work is done: for a limited time, neither the worker's end nor the
 	// wall clock may waste it.
@@ -319,6 +261,68 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim, local *string) err
 		done()
 	})()
 	return backoff.Retry(last, tasks.Outage, func(ctx context.Context) error { return s.Complete(ctx, c, outcome) })
+}
+
+// renamedError names a local file as the customer does.
+type renamedError struct {
+	error
+	path, name string
+}
+
+func (e renamedError) Error() string { return strings.ReplaceAll(e.error.Error(), e.path, e.name) }
+func (e renamedError) Unwrap() error { return e.error }
+
+// transcribe runs the engine on a claim's audio at path, after the price of its
+// length is held, and checks the outcome.
+func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (outcome tasks.Outcome, err error) {
+	voices, forget, err := w.voices(ctx, c)
+	defer forget()
+	if err != nil {
+		return outcome, err
+	}
+	known, forgetKnown := w.known(c)
+	defer forgetKnown()
+	seconds := 0.0
+	if w.config.Prober != nil {
+		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
+			return outcome, err
+		}
+	}
+	affordable, err := w.pay(ctx, c, seconds)
+	if err != nil {
+		return outcome, err
+	}
+	stages, err := newCheckpoints(w.service.Blobs, c, w.config.Engine.ModelSet())
+	if err != nil {
+		return outcome, err
+	}
+	var unpaid error
+	progress, reported := w.reporter(ctx, c)
+	outcome, err = w.runEngine(ctx, seconds, Job{
+		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
+		Checkpoints: stages, Progress: progress, Segments: w.reports.addSegments,
+		MaxSeconds: min(affordable.Most, w.config.MaxSeconds),
+		Decoded: func(seconds float64) error {
+			if seconds <= affordable.Held {
+				return nil
+			}
+			_, unpaid = w.pay(ctx, c, seconds)
+			return unpaid
+		},
+	})
+	reported()
+	switch {
+	case unpaid != nil:
+		return outcome, unpaid
+	case errors.Is(err, ErrUnpaid) && affordable.Most < w.config.MaxSeconds:
+		return outcome, spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", affordable.Most/60))
+	case err != nil:
+		return outcome, w.attribute(ctx, err)
+	}
+	if outcome.Tier != "" && outcome.Tier != spec.TierStandard && outcome.Tier != spec.TierOptimized {
+		return outcome, fmt.Errorf("the engine reports the unknown tier %.40q", outcome.Tier)
+	}
+	return outcome, w.checkLength(outcome.Seconds)
 }
 
 // audio returns the path of a task's recording on this machine, copying it if

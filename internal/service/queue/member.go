@@ -80,15 +80,15 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 	if err != nil {
 		return err
 	}
-	var told *Progress
+	var progress *Progress
 	if m.Progress != nil {
-		told = m.Progress()
+		progress = m.Progress()
 	}
 	var late error // the heartbeat does not wait for the task's row
 	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		late = nil
-		if told != nil {
-			if late = told.writeSegments(ctx, tx, q.config.DB.SkipLocked()); late != nil && !errors.Is(late, errNotHeld) {
+		if progress != nil {
+			if late = progress.writeSegments(ctx, tx, q.config.DB.SkipLocked()); late != nil && !errors.Is(late, errNotHeld) {
 				return late
 			}
 		}
@@ -96,17 +96,17 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, 1, $9, $9)
 			ON CONFLICT (id) DO UPDATE SET beats = workers.beats + 1, beat_at = excluded.beat_at`,
 			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), db.Optional(m.Supervisor), m.Version, m.ModelSet, now, models)
-		if err != nil || told == nil {
+		if err != nil || progress == nil {
 			return err
 		}
-		return told.write(ctx, tx, m.ID)
+		return progress.write(ctx, tx, m.ID)
 	})
-	if told != nil {
+	if progress != nil {
 		if err == nil {
 			q.Changed(ctx)
 		}
 		if m.Written != nil {
-			m.Written(told, cmp.Or(err, late))
+			m.Written(progress, cmp.Or(err, late))
 		}
 	}
 	return q.wrap("heartbeat", err)

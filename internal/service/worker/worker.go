@@ -485,6 +485,6 @@ func (w *Worker) runEngine(ctx context.Context, seconds float64, job Job) (tasks
 	case <-answers: // too late to be recorded under this claim
 		return tasks.Outcome{}, context.Cause(ctx)
 	case <-time.After(w.config.HangTimeout):
-		return tasks.Outcome{}, fmt.Errorf("%w %s after it was told to: %w", ErrHung, w.config.HangTimeout, context.Cause(ctx))
+		return tasks.Outcome{}, fmt.Errorf("%w %s after its context ended: %w", ErrHung, w.config.HangTimeout, context.Cause(ctx))
 	}
 }

@@ -2,52 +2,54 @@ package bench
 
 import (
 	"slices"
+
+	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// Accuracy summarizes the scores of recordings; figures without any data are
+// accuracy summarizes the scores of recordings; figures without any data are
 // nil. All rates weight recordings by their length (errors of all over units of
 // all).
-type Accuracy struct {
+type accuracy struct {
 	Words    WordErrors `json:"words"`     // sums
-	WordRate *Estimate  `json:"word_rate"` // WER, for languages written with spaces
+	WordRate *estimate  `json:"word_rate"` // WER, for languages written with spaces
 	// Verbatim is the WER of the original texts, with case and punctuation;
 	// Compounds, with a normalizer, is the WER that ignores word splits.
-	Verbatim  *Estimate `json:"verbatim"`
-	Compounds *Estimate `json:"compounds"`
-	CharRate  *Estimate `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
+	Verbatim  *estimate `json:"verbatim"`
+	Compounds *estimate `json:"compounds"`
+	CharRate  *estimate `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
 	// WordRateAll and CharRateAll also count text written for recordings
 	// without speech, as jiwer and sclite do; nil without such a recording.
-	WordRateAll *Estimate `json:"word_rate_all"`
-	CharRateAll *Estimate `json:"char_rate_all"`
-	Invented    *Estimate `json:"invented"`  // share of the recordings without speech that got a text
+	WordRateAll *estimate `json:"word_rate_all"`
+	CharRateAll *estimate `json:"char_rate_all"`
+	Invented    *estimate `json:"invented"`  // share of the recordings without speech that got a text
 	Turns       *DER      `json:"turns"`     // sums
-	TurnRate    *Estimate `json:"turn_rate"` // DER
+	TurnRate    *estimate `json:"turn_rate"` // DER
 	// TurnRates holds DER and JER for the other ways of scoring, such as
 	// "der_no_collar".
-	TurnRates map[string]*Estimate `json:"turn_rates,omitempty"`
+	TurnRates map[string]*estimate `json:"turn_rates,omitempty"`
 	// Meeting holds the rates of words by speakers: cpwer, tcpwer, orcwer,
 	// greedy_orcwer, dicpwer, wder.
-	Meeting map[string]*Estimate `json:"meeting,omitempty"`
+	Meeting map[string]*estimate `json:"meeting,omitempty"`
 	// Keywords sums the counts; KeywordF1 is their F1.
-	Keywords  *KeywordScore `json:"keywords,omitempty"`
-	KeywordF1 *Estimate     `json:"keyword_f1,omitempty"`
-	Speakers  *Estimate     `json:"speakers"` // share with the correct number of speakers
+	Keywords  *scores.Found `json:"keywords,omitempty"`
+	KeywordF1 *estimate     `json:"keyword_f1,omitempty"`
+	Speakers  *estimate     `json:"speakers"` // share with the correct number of speakers
 	// SpeakersExpected is the mean probability stated for these numbers, and
 	// SpeakersSure the share of correct ones where it is at least 0.8; nil
 	// without such a recording.
-	SpeakersExpected *Estimate `json:"speakers_expected,omitempty"`
-	SpeakersSure     *Estimate `json:"speakers_sure,omitempty"`
-	Language         *Estimate `json:"language"`   // share with the correct language
-	EventF1          *Estimate `json:"event_f1"`   // see EventScore
-	EventMAP         *Estimate `json:"event_map"`  // see meanAveragePrecision
-	Precision        *float64  `json:"precision"`  // of events
-	Recall           *float64  `json:"recall"`     // of events
-	Sentences        *TimeStat `json:"sentences"`  // times of sentences
-	WordTimes        *TimeStat `json:"word_times"` // times of words
+	SpeakersExpected *estimate    `json:"speakers_expected,omitempty"`
+	SpeakersSure     *estimate    `json:"speakers_sure,omitempty"`
+	Language         *estimate    `json:"language"`   // share with the correct language
+	EventF1          *estimate    `json:"event_f1"`   // see eventScore
+	EventMAP         *estimate    `json:"event_map"`  // see meanAveragePrecision
+	Precision        *float64     `json:"precision"`  // of events
+	Recall           *float64     `json:"recall"`     // of events
+	Sentences        *timeSummary `json:"sentences"`  // times of sentences
+	WordTimes        *timeSummary `json:"word_times"` // times of words
 }
 
-// TimeStat summarizes TimeErrors, in seconds.
-type TimeStat struct {
+// timeSummary summarizes TimeErrors, in seconds.
+type timeSummary struct {
 	MeanStart   float64 `json:"mean_start"`
 	Within50    float64 `json:"start_within_50ms"`  // share of the matched, 0 to 1
 	Within100   float64 `json:"start_within_100ms"` // share of the matched, 0 to 1
@@ -61,42 +63,42 @@ type TimeStat struct {
 
 // summarize summarizes the scores of the recordings that did not fail; seed is
 // the seed of the bootstrap.
-func summarize(items []ItemReport, seed uint64) Accuracy {
-	list := slices.DeleteFunc(slices.Clone(items), func(it ItemReport) bool { return it.Error != "" })
-	var a Accuracy
-	for _, w := range present(list, func(it ItemReport) *WordErrors { return it.Score.Words }) {
+func summarize(items []itemReport, seed uint64) accuracy {
+	list := slices.DeleteFunc(slices.Clone(items), func(it itemReport) bool { return it.Error != "" })
+	var a accuracy
+	for _, w := range present(list, func(it itemReport) *WordErrors { return it.Score.Words }) {
 		a.Words.Add(w)
 	}
 	words := speech(list, false)
 	a.WordRate, a.WordRateAll = unitRates(list, words, seed)
 	a.CharRate, a.CharRateAll = unitRates(list, speech(list, true), seed)
-	a.Verbatim = rate(present(words, func(it ItemReport) *WordErrors { return it.Score.Verbatim }), seed)
-	a.Compounds = rate(present(words, func(it ItemReport) *WordErrors { return it.Score.Compounds }), seed)
-	a.Invented = proportion(list, seed, func(it ItemReport) *bool {
+	a.Verbatim = rate(present(words, func(it itemReport) *WordErrors { return it.Score.Verbatim }), seed)
+	a.Compounds = rate(present(words, func(it itemReport) *WordErrors { return it.Score.Compounds }), seed)
+	a.Invented = proportion(list, seed, func(it itemReport) *bool {
 		if it.Score.Words == nil || it.Score.Words.Reference > 0 {
 			return nil
 		}
 		return new(it.Score.Words.Insertions > 0)
 	})
 	a.TurnRates, a.Meeting = turnRates(list, seed), meetingSummary(list, seed)
-	a.Turns, a.TurnRate = summed(list, seed, func(it ItemReport) *DER { return it.Score.Turns }, DER.Add, DER.Rate)
-	a.Keywords, a.KeywordF1 = summed(list, seed, func(it ItemReport) *KeywordScore { return it.Score.Keywords }, KeywordScore.Add, KeywordScore.F1)
-	a.Speakers = proportion(list, seed, func(it ItemReport) *bool { return it.Score.Speakers.right() })
+	a.Turns, a.TurnRate = summed(list, seed, func(it itemReport) *DER { return it.Score.Turns }, DER.Add, DER.Rate)
+	a.Keywords, a.KeywordF1 = summed(list, seed, func(it itemReport) *scores.Found { return it.Score.Keywords }, scores.Found.Add, scores.Found.F1)
+	a.Speakers = proportion(list, seed, func(it itemReport) *bool { return it.Score.Speakers.right() })
 	a.SpeakersExpected, a.SpeakersSure = certainty(list, seed)
-	a.Language = proportion(list, seed, func(it ItemReport) *bool {
+	a.Language = proportion(list, seed, func(it itemReport) *bool {
 		if it.Score.Language == nil {
 			return nil
 		}
 		return new(it.Score.Language.Reference == it.Score.Language.Found)
 	})
-	a.events(present(list, func(it ItemReport) *EventScore { return it.Score.Events }), seed)
-	a.Sentences = timeStat(present(list, func(it ItemReport) *TimeErrors { return it.Score.Sentences }))
-	a.WordTimes = timeStat(present(list, func(it ItemReport) *TimeErrors { return it.Score.WordTimes }))
+	a.events(present(list, func(it itemReport) *eventScore { return it.Score.Events }), seed)
+	a.Sentences = timeStat(present(list, func(it itemReport) *TimeErrors { return it.Score.Sentences }))
+	a.WordTimes = timeStat(present(list, func(it itemReport) *TimeErrors { return it.Score.WordTimes }))
 	return a
 }
 
 // present returns the scores of one kind, of the recordings that have one.
-func present[T any](list []ItemReport, of func(ItemReport) *T) (out []T) {
+func present[T any](list []itemReport, of func(itemReport) *T) (out []T) {
 	for _, it := range list {
 		if v := of(it); v != nil {
 			out = append(out, *v)
@@ -107,7 +109,7 @@ func present[T any](list []ItemReport, of func(ItemReport) *T) (out []T) {
 
 // speech returns the recordings with speech that are scored by characters, or
 // by words.
-func speech(list []ItemReport, characters bool) (out []ItemReport) {
+func speech(list []itemReport, characters bool) (out []itemReport) {
 	for _, it := range list {
 		if it.Score.Words != nil && it.Score.Words.Reference > 0 && it.character == characters {
 			out = append(out, it)
@@ -118,12 +120,12 @@ func speech(list []ItemReport, characters bool) (out []ItemReport) {
 
 // unitRates returns the error rate of the recordings with speech, all of the
 // same units, and the rate that also counts the others with these units.
-func unitRates(list, speech []ItemReport, seed uint64) (rated, all *Estimate) {
+func unitRates(list, speech []itemReport, seed uint64) (rated, all *estimate) {
 	if len(speech) == 0 {
 		return nil, nil
 	}
-	of := func(it ItemReport) *WordErrors { return it.Score.Words }
-	same := present(slices.DeleteFunc(slices.Clone(list), func(it ItemReport) bool { return it.character != speech[0].character }), of)
+	of := func(it itemReport) *WordErrors { return it.Score.Words }
+	same := present(slices.DeleteFunc(slices.Clone(list), func(it itemReport) bool { return it.character != speech[0].character }), of)
 	if len(same) > len(speech) {
 		all = rate(same, seed)
 	}
@@ -132,7 +134,7 @@ func unitRates(list, speech []ItemReport, seed uint64) (rated, all *Estimate) {
 
 // summed returns the sum of the scores of one kind, and a figure of it; nil if
 // no recording has one.
-func summed[T any](list []ItemReport, seed uint64, of func(ItemReport) *T, add func(a, b T) T, figure func(T) float64) (sum *T, e *Estimate) {
+func summed[T any](list []itemReport, seed uint64, of func(itemReport) *T, add func(a, b T) T, figure func(T) float64) (sum *T, e *estimate) {
 	scores := present(list, of)
 	if len(scores) == 0 {
 		return nil, nil
@@ -140,15 +142,15 @@ func summed[T any](list []ItemReport, seed uint64, of func(ItemReport) *T, add f
 	return new(sumOf(scores, all(len(scores)), add)), estimateSum(scores, seed, add, figure)
 }
 
-func (a *Accuracy) events(list []EventScore, seed uint64) {
+func (a *accuracy) events(list []eventScore, seed uint64) {
 	if len(list) == 0 {
 		return
 	}
 	sum := sumOf(list, all(len(list)), addEvents)
 	a.Precision, a.Recall = new(sum.Precision()), new(sum.Recall())
-	a.EventF1 = estimateSum(list, seed, addEvents, EventScore.F1)
-	a.EventMAP = Bootstrap(len(list), seed, func(sample []int) float64 {
-		drawn := make([]EventScore, len(sample))
+	a.EventF1 = estimateSum(list, seed, addEvents, eventScore.F1)
+	a.EventMAP = bootstrap(len(list), seed, func(sample []int) float64 {
+		drawn := make([]eventScore, len(sample))
 		for i, k := range sample {
 			drawn[i] = list[k]
 		}
@@ -161,14 +163,14 @@ const surely = 0.8
 
 // certainty compares the probabilities stated for numbers of speakers with the
 // share of correct ones.
-func certainty(list []ItemReport, seed uint64) (expected, sure *Estimate) {
-	stated := present(list, func(it ItemReport) *float64 {
+func certainty(list []itemReport, seed uint64) (expected, sure *estimate) {
+	stated := present(list, func(it itemReport) *float64 {
 		if it.Score.Speakers == nil {
 			return nil
 		}
 		return it.Score.Speakers.Probability
 	})
-	sure = proportion(list, seed, func(it ItemReport) *bool {
+	sure = proportion(list, seed, func(it itemReport) *bool {
 		if c := it.Score.Speakers; c == nil || c.Probability == nil || *c.Probability < surely {
 			return nil
 		}
@@ -178,14 +180,14 @@ func certainty(list []ItemReport, seed uint64) (expected, sure *Estimate) {
 }
 
 // right reports whether the number is as expected; nil if there is none.
-func (c *Count) right() *bool {
+func (c *speakerCount) right() *bool {
 	if c == nil {
 		return nil
 	}
 	return new(c.Reference == c.Found)
 }
 
-func timeStat(list []TimeErrors) *TimeStat {
+func timeStat(list []TimeErrors) *timeSummary {
 	var e TimeErrors
 	for _, o := range list {
 		e.Add(o)
@@ -193,16 +195,16 @@ func timeStat(list []TimeErrors) *TimeStat {
 	if len(e.Starts)+e.Missing == 0 {
 		return nil
 	}
-	s := &TimeStat{Matched: e.Matched()}
+	s := &timeSummary{Matched: e.Matched()}
 	if len(e.Starts) > 0 {
 		s.MeanStart, s.Within50, s.Within100, s.Within200 = e.MeanStart(), e.Within(0.05), e.Within(0.1), e.Within(0.2)
-		s.MedianStart, s.MedianEnd = Median(e.Starts), Median(e.Ends)
+		s.MedianStart, s.MedianEnd = median(e.Starts), median(e.Ends)
 		s.P95Start, s.P95End = percentileOf(e.Starts, 95), percentileOf(e.Ends, 95)
 	}
 	return s
 }
 
-func rate(list []WordErrors, seed uint64) *Estimate {
+func rate(list []WordErrors, seed uint64) *estimate {
 	return estimateSum(list, seed, addErrors, WordErrors.Rate)
 }
 
@@ -212,13 +214,13 @@ func addErrors(a, b WordErrors) WordErrors {
 }
 
 // addEvents adds the counts; classes and confidences are dropped.
-func addEvents(a, b EventScore) EventScore { return EventScore{Found: a.Add(b.Found)} }
+func addEvents(a, b eventScore) eventScore { return eventScore{Found: a.Add(b.Found)} }
 
 // turnRates estimates the error rates of turns for the other ways of scoring.
-func turnRates(list []ItemReport, seed uint64) map[string]*Estimate {
-	var out map[string]*Estimate
+func turnRates(list []itemReport, seed uint64) map[string]*estimate {
+	var out map[string]*estimate
 	for _, v := range turnVariants {
-		turns := present(list, func(it ItemReport) *DER {
+		turns := present(list, func(it itemReport) *DER {
 			if d, ok := it.Score.TurnsBy[v.key]; ok {
 				return &d
 			}
@@ -228,16 +230,16 @@ func turnRates(list []ItemReport, seed uint64) map[string]*Estimate {
 			continue
 		}
 		if out == nil {
-			out = map[string]*Estimate{}
+			out = map[string]*estimate{}
 		}
-		out["der_"+v.key], out["jer_"+v.key] = estimateSum(turns, seed, DER.Add, DER.Rate), estimateSum(turns, seed, DER.Add, DER.JER)
+		out["der_"+v.key], out["jer_"+v.key] = estimateSum(turns, seed, DER.Add, DER.Rate), estimateSum(turns, seed, DER.Add, DER.jer)
 	}
 	return out
 }
 
 // proportion returns the share of the recordings for which of is true, of those
 // for which it is not nil.
-func proportion(list []ItemReport, seed uint64, of func(ItemReport) *bool) *Estimate {
+func proportion(list []itemReport, seed uint64, of func(itemReport) *bool) *estimate {
 	var ones []float64
 	for _, right := range present(list, of) {
 		if right {
@@ -249,8 +251,8 @@ func proportion(list []ItemReport, seed uint64, of func(ItemReport) *bool) *Esti
 	return mean(ones, seed)
 }
 
-func mean(list []float64, seed uint64) *Estimate {
-	return Bootstrap(len(list), seed, func(sample []int) float64 {
+func mean(list []float64, seed uint64) *estimate {
+	return bootstrap(len(list), seed, func(sample []int) float64 {
 		sum := 0.0
 		for _, i := range sample {
 			sum += list[i]

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/otograph/otograph/bench/internal/normalize"
 	"github.com/otograph/otograph/bench/internal/scores"
-	"github.com/otograph/otograph/bench/normalize"
 )
 
 // audit holds two examinations of a comparison: whether the order of the
@@ -70,7 +70,7 @@ func rank(rule string, names []string, errors [][]ratio, seed uint64) ranking {
 		r.Systems, r.Rates = append(r.Systems, names[s]), append(r.Rates, rates[s])
 	}
 	same := func(a, b int) bool {
-		e := Bootstrap(len(errors[a]), seed, func(sample []int) float64 { return rate(b, sample) - rate(a, sample) })
+		e := bootstrap(len(errors[a]), seed, func(sample []int) float64 { return rate(b, sample) - rate(a, sample) })
 		return e == nil || e.Low <= 0 && e.High >= 0
 	}
 	for first := 0; first < len(order); {
@@ -98,9 +98,9 @@ func (c Config) audit(r *Report) *audit {
 }
 
 // common returns the recordings that every system has and wanted accepts.
-func common(r *Report, wanted func(ItemReport) bool) (at []int) {
+func common(r *Report, wanted func(itemReport) bool) (at []int) {
 	for i := range r.Systems[0].Items {
-		if !slices.ContainsFunc(r.Systems, func(s SystemReport) bool { return s.Items[i].Error != "" || !wanted(s.Items[i]) }) {
+		if !slices.ContainsFunc(r.Systems, func(s systemReport) bool { return s.Items[i].Error != "" || !wanted(s.Items[i]) }) {
 			at = append(at, i)
 		}
 	}
@@ -117,8 +117,8 @@ func systemNames(r *Report) (names []string) {
 // textRankings ranks by the error rate under every normalizer, over the
 // recordings with speech.
 func (c Config) textRankings(r *Report) (list []ranking) {
-	scored := common(r, func(it ItemReport) bool { return it.Score.Words != nil })
-	items := common(r, func(it ItemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 })
+	scored := common(r, func(it itemReport) bool { return it.Score.Words != nil })
+	items := common(r, func(it itemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 })
 	if len(items) == 0 {
 		return nil
 	}
@@ -156,11 +156,11 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 
 // turnRankings ranks by the diarization error rate under every scoring variant.
 func (c Config) turnRankings(r *Report) (list []ranking) {
-	items := common(r, func(it ItemReport) bool { return it.Score.Turns != nil })
+	items := common(r, func(it itemReport) bool { return it.Score.Turns != nil })
 	if len(items) == 0 {
 		return nil
 	}
-	of := func(it ItemReport, key string) (DER, bool) {
+	of := func(it itemReport, key string) (DER, bool) {
 		if key == "" {
 			return *it.Score.Turns, true
 		}

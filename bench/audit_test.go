@@ -136,14 +136,14 @@ func TestPassages(t *testing.T) {
 // A wrong word plays the line that contains it; in a long line, the seconds
 // around its place.
 func TestPieces(t *testing.T) {
-	it := ItemReport{Text: "one two\nthree\nfour five six seven", Spans: [][2]float64{{0.2, 2}, {3, 4}, {10, 50}}}
+	it := itemReport{Text: "one two\nthree\nfour five six seven", Spans: [][2]float64{{0.2, 2}, {3, 4}, {10, 50}}}
 	piece := it.pieces(strings.Fields)
 	assert.Equal(t, "#t=0.0,2.5", piece(-1))
 	assert.Equal(t, "#t=0.0,2.5", piece(1))
 	assert.Equal(t, "#t=2.5,4.5", piece(2))
 	assert.Equal(t, "#t=9.5,21.5", piece(3))
 	assert.Equal(t, "#t=38.5,50.5", piece(6))
-	assert.Empty(t, ItemReport{Text: "one two"}.pieces(strings.Fields)(1), "the times are unknown")
+	assert.Empty(t, itemReport{Text: "one two"}.pieces(strings.Fields)(1), "the times are unknown")
 }
 
 // Recordings are linked relative to the report, with escaped names.
@@ -160,16 +160,16 @@ func TestSound(t *testing.T) {
 
 // A figure is only marked as the best if the intervals do not overlap.
 func TestBest(t *testing.T) {
-	f := figure{key: "wer", lower: true, of: func(s SystemReport) *Estimate { return s.Accuracy.WordRate }}
-	of := func(list ...*Estimate) int {
-		var systems []SystemReport
+	f := figure{key: "wer", lower: true, of: func(s systemReport) *estimate { return s.Accuracy.WordRate }}
+	of := func(list ...*estimate) int {
+		var systems []systemReport
 		for i, e := range list {
-			systems = append(systems, SystemReport{Name: string(rune('a' + i)), Accuracy: Accuracy{WordRate: e}})
+			systems = append(systems, systemReport{Name: string(rune('a' + i)), Accuracy: accuracy{WordRate: e}})
 		}
 		return f.best(systems)
 	}
-	assert.Equal(t, 1, of(&Estimate{Value: 5, Low: 4, High: 6}, &Estimate{Value: 2, Low: 1, High: 3}, nil))
-	assert.Equal(t, -1, of(&Estimate{Value: 5, Low: 4, High: 6}, &Estimate{Value: 4.5, Low: 4, High: 5}), "they overlap")
+	assert.Equal(t, 1, of(&estimate{Value: 5, Low: 4, High: 6}, &estimate{Value: 2, Low: 1, High: 3}, nil))
+	assert.Equal(t, -1, of(&estimate{Value: 5, Low: 4, High: 6}, &estimate{Value: 4.5, Low: 4, High: 5}), "they overlap")
 	assert.Equal(t, -1, of(plain(1), plain(1)), "they are equal")
 	assert.Equal(t, -1, of(plain(1), nil), "there is nothing to compare with")
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/internal/system/processor"
 	"github.com/otograph/otograph/models"
@@ -36,19 +37,19 @@ func TestBootstrap(t *testing.T) {
 		}
 		return sum / float64(len(sample))
 	}
-	e := Bootstrap(len(values), 1, mean)
+	e := bootstrap(len(values), 1, mean)
 	assert.Equal(t, 5.5, e.Value)
 	// The mean's standard error is √(8.25/10) = 0.91, so the 95 % interval is
 	// about 5.5 ± 1.78.
 	assert.InDelta(t, 3.72, e.Low, 0.25)
 	assert.InDelta(t, 7.28, e.High, 0.25)
-	assert.Equal(t, e, Bootstrap(len(values), 1, mean), "the seed decides")
-	assert.NotEqual(t, e, Bootstrap(len(values), 2, mean))
+	assert.Equal(t, e, bootstrap(len(values), 1, mean), "the seed decides")
+	assert.NotEqual(t, e, bootstrap(len(values), 2, mean))
 
-	one := Bootstrap(1, 1, mean)
-	assert.Equal(t, &Estimate{Value: 1, Low: 1, High: 1, N: 1}, one)
-	assert.Nil(t, Bootstrap(0, 1, func([]int) float64 { return 0 }))
-	assert.Nil(t, Bootstrap(3, 1, func([]int) float64 { return math.NaN() }))
+	one := bootstrap(1, 1, mean)
+	assert.Equal(t, &estimate{Value: 1, Low: 1, High: 1, N: 1}, one)
+	assert.Nil(t, bootstrap(0, 1, func([]int) float64 { return 0 }))
+	assert.Nil(t, bootstrap(3, 1, func([]int) float64 { return math.NaN() }))
 }
 
 func TestPercentile(t *testing.T) {
@@ -58,7 +59,7 @@ func TestPercentile(t *testing.T) {
 	assert.InDelta(t, 3.85, percentile(v, 95), 1e-12)
 	assert.Equal(t, 4.0, percentile(v, 100))
 	assert.True(t, math.IsNaN(percentile(nil, 50)))
-	assert.Equal(t, 2.0, Median([]float64{3, 1, 2}))
+	assert.Equal(t, 2.0, median([]float64{3, 1, 2}))
 }
 
 func result() *otograph.Result {
@@ -77,33 +78,33 @@ func result() *otograph.Result {
 func TestScoreResult(t *testing.T) {
 	item := Item{
 		Text: new("Good morning, Ann. Hello."), Language: "en", Turns: []SpeakerTurn{talk(1, 3, "a"), talk(4, 6, "b")}, Speakers: new(3),
-		Events: []EventSpan{{Start: 0, End: 2, Class: "Music"}}, Sentences: []TimedText{{1.2, 3, "Good morning, Ann."}},
-		Words: []TimedText{{1.1, 1.5, "good"}, {2, 3, "ann"}},
+		Events: []EventSpan{{Start: 0, End: 2, Class: "Music"}}, Sentences: []TimedText{{Start: 1.2, End: 3, Text: "Good morning, Ann."}},
+		Words: []TimedText{{Start: 1.1, End: 1.5, Text: "good"}, {Start: 2, End: 3, Text: "ann"}},
 	}
-	s := ScoreResult(item, result(), ScoreOptions{EventClasses: []string{"Music"}})
+	s := scoreResult(item, result(), scoreOptions{EventClasses: []string{"Music"}})
 	assert.Equal(t, &WordErrors{Substitutions: 1, Insertions: 1, Reference: 4}, s.Words)
 	assert.InDelta(t, 0.25, s.Turns.Rate(), 1e-9)
-	assert.Equal(t, &Count{Reference: 3, Found: 2}, s.Speakers)
-	assert.Equal(t, &LanguageScore{"en", "en"}, s.Language)
-	assert.Equal(t, &EventScore{Found: KeywordScore{Hits: 1, Misses: 1}, Present: []string{"Music"}, Confidence: map[string]float64{"Music": 0.9}}, s.Events)
+	assert.Equal(t, &speakerCount{Reference: 3, Found: 2}, s.Speakers)
+	assert.Equal(t, &languageScore{"en", "en"}, s.Language)
+	assert.Equal(t, &eventScore{Found: scores.Found{Hits: 1, Misses: 1}, Present: []string{"Music"}, Confidence: map[string]float64{"Music": 0.9}}, s.Events)
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.2}, Ends: []float64{0}}, s.Sentences)
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.1, 0}, Ends: []float64{0, 0}}, s.WordTimes)
 
-	assert.Equal(t, Score{}, ScoreResult(Item{}, result(), ScoreOptions{}), "without a reference there is no score")
+	assert.Equal(t, itemScore{}, scoreResult(Item{}, result(), scoreOptions{}), "without a reference there is no score")
 	res := result()
 	res.Ran = otograph.Capabilities{}
-	assert.Equal(t, Score{}, ScoreResult(item, res, ScoreOptions{}), "stages that did not run have no score")
-	assert.Nil(t, ScoreResult(item, result(), ScoreOptions{LanguageGiven: true}).Language)
+	assert.Equal(t, itemScore{}, scoreResult(item, res, scoreOptions{}), "stages that did not run have no score")
+	assert.Nil(t, scoreResult(item, result(), scoreOptions{LanguageGiven: true}).Language)
 }
 
 func TestSummarize(t *testing.T) {
-	a := summarize([]ItemReport{
-		{Score: Score{Words: &WordErrors{Substitutions: 1, Reference: 9}, Language: &LanguageScore{"en", "en"}, Speakers: &Count{2, 2, new(0.9)}, Turns: &DER{Scored: 10, Missed: 1}}},
-		{Score: Score{Words: &WordErrors{Deletions: 1, Reference: 1}, Language: &LanguageScore{"de", "en"}, Speakers: &Count{1, 3, new(0.6)}, Turns: &DER{Scored: 30, Confusion: 1}}},
-		{Score: Score{Words: &WordErrors{Insertions: 1, Reference: 4}}, character: true},
-		{Score: Score{Words: &WordErrors{}}},
-		{Score: Score{Words: &WordErrors{Insertions: 3}}},
-		{Score: Score{Sentences: &TimeErrors{Starts: []float64{0.1, 0.3}, Ends: []float64{0, 0.2}, Missing: 2}}},
+	a := summarize([]itemReport{
+		{Score: itemScore{Words: &WordErrors{Substitutions: 1, Reference: 9}, Language: &languageScore{"en", "en"}, Speakers: &speakerCount{2, 2, new(0.9)}, Turns: &DER{Scored: 10, Missed: 1}}},
+		{Score: itemScore{Words: &WordErrors{Deletions: 1, Reference: 1}, Language: &languageScore{"de", "en"}, Speakers: &speakerCount{1, 3, new(0.6)}, Turns: &DER{Scored: 30, Confusion: 1}}},
+		{Score: itemScore{Words: &WordErrors{Insertions: 1, Reference: 4}}, character: true},
+		{Score: itemScore{Words: &WordErrors{}}},
+		{Score: itemScore{Words: &WordErrors{Insertions: 3}}},
+		{Score: itemScore{Sentences: &TimeErrors{Starts: []float64{0.1, 0.3}, Ends: []float64{0, 0.2}, Missing: 2}}},
 	}, 1)
 	assert.Equal(t, WordErrors{Substitutions: 1, Deletions: 1, Insertions: 4, Reference: 14}, a.Words)
 	assert.InDelta(t, 0.2, a.WordRate.Value, 1e-12, "two errors of ten words, not the mean of 11 % and 100 %")
@@ -120,11 +121,11 @@ func TestSummarize(t *testing.T) {
 	assert.InDelta(t, 0.5, a.Sentences.Matched, 1e-12)
 	assert.Nil(t, a.EventF1)
 	assert.Nil(t, a.WordTimes)
-	assert.Equal(t, Accuracy{}, summarize(nil, 1))
+	assert.Equal(t, accuracy{}, summarize(nil, 1))
 }
 
 func TestCostSummary(t *testing.T) {
-	items := []ItemReport{
+	items := []itemReport{
 		{repeats: []Cost{{Audio: 10, Wall: 5, CPU: 9, PeakRSS: 7}, {Audio: 10, Wall: 1, CPU: 2, FirstSegment: 0.5}, {Audio: 10, Wall: 2, CPU: 3, FirstSegment: 0.6}}, StageCPU: map[otograph.Stage]float64{"vad": 1}},
 		{repeats: []Cost{{Audio: 30, Wall: 3, CPU: 5}}},
 	}
@@ -139,7 +140,7 @@ func TestCostSummary(t *testing.T) {
 	assert.InDelta(t, 360, s.StageCPUPerHour["vad"], 1e-9, "only from the recording whose stages were measured")
 	assert.Equal(t, int64(7), s.PeakRSS)
 	assert.InDelta(t, 0.6, s.FirstSegmentP50, 1e-12)
-	assert.Equal(t, CostSummary{}, summarizeCosts(nil, 1))
+	assert.Equal(t, costSummary{}, summarizeCosts(nil, 1))
 }
 
 func TestRunFile(t *testing.T) {
@@ -164,11 +165,11 @@ func TestRunFile(t *testing.T) {
 	require.NoError(t, f.Close())
 
 	_, err = openRunFile(path, "other")
-	require.ErrorIs(t, err, ErrRunFile)
+	require.ErrorIs(t, err, errRunFile)
 	assert.ErrorContains(t, err, path)
 	require.NoError(t, os.WriteFile(path, []byte("{\"head\":\"head\"}\nnonsense\n"), 0o600))
 	_, err = openRunFile(path, "head")
-	require.ErrorIs(t, err, ErrRunFile)
+	require.ErrorIs(t, err, errRunFile)
 	assert.ErrorContains(t, err, "line 2")
 }
 
@@ -205,12 +206,15 @@ func conversation(t *testing.T) []Item {
 	if _, err := native.Whisper(); err != nil {
 		t.Skip(err)
 	}
-	items, err := readManifest(strings.NewReader(`{"file": "conversation.flac", "language": "en",
+	path := filepath.Join(t.TempDir(), "m.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(`{"file": "conversation.flac", "language": "en",
 		"text": "Good morning, how are you today? I am very well, thank you, and you? I am fine, thank you. Can we meet at the office on Friday? No, Friday is not possible. How about Monday? Yes, Monday at ten o'clock is fine for me. Let us talk about the budget first. The budget for March is four thousand two hundred euros. The telephone is ringing. One moment, please. Of course, no problem. I am sorry, what do you think about the new contract? I think the contract is good. There is a mistake in the invoice. I will send you the invoice tomorrow. Thank you very much for your help. Goodbye and have a nice weekend. See you on Monday.",
 		"turns": [{"speaker": "A", "start": 5.7, "end": 7.45}, {"speaker": "B", "start": 8.15, "end": 11.01}, {"speaker": "A", "start": 11.71, "end": 15.7}, {"speaker": "B", "start": 16.4, "end": 20.14}, {"speaker": "A", "start": 20.84, "end": 23.28}, {"speaker": "B", "start": 23.98, "end": 26.02}, {"speaker": "A", "start": 26.72, "end": 29.78}, {"speaker": "B", "start": 35.38, "end": 38.65}, {"speaker": "A", "start": 39.35, "end": 40.82}, {"speaker": "B", "start": 41.52, "end": 45.02}, {"speaker": "A", "start": 45.72, "end": 49.51}, {"speaker": "B", "start": 50.21, "end": 52.36}, {"speaker": "A", "start": 53.06, "end": 55.04}, {"speaker": "B", "start": 55.74, "end": 57.49}, {"speaker": "A", "start": 58.19, "end": 59.23}],
 		"events": [{"class": "Music", "start": 0, "end": 5}, {"class": "Telephone bell ringing", "start": 30.98, "end": 34.78}],
-		"sentences": [{"start": 5.7, "end": 7.45, "text": "Good morning, how are you today?"}]}`), filepath.Join("..", "testdata"))
+		"sentences": [{"start": 5.7, "end": 7.45, "text": "Good morning, how are you today?"}]}`), 0o600))
+	items, err := Load(path)
 	require.NoError(t, err)
+	items[0].Path = filepath.Join("..", "testdata", "conversation.flac")
 	return items
 }
 
@@ -275,7 +279,7 @@ func TestRun(t *testing.T) {
 
 	c.Systems[1].Options.ASRLanguage = new("es")
 	_, err = Run(t.Context(), c)
-	require.ErrorIs(t, err, ErrRunFile)
+	require.ErrorIs(t, err, errRunFile)
 
 	checkForms(t, r)
 }
@@ -342,10 +346,10 @@ func TestThisMachine(t *testing.T) {
 	assert.Positive(t, m.Cores)
 	assert.NotEmpty(t, m.Go)
 	assert.Contains(t, m.String(), m.OS)
-	before := ProcessorSeconds()
-	for x := 0.0; ProcessorSeconds() == before; x += math.Sqrt(x + 1) {
+	before := processor.Seconds()
+	for x := 0.0; processor.Seconds() == before; x += math.Sqrt(x + 1) {
 	}
-	assert.Greater(t, ProcessorSeconds(), before)
+	assert.Greater(t, processor.Seconds(), before)
 	var resident int64
 	processor.Fields("/proc/self/status", func(key, value string) {
 		if key == "VmRSS" {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Estimate is a figure with its confidence interval.
-type Estimate struct {
+// estimate is a figure with its confidence interval.
+type estimate struct {
 	Value float64 `json:"value"`
 	// Low and High bound the 95 % interval; both equal Value if there are fewer
 	// than two recordings.
@@ -18,22 +18,22 @@ type Estimate struct {
 	N    int     `json:"n"` // number of recordings
 }
 
-// draws is how many samples Bootstrap draws.
+// draws is how many samples bootstrap draws.
 const draws = 1000
 
-// Bootstrap estimates a statistic of n recordings. statistic gets the indices
+// bootstrap estimates a statistic of n recordings. statistic gets the indices
 // of the recordings to compute it on: first all of them, then samples drawn
 // with replacement. The interval is from the 2.5th to the 97.5th percentile of
 // these (Efron's percentile method). The same seed yields the same interval.
-// Bootstrap returns nil if the statistic of all recordings is not a finite
+// bootstrap returns nil if the statistic of all recordings is not a finite
 // number.
-func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estimate {
+func bootstrap(n int, seed uint64, statistic func(sample []int) float64) *estimate {
 	sample := all(n)
 	value := statistic(sample)
 	if n == 0 || math.IsNaN(value) || math.IsInf(value, 0) {
 		return nil
 	}
-	e := &Estimate{Value: value, Low: value, High: value, N: n}
+	e := &estimate{Value: value, Low: value, High: value, N: n}
 	if n < 2 {
 		return e
 	}
@@ -55,8 +55,8 @@ func Bootstrap(n int, seed uint64, statistic func(sample []int) float64) *Estima
 }
 
 // estimateSum estimates a figure of the sum of a list.
-func estimateSum[T any](list []T, seed uint64, add func(a, b T) T, figure func(T) float64) *Estimate {
-	return Bootstrap(len(list), seed, func(sample []int) float64 { return figure(sumOf(list, sample, add)) })
+func estimateSum[T any](list []T, seed uint64, add func(a, b T) T, figure func(T) float64) *estimate {
+	return bootstrap(len(list), seed, func(sample []int) float64 { return figure(sumOf(list, sample, add)) })
 }
 
 // sumOf adds up the elements of a list with the indices of a sample.
@@ -95,5 +95,5 @@ func percentileOf(values []float64, p float64) float64 {
 	return percentile(slices.Sorted(slices.Values(values)), p)
 }
 
-// Median returns the 50th percentile of values in any order.
-func Median(values []float64) float64 { return percentileOf(values, 50) }
+// median returns the 50th percentile of values in any order.
+func median(values []float64) float64 { return percentileOf(values, 50) }

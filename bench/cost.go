@@ -8,37 +8,21 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/system/processor"
 	"github.com/otograph/otograph/spec"
 )
-
-// Cost is the cost of one run of one recording.
-type Cost struct {
-	Audio float64 `json:"audio"` // seconds of sound
-	Wall  float64 `json:"wall"`  // wall-clock seconds
-	CPU   float64 `json:"cpu"`   // seconds of processor time of the process
-	// FirstSegment is the number of seconds until the first window of speech
-	// was transcribed; 0 if there was none.
-	FirstSegment float64                    `json:"first_segment"`
-	PeakRSS      int64                      `json:"peak_rss"` // bytes
-	Stages       map[otograph.Stage]float64 `json:"stages"`   // wall-clock seconds; stages overlap
-	Stats        otograph.Stats             `json:"stats"`    // counted work
-}
-
-// RTF returns the real-time factor, processing time over audio length: below 1
-// is faster than real time.
-func (c Cost) RTF() float64 { return c.Wall / c.Audio }
 
 func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (*otograph.Result, Cost, error) {
 	resetPeak()
 	var c Cost
-	start, cpu := time.Now(), ProcessorSeconds()
+	start, cpu := time.Now(), processor.Seconds()
 	var once sync.Once
 	res, err := p.Run(ctx, src, opt, otograph.OnProgress(func(r otograph.Progress) {
 		if r.Stage == otograph.StageTranscribe {
 			once.Do(func() { c.FirstSegment = time.Since(start).Seconds() })
 		}
 	}))
-	c.Wall, c.CPU = time.Since(start).Seconds(), ProcessorSeconds()-cpu
+	c.Wall, c.CPU = time.Since(start).Seconds(), processor.Seconds()-cpu
 	c.PeakRSS = peakRSS()
 	if err != nil {
 		return nil, c, err
@@ -65,12 +49,12 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 	part := func(asr, diarize, events bool, stages ...otograph.Stage) error {
 		o := opt
 		o.EnableASR, o.EnableDiarize, o.EnableAudioEvents = &asr, &diarize, &events
-		last := ProcessorSeconds()
+		last := processor.Seconds()
 		_, err := p.Run(ctx, src, o, otograph.WithCheckpoints(kept), otograph.OnProgress(func(r otograph.Progress) {
 			if !r.Done {
 				return
 			}
-			now, wanted := ProcessorSeconds(), slices.Contains(stages, r.Stage)
+			now, wanted := processor.Seconds(), slices.Contains(stages, r.Stage)
 			if wanted {
 				cost[r.Stage] += now - last
 			}
@@ -114,13 +98,13 @@ func (k *keptStages) Save(_ context.Context, stage string, data []byte) error {
 	return nil
 }
 
-// CostSummary summarizes the costs of a system.
-type CostSummary struct {
+// costSummary summarizes the costs of a system.
+type costSummary struct {
 	Audio  float64 `json:"audio_seconds"` // all recordings, each counted once
 	RTFp50 float64 `json:"rtf_p50"`       // over recordings, each the median of its repeats
 	RTFp95 float64 `json:"rtf_p95"`       // likewise
 	// Speed is the seconds of audio per second, over all recordings.
-	Speed           *Estimate `json:"speed"`
+	Speed           *estimate `json:"speed"`
 	FirstSegmentP50 float64   `json:"first_segment_p50"`    // seconds, of the recordings with speech
 	FirstSegmentP95 float64   `json:"first_segment_p95"`    // likewise
 	CPUPerHour      float64   `json:"cpu_seconds_per_hour"` // processor seconds per hour of sound
@@ -143,8 +127,8 @@ func typical(repeats []Cost) Cost {
 	return sorted[(len(sorted)-1)/2]
 }
 
-func summarizeCosts(items []ItemReport, seed uint64) CostSummary {
-	var s CostSummary
+func summarizeCosts(items []itemReport, seed uint64) costSummary {
+	var s costSummary
 	var rtf, first []float64
 	var speeds []ratio
 	var cpu, staged float64
@@ -184,9 +168,9 @@ func summarizeCosts(items []ItemReport, seed uint64) CostSummary {
 	if len(rtf) == 0 {
 		return s
 	}
-	s.RTFp50, s.RTFp95 = Median(rtf), percentileOf(rtf, 95)
+	s.RTFp50, s.RTFp95 = median(rtf), percentileOf(rtf, 95)
 	if len(first) > 0 {
-		s.FirstSegmentP50, s.FirstSegmentP95 = Median(first), percentileOf(first, 95)
+		s.FirstSegmentP50, s.FirstSegmentP95 = median(first), percentileOf(first, 95)
 	}
 	perHour := 3600 / s.Audio
 	if cascaded > 0 {

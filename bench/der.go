@@ -5,12 +5,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/bench/internal/scores"
-	"github.com/otograph/otograph/spec"
 )
-
-// SpeakerTurn is a period of one speaker's speech, in a reference or in a
-// hypothesis. Turns of one list may overlap (people talk simultaneously).
-type SpeakerTurn = spec.Turn
 
 // DEROptions configures the scoring of turns.
 type DEROptions struct {
@@ -38,10 +33,10 @@ type DER struct {
 	Jaccard  float64
 }
 
-// JER returns the Jaccard error rate of the second DIHARD challenge: the mean
+// jer returns the Jaccard error rate of the second DIHARD challenge: the mean
 // error of the reference's speakers, regardless of how long each of them
 // speaks. It is 1 without speakers, as in pyannote.metrics.
-func (d DER) JER() float64 {
+func (d DER) jer() float64 {
 	if d.Speakers == 0 {
 		return 1
 	}
@@ -261,4 +256,22 @@ func (s *sweep) speaking(time float64) (who []int) {
 		}
 	}
 	return who
+}
+
+// outside returns the periods before the end of any turn that are not in the
+// evaluated times; nil if all times are evaluated.
+func outside(evaluated [][2]float64, lists ...[]SpeakerTurn) (gaps []span) {
+	if evaluated == nil {
+		return nil
+	}
+	at := 0.0
+	for _, e := range evaluated {
+		gaps = append(gaps, span{at, e[0]})
+		at = e[1]
+	}
+	end := at
+	for _, t := range slices.Concat(lists...) {
+		end = max(end, t.End)
+	}
+	return append(gaps, span{at, end})
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/bench/internal/manifest"
 )
 
 func TestScoreTurnsKnownCases(t *testing.T) {
@@ -131,7 +133,7 @@ func TestReadRTTM(t *testing.T) {
 	assert.Equal(t, []SpeakerTurn{talk(0.64, 8.75, "ann")}, turns)
 	for _, bad := range []string{"SPEAKER a 1 0.64", "SPEAKER a 1 x 1 <NA> <NA> ann", "SPEAKER a 1 1 NaN <NA> <NA> ann", "SPEAKER a 1 -1 1 <NA> <NA> ann", "SPEAKER a 1 1 Inf <NA> <NA> ann"} {
 		_, err := ReadRTTM(strings.NewReader("\n"+bad+"\n"), "")
-		require.ErrorIs(t, err, ErrRTTM, bad)
+		require.ErrorIs(t, err, manifest.ErrRTTM, bad)
 		assert.ErrorContains(t, err, "line 2")
 	}
 }
@@ -142,7 +144,7 @@ func FuzzReadRTTM(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		turns, err := ReadRTTM(strings.NewReader(text), "")
 		if err != nil {
-			require.ErrorIs(t, err, ErrRTTM)
+			require.ErrorIs(t, err, manifest.ErrRTTM)
 			return
 		}
 		if len(turns) > 50 {

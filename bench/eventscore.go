@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// EventScore compares the detected sounds of one recording with the actual
+// eventScore compares the detected sounds of one recording with the actual
 // ones.
 //
 // The F1 score is segment-based, as defined by the DCASE challenges: time is
@@ -17,16 +17,16 @@ import (
 // lists is a hit, and one that is active in only one list is a miss or a false
 // alarm. Average precision ranks recordings, as in AudioSet's evaluation, by
 // the highest confidence that a class reached in each.
-type EventScore struct {
+type eventScore struct {
 	scores.Found                    // classes and seconds
 	Present      []string           `json:"present"`    // classes in the reference
 	Confidence   map[string]float64 `json:"confidence"` // highest confidence of each reported class
 }
 
-// ScoreEvents compares hypothesis with reference. If classes are given, only
+// scoreEvents compares hypothesis with reference. If classes are given, only
 // those count, because a reference usually names some sounds and says nothing
 // about others (for example speech, or the parent class of a sound).
-func ScoreEvents(reference, hypothesis []EventSpan, classes []string) EventScore {
+func scoreEvents(reference, hypothesis []EventSpan, classes []string) eventScore {
 	type cell struct {
 		second int
 		class  string
@@ -44,7 +44,7 @@ func ScoreEvents(reference, hypothesis []EventSpan, classes []string) EventScore
 		return on
 	}
 	ref, hyp := active(reference), active(hypothesis)
-	out := EventScore{Confidence: map[string]float64{}}
+	out := eventScore{Confidence: map[string]float64{}}
 	for c := range hyp {
 		if ref[c] {
 			out.Hits++
@@ -70,7 +70,7 @@ func ScoreEvents(reference, hypothesis []EventSpan, classes []string) EventScore
 // that occur in at least one recording; NaN if none does. A class that a
 // recording's result does not report ranks with confidence 0 there, so a low
 // reporting threshold makes the figure more precise.
-func meanAveragePrecision(scores []EventScore) (mean float64) {
+func meanAveragePrecision(scores []eventScore) (mean float64) {
 	classes := map[string]bool{}
 	for _, s := range scores {
 		for _, c := range s.Present {

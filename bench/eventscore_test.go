@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/bench/internal/scores"
 )
 
 func TestScoreEvents(t *testing.T) {
@@ -27,15 +29,15 @@ func TestScoreEvents(t *testing.T) {
 		{"another class that does not count", []EventSpan{{Start: 0, End: 2, Class: "Speech"}}, []string{"Music", "Bell"}, 0, 0, 9},
 		{"an empty stretch", []EventSpan{{Start: 3, End: 3, Class: "Music"}}, nil, 0, 0, 9},
 	} {
-		s := ScoreEvents(ref, c.hyp, c.classes)
+		s := scoreEvents(ref, c.hyp, c.classes)
 		assert.Equal(t, [3]int{c.hits, c.alarms, c.misses}, [3]int{s.Hits, s.FalseAlarms, s.Misses}, c.name)
 	}
-	s := EventScore{Found: KeywordScore{Hits: 3, FalseAlarms: 2, Misses: 6}}
+	s := eventScore{Found: scores.Found{Hits: 3, FalseAlarms: 2, Misses: 6}}
 	assert.InDelta(t, 6.0/14, s.F1(), 1e-12)
 	assert.InDelta(t, 0.6, s.Precision(), 1e-12)
 	assert.InDelta(t, 1.0/3, s.Recall(), 1e-12)
-	assert.Equal(t, 1.0, EventScore{}.F1())
-	assert.Equal(t, 0.0, KeywordScore{Misses: 1}.F1())
+	assert.Equal(t, 1.0, eventScore{}.F1())
+	assert.Equal(t, 0.0, scores.Found{Misses: 1}.F1())
 }
 
 // Known answers of average precision: the first is the example in
@@ -55,12 +57,12 @@ func TestAveragePrecision(t *testing.T) {
 		assert.InDelta(t, c.want, averagePrecision(c.present, c.confidence), 1e-12)
 	}
 	assert.True(t, math.IsNaN(averagePrecision([]bool{false}, []float64{1})))
-	mean := meanAveragePrecision([]EventScore{
+	mean := meanAveragePrecision([]eventScore{
 		{Present: []string{"Music"}, Confidence: map[string]float64{"Music": 0.9, "Bell": 0.8}},
 		{Present: []string{"Bell"}, Confidence: map[string]float64{"Bell": 0.5}},
 	})
 	assert.InDelta(t, (1+0.5)/2, mean, 1e-12)
-	assert.True(t, math.IsNaN(meanAveragePrecision([]EventScore{{}})), "no recording has a sound")
+	assert.True(t, math.IsNaN(meanAveragePrecision([]eventScore{{}})), "no recording has a sound")
 }
 
 // Average precision without ties is the mean, over the positives, of the

@@ -38,27 +38,3 @@ func ExampleScoreTurns() {
 	fmt.Printf("%.0f %%, SPEAKER_0 is %s\n", 100*d.Rate(), d.Mapping["SPEAKER_0"])
 	// Output: 10 %, SPEAKER_0 is anna
 }
-
-// A figure over few recordings has an interval.
-func ExampleBootstrap() {
-	errors, words := []float64{1, 0, 3, 2}, []float64{10, 12, 9, 11}
-	e := bench.Bootstrap(len(words), 1, func(sample []int) float64 {
-		var wrong, all float64
-		for _, i := range sample {
-			wrong += errors[i]
-			all += words[i]
-		}
-		return wrong / all
-	})
-	fmt.Printf("%.3f of %d recordings, interval contains it: %v\n", e.Value, e.N, e.Low <= e.Value && e.Value <= e.High)
-	// Output: 0.143 of 4 recordings, interval contains it: true
-}
-
-// Sounds are compared in segments of one second.
-func ExampleScoreEvents() {
-	reference := []bench.EventSpan{{Start: 0, End: 4, Class: "Music"}}
-	hypothesis := []bench.EventSpan{{Start: 0, End: 3, Class: "Music"}}
-	e := bench.ScoreEvents(reference, hypothesis, nil)
-	fmt.Printf("precision %.2f, recall %.2f\n", e.Precision(), e.Recall())
-	// Output: precision 1.00, recall 0.75
-}

@@ -7,21 +7,22 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/scores"
 )
 
 // figure is a row of every rendering: a name, its unit, and each system's
 // value.
 type figure struct {
 	key, name, unit string
-	of              func(SystemReport) *Estimate // nil if the system has no such figure
+	of              func(systemReport) *estimate // nil if the system has no such figure
 	format          string                       // of the value, after scale
 	scale           float64
 	lower           bool // less is better
 }
 
-func plain(v float64) *Estimate { return &Estimate{Value: v, Low: v, High: v} }
+func plain(v float64) *estimate { return &estimate{Value: v, Low: v, High: v} }
 
-func plainIf(on bool, v float64) *Estimate {
+func plainIf(on bool, v float64) *estimate {
 	if !on {
 		return nil
 	}
@@ -33,47 +34,47 @@ func figures() []figure { return append(accuracyFigures(), costFigures()...) }
 
 func accuracyFigures() []figure {
 	list := []figure{
-		{"wer", "word error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRate }, "%.2f", 100, true},
-		{"wer_all", "· with recordings without speech", "%", func(s SystemReport) *Estimate { return s.Accuracy.WordRateAll }, "%.2f", 100, true},
-		{"wer_compounds", "· split and joined words alike", "%", func(s SystemReport) *Estimate { return s.Accuracy.Compounds }, "%.2f", 100, true},
-		{"wer_verbatim", "· verbatim, with case and punctuation", "%", func(s SystemReport) *Estimate { return s.Accuracy.Verbatim }, "%.2f", 100, true},
-		{"cer", "character error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.CharRate }, "%.2f", 100, true},
-		{"cer_all", "· with recordings without speech", "%", func(s SystemReport) *Estimate { return s.Accuracy.CharRateAll }, "%.2f", 100, true},
+		{"wer", "word error rate", "%", func(s systemReport) *estimate { return s.Accuracy.WordRate }, "%.2f", 100, true},
+		{"wer_all", "· with recordings without speech", "%", func(s systemReport) *estimate { return s.Accuracy.WordRateAll }, "%.2f", 100, true},
+		{"wer_compounds", "· split and joined words alike", "%", func(s systemReport) *estimate { return s.Accuracy.Compounds }, "%.2f", 100, true},
+		{"wer_verbatim", "· verbatim, with case and punctuation", "%", func(s systemReport) *estimate { return s.Accuracy.Verbatim }, "%.2f", 100, true},
+		{"cer", "character error rate", "%", func(s systemReport) *estimate { return s.Accuracy.CharRate }, "%.2f", 100, true},
+		{"cer_all", "· with recordings without speech", "%", func(s systemReport) *estimate { return s.Accuracy.CharRateAll }, "%.2f", 100, true},
 		{"substitutions", "· substitutions", "", count(func(w WordErrors) int { return w.Substitutions }), "%.0f", 1, true},
 		{"deletions", "· deletions", "", count(func(w WordErrors) int { return w.Deletions }), "%.0f", 1, true},
 		{"insertions", "· insertions", "", count(func(w WordErrors) int { return w.Insertions }), "%.0f", 1, true},
 		{"reference_units", "· words and characters in the reference", "", count(func(w WordErrors) int { return w.Reference }), "%.0f", 1, false},
-		{"invented", "texts where there is no speech", "%", func(s SystemReport) *Estimate { return s.Accuracy.Invented }, "%.1f", 100, true},
-		{"language", "right language", "%", func(s SystemReport) *Estimate { return s.Accuracy.Language }, "%.1f", 100, false},
-		{"der", "diarization error rate", "%", func(s SystemReport) *Estimate { return s.Accuracy.TurnRate }, "%.2f", 100, true},
+		{"invented", "texts where there is no speech", "%", func(s systemReport) *estimate { return s.Accuracy.Invented }, "%.1f", 100, true},
+		{"language", "right language", "%", func(s systemReport) *estimate { return s.Accuracy.Language }, "%.1f", 100, false},
+		{"der", "diarization error rate", "%", func(s systemReport) *estimate { return s.Accuracy.TurnRate }, "%.2f", 100, true},
 		{"der_missed", "· missed", "%", turn(func(d DER) float64 { return d.Missed }), "%.2f", 100, true},
 		{"der_false_alarm", "· false alarm", "%", turn(func(d DER) float64 { return d.FalseAlarm }), "%.2f", 100, true},
 		{"der_confusion", "· confusion", "%", turn(func(d DER) float64 { return d.Confusion }), "%.2f", 100, true},
-		{"jer", "Jaccard error rate", "%", func(s SystemReport) *Estimate {
+		{"jer", "Jaccard error rate", "%", func(s systemReport) *estimate {
 			d := s.Accuracy.Turns
 			if d == nil || d.Speakers == 0 {
 				return nil
 			}
-			return plain(d.JER())
+			return plain(d.jer())
 		}, "%.2f", 100, true},
-		{"speakers", "correct number of speakers", "%", func(s SystemReport) *Estimate { return s.Accuracy.Speakers }, "%.1f", 100, false},
-		{"speakers_expected", "· as expected by the stated probabilities", "%", func(s SystemReport) *Estimate { return s.Accuracy.SpeakersExpected }, "%.1f", 100, false},
-		{"speakers_sure", "· where at least 80 % is stated", "%", func(s SystemReport) *Estimate { return s.Accuracy.SpeakersSure }, "%.1f", 100, false},
-		{"event_f1", "events F1, by the second", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventF1 }, "%.1f", 100, false},
-		{"event_precision", "· precision", "%", func(s SystemReport) *Estimate { return plainOf(s.Accuracy.Precision) }, "%.1f", 100, false},
-		{"event_recall", "· recall", "%", func(s SystemReport) *Estimate { return plainOf(s.Accuracy.Recall) }, "%.1f", 100, false},
-		{"event_map", "events mAP, by recording", "%", func(s SystemReport) *Estimate { return s.Accuracy.EventMAP }, "%.1f", 100, false},
+		{"speakers", "correct number of speakers", "%", func(s systemReport) *estimate { return s.Accuracy.Speakers }, "%.1f", 100, false},
+		{"speakers_expected", "· as expected by the stated probabilities", "%", func(s systemReport) *estimate { return s.Accuracy.SpeakersExpected }, "%.1f", 100, false},
+		{"speakers_sure", "· where at least 80 % is stated", "%", func(s systemReport) *estimate { return s.Accuracy.SpeakersSure }, "%.1f", 100, false},
+		{"event_f1", "events F1, by the second", "%", func(s systemReport) *estimate { return s.Accuracy.EventF1 }, "%.1f", 100, false},
+		{"event_precision", "· precision", "%", func(s systemReport) *estimate { return plainOf(s.Accuracy.Precision) }, "%.1f", 100, false},
+		{"event_recall", "· recall", "%", func(s systemReport) *estimate { return plainOf(s.Accuracy.Recall) }, "%.1f", 100, false},
+		{"event_map", "events mAP, by recording", "%", func(s systemReport) *estimate { return s.Accuracy.EventMAP }, "%.1f", 100, false},
 	}
 	list = slices.Insert(list, slices.IndexFunc(list, func(f figure) bool { return f.key == "speakers" }), speakerFigures()...)
 	for _, t := range []struct {
 		key, name string
-		of        func(Accuracy) *TimeStat
+		of        func(accuracy) *timeSummary
 	}{
-		{"sentence", "sentence", func(a Accuracy) *TimeStat { return a.Sentences }},
-		{"word", "word", func(a Accuracy) *TimeStat { return a.WordTimes }},
+		{"sentence", "sentence", func(a accuracy) *timeSummary { return a.Sentences }},
+		{"word", "word", func(a accuracy) *timeSummary { return a.WordTimes }},
 	} {
-		stat := func(f func(*TimeStat) float64) func(SystemReport) *Estimate {
-			return func(s SystemReport) *Estimate {
+		stat := func(f func(*timeSummary) float64) func(systemReport) *estimate {
+			return func(s systemReport) *estimate {
 				if st := t.of(s.Accuracy); st != nil {
 					return plain(f(st))
 				}
@@ -81,48 +82,48 @@ func accuracyFigures() []figure {
 			}
 		}
 		list = append(list,
-			figure{t.key + "_start_mean", t.name + " start off, mean", "s", stat(func(s *TimeStat) float64 { return s.MeanStart }), "%.3f", 1, true},
-			figure{t.key + "_start_50ms", "· within 50 ms", "%", stat(func(s *TimeStat) float64 { return s.Within50 }), "%.1f", 100, false},
-			figure{t.key + "_start_100ms", "· within 100 ms", "%", stat(func(s *TimeStat) float64 { return s.Within100 }), "%.1f", 100, false},
-			figure{t.key + "_start_200ms", "· within 200 ms", "%", stat(func(s *TimeStat) float64 { return s.Within200 }), "%.1f", 100, false},
-			figure{t.key + "_start_p50", "· median", "s", stat(func(s *TimeStat) float64 { return s.MedianStart }), "%.3f", 1, true},
-			figure{t.key + "_start_p95", "· 95th percentile", "s", stat(func(s *TimeStat) float64 { return s.P95Start }), "%.3f", 1, true},
-			figure{t.key + "_end_p50", t.name + " end off, median", "s", stat(func(s *TimeStat) float64 { return s.MedianEnd }), "%.3f", 1, true},
-			figure{t.key + "_end_p95", "· 95th percentile", "s", stat(func(s *TimeStat) float64 { return s.P95End }), "%.3f", 1, true},
-			figure{t.key + "_matched", "· of all " + t.name + "s matched", "%", stat(func(s *TimeStat) float64 { return s.Matched }), "%.1f", 100, false},
+			figure{t.key + "_start_mean", t.name + " start off, mean", "s", stat(func(s *timeSummary) float64 { return s.MeanStart }), "%.3f", 1, true},
+			figure{t.key + "_start_50ms", "· within 50 ms", "%", stat(func(s *timeSummary) float64 { return s.Within50 }), "%.1f", 100, false},
+			figure{t.key + "_start_100ms", "· within 100 ms", "%", stat(func(s *timeSummary) float64 { return s.Within100 }), "%.1f", 100, false},
+			figure{t.key + "_start_200ms", "· within 200 ms", "%", stat(func(s *timeSummary) float64 { return s.Within200 }), "%.1f", 100, false},
+			figure{t.key + "_start_p50", "· median", "s", stat(func(s *timeSummary) float64 { return s.MedianStart }), "%.3f", 1, true},
+			figure{t.key + "_start_p95", "· 95th percentile", "s", stat(func(s *timeSummary) float64 { return s.P95Start }), "%.3f", 1, true},
+			figure{t.key + "_end_p50", t.name + " end off, median", "s", stat(func(s *timeSummary) float64 { return s.MedianEnd }), "%.3f", 1, true},
+			figure{t.key + "_end_p95", "· 95th percentile", "s", stat(func(s *timeSummary) float64 { return s.P95End }), "%.3f", 1, true},
+			figure{t.key + "_matched", "· of all " + t.name + "s matched", "%", stat(func(s *timeSummary) float64 { return s.Matched }), "%.1f", 100, false},
 		)
 	}
 	return list
 }
 
 func costFigures() []figure {
-	ran := func(f func(CostSummary) float64) func(SystemReport) *Estimate {
-		return func(s SystemReport) *Estimate {
+	ran := func(f func(costSummary) float64) func(systemReport) *estimate {
+		return func(s systemReport) *estimate {
 			return plainIf(s.Cost.Audio > 0 && (!s.Other || f(s.Cost) > 0), f(s.Cost)) // some costs of other systems are unknown
 		}
 	}
 	list := []figure{
-		{"speed", "speed", "× real time", func(s SystemReport) *Estimate { return s.Cost.Speed }, "%.1f", 1, false},
-		{"rtf_p50", "real-time factor, median", "", ran(func(c CostSummary) float64 { return c.RTFp50 }), "%.4f", 1, true},
-		{"rtf_p95", "· 95th percentile", "", ran(func(c CostSummary) float64 { return c.RTFp95 }), "%.4f", 1, true},
-		{"first_p50", "time to the first segment, median", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP50 }), "%.2f", 1, true},
-		{"first_p95", "· 95th percentile", "s", ran(func(c CostSummary) float64 { return c.FirstSegmentP95 }), "%.2f", 1, true},
-		{"cpu_per_hour", "processor time for an hour", "s", ran(func(c CostSummary) float64 { return c.CPUPerHour }), "%.1f", 1, true},
+		{"speed", "speed", "× real time", func(s systemReport) *estimate { return s.Cost.Speed }, "%.1f", 1, false},
+		{"rtf_p50", "real-time factor, median", "", ran(func(c costSummary) float64 { return c.RTFp50 }), "%.4f", 1, true},
+		{"rtf_p95", "· 95th percentile", "", ran(func(c costSummary) float64 { return c.RTFp95 }), "%.4f", 1, true},
+		{"first_p50", "time to the first segment, median", "s", ran(func(c costSummary) float64 { return c.FirstSegmentP50 }), "%.2f", 1, true},
+		{"first_p95", "· 95th percentile", "s", ran(func(c costSummary) float64 { return c.FirstSegmentP95 }), "%.2f", 1, true},
+		{"cpu_per_hour", "processor time for an hour", "s", ran(func(c costSummary) float64 { return c.CPUPerHour }), "%.1f", 1, true},
 	}
 	for _, st := range stages() {
-		list = append(list, figure{"cpu_per_hour_" + string(st), "· " + string(st), "s", func(s SystemReport) *Estimate {
+		list = append(list, figure{"cpu_per_hour_" + string(st), "· " + string(st), "s", func(s systemReport) *estimate {
 			v, ok := s.Cost.StageCPUPerHour[st]
 			return plainIf(ok, v)
 		}, "%.1f", 1, true})
 	}
 	return append(list,
-		figure{"encoder_passes_per_hour", "encoder passes for an hour", "", ran(func(c CostSummary) float64 { return c.EncoderPerHour }), "%.0f", 1, true},
-		figure{"cascade_share", "speech decoded again by the standard tier", "%", func(s SystemReport) *Estimate { return plainOf(s.Cost.CascadeShare) }, "%.1f", 100, true},
-		figure{"cascade_encoder_passes_per_hour", "· encoder passes for an hour", "", func(s SystemReport) *Estimate { return plainOf(s.Cost.CascadePerHour) }, "%.0f", 1, true},
-		figure{"peak_rss", "peak memory of the process", "MiB", ran(func(c CostSummary) float64 { return float64(c.PeakRSS) }), "%.0f", 1.0 / (1 << 20), true},
-		figure{"load", "time to load the models", "s", func(s SystemReport) *Estimate { return plainIf(s.Load > 0, s.Load) }, "%.2f", 1, true},
-		figure{"recordings", "recordings measured", "", func(s SystemReport) *Estimate { return plain(float64(len(s.Items) - s.Failed)) }, "%.0f", 1, false},
-		figure{"failed", "recordings failed", "", func(s SystemReport) *Estimate { return plainIf(s.Failed > 0, float64(s.Failed)) }, "%.0f", 1, true},
+		figure{"encoder_passes_per_hour", "encoder passes for an hour", "", ran(func(c costSummary) float64 { return c.EncoderPerHour }), "%.0f", 1, true},
+		figure{"cascade_share", "speech decoded again by the standard tier", "%", func(s systemReport) *estimate { return plainOf(s.Cost.CascadeShare) }, "%.1f", 100, true},
+		figure{"cascade_encoder_passes_per_hour", "· encoder passes for an hour", "", func(s systemReport) *estimate { return plainOf(s.Cost.CascadePerHour) }, "%.0f", 1, true},
+		figure{"peak_rss", "peak memory of the process", "MiB", ran(func(c costSummary) float64 { return float64(c.PeakRSS) }), "%.0f", 1.0 / (1 << 20), true},
+		figure{"load", "time to load the models", "s", func(s systemReport) *estimate { return plainIf(s.Load > 0, s.Load) }, "%.2f", 1, true},
+		figure{"recordings", "recordings measured", "", func(s systemReport) *estimate { return plain(float64(len(s.Items) - s.Failed)) }, "%.0f", 1, false},
+		figure{"failed", "recordings failed", "", func(s systemReport) *estimate { return plainIf(s.Failed > 0, float64(s.Failed)) }, "%.0f", 1, true},
 	)
 }
 
@@ -131,14 +132,14 @@ func costFigures() []figure {
 func speakerFigures() (list []figure) {
 	for _, rate := range []struct{ key, name string }{{"der_", "· DER, "}, {"jer_", "· JER, "}} {
 		for _, v := range turnVariants {
-			list = append(list, figure{rate.key + v.key, rate.name + v.name, "%", func(s SystemReport) *Estimate { return s.Accuracy.TurnRates[rate.key+v.key] }, "%.2f", 100, true})
+			list = append(list, figure{rate.key + v.key, rate.name + v.name, "%", func(s systemReport) *estimate { return s.Accuracy.TurnRates[rate.key+v.key] }, "%.2f", 100, true})
 		}
 	}
 	for _, r := range meetingRates {
-		list = append(list, figure{r.key, r.name, "%", func(s SystemReport) *Estimate { return s.Accuracy.Meeting[r.key] }, "%.2f", 100, true})
+		list = append(list, figure{r.key, r.name, "%", func(s systemReport) *estimate { return s.Accuracy.Meeting[r.key] }, "%.2f", 100, true})
 	}
-	keyword := func(f func(KeywordScore) float64) func(SystemReport) *Estimate {
-		return func(s SystemReport) *Estimate {
+	keyword := func(f func(scores.Found) float64) func(systemReport) *estimate {
+		return func(s systemReport) *estimate {
 			if k := s.Accuracy.Keywords; k != nil {
 				return plain(f(*k))
 			}
@@ -146,9 +147,9 @@ func speakerFigures() (list []figure) {
 		}
 	}
 	return append(list,
-		figure{"keyword_f1", "keywords F1", "%", func(s SystemReport) *Estimate { return s.Accuracy.KeywordF1 }, "%.1f", 100, false},
-		figure{"keyword_precision", "· precision", "%", keyword(KeywordScore.Precision), "%.1f", 100, false},
-		figure{"keyword_recall", "· recall", "%", keyword(KeywordScore.Recall), "%.1f", 100, false},
+		figure{"keyword_f1", "keywords F1", "%", func(s systemReport) *estimate { return s.Accuracy.KeywordF1 }, "%.1f", 100, false},
+		figure{"keyword_precision", "· precision", "%", keyword(scores.Found.Precision), "%.1f", 100, false},
+		figure{"keyword_recall", "· recall", "%", keyword(scores.Found.Recall), "%.1f", 100, false},
 	)
 }
 
@@ -160,8 +161,8 @@ func stages() []otograph.Stage {
 	}
 }
 
-func count(f func(WordErrors) int) func(SystemReport) *Estimate {
-	return func(s SystemReport) *Estimate {
+func count(f func(WordErrors) int) func(systemReport) *estimate {
+	return func(s systemReport) *estimate {
 		if w := s.Accuracy.Words; w != (WordErrors{}) {
 			return plain(float64(f(w)))
 		}
@@ -169,8 +170,8 @@ func count(f func(WordErrors) int) func(SystemReport) *Estimate {
 	}
 }
 
-func turn(f func(DER) float64) func(SystemReport) *Estimate {
-	return func(s SystemReport) *Estimate {
+func turn(f func(DER) float64) func(systemReport) *estimate {
+	return func(s systemReport) *estimate {
 		if d := s.Accuracy.Turns; d != nil && d.Scored > 0 {
 			return plain(f(*d) / d.Scored)
 		}
@@ -179,7 +180,7 @@ func turn(f func(DER) float64) func(SystemReport) *Estimate {
 }
 
 // show formats a value, with its interval if that is informative.
-func (f figure) show(e *Estimate) string {
+func (f figure) show(e *estimate) string {
 	if e == nil || math.IsNaN(e.Value) {
 		return "–"
 	}
@@ -200,7 +201,7 @@ func (f figure) label() string {
 // rows returns the figures that at least one system has.
 func (r *Report) rows() []figure {
 	return slices.DeleteFunc(figures(), func(f figure) bool {
-		return !slices.ContainsFunc(r.Systems, func(s SystemReport) bool { return f.of(s) != nil })
+		return !slices.ContainsFunc(r.Systems, func(s systemReport) bool { return f.of(s) != nil })
 	})
 }
 
@@ -221,7 +222,7 @@ func (m Machine) String() string {
 }
 
 // plainOf is like plain for a value that may be missing.
-func plainOf(v *float64) *Estimate {
+func plainOf(v *float64) *estimate {
 	if v == nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ type htmlPage struct {
 
 // HasModels reports whether the models of a system are known.
 func (p htmlPage) HasModels() bool {
-	return slices.ContainsFunc(p.Systems, func(s SystemReport) bool { return len(s.Models) > 0 })
+	return slices.ContainsFunc(p.Systems, func(s systemReport) bool { return len(s.Models) > 0 })
 }
 
 type htmlTable struct {
@@ -95,19 +95,19 @@ func (r *Report) itemTable() htmlTable {
 // best returns the index of the system whose value is better than every other
 // one. It returns −1 if there is none, if another system's interval overlaps
 // the best one's, or if neither direction of the figure is better.
-func (f figure) best(systems []SystemReport) int {
+func (f figure) best(systems []systemReport) int {
 	if f.key == "reference_units" || f.key == "recordings" {
 		return -1
 	}
 	best, others := -1, 0
-	better := func(a, b *Estimate) bool { return f.lower && a.High < b.Low || !f.lower && a.Low > b.High }
+	better := func(a, b *estimate) bool { return f.lower && a.High < b.Low || !f.lower && a.Low > b.High }
 	for i, s := range systems {
 		e := f.of(s)
 		if e == nil {
 			continue
 		}
 		others++
-		if !slices.ContainsFunc(systems, func(o SystemReport) bool {
+		if !slices.ContainsFunc(systems, func(o systemReport) bool {
 			x := f.of(o)
 			return o.Name != s.Name && x != nil && !better(e, x)
 		}) {
@@ -122,7 +122,7 @@ func (f figure) best(systems []SystemReport) int {
 
 // errorKey is the sort key of the page's recordings: wrong words, or else the
 // diarization error rate; failures are worst.
-func (it ItemReport) errorKey() float64 {
+func (it itemReport) errorKey() float64 {
 	switch {
 	case it.Error != "":
 		return 1e9
@@ -134,7 +134,7 @@ func (it ItemReport) errorKey() float64 {
 	return 0
 }
 
-func (it ItemReport) line() string {
+func (it itemReport) line() string {
 	if it.Error != "" {
 		return "failed: " + it.Error
 	}

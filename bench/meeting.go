@@ -2,17 +2,17 @@ package bench
 
 import (
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/normalize"
 	"github.com/otograph/otograph/bench/internal/scores"
-	"github.com/otograph/otograph/bench/normalize"
 )
 
 // meetingCollar is how far (seconds) a word may be from its reference time in
 // the time-constrained rate, as MeetEval recommends.
 const meetingCollar = 5
 
-// MeetingScore holds the errors of a text by speakers, under several rules for
+// meetingScore holds the errors of a text by speakers, under several rules for
 // matching the speakers' words; MeetEval defines them.
-type MeetingScore struct {
+type meetingScore struct {
 	CP  WordErrors `json:"cp"`  // speakers matched, with all words of each concatenated
 	TCP WordErrors `json:"tcp"` // the same, but words only match near their time (5 s)
 	// ORC assigns each sentence of the reference to the speaker of the
@@ -28,7 +28,7 @@ type MeetingScore struct {
 }
 
 // scoreMeeting compares texts by speakers; nil if one side has no speakers.
-func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.Normalizer) *MeetingScore {
+func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.Normalizer) *meetingScore {
 	if item.SentenceSpeakers == nil || !res.Ran.Diarize {
 		return nil
 	}
@@ -39,7 +39,7 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.
 	for _, s := range res.Segments {
 		hyp = append(hyp, scores.Segment{Speaker: s.Speaker, Start: s.Start, End: s.End, Words: normalizedUnits(n, language, s.Text)})
 	}
-	m := &MeetingScore{
+	m := &meetingScore{
 		CP: scores.CP(ref, hyp), TCP: scores.TCP(ref, hyp, meetingCollar),
 		GreedyORC: scores.GreedyORC(ref, hyp), DICP: scores.GreedyDICP(ref, hyp),
 	}
@@ -52,32 +52,32 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.
 	return m
 }
 
-// meetingRates holds the rates of a MeetingScore with their names in reports.
+// meetingRates holds the rates of a meetingScore with their names in reports.
 // Each returns the errors and the units of one recording.
 var meetingRates = []struct {
 	key, name string
-	of        func(MeetingScore) (errors, units int)
+	of        func(meetingScore) (errors, units int)
 }{
-	{"cpwer", "cpWER (words and speakers)", func(m MeetingScore) (int, int) { return m.CP.Errors(), m.CP.Reference }},
-	{"tcpwer", "· tcpWER, words near their time (5 s)", func(m MeetingScore) (int, int) { return m.TCP.Errors(), m.TCP.Reference }},
-	{"orcwer", "· ORC-WER, exact", func(m MeetingScore) (int, int) {
+	{"cpwer", "cpWER (words and speakers)", func(m meetingScore) (int, int) { return m.CP.Errors(), m.CP.Reference }},
+	{"tcpwer", "· tcpWER, words near their time (5 s)", func(m meetingScore) (int, int) { return m.TCP.Errors(), m.TCP.Reference }},
+	{"orcwer", "· ORC-WER, exact", func(m meetingScore) (int, int) {
 		if m.ORC == nil {
 			return 0, 0
 		}
 		return m.ORC.Errors(), m.ORC.Reference
 	}},
-	{"greedy_orcwer", "· ORC-WER, greedy", func(m MeetingScore) (int, int) { return m.GreedyORC.Errors(), m.GreedyORC.Reference }},
-	{"dicpwer", "· DI-cpWER, greedy", func(m MeetingScore) (int, int) { return m.DICP.Errors(), m.DICP.Reference }},
-	{"wder", "· WDER, words with another speaker", func(m MeetingScore) (int, int) { return m.WrongSpeaker, m.Aligned }},
+	{"greedy_orcwer", "· ORC-WER, greedy", func(m meetingScore) (int, int) { return m.GreedyORC.Errors(), m.GreedyORC.Reference }},
+	{"dicpwer", "· DI-cpWER, greedy", func(m meetingScore) (int, int) { return m.DICP.Errors(), m.DICP.Reference }},
+	{"wder", "· WDER, words with another speaker", func(m meetingScore) (int, int) { return m.WrongSpeaker, m.Aligned }},
 }
 
 // meetingSummary estimates the rates that any recording has, by their keys.
-func meetingSummary(list []ItemReport, seed uint64) map[string]*Estimate {
-	meetings := present(list, func(it ItemReport) *MeetingScore { return it.Score.Meeting })
+func meetingSummary(list []itemReport, seed uint64) map[string]*estimate {
+	meetings := present(list, func(it itemReport) *meetingScore { return it.Score.Meeting })
 	if len(meetings) == 0 {
 		return nil
 	}
-	out := map[string]*Estimate{}
+	out := map[string]*estimate{}
 	for _, r := range meetingRates {
 		var rates []ratio
 		for _, m := range meetings {

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/scores"
 )
 
 // A text by speakers is scored by each of the rules, turns by every variant.
 func TestMeeting(t *testing.T) {
 	item := Item{
 		Text: new("Good morning Ann. Hello Ben. Goodbye."), Language: "en",
-		Sentences:        []TimedText{{0, 2, "Good morning Ann."}, {2, 3, "Hello Ben."}, {30, 31, "Goodbye."}},
+		Sentences:        []TimedText{{Start: 0, End: 2, Text: "Good morning Ann."}, {Start: 2, End: 3, Text: "Hello Ben."}, {Start: 30, End: 31, Text: "Goodbye."}},
 		SentenceSpeakers: []string{"ben", "ann", "ben"}, Turns: []SpeakerTurn{talk(0, 2, "ben"), talk(2, 3, "ann"), talk(30, 31, "ben")},
 	}
 	res := &otograph.Result{
@@ -25,17 +26,17 @@ func TestMeeting(t *testing.T) {
 		DiarizeSegments: []otograph.Turn{{Start: 0, End: 2, Speaker: "S0"}, {Start: 2, End: 3, Speaker: "S1"}},
 	}
 	res.Ran.ASR, res.Ran.Diarize = true, true
-	s := ScoreResult(item, res, ScoreOptions{DER: DEROptions{Collar: 0.25}, Keywords: []string{"good morning", "Ben", "Eve"}})
+	s := scoreResult(item, res, scoreOptions{DER: DEROptions{Collar: 0.25}, Keywords: []string{"good morning", "Ben", "Eve"}})
 	require.NotNil(t, s.Meeting)
 	moved := WordErrors{Deletions: 1, Insertions: 1, Reference: 6}
-	assert.Equal(t, &MeetingScore{
+	assert.Equal(t, &meetingScore{
 		CP: moved, TCP: moved, ORC: &WordErrors{Reference: 6}, GreedyORC: WordErrors{Reference: 6}, DICP: WordErrors{Reference: 6}, WrongSpeaker: 1, Aligned: 6,
 	}, s.Meeting)
-	assert.Equal(t, &KeywordScore{Hits: 2}, s.Keywords)
+	assert.Equal(t, &scores.Found{Hits: 2}, s.Keywords)
 	assert.Len(t, s.TurnsBy, 3)
 	assert.InDelta(t, 0.25, s.TurnsBy["no_collar"].Rate(), 1e-12, "the last turn is missed")
 
-	a := summarize([]ItemReport{{Score: s}, {Score: Score{}}}, 1)
+	a := summarize([]itemReport{{Score: s}, {Score: itemScore{}}}, 1)
 	assert.InDelta(t, 2.0/6, a.Meeting["cpwer"].Value, 1e-12)
 	assert.InDelta(t, 1.0/6, a.Meeting["wder"].Value, 1e-12)
 	assert.InDelta(t, 0, a.Meeting["orcwer"].Value, 1e-12)
@@ -43,5 +44,5 @@ func TestMeeting(t *testing.T) {
 	assert.InDelta(t, 1, a.KeywordF1.Value, 1e-12)
 
 	res.Ran.Diarize = false
-	assert.Nil(t, ScoreResult(item, res, ScoreOptions{}).Meeting, "the result has no speakers")
+	assert.Nil(t, scoreResult(item, res, scoreOptions{}).Meeting, "the result has no speakers")
 }

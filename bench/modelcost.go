@@ -43,7 +43,7 @@ func (r *Report) ModelCosts(systems []System) map[string]library.Cost {
 
 // stageOf returns the stage whose processor time in a recording is the role's
 // model's alone.
-func (it ItemReport) stageOf(role models.Role, set *models.Set) (otograph.Stage, bool) {
+func (it itemReport) stageOf(role models.Role, set *models.Set) (otograph.Stage, bool) {
 	cascade := it.Cost.Stats.Cascade
 	oneTier := cascade.Doubtful+cascade.Hearings == 0
 	switch role {

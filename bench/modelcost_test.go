@@ -25,11 +25,11 @@ func TestModelCosts(t *testing.T) {
 	vad, optimized, embedder := model(models.RoleVAD), model(models.RoleOptimized), model(models.RoleEmbedder)
 	demo := models.Model{Role: models.RoleTagger, Name: "demo", Files: []models.File{{Part: models.PartModel}}}
 	stages := map[otograph.Stage]float64{otograph.StageVAD: 1, otograph.StageTranscribe: 2, otograph.StageEmbed: 3, otograph.StageEvents: 4}
-	item := func(seconds float64) ItemReport {
-		return ItemReport{Tier: otograph.TierOptimized, Cost: Cost{Audio: seconds}, StageCPU: stages}
+	item := func(seconds float64) itemReport {
+		return itemReport{Tier: otograph.TierOptimized, Cost: Cost{Audio: seconds}, StageCPU: stages}
 	}
-	costs := func(set *models.Set, items ...ItemReport) map[string]library.Cost {
-		r := &Report{Machine: Machine{Time: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)}, Systems: []SystemReport{{Items: items}}}
+	costs := func(set *models.Set, items ...itemReport) map[string]library.Cost {
+		r := &Report{Machine: Machine{Time: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)}, Systems: []systemReport{{Items: items}}}
 		named := map[string]library.Cost{}
 		for path, c := range r.ModelCosts([]System{{Set: set}}) {
 			named[filepath.Base(path)] = c

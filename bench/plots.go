@@ -149,7 +149,7 @@ func (r *Report) stagePlot() (plot, bool) {
 		p.Texts = append(p.Texts, label{scale(at) + 6, y + 15, "start", fmt.Sprintf("%.0f s", at), 0})
 	}
 	for k, st := range stages() {
-		if slices.ContainsFunc(r.Systems, func(s SystemReport) bool { return s.Cost.StageCPUPerHour[st] > 0 }) {
+		if slices.ContainsFunc(r.Systems, func(s systemReport) bool { return s.Cost.StageCPUPerHour[st] > 0 }) {
 			p.Legend = append(p.Legend, label{Text: string(st), Colour: k})
 		}
 	}

@@ -14,7 +14,7 @@ type referenceErrors struct {
 	System   string    `json:"system"`
 	Followed int       `json:"followed"` // agrees with the wrong reference
 	Counted  int       `json:"counted"`  // agrees with either side
-	Rate     *Estimate `json:"rate"`
+	Rate     *estimate `json:"rate"`
 }
 
 const (
@@ -37,8 +37,8 @@ func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 				continue
 			}
 			f, n := followedErrors(
-				normalizedUnits(c.Normalizer, it.Language, *it.Text), normalizedUnits(c.Normalizer, it.Language, *it.Corrected),
-				normalizedUnits(c.Normalizer, it.Language, s.Items[i].Text))
+				normalizedUnits(c.rules, it.Language, *it.Text), normalizedUnits(c.rules, it.Language, *it.Corrected),
+				normalizedUnits(c.rules, it.Language, s.Items[i].Text))
 			if n > 0 {
 				errors = append(errors, ratio{float64(f), float64(n)})
 				e.Followed, e.Counted = e.Followed+f, e.Counted+n

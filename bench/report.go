@@ -1,6 +1,9 @@
 package bench
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -18,42 +21,42 @@ type Report struct {
 	TurnReferences []string       `json:"turn_references,omitempty"`
 	Seed           uint64         `json:"seed"`
 	Normalizer     string         `json:"normalizer"` // for texts, with its version
-	Systems        []SystemReport `json:"systems"`
-	Comparisons    []Comparison   `json:"comparisons,omitempty"`
+	Systems        []systemReport `json:"systems"`
+	Comparisons    []comparison   `json:"comparisons,omitempty"`
 	Slices         []slice        `json:"slices,omitempty"` // groups of recordings
 	Audit          *audit         `json:"audit,omitempty"`
 	config         *Config        // nil for a report that was loaded from JSON
 }
 
-// SystemReport is the result of one system.
-type SystemReport struct {
+// systemReport is the result of one system.
+type systemReport struct {
 	Name     string                `json:"name"`
 	Other    bool                  `json:"other,omitempty"` // a recognizer other than Otograph's
-	Models   []ModelReport         `json:"models"`
+	Models   []modelReport         `json:"models"`
 	Load     float64               `json:"load_seconds"`
 	Tiers    map[otograph.Tier]int `json:"tiers"` // recordings by the tier that transcribed them
 	Failed   int                   `json:"failed"`
-	Accuracy Accuracy              `json:"accuracy"`
-	Cost     CostSummary           `json:"cost"`
-	Items    []ItemReport          `json:"items"`
+	Accuracy accuracy              `json:"accuracy"`
+	Cost     costSummary           `json:"cost"`
+	Items    []itemReport          `json:"items"`
 }
 
-// ModelReport names a model.
-type ModelReport struct {
+// modelReport names a model.
+type modelReport struct {
 	Role   models.Role `json:"role"`
 	Name   string      `json:"name"`
 	Demo   bool        `json:"demo"`
 	SHA256 string      `json:"sha256"` // of its main file
 }
 
-// ItemReport is the result of one recording.
-type ItemReport struct {
+// itemReport is the result of one recording.
+type itemReport struct {
 	Name     string                     `json:"name"`
 	Language string                     `json:"language,omitempty"`
 	Tier     otograph.Tier              `json:"tier,omitempty"`
 	Text     string                     `json:"text,omitempty"`
 	Spans    [][2]float64               `json:"spans,omitempty"` // start and end of each line of Text, in seconds
-	Score    Score                      `json:"score"`
+	Score    itemScore                  `json:"score"`
 	Cost     Cost                       `json:"cost"` // the repeat with the median wall time
 	StageCPU map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
 	Error    string                     `json:"error,omitempty"`
@@ -65,17 +68,17 @@ type ItemReport struct {
 	repeats    []Cost   // none if the recording failed
 }
 
-// Comparison compares a system with the first one, over the recordings that
+// comparison compares a system with the first one, over the recordings that
 // both have processed. A difference is the system's figure minus the first
 // one's; if its interval does not contain 0, it is significant.
-type Comparison struct {
+type comparison struct {
 	System   string    `json:"system"`
 	Against  string    `json:"against"`
-	WordRate *Estimate `json:"word_rate"` // difference of the error rates, words and characters together
-	TurnRate *Estimate `json:"turn_rate"`
-	EventF1  *Estimate `json:"event_f1"`
-	Speed    *Estimate `json:"speed"` // ratio: 2 is twice as fast
-	CPU      *Estimate `json:"cpu"`   // ratio of processor time: 0.5 is half
+	WordRate *estimate `json:"word_rate"` // difference of the error rates, words and characters together
+	TurnRate *estimate `json:"turn_rate"`
+	EventF1  *estimate `json:"event_f1"`
+	Speed    *estimate `json:"speed"` // ratio: 2 is twice as fast
+	CPU      *estimate `json:"cpu"`   // ratio of processor time: 0.5 is half
 }
 
 // defaultNormalizer names the rules of Units in reports.
@@ -83,13 +86,13 @@ const defaultNormalizer = "words (NFKC, lower case, no punctuation)"
 
 func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Report {
 	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, SkipOverlap: c.DER.SkipOverlap, TurnReferences: c.turnReferences(), Seed: c.Seed, Normalizer: defaultNormalizer, config: &c}
-	if c.Normalizer.Name != "" {
-		r.Normalizer = c.Normalizer.String()
+	if c.rules.Name != "" {
+		r.Normalizer = c.rules.String()
 	}
 	for i, s := range c.Systems {
-		sr := SystemReport{Name: s.Name, Other: s.Engine != nil, Tiers: map[otograph.Tier]int{}}
+		sr := systemReport{Name: s.Name, Other: s.Engine != nil, Tiers: map[otograph.Tier]int{}}
 		for _, m := range s.models() {
-			sr.Models = append(sr.Models, ModelReport{m.Role, m.Name, m.Demo, sums.of(m.Main())})
+			sr.Models = append(sr.Models, modelReport{m.Role, m.Name, m.Demo, sums.of(m.Main())})
 		}
 		for _, rec := range file.find(i, "") {
 			if rec.Load != nil && sr.Load == 0 { // only the first load, because later ones find the files cached
@@ -97,7 +100,7 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 			}
 		}
 		for _, it := range c.Items {
-			item := c.itemReport(it, file.find(i, it.Name))
+			item := c.reportOf(it, file.find(i, it.Name))
 			if len(item.repeats) == 0 {
 				sr.Failed++
 			} else {
@@ -115,9 +118,19 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 	return r
 }
 
+// turnReferences names the files with the recordings' turns, or the manifest.
+func (c Config) turnReferences() (names []string) {
+	for _, it := range c.Items {
+		if name := cmp.Or(it.TurnsFrom, "the manifest"); it.Turns != nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // itemReport joins the measurements of a recording on one system.
-func (c Config) itemReport(it Item, records []record) ItemReport {
-	item := ItemReport{Name: it.Name}
+func (c Config) reportOf(it Item, records []record) itemReport {
+	item := itemReport{Name: it.Name}
 	for _, rec := range records {
 		switch {
 		case rec.Error != "":
@@ -145,9 +158,9 @@ func (c Config) itemReport(it Item, records []record) ItemReport {
 
 // compare draws the same recordings for both systems, so that difficult
 // recordings do not hide the difference.
-func compare(a, b SystemReport, seed uint64) Comparison {
-	cost := func(of func(Cost) float64) func(ItemReport) *float64 {
-		return func(i ItemReport) *float64 {
+func compare(a, b systemReport, seed uint64) comparison {
+	cost := func(of func(Cost) float64) func(itemReport) *float64 {
+		return func(i itemReport) *float64 {
 			if c := i.Cost; c.Audio > 0 && c.Wall > 0 && of(c) != 0 { // a server's processor time is unknown
 				return new(of(c))
 			}
@@ -155,14 +168,14 @@ func compare(a, b SystemReport, seed uint64) Comparison {
 		}
 	}
 	plus := func(x, y float64) float64 { return x + y }
-	return Comparison{
+	return comparison{
 		System: b.Name, Against: a.Name,
-		WordRate: over(a, b, seed, func(i ItemReport) *WordErrors { return i.Score.Words }, addErrors,
+		WordRate: over(a, b, seed, func(i itemReport) *WordErrors { return i.Score.Words }, addErrors,
 			func(x, y WordErrors) float64 { return y.Rate() - x.Rate() }),
-		TurnRate: over(a, b, seed, func(i ItemReport) *DER { return i.Score.Turns }, DER.Add,
+		TurnRate: over(a, b, seed, func(i itemReport) *DER { return i.Score.Turns }, DER.Add,
 			func(x, y DER) float64 { return y.Rate() - x.Rate() }),
-		EventF1: over(a, b, seed, func(i ItemReport) *EventScore { return i.Score.Events }, addEvents,
-			func(x, y EventScore) float64 { return y.F1() - x.F1() }),
+		EventF1: over(a, b, seed, func(i itemReport) *eventScore { return i.Score.Events }, addEvents,
+			func(x, y eventScore) float64 { return y.F1() - x.F1() }),
 		Speed: over(a, b, seed, cost(func(c Cost) float64 { return c.Wall }), plus, func(x, y float64) float64 { return x / y }),
 		CPU:   over(a, b, seed, cost(func(c Cost) float64 { return c.CPU }), plus, func(x, y float64) float64 { return y / x }),
 	}
@@ -170,7 +183,7 @@ func compare(a, b SystemReport, seed uint64) Comparison {
 
 // over estimates a figure from the sums of a score over the recordings for
 // which both systems have one.
-func over[T any](a, b SystemReport, seed uint64, of func(ItemReport) *T, add func(x, y T) T, figure func(x, y T) float64) *Estimate {
+func over[T any](a, b systemReport, seed uint64, of func(itemReport) *T, add func(x, y T) T, figure func(x, y T) float64) *estimate {
 	var left, right []T
 	for i := range a.Items {
 		x, y := of(a.Items[i]), of(b.Items[i])
@@ -178,7 +191,7 @@ func over[T any](a, b SystemReport, seed uint64, of func(ItemReport) *T, add fun
 			left, right = append(left, *x), append(right, *y)
 		}
 	}
-	return Bootstrap(len(left), seed, func(sample []int) float64 {
+	return bootstrap(len(left), seed, func(sample []int) float64 {
 		return figure(sumOf(left, sample, add), sumOf(right, sample, add))
 	})
 }

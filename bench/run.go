@@ -7,16 +7,17 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/bench/normalize"
+	"github.com/otograph/otograph/bench/internal/normalize"
 	"github.com/otograph/otograph/models"
 )
 
-// System is one of the compared systems: models with options.
+// System is one of the compared systems: models with options, or an Engine.
 type System struct {
 	Name    string // name in reports; unique in a run
 	Set     *models.Set
@@ -26,22 +27,11 @@ type System struct {
 	KnownLanguage bool
 	// Cascade is the threshold of otograph.WithCascade.
 	Cascade float64
-	// Engine, if set, is another recognizer, used instead of the models.
+	// Engine is another recognizer, instead of the models.
 	Engine Engine
 	// Parallel is how many recordings an Engine processes simultaneously (0
 	// means 1).
 	Parallel int
-}
-
-// Engine is a recognizer other than Otograph's.
-type Engine interface {
-	// Transcribe returns a recording's result and its cost; the result's Ran
-	// states which fields are filled. An error is a failure of the recognizer,
-	// not of the run.
-	Transcribe(ctx context.Context, item Item) (*otograph.Result, Cost, error)
-	// Identity identifies the recognizer, so that an interrupted run only
-	// continues with the same one.
-	Identity() string
 }
 
 // Config configures a run.
@@ -60,9 +50,10 @@ type Config struct {
 	Stages bool
 	// DER configures the scoring of turns.
 	DER DEROptions
-	// Normalizer converts texts to a common form before they are compared; see
-	// ScoreOptions.
-	Normalizer normalize.Normalizer
+	// Normalizer names the rules that convert texts to a common form before
+	// they are compared: none, basic, whisper, openasr-2025 or openasr-2026; ""
+	// compares words without case and punctuation.
+	Normalizer string
 	// Keywords are words or phrases to count in every text.
 	Keywords []string
 	// By lists the manifest keys by which the report groups the recordings.
@@ -85,7 +76,8 @@ type Config struct {
 	// known.
 	Expect func(system string, length time.Duration)
 
-	classes []string // of the manifest's events
+	classes []string             // of the manifest's events
+	rules   normalize.Normalizer // those of Normalizer
 }
 
 // Step is the next step of a run.
@@ -149,7 +141,7 @@ func (c Config) head(sums fingerprints) (string, error) {
 		Device     string   `json:",omitempty"`
 		Normalizer string   `json:",omitempty"`
 		Keywords   []string `json:",omitempty"`
-	}{c.Items, systems, c.DER, c.Cores, c.Device, c.Normalizer.Name, c.Keywords})
+	}{c.Items, systems, c.DER, c.Cores, c.Device, c.Normalizer, c.Keywords})
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +157,18 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if len(c.Items) == 0 || len(c.Systems) == 0 {
 		return nil, errors.New("nothing to run: at least one recording and one system are required")
 	}
+	for _, s := range c.Systems {
+		if (s.Set == nil) == (s.Engine == nil) {
+			return nil, fmt.Errorf("system %q: expected models or an engine, found both or neither", s.Name)
+		}
+	}
 	c.classes = c.eventClasses()
+	if c.Normalizer != "" {
+		var err error
+		if c.rules, err = normalize.Get(c.Normalizer); err != nil {
+			return nil, err
+		}
+	}
 	machine := ThisMachine()
 	sums, err := newFingerprints(c.Systems)
 	if err != nil {

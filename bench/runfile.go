@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrRunFile marks a run file that belongs to another run or is damaged.
-var ErrRunFile = errors.New("the run file does not fit")
+// errRunFile marks a run file that belongs to another run or is damaged.
+var errRunFile = errors.New("the run file does not fit")
 
 // record is a line of a run file: the head, or one measurement of one
 // recording.
@@ -40,7 +40,7 @@ type found struct {
 	Language string         `json:"language"`
 	Text     string         `json:"text"`            // a line for each segment
 	Spans    [][2]float64   `json:"spans,omitempty"` // start and end of each line; nil without times
-	Score    Score          `json:"score"`
+	Score    itemScore      `json:"score"`
 	Warnings []spec.Warning `json:"warnings,omitempty"` // about the recording
 }
 
@@ -78,10 +78,10 @@ func openRunFile(path, head string) (*runFile, error) {
 		}
 		var rec record
 		if err := json.Unmarshal(line, &rec); err != nil {
-			return nil, fmt.Errorf("%w: %s: line %d is not a measurement: %w", ErrRunFile, path, n, err)
+			return nil, fmt.Errorf("%w: %s: line %d is not a measurement: %w", errRunFile, path, n, err)
 		}
 		if n == 1 && rec.Head != head {
-			return nil, fmt.Errorf("%w: %s was made with another manifest, other models or other options: remove it, or use another folder", ErrRunFile, path)
+			return nil, fmt.Errorf("%w: %s was made with another manifest, other models or other options: remove it, or use another folder", errRunFile, path)
 		}
 		if n > 1 {
 			r.keep(rec)

@@ -226,8 +226,8 @@ func (r *runner) expected(ctx context.Context, items []Item, pace float64) time.
 // found returns the part of a result that the report needs.
 func (r *runner) found(it Item, res *otograph.Result) *found {
 	given := res.Language == "" || r.system.Engine == nil && r.system.options(it).ASRLanguage != nil
-	f := &found{Tier: res.Tier, Language: res.Language, Warnings: spec.OfAudio(res.Warnings), Score: ScoreResult(it, res, ScoreOptions{
-		DER: r.DER, Normalizer: r.Normalizer, Keywords: r.Keywords, EventClasses: r.classes, LanguageGiven: given,
+	f := &found{Tier: res.Tier, Language: res.Language, Warnings: spec.OfAudio(res.Warnings), Score: scoreResult(it, res, scoreOptions{
+		DER: r.DER, Normalizer: r.rules, Keywords: r.Keywords, EventClasses: r.classes, LanguageGiven: given,
 	})}
 	var lines []string
 	timed := false

@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/normalize"
 	"github.com/otograph/otograph/bench/internal/scores"
-	"github.com/otograph/otograph/bench/normalize"
 	"github.com/otograph/otograph/spec"
 )
 
-// Score is the accuracy of one result. Fields are nil if the manifest has no
+// itemScore is the accuracy of one result. Fields are nil if the manifest has no
 // reference or the run did not compute them.
-type Score struct {
+type itemScore struct {
 	Words     *WordErrors `json:"words,omitempty"`
 	Verbatim  *WordErrors `json:"verbatim,omitempty"`  // of the original texts, split at spaces
 	Compounds *WordErrors `json:"compounds,omitempty"` // with a normalizer: ignores word splits
@@ -20,21 +20,18 @@ type Score struct {
 	// TurnsBy holds the scores without a collar, without overlapping speech,
 	// and without both, if these differ from Turns.
 	TurnsBy   map[string]DER `json:"turns_by,omitempty"`
-	Meeting   *MeetingScore  `json:"meeting,omitempty"`
-	Keywords  *KeywordScore  `json:"keywords,omitempty"`
-	Speakers  *Count         `json:"speakers,omitempty"`
-	Language  *LanguageScore `json:"language,omitempty"`
-	Events    *EventScore    `json:"events,omitempty"`
+	Meeting   *meetingScore  `json:"meeting,omitempty"`
+	Keywords  *scores.Found  `json:"keywords,omitempty"`
+	Speakers  *speakerCount  `json:"speakers,omitempty"`
+	Language  *languageScore `json:"language,omitempty"`
+	Events    *eventScore    `json:"events,omitempty"`
 	Sentences *TimeErrors    `json:"sentence_times,omitempty"`
 	WordTimes *TimeErrors    `json:"word_times,omitempty"`
 }
 
-// KeywordScore counts the occurrences of keywords.
-type KeywordScore = scores.Found
-
-// Count is a number with its expected value (Reference) and its actual one
-// (Found).
-type Count struct {
+// speakerCount is a number of speakers with its expected value (Reference) and
+// its actual one (Found).
+type speakerCount struct {
 	Reference int `json:"reference"`
 	Found     int `json:"found"`
 	// Probability is the stated probability that Found is right; nil if none
@@ -42,15 +39,15 @@ type Count struct {
 	Probability *float64 `json:"probability,omitempty"`
 }
 
-// LanguageScore is a language with its expected value (Reference) and its
+// languageScore is a language with its expected value (Reference) and its
 // actual one (Found).
-type LanguageScore struct {
+type languageScore struct {
 	Reference string `json:"reference"`
 	Found     string `json:"found"`
 }
 
-// ScoreOptions configures the scoring of a result.
-type ScoreOptions struct {
+// scoreOptions configures the scoring of a result.
+type scoreOptions struct {
 	// DER configures the scoring of turns.
 	DER DEROptions
 	// EventClasses are the classes that count; nil means all.
@@ -65,20 +62,20 @@ type ScoreOptions struct {
 	LanguageGiven bool
 }
 
-// ScoreResult compares a result with the references of its recording. A text is
+// scoreResult compares a result with the references of its recording. A text is
 // scored in the units of the reference's language or, if the manifest does not
 // name it, of the detected language.
-func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
-	var s Score
+func scoreResult(item Item, res *otograph.Result, opt scoreOptions) itemScore {
+	var s itemScore
 	language := cmp.Or(item.Language, res.Language)
 	if res.Ran.ASR {
 		var text string
 		var sentences, words []TimedText
 		for _, g := range res.Segments {
 			text += g.Text + "\n"
-			sentences = append(sentences, TimedText{g.Start, g.End, g.Text})
+			sentences = append(sentences, TimedText{Start: g.Start, End: g.End, Text: g.Text})
 			for _, w := range g.Words {
-				words = append(words, TimedText{w.Start, w.End, w.Word})
+				words = append(words, TimedText{Start: w.Start, End: w.End, Text: w.Word})
 			}
 		}
 		if item.Text != nil {
@@ -86,7 +83,7 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 		}
 		s.Meeting = scoreMeeting(item, res, language, opt.Normalizer)
 		if item.Language != "" && !opt.LanguageGiven {
-			s.Language = &LanguageScore{item.Language, res.Language}
+			s.Language = &languageScore{item.Language, res.Language}
 		}
 		if len(item.Sentences) > 0 {
 			s.Sentences = new(scoreSentenceTimes(item.Sentences, sentences))
@@ -102,16 +99,16 @@ func ScoreResult(item Item, res *otograph.Result, opt ScoreOptions) Score {
 			s.scoreTurns(item, res.DiarizeSegments, opt.DER)
 		}
 		if item.Speakers != nil {
-			s.Speakers = &Count{*item.Speakers, res.NumSpeakers, res.NumSpeakersProbability}
+			s.Speakers = &speakerCount{*item.Speakers, res.NumSpeakers, res.NumSpeakersProbability}
 		}
 	}
 	if res.Ran.AudioEvents && item.Events != nil {
-		s.Events = new(ScoreEvents(item.Events, res.AudioEvents, opt.EventClasses))
+		s.Events = new(scoreEvents(item.Events, res.AudioEvents, opt.EventClasses))
 	}
 	return s
 }
 
-func (s *Score) scoreWords(language, reference, hypothesis string, opt ScoreOptions) {
+func (s *itemScore) scoreWords(language, reference, hypothesis string, opt scoreOptions) {
 	n := opt.Normalizer
 	ref, hyp := normalizedUnits(n, language, reference), normalizedUnits(n, language, hypothesis)
 	s.Words = new(CompareWords(ref, hyp))
@@ -132,7 +129,7 @@ func (s *Score) scoreWords(language, reference, hypothesis string, opt ScoreOpti
 
 // scoreTurns compares turns, also with and without a collar and overlapping
 // speech.
-func (s *Score) scoreTurns(item Item, hypothesis []SpeakerTurn, opt DEROptions) {
+func (s *itemScore) scoreTurns(item Item, hypothesis []SpeakerTurn, opt DEROptions) {
 	s.Turns = new(scoreTurnsWithin(item.Turns, hypothesis, item.Evaluated, opt))
 	for _, v := range turnVariants {
 		if other := v.of(opt); other != opt {

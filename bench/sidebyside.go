@@ -75,7 +75,7 @@ func (r *Report) wrongText(index int) wrongText {
 	for _, s := range r.Systems {
 		language = cmp.Or(language, s.Items[index].Language)
 	}
-	units := func(text string) []string { return normalizedUnits(r.config.Normalizer, language, text) }
+	units := func(text string) []string { return normalizedUnits(r.config.rules, language, text) }
 	reference := units(*item.Text)
 	columns := make([]column, len(reference)+1)
 	for i := range columns {
@@ -144,7 +144,7 @@ const (
 // pieces returns a function from the index of a word in the text to the
 // fragment of the recording's address that plays the line with the word: "" if
 // the times of the lines are unknown.
-func (it ItemReport) pieces(units func(string) []string) func(word int) string {
+func (it itemReport) pieces(units func(string) []string) func(word int) string {
 	lines := strings.Split(it.Text, "\n")
 	if len(lines) != len(it.Spans) {
 		return func(int) string { return "" }

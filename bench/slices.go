@@ -11,13 +11,13 @@ type slice struct {
 	Key        string               `json:"key"`
 	Value      string               `json:"value"`
 	Recordings int                  `json:"recordings"`
-	Accuracy   map[string]*Accuracy `json:"accuracy"` // by system name
+	Accuracy   map[string]*accuracy `json:"accuracy"` // by system name
 }
 
 func (s slice) String() string { return fmt.Sprintf("%s %s (%d)", s.Key, s.Value, s.Recordings) }
 
 // valueOf returns an item's value of a key, "–" without one.
-func (it Item) valueOf(key string) string {
+func valueOf(it Item, key string) string {
 	value := it.Keys[key]
 	if key == "language" {
 		value = it.Language
@@ -33,12 +33,12 @@ func (c Config) slices(r *Report) (list []slice) {
 	for _, key := range c.By {
 		at := map[string][]int{}
 		for i, it := range c.Items {
-			at[it.valueOf(key)] = append(at[it.valueOf(key)], i)
+			at[valueOf(it, key)] = append(at[valueOf(it, key)], i)
 		}
 		for _, value := range slices.Sorted(maps.Keys(at)) {
-			part := slice{Key: key, Value: value, Recordings: len(at[value]), Accuracy: map[string]*Accuracy{}}
+			part := slice{Key: key, Value: value, Recordings: len(at[value]), Accuracy: map[string]*accuracy{}}
 			for _, s := range r.Systems {
-				var items []ItemReport
+				var items []itemReport
 				for _, i := range at[value] {
 					items = append(items, s.Items[i])
 				}

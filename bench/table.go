@@ -57,7 +57,7 @@ func (r *Report) figureTable() [][]string {
 
 // appendRow appends a row with a figure of each system or comparison, unless
 // none has it.
-func appendRow[T any](table [][]string, f figure, label string, list []T, of func(T) *Estimate) [][]string {
+func appendRow[T any](table [][]string, f figure, label string, list []T, of func(T) *estimate) [][]string {
 	row, any := []string{label}, false
 	for _, v := range list {
 		e := of(v)
@@ -92,8 +92,8 @@ func (r *Report) slicesTable() [][]string {
 			continue
 		}
 		for _, part := range r.Slices {
-			table = appendRow(table, f, f.name+", "+part.String(), r.Systems, func(s SystemReport) *Estimate {
-				return f.of(SystemReport{Accuracy: *part.Accuracy[s.Name]})
+			table = appendRow(table, f, f.name+", "+part.String(), r.Systems, func(s systemReport) *estimate {
+				return f.of(systemReport{Accuracy: *part.Accuracy[s.Name]})
 			})
 		}
 	}
@@ -132,7 +132,7 @@ func (r *Report) findings() (lines []string) {
 }
 
 // String states whether a system makes more or fewer errors than the first one.
-func (c Comparison) String() string {
+func (c comparison) String() string {
 	switch e := c.WordRate; {
 	case e.Low > 0:
 		return fmt.Sprintf("%s makes more word errors than %s: by %.2f points, 95 %% interval %.2f to %.2f.", c.System, c.Against, 100*e.Value, 100*e.Low, 100*e.High)
@@ -220,16 +220,16 @@ func warmups(n int) string {
 // comparisonFigure is a row of the comparisons.
 type comparisonFigure struct {
 	figure
-	of func(Comparison) *Estimate
+	of func(comparison) *estimate
 }
 
 func comparisonFigures() []comparisonFigure {
 	return []comparisonFigure{
-		{figure{key: "units_difference", name: "error rate of words and characters, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.WordRate }},
-		{figure{key: "der_difference", name: "diarization error rate, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.TurnRate }},
-		{figure{key: "event_f1_difference", name: "events F1, difference", unit: "points", format: "%+.2f", scale: 100}, func(c Comparison) *Estimate { return c.EventF1 }},
-		{figure{key: "speed_ratio", name: "speed, ratio", unit: "×", format: "%.2f", scale: 1}, func(c Comparison) *Estimate { return c.Speed }},
-		{figure{key: "cpu_ratio", name: "processor time, ratio", unit: "×", format: "%.2f", scale: 1}, func(c Comparison) *Estimate { return c.CPU }},
+		{figure{key: "units_difference", name: "error rate of words and characters, difference", unit: "points", format: "%+.2f", scale: 100}, func(c comparison) *estimate { return c.WordRate }},
+		{figure{key: "der_difference", name: "diarization error rate, difference", unit: "points", format: "%+.2f", scale: 100}, func(c comparison) *estimate { return c.TurnRate }},
+		{figure{key: "event_f1_difference", name: "events F1, difference", unit: "points", format: "%+.2f", scale: 100}, func(c comparison) *estimate { return c.EventF1 }},
+		{figure{key: "speed_ratio", name: "speed, ratio", unit: "×", format: "%.2f", scale: 1}, func(c comparison) *estimate { return c.Speed }},
+		{figure{key: "cpu_ratio", name: "processor time, ratio", unit: "×", format: "%.2f", scale: 1}, func(c comparison) *estimate { return c.CPU }},
 	}
 }
 
@@ -273,7 +273,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	_ = out.Write([]string{"system", "figure", "value", "low", "high", "unit", "normalizer", "key", "part", "against"}) // Error below tells
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 	units := map[string]string{"%": "fraction", "points": "fraction", "MiB": "bytes"}
-	put := func(system string, f figure, e *Estimate, key, part, against string) {
+	put := func(system string, f figure, e *estimate, key, part, against string) {
 		if e != nil {
 			_ = out.Write([]string{system, f.key, number(e.Value), number(e.Low), number(e.High), cmp.Or(units[f.unit], f.unit), r.Normalizer, key, part, against})
 		}
@@ -286,7 +286,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	for _, part := range r.Slices {
 		for _, s := range r.Systems {
 			for _, f := range accuracyFigures() {
-				put(s.Name, f, f.of(SystemReport{Accuracy: *part.Accuracy[s.Name]}), part.Key, part.Value, "")
+				put(s.Name, f, f.of(systemReport{Accuracy: *part.Accuracy[s.Name]}), part.Key, part.Value, "")
 			}
 		}
 	}

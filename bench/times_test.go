@@ -8,18 +8,18 @@ import (
 )
 
 func TestScoreSentenceTimes(t *testing.T) {
-	ref := []TimedText{{1, 3, "a"}, {4, 6, "b"}, {7, 9, "c"}}
+	ref := []TimedText{{Start: 1, End: 3, Text: "a"}, {Start: 4, End: 6, Text: "b"}, {Start: 7, End: 9, Text: "c"}}
 	for _, c := range []struct {
 		name string
 		hyp  []TimedText
 		want TimeErrors
 	}{
 		{"equal", ref, TimeErrors{[]float64{0, 0, 0}, []float64{0, 0, 0}, 0}},
-		{"off", []TimedText{{1.1, 2.8, ""}, {4.2, 6.3, ""}}, TimeErrors{[]float64{0.1, 0.2}, []float64{0.2, 0.3}, 1}},
-		{"in two parts", []TimedText{{1, 2, ""}, {2.1, 3.2, ""}}, TimeErrors{[]float64{0}, []float64{0.2}, 2}},
-		{"in another order", []TimedText{{4.2, 6.3, ""}, {1.1, 2.8, ""}}, TimeErrors{[]float64{0.1, 0.2}, []float64{0.2, 0.3}, 1}},
-		{"one over two", []TimedText{{1, 6, ""}}, TimeErrors{nil, nil, 3}},
-		{"one that reaches into the next", []TimedText{{1, 4.5, ""}}, TimeErrors{[]float64{0}, []float64{1.5}, 2}},
+		{"off", []TimedText{{Start: 1.1, End: 2.8, Text: ""}, {Start: 4.2, End: 6.3, Text: ""}}, TimeErrors{[]float64{0.1, 0.2}, []float64{0.2, 0.3}, 1}},
+		{"in two parts", []TimedText{{Start: 1, End: 2, Text: ""}, {Start: 2.1, End: 3.2, Text: ""}}, TimeErrors{[]float64{0}, []float64{0.2}, 2}},
+		{"in another order", []TimedText{{Start: 4.2, End: 6.3, Text: ""}, {Start: 1.1, End: 2.8, Text: ""}}, TimeErrors{[]float64{0.1, 0.2}, []float64{0.2, 0.3}, 1}},
+		{"one over two", []TimedText{{Start: 1, End: 6, Text: ""}}, TimeErrors{nil, nil, 3}},
+		{"one that reaches into the next", []TimedText{{Start: 1, End: 4.5, Text: ""}}, TimeErrors{[]float64{0}, []float64{1.5}, 2}},
 		{"nothing", nil, TimeErrors{nil, nil, 3}},
 	} {
 		assert.Equal(t, c.want, scoreSentenceTimes(ref, c.hyp), c.name)
@@ -34,12 +34,12 @@ func TestScoreSentenceTimes(t *testing.T) {
 }
 
 func TestScoreWordTimes(t *testing.T) {
-	ref := []TimedText{{0, 0.3, "Good"}, {0.3, 0.8, "morning,"}, {1, 1.2, "Ann."}}
-	hyp := []TimedText{{0.1, 0.3, " good"}, {0.4, 0.6, "the"}, {0.5, 0.9, "Morning"}, {1, 1.2, "Anne"}}
+	ref := []TimedText{{Start: 0, End: 0.3, Text: "Good"}, {Start: 0.3, End: 0.8, Text: "morning,"}, {Start: 1, End: 1.2, Text: "Ann."}}
+	hyp := []TimedText{{Start: 0.1, End: 0.3, Text: " good"}, {Start: 0.4, End: 0.6, Text: "the"}, {Start: 0.5, End: 0.9, Text: "Morning"}, {Start: 1, End: 1.2, Text: "Anne"}}
 	got, ok := ScoreWordTimes("en", ref, hyp)
 	assert.True(t, ok)
 	assert.Equal(t, TimeErrors{[]float64{0.1, 0.2}, []float64{0, 0.1}, 1}, got)
-	got, ok = ScoreWordTimes("zh", []TimedText{{0, 1, "你"}, {1, 2, "好"}, {2, 2, "。"}}, []TimedText{{0, 1, "好"}})
+	got, ok = ScoreWordTimes("zh", []TimedText{{Start: 0, End: 1, Text: "你"}, {Start: 1, End: 2, Text: "好"}, {Start: 2, End: 2, Text: "。"}}, []TimedText{{Start: 0, End: 1, Text: "好"}})
 	assert.True(t, ok)
 	assert.Equal(t, TimeErrors{[]float64{1}, []float64{1}, 1}, got)
 	long := make([]TimedText, 20_000)

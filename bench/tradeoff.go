@@ -18,7 +18,7 @@ func (r *Report) tradeoff(title string, rate, speed figure) (plot, bool) {
 		Note: "Horizontal: times real time, logarithmic; vertical: %, less is better. Whiskers: 95 % intervals. The best are at the lower right.",
 	}
 	type point struct {
-		rate, speed *Estimate
+		rate, speed *estimate
 		system      int
 	}
 	var points []point

@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func about(value, low, high float64) *Estimate { return &Estimate{Value: value, Low: low, High: high} }
+func about(value, low, high float64) *estimate { return &estimate{Value: value, Low: low, High: high} }
 
-func system(name string, wer, speed *Estimate) SystemReport {
-	return SystemReport{Name: name, Accuracy: Accuracy{WordRate: wer}, Cost: CostSummary{Speed: speed}}
+func system(name string, wer, speed *estimate) systemReport {
+	return systemReport{Name: name, Accuracy: accuracy{WordRate: wer}, Cost: costSummary{Speed: speed}}
 }
 
 // The faster system is to the right of the slower one, and the better one below
 // the worse. Whiskers reach from one end of an interval to the other.
 func TestTradeoff(t *testing.T) {
-	r := &Report{Systems: []SystemReport{
+	r := &Report{Systems: []systemReport{
 		system("careful", about(0.04, 0.03, 0.06), about(10, 9, 11)),
 		system("silent", nil, about(50, 50, 50)),
 		system("quick", about(0.08, 0.07, 0.10), about(40, 38, 42)),
@@ -52,7 +52,7 @@ func TestTradeoff(t *testing.T) {
 		assert.True(t, d.X >= 60 && d.X <= plotWidth && d.Y >= 0 && d.Y <= 250, d)
 	}
 
-	for name, alone := range map[string][]SystemReport{
+	for name, alone := range map[string][]systemReport{
 		"one system":       r.Systems[:2],
 		"no speed at all":  {system("a", about(0.1, 0.1, 0.1), nil), system("b", about(0.2, 0.2, 0.2), nil)},
 		"a speed of zero":  {system("a", about(0.1, 0.1, 0.1), about(1, 0, 2)), r.Systems[0]},

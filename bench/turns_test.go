@@ -55,7 +55,7 @@ func (c turnCase) compare(t *testing.T, name string) {
 		for option, skip := range map[string]bool{"False": false, "True": true} {
 			d := ScoreTurns(speakerTurns(c.Reference), speakerTurns(c.Hypothesis), DEROptions{Collar: collar, SkipOverlap: skip})
 			key := fmt.Sprintf("%g %s", collar, option)
-			ours := []float64{d.Scored, d.Missed, d.FalseAlarm, d.Confusion, d.Rate(), d.JER()}
+			ours := []float64{d.Scored, d.Missed, d.FalseAlarm, d.Confusion, d.Rate(), d.jer()}
 			require.Len(t, c.Want[key], len(ours), "%s, %s", name, key)
 			for i, v := range ours {
 				assert.InDelta(t, c.Want[key][i], v, 1e-8, "%s, %s, figure %d of pyannote.metrics", name, key, i)

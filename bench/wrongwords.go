@@ -66,7 +66,7 @@ type confusion struct {
 }
 
 // confusions returns the most frequent differences of a system.
-func (s SystemReport) confusions(most int) []confusion {
+func (s systemReport) confusions(most int) []confusion {
 	count := map[string]int{}
 	for _, it := range s.Items {
 		for _, w := range it.WrongWords {
@@ -110,7 +110,7 @@ func (c confusion) String() string {
 }
 
 // confusionLine lists the most frequent differences of a system.
-func (s SystemReport) confusionLine(most int) string {
+func (s systemReport) confusionLine(most int) string {
 	var list []string
 	for _, c := range s.confusions(most) {
 		list = append(list, c.String())
@@ -121,5 +121,5 @@ func (s SystemReport) confusionLine(most int) string {
 // bothUnits returns the units of a recording's reference and of its transcript.
 func (c Config) bothUnits(it Item, f *found) (reference, text []string) {
 	language := cmp.Or(it.Language, f.Language)
-	return normalizedUnits(c.Normalizer, language, *it.Text), normalizedUnits(c.Normalizer, language, f.Text)
+	return normalizedUnits(c.rules, language, *it.Text), normalizedUnits(c.rules, language, f.Text)
 }

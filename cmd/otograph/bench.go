@@ -16,8 +16,6 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/bench/normalize"
-	"github.com/otograph/otograph/internal/datasets"
 	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/models"
@@ -110,9 +108,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 		config.Keywords = slices.DeleteFunc(strings.Split(text, "\n"), func(k string) bool { return strings.TrimSpace(k) == "" })
 	}
 	if c.Normalizer != "words" {
-		if config.Normalizer, err = normalize.Get(c.Normalizer); err != nil {
-			return err
-		}
+		config.Normalizer = c.Normalizer
 	}
 	if c.Output != "" {
 		config.RunFile = c.runFile()
@@ -240,7 +236,7 @@ func unused(manifest string, items []bench.Item) (n int, err error) {
 	if info, err := os.Stat(manifest); err != nil || !info.IsDir() {
 		return 0, err
 	}
-	if _, err := os.Stat(filepath.Join(manifest, datasets.Manifest)); err == nil {
+	if _, err := os.Stat(filepath.Join(manifest, bench.ManifestName)); err == nil {
 		return 0, nil
 	}
 	_, others, err := mediafiles.Walk(manifest)

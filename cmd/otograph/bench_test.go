@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/datasets"
 )
 
 // TestUnusedFilesOfABenchmark: every file of a folder is a recording, a
@@ -36,7 +35,7 @@ func TestUnusedFilesOfABenchmark(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, n, "a manifest names its files")
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, datasets.Manifest), []byte(`{"file":"more/b.wav","text":"good morning"}`), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, bench.ManifestName), []byte(`{"file":"more/b.wav","text":"good morning"}`), 0o666))
 	items, err = bench.Load(dir)
 	require.NoError(t, err)
 	require.Len(t, items, 1, "the manifest of a folder")

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/otograph/otograph/internal/datasets"
+	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/internal/system/download"
 )
 
@@ -27,15 +27,18 @@ func (c *benchGetCmd) Run(ctx context.Context) error {
 	if c.Name == "" {
 		return &usageError{errors.New("name a data set; --list lists them")}
 	}
-	set, err := datasets.Find(c.Name)
+	set, err := bench.FindDataSet(c.Name)
 	if err != nil {
 		return &usageError{err}
 	}
 	dir := cmp.Or(c.Output, strings.ReplaceAll(set.Name, ":", "-"))
 	show, done := transferBar(c.Quiet)
-	fetcher := download.New(download.Fetcher{Mirror: c.Mirror, Progress: show, ByHand: fmt.Sprintf("otograph bench get %s --from FILE", c.Name)})
-	defer fetcher.Client.CloseIdleConnections()
-	got, err := datasets.Get(ctx, set, datasets.Options{Dir: dir, From: c.From, Fetcher: fetcher})
+	got, err := set.Get(ctx, bench.DataSetOptions{
+		Dir: dir, From: c.From, Mirror: c.Mirror,
+		Progress: func(file string, done, total, resumed int64) {
+			show(download.Progress{File: file, Done: done, Total: total, Resumed: resumed})
+		},
+	})
 	done()
 	if err != nil {
 		return err
@@ -57,7 +60,7 @@ func (c *benchGetCmd) Run(ctx context.Context) error {
 
 // listDataSets prints the data sets.
 func listDataSets() error {
-	return printList(false, datasets.List(), []string{"NAME", "HOURS", "SIZE", "HASHES", "LICENSE", "CONTENT"}, func(t table, s datasets.Set) {
+	return printList(false, bench.DataSets(), []string{"NAME", "HOURS", "SIZE", "HASHES", "LICENSE", "CONTENT"}, func(t table, s bench.DataSet) {
 		hours, bytes, hashes := "not published", "not published", "some"
 		if s.Hours > 0 {
 			hours = fmt.Sprint(s.Hours)

@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/bench/systems"
 )
 
 // otherSystems holds the flags of bench for recognizers other than Otograph's.
@@ -36,10 +35,10 @@ func (o *otherSystems) others(items []bench.Item) ([]bench.System, error) {
 		open   func(name, value string) (bench.Engine, error)
 	}{
 		{"system", o.System, func(name, address string) (bench.Engine, error) {
-			return systems.Server(address, os.Getenv(keyName(name)), o.Timeout, o.PerMin)
+			return bench.Server(address, os.Getenv(keyName(name)), o.Timeout, o.PerMin)
 		}},
-		{"cmd", o.Cmd, func(_, line string) (bench.Engine, error) { return systems.Command(line, o.Timeout) }},
-		{"hyp", o.Hyp, func(_, path string) (bench.Engine, error) { return systems.Files(filepath.Clean(path), items) }},
+		{"cmd", o.Cmd, func(_, line string) (bench.Engine, error) { return bench.Command(line, o.Timeout) }},
+		{"hyp", o.Hyp, func(_, path string) (bench.Engine, error) { return bench.Files(filepath.Clean(path), items) }},
 	} {
 		for _, value := range kind.values {
 			name, rest, ok := strings.Cut(value, "=")

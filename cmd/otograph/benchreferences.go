@@ -11,7 +11,6 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/bench/systems"
 )
 
 // withReferences returns the recordings with the references in a file (SegLST,
@@ -20,7 +19,7 @@ import (
 // turns. Recordings that it does not name are returned as they are. It is an
 // error if it names none.
 func withReferences(ctx context.Context, path string, items []bench.Item) ([]bench.Item, error) {
-	f, err := systems.Files(path, items)
+	f, err := bench.Files(path, items)
 	if err != nil {
 		return nil, err
 	}

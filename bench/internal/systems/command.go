@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/internal/manifest"
 	"github.com/otograph/otograph/internal/system/processgroup"
 )
 
@@ -28,7 +28,7 @@ type command struct {
 // with the path of the recording, and {out} with an empty folder, from which
 // the transcript is read if the program prints none. Spaces separate words,
 // unless they are quoted as in a shell. Each run may take at most limit.
-func Command(line string, limit time.Duration) (bench.Engine, error) {
+func Command(line string, limit time.Duration) (Engine, error) {
 	words, err := split(line)
 	if err != nil {
 		return nil, err
@@ -103,15 +103,15 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // Transcribe runs the program on a recording. The cost includes the processes
 // that the program started.
-func (c *command) Transcribe(ctx context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
+func (c *command) Transcribe(ctx context.Context, item manifest.Item) (*otograph.Result, Cost, error) {
 	out, err := os.MkdirTemp("", "otograph-bench-*")
 	if err != nil {
-		return nil, bench.Cost{}, err
+		return nil, Cost{}, err
 	}
 	defer os.RemoveAll(out)
 	path, err := filepath.Abs(item.Path)
 	if err != nil {
-		return nil, bench.Cost{}, err
+		return nil, Cost{}, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -129,11 +129,11 @@ func (c *command) Transcribe(ctx context.Context, item bench.Item) (*otograph.Re
 	cmd.Cancel = func() error { return processgroup.Signal(cmd.Process.Pid, syscall.SIGKILL) }
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
-		return nil, bench.Cost{}, err
+		return nil, Cost{}, err
 	}
 	peak := watchMemory(cmd.Process.Pid)
 	err = cmd.Wait()
-	cost := bench.Cost{Wall: time.Since(start).Seconds(), PeakRSS: peak()}
+	cost := Cost{Wall: time.Since(start).Seconds(), PeakRSS: peak()}
 	cost.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	switch cause := context.Cause(ctx); {
 	case cause != nil && err != nil:

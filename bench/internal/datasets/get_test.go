@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/internal/manifest"
 	"github.com/otograph/otograph/internal/system/download"
 	"github.com/otograph/otograph/internal/system/unpack"
 )
@@ -111,7 +111,7 @@ func serve(t *testing.T, files map[string][]byte) (*mirror, Options) {
 	server.Start()
 	t.Cleanup(server.Close)
 	f := download.New(download.Fetcher{Client: server.Client(), Mirror: server.URL, Pause: time.Millisecond, Stall: 5 * time.Second, ByHand: "get --from FILE"})
-	return m, Options{Dir: filepath.Join(t.TempDir(), "set"), Fetcher: f}
+	return m, Options{Dir: filepath.Join(t.TempDir(), "set"), fetcher: f}
 }
 
 // adopt returns a recipe with the hashes and sizes of the made-up files.
@@ -137,12 +137,12 @@ func find(t *testing.T, name string) Set {
 }
 
 // get fetches a data set and returns it as bench reads it.
-func get(t *testing.T, s Set, o Options) (*Got, []bench.Item) {
+func get(t *testing.T, s Set, o Options) (*Got, []manifest.Item) {
 	t.Helper()
-	got, err := Get(t.Context(), s, o)
+	got, err := s.Get(t.Context(), o)
 	require.NoError(t, err)
 	assert.NoDirExists(t, filepath.Join(o.Dir, partials))
-	items, err := bench.Load(got.Manifest)
+	items, err := manifest.Load(got.Manifest)
 	require.NoError(t, err)
 	for _, it := range items {
 		assert.FileExists(t, it.Path)
@@ -171,7 +171,7 @@ func TestLibriSpeech(t *testing.T) {
 	assert.Contains(t, string(origin), sum(m.files["www.openslr.org/resources/12/test-clean.tar.gz"]))
 
 	requests := len(m.requests())
-	again, err := Get(t.Context(), find(t, "librispeech-test-clean"), o)
+	again, err := find(t, "librispeech-test-clean").Get(t.Context(), o)
 	require.NoError(t, err)
 	assert.True(t, again.Already)
 	assert.Len(t, m.requests(), requests)
@@ -193,11 +193,11 @@ func TestFLEURS(t *testing.T) {
 
 	m.files[base+"raw/main/data/de_de/audio/test.tar.gz"] = []byte(strings.Replace(pointer, sum(sounds), sum(nil), 1))
 	o.Dir = filepath.Join(t.TempDir(), "other")
-	_, err := Get(t.Context(), find(t, "fleurs:de"), o)
+	_, err := find(t, "fleurs:de").Get(t.Context(), o)
 	require.ErrorIs(t, err, download.ErrBroken, "the pointer's hash counts")
 
 	delete(m.files, base+"raw/main/data/de_de/audio/test.tar.gz")
-	got, err = Get(t.Context(), find(t, "fleurs:de"), o)
+	got, err = find(t, "fleurs:de").Get(t.Context(), o)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"test.tar.gz", "test.tsv"}, got.Unchecked)
 }
@@ -222,7 +222,7 @@ func TestVoxConverse(t *testing.T) {
 	})
 	_, items := get(t, adopt(find(t, "voxconverse-test"), m), o)
 	require.Len(t, items, 1)
-	assert.Equal(t, []bench.SpeakerTurn{{Start: 0.5, End: 2, Speaker: "spk00"}, {Start: 2, End: 3, Speaker: "spk01"}}, items[0].Turns)
+	assert.Equal(t, []manifest.SpeakerTurn{{Start: 0.5, End: 2, Speaker: "spk00"}, {Start: 2, End: 3, Speaker: "spk01"}}, items[0].Turns)
 	assert.Nil(t, items[0].Text)
 }
 
@@ -251,8 +251,8 @@ func TestAMI(t *testing.T) {
 	assert.Equal(t, "audio/ES2004a.Array1-01.wav", it.Name)
 	assert.Equal(t, "Café L C D. no Yes", *it.Text)
 	assert.Equal(t, []string{"A", "B", "A"}, it.SentenceSpeakers)
-	assert.Equal(t, bench.TimedText{Start: 0.9, End: 3.1, Text: "Café L C D."}, it.Sentences[0])
-	assert.Equal(t, []bench.SpeakerTurn{{Start: 1, End: 3, Speaker: "MEE006"}}, it.Turns)
+	assert.Equal(t, manifest.TimedText{Start: 0.9, End: 3.1, Text: "Café L C D."}, it.Sentences[0])
+	assert.Equal(t, []manifest.SpeakerTurn{{Start: 1, End: 3, Speaker: "MEE006"}}, it.Turns)
 	assert.Equal(t, [][2]float64{{0, 10}}, it.Evaluated)
 	assert.NoFileExists(t, filepath.Join(o.Dir, "references", "ES2002a.A.words.xml"))
 }
@@ -277,7 +277,7 @@ func TestEarnings22(t *testing.T) {
 
 	m.files[media] = []byte("noise")
 	o.Dir = filepath.Join(t.TempDir(), "other")
-	_, err := Get(t.Context(), find(t, "earnings22"), o)
+	_, err := find(t, "earnings22").Get(t.Context(), o)
 	require.ErrorIs(t, err, download.ErrBroken)
 }
 
@@ -287,15 +287,15 @@ func TestInterrupted(t *testing.T) {
 	m, o := serve(t, books(t))
 	m.cut = 200
 	s := adopt(find(t, "librispeech-test-clean"), m)
-	hasty := *o.Fetcher
+	hasty := *o.fetcher
 	hasty.Attempts = 1
-	_, err := Get(t.Context(), s, Options{Dir: o.Dir, Fetcher: &hasty})
+	_, err := s.Get(t.Context(), Options{Dir: o.Dir, fetcher: &hasty})
 	require.ErrorContains(t, err, "run the command again")
 	assert.NoFileExists(t, filepath.Join(o.Dir, "manifest.jsonl"))
 
 	whole := s
 	whole.lines = func(string) ([]line, error) { return nil, context.Canceled } // as if it was stopped while reading
-	_, err = Get(t.Context(), whole, o)
+	_, err = whole.Get(t.Context(), o)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, "www.openslr.org/resources/12/test-clean.tar.gz bytes=200-", m.requests()[1])
 	_, items := get(t, s, o)
@@ -305,12 +305,12 @@ func TestInterrupted(t *testing.T) {
 
 func TestWrongHash(t *testing.T) {
 	m, o := serve(t, books(t))
-	_, err := Get(t.Context(), find(t, "librispeech-test-clean"), o)
+	_, err := find(t, "librispeech-test-clean").Get(t.Context(), o)
 	require.ErrorIs(t, err, download.ErrBroken)
 	assert.NoFileExists(t, filepath.Join(o.Dir, "manifest.jsonl"))
 	s := adopt(find(t, "librispeech-test-clean"), m)
 	s.files[0].SHA256 = sum([]byte("other"))
-	_, err = Get(t.Context(), s, o)
+	_, err = s.Get(t.Context(), o)
 	require.ErrorIs(t, err, download.ErrBroken)
 	assert.ErrorContains(t, err, "sha256")
 }
@@ -324,14 +324,14 @@ func TestHostileArchive(t *testing.T) {
 		"twice":      {"x/a.flac": "sound", "y/a.flac": "sound"},
 	} {
 		m, o := serve(t, map[string][]byte{at: tarball(t, files)})
-		_, err := Get(t.Context(), adopt(find(t, "librispeech-test-clean"), m), o)
+		_, err := adopt(find(t, "librispeech-test-clean"), m).Get(t.Context(), o)
 		require.ErrorIs(t, err, unpack.ErrBroken, name)
 		around, err := os.ReadDir(filepath.Dir(o.Dir))
 		require.NoError(t, err)
 		assert.Len(t, around, 1, name)
 	}
 	m, o := serve(t, map[string][]byte{at: tarball(t, map[string]string{"x/a.txt": "another archive"})})
-	_, err := Get(t.Context(), adopt(find(t, "librispeech-test-clean"), m), o)
+	_, err := adopt(find(t, "librispeech-test-clean"), m).Get(t.Context(), o)
 	require.ErrorIs(t, err, ErrContent)
 }
 
@@ -349,18 +349,18 @@ func TestFrom(t *testing.T) {
 	assert.FileExists(t, hand)
 	links := t.TempDir()
 	require.NoError(t, os.Symlink(hand, filepath.Join(links, "test-clean.tar.gz")))
-	_, items = get(t, s, Options{Dir: filepath.Join(t.TempDir(), "linked"), From: []string{links}, Fetcher: o.Fetcher})
+	_, items = get(t, s, Options{Dir: filepath.Join(t.TempDir(), "linked"), From: []string{links}, fetcher: o.fetcher})
 	assert.Len(t, items, 2)
 	assert.Empty(t, m.requests(), "a folder of links")
 
 	require.NoError(t, os.WriteFile(hand, data[1:], 0o600))
 	o.Dir = filepath.Join(t.TempDir(), "other")
-	_, err := Get(t.Context(), s, o)
+	_, err := s.Get(t.Context(), o)
 	require.ErrorIs(t, err, download.ErrBroken)
 	assert.FileExists(t, hand, "a file of somebody else is not removed")
 
 	o.From = []string{filepath.Join(t.TempDir(), "none")}
-	_, err = Get(t.Context(), s, o)
+	_, err = s.Get(t.Context(), o)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -380,7 +380,7 @@ func TestForeignFolder(t *testing.T) {
 	require.NoError(t, os.Mkdir(o.Dir, 0o755))
 	own := filepath.Join(o.Dir, "manifest.jsonl")
 	require.NoError(t, os.WriteFile(own, []byte("mine"), 0o600))
-	_, err := Get(t.Context(), s, o)
+	_, err := s.Get(t.Context(), o)
 	require.ErrorIs(t, err, ErrFolder)
 	left, err := os.ReadDir(o.Dir)
 	require.NoError(t, err)
@@ -390,13 +390,13 @@ func TestForeignFolder(t *testing.T) {
 	unfinished := filepath.Join(o.Dir, partials, "mine")
 	require.NoError(t, os.Mkdir(filepath.Dir(unfinished), 0o755))
 	require.NoError(t, os.WriteFile(unfinished, []byte("mine"), 0o600))
-	_, err = Get(t.Context(), s, o)
+	_, err = s.Get(t.Context(), o)
 	require.ErrorIs(t, err, ErrFolder)
 	assert.FileExists(t, unfinished, "the unfinished work of another program")
 
 	require.NoError(t, os.Remove(unfinished))
 	get(t, s, o)
-	_, err = Get(t.Context(), find(t, "librispeech-test-other"), o)
+	_, err = find(t, "librispeech-test-other").Get(t.Context(), o)
 	require.ErrorIs(t, err, ErrFolder)
 	assert.ErrorContains(t, err, "librispeech-test-clean")
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/internal/manifest"
 	"github.com/otograph/otograph/internal/system/backoff"
 )
 
@@ -48,7 +48,7 @@ type server struct {
 // The address's query parameters are sent as form fields ("?model=large-v3").
 // key is sent as a bearer token unless it is empty. Each response may take at
 // most limit; perMinute, if positive, limits the number of requests per minute.
-func Server(address, key string, limit time.Duration, perMinute int) (bench.Engine, error) {
+func Server(address, key string, limit time.Duration, perMinute int) (Engine, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("expected an address such as http://localhost:8000/v1, got %q", address)
@@ -78,20 +78,20 @@ func (s *server) Identity() string {
 }
 
 // Transcribe sends a recording and parses the response.
-func (s *server) Transcribe(ctx context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
+func (s *server) Transcribe(ctx context.Context, item manifest.Item) (*otograph.Result, Cost, error) {
 	for attempt := 1; ; attempt++ {
 		if err := s.wait(ctx); err != nil {
-			return nil, bench.Cost{}, err
+			return nil, Cost{}, err
 		}
 		start := time.Now()
 		data, pause, err := s.ask(ctx, item)
 		if err == nil {
-			cost := bench.Cost{Wall: time.Since(start).Seconds()}
+			cost := Cost{Wall: time.Since(start).Seconds()}
 			res, err := parse(data, item.Name)
 			return res, cost, err
 		}
 		if pause < 0 || attempt == attempts || ctx.Err() != nil || !backoff.Sleep(ctx, pause) {
-			return nil, bench.Cost{}, err
+			return nil, Cost{}, err
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (s *server) wait(ctx context.Context) error {
 
 // ask sends one request. A pause of 0 or more means that another attempt may
 // succeed.
-func (s *server) ask(ctx context.Context, item bench.Item) (data []byte, pause time.Duration, err error) {
+func (s *server) ask(ctx context.Context, item manifest.Item) (data []byte, pause time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("no answer within %s", s.limit))
 	defer cancel()
 	s.mu.Lock()
@@ -182,7 +182,7 @@ func refusal(resp *http.Response, data []byte) error {
 }
 
 // body returns a reader of the form, which streams the recording.
-func (s *server) body(item bench.Item, plain bool) (body io.ReadCloser, kind string, err error) {
+func (s *server) body(item manifest.Item, plain bool) (body io.ReadCloser, kind string, err error) {
 	file, err := os.Open(item.Path)
 	if err != nil {
 		return nil, "", err

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/internal/manifest"
 	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/internal/system/download"
@@ -35,7 +35,7 @@ type files struct {
 // NeMo (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings,
 // or a text with one line per recording in the manifest's order, as jiwer reads
 // it.
-func Files(path string, items []bench.Item) (bench.Engine, error) {
+func Files(path string, items []manifest.Item) (Engine, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -103,29 +103,29 @@ var errNoHypothesis = noHypothesis{}
 
 // Transcribe returns a recording's transcript. Its cost is zero unless the file
 // states one.
-func (f *files) Transcribe(_ context.Context, item bench.Item) (*otograph.Result, bench.Cost, error) {
+func (f *files) Transcribe(_ context.Context, item manifest.Item) (*otograph.Result, Cost, error) {
 	switch {
 	case f.rows != nil:
 		return f.fromRows(item)
 	case f.lines != nil:
-		return finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}}), bench.Cost{}, nil
+		return finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}}), Cost{}, nil
 	case f.named != nil:
-		return f.named.of(item.Name), bench.Cost{}, nil
+		return f.named.of(item.Name), Cost{}, nil
 	}
 	return f.fromFolder(item)
 }
 
-func (f *files) fromRows(item bench.Item) (*otograph.Result, bench.Cost, error) {
+func (f *files) fromRows(item manifest.Item) (*otograph.Result, Cost, error) {
 	rows := f.rows[stem(item.Name)]
 	if len(rows) == 0 {
-		return nil, bench.Cost{}, errNoHypothesis
+		return nil, Cost{}, errNoHypothesis
 	}
 	if rows[0].Session != "" {
 		res, err := segLST(rows, "")
-		return res, bench.Cost{}, err
+		return res, Cost{}, err
 	}
 	res, err := rows[0].result()
-	cost := bench.Cost{}
+	cost := Cost{}
 	if rows[0].Duration > 0 && rows[0].Time > 0 {
 		cost.Audio, cost.Wall = rows[0].Duration, rows[0].Time
 	}
@@ -134,7 +134,7 @@ func (f *files) fromRows(item bench.Item) (*otograph.Result, bench.Cost, error) 
 
 // fromFolder reads a recording's transcript, and its turns from a separate
 // file.
-func (f *files) fromFolder(item bench.Item) (*otograph.Result, bench.Cost, error) {
+func (f *files) fromFolder(item manifest.Item) (*otograph.Result, Cost, error) {
 	base := filepath.Join(f.path, filepath.FromSlash(mediafiles.Stem(item.Name)))
 	var res *otograph.Result
 	for _, extension := range extensions {
@@ -146,12 +146,12 @@ func (f *files) fromFolder(item bench.Item) (*otograph.Result, bench.Cost, error
 			continue
 		}
 		if err != nil {
-			return nil, bench.Cost{}, err
+			return nil, Cost{}, err
 		}
 		found, err := parse(data, item.Name)
 		switch {
 		case err != nil:
-			return nil, bench.Cost{}, fmt.Errorf("%s: %w", base+extension, err)
+			return nil, Cost{}, fmt.Errorf("%s: %w", base+extension, err)
 		case res == nil:
 			res = found
 		default:
@@ -159,7 +159,7 @@ func (f *files) fromFolder(item bench.Item) (*otograph.Result, bench.Cost, error
 		}
 	}
 	if res == nil {
-		return nil, bench.Cost{}, errNoHypothesis
+		return nil, Cost{}, errNoHypothesis
 	}
-	return res, bench.Cost{}, nil
+	return res, Cost{}, nil
 }

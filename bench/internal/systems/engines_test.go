@@ -16,19 +16,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/internal/manifest"
 )
 
 // recording returns an item whose file has some bytes.
-func recording(t *testing.T) bench.Item {
+func recording(t *testing.T) manifest.Item {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.wav")
 	require.NoError(t, os.WriteFile(path, []byte("RIFF"), 0o600))
-	return bench.Item{Name: "a.wav", Path: path}
+	return manifest.Item{Name: "a.wav", Path: path}
 }
 
 // serve starts a server with a handler and returns its Engine.
-func serve(t *testing.T, limit time.Duration, query string, h http.HandlerFunc) bench.Engine {
+func serve(t *testing.T, limit time.Duration, query string, h http.HandlerFunc) Engine {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(func() {
@@ -140,7 +140,7 @@ func TestCommand(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs of this test are Unix's")
 	}
-	run := func(line string, limit time.Duration) (string, bench.Cost, error) {
+	run := func(line string, limit time.Duration) (string, Cost, error) {
 		c, err := Command(line, limit)
 		require.NoError(t, err)
 		res, cost, err := c.Transcribe(t.Context(), recording(t))
@@ -188,7 +188,7 @@ func TestFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	items := []bench.Item{{Name: "x/a.wav"}, {Name: "b.wav"}}
+	items := []manifest.Item{{Name: "x/a.wav"}, {Name: "b.wav"}}
 	folder := filepath.Dir(put("folder/b.txt", "from text"))
 	put("folder/x/a.json", `{"text":"from json"}`)
 	put("folder/x/a.rttm", "SPEAKER a 1 0 1 <NA> <NA> ann <NA> <NA>\n")
@@ -208,10 +208,10 @@ func TestFiles(t *testing.T) {
 			assert.Equal(t, want[i], said(res), path)
 			assert.Equal(t, path == folder && i == 0, len(res.DiarizeSegments) > 0 && len(res.Segments) > 0 && res.Segments[0].Speaker == "", path)
 			if strings.HasSuffix(path, "rows.jsonl") && i == 1 {
-				assert.Equal(t, bench.Cost{Audio: 4, Wall: 2}, cost)
+				assert.Equal(t, Cost{Audio: 4, Wall: 2}, cost)
 			}
 		}
-		_, _, err = f.Transcribe(t.Context(), bench.Item{Name: "missing.wav"})
+		_, _, err = f.Transcribe(t.Context(), manifest.Item{Name: "missing.wav"})
 		if !strings.HasSuffix(path, ".txt") && !strings.HasSuffix(path, "tm") {
 			require.ErrorIs(t, err, errNoHypothesis, path)
 		}
@@ -223,7 +223,7 @@ func TestFiles(t *testing.T) {
 		f, err := Files(path, items)
 		require.NoError(t, err, path)
 		for i, name := range []string{"1.1 Lesson name", "a.wav", "quiet.wav"} {
-			res, _, err := f.Transcribe(t.Context(), bench.Item{Name: name})
+			res, _, err := f.Transcribe(t.Context(), manifest.Item{Name: name})
 			if want[i] < 0 {
 				require.ErrorIs(t, err, errNoHypothesis, "%s: %s", path, name)
 				continue
@@ -236,7 +236,7 @@ func TestFiles(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 0} {
 		f, err := Files(single, items[:n])
 		require.NoError(t, err)
-		res, _, err := f.Transcribe(t.Context(), bench.Item{Name: "a.wav"})
+		res, _, err := f.Transcribe(t.Context(), manifest.Item{Name: "a.wav"})
 		require.NoError(t, err)
 		assert.Len(t, res.DiarizeSegments, want, "a file for %d recordings", n)
 	}

@@ -1,9 +1,6 @@
-// Package bench measures recognizers: their accuracy against references and
-// their cost. It reads manifests, scores results (words, turns, events,
-// language, times), runs sets of models over a manifest with repeats, stores
-// every measurement so that an interrupted run can be continued, and renders
-// reports.
-package bench
+// Package manifest reads the recordings of a benchmark with their references:
+// manifests, folders, RTTM, UEM.
+package manifest
 
 import (
 	"bytes"
@@ -22,6 +19,9 @@ import (
 	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/spec"
 )
+
+// Name is the name of the manifest in a folder.
+const Name = "manifest.jsonl"
 
 // ErrManifest marks an invalid manifest; test for it with errors.Is.
 var ErrManifest = errors.New("not a manifest")
@@ -53,6 +53,10 @@ type Item struct {
 	// manifest.
 	TurnsFrom string `json:"-"`
 }
+
+// SpeakerTurn is a period of one speaker's speech, in a reference or in a
+// hypothesis. Turns of one list may overlap (people talk simultaneously).
+type SpeakerTurn = spec.Turn
 
 // EventSpan is a sound with its times in seconds. A reference has no
 // confidences.
@@ -132,7 +136,7 @@ func Load(path string) ([]Item, error) {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	if info.IsDir() {
-		inside := filepath.Join(path, "manifest.jsonl")
+		inside := filepath.Join(path, Name)
 		if _, err := os.Stat(inside); err != nil {
 			return loadFolder(path)
 		}
@@ -266,8 +270,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 		return it, err
 	}
 	if it.Speakers == nil && it.Turns != nil {
-		_, names := bySpeaker(it.Turns)
-		it.Speakers = new(len(names))
+		it.Speakers = new(speakersOf(it.Turns))
 	}
 	if l.Events != nil {
 		it.Events = []EventSpan{}
@@ -323,6 +326,17 @@ func checkSpan(key string, start, end float64) error {
 		return fmt.Errorf("%s: expected 0 ≤ start ≤ end ≤ %g in seconds, got %g and %g", key, maxSeconds, start, end)
 	}
 	return nil
+}
+
+// speakersOf returns the number of speakers of turns with a length.
+func speakersOf(turns []SpeakerTurn) int {
+	names := map[string]bool{}
+	for _, t := range turns {
+		if t.End > t.Start {
+			names[t.Speaker] = true
+		}
+	}
+	return len(names)
 }
 
 func speakerCount(raw json.RawMessage) (*int, error) {
@@ -409,8 +423,7 @@ func besideRecording(dir, path string) (it Item, err error) {
 	}
 	switch turns, err := loadRTTM(base+".rttm", path); {
 	case err == nil:
-		_, names := bySpeaker(turns)
-		it.Turns, it.Speakers, it.TurnsFrom = turns, new(len(names)), mediafiles.Stem(it.Name)+".rttm"
+		it.Turns, it.Speakers, it.TurnsFrom = turns, new(speakersOf(turns)), mediafiles.Stem(it.Name)+".rttm"
 	case !errors.Is(err, fs.ErrNotExist):
 		return it, err
 	}
@@ -418,14 +431,4 @@ func besideRecording(dir, path string) (it Item, err error) {
 		err = nil
 	}
 	return it, err
-}
-
-// turnReferences names the files with the recordings' turns, or the manifest.
-func (c Config) turnReferences() (names []string) {
-	for _, it := range c.Items {
-		if name := cmp.Or(it.TurnsFrom, "the manifest"); it.Turns != nil && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

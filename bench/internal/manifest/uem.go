@@ -1,6 +1,7 @@
-package bench
+package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -22,7 +23,7 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("uem: %w", err)
 	}
-	of := map[string][]span{}
+	of := map[string][][2]float64{}
 	for n, field := range nistLines(text) {
 		if len(field) != 4 {
 			return nil, fmt.Errorf("uem: %s: %w: line %d has %d fields, expected 4", path, errUEM, n, len(field))
@@ -32,10 +33,10 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 		if err := errors.Join(err1, err2); err != nil || !(start >= 0) || !(end >= start) || math.IsInf(end, 0) {
 			return nil, fmt.Errorf("uem: %s: %w: line %d: expected a start and an end in seconds, got %q and %q", path, errUEM, n, field[2], field[3])
 		}
-		of[field[0]] = append(of[field[0]], span{start, end})
+		of[field[0]] = append(of[field[0]], [2]float64{start, end})
 	}
 	base := filepath.Base(filepath.FromSlash(recording))
-	var spans []span
+	var spans, times [][2]float64
 	for name, list := range of {
 		if len(of) == 1 || isName(name, stem(recording)) || isName(name, base) {
 			spans = append(spans, list...)
@@ -44,27 +45,13 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 	if len(spans) == 0 {
 		return nil, fmt.Errorf("uem: %s: expected times of %s, found none", path, base)
 	}
-	var times [][2]float64
-	for _, s := range union(spans) {
-		times = append(times, [2]float64{s.start, s.end})
+	slices.SortFunc(spans, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+	for _, s := range spans {
+		if n := len(times); n > 0 && s[0] <= times[n-1][1] {
+			times[n-1][1] = max(times[n-1][1], s[1])
+			continue
+		}
+		times = append(times, s)
 	}
 	return times, nil
-}
-
-// outside returns the periods before the end of any turn that are not in the
-// evaluated times; nil if all times are evaluated.
-func outside(evaluated [][2]float64, lists ...[]SpeakerTurn) (gaps []span) {
-	if evaluated == nil {
-		return nil
-	}
-	at := 0.0
-	for _, e := range evaluated {
-		gaps = append(gaps, span{at, e[0]})
-		at = e[1]
-	}
-	end := at
-	for _, t := range slices.Concat(lists...) {
-		end = max(end, t.End)
-	}
-	return append(gaps, span{at, end})
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/otograph/otograph/bench/internal/manifest"
 	"github.com/otograph/otograph/internal/system/download"
 	"github.com/otograph/otograph/internal/system/unpack"
 )
@@ -25,8 +26,14 @@ type Options struct {
 	// From lists files of the data set that were fetched by other means, or
 	// folders with them. They are checked like downloads, and not changed.
 	From []string
-	// Fetcher makes the downloads.
-	Fetcher *download.Fetcher
+	// Mirror, if set, is the address of a server with the files under
+	// HOST/PATH.
+	Mirror string
+	// Progress, if set, is called during downloads with the number of bytes;
+	// resumed are those of an earlier call.
+	Progress func(file string, done, total, resumed int64)
+
+	fetcher *download.Fetcher
 }
 
 // Got is a data set in its folder.
@@ -42,8 +49,8 @@ type Got struct {
 	Already bool
 }
 
-// Manifest is the name of the manifest in a data set's folder.
-const Manifest = "manifest.jsonl"
+// manifestName is the name of the manifest in a data set's folder.
+const manifestName = manifest.Name
 
 // partials is the folder of unfinished work.
 const partials = ".partial"
@@ -56,10 +63,18 @@ var limits = unpack.Limits{Files: 100_000, Bytes: 64 << 30}
 // references in references, their origin in dataset.json and, last of all,
 // manifest.jsonl. A repeated Get keeps the files that are complete. Errors wrap
 // ErrFolder, ErrContent, or errors of packages download and unpack.
-func Get(ctx context.Context, s Set, o Options) (*Got, error) {
+func (s Set) Get(ctx context.Context, o Options) (*Got, error) {
 	files, err := handed(o.From)
 	if err != nil {
 		return nil, err
+	}
+	if o.fetcher == nil {
+		how := download.Fetcher{Mirror: o.Mirror, ByHand: fmt.Sprintf("otograph bench get %s --from FILE", s.Name)}
+		if o.Progress != nil {
+			how.Progress = func(p download.Progress) { o.Progress(p.File, p.Done, p.Total, p.Resumed) }
+		}
+		o.fetcher = download.New(how)
+		defer o.fetcher.Client.CloseIdleConnections()
 	}
 	g := &getting{Set: s, Options: o, handed: files}
 	release, err := g.claim()
@@ -121,7 +136,7 @@ func handed(from []string) (map[string]string, error) {
 
 // complete fetches the content and moves it to its place, unless it is there.
 func (g *getting) complete(ctx context.Context) (*Got, error) {
-	manifest := filepath.Join(g.Dir, Manifest)
+	manifest := filepath.Join(g.Dir, manifestName)
 	if _, err := os.Stat(manifest); err == nil {
 		return &Got{Manifest: manifest, Already: true}, nil
 	}
@@ -211,7 +226,7 @@ func (g *getting) fetch(ctx context.Context, f source) (string, error) {
 	if file == "" {
 		file = done
 		part := download.PartFile(filepath.Join(g.Dir, partials), want)
-		if sum, err = g.Fetcher.Fetch(ctx, want, part); err != nil {
+		if sum, err = g.fetcher.Fetch(ctx, want, part); err != nil {
 			return "", err
 		}
 		if err := os.Rename(part, done); err != nil {
@@ -237,7 +252,7 @@ func (g *getting) point(ctx context.Context, f source, needed bool, want *downlo
 	p := download.File{Name: f.Name + ".pointer", URL: f.pointer}
 	part := download.PartFile(filepath.Join(g.Dir, partials), p)
 	defer os.Remove(part)
-	switch _, err := g.Fetcher.Fetch(ctx, p, part); {
+	switch _, err := g.fetcher.Fetch(ctx, p, part); {
 	case errors.Is(err, download.ErrMissing), err != nil && !needed && ctx.Err() == nil:
 		return nil
 	case err != nil:
@@ -303,7 +318,7 @@ func (g *getting) finish() (*Got, error) {
 	if err != nil {
 		return nil, err
 	}
-	got := &Got{Manifest: filepath.Join(g.Dir, Manifest), Unchecked: g.unchecked}
+	got := &Got{Manifest: filepath.Join(g.Dir, manifestName), Unchecked: g.unchecked}
 	var manifest bytes.Buffer
 	out := json.NewEncoder(&manifest)
 	out.SetEscapeHTML(false)

@@ -1,0 +1,78 @@
+// Package bench measures recognizers: their accuracy against references and
+// their cost. It reads manifests, scores results (words, turns, events,
+// language, times), runs sets of models over a manifest with repeats, stores
+// every measurement so that an interrupted run can be continued, and renders
+// reports.
+package bench
+
+import (
+	"io"
+	"time"
+
+	"github.com/otograph/otograph/bench/internal/datasets"
+	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/systems"
+)
+
+// ManifestName is the name of the manifest in a folder.
+const ManifestName = manifest.Name
+
+// Parts of a manifest. A reference that is nil (or empty, for a language) is
+// unknown and not scored.
+type (
+	// Item is one recording of a manifest with its references.
+	Item = manifest.Item
+	// SpeakerTurn is a period of one speaker's speech, in seconds. Turns of one
+	// list may overlap.
+	SpeakerTurn = manifest.SpeakerTurn
+	// EventSpan is a sound with its times in seconds.
+	EventSpan = manifest.EventSpan
+	// TimedText is a word or a sentence with its times in seconds.
+	TimedText = manifest.TimedText
+)
+
+// Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
+// one, or else every recording in it, with the text in NAME.txt, the turns in
+// NAME.rttm and the times in which they are scored in NAME.uem. A .txt file
+// without JSON has one text per line. Errors name file and line.
+func Load(path string) ([]Item, error) { return manifest.Load(path) }
+
+// ReadRTTM reads speaker turns in NIST's RTTM format; with a file name, only
+// those of its lines.
+func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) { return manifest.ReadRTTM(r, file) }
+
+type (
+	// Engine is a recognizer other than Otograph's.
+	Engine = systems.Engine
+	// Cost is the cost of one run of one recording.
+	Cost = systems.Cost
+)
+
+// Server returns a server with OpenAI's transcription endpoint, of which the
+// address may have a query with form fields. key may be empty; limit is the
+// longest time for an answer; perMinute limits the requests, 0 does not.
+func Server(address, key string, limit time.Duration, perMinute int) (Engine, error) {
+	return systems.Server(address, key, limit, perMinute)
+}
+
+// Command returns a program. In its command line, {file} is a recording and
+// {out} a folder for its output; it prints text, JSON, subtitles, CTM or RTTM.
+func Command(line string, limit time.Duration) (Engine, error) { return systems.Command(line, limit) }
+
+// Files returns another program's transcripts of the items: a folder with one
+// for each, or a file with all of them (JSON lines, SegLST, STM, CTM, RTTM, or a
+// line for each). The error of an item without one is an fs.ErrNotExist.
+func Files(path string, items []Item) (Engine, error) { return systems.Files(path, items) }
+
+type (
+	// DataSet is a public data set with references.
+	DataSet = datasets.Set
+	// DataSetOptions configures DataSet.Get.
+	DataSetOptions = datasets.Options
+)
+
+// DataSets lists the data sets, FLEURS as "fleurs:LANG".
+func DataSets() []DataSet { return datasets.List() }
+
+// FindDataSet returns the data set with a name.
+func FindDataSet(name string) (DataSet, error) { return datasets.Find(name) }

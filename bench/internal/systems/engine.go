@@ -1,0 +1,36 @@
+package systems
+
+import (
+	"context"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/manifest"
+)
+
+// Engine is a recognizer other than Otograph's.
+type Engine interface {
+	// Transcribe returns a recording's result and its cost; the result's Ran
+	// states which fields are filled. An error is a failure of the recognizer,
+	// not of the run.
+	Transcribe(ctx context.Context, item manifest.Item) (*otograph.Result, Cost, error)
+	// Identity identifies the recognizer, so that an interrupted run only
+	// continues with the same one.
+	Identity() string
+}
+
+// Cost is the cost of one run of one recording.
+type Cost struct {
+	Audio float64 `json:"audio"` // seconds of sound
+	Wall  float64 `json:"wall"`  // wall-clock seconds
+	CPU   float64 `json:"cpu"`   // seconds of processor time of the process
+	// FirstSegment is the number of seconds until the first window of speech
+	// was transcribed; 0 if there was none.
+	FirstSegment float64                    `json:"first_segment"`
+	PeakRSS      int64                      `json:"peak_rss"` // bytes
+	Stages       map[otograph.Stage]float64 `json:"stages"`   // wall-clock seconds; stages overlap
+	Stats        otograph.Stats             `json:"stats"`    // counted work
+}
+
+// RTF returns the real-time factor, processing time over audio length: below 1
+// is faster than real time.
+func (c Cost) RTF() float64 { return c.Wall / c.Audio }

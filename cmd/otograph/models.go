@@ -179,9 +179,31 @@ func (c *modelsListCmd) where() error {
 	if err != nil {
 		return err
 	}
-	return printList(c.JSON, library.Where(set), nil, func(t table, p library.Location) {
+	return printList(c.JSON, locations(set), nil, func(t table, p location) {
 		t.row(p.Role, p.Model, p.Part, size(p.Size), cmp.Or(p.Path, "(embedded demo model)"))
 	})
+}
+
+// location is a file in use.
+type location struct {
+	Role  models.Role
+	Model string
+	Part  models.Part
+	Path  string // empty for an embedded file
+	Size  int64  // bytes
+	Demo  bool
+}
+
+// locations returns the files that a set uses, by role.
+func locations(set *models.Set) (places []location) {
+	for _, role := range models.Roles() {
+		for _, m := range set.All(role) {
+			for _, f := range m.Files {
+				places = append(places, location{Role: role, Model: m.Name, Part: f.Part, Path: f.Path, Size: f.Size, Demo: m.Demo})
+			}
+		}
+	}
+	return places
 }
 
 func printStored(stored []library.Stored) {

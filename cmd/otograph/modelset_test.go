@@ -8,6 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/models"
 )
 
 // TestServesFlagsReachWorkers sets every flag and checks that a worker with the
@@ -48,6 +50,17 @@ func TestServesFlagsReachWorkers(t *testing.T) {
 	worker := cli.Work
 	assert.Equal(t, given, passedOn{worker.modelFlags, worker.servedModelFlags, worker.cageFlags, worker.taskFlags})
 	assert.Empty(t, flagArgs(modelFlags{}))
+}
+
+func TestLocations(t *testing.T) {
+	set := &models.Set{Models: []models.Model{
+		{Role: models.RoleTagger, Name: "demo-tagger", Demo: true, Files: []models.File{{Part: models.PartModel, Size: 7}}},
+		{Role: models.RoleVAD, Name: "mine", Files: []models.File{{Part: models.PartModel, Path: "mine.onnx", Size: 9}}},
+	}}
+	assert.Equal(t, []location{
+		{Role: models.RoleVAD, Model: "mine", Part: models.PartModel, Path: "mine.onnx", Size: 9},
+		{Role: models.RoleTagger, Model: "demo-tagger", Part: models.PartModel, Size: 7, Demo: true},
+	}, locations(set))
 }
 
 // TestRefundNote checks that a note is stored unchanged.

@@ -222,11 +222,8 @@ func recognizeOne(file, contract string) (map[models.Role][]entry, error) {
 	if found.Helper {
 		return nil, fmt.Errorf("%w: %s: a feature graph, not a model: %s", models.ErrUnsupported, file, found.Signature)
 	}
-	e := entry{Files: map[models.Part]string{found.Part: filepath.Base(file)}}
-	if err := e.companions(filepath.Dir(file), found); err != nil {
-		return nil, err
-	}
-	return map[models.Role][]entry{found.Role: {e}}, nil
+	e, err := single(file, found)
+	return map[models.Role][]entry{found.Role: {e}}, err
 }
 
 // recognizeAs is like models.Recognize, but assigns the given contract, if any,

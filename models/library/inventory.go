@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -122,20 +123,28 @@ func (e *entry) allFiles() []string {
 // publishedHash returns the catalog's hash of a file with the given name and
 // size. Several versions of one model may share both, so an entry with the
 // file's hash is preferred.
-func publishedHash(role models.Role, name string, size int64, sum string) string {
-	known := ""
-	for _, e := range Catalog() {
-		for _, f := range e.Files {
-			if e.Role != role || f.Name != name || f.Size != size {
-				continue
-			}
-			if f.SHA256 == sum {
-				return sum
-			}
-			known = f.SHA256
+func publishedHash(role models.Role, name string, size int64, sum string) (known string) {
+	for _, f := range publishedAs(role, name, size) {
+		if f.SHA256 == sum {
+			return sum
 		}
+		known = f.SHA256
 	}
 	return known
+}
+
+// publishedAs yields the catalog's files with a name and a size, with their
+// models.
+func publishedAs(role models.Role, name string, size int64) iter.Seq2[Entry, Asset] {
+	return func(yield func(Entry, Asset) bool) {
+		for _, e := range Catalog() {
+			for _, f := range e.Files {
+				if e.Role == role && f.Name == name && f.Size == size && !yield(e, f) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Listed is a line of the list of models.
@@ -217,28 +226,4 @@ func (s *Store) List() ([]Listed, error) {
 		}
 	}
 	return lines, nil
-}
-
-// Location is the place of a file in use.
-type Location struct {
-	Role  models.Role
-	Model string
-	Part  models.Part
-	Path  string // empty for an embedded file
-	Size  int64  // bytes
-	Demo  bool
-}
-
-// Where returns the files that a set uses, by role. It is meant for the set
-// that a pipeline would open (Load.Open), including demonstration models.
-func Where(set *models.Set) []Location {
-	var places []Location
-	for _, role := range models.Roles() {
-		for _, m := range set.All(role) {
-			for _, f := range m.Files {
-				places = append(places, Location{Role: role, Model: m.Name, Part: f.Part, Path: f.Path, Size: f.Size, Demo: m.Demo})
-			}
-		}
-	}
-	return places
 }

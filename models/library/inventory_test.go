@@ -329,16 +329,6 @@ func TestList(t *testing.T) {
 	assert.Nil(t, lines[i].Catalog)
 }
 
-func TestWhere(t *testing.T) {
-	dir := made.Folder(t, map[string][]byte{"mine.onnx": made.SileroV5().Bytes()})
-	set, err := Load{Dir: dir, Fallback: &models.Set{Models: []models.Model{{Role: models.RoleTagger, Name: "demo-tagger", Demo: true, Files: []models.File{{Part: models.PartModel, Size: 7}}}}}}.Open()
-	require.NoError(t, err)
-	assert.Equal(t, []Location{
-		{Role: models.RoleVAD, Model: "mine", Part: models.PartModel, Path: filepath.Join(dir, "mine.onnx"), Size: int64(len(made.SileroV5().Bytes()))},
-		{Role: models.RoleTagger, Model: "demo-tagger", Part: models.PartModel, Size: 7, Demo: true},
-	}, Where(set))
-}
-
 func TestDefaultDir(t *testing.T) {
 	t.Setenv("HOME", "/home/someone")
 	for _, c := range []struct {
@@ -350,7 +340,7 @@ func TestDefaultDir(t *testing.T) {
 		{"", "", "/home/someone/.local/share/otograph/models", false},
 		{"", "relative", "/home/someone/.local/share/otograph/models", false},
 	} {
-		t.Setenv(EnvDir, c.env)
+		t.Setenv(envDir, c.env)
 		t.Setenv("XDG_DATA_HOME", c.data)
 		dir, named, err := DefaultDir()
 		require.NoError(t, err)

@@ -37,7 +37,7 @@ type Load struct {
 }
 
 // OrDefaultDir returns l with the default folder (DefaultDir) if Dir is empty.
-// The folder need not exist unless EnvDir names it.
+// The folder need not exist unless OTOGRAPH_MODELS names it.
 func (l Load) OrDefaultDir() Load {
 	if l.Dir == "" {
 		if dir, named, err := DefaultDir(); err == nil { // otherwise there is no data folder
@@ -137,8 +137,8 @@ func OpenFile(role models.Role, file string) (*models.Model, error) {
 	if found.Role != role {
 		return nil, wrongRole(file, role, found)
 	}
-	e := entry{Files: map[models.Part]string{found.Part: filepath.Base(file)}}
-	if err := e.companions(filepath.Dir(file), found); err != nil {
+	e, err := single(file, found)
+	if err != nil {
 		return nil, err
 	}
 	return e.open(filepath.Dir(file), role)
@@ -293,22 +293,17 @@ func complete(m *models.Model, dir string) error {
 // license, figures), identified by name and size, unless they are already set.
 func published(m *models.Model) {
 	main := m.Main()
-	for _, e := range Catalog() {
-		if e.Role != m.Role {
-			continue
+	if main.Size == 0 {
+		return
+	}
+	for e := range publishedAs(m.Role, main.Name, main.Size) {
+		if len(m.Languages) == 0 {
+			m.Languages = slices.Clone(e.Languages)
 		}
-		for _, f := range e.Files {
-			if f.Name != main.Name || f.Size == 0 || f.Size != main.Size {
-				continue
-			}
-			if len(m.Languages) == 0 {
-				m.Languages = slices.Clone(e.Languages)
-			}
-			m.License = cmp.Or(m.License, e.License)
-			m.WindowSeconds = cmp.Or(m.WindowSeconds, e.WindowSeconds)
-			m.SampleRate = cmp.Or(m.SampleRate, e.SampleRate)
-			m.SameSpeaker = cmp.Or(m.SameSpeaker, e.SameSpeaker)
-			return
-		}
+		m.License = cmp.Or(m.License, e.License)
+		m.WindowSeconds = cmp.Or(m.WindowSeconds, e.WindowSeconds)
+		m.SampleRate = cmp.Or(m.SampleRate, e.SampleRate)
+		m.SameSpeaker = cmp.Or(m.SameSpeaker, e.SameSpeaker)
+		return
 	}
 }

@@ -38,14 +38,11 @@ func Recognizers(dir string) ([]models.Model, error) {
 	case !errors.Is(err, models.ErrMissing):
 		return nil, err
 	}
-	names, err := list(dir)
+	folders, err := foldersOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, folder := range slices.Insert(names, 0, ".") {
-		if info, err := os.Stat(filepath.Join(dir, folder)); err != nil || !info.IsDir() {
-			continue
-		}
+	for _, folder := range folders {
 		found, _, err := recognizeFiles(dir, folder, "")
 		if err != nil {
 			continue // a broken file; the others in its folder are also unknown

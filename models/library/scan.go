@@ -43,15 +43,9 @@ func scan(dir string) (*models.Set, error) {
 // subfolders. ignored holds the reason for each model file that serves no role.
 func recognizeFolder(dir string) (m *manifest, ignored []error, err error) {
 	m = &manifest{Name: filepath.Base(dir), Roles: map[string]oneOrMany[entry]{}}
-	folders := []string{"."}
-	names, err := list(dir)
+	folders, err := foldersOf(dir)
 	if err != nil {
 		return nil, nil, err
-	}
-	for _, name := range names {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
-			folders = append(folders, name)
-		}
 	}
 	for _, folder := range folders {
 		entries, skipped, err := recognizeFiles(dir, folder, "")
@@ -76,6 +70,15 @@ func recognizeFolder(dir string) (m *manifest, ignored []error, err error) {
 		unique(found)
 	}
 	return m, ignored, nil
+}
+
+// foldersOf returns a folder, as ".", and its direct subfolders.
+func foldersOf(dir string) ([]string, error) {
+	names, err := list(dir)
+	return append([]string{"."}, slices.DeleteFunc(names, func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err != nil || !info.IsDir()
+	})...), err
 }
 
 // list returns the visible names in a folder, sorted.
@@ -243,6 +246,12 @@ func groups(files []candidate) [][]candidate {
 
 // moonshineTokens are the names of Moonshine's token list.
 var moonshineTokens = []string{"tokenizer.bin", "tokenizer.json"}
+
+// single returns an entry of one recognized file with its companions.
+func single(file string, found *models.Recognized) (entry, error) {
+	e := entry{Files: map[models.Part]string{found.Part: filepath.Base(file)}}
+	return e, e.companions(filepath.Dir(file), found)
+}
 
 // companions completes an entry of the optimized tier with the files in the
 // folder of its main file: the other graphs of a transducer, tokens, am.mvn,

@@ -20,18 +20,18 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// EnvDir is the environment variable that names the model folder.
-const EnvDir = "OTOGRAPH_MODELS"
+// envDir is the environment variable that names the model folder.
+const envDir = "OTOGRAPH_MODELS"
 
-// DefaultDir returns the default model folder: the value of EnvDir (named is
+// DefaultDir returns the default model folder: the value of OTOGRAPH_MODELS (named is
 // then true, and the folder is expected to exist), or else otograph/models in
 // the user's data folder ($XDG_DATA_HOME, or ~/.local/share).
 func DefaultDir() (dir string, named bool, err error) {
-	if dir := os.Getenv(EnvDir); dir != "" {
+	if dir := os.Getenv(envDir); dir != "" {
 		return dir, true, nil
 	}
 	if dir, err = userdata.Dir("models"); err != nil {
-		return "", false, fmt.Errorf("model folder: %w; set %s", err, EnvDir)
+		return "", false, fmt.Errorf("model folder: %w; set %s", err, envDir)
 	}
 	return dir, false, nil
 }

@@ -54,7 +54,7 @@ func TestF13OperatorSteersTheQueue(t *testing.T) {
 	assert.Equal(t, 3, l.Accounts[0].Waiting)
 	text := queue("list")
 	assert.Regexp(t, `(?m)^tasks +paused +3 +0 +0 +[0-9]+s$`, text)
-	assert.Equal(t, 3, strings.Count(queue("tasks"), "queued"))
+	assert.Equal(t, 3, strings.Count(queue("list", "tasks"), "queued"))
 
 	queue("cancel", canceled)
 	out := queue("cancel", "--keep-audio", "1h", retried)
@@ -65,19 +65,19 @@ func TestF13OperatorSteersTheQueue(t *testing.T) {
 	status, task := s.call("GET", "/tasks/"+canceled, nil)
 	assert.Equal(t, 200, status)
 	assert.Equal(t, "failed", task["status"])
-	assert.Contains(t, queue("tasks", "--ended", "--account", "local"), canceled)
+	assert.Contains(t, queue("list", "tasks", "--ended", "--account", "local"), canceled)
 	queue("retry", retried)
 
 	require.Eventually(t, func() bool { l = list(); return len(l.Workers) == 1 }, patience, 100*time.Millisecond)
-	queue("drain", l.Workers[0].ID[:8])
+	queue("pause", "--worker", l.Workers[0].ID[:8])
 	assert.True(t, list().Workers[0].Draining)
 	shown := []string{"otograph_workers 1", `otograph_lane_paused{lane="tasks"} 1`, "otograph_worker_restarts_total 0", `otograph_queue_waiting{lane="tasks"} 2`}
 	require.Eventually(t, func() bool { // the state of workers is checked every 2 s
 		metrics := string(s.do("GET", "//metrics", nil).body)
 		return !slices.ContainsFunc(shown, func(line string) bool { return !strings.Contains(metrics, "\n"+line+"\n") })
 	}, patience, 100*time.Millisecond, "%q", shown)
-	queue("resume", "tasks")
-	queue("undrain", l.Workers[0].ID)
+	queue("pause", "tasks", "--undo")
+	queue("pause", "--worker", l.Workers[0].ID, "--undo")
 	for _, id := range []string{kept, retried} {
 		assert.Equal(t, "done", s.wait(id)["status"])
 	}

@@ -81,7 +81,7 @@ func summarize(items []itemReport, seed uint64) accuracy {
 		return new(it.Score.Words.Insertions > 0)
 	})
 	a.TurnRates, a.Meeting = turnRates(list, seed), meetingSummary(list, seed)
-	a.Turns, a.TurnRate = summed(list, seed, func(it itemReport) *DER { return it.Score.Turns }, DER.Add, DER.Rate)
+	a.Turns, a.TurnRate = summed(list, seed, func(it itemReport) *DER { return it.Score.Turns }, DER.add, DER.Rate)
 	a.Keywords, a.KeywordF1 = summed(list, seed, func(it itemReport) *scores.Found { return it.Score.Keywords }, scores.Found.Add, scores.Found.F1)
 	a.Speakers = proportion(list, seed, func(it itemReport) *bool { return it.Score.Speakers.right() })
 	a.SpeakersExpected, a.SpeakersSure = certainty(list, seed)
@@ -232,7 +232,7 @@ func turnRates(list []itemReport, seed uint64) map[string]*estimate {
 		if out == nil {
 			out = map[string]*estimate{}
 		}
-		out["der_"+v.key], out["jer_"+v.key] = estimateSum(turns, seed, DER.Add, DER.Rate), estimateSum(turns, seed, DER.Add, DER.jer)
+		out["der_"+v.key], out["jer_"+v.key] = estimateSum(turns, seed, DER.add, DER.Rate), estimateSum(turns, seed, DER.add, DER.jer)
 	}
 	return out
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/otograph/otograph/bench/internal/systems"
 )
 
-// ManifestName is the name of the manifest in a folder.
-const ManifestName = manifest.Name
-
 // Parts of a manifest. A reference that is nil (or empty, for a language) is
 // unknown and not scored.
 type (
@@ -25,8 +22,6 @@ type (
 	// SpeakerTurn is a period of one speaker's speech, in seconds. Turns of one
 	// list may overlap.
 	SpeakerTurn = manifest.SpeakerTurn
-	// EventSpan is a sound with its times in seconds.
-	EventSpan = manifest.EventSpan
 	// TimedText is a word or a sentence with its times in seconds.
 	TimedText = manifest.TimedText
 )

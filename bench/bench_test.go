@@ -24,6 +24,7 @@ import (
 	"github.com/otograph/otograph/internal/system/processor"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/spec"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,7 +79,7 @@ func result() *otograph.Result {
 func TestScoreResult(t *testing.T) {
 	item := Item{
 		Text: new("Good morning, Ann. Hello."), Language: "en", Turns: []SpeakerTurn{talk(1, 3, "a"), talk(4, 6, "b")}, Speakers: new(3),
-		Events: []EventSpan{{Start: 0, End: 2, Class: "Music"}}, Sentences: []TimedText{{Start: 1.2, End: 3, Text: "Good morning, Ann."}},
+		Events: []spec.AudioEvent{{Start: 0, End: 2, Class: "Music"}}, Sentences: []TimedText{{Start: 1.2, End: 3, Text: "Good morning, Ann."}},
 		Words: []TimedText{{Start: 1.1, End: 1.5, Text: "good"}, {Start: 2, End: 3, Text: "ann"}},
 	}
 	s := scoreResult(item, result(), scoreOptions{EventClasses: []string{"Music"}})

@@ -57,9 +57,9 @@ func (d DER) Rate() float64 {
 	return wrong / d.Scored
 }
 
-// Add sums the seconds of two recordings, so that Rate weights them by length.
+// add sums the seconds of two recordings, so that Rate weights them by length.
 // The mapping is dropped.
-func (d DER) Add(o DER) DER {
+func (d DER) add(o DER) DER {
 	return DER{
 		Scored: d.Scored + o.Scored, Missed: d.Missed + o.Missed, FalseAlarm: d.FalseAlarm + o.FalseAlarm, Confusion: d.Confusion + o.Confusion,
 		Speakers: d.Speakers + o.Speakers, Jaccard: d.Jaccard + o.Jaccard,

@@ -52,7 +52,7 @@ func TestRate(t *testing.T) {
 	assert.Equal(t, 0.3, DER{Scored: 10, Missed: 1, FalseAlarm: 1, Confusion: 1}.Rate())
 	assert.Equal(t, 0.0, DER{}.Rate())
 	assert.Equal(t, 1.0, DER{FalseAlarm: 1}.Rate(), "as in pyannote.metrics")
-	assert.Equal(t, 0.25, DER{Scored: 10, Missed: 5}.Add(DER{Scored: 10}).Rate())
+	assert.Equal(t, 0.25, DER{Scored: 10, Missed: 5}.add(DER{Scored: 10}).Rate())
 }
 
 func TestMappingNames(t *testing.T) {

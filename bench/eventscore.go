@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/bench/internal/scores"
+	"github.com/otograph/otograph/spec"
 )
 
 // eventScore compares the detected sounds of one recording with the actual
@@ -26,12 +27,12 @@ type eventScore struct {
 // scoreEvents compares hypothesis with reference. If classes are given, only
 // those count, because a reference usually names some sounds and says nothing
 // about others (for example speech, or the parent class of a sound).
-func scoreEvents(reference, hypothesis []EventSpan, classes []string) eventScore {
+func scoreEvents(reference, hypothesis []spec.AudioEvent, classes []string) eventScore {
 	type cell struct {
 		second int
 		class  string
 	}
-	active := func(list []EventSpan) map[cell]bool {
+	active := func(list []spec.AudioEvent) map[cell]bool {
 		on := map[cell]bool{}
 		for _, e := range list {
 			if classes != nil && !slices.Contains(classes, e.Class) {

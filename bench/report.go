@@ -172,7 +172,7 @@ func compare(a, b systemReport, seed uint64) comparison {
 		System: b.Name, Against: a.Name,
 		WordRate: over(a, b, seed, func(i itemReport) *WordErrors { return i.Score.Words }, addErrors,
 			func(x, y WordErrors) float64 { return y.Rate() - x.Rate() }),
-		TurnRate: over(a, b, seed, func(i itemReport) *DER { return i.Score.Turns }, DER.Add,
+		TurnRate: over(a, b, seed, func(i itemReport) *DER { return i.Score.Turns }, DER.add,
 			func(x, y DER) float64 { return y.Rate() - x.Rate() }),
 		EventF1: over(a, b, seed, func(i itemReport) *eventScore { return i.Score.Events }, addEvents,
 			func(x, y eventScore) float64 { return y.F1() - x.F1() }),

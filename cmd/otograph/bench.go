@@ -230,13 +230,16 @@ func itemFiles(items []bench.Item) (files []string) {
 	return files
 }
 
+// benchManifest is the name of the manifest in a folder.
+const benchManifest = "manifest.jsonl"
+
 // unused returns the number of files of a folder that are neither recordings
 // nor references; with a manifest there are none.
 func unused(manifest string, items []bench.Item) (n int, err error) {
 	if info, err := os.Stat(manifest); err != nil || !info.IsDir() {
 		return 0, err
 	}
-	if _, err := os.Stat(filepath.Join(manifest, bench.ManifestName)); err == nil {
+	if _, err := os.Stat(filepath.Join(manifest, benchManifest)); err == nil {
 		return 0, nil
 	}
 	_, others, err := mediafiles.Walk(manifest)

@@ -35,7 +35,7 @@ func TestUnusedFilesOfABenchmark(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, n, "a manifest names its files")
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, bench.ManifestName), []byte(`{"file":"more/b.wav","text":"good morning"}`), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, benchManifest), []byte(`{"file":"more/b.wav","text":"good morning"}`), 0o666))
 	items, err = bench.Load(dir)
 	require.NoError(t, err)
 	require.Len(t, items, 1, "the manifest of a folder")

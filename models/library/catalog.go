@@ -29,10 +29,10 @@ type Entry struct {
 	Files   []Asset   `json:"files"`
 	// Repackaged, if set, is a second source of the same weights for when the
 	// publisher cannot be reached.
-	Repackaged *Repackaged `json:"repackaged,omitempty"`
+	Repackaged *repackagedModel `json:"repackaged,omitempty"`
 	// Package, if set, is the publisher's own package in the Python registry
 	// with the same files.
-	Package *Package `json:"package,omitempty"`
+	Package *pythonPackage `json:"package,omitempty"`
 	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
@@ -42,10 +42,10 @@ type Entry struct {
 	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1
 }
 
-// Repackaged names packages of the Python registry that hold a Whisper model in
+// repackagedModel names packages of the Python registry that hold a Whisper model in
 // CTranslate2's layout. They are not the publisher's.
-type Repackaged struct {
-	Packages []Package `json:"packages"`
+type repackagedModel struct {
+	Packages []pythonPackage `json:"packages"`
 	// Type is the type to which the model is converted.
 	Type Type `json:"type"`
 	// SHA256 is the hash of the converted file, in lower-case hex.
@@ -53,7 +53,7 @@ type Repackaged struct {
 }
 
 // packageNames returns the packages with their versions, as pip takes them.
-func packageNames(packages []Package) []string {
+func packageNames(packages []pythonPackage) []string {
 	var names []string
 	for _, p := range packages {
 		names = append(names, p.Name+"=="+p.Version)
@@ -61,8 +61,8 @@ func packageNames(packages []Package) []string {
 	return names
 }
 
-// Package is a package of the Python registry.
-type Package struct {
+// pythonPackage is a package of the Python registry.
+type pythonPackage struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	// Platform, if set, is the platform of the wheel: the files that are taken
@@ -120,9 +120,9 @@ var catalog = sync.OnceValue(func() catalogFile {
 // of the roles. The caller owns the slice.
 func Catalog() []Entry { return slices.Clone(catalog().Models) }
 
-// Profiles returns the names of the profiles. A profile is a set of one model
+// profiles returns the names of the profiles. A profile is a set of one model
 // per role.
-func Profiles() []string {
+func profiles() []string {
 	return slices.SortedFunc(maps.Keys(catalog().Profiles), func(a, b string) int { return slices.Index(profileOrder, a) - slices.Index(profileOrder, b) })
 }
 
@@ -174,7 +174,7 @@ func suggest(name string) string {
 		}
 	}
 	if near == nil {
-		return fmt.Sprintf("profiles: %s; `otograph models list` names the models", strings.Join(Profiles(), ", "))
+		return fmt.Sprintf("profiles: %s; `otograph models list` names the models", strings.Join(profiles(), ", "))
 	}
 	return "perhaps " + strings.Join(near, ", ")
 }

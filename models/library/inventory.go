@@ -185,7 +185,7 @@ func (s *Store) List() ([]Listed, error) {
 			line := Listed{
 				Role: role, Name: c.Name, Contract: c.Contract, Languages: c.Languages, License: c.License, Size: c.bytes(), Catalog: &c,
 			}
-			for _, p := range Profiles() {
+			for _, p := range profiles() {
 				if slices.Contains(catalog().Profiles[p], c.Name) {
 					line.Profiles = append(line.Profiles, p)
 				}

@@ -395,7 +395,7 @@ func TestCatalogIsSound(t *testing.T) {
 			}
 		}
 		assert.Equal(t, e.Sources > 0, known == len(downloads), "%s: %d sources, %d of %d hashes", e.Name, e.Sources, known, len(downloads))
-		var packages []Package
+		var packages []pythonPackage
 		if e.Repackaged != nil {
 			assert.Equal(t, models.RoleStandard, e.Role)
 			assert.True(t, isSHA256(e.Repackaged.SHA256), e.Name)
@@ -413,8 +413,8 @@ func TestCatalogIsSound(t *testing.T) {
 			assert.FileExists(t, filepath.Join("..", "..", "tools", "convert", e.Convert))
 		}
 	}
-	assert.Equal(t, []string{"small", "balanced", "best", "zh"}, Profiles())
-	for _, p := range Profiles() {
+	assert.Equal(t, []string{"small", "balanced", "best", "zh"}, profiles())
+	for _, p := range profiles() {
 		found, err := Find(p)
 		require.NoError(t, err)
 		roles := map[models.Role]int{}

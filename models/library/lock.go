@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ErrLocked marks a model folder that another pull or import is using.
-var ErrLocked = errors.New("model folder in use")
+// errLocked marks a model folder that another pull or import is using.
+var errLocked = errors.New("model folder in use")
 
 // lock creates and locks the folder. The kernel releases the lock when the
 // process ends for any reason.
@@ -29,7 +29,7 @@ func (s *Store) lock() (unlock func(), err error) {
 	if err := flock.Try(f); err != nil {
 		f.Close()
 		if errors.Is(err, flock.ErrTaken) {
-			return nil, fmt.Errorf("%w: %s: another process is pulling or importing; wait for it", ErrLocked, s.Dir)
+			return nil, fmt.Errorf("%w: %s: another process is pulling or importing; wait for it", errLocked, s.Dir)
 		}
 		return nil, fmt.Errorf("model folder: lock: %w", err)
 	}

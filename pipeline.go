@@ -40,7 +40,7 @@ import (
 	"github.com/otograph/otograph/internal/pipeline/engines"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/published"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
 )
@@ -172,9 +172,9 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 
 // OpenDefault returns a pipeline with the models of the default folder
 // (library.DefaultDir), which `otograph models pull` fills, and the embedded
-// demo models for roles without a model there.
+// published models for the other roles, except transcription.
 func OpenDefault(options ...Option) (*Pipeline, error) {
-	set, err := library.Load{Fallback: demo.Models()}.OrDefaultDir().Open()
+	set, err := library.Load{Fallback: published.Models()}.OrDefaultDir().Open()
 	if err != nil {
 		return nil, err
 	}

@@ -269,12 +269,8 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 // result assembles the result; an error concerns only the speakers' names.
 func (r *run) result(f *findings.Findings, register *voices.Register) (*Result, error) {
 	res := assemble.Result(r.sound.PCM, f, r.Progress.Seconds())
-	res.Demo = r.Engines.Demonstrates(res)
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = assemble.AudioWarnings(r.sound.Info())
-	if note := r.Engines.SpeakersNote(res); note != "" && r.sound.Split == nil {
-		res.Warnings = append(res.Warnings, spec.Warning{Option: spec.WarnAudio, Reason: note})
-	}
 	res.Warnings = append(res.Warnings, assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)...)
 	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.channels == ChannelsSplit, r.sound.Split != nil)...)
 	if t := f.Transcription; t != nil && t.Uncorrected != "" {

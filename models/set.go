@@ -89,9 +89,7 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 }
 
 // Available returns the tiers and languages of the set, for the rule that
-// selects a tier. A demonstration model of the optimized tier does not count if
-// there is a real standard model, because it would transcribe real recordings
-// worse than the installed model.
+// selects a tier.
 //
 // The optimized tier only serves the given languages. Without any, it serves
 // the specification's and all others that its models list. A model that lists
@@ -117,9 +115,7 @@ func (s *Set) Available(languages ...string) spec.Available {
 		if !found || all && len(m.Languages) == 0 && !slices.Contains(specified, language) {
 			continue
 		}
-		if !m.Demo || !ok || standard.Demo {
-			a.Optimized = append(a.Optimized, language)
-		}
+		a.Optimized = append(a.Optimized, language)
 	}
 	return a
 }
@@ -127,8 +123,7 @@ func (s *Set) Available(languages ...string) spec.Available {
 // Merge returns a set with the models of s, and the fallback's models for every
 // role without one in s. Neither set is changed; either may be nil.
 //
-// The optimized role falls back as a whole: a demonstration model is never used
-// for a language that the real models of a set do not support.
+// The optimized role falls back as a whole.
 func (s *Set) Merge(fallback *Set) *Set {
 	merged := &Set{}
 	if s != nil {
@@ -151,31 +146,7 @@ func (s *Set) Merge(fallback *Set) *Set {
 	return merged
 }
 
-// RequireReal returns an ErrMissing that names each of the given roles (or of
-// all) without a model or with only a demonstration model, and nil if each has
-// a real one.
-func (s *Set) RequireReal(roles ...Role) error {
-	if len(roles) == 0 {
-		roles = Roles()
-	}
-	var wanting []string
-	for _, role := range roles {
-		m, ok := s.Role(role)
-		switch {
-		case role.Optional() && (!ok || m.Demo): // a demonstration model is not used together with real ones
-		case !ok:
-			wanting = append(wanting, fmt.Sprintf("role %s: expected a real model, found none; %s", role, advice(role)))
-		case m.Demo:
-			wanting = append(wanting, fmt.Sprintf("role %s: expected a real model, found the demonstration model %s; %s", role, m.Name, advice(role)))
-		}
-	}
-	if wanting == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrMissing, strings.Join(wanting, "\n"))
-}
-
 // advice explains how to get a real model for a role.
 func advice(role Role) string {
-	return fmt.Sprintf("run `otograph models pull balanced` or pass --%s-model FILE", role)
+	return fmt.Sprintf("run `otograph models pull` or pass --%s-model FILE", role)
 }

@@ -52,8 +52,4 @@ func TestAvailableLanguages(t *testing.T) {
 	} {
 		assert.ElementsMatch(t, c.want, c.set.Available(c.held...).Optimized)
 	}
-	beside := model("de", "en")
-	beside.Models[0].Demo = true
-	beside.Models = append(beside.Models, Model{Role: RoleStandard, Name: "real"})
-	assert.Empty(t, beside.Available().Optimized, "a demonstration with a real standard model")
 }

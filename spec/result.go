@@ -45,9 +45,6 @@ type Result struct {
 	Names map[string]string
 	// Tier is the recognizer that ran; empty if transcription was off.
 	Tier Tier
-	// Demo reports whether a demonstration model produced the words or, without
-	// words, all other results; it is not part of the JSON form.
-	Demo bool
 	// Ran reports which fields are filled.
 	Ran Capabilities
 	// Warnings lists the missing parts of the recording, and its audio tracks if

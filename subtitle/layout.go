@@ -109,9 +109,7 @@ func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 	}
 	if o.NoSpeakers || !o.LoneSpeaker && lone(speech) {
 		for i := range speech {
-			if speech[i].Speaker != demoSpeaker || o.NoSpeakers {
-				speech[i].Speaker = ""
-			}
+			speech[i].Speaker = ""
 		}
 	}
 	var pages []page
@@ -129,11 +127,9 @@ func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 // numbered matches a generated speaker name.
 var numbered = regexp.MustCompile(`^(SPEAKER|CHANNEL)_\d+$`)
 
-// lone reports whether one speaker, who only has a number, says everything,
-// apart from the note of a demonstration.
+// lone reports whether one speaker, who only has a number, says everything.
 func lone(speech []Cue) bool {
-	said := slices.DeleteFunc(slices.Clone(speech), func(c Cue) bool { return c.Speaker == demoSpeaker })
-	return !slices.ContainsFunc(said, func(c Cue) bool { return c.Speaker != said[0].Speaker || !numbered.MatchString(c.Speaker) })
+	return !slices.ContainsFunc(speech, func(c Cue) bool { return c.Speaker != speech[0].Speaker || !numbered.MatchString(c.Speaker) })
 }
 
 // lead returns the number of columns before a speaker's first line: the name

@@ -7,14 +7,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-const (
-	// A sound's subclass that is heard for less than flicker seconds gets no
-	// separate line.
-	flicker = 2
-	// Sounds that a demonstration model hears for less than faintSeconds and
-	// with less than faintConfidence are omitted from texts.
-	faintSeconds, faintConfidence = 1, 0.5
-)
+// A sound's subclass that lasts less than flicker seconds gets no separate
+// line.
+const flicker = 2
 
 // Sound is one sound with all names under which it was detected.
 type Sound struct {
@@ -28,8 +23,7 @@ type Sound struct {
 
 // Sounds merges the sound events of a result that describe the same sound, and
 // returns the longest first: a piano is also a keyboard instrument, a musical
-// instrument and music. It omits silence, speech if there is a transcript, and
-// a demonstration model's unsure short sounds.
+// instrument and music. It omits silence, and speech if there is a transcript.
 func Sounds(r *spec.Result) []Sound {
 	heard := slices.Clone(r.AudioEvents)
 	slices.SortStableFunc(heard, func(a, b spec.AudioEvent) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
@@ -44,9 +38,6 @@ func Sounds(r *spec.Result) []Sound {
 			continue
 		}
 		out[i].Names = append(out[i].Names, e)
-	}
-	if r.Demo {
-		out = slices.DeleteFunc(out, Sound.faint)
 	}
 	for i := range out {
 		out[i].Names = out[i].ordered()
@@ -74,13 +65,6 @@ func kin(a, b string) bool {
 	x, known := spec.LookupEventClass(a)
 	y, both := spec.LookupEventClass(b)
 	return a == b || known && both && (x.Includes(y) || y.Includes(x))
-}
-
-// faint reports whether a sound is short and has a low confidence under every
-// name.
-func (s Sound) faint() bool {
-	sure := func(e spec.AudioEvent) bool { return e.Confidence >= faintConfidence }
-	return s.End-s.Start < faintSeconds && !slices.ContainsFunc(s.Names, sure)
 }
 
 // ordered returns the names in the order of Sound.Names.

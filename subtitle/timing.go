@@ -95,7 +95,7 @@ func (t typesetter) share(p *page, other page) bool {
 // join appends the same speaker's next page if there is room for it.
 func (t typesetter) join(p *page, next page) bool {
 	v, w := p.voices[0], next.voices[0]
-	if len(p.voices) > 1 || v.speaker != w.speaker || v.speaker == demoSpeaker || next.start-p.end >= longPause || next.end-p.start > t.MaxSeconds {
+	if len(p.voices) > 1 || v.speaker != w.speaker || next.start-p.end >= longPause || next.end-p.start > t.MaxSeconds {
 		return false
 	}
 	all := slices.Concat(v.atoms, w.atoms)

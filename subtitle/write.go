@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -125,8 +124,7 @@ func (o Options) WriteFile(file string, r *spec.Result) error {
 // event. name is the recording's file name, which some formats repeat, and date
 // the day of an EAF file.
 //
-// Results of demonstration models are marked (see DemoNote), and so are
-// interpolated word times (see EstimateNote). Documents and formats with
+// Interpolated word times are marked (see EstimateNote). Documents and formats with
 // comments also state that a part of the recording is missing (spec.OfAudio).
 // Errors wrap ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or come from w.
 func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
@@ -143,8 +141,6 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 	var notes []string
 	if info.comments {
 		notes = notesOf(f, r)
-	} else if r.Demo {
-		cues = slices.Insert(cues, 0, demoCue(f, r.AudioDuration, cues))
 	}
 	for _, w := range spec.OfAudio(r.Warnings) {
 		if f == FormatMarkdown || f == FormatDOCX { // at the end, where the rest may be missing

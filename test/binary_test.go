@@ -28,6 +28,7 @@ func build(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "otograph")
+	os.Setenv("OTOGRAPH_DEMO", "true") // tests that are about other models unset it
 	// The tests can also run a binary that was built elsewhere, such as a
 	// release. A binary outside the checkout does not look for libraries in it.
 	if lib, err := filepath.Abs("../third_party/native/lib"); err == nil && os.Getenv("OTOGRAPH_NATIVE") == "" {

@@ -46,62 +46,53 @@ func TestFirstRun(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	begin := func(t *testing.T, data string, wrap ...string) *session {
 		args := append(wrap, program, "transcribe", "--enable-audio-events=false", recording)
-		return terminalSession(t, args, "XDG_DATA_HOME="+data, "OTOGRAPH_MODELS=", "OTOGRAPH_MIRROR="+published.url)
+		return terminalSession(t, args, "XDG_DATA_HOME="+data, "OTOGRAPH_MODELS=", "OTOGRAPH_DEMO=", "OTOGRAPH_MIRROR="+published.url)
 	}
 
 	t.Run("Ctrl-C at the question", func(t *testing.T) {
 		data := t.TempDir()
 		s := begin(t, data)
-		s.expect("Get them now? [Y/n] ")
+		s.expect("Get them now? [y/N] ")
 		s.write("\x03")
 		assert.Equal(t, 130, s.wait())
 		assert.NoDirExists(t, filepath.Join(data, "otograph", "models"))
 	})
 	t.Run("no", func(t *testing.T) {
-		data := t.TempDir()
-		s := begin(t, data)
+		s := begin(t, t.TempDir())
 		s.expect("made-up-standard, ")
-		s.expect("[Y/n] ")
+		s.expect("[y/N] ")
 		s.write("n\n")
-		s.expect("Later: otograph models pull balanced")
-		s.expect("DEMO: Made by demo models")
-		assert.Equal(t, 0, s.wait())
-		s = begin(t, data)
-		assert.Equal(t, 0, s.wait())
-		assert.NotContains(t, s.said(), "[Y/n]", "asked once")
+		assert.Equal(t, 1, s.wait())
+		assert.Contains(t, s.said(), "run `otograph models pull`")
 	})
 	t.Run("--demo", func(t *testing.T) {
 		s := terminalSession(t, []string{program, "transcribe", "--demo", "--enable-audio-events=false", recording}, "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=")
 		assert.Equal(t, 0, s.wait())
-		assert.NotContains(t, s.said(), "[Y/n]")
-		assert.Contains(t, s.said(), "DEMO: Made by demo models")
+		assert.NotContains(t, s.said(), "[y/N]")
+		assert.Contains(t, s.said(), "Using demo models")
 	})
 	t.Run("not a terminal", func(t *testing.T) {
-		for format, begin := range map[string]string{"text": "DEMO: Made by demo models", "srt": "1\n00:00:00,000 --> "} {
-			cmd := exec.Command(program, "transcribe", "--enable-audio-events=false", "--format", format, recording)
-			cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_MIRROR="+published.url)
-			var said bytes.Buffer
-			cmd.Stderr = &said
-			out, err := cmd.Output()
-			require.NoError(t, err, "%s", &said)
-			assert.True(t, strings.HasPrefix(string(out), begin), "%s", out)
-			assert.Contains(t, string(out), "emo models")
-			assert.NotContains(t, said.String(), "[Y/n]")
-			assert.Contains(t, said.String(), "otograph models pull balanced")
-		}
+		cmd := exec.Command(program, "transcribe", "--enable-audio-events=false", recording)
+		cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_DEMO=", "OTOGRAPH_MIRROR="+published.url)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		require.Error(t, err)
+		assert.Empty(t, out, "no text without a recognizer")
+		assert.NotContains(t, said.String(), "[y/N]")
+		assert.Contains(t, said.String(), "run `otograph models pull`")
 	})
 	t.Run("wrong hash", func(t *testing.T) {
 		published.change(func() { published.rubbish = true })
 		defer published.change(func() { published.rubbish = false })
 		data := t.TempDir()
 		s := begin(t, data)
-		s.expect("[Y/n] ")
-		s.write("\n")
+		s.expect("[y/N] ")
+		s.write("y\n")
 		assert.Equal(t, 1, s.wait())
 		said := s.said()
 		assert.Contains(t, said, "expected sha256 ")
-		assert.Contains(t, said, "--demo")
-		assert.NotContains(t, said, "DEMO", "no result")
+		assert.Contains(t, said, "run the command again")
 		assert.Empty(t, filesOf(t, data, ".bin"), "no model with a wrong hash is installed")
 	})
 	t.Run("interrupted and resumed", func(t *testing.T) {
@@ -109,8 +100,8 @@ func TestFirstRun(t *testing.T) {
 		published.change(func() { published.hang = hung })
 		data := t.TempDir()
 		s := begin(t, data)
-		s.expect("[Y/n] ")
-		s.write("\n")
+		s.expect("[y/N] ")
+		s.write("y\n")
 		<-hung // half of a file was sent
 		require.Eventually(t, func() bool { return holdsBytes(filesOf(t, data, ".part")) }, patience, 10*time.Millisecond)
 		s.write("\x03")
@@ -118,16 +109,14 @@ func TestFirstRun(t *testing.T) {
 		published.change(func() { published.hang, published.resumed = nil, 0 })
 
 		s = begin(t, data)
-		s.expect("[Y/n] ")
-		s.write("\n")
+		s.expect("[y/N] ")
+		s.write("y\n")
 		s.expect("5 models in ")
-		s.expect("language en")
 		assert.Equal(t, 0, s.wait())
-		assert.NotContains(t, s.said(), "DEMO")
 		published.change(func() { assert.Equal(t, 1, published.resumed, "the interrupted download resumes") })
 		s = begin(t, data)
 		assert.Equal(t, 0, s.wait())
-		assert.NotContains(t, s.said(), "[Y/n]")
+		assert.NotContains(t, s.said(), "[y/N]")
 	})
 	t.Run("no room", func(t *testing.T) {
 		small := t.TempDir()
@@ -136,12 +125,12 @@ func TestFirstRun(t *testing.T) {
 			t.Skipf("no file system can be mounted here: %v: %s", err, out)
 		}
 		s := begin(t, small, wrap...)
-		s.expect("[Y/n] ")
-		s.write("\n")
+		s.expect("[y/N] ")
+		s.write("y\n")
 		assert.Equal(t, 1, s.wait())
 		said := s.said()
 		assert.Contains(t, said, "no space left on device")
-		assert.Contains(t, said, "--demo")
+		assert.Contains(t, said, "run the command again")
 	})
 }
 
@@ -228,7 +217,7 @@ func (p *publisher) catalog(t *testing.T) string {
 	for _, m := range p.list {
 		names = append(names, m["name"].(string))
 	}
-	data, err := json.Marshal(map[string]any{"profiles": map[string]any{"balanced": names}, "models": p.list})
+	data, err := json.Marshal(map[string]any{"profiles": map[string]any{"starter": names}, "models": p.list})
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "catalog.json")
 	require.NoError(t, os.WriteFile(file, data, 0o600))

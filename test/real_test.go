@@ -18,6 +18,7 @@ import (
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
+	"github.com/otograph/otograph/models/published"
 )
 
 const (
@@ -62,6 +63,46 @@ func TestReal(t *testing.T) {
 				t.Run("languages", func(t *testing.T) { realLanguages(t, p, known) })
 			}
 		})
+	}
+}
+
+// TestRealReadme checks README's excerpt of make demo: the embedded networks
+// and Whisper base hear the words, the speakers and the sound in it. Times and
+// confidences may differ between processors.
+func TestRealReadme(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(readme), "<!-- demo output")
+	require.True(t, ok)
+	_, rest, _ = strings.Cut(rest, "```\n")
+	excerpt, _, ok := strings.Cut(rest, "```")
+	require.True(t, ok)
+	set, err := library.Load{
+		Files:    map[models.Role]string{models.RoleStandard: pulled(t, "whisper-base-q8_0", "*.bin")},
+		Fallback: published.Models(),
+	}.Open()
+	require.NoError(t, err)
+	p, err := otograph.Open(set)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, p.Close()) }()
+	res, err := p.Run(t.Context(), otograph.File("../testdata/meeting.flac"), otograph.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, 2, res.NumSpeakers)
+	var lines []string
+	for _, s := range res.Segments {
+		lines = append(lines, s.Speaker+"  "+strings.TrimSpace(s.Text))
+	}
+	for _, e := range res.AudioEvents {
+		lines = append(lines, "sound  "+e.Class)
+	}
+	all := strings.Join(lines, "\n")
+	for line := range strings.Lines(strings.TrimSpace(excerpt)) {
+		who := strings.Fields(line)[3]
+		_, text, _ := strings.Cut(line, who)
+		if who == "sound" {
+			text = strings.Fields(strings.Trim(strings.TrimSpace(text), "[]"))[0]
+		}
+		assert.Contains(t, all, who+"  "+strings.TrimSpace(text))
 	}
 }
 

@@ -28,8 +28,6 @@ type View struct {
 	// Files are the result in the formats srt, vtt and rttm that it has data
 	// for; the page offers them for download.
 	Files map[string]string
-	// Demo makes the page say that demonstration models found the result.
-	Demo bool
 }
 
 // viewData is the data for view.js in the page.
@@ -37,7 +35,6 @@ type viewData struct {
 	Name      string            `json:"name"`
 	Result    any               `json:"result"`
 	Peaks     []byte            `json:"peaks,omitempty"` // in Base64
-	Demo      bool              `json:"demo,omitempty"`
 	AudioType string            `json:"audioType,omitempty"` // the audio itself is in a separate block
 	Files     map[string]string `json:"files"`
 }
@@ -57,7 +54,7 @@ func WriteView(w io.Writer, v View) error {
 	if bytes.Contains(bytes.ToLower(script), []byte("</script")) || bytes.Contains(bytes.ToLower(style), []byte("</style")) {
 		return fmt.Errorf("web: the built view would end its own element")
 	}
-	data := viewData{Name: v.Name, Result: v.Result, Peaks: v.Peaks, Demo: v.Demo, Files: v.Files}
+	data := viewData{Name: v.Name, Result: v.Result, Peaks: v.Peaks, Files: v.Files}
 	if data.Files == nil {
 		data.Files = map[string]string{}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/files/textfile"
-	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
@@ -86,7 +85,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	}
 	warnAudio(filepath.Base(c.Audio), a.Warnings)
 	if misfit {
-		err = fmt.Errorf("%s: %s", c.Text, misfitOf(set, a))
+		err = fmt.Errorf("%s: %s", c.Text, misfitOf(a))
 		if c.Format != "json" {
 			return fmt.Errorf("%w; nothing was written, --format json shows the details", err)
 		}
@@ -101,11 +100,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 // misfitOf explains a text that does not match: it is the wrong one, or the
 // model cannot recognize the voice. The words that the model recognizes show
 // which.
-func misfitOf(set *models.Set, a *otograph.Alignment) string {
-	m, ok := set.AlignerFor(a.Language)
-	if ok && m.Demo {
-		return fmt.Sprintf("the model %s does not hear the text (score %.2f): it is another text, or a voice of a person, which demo models do not know: `otograph models pull balanced`", m.Name, a.Score)
-	}
+func misfitOf(a *otograph.Alignment) string {
 	var heard []string
 	for _, e := range a.Extra {
 		heard = append(heard, strings.Fields(e.Text)...)

@@ -180,17 +180,18 @@ func (c *doctorCmd) models() []finding {
 				f.Found += ", " + strings.Join(m.Languages, " ")
 			}
 			if m.Demo {
-				f.Found += ", embedded demonstration model"
-				f.ToDo = "for real recordings: `otograph models pull balanced`, or --" + string(role) + "-model FILE"
+				f.Found += ", embedded demo model"
 			} else if path := m.Main().Path; path != "" {
 				f.Found += ", " + path
+			} else {
+				f.Found += ", embedded"
 			}
 			out = append(out, f)
 		}
 		if _, ok := set.Role(role); !ok && role.Optional() {
 			out = append(out, finding{Part: string(role), OK: true, Found: "no model; it is optional"})
 		} else if !ok {
-			out = append(out, finding{Part: string(role), Found: "no model", ToDo: "`otograph models pull balanced`, or --" + string(role) + "-model FILE"})
+			out = append(out, finding{Part: string(role), Found: "no model", ToDo: "`otograph models pull`, or --" + string(role) + "-model FILE"})
 		}
 	}
 	for _, ignored := range set.Ignored {

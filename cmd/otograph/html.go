@@ -41,7 +41,7 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 // writeHTML writes a result as a separate web page. To embed the audio, it
 // decodes the recording again, which is impossible for standard input.
 func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte) error {
-	view := web.View{Name: name, Result: res, Peaks: waveform, Demo: res.Demo, Files: map[string]string{}}
+	view := web.View{Name: name, Result: res, Peaks: waveform, Files: map[string]string{}}
 	for _, format := range []subtitle.Format{subtitle.FormatSRT, subtitle.FormatVTT, subtitle.FormatRTTM} {
 		var text strings.Builder
 		switch err := c.laid.Write(&text, format, name, time.Now(), res); {

@@ -18,7 +18,7 @@ import (
 
 type modelsCmd struct {
 	List   modelsListCmd   `cmd:"" help:"List published models and the models in the model folder; show which file serves which role (--where); check the files against their hashes (--verify)."`
-	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (small, balanced, best, zh; balanced:ja for a language)."`
+	Pull   modelsPullCmd   `cmd:"" help:"Download and activate a model or a profile (starter, small, balanced, best, zh; balanced:ja for a language)."`
 	Import modelsImportCmd `cmd:"" help:"Import your own model file, folder or archive into the model folder."`
 }
 
@@ -102,7 +102,7 @@ func stateOf(l library.Listed) int {
 
 type modelsPullCmd struct {
 	folderFlag
-	Name   []string `arg:"" help:"Models or profiles, as models list names them; PROFILE:LANGUAGE takes the fast model for a language."`
+	Name   []string `arg:"" optional:"" help:"Models or profiles, as models list names them; PROFILE:LANGUAGE takes the fast model for a language. Default: the profile starter."`
 	Mirror string   `placeholder:"URL" env:"OTOGRAPH_MIRROR" help:"Download from MIRROR/HOST/PATH instead of the publishers' hosts."`
 	Quiet  bool     `short:"q" help:"No progress bar."`
 }
@@ -114,6 +114,9 @@ func (c *modelsPullCmd) Run(ctx context.Context) error {
 	}
 	store.Mirror = c.Mirror
 	done := showTransfer(store, c.Quiet)
+	if len(c.Name) == 0 {
+		c.Name = []string{starter}
+	}
 	for _, name := range c.Name {
 		stored, err := store.Pull(ctx, name)
 		done()
@@ -180,7 +183,7 @@ func (c *modelsListCmd) where() error {
 		return err
 	}
 	return printList(c.JSON, locations(set), nil, func(t table, p location) {
-		t.row(p.Role, p.Model, p.Part, size(p.Size), cmp.Or(p.Path, "(embedded demo model)"))
+		t.row(p.Role, p.Model, p.Part, size(p.Size), cmp.Or(p.Path, "(embedded)"))
 	})
 }
 

@@ -8,22 +8,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"
+	"github.com/otograph/otograph/models/published"
 )
 
 // modelFlags selects the models.
 type modelFlags struct {
-	Models         string `name:"models" placeholder:"DIR" env:"OTOGRAPH_MODELS" group:"Models" help:"Model folder; default: the user's data folder, else the embedded demo models."`
+	Models         string `name:"models" placeholder:"DIR" env:"OTOGRAPH_MODELS" group:"Models" help:"Model folder; default: the user's data folder. The embedded published models fill the other roles, except transcription."`
 	StandardModel  string `placeholder:"FILE" group:"Models" help:"Whisper model (ggml) of the standard tier."`
 	OptimizedModel string `placeholder:"FILE" group:"Models" help:"CTC-type model (ONNX) of the optimized tier."`
 	VADModel       string `name:"vad-model" placeholder:"FILE" group:"Models" help:"Voice activity model (Silero, ONNX)."`
 	EmbedderModel  string `placeholder:"FILE" group:"Models" help:"Speaker embedder (ONNX)."`
 	SegmenterModel string `placeholder:"FILE" group:"Models" help:"Speaker segmentation model (pyannote, ONNX), which detects overlapping speech."`
 	TaggerModel    string `placeholder:"FILE" group:"Models" help:"Sound event tagger (ONNX)."`
-	RequireReal    bool   `group:"Models" help:"Fail instead of falling back to a demo model."`
+	Demo           bool   `env:"OTOGRAPH_DEMO" group:"Models" help:"Use the demo models, which know synthetic voices and a small vocabulary, for every role without --models or a model file."`
 }
 
 // flagArgs returns a struct's flags as a command line for another process. It
@@ -62,58 +62,26 @@ func (f *modelFlags) named() map[models.Role]string {
 func (f *modelFlags) modelFiles() []string { return slices.Collect(maps.Values(f.named())) }
 
 // load returns the sources of the set: named files, then the folder, then the
-// demo models.
+// embedded models. With --demo, the default folder is not used.
 func (f *modelFlags) load() library.Load {
-	return library.Load{Dir: f.Models, Files: f.named(), Fallback: demo.Models()}.OrDefaultDir()
+	load := library.Load{Dir: f.Models, Files: f.named(), Fallback: published.Models()}
+	if f.Demo {
+		load.Fallback, load.DirOptional = demo.Models(), true
+		return load
+	}
+	return load.OrDefaultDir()
 }
 
 // open opens the set.
-func (f *modelFlags) open() (*models.Set, error) { return f.opened(f.load()) }
+func (f *modelFlags) open() (*models.Set, error) { return f.load().Open() }
 
-func (f *modelFlags) opened(load library.Load) (*models.Set, error) {
-	set, err := load.Open()
-	if err != nil {
-		return nil, err
+// needRecognizer returns an error with a remedy if a run transcribes and the
+// set has no recognizer.
+func needRecognizer(set *models.Set, asr bool) error {
+	_, standard := set.Role(models.RoleStandard)
+	_, optimized := set.Role(models.RoleOptimized)
+	if !asr || standard || optimized {
+		return nil
 	}
-	if f.RequireReal {
-		return set, set.RequireReal()
-	}
-	return set, nil
-}
-
-// notice prints once, on standard error, which of the models that a run needs
-// are demonstration models.
-func (f *modelFlags) notice(set *models.Set, opt otograph.Options) {
-	e, err := opt.Effective()
-	if err != nil {
-		return // the run itself reports the error
-	}
-	var roles []models.Role
-	if *e.EnableASR {
-		roles = append(roles, models.RoleVAD)
-		if e.Optimize == nil || *e.Optimize {
-			roles = append(roles, models.RoleOptimized)
-		}
-		roles = append(roles, models.RoleStandard)
-	}
-	if *e.EnableDiarize {
-		roles = append(roles, models.RoleEmbedder)
-	}
-	if *e.EnableAudioEvents {
-		roles = append(roles, models.RoleTagger)
-	}
-	var demos []string
-	for _, role := range roles {
-		if m, ok := set.Role(role); ok && m.Demo {
-			demos = append(demos, string(role))
-		}
-	}
-	if len(demos) == 0 {
-		return
-	}
-	which := "the embedded demo models"
-	if len(demos) < len(roles) {
-		which = "embedded demo models (" + strings.Join(demos, ", ") + ")"
-	}
-	warn("Using %s: they know synthetic voices and a small vocabulary. For real recordings: `otograph models pull balanced`.\n", which)
+	return fmt.Errorf("%w: no model for transcription: run `otograph models pull` (%s), or pass --standard-model FILE", models.ErrMissing, starterSize())
 }

@@ -3,55 +3,74 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/term"
 
+	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )
 
-// offeredProfile is the profile that a first transcription on a terminal offers
-// to download.
-const offeredProfile = "balanced"
+// starter is the profile that `models pull` downloads without an argument, and
+// that a transcription on a terminal offers if there is no recognizer.
+const starter = "starter"
 
-// declined is the file in the model folder that records a "no", so that the
-// offer is made only once.
-const declined = ".offer-declined"
+// starterSize returns the size of the starter profile, for people.
+func starterSize() string {
+	entries, err := library.Find(starter)
+	if err != nil {
+		return err.Error() // the catalog is embedded: a test finds its profiles
+	}
+	var total int64
+	for _, e := range entries {
+		for _, f := range e.Files {
+			total += f.Size
+		}
+	}
+	return size(total)
+}
 
 // mirrorVariable names a mirror that replaces the publishers' hosts.
 const mirrorVariable = "OTOGRAPH_MIRROR"
 
-// wantsOffer reports whether to offer published models: the user has a
-// terminal, no real model is installed, and the offer was not declined before.
-func (c *transcribeCmd) wantsOffer(set *models.Set) bool {
-	if c.Quiet || c.Demo || slices.ContainsFunc(c.Files, readOnce) || !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stderr.Fd())) {
-		return false
-	}
-	for _, role := range models.Roles() {
-		if m, ok := set.Role(role); ok && !m.Demo {
-			return false
-		}
-	}
-	store, err := (folderFlag{c.Models}).store()
+// openOrPull opens the models. If a run transcribes and there is no recognizer,
+// it offers the starter profile on a terminal; elsewhere it returns an error
+// with the command to run.
+func (c *transcribeCmd) openOrPull(ctx context.Context, opt otograph.Options) (*models.Set, error) {
+	set, err := c.open()
 	if err != nil {
-		return false
+		return nil, err
 	}
-	_, err = os.Stat(filepath.Join(store.Dir, declined))
-	return errors.Is(err, fs.ErrNotExist)
+	asr := opt.EnableASR == nil || *opt.EnableASR
+	need := needRecognizer(set, asr)
+	if need == nil {
+		if c.Demo && !c.Quiet {
+			warn("Using demo models, which know synthetic voices and a small vocabulary; real recordings give mostly wrong words.\n")
+		}
+		return set, nil
+	}
+	if c.Quiet || slices.ContainsFunc(c.Files, readOnce) || !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil, need
+	}
+	pulled, err := c.offer(ctx, os.Stdin, os.Stderr)
+	if err == nil && !pulled {
+		err = need
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.open()
 }
 
-// offer asks whether to download published models, and downloads them. It
+// offer asks whether to download the starter profile, and downloads it. It
 // reports whether models were added. An interrupted download continues where it
 // stopped if the offer is accepted again.
 func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) (bool, error) {
@@ -60,11 +79,11 @@ func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) 
 		return false, err
 	}
 	store.Mirror = os.Getenv(mirrorVariable)
-	text, err := describeProfile(store, offeredProfile)
+	text, err := describeProfile(store, starter)
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintf(out, "These are demo models for synthetic voices; real recordings give mostly wrong words.\n%sGet them now? [Y/n] ", text)
+	fmt.Fprintf(out, "There is no model for transcription yet.\n%sGet them now? [y/N] ", text)
 	line, err := readLine(ctx, in)
 	if ctx.Err() != nil {
 		fmt.Fprintln(out)
@@ -74,17 +93,14 @@ func (c *transcribeCmd) offer(ctx context.Context, in io.Reader, out io.Writer) 
 		fmt.Fprintln(out)
 		return false, nil // end of input is not an answer
 	}
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "", "y", "yes":
-	default:
-		fmt.Fprintf(out, "Later: otograph models pull %s\n", offeredProfile)
-		return false, rememberDeclined(store.Dir)
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return false, nil
 	}
 	done := showTransfer(store, false)
-	stored, err := store.Pull(ctx, offeredProfile)
+	stored, err := store.Pull(ctx, starter)
 	done()
 	if err != nil {
-		return false, fmt.Errorf("%w (run the command again to continue, or add --demo to use the demo models)", err)
+		return false, fmt.Errorf("%w (run the command again to continue)", err)
 	}
 	fmt.Fprintf(out, "%s in %s\n", plural(len(stored), "model"), store.Dir)
 	return true, nil
@@ -107,13 +123,6 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-}
-
-func rememberDeclined(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, declined), nil, 0o666)
 }
 
 // describeProfile lists the models of a profile with size, license and host.

@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/published"
 )
 
 // TestOffer answers the first transcription's question in every way. Package
@@ -22,30 +25,29 @@ func TestOffer(t *testing.T) {
 	}))
 	defer mirror.Close()
 	t.Setenv(mirrorVariable, mirror.URL)
-	for _, tt := range []struct {
-		answer   string
-		declined bool
-		pulls    bool
-	}{{"n\n", true, false}, {"No\n", true, false}, {"", false, false}, {"\n", false, true}, {"y\n", false, true}, {"YES", false, true}} {
+	for answer, pulls := range map[string]bool{"n\n": false, "No\n": false, "": false, "\n": false, "y\n": true, "YES": true} {
 		asked = 0
 		c := transcribeCmd{modelFlags: modelFlags{Models: filepath.Join(t.TempDir(), "models")}}
 		var out bytes.Buffer
-		pulled, err := c.offer(t.Context(), strings.NewReader(tt.answer), &out)
+		pulled, err := c.offer(t.Context(), strings.NewReader(answer), &out)
 		assert.False(t, pulled)
-		for _, part := range []string{"demo models", "The profile balanced, ", "GB in all, from ", "standard ", "[Y/n]"} {
-			assert.Contains(t, strings.ReplaceAll(out.String(), "MB in all", "GB in all"), part)
+		for _, part := range []string{"no model for transcription", "The profile starter, ", "MB in all, from ", "standard ", "[y/N]"} {
+			assert.Contains(t, out.String(), part)
 		}
-		assert.Equal(t, tt.pulls, asked > 0, "%q", tt.answer)
-		if tt.pulls {
-			require.ErrorContains(t, err, "--demo")
+		assert.Equal(t, pulls, asked > 0, "%q", answer)
+		if pulls {
+			require.ErrorContains(t, err, "run the command again")
 		} else {
 			require.NoError(t, err)
 		}
-		if tt.declined {
-			assert.FileExists(t, filepath.Join(c.Models, declined))
-			assert.Contains(t, out.String(), "otograph models pull balanced")
-		} else {
-			assert.NoFileExists(t, filepath.Join(c.Models, declined))
-		}
 	}
+}
+
+// TestNeedRecognizer checks that a run without a recognizer names the command
+// that gets one.
+func TestNeedRecognizer(t *testing.T) {
+	set := published.Models()
+	require.ErrorContains(t, needRecognizer(set, true), "`otograph models pull` (81.8 MB)")
+	require.NoError(t, needRecognizer(set, false), "nothing is transcribed")
+	require.NoError(t, needRecognizer(demo.Models(), true))
 }

@@ -63,10 +63,11 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range set.Models {
-		if m.Demo {
-			log.Warn("using a demo model, which knows only synthetic voices and a small vocabulary", "role", m.Role, "model", m.Name)
-		}
+	if err := needRecognizer(set, true); err != nil {
+		return err
+	}
+	if c.Demo {
+		log.Warn("the demo models know only synthetic voices and a small vocabulary")
 	}
 	if err := c.checkModels(set, log); err != nil {
 		return err

@@ -36,9 +36,9 @@ func TestServedModels(t *testing.T) {
 
 	var log bytes.Buffer
 	standard := models.Model{Role: models.RoleStandard, Name: "own"}
-	demo := models.Model{Role: models.RoleOptimized, Name: "demo", Demo: true, Languages: []string{"en"}}
+	english := models.Model{Role: models.RoleOptimized, Name: "english", Languages: []string{"en"}}
 	f := servedModelFlags{}
-	require.NoError(t, f.checkModels(&models.Set{Models: []models.Model{standard, demo}}, slog.New(slog.NewTextHandler(&log, nil))))
+	require.NoError(t, f.checkModels(&models.Set{Models: []models.Model{standard, english}}, slog.New(slog.NewTextHandler(&log, nil))))
 	assert.Contains(t, log.String(), "held and charged at its price")
-	assert.Contains(t, log.String(), `languages="zh en es fr pt"`)
+	assert.Contains(t, log.String(), `languages="zh es fr pt"`)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/subtitle"
 )
 
 // TestOneLinePerSound: a sound detected under several names is one line, the
@@ -43,13 +42,8 @@ func TestOneLinePerSound(t *testing.T) {
 		"0:50.0 – 0:50.4  sound  [Knock 33 %]",
 	}
 	assert.Equal(t, want, printed())
-	res.Demo = true
-	demo := printed()
-	assert.Equal(t, want[:4], demo[2:], "short, uncertain sounds of a demonstration model are omitted")
-	assert.Contains(t, summary("a.wav", res, 0), " · 4 sounds", "as many as are printed")
-	assert.Equal(t, []string{"DEMO: " + subtitle.DemoNote, ""}, demo[:2])
+	assert.Contains(t, summary("a.wav", res, 0), " · 5 sounds", "as many as are printed")
 	var out bytes.Buffer
 	require.NoError(t, writeJSON(&out, voicedResult{result: res}))
 	assert.Contains(t, out.String(), `"Knock"`, "never out of JSON")
-	assert.Contains(t, out.String(), `"demo": true`)
 }

@@ -74,9 +74,6 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		}
 		return "\x1b[" + code + "m" + text + "\x1b[0m"
 	}
-	if res.Demo {
-		fmt.Fprintf(out, "%s\n\n", paint("1", "DEMO: "+subtitle.DemoNote))
-	}
 	for _, l := range lines {
 		stamp := fmt.Sprintf("%*s – %*s", times, clock(l.start), times, clock(l.end))
 		if l.segment == nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/files/mediafiles"
-	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 	"github.com/otograph/otograph/voices"
@@ -32,8 +31,6 @@ type transcribeCmd struct {
 	Cores   int      `placeholder:"N" help:"Cores to use; default: all."`
 
 	deviceFlag
-
-	Demo bool `help:"Use the demo models if there are no others, without offering published ones."`
 
 	Voices string `placeholder:"FILE" help:"Name speakers whose voices are in this register (see otograph voices)."`
 
@@ -83,20 +80,9 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if done, err := supervised(ctx, c.Device, once); done {
 		return err
 	}
-	set, err := c.openSet()
+	set, err := c.openOrPull(ctx, opt)
 	if err != nil {
 		return err
-	}
-	if c.wantsOffer(set) {
-		pulled, err := c.offer(ctx, os.Stdin, os.Stderr)
-		if err != nil {
-			return err
-		}
-		if pulled {
-			if set, err = c.openSet(); err != nil {
-				return err
-			}
-		}
 	}
 	if c.Voices != "" {
 		if c.known, err = openIdentifier(c.Voices, set); err != nil {
@@ -118,16 +104,8 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		for _, note := range c.in.notes {
 			warn("otograph: %s\n", note)
 		}
-		c.notice(set, opt)
 	}
 	return c.all(ctx, p, opt)
-}
-
-// openSet opens the models; with --demo the model folder need not exist.
-func (c *transcribeCmd) openSet() (*models.Set, error) {
-	load := c.load()
-	load.DirOptional = load.DirOptional || c.Demo
-	return c.opened(load)
 }
 
 // all transcribes the recordings one by one, and reports the number of failures
@@ -320,10 +298,9 @@ func (v voicedResult) MarshalJSON() ([]byte, error) {
 		}
 	}
 	more, err := json.Marshal(struct {
-		Demo    bool           `json:"demo,omitempty"`
 		Voices  []voices.Match `json:"voices,omitempty"`
 		Cascade *cascadeReport `json:"cascade,omitempty"`
-	}{v.result.Demo, v.known, cascade})
+	}{v.known, cascade})
 	if err != nil || len(more) == len("{}") {
 		return out, err
 	}

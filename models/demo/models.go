@@ -15,7 +15,9 @@ package demo
 import (
 	_ "embed" // the models
 
+	"github.com/otograph/otograph/internal/files/packed"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/embedded"
 )
 
 var (
@@ -41,33 +43,33 @@ var (
 
 // The embedded files. Sizes and hashes are of the unpacked bytes.
 var (
-	whisper = &packed{
-		name: "demo-whisper.bin", data: &whisperZst, planes: 1, size: 20596021,
-		sha256: "0cf98510371567e4144f961c8ef0fc7f9cd04fe2f7ff7a08b0b6ad517c77739e",
+	whisper = &packed.File{
+		Name: "demo-whisper.bin", Data: &whisperZst, Planes: 1, Size: 20596021,
+		SHA256: "0cf98510371567e4144f961c8ef0fc7f9cd04fe2f7ff7a08b0b6ad517c77739e",
 	}
-	ctc = &packed{
-		name: "demo-ctc.onnx", data: &ctcONNX, planes: 0, size: 6237043,
-		sha256: "32ab4cac47e3a7fa20f0221fa9c21a6421c4045ddc64d7034d1cead4f9041816",
+	ctc = &packed.File{
+		Name: "demo-ctc.onnx", Data: &ctcONNX, Planes: 0, Size: 6237043,
+		SHA256: "32ab4cac47e3a7fa20f0221fa9c21a6421c4045ddc64d7034d1cead4f9041816",
 	}
-	ctcLM = &packed{
-		name: "demo-ctc-lm.arpa", data: &ctcLMZst, planes: 1, size: 553888,
-		sha256: "e8bfdbb223a50df3167e2a430a5be294f557247538dfb3ce941b0fdf0ae5dedb",
+	ctcLM = &packed.File{
+		Name: "demo-ctc-lm.arpa", Data: &ctcLMZst, Planes: 1, Size: 553888,
+		SHA256: "e8bfdbb223a50df3167e2a430a5be294f557247538dfb3ce941b0fdf0ae5dedb",
 	}
-	vad = &packed{
-		name: "demo-vad.onnx", data: &vadZst, planes: 4, size: 455957,
-		sha256: "da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e",
+	vad = &packed.File{
+		Name: "demo-vad.onnx", Data: &vadZst, Planes: 4, Size: 455957,
+		SHA256: "da432ee9bf83f69a9be3b3bc78b62381f9629be43e01d07fcf9a3b4a68d3cf6e",
 	}
-	speaker = &packed{
-		name: "demo-speaker.onnx", data: &speakerZst, planes: 4, size: 1494709,
-		sha256: "0f0d211e7695d026ee7962bf97ec53ed5dbbdb4d98f8f36e0ba2f9155f753ac5",
+	speaker = &packed.File{
+		Name: "demo-speaker.onnx", Data: &speakerZst, Planes: 4, Size: 1494709,
+		SHA256: "0f0d211e7695d026ee7962bf97ec53ed5dbbdb4d98f8f36e0ba2f9155f753ac5",
 	}
-	segmenter = &packed{
-		name: "demo-segmenter.onnx", data: &segmenterZst, planes: 4, size: 772303,
-		sha256: "cb00202dbf06d05cf0918fe2da7e785f37b2816dddcd07a2668931b2375762c5",
+	segmenter = &packed.File{
+		Name: "demo-segmenter.onnx", Data: &segmenterZst, Planes: 4, Size: 772303,
+		SHA256: "cb00202dbf06d05cf0918fe2da7e785f37b2816dddcd07a2668931b2375762c5",
 	}
-	tagger = &packed{
-		name: "demo-tagger.onnx", data: &taggerZst, planes: 4, size: 962134,
-		sha256: "96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549",
+	tagger = &packed.File{
+		Name: "demo-tagger.onnx", Data: &taggerZst, Planes: 4, Size: 962134,
+		SHA256: "96b746dfdea0dd885d82293afe6d91b07246c33c7233604f5b5162b7eca09549",
 	}
 )
 
@@ -117,40 +119,40 @@ func Models() *models.Set {
 		{
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
 			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: whisperCalibration(), Demo: true, License: license,
-			Files: []models.File{whisper.file(models.PartModel)},
+			Files: []models.File{embedded.File(models.PartModel, whisper)},
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
 			Languages: languages(), WindowSeconds: ctcWindow, Calibration: ctcCalibration(), Demo: true, License: license,
 			Files: []models.File{
-				ctc.file(models.PartModel),
+				embedded.File(models.PartModel, ctc),
 				{
 					Part: models.PartTokens, Name: "demo-ctc-tokens.txt", Size: int64(len(ctcTokens)),
 					SHA256: "ffc0aca7da779abbcfe700ba2ffdd93e22be93f494b26cd9f0ea37805309300d",
 					Data:   func() ([]byte, error) { return ctcTokens, nil },
 				},
-				ctcLM.file(models.PartLM),
+				embedded.File(models.PartLM, ctcLM),
 			},
 		},
 		{
 			Role: models.RoleVAD, Name: "demo-vad", Contract: models.ContractSileroV5,
 			SampleRate: 16000, Demo: true, License: license,
-			Files: []models.File{vad.file(models.PartModel)},
+			Files: []models.File{embedded.File(models.PartModel, vad)},
 		},
 		{
 			Role: models.RoleEmbedder, Name: "demo-speaker", Contract: models.ContractWeSpeaker,
 			SampleRate: 16000, SameSpeaker: sameSpeaker, Strangers: strangers, Demo: true, License: speakerLicense,
-			Files: []models.File{speaker.file(models.PartModel)},
+			Files: []models.File{embedded.File(models.PartModel, speaker)},
 		},
 		{
 			Role: models.RoleSegmenter, Name: "demo-segmenter", Contract: models.ContractPyannote,
 			SampleRate: 16000, Demo: true, License: license,
-			Files: []models.File{segmenter.file(models.PartModel)},
+			Files: []models.File{embedded.File(models.PartModel, segmenter)},
 		},
 		{
 			Role: models.RoleTagger, Name: "demo-tagger", Contract: models.ContractYAMNet,
 			SampleRate: 16000, Demo: true, License: license,
-			Files: []models.File{tagger.file(models.PartModel)},
+			Files: []models.File{embedded.File(models.PartModel, tagger)},
 		},
 	}}
 }

@@ -29,8 +29,8 @@ var (
 
 func readStrangers() ([][]float32, error) {
 	hash, numbers := strangersI8[:sha256.Size], strangersI8[sha256.Size:]
-	if found := hex.EncodeToString(hash); found != speaker.sha256 {
-		return nil, fmt.Errorf("%w: demo-speaker-strangers.i8 is of the model %.8s, expected %.8s", models.ErrBroken, found, speaker.sha256)
+	if found := hex.EncodeToString(hash); found != speaker.SHA256 {
+		return nil, fmt.Errorf("%w: demo-speaker-strangers.i8 is of the model %.8s, expected %.8s", models.ErrBroken, found, speaker.SHA256)
 	}
 	if len(numbers)%strangersDim != 0 {
 		return nil, fmt.Errorf("%w: demo-speaker-strangers.i8 has %d numbers, expected vectors of %d", models.ErrBroken, len(numbers), strangersDim)

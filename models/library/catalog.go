@@ -126,7 +126,7 @@ func profiles() []string {
 	return slices.SortedFunc(maps.Keys(catalog().Profiles), func(a, b string) int { return slices.Index(profileOrder, a) - slices.Index(profileOrder, b) })
 }
 
-var profileOrder = []string{"small", "balanced", "best", "zh"}
+var profileOrder = []string{"starter", "small", "balanced", "best", "zh"}
 
 // Find returns the entries for a name: one for a model, one per role for a
 // profile. PROFILE:LANGUAGE ("balanced:ja") is the profile with the optimized

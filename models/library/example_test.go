@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"
+	"github.com/otograph/otograph/models/published"
 )
 
 // Build a set from a folder that need not exist and a fallback.
 func ExampleLoad() {
-	set, err := library.Load{Dir: "testdata/none", DirOptional: true, Fallback: demo.Models()}.Open()
+	set, err := library.Load{Dir: "testdata/none", DirOptional: true, Fallback: published.Models()}.Open()
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -19,15 +19,11 @@ func ExampleLoad() {
 	for _, m := range set.Models {
 		fmt.Println(m.String())
 	}
-	fmt.Println(set.RequireReal(models.RoleVAD))
 	// Output:
-	// demo-whisper (standard, whisper-ggml)
-	// demo-ctc (optimized, icefall-zipformer-ctc)
-	// demo-vad (vad, silero-v5)
-	// demo-speaker (embedder, wespeaker)
-	// demo-segmenter (segmenter, pyannote-segmentation)
-	// demo-tagger (tagger, yamnet)
-	// model missing: role vad: expected a real model, found the demonstration model demo-vad; run `otograph models pull balanced` or pass --vad-model FILE
+	// silero-v6.2.1 (vad, silero-v5)
+	// campplus-zh-en (embedder, 3d-speaker)
+	// pyannote-segmentation-3.0 (segmenter, pyannote-segmentation)
+	// yamnet (tagger, yamnet-patches)
 }
 
 func ExampleFind() {

@@ -276,13 +276,6 @@ func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
 	assert.Equal(t, "ctc-tokens.txt", parts(ctc)[models.PartTokens], "the token file of the model's own name")
 	assert.Equal(t, filepath.Base(dir), set.Name)
 
-	err = set.RequireReal()
-	require.ErrorIs(t, err, models.ErrMissing)
-	assert.ErrorContains(t, err, "role standard: expected a real model, found the demonstration model demo-whisper")
-	assert.ErrorContains(t, err, "role embedder: expected a real model, found none")
-	assert.NotContains(t, err.Error(), "role vad")
-	require.NoError(t, set.RequireReal(models.RoleVAD, models.RoleTagger))
-
 	gone := filepath.Join(dir, "gone")
 	_, err = Load{Dir: gone, Fallback: fallback}.Open()
 	require.ErrorIs(t, err, models.ErrMissing, "a named folder must exist")

@@ -9,6 +9,7 @@ import { chromium } from 'playwright-core';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 /** binary is the otograph that is tested; OTOGRAPH_BINARY names another one. */
+process.env.OTOGRAPH_DEMO = 'true';
 export const binary = process.env.OTOGRAPH_BINARY || path.join(root, 'bin', 'otograph');
 export const recording = path.join(root, 'testdata', 'conversation.flac');
 

@@ -1,10 +1,10 @@
-// Command pack compresses the demonstration models for embedding and prints the
-// table for models.go. Run it by hand when the models change:
+// Command pack compresses models for embedding and prints the table for
+// models.go. Run it by hand when the models change:
 //
-//	go run -C tools ./pack FOLDER
+//	go run -C tools ./pack demo|published FOLDER
 //
-// FOLDER holds the unpacked models. The files are written to models/demo as
-// NAME.zst, or uncompressed as NAME if that opens faster. The zstd command
+// FOLDER holds the unpacked models. The files are written to models/demo or
+// models/published as NAME.zst, or uncompressed as NAME if that opens faster. The zstd command
 // compresses them, because its highest level compresses better than the Go
 // library's.
 package main
@@ -17,64 +17,75 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/internal/files/packed"
 	"github.com/otograph/otograph/tools/internal/checkout"
 )
 
-// files lists the models with the number of byte planes that compresses each
-// one best: 4 for float16 or float32 weights, 1 for 8-bit blocks, which do not
-// benefit from planes, and 0 for an uncompressed model. Decompressing demo-ctc
-// took 10 ms of every start to save a tenth of its size.
-var files = []struct {
+type file struct {
 	name   string
 	planes int
-}{
-	{"demo-whisper.bin", 1},
-	{"demo-ctc.onnx", 0},
-	{"demo-ctc-lm.arpa", 1},
-	{"demo-vad.onnx", 4},
-	{"demo-speaker.onnx", 4},
-	{"demo-segmenter.onnx", 4},
-	{"demo-tagger.onnx", 4},
+}
+
+// sets lists the models with the number of byte planes that compresses each one
+// best: 4 for float16 or float32 weights, 1 for 8-bit blocks, which do not
+// benefit from planes, and 0 for an uncompressed model. Decompressing demo-ctc
+// took 10 ms of every start to save a tenth of its size.
+var sets = map[string][]file{
+	"demo": {
+		{"demo-whisper.bin", 1},
+		{"demo-ctc.onnx", 0},
+		{"demo-ctc-lm.arpa", 1},
+		{"demo-vad.onnx", 4},
+		{"demo-speaker.onnx", 4},
+		{"demo-segmenter.onnx", 4},
+		{"demo-tagger.onnx", 4},
+	},
+	"published": {
+		{"silero-v6.2.1.onnx", 4},
+		{"campplus-zh-en.onnx", 4},
+		{"pyannote-segmentation-3.0.onnx", 4},
+		{"yamnet.onnx", 1},
+	},
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: pack FOLDER")
+	if len(os.Args) != 3 || sets[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: pack demo|published FOLDER")
 		os.Exit(2)
 	}
 	if err := checkout.Enter(); err != nil {
 		fmt.Fprintln(os.Stderr, "pack:", err)
 		os.Exit(1)
 	}
-	for _, f := range files {
-		if err := pack(os.Args[1], f.name, f.planes); err != nil {
+	for _, f := range sets[os.Args[1]] {
+		if err := pack(os.Args[2], os.Args[1], f); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	}
 }
 
-func pack(dir, name string, planes int) error {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+// pack writes a file of a folder to the package of a set.
+func pack(dir, set string, f file) error {
+	data, err := os.ReadFile(filepath.Join(dir, f.name))
 	if err != nil {
 		return err
 	}
-	target := filepath.Join("models", "demo", name)
-	if planes == 0 {
+	target := filepath.Join("models", set, f.name)
+	if f.planes == 0 {
 		err = os.WriteFile(target, data, 0o644)
 	} else {
 		target += ".zst"
-		err = compress(demo.Split(data, planes), target)
+		err = compress(packed.Split(data, f.planes), target)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	packed, err := os.Stat(target)
+	info, err := os.Stat(target)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\tplanes %d\tsize %d\tpacked %d\tsha256 %x\n", name, planes, len(data), packed.Size(), sha256.Sum256(data))
+	fmt.Printf("%s\tplanes %d\tsize %d\tpacked %d\tsha256 %x\n", f.name, f.planes, len(data), info.Size(), sha256.Sum256(data))
 	return nil
 }
 

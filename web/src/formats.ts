@@ -9,9 +9,6 @@ export type GivenFormat = 'srt' | 'vtt' | 'rttm';
 export type Format = OwnFormat | GivenFormat;
 type Names = (speaker: string) => string;
 
-/** What a file says of a result that demonstration models found, word for word as the command does. */
-const demoNote = 'Made by demo models for synthetic voices; not a real transcript.';
-
 /** What a SubRip player would take for a tag or an arrow is parted by an invisible word joiner. */
 const plain = (text: string) =>
   text
@@ -37,8 +34,7 @@ export function asText(r: Result, names: Names, sounds = true): string {
 export function write(format: OwnFormat, r: Result, names: Names): Blob {
   if (format === 'json') return fileOf(JSON.stringify(r, null, 2) + '\n', 'application/json');
   return fileOf(
-    (r.demo ? `DEMO: ${demoNote}\n\n` : '') +
-      asText(r, names) +
+    asText(r, names) +
       missingOf(r)
         .map((reason) => `\nWARNING: ${reason}\n`)
         .join(''),

@@ -4,7 +4,6 @@ import { signal } from '@preact/signals';
 const en = {
   title: 'Otograph',
   subtitle: 'Who spoke, what was said, what else was heard',
-  demoNote: 'Made by demo models for synthetic voices; not a real transcript.',
   skip: 'Skip to the content',
   language: '中文',
   theme: 'Light or dark',
@@ -312,7 +311,6 @@ type Key = keyof typeof en;
 const zh: Record<Key, string> = {
   title: 'Otograph',
   subtitle: '谁说了话，说了什么，还听到了什么',
-  demoNote: '由演示模型生成：它们只认识合成语音，这不是真实录音的文字稿。',
   skip: '跳到正文',
   language: 'English',
   theme: '浅色或深色',

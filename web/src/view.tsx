@@ -15,12 +15,10 @@ const data = JSON.parse(document.getElementById('data')!.textContent!) as {
   name: string;
   result: Result;
   peaks?: string;
-  demo?: boolean;
   audioType?: string;
   /** files are those that the command wrote of the result. */
   files: Partial<Record<GivenFormat, string>>;
 };
-if (data.demo) data.result.demo = true;
 const peaks = data.peaks ? peaksOf(bytesOf(data.peaks)) : undefined;
 
 /** audio is the embedded recording, once it has been unpacked. */
@@ -66,11 +64,6 @@ function App() {
         </span>
       </header>
       <main id="main">
-        {data.result.demo && (
-          <p class="warn" role="note">
-            {t('demoNote')}
-          </p>
-        )}
         <ResultView
           name={data.name}
           result={data.result}

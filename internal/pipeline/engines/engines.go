@@ -180,41 +180,13 @@ func (e *Engines) Embedder() (diarize.Embedder, error) {
 	})
 }
 
-// Segmenter opens the speaker segmentation network, nil if the set has none. A
-// demonstration is not used with the voices of a real embedder, nor beside a
-// real recognizer, which hears people: of their speech it takes a tenth for two
-// simultaneous voices.
+// Segmenter opens the speaker segmentation network, nil if the set has none.
 func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	m, ok := e.Set.Role(models.RoleSegmenter)
-	if !ok || m.Demo && slices.ContainsFunc(e.Set.Models, func(other models.Model) bool {
-		return !other.Demo && (other.Role == models.RoleEmbedder || recognizes(other))
-	}) {
+	if !ok {
 		return nil, nil
 	}
 	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
-}
-
-// SpeakersNote returns a note for readers if a demonstration model told a
-// result's speakers apart next to words of a real model, otherwise "".
-func (e *Engines) SpeakersNote(r *spec.Result) string {
-	if m, ok := e.Set.Role(models.RoleEmbedder); !ok || !m.Demo || r.NumSpeakers == 0 || e.Demonstrates(r) {
-		return ""
-	}
-	return "speakers: demo model, unreliable on real voices"
-}
-
-// Demonstrates reports whether a result's words, or the whole result if it has
-// no words, come from demonstration models.
-func (e *Engines) Demonstrates(r *spec.Result) bool {
-	if r.Ran.ASR {
-		m := e.Model(r.Tier, r.Language)
-		return m != nil && m.Demo
-	}
-	demo := func(role models.Role) bool {
-		m, ok := e.Set.Role(role)
-		return ok && m.Demo
-	}
-	return (r.Ran.Diarize || r.Ran.AudioEvents) && (!r.Ran.Diarize || demo(models.RoleEmbedder)) && (!r.Ran.AudioEvents || demo(models.RoleTagger))
 }
 
 // Tagger opens the sound event network.

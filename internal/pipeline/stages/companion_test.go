@@ -2,7 +2,6 @@ package stages
 
 import (
 	"log/slog"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,17 +16,11 @@ import (
 // TestCompanion checks for which words a CTC model is used in addition.
 func TestCompanion(t *testing.T) {
 	words, names := asr.Options{Language: "en", WordTimestamps: true}, asr.Options{Language: "en", Hotwords: []string{"Yarrowick"}}
-	transducer := func(demonstration bool) *models.Set {
+	transducer := func() *models.Set {
 		set := demo.Models()
 		set.Models = append(set.Models, models.Model{
-			Name: "transducer", Role: models.RoleOptimized, Contract: models.ContractNeMoTransducer, Languages: []string{"en"}, Demo: demonstration,
+			Name: "transducer", Role: models.RoleOptimized, Contract: models.ContractNeMoTransducer, Languages: []string{"en"},
 		})
-		return set
-	}
-	standard := func() *models.Set {
-		set := demo.Models()
-		i := slices.IndexFunc(set.Models, func(m models.Model) bool { return m.Role == models.RoleStandard })
-		set.Models[i].Demo = false
 		return set
 	}
 	for _, test := range []struct {
@@ -39,12 +32,10 @@ func TestCompanion(t *testing.T) {
 		want      bool
 	}{
 		{"a CTC model needs no companion", demo.Models(), spec.TierOptimized, names, false, false},
-		{"hotwords of a transducer", transducer(true), spec.TierOptimized, names, false, true},
-		{"a transducer's words keep their times", transducer(true), spec.TierOptimized, words, false, false},
-		{"a demonstration does not correct a real transducer", transducer(false), spec.TierOptimized, names, false, false},
+		{"hotwords of a transducer", transducer(), spec.TierOptimized, names, false, true},
+		{"a transducer's words keep their times", transducer(), spec.TierOptimized, words, false, false},
 		{"the standard tier's words", demo.Models(), spec.TierStandard, words, false, true},
 		{"the standard tier's hotwords", demo.Models(), spec.TierStandard, names, false, true},
-		{"nor a real standard model", standard(), spec.TierStandard, words, false, false},
 		{"nothing to do", demo.Models(), spec.TierStandard, asr.Options{Language: "en"}, false, false},
 		{"no CTC model of the language", demo.Models(), spec.TierStandard, asr.Options{Language: "ja", WordTimestamps: true}, false, false},
 		{"a translation says other words", demo.Models(), spec.TierStandard, words, true, false},

@@ -103,11 +103,10 @@ func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pc
 // again decodes doubtful segments of the optimized tier with the standard tier,
 // if the set has a standard model that supports the language, and puts the
 // better text into t. with lists the options that the standard tier honored;
-// nil if it decoded nothing. After an error t is unchanged. A demonstration
-// model never replaces a real model's text.
+// nil if it decoded nothing. After an error t is unchanged.
 func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *findings.Speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, with *findings.Honored, err error) {
 	optimized, standard := s.Engines.Model(spec.TierOptimized, t.Language), s.Engines.Model(spec.TierStandard, t.Language)
-	if s.Cascade <= 0 || standard == nil || optimized == nil || standard.Demo && !optimized.Demo {
+	if s.Cascade <= 0 || standard == nil || optimized == nil {
 		return done, nil, nil
 	}
 	done.Segments, done.Seconds = len(t.Segments), findings.Seconds(heard.Spans)
@@ -168,8 +167,6 @@ func (s *Stages) companion(ctx context.Context, tier spec.Tier, opt asr.Options)
 		return nil
 	case m == writer: // it hears for itself
 		return nil
-	case m.Demo && writer != nil && !writer.Demo:
-		return nil // a demonstration model does not correct a real one
 	}
 	model, err := s.openAligner(ctx, m)
 	if err != nil {

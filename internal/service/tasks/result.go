@@ -101,7 +101,7 @@ func (o Outcome) document() ([]byte, error) {
 	defer encoders.Put(compressed)
 	compressed.Reset(&out)
 	r, text := resultFields(o.Result), json.NewEncoder(compressed)
-	r.Segments, r.NumSpeakersProbability, r.Tier, r.Demo = nil, nil, "", false
+	r.Segments, r.NumSpeakersProbability, r.Tier = nil, nil, ""
 	r.AudioDuration, r.Stats, r.Warnings = o.length(), spec.Stats{DecodedSeconds: o.Seconds}, spec.OfAudio(r.Warnings)
 	err := text.Encode(documentHead{&r, o.Waveform, o.Recognized})
 	for _, segment := range o.Result.Segments {

@@ -1,4 +1,4 @@
-package demo
+package packed
 
 // Split reorders data into byte planes: first every stride-th byte from 0, then
 // every stride-th byte from 1, and so on (the shuffle filter of HDF5). Weights

@@ -1,0 +1,92 @@
+// Package packed unpacks the model files that are compiled into a program.
+package packed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+	"weak"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// ErrDamaged marks an embedded file whose content has another size or hash than
+// declared: the executable is damaged.
+var ErrDamaged = errors.New("damaged executable")
+
+// File is one embedded file. It is safe for concurrent use and must not be
+// copied after its first use.
+type File struct {
+	Name   string
+	Data   *[]byte // zstd of the byte planes, or the content itself
+	Planes int     // stride of Split; 0 for a file that is not compressed
+	Size   int     // unpacked, bytes
+	SHA256 string  // of the unpacked bytes, lower-case hex
+
+	mu      sync.Mutex
+	last    weak.Pointer[byte] // the first byte of the slice returned last
+	checked bool               // a file that is not compressed
+}
+
+// Bytes unpacks the file. All users share the returned bytes, but File does
+// not keep them: an open engine has a copy of the weights, and the 32 MB of all
+// models would make the garbage collector tolerate twice as much garbage.
+func (p *File) Bytes() ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checked {
+		return *p.Data, nil
+	}
+	if first := p.last.Value(); first != nil {
+		return unsafe.Slice(first, p.Size), nil
+	}
+	data, err := p.unpack()
+	if err != nil {
+		return nil, err
+	}
+	if p.Planes == 0 {
+		p.checked = true
+		return data, nil
+	}
+	p.last = weak.Make(unsafe.SliceData(data))
+	return data, nil
+}
+
+// unpack decompresses the file if it is compressed, and checks size and hash;
+// a mismatch is ErrDamaged.
+func (p *File) unpack() ([]byte, error) {
+	data := *p.Data
+	if p.Planes > 0 {
+		var err error
+		if data, err = p.decompress(); err != nil {
+			return nil, err
+		}
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {
+		return nil, fmt.Errorf("%w: embedded %s: expected sha256 %s, found %x", ErrDamaged, p.Name, p.SHA256, sum)
+	}
+	return data, nil
+}
+
+// decompress reverses the pack command.
+func (p *File) decompress() ([]byte, error) {
+	// The frames were written through a pipe and declare the largest window of
+	// zstd's highest level, so the memory limit is this large. DecodeAll works
+	// in the given slice and allocates no window.
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<27))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	defer dec.Close()
+	planes, err := dec.DecodeAll(*p.Data, make([]byte, 0, p.Size))
+	if err != nil {
+		return nil, fmt.Errorf("%w: embedded %s: %w", ErrDamaged, p.Name, err)
+	}
+	if len(planes) != p.Size {
+		return nil, fmt.Errorf("%w: embedded %s: expected %d bytes, found %d", ErrDamaged, p.Name, p.Size, len(planes))
+	}
+	return join(planes, p.Planes), nil
+}

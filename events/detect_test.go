@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -97,6 +98,31 @@ func TestDetect(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnsureSoundsBesideSpeech checks that an unsure sound close to speech is
+// omitted, and that a sure or a distant one stays.
+func TestUnsureSoundsBesideSpeech(t *testing.T) {
+	const dog, music = 69, 132
+	tagger := scripted{grid: clipGrid, frames: 30, score: func(i int, s []float32) {
+		switch i {
+		case 2:
+			s[0], s[music] = 0.9, 0.45
+		case 5:
+			s[dog] = 0.49
+		case 6:
+			s[music] = 0.5
+		case 20:
+			s[dog] = 0.31
+		}
+	}}
+	got, err := Detect(t.Context(), tagger, seconds(31), DefaultOptions())
+	require.NoError(t, err)
+	var at []string
+	for _, e := range got {
+		at = append(at, fmt.Sprintf("%s %g", e.Class.DisplayName, e.Start))
+	}
+	assert.Equal(t, []string{"Speech 2.5", "Music 6.5", "Dog 20.5"}, at)
 }
 
 func TestOrderAndFilter(t *testing.T) {

@@ -46,7 +46,7 @@ func TestFirstRun(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	begin := func(t *testing.T, data string, wrap ...string) *session {
 		args := append(wrap, program, "transcribe", "--enable-audio-events=false", recording)
-		return terminalSession(t, args, "XDG_DATA_HOME="+data, "OTOGRAPH_MODELS=", "OTOGRAPH_DEMO=", "OTOGRAPH_MIRROR="+published.url)
+		return terminalSession(t, args, "XDG_DATA_HOME="+data, "OTOGRAPH_MODELS=", "OTOGRAPH_DEMO=false", "OTOGRAPH_MIRROR="+published.url)
 	}
 
 	t.Run("Ctrl-C at the question", func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestFirstRun(t *testing.T) {
 	})
 	t.Run("not a terminal", func(t *testing.T) {
 		cmd := exec.Command(program, "transcribe", "--enable-audio-events=false", recording)
-		cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_DEMO=", "OTOGRAPH_MIRROR="+published.url)
+		cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_DEMO=false", "OTOGRAPH_MIRROR="+published.url)
 		var said bytes.Buffer
 		cmd.Stderr = &said
 		out, err := cmd.Output()

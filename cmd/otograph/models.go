@@ -58,7 +58,7 @@ func (c *modelsListCmd) Run(ctx context.Context) error {
 	case c.Verify:
 		return c.verify(ctx, store)
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Values(c.named())), func(file string) bool { return file != "" }) && !c.RequireReal {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(c.named())), func(file string) bool { return file != "" }) {
 		return c.list(store)
 	}
 	return &usageError{errors.New("models list: the flags of single models belong to --where")}

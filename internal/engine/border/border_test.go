@@ -18,7 +18,7 @@ import (
 // TestScorePeaksAtWordStarts: among the borders within 0.1 s of a word's start,
 // the most likely one is at the start.
 func TestScorePeaksAtWordStarts(t *testing.T) {
-	folder := filepath.Join("..", "..", "align", "testdata")
+	folder := filepath.Join("..", "..", "..", "align", "testdata")
 	data, err := os.ReadFile(filepath.Join(folder, "manifest.jsonl"))
 	require.NoError(t, err)
 	net := border.Load()

@@ -251,7 +251,7 @@ func TestStartsOfRealSpeech(t *testing.T) {
 // align's.
 func TestStartsOfSyntheticSpeech(t *testing.T) {
 	r := openReader(t)
-	manifest := filepath.Join("..", "..", "align", "testdata", "manifest.jsonl")
+	manifest := filepath.Join("..", "..", "..", "align", "testdata", "manifest.jsonl")
 	if other := os.Getenv("OTOGRAPH_WORD_SET"); other != "" {
 		manifest = other
 	}

@@ -29,7 +29,7 @@ type recording struct {
 
 func openRecording(t *testing.T) *recording {
 	t.Helper()
-	folder := filepath.Join("..", "..", "align", "testdata")
+	folder := filepath.Join("..", "..", "..", "align", "testdata")
 	data, err := os.ReadFile(filepath.Join(folder, "manifest.jsonl"))
 	require.NoError(t, err)
 	line, _, _ := strings.Cut(string(data), "\n")

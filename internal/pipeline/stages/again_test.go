@@ -74,7 +74,7 @@ func nothingSaid(t *testing.T) map[string]audio.Source {
 		"silence":     audio.Raw(make([]float32, 5*audio.SampleRate), audio.SampleRate, 1),
 		"white noise": audio.Raw(noise, audio.SampleRate, 1),
 	}
-	paths, err := filepath.Glob(filepath.Join("..", "..", "testdata", "demo", "nonspeech", "*.opus"))
+	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "demo", "nonspeech", "*.opus"))
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)
 	if shared := os.Getenv("OTOGRAPH_SHARED"); shared != "" {

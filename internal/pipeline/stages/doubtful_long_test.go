@@ -306,7 +306,7 @@ func TestDoubtfulWords(t *testing.T) {
 func languageOf(code string) findings.Language { return findings.Language{Code: code, Probability: 1} }
 
 func (d *doubtTrial) gather() {
-	folder := filepath.Join("..", "..", "testdata", "demo")
+	folder := filepath.Join("..", "..", "..", "testdata", "demo")
 	manifest, half := filepath.Join(folder, "manifest.jsonl"), 1
 	if other := os.Getenv("OTOGRAPH_DOUBT_SET"); other != "" {
 		manifest, half = other, 0

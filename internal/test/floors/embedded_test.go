@@ -11,12 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDemoModelsAreLeftOut checks that a program with its own models does not
-// include the demo models: only OpenDefault refers to them.
-func TestDemoModelsAreLeftOut(t *testing.T) {
-	model, err := os.ReadFile("../../../models/demo/demo-whisper.bin.zst")
-	require.NoError(t, err)
-	excerpt := model[len(model)/2:][:256]
+// TestEmbeddedModelsAreLeftOut checks that a program with its own models does
+// not include the embedded networks: only OpenDefault refers to them, and
+// nothing to the demo models.
+func TestEmbeddedModelsAreLeftOut(t *testing.T) {
+	excerpt := func(file string) []byte {
+		model, err := os.ReadFile("../../../models/" + file)
+		require.NoError(t, err)
+		return model[len(model)/2:][:256]
+	}
+	published, demo := excerpt("published/campplus-zh-en.onnx.zst"), excerpt("demo/demo-whisper.bin.zst")
 	for call, carried := range map[string]bool{"otograph.Open(nil)": false, "otograph.OpenDefault()": true} {
 		dir := t.TempDir()
 		source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
@@ -29,6 +33,7 @@ func TestDemoModelsAreLeftOut(t *testing.T) {
 		binary, err := os.ReadFile(program)
 		require.NoError(t, err)
 		t.Logf("%s: %d MB", call, len(binary)>>20)
-		assert.Equal(t, carried, bytes.Contains(binary, excerpt), call)
+		assert.Equal(t, carried, bytes.Contains(binary, published), call)
+		assert.False(t, bytes.Contains(binary, demo), call)
 	}
 }

@@ -38,7 +38,7 @@ func Run(t testing.TB, result any, folder string, args ...string) {
 // names the compared values and states whether they are equal.
 func InTable(t testing.TB, family, compared string, equal bool) {
 	t.Helper()
-	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "models.md"))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "models.md"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(doc)) {
 		if rest, ok := strings.CutPrefix(line, "| "+family+" | "+compared+" | "); ok {

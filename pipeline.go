@@ -40,8 +40,8 @@ import (
 	"github.com/otograph/otograph/internal/pipeline/engines"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/published"
 	"github.com/otograph/otograph/models/library"
+	"github.com/otograph/otograph/models/published"
 	"github.com/otograph/otograph/spec"
 )
 

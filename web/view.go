@@ -34,7 +34,7 @@ type View struct {
 type viewData struct {
 	Name      string            `json:"name"`
 	Result    any               `json:"result"`
-	Peaks     []byte            `json:"peaks,omitempty"` // in Base64
+	Peaks     []byte            `json:"peaks,omitempty"`     // in Base64
 	AudioType string            `json:"audioType,omitempty"` // the audio itself is in a separate block
 	Files     map[string]string `json:"files"`
 }

@@ -92,7 +92,7 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 	}
 	defer leave()
 
-	pcm, err := audio.Open(ctx, src, p.audio)
+	pcm, err := audio.Open(ctx, src, p.config.Audio)
 	if err != nil {
 		return nil, err
 	}

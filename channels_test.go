@@ -90,12 +90,14 @@ func TestChannels(t *testing.T) {
 			run := func(mode otograph.Channels) *otograph.Result {
 				off := false
 				var told []string
-				res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 2), otograph.Options{EnableAudioEvents: &off}, otograph.WithChannels(mode),
-					otograph.OnSegments(func(more []otograph.Segment) {
+				res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 2), otograph.Options{EnableAudioEvents: &off}, otograph.RunOptions{
+					Channels: mode,
+					Segments: func(more []otograph.Segment) {
 						for _, s := range more {
 							told = append(told, s.Text)
 						}
-					}))
+					},
+				})
 				require.NoError(t, err)
 				if mode != otograph.ChannelsMix { // there, sentences are split where the speaker changes
 					var texts []string
@@ -147,7 +149,7 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 	off, two := false, 2
 	opt := otograph.Options{EnableAudioEvents: &off, NumSpeakers: &two}
 	run := func(samples []float32, channels int, mode otograph.Channels) *otograph.Result {
-		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, channels), opt, otograph.WithChannels(mode))
+		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, channels), opt, otograph.RunOptions{Channels: mode})
 		require.NoError(t, err)
 		return res
 	}
@@ -164,7 +166,7 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 
 	assert.Empty(t, run(make([]float32, 4*audio.SampleRate), 2, otograph.ChannelsSplit).DiarizeSegments, "silence")
 
-	_, err = p.Run(t.Context(), audio.Raw(mono, audio.SampleRate, 1), opt, otograph.WithChannels("left"))
+	_, err = p.Run(t.Context(), audio.Raw(mono, audio.SampleRate, 1), opt, otograph.RunOptions{Channels: "left"})
 	var wrong *otograph.OptionError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, "channels", wrong.Field)
@@ -179,7 +181,7 @@ func TestSplitRecordingResumesFromCheckpoints(t *testing.T) {
 	m := &memory{kept: map[string][]byte{}}
 	run := func(mode otograph.Channels) *otograph.Result {
 		m.loaded = 0
-		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 2), otograph.Options{}, otograph.WithChannels(mode), otograph.WithCheckpoints(m))
+		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, 2), otograph.Options{}, otograph.RunOptions{Channels: mode, Checkpoints: m})
 		require.NoError(t, err)
 		return res
 	}

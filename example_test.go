@@ -48,7 +48,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := otograph.Open(set, otograph.WithCores(2))
+	p, err := otograph.Open(set, otograph.Config{Cores: 2})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func ExampleOpen() {
 }
 
 // Reports come one at a time, and the fraction never falls.
-func ExampleOnProgress() {
+func ExampleRunOptions_progress() {
 	p, err := otograph.Open(demo.Models())
 	if err != nil {
 		log.Fatal(err)
@@ -72,17 +72,35 @@ func ExampleOnProgress() {
 	last := 0.0
 	options := otograph.Options{EnableAudioEvents: new(false), EnableDiarize: new(false)}
 	_, err = p.Run(context.Background(), otograph.File("testdata/demo/short/en_00.flac"), options,
-		otograph.OnProgress(func(report otograph.Progress) {
+		otograph.RunOptions{Progress: func(report otograph.Progress) {
 			if report.Fraction < last {
 				fmt.Println("it fell")
 			}
 			last = report.Fraction
-		}))
+		}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%.0f %%\n", 100*last)
 	// Output: 100 %
+}
+
+// A loop reads the sentences while the recording is transcribed; leaving it ends
+// the run.
+func ExamplePipeline_Segments() {
+	p, err := otograph.Open(demo.Models())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer p.Close()
+	options := otograph.Options{EnableAudioEvents: new(false), EnableDiarize: new(false)}
+	for sentence, err := range p.Segments(context.Background(), otograph.File("testdata/demo/short/en_00.flac"), options) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(sentence.Text)
+	}
+	// Output: Can we meet next month?
 }
 
 // files keeps the finished stages of one run in a folder.
@@ -101,7 +119,7 @@ func (f files) Save(_ context.Context, stage string, data []byte) error {
 }
 
 // An interrupted run continues after its last finished stage.
-func ExampleWithCheckpoints() {
+func ExampleCheckpoints() {
 	dir, err := os.MkdirTemp("", "otograph-")
 	if err != nil {
 		log.Fatal(err)
@@ -114,7 +132,7 @@ func ExampleWithCheckpoints() {
 	defer p.Close()
 	recording := otograph.File("testdata/demo/short/en_00.flac")
 	for range 2 { // the second run loads the checkpoints of the first
-		res, err := p.Run(context.Background(), recording, otograph.Options{}, otograph.WithCheckpoints(files{dir}))
+		res, err := p.Run(context.Background(), recording, otograph.Options{}, otograph.RunOptions{Checkpoints: files{dir}})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -157,7 +175,7 @@ func ExamplePipeline_Run() {
 
 // Samples in memory need no file.
 func ExamplePipeline_Run_samples() {
-	p, err := otograph.Open(demo.Models(), otograph.WithAudio(audio.Options{MinBytes: 1}))
+	p, err := otograph.Open(demo.Models(), otograph.Config{Audio: audio.Options{MinBytes: 1}})
 	if err != nil {
 		log.Fatal(err)
 	}

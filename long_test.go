@@ -178,7 +178,7 @@ func TestOpenRunCloseRounds(t *testing.T) {
 	}
 	var warm footprint
 	for i := range rounds {
-		p, err := otograph.Open(demo.Models(), otograph.WithCascade(0))
+		p, err := otograph.Open(demo.Models(), otograph.Config{Cascade: new(0.0)})
 		require.NoError(t, err)
 		optimize := new(i%2 == 0)
 		_, err = p.Run(t.Context(), source, otograph.Options{Optimize: optimize})

@@ -43,7 +43,7 @@ func TestNoTextWithoutSpeech(t *testing.T) {
 		fast    bool
 		cascade float64
 	}{{"optimized", true, 0}, {"standard", false, 0}, {"cascade", true, otograph.CascadeBelow}} {
-		p, err := otograph.Open(demo.Models(), otograph.WithCascade(system.cascade))
+		p, err := otograph.Open(demo.Models(), otograph.Config{Cascade: &system.cascade})
 		require.NoError(t, err)
 		heard := 0
 		for _, path := range paths {

@@ -27,11 +27,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -45,26 +42,15 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// CascadeBelow is the confidence below which the cascade decodes a segment of
-// the optimized tier again; docs/performance.md explains the choice.
-const CascadeBelow = 0.85
-
 // ErrClosed is returned by methods of a Pipeline that has been closed.
 var ErrClosed = errors.New("pipeline is closed")
 
 // Pipeline runs recordings through a set of models. It is safe for concurrent
 // use; runs share the models and the budget of cores.
 type Pipeline struct {
+	config  Config // with its defaults
 	engines *engines.Engines
-	cores   int
 	gate    *semaphore.Weighted // one unit per core; held while a core computes
-	audio   audio.Options
-	log     *slog.Logger
-
-	optimizedWords bool            // in the segments of the optimized tier
-	noConfidences  bool            // in the segments
-	cascade        float64         // the confidence below which the standard tier decodes again
-	models         engines.Options // of the engines
 
 	alive context.Context // ends when Close begins
 	stop  context.CancelCauseFunc
@@ -76,96 +62,17 @@ type Pipeline struct {
 	freed  error
 }
 
-// Option configures a Pipeline.
-type Option func(*Pipeline)
-
-// WithCores limits the cores of the pipeline: each run uses at most n threads,
-// and at most n computations of all runs proceed at a time. A computation of a
-// short recording may have several threads, so concurrent runs may have more
-// than n. The default is the number of cores available to the Go runtime.
-func WithCores(n int) Option {
-	return func(p *Pipeline) {
-		if n > 0 {
-			p.cores = n
-		}
-	}
-}
-
-// WithLogger sets the logger for messages of the stages and the native
-// libraries, mostly at debug level. By default nothing is logged.
-func WithLogger(log *slog.Logger) Option { return func(p *Pipeline) { p.log = log } }
-
-// WithAudio sets the limits and paths of the decoder; the default is the
-// specification's limits: 1 KB to 2 GB, at most 5 hours.
-func WithAudio(o audio.Options) Option { return func(p *Pipeline) { p.audio = o } }
-
-// WithOptimizedWords sets whether the segments of the optimized tier also
-// contain words with their times and probabilities when a run requests words.
-// Without it that tier only has segments, as in the service's specification.
-func WithOptimizedWords(on bool) Option { return func(p *Pipeline) { p.optimizedWords = on } }
-
-// WithConfidences sets whether segments have a Confidence if their model is
-// calibrated; the default is true. The service's specification has none.
-func WithConfidences(on bool) Option { return func(p *Pipeline) { p.noConfidences = !on } }
-
-// WithCascade sets the confidence below which the standard tier decodes a
-// segment of the optimized tier again and the better text is kept; the set must
-// have models of both tiers. The default is CascadeBelow; 0 disables the
-// cascade, even for segments in another language than the recording's.
-// Stats.Cascade counts the work. A model without a calibration has no
-// confidence: its segments are only decoded again if they are in another
-// language.
-func WithCascade(below float64) Option { return func(p *Pipeline) { p.cascade = below } }
-
-// WithDevice sets the device of the standard tier's model: "auto", the default,
-// is a GPU for which ggml has a plug-in, or else the CPU; "cpu"; "vulkan" or
-// "vulkan:N". If the device is missing or fails, the CPU takes over, with an
-// entry in Result.Warnings.
-func WithDevice(name string) Option { return func(p *Pipeline) { p.models.Device = name } }
-
-// WithOptimizedLanguages restricts the optimized tier to the given languages
-// (ISO 639-1). Without any language, that tier serves every language that its
-// models list; spec.OptimizedLanguages returns the specification's.
-func WithOptimizedLanguages(codes ...string) Option {
-	return func(p *Pipeline) { p.models.Languages = codes }
-}
-
-// Choice configures further recognizers, which runs select by name (WithModel),
-// and how long a pipeline's recognizers stay loaded.
-type Choice struct {
-	// Models holds the recognizers; library.Recognizers returns a folder's.
-	Models []models.Model
-	// Keep is how long an unused recognizer stays loaded; 0 means until Close.
-	Keep time.Duration
-	// Memory limits the total file size of the loaded recognizers in bytes; 0
-	// means no limit. A larger model cannot be selected. A run waits for memory
-	// that others use; a run that needs two recognizers may exceed the limit.
-	Memory int64
-}
-
-// WithChoice lets runs select a recognizer.
-func WithChoice(c Choice) Option {
-	return func(p *Pipeline) {
-		p.models.Choice, p.models.Keep = c.Models, engines.Keeping{Idle: c.Keep, Memory: c.Memory}
-	}
-}
-
 // Open returns a pipeline that uses a set of models. Models are loaded when a
-// run first needs them; Load does it ahead of time.
-func Open(set *models.Set, options ...Option) (*Pipeline, error) {
+// run first needs them; Load does it ahead of time. At most one Config is used.
+func Open(set *models.Set, config ...Config) (*Pipeline, error) {
 	if set == nil || len(set.Models) == 0 {
 		return nil, fmt.Errorf("%w: the set contains no model", models.ErrMissing)
 	}
-	p := &Pipeline{cores: runtime.GOMAXPROCS(0), log: slog.New(slog.DiscardHandler), cascade: CascadeBelow}
-	for _, o := range options {
-		o(p)
-	}
-	if err := whisper.CheckDevice(p.models.Device); err != nil {
+	c := last(config).withDefaults()
+	if err := whisper.CheckDevice(c.Device); err != nil {
 		return nil, err
 	}
-	p.gate = semaphore.NewWeighted(int64(p.cores))
-	p.models.Cores, p.models.Logger = p.cores, p.log
-	p.engines = engines.New(set, p.models)
+	p := &Pipeline{config: c, engines: engines.New(set, c.engines()), gate: semaphore.NewWeighted(int64(c.Cores))}
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
 }
@@ -173,12 +80,12 @@ func Open(set *models.Set, options ...Option) (*Pipeline, error) {
 // OpenDefault returns a pipeline with the models of the default folder
 // (library.DefaultDir), which `otograph models pull` fills, and the embedded
 // published models for the other roles, except transcription.
-func OpenDefault(options ...Option) (*Pipeline, error) {
+func OpenDefault(config ...Config) (*Pipeline, error) {
 	set, err := library.Load{Fallback: published.Models()}.OrDefaultDir().Open()
 	if err != nil {
 		return nil, err
 	}
-	return Open(set, options...)
+	return Open(set, config...)
 }
 
 // Models returns the set with which the pipeline was opened.
@@ -188,11 +95,12 @@ func (p *Pipeline) Models() *models.Set { return p.engines.Set }
 func (p *Pipeline) Available() spec.Available { return p.engines.Available }
 
 // Settings returns the options of Open that affect results, apart from the
-// models. Stages saved by WithCheckpoints are valid for pipelines with the same
+// models. Stages that Checkpoints keep are valid for pipelines with the same
 // models and settings.
 func (p *Pipeline) Settings() string {
-	text := fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", p.optimizedWords, !p.noConfidences, p.cascade, strings.Join(p.models.Languages, ","))
-	for _, m := range p.models.Choice {
+	c := p.config
+	text := fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", c.OptimizedWords, !c.NoConfidences, *c.Cascade, strings.Join(c.OptimizedLanguages, ","))
+	for _, m := range c.Choice.Models {
 		text += fmt.Sprintf(" %s=%s/%d", m.Name, m.Main().SHA256, m.Main().Size)
 	}
 	return text
@@ -246,7 +154,8 @@ func (p *Pipeline) begin(ctx context.Context) (_ context.Context, leave func(), 
 
 // stages returns the stages of a run with these options and engines.
 func (p *Pipeline) stages(opt EffectiveOptions, e *engines.Engines) *stages.Stages {
-	return &stages.Stages{Engines: e, Options: opt, Cores: p.cores, Gate: p.gate, Log: p.log, OptimizedWords: p.optimizedWords, Cascade: p.cascade}
+	c := p.config
+	return &stages.Stages{Engines: e, Options: opt, Cores: c.Cores, Gate: p.gate, Log: c.Logger, OptimizedWords: c.OptimizedWords, Cascade: *c.Cascade}
 }
 
 // Close stops running calls (they return ErrClosed), waits for them and frees

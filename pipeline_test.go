@@ -51,12 +51,19 @@ func TestMain(m *testing.M) {
 
 // open opens a pipeline without the cascade by default, because the standard
 // tier's text of a doubtful segment depends on the processor.
-func open(t testing.TB, set *models.Set, options ...otograph.Option) *otograph.Pipeline {
+func open(t testing.TB, set *models.Set, config ...otograph.Config) *otograph.Pipeline {
 	t.Helper()
 	if _, err := native.ONNXRuntime(); err != nil {
 		t.Skipf("needs the native libraries (make setup): %v", err)
 	}
-	p, err := otograph.Open(set, append([]otograph.Option{otograph.WithCascade(0)}, options...)...)
+	var c otograph.Config
+	if len(config) > 0 {
+		c = config[0]
+	}
+	if c.Cascade == nil {
+		c.Cascade = new(0.0)
+	}
+	p, err := otograph.Open(set, c)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close()) })
 	return p
@@ -89,7 +96,7 @@ func TestConversation(t *testing.T) {
 	var stages []otograph.Stage
 	last := 0.0
 	var working atomic.Int64
-	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{}, otograph.OnProgress(func(r otograph.Progress) {
+	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{}, otograph.RunOptions{Working: func() { working.Add(1) }, Progress: func(r otograph.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		assert.GreaterOrEqual(t, r.Fraction, last, "progress never falls")
@@ -97,7 +104,7 @@ func TestConversation(t *testing.T) {
 		if r.Done {
 			stages = append(stages, r.Stage)
 		}
-	}), otograph.OnWorking(func() { working.Add(1) }))
+	}})
 	require.NoError(t, err)
 	assert.InDelta(t, 1, last, 1e-9)
 	assert.Greater(t, working.Load(), int64(125), "the tagger alone reports 125 frames")
@@ -218,8 +225,8 @@ func TestStandardTierWords(t *testing.T) {
 // The same input and options yield the same result, even with other runs in
 // parallel.
 func TestDeterministicAndConcurrent(t *testing.T) {
-	p := open(t, demo.Models(), otograph.WithCores(2))
-	other := open(t, demo.Models(), otograph.WithCores(1))
+	p := open(t, demo.Models(), otograph.Config{Cores: 2})
+	other := open(t, demo.Models(), otograph.Config{Cores: 1})
 	results := make([]string, 4)
 	var wg sync.WaitGroup
 	for i := range results {
@@ -282,10 +289,10 @@ func TestSilence(t *testing.T) {
 // A missing device causes a warning if the standard tier is used, and the CPU
 // takes over.
 func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
-	_, err := otograph.Open(demo.Models(), otograph.WithDevice("abacus"))
+	_, err := otograph.Open(demo.Models(), otograph.Config{Device: "abacus"})
 	require.ErrorContains(t, err, `found "abacus"`)
 
-	p := open(t, demo.Models(), otograph.WithDevice("vulkan:200"))
+	p := open(t, demo.Models(), otograph.Config{Device: "vulkan:200"})
 	opt := otograph.Options{ASRLanguage: new("en"), Optimize: new(false), EnableDiarize: new(false), EnableAudioEvents: new(false)}
 	res, err := p.Run(context.Background(), excerpt(t), opt)
 	require.NoError(t, err)
@@ -300,7 +307,7 @@ func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
 	assert.Equal(t, otograph.TierOptimized, res.Tier)
 	assert.Empty(t, res.Warnings)
 
-	p = open(t, demo.Models(), otograph.WithDevice("vulkan:200"), otograph.WithCascade(1))
+	p = open(t, demo.Models(), otograph.Config{Device: "vulkan:200", Cascade: new(1.0)})
 	res, err = p.Run(context.Background(), excerpt(t), opt)
 	require.NoError(t, err)
 	require.Positive(t, res.Stats.Cascade.Doubtful)
@@ -312,11 +319,11 @@ func TestCancel(t *testing.T) {
 	p := open(t, demo.Models())
 	reason := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := p.Run(ctx, excerpt(t), otograph.Options{}, otograph.OnProgress(func(r otograph.Progress) {
+	_, err := p.Run(ctx, excerpt(t), otograph.Options{}, otograph.RunOptions{Progress: func(r otograph.Progress) {
 		if r.Stage == otograph.StageVAD && r.Done {
 			cancel(reason)
 		}
-	}))
+	}})
 	assert.ErrorIs(t, err, reason)
 }
 
@@ -329,7 +336,7 @@ func TestCloseDuringRun(t *testing.T) {
 	var once sync.Once
 	go func() {
 		_, err := p.Run(context.Background(), source, otograph.Options{Optimize: new(false)},
-			otograph.OnProgress(func(otograph.Progress) { once.Do(func() { close(begun) }) }))
+			otograph.RunOptions{Progress: func(otograph.Progress) { once.Do(func() { close(begun) }) }})
 		ended <- err
 	}()
 	<-begun
@@ -373,11 +380,11 @@ func TestMissingModel(t *testing.T) {
 // TestOptimizedLanguages: the optimized tier serves every language that its
 // model lists, unless it is restricted.
 func TestOptimizedLanguages(t *testing.T) {
-	for tier, options := range map[otograph.Tier][]otograph.Option{
-		otograph.TierOptimized: nil,
-		otograph.TierStandard:  {otograph.WithOptimizedLanguages(spec.OptimizedLanguages()...)},
+	for tier, config := range map[otograph.Tier]otograph.Config{
+		otograph.TierOptimized: {},
+		otograph.TierStandard:  {OptimizedLanguages: spec.OptimizedLanguages()},
 	} {
-		p := open(t, demo.Models(), options...)
+		p := open(t, demo.Models(), config)
 		res, err := p.Run(t.Context(), otograph.File("testdata/demo/short/de_00.flac"), otograph.Options{
 			ASRLanguage: new("de"), EnableDiarize: new(false), EnableAudioEvents: new(false),
 		})
@@ -463,16 +470,14 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// memory stores checkpoints and counts the loaded ones.
+// memory stores checkpoints and counts the loaded ones. It needs no lock,
+// because a run calls one method at a time.
 type memory struct {
-	mu     sync.Mutex
 	kept   map[string][]byte
 	loaded int
 }
 
 func (m *memory) Load(_ context.Context, stage string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.kept[stage] != nil {
 		m.loaded++
 	}
@@ -480,8 +485,6 @@ func (m *memory) Load(_ context.Context, stage string) ([]byte, error) {
 }
 
 func (m *memory) Save(_ context.Context, stage string, data []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.kept[stage] = data
 	return nil
 }
@@ -490,10 +493,10 @@ func (m *memory) Save(_ context.Context, stage string, data []byte) error {
 func TestCheckpoints(t *testing.T) {
 	p := open(t, demo.Models())
 	m := &memory{kept: map[string][]byte{}}
-	first, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.WithCheckpoints(m))
+	first, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.RunOptions{Checkpoints: m})
 	require.NoError(t, err)
 	assert.Zero(t, m.loaded)
-	second, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.WithCheckpoints(m))
+	second, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.RunOptions{Checkpoints: m})
 	require.NoError(t, err)
 	assert.Equal(t, 4, m.loaded)
 	a, _ := json.Marshal(first)
@@ -530,14 +533,16 @@ func TestDecodingStops(t *testing.T) {
 	src := excerpt(t)
 	var seconds []float64
 	length := func(s float64) error { seconds = append(seconds, s); return nil }
-	_, err := p.Run(t.Context(), src, otograph.Options{}, otograph.WithMaxSeconds(10), otograph.OnDecoded(length))
+	_, err := p.Run(t.Context(), src, otograph.Options{}, otograph.RunOptions{MaxSeconds: 10, Decoded: length})
 	require.ErrorIs(t, err, audio.ErrTooLong)
 	assert.Empty(t, seconds, "it was not decoded whole")
 	refused := errors.New("nobody pays for that")
 	var stages []otograph.Stage
-	_, err = p.Run(t.Context(), src, otograph.Options{}, otograph.WithMaxSeconds(11),
-		otograph.OnDecoded(func(s float64) error { _ = length(s); return refused }),
-		otograph.OnProgress(func(p otograph.Progress) { stages = append(stages, p.Stage) }))
+	_, err = p.Run(t.Context(), src, otograph.Options{}, otograph.RunOptions{
+		MaxSeconds: 11,
+		Decoded:    func(s float64) error { _ = length(s); return refused },
+		Progress:   func(p otograph.Progress) { stages = append(stages, p.Stage) },
+	})
 	require.Equal(t, refused, err)
 	assert.Equal(t, []float64{11}, seconds)
 	for _, stage := range stages {
@@ -567,7 +572,7 @@ func TestMeasuresOfBothTiers(t *testing.T) {
 			before = m.Seek
 		}
 	}
-	_, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.Translated())
+	_, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.RunOptions{Extras: spec.Extras{Translate: true}})
 	require.ErrorIs(t, err, whisper.ErrTranslation)
 }
 
@@ -584,7 +589,7 @@ func TestKnownVoices(t *testing.T) {
 	}
 	off := false
 	opt := otograph.Options{EnableAudioEvents: &off}
-	res, err := p.Run(t.Context(), otograph.File(threeVoices), opt, otograph.WithVoices(otograph.KnownVoice{Name: "Ruth", Recording: cut(0.7, 9.7)}))
+	res, err := p.Run(t.Context(), otograph.File(threeVoices), opt, otograph.RunOptions{Voices: []otograph.KnownVoice{{Name: "Ruth", Recording: cut(0.7, 9.7)}}})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{res.Segments[0].Speaker: "Ruth"}, res.Names)
 	assert.Equal(t, 3, res.NumSpeakers)
@@ -592,14 +597,14 @@ func TestKnownVoices(t *testing.T) {
 	alike, err := p.SameVoice()
 	require.NoError(t, err)
 	voice := func(from, to float64) []float32 {
-		vector, _, _, err := p.Voice(t.Context(), cut(from, to))
+		voice, err := p.Voice(t.Context(), cut(from, to))
 		require.NoError(t, err)
-		return vector
+		return voice.Vector
 	}
 	ruth := voice(0.7, 9.7)
 	assert.InDelta(t, 1, diarize.Similarity(ruth, ruth), 1e-6)
 	assert.Greater(t, diarize.Similarity(ruth, voice(0.7, 5)), alike)
-	_, _, _, err = p.Voice(t.Context(), otograph.File(threeVoices))
+	_, err = p.Voice(t.Context(), otograph.File(threeVoices))
 	assert.ErrorContains(t, err, threeVoices+": expected one voice, found 3")
 	assert.True(t, spec.IsPermanent(err))
 
@@ -608,7 +613,7 @@ func TestKnownVoices(t *testing.T) {
 		"at most 10.1 s":        cut(0, 12),
 		"speech":                audio.Raw(make([]float32, 4*audio.SampleRate), audio.SampleRate, 1),
 	} {
-		_, err := p.Run(t.Context(), excerpt(t), opt, otograph.WithVoices(otograph.KnownVoice{Name: "Ruth", Recording: cut(0.7, 9.7)}, otograph.KnownVoice{Name: "Tom", Recording: src}))
+		_, err := p.Run(t.Context(), excerpt(t), opt, otograph.RunOptions{Voices: []otograph.KnownVoice{{Name: "Ruth", Recording: cut(0.7, 9.7)}, {Name: "Tom", Recording: src}}})
 		var bad *otograph.VoiceError
 		require.ErrorAs(t, err, &bad, want)
 		assert.Equal(t, 1, bad.Index)
@@ -626,7 +631,7 @@ func TestSentencesArriveDuringTheRun(t *testing.T) {
 		var told []spec.Segment
 		portions := 0
 		res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: &optimize, EnableDiarize: &off, EnableAudioEvents: &off},
-			otograph.OnSegments(func(more []otograph.Segment) { portions++; told = append(told, more...) }))
+			otograph.RunOptions{Segments: func(more []otograph.Segment) { portions++; told = append(told, more...) }})
 		require.NoError(t, err)
 		require.Len(t, told, len(res.Segments))
 		for i, s := range res.Segments {
@@ -640,18 +645,56 @@ func TestSentencesArriveDuringTheRun(t *testing.T) {
 	}
 }
 
+// TestStoppedReaderEndsTheRun: the iterator yields the sentences of the
+// callback; a caller that stops reading ends the run, and the loop's end is the
+// run's end.
+func TestStoppedReaderEndsTheRun(t *testing.T) {
+	p := open(t, demo.Models())
+	off := false
+	opt := otograph.Options{Optimize: &off, EnableDiarize: &off, EnableAudioEvents: &off}
+	var reported, yielded []otograph.Segment
+	more := otograph.RunOptions{Segments: func(list []otograph.Segment) { reported = append(reported, list...) }}
+	for s, err := range p.Segments(t.Context(), otograph.File(conversation), opt, more) {
+		require.NoError(t, err)
+		yielded = append(yielded, s)
+	}
+	require.NotEmpty(t, yielded)
+	assert.Equal(t, reported, yielded)
+
+	var done []otograph.Stage
+	more = otograph.RunOptions{Progress: func(r otograph.Progress) {
+		if r.Done {
+			done = append(done, r.Stage)
+		}
+	}}
+	opt.EnableDiarize = nil
+	for s, err := range p.Segments(t.Context(), otograph.File(conversation), opt, more) {
+		require.NoError(t, err)
+		assert.Equal(t, yielded[0].Text, s.Text)
+		break
+	}
+	// The last sentences wait for a reader, and the speakers for the sentences.
+	assert.NotContains(t, done, otograph.StageDiarize)
+
+	refused := errors.New("refused")
+	more = otograph.RunOptions{Decoded: func(float64) error { return refused }}
+	for _, err := range p.Segments(t.Context(), excerpt(t), opt, more) {
+		assert.Equal(t, refused, err)
+	}
+}
+
 // The cascade decodes segments below the confidence again, here all of them. It
 // returns the same text each time, and without the cascade nothing is decoded
 // again.
 func TestCascade(t *testing.T) {
 	off := false
 	opt := otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off}
-	run := func(src otograph.Source, options ...otograph.Option) *otograph.Result {
-		res, err := open(t, demo.Models(), options...).Run(t.Context(), src, opt)
+	run := func(src otograph.Source, config ...otograph.Config) *otograph.Result {
+		res, err := open(t, demo.Models(), config...).Run(t.Context(), src, opt)
 		require.NoError(t, err)
 		return res
 	}
-	first, second := run(excerpt(t), otograph.WithCascade(1)), run(excerpt(t), otograph.WithCascade(1), otograph.WithCores(1))
+	first, second := run(excerpt(t), otograph.Config{Cascade: new(1.0)}), run(excerpt(t), otograph.Config{Cascade: new(1.0), Cores: 1})
 	assert.Equal(t, otograph.TierOptimized, first.Tier)
 	// If a window is decoded alone, the third digit of its probabilities
 	// depends on the number of threads (package whisper); the text does not.
@@ -669,7 +712,7 @@ func TestCascade(t *testing.T) {
 		require.NotNil(t, s.Confidence)
 		assert.True(t, *s.Confidence > 0 && *s.Confidence <= 1, s.Text)
 	}
-	plain := run(excerpt(t), otograph.WithCascade(0), otograph.WithConfidences(false))
+	plain := run(excerpt(t), otograph.Config{Cascade: new(0.0), NoConfidences: true})
 	assert.Zero(t, plain.Stats.Cascade)
 	assert.Nil(t, plain.Segments[0].Confidence)
 	data, err := json.Marshal(plain)
@@ -717,11 +760,11 @@ func TestHotwordsWithoutEffect(t *testing.T) {
 func TestFailingCascadeKeepsTheText(t *testing.T) {
 	off := false
 	opt := otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off}
-	plain, err := open(t, demo.Models(), otograph.WithCascade(0)).Run(t.Context(), excerpt(t), opt)
+	plain, err := open(t, demo.Models(), otograph.Config{Cascade: new(0.0)}).Run(t.Context(), excerpt(t), opt)
 	require.NoError(t, err)
 	require.NotEmpty(t, plain.Segments)
 	assert.Empty(t, plain.Warnings)
-	res, err := open(t, broken(models.RoleStandard), otograph.WithCascade(1)).Run(t.Context(), excerpt(t), opt)
+	res, err := open(t, broken(models.RoleStandard), otograph.Config{Cascade: new(1.0)}).Run(t.Context(), excerpt(t), opt)
 	require.NoError(t, err)
 	assert.Equal(t, plain.Segments, res.Segments)
 	require.Len(t, res.Warnings, 1)

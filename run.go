@@ -3,7 +3,7 @@ package otograph
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
@@ -17,122 +17,6 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// RunOption configures one run.
-type RunOption func(*run)
-
-// OnProgress sets a function that receives the progress of a run.
-func OnProgress(f func(Progress)) RunOption {
-	return func(r *run) { r.Report = f }
-}
-
-// OnWorking sets a function that is called after each pass of a model, possibly
-// concurrently: if neither it nor OnProgress's is called for minutes, a call of
-// native code hangs.
-func OnWorking(f func()) RunOption { return func(r *run) { r.Working = f } }
-
-// OnWaveform sets a function that receives the recording's waveform after
-// decoding, before the other stages: audio.PeaksPerSecond bytes per second, see
-// audio.PCM.Peaks.
-func OnWaveform(f func(peaks []byte)) RunOption {
-	return func(r *run) { r.waveform = f }
-}
-
-// OnDecoded sets a function that receives the recording's exact length in
-// seconds after decoding, before any other stage. An error of f ends the run
-// and is returned unchanged.
-func OnDecoded(f func(seconds float64) error) RunOption {
-	return func(r *run) { r.decoded = f }
-}
-
-// Translated requests the standard tier's text in English, for any spoken
-// language. A model that cannot translate causes whisper.ErrTranslation.
-func Translated() RunOption { return func(r *run) { r.Translate = true } }
-
-// WithLanguages names the languages (ISO 639-1) from which detection chooses if
-// Options.ASRLanguage is empty; without any it chooses from all.
-func WithLanguages(codes ...string) RunOption { return func(r *run) { r.Among = codes } }
-
-// WithModel selects the run's recognizer by name (see WithChoice); "" selects
-// the set's. An unknown name is an *OptionError. A standard model transcribes
-// in the standard tier, an optimized one in the optimized tier, in the
-// languages that the model supports.
-func WithModel(name string) RunOption { return func(r *run) { r.model = name } }
-
-// OnSegments sets a function that receives sentences during the run, in order
-// and each once, as soon as their text is final. The sentences of the optimized
-// tier, and of split channels, arrive together. They are not split by
-// speaker: if the speaker changes inside a sentence, the result has two
-// segments.
-func OnSegments(f func([]Segment)) RunOption { return func(r *run) { r.told = f } }
-
-// WithVoices names the speakers with the given voices in Result.Names. A voice
-// names at most one speaker, and none if the match is uncertain. An unsuitable
-// recording (shorter than 2 s, longer than 10 s, with less than a second of
-// speech, or with more than one voice) ends the run before transcription.
-func WithVoices(voices ...KnownVoice) RunOption {
-	return func(r *run) { r.voices = voices }
-}
-
-// WithMaxSeconds refuses longer recordings (audio.ErrTooLong), unless the
-// pipeline's own limit is shorter. Decoding stops at the limit, even if the
-// container states a shorter length. Zero and negative values are ignored.
-func WithMaxSeconds(seconds float64) RunOption {
-	return func(r *run) { r.longest = seconds }
-}
-
-// Checkpoints stores finished stages of a run, so that an interrupted run
-// continues where it stopped. They must belong to one recording, one set of
-// options and one set of models.
-type Checkpoints interface {
-	// Load returns the saved data of a stage, nil if there is none.
-	Load(ctx context.Context, stage string) ([]byte, error)
-	// Save stores a stage's data and replaces earlier data.
-	Save(ctx context.Context, stage string, data []byte) error
-}
-
-// WithCheckpoints loads finished stages from c and saves them there. Errors of
-// c do not fail the run; they are logged.
-func WithCheckpoints(c Checkpoints) RunOption {
-	return func(r *run) { r.Checkpoints = c }
-}
-
-// Channels selects the treatment of a recording's channels.
-type Channels string
-
-// The values of Channels.
-const (
-	// ChannelsMix mixes all channels into one; it is the default.
-	ChannelsMix Channels = "mix"
-	// ChannelsSplit treats each of 2 to 8 channels as one speaker, CHANNEL_0
-	// and so on.
-	ChannelsSplit Channels = "split"
-	// ChannelsAuto splits if the channels hold different voices, as in a call.
-	ChannelsAuto Channels = "auto"
-)
-
-// WithChannels sets the treatment of a recording's channels.
-func WithChannels(c Channels) RunOption {
-	return func(r *run) { r.channels = c }
-}
-
-// check refuses unknown values; "" is ChannelsMix.
-func (c Channels) check() error {
-	switch c {
-	case "", ChannelsMix, ChannelsSplit, ChannelsAuto:
-		return nil
-	}
-	return &OptionError{Field: "channels", Reason: fmt.Sprintf("must be mix, split or auto, got %q", spec.Shorten(string(c)))}
-}
-
-// split returns the channels to treat separately; none means the mix.
-func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
-	list := pcm.Channels()
-	if c == ChannelsAuto && !channels.Differ(list) {
-		return nil
-	}
-	return list
-}
-
 // effective fills in the defaults of options. Without EnableASR, EnableDiarize
 // defaults to false, so that one switch suffices for sounds alone.
 func effective(o Options) (EffectiveOptions, error) {
@@ -145,20 +29,20 @@ func effective(o Options) (EffectiveOptions, error) {
 // Check returns the error with which Run would refuse these options before
 // reading anything: an *OptionError, or an error that wraps models.ErrMissing
 // and names the roles without a model.
-func (p *Pipeline) Check(options Options, runOptions ...RunOption) error {
+func (p *Pipeline) Check(options Options, more ...RunOptions) error {
 	opt, err := effective(options)
 	if err != nil {
 		return err
 	}
-	return p.newRun(options, opt, runOptions).check()
+	return p.newRun(options, opt, last(more)).check()
 }
 
-func (p *Pipeline) newRun(given Options, opt EffectiveOptions, runOptions []RunOption) *run {
-	r := &run{p: p, given: given, Stages: p.stages(opt, p.engines), Watch: stages.Watch{Log: p.log}}
-	for _, o := range runOptions {
-		o(r)
-	}
-	if lease, err := p.engines.Lease(r.model); err != nil {
+// newRun returns a run with the engines that it leases.
+func (p *Pipeline) newRun(given Options, opt EffectiveOptions, more RunOptions) *run {
+	r := &run{RunOptions: more, Stages: p.stages(opt, p.engines), Watch: stages.Watch{Log: p.config.Logger, Checkpoints: more.Checkpoints}, p: p, given: given}
+	r.Watch.Report, r.Stages.Translate, r.Among = more.Progress, more.Translate, more.Languages
+	r.Stages.Working = more.Working
+	if lease, err := p.engines.Lease(more.Model); err != nil {
 		r.failed = err
 	} else {
 		r.Engines = lease
@@ -170,7 +54,7 @@ func (r *run) check() error {
 	if r.failed != nil {
 		return r.failed
 	}
-	return errors.Join(r.channels.check(), r.Missing())
+	return errors.Join(r.Channels.check(), r.Missing())
 }
 
 // Run processes one recording. Invalid options cause an *OptionError before
@@ -179,8 +63,8 @@ func (r *run) check() error {
 // (spec.IsPermanent distinguishes it from failures of the machine). If a stage
 // fails after decoding, the error is a *StageError (several are joined) and the
 // Result holds the other stages' findings. A canceled context ends the run
-// within one window.
-func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOptions ...RunOption) (*Result, error) {
+// within one window. At most one RunOptions is used.
+func (p *Pipeline) Run(ctx context.Context, src Source, options Options, more ...RunOptions) (*Result, error) {
 	opt, err := effective(options)
 	if err != nil {
 		return nil, err
@@ -191,7 +75,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	}
 	defer leave()
 
-	r := p.newRun(options, opt, runOptions)
+	r := p.newRun(options, opt, last(more))
 	defer r.Engines.End()
 	res, err := r.do(ctx, src)
 	if err != nil && ctx.Err() != nil {
@@ -201,22 +85,60 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, runOpti
 	return res, err
 }
 
+// Segments processes a recording as Run does and yields its sentences, in order
+// and each once, as soon as their text is final. The sentences of the optimized
+// tier, and of split channels, arrive together. They have no speaker and are not
+// split by speaker: if the speaker changes inside a sentence, the result has two
+// segments. The error of the run comes last. A caller that stops reading ends
+// the run; a slow one delays it.
+func (p *Pipeline) Segments(ctx context.Context, src Source, options Options, more ...RunOptions) iter.Seq2[Segment, error] {
+	return func(yield func(Segment, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		ready := make(chan []Segment)
+		var err error
+		go func() {
+			defer close(ready)
+			o := last(more)
+			also := o.Segments
+			o.Segments = func(list []Segment) {
+				if also != nil {
+					also(list)
+				}
+				select {
+				case ready <- list:
+				case <-ctx.Done():
+				}
+			}
+			_, err = p.Run(ctx, src, options, o)
+		}()
+		defer func() { // the run has ended when the loop has
+			cancel()
+			for range ready {
+			}
+		}()
+		for list := range ready {
+			for _, s := range list {
+				if !yield(s, nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(Segment{}, err)
+		}
+	}
+}
+
 // run is one Run.
 type run struct {
+	RunOptions
 	*stages.Stages
 	stages.Watch
-	p        *Pipeline
-	given    Options                     // as the caller set them
-	waveform func([]byte)                // nil: nobody asks
-	decoded  func(seconds float64) error // nil: nobody asks
-	longest  float64                     // seconds of the recording; 0 means the pipeline's limit
-	voices   []KnownVoice                // known voices that name speakers
-	channels Channels                    // "": mix
-	told     func([]Segment)             // nil: nobody asks
-	sound    channels.Recording
-	speech   []channels.Side // found by StageVAD
-	model    string          // the recognizer's name, "" for the set's
-	failed   error           // of the name
+	p      *Pipeline
+	given  Options // as the caller set them
+	sound  channels.Recording
+	speech []channels.Side // of StageVAD
+	failed error           // of the recognizer's name
 }
 
 // do decodes the recording, runs the stages and assembles the result.
@@ -224,7 +146,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	r.Progress.Plan(r.Options)
+	r.Watch.Plan(r.Options)
 	r.Preload(ctx, r.p.enter)
 	pcm, err := stages.Do(ctx, &r.Watch, StageDecode, func(ctx context.Context) (*audio.PCM, error) {
 		return audio.Open(ctx, src, r.audio())
@@ -233,18 +155,18 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 		return nil, stages.Cause(err) // no findings to keep, so return package audio's error alone
 	}
 	defer pcm.Close()
-	if r.decoded != nil {
-		if err := r.decoded(pcm.Duration()); err != nil {
+	if r.Decoded != nil {
+		if err := r.Decoded(pcm.Duration()); err != nil {
 			return nil, err
 		}
 	}
-	r.Progress.Duration(pcm.Duration())
-	if r.waveform != nil {
-		r.waveform(pcm.Peaks())
+	r.Watch.Duration(pcm.Duration())
+	if r.Waveform != nil {
+		r.Waveform(pcm.Peaks())
 	}
 	var known []KnownVoice
 	if *r.Options.EnableDiarize {
-		known = r.voices
+		known = r.Voices
 	}
 	register, err := r.p.learn(ctx, known)
 	if err != nil {
@@ -252,7 +174,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	}
 	r.sound.PCM = pcm
 	if *r.Options.EnableASR {
-		r.sound.Split = r.channels.split(pcm)
+		r.sound.Split = r.Channels.split(pcm)
 		r.Split = r.sound.Split != nil
 	}
 	finds, errs := r.find(ctx)
@@ -268,26 +190,29 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 
 // result assembles the result; an error concerns only the speakers' names.
 func (r *run) result(f *findings.Findings, register *voices.Register) (*Result, error) {
-	res := assemble.Result(r.sound.PCM, f, r.Progress.Seconds())
+	res := assemble.Result(r.sound.PCM, f, r.Watch.Seconds())
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = assemble.AudioWarnings(r.sound.Info())
 	res.Warnings = append(res.Warnings, assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)...)
-	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.channels == ChannelsSplit, r.sound.Split != nil)...)
+	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.Channels == ChannelsSplit, r.sound.Split != nil)...)
 	if t := f.Transcription; t != nil && t.Uncorrected != "" {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "cascade", Reason: "the text is that of the optimized tier alone: " + t.Uncorrected})
 	}
 	if note := r.Engines.DeviceNote(); note != "" && r.NeedsStandard(f.Transcription) {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
 	}
-	var err error
-	res.Names, err = r.Names(register, f)
-	return res, err
+	names, err := r.Names(register, f)
+	if err != nil {
+		return res, &StageError{Stage: StageDiarize, Err: err}
+	}
+	res.Names = names
+	return res, nil
 }
 
 // audio returns the audio options with the run's track and longest length.
 func (r *run) audio() audio.Options {
-	o := r.p.audio
-	o.KeepChannels = r.channels == ChannelsSplit || r.channels == ChannelsAuto
+	o := r.p.config.Audio
+	o.KeepChannels = r.Channels == ChannelsSplit || r.Channels == ChannelsAuto
 	if track := r.Options.AudioTrack; track != nil {
 		o.Track = *track
 	}
@@ -295,8 +220,8 @@ func (r *run) audio() audio.Options {
 	if limit == 0 {
 		limit = spec.MaxAudioSeconds
 	}
-	if r.longest > 0 && (limit < 0 || r.longest < limit) {
-		o.MaxSeconds = r.longest
+	if r.MaxSeconds > 0 && (limit < 0 || r.MaxSeconds < limit) {
+		o.MaxSeconds = r.MaxSeconds
 	}
 	return o
 }
@@ -379,10 +304,10 @@ func (r *run) languageAndText(ctx context.Context, heard *findings.Speech) (*fin
 	if err != nil {
 		return nil, err
 	}
-	r.Progress.Tier(r.Tier(language))
+	r.Watch.Tier(r.Tier(language))
 	said := 0
 	var tell func([]asr.Segment)
-	if r.told != nil {
+	if r.RunOptions.Segments != nil {
 		tell = func(sentences []asr.Segment) {
 			r.tell(sentences, said)
 			said += len(sentences)
@@ -414,11 +339,11 @@ func (r *run) languageAndText(ctx context.Context, heard *findings.Speech) (*fin
 func (r *run) transcribe(ctx context.Context, i int, language findings.Language, settled func([]asr.Segment)) (*findings.Transcription, error) {
 	side, all := r.speech[i], float64(len(r.speech))
 	return r.Transcribe(ctx, r.sound.Of(side), side.Heard, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
-		r.Progress.Part(StageTranscribe, float64(i)+done/max(total, 1e-9), all)
+		r.Watch.Part(StageTranscribe, float64(i)+done/max(total, 1e-9), all)
 	}})
 }
 
-// tell passes sentences, numbered from first, to OnSegments.
+// tell passes sentences, numbered from first, to RunOptions.Segments.
 func (r *run) tell(sentences []asr.Segment, first int) {
 	f := &findings.Findings{Transcription: &findings.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
 	out := assemble.Segments(f, findings.ClockOf(r.sound.PCM))
@@ -426,12 +351,12 @@ func (r *run) tell(sentences []asr.Segment, first int) {
 		out[i].ID, out[i].Words = first+i, nil
 	}
 	r.p.hideConfidences(out)
-	r.told(out)
+	r.RunOptions.Segments(out)
 }
 
 // hideConfidences removes the confidences from a pipeline without them.
 func (p *Pipeline) hideConfidences(list []Segment) {
-	if !p.noConfidences {
+	if !p.config.NoConfidences {
 		return
 	}
 	for i := range list {

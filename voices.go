@@ -20,47 +20,56 @@ type KnownVoice struct {
 	Recording Source
 }
 
-// leastSpoken is the least speech in a recording for WithVoices, in seconds.
+// leastSpoken is the least speech in a recording of RunOptions.Voices, in seconds.
 const leastSpoken = 1.0
 
-// Voice returns the vector of a recording's only voice, computed by the set's
-// speaker model, the seconds of speech that it is based on, and the warnings
-// about the recording. The vector has unit length. Bad input, including a
-// recording with several voices, causes a permanent error (spec.IsPermanent)
-// that names the recording.
-func (p *Pipeline) Voice(ctx context.Context, src Source) (vector []float32, seconds float64, warnings []spec.Warning, err error) {
-	ctx, leave, err := p.begin(ctx)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	defer leave()
-	return p.voice(ctx, src, p.audio, 0)
+// Voice is the voice of a recording with one speaker.
+type Voice struct {
+	// Vector is the set's speaker model's vector, of unit length.
+	Vector []float32
+	// Seconds is the length of the speech that it is based on.
+	Seconds float64
+	// Warnings are those about the recording (spec.WarnAudio).
+	Warnings []spec.Warning
 }
 
-func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, shortest float64) (vector []float32, seconds float64, warnings []spec.Warning, err error) {
+// Voice returns a recording's only voice. Bad input, including a recording with
+// several voices, causes a permanent error (spec.IsPermanent) that names the
+// recording.
+func (p *Pipeline) Voice(ctx context.Context, src Source) (Voice, error) {
+	ctx, leave, err := p.begin(ctx)
+	if err != nil {
+		return Voice{}, err
+	}
+	defer leave()
+	return p.voice(ctx, src, p.config.Audio, 0)
+}
+
+func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, shortest float64) (v Voice, err error) {
 	opt, err := Options{}.Effective()
 	if err != nil {
-		return nil, 0, nil, err
+		return v, err
 	}
 	pcm, err := audio.Open(ctx, src, limits)
 	if err != nil {
-		return nil, 0, nil, err
+		return v, err
 	}
 	defer pcm.Close()
+	v.Warnings = assemble.AudioWarnings(pcm.Info())
 	if length := pcm.Duration(); length < shortest {
 		err = spec.Permanent(fmt.Errorf("expected at least %.0f s of audio, found %.1f s", math.Ceil(shortest), length))
 	} else {
-		vector, seconds, err = p.stages(opt, p.engines).OneVoice(ctx, pcm)
+		v.Vector, v.Seconds, err = p.stages(opt, p.engines).OneVoice(ctx, pcm)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", src.Name(), err)
 	}
-	return vector, seconds, assemble.AudioWarnings(pcm.Info()), err
+	return v, err
 }
 
 // SameVoice returns the minimum diarize.Similarity of two recordings of one
-// person, for the set's speaker model. Some people's are as similar, so WithVoices
-// also compares with other voices. Without a speaker model the error wraps
+// person, for the set's speaker model. Some people's are as similar, so
+// RunOptions.Voices also compares with other voices. Without a speaker model the error wraps
 // models.ErrMissing.
 func (p *Pipeline) SameVoice() (float64, error) {
 	m, err := p.engines.Set.Need(models.RoleEmbedder)
@@ -73,25 +82,25 @@ func (p *Pipeline) SameVoice() (float64, error) {
 
 // learn returns the register of known voices.
 func (p *Pipeline) learn(ctx context.Context, known []KnownVoice) (*voices.Register, error) {
-	limits := p.audio
+	limits := p.config.Audio
 	limits.MaxSeconds = spec.LongestVoice + spec.VoiceSlack
 	register := &voices.Register{}
 	for i, v := range known {
-		vector, seconds, _, err := p.voice(ctx, v.Recording, limits, spec.ShortestVoice-spec.VoiceSlack)
-		if err == nil && seconds < leastSpoken {
-			err = spec.Permanent(fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", v.Recording.Name(), leastSpoken, seconds))
+		voice, err := p.voice(ctx, v.Recording, limits, spec.ShortestVoice-spec.VoiceSlack)
+		if err == nil && voice.Seconds < leastSpoken {
+			err = spec.Permanent(fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", v.Recording.Name(), leastSpoken, voice.Seconds))
 		}
 		if err != nil {
 			return nil, &VoiceError{Index: i, Err: err}
 		}
-		register.Voices = append(register.Voices, voices.Voice{Name: v.Name, Vectors: [][]float32{vector}})
+		register.Voices = append(register.Voices, voices.Voice{Name: v.Name, Vectors: [][]float32{voice.Vector}})
 	}
 	return register, nil
 }
 
 // VoiceError reports a known voice that cannot be used, and the reason.
 type VoiceError struct {
-	Index int // index in the arguments of WithVoices, from 0
+	Index int // index in the RunOptions.Voices, from 0
 	Err   error
 }
 

@@ -17,11 +17,11 @@ func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt
 	var c Cost
 	start, cpu := time.Now(), processor.Seconds()
 	var once sync.Once
-	res, err := p.Run(ctx, src, opt, otograph.OnProgress(func(r otograph.Progress) {
+	res, err := p.Run(ctx, src, opt, otograph.RunOptions{Progress: func(r otograph.Progress) {
 		if r.Stage == otograph.StageTranscribe {
 			once.Do(func() { c.FirstSegment = time.Since(start).Seconds() })
 		}
-	}))
+	}})
 	c.Wall, c.CPU = time.Since(start).Seconds(), processor.Seconds()-cpu
 	c.PeakRSS = peakRSS()
 	if err != nil {
@@ -50,7 +50,7 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 		o := opt
 		o.EnableASR, o.EnableDiarize, o.EnableAudioEvents = &asr, &diarize, &events
 		last := processor.Seconds()
-		_, err := p.Run(ctx, src, o, otograph.WithCheckpoints(kept), otograph.OnProgress(func(r otograph.Progress) {
+		_, err := p.Run(ctx, src, o, otograph.RunOptions{Checkpoints: kept, Progress: func(r otograph.Progress) {
 			if !r.Done {
 				return
 			}
@@ -61,7 +61,7 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 			if wanted || r.Stage == otograph.StageDecode || r.Stage == otograph.StageVAD {
 				last = now // the others read stored results, in parallel with the measured stages
 			}
-		}))
+		}})
 		return err
 	}
 	events := []otograph.Stage{otograph.StageEvents}

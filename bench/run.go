@@ -25,7 +25,7 @@ type System struct {
 	// KnownLanguage takes each recording's language from the manifest instead
 	// of detecting it.
 	KnownLanguage bool
-	// Cascade is the threshold of otograph.WithCascade.
+	// Cascade is the threshold of otograph.Config.
 	Cascade float64
 	// Engine is another recognizer, instead of the models.
 	Engine Engine
@@ -61,7 +61,7 @@ type Config struct {
 	// Cores limits the number of cores (0 means all).
 	Cores int
 	// Device is the device for the standard tier's model; see
-	// otograph.WithDevice.
+	// otograph.Config.
 	Device string
 	// Seed is the seed of the bootstrap.
 	Seed uint64

@@ -74,7 +74,7 @@ func (r *runner) models(ctx context.Context) error {
 	s := r.system
 	debug.FreeOSMemory() // memory left by the previous system must not count for this one
 	r.step(Item{}, "load", 0)
-	p, err := otograph.Open(s.Set, otograph.WithCores(r.Cores), otograph.WithDevice(r.Device), otograph.WithOptimizedWords(true), otograph.WithCascade(s.Cascade), otograph.WithAudio(r.Audio))
+	p, err := otograph.Open(s.Set, otograph.Config{Cores: r.Cores, Device: r.Device, OptimizedWords: true, Cascade: &s.Cascade, Audio: r.Audio})
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}

@@ -174,7 +174,7 @@ func (s *Server) readForm(w http.ResponseWriter, r *request, translate bool, fil
 
 // extras returns the options of a form that are not in the specification.
 func extras(f *openai.Form) tasks.Extras {
-	return tasks.Extras{Translate: f.Translate, Measures: f.Measures(), Voices: f.Speakers, Languages: f.Languages, Model: f.Model()}
+	return tasks.Extras{Extras: spec.Extras{Translate: f.Translate, Measures: f.Measures(), Languages: f.Languages, Model: f.Model()}, Voices: f.Speakers}
 }
 
 // shouldRetry is the header that tells OpenAI's clients whether to send a

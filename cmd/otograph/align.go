@@ -64,7 +64,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithAudio(audio.Options{FollowLinks: true}))
+	p, err := otograph.Open(set, otograph.Config{Cores: c.Cores, Audio: audio.Options{FollowLinks: true}})
 	if err != nil {
 		return err
 	}

@@ -93,8 +93,10 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if c.Cascade {
 		below = otograph.CascadeBelow
 	}
-	p, err := otograph.Open(set, otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
-		otograph.WithOptimizedWords(c.Words || c.Format == "ctm"), otograph.WithCascade(below), otograph.WithAudio(audio.Options{FollowLinks: true, Track: c.Track}))
+	p, err := otograph.Open(set, otograph.Config{
+		Cores: c.Cores, Device: string(c.Device), OptimizedWords: c.Words || c.Format == "ctm", Cascade: &below,
+		Audio: audio.Options{FollowLinks: true, Track: c.Track},
+	})
 	if err != nil {
 		return err
 	}
@@ -204,11 +206,11 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	b := newBar(os.Stderr, name, c.Quiet)
 	start := time.Now()
 	var waveform []byte
-	runOptions := []otograph.RunOption{otograph.OnProgress(b.update), otograph.WithChannels(otograph.Channels(c.Channels))}
+	more := otograph.RunOptions{Progress: b.update, Channels: otograph.Channels(c.Channels)}
 	if c.Format == "html" {
-		runOptions = append(runOptions, otograph.OnWaveform(func(peaks []byte) { waveform = peaks }))
+		more.Waveform = func(peaks []byte) { waveform = peaks }
 	}
-	res, err := p.Run(ctx, src, opt, runOptions...)
+	res, err := p.Run(ctx, src, opt, more)
 	took := time.Since(start)
 	b.clear()
 	if err != nil && (res == nil || ctx.Err() != nil) {

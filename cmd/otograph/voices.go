@@ -111,7 +111,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := otograph.Open(set, otograph.WithAudio(audio.Options{FollowLinks: true}))
+	p, err := otograph.Open(set, otograph.Config{Audio: audio.Options{FollowLinks: true}})
 	if err != nil {
 		return err
 	}
@@ -137,12 +137,12 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 // oneVoice returns the vector of a recording's only voice, and prints the
 // warnings about the recording.
 func oneVoice(ctx context.Context, p *otograph.Pipeline, src otograph.Source) ([]float32, error) {
-	vector, seconds, warnings, err := p.Voice(ctx, src)
-	warnAudio(filepath.Base(src.Name()), warnings)
-	if err == nil && seconds < leastVoice {
-		err = fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", src.Name(), leastVoice, seconds)
+	voice, err := p.Voice(ctx, src)
+	warnAudio(filepath.Base(src.Name()), voice.Warnings)
+	if err == nil && voice.Seconds < leastVoice {
+		err = fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", src.Name(), leastVoice, voice.Seconds)
 	}
-	return vector, err
+	return voice.Vector, err
 }
 
 type voicesListCmd struct {

@@ -66,9 +66,10 @@ func (c *workCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pipeline, err := otograph.Open(set, otograph.WithChoice(choice), otograph.WithCores(c.Cores), otograph.WithDevice(string(c.Device)),
-		otograph.WithLogger(log), otograph.WithOptimizedWords(c.OptimizedWords),
-		otograph.WithOptimizedLanguages(c.languages()...), otograph.WithCascade(0), otograph.WithConfidences(false))
+	pipeline, err := otograph.Open(set, otograph.Config{
+		Choice: choice, Cores: c.Cores, Device: string(c.Device), Logger: log,
+		OptimizedWords: c.OptimizedWords, OptimizedLanguages: c.languages(), Cascade: new(0.0), NoConfidences: true,
+	})
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func TestDemoHotwords(t *testing.T) {
 	require.NotEmpty(t, evaluation)
 	for _, r := range hotwordRecognizers(t) {
 		t.Run(r.name, func(t *testing.T) {
-			p, err := otograph.Open(r.models, otograph.WithCascade(0)) // one open recognizer at a time
+			p, err := otograph.Open(r.models, otograph.Config{Cascade: new(0.0)}) // one open recognizer at a time
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, p.Close()) }()
 			counts := map[string]*nameCounts{}

@@ -52,7 +52,7 @@ func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = lo
 // records the state of the models' files.
 //
 // To follow the interface's specification exactly, open the pipeline with
-// WithCascade(0) and WithOptimizedLanguages(spec.OptimizedLanguages()...).
+// Cascade 0, NoConfidences and the OptimizedLanguages of package spec.
 func New(p *otograph.Pipeline, options ...Option) *Engine {
 	s := settings{log: slog.New(slog.DiscardHandler)}
 	for _, o := range options {
@@ -79,16 +79,11 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 	for i, path := range job.Voices {
 		voices = append(voices, otograph.KnownVoice{Name: job.Extras.Voices[i], Recording: otograph.File(path)})
 	}
-	runOptions := []otograph.RunOption{
-		otograph.OnProgress(func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }), otograph.OnWorking(job.Working), otograph.OnSegments(job.Segments),
-		otograph.OnWaveform(func(peaks []byte) { waveform = peaks }), otograph.OnDecoded(job.Decoded),
-		otograph.WithCheckpoints(job.Checkpoints), otograph.WithMaxSeconds(job.MaxSeconds),
-		otograph.WithLanguages(job.Extras.Languages...), otograph.WithModel(job.Extras.Model), otograph.WithVoices(voices...),
-	}
-	if job.Extras.Translate {
-		runOptions = append(runOptions, otograph.Translated())
-	}
-	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt, runOptions...)
+	res, err := e.pipeline.Run(ctx, otograph.File(job.Path), opt, otograph.RunOptions{
+		Extras: job.Extras.Extras, Voices: voices, MaxSeconds: job.MaxSeconds, Checkpoints: job.Checkpoints,
+		Decoded: job.Decoded, Segments: job.Segments, Waveform: func(peaks []byte) { waveform = peaks },
+		Progress: func(p otograph.Progress) { job.Progress(string(p.Stage), p.Fraction) }, Working: job.Working,
+	})
 	if bad := (*otograph.VoiceError)(nil); errors.As(err, &bad) && spec.IsPermanent(err) {
 		return service.Outcome{}, spec.Permanent(errors.New(tasks.ReferenceRefusal(bad.Index, strings.ReplaceAll(bad.Err.Error(), job.Voices[bad.Index], "the recording"))))
 	}

@@ -104,7 +104,7 @@ func listen(set *models.Set, tier, manifest string) ([]segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := otograph.Open(set, otograph.WithCascade(0))
+	p, err := otograph.Open(set, otograph.Config{Cascade: new(0.0)})
 	if err != nil {
 		return nil, err
 	}

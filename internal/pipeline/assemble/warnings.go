@@ -266,7 +266,7 @@ func voicesEffect(c circumstances) string {
 	if !isTrue(c.given.Voices) {
 		return ""
 	}
-	return "has no effect outside the service, where accounts have known voices: see WithVoices and transcribe --voices"
+	return "has no effect outside the service, where accounts have known voices: see RunOptions.Voices and transcribe --voices"
 }
 
 // ChannelWarnings warns of a requested split of the channels without effect,

@@ -73,7 +73,7 @@ func (e *engine[T]) Close() error {
 type Options struct {
 	Cores  int
 	Logger *slog.Logger
-	Device string // for the standard tier's model, as in otograph.WithDevice
+	Device string // for the standard tier's model, as in otograph.Config
 	// Languages limits the optimized tier's languages; empty means all.
 	Languages []string
 	// Choice are further recognizers, which Lease selects by name.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/otograph/otograph/spec"
@@ -14,11 +15,13 @@ import (
 // and keeps checkpoints.
 type Watch struct {
 	Progress
-	// Checkpoints store the results of stages; nil stores none.
+	// Checkpoints store the results of stages; nil stores none. One method is
+	// called at a time.
 	Checkpoints interface {
 		Load(ctx context.Context, stage string) ([]byte, error)
 		Save(ctx context.Context, stage string, data []byte) error
 	}
+	storing sync.Mutex // held while a method of Checkpoints runs
 	// Split reports whether the run splits channels: its checkpoints are
 	// separate from the mix's.
 	Split bool
@@ -58,7 +61,7 @@ func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, er
 		name += splitSuffix
 	}
 	return func(ctx context.Context) (T, error) {
-		data, err := w.Checkpoints.Load(ctx, name)
+		data, err := w.load(ctx, name)
 		var found T
 		switch {
 		case err != nil:
@@ -73,13 +76,25 @@ func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, er
 			return found, err
 		}
 		if data, err = json.Marshal(found); err == nil {
-			err = w.Checkpoints.Save(ctx, name, data)
+			err = w.save(ctx, name, data)
 		}
 		if err != nil {
 			w.Log.WarnContext(ctx, "checkpoint not saved", "stage", s, "error", err)
 		}
 		return found, nil
 	}
+}
+
+func (w *Watch) load(ctx context.Context, name string) ([]byte, error) {
+	w.storing.Lock()
+	defer w.storing.Unlock()
+	return w.Checkpoints.Load(ctx, name)
+}
+
+func (w *Watch) save(ctx context.Context, name string, data []byte) error {
+	w.storing.Lock()
+	defer w.storing.Unlock()
+	return w.Checkpoints.Save(ctx, name, data)
 }
 
 // Cause removes the stage's name from an error.

@@ -28,16 +28,17 @@ func newCheckpoints(blobs *blob.Store, c *tasks.Claim, modelSet string) (*checkp
 	if err != nil {
 		return nil, err
 	}
+	extras, err := json.Marshal(c.Extras.Extras)
+	if err != nil {
+		return nil, err
+	}
 	audioMD5 := ""
 	if c.AudioMD5 != nil {
 		audioMD5 = *c.AudioMD5
 	}
 	sum := sha256.New()
-	for _, part := range []string{modelSet, audioMD5, string(options)} {
+	for _, part := range []string{modelSet, audioMD5, string(options), string(extras)} {
 		fmt.Fprintf(sum, "%d:%s,", len(part), part)
-	}
-	if c.Extras.Translate {
-		fmt.Fprint(sum, "translated")
 	}
 	return &checkpoints{blobs: blobs, prefix: tasks.CheckpointPrefix(c.ID) + hex.EncodeToString(sum.Sum(nil)[:8]) + "/"}, nil
 }

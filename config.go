@@ -1,0 +1,100 @@
+package otograph
+
+import (
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/pipeline/engines"
+	"github.com/otograph/otograph/models"
+)
+
+// CascadeBelow is the confidence below which the cascade decodes a segment of
+// the optimized tier again; docs/performance.md explains the choice.
+const CascadeBelow = 0.85
+
+// Config configures a Pipeline. The zero value holds the defaults.
+type Config struct {
+	// Cores limits the cores of the pipeline: each run uses at most so many
+	// threads, and at most so many computations of all runs proceed at a time. A
+	// computation of a short recording may have several threads, so concurrent
+	// runs may have more than Cores. 0 means the number of cores available to
+	// the Go runtime.
+	Cores int
+	// Logger receives messages of the stages and the native libraries, mostly
+	// at debug level; nil discards them.
+	Logger *slog.Logger
+	// Audio sets the limits and paths of the decoder; the default is the
+	// specification's limits: 1 KB to 2 GB, at most 5 hours.
+	Audio audio.Options
+	// OptimizedWords adds words with their times and probabilities to the
+	// segments of the optimized tier when a run requests words. Otherwise that
+	// tier only has segments, as in the service's specification.
+	OptimizedWords bool
+	// NoConfidences removes Confidence from segments. Otherwise segments of
+	// calibrated models have one; the service's specification has none.
+	NoConfidences bool
+	// Cascade is the confidence below which the standard tier decodes a segment
+	// of the optimized tier again and the better text is kept; the set must
+	// have models of both tiers. nil means CascadeBelow; 0 disables the
+	// cascade, even for segments in another language than the recording's.
+	// Stats.Cascade counts the work. A model without a calibration has no
+	// confidence: its segments are only decoded again if they are in another
+	// language.
+	Cascade *float64
+	// Device is the device of the standard tier's model: "auto" ("" is the
+	// same) is a GPU for which ggml has a plug-in, or else the CPU; "cpu";
+	// "vulkan" or "vulkan:N". If the device is missing or fails, the CPU takes
+	// over, with an entry in Result.Warnings.
+	Device string
+	// OptimizedLanguages restricts the optimized tier to the given languages
+	// (ISO 639-1). Without any, that tier serves every language that its models
+	// list; spec.OptimizedLanguages returns the specification's.
+	OptimizedLanguages []string
+	// Choice holds recognizers that runs select by name (spec.Extras.Model).
+	Choice Choice
+}
+
+// Choice configures further recognizers, which runs select by name, and how
+// long a pipeline's recognizers stay loaded.
+type Choice struct {
+	// Models holds the recognizers; library.Recognizers returns a folder's.
+	Models []models.Model
+	// Keep is how long an unused recognizer stays loaded; 0 means until Close.
+	Keep time.Duration
+	// Memory limits the total file size of the loaded recognizers in bytes; 0
+	// means no limit. A larger model cannot be selected. A run waits for memory
+	// that others use; a run that needs two recognizers may exceed the limit.
+	Memory int64
+}
+
+// withDefaults returns the configuration with its defaults filled in.
+func (c Config) withDefaults() Config {
+	if c.Cores <= 0 {
+		c.Cores = runtime.GOMAXPROCS(0)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Cascade == nil {
+		c.Cascade = new(CascadeBelow)
+	}
+	return c
+}
+
+// engines returns the configuration of the models.
+func (c Config) engines() engines.Options {
+	return engines.Options{
+		Cores: c.Cores, Logger: c.Logger, Device: c.Device, Languages: c.OptimizedLanguages,
+		Choice: c.Choice.Models, Keep: engines.Keeping{Idle: c.Choice.Keep, Memory: c.Choice.Memory},
+	}
+}
+
+// last returns the last of the optional structs of a call, or the zero value.
+func last[T any](list []T) (v T) {
+	if n := len(list); n > 0 {
+		v = list[n-1]
+	}
+	return v
+}

@@ -186,7 +186,7 @@ func TestCounting(t *testing.T) {
 		for _, speakers := range counts {
 			for round := range rounds {
 				e := c.recording(rand.New(rand.NewPCG(seed*1000+uint64(round), uint64(speakers))), speakers)
-				_, k, err := label(t.Context(), e, Options{SingleSpeakerThreshold: 0.05}.filled())
+				_, k, err := label(t.Context(), e, ClusterOptions{SingleSpeakerThreshold: 0.05}.filled())
 				require.NoError(t, err)
 				all++
 				if k == speakers {

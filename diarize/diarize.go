@@ -39,11 +39,14 @@ type Result struct {
 //
 // Errors: ErrOptions, the embedder's, the context's.
 func Diarize(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span, opt Options) (*Result, error) {
-	embedded, err := Embed(ctx, e, pcm, speech, opt)
+	if err := opt.ClusterOptions.validate(opt.Segmenter != nil); err != nil { // before the work of Embed
+		return nil, err
+	}
+	embedded, err := Embed(ctx, e, pcm, speech, opt.EmbedOptions)
 	if err != nil {
 		return nil, err
 	}
-	return Cluster(ctx, embedded, opt)
+	return Cluster(ctx, embedded, opt.ClusterOptions)
 }
 
 // Cluster finds the speakers of embedded windows and their turns: the second
@@ -51,8 +54,8 @@ func Diarize(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Spa
 // the changes of speaker inside segments.
 //
 // Errors: ErrOptions, the embedder's, the context's.
-func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
-	if err := opt.validate(); err != nil {
+func Cluster(ctx context.Context, e *Embeddings, opt ClusterOptions) (*Result, error) {
+	if err := opt.validate(e.scene != nil); err != nil {
 		return nil, err
 	}
 	if opt.SameSpeakerCosine == 0 && e.embedder != nil {
@@ -94,7 +97,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt Options) (*Result, error) {
 }
 
 // label returns each window's cluster, 0 … k−1.
-func label(ctx context.Context, e *Embeddings, opt Options) (labels []int, k int, err error) {
+func label(ctx context.Context, e *Embeddings, opt ClusterOptions) (labels []int, k int, err error) {
 	near := e.windowsByTile()
 	labels, k, err = partition(ctx, e.vectors, e.Windows, near, opt)
 	if err != nil {
@@ -108,7 +111,7 @@ func label(ctx context.Context, e *Embeddings, opt Options) (labels []int, k int
 // Groups that differed as two voices may no longer do so then, and are joined:
 // of 60 mixtures of real people and two models, 70 instead of 67 of 120 numbers
 // of voices are right.
-func (e *Embeddings) settled(labels []int, k int, near [][]localWindow, opt Options) (settled []int, n int) {
+func (e *Embeddings) settled(labels []int, k int, near [][]localWindow, opt ClusterOptions) (settled []int, n int) {
 	least, _ := opt.bounds(e.vectors.n)
 	cost := changeCosts(e)
 	for {

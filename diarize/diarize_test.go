@@ -172,7 +172,7 @@ func TestErrors(t *testing.T) {
 	truth := []said{{span(0, 5), 0}}
 	pcm := silence(5)
 	for _, speech := range [][]audio.Span{{span(2, 3), span(1, 2)}, {span(0, 3), span(2, 4)}, {span(4, 6)}, {{Start: 5, End: 4}}} {
-		_, err := Embed(t.Context(), newMadeUp(1, truth, 0), pcm, speech, DefaultOptions())
+		_, err := Embed(t.Context(), newMadeUp(1, truth, 0), pcm, speech, EmbedOptions{})
 		assert.ErrorContains(t, err, "speech segment", "%v", speech)
 	}
 	m := newMadeUp(1, truth, 0)
@@ -189,19 +189,19 @@ func TestErrors(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 
 	for name, opt := range map[string]Options{
-		"num_speakers":                     {NumSpeakers: -1},
-		"min_speakers":                     {MinSpeakers: 5, MaxSpeakers: 2},
-		"max_speakers":                     {MaxSpeakers: -1},
-		"diarize_min_segment_sec":          {MinSegment: math.NaN()},
-		"diarize_single_speaker_threshold": {SingleSpeakerThreshold: 1.5},
-		"same_speaker_cosine":              {SameSpeakerCosine: -0.1},
+		"num_speakers":                     {ClusterOptions: ClusterOptions{NumSpeakers: -1}},
+		"min_speakers":                     {ClusterOptions: ClusterOptions{MinSpeakers: 5, MaxSpeakers: 2}},
+		"max_speakers":                     {ClusterOptions: ClusterOptions{MaxSpeakers: -1}},
+		"diarize_min_segment_sec":          {EmbedOptions: EmbedOptions{MinSegment: math.NaN()}},
+		"diarize_single_speaker_threshold": {ClusterOptions: ClusterOptions{SingleSpeakerThreshold: 1.5}},
+		"same_speaker_cosine":              {ClusterOptions: ClusterOptions{SameSpeakerCosine: -0.1}},
 	} {
 		_, err := Diarize(t.Context(), newMadeUp(1, truth, 0), pcm, nil, opt)
 		require.ErrorIs(t, err, ErrOptions, name)
 		assert.ErrorContains(t, err, name)
 	}
-	assert.NoError(t, DefaultOptions().validate())
-	assert.NoError(t, Options{MinSpeakers: 12}.validate(), "the default maximum makes room")
+	assert.NoError(t, DefaultOptions().ClusterOptions.validate(true))
+	assert.NoError(t, ClusterOptions{MinSpeakers: 12}.validate(false), "the default maximum makes room")
 }
 
 // TestTurnsCoverTheSpeech: for any speech, turns are in order, do not overlap,
@@ -258,10 +258,10 @@ func TestTurnsCoverTheSpeech(t *testing.T) {
 		if n := len(res.Speakers); opt.NumSpeakers == 0 && n > opt.MaxSpeakers || opt.NumSpeakers > 0 && n > opt.NumSpeakers {
 			t.Fatalf("%d speakers", n)
 		}
-		again, err := Diarize(context.Background(), newMadeUp(speakers, truth, 0.8), pcm, speech, Options{
-			NumSpeakers: opt.NumSpeakers, MinSpeakers: opt.MinSpeakers, MaxSpeakers: opt.MaxSpeakers, MinSegment: opt.MinSegment,
+		again, err := Diarize(context.Background(), newMadeUp(speakers, truth, 0.8), pcm, speech, Options{opt.EmbedOptions, ClusterOptions{
+			NumSpeakers: opt.NumSpeakers, MinSpeakers: opt.MinSpeakers, MaxSpeakers: opt.MaxSpeakers,
 			SingleSpeakerThreshold: opt.SingleSpeakerThreshold, ExactWindows: opt.ExactWindows, Threads: 3,
-		})
+		}})
 		if err != nil || !slices.Equal(res.Turns, again.Turns) {
 			t.Fatalf("three threads: %v, %v", again, err)
 		}
@@ -271,7 +271,7 @@ func TestTurnsCoverTheSpeech(t *testing.T) {
 func TestViterbiIgnoresOneWindow(t *testing.T) {
 	truth := []said{{span(0, 10), 0}, {span(11, 21), 1}}
 	m := newMadeUp(2, truth, 0)
-	e, err := Embed(t.Context(), m, silence(22), []audio.Span{span(0, 10), span(11, 21)}, DefaultOptions())
+	e, err := Embed(t.Context(), m, silence(22), []audio.Span{span(0, 10), span(11, 21)}, EmbedOptions{})
 	require.NoError(t, err)
 	labels := make([]int, len(e.Windows))
 	for i, w := range e.Windows {

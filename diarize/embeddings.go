@@ -66,7 +66,7 @@ const embedAtOnce = 256
 //
 // If no segment reaches opt.MinSegment, the longest one is embedded anyway, so
 // that the speech has a speaker.
-func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span, opt Options) (*Embeddings, error) {
+func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span, opt EmbedOptions) (*Embeddings, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 		end = s.End
 	}
 	out := &Embeddings{Speech: slices.Clone(speech), embedder: e, pcm: pcm}
-	if f := opt.filled(); opt.Segmenter != nil && len(speech) > 0 && max(f.NumSpeakers, f.MaxSpeakers) <= maxSpeakers {
+	if opt.Segmenter != nil && len(speech) > 0 {
 		heard, err := listen(ctx, opt.Segmenter, pcm)
 		if err != nil {
 			return nil, err

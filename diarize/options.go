@@ -24,17 +24,31 @@ const (
 	defaultExactWindows = 12000
 )
 
-// Options configures one diarization.
+// Options configures Diarize.
 type Options struct {
+	EmbedOptions
+	ClusterOptions
+}
+
+// EmbedOptions configures Embed.
+type EmbedOptions struct {
+	// MinSegment is the length in seconds below which a speech segment is not
+	// embedded; it takes the speaker of the nearest turn. 0 embeds every
+	// segment.
+	MinSegment float64
+	// Segmenter detects overlapping voices and changes of voice, of at most 64
+	// speakers; nil means that one voice speaks at a time. With a segmenter,
+	// only speech of one voice at a time is embedded.
+	Segmenter Segmenter
+}
+
+// ClusterOptions configures Cluster.
+type ClusterOptions struct {
 	// NumSpeakers fixes the number of speakers; 0 detects it.
 	NumSpeakers int
 	// MinSpeakers and MaxSpeakers bound the detected number; 0 means the
 	// default (1 and 10). Ignored if NumSpeakers is set.
 	MinSpeakers, MaxSpeakers int
-	// MinSegment is the length in seconds below which a speech segment is not
-	// embedded; it takes the speaker of the nearest turn. 0 embeds every
-	// segment.
-	MinSegment float64
 	// SingleSpeakerThreshold is the silhouette (−1 … 1) of the merged clusters
 	// below which the recording counts as one speaker.
 	SingleSpeakerThreshold float64
@@ -49,10 +63,6 @@ type Options struct {
 	// Above it, evenly spaced windows (3200 at most) are clustered and the
 	// others join the nearest cluster.
 	ExactWindows int
-	// Segmenter detects overlapping voices and changes of voice; nil means that
-	// one voice speaks at a time. With a segmenter, only speech of one voice at
-	// a time is embedded.
-	Segmenter Segmenter
 	// Passages are stretches that probably one voice speaks, such as the
 	// sentences of a transcript, in order of time. A short one that has another
 	// speaker's voice becomes that speaker's turn.
@@ -70,21 +80,32 @@ const DefaultSameSpeaker = 0.5
 
 // DefaultOptions returns the defaults of the service's specification.
 func DefaultOptions() Options {
-	return Options{
+	return Options{EmbedOptions{MinSegment: defaultMinSegment}, ClusterOptions{
 		MinSpeakers:            defaultMinSpeakers,
 		MaxSpeakers:            defaultMaxSpeakers,
-		MinSegment:             defaultMinSegment,
 		SingleSpeakerThreshold: defaultSingleSpeakerThreshold,
 		ExactWindows:           defaultExactWindows,
-	}
+	}}
 }
 
-// validate returns an error for the first option out of range (ErrOptions).
-func (o Options) validate() error {
-	bad := func(name, want string, got any) error {
-		return fmt.Errorf("%w: %s must be %s, got %v", ErrOptions, name, want, got)
+// bad returns an error for an option out of range.
+func bad(name, want string, got any) error {
+	return fmt.Errorf("%w: %s must be %s, got %v", ErrOptions, name, want, got)
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// validate returns an error if an option is out of range (ErrOptions).
+func (o EmbedOptions) validate() error {
+	if !finite(o.MinSegment) || o.MinSegment < 0 {
+		return bad("diarize_min_segment_sec", "0 or more seconds", o.MinSegment)
 	}
-	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	return nil
+}
+
+// validate returns an error for the first option out of range (ErrOptions);
+// overlaps reports whether a segmenter is used.
+func (o ClusterOptions) validate(overlaps bool) error {
 	f := o.filled()
 	switch {
 	case o.NumSpeakers < 0:
@@ -95,8 +116,10 @@ func (o Options) validate() error {
 		return bad("max_speakers", "1 or more", o.MaxSpeakers)
 	case f.MinSpeakers > f.MaxSpeakers && o.NumSpeakers == 0:
 		return bad("min_speakers", fmt.Sprintf("at most max_speakers (%d)", f.MaxSpeakers), f.MinSpeakers)
-	case !finite(o.MinSegment) || o.MinSegment < 0:
-		return bad("diarize_min_segment_sec", "0 or more seconds", o.MinSegment)
+	case overlaps && o.NumSpeakers > maxSpeakers:
+		return bad("num_speakers", fmt.Sprintf("at most %d with a segmenter", maxSpeakers), o.NumSpeakers)
+	case overlaps && o.NumSpeakers == 0 && f.MaxSpeakers > maxSpeakers:
+		return bad("max_speakers", fmt.Sprintf("at most %d with a segmenter", maxSpeakers), f.MaxSpeakers)
 	case !finite(o.SingleSpeakerThreshold) || o.SingleSpeakerThreshold < -1 || o.SingleSpeakerThreshold > 1:
 		return bad("diarize_single_speaker_threshold", "between -1 and 1", o.SingleSpeakerThreshold)
 	case !finite(o.SameSpeakerCosine) || o.SameSpeakerCosine < 0 || o.SameSpeakerCosine > 1:
@@ -110,7 +133,7 @@ func (o Options) validate() error {
 }
 
 // filled replaces zeros that mean "default".
-func (o Options) filled() Options {
+func (o ClusterOptions) filled() ClusterOptions {
 	if o.MinSpeakers == 0 {
 		o.MinSpeakers = defaultMinSpeakers
 	}
@@ -130,7 +153,7 @@ func (o Options) filled() Options {
 }
 
 // bounds returns the least and greatest number of speakers of n windows.
-func (o Options) bounds(n int) (least, most int) {
+func (o ClusterOptions) bounds(n int) (least, most int) {
 	least, most = o.MinSpeakers, o.MaxSpeakers
 	if o.NumSpeakers > 0 {
 		least, most = o.NumSpeakers, o.NumSpeakers

@@ -211,6 +211,28 @@ func TestSegmenterErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "0 frames every 0 samples")
 }
 
+// TestOverlapsHaveAtMost64Speakers: more speakers are refused with a segmenter,
+// whose sets of speakers have 64 bits, and not without one.
+func TestOverlapsHaveAtMost64Speakers(t *testing.T) {
+	truth := []said{{span(0, 2), 0}}
+	speech := []audio.Span{span(0, 2)}
+	for field, opt := range map[string]ClusterOptions{"num_speakers": {NumSpeakers: 65}, "max_speakers": {MaxSpeakers: 65}} {
+		for _, segmenter := range []Segmenter{nil, &truthSegmenter{truth: truth}} {
+			e, err := Embed(t.Context(), newMadeUp(1, truth, 0), silence(3), speech, EmbedOptions{Segmenter: segmenter})
+			require.NoError(t, err)
+			_, err = Cluster(t.Context(), e, opt)
+			_, whole := Diarize(t.Context(), newMadeUp(1, truth, 0), silence(3), speech, Options{EmbedOptions{Segmenter: segmenter}, opt})
+			if segmenter == nil {
+				require.NoError(t, errors.Join(err, whole))
+				continue
+			}
+			require.ErrorIs(t, err, ErrOptions)
+			require.ErrorContains(t, err, field+" must be at most 64 with a segmenter, got 65")
+			require.ErrorIs(t, whole, ErrOptions)
+		}
+	}
+}
+
 // mute returns activities without frames.
 type mute struct{}
 
@@ -291,9 +313,9 @@ func TestOverlappingTurnsCoverTheVoices(t *testing.T) {
 		}
 		opt := DefaultOptions()
 		opt.Segmenter = &truthSegmenter{truth: truth}
-		e, err := Embed(context.Background(), newMadeUp(4, truth, 0.5), audio.FromSamples(make([]float32, total)), speech, opt)
+		e, err := Embed(context.Background(), newMadeUp(4, truth, 0.5), audio.FromSamples(make([]float32, total)), speech, opt.EmbedOptions)
 		require.NoError(t, err)
-		r, err := Cluster(context.Background(), e, opt)
+		r, err := Cluster(context.Background(), e, opt.ClusterOptions)
 		require.NoError(t, err)
 		if e.scene != nil {
 			speech = e.voices

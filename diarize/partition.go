@@ -28,7 +28,7 @@ const sampleWindows = 3200
 
 // partition finds the speakers of the vectors: a label 0 … k−1 per vector.
 // windows are the vectors' spans in order of time.
-func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]localWindow, opt Options) (labels []int, k int, err error) {
+func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]localWindow, opt ClusterOptions) (labels []int, k int, err error) {
 	if x.n == 0 {
 		return nil, 0, nil
 	}
@@ -66,7 +66,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]loc
 	return labels, k, nil
 }
 
-func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near [][]localWindow, opt Options) (labels []int, k int, err error) {
+func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near [][]localWindow, opt ClusterOptions) (labels []int, k int, err error) {
 	least, most := opt.bounds(x.n)
 	if most == 1 {
 		return make([]int, x.n), 1, nil
@@ -101,7 +101,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 // separates two partitions that differ by such a speaker, while each group of a
 // merged partition has already shown that it has its own voice and enough
 // speech.
-func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group []int, k int) {
+func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int) (group []int, k int) {
 	finest := len(s.count)
 	enough, steps := s.enough(windows), s.ward()
 	if opt.NumSpeakers > 0 {
@@ -150,7 +150,7 @@ func (s *sums) choose(windows []audio.Span, opt Options, least, most int) (group
 }
 
 // compare takes in the windows' times, so that groups can be compared as voices.
-func (s *sums) compare(x matrix, windows []audio.Span, near [][]localWindow, opt Options) {
+func (s *sums) compare(x matrix, windows []audio.Span, near [][]localWindow, opt ClusterOptions) {
 	s.together, s.overlaps = s.cooccurrence(near), s.overlapping(x, windows)
 	s.stated = !opt.unstated
 }

@@ -78,7 +78,7 @@ func TestSpeakerCountOnSimulatedVoices(t *testing.T) {
 						x, truth := simulate(r, split(speakers, c.perSpeaker, lopsided), c.voices)
 						e := timeline(truth)
 						e.vectors = x
-						opt := DefaultOptions().filled()
+						opt := DefaultOptions().ClusterOptions.filled()
 						opt.SameSpeakerCosine = c.same
 						labels, k, err := label(t.Context(), e, opt)
 						require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestOutliersAreNotSpeakers(t *testing.T) {
 				replace(at+i, blend(0.6, noise, gauss(r, make([]float64, x.dim))))
 			}
 		}
-		_, k, err := label(t.Context(), e, Options{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.05}.filled())
+		_, k, err := label(t.Context(), e, ClusterOptions{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.05}.filled())
 		require.NoError(t, err)
 		if k == speakers {
 			right++
@@ -143,7 +143,7 @@ func TestNumberOfSpeakersIsKept(t *testing.T) {
 	e := timeline(truth)
 	e.vectors = x
 	for k := 1; k <= 12; k++ {
-		labels, got, err := label(t.Context(), e, Options{NumSpeakers: k, SameSpeakerCosine: 0.5}.filled())
+		labels, got, err := label(t.Context(), e, ClusterOptions{NumSpeakers: k, SameSpeakerCosine: 0.5}.filled())
 		require.NoError(t, err)
 		assert.Equal(t, k, got)
 		assert.Equal(t, k, distinct(labels, k), "every one of %d speakers has windows", k)
@@ -152,7 +152,7 @@ func TestNumberOfSpeakersIsKept(t *testing.T) {
 		}
 	}
 	for _, bounds := range [][2]int{{1, 2}, {2, 2}, {5, 7}, {6, 20}, {1, 1}} {
-		_, got, err := label(t.Context(), e, Options{MinSpeakers: bounds[0], MaxSpeakers: bounds[1], SameSpeakerCosine: 0.5}.filled())
+		_, got, err := label(t.Context(), e, ClusterOptions{MinSpeakers: bounds[0], MaxSpeakers: bounds[1], SameSpeakerCosine: 0.5}.filled())
 		require.NoError(t, err)
 		assert.GreaterOrEqual(t, got, bounds[0])
 		assert.LessOrEqual(t, got, bounds[1])
@@ -164,7 +164,7 @@ func TestFewWindows(t *testing.T) {
 		x, truth := simulate(rand.New(rand.NewPCG(9, 9)), []int{n}, simulated{})
 		e := timeline(truth)
 		e.vectors = x
-		for _, opt := range []Options{{}, {NumSpeakers: 3}, {MinSpeakers: 2, MaxSpeakers: 5}, {MaxSpeakers: 1}} {
+		for _, opt := range []ClusterOptions{{}, {NumSpeakers: 3}, {MinSpeakers: 2, MaxSpeakers: 5}, {MaxSpeakers: 1}} {
 			opt.SameSpeakerCosine = 0.5
 			labels, k, err := label(t.Context(), e, opt.filled())
 			require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestSampledClusteringAgrees(t *testing.T) {
 	x, truth := simulate(rand.New(rand.NewPCG(11, 4)), []int{900, 500, 300, 120}, simulated{low: 0.35, high: 0.5})
 	e := timeline(truth)
 	e.vectors = x
-	opt := Options{SameSpeakerCosine: 0.5, ExactWindows: 400}.filled()
+	opt := ClusterOptions{SameSpeakerCosine: 0.5, ExactWindows: 400}.filled()
 	labels, k, err := label(t.Context(), e, opt)
 	require.NoError(t, err)
 	assert.Equal(t, 4, k)
@@ -199,10 +199,10 @@ func TestThresholdDecidesForOneSpeaker(t *testing.T) {
 	x, truth := simulate(rand.New(rand.NewPCG(2, 4)), []int{40, 40}, simulated{})
 	e := timeline(truth)
 	e.vectors = x
-	_, k, err := label(t.Context(), e, Options{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.05}.filled())
+	_, k, err := label(t.Context(), e, ClusterOptions{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.05}.filled())
 	require.NoError(t, err)
 	assert.Equal(t, 2, k)
-	_, k, err = label(t.Context(), e, Options{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.95}.filled())
+	_, k, err = label(t.Context(), e, ClusterOptions{SameSpeakerCosine: 0.5, SingleSpeakerThreshold: 0.95}.filled())
 	require.NoError(t, err)
 	assert.Equal(t, 1, k, "a silhouette below the threshold means one speaker")
 }
@@ -220,7 +220,7 @@ func TestMemoryOfClustering(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	_, k, err := label(t.Context(), e, Options{SameSpeakerCosine: 0.5}.filled())
+	_, k, err := label(t.Context(), e, ClusterOptions{SameSpeakerCosine: 0.5}.filled())
 	require.NoError(t, err)
 	runtime.ReadMemStats(&after)
 	mb := float64(after.TotalAlloc-before.TotalAlloc) / 1e6
@@ -238,7 +238,7 @@ func BenchmarkCluster(b *testing.B) {
 				e.vectors = x
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, k, err := label(b.Context(), e, Options{SameSpeakerCosine: 0.5, Threads: threads}.filled()); err != nil || k != 4 {
+					if _, k, err := label(b.Context(), e, ClusterOptions{SameSpeakerCosine: 0.5, Threads: threads}.filled()); err != nil || k != 4 {
 						b.Fatal(k, err)
 					}
 				}
@@ -270,7 +270,7 @@ func TestSettledGroupsAreJoined(t *testing.T) {
 			labels[i] = i % 2
 		}
 	}
-	opt := DefaultOptions().filled()
+	opt := DefaultOptions().ClusterOptions.filled()
 	joined, k := e.settled(slices.Clone(labels), 3, nil, opt)
 	assert.Equal(t, 2, k)
 	assert.InDelta(t, 1, agreement(joined, truth), 1e-9)

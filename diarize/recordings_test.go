@@ -288,7 +288,7 @@ func BenchmarkDiarize(b *testing.B) {
 	segmenter, err := segment.Open(demoModel(b, models.RoleSegmenter), segment.Options{})
 	require.NoError(b, err)
 	b.Cleanup(func() { assert.NoError(b, segmenter.Close()) })
-	for name, opt := range map[string]diarize.Options{"embedder": diarize.DefaultOptions(), "segmenter": {Segmenter: segmenter}} {
+	for name, opt := range map[string]diarize.Options{"embedder": diarize.DefaultOptions(), "segmenter": {EmbedOptions: diarize.EmbedOptions{Segmenter: segmenter}}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				_, err := diarize.Diarize(b.Context(), l.voice, pcm, speech, opt)

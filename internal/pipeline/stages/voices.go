@@ -21,11 +21,11 @@ import (
 // this size.
 const exactWindows = 3000
 
-func (s *Stages) diarizeOptions(e diarize.Embedder) diarize.Options {
-	opt := diarize.DefaultOptions()
+// clusterOptions returns the run's options of clustering.
+func (s *Stages) clusterOptions(e diarize.Embedder) diarize.ClusterOptions {
+	opt := diarize.DefaultOptions().ClusterOptions
 	opt.NumSpeakers = or(s.Options.NumSpeakers, 0)
 	opt.MinSpeakers, opt.MaxSpeakers = *s.Options.MinSpeakers, *s.Options.MaxSpeakers
-	opt.MinSegment = *s.Options.DiarizeMinSegmentSec
 	opt.SingleSpeakerThreshold = *s.Options.DiarizeSingleSpeakerThreshold
 	opt.SameSpeakerCosine = e.SameSpeaker()
 	opt.ExactWindows = exactWindows
@@ -61,7 +61,7 @@ func (s *Stages) voiced(pcm *audio.PCM, heard *findings.Speech) ([]audio.Span, e
 // only one speaker.
 func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *findings.Speech, alone bool) (*diarize.Embeddings, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
-		opt := s.diarizeOptions(e)
+		opt := diarize.EmbedOptions{MinSegment: *s.Options.DiarizeMinSegmentSec}
 		e = workingEmbedder{e, s.working}
 		if alone {
 			return diarize.Embed(ctx, e, pcm, heard.Spans, opt)
@@ -86,7 +86,7 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *findings.Spee
 // has the speaker with its voice.
 func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *findings.Transcription) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
-		opt := s.diarizeOptions(e)
+		opt := s.clusterOptions(e)
 		if said != nil {
 			voices = voices.Filter(func(speech audio.Span) bool { return findings.Understood(said.Transcript.Segments, speech) }, true)
 			for _, sentence := range said.Transcript.Segments {
@@ -117,7 +117,7 @@ func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices
 		return s.Cluster(ctx, mix, said)
 	}
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
-		opt := s.diarizeOptions(e)
+		opt := s.clusterOptions(e)
 		opt.NumSpeakers = 1
 		var list []*diarize.Result
 		for _, side := range sides {

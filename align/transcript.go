@@ -119,7 +119,7 @@ func spokenSeconds(speech []audio.Span, from, to float64) (sum float64) {
 // share divides the first word's time among all words, in proportion to their
 // letters.
 func share(words []*asr.Word, speech []audio.Span) {
-	pieces := make([]decode.Piece, len(words))
+	pieces := make([]decode.Word, len(words))
 	for i, w := range words {
 		pieces[i].Text = w.Text
 	}

@@ -259,12 +259,12 @@ func TestWordsLastThroughSpeech(t *testing.T) {
 }
 
 func TestWordsGoToTheNearestSpeech(t *testing.T) {
-	words := []decode.Piece{
-		{Start: 0.9, End: 0.95},                          // fires before its stretch begins
-		{Start: 1.8, End: 1.85},                          // fires long before the next word
-		{Start: 3.0, End: 3.05},                          // in the middle
-		{Start: 4.1, End: 4.15},                          // fires after its stretch has ended
-		{Start: 5.8, End: 5.9}, {Start: 5.95, End: 6.00}, // before the next one begins
+	words := []decode.Word{
+		{Word: asr.Word{Start: 0.9, End: 0.95}},                                          // fires before its stretch begins
+		{Word: asr.Word{Start: 1.8, End: 1.85}},                                          // fires long before the next word
+		{Word: asr.Word{Start: 3.0, End: 3.05}},                                          // in the middle
+		{Word: asr.Word{Start: 4.1, End: 4.15}},                                          // fires after its stretch has ended
+		{Word: asr.Word{Start: 5.8, End: 5.9}}, {Word: asr.Word{Start: 5.95, End: 6.00}}, // before the next one begins
 	}
 	snapToSpeech(words, []audio.Span{{Start: 16000, End: 64000}, {Start: 96000, End: 112000}, {Start: 160000, End: 168000}})
 	for i, w := range [][2]float64{{1, 1.55}, {1.8, 2.45}, {3, 3.65}, {4.1, 4.15}, {6, 5.95}, {5.95, 6.25}} {
@@ -279,11 +279,11 @@ func TestWordsGoToTheNearestSpeech(t *testing.T) {
 // after its last token if the detector reports speech longer, as it does in
 // noise or in a pause between sentences.
 func TestSentencesEndSoonAfterTheirLastToken(t *testing.T) {
-	words := []decode.Piece{
-		{Text: " One.", Start: 0.1, End: 0.4},
-		{Text: " Two", Start: 1.2, End: 1.3},
-		{Text: " three.", Start: 1.6, End: 1.8},
-		{Text: " Four.", Start: 1.9, End: 2.1},
+	words := []decode.Word{
+		{Word: asr.Word{Text: " One.", Start: 0.1, End: 0.4}},
+		{Word: asr.Word{Text: " Two", Start: 1.2, End: 1.3}},
+		{Word: asr.Word{Text: " three.", Start: 1.6, End: 1.8}},
+		{Word: asr.Word{Text: " Four.", Start: 1.9, End: 2.1}},
 	}
 	snapToSpeech(words, []audio.Span{{Start: 0, End: 40000}})
 	for i, end := range []float64{0.65, 1.6, 1.9, 2.35} {

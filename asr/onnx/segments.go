@@ -75,7 +75,7 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 
 // spokenWords returns the words with the rows in which their tokens fire. A
 // word's Start is its first token's, its End its last token's.
-func spokenWords(words []decode.Piece, stream []written, shift float64) []ctc.Spoken {
+func spokenWords(words []decode.Word, stream []written, shift float64) []ctc.Spoken {
 	spoken := make([]ctc.Spoken, len(words))
 	at := 0
 	for i, w := range words {
@@ -101,7 +101,7 @@ func copySpelling(s *asr.Segment) {
 
 // endTimes sets each word's end to the end of the last token with a letter or
 // digit that begins before the next word.
-func endTimes(words []decode.Piece, stream []written) {
+func endTimes(words []decode.Word, stream []written) {
 	at := 0
 	for i := range words {
 		words[i].End = words[i].Start
@@ -141,9 +141,9 @@ const (
 //
 // A token may fire a little outside of its stretch: words belong to the nearest
 // one.
-func snapToSpeech(words []decode.Piece, speech []audio.Span) {
+func snapToSpeech(words []decode.Word, speech []audio.Span) {
 	for i, k := 0, 0; i < len(words) && len(speech) > 0; {
-		belongs := func(w decode.Piece) bool {
+		belongs := func(w decode.Word) bool {
 			if k+1 == len(speech) {
 				return true
 			}

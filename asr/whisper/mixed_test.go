@@ -91,7 +91,7 @@ func TestPassagesOfUnclearLanguage(t *testing.T) {
 		r := &result{sure: 0.99}
 		for i, p := range logProbs {
 			at, _ := speech[i].Seconds()
-			r.words = append(r.words, decode.Piece{Start: at + 1, End: at + 2, LogProb: p, Tokens: 1})
+			r.words = append(r.words, decode.Word{Word: asr.Word{Start: at + 1, End: at + 2, Tokens: 1}, LogProb: p})
 		}
 		return r
 	}

@@ -85,7 +85,7 @@ func (s sighting) cost() float64 {
 
 // sightings returns the places in a text where a name may belong, the most
 // similar first, without overlap.
-func sightings(words []decode.Piece, names []name) (list []sighting) {
+func sightings(words []decode.Word, names []name) (list []sighting) {
 	longest := 0
 	for _, n := range names {
 		longest = max(longest, n.words())
@@ -119,8 +119,8 @@ func sightings(words []decode.Piece, names []name) (list []sighting) {
 
 // pieced reports whether a word is written in several tokens, as unknown words
 // are.
-func pieced(words []decode.Piece) bool {
-	return slices.ContainsFunc(words, func(w decode.Piece) bool { return w.Last > w.First })
+func pieced(words []decode.Word) bool {
+	return slices.ContainsFunc(words, func(w decode.Word) bool { return w.Last > w.First })
 }
 
 // name replaces misspelled names in the decided text of a job.

@@ -28,7 +28,7 @@ func TestLikeness(t *testing.T) {
 }
 
 // wordsOf returns words of one token each.
-func wordsOf(tokens ...string) []decode.Piece {
+func wordsOf(tokens ...string) []decode.Word {
 	var list []decode.Token
 	for _, text := range tokens {
 		list = append(list, decode.Token{Text: text})

@@ -61,7 +61,7 @@ func (a attempt) better(b attempt) bool {
 // result holds a window's text and measurements after its first pass, and after
 // its repair.
 type result struct {
-	words    []decode.Piece
+	words    []decode.Word
 	text     string // for the prompt of the next window
 	stats    asr.Stats
 	attempt  attempt
@@ -170,7 +170,7 @@ func sections(v vocabulary, tokens []token, seek, end float64) (list []section, 
 
 // passage is a section in words, with times of the file.
 type passage struct {
-	said     []decode.Piece
+	said     []decode.Word
 	first    int // index of the first text token
 	from, to float64
 	passed   []decode.Skip // speech that the words pass over
@@ -215,7 +215,7 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 // speech that they pass over, covered is the time in the file where the text
 // ends, and ended reports whether that is known, by a time mark or the measured
 // time of the last word.
-func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Piece, skips []decode.Skip, covered float64, ended bool) {
+func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Word, skips []decode.Skip, covered float64, ended bool) {
 	end := float64(w.Len()) / audio.SampleRate
 	list, ended := sections(v, a.tokens, w.Time(0), end)
 	times := a.times

@@ -40,7 +40,7 @@ func (b bare) seconds() float64 { return b.end - b.start }
 // mended holds the words of a repaired stretch.
 type mended struct {
 	bare
-	words []decode.Piece
+	words []decode.Word
 }
 
 // repair is the second pass over the windows of a transcription.
@@ -284,7 +284,7 @@ func (r *repair) fill(p *patch) {
 }
 
 // within returns the words whose middle lies between two times.
-func within(words []decode.Piece, from, to float64) (list []decode.Piece) {
+func within(words []decode.Word, from, to float64) (list []decode.Word) {
 	for _, w := range words {
 		if at := (w.Start + w.End) / 2; at >= from && at < to {
 			list = append(list, w)
@@ -294,7 +294,7 @@ func within(words []decode.Piece, from, to float64) (list []decode.Piece) {
 }
 
 // meanLogProb is the mean over the words' tokens.
-func meanLogProb(words []decode.Piece) float64 {
+func meanLogProb(words []decode.Word) float64 {
 	var sum float64
 	var n int
 	for _, w := range words {

@@ -78,8 +78,8 @@ func TestAlignmentHeads(t *testing.T) {
 }
 
 func TestMeasuredTimes(t *testing.T) {
-	said := func() []decode.Piece {
-		return []decode.Piece{{Text: " one"}, {Text: " two"}, {Text: " three"}}
+	said := func() []decode.Word {
+		return []decode.Word{{Word: asr.Word{Text: " one"}}, {Word: asr.Word{Text: " two"}}, {Word: asr.Word{Text: " three"}}}
 	}
 	times := []wordtimes.Time{{Start: 1, End: 1.2}, {Start: 1.2, End: 1.5}, {Start: 6, End: 6.4}}
 	window := decode.Window{Pieces: spans(0, 8), Speech: spans(1, 1.5, 3, 5, 5.6, 6.5)}

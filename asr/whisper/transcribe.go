@@ -66,7 +66,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		return nil, err
 	}
 	transcript.Stats.Add(divided)
-	var words []decode.Piece
+	var words []decode.Word
 	for _, r := range results {
 		said, _ := decode.Unloop(r.words)
 		words = append(words, said...)

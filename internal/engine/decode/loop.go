@@ -46,7 +46,7 @@ const (
 // Unloop keeps only the first of every n-gram that is repeated at least 4 times
 // with 12 words in all, and reports whether it removed any. It ignores case and
 // punctuation.
-func Unloop(words []Piece) ([]Piece, bool) {
+func Unloop(words []Word) ([]Word, bool) {
 	keys := make([]string, len(words))
 	for i, w := range words {
 		keys[i] = strings.Map(func(r rune) rune {
@@ -56,7 +56,7 @@ func Unloop(words []Piece) ([]Piece, bool) {
 			return -1
 		}, w.Text)
 	}
-	var kept []Piece
+	var kept []Word
 	found := false
 	for i := 0; i < len(words); {
 		period, times := repeats(keys[i:])

@@ -24,7 +24,7 @@ const (
 // split at its longest pause. Sentences ignores the words' windows, so a
 // sentence across a window's border stays whole. It keeps word times only if
 // withWords is set.
-func Sentences(words []Piece, withWords bool) []asr.Segment {
+func Sentences(words []Word, withWords bool) []asr.Segment {
 	var segments []asr.Segment
 	begin := 0
 	for i := range words {
@@ -38,7 +38,7 @@ func Sentences(words []Piece, withWords bool) []asr.Segment {
 }
 
 // borders reports whether a segment ends between two words.
-func borders(word, next Piece) bool {
+func borders(word, next Word) bool {
 	return EndsSentence(word.Text, next.Text) || word.Language != next.Language || next.Start-word.End >= pauseSplit
 }
 
@@ -48,11 +48,11 @@ type Settler struct {
 	Speech []audio.Span              // of the recording
 	Give   func(whole []asr.Segment) // called with the next sentences
 
-	open []Piece // words of a sentence that may continue
+	open []Word // words of a sentence that may continue
 }
 
 // Add adds the next words.
-func (s *Settler) Add(words []Piece) {
+func (s *Settler) Add(words []Word) {
 	s.open = append(s.open, words...)
 	Settle(s.open, s.Speech)
 	for i := len(s.open) - 2; i >= 0; i-- {
@@ -64,7 +64,7 @@ func (s *Settler) Add(words []Piece) {
 	}
 }
 
-func appendSegments(segments []asr.Segment, words []Piece, withWords bool) []asr.Segment {
+func appendSegments(segments []asr.Segment, words []Word, withWords bool) []asr.Segment {
 	n := len(words)
 	if n > 3 && words[n-1].End-words[0].Start > longest {
 		best, at := -1.0, n/2
@@ -90,7 +90,9 @@ func appendSegments(segments []asr.Segment, words []Piece, withWords bool) []asr
 		s.Temperature = max(s.Temperature, w.Temperature)
 		s.NoSpeechProb += w.NoSpeechProb / float64(n)
 		if withWords {
-			s.Words = append(s.Words, asr.Word{Text: strings.TrimSpace(w.Text), Start: w.Start, End: w.End, Probability: min(max(w.Probability, 0), 1), Interpolated: w.Interpolated, Tokens: w.Tokens})
+			word := w.Word
+			word.Text, word.Probability = strings.TrimSpace(w.Text), min(max(w.Probability, 0), 1)
+			s.Words = append(s.Words, word)
 		}
 	}
 	if tokens > 0 {

@@ -14,15 +14,15 @@ import (
 )
 
 // timed returns words of 0.3 s each; "/" is a pause of one second.
-func timed(text string) []Piece {
-	var list []Piece
+func timed(text string) []Word {
+	var list []Word
 	at := 0.0
 	for _, w := range strings.Fields(text) {
 		if w == "/" {
 			at++
 			continue
 		}
-		list = append(list, Piece{Text: " " + w, Start: at, End: at + 0.3, Probability: 0.5, LogProb: -1, Tokens: 2})
+		list = append(list, Word{Word: asr.Word{Text: " " + w, Start: at, End: at + 0.3, Probability: 0.5, Tokens: 2}, LogProb: -1})
 		at += 0.3
 	}
 	return list
@@ -94,12 +94,12 @@ func TestEndlessSentencesAreCut(t *testing.T) {
 func TestSettlerEmitsTheFinalSentences(t *testing.T) {
 	random := rand.New(rand.NewPCG(34, 1))
 	for range 300 {
-		var words []Piece
+		var words []Word
 		at := 0.0
 		for range 1 + random.IntN(60) {
 			at += []float64{0, 0.05, 0.4, 1.2}[random.IntN(4)]
 			text := []string{" word", " End.", " Mr.", " and", " so?"}[random.IntN(5)]
-			words = append(words, Piece{Text: text, Start: at, End: at + 0.2*random.Float64(), LogProb: -1, Tokens: 1})
+			words = append(words, Word{Word: asr.Word{Text: text, Start: at, End: at + 0.2*random.Float64(), Tokens: 1}, LogProb: -1})
 			at += 0.2
 		}
 		var speech []audio.Span

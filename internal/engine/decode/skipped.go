@@ -41,7 +41,7 @@ type Skip struct {
 // possible, and returns the stretches of at least a second that are best left
 // empty. It returns none unless at least one whole stretch is skipped and there
 // is at least one second more speech than the words fill at a slow pace.
-func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
+func Skipped(words []Word, from, to float64, speech []audio.Span) []Skip {
 	spans, total := stretches(from, to, speech)
 	n, m := len(words), len(spans)
 	if n == 0 || m < 2 {
@@ -86,11 +86,11 @@ func Skipped(words []Piece, from, to float64, speech []audio.Span) []Skip {
 
 // Brisk reports whether words in the given seconds of speech have the pace of
 // continuous speech, so that none can be missing.
-func Brisk(words []Piece, seconds float64) bool {
+func Brisk(words []Word, seconds float64) bool {
 	return seconds <= slowPace*weights(words)[len(words)]
 }
 
 // Fills reports whether words may be all words in the given seconds of speech.
-func Fills(words []Piece, seconds float64) bool {
+func Fills(words []Word, seconds float64) bool {
 	return seconds <= sparsePace*weights(words)[len(words)]
 }

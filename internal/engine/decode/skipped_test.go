@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/asr"
 )
 
 func TestSkipped(t *testing.T) {
@@ -47,9 +49,9 @@ func TestSkipped(t *testing.T) {
 		"a word longer than a second": {"No. Internationalization.", 0, 4, []float64{0, 0.4, 1, 3}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var words []Piece
+			var words []Word
 			for _, w := range strings.Fields(c.text) {
-				words = append(words, Piece{Text: w})
+				words = append(words, Word{Word: asr.Word{Text: w}})
 			}
 			assert.Equal(t, c.want, Skipped(words, c.from, c.to, spans(c.speech...)))
 		})
@@ -57,7 +59,7 @@ func TestSkipped(t *testing.T) {
 }
 
 func TestFills(t *testing.T) {
-	words := []Piece{{Text: "Thank"}, {Text: "you."}}
+	words := []Word{{Word: asr.Word{Text: "Thank"}}, {Word: asr.Word{Text: "you."}}}
 	assert.True(t, Fills(words, 0.7))
 	assert.False(t, Fills(words, 2.5))
 	assert.False(t, Fills(nil, 0.1))

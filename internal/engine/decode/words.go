@@ -27,18 +27,14 @@ type Token struct {
 	ID int32
 }
 
-// Piece is a word that will become part of a Segment. Its text is the
-// recognizer's, including the spaces before it.
-type Piece struct {
-	Text       string
-	Start, End float64 // seconds of the file
-	// Probability is the mean over the word's tokens.
-	Probability float64
-	// LogProb is the sum over Tokens tokens: the word's tokens and the
-	// punctuation around it, without a token that it shares with the word
-	// before.
+// Word is a word of a transcript before it becomes part of a segment. Its Text is
+// the recognizer's, including the spaces before it. Its Tokens are the word's
+// tokens and those of the punctuation around it, without a token that it shares
+// with the word before.
+type Word struct {
+	asr.Word
+	// LogProb is the sum over the Tokens tokens.
 	LogProb float64
-	Tokens  int
 	// NoSpeechProb is the mean over the word's tokens, or the window's
 	// probability.
 	NoSpeechProb float64
@@ -51,8 +47,6 @@ type Piece struct {
 	// indices into the argument of Words. They exclude punctuation in separate
 	// tokens.
 	First, Last int
-	// Interpolated reports that Start and End were not measured.
-	Interpolated bool
 	// Language is the code of the language that the window was decoded in.
 	Language string
 }
@@ -62,7 +56,7 @@ type Piece struct {
 // word before them, an opening bracket or quotation mark with the word after
 // it. Invalid UTF-8 is dropped. The words' Start is the Time of their first
 // token; End is not set.
-func Words(tokens []Token) []Piece {
+func Words(tokens []Token) []Word {
 	j := joiner{tokens: tokens, counted: -1}
 	var stream []byte
 	for i, t := range tokens {
@@ -95,7 +89,7 @@ type joiner struct {
 	owner  []int // per byte, the index of its token
 	at     int   // index of the next byte
 
-	words   []Piece
+	words   []Word
 	counted int // the last token whose LogProb was added to a word
 
 	text        []rune // text of the unfinished word
@@ -149,7 +143,7 @@ func (j *joiner) flush() {
 		return
 	}
 	first, last := j.owner[j.from], j.owner[j.until-1]
-	w := Piece{Text: string(j.text), Start: j.tokens[first].Time, Seek: j.tokens[first].Seek, First: first, Last: last}
+	w := Word{Word: asr.Word{Text: string(j.text), Start: j.tokens[first].Time}, Seek: j.tokens[first].Seek, First: first, Last: last}
 	for _, t := range j.tokens[first : last+1] {
 		w.Probability += t.Probability
 		w.NoSpeechProb += t.NoSpeech
@@ -214,7 +208,7 @@ func weight(text string) float64 {
 }
 
 // weights returns the spoken length of the first 0, 1, … words, in letters.
-func weights(words []Piece) []float64 {
+func weights(words []Word) []float64 {
 	sum := make([]float64, len(words)+1)
 	for i, w := range words {
 		sum[i+1] = sum[i] + weight(w.Text)
@@ -275,7 +269,7 @@ func stretches(from, to float64, speech []audio.Span) (spans []stretch, total fl
 // distributes them over the speech between in proportion to their letters, and
 // places each silence of at least 100 ms at the nearest word border, preferably
 // one at punctuation. Without speech, the words share the whole time.
-func Align(words []Piece, from, to float64, speech []audio.Span) {
+func Align(words []Word, from, to float64, speech []audio.Span) {
 	if len(words) == 0 {
 		return
 	}
@@ -352,15 +346,23 @@ const shortest = 0.01
 // Settle corrects the times of words so that every word begins and ends within
 // speech (samples of the file, in order), no word begins before the previous
 // one ends, and each lasts at least 10 ms if the speech has room for that.
-func Settle(words []Piece, speech []audio.Span) {
+func Settle(words []Word, speech []audio.Span) {
+	list := make([]*asr.Word, len(words))
+	for i := range words {
+		list[i] = &words[i].Word
+	}
+	SettleWords(list, speech)
+}
+
+// SettleWords is Settle for the words of a transcript.
+func SettleWords(words []*asr.Word, speech []audio.Span) {
 	if len(words) == 0 || len(speech) == 0 {
 		return
 	}
 	k := 0
 	var before float64
 	span := func() (float64, float64) { return speech[k].Seconds() }
-	for i := range words {
-		w := &words[i]
+	for _, w := range words {
 		s := max(w.Start, before)
 		for k < len(speech)-1 {
 			if _, b := span(); s < b-shortest+1e-9 {
@@ -386,24 +388,12 @@ func Settle(words []Piece, speech []audio.Span) {
 	}
 	_, last := speech[len(speech)-1].Seconds()
 	for i := len(words) - 1; i >= 0; i-- { // words beyond the last speech move back
-		w := &words[i]
+		w := words[i]
 		if w.End <= last+1e-9 {
 			break
 		}
 		w.End = last
 		w.Start = min(w.Start, last-shortest)
 		last = w.Start
-	}
-}
-
-// SettleWords is Settle for the words of a transcript.
-func SettleWords(words []*asr.Word, speech []audio.Span) {
-	pieces := make([]Piece, len(words))
-	for i, w := range words {
-		pieces[i] = Piece{Start: w.Start, End: w.End}
-	}
-	Settle(pieces, speech)
-	for i, w := range words {
-		w.Start, w.End = pieces[i].Start, pieces[i].End
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 )
 
@@ -21,7 +22,7 @@ func tokens(texts ...string) []Token {
 	return list
 }
 
-func texts(words []Piece) []string {
+func texts(words []Word) []string {
 	var list []string
 	for _, w := range words {
 		list = append(list, w.Text)
@@ -89,10 +90,10 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-func pieces(text string) []Piece {
-	var list []Piece
+func pieces(text string) []Word {
+	var list []Word
 	for _, w := range strings.Fields(text) {
-		list = append(list, Piece{Text: " " + w})
+		list = append(list, Word{Word: asr.Word{Text: " " + w}})
 	}
 	return list
 }
@@ -128,9 +129,9 @@ func TestAlignPutsNoWordInSlivers(t *testing.T) {
 }
 
 func TestSettle(t *testing.T) {
-	words := []Piece{{Start: 0, End: 0.5}, {Start: 0.4, End: 3}, {Start: 2, End: 2}, {Start: 9, End: 9.5}}
+	words := []Word{{Word: asr.Word{Start: 0, End: 0.5}}, {Word: asr.Word{Start: 0.4, End: 3}}, {Word: asr.Word{Start: 2, End: 2}}, {Word: asr.Word{Start: 9, End: 9.5}}}
 	Settle(words, spans(0.2, 1, 2.5, 4))
-	assert.Equal(t, []Piece{{Start: 0.2, End: 0.5}, {Start: 0.5, End: 3}, {Start: 3, End: 3.01}, {Start: 3.99, End: 4}}, words)
+	assert.Equal(t, []Word{{Word: asr.Word{Start: 0.2, End: 0.5}}, {Word: asr.Word{Start: 0.5, End: 3}}, {Word: asr.Word{Start: 3, End: 3.01}}, {Word: asr.Word{Start: 3.99, End: 4}}}, words)
 	Settle(nil, spans(1, 2))
 	Settle(words, nil)
 }
@@ -146,7 +147,7 @@ func TestSettleProperties(t *testing.T) {
 			at = end
 		}
 		n := rapid.IntRange(1, 30).Draw(t, "words")
-		words := make([]Piece, n)
+		words := make([]Word, n)
 		for i := range words {
 			words[i].Start = rapid.Float64Range(-1, 50).Draw(t, "start")
 			words[i].End = words[i].Start + rapid.Float64Range(-1, 3).Draw(t, "length")

@@ -42,7 +42,7 @@ type passage struct {
 	window  decode.Window
 	encoded *whispernet.Window
 	tokens  []int32
-	words   []decode.Piece
+	words   []decode.Word
 	in      wordtimes.Input
 	times   []wordtimes.Time
 }
@@ -189,7 +189,7 @@ func plain(s string) string { return notLetters.ReplaceAllString(strings.ToLower
 func (s *tally) add(p *passage, reference []spoken) {
 	at := 0
 	for _, w := range reference {
-		found := slices.IndexFunc(p.words[at:min(at+4, len(p.words))], func(q decode.Piece) bool { return plain(q.Text) == plain(w.text) })
+		found := slices.IndexFunc(p.words[at:min(at+4, len(p.words))], func(q decode.Word) bool { return plain(q.Text) == plain(w.text) })
 		if found < 0 || len(p.times) == 0 {
 			continue
 		}

@@ -53,7 +53,7 @@ func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
 }
 
 // spread distributes words over seconds by their letters.
-func spread(words []decode.Piece, seconds float64) []wordtimes.Time {
+func spread(words []decode.Word, seconds float64) []wordtimes.Time {
 	decode.Align(words, 0, seconds, nil)
 	times := make([]wordtimes.Time, len(words))
 	for i, w := range words {

@@ -79,7 +79,8 @@ type Transcript struct {
 	Segments []Segment
 	// Stats counts the work done.
 	Stats Stats
-	// Ineffective lists hotwords (Options.Hotwords) that have almost no effect.
+	// Ineffective lists hotwords (Options.Hotwords) that have no effect because
+	// they have too few letters.
 	Ineffective []string `json:",omitempty"`
 	// Unspelled lists hotwords that have no effect because the model's
 	// vocabulary cannot spell them.
@@ -108,7 +109,8 @@ type Options struct {
 	// BestOf is the number of samples drawn at a Temperature above 0; the
 	// most likely one is kept. 0 means 1; at most 20.
 	BestOf int
-	// Hotwords are words whose probability is raised.
+	// Hotwords are names and other words that the text may contain. asr/onnx
+	// raises their probability, asr/whisper looks for misspelled ones.
 	Hotwords []string
 	// InitialPrompt precedes every window's text and steers its style.
 	InitialPrompt string

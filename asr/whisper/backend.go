@@ -78,7 +78,7 @@ type request struct {
 	samples     int     // at other temperatures
 	quiet       float64 // the no-speech probability above which nothing is decoded
 	most        int     // the limit of the text's tokens; 0 is the model's limit
-	hot         *hotwords
+	names       []name  // to look for in the text
 }
 
 // width returns the number of texts followed at a time.

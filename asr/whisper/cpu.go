@@ -186,7 +186,7 @@ func (c *cpu) drop() {
 // search starts a search in a window.
 func (c *cpu) search(w *whispernet.Window, r *request) *search {
 	s := &search{
-		rules: c.rules, window: w, hot: r.hot, silent: c.NoSpeech,
+		rules: c.rules, window: w, names: r.names, silent: c.NoSpeech,
 		quiet: r.quiet, temperature: r.temperature, width: r.width(),
 		random: rand.New(rand.NewPCG(1, math.Float64bits(r.temperature))), //nolint:gosec // the same text every time
 	}

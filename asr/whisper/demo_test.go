@@ -350,32 +350,3 @@ func TestDemoTokenizes(t *testing.T) {
 		assert.Empty(t, spell(e.now(), text), text)
 	}
 }
-
-// TestDemoHotwords: with some noise over it (−35 dB of full scale) the model
-// hears "Berlin" for "London".
-func TestDemoHotwords(t *testing.T) {
-	e := openDemo(t)
-	clean, speech := together(t, 1.5, clips[0], clips[1], clips[2], clips[3])
-	noisy := slices.Clone(clean.Samples(0, clean.Len()))
-	r := rand.New(rand.NewPCG(1, 3))
-	for i := range noisy {
-		noisy[i] += 0.06*r.Float32() - 0.03
-	}
-	pcm := audio.FromSamples(noisy)
-	o := asr.DefaultOptions()
-	o.Language = "en"
-	transcribe := func(hot ...string) string {
-		o.Hotwords = hot
-		tr, err := e.Transcribe(context.Background(), pcm, speech, o)
-		require.NoError(t, err)
-		return strings.Join(texts(tr), " ")
-	}
-	without := transcribe()
-	assert.NotContains(t, without, "London")
-	with := transcribe("LONDON")
-	assert.Contains(t, with, "to London tonight")
-	if emulated {
-		return
-	}
-	assert.Equal(t, without, transcribe("Kubernetes", "Zanzibar", "猫"), "unspoken words change nothing")
-}

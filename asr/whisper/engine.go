@@ -8,8 +8,7 @@
 // the transcript is reproducible at any parallelism.
 //
 // The search is CTranslate2's (beams, length normalization, patience), with
-// Whisper's published rules for time marks and symbols, and bonuses for
-// hotwords. A window is not decoded if the model hears no speech in its first
+// Whisper's published rules for time marks and symbols. A window is not decoded if the model hears no speech in its first
 // pass, and a loop ends the text at its third repetition. The windows that
 // DetectLanguage encodes are kept for a minute, so that Transcribe does not
 // encode them again.
@@ -247,7 +246,7 @@ func (e *Engine) Languages() []string { return slices.Clone(e.languages) }
 
 // Abilities implements asr.Transcriber.
 func (e *Engine) Abilities() asr.Abilities {
-	return asr.Abilities{Beam: maxBeams, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true, Translate: e.header.Multilingual() && !e.model.NoTranslation}
+	return asr.Abilities{Beam: maxBeams, Temperature: true, Hotwords: e.onCPU(), InitialPrompt: !e.model.NoPrompts, NoSpeech: true, Translate: e.header.Multilingual() && !e.model.NoTranslation}
 }
 
 // language checks the language of a transcription.

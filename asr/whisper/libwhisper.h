@@ -98,14 +98,6 @@ typedef struct og_full_params {
 
 /* The rest is our own: the functions that native.go calls. */
 
-/* A hotword's token in a tree of all hotwords' tokens. Node 0 is the root. The
- * children of a node are the nodes first .. first+count-1. */
-typedef struct og_node {
-	int32_t token;
-	int32_t first, count;
-	float bonus; /* added to the token's logit */
-} og_node;
-
 /* og_job is the memory that a decode shares with its callbacks, which run on
  * native threads and must not touch Go memory. */
 typedef struct og_job og_job;
@@ -133,7 +125,7 @@ void og_free(og_context *);
 og_state *og_new_state(og_context *);
 void og_free_state(og_state *);
 
-og_job *og_new_job(og_context *, const og_node *nodes, int n_nodes, float reach);
+og_job *og_new_job(og_context *);
 void og_abort_job(og_job *);
 bool og_aborted(og_job *);
 void og_work(og_job *, int *encodes, int *steps);

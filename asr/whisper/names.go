@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/whispernet"
 )
 
-// A model spells unknown names by their sound. After a window's text is
+// Whisper spells names it does not know phonetically. After a window's text is
 // decided, words spelled nearly like a hotword are replaced with the hotword,
 // unless the model finds the changed text much less likely.
 const (
@@ -35,16 +35,24 @@ type name struct {
 	letters []rune
 }
 
-// namesOf returns the hotwords that are long enough to be distinguished from
-// other words.
-func namesOf(hotwords []string) (list []name) {
+// namesOf returns the hotwords that are looked for. short lists those with too
+// few letters to tell them from other words, unspelled those that the
+// vocabulary cannot spell.
+func namesOf(hotwords []string, v vocabulary) (list []name, short, unspelled []string) {
 	for _, word := range hotwords {
 		n := name{text: strings.Join(strings.Fields(word), " ")}
-		if n.letters = lettersOf(n.text); len(n.letters) >= nameLetters {
+		n.letters = lettersOf(n.text)
+		switch {
+		case n.text == "":
+		case spell(v, n.text) == nil && spell(v, " "+n.text) == nil:
+			unspelled = append(unspelled, word)
+		case len(n.letters) < nameLetters:
+			short = append(short, word)
+		default:
 			list = append(list, n)
 		}
 	}
-	return list
+	return list, short, unspelled
 }
 
 // words returns the longest run of words that the name may replace.
@@ -126,7 +134,7 @@ func pieced(words []decode.Word) bool {
 // name replaces misspelled names in the decided text of a job.
 func (w *worker) name(o *opened) error {
 	f := o.job.plan.text()
-	if o.search.hot == nil || len(o.search.hot.names) == 0 || f == nil || len(f.tokens) == 0 || f.failed() {
+	if len(o.search.names) == 0 || f == nil || len(f.tokens) == 0 || f.failed() {
 		return nil
 	}
 	var pieces []decode.Token
@@ -136,7 +144,7 @@ func (w *worker) name(o *opened) error {
 			pieces, at = append(pieces, decode.Token{Text: w.cpu.Text(t.id)}), append(at, i)
 		}
 	}
-	list := sightings(decode.Words(pieces), o.search.hot.names)
+	list := sightings(decode.Words(pieces), o.search.names)
 	slices.SortFunc(list, func(a, b sighting) int { return cmp.Compare(b.first, a.first) }) // from the end, so that indexes stay valid
 	for _, s := range list {
 		tokens, err := w.named(o, f.tokens, at[s.first], at[s.last]+1, s)

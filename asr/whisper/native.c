@@ -60,8 +60,6 @@ struct og_job {
 	atomic_int asked;                       /* after each encoder pass and each decoder step */
 	atomic_int encodes;                     /* encoder passes begun */
 	int32_t eot, beg;                       /* end of text, first time mark */
-	const og_node *nodes;                   /* NULL without hotwords; stored after the job */
-	float reach;                            /* see favor */
 };
 
 enum { DEVICE_CPU = 0, LOG_WARN = 3, LOG_ERROR = 4 };
@@ -201,16 +199,10 @@ og_state *og_new_state(og_context *c)
 }
 void og_free_state(og_state *s) { UNDER_GUARD(p_whisper_free_state(s)); }
 
-og_job *og_new_job(og_context *c, const og_node *nodes, int n_nodes, float reach)
+og_job *og_new_job(og_context *c)
 {
-	og_job *j = calloc(1, sizeof *j + (size_t)n_nodes * sizeof *nodes);
-	if (!j) return NULL;
-	j->eot = p_whisper_token_eot(c), j->beg = p_whisper_token_beg(c);
-	if (n_nodes) {
-		memcpy(j + 1, nodes, (size_t)n_nodes * sizeof *nodes);
-		j->nodes = (const og_node *)(j + 1);
-	}
-	j->reach = reach;
+	og_job *j = calloc(1, sizeof *j);
+	if (j) j->eot = p_whisper_token_eot(c), j->beg = p_whisper_token_beg(c);
 	return j;
 }
 
@@ -254,49 +246,6 @@ static bool looping(const int32_t *text, int n) /* newest first */
 	return false;
 }
 
-/* favor raises the logits of the hotwords' tokens. A token is raised only if it
- * is within reach of the best one anyway, and never above it by more than its
- * bonus: nothing changes where the model is sure, or where the end or a time
- * mark is best (silence). */
-static void favor(const og_job *j, const int32_t *text, int n, float *logits, int vocabulary)
-{
-	int best = 0;
-	for (int i = 1; i < j->eot; i++)
-		if (logits[i] > logits[best]) best = i;
-	float top = logits[best];
-	if (!(top > -INFINITY)) return;
-	for (int i = j->eot; i < vocabulary; i++)
-		if (logits[i] > top) return;
-	/* every suffix of the text that begins a hotword, longest first, then the
-	 * root: a token keeps the bonus of the longest match */
-	enum { DEPTH = 32, MOST = 64 };
-	int32_t lifted[MOST];
-	int n_lifted = 0;
-	for (int back = n < DEPTH ? n : DEPTH; back >= 0; back--) {
-		int node = 0;
-		for (int k = back - 1; k >= 0 && node >= 0; k--) {
-			int next = -1;
-			for (int c = 0; c < j->nodes[node].count; c++)
-				if (j->nodes[j->nodes[node].first + c].token == text[k]) next = j->nodes[node].first + c;
-			node = next;
-		}
-		if (node < 0) continue;
-		for (int c = 0; c < j->nodes[node].count; c++) {
-			int32_t t = j->nodes[j->nodes[node].first + c].token;
-			float bonus = j->nodes[j->nodes[node].first + c].bonus;
-			if (bonus == 0) continue;
-			if (logits[t] < top - j->reach) continue;
-			if (logits[t] > top || n_lifted == MOST) continue;
-			int already = 0;
-			for (int k = 0; k < n_lifted; k++) already |= lifted[k] == t;
-			if (already) continue;
-			lifted[n_lifted++] = t;
-			float high = logits[t] + bonus, cap = top + bonus / 2;
-			logits[t] = high < cap ? high : cap;
-		}
-	}
-}
-
 static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, int n_tokens, float *logits, void *user)
 {
 	(void)s;
@@ -305,13 +254,9 @@ static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, i
 	int n = 0;
 	for (int i = n_tokens - 1; i >= 0 && n < HISTORY; i--)
 		if (tokens[i].id < j->eot) text[n++] = tokens[i].id;
-	int vocabulary = p_whisper_n_vocab(c);
-	if (looping(text, n)) {
-		for (int i = 0; i < vocabulary; i++)
-			if (i != j->eot) logits[i] = -INFINITY;
-		return;
-	}
-	if (j->nodes) favor(j, text, n, logits, vocabulary);
+	if (!looping(text, n)) return;
+	for (int i = 0; i < p_whisper_n_vocab(c); i++)
+		if (i != j->eot) logits[i] = -INFINITY;
 }
 
 /* og_decode decodes one window of at most 30 s. Returns libwhisper's code: 0, or

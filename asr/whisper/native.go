@@ -257,15 +257,8 @@ func (s *state) free() {
 type call struct{ j *C.og_job }
 
 // newCall allocates the memory of one or more decodes; free releases it.
-func (w *weights) newCall(h *hotwords) (*call, error) {
-	var nodes *C.og_node
-	var n int
-	var reach float32
-	if h != nil && len(h.nodes) > 1 {
-		nodes, n = (*C.og_node)(unsafe.Pointer(&h.nodes[0])), len(h.nodes)
-		reach = h.reach
-	}
-	j := C.og_new_job(w.c, nodes, C.int(n), C.float(reach))
+func (w *weights) newCall() (*call, error) {
+	j := C.og_new_job(w.c)
 	if j == nil {
 		return nil, errors.New("whisper: out of memory for a decode")
 	}

@@ -34,7 +34,7 @@ func (*weights) ends() (eot, begin int32)            { return 0, 0 }
 func (*weights) Text(int32) string                   { return "" }
 func (*weights) Tokenize(string) []int32             { return nil }
 func (*weights) newState() (*state, error)           { return nil, native.ErrNoCgo }
-func (*weights) newCall(*hotwords) (*call, error)    { return nil, native.ErrNoCgo }
+func (*weights) newCall() (*call, error)             { return nil, native.ErrNoCgo }
 
 type state struct{}
 

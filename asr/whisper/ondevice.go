@@ -180,7 +180,7 @@ func (n *visit) decode(j *job, r *request, width int, samples []float32) (*found
 	if err != nil {
 		return nil, err
 	}
-	call, err := n.device.newCall(r.hot)
+	call, err := n.device.newCall()
 	if err != nil {
 		return nil, err
 	}

@@ -25,14 +25,14 @@ type task struct {
 	others   []string     // other languages that a window may be in
 	speech   []audio.Span // of the whole recording
 	initial  []int32      // tokens of the initial prompt
-	hot      *hotwords
+	names    []name       // among the hotwords
 }
 
 // request returns the first search of a window in the given language.
 func (t *task) request(language string, prompt []int32) *request {
 	return &request{
 		language: language, prompt: prompt, translate: t.opt.Translate, beam: min(max(t.opt.BeamSize, 1), maxBeams),
-		temperature: t.opt.Temperature, samples: t.opt.BestOf, quiet: t.quiet(), hot: t.hot,
+		temperature: t.opt.Temperature, samples: t.opt.BestOf, quiet: t.quiet(), names: t.names,
 	}
 }
 

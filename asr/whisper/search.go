@@ -21,7 +21,7 @@ import (
 type search struct {
 	rules  *rules
 	window *whispernet.Window
-	hot    *hotwords
+	names  []name // that the text may spell wrong
 	prompt []int32
 	sot    int // index of "start of transcript" in the prompt
 	silent int32
@@ -165,15 +165,7 @@ func (s *search) judge(logits []float32, b beam) {
 		text[i] = t.id
 	}
 	s.rules.forbid(logits, text)
-	if s.hot != nil {
-		s.hot.favor(logits, s.rules.words(text), s.rules.eot)
-	}
 	s.rules.settle(logits)
-}
-
-// words returns the tokens of a text without its time marks.
-func (r *rules) words(text []int32) []int32 {
-	return slices.DeleteFunc(slices.Clone(text), func(t int32) bool { return t >= r.begin })
 }
 
 // choose takes the best continuations of all beams.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -47,10 +46,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		t.initial = e.now().Tokenize(" " + opt.InitialPrompt)
 	}
 	if len(opt.Hotwords) > 0 {
-		t.hot, transcript.Ineffective, transcript.Unspelled = newHotwords(opt.Hotwords, func(text string) []int32 { return spell(e.now(), text) })
-		if e.onCPU() { // only the CPU looks for names in decoded texts
-			transcript.Ineffective = slices.DeleteFunc(transcript.Ineffective, func(word string) bool { return len(namesOf([]string{word})) > 0 })
-		}
+		t.names, transcript.Ineffective, transcript.Unspelled = namesOf(opt.Hotwords, e.now())
 	}
 	results, err := e.all(ctx, pcm, windows, t)
 	if err != nil {

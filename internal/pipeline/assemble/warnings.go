@@ -219,8 +219,8 @@ func hotwordsEffect(c circumstances) string {
 		reasons = append(reasons, "have no effect on "+named(c.Unspelled)+": the model's vocabulary cannot spell them")
 	}
 	if len(c.Ineffective) > 0 {
-		reasons = append(reasons, "have hardly any effect on "+named(c.Ineffective)+
-			": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them")
+		reasons = append(reasons, "have no effect on "+named(c.Ineffective)+
+			": the standard tier looks for hotwords of five letters or more, and no CTC model looked for them")
 	}
 	return strings.Join(reasons, "; ")
 }

@@ -119,7 +119,7 @@ func TestWarningsOfHotwords(t *testing.T) {
 	names := []string{"Belvost", `a"b`}
 	many := strings.Split("a b c d e f g h i j k l", " ")
 	able := asr.Abilities{Hotwords: true}
-	const weak = ": the standard tier's model does not write them in one or two tokens, and no CTC model looked for them"
+	const weak = ": the standard tier looks for hotwords of five letters or more, and no CTC model looked for them"
 	const unspelled = ": the model's vocabulary cannot spell them"
 	const again = "; the standard tier used it for the passages that it decoded again"
 	tests := []struct {
@@ -131,8 +131,8 @@ func TestWarningsOfHotwords(t *testing.T) {
 	}{
 		{"all have", spec.TierOptimized, findings.Honored{Abilities: able}, nil, ""},
 		{"spelled", spec.TierOptimized, findings.Honored{Abilities: able, Ineffective: nil, Unspelled: names}, nil, `have no effect on "Belvost", "a\"b"` + unspelled},
-		{"parts", spec.TierStandard, findings.Honored{Abilities: able, Ineffective: names[:1], Unspelled: nil}, nil, `have hardly any effect on "Belvost"` + weak},
-		{"both", spec.TierStandard, findings.Honored{Abilities: able, Ineffective: names[:1], Unspelled: names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have hardly any effect on "Belvost"` + weak},
+		{"parts", spec.TierStandard, findings.Honored{Abilities: able, Ineffective: names[:1], Unspelled: nil}, nil, `have no effect on "Belvost"` + weak},
+		{"both", spec.TierStandard, findings.Honored{Abilities: able, Ineffective: names[:1], Unspelled: names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have no effect on "Belvost"` + weak},
 		{"many", spec.TierOptimized, findings.Honored{Abilities: able, Ineffective: nil, Unspelled: many}, nil, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more` + unspelled},
 		{"no ability", spec.TierOptimized, findings.Honored{Ineffective: names}, nil, "have no effect: the model does not support hotwords"},
 		{"cascade", spec.TierOptimized, findings.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, &findings.Honored{Abilities: able}, `have no effect on "Belvost"` + unspelled + again},

@@ -32,8 +32,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/pipeline/engines"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/models"
@@ -69,7 +69,7 @@ func Open(set *models.Set, config ...Config) (*Pipeline, error) {
 		return nil, fmt.Errorf("%w: the set contains no model", models.ErrMissing)
 	}
 	c := last(config).withDefaults()
-	if err := whisper.CheckDevice(c.Device); err != nil {
+	if _, err := recognizers.ParseDevice(c.Device); err != nil {
 		return nil, err
 	}
 	p := &Pipeline{config: c, engines: engines.New(set, c.engines()), gate: semaphore.NewWeighted(int64(c.Cores))}

@@ -61,7 +61,7 @@ type batch struct {
 	done func(i int)
 }
 
-// decode implements backend.
+// decode is Engine.decode.
 func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error {
 	if len(jobs) == 0 {
 		return nil

@@ -93,7 +93,7 @@ func TestWorkersTakeTurnsAtTheGate(t *testing.T) {
 // The windows of language detection are decoded without encoding them again.
 func TestTranscriptionReusesDetectionsEncoderPasses(t *testing.T) {
 	e := openWindows(t, testModel(), 2.5, Options{Threads: 2})
-	c := e.backend.(*cpu)
+	c := e.cpu
 	pcm, speech := far(5, 0, 1)
 	_, _, err := e.DetectLanguage(context.Background(), pcm, speech, asr.Detection{})
 	require.NoError(t, err)
@@ -129,5 +129,5 @@ func TestSilenceTakesOnePass(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil, asr.Detection{})
 	require.NoError(t, err)
-	assert.Len(t, e.backend.(*cpu).kept, 1)
+	assert.Len(t, e.cpu.kept, 1)
 }

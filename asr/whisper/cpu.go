@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/engine/whisperfile"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/engine/wordtimes"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
@@ -36,7 +36,7 @@ func Kernels() (string, error) {
 	return name, nil
 }
 
-// cpu is the backend that computes with internal/engine/whispernet.
+// cpu is a model in internal/engine/whispernet, and what its windows share.
 type cpu struct {
 	*whispernet.Vocabulary
 	model   *whispernet.Model
@@ -77,18 +77,15 @@ func failure(err error) error {
 	return err
 }
 
-// openCPU loads a model that has been checked.
-func openCPU(m modelFile, threads int) (*cpu, error) {
-	var model *whispernet.Model
-	err := m.read(func(file io.ReaderAt, size int64) (err error) {
-		model, err = whispernet.Open(file, size, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads, Layout: layout})
-		return err
-	})
+// openCPU loads a model. It times words with the given alignment heads, if
+// any.
+func openCPU(f *ggmlfile.Checked, alignment [][2]int, threads int) (*cpu, error) {
+	model, err := whispernet.Open(f, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads})
 	if err != nil {
 		return nil, err
 	}
 	v, h := model.Vocabulary(), model.Header()
-	heads, err := alignmentHeads(m, h)
+	heads, err := alignmentHeads(alignment, h)
 	if err != nil {
 		model.Close()
 		return nil, err
@@ -134,13 +131,13 @@ func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.W
 		return w, nil
 	}
 	c.mu.Unlock()
-	w, err := c.model.Encode(j.samples(0), j.rows, threads, stop)
+	w, err := c.model.Encode(j.samples(), j.rows, threads, stop)
 	return w, j.failure(err)
 }
 
 // encodedBriefly returns a job's window with little silence after its sound.
 func (c *cpu) encodedBriefly(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
-	w, err := c.model.EncodeBriefly(j.samples(0), threads, stop)
+	w, err := c.model.EncodeBriefly(j.samples(), threads, stop)
 	return w, j.failure(err)
 }
 
@@ -192,7 +189,7 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 	}
 	if len(r.others) > 0 {
 		s.listen = func(first []float32) (map[string]float64, string) {
-			h := c.heard(first)
+			h := c.afterStart(first)
 			h.languages = shares(h.languages, r.others)
 			return h.languages, h.otherThan(r.language)
 		}
@@ -207,7 +204,7 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 		if r.translate {
 			task = c.Translate
 		}
-		s.prompt = append(s.prompt, c.Language(languageNumber(r.language)), task)
+		s.prompt = append(s.prompt, c.Language(whisperfile.LanguageNumber(r.language)), task)
 	}
 	if c.rules.unmarked {
 		s.prompt = append(s.prompt, c.NoTimestamps)
@@ -219,19 +216,20 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 	return s
 }
 
-// hear implements backend. Unless it hears briefly, the windows stay encoded for
-// a following transcription.
-func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window, briefly bool) ([]heard, error) {
+// firstPass returns the results of the decoder's first pass over each window.
+// Encoded windows are stored for a following transcription, unless brief asks
+// for little silence after the windows' sound, which no transcription can use.
+func (c *cpu) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode.Window, brief bool) ([]firstPass, error) {
 	stop := new(whispernet.Stop)
 	defer context.AfterFunc(ctx, stop.Now)()
 	d := c.model.NewDecoder(c.threads)
 	defer d.Free()
 	logits := make([]float32, c.size)
-	var list []heard
+	var list []firstPass
 	for _, window := range windows {
 		j := &job{pcm: pcm, window: window, rows: maxBeams}
 		encode := c.encoded
-		if briefly {
+		if brief {
 			encode = c.encodedBriefly
 		}
 		w, err := encode(j, c.threads, stop)
@@ -243,20 +241,20 @@ func (c *cpu) hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window,
 			w.Free()
 			return nil, failure(err)
 		}
-		if briefly {
+		if brief {
 			w.Free()
 		} else {
 			w.Forget()
 			c.keep(j, w)
 		}
-		list = append(list, c.heard(logits))
+		list = append(list, c.afterStart(logits))
 	}
 	return list, nil
 }
 
-// heard reads the logits after "start of transcript".
-func (c *cpu) heard(logits []float32) heard {
-	h := heard{languages: make(map[string]float64)}
+// afterStart reads the logits after "start of transcript".
+func (c *cpu) afterStart(logits []float32) firstPass {
+	h := firstPass{languages: make(map[string]float64)}
 	whispernet.Normalize(logits, c.Begin)
 	h.noSpeech = math.Exp(float64(logits[c.NoSpeech]))
 	var sum float64

@@ -145,12 +145,12 @@ func TestDemoDetectsLanguages(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language, c.name)
 		assert.True(t, p > 0.5 && p <= 1, "%s: %g", c.name, p)
-		kept := len(e.now().(*cpu).kept)
+		kept := len(e.cpu.kept)
 		language, p, err = e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), asr.Detection{Brief: true})
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language, c.name)
 		assert.True(t, p >= sureLanguage && p <= 1, "%s: %g", c.name, p)
-		assert.Len(t, e.now().(*cpu).kept, kept, "no window is encoded in full")
+		assert.Len(t, e.cpu.kept, kept, "no window is encoded in full")
 	}
 	if emulated {
 		return // in silence every language is plausible, and is decoded
@@ -200,7 +200,7 @@ func TestDemoComparesTextsWhenLanguageIsUnclear(t *testing.T) {
 		x[i] += float32(noise * r.NormFloat64())
 	}
 	pcm = audio.FromSamples(x)
-	heard, err := e.hear(context.Background(), pcm, e.listen(pcm, c.speech()), false)
+	heard, err := e.firstPass(context.Background(), pcm, e.listen(pcm, c.speech()), false)
 	require.NoError(t, err)
 	require.Equal(t, "en", likeliest(average(e.listen(pcm, c.speech()), heard), e.languages), "else this clip shows nothing")
 	language, p, err := e.DetectLanguage(context.Background(), pcm, c.speech(), asr.Detection{})
@@ -339,14 +339,14 @@ func TestDemoTokenizes(t *testing.T) {
 	e := openDemo(t)
 	for _, text := range []string{" London", " tonight", "你要喝牛奶", " São Paulo", "Kubernetes"} {
 		var b strings.Builder
-		tokens := e.now().Tokenize(text)
+		tokens := e.cpu.Tokenize(text)
 		for _, k := range tokens {
-			b.WriteString(e.now().Text(k))
+			b.WriteString(e.cpu.Text(k))
 		}
 		assert.Equal(t, text, b.String())
-		assert.Equal(t, tokens, spell(e.now(), text))
+		assert.Equal(t, tokens, spell(e.cpu, text))
 	}
 	for _, text := range []string{"Ωμέγα", " Ωμέγα", "Łódź", "Ω London"} { // a vocabulary without these letters
-		assert.Empty(t, spell(e.now(), text), text)
+		assert.Empty(t, spell(e.cpu, text), text)
 	}
 }

@@ -1,17 +1,10 @@
 package whisper
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,15 +15,11 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
-	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
 func TestMain(m *testing.M) {
-	if task := os.Getenv("OTOGRAPH_TEST_CHILD"); task != "" {
-		os.Exit(child(task))
-	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -45,37 +34,23 @@ func spans(seconds ...float64) []audio.Span {
 	return s
 }
 
-// needLibrary skips a test if libwhisper has not been fetched.
-func needLibrary(t testing.TB) {
-	t.Helper()
-	if _, err := native.Whisper(); err != nil {
-		t.Skipf("libwhisper is not there: %v", err)
-	}
+// modelFile is a model's file on disk or in memory.
+type modelFile struct {
+	models.Model
+	Path string
+	Data []byte
 }
 
-// openReference opens a model with libwhisper on the CPU, standing in for a
-// device.
-func openReference(t testing.TB, m modelFile, opt Options) *Engine {
-	t.Helper()
-	needLibrary(t)
-	require.NoError(t, openLibrary())
-	if opt.Logger == nil {
-		opt.Logger = slog.New(slog.DiscardHandler)
+func (m modelFile) model() *models.Model {
+	f := models.File{Part: models.PartModel, Name: m.Name, Path: m.Path}
+	if m.Data != nil {
+		f.Data = func() ([]byte, error) { return m.Data, nil }
 	}
-	setNativeLogger(opt.Logger)
-	header, err := m.check()
-	require.NoError(t, err)
-	known, err := m.languages(header)
-	require.NoError(t, err)
-	w, err := loadWeights(m, onCPU)
-	require.NoError(t, err)
-	if m.WindowSeconds == 0 {
-		m.WindowSeconds = 30
-	}
-	e := newEngine(m, opt, header, newOnDevice(w), known)
-	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	return e
+	m.Files = []models.File{f}
+	return &m.Model
 }
+
+func openFile(m modelFile, opt Options) (*Engine, error) { return Open(m.model(), opt) }
 
 // open opens a test model and closes it after the test.
 func open(t testing.TB, data []byte, opt Options) *Engine {
@@ -299,7 +274,7 @@ func TestTextWithoutSpeechIsDiscarded(t *testing.T) {
 	w := decode.Window{Pieces: spans(10, 20), Speech: spans(10, 11, 18, 20)}
 	mark := func(s float64) token { return token{id: int32(zeroMark + int(s*50))} }
 	word := func(s string) token { return token{id: int32(wordToken(s))} }
-	words, skips, covered, ended := readText(e.now(), w, attempt{tokens: []token{
+	words, skips, covered, ended := readText(e.cpu, w, attempt{tokens: []token{
 		mark(0), word(" Alpha"), mark(1), mark(3), word(" gamma"), word(" delta"), mark(6), mark(8), word(" beta"), mark(9.5),
 	}})
 	require.Len(t, words, 2)
@@ -479,100 +454,4 @@ func TestSamplingDoesNotDependOnEarlierRuns(t *testing.T) {
 		assert.Equal(t, first, again)
 		assert.Equal(t, 1, first.Stats.EncoderPasses, "all samples in one pass")
 	}
-}
-
-func TestNativeLogGoesToTheLogger(t *testing.T) {
-	var b bytes.Buffer
-	var mu sync.Mutex
-	logger := slog.New(slog.NewTextHandler(lockedWriter{&mu, &b}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	openReference(t, modelFile{Data: testModel()}, Options{Logger: logger})
-	mu.Lock()
-	defer mu.Unlock()
-	assert.Contains(t, b.String(), "level=DEBUG")
-	assert.Contains(t, b.String(), "n_vocab")
-}
-
-type lockedWriter struct {
-	mu *sync.Mutex
-	b  *bytes.Buffer
-}
-
-func (w lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(p)
-}
-
-// child is run by the test program when a test starts it again: for actions
-// that a process can do only once, or that concern everything it prints.
-func child(task string) int {
-	_, err := OpenLibrary()
-	switch task {
-	case "missing":
-		if !errors.Is(err, native.ErrMissing) {
-			break
-		}
-		var e *Engine
-		if e, err = openFile(modelFile{Data: testModel()}, Options{Device: "vulkan"}); err != nil {
-			break
-		}
-		if _, note := e.Device(); strings.Contains(note, "libwhisper") {
-			return 0
-		}
-	case "unusable":
-		if errors.Is(err, ErrLibrary) {
-			return 0
-		}
-	case "quiet":
-		if err != nil {
-			break
-		}
-		setNativeLogger(slog.New(slog.DiscardHandler))
-		var w *weights
-		if w, err = loadWeights(modelFile{Data: testModel()}, onCPU); err != nil {
-			break
-		}
-		e := newEngine(modelFile{Model: models.Model{WindowSeconds: 30}}, Options{}, testHeader, newOnDevice(w), []string{"en"})
-		_, err = e.Transcribe(context.Background(), audio.FromSamples(make([]float32, second)), spans(0, 1), greedy())
-		if err == nil {
-			_ = e.Close()
-			return 0
-		}
-	}
-	println(task, "found", err)
-	return 1
-}
-
-func startChild(t *testing.T, task, dir string) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "OTOGRAPH_TEST_CHILD="+task)
-	if dir != "" {
-		cmd.Env = append(cmd.Env, native.EnvDir+"="+dir)
-	}
-	out, err := cmd.CombinedOutput()
-	if emulated && errors.Is(err, syscall.ENOEXEC) {
-		t.Skipf("the emulator cannot start the tests' program a second time: %v", err)
-	}
-	require.NoError(t, err, "%s", out)
-	assert.Empty(t, string(out), "the library prints nothing")
-}
-
-func TestWithoutTheLibrary(t *testing.T) {
-	startChild(t, "missing", t.TempDir())
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, native.WhisperFile), []byte("no library"), 0o600))
-	startChild(t, "unusable", dir)
-}
-
-func TestTheLibraryPrintsNothing(t *testing.T) {
-	needLibrary(t)
-	startChild(t, "quiet", "")
-}
-
-func TestOpenLibrary(t *testing.T) {
-	needLibrary(t)
-	l, err := OpenLibrary()
-	require.NoError(t, err)
-	assert.True(t, strings.HasPrefix(l.Version, "1.9."), l.Version)
 }

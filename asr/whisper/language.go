@@ -47,9 +47,9 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	}
 	windows := e.listen(pcm, speech)
 	first := windows[:min(len(windows), 2)]
-	briefly := opt.Brief && e.onCPU() && !slices.ContainsFunc(first, func(w decode.Window) bool { return w.Len() > mostBrief*audio.SampleRate })
+	briefly := opt.Brief && !slices.ContainsFunc(first, func(w decode.Window) bool { return w.Len() > mostBrief*audio.SampleRate })
 	if briefly {
-		answers, err := e.hear(ctx, pcm, first, true)
+		answers, err := e.firstPass(ctx, pcm, first, true)
 		if err != nil {
 			return "", 0, err
 		}
@@ -58,13 +58,13 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 			return language, min(mean[language], 1), nil
 		}
 	}
-	var answers []heard
+	var answers []firstPass
 	var mean map[string]float64
 	for _, part := range [][]decode.Window{first, windows[len(first):]} {
 		if len(part) == 0 {
 			continue
 		}
-		more, err := e.hear(ctx, pcm, part, false)
+		more, err := e.firstPass(ctx, pcm, part, false)
 		if err != nil {
 			return "", 0, err
 		}
@@ -77,7 +77,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if language == "" {
 		return "", 0, fmt.Errorf("whisper: the model returned no probability for any of %d languages: %w", len(e.languages), ErrDecode)
 	}
-	unsure := func(h heard) bool { _, p := h.likeliest(); return p < sureLanguage }
+	unsure := func(h firstPass) bool { _, p := h.likeliest(); return p < sureLanguage }
 	if len(speech) > 0 && mean[language] < sureLanguage && slices.ContainsFunc(answers, unsure) {
 		if mean, err = e.readLanguage(ctx, pcm, windows[:len(answers)], mean); err != nil {
 			return "", 0, err
@@ -87,15 +87,9 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	return language, min(mean[language], 1), nil
 }
 
-// onCPU reports whether the CPU computes the model.
-func (e *Engine) onCPU() bool {
-	_, ok := e.now().(*cpu)
-	return ok
-}
-
 // mean returns the mean of the windows' answers, as shares of the given
 // languages if there are any.
-func (e *Engine) mean(windows []decode.Window, answers []heard, among []string) map[string]float64 {
+func (e *Engine) mean(windows []decode.Window, answers []firstPass, among []string) map[string]float64 {
 	mean := average(windows, answers)
 	if len(among) > 0 {
 		mean = shares(mean, asr.Among(e.languages, among))
@@ -119,7 +113,7 @@ func (e *Engine) listen(pcm *audio.PCM, speech []audio.Span) []decode.Window {
 }
 
 // average returns the mean of the windows' answers, weighted by their speech.
-func average(windows []decode.Window, answers []heard) map[string]float64 {
+func average(windows []decode.Window, answers []firstPass) map[string]float64 {
 	mean := make(map[string]float64)
 	var all float64
 	for i, h := range answers {
@@ -173,10 +167,10 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []dec
 	for _, w := range windows {
 		jobs = append(jobs, &job{pcm: pcm, window: w, rows: maxBeams, keep: true, plan: &languagePlan{languages: plausible}})
 	}
-	if err := e.decode(ctx, jobs, asr.Options{Parallel: e.opt.Threads}, func(int) {}); err != nil {
+	if err := e.decode(ctx, jobs, asr.Options{Parallel: e.threads}, func(int) {}); err != nil {
 		return nil, err
 	}
-	eot, _ := e.now().ends()
+	eot, _ := e.cpu.ends()
 	read := make(map[string]float64)
 	var all float64
 	for i, code := range plausible {

@@ -48,14 +48,14 @@ func (e *Engine) others(given []string) []string {
 }
 
 // likeliest returns the language with the greatest probability, or "".
-func (h heard) likeliest() (language string, p float64) {
+func (h firstPass) likeliest() (language string, p float64) {
 	language = likeliest(h.languages, slices.Sorted(maps.Keys(h.languages)))
 	return language, h.languages[language]
 }
 
 // otherThan returns the language that a window is surely in; "" if it is the
 // given one or if none is sure.
-func (h heard) otherThan(language string) string {
+func (h firstPass) otherThan(language string) string {
 	if other, p := h.likeliest(); other != language && p >= sureLanguage {
 		return other
 	}
@@ -151,7 +151,7 @@ func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Wi
 	if err != nil {
 		return nil, err
 	}
-	answers, err := e.hear(ctx, pcm, passages, false)
+	answers, err := e.firstPass(ctx, pcm, passages, false)
 	leave()
 	if err != nil {
 		return nil, err

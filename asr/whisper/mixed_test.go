@@ -114,7 +114,7 @@ func TestPassagesOfUnclearLanguage(t *testing.T) {
 }
 
 func TestOtherLanguages(t *testing.T) {
-	h := heard{languages: map[string]float64{"en": 0.02, "de": 0.96, "fr": 0.02}}
+	h := firstPass{languages: map[string]float64{"en": 0.02, "de": 0.96, "fr": 0.02}}
 	assert.Equal(t, "de", h.otherThan("en"))
 	assert.Empty(t, h.otherThan("de"))
 	assert.Equal(t, "en", likeliest(h.languages, []string{"en", "fr"}))

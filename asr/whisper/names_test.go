@@ -37,7 +37,7 @@ func wordsOf(tokens ...string) []decode.Word {
 }
 
 func TestSightings(t *testing.T) {
-	names, short, unspelled := namesOf([]string{"ComfyUI", " Reto  Lamm ", "Sun", "", "Łódźka"}, openDemo(t).now())
+	names, short, unspelled := namesOf([]string{"ComfyUI", " Reto  Lamm ", "Sun", "", "Łódźka"}, openDemo(t).cpu)
 	require.Len(t, names, 2)
 	assert.Equal(t, []string{"Sun"}, short, "three letters are too few")
 	assert.Equal(t, []string{"Łódźka"}, unspelled)

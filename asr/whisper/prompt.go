@@ -27,7 +27,7 @@ func (e *Engine) prompt(t *task, previous string) []int32 {
 	if previous == "" {
 		return initial
 	}
-	before := e.now().Tokenize(previous)
+	before := e.cpu.Tokenize(previous)
 	before = before[max(0, len(before)-(room-len(initial))):]
 	return append(append(make([]int32, 0, len(initial)+len(before)), initial...), before...)
 }

@@ -83,7 +83,7 @@ func (e *Engine) settle(r *result, t *task, w decode.Window) {
 	if len(a.tokens) == 0 {
 		return
 	}
-	words, skips, covered, ended := readText(e.now(), w, a)
+	words, skips, covered, ended := readText(e.cpu, w, a)
 	for i := range words {
 		words[i].NoSpeechProb, words[i].Language = r.noSpeech, r.language
 	}

@@ -258,7 +258,7 @@ func (r *repair) fill(p *patch) {
 	if len(a.tokens) == 0 || a.failed() || p.noSpeech > min(r.t.opt.NoSpeechThreshold, unsureNoSpeech) {
 		return
 	}
-	words, _, covered, ended := readText(r.e.now(), p.window, a)
+	words, _, covered, ended := readText(r.e.cpu, p.window, a)
 	first, _ := p.window.Speech[0].Seconds()
 	for i := range words {
 		words[i].Language = p.language

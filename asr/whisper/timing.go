@@ -13,15 +13,15 @@ import (
 
 // alignmentHeads returns the heads that time a model's words: the model's own,
 // or the published ones for its shape; nil if each window has to choose them.
-func alignmentHeads(m modelFile, h ggmlfile.Header) ([]wordtimes.Head, error) {
-	if len(m.AlignmentHeads) == 0 {
+func alignmentHeads(given [][2]int, h ggmlfile.Header) ([]wordtimes.Head, error) {
+	if len(given) == 0 {
 		return wordtimes.Published(h), nil
 	}
-	heads := make([]wordtimes.Head, len(m.AlignmentHeads))
-	for i, given := range m.AlignmentHeads {
+	heads := make([]wordtimes.Head, len(given))
+	for i, given := range given {
 		heads[i] = wordtimes.Head{Layer: given[0], Head: given[1]}
 		if min(given[0], given[1]) < 0 || given[0] >= int(h.TextLayers) || given[1] >= int(h.TextHeads) {
-			return nil, fmt.Errorf("whisper: %s: alignment heads: expected layers below %d and heads below %d, found %v", m.Name, h.TextLayers, h.TextHeads, given)
+			return nil, fmt.Errorf("alignment heads: expected layers below %d and heads below %d, found %v", h.TextLayers, h.TextHeads, given)
 		}
 	}
 	return heads, nil
@@ -33,7 +33,7 @@ func (w *worker) time(o *opened) error {
 	if f == nil || len(f.tokens) == 0 || f.degenerate() {
 		return nil
 	}
-	in := wordtimes.Input{Samples: o.job.samples(0), Speech: o.job.window.Spoken()}
+	in := wordtimes.Input{Samples: o.job.samples(), Speech: o.job.window.Spoken()}
 	end := float64(o.job.window.Len()) / audio.SampleRate
 	list, _ := sections(w.cpu, f.tokens, 0, end)
 	for _, p := range passages(o.job.window, list, end) {

@@ -16,7 +16,6 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/wordtimes"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/models"
 )
 
 // TestAttentionTimesWords compares the starts of words with those reported
@@ -62,17 +61,17 @@ func TestAttentionTimesWords(t *testing.T) {
 
 func TestAlignmentHeads(t *testing.T) {
 	base := ggmlfile.Header{TextLayers: 6, TextHeads: 8, Vocabulary: 51865}
-	heads, err := alignmentHeads(modelFile{}, base)
+	heads, err := alignmentHeads(nil, base)
 	require.NoError(t, err)
 	assert.Len(t, heads, 8, "the published ones")
-	heads, err = alignmentHeads(modelFile{Model: models.Model{AlignmentHeads: [][2]int{{1, 7}, {5, 0}}}}, base)
+	heads, err = alignmentHeads([][2]int{{1, 7}, {5, 0}}, base)
 	require.NoError(t, err)
 	assert.Equal(t, []wordtimes.Head{{Layer: 1, Head: 7}, {Layer: 5, Head: 0}}, heads)
 	for _, wrong := range [][2]int{{6, 0}, {0, 8}, {-1, 0}, {0, -1}} {
-		_, err = alignmentHeads(modelFile{Model: models.Model{Name: "mine", AlignmentHeads: [][2]int{wrong}}}, base)
-		assert.ErrorContains(t, err, "mine: alignment heads: expected layers below 6 and heads below 8")
+		_, err = alignmentHeads([][2]int{wrong}, base)
+		assert.ErrorContains(t, err, "alignment heads: expected layers below 6 and heads below 8")
 	}
-	heads, err = alignmentHeads(modelFile{}, ggmlfile.Header{TextLayers: 3, TextHeads: 4, Vocabulary: 51865})
+	heads, err = alignmentHeads(nil, ggmlfile.Header{TextLayers: 3, TextHeads: 4, Vocabulary: 51865})
 	require.NoError(t, err)
 	assert.Nil(t, heads, "to be chosen")
 }

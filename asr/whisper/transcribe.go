@@ -28,7 +28,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		return nil, fmt.Errorf("whisper: best of: expected 0 to 20, found %d", opt.BestOf)
 	}
 	if opt.Translate && !e.Abilities().Translate {
-		return nil, fmt.Errorf("whisper: %s: %w", e.model.Name, ErrTranslation)
+		return nil, fmt.Errorf("whisper: %s: %w", e.name, ErrTranslation)
 	}
 	opt.NoSpeechThreshold = opt.DiscardAbove()
 	ctx, leave, err := e.enter(ctx)
@@ -43,10 +43,10 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	t := &task{opt: opt, language: language, others: e.others(opt.Languages), speech: speech}
 	if opt.InitialPrompt != "" && !e.model.NoPrompts {
-		t.initial = e.now().Tokenize(" " + opt.InitialPrompt)
+		t.initial = e.cpu.Tokenize(" " + opt.InitialPrompt)
 	}
 	if len(opt.Hotwords) > 0 {
-		t.names, transcript.Ineffective, transcript.Unspelled = namesOf(opt.Hotwords, e.now())
+		t.names, transcript.Ineffective, transcript.Unspelled = namesOf(opt.Hotwords, e.cpu)
 	}
 	results, err := e.all(ctx, pcm, windows, t)
 	if err != nil {
@@ -113,7 +113,7 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 
 // textJob returns the job that decodes a window's text by a plan.
 func (e *Engine) textJob(pcm *audio.PCM, w decode.Window, p textPlan) *job {
-	p.v, p.window = e.now(), w
+	p.v, p.window = e.cpu, w
 	return &job{pcm: pcm, window: w, rows: p.t.request(p.language, nil).width(), plan: &p}
 }
 

@@ -3,7 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/asr/whispercpp" // also registers it
+	"github.com/otograph/otograph/internal/engine/recognizers"
 )
 
 // deviceFlag selects the device for the standard tier's model.
@@ -17,13 +18,14 @@ type device string
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *device) UnmarshalText(text []byte) error {
 	*d = device(text)
-	return whisper.CheckDevice(string(text))
+	_, err := recognizers.ParseDevice(string(text))
+	return err
 }
 
 // devices reports the devices for the standard tier's model besides the CPU.
 func (doctorCmd) devices() finding {
 	f := finding{Part: "GPU", OK: true}
-	found, err := whisper.Devices()
+	found, err := whispercpp.Devices()
 	if err != nil {
 		f.Found = "not checked without libwhisper"
 		return f
@@ -39,7 +41,7 @@ func (doctorCmd) devices() finding {
 	}
 	if len(found) == 0 {
 		f.Found = "none; the CPU computes everything"
-		f.ToDo = "for a GPU: " + whisper.NoDevices()
+		f.ToDo = "for a GPU: " + whispercpp.NoDevices()
 	}
 	return f
 }

@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/asr/whispercpp"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 )
@@ -31,7 +33,7 @@ type finding struct {
 }
 
 func (c *doctorCmd) Run(ctx context.Context) error {
-	if done, err := supervised(ctx, whisper.DeviceAuto, ""); done {
+	if done, err := supervised(ctx, recognizers.DeviceAuto, ""); done {
 		return err
 	}
 	findings := []finding{c.program(), c.machine(), c.whisper(), c.devices(), c.onnxRuntime(), c.ffmpeg(), c.sandbox()}
@@ -97,7 +99,7 @@ func fetchNative(err error) string {
 // whisper reports on libwhisper, which only a GPU needs.
 func (doctorCmd) whisper() finding {
 	f := finding{Part: "whisper.cpp", OK: true}
-	lib, err := whisper.OpenLibrary()
+	lib, err := whispercpp.OpenLibrary()
 	switch {
 	case errors.Is(err, native.ErrMissing):
 		f.Found = "not installed; only a GPU needs it"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/service/engine"
@@ -138,8 +138,8 @@ func (c *serveCmd) workerProcesses(dir string) (w service.Workers, err error) {
 	if w.Command, err = c.workCommand(dir, c.Device); err != nil {
 		return w, err
 	}
-	if c.Device != whisper.DeviceCPU { // a crash in a driver's thread may end its process
-		w.Fallback, err = c.workCommand(dir, whisper.DeviceCPU)
+	if c.Device != recognizers.DeviceCPU { // a crash in a driver's thread may end its process
+		w.Fallback, err = c.workCommand(dir, recognizers.DeviceCPU)
 	}
 	return w, err
 }

@@ -10,7 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/asr/whispercpp"
+	"github.com/otograph/otograph/internal/engine/recognizers"
 )
 
 // envDelegated marks a process that does another one's work.
@@ -29,7 +30,7 @@ func (e childExit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // repeated; the error includes it. done is false if the caller has to do the
 // work.
 func supervised(ctx context.Context, d device, once string) (done bool, err error) {
-	if d == whisper.DeviceCPU || os.Getenv(envDelegated) != "" || !whisper.HasPlugin() {
+	if d == recognizers.DeviceCPU || os.Getenv(envDelegated) != "" || !whispercpp.HasPlugin() {
 		return false, nil
 	}
 	program, err := os.Executable()
@@ -44,7 +45,7 @@ func supervised(ctx context.Context, d device, once string) (done bool, err erro
 		return true, fmt.Errorf("the driver of the device crashed (%v); %s: run the command again with --device cpu", signal, once)
 	}
 	warn("otograph: the driver of the device crashed (%v); starting again without it\n", signal)
-	_, err = delegate(ctx, program, false, whisper.EnvDriverCrashed+"=the driver crashed: "+signal.String())
+	_, err = delegate(ctx, program, false, whispercpp.EnvDriverCrashed+"=the driver crashed: "+signal.String())
 	return true, err
 }
 

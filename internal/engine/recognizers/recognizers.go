@@ -14,7 +14,7 @@ import (
 // Options configures a recognizer. A constructor ignores those that it has no
 // use for.
 type Options struct {
-	Device  string // as in otograph.Config
+	Device  string // as in ParseDevice
 	Threads int    // CPU threads of a computation that does not wait for a gate
 	Logger  *slog.Logger
 }

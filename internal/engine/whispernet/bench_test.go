@@ -3,7 +3,6 @@
 package whispernet
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"testing"
@@ -21,7 +20,7 @@ func BenchmarkNetwork(b *testing.B) {
 		file, err = os.ReadFile(path)
 		require.NoError(b, err)
 	}
-	m, err := Open(bytes.NewReader(file), int64(len(file)), Options{Kernels: os.Getenv("OTOGRAPH_KERNELS")})
+	m, err := Open(checked(b, file), Options{Kernels: os.Getenv("OTOGRAPH_KERNELS")})
 	require.NoError(b, err)
 	defer m.Close()
 	b.Run("encoder", func(b *testing.B) {

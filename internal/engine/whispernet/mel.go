@@ -22,7 +22,7 @@ type mel struct {
 
 // mel reads the filters of the file and computes the transform's matrix.
 func (l *loader) mel() *mel {
-	bands := int(l.info.Mels)
+	bands := int(l.file.Mels)
 	m := &mel{bands: bands, fourier: l.matrix(kindFloat, fftSize, 2*bins), filters: l.matrix(kindFloat, bins, bands)}
 	rows := allocate[float32](fftSize * 2 * bins)
 	defer rows.free()
@@ -38,7 +38,7 @@ func (l *loader) mel() *mel {
 		}
 	}
 	l.k.pack(m.fourier, 0, rows.bytes(), 0, panels(2*bins, l.k.panel()))
-	filters := l.read(l.info.Filters, 4*int64(bands)*bins)
+	filters := l.read(l.file.Filters, 4*int64(bands)*bins)
 	defer filters.free()
 	l.k.pack(m.filters, 0, filters.values, 0, panels(bands, l.k.panel()))
 	return m

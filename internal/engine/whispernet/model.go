@@ -4,7 +4,6 @@ package whispernet
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -18,9 +17,6 @@ type Options struct {
 	Kernels string
 	// Threads is the number of goroutines that load the model; 0 is one.
 	Threads int
-	// Layout returns the tensors that a file must have; nil accepts any file
-	// with the necessary tensors.
-	Layout func(ggmlfile.Header) (ggmlfile.Layout, error)
 }
 
 // Model is a loaded network. It is immutable and safe for concurrent use.
@@ -69,32 +65,25 @@ const contextFrames, contextPositions = 3000, 1500
 // languages of 151 recordings as with 30 s.
 const briefPadding = 50
 
-// Open reads a model of size bytes. ggmlfile.Check must have accepted the file
-// as a complete Whisper model with 1,500 encoder positions.
-func Open(file io.ReaderAt, size int64, opt Options) (_ *Model, err error) {
+// Open reads a model with 1,500 encoder positions. It returns an error if a
+// necessary tensor is missing.
+func Open(f *ggmlfile.Checked, opt Options) (_ *Model, err error) {
 	defer caught(&err)
 	k, err := chooseKernels(opt.Kernels)
 	if err != nil {
 		return nil, fmt.Errorf("whispernet: %w", err)
 	}
-	f, err := ggmlfile.Check(file, size, opt.Layout)
-	if err != nil {
-		return nil, err
-	}
-	m := &Model{kernels: k, header: f.Header, headSize: int(f.TextState / f.TextHeads)}
+	m := &Model{kernels: k, header: f.Header, vocabulary: newVocabulary(f.Texts, f.Header), headSize: int(f.TextState / f.TextHeads)}
 	opened := false
 	defer func() {
 		if !opened {
 			m.Close()
 		}
 	}()
-	l := &loader{m: m, file: file, info: f, k: k, pool: newWorkerPool(opt.Threads), tensors: map[string]ggmlfile.Tensor{}}
+	l := &loader{m: m, file: f, k: k, pool: newWorkerPool(opt.Threads), tensors: map[string]ggmlfile.Tensor{}}
 	defer l.pool.free()
 	for _, t := range f.Index {
 		l.tensors[t.Name] = t
-	}
-	if m.vocabulary, err = readVocabulary(file, size, f); err != nil {
-		return nil, err
 	}
 	m.load(l)
 	if l.err != nil {
@@ -143,8 +132,7 @@ func (m *Model) Vocabulary() *Vocabulary { return m.vocabulary }
 // loader reads the weights of a file and keeps the first error.
 type loader struct {
 	m       *Model // owns the weights
-	file    io.ReaderAt
-	info    *ggmlfile.Whisper
+	file    *ggmlfile.Checked
 	k       kernels
 	pool    *workerPool
 	tensors map[string]ggmlfile.Tensor

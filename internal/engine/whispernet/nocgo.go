@@ -4,7 +4,6 @@ package whispernet
 
 import (
 	"errors"
-	"io"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
@@ -16,14 +15,13 @@ var errNoCgo = errors.New("whispernet: this program was built without cgo (CGO_E
 type Options struct {
 	Kernels string
 	Threads int
-	Layout  func(ggmlfile.Header) (ggmlfile.Layout, error)
 }
 
 // Model is a loaded network.
 type Model struct{}
 
 // Open returns an error: without cgo there are no kernels.
-func Open(io.ReaderAt, int64, Options) (*Model, error) { return nil, errNoCgo }
+func Open(*ggmlfile.Checked, Options) (*Model, error) { return nil, errNoCgo }
 
 // Kernels returns an error.
 func Kernels(string) (string, error) { return "", errNoCgo }

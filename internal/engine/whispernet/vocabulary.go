@@ -1,9 +1,6 @@
 package whispernet
 
 import (
-	"encoding/binary"
-	"errors"
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,25 +47,6 @@ func newVocabulary(texts []string, h ggmlfile.Header) *Vocabulary {
 		}
 	}
 	return v
-}
-
-// readVocabulary reads the texts of a checked file.
-func readVocabulary(file io.ReaderAt, size int64, f *ggmlfile.Whisper) (*Vocabulary, error) {
-	end := size
-	if len(f.Index) > 0 {
-		end = f.Index[0].Offset
-	}
-	data := make([]byte, end-f.Texts)
-	if _, err := file.ReadAt(data, f.Texts); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	texts := make([]string, 0, f.VocabInFile)
-	for range f.VocabInFile {
-		n := binary.LittleEndian.Uint32(data)
-		texts = append(texts, string(data[4:4+n]))
-		data = data[4+n:]
-	}
-	return newVocabulary(texts, f.Header), nil
 }
 
 // Text returns the bytes of a token below EOT, which need not be whole

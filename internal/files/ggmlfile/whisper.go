@@ -50,17 +50,18 @@ func (h Header) Multilingual() bool { return h.Vocabulary >= 51865 }
 // then trained without translations.
 func (h Header) Translates() bool { return h.Multilingual() && h.TextLayers >= h.AudioLayers }
 
-// Whisper describes a Whisper file's contents.
-type Whisper struct {
+// Checked is a Whisper file that Check accepted, and its contents. Its reader
+// reads the file that was checked.
+type Checked struct {
 	Header
-	VocabInFile int32 // tokens whose text the file holds
+	io.ReaderAt
 	// Filters is the offset of the mel filters: Mels rows of FilterBins
 	// float32.
 	Filters    int64
 	FilterBins int32
-	// Texts is the offset of the vocabulary's texts: for each token its length
-	// as an int32 and its bytes.
-	Texts int64
+	// Texts are the bytes of the first tokens of the vocabulary, which need not
+	// be whole characters.
+	Texts []string
 	// Index lists the tensors in the file's order.
 	Index []Tensor
 }
@@ -130,7 +131,7 @@ func BlockSize(kind int32) int64 { return blocks[kind].n }
 // layout for the header, or an error if there can be none. Check's errors name
 // the expected value and the found one; they wrap ErrNotWhisper unless reading
 // or demand failed.
-func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Whisper, error) {
+func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Checked, error) {
 	r := reader{binfile.New(file, size, readAhead)}
 	if size < 4 {
 		return nil, fmt.Errorf("%w: expected ggml's format, found a file of %d bytes", ErrNotWhisper, size)
@@ -139,7 +140,7 @@ func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*
 		begin := string(binary.LittleEndian.AppendUint32(nil, uint32(magic)))
 		return nil, fmt.Errorf("%w: expected ggml's format (first bytes %q, %#x), found %q%s", ErrNotWhisper, "lmgg", Magic, begin, otherFormat(begin))
 	}
-	var w Whisper
+	w := Checked{ReaderAt: file}
 	header := r.Bytes(int64(binary.Size(w.Header)))
 	if r.Err != nil {
 		return nil, r.failure("header")
@@ -213,7 +214,7 @@ func (h Header) sound() error {
 }
 
 // vocabulary skips the mel filters and the vocabulary.
-func (w *Whisper) vocabulary(r reader, layout *Layout) error {
+func (w *Checked) vocabulary(r reader, layout *Layout) error {
 	mels, bins := r.word(), r.word()
 	least, most := int32(1), int32(maxFFT)
 	if layout != nil {
@@ -224,23 +225,22 @@ func (w *Whisper) vocabulary(r reader, layout *Layout) error {
 	}
 	w.Filters, w.FilterBins = r.At, bins
 	r.Skip(4 * int64(mels) * int64(bins))
-	w.VocabInFile = r.word()
-	w.Texts = r.At
-	if r.Err == nil && (w.VocabInFile < 1 || w.VocabInFile > w.Vocabulary) {
-		return fmt.Errorf("%w: vocabulary: expected 1 to %d tokens, found %d; n_vocab is %d", ErrNotWhisper, w.Vocabulary, w.VocabInFile, w.Vocabulary)
+	n := r.word()
+	if r.Err == nil && (n < 1 || n > w.Vocabulary) {
+		return fmt.Errorf("%w: vocabulary: expected 1 to %d tokens, found %d; n_vocab is %d", ErrNotWhisper, w.Vocabulary, n, w.Vocabulary)
 	}
-	for i := int32(0); i < w.VocabInFile && r.Err == nil; i++ {
+	for i := int32(0); i < n && r.Err == nil; i++ {
 		length := r.word()
 		if r.Err == nil && (length < 0 || length > maxToken) {
 			return fmt.Errorf("%w: vocabulary: expected a token of at most %d bytes at number %d, found %d", ErrNotWhisper, maxToken, i, length)
 		}
-		r.Skip(int64(length))
+		w.Texts = append(w.Texts, string(r.Bytes(int64(length))))
 	}
 	return r.failure("mel filters and vocabulary")
 }
 
 // tensors skips the tensors to the end of the file.
-func (w *Whisper) tensors(r reader, layout *Layout) error {
+func (w *Checked) tensors(r reader, layout *Layout) error {
 	var missing map[string][]int32
 	if layout != nil {
 		missing = maps.Clone(layout.Tensors)

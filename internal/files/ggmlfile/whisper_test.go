@@ -43,20 +43,20 @@ func sample(change func(params []int32)) []byte {
 }
 
 // parse checks a model in memory.
-func parse(data []byte) (*Whisper, error) {
+func parse(data []byte) (*Checked, error) {
 	return Check(bytes.NewReader(data), int64(len(data)), nil)
 }
 
 func TestWholeFile(t *testing.T) {
 	h, err := parse(sample(nil))
 	require.NoError(t, err)
-	assert.Equal(t, &Whisper{
+	assert.Equal(t, &Checked{
 		Header: Header{
 			Vocabulary: 51865, AudioContext: 1500, AudioState: 64, AudioHeads: 2, AudioLayers: 1, TextContext: 320, TextState: 64,
 			TextHeads: 2, TextLayers: 1, Mels: 4, Type: 7,
 		},
-		VocabInFile: 3,
-		Filters:     4 + 11*4 + 2*4, FilterBins: 5, Texts: 140,
+		ReaderAt: bytes.NewReader(sample(nil)),
+		Filters:  4 + 11*4 + 2*4, FilterBins: 5, Texts: []string{"a", "bc", ""},
 		Index: []Tensor{
 			{Name: "name", Kind: 0, Dims: []int32{7}, Offset: 175, Size: 28},
 			{Name: "name", Kind: 1, Dims: []int32{3, 5}, Offset: 227, Size: 30},

@@ -86,7 +86,7 @@ func TestSpecIsALeaf(t *testing.T) {
 // TestCgo checks that C is only used where native libraries are opened, and in
 // the command, which looks at its output before Go's runtime starts.
 func TestCgo(t *testing.T) {
-	allowed := []string{"asr/whisper", "cmd/otograph", "internal/engine/ort", "internal/engine/whispernet"}
+	allowed := []string{"asr/whispercpp", "cmd/otograph", "internal/engine/ort", "internal/engine/whispernet"}
 	var users []string
 	for _, p := range list(t, "./...") {
 		if len(p.CgoFiles) > 0 {
@@ -94,7 +94,7 @@ func TestCgo(t *testing.T) {
 		}
 	}
 	assert.Subset(t, allowed, users)
-	assert.Contains(t, users, "asr/whisper")
+	assert.Contains(t, users, "asr/whispercpp")
 }
 
 // TestFloors checks that every package is on a floor of the table in

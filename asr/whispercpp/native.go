@@ -1,9 +1,9 @@
 //go:build cgo && !windows
 
-package whisper
+package whispercpp
 
 /*
-#cgo LDFLAGS: -ldl -lm
+#cgo LDFLAGS: -ldl
 #cgo CFLAGS: -O2 -Wall -Wno-unused-parameter
 #include <stdlib.h>
 #include "libwhisper.h"
@@ -23,6 +23,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/asr/whisper"
+	"github.com/otograph/otograph/internal/engine/whisperfile"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/system/native"
 )
@@ -37,7 +40,7 @@ func openLibrary() error {
 	}
 	dir, err := native.Whisper()
 	if err != nil {
-		return fmt.Errorf("whisper: a device needs libwhisper: %w", err)
+		return fmt.Errorf("whispercpp: a device needs libwhisper: %w", err)
 	}
 	cdir := C.CString(dir)
 	defer C.free(unsafe.Pointer(cdir))
@@ -46,7 +49,7 @@ func openLibrary() error {
 		if where == "" {
 			where = "the system's libraries"
 		}
-		return fmt.Errorf("whisper: libwhisper in %s cannot be used: %s: %w", where, C.GoString(p), ErrLibrary)
+		return fmt.Errorf("whispercpp: libwhisper in %s cannot be used: %s: %w", where, C.GoString(p), ErrLibrary)
 	}
 	library.opened = true
 	return nil
@@ -113,7 +116,7 @@ func listDevices() []Device {
 
 // nativeLog forwards the process-wide log of libwhisper and ggml, as debug
 // records, to the logger of the engine opened last. The last warning or error
-// is kept for the error of a model that does not load.
+// is stored for the error of a model that does not load.
 var nativeLog struct {
 	logger atomic.Pointer[slog.Logger]
 	sync.Mutex
@@ -165,44 +168,44 @@ func ogNativeLog(level C.int, text *C.char) {
 
 // weights is a loaded model (a whisper_context without a state).
 type weights struct {
-	c    *C.og_context
-	at   place
-	lost bool // the device failed: none of it may be used or freed
+	c      *C.og_context
+	device int  // negative for the CPU, in tests
+	lost   bool // the device failed: none of it may be used or freed
 }
 
-func loadWeights(m modelFile, at place) (*weights, error) {
-	if at != onCPU {
+// loadWeights loads a checked file onto a device.
+func loadWeights(f *whisperfile.File, device int) (*weights, error) {
+	if device >= 0 {
 		if err := setGuard(); err != nil {
 			return nil, err
 		}
 	}
 	takeWarning()
 	var c *C.og_context
-	if m.Data != nil {
-		c = C.og_load_memory(unsafe.Pointer(&m.Data[0]), C.size_t(len(m.Data)), C.int(at.number))
+	if f.Data != nil {
+		c = C.og_load_memory(unsafe.Pointer(&f.Data[0]), C.size_t(len(f.Data)), C.int(device))
 	} else {
-		path := C.CString(m.Path)
+		path := C.CString(f.Path())
 		defer C.free(unsafe.Pointer(path))
-		c = C.og_load_file(path, C.int(at.number))
+		c = C.og_load_file(path, C.int(device))
 	}
 	if c == nil {
 		return nil, errors.New(lastWarning("libwhisper reported no reason"))
 	}
-	return &weights{c: c, at: at}, nil
+	return &weights{c: c, device: device}, nil
 }
 
 // failure returns the error of a failed native call. If a device failed, it is
 // the device's error, and the weights are lost; otherwise it is err.
 func (w *weights) failure(rc int, err error) error {
-	switch {
-	case w.at != onCPU && rc == C.OG_GAVE_UP:
-		err = errors.New(lastWarning("its driver reported no reason"))
-		fallthrough
-	case w.at != onCPU:
-		w.lost = true
-		return fmt.Errorf("%w: %w", ErrDevice, err)
+	if w.device < 0 {
+		return err
 	}
-	return err
+	if rc == C.OG_GAVE_UP {
+		err = errors.New(lastWarning("its driver reported no reason"))
+	}
+	w.lost = true
+	return fmt.Errorf("%w: %w", ErrDevice, err)
 }
 
 func (w *weights) free() {
@@ -211,40 +214,28 @@ func (w *weights) free() {
 	}
 }
 
+// ends returns the first token that is not text, and the time mark of 0.00 s;
+// each further token is 0.02 s later.
 func (w *weights) ends() (eot, begin int32) { return int32(C.og_eot(w.c)), int32(C.og_beg(w.c)) }
 
-// Text returns the bytes of a token, which need not be whole characters.
-func (w *weights) Text(token int32) string {
+// text returns the bytes of a token, which need not be whole characters.
+func (w *weights) text(token int32) string {
 	return C.GoString(C.og_token_text(w.c, C.int32_t(token)))
 }
 
-// Tokenize splits text into tokens; characters missing from the vocabulary are
-// left out.
-func (w *weights) Tokenize(text string) []int32 {
-	c := C.CString(text)
-	defer C.free(unsafe.Pointer(c))
-	tokens := make([]int32, len(text)+1)
-	n := C.og_tokenize(w.c, c, (*C.int32_t)(unsafe.Pointer(&tokens[0])), C.int(len(tokens)))
-	if n < 0 {
-		return nil
-	}
-	return tokens[:n]
-}
-
-// newState returns a decoding state. Its buffers need 100 to 200 MB of address
-// space with published models.
-func (w *weights) newState() (*state, error) {
-	s := C.og_new_state(w.c)
-	if s == nil {
-		return nil, w.failure(0, errors.New("whisper: out of memory for a decoding state"))
-	}
-	return &state{w: w, s: s}, nil
-}
-
-// state is a whisper_state; one decode at a time may use it.
+// state is a whisper_state; one decode at a time may use it. Its buffers need
+// 100 to 200 MB of address space with published models.
 type state struct {
 	w *weights
 	s *C.og_state
+}
+
+func (w *weights) newState() (*state, error) {
+	s := C.og_new_state(w.c)
+	if s == nil {
+		return nil, w.failure(0, fmt.Errorf("out of memory for a decoding state: %w", whisper.ErrDecode))
+	}
+	return &state{w: w, s: s}, nil
 }
 
 func (s *state) free() {
@@ -253,102 +244,86 @@ func (s *state) free() {
 	}
 }
 
-// call is the memory a decode shares with its native callbacks.
-type call struct{ j *C.og_job }
-
-// newCall allocates the memory of one or more decodes; free releases it.
-func (w *weights) newCall() (*call, error) {
-	j := C.og_new_job(w.c)
+// decode runs libwhisper's search on one window and returns its tokens,
+// including time marks, and the work done. When ctx ends, it stops soon and
+// returns an error.
+func (s *state) decode(ctx context.Context, r request, samples []float32) (tokens []token, work asr.Stats, err error) {
+	j := C.og_new_job()
 	if j == nil {
-		return nil, errors.New("whisper: out of memory for a decode")
+		return nil, work, fmt.Errorf("out of memory for a decode: %w", whisper.ErrDecode)
 	}
-	return &call{j}, nil
-}
-
-func (j *call) abort() { C.og_abort_job(j.j) }
-func (j *call) free()  { C.og_free_job(j.j) }
-
-// work returns the encoder passes and decoder steps of a call's decodes so far.
-func (j *call) work() (encodes, steps int) {
-	var e, s C.int
-	C.og_work(j.j, &e, &s)
-	return int(e), max(int(s), 0)
-}
-
-// decode runs one window with width beams or samples and returns its tokens,
-// including time marks.
-func (s *state) decode(j *call, r *request, width int, samples []float32) ([]token, error) {
-	lang := C.CString(r.language)
-	defer C.free(unsafe.Pointer(lang))
+	defer C.og_free_job(j)
+	aborted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		C.og_abort_job(j)
+		close(aborted)
+	})
+	defer func() {
+		if !stop() {
+			<-aborted // before the job is freed
+		}
+	}()
 	creq := (*C.og_request)(C.calloc(1, C.size_t(unsafe.Sizeof(C.og_request{}))))
 	defer C.free(unsafe.Pointer(creq))
-	creq.language = lang
-	if len(r.prompt) > 0 {
-		p := C.malloc(C.size_t(4 * len(r.prompt)))
-		defer C.free(p)
-		copy(unsafe.Slice((*int32)(p), len(r.prompt)), r.prompt)
-		creq.prompt, creq.n_prompt = (*C.int32_t)(p), C.int(len(r.prompt))
+	creq.language = C.CString(r.language)
+	defer C.free(unsafe.Pointer(creq.language))
+	if r.prompt != "" {
+		creq.prompt = C.CString(r.prompt)
+		defer C.free(unsafe.Pointer(creq.prompt))
 	}
-	creq.threads, creq.beam, creq.best_of = 1, 1, C.int(width)
-	if r.temperature == 0 {
-		creq.beam, creq.best_of = C.int(width), 1
-	}
-	creq.temperature, creq.translate, creq.most = C.float(r.temperature), C.bool(r.translate), C.int(r.most)
-	rc := C.og_decode(s.w.c, s.s, j.j, creq, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)))
-	if C.og_aborted(j.j) && rc != C.OG_GAVE_UP {
-		return nil, errAborted
+	creq.threads, creq.beam, creq.best_of = 1, C.int(r.beam), C.int(r.samples)
+	creq.temperature, creq.translate = C.float(r.temperature), C.bool(r.translate)
+	rc := C.og_decode(s.w.c, s.s, j, creq, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)))
+	if ctx.Err() != nil && rc != C.OG_GAVE_UP {
+		return nil, work, context.Cause(ctx)
 	}
 	if rc != 0 {
-		return nil, s.w.failure(int(rc), fmt.Errorf("whisper: libwhisper failed to decode a window of %.1f s (code %d): %w", float64(len(samples))/16000, int(rc), ErrDecode))
+		return nil, work, s.w.failure(int(rc), fmt.Errorf("libwhisper failed to decode a window of %.1f s (code %d): %w", float64(len(samples))/16000, int(rc), whisper.ErrDecode))
 	}
-	n := int(C.og_count_tokens(s.s))
-	if n == 0 {
-		return nil, nil
-	}
-	raw := make([]C.og_token_data, n)
+	var encodes, steps C.int
+	C.og_work(j, &encodes, &steps)
+	work = asr.Stats{EncoderPasses: int(encodes), DecoderSteps: max(int(steps), 0)}
+	raw := make([]C.og_token_data, int(C.og_count_tokens(s.s))+1)
 	C.og_copy_tokens(s.s, &raw[0])
-	tokens := make([]token, n)
-	for i, t := range raw {
-		tokens[i] = token{id: int32(t.id), logp: float32(t.plog)}
+	for _, t := range raw[:len(raw)-1] {
+		tokens = append(tokens, token{id: int32(t.id), logp: float64(t.plog)})
 	}
-	return tokens, nil
+	return tokens, work, nil
 }
 
-// first returns the logits after "start of transcript" on the window decoded
-// last. It costs one decoder step.
-func (s *state) first(threads int) ([]float32, error) {
+// first returns the log probabilities after "start of transcript" on the window
+// decoded or detected last. It costs one decoder step.
+func (s *state) first() ([]float32, error) {
 	var logits *C.float
-	if rc := C.og_first(s.w.c, s.s, C.int(threads), &logits); rc != 0 {
-		return nil, s.w.failure(int(rc), fmt.Errorf("whisper: libwhisper failed to compute the no-speech probability: %w", ErrDecode))
+	if rc := C.og_first(s.w.c, s.s, 1, &logits); rc != 0 {
+		return nil, s.w.failure(int(rc), fmt.Errorf("libwhisper failed to compute the no-speech probability: %w", whisper.ErrDecode))
 	}
-	return slices.Clone(unsafe.Slice((*float32)(logits), int(C.og_vocabulary(s.w.c)))), nil
+	list := slices.Clone(unsafe.Slice((*float32)(logits), int(C.og_vocabulary(s.w.c))))
+	_, begin := s.w.ends()
+	whispernet.Normalize(list, begin)
+	return list, nil
 }
 
-// noSpeech returns the probability that the window decoded last holds no
-// speech.
-func (s *state) noSpeech(threads int) (float64, error) {
-	logits, err := s.first(threads)
+// noSpeech returns the probability that the window decoded or detected last
+// holds no speech.
+func (s *state) noSpeech() (float64, error) {
+	list, err := s.first()
 	if err != nil {
 		return 0, err
 	}
-	_, begin := s.w.ends()
-	whispernet.Normalize(logits, begin)
-	return math.Exp(float64(logits[C.og_nosp(s.w.c)])), nil
+	return math.Exp(float64(list[C.og_nosp(s.w.c)])), nil
 }
 
 // detect returns the probability of every language for at most 30 s of sound.
-func (s *state) detect(samples []float32, threads int) (map[string]float64, error) {
+func (s *state) detect(samples []float32) (map[string]float64, error) {
 	probabilities := make([]float32, int(C.og_languages()))
-	rc := C.og_detect(s.w.c, s.s, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)), C.int(threads),
-		(*C.float)(unsafe.Pointer(&probabilities[0])))
+	rc := C.og_detect(s.w.c, s.s, (*C.float)(unsafe.Pointer(&samples[0])), C.int(len(samples)), 1, (*C.float)(unsafe.Pointer(&probabilities[0])))
 	if rc < 0 {
-		return nil, s.w.failure(int(rc), fmt.Errorf("whisper: libwhisper failed to detect the language (code %d): %w", int(rc), ErrDecode))
+		return nil, s.w.failure(int(rc), fmt.Errorf("libwhisper failed to detect the language (code %d): %w", int(rc), whisper.ErrDecode))
 	}
 	m := make(map[string]float64, len(probabilities))
 	for i, p := range probabilities {
-		if p > 0 {
-			m[C.GoString(C.og_language(C.int(i)))] = float64(p)
-		}
+		m[C.GoString(C.og_language(C.int(i)))] = float64(p)
 	}
 	return m, nil
 }

@@ -1,29 +1,12 @@
 package whisper
 
 import (
-	"context"
 	"strings"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
 )
-
-// backend computes a model: the CPU with our own network, a device with
-// libwhisper.
-type backend interface {
-	vocabulary
-	// decode decodes jobs on as many cores as the options allow, passing their
-	// gate, and calls done with the index of each finished job, never
-	// concurrently. After an error it starts no further job. Once ctx has
-	// ended, any error may be returned.
-	decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error
-	// hear returns the findings of the decoder's first pass over each window.
-	// briefly, the CPU encodes little more than the windows' own sound, which no
-	// transcription can use.
-	hear(ctx context.Context, pcm *audio.PCM, windows []decode.Window, briefly bool) ([]heard, error)
-	free()
-}
 
 // vocabulary maps tokens to text. Tokens from eot on are not text; tokens from
 // begin on are time marks, 0.02 s apart.
@@ -41,17 +24,14 @@ type job struct {
 	keep   bool // the encoded window will be needed again
 	sound  []float32
 	plan   plan
-	stats  asr.Stats // the work done, which the backend counts
+	stats  asr.Stats // the work done, counted
 }
 
-// samples returns the sound of the job's window, padded with silence to at
-// least the given number of samples, and keeps it for the next call.
-func (j *job) samples(least int) []float32 {
+// samples returns the sound of the job's window, and stores it for the next
+// call.
+func (j *job) samples() []float32 {
 	if j.sound == nil {
-		j.sound = j.window.Samples(make([]float32, 0, max(j.window.Len(), least)), j.pcm)
-		if len(j.sound) < least {
-			j.sound = j.sound[:least] // silence up to here
-		}
+		j.sound = j.window.Samples(make([]float32, 0, j.window.Len()), j.pcm)
 	}
 	return j.sound
 }
@@ -98,9 +78,9 @@ type found struct {
 	steps     int                // of the decoder
 }
 
-// heard holds the results of a window's first pass: the probabilities of no
-// speech and of each language, by code.
-type heard struct {
+// firstPass holds the results of the decoder's first pass over a window: the
+// probabilities of no speech and of each language, by code.
+type firstPass struct {
 	noSpeech  float64
 	languages map[string]float64
 }

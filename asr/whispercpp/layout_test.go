@@ -1,4 +1,4 @@
-package whisper
+package whispercpp
 
 import (
 	"fmt"

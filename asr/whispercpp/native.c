@@ -1,6 +1,6 @@
 //go:build !windows
 
-/* The C half of asr/whisper: opens libwhisper at run time and decodes. Nothing
+/* The C half of asr/whispercpp: opens libwhisper at run time and decodes. Nothing
  * here is linked against it; nothing here prints. */
 #define _GNU_SOURCE
 #include "libwhisper.h"
@@ -8,7 +8,6 @@
 #include "device.h"
 
 #include <dlfcn.h>
-#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +37,6 @@
 	X(int, whisper_lang_auto_detect_with_state, (og_context *, og_state *, int, int, float *))          \
 	X(int, whisper_lang_max_id, (void))                                                                 \
 	X(const char *, whisper_lang_str, (int))                                                            \
-	X(int, whisper_tokenize, (og_context *, const char *, int32_t *, int))                              \
 	X(const char *, whisper_token_to_str, (og_context *, int32_t))                                      \
 	X(int, whisper_n_vocab, (og_context *))                                                             \
 	X(int32_t, whisper_token_eot, (og_context *))                                                       \
@@ -59,7 +57,6 @@ struct og_job {
 	atomic_int abort;                       /* set to 1 to end the decode */
 	atomic_int asked;                       /* after each encoder pass and each decoder step */
 	atomic_int encodes;                     /* encoder passes begun */
-	int32_t eot, beg;                       /* end of text, first time mark */
 };
 
 enum { DEVICE_CPU = 0, LOG_WARN = 3, LOG_ERROR = 4 };
@@ -199,13 +196,7 @@ og_state *og_new_state(og_context *c)
 }
 void og_free_state(og_state *s) { UNDER_GUARD(p_whisper_free_state(s)); }
 
-og_job *og_new_job(og_context *c)
-{
-	og_job *j = calloc(1, sizeof *j);
-	if (j) j->eot = p_whisper_token_eot(c), j->beg = p_whisper_token_beg(c);
-	return j;
-}
-
+og_job *og_new_job(void) { return calloc(1, sizeof(og_job)); }
 void og_abort_job(og_job *j) { atomic_store(&j->abort, 1); }
 bool og_aborted(og_job *j) { return atomic_load(&j->abort) != 0; }
 void og_work(og_job *j, int *encodes, int *steps)
@@ -230,35 +221,6 @@ static bool on_encode(og_context *c, og_state *s, void *user)
 	return true;
 }
 
-/* Repetitions that end a decode, as in looping.go. */
-enum { LOOP_TOKENS = 10, LOOP_TIMES = 4, LOOP_PERIOD = 24, HISTORY = LOOP_PERIOD * LOOP_TIMES };
-
-static bool looping(const int32_t *text, int n) /* newest first */
-{
-	for (int period = 1; period <= LOOP_PERIOD; period++) {
-		int need = period * LOOP_TIMES;
-		if (need < LOOP_TOKENS) need = (LOOP_TOKENS + period - 1) / period * period;
-		if (need > n) continue;
-		int i = period;
-		while (i < need && text[i] == text[i - period]) i++;
-		if (i == need) return true;
-	}
-	return false;
-}
-
-static void on_logits(og_context *c, og_state *s, const og_token_data *tokens, int n_tokens, float *logits, void *user)
-{
-	(void)s;
-	og_job *j = user;
-	int32_t text[HISTORY]; /* the last text tokens, newest first */
-	int n = 0;
-	for (int i = n_tokens - 1; i >= 0 && n < HISTORY; i--)
-		if (tokens[i].id < j->eot) text[n++] = tokens[i].id;
-	if (!looping(text, n)) return;
-	for (int i = 0; i < p_whisper_n_vocab(c); i++)
-		if (i != j->eot) logits[i] = -INFINITY;
-}
-
 /* og_decode decodes one window of at most 30 s. Returns libwhisper's code: 0, or
  * negative (OG_GAVE_UP, or its own); an aborted decode may give either. */
 int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const float *samples, int n_samples)
@@ -269,16 +231,14 @@ int og_decode(og_context *c, og_state *s, og_job *j, const og_request *r, const 
 	p.no_context = true, p.single_segment = true;
 	p.print_progress = p.print_realtime = p.print_timestamps = p.print_special = false;
 	p.language = r->language, p.detect_language = false, p.translate = r->translate;
-	p.prompt_tokens = r->prompt, p.prompt_n_tokens = r->n_prompt;
-	p.max_tokens = r->most;
-	p.temperature = r->temperature, p.temperature_inc = 0; /* Go raises it */
+	p.initial_prompt = r->prompt; /* NULL for none */
+	p.temperature = r->temperature; /* raised for texts that fail, by the defaults of libwhisper */
 	p.greedy.best_of = r->best_of, p.beam_search.beam_size = r->beam;
 	/* no-speech is judged in Go: the library reads a probability that only its
 	 * own language detection computes */
 	p.no_speech_thold = 2;
 	p.abort_callback = on_abort, p.abort_callback_user_data = j;
 	p.encoder_begin_callback = on_encode, p.encoder_begin_callback_user_data = j;
-	p.logits_filter_callback = on_logits, p.logits_filter_callback_user_data = j;
 	volatile int rc = 0;
 	GUARDED(rc, OG_GAVE_UP, p_whisper_full_with_state(c, s, p, samples, n_samples));
 	return rc;
@@ -325,7 +285,6 @@ int og_detect(og_context *c, og_state *s, const float *samples, int n_samples, i
 
 int og_languages(void) { return p_whisper_lang_max_id() + 1; }
 const char *og_language(int id) { return p_whisper_lang_str(id); }
-int og_tokenize(og_context *c, const char *text, int32_t *tokens, int max) { return p_whisper_tokenize(c, text, tokens, max); }
 const char *og_token_text(og_context *c, int32_t token) { return p_whisper_token_to_str(c, token); }
 int32_t og_eot(og_context *c) { return p_whisper_token_eot(c); }
 int32_t og_beg(og_context *c) { return p_whisper_token_beg(c); }

@@ -102,14 +102,11 @@ typedef struct og_full_params {
  * native threads and must not touch Go memory. */
 typedef struct og_job og_job;
 
-/* og_request holds a decode's parameters; the caller owns strings and tokens.
- * */
+/* og_request holds a decode's parameters; the caller owns the strings. */
 typedef struct og_request {
 	const char *language;
-	const int32_t *prompt;
-	int n_prompt;
+	const char *prompt; /* NULL for none */
 	int threads, beam, best_of;
-	int most; /* tokens; 0 is no limit */
 	float temperature;
 	bool translate;
 } og_request;
@@ -125,7 +122,7 @@ void og_free(og_context *);
 og_state *og_new_state(og_context *);
 void og_free_state(og_state *);
 
-og_job *og_new_job(og_context *);
+og_job *og_new_job(void);
 void og_abort_job(og_job *);
 bool og_aborted(og_job *);
 void og_work(og_job *, int *encodes, int *steps);
@@ -137,7 +134,6 @@ int og_first(og_context *, og_state *, int threads, const float **logits);
 int og_detect(og_context *, og_state *, const float *samples, int n_samples, int threads, float *probabilities);
 int og_languages(void);
 const char *og_language(int id);
-int og_tokenize(og_context *, const char *text, int32_t *tokens, int max);
 const char *og_token_text(og_context *, int32_t token);
 int32_t og_eot(og_context *);
 int32_t og_beg(og_context *);

@@ -1,61 +1,23 @@
-package whisper
+package whisperfile
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 
-	"github.com/otograph/otograph/internal/files/binfile"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
-// role is the engine's name for a model file in errors.
-const role = "standard recognizer"
-
-// melBins is the number of bins of a Fourier transform of 400 samples.
-const melBins = 201
+// MelBins is the number of bins of a Fourier transform of 400 samples.
+const MelBins = 201
 
 // tensorTypes maps the header's file type to the type of the large tensors.
 var tensorTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14}
 
-// check reads enough of the model to ensure that libwhisper can load it:
-// libwhisper ends the process on some damaged files. The weights themselves are
-// not read. The error names the expected and the found value; it wraps ErrModel
-// unless the file cannot be read.
-func (m modelFile) check() (h ggmlfile.Header, err error) {
-	err = m.read(func(file io.ReaderAt, size int64) error {
-		w, err := ggmlfile.Check(file, size, layout)
-		if err == nil {
-			h = w.Header
-		}
-		return err
-	})
-	return h, err
-}
-
-// read calls f with the file and its size.
-func (m modelFile) read(f func(file io.ReaderAt, size int64) error) error {
-	if m.Data != nil {
-		return f(bytes.NewReader(m.Data), int64(len(m.Data)))
-	}
-	file, size, err := binfile.Open(m.Path)
-	if errors.Is(err, binfile.ErrNotFile) {
-		err = fmt.Errorf("%w: %w", ErrModel, err)
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return f(file, size)
-}
-
 // layout returns the layout of a model file with the header h.
 func layout(h ggmlfile.Header) (ggmlfile.Layout, error) {
 	if err := sound(h); err != nil {
-		return ggmlfile.Layout{}, fmt.Errorf("%w: header: %w", ErrModel, err)
+		return ggmlfile.Layout{}, fmt.Errorf("%w: header: %w", ggmlfile.ErrNotWhisper, err)
 	}
-	return ggmlfile.Layout{Bins: melBins, Tensors: tensors(h)}, nil
+	return ggmlfile.Layout{Bins: MelBins, Tensors: Tensors(h)}, nil
 }
 
 // sound checks that the dimensions are possible and that libwhisper supports
@@ -102,8 +64,9 @@ func sound(h ggmlfile.Header) error {
 	return nil
 }
 
-// tensors returns the tensors of a model with these dimensions.
-func tensors(h ggmlfile.Header) map[string][]int32 {
+// Tensors returns the dimensions, innermost first, of the tensors of a model
+// with this header, by name.
+func Tensors(h ggmlfile.Header) map[string][]int32 {
 	type shape = []int32 // innermost dimension first
 	a, n := h.AudioState, h.TextState
 	m := map[string]shape{

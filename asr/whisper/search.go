@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 )
 
@@ -226,14 +227,13 @@ func (s *search) period(tokens []token) int {
 	if tokens[len(tokens)-1].id >= s.rules.begin {
 		return 0
 	}
-	var text []int32
-	for i := len(tokens) - 1; i >= 0 && len(text) < loopPeriod*loopTimes; i-- {
+	var latest []int32
+	for i := len(tokens) - 1; i >= 0 && len(latest) < decode.LoopReach; i-- {
 		if tokens[i].id < s.rules.begin {
-			text = append(text, tokens[i].id)
+			latest = append(latest, tokens[i].id)
 		}
 	}
-	slices.Reverse(text)
-	return looping(text)
+	return looping(latest)
 }
 
 // extended returns the beam of a candidate: its row is its parent's.

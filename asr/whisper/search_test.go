@@ -332,7 +332,7 @@ func TestLoopEndsItsColumn(t *testing.T) {
 		d.run(s)
 		require.True(t, s.best().looped)
 		assert.Equal(t, []int32{tinyBegin, 5, 1, 2, 3}, ids(s.best()), "once")
-		assert.LessOrEqual(t, s.steps, 2+3*loopTimes+4*width, "it ends with the fourth time")
+		assert.LessOrEqual(t, s.steps, 2+3*4+4*width, "it ends with the fourth time")
 	}
 }
 
@@ -376,6 +376,7 @@ func TestLooping(t *testing.T) {
 		"and gone on":       {append(repeat(4, 1, 2, 3), 5), 0},
 		"a long one":        {repeat(4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24), 24},
 	} {
+		slices.Reverse(c.text)
 		assert.Equal(t, c.want, looping(c.text), name)
 	}
 }

@@ -41,6 +41,9 @@ const (
 	loopPeriod = 24
 	loopTimes  = 4
 	loopWords  = 12
+	// LoopReach is the number of elements that decide whether a list begins
+	// with a loop.
+	LoopReach = loopPeriod * loopTimes
 )
 
 // Unloop keeps only the first of every n-gram that is repeated at least 4 times
@@ -59,7 +62,7 @@ func Unloop(words []Word) ([]Word, bool) {
 	var kept []Word
 	found := false
 	for i := 0; i < len(words); {
-		period, times := repeats(keys[i:])
+		period, times := Repeats(keys[i:], loopWords)
 		if times == 0 {
 			kept = append(kept, words[i])
 			i++
@@ -75,15 +78,16 @@ func Unloop(words []Word) ([]Word, bool) {
 	return kept, found
 }
 
-// repeats returns the length of the shortest n-gram that the keys begin with
-// repeatedly, and the number of repetitions; 0, 0 if there is none.
-func repeats(keys []string) (period, times int) {
-	for p := 1; p <= loopPeriod && p*loopTimes <= len(keys); p++ {
+// Repeats returns the length of the shortest n-gram that a list begins with
+// repeatedly, at least 4 times and with least elements in all, and the number
+// of repetitions; 0, 0 if there is none.
+func Repeats[T comparable](list []T, least int) (period, times int) {
+	for p := 1; p <= loopPeriod && p*loopTimes <= len(list); p++ {
 		n := 1
-		for (n+1)*p <= len(keys) && slices.Equal(keys[n*p:(n+1)*p], keys[:p]) {
+		for (n+1)*p <= len(list) && slices.Equal(list[n*p:(n+1)*p], list[:p]) {
 			n++
 		}
-		if n >= loopTimes && n*p >= loopWords {
+		if n >= loopTimes && n*p >= least {
 			return p, n
 		}
 	}

@@ -67,22 +67,28 @@ typedef struct og_kernels {
 	int offset;  /* added to the 8-bit numbers of panels */
 	int element; /* bytes of an 8-bit number of the left side */
 	int shorts;  /* whether attention is faster with 16-bit numbers than with floats */
-	/* Products for the panels from .. to-1. */
+	/* c[m][n] = gelu(a[m][k] · w[k][n] + bias[n]) + add[m][n] for the panels
+	 * from .. to-1 of w. */
 	void (*product_q8)(const og_panels *, int from, int to, const og_rows *, const og_result *);
 	void (*product_half)(const og_panels *, int from, int to, const float *a, long stride, int m, const og_result *);
 	void (*product_float)(const og_panels *, int from, int to, const float *a, long stride, int m, const og_result *);
+	/* data[m][k], scales[m][groups] and start[m][groups], as og_rows has them, of
+	 * x[m][k]. */
 	void (*quantize)(const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start);
+	/* y[m][d] = layer norm of x[m][d], times weight[d], plus bias[d]. */
 	void (*normalize)(const float *x, int m, int d, const float *weight, const float *bias, float *y);
-	/* Attention of m queries over keys and values; scores holds 12 rows of padded
-	 * positions. */
+	/* out[m][d] = softmax(q[m][d] · keys[t][d]^T) · values[t][d] of one head; scores
+	 * holds 12 rows of padded positions. */
 	void (*attend)(const float *q, long stride, int m, const og_attention *, float *scores, float *out, long out_stride);
-	/* Only the products of queries and keys. */
+	/* scores[m][t] = q[m][d] · keys[t][d]^T of one head. */
 	void (*score)(const float *q, long stride, int m, const og_attention *, float *scores, long scores_stride);
-	/* Attention of one column over its text so far: count cells, keys at offset,
-	 * values d after the keys. */
+	/* out[d] = softmax(q[d] · keys[count][d]^T) · values[count][d], head by head,
+	 * of one column over its text so far: keys are at offset in the cells, values
+	 * d after the keys. */
 	void (*recall)(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out);
+	/* y[n] = x[n] as halves. */
 	void (*to_half)(const float *x, long n, uint16_t *y);
-	/* Log-softmax in place; marks is the log of the sum from begin on, best the
+	/* x[n] = log softmax(x[n]); marks is the log of the sum from begin on, best the
 	 * largest value below begin. */
 	void (*log_softmax)(float *x, int n, int begin, float *marks, float *best);
 } og_kernels;

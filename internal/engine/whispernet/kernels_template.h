@@ -1,4 +1,6 @@
-/* The kernels in terms of vectors of VL floats. Included once for each processor, with
+/* The kernels in terms of vectors of VL floats; og_kernels states what each
+ * computes. kernels_generic.c has the same in plain C, as a reference, and as a
+ * fallback for other processors. Included once for each processor, with
  *   VL          floats in a vector
  *   MR          most rows of a tile of a product
  *   NAME        suffix of all names

@@ -48,9 +48,8 @@ func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (*Windo
 }
 
 // EncodeBriefly is like Encode, but pads the sound with less silence, which
-// costs time in proportion to the sound's length. The window has other contents
-// than the network was trained for: it is enough to hear the language, not to
-// decode a text.
+// costs time in proportion to the sound's length. The network was not trained on
+// such short input: good enough for language detection, not for text.
 func (m *Model) EncodeBriefly(samples []float32, threads int, stop *Stop) (*Window, error) {
 	positions := len(samples)/(2*hop) + briefPadding
 	return m.encode(samples, min(positions, contextPositions), 1, threads, stop)

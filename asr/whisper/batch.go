@@ -26,9 +26,9 @@ const (
 	// threadYield is the speedup per thread of a worker, beyond the first and
 	// up to fewThreads, compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
-	// turnLength is how long a worker computes before it lets others pass the
+	// slotLength is how long a worker computes before it lets others pass the
 	// gate.
-	turnLength = 50 * time.Millisecond
+	slotLength = 50 * time.Millisecond
 )
 
 // teams returns the number of workers that decode n windows on the given cores,
@@ -73,7 +73,7 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	open := windowsEach(len(jobs), workers, c.model.WindowBytes())
 	for range workers {
 		group.Go(func() error {
-			w := &worker{batch: b, threads: threads, most: open, turn: turn{ctx: ctx, opt: opt}}
+			w := &worker{batch: b, threads: threads, most: open, slot: slot{ctx: ctx, opt: opt}}
 			return w.run()
 		})
 	}
@@ -85,7 +85,7 @@ type worker struct {
 	*batch
 	threads, most int
 	decoder       *whispernet.Decoder
-	turn          turn
+	slot          slot
 	open          []*opened
 	columns       []whispernet.Column
 }
@@ -99,10 +99,10 @@ type opened struct {
 }
 
 func (w *worker) run() error {
-	if err := w.turn.enter(); err != nil {
+	if err := w.slot.enter(); err != nil {
 		return err
 	}
-	defer w.turn.leave()
+	defer w.slot.leave()
 	w.decoder = w.cpu.model.NewDecoder(w.threads)
 	defer w.decoder.Free()
 	defer func() {
@@ -130,7 +130,7 @@ func (w *worker) fill() error {
 		if i >= len(w.jobs) {
 			return nil
 		}
-		if err := w.turn.pause(); err != nil {
+		if err := w.slot.pause(); err != nil {
 			return err
 		}
 		o := &opened{i: i, job: w.jobs[i]}
@@ -148,7 +148,7 @@ func (w *worker) fill() error {
 // step runs one pass of the decoder for all open jobs and closes the decided
 // ones.
 func (w *worker) step() error {
-	if err := w.turn.pause(); err != nil {
+	if err := w.slot.pause(); err != nil {
 		return err
 	}
 	w.columns = w.columns[:0]
@@ -177,13 +177,13 @@ func (w *worker) step() error {
 		still = append(still, o)
 	}
 	w.open = still
-	return context.Cause(w.turn.ctx)
+	return context.Cause(w.slot.ctx)
 }
 
 // again begins the next search of a job, if its plan asks for one.
 func (w *worker) again(o *opened) bool {
 	best := o.search.best()
-	f := &found{attempt: assess(w.cpu, best.tokens, best.looped), noSpeech: o.search.noSpeech, steps: o.search.steps}
+	f := &outcome{attempt: assess(w.cpu, best.tokens, best.looped), noSpeech: o.search.noSpeech, steps: o.search.steps}
 	f.languages, f.other = o.search.languages, o.search.other
 	f.temperature = o.search.temperature
 	if f.looped {
@@ -198,24 +198,24 @@ func (w *worker) again(o *opened) bool {
 	return true
 }
 
-// close frees or keeps the window of a decided job.
+// close frees or stores the window of a decided job.
 func (w *worker) close(o *opened) {
 	o.job.sound = nil
 	if o.job.keep {
 		o.window.Forget()
-		w.cpu.keep(o.job, o.window)
+		w.cpu.store(o.job, o.window)
 	} else {
 		o.window.Free()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.turn.ctx.Err() == nil {
+	if w.slot.ctx.Err() == nil {
 		w.done(o.i)
 	}
 }
 
-// turn is a worker's use of the gate that it shares with all other computation.
-type turn struct {
+// slot is a worker's place behind the gate that it shares with all other computation.
+type slot struct {
 	ctx    context.Context
 	opt    asr.Options
 	out    func()
@@ -223,29 +223,29 @@ type turn struct {
 }
 
 // enter waits for a core.
-func (t *turn) enter() (err error) {
-	t.out, err = t.opt.Pass(t.ctx)
-	t.passed = time.Now()
+func (s *slot) enter() (err error) {
+	s.out, err = s.opt.Pass(s.ctx)
+	s.passed = time.Now()
 	return err
 }
 
 // leave returns the core.
-func (t *turn) leave() {
-	if t.out != nil {
-		t.out()
+func (s *slot) leave() {
+	if s.out != nil {
+		s.out()
 	}
-	t.out = nil
+	s.out = nil
 }
 
 // pause lets others compute now and then.
-func (t *turn) pause() error {
-	if err := t.ctx.Err(); err != nil {
-		return context.Cause(t.ctx)
+func (s *slot) pause() error {
+	if err := s.ctx.Err(); err != nil {
+		return context.Cause(s.ctx)
 	}
-	t.opt.ReportWork()
-	if time.Since(t.passed) < turnLength {
+	s.opt.ReportWork()
+	if time.Since(s.passed) < slotLength {
 		return nil
 	}
-	t.leave()
-	return t.enter()
+	s.leave()
+	return s.enter()
 }

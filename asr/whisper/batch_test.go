@@ -97,31 +97,31 @@ func TestTranscriptionReusesDetectionsEncoderPasses(t *testing.T) {
 	pcm, speech := far(5, 0, 1)
 	_, _, err := e.DetectLanguage(context.Background(), pcm, speech, asr.Detection{})
 	require.NoError(t, err)
-	heard := len(c.kept)
+	heard := len(c.stored)
 	assert.Positive(t, heard)
 	assert.LessOrEqual(t, heard, 3)
 	other, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, pcm.Len())), speech, greedy())
 	require.NoError(t, err)
-	assert.Len(t, c.kept, heard, "another recording's")
+	assert.Len(t, c.stored, heard, "another recording's")
 	o := greedy()
 	o.BeamSize = maxBeams
 	_, err = e.Transcribe(context.Background(), pcm, speech[:1], o)
 	require.NoError(t, err)
-	assert.Len(t, c.kept, heard-1)
+	assert.Len(t, c.stored, heard-1)
 	tr, err := e.Transcribe(context.Background(), pcm, speech, greedy())
 	require.NoError(t, err)
-	assert.Empty(t, c.kept)
+	assert.Empty(t, c.stored)
 	assert.Equal(t, other.Segments, tr.Segments)
-	for range 2 * mostKept {
+	for range 2 * mostStored {
 		_, _, err = e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, second)), nil, asr.Detection{})
 		require.NoError(t, err)
 	}
-	assert.Len(t, c.kept, mostKept)
-	for i := range c.kept {
-		c.kept[i].since = c.kept[i].since.Add(-keepFor)
+	assert.Len(t, c.stored, mostStored)
+	for i := range c.stored {
+		c.stored[i].since = c.stored[i].since.Add(-storeFor)
 	}
 	c.drop()
-	assert.Empty(t, c.kept, "unused for too long")
+	assert.Empty(t, c.stored, "unused for too long")
 }
 
 // A recording without speech takes a single pass.
@@ -129,5 +129,5 @@ func TestSilenceTakesOnePass(t *testing.T) {
 	e := open(t, testModel(), Options{})
 	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil, asr.Detection{})
 	require.NoError(t, err)
-	assert.Len(t, e.cpu.kept, 1)
+	assert.Len(t, e.cpu.stored, 1)
 }

@@ -47,14 +47,14 @@ type cpu struct {
 	spoken  bool // the prompt names the language and the task
 	heads   []wordtimes.Head
 
-	mu    sync.Mutex
-	kept  []kept
-	timer *time.Timer
+	mu     sync.Mutex
+	stored []storedWindow
+	timer  *time.Timer
 }
 
-// kept is an encoded window that will be needed again. It does not keep the
-// recording in memory.
-type kept struct {
+// storedWindow is an encoded window for a later transcription. It does not hold
+// the recording in memory.
+type storedWindow struct {
 	pcm    weak.Pointer[audio.PCM]
 	pieces []audio.Span
 	rows   int // as in job
@@ -62,11 +62,11 @@ type kept struct {
 	since  time.Time
 }
 
-// An engine keeps the mostKept most recent encoded windows for keepFor, between
-// language detection and transcription, regardless of their number of beams.
+// An engine stores the mostStored most recent encoded windows for storeFor,
+// between language detection and transcription, for any number of beams.
 const (
-	mostKept = 6
-	keepFor  = time.Minute
+	mostStored = 6
+	storeFor   = time.Minute
 )
 
 // failure converts an error of the network: a lack of memory becomes ErrDecode.
@@ -108,25 +108,22 @@ func (c *cpu) ends() (eot, begin int32) { return c.EOT, c.Begin }
 func (c *cpu) free() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.kept {
-		k.window.Free()
-	}
-	c.kept = nil
+	c.freeIf(func(storedWindow) bool { return true })
 	if c.timer != nil {
 		c.timer.Stop()
 	}
 	c.model.Close()
 }
 
-// encoded returns the encoded window of a job: a kept one, or a new one.
+// encoded returns the encoded window of a job: a stored one, or a new one.
 func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
 	c.mu.Lock()
-	i := slices.IndexFunc(c.kept, func(k kept) bool {
+	i := slices.IndexFunc(c.stored, func(k storedWindow) bool {
 		return k.pcm == weak.Make(j.pcm) && k.rows >= j.rows && slices.Equal(k.pieces, j.window.Pieces)
 	})
 	if i >= 0 {
-		w := c.kept[i].window
-		c.kept = slices.Delete(c.kept, i, i+1)
+		w := c.stored[i].window
+		c.stored = slices.Delete(c.stored, i, i+1)
 		c.mu.Unlock()
 		return w, nil
 	}
@@ -149,34 +146,46 @@ func (j *job) failure(err error) error {
 	return err
 }
 
-// keep keeps the encoded window of a job for a later one.
-func (c *cpu) keep(j *job, w *whispernet.Window) {
+// store stores the encoded window of a job for a later one.
+func (c *cpu) store(j *job, w *whispernet.Window) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept = append(c.kept, kept{weak.Make(j.pcm), j.window.Pieces, j.rows, w, time.Now()})
-	if len(c.kept) > max(min(mostKept, mostBytes/c.model.WindowBytes()), 1) {
-		c.kept[0].window.Free()
-		c.kept = slices.Delete(c.kept, 0, 1)
+	c.stored = append(c.stored, storedWindow{weak.Make(j.pcm), j.window.Pieces, j.rows, w, time.Now()})
+	if len(c.stored) > max(min(mostStored, mostBytes/c.model.WindowBytes()), 1) {
+		c.stored[0].window.Free()
+		c.stored = slices.Delete(c.stored, 0, 1)
 	}
 	if c.timer == nil {
-		c.timer = time.AfterFunc(keepFor, c.drop)
+		c.timer = time.AfterFunc(storeFor, c.drop)
 	}
 }
 
-// drop frees the windows kept for longer than keepFor.
+// forget frees the stored windows of a recording.
+func (c *cpu) forget(pcm *audio.PCM) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.freeIf(func(k storedWindow) bool { return k.pcm == weak.Make(pcm) })
+}
+
+// freeIf frees some of the stored windows; c.mu is held.
+func (c *cpu) freeIf(some func(storedWindow) bool) {
+	c.stored = slices.DeleteFunc(c.stored, func(k storedWindow) bool {
+		if !some(k) {
+			return false
+		}
+		k.window.Free()
+		return true
+	})
+}
+
+// drop frees the windows stored for longer than storeFor.
 func (c *cpu) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept = slices.DeleteFunc(c.kept, func(k kept) bool {
-		old := time.Since(k.since) >= keepFor
-		if old {
-			k.window.Free()
-		}
-		return old
-	})
+	c.freeIf(func(k storedWindow) bool { return time.Since(k.since) >= storeFor })
 	c.timer = nil
-	if len(c.kept) > 0 {
-		c.timer = time.AfterFunc(time.Until(c.kept[0].since.Add(keepFor)), c.drop)
+	if len(c.stored) > 0 {
+		c.timer = time.AfterFunc(time.Until(c.stored[0].since.Add(storeFor)), c.drop)
 	}
 }
 
@@ -245,7 +254,7 @@ func (c *cpu) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 			w.Free()
 		} else {
 			w.Forget()
-			c.keep(j, w)
+			c.store(j, w)
 		}
 		list = append(list, c.afterStart(logits))
 	}

@@ -145,12 +145,12 @@ func TestDemoDetectsLanguages(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language, c.name)
 		assert.True(t, p > 0.5 && p <= 1, "%s: %g", c.name, p)
-		kept := len(e.cpu.kept)
+		kept := len(e.cpu.stored)
 		language, p, err = e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), asr.Detection{Brief: true})
 		require.NoError(t, err)
 		assert.Equal(t, c.language, language, c.name)
 		assert.True(t, p >= sureLanguage && p <= 1, "%s: %g", c.name, p)
-		assert.Len(t, e.cpu.kept, kept, "no window is encoded in full")
+		assert.Len(t, e.cpu.stored, kept, "no window is encoded in full")
 	}
 	if emulated {
 		return // in silence every language is plausible, and is decoded

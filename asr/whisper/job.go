@@ -41,10 +41,10 @@ type plan interface {
 	// next returns the search after f's, or nil when
 	// the text is decided. A nil f restarts the plan and returns its first
 	// search.
-	next(f *found) *request
+	next(f *outcome) *request
 	// text returns the decided text, whose words get times; nil if no text is
 	// kept.
-	text() *found
+	text() *outcome
 }
 
 // request is a search for a text.
@@ -69,8 +69,8 @@ func (r *request) width() int {
 	return max(r.beam, 1)
 }
 
-// found is the result of a search.
-type found struct {
+// outcome is the result of a search.
+type outcome struct {
 	attempt
 	noSpeech  float64
 	languages map[string]float64 // probabilities, as shares among the requested languages; nil if not asked

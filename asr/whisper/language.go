@@ -21,8 +21,8 @@ const (
 	textWeight        = 8
 )
 
-// mostBrief is the longest window (seconds) that a brief detection hears
-// briefly: longer ones would save little.
+// Up to this many seconds, a brief detection pads with one second of silence
+// instead of up to 30 s; beyond, that saves little.
 const mostBrief = 20
 
 // DetectLanguage implements asr.LanguageDetector. It encodes the first window
@@ -177,7 +177,7 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []dec
 		var sum float64
 		var tokens int
 		for _, j := range jobs {
-			for _, t := range j.plan.(*languagePlan).said[i].tokens {
+			for _, t := range j.plan.(*languagePlan).texts[i].tokens {
 				if t.id < eot {
 					sum, tokens = sum+float64(t.logp), tokens+1
 				}

@@ -10,13 +10,12 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 )
 
-// A window that is surely in another language is decoded in that language. A
-// window without a sure language, with an unlikely passage or with little text
-// may hold several languages: each of its passages is encoded to detect its
-// language, and the window is divided where they differ.
+// If detection is confident, the window is decoded in that language. Otherwise,
+// or if the text is improbable or short, each passage's language is detected
+// and the window is split where they differ.
 const (
 	// doubtfulWindow is the probability of a window's language below which the
-	// languages of its passages are detected even if its text is likely.
+	// languages of its passages are detected even if its text is probable.
 	doubtfulWindow = 0.9
 	// passageSeconds is the longest passage, and surePassage the probability
 	// from which its detected language counts.
@@ -62,10 +61,11 @@ func (h firstPass) otherThan(language string) string {
 	return ""
 }
 
-// divide detects the languages of passages in doubtful windows, and decodes
-// windows with several languages again, each part in one language.
+// divide detects the languages of the passages of windows whose language is
+// unclear, and decodes windows with several languages again, each part in one.
 func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, t *task) ([]decode.Window, []result, asr.Stats, error) {
 	var stats asr.Stats
+	defer e.cpu.forget(pcm) // the passages that became parts of longer ones
 	left := len(windows) + passagesMore
 	var allWindows []decode.Window
 	var all []result

@@ -78,6 +78,7 @@ func TestWindowIsDividedByLanguage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []result{first}, results, "the passage is in the window's language: no further detection")
 	assert.Equal(t, int64(1), gate.passed.Load(), "for the detection")
+	assert.Empty(t, e.cpu.stored, "no window stays encoded")
 	assert.Equal(t, 1, stats.Asked)
 }
 
@@ -134,13 +135,13 @@ func TestPlanChangesTheLanguage(t *testing.T) {
 	p := &textPlan{t: task, language: "en", others: task.others}
 	r := p.next(nil)
 	assert.Equal(t, []any{"en", task.others}, []any{r.language, r.others})
-	r = p.next(&found{other: "de", languages: map[string]float64{"de": 0.99, "en": 0.01}})
+	r = p.next(&outcome{other: "de", languages: map[string]float64{"de": 0.99, "en": 0.01}})
 	assert.Equal(t, "de", r.language)
 	assert.Empty(t, r.others, "it is not asked again")
-	assert.Nil(t, p.next(&found{attempt: attempt{text: "Guten Tag"}}))
+	assert.Nil(t, p.next(&outcome{attempt: attempt{text: "Guten Tag"}}))
 	assert.Equal(t, []any{"de", 1.0, "Guten Tag"}, []any{p.spoken, p.sure, p.best.text})
 
 	assert.NotNil(t, p.next(nil))
-	assert.Nil(t, p.next(&found{languages: map[string]float64{"de": 0.4, "en": 0.6}}))
+	assert.Nil(t, p.next(&outcome{languages: map[string]float64{"de": 0.4, "en": 0.6}}))
 	assert.Equal(t, []any{"en", 0.6}, []any{p.spoken, p.sure})
 }

@@ -57,13 +57,13 @@ type textPlan struct {
 	others   []string
 	prompt   []int32
 
-	best       *found
+	best       *outcome
 	spoken     string  // the language of the text
 	sure       float64 // the probability that the window is in it; 1 if detection is off
 	unprompted int
 }
 
-func (p *textPlan) next(f *found) *request {
+func (p *textPlan) next(f *outcome) *request {
 	switch {
 	case f == nil:
 		p.best, p.unprompted, p.spoken, p.sure = nil, 0, p.language, 1
@@ -88,7 +88,7 @@ func (p *textPlan) next(f *found) *request {
 	return nil
 }
 
-func (p *textPlan) text() *found { return p.best }
+func (p *textPlan) text() *outcome { return p.best }
 
 // risingPlan samples texts at rising temperatures until one is not degenerate.
 type risingPlan struct {
@@ -99,11 +99,11 @@ type risingPlan struct {
 
 	temperature float64
 	left        int
-	best        *found
+	best        *outcome
 	tries       int
 }
 
-func (p *risingPlan) next(f *found) *request {
+func (p *risingPlan) next(f *outcome) *request {
 	if f == nil {
 		p.best, p.tries, p.left, p.temperature = nil, 0, p.steps, p.t.opt.Temperature
 	} else {
@@ -125,28 +125,28 @@ func (p *risingPlan) next(f *found) *request {
 	return r
 }
 
-func (p *risingPlan) text() *found { return p.best }
+func (p *risingPlan) text() *outcome { return p.best }
 
 // languagePlan decodes the beginning of a window in each language in turn.
 type languagePlan struct {
 	languages []string
-	said      []attempt
+	texts     []attempt
 }
 
 // languageTokens is the length of a text that shows whether its language is
 // right.
 const languageTokens = 64
 
-func (p *languagePlan) next(f *found) *request {
+func (p *languagePlan) next(f *outcome) *request {
 	if f == nil {
-		p.said = nil
+		p.texts = nil
 	} else {
-		p.said = append(p.said, f.attempt)
+		p.texts = append(p.texts, f.attempt)
 	}
-	if len(p.said) == len(p.languages) {
+	if len(p.texts) == len(p.languages) {
 		return nil
 	}
-	return &request{language: p.languages[len(p.said)], beam: 1, quiet: unsureNoSpeech, most: languageTokens}
+	return &request{language: p.languages[len(p.texts)], beam: 1, quiet: unsureNoSpeech, most: languageTokens}
 }
 
-func (p *languagePlan) text() *found { return nil }
+func (p *languagePlan) text() *outcome { return nil }

@@ -170,7 +170,7 @@ func sections(v vocabulary, tokens []token, seek, end float64) (list []section, 
 
 // passage is a section in words, with times of the file.
 type passage struct {
-	said     []decode.Word
+	words    []decode.Word
 	first    int // index of the first text token
 	from, to float64
 	passed   []decode.Skip // speech that the words pass over
@@ -223,14 +223,14 @@ func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Word, sk
 		if times == nil {
 			p.share(w.Speech)
 		} else {
-			p.put(times[:len(p.said)], w)
-			times = times[len(p.said):]
+			p.put(times[:len(p.words)], w)
+			times = times[len(p.words):]
 		}
 		for _, k := range p.passed {
 			k.Before += len(words)
 			skips = append(skips, k)
 		}
-		words = append(words, p.said...)
+		words = append(words, p.words...)
 		covered = p.to
 	}
 	if !ended && a.times != nil && len(words) > 0 {
@@ -245,12 +245,12 @@ func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Word, sk
 // share spreads the words over the passage in proportion to their letters.
 func (p *passage) share(speech []audio.Span) {
 	first, from := 0, p.from
-	for _, k := range append(slices.Clip(p.passed), decode.Skip{Before: len(p.said), Start: p.to}) {
-		decode.Align(p.said[first:k.Before], from, k.Start, speech)
+	for _, k := range append(slices.Clip(p.passed), decode.Skip{Before: len(p.words), Start: p.to}) {
+		decode.Align(p.words[first:k.Before], from, k.Start, speech)
 		first, from = k.Before, k.End
 	}
-	for i := range p.said {
-		p.said[i].Interpolated = true
+	for i := range p.words {
+		p.words[i].Interpolated = true
 	}
 }
 
@@ -260,7 +260,7 @@ func (p *passage) put(times []wordtimes.Time, w decode.Window) {
 	p.passed = nil
 	var passed float64
 	for i, t := range times {
-		p.said[i].Start, p.said[i].End = t.Start, t.End
+		p.words[i].Start, p.words[i].End = t.Start, t.End
 		from := p.from
 		if i > 0 {
 			from = times[i-1].End

@@ -37,7 +37,7 @@ func (w *worker) time(o *opened) error {
 	end := float64(o.job.window.Len()) / audio.SampleRate
 	list, _ := sections(w.cpu, f.tokens, 0, end)
 	for _, p := range passages(o.job.window, list, end) {
-		for _, s := range p.said {
+		for _, s := range p.words {
 			in.Words = append(in.Words, wordtimes.Word{Text: s.Text, First: p.first + s.First, Last: p.first + s.Last})
 		}
 	}
@@ -65,7 +65,7 @@ func (w *worker) time(o *opened) error {
 	heads := w.cpu.heads
 	var err error
 	if heads == nil {
-		if heads, err = w.cpu.choose(w.turn.ctx, in, scores); err != nil {
+		if heads, err = w.cpu.choose(w.slot.ctx, in, scores); err != nil {
 			return err
 		}
 	}

@@ -82,21 +82,21 @@ func TestMeasuredTimes(t *testing.T) {
 	}
 	times := []wordtimes.Time{{Start: 1, End: 1.2}, {Start: 1.2, End: 1.5}, {Start: 6, End: 6.4}}
 	window := decode.Window{Pieces: spans(0, 8), Speech: spans(1, 1.5, 3, 5, 5.6, 6.5)}
-	p := passage{said: said(), from: 1, to: 7, passed: []decode.Skip{{Before: 1, Start: 1, End: 2}}}
+	p := passage{words: said(), from: 1, to: 7, passed: []decode.Skip{{Before: 1, Start: 1, End: 2}}}
 	p.put(times, window)
-	for i, w := range p.said {
+	for i, w := range p.words {
 		assert.Equal(t, times[i], wordtimes.Time{Start: w.Start, End: w.End})
 		assert.False(t, w.Interpolated)
 	}
 	assert.Equal(t, []decode.Skip{{Before: 2, Start: 3, End: 5}}, p.passed, "speech of a second and more between two words")
 
-	p = passage{said: said(), from: 1, to: 7}
+	p = passage{words: said(), from: 1, to: 7}
 	p.put([]wordtimes.Time{{Start: 1, End: 1.2}, {Start: 5.6, End: 5.8}, {Start: 8, End: 8.4}}, decode.Window{Pieces: spans(0, 8), Speech: spans(1, 1.5, 3, 5, 6, 7)})
 	assert.Empty(t, p.passed, "a sound with few words")
 
-	p = passage{said: said(), from: 1, to: 7}
+	p = passage{words: said(), from: 1, to: 7}
 	p.share(spans(1, 2, 6, 7))
-	for _, w := range p.said {
+	for _, w := range p.words {
 		assert.True(t, w.Interpolated)
 		assert.Greater(t, w.End, w.Start)
 	}

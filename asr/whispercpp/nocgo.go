@@ -41,5 +41,6 @@ func (*state) free() {}
 func (*state) decode(context.Context, request, []float32) ([]token, asr.Stats, error) {
 	return nil, asr.Stats{}, native.ErrNoCgo
 }
+func (*state) first() ([]float32, error)                    { return nil, native.ErrNoCgo }
 func (*state) noSpeech() (float64, error)                   { return 0, native.ErrNoCgo }
 func (*state) detect([]float32) (map[string]float64, error) { return nil, native.ErrNoCgo }

@@ -23,11 +23,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// The extent of the tests in their long form.
-const (
-	everyPair    = true // each model hears each recording
-	quietMinutes = 20   // of the long recording
-)
+// everyPair: each model hears each recording in TestCountsRepair.
+const everyPair = true
 
 // writeTiled writes the bundled recording repeatedly, as a WAV file of the
 // given length.

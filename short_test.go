@@ -2,8 +2,5 @@
 
 package otograph_test
 
-// The extent of the tests in the suite.
-const (
-	everyPair    = false // each model hears each recording
-	quietMinutes = 12    // of the long recording
-)
+// everyPair: each model hears each recording in TestCountsRepair.
+const everyPair = false

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ func TestStalledEngineCostsAttemptsOnly(t *testing.T) {
 				f := taskstest.New(t, dbtest.SQLite(t, db.Options{MaxConns: 4}))
 				released := make(chan struct{})
 				defer close(released)
-				worked := 0
+				var worked atomic.Int64 // an engine that hangs is left to itself
 				w, err := worker.New(f.Service, worker.Config{ID: "w", Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 					if err := job.Decoded(600); err != nil {
 						return tasks.Outcome{}, err
@@ -35,7 +36,7 @@ func TestStalledEngineCostsAttemptsOnly(t *testing.T) {
 					for _, report := range []func(){func() { job.Progress("vad", 0.1) }, job.Working, job.Working} {
 						time.Sleep(worker.DefaultStall)
 						report()
-						worked++
+						worked.Add(1)
 					}
 					if returns {
 						<-ctx.Done()
@@ -58,7 +59,7 @@ func TestStalledEngineCostsAttemptsOnly(t *testing.T) {
 					} else {
 						require.ErrorIs(t, err, worker.ErrHung)
 					}
-					assert.Equal(t, 3*attempt, worked, "the reports kept the run alive")
+					assert.EqualValues(t, 3*attempt, worked.Load(), "the reports kept the run alive")
 					assert.Equal(t, attempt, f.Count("SELECT failures FROM tasks"))
 					row := f.Row(task.ID)
 					assert.Equal(t, "a failure of the service's engine: no progress for 21m0s; nothing is charged", *row.ErrorMessage)

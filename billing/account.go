@@ -24,9 +24,9 @@ var (
 	ErrConcurrencyLimit = errors.New("concurrent task limit reached")
 	// ErrNoAccount is returned when the account does not exist.
 	ErrNoAccount = errors.New("account does not exist")
-	// ErrSettled is returned when a task has already been charged and can't be
+	// errSettled is returned when a task has already been charged and can't be
 	// held again.
-	ErrSettled = errors.New("task is settled")
+	errSettled = errors.New("task is settled")
 )
 
 // Store accesses the database's balances, holds, packs and ledger. It is safe

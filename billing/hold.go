@@ -98,7 +98,7 @@ func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amou
 		return s.wrap("hold", err)
 	}
 	if settled > 0 {
-		return fmt.Errorf("billing: hold: %w: %s", ErrSettled, task)
+		return fmt.Errorf("billing: hold: %w: %s", errSettled, task)
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO holds (task_id, account_id, amount, batch, created_at) VALUES ($1, $2, $3, $4, $5)",
 		task, account, amount, batch, db.Micros(s.clock()))

@@ -226,14 +226,14 @@ func receipt(ctx context.Context, q Querier, task string) (Receipt, error) {
 	return r, json.Unmarshal([]byte(detail), &r.Quote.Detail)
 }
 
-// ErrNotSettled is returned when a task has not been charged.
-var ErrNotSettled = errors.New("task is not settled")
+// errNotSettled is returned when a task has not been charged.
+var errNotSettled = errors.New("task is not settled")
 
-// ReceiptOf returns how a task was charged, or an error that wraps ErrNotSettled.
+// ReceiptOf returns how a task was charged, or an error if it was not.
 func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
 	r, err := receipt(ctx, s.pool, task)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrNotSettled
+		err = errNotSettled
 	}
 	return r, s.wrap("receipt of "+task, err)
 }

@@ -23,8 +23,8 @@ type Money int64
 // Unit is one whole unit of the currency.
 const Unit Money = 10_000
 
-// ErrAmount is returned for a text that is not an amount of money.
-var ErrAmount = errors.New("not an amount of money")
+// errAmount is returned for a text that is not an amount of money.
+var errAmount = errors.New("not an amount of money")
 
 // String returns the amount with exactly four digits after the point: "12.5000", "-0.0033".
 func (m Money) String() string {
@@ -59,15 +59,15 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ParseMoney reads a decimal number with at most four digits after the point ("12", "-0.5", "+3.1415"). Errors wrap
-// ErrAmount: other forms (exponents, spaces, commas), more digits, or more than about 922 trillion.
+// ParseMoney reads a decimal number with at most four digits after the point ("12", "-0.5", "+3.1415").
+// Other forms (exponents, spaces, commas), more digits, and more than about 922 trillion are errors.
 func ParseMoney(text string) (Money, error) {
 	fail := func(why string) (Money, error) {
 		shown := text
 		if len(shown) > 40 {
 			shown = shown[:40] + "…"
 		}
-		return 0, fmt.Errorf("%w: %q %s", ErrAmount, shown, why)
+		return 0, fmt.Errorf("%w: %q %s", errAmount, shown, why)
 	}
 	digits, negative := text, false
 	if digits != "" && (digits[0] == '-' || digits[0] == '+') {

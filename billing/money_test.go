@@ -37,7 +37,7 @@ func TestMoneyText(t *testing.T) {
 	assert.Equal(t, "-922337203685477.5808", Money(math.MinInt64).String())
 	for _, text := range []string{"", "-", ".", "1.", ".5", "1e3", "1,5", " 1", "1 ", "0x1", "1.00001", "922337203685477.5808", "99999999999999999999", "NaN", "١"} {
 		_, err := ParseMoney(text)
-		require.ErrorIs(t, err, ErrAmount, "%q", text)
+		require.ErrorIs(t, err, errAmount, "%q", text)
 	}
 }
 
@@ -67,7 +67,7 @@ func FuzzParseMoney(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := ParseMoney(text)
 		if err != nil {
-			require.ErrorIs(t, err, ErrAmount)
+			require.ErrorIs(t, err, errAmount)
 			return
 		}
 		again, err := ParseMoney(m.String())

@@ -22,8 +22,8 @@ type Prices struct {
 	UpdatedAt     time.Time // when this state was entered, or installed with the store
 }
 
-// ErrPrices is returned for a price table that can't be accepted.
-var ErrPrices = errors.New("prices not accepted")
+// errPrices is returned for a price table that can't be accepted.
+var errPrices = errors.New("prices not accepted")
 
 // maxPrice bounds a price per hour: a million units.
 const maxPrice = 1_000_000 * Unit
@@ -62,15 +62,15 @@ func (s *Store) PricesByID(ctx context.Context, from Querier, id int64) (Prices,
 
 // SetPrices enters prices that are valid from validFrom on (the zero time: from
 // now on). Existing tasks keep the prices of their creation. Prices must lie in
-// 0 … 1,000,000 and the discount in 0 … 1; else the error wraps ErrPrices.
+// 0 … 1,000,000 and the discount in 0 … 1.
 func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (Prices, error) {
 	for name, price := range map[string]Money{"standard": p.Standard, "zh_lite": p.Optimized, "diarize": p.Diarize, "audio_events": p.AudioEvents} {
 		if price < 0 || price > maxPrice {
-			return Prices{}, fmt.Errorf("%w: %s is %s; want 0 to %s", ErrPrices, name, price.Number(), maxPrice.Number())
+			return Prices{}, fmt.Errorf("%w: %s is %s; want 0 to %s", errPrices, name, price.Number(), maxPrice.Number())
 		}
 	}
 	if p.BatchDiscount < 0 || p.BatchDiscount > Factor(Unit) {
-		return Prices{}, fmt.Errorf("%w: batch_discount is %s; want 0 to 1", ErrPrices, p.BatchDiscount)
+		return Prices{}, fmt.Errorf("%w: batch_discount is %s; want 0 to 1", errPrices, p.BatchDiscount)
 	}
 	now := s.clock()
 	if validFrom.IsZero() {

@@ -116,10 +116,10 @@ func TestPricesByValidity(t *testing.T) {
 		assert.Equal(t, Money(9000), later.Standard)
 		p.Standard = -1
 		_, err = s.SetPrices(t.Context(), p, time.Time{})
-		require.ErrorIs(t, err, ErrPrices)
+		require.ErrorIs(t, err, errPrices)
 		p.Standard, p.BatchDiscount = 1, 10001
 		_, err = s.SetPrices(t.Context(), p, time.Time{})
-		require.ErrorIs(t, err, ErrPrices)
+		require.ErrorIs(t, err, errPrices)
 	})
 }
 
@@ -151,7 +151,7 @@ func TestPacksPayFirst(t *testing.T) {
 		again, err := settle(s, a, "t1", quoteOf(9*Unit), false)
 		require.NoError(t, err)
 		assert.Equal(t, r, again, "a second settlement returns the first")
-		require.ErrorIs(t, hold(s, a, "t1", 1, false), ErrSettled)
+		require.ErrorIs(t, hold(s, a, "t1", 1, false), errSettled)
 		packs, err := s.Packs(t.Context(), a)
 		require.NoError(t, err)
 		assert.Equal(t, []string{soon.ID, late.ID}, []string{packs[0].ID, packs[1].ID})
@@ -177,7 +177,7 @@ func TestPacksPayFirst(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 8*Unit, bill.Balance)
 		_, err = s.Bill(t.Context(), a, "never")
-		require.ErrorIs(t, err, ErrNotSettled)
+		require.ErrorIs(t, err, errNotSettled)
 	})
 }
 

@@ -17,14 +17,6 @@ var docsHTML string
 //go:embed docs.css
 var docsCSS string
 
-// docsPage is the readable form of the OpenAPI document: one page without
-// scripts and without requests to third parties. It is made from the document's
-// YAML nodes, which keep the order of paths, responses and fields.
-type docsPage struct {
-	html []byte
-	csp  string // Content-Security-Policy that fits it
-}
-
 // docsEndpoint is a method of a path.
 type docsEndpoint struct {
 	Method, Path string
@@ -36,15 +28,18 @@ type docsField struct {
 	Required                         bool
 }
 
-// renderDocs renders the page of the document; base is the prefix of the paths.
-func renderDocs(doc *yaml.Node, base string) (*docsPage, error) {
+// renderDocs renders the page of the document, without scripts and without
+// requests to third parties, and its Content-Security-Policy; base is the prefix
+// of the paths. The document's YAML nodes keep the order of paths, responses and
+// fields.
+func renderDocs(doc *yaml.Node, base string) (html []byte, policy string, err error) {
 	d := docs{root: doc}
 	t, err := template.New("docs").Funcs(template.FuncMap{
 		"prose": prose, "text": text, "child": child, "pairs": pairs, "resolve": d.resolve,
 		"typed": d.typed, "typeOf": d.typeOf, "fields": d.fields, "parameters": d.parameters,
 	}).Parse(docsHTML)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var buf bytes.Buffer
 	err = t.Execute(&buf, struct {
@@ -54,13 +49,10 @@ func renderDocs(doc *yaml.Node, base string) (*docsPage, error) {
 		Endpoints []docsEndpoint
 	}{doc, base, template.CSS(docsCSS), d.endpoints()})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	sum := sha256.Sum256([]byte(docsCSS))
-	return &docsPage{
-		html: buf.Bytes(),
-		csp:  "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-	}, nil
+	return buf.Bytes(), "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", nil
 }
 
 // prose escapes a text and formats text in backquotes as code.

@@ -13,24 +13,33 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// readContract returns the OpenAPI 3.1 document, openapi.yaml with the options
-// of package spec, and its form in JSON in the same order. base is the prefix of
-// the paths; "" = "/v1".
-func readContract(base string) (doc *yaml.Node, asJSON []byte, err error) {
-	if doc, err = parseOpenAPI(openapiYAML); err != nil {
-		return nil, nil, err
+// Document is the OpenAPI 3.1 document: openapi.yaml with the options of package
+// spec.
+type Document struct {
+	JSON       []byte // the document, in the order of openapi.yaml
+	HTML       []byte // its readable form: one page without scripts
+	PagePolicy string // the Content-Security-Policy of the page
+}
+
+// Describe returns the document for endpoints below base; "" is "/v1".
+func Describe(base string) (d Document, err error) {
+	doc, err := parseOpenAPI(openapiYAML)
+	if err != nil {
+		return d, err
 	}
 	if err := addOptions(doc); err != nil {
-		return nil, nil, err
+		return d, err
 	}
 	if servers := child(doc, "servers"); base != "" && servers != nil && len(servers.Content) == 1 {
 		child(servers.Content[0], "url").Value = base
 	}
 	var buf bytes.Buffer
 	if err := writeJSONNode(&buf, doc); err != nil {
-		return nil, nil, fmt.Errorf("openapi.yaml: %w", err)
+		return d, fmt.Errorf("openapi.yaml: %w", err)
 	}
-	return doc, buf.Bytes(), nil
+	d.JSON = buf.Bytes()
+	d.HTML, d.PagePolicy, err = renderDocs(doc, base)
+	return d, err
 }
 
 func parseOpenAPI(source []byte) (*yaml.Node, error) {

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/connlimit"
+	"github.com/otograph/otograph/internal/service/httpserver"
 )
 
 // Serve is Run, and serves requests on a listener, within Config's limits. If
@@ -21,7 +21,7 @@ func (s *Service) Serve(ctx context.Context, l, ops net.Listener) error {
 	g, ctx := errgroup.WithContext(ctx)
 	closing := s.closing(ctx)
 	listen := func(l net.Listener, h http.Handler) {
-		server := httpapi.HTTPServer(h, s.config.Logger)
+		server := httpserver.HTTPServer(h, s.config.Logger)
 		g.Go(func() error {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				return err

@@ -21,9 +21,9 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/clientaddr"
+	"github.com/otograph/otograph/internal/service/httpserver"
 	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/state"
 	"github.com/otograph/otograph/internal/service/tasks"
@@ -42,7 +42,7 @@ type Service struct {
 	outbound *safehttp.Client // checks URLs and delivers callbacks
 	audio    *safehttp.Client
 	key      []byte // signs access tokens
-	api      *httpapi.Server
+	api      *httpserver.Server
 }
 
 // Open opens the service's state and migrates its tables. The caller closes the
@@ -124,7 +124,7 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 		return err
 	}
 	ready := newReadiness(map[string]func(context.Context) error{"database": s.state.DB.Ping, "file store": s.state.Files.Check})
-	config := httpapi.Config{
+	config := httpserver.Config{
 		Tasks: s.state.Tasks, Voices: s.state.Voices, Accounts: s.state.Accounts, Money: s.state.Billing, Audit: s.state.Audit, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
 		Rate: accounts.NewBuckets(s.config.FrontEnds), BasePath: s.config.BasePath, Hosts: s.config.Hosts, Origins: s.config.Origins, ModelAliases: s.config.ModelAliases, TrustedProxies: s.proxies, Ready: ready.check,
 		Metrics: s.counts, Web: s.config.Page, Ops: s.config.Ops, Logger: s.config.Logger,
@@ -132,7 +132,7 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 	if s.config.SharedRates {
 		config.Rate = s.state.Accounts
 	}
-	s.api, err = httpapi.New(config)
+	s.api, err = httpserver.New(config)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/wordtimes"
+	"github.com/otograph/otograph/internal/files/textfile"
 )
 
 // The signs of a failed decode, from the Whisper paper (Radford et al. 2022,
@@ -124,7 +125,7 @@ func assess(v vocabulary, tokens []token, looped bool) attempt {
 	}
 	a.tokens = tokens
 	a.avgLogProb /= float64(len(tokens))
-	a.compression = decode.CompressionRatio(a.text)
+	a.compression = textfile.CompressionRatio(a.text)
 	_, a.looped = decode.Unloop(decode.Words(pieces))
 	a.looped = a.looped || looped
 	return a

@@ -1,5 +1,5 @@
 // Command openaiclient calls a service's OpenAI-compatible endpoints with the
-// official Go client and checks the responses. The tests of httpapi start it
+// official Go client and checks the responses. The tests of httpserver start it
 // against a service with their test engine.
 package main
 

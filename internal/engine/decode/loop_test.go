@@ -7,12 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestCompressionRatio(t *testing.T) {
-	assert.Zero(t, CompressionRatio(""))
-	assert.Less(t, CompressionRatio("The quick brown fox jumps over the lazy dog."), 1.2)
-	assert.Greater(t, CompressionRatio(strings.Repeat("thank you very much ", 20)), 2.4)
-}
-
 func TestUnloop(t *testing.T) {
 	for _, c := range []struct {
 		in, want string

@@ -64,7 +64,7 @@ func list(t *testing.T, args ...string) []pkg {
 // TestNoEngineInTheService checks that the packages of the service link nothing
 // native; only workers do.
 func TestNoEngineInTheService(t *testing.T) {
-	found := list(t, "-deps", "./service", "./httpapi/...", "./internal/service/tasks/...", "./billing", "./spec")
+	found := list(t, "-deps", "./service", "./internal/service/httpserver", "./internal/service/tasks/...", "./billing", "./spec")
 	require.NotEmpty(t, found)
 	for _, p := range found {
 		if !p.Standard {

@@ -25,7 +25,7 @@ func TestOneCompositionRoot(t *testing.T) {
 		f, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
 		require.NoError(t, err)
 		for _, i := range f.Imports {
-			for _, part := range []string{"httpapi", "internal/service/tasks", "internal/service/state", "internal/service/metrics"} {
+			for _, part := range []string{"internal/service/httpserver", "internal/service/tasks", "internal/service/state", "internal/service/metrics"} {
 				assert.NotContains(t, strings.Trim(i.Path.Value, `"`), part, name)
 			}
 		}

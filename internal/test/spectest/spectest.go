@@ -1,6 +1,6 @@
 // Package spectest contains the statements of the service's interface
 // specification that can be checked through requests alone. The tests of
-// httpapi check them with an engine that responds immediately, the tests of the
+// httpserver check them with an engine that responds immediately, the tests of the
 // built program with the real one.
 package spectest
 

@@ -1,0 +1,84 @@
+package httpserver
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/internal/service/tasks"
+)
+
+// getAnnotations handles GET /tasks/:id/annotations, an addition to the
+// specification.
+func (s *Server) getAnnotations(w http.ResponseWriter, r *request, id string) error {
+	a, err := s.cfg.Tasks.Annotations(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	return writeAnnotations(w, a)
+}
+
+// patchAnnotations handles PATCH /tasks/:id/annotations, an addition to the
+// specification.
+func (s *Server) patchAnnotations(w http.ResponseWriter, r *request, id string) error {
+	match, err := matched(r.Header.Values("If-Match"))
+	if err != nil {
+		return err
+	}
+	var patch tasks.AnnotationPatch
+	part := func(into *map[string]*string) func(*jsonstream.Value) error {
+		return func(v *jsonstream.Value) error {
+			raw, err := v.Raw()
+			if err != nil {
+				return err
+			}
+			if json.Unmarshal(raw, into) != nil {
+				return invalid("speakers, texts: each must be an object of strings; null removes an entry")
+			}
+			return nil
+		}
+	}
+	err = readBody(w, r, tasks.MaxAnnotations, jsonstream.Fields{"speakers": part(&patch.Speakers), "texts": part(&patch.Texts)})
+	if err != nil {
+		return err
+	}
+	a, err := s.cfg.Tasks.Annotate(r.Context(), r.who.Account, id, patch, match)
+	if errors.Is(err, tasks.ErrAnnotation) {
+		return invalidBecause(err, "%s", strings.TrimPrefix(err.Error(), "tasks: annotate: "))
+	}
+	if err != nil {
+		return err
+	}
+	return writeAnnotations(w, a)
+}
+
+func writeAnnotations(w http.ResponseWriter, a tasks.Annotations) error {
+	w.Header().Set("ETag", `"`+strconv.FormatInt(a.Version, 10)+`"`)
+	var updated *string
+	if !a.UpdatedAt.IsZero() {
+		updated = stampOrNull(&a.UpdatedAt)
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Version   int64             `json:"version"`
+		Speakers  map[string]string `json:"speakers"`
+		Texts     map[string]string `json:"texts"`
+		UpdatedAt *string           `json:"updated_at"`
+	}{a.Version, a.Speakers, a.Texts, updated})
+}
+
+// matched returns the version that If-Match names, nil for any.
+func matched(values []string) (*int64, error) {
+	if len(values) == 0 || (len(values) == 1 && strings.TrimSpace(values[0]) == "*") {
+		return nil, nil
+	}
+	text, quoted := strings.CutPrefix(strings.TrimSpace(values[0]), `"`)
+	text, closed := strings.CutSuffix(text, `"`)
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || !quoted || !closed || len(values) > 1 {
+		return nil, invalid(`If-Match: expected the ETag of the annotations, such as "3", or *`)
+	}
+	return &version, nil
+}

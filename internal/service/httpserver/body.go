@@ -1,0 +1,107 @@
+package httpserver
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Limits on request bodies, in bytes.
+const (
+	// maxSubmitBody is the largest body of POST /tasks: the specification's 200
+	// MB, read as MiB.
+	maxSubmitBody = 200 << 20
+	// maxUploadBody is the largest body of POST /audio/transcriptions.
+	maxUploadBody = maxSubmitBody
+	maxBatchBody  = 8 << 20
+	maxSmallBody  = 64 << 10
+	maxCaptured   = 1 << 20 // one field of POST /tasks other than audio_base64
+)
+
+// pacedBody reads a request body with a deadline that moves with the bytes
+// received: grace from the start, and one more second for every rate bytes.
+// This cuts off a client that trickles, but not a steady one on a slow line.
+// The deadline is set when the request begins, so it also ends the connection
+// of a body that is not read and never arrives.
+type pacedBody struct {
+	r     io.ReadCloser
+	ctl   *http.ResponseController
+	start time.Time
+	grace time.Duration
+	rate  int64
+	got   int64
+	ended bool // the body was read to its end
+	dead  bool // reading failed: the connection cannot be used again
+}
+
+func newPacedBody(r io.ReadCloser, ctl *http.ResponseController, grace time.Duration, rate int64) *pacedBody {
+	b := &pacedBody{r: r, ctl: ctl, start: time.Now(), grace: grace, rate: rate}
+	b.extend()
+	return b
+}
+
+// extend sets the deadline for the bytes received so far.
+func (b *pacedBody) extend() {
+	limit := b.start.Add(b.grace + time.Duration(float64(b.got)/float64(b.rate)*float64(time.Second)))
+	// A writer without deadlines (a test's recorder) has no connection to
+	// guard.
+	_ = b.ctl.SetReadDeadline(limit)
+}
+
+// Read implements io.Reader.
+func (b *pacedBody) Read(p []byte) (int, error) {
+	b.extend()
+	return b.read(p)
+}
+
+// read reads under the current deadline.
+func (b *pacedBody) read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.got += int64(n)
+	switch err {
+	case nil:
+	case io.EOF:
+		b.ended = true
+		// The handler's own time is not limited by the body's deadline: if left
+		// in place, it would end the connection and with it the request.
+		_ = b.ctl.SetReadDeadline(time.Time{})
+	default:
+		b.dead = true
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *pacedBody) Close() error { return b.r.Close() }
+
+// limitedBody returns the request's body, limited to max bytes. A
+// Content-Length above max is refused before a byte is read.
+func limitedBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
+	if r.ContentLength > max {
+		return nil, tooLarge(max)
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, max)
+	return r.Body, nil
+}
+
+// jsonBody is limitedBody for a body of JSON; one without a type counts as
+// JSON.
+func jsonBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
+	types := r.Header.Values("Content-Type")
+	if len(types) == 0 {
+		return limitedBody(w, r, max)
+	}
+	kind, params, err := mime.ParseMediaType(types[0])
+	charset, given := params["charset"]
+	if err != nil || len(types) > 1 || kind != "application/json" || (given && !strings.EqualFold(charset, "utf-8")) {
+		return nil, unsupportedType("application/json")
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		out := unsupportedType("application/json")
+		out.Message = "compressed request bodies are not supported: omit Content-Encoding"
+		return nil, out
+	}
+	return limitedBody(w, r, max)
+}

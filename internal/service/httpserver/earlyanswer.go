@@ -1,0 +1,113 @@
+package httpserver
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A request may be answered before its body has arrived: a refusal needs no
+// audio. Many clients read the response only after they have sent everything
+// (Python's urllib and requests), and if the connection is closed meanwhile,
+// they report "broken pipe" instead of the response. So the server sends the
+// response early, for clients that look for it (curl, Go, Node), and continues
+// to read and discard the body for other clients, within these limits.
+const (
+	lingerBytes   = 256 << 20 // discarded after one response: more than the largest accepted body
+	lingerTime    = 2 * time.Minute
+	lingerSilence = 5 * time.Second // without a byte
+	// drainBytes is the largest body that is read to its end before the
+	// response, so that the connection can serve the next request; drainTime
+	// limits the wait.
+	drainBytes = maxSmallBody
+	drainTime  = time.Second
+)
+
+// guardBodies puts every request body, read or not, under the deadline of a
+// pacedBody, and lets a response reach a client that is still sending.
+func (s *Server) guardBodies(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			h.ServeHTTP(w, r)
+			return
+		}
+		if len(r.TransferEncoding) > 0 {
+			// A chunked body may also have come with a length, which net/http
+			// removes but a proxy may have used. Nothing after such a body may
+			// be taken for a request (RFC 9112, 6.1).
+			w.Header().Set("Connection", "close")
+		}
+		ctl := http.NewResponseController(w)
+		// Without full duplex, the first byte of a response waits for the body.
+		_ = ctl.EnableFullDuplex()
+		body := newPacedBody(r.Body, ctl, s.cfg.BodyGrace, s.cfg.MinBodyRate)
+		r.Body = body
+		small := r.ContentLength > 0 && r.ContentLength <= drainBytes && r.Header.Get("Expect") == ""
+		h.ServeHTTP(&earlyWriter{ResponseWriter: w, body: body, small: small}, r)
+		body.discardRest()
+	})
+}
+
+// earlyWriter announces the end of the connection in a response that is sent
+// before the request's body was read: the rest of the body must never be taken
+// for the next request.
+type earlyWriter struct {
+	http.ResponseWriter
+	body  *pacedBody
+	small bool
+	begun bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *earlyWriter) WriteHeader(status int) {
+	if !w.begun && status >= 200 {
+		w.begun = true
+		if w.small {
+			w.body.drain(time.Now().Add(drainTime), drainBytes, drainTime)
+		}
+		if !w.body.ended {
+			w.Header().Set("Connection", "close")
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *earlyWriter) Write(p []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *earlyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// discardRest sends the response and discards the rest of the body.
+func (b *pacedBody) discardRest() {
+	if b.ended || b.dead {
+		return
+	}
+	if err := b.ctl.Flush(); err != nil {
+		return
+	}
+	b.drain(time.Now().Add(lingerTime), lingerBytes, lingerSilence)
+}
+
+var discardBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// drain discards the body until it ends, most bytes were read, nothing arrived
+// for the duration of silence, or the time is until.
+func (b *pacedBody) drain(until time.Time, most int64, silence time.Duration) {
+	buffer := discardBuffers.Get().(*[32 << 10]byte)
+	defer discardBuffers.Put(buffer)
+	for most > 0 && !b.ended && !b.dead {
+		limit := time.Now().Add(silence)
+		if until.Before(limit) {
+			limit = until
+		}
+		_ = b.ctl.SetReadDeadline(limit)
+		n, _ := b.read(buffer[:])
+		most -= int64(n)
+	}
+}

@@ -1,0 +1,170 @@
+package httpserver
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/spec"
+)
+
+const (
+	// followLimit ends a stream, so that followers authenticate again: keys are
+	// revoked and tokens expire.
+	followLimit = time.Hour
+	// followRetry is how long a client waits before it reconnects to an
+	// interrupted stream.
+	followRetry = time.Second
+)
+
+// taskState is the data of an event of GET /tasks/:id/events.
+type taskState struct {
+	TaskID       string       `json:"task_id"`
+	Status       tasks.Status `json:"status"`
+	Final        bool         `json:"final"`
+	Stage        *spec.Stage  `json:"stage"`
+	Percent      *int         `json:"percent"`
+	ErrorMessage *string      `json:"error_message"`
+	UpdatedAt    string       `json:"updated_at"`
+	FinishedAt   *string      `json:"finished_at"`
+}
+
+func stateOf(s tasks.Snapshot) taskState {
+	out := taskState{TaskID: s.TaskID, Status: s.Status, Final: s.Final, UpdatedAt: stamp(s.UpdatedAt)}
+	percent := min(99, int(math.Round(s.Fraction*100))) // only the state reports the end
+	if s.Stage != "" {
+		out.Stage, out.Percent = &s.Stage, &percent
+	}
+	if s.Status == tasks.StatusDone {
+		percent = 100
+		out.Percent = &percent
+	}
+	if s.Error != "" {
+		out.ErrorMessage = &s.Error
+	}
+	if s.Final {
+		out.FinishedAt = stampOrNull(&s.FinishedAt)
+	}
+	return out
+}
+
+// id returns the id of the event; equal states have equal ids on every server.
+func (s taskState) id() string {
+	parts := []string{string(s.Status), s.UpdatedAt}
+	if s.Stage != nil {
+		parts = append(parts, string(*s.Stage), strconv.Itoa(*s.Percent))
+	}
+	return strings.Join(parts, "/")
+}
+
+// segmentEvent is the data of an event with a sentence of a running task.
+type segmentEvent struct {
+	TaskID  string  `json:"task_id"`
+	Attempt int64   `json:"attempt"`
+	Index   int     `json:"index"`
+	Start   float64 `json:"start"`
+	End     float64 `json:"end"`
+	Text    string  `json:"text"`
+}
+
+// teller selects the sentences of a running task that have not been sent.
+type teller struct {
+	attempt int64
+	sent    int
+}
+
+// more returns the new sentences and the number of the first one. A new attempt
+// sends all of its sentences again.
+func (t *teller) more(told *tasks.LiveSegments) (first int, segments []spec.Segment) {
+	if told == nil || told.Attempt < t.attempt {
+		return t.sent, nil
+	}
+	if told.Attempt > t.attempt {
+		t.attempt, t.sent = told.Attempt, 0
+	}
+	if len(told.Segments) < t.sent { // an older look
+		return t.sent, nil
+	}
+	first = t.sent
+	t.sent = len(told.Segments)
+	return first, told.Segments[first:]
+}
+
+// getEvents handles GET /tasks/:id/events, an addition to the specification:
+// the task's state now and after every change, as server-sent events, until it
+// is final. Nothing is buffered for a client: a slow one misses states between
+// the one it reads and the newest.
+func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
+	states, err := s.cfg.Tasks.Follow(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodHead {
+		eventStreamHeader(w)
+		return nil
+	}
+	defer s.cfg.Metrics.Waiting()()
+	seen := r.Header.Get("Last-Event-ID")
+	var said teller
+	var stream *eventStream // nil before the response begins
+	begin := func() error {
+		if stream != nil {
+			return nil
+		}
+		stream = newEventStream(w)
+		return stream.write("retry: " + strconv.FormatInt(followRetry.Milliseconds(), 10) + "\n\n")
+	}
+	beat := time.NewTicker(streamBeat)
+	defer beat.Stop()
+	end := time.NewTimer(followLimit)
+	defer end.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return nil
+		case <-s.draining.Done():
+			return nil // the client reconnects to another server
+		case <-end.C:
+			return nil
+		case <-beat.C:
+			if err = begin(); err == nil {
+				err = stream.beat()
+			}
+		case snapshot := <-states:
+			if snapshot.Gone {
+				if stream == nil {
+					return notFound("the task does not exist")
+				}
+				return nil
+			}
+			state := stateOf(snapshot)
+			if stream == nil && state.Final && state.id() == seen { // the client has received the end and need not reconnect
+				w.WriteHeader(http.StatusNoContent)
+				return nil
+			}
+			if err = begin(); err != nil {
+				return nil
+			}
+			first, news := said.more(snapshot.Live)
+			for i, segment := range news {
+				told := segmentEvent{id, said.attempt, first + i, segment.Start, segment.End, segment.Text}
+				if err = stream.send("segment", "", told); err != nil {
+					return nil
+				}
+			}
+			if state.id() != seen {
+				seen = state.id()
+				err = stream.send("task", seen, state)
+			}
+			if state.Final {
+				return nil
+			}
+		}
+		if err != nil {
+			return nil // the client has gone
+		}
+	}
+}

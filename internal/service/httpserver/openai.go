@@ -1,0 +1,228 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/internal/service/openai"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/spec"
+)
+
+// The endpoints below audio/ and models implement OpenAI's audio interface,
+// whose dialect is in package internal/openai. They are additions to the
+// specification.
+
+// names returns the names that clients may send as model.
+func (s *Server) names(ctx context.Context) (openai.Names, error) {
+	sets, err := s.cfg.Tasks.Available(ctx)
+	return openai.Names{Aliases: s.cfg.ModelAliases, Sets: sets}, err
+}
+
+// listModels is GET /models.
+func (s *Server) listModels(w http.ResponseWriter, r *request) error {
+	names, err := s.names(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, names.List(s.started))
+}
+
+// getModel handles GET /models/{model}, and GET /models/, which some clients
+// use for the list.
+func (s *Server) getModel(w http.ResponseWriter, r *request) error {
+	if r.PathValue("model") == "" {
+		return s.listModels(w, r)
+	}
+	names, err := s.names(r.Context())
+	if err != nil {
+		return err
+	}
+	m, err := names.Find(r.PathValue("model"), s.started)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, m)
+}
+
+// maxFormEnd limits the bytes after the last field of a form.
+const maxFormEnd = 16 << 10
+
+// openAIPath reports whether a path belongs to OpenAI's interface, whose errors
+// have a different form.
+func (s *Server) openAIPath(path string) bool {
+	rest, ok := strings.CutPrefix(path, s.cfg.BasePath+"/")
+	first, _, _ := strings.Cut(rest, "/")
+	return ok && slices.Contains([]string{"audio", "models", "realtime"}, first)
+}
+
+// openAI returns the error in the form of OpenAI's interface.
+func (e *apiError) openAI() openai.ErrorBody {
+	return openai.NewErrorBody(e.Status, e.Code, e.openAICode, e.Param, e.Message)
+}
+
+// refusal returns the response to an invalid form.
+func refusal(e *openai.Error) *apiError {
+	out := invalidBecause(e, "%s", e.Message)
+	out.Param, out.openAICode = e.Param, e.Code
+	if e.Status == http.StatusNotFound {
+		out.Status, out.Code = e.Status, codeNotFound
+	}
+	return out
+}
+
+// transcribe handles POST /audio/transcriptions, as OpenAI's clients call it:
+// the upload becomes an ordinary task, and the response waits until it is done.
+func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.listen(w, r, false) }
+
+// translation handles POST /audio/translations: a transcription with the text
+// in English.
+func (s *Server) translation(w http.ResponseWriter, r *request) error { return s.listen(w, r, true) }
+
+func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error {
+	files := &formFiles{server: s, r: r}
+	defer files.drop()
+	form, names, err := s.readForm(w, r, translate, files)
+	if err != nil {
+		return err
+	}
+	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: form.Effective, Extras: extras(form), ID: files.task}
+	if err := s.commitAudio(r, "file", files.audio, &req); err != nil {
+		return err
+	}
+	if err := files.check(); err != nil {
+		s.cfg.Tasks.DropAudio(r.Context(), req.Audio.Key)
+		return err
+	}
+	t, err := s.createInOrder(r.Context(), req)
+	if errors.Is(err, tasks.ErrTranslation) {
+		return openai.NoTranslation()
+	}
+	if errors.Is(err, tasks.ErrModel) { // removed since the form was read
+		return names.Unknown(form.Model())
+	}
+	if unknown, ok := errors.AsType[*tasks.LanguageError](err); ok {
+		return form.NoLanguage(unknown)
+	}
+	if err != nil {
+		return err
+	}
+	files.owned = true
+	w.Header().Set("X-Task-Id", t.ID)
+	if form.Stream {
+		return s.streamTranscription(w, r, t.ID, form)
+	}
+	result, err := s.finished(r.Context(), r, t.ID)
+	if err != nil {
+		w.Header().Set(shouldRetry, "false")
+		return err
+	}
+	kind, answer, err := form.Answer(result)
+	if err != nil {
+		return err
+	}
+	if warning := tasks.WarningHeader(result.Warnings); warning != "" {
+		w.Header().Set("Warning", warning)
+	}
+	writeBody(w, http.StatusOK, kind, answer)
+	return nil
+}
+
+// readForm reads the request's form to its end, and stores its files.
+func (s *Server) readForm(w http.ResponseWriter, r *request, translate bool, files *formFiles) (*openai.Form, openai.Names, error) {
+	var names openai.Names
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+		return nil, names, unsupportedType("multipart/form-data with a boundary")
+	}
+	body, err := limitedBody(w, r, maxUploadBody)
+	if err != nil {
+		return nil, names, err
+	}
+	leave := func() {}
+	err = s.untilAllowed(r.Context(), s.waitBeforeBody(), func() (err error) {
+		leave, err = s.admit(r, maxUploadBody)
+		return err
+	})
+	if err != nil {
+		return nil, names, err
+	}
+	defer leave()
+	if names, err = s.names(r.Context()); err != nil {
+		return nil, names, err
+	}
+	form, err := openai.ReadForm(multipart.NewReader(body, params["boundary"]), names, translate, files.keepAudio, files.keepReference)
+	if err != nil {
+		if len(names.Sets) == 0 { // the workers may report the model shortly
+			w.Header().Set(shouldRetry, "true")
+		}
+		return nil, names, err
+	}
+	// The disconnection of a client is only noticed once its whole body has
+	// been read.
+	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxFormEnd)); err != nil {
+		return nil, names, readError(err, new(openai.ReadError).Error())
+	}
+	return form, names, nil
+}
+
+// extras returns the options of a form that are not in the specification.
+func extras(f *openai.Form) tasks.Extras {
+	return tasks.Extras{Extras: spec.Extras{Translate: f.Translate, Measures: f.Measures(), Languages: f.Languages, Model: f.Model()}, Voices: f.Speakers}
+}
+
+// shouldRetry is the header that tells OpenAI's clients whether to send a
+// request again, regardless of the status. Once the task exists they must not,
+// because a retry would create another task, which is charged as well.
+const shouldRetry = "X-Should-Retry"
+
+// finished waits for the end of a task and returns its result, with the names
+// of the form's known speakers.
+func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Result, error) {
+	defer s.cfg.Metrics.Waiting()()
+	var result spec.Result
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.draining, cancel)()
+	t, err := s.cfg.Tasks.Wait(ctx, r.who.Account, id)
+	if err != nil {
+		if r.Context().Err() == nil && ctx.Err() != nil {
+			out := unavailable(err)
+			out.Message = "the service is stopping; the task continues: GET /tasks/" + id
+			return result, out
+		}
+		return result, err
+	}
+	if t.Status != tasks.StatusDone {
+		reason := "unknown reason"
+		if t.ErrorMessage != nil {
+			reason = *t.ErrorMessage
+		}
+		if t.Status == tasks.StatusAbandoned {
+			return result, &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
+		}
+		return result, openai.Untranscribed(reason)
+	}
+	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	if err != nil {
+		return result, err
+	}
+	defer stored.Close()
+	whole, err := stored.Whole()
+	if err != nil {
+		return result, err
+	}
+	for i := range whole.Segments {
+		seg := &whole.Segments[i]
+		if name, known := whole.Names[seg.Speaker]; known {
+			seg.Speaker = name
+		}
+	}
+	return *whole, nil
+}

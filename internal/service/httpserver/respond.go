@@ -1,0 +1,73 @@
+package httpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/otograph/otograph/internal/service/tasks"
+)
+
+// writeJSON responds with a value and forbids caching.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	writeBody(w, status, "application/json", buf.Bytes())
+	return nil
+}
+
+func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that has disconnected can't be told
+}
+
+// writeError responds with an error in the specification's form, or in
+// OpenAI's.
+func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Add("WWW-Authenticate", `Bearer realm="otograph"`)
+	}
+	w.Header().Del("Cache-Control")
+	if openAI {
+		_ = writeJSON(w, e.Status, e.openAI())
+		return
+	}
+	_ = writeJSON(w, e.Status, struct {
+		Error string `json:"error"`
+		Code  string `json:"error_code"`
+	}{e.Message, e.Code})
+}
+
+// stamp formats a time as in the interface: RFC 3339, UTC, milliseconds.
+func stamp(t time.Time) string { return t.UTC().Format(tasks.TimeFormat) }
+
+// retrySeconds returns a wait for the Retry-After header: whole seconds,
+// rounded up.
+func retrySeconds(wait time.Duration) int {
+	return max(1, int(math.Ceil(wait.Seconds())))
+}
+
+// stampOrNull formats a time that may be missing.
+func stampOrNull(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	s := stamp(*t)
+	return &s
+}

@@ -1,0 +1,433 @@
+package httpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/netip"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/httpapi"
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/clientaddr"
+	"github.com/otograph/otograph/internal/service/gate"
+	"github.com/otograph/otograph/internal/service/metrics"
+	"github.com/otograph/otograph/spec"
+)
+
+// Config holds a Server's dependencies and settings.
+type Config struct {
+	// Tasks, Voices, Accounts, Money and Audit implement the endpoints: the
+	// service's own stores.
+	Tasks    taskStore
+	Voices   voiceStore
+	Accounts accountStore
+	Money    moneyStore
+	Audit    auditLog
+	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
+	// front ends share.
+	TokenKey []byte
+	// CheckURL checks the audio or callback URL of a task before the task is
+	// created; an error that wraps safehttp.ErrRefused is the client's fault.
+	CheckURL func(ctx context.Context, url string) error
+	// Hosts are the host names accepted in requests in addition to this
+	// machine's; nil accepts every name.
+	Hosts []string
+	// Origins are the origins ("https://app.example.com") whose pages may call
+	// the API; "*" allows all, nil only the service's own.
+	Origins []string
+	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
+	// nil trusts none.
+	TrustedProxies []netip.Prefix
+	// Rate holds the token buckets; nil keeps them in this process
+	// (accounts.NewBuckets(1)).
+	Rate limiter
+	// BasePath is the prefix of all endpoints; "" = "/v1".
+	BasePath string
+	// ModelAliases are further names of models on the endpoints of OpenAI's
+	// interface.
+	ModelAliases map[string]string
+	// Ready returns an error if requests can't be answered, for /readyz; nil =
+	// always ready.
+	Ready func(context.Context) error
+	// Metrics counts requests and serves /metrics; nil = metrics.New(nil).
+	Metrics counter
+	// Web serves every other path that begins with neither the base path nor an
+	// operator's path; nil responds with 404.
+	Web http.Handler
+	// Ops adds /healthz, /readyz and /metrics to Handler. Leave it false if
+	// OpsHandler has a separate address.
+	Ops bool
+	// Logger logs one line per request, without secrets; nil discards it.
+	Logger *slog.Logger
+	// BodyGrace is how long a body may take to begin, and MinBodyRate (bytes
+	// per second) its least speed after that; 0 = 30 s, 8 KiB/s.
+	BodyGrace   time.Duration
+	MinBodyRate int64
+	// LimitWait is how long a request on an endpoint of OpenAI's interface
+	// waits for its turn beyond the account's limits; 0 = 30 s.
+	LimitWait time.Duration
+	// Uploads limits the concurrent task-creating bodies of one account, and
+	// UploadBytes their total size; 0 = 16, 2 GiB. Bodies of 64 KiB or less do
+	// not count.
+	Uploads     int
+	UploadBytes int64
+}
+
+// Server serves the service's HTTP requests. It is safe for concurrent use.
+type Server struct {
+	cfg    Config
+	tokens *tokens
+	logins *accounts.Throttle
+	// loginTurns limits the passwords checked at the same time, loginsDelayed
+	// counts the logins that wait for their delay.
+	loginTurns    *gate.Gate
+	loginsDelayed atomic.Int64
+	places        *gate.Gate // among an account's tasks, for the endpoints of OpenAI's interface
+	uploads       *uploads
+	limits        *cache[billing.Limits]
+	prices        *cache[billing.Prices]
+	document      httpapi.Document
+	mux           *http.ServeMux
+	log           *slog.Logger
+	classes       []byte
+	started       time.Time
+	leaving       context.Context // ends when load balancers are to send requests elsewhere
+	leave         context.CancelFunc
+	draining      context.Context // ends when no request may wait any longer
+	drain         context.CancelFunc
+}
+
+// New returns a Server. It fails if a dependency is missing or the token key is
+// weak.
+func New(cfg Config) (*Server, error) {
+	if cfg.Tasks == nil || cfg.Voices == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.CheckURL == nil {
+		return nil, errors.New("httpserver: Config needs Tasks, Voices, Accounts, Money, Audit and CheckURL")
+	}
+	cfg.BasePath = cmp.Or(cfg.BasePath, "/v1")
+	if !strings.HasPrefix(cfg.BasePath, "/") || path.Clean(cfg.BasePath) != cfg.BasePath || cfg.BasePath == "/" || strings.ContainsAny(cfg.BasePath, "{}?# ") {
+		return nil, fmt.Errorf("httpserver: base path %q; expected one like /v1", cfg.BasePath)
+	}
+	if cfg.Rate == nil {
+		cfg.Rate = accounts.NewBuckets(1)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = metrics.New(nil)
+	}
+	cfg.BodyGrace = cmp.Or(max(cfg.BodyGrace, 0), 30*time.Second)
+	cfg.MinBodyRate = cmp.Or(max(cfg.MinBodyRate, 0), 8<<10)
+	cfg.LimitWait = cmp.Or(max(cfg.LimitWait, 0), defaultLimitWait)
+	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
+	cfg.UploadBytes = cmp.Or(max(cfg.UploadBytes, 0), 2<<30)
+	s := &Server{
+		cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
+		places: gate.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newCache(limitsAge, cfg.Accounts.Limits),
+		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
+	}
+	s.leaving, s.leave = context.WithCancel(context.Background())
+	s.draining, s.drain = context.WithCancel(context.Background())
+	var err error
+	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
+		return nil, err
+	}
+	if s.document, err = httpapi.Describe(cfg.BasePath); err != nil {
+		return nil, err
+	}
+	if s.classes, err = json.Marshal(spec.EventClasses()); err != nil {
+		return nil, err
+	}
+	s.routes()
+	return s, nil
+}
+
+// request is a request on its way through the handlers.
+type request struct {
+	*http.Request
+	id    string
+	from  string    // client address, reduced to the part that identifies it; see clientaddr.Group
+	who   principal // zero for endpoints without authentication
+	route string    // pattern, for logs and metrics
+}
+
+// handler responds to a request or returns an error; it must not have begun to
+// respond when it returns an error.
+type handler func(w http.ResponseWriter, r *request) error
+
+// methods maps the methods of one path to their handlers.
+type methods map[string]handler
+
+func (s *Server) routes() {
+	s.mux = http.NewServeMux()
+	b := s.cfg.BasePath
+	s.endpoint("/tasks", methods{"GET": s.private(s.listTasks), "POST": s.private(s.createTask)})
+	s.endpoint("/tasks/batch", methods{"POST": s.private(s.createBatch)})
+	s.endpoint("/tasks/{id}", methods{"GET": s.forTask(s.getTask), "DELETE": s.forTask(s.deleteTask)})
+	s.endpoint("/tasks/{id}/cancel", methods{"POST": s.forTask(s.cancelTask)})
+	s.endpoint("/tasks/{id}/result", methods{"GET": s.forTask(s.getResult)})
+	s.endpoint("/tasks/{id}/events", methods{"GET": s.forTask(s.getEvents)})
+	s.endpoint("/tasks/{id}/audio", methods{"GET": s.forTask(s.getAudio)})
+	s.endpoint("/tasks/{id}/annotations", methods{"GET": s.forTask(s.getAnnotations), "PATCH": s.forTask(s.patchAnnotations)})
+	s.endpoint("/tasks/{id}/transcript", methods{"GET": s.forTask(s.getTranscript)})
+	s.endpoint("/tasks/{id}/waveform", methods{"GET": s.forTask(s.getWaveform)})
+	s.endpoint("/account", methods{"GET": s.private(s.getAccount)})
+	s.endpoint("/account/keys", methods{"GET": s.person(s.listKeys), "POST": s.person(s.createKey)})
+	s.endpoint("/account/keys/{id}", methods{"DELETE": s.person(s.revokeKey)})
+	s.endpoint("/voices", methods{"GET": s.private(s.listVoices), "POST": s.private(s.createVoice)})
+	s.endpoint("/voices/{id}", methods{"DELETE": s.private(s.deleteVoice)})
+	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})
+	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
+	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
+	s.endpoint("/auth/login", methods{"POST": s.login})
+	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
+	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
+	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
+	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
+	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is served at both
+		s.route(s.mux, folder+"/openapi.json", methods{"GET": s.getOpenAPI})
+		s.route(s.mux, folder+"/docs", methods{"GET": s.getDocs})
+	}
+	if s.cfg.Ops {
+		s.opsRoutes(s.mux)
+	}
+	s.mux.Handle(b+"/", s.answer(b+"/", s.open(noSuchPath)))
+	s.mux.Handle(b, s.answer(b, s.open(noSuchPath)))
+	if s.cfg.Web != nil {
+		s.mux.Handle("/", s.cfg.Web)
+	} else {
+		s.mux.Handle("/", s.answer("/", noSuchPath))
+	}
+}
+
+func noSuchPath(http.ResponseWriter, *request) error { return notFound("unknown path") }
+
+func (s *Server) opsRoutes(mux *http.ServeMux) {
+	s.route(mux, "/healthz", methods{"GET": s.healthz})
+	s.route(mux, "/readyz", methods{"GET": s.readyz})
+	s.route(mux, "/metrics", methods{"GET": s.getMetrics})
+}
+
+func (s *Server) route(mux *http.ServeMux, pattern string, m methods) {
+	mux.Handle(pattern, s.answer(pattern, m.serve(m.refuse)))
+}
+
+// endpoint routes a path of the API. The rate limit applies to every request:
+// one with a wrong method takes a token too.
+func (s *Server) endpoint(path string, m methods) {
+	pattern := s.cfg.BasePath + path
+	s.mux.Handle(pattern, s.answer(pattern, m.serve(s.open(m.refuse))))
+}
+
+// serve returns a handler that calls the request's method, or refuse if it is
+// missing. HEAD uses GET's.
+func (m methods) serve(refuse handler) handler {
+	return func(w http.ResponseWriter, r *request) error {
+		h := m[r.Method]
+		if r.Method == http.MethodHead {
+			h = m[http.MethodGet]
+		}
+		if h == nil {
+			h = refuse
+		}
+		return h(w, r)
+	}
+}
+
+// refuse responds to a wrong method with the allowed ones.
+func (m methods) refuse(w http.ResponseWriter, r *request) error {
+	allowed := make([]string, 0, len(m)+1)
+	for k := range m {
+		allowed = append(allowed, k)
+		if k == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	slices.Sort(allowed)
+	allow := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", allow)
+	return &apiError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Message: fmt.Sprintf("method %s is not allowed here, only %s", spec.Shorten(r.Method), allow)}
+}
+
+// Handler serves the endpoints, the document and its page, and the other paths
+// that Config names.
+func (s *Server) Handler() http.Handler {
+	return s.guardBodies(s.checkHost(s.allowOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// ServeMux would redirect an unclean path with a response that is not
+		// JSON; here it is a path that does not exist.
+		if clean := path.Clean("/" + r.URL.Path); r.Method == http.MethodConnect || r.URL.Path != clean && r.URL.Path != clean+"/" || !strings.HasPrefix(r.URL.Path, "/") {
+			unknown := noSuchPath
+			if strings.HasPrefix(clean+"/", s.cfg.BasePath+"/") {
+				unknown = s.open(noSuchPath)
+			}
+			s.answer("/", unknown).ServeHTTP(w, r)
+			return
+		}
+		s.mux.ServeHTTP(w, r)
+	}))))
+}
+
+// OpsHandler serves only /healthz, /readyz and /metrics, for a separate
+// address.
+func (s *Server) OpsHandler() http.Handler {
+	mux := http.NewServeMux()
+	s.opsRoutes(mux)
+	mux.Handle("/", s.answer("/", noSuchPath))
+	return s.guardBodies(mux)
+}
+
+// maxHeader limits a request's header, in bytes. An API key or token, a proxy's
+// additions and a long URL fit easily; Go's HTTP server holds a header in
+// memory several times, even before authentication.
+const maxHeader = 64 << 10
+
+// HTTPServer returns an http.Server with the limits that fit h: time to send
+// the header, size of the header, idle time. Bodies and responses have their
+// own limits.
+func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &http.Server{
+		Handler:                      h,
+		ReadHeaderTimeout:            15 * time.Second,
+		IdleTimeout:                  2 * time.Minute,
+		MaxHeaderBytes:               maxHeader,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Leave makes /readyz fail, so that load balancers send their requests
+// elsewhere, and closes each connection after its response. Requests are served
+// as before. Further calls have no effect.
+func (s *Server) Leave() { s.leave() }
+
+// Drain is Leave, and ends the waits of POST /audio/transcriptions. Call it
+// before http.Server.Shutdown. Further calls have no effect.
+func (s *Server) Drain() {
+	s.leave()
+	s.drain()
+}
+
+// SetTokenKey replaces the key that signs access tokens: all tokens issued
+// before are refused from now on.
+func (s *Server) SetTokenKey(key []byte) error { return s.tokens.setKey(key) }
+
+// answer wraps a handler with a request id, recovery from panics, errors as
+// JSON, one log line and metrics.
+func (s *Server) answer(route string, h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		start := time.Now()
+		r := &request{Request: hr, id: uuid.NewString(), from: clientaddr.Group(clientaddr.Proxies(s.cfg.TrustedProxies).Of(hr)), route: route}
+		rec := &recorder{ResponseWriter: w}
+		rec.Header().Set("X-Request-Id", r.id)
+		rec.Header().Set("X-Content-Type-Options", "nosniff")
+		if s.leaving.Err() != nil {
+			rec.Header().Set("Connection", "close")
+		}
+		var failure *apiError
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+						panic(p)
+					}
+					s.log.Error("panic", "request", r.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+					failure = s.translate(fmt.Errorf("panic: %v", p))
+				}
+			}()
+			if err := h(rec, r); err != nil {
+				failure = s.translate(err)
+			}
+		}()
+		if failure != nil {
+			if rec.status != 0 {
+				// The response has begun, so only cutting the connection can
+				// show that it is incomplete.
+				s.log.Error("answer broke off", "request", r.id, "error", failure.Error())
+				panic(http.ErrAbortHandler)
+			}
+			writeError(rec, failure, s.openAIPath(hr.URL.Path))
+		}
+		took := time.Since(start)
+		s.cfg.Metrics.Request(route, hr.Method, rec.status, took)
+		s.logRequest(r, rec, failure, took)
+	})
+}
+
+func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took time.Duration) {
+	level := slog.LevelInfo
+	attrs := []any{
+		"request", r.id, "method", r.Method, "route", r.route, "status", rec.status,
+		"bytes", rec.bytes, "took_ms", float64(took.Microseconds()) / 1000, "from", r.from,
+	}
+	if r.who.Account != "" {
+		attrs = append(attrs, "account", r.who.Account)
+	}
+	if id := r.PathValue("id"); id != "" {
+		if _, ok := taskID(id); ok {
+			attrs = append(attrs, s.named(r.route), id)
+		}
+	}
+	if failure != nil {
+		attrs = append(attrs, "error_code", failure.Code)
+		if failure.Status >= 500 {
+			level = slog.LevelError
+			attrs = append(attrs, "error", failure.Error())
+		}
+	}
+	s.log.Log(r.Context(), level, "request", attrs...)
+}
+
+// named returns the kind of thing that a route's id identifies, for the log.
+func (s *Server) named(route string) string {
+	if strings.HasPrefix(route, s.cfg.BasePath+"/voices/") {
+		return "voice"
+	}
+	return "task"
+}
+
+// recorder records the status and size of the response.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter. Each write has its own time limit, so
+// that a client that reads nothing doesn't keep a connection forever.
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(time.Minute))
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,144 @@
+package httpserver
+
+import (
+	"io"
+	"maps"
+
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/spec"
+)
+
+// Limits on the texts of a submission, in characters.
+const (
+	maxURL            = 8192
+	maxFilename       = 255
+	maxCallbackSecret = 1024
+	maxBatchItems     = 100
+)
+
+// terms are the common fields of a task and a batch.
+type terms struct {
+	options        spec.Options
+	effective      spec.EffectiveOptions // options with their defaults
+	callbackURL    string
+	callbackSecret string
+	batch          bool
+	allowTraining  bool
+
+	given map[string]bool // names that were in the body
+}
+
+// read reads a body with the common fields and others; max limits the value of
+// one field, in bytes.
+func (t *terms) read(body io.Reader, max int, others jsonstream.Fields) error {
+	fields := jsonstream.Fields{
+		"options":         func(v *jsonstream.Value) error { return readOptions(v, &t.options) },
+		"callback_url":    func(v *jsonstream.Value) error { return v.Text(&t.callbackURL, maxURL) },
+		"callback_secret": func(v *jsonstream.Value) error { return v.Text(&t.callbackSecret, maxCallbackSecret) },
+		"batch_mode":      func(v *jsonstream.Value) error { return v.Bool(&t.batch) },
+		"allow_training":  func(v *jsonstream.Value) error { return v.Bool(&t.allowTraining) },
+	}
+	maps.Copy(fields, others)
+	t.given = map[string]bool{}
+	for name, read := range fields {
+		fields[name] = func(v *jsonstream.Value) error {
+			t.given[name] = true
+			return read(v)
+		}
+	}
+	return readJSON(body, max, fields)
+}
+
+// check validates the common fields and completes the options.
+func (t *terms) check() (err error) {
+	if t.given["callback_url"] && t.callbackURL == "" {
+		return invalid("callback_url: must not be empty; omit it if you want no callback")
+	}
+	if t.effective, err = t.options.Effective(); err != nil {
+		return optionsError(err)
+	}
+	return nil
+}
+
+// submission is the body of POST /tasks.
+type submission struct {
+	terms
+	audioURL string
+	filename string
+}
+
+// readSubmission reads the body of POST /tasks. The audio of audio_base64 is
+// decoded and passed to audio as it arrives, at any position in the body; none
+// of it is held in memory. If an error is returned, audio may have been called,
+// and the caller discards the stored audio.
+func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, error) {
+	s := &submission{}
+	err := s.read(body, maxCaptured, jsonstream.Fields{
+		"audio_url":      func(v *jsonstream.Value) error { return v.Text(&s.audioURL, maxURL) },
+		"audio_filename": func(v *jsonstream.Value) error { return v.Text(&s.filename, maxFilename) },
+		"audio_base64": func(v *jsonstream.Value) error {
+			if s.given["audio_url"] {
+				return bothSources()
+			}
+			r, err := v.Base64()
+			if err != nil {
+				return err
+			}
+			return audio(r)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.check()
+}
+
+func bothSources() *apiError {
+	return invalid("audio_url and audio_base64: use only one of the two")
+}
+
+// check validates the fields together.
+func (s *submission) check() error {
+	switch {
+	case s.given["audio_url"] && s.given["audio_base64"]:
+		return bothSources()
+	case !s.given["audio_url"] && !s.given["audio_base64"]:
+		return invalid("audio_url or audio_base64: one of them is required")
+	case s.given["audio_url"] && s.audioURL == "":
+		return invalid("audio_url: must not be empty")
+	case s.given["audio_base64"] && s.filename == "":
+		return invalid("audio_filename: is required with audio_base64, to determine the extension")
+	case s.given["audio_filename"] && s.filename == "":
+		return invalid("audio_filename: must not be empty")
+	}
+	return s.terms.check()
+}
+
+// batchSubmission is the body of POST /tasks/batch.
+type batchSubmission struct {
+	terms
+	urls      []string
+	filenames []string // nil, or one for each URL
+}
+
+// readBatch reads the body of POST /tasks/batch.
+func readBatch(body io.Reader) (*batchSubmission, error) {
+	b := &batchSubmission{}
+	err := b.read(body, maxBatchBody, jsonstream.Fields{
+		"audio_url":      func(v *jsonstream.Value) error { return v.Texts(&b.urls, maxBatchItems, maxURL) },
+		"audio_filename": func(v *jsonstream.Value) error { return v.Texts(&b.filenames, maxBatchItems, maxFilename) },
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !b.batch:
+		return nil, invalid("batch_mode: must be true for POST /tasks/batch")
+	case !b.given["audio_url"]:
+		return nil, invalid("audio_url: is required, an array of 1 to %d URLs", maxBatchItems)
+	case len(b.urls) == 0:
+		return nil, invalid("audio_url: must contain 1 to %d URLs", maxBatchItems)
+	case b.filenames != nil && len(b.filenames) != len(b.urls):
+		return nil, invalid("audio_filename: has %d entries but audio_url has %d; they must be equally long", len(b.filenames), len(b.urls))
+	}
+	return b, b.check()
+}

@@ -1,0 +1,406 @@
+package httpserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/blob"
+	"github.com/otograph/otograph/internal/system/safehttp"
+	"github.com/otograph/otograph/spec"
+)
+
+// createdTask is the Task record of a creation response.
+type createdTask struct {
+	ID         string                `json:"id"`
+	Status     tasks.Status          `json:"status"`
+	Filename   string                `json:"audio_filename"`
+	SourceType string                `json:"audio_source_type"`
+	Size       *int64                `json:"audio_size"`
+	Options    spec.EffectiveOptions `json:"options"`
+	CreatedAt  string                `json:"created_at"`
+	UpdatedAt  string                `json:"updated_at"`
+}
+
+func created(t tasks.Task) createdTask {
+	return createdTask{
+		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize,
+		Options: t.Options, CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
+	}
+}
+
+// fullTask is the Task record of GET /tasks/:id.
+type fullTask struct {
+	ID            string                `json:"id"`
+	Status        tasks.Status          `json:"status"`
+	Filename      string                `json:"audio_filename"`
+	SourceType    string                `json:"audio_source_type"`
+	Size          *int64                `json:"audio_size"`
+	MD5           *string               `json:"audio_md5"`
+	AllowTraining bool                  `json:"allow_training"`
+	ErrorMessage  *string               `json:"error_message"`
+	Options       spec.EffectiveOptions `json:"options"`
+	CreatedAt     string                `json:"created_at"`
+	UpdatedAt     string                `json:"updated_at"`
+	FinishedAt    *string               `json:"finished_at"`
+	Warnings      []spec.Warning        `json:"warnings,omitempty"` // an addition to the specification
+}
+
+// listedTask is an entry of GET /tasks.
+type listedTask struct {
+	ID         string       `json:"id"`
+	Status     tasks.Status `json:"status"`
+	Filename   string       `json:"audio_filename"`
+	SourceType string       `json:"audio_source_type"`
+	CreatedAt  string       `json:"created_at"`
+	UpdatedAt  string       `json:"updated_at"`
+	FinishedAt *string      `json:"finished_at"`
+	taskDetails
+}
+
+// taskDetails are the details of a done task, sent if a client asks for them;
+// an addition to the specification.
+type taskDetails struct {
+	Duration *float64       `json:"audio_duration,omitempty"`
+	Language string         `json:"language,omitempty"`
+	Speakers *int           `json:"num_speakers,omitempty"`
+	Amount   *billing.Money `json:"amount,omitempty"`
+}
+
+// taskID reads an id from a path in its canonical form.
+func taskID(text string) (string, bool) {
+	if len(text) != 36 {
+		return "", false
+	}
+	id, err := uuid.Parse(text)
+	return id.String(), err == nil
+}
+
+// forTask is private for endpoints of one task.
+func (s *Server) forTask(h func(w http.ResponseWriter, r *request, id string) error) handler {
+	return s.private(func(w http.ResponseWriter, r *request) error {
+		id, ok := taskID(r.PathValue("id"))
+		if !ok {
+			return notFound("there is no such task")
+		}
+		return h(w, r, id)
+	})
+}
+
+// idempotency reads the Idempotency-Key; body is the hash of the request's
+// content, complete once the body is read.
+func idempotency(r *request, body hash.Hash) (tasks.Idempotency, error) {
+	values := r.Header.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return tasks.Idempotency{}, nil
+	}
+	key := values[0]
+	if len(values) > 1 || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(c rune) bool { return c < 0x20 || c > 0x7e }) {
+		return tasks.Idempotency{}, invalid("Idempotency-Key: must be given once, with 1 to 255 printable ASCII characters")
+	}
+	return tasks.Idempotency{Key: key, BodyHash: hex.EncodeToString(body.Sum(nil))}, nil
+}
+
+// submitted passes the JSON body (at most max bytes) of a POST that creates
+// tasks to read, and returns the request's idempotency key.
+func submitted(w http.ResponseWriter, r *request, path string, max int64, read func(io.Reader) error) (tasks.Idempotency, error) {
+	body, err := jsonBody(w, r, max)
+	if err != nil {
+		return tasks.Idempotency{}, err
+	}
+	sum := sha256.New()
+	sum.Write([]byte("POST " + path + "\n"))
+	if err := read(io.TeeReader(body, sum)); err != nil {
+		return tasks.Idempotency{}, err
+	}
+	return idempotency(r, sum)
+}
+
+// asked returns the task request for the given terms. It checks the callback
+// URL, if any.
+func (s *Server) asked(r *request, t *terms) (tasks.Request, error) {
+	if t.callbackURL != "" {
+		if err := s.checkURL(r, "callback_url", t.callbackURL); err != nil {
+			return tasks.Request{}, err
+		}
+	}
+	return tasks.Request{
+		Account: r.who.Account, Options: t.effective, Batch: t.batch,
+		CallbackURL: t.callbackURL, CallbackSecret: t.callbackSecret, AllowTraining: t.allowTraining,
+	}, nil
+}
+
+// createTask is POST /tasks.
+func (s *Server) createTask(w http.ResponseWriter, r *request) error {
+	var (
+		audio *blob.Writer
+		sub   *submission
+	)
+	defer func() {
+		if audio != nil {
+			audio.Abort()
+		}
+	}()
+	leave, err := s.admit(r, maxSubmitBody)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	key, err := submitted(w, r, "/tasks", maxSubmitBody, func(body io.Reader) (err error) {
+		sub, err = readSubmission(body, func(from io.Reader) error {
+			audio, err = s.storeAudio(r.Context(), "", from)
+			return err
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	req, err := s.asked(r, &sub.terms)
+	if err != nil {
+		return err
+	}
+	req.Filename = sub.filename
+	if audio == nil {
+		if err := s.checkURL(r, "audio_url", sub.audioURL); err != nil {
+			return err
+		}
+		req.URL = sub.audioURL
+		if req.Filename == "" {
+			req.Filename = lastSegment(sub.audioURL)
+		}
+	} else if err := s.commitAudio(r, "audio_base64", audio, &req); err != nil {
+		return err
+	}
+	t, replayed, err := s.cfg.Tasks.Create(r.Context(), req, key)
+	if err != nil {
+		return err
+	}
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	s.warnShort(w, r, sub.callbackSecret)
+	w.Header().Set("Location", s.cfg.BasePath+"/tasks/"+t.ID)
+	return writeJSON(w, http.StatusCreated, created(t))
+}
+
+// storeAudio stores a request's audio; the caller commits or aborts it. Its
+// error is the reader's *apiError or the store's.
+func (s *Server) storeAudio(ctx context.Context, filename string, from io.Reader) (*blob.Writer, error) {
+	audio, err := s.cfg.Tasks.NewAudio(ctx, filename)
+	if err != nil {
+		return nil, err
+	}
+	n, err := copyAudio(audio, from)
+	s.cfg.Metrics.Upload(n)
+	return audio, err
+}
+
+func copyAudio(w io.Writer, from io.Reader) (int64, error) {
+	// The wrapper hides ReadFrom, which would allocate another buffer.
+	return io.CopyBuffer(struct{ io.Writer }{w}, from, make([]byte, 96<<10))
+}
+
+// commitAudio completes an upload, which came in the named field, and measures
+// its length.
+func (s *Server) commitAudio(r *request, field string, audio *blob.Writer, req *tasks.Request) error {
+	info, err := audio.Commit()
+	if err != nil {
+		return err
+	}
+	req.Audio = &info
+	if info.Size < spec.MinAudioBytes {
+		small := invalid("%s: must decode to at least %d bytes of audio, found %d", field, spec.MinAudioBytes, info.Size)
+		small.Param, err = field, small
+	} else {
+		req.Seconds, err = s.cfg.Tasks.Measure(r.Context(), req.Account, r.Header.Get("Idempotency-Key"), info.Key, req.Filename)
+	}
+	if err != nil {
+		s.cfg.Tasks.DropAudio(r.Context(), info.Key)
+	}
+	return err
+}
+
+// checkURL rejects a URL that this service may not access. A resolver that does
+// not respond does not count against the URL: the worker will try again.
+func (s *Server) checkURL(r *request, field, u string) error {
+	err := s.cfg.CheckURL(r.Context(), u)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, safehttp.ErrRefused):
+		return invalidBecause(err, "%s: %s", field, err)
+	case r.Context().Err() != nil:
+		return r.Context().Err()
+	}
+	s.log.Debug("URL not checked", "request", r.id, "field", field, "error", err)
+	return nil
+}
+
+// lastSegment returns the file name of a URL: its last path segment, unescaped.
+func lastSegment(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "audio"
+	}
+	name := path.Base(u.Path)
+	name = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(name, "\uFFFD"))
+	for utf8.RuneCountInString(name) > maxFilename {
+		_, size := utf8.DecodeRuneInString(name)
+		name = name[size:] // the extension is at the end
+	}
+	if name == "" || name == "." || name == "/" {
+		return "audio"
+	}
+	return name
+}
+
+// listTasks is GET /tasks.
+func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
+	page, size, err := paging(r)
+	if err != nil {
+		return err
+	}
+	status, err := queryValue(r, "status")
+	if err != nil {
+		return err
+	}
+	details, err := queryValue(r, "details")
+	if err != nil {
+		return err
+	}
+	if details != "" && details != "true" && details != "false" {
+		return invalid("details: must be true or false, not %q", spec.Shorten(details))
+	}
+	f := tasks.Filter{Status: tasks.Status(status), Page: page, Size: size}
+	switch f.Status {
+	case tasks.StatusProcessing, tasks.StatusDone, tasks.StatusFailed, tasks.StatusAbandoned:
+	case "":
+		if r.URL.Query().Has("status") {
+			return invalid("status: must be processing, done, failed or abandoned, not empty")
+		}
+	default:
+		return invalid("status: must be processing, done, failed or abandoned, not %q", spec.Shorten(status))
+	}
+	list, total, err := s.cfg.Tasks.List(r.Context(), r.who.Account, f)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Tasks    []listedTask `json:"tasks"`
+		Total    int          `json:"total"`
+		Page     int          `json:"page"`
+		PageSize int          `json:"page_size"`
+	}{make([]listedTask, len(list)), total, page, size}
+	for i, t := range list {
+		out.Tasks[i] = listedTask{
+			ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType,
+			CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
+		}
+		if details == "true" && t.Status == tasks.StatusDone {
+			out.Tasks[i].taskDetails = taskDetails{t.AudioDuration, t.Language, t.Speakers, t.Charged}
+		}
+	}
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// Bounds on paging.
+const (
+	defaultPageSize = 20
+	maxPageSize     = 100
+	maxPage         = 1_000_000_000
+)
+
+// paging reads page and page_size.
+func paging(r *request) (page, size int, err error) {
+	if page, err = queryNumber(r, "page", 1, maxPage); err != nil {
+		return 0, 0, err
+	}
+	size, err = queryNumber(r, "page_size", defaultPageSize, maxPageSize)
+	return page, size, err
+}
+
+func queryNumber(r *request, name string, def, most int) (int, error) {
+	text, err := queryValue(r, name)
+	if err != nil {
+		return 0, err
+	}
+	if text == "" && !r.URL.Query().Has(name) {
+		return def, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most || text[0] == '+' {
+		return 0, invalid("%s: must be an integer from 1 to %d, not %q", name, most, spec.Shorten(text))
+	}
+	return n, nil
+}
+
+func queryValue(r *request, name string) (string, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return "", invalid("the query of the URL cannot be parsed")
+	}
+	values := query[name]
+	switch {
+	case len(values) > 1:
+		return "", invalid("%s: is given twice", name)
+	case len(values) == 0:
+		return "", nil
+	case !utf8.ValidString(values[0]):
+		return "", invalid("%s: not valid UTF-8", name)
+	}
+	return values[0], nil
+}
+
+// getTask is GET /tasks/:id.
+func (s *Server) getTask(w http.ResponseWriter, r *request, id string) error {
+	t, err := s.cfg.Tasks.Get(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, shownTask(t))
+}
+
+func shownTask(t tasks.Task) fullTask {
+	return fullTask{
+		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize, MD5: t.AudioMD5,
+		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: t.Options,
+		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt), Warnings: t.Warnings,
+	}
+}
+
+// cancelTask handles POST /tasks/:id/cancel, an addition to the specification.
+func (s *Server) cancelTask(w http.ResponseWriter, r *request, id string) error {
+	t, err := s.cfg.Tasks.Withdraw(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, shownTask(t))
+}
+
+// deleteTask is DELETE /tasks/:id.
+func (s *Server) deleteTask(w http.ResponseWriter, r *request, id string) error {
+	if err := s.cfg.Tasks.Delete(r.Context(), r.who.Account, id); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"message": "the task was deleted"})
+}

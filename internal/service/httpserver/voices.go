@@ -1,0 +1,174 @@
+package httpserver
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/voicestore"
+	"github.com/otograph/otograph/voices"
+)
+
+// Bounds of POST /voices.
+const (
+	maxVoiceBody  = 1 << 20 // bytes
+	maxVoiceField = 4096    // characters; the limits of each field are checked later
+)
+
+// voiceRecord is an account's view of a voice: without its vectors.
+type voiceRecord struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Consent    string `json:"consent"`
+	Model      string `json:"model"`
+	Recordings int    `json:"recordings"`
+	AddedAt    string `json:"added_at"`
+}
+
+func voiceRecordOf(v voicestore.Voice) voiceRecord {
+	return voiceRecord{ID: v.ID, Name: v.Name, Consent: v.Consent, Model: v.Model, Recordings: v.Recordings, AddedAt: stamp(v.AddedAt)}
+}
+
+// voiceSubmission is the body of POST /voices.
+type voiceSubmission struct {
+	voice         voices.Voice // vectors are nil if a task is named
+	task, speaker string
+}
+
+// listVoices handles GET /voices, an addition to the specification.
+func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
+	list, err := s.cfg.Voices.List(r.Context(), r.who.Account)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Voices []voiceRecord `json:"voices"`
+	}{make([]voiceRecord, len(list))}
+	for i, v := range list {
+		out.Voices[i] = voiceRecordOf(v)
+	}
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// createVoice handles POST /voices, an addition to the specification.
+func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
+	var v voiceSubmission
+	if err := readBody(w, r, maxVoiceBody, v.fields()); err != nil {
+		return err
+	}
+	if err := v.check(); err != nil {
+		return err
+	}
+	stored, err := s.storeVoice(r, v)
+	switch {
+	case errors.Is(err, voices.ErrVoice):
+		_, reason, _ := strings.Cut(err.Error(), voices.ErrVoice.Error()+": ")
+		return invalidBecause(err, "%s", reason)
+	case errors.Is(err, voicestore.ErrTooMany), errors.Is(err, tasks.ErrNoVector):
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "voices: add: "), cause: err}
+	case errors.Is(err, tasks.ErrNotFound), errors.Is(err, tasks.ErrForbidden), errors.Is(err, tasks.ErrNotDone):
+		e := s.translate(err)
+		e.Message = "task_id: " + e.Message
+		return e
+	case err != nil:
+		return err
+	}
+	return writeJSON(w, http.StatusCreated, voiceRecordOf(stored))
+}
+
+// storeVoice stores the voice of a submission and clears its vectors.
+func (s *Server) storeVoice(r *request, v voiceSubmission) (voicestore.Voice, error) {
+	voice := v.voice
+	if v.task != "" {
+		var err error
+		if voice, err = s.cfg.Tasks.SpeakerVoice(r.Context(), r.who.Account, v.task, v.speaker); err != nil {
+			return voicestore.Voice{}, err
+		}
+		voice.Name, voice.Consent = v.voice.Name, v.voice.Consent
+	}
+	register := voices.Register{Voices: []voices.Voice{voice}}
+	defer register.Clear()
+	return s.cfg.Voices.Add(r.Context(), r.who.Account, voice)
+}
+
+// fields returns the fields of the body.
+func (v *voiceSubmission) fields() jsonstream.Fields {
+	text := func(into *string) func(*jsonstream.Value) error {
+		return func(value *jsonstream.Value) error { return value.Text(into, maxVoiceField) }
+	}
+	return jsonstream.Fields{
+		"name": text(&v.voice.Name), "consent": text(&v.voice.Consent), "model": text(&v.voice.Model),
+		"task_id": text(&v.task), "speaker": text(&v.speaker),
+		"vectors": func(value *jsonstream.Value) error {
+			raw, err := value.Raw()
+			if err != nil {
+				return err
+			}
+			v.voice.Vectors, err = readVectors(raw)
+			return err
+		},
+	}
+}
+
+// readVectors reads lists of numbers.
+func readVectors(raw []byte) ([][]float32, error) {
+	wrong := func() error { return invalid("vectors: must be a list of lists of finite numbers") }
+	var lists [][]*float64
+	if err := json.Unmarshal(raw, &lists); err != nil || lists == nil {
+		return nil, wrong()
+	}
+	vectors := make([][]float32, len(lists))
+	for i, list := range lists {
+		vectors[i] = make([]float32, len(list))
+		for j, x := range list {
+			if x == nil || math.Abs(*x) > math.MaxFloat32 {
+				return nil, wrong()
+			}
+			vectors[i][j] = float32(*x)
+		}
+	}
+	return vectors, nil
+}
+
+// check validates the fields together, and normalizes the task's id.
+func (v *voiceSubmission) check() error {
+	named, given := v.task != "" || v.speaker != "", v.voice.Model != "" || v.voice.Vectors != nil
+	switch {
+	case v.voice.Name == "":
+		return invalid("name: is required")
+	case strings.TrimSpace(v.voice.Consent) == "":
+		return invalid("consent: is required: what the person consented to, and when")
+	case named == given:
+		return invalid("task_id and speaker, or model and vectors: use only one of the two pairs")
+	case named && (v.task == "" || v.speaker == ""):
+		return invalid("task_id and speaker: both are required")
+	case given && (v.voice.Model == "" || v.voice.Vectors == nil):
+		return invalid("model and vectors: both are required")
+	}
+	if named {
+		id, ok := taskID(v.task)
+		if !ok {
+			return notFound("task_id: there is no such task")
+		}
+		v.task = id
+	}
+	return nil
+}
+
+// deleteVoice handles DELETE /voices/:id, an addition to the specification.
+func (s *Server) deleteVoice(w http.ResponseWriter, r *request) error {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return notFound("there is no such voice")
+	}
+	if err := s.cfg.Voices.Delete(r.Context(), r.who.Account, id.String()); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"message": "voice deleted"})
+}

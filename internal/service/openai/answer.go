@@ -1,0 +1,224 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/otograph/otograph/internal/files/textfile"
+	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/subtitle"
+)
+
+// Answer returns the response to a form in the requested format, with its media
+// type.
+func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err error) {
+	text := wholeText(result)
+	var buf bytes.Buffer
+	switch f.format {
+	case formatText:
+		return "text/plain; charset=utf-8", []byte(text + "\n"), nil
+	case formatSRT:
+		err = subtitle.SRT(&buf, subtitle.Cues(&result, false), subtitle.Options{})
+		return "application/x-subrip; charset=utf-8", buf.Bytes(), err
+	case formatVTT:
+		err = subtitle.VTT(&buf, subtitle.Cues(&result, false), subtitle.Options{})
+		return "text/vtt; charset=utf-8", buf.Bytes(), err
+	}
+	var answer any
+	switch f.format {
+	case formatVerbose:
+		answer = verbose(f, result, text)
+	case formatDiarized:
+		answer = diarized(result, text)
+	default:
+		out := plainJSON{Text: text, Usage: used(result)}
+		if !f.Translate {
+			out.Languages = languages(result)
+		}
+		if f.logprobs {
+			out.Logprobs = logprobs(result.Segments)
+		}
+		answer = out
+	}
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err = enc.Encode(answer)
+	return "application/json", buf.Bytes(), err
+}
+
+// wholeText returns the transcript without times.
+func wholeText(result spec.Result) string {
+	texts := make([]string, 0, len(result.Segments))
+	for _, seg := range result.Segments {
+		texts = append(texts, strings.TrimSpace(seg.Text))
+	}
+	return joinTexts(texts)
+}
+
+// joinTexts joins sentences, with a space between them if the script uses
+// spaces.
+func joinTexts(texts []string) string {
+	var b strings.Builder
+	for _, t := range texts {
+		b.WriteString(spec.Separated(b.String(), t))
+	}
+	return b.String()
+}
+
+// usage reports the charged seconds of audio, as OpenAI does for whisper-1.
+type usage struct {
+	Type    string  `json:"type"`
+	Seconds float64 `json:"seconds"`
+}
+
+func used(result spec.Result) usage { return usage{"duration", math.Ceil(result.Stats.DecodedSeconds)} }
+
+// tokenLogprob is the log probability (natural logarithm) of a token. The
+// tokens are whole words, because the engine reports probabilities of words.
+type tokenLogprob struct {
+	Token   string  `json:"token"`
+	Logprob float64 `json:"logprob"`
+	Bytes   []int   `json:"bytes"`
+}
+
+// leastLogprob replaces the logarithm of a probability that was rounded to 0;
+// JSON has no infinity.
+const leastLogprob = -9999
+
+func logprobs(segments []spec.Segment) []tokenLogprob {
+	out := []tokenLogprob{}
+	for _, seg := range segments {
+		for _, word := range seg.Words {
+			t := tokenLogprob{Token: word.Word, Logprob: leastLogprob}
+			if word.Probability > 0 {
+				t.Logprob = math.Log(word.Probability)
+			}
+			for _, b := range []byte(word.Word) {
+				t.Bytes = append(t.Bytes, int(b))
+			}
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// languageCode is a detected language.
+type languageCode struct {
+	Code string `json:"code"`
+}
+
+// languages returns the language of a result, none if it has no text.
+func languages(result spec.Result) []languageCode {
+	if result.Language == "" || len(result.Segments) == 0 {
+		return []languageCode{}
+	}
+	return []languageCode{{result.Language}}
+}
+
+type plainJSON struct {
+	Text      string         `json:"text"`
+	Languages []languageCode `json:"languages,omitzero"`
+	Logprobs  []tokenLogprob `json:"logprobs,omitzero"`
+	Usage     usage          `json:"usage"`
+}
+
+// verboseSegment is a segment of verbose_json. Values that the recognizer did
+// not measure are 0, because clients expect numbers rather than null.
+type verboseSegment struct {
+	ID           int     `json:"id"`
+	Seek         int     `json:"seek"` // hundredths of a second, as in Whisper
+	Start        float64 `json:"start"`
+	End          float64 `json:"end"`
+	Text         string  `json:"text"`
+	Tokens       []int32 `json:"tokens"`
+	Temperature  float64 `json:"temperature"`
+	AvgLogProb   float64 `json:"avg_logprob"`
+	Compression  float64 `json:"compression_ratio"`
+	NoSpeechProb float64 `json:"no_speech_prob"`
+}
+
+func verboseSegmentOf(seg spec.Segment) verboseSegment {
+	v := verboseSegment{ID: seg.ID, Start: seg.Start, End: seg.End, Text: seg.Text, Compression: textfile.CompressionRatio(seg.Text), Tokens: []int32{}}
+	m := seg.Measures
+	if m == nil {
+		return v
+	}
+	v.Seek, v.AvgLogProb, v.Tokens = int(math.Round(m.Seek*100)), m.AvgLogProb, append(v.Tokens, m.Tokens...)
+	if m.Temperature != nil {
+		v.Temperature = *m.Temperature
+	}
+	if m.NoSpeechProb != nil {
+		v.NoSpeechProb = *m.NoSpeechProb
+	}
+	return v
+}
+
+type verboseWord struct {
+	Word  string  `json:"word"`
+	Start float64 `json:"start"`
+	End   float64 `json:"end"`
+}
+
+type verboseJSON struct {
+	Task     string           `json:"task"`
+	Language string           `json:"language"`
+	Duration float64          `json:"duration"`
+	Text     string           `json:"text"`
+	Segments []verboseSegment `json:"segments,omitzero"`
+	Words    []verboseWord    `json:"words,omitzero"`
+	Usage    usage            `json:"usage"`
+}
+
+func verbose(form *Form, result spec.Result, text string) verboseJSON {
+	v := verboseJSON{Task: form.task(), Language: form.spoken(result), Duration: result.AudioDuration, Text: text, Usage: used(result)}
+	if form.segments {
+		v.Segments = []verboseSegment{}
+	}
+	if form.words {
+		v.Words = []verboseWord{}
+	}
+	for _, seg := range result.Segments {
+		if form.segments {
+			v.Segments = append(v.Segments, verboseSegmentOf(seg))
+		}
+		if form.words {
+			for _, word := range seg.Words {
+				v.Words = append(v.Words, verboseWord{strings.TrimSpace(word.Word), word.Start, word.End})
+			}
+		}
+	}
+	return v
+}
+
+// diarizedSegment is a segment of diarized_json, and an event of a stream.
+type diarizedSegment struct {
+	Type    string  `json:"type"`
+	ID      string  `json:"id"`
+	Start   float64 `json:"start"`
+	End     float64 `json:"end"`
+	Text    string  `json:"text"`
+	Speaker string  `json:"speaker"`
+}
+
+func diarizedSegmentOf(seg spec.Segment) diarizedSegment {
+	return diarizedSegment{"transcript.text.segment", fmt.Sprintf("seg_%d", seg.ID), seg.Start, seg.End, seg.Text, seg.Speaker}
+}
+
+type diarizedJSON struct {
+	Task     string            `json:"task"`
+	Duration float64           `json:"duration"`
+	Text     string            `json:"text"`
+	Segments []diarizedSegment `json:"segments"`
+	Usage    usage             `json:"usage"`
+}
+
+func diarized(result spec.Result, text string) diarizedJSON {
+	d := diarizedJSON{Task: "transcribe", Duration: result.AudioDuration, Text: text, Segments: []diarizedSegment{}, Usage: used(result)}
+	for _, seg := range result.Segments {
+		d.Segments = append(d.Segments, diarizedSegmentOf(seg))
+	}
+	return d
+}

@@ -49,10 +49,10 @@ RACELESS = ./test ./internal/service/simulation
 test: setup ## run the tests with the race detector, showing each package as it ends
 	@set -o pipefail; export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1; \
 	packages=$$($(GO) list $(SLOWEST) ./... | grep -v '/otograph/test$$\|/service/simulation$$') || exit; \
-	{ $(GO) test -json -timeout 20m $(RACELESS) & raceless=$$!; \
-	  $(GO) test -json $(RACE) -p $(PARALLEL) -timeout 20m $$packages; status=$$?; \
-	  $(GO) test -C tools -json $(RACE) -p $(PARALLEL) -timeout 20m ./... || status=1; \
-	  GO='$(GO)' bash tools/crosscheck/run.sh test -count 1 -timeout 20m || status=1; \
+	{ $(GO) test -json -timeout 45m $(RACELESS) & raceless=$$!; \
+	  $(GO) test -json $(RACE) -p $(PARALLEL) -timeout 45m $$packages; status=$$?; \
+	  $(GO) test -C tools -json $(RACE) -p $(PARALLEL) -timeout 45m ./... || status=1; \
+	  GO='$(GO)' bash tools/crosscheck/run.sh test -count 1 -timeout 45m || status=1; \
 	  wait $$raceless && exit $$status; } | $(GO) run -C tools ./progress
 
 test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every pair of a model and a recording

@@ -299,7 +299,7 @@ func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
 	assert.Contains(t, text(res), "Good morning")
 	require.Len(t, res.Warnings, 1)
 	assert.Equal(t, "device", res.Warnings[0].Option)
-	assert.Contains(t, res.Warnings[0].Reason, "vulkan:200 is not there")
+	assert.Contains(t, res.Warnings[0].Reason, "vulkan:200 is not used: this program was built without asr/whispercpp")
 
 	opt.Optimize = new(true)
 	res, err = p.Run(context.Background(), excerpt(t), opt)

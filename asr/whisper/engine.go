@@ -88,13 +88,26 @@ var (
 )
 
 func init() {
-	recognizers.Register(func(m *models.Model, o recognizers.Options) (*Engine, error) {
-		if o.Device != "" && o.Device != recognizers.DeviceAuto && o.Device != recognizers.DeviceCPU {
-			o.Logger.Warn("the standard tier runs without the requested device", "reason", "this program was built without asr/whispercpp")
+	recognizers.Register(func(m *models.Model, o recognizers.Options) (asr.Transcriber, error) {
+		e, err := Open(m, Options{Threads: o.Threads})
+		if err != nil || o.Device == "" || o.Device == recognizers.DeviceAuto || o.Device == recognizers.DeviceCPU {
+			return e, err
 		}
-		return Open(m, Options{Threads: o.Threads})
+		d := deviceless{e, o.Device + " is not used: this program was built without asr/whispercpp; the CPU computes"}
+		o.Logger.Warn("the standard tier runs without the requested device", "reason", d.note)
+		return d, nil
 	}, models.ContractWhisper)
 }
+
+// deviceless is an engine that was to compute on a device.
+type deviceless struct {
+	*Engine
+	note string
+}
+
+// Device returns the device that computes and the reason why it is not the
+// requested one.
+func (d deviceless) Device() (name, note string) { return recognizers.DeviceCPU, d.note }
 
 // Open checks and loads a Whisper model, as returned by library.OpenFile,
 // library.OpenDir and demo.Models. Errors name the file and its role; they wrap

@@ -58,7 +58,7 @@ func TestServiceStartsUnderTheUnit(t *testing.T) {
 	if !assert.Eventually(t, func() bool { _, err := inside("systemctl list-units"); return err == nil }, 30*time.Second, 100*time.Millisecond) {
 		t.Skip("systemd does not come up in namespaces here")
 	}
-	out, err := inside("systemctl start otograph")
+	out, err := inside("systemctl set-environment OTOGRAPH_DEMO=true; systemctl start otograph")
 	require.NoError(t, err, out)
 	ready := func() bool { _, err := inside("curl -sf http://127.0.0.1:9090/readyz"); return err == nil }
 	if !assert.Eventually(t, ready, time.Minute, 100*time.Millisecond) {

@@ -50,6 +50,7 @@ func run(binary, folder string) error {
 			env.Setenv("RECORDING", filepath.Join(root, "testdata", "conversation.flac"))
 			env.Setenv("CHECKOUT", root)
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "data"))
+			env.Setenv("OTOGRAPH_DEMO", "true") // scripts need no download
 			for _, name := range []string{"OTOGRAPH_NATIVE", "ONNXRUNTIME_LIB"} {
 				env.Setenv(name, os.Getenv(name))
 			}

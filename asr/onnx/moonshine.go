@@ -85,7 +85,8 @@ func (n *moonshine) checkDecoder(encoder *ort.Graph) error {
 	g := n.decoder.Graph()
 	out, _ := encoder.Output("last_hidden_state")
 	inputs := []ort.Info{
-		{Name: "input_ids", Type: ort.Int64}, float("encoder_hidden_states", -1, -1, out.Last()),
+		{Name: "input_ids", Type: ort.Int64},
+		float("encoder_hidden_states", -1, -1, out.Last()),
 		{Name: "use_cache_branch", Type: onnxfile.Bool},
 	}
 	if n.batch = has(g.Input, "encoder_attention_mask"); n.batch {

@@ -188,8 +188,10 @@ func TestUnsuitableMoonshineIsRefused(t *testing.T) {
 		is     error
 	}{
 		"no decoder": {func(m *parts) { m.Decoder = ort.Source{} }, "encoder_model.onnx: model file does not fit: Moonshine needs its decoder (decoder_model_merged)", ErrFile},
-		"another decoder": {func(m *parts) { m.Decoder = source(madeUpDecoder(), "decoder.onnx") },
-			"decoder.onnx: model has other inputs or outputs: expected input input_ids", ErrContract},
+		"another decoder": {
+			func(m *parts) { m.Decoder = source(madeUpDecoder(), "decoder.onnx") },
+			"decoder.onnx: model has other inputs or outputs: expected input input_ids", ErrContract,
+		},
 		"other states": {func(m *parts) {
 			m.ONNX = source(madeUpMoonshineEncoder(true).Output("last_hidden_state", ox.Float32, 1, 1, 4), "e.onnx")
 		}, "", nil},

@@ -121,13 +121,14 @@ func (p *printer) line(line []byte) {
 // end prints the line of a package whose tests have ended and, if it failed,
 // the output that belongs to no ended test.
 func (p *printer) end(e event) {
-	if e.Action == "fail" {
+	switch e.Action {
+	case "fail":
 		p.failed = true
 		for _, test := range slices.Sorted(maps.Keys(p.open[e.Package])) {
 			fmt.Fprint(p.out, p.open[e.Package][test])
 		}
 		fmt.Fprintf(p.out, "FAIL %s %.1f s\n", short(e.Package), e.Elapsed)
-	} else if e.Action == "pass" {
+	case "pass":
 		fmt.Fprintf(p.out, "ok   %s %.1f s\n", short(e.Package), e.Elapsed)
 	}
 	delete(p.open, e.Package)

@@ -57,7 +57,7 @@ func parseS3Settings(query url.Values) (s s3Settings, err error) {
 		}
 	}
 	if s.role != "" && !strings.HasPrefix(s.role, "arn:") {
-		return s, fmt.Errorf("role is %q: want the role's ARN, which begins with arn:", s.role)
+		return s, fmt.Errorf("role is %q: want the role's ARN, such as arn:aws:iam::123456789012:role/NAME", s.role)
 	}
 	if s.profile, err = openProfile(s.named); err != nil {
 		return s, err

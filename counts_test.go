@@ -51,9 +51,6 @@ func shapedWith(t *testing.T, opt shape.Options) *models.Set {
 	others.Models = slices.DeleteFunc(slices.Clone(others.Models), func(m models.Model) bool { return m.Role == models.RoleOptimized }) // would time words
 	set, err := library.Load{Files: map[models.Role]string{models.RoleStandard: path}, Fallback: &others}.Open()
 	require.NoError(t, err)
-	set.Models = slices.DeleteFunc(set.Models, func(m models.Model) bool { // their work is not counted here
-		return m.Role == models.RoleSegmenter || m.Role == models.RoleOptimized
-	})
 	return set
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/engine/wordtimes"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
@@ -66,7 +67,9 @@ func openReader(t *testing.T) *reader {
 	defer file.Close()
 	info, err := file.Stat()
 	require.NoError(t, err)
-	r.model, err = whispernet.Open(file, info.Size(), whispernet.Options{Threads: 2})
+	checked, err := ggmlfile.Check(file, info.Size(), nil)
+	require.NoError(t, err)
+	r.model, err = whispernet.Open(checked, whispernet.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(r.model.Close)
 	r.decoder = r.model.NewDecoder(2)

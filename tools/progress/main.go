@@ -79,6 +79,10 @@ func newPrinter(out io.Writer) *printer {
 // module is the prefix that names of packages are printed without.
 const module = "github.com/otograph/otograph"
 
+// dataRace is in the output of the race detector, which may report a race during
+// a test that passes.
+const dataRace = "WARNING: DATA RACE"
+
 func short(name string) string {
 	return "." + strings.TrimPrefix(name, module)
 }
@@ -108,10 +112,10 @@ func (p *printer) line(line []byte) {
 			p.end(e)
 			return
 		}
-		switch e.Action {
-		case "fail":
+		switch {
+		case e.Action == "fail" || strings.Contains(tests[e.Test], dataRace):
 			fmt.Fprintf(p.out, "%s: %s", short(e.Package), tests[e.Test])
-		case "skip":
+		case e.Action == "skip":
 			p.skipped[reason(tests[e.Test])]++
 		}
 		delete(tests, e.Test)

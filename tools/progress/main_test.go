@@ -22,6 +22,10 @@ func TestProgress(t *testing.T) {
 {"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:1: wrong\n"}
 {"Action":"fail","Package":"p","Test":"TestA"}
 {"Action":"fail","Package":"p","Elapsed":2}`, ".p:     a_test.go:1: wrong\nFAIL .p 2.0 s\n", true},
+		"race in a test that passes": {`{"Action":"start","Package":"p"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"WARNING: DATA RACE\n"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p","Elapsed":2}`, ".p: WARNING: DATA RACE\nFAIL .p 2.0 s\n", true},
 		"panic": {`{"Action":"start","Package":"p"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"panic: x\n"}
 {"Action":"output","Package":"p","Output":"FAIL\n"}

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"

@@ -138,7 +138,7 @@ bench: setup ## run the micro benchmarks of every stage
 	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
 
 ROUNDS ?= 3
-bench-report: setup ## measure anew beside faster-whisper, whisper.cpp and others and write the table of docs/performance.md (ROUNDS=3 ROWS='5 s|60 s')
+bench-report: setup ## measure anew beside faster-whisper, whisper.cpp and others and write the table of docs/measurements/standard-tier.md (ROUNDS=3 ROWS='5 s|60 s')
 	@$(GO) run -C tools ./report -rounds $(ROUNDS) -only '$(ROWS)'
 
 fmt: ## format the source as lint wants it (gofumpt, gci)

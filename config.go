@@ -11,7 +11,7 @@ import (
 )
 
 // CascadeBelow is the confidence below which the cascade decodes a segment of
-// the optimized tier again; docs/performance.md explains the choice.
+// the optimized tier again; docs/measurements/confidence.md explains it.
 const CascadeBelow = 0.85
 
 // Config configures a Pipeline. The zero value holds the defaults.

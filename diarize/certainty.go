@@ -6,7 +6,7 @@ import "math"
 // of several voices on the difference between the two most similar ones
 // (likeness.difference), of one voice on how alike its windows are
 // (Embeddings.evenness). Fitted on half of the results of two models for 159
-// recordings; see docs/models.md#how-many-voices for the other half.
+// recordings; see docs/measurements/speakers.md for the other half.
 const (
 	oneVoiceOffset  = -5.7
 	oneVoiceSlope   = 9.2

@@ -23,7 +23,7 @@ const (
 // Differences of two groups (likeness.difference). They were chosen on seven
 // recordings of real people with a published embedder, and kept the simulated
 // recordings (TestCounting) and the synthetic voices right; see
-// docs/models.md#how-many-voices for the figures.
+// docs/measurements/speakers.md for the figures.
 const (
 	oneVoice  = 0.17 // below it two groups are parts of one voice
 	twoVoices = 0.5  // from it on they are two voices, unless the model's own threshold is far exceeded

@@ -86,8 +86,10 @@ func TestF14CapacityPage(t *testing.T) {
 	}
 	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
+	measurements, err := filepath.Glob("../docs/measurements/*.md")
+	require.NoError(t, err)
 	commands := 0
-	for _, page := range append(pages, "../README.md", "README.md") {
+	for _, page := range append(append(pages, measurements...), "../README.md", "README.md") {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, m := range regexp.MustCompile("`go test ([^`]+)`").FindAllStringSubmatch(string(text), -1) {

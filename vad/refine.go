@@ -36,7 +36,7 @@ const (
 // the adjacent pause. If speech hardly stands out from the pause, the border
 // moves to the point at which the interpolated probability crosses the
 // threshold. Segments do not become shorter than MinSpeech, nor pauses shorter
-// than MinSilence. For the gain, see docs/performance.md#borders.
+// than MinSilence. For the gain, see docs/measurements/speech-detection.md.
 func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segment {
 	out := make([]Segment, len(list))
 	least, silence := int(toSamples(opt.MinSpeech))+1, int(toSamples(opt.MinSilence))

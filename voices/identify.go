@@ -19,7 +19,7 @@ type Match struct {
 // person's recordings is small compared with two others: the distance of these
 // recordings from each other, and the distance of the speaker to the next voice.
 // So the rule holds for any model's scale. Chosen on half of the people, with
-// two models; docs/models.md#voices-known-by-name has the figures of the others.
+// two models; docs/measurements/known-voices.md has the figures of the others.
 const (
 	// nearEnough is the greatest square of the distance, as a share of the
 	// product of the two others.

@@ -12,7 +12,8 @@ const (
 	// weight is the model's share in a search, and wordBonus is added per word
 	// to offset the model's preference for few words (natural logarithms). Of a
 	// dozen pairs, these make the fewest errors on the clips that the
-	// demonstration recognizer was selected by (docs/performance.md).
+	// demonstration recognizer was selected by
+	// (docs/measurements/language-model.md).
 	weight    = 0.35
 	wordBonus = 2.0
 )

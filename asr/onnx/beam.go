@@ -13,7 +13,7 @@ const (
 	// prefixesPerBeam is the number of prefixes kept in a CTC search for each
 	// beam requested. The default of 5 beams keeps 10 prefixes, which makes a
 	// quarter fewer errors than 5 in the same time
-	// (docs/performance.md#width-of-the-prefix-beam).
+	// (docs/measurements/language-model.md).
 	prefixesPerBeam = 2
 	// beamTokens is the maximum number of tokens of a row that extend a prefix.
 	beamTokens = 16

@@ -19,8 +19,8 @@ type rules struct {
 const firstMark = 50
 
 // newRules derives the rules from a model. Published models write better text
-// without time marks (docs/performance.md), so models whose words are timed by
-// alignment heads write none.
+// without time marks (docs/measurements/standard-tier.md), so models whose words
+// are timed by alignment heads write none.
 func newRules(m *whispernet.Model, timed bool) *rules {
 	v := m.Vocabulary()
 	r := &rules{blank: -1, eot: v.EOT, begin: v.Begin, unmarked: timed || unmarked(m.Header())}

@@ -103,7 +103,7 @@ const (
 // Calibrations of the recognizers, fitted to recordings of voices and sentences
 // that no model was trained on, clean and in white noise of 20 to 0 dB
 // (tools/confidence): 473 segments for demo-ctc, 192 for demo-whisper.
-// docs/performance.md has the expected calibration errors on other recordings.
+// docs/measurements/confidence.md has the calibration errors on other recordings.
 func ctcCalibration() *models.Calibration { return &models.Calibration{Slope: 0.675, Offset: 0.638} }
 
 func whisperCalibration() *models.Calibration {

@@ -5,7 +5,7 @@
 
 Otograph itself runs the ONNX file. The converted file serves to compare with whisper.cpp's own
 detection (`whisper_full` with `vad` on), which reads only its own format: see
-tools/ref/whisper_full.c and docs/performance.md.
+tools/ref/whisper_full.c and docs/measurements/standard-tier.md.
 
 Silero 5 and 6 hold two networks in the branches of an `If` over the sampling rate;
 the script takes the network for 16 kHz, whose STFT kernels have 256 samples. The file

@@ -1,5 +1,5 @@
 // sherpa.js: what the same models cost in sherpa-onnx, the published engine for
-// them. It is the reference that docs/performance.md compares the optimized tier,
+// them. It is the reference that docs/measurements/standard-tier.md compares the optimized tier,
 // voice activity detection and voice vectors with. sherpa-onnx comes as an npm package:
 //
 //   npm install --prefix DIR sherpa-onnx-node@1.13.8

@@ -1,6 +1,6 @@
 /* whisper_full.c measures one call of libwhisper's whisper_full over a whole
- * recording, as in whisper.cpp's command. docs/performance.md compares the
- * standard tier with it and describes how to build it.
+ * recording, as in whisper.cpp's command. docs/measurements/standard-tier.md
+ * compares the standard tier with it.
  *
  *   whisper_full MODEL SAMPLES.f32 [threads=2] [beam=5] [flash=1] [words=0] [fallback=1] [runs=3] [vad=FILE] [plugins=DIR]
  *

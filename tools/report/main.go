@@ -1,7 +1,7 @@
 // Command report measures Otograph and other programs in turn, and writes the
-// table into docs/performance.md:
+// table into docs/measurements/standard-tier.md:
 //
-//	go run -C tools ./report [-rounds 3] [-only EXPRESSION] [-doc docs/performance.md] [-o results.json]
+//	go run -C tools ./report [-rounds 3] [-only EXPRESSION] [-doc docs/measurements/standard-tier.md] [-o results.json]
 //
 // Both sides of a row run one after the other, round by round, on the same
 // cores and the same file; the table shows the medians. With -only, the other
@@ -58,7 +58,7 @@ type report struct {
 func main() {
 	rounds := flag.Int("rounds", 3, "how often each row is measured")
 	only := flag.String("only", "", "only the rows whose name matches this regular expression")
-	doc := flag.String("doc", "docs/performance.md", "the page that gets the table; empty: none")
+	doc := flag.String("doc", "docs/measurements/standard-tier.md", "the page that gets the table; empty: none")
 	out := flag.String("o", "bin/bench-report/results.json", "where the measurements go")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -39,7 +39,7 @@ func TestTable(t *testing.T) {
 	assert.ErrorContains(t, write(page, table, r.Rows, false), "has not both")
 
 	// The repository's page must have the markers.
-	text, err = os.ReadFile("../../docs/performance.md")
+	text, err = os.ReadFile("../../docs/measurements/standard-tier.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(text), begin)
 	assert.Contains(t, string(text), end)

@@ -12,7 +12,7 @@ import (
 
 // The conditions under which a Spotter accepts a word, in logarithms of
 // probabilities. They were tuned on made-up names in voices and sentences that
-// no test uses (docs/performance.md#hotwords).
+// no test uses (docs/measurements/hotwords.md).
 const (
 	// lossPerLetter is the permitted loss per letter: the difference between
 	// the model's best tokens and the word's.

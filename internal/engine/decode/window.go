@@ -35,7 +35,7 @@ type PackOptions struct {
 	// costs nothing, and the cost is linear between. With the default of 0.4,
 	// ten minutes of conversation take 17 windows of 30 s instead of 20 with a
 	// value of 3, at the same error rate with the demo models
-	// (docs/performance.md). Negative means no cost.
+	// (docs/measurements/standard-tier.md). Negative means no cost.
 	Cut float64
 	// FreeCut is the pause, in seconds, at which a window ends without cost;
 	// default 0.8.

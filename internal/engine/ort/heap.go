@@ -37,7 +37,7 @@ const bigBlock = 2 << 20
 // flattenHeap keeps the C library's heap from growing with the length of a
 // recording. glibc raises its threshold for such blocks to 32 MB as soon as one
 // is freed, and creates eight heaps per core, so memory freed by models stays
-// resident. For measurements see docs/performance.md.
+// resident. For measurements see docs/measurements/costs.md.
 func flattenHeap() {
 	C.og_flat_heap(C.int(max(2, runtime.GOMAXPROCS(0))), bigBlock)
 }

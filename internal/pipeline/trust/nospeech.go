@@ -28,7 +28,7 @@ func Discard(s *findings.Speech, t *asr.Transcript, abilities asr.Abilities, thr
 // A recording counts as one without speech if its segments last at most
 // noSpeechSeconds seconds together and if, in each of them, the detector's
 // probability of silence is above noSpeechSilence and the confidence below
-// noSpeechConfidence (docs/performance.md#sounds-without-speech).
+// noSpeechConfidence (docs/measurements/speech-detection.md).
 const (
 	noSpeechSeconds    = 2.0
 	noSpeechSilence    = 0.35

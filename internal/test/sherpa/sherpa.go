@@ -34,18 +34,18 @@ func Run(t testing.TB, result any, folder string, args ...string) {
 	require.NoError(t, json.Unmarshal(answer, result))
 }
 
-// InTable reports an error unless docs/models.md has a row for the family that
-// names the compared values and states whether they are equal.
+// InTable reports an error unless docs/measurements/families.md has a row for
+// the family that names the compared values and states whether they are equal.
 func InTable(t testing.TB, family, compared string, equal bool) {
 	t.Helper()
-	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "models.md"))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "measurements", "families.md"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(doc)) {
 		if rest, ok := strings.CutPrefix(line, "| "+family+" | "+compared+" | "); ok {
 			theirs, _, _ := strings.Cut(rest, "|")
-			assert.Equal(t, equal, strings.HasPrefix(theirs, "equal"), "docs/models.md: %s", line)
+			assert.Equal(t, equal, strings.HasPrefix(theirs, "equal"), "docs/measurements/families.md: %s", line)
 			return
 		}
 	}
-	t.Errorf("docs/models.md has no row %q", "| "+family+" | "+compared+" |")
+	t.Errorf("docs/measurements/families.md has no row %q", "| "+family+" | "+compared+" |")
 }

@@ -46,11 +46,11 @@ UNWATCHED = modernc.org/sqlite/lib $(addprefix github.com/otograph/otograph/inte
 RACE = -race $(foreach p,$(UNWATCHED),-gcflags=$(p)=-race=false)
 # Tests without it: test starts the built program, which it does not reach, and
 # simulations run one step at a time.
-RACELESS = ./test ./internal/service/simulation
+RACELESS = ./test ./internal/test/simulation
 
 test: setup ## run the tests with the race detector, showing each package as it ends
 	@set -o pipefail; export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1; \
-	packages=$$($(GO) list $(SLOWEST) ./... | grep -v '/otograph/test$$\|/service/simulation$$') || exit; \
+	packages=$$($(GO) list $(SLOWEST) ./... | grep -v '/otograph/test$$\|/test/simulation$$') || exit; \
 	{ $(GO) test -json -timeout 45m $(RACELESS) & raceless=$$!; \
 	  $(GO) test -json $(RACE) -p $(PARALLEL) -timeout 45m $$packages; status=$$?; \
 	  $(GO) test -C tools -json $(RACE) -p $(PARALLEL) -timeout 45m ./... || status=1; \
@@ -58,7 +58,7 @@ test: setup ## run the tests with the race detector, showing each package as it 
 	  wait $$raceless && exit $$status; } | $(GO) run -C tools ./progress
 
 test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every pair of a model and a recording
-	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -count 1 -timeout 60m -run '^TestHistories$$' ./internal/service/simulation
+	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -count 1 -timeout 60m -run '^TestHistories$$' ./internal/test/simulation
 	@$(GO) test -count 1 -tags long -timeout 60m -run '^TestCounts' .
 
 test-faults: setup ## put twenty faults into the program, one at a time, and see that the tests find each
@@ -68,11 +68,11 @@ test-faults: setup ## put twenty faults into the program, one at a time, and see
 QUIETLY = grep -v '^ *--- PASS\|^===' ; exit $${PIPESTATUS[0]}
 test-long: setup ## run the slow tests too: hours of audio, leaks, soak, kill, 10,000 simulations
 	@$(GO) test $(RACE) -tags long -timeout 180m ./...
-	@$(GO) test -count 1 -tags long -timeout 180m -v ./internal/service/simulation | $(QUIETLY)
+	@$(GO) test -count 1 -tags long -timeout 180m -v ./internal/test/simulation | $(QUIETLY)
 
 N ?= 200
 simulate: ## run N histories of a fleet in trouble, in virtual time (N=200)
-	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./internal/service/simulation | $(QUIETLY)
+	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./internal/test/simulation | $(QUIETLY)
 
 # PROPERTY_FILES hold property tests, PROPERTIES are the tests' names.
 PROPERTY_FILES = $$(git grep -l 'rapid\.\(Check\|MakeCheck\)(' -- '*_test.go')

@@ -63,15 +63,17 @@ func (s *Store) wrap(what string, err error) error {
 	return fmt.Errorf("billing: %s: %w", what, s.db.Classify(err))
 }
 
-// Account is a snapshot of an account's balance and limits.
+// Account is a snapshot of an account's balance and limits. Its JSON is the
+// specification's Account record.
 type Account struct {
-	Balance           Money
-	Held              Money // reserved for tasks that are not charged yet
-	Packs             Money // remaining value of the resource packs
-	Available         Money // Balance + Packs - Held
-	Limits            Limits
-	ActiveTasks       int // non-batch tasks that are not finished
-	WaitingBatchTasks int
+	Balance   Money `json:"balance"`
+	Held      Money `json:"held_amount"`              // reserved for tasks that are not charged yet
+	Packs     Money `json:"resource_pack_equivalent"` // remaining value of the resource packs
+	Available Money `json:"available_balance"`        // Balance + Packs - Held
+	Limits
+	ActiveTasks          int `json:"active_tasks"` // non-batch tasks that are not finished
+	AvailableConcurrency int `json:"available_concurrency"`
+	WaitingBatchTasks    int `json:"waiting_batch_tasks"`
 }
 
 // state is the part of an account that Hold and Raise check.
@@ -126,10 +128,10 @@ func (s *Store) View(ctx context.Context, account string) (Account, error) {
 	if err != nil {
 		return Account{}, s.wrap("account", err)
 	}
-	held := st.heldTasks + st.heldBatch
+	held, limits := st.heldTasks+st.heldBatch, st.limits()
 	return Account{
-		Balance: st.balance, Held: held, Packs: st.packs, Available: st.balance + st.packs - held,
-		Limits: st.limits(), ActiveTasks: st.active, WaitingBatchTasks: st.waitingBatch,
+		Balance: st.balance, Held: held, Packs: st.packs, Available: st.balance + st.packs - held, Limits: limits,
+		ActiveTasks: st.active, AvailableConcurrency: max(0, limits.Concurrency-st.active), WaitingBatchTasks: st.waitingBatch,
 	}, nil
 }
 
@@ -191,4 +193,35 @@ func readPacks(ctx context.Context, q Querier, account string, after int64) ([]P
 		p.ExpiresAt, p.CreatedAt = db.Time(expires), db.Time(created)
 		return err
 	}, "SELECT id, value, remaining, concurrency, expires_at, created_at FROM packs WHERE account_id = $1 AND expires_at > $2 ORDER BY expires_at, id", account, after)
+}
+
+// Limits are an account's rates and caps.
+type Limits struct {
+	Tier        int     `json:"tier"`
+	Concurrency int     `json:"concurrency_limit"` // concurrent non-batch tasks, including the packs' bonus
+	TPS         float64 `json:"tps_limit"`         // requests per second
+	Burst       int     `json:"tps_burst"`         // requests at once
+}
+
+// tierLimits are the defaults of the tiers 1 to 5; the burst is twice the rate.
+var tierLimits = [...]int{1: 2, 2: 5, 3: 10, 4: 20, 5: 50}
+
+// LimitsOf returns the limits of an account with the given tier (1 to 5) and
+// overrides (TPS in thousandths), whose resource packs raise its concurrency to
+// at least bonus.
+func LimitsOf(tier int, concurrency, tps, burst sql.NullInt64, bonus int) Limits {
+	base := tierLimits[tier]
+	l := Limits{Tier: tier, Concurrency: base, TPS: float64(base), Burst: 2 * base}
+	if concurrency.Valid {
+		l.Concurrency = int(concurrency.Int64)
+	}
+	l.Concurrency = max(l.Concurrency, bonus)
+	if tps.Valid {
+		l.TPS = float64(tps.Int64) / 1000
+		l.Burst = max(1, int(2*l.TPS))
+	}
+	if burst.Valid {
+		l.Burst = int(burst.Int64)
+	}
+	return l
 }

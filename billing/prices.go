@@ -3,23 +3,35 @@ package billing
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
 )
 
-// Prices is one state of the price table: prices per hour.
+// Prices is one state of the price table: prices per hour. Its JSON is the
+// specification's Pricing record.
 type Prices struct {
-	ID            int64
-	Standard      Money
-	Optimized     Money
-	Diarize       Money
-	AudioEvents   Money
-	BatchDiscount Factor
-	ValidFrom     time.Time
-	UpdatedAt     time.Time // when this state was entered, or installed with the store
+	ID            int64     `json:"-"`
+	Standard      Money     `json:"standard_price_per_hour"`
+	Optimized     Money     `json:"zh_lite_price_per_hour"`
+	Diarize       Money     `json:"diarize_price_per_hour"`
+	AudioEvents   Money     `json:"audio_events_price_per_hour"`
+	BatchDiscount Factor    `json:"batch_discount"`
+	ValidFrom     time.Time `json:"-"`
+	UpdatedAt     time.Time `json:"updated_at"` // when this state was entered, or installed with the store
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Prices) MarshalJSON() ([]byte, error) {
+	type fields Prices
+	return json.Marshal(struct {
+		fields
+		UpdatedAt string `json:"updated_at"`
+	}{fields(p), p.UpdatedAt.UTC().Format(spec.TimeFormat)})
 }
 
 // errPrices is returned for a price table that can't be accepted.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -66,4 +67,101 @@ func (c *Client) Transactions(ctx context.Context, page, size int) (entries []Tr
 	}
 	err = c.call(ctx, http.MethodGet, "/billing/transactions?"+pageQuery(page, size).Encode(), nil, &out)
 	return out.Transactions, out.Total, err
+}
+
+// Login returns a client that acts for a person until the access token expires;
+// the service then responds with the status 401. Only people can manage API
+// keys.
+func (c *Client) Login(ctx context.Context, username, password string) (*Client, error) {
+	var out struct {
+		Token string `json:"access_token"`
+	}
+	in := struct {
+		Username string `json:"username"`
+		Password string `json:"password"`
+	}{username, password}
+	if err := c.call(ctx, http.MethodPost, "/auth/login", in, &out); err != nil {
+		return nil, err
+	}
+	person := *c
+	person.key, person.token = "", out.Token
+	return &person, nil
+}
+
+// Key is an API key of the account.
+type Key struct {
+	ID string `json:"id"`
+	// Secret is the key itself, returned only by CreateKey.
+	Secret    string     `json:"key"`
+	Hint      string     `json:"hint"` // the beginning of the key
+	ReadOnly  bool       `json:"read_only"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at"`
+	RevokedAt *time.Time `json:"revoked_at"`
+	UsedAt    *time.Time `json:"used_at"`
+}
+
+// Keys returns the account's API keys, including revoked ones; see Login.
+func (c *Client) Keys(ctx context.Context) ([]Key, error) {
+	var out struct {
+		Keys []Key `json:"keys"`
+	}
+	err := c.call(ctx, http.MethodGet, "/account/keys", nil, &out)
+	return out.Keys, err
+}
+
+// CreateKey creates an API key; see Login.
+func (c *Client) CreateKey(ctx context.Context) (Key, error) {
+	var k Key
+	return k, c.call(ctx, http.MethodPost, "/account/keys", nil, &k)
+}
+
+// RevokeKey revokes an API key; see Login.
+func (c *Client) RevokeKey(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, "/account/keys/"+url.PathEscape(id), nil, nil)
+}
+
+// Voice is a voice registered with the account under a name.
+type Voice struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Consent    string    `json:"consent"` // scope and date of the person's consent
+	Model      string    `json:"model"`   // SHA-256 of the speaker model's file
+	Recordings int       `json:"recordings"`
+	AddedAt    time.Time `json:"added_at"`
+}
+
+// NewVoice is a voice to register, from a speaker of a finished task or from
+// vectors of the service's speaker model. If the name exists, its voice gets a
+// further recording.
+type NewVoice struct {
+	Name    string `json:"name"`
+	Consent string `json:"consent"` // scope and date of the person's consent; required
+	// TaskID and Speaker (in the task's SpeakerEmbeddings) name a speaker, or
+	TaskID  string `json:"task_id,omitempty"`
+	Speaker string `json:"speaker,omitempty"`
+	// Model and Vectors describe the voice.
+	Model   string      `json:"model,omitempty"`
+	Vectors [][]float32 `json:"vectors,omitempty"`
+}
+
+// AddVoice registers a voice. Tasks with Options.Voices name the speakers who
+// have it.
+func (c *Client) AddVoice(ctx context.Context, v NewVoice) (Voice, error) {
+	var kept Voice
+	return kept, c.call(ctx, http.MethodPost, "/voices", v, &kept)
+}
+
+// Voices returns the account's registered voices, by name.
+func (c *Client) Voices(ctx context.Context) ([]Voice, error) {
+	var out struct {
+		Voices []Voice `json:"voices"`
+	}
+	err := c.call(ctx, http.MethodGet, "/voices", nil, &out)
+	return out.Voices, err
+}
+
+// DeleteVoice deletes a voice.
+func (c *Client) DeleteVoice(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, "/voices/"+url.PathEscape(id), nil, nil)
 }

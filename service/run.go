@@ -57,7 +57,7 @@ func (s *Service) notifier() (runner, error) {
 // maintainer returns the part that takes back the work of dead processes and
 // cleans up.
 func (s *Service) maintainer() (runner, error) {
-	m := tasks.NewMaintainer(s.state.Tasks, tasks.MaintainerConfig{Fold: s.state.Voices.Fold})
+	m := tasks.NewMaintainer(s.state.Tasks, tasks.MaintainerConfig{Fold: s.state.Accounts.FoldVoices})
 	s.counts.Workers(m.Workers)
 	return m, nil
 }

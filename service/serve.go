@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/otograph/otograph/internal/service/connlimit"
+	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/httpserver"
 )
 
@@ -48,7 +48,7 @@ func (s *Service) Serve(ctx context.Context, l, ops net.Listener) error {
 
 func (s *Service) limited(l net.Listener) net.Listener {
 	refused := s.counts.RefusedConnections()
-	return connlimit.New(l, connlimit.Limits{
+	return fairuse.NewListener(l, fairuse.ConnectionLimits{
 		Total: s.config.MaxConnections, PerAddress: s.config.ConnectionsPerAddress, Proxies: s.proxies,
 		Refused: func(address string) {
 			refused()

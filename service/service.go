@@ -22,7 +22,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/clientaddr"
+	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/httpserver"
 	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/state"
@@ -38,7 +38,7 @@ type Service struct {
 	lock     *db.FolderLock // nil on PostgreSQL
 	state    *state.State
 	counts   *metrics.Metrics
-	proxies  clientaddr.Proxies
+	proxies  fairuse.Proxies
 	outbound *safehttp.Client // checks URLs and delivers callbacks
 	audio    *safehttp.Client
 	key      []byte // signs access tokens
@@ -62,7 +62,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 
 func (s *Service) openNetwork(context.Context) (err error) {
 	c := s.config
-	if s.proxies, err = clientaddr.ParseProxies(c.TrustedProxies); err != nil {
+	if s.proxies, err = fairuse.ParseProxies(c.TrustedProxies); err != nil {
 		return &ConfigError{"TrustedProxies", fmt.Errorf("is wrong: %w", err)}
 	}
 	network := safehttp.Config{Allow: c.AllowOutbound, Deny: c.DenyOutbound}
@@ -125,7 +125,7 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 	}
 	ready := newReadiness(map[string]func(context.Context) error{"database": s.state.DB.Ping, "file store": s.state.Files.Check})
 	config := httpserver.Config{
-		Tasks: s.state.Tasks, Voices: s.state.Voices, Accounts: s.state.Accounts, Money: s.state.Billing, Audit: s.state.Audit, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
+		Tasks: s.state.Tasks, Accounts: s.state.Accounts, Money: s.state.Billing, Audit: s.state.Audit, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
 		Rate: accounts.NewBuckets(s.config.FrontEnds), BasePath: s.config.BasePath, Hosts: s.config.Hosts, Origins: s.config.Origins, ModelAliases: s.config.ModelAliases, TrustedProxies: s.proxies, Ready: ready.check,
 		Metrics: s.counts, Web: s.config.Page, Ops: s.config.Ops, Logger: s.config.Logger,
 	}

@@ -152,7 +152,7 @@ func (s *server) unlimited() *server {
 	s.t.Helper()
 	many, rate := 1_000_000, 1e6
 	d := s.store()
-	people := accounts.New(d, nil)
+	people := accounts.New(d, nil, nil)
 	local, err := people.Find(context.Background(), "local")
 	require.NoError(s.t, err)
 	require.NoError(s.t, people.SetLimits(context.Background(), local.ID, accounts.Overrides{Concurrency: &many, TPS: &rate, Burst: &many}))

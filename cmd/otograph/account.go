@@ -10,7 +10,6 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/record"
 )
 
 type accountCmd struct {
@@ -117,7 +116,7 @@ func showAccount(ctx context.Context, s *stores, a accounts.Account) error {
 	}
 	return printJSON(map[string]any{
 		"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "suspended_at": a.SuspendedAt,
-		"account": record.AccountOf(view), "packs": shownPacks, "keys": shownKeys, "users": shownUsers,
+		"account": view, "packs": shownPacks, "keys": shownKeys, "users": shownUsers,
 	})
 }
 

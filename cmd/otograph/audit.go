@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/audit"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -26,7 +25,7 @@ func (c *auditCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printList(c.JSON, entries, []string{"TIME", "OPERATOR", "ACTION", "SUBJECT", "DETAIL"}, func(t table, e audit.Entry) {
+		return printList(c.JSON, entries, []string{"TIME", "OPERATOR", "ACTION", "SUBJECT", "DETAIL"}, func(t table, e accounts.AuditEntry) {
 			t.row(e.At.Format(time.RFC3339), e.Operator, e.Action, spec.Shorten(e.Subject), spec.Shorten(e.Detail))
 		})
 	})
@@ -49,5 +48,5 @@ func (f *storeFlags) changeAccount(ctx context.Context, action, name, detail str
 
 // recorded writes a change to the audit log and then makes it.
 func recorded(ctx context.Context, s *stores, action, subject, detail string, work func() error) error {
-	return s.Audit.Do(ctx, audit.Entry{Operator: audit.Operator(), Action: action, Subject: subject, Detail: detail}, work)
+	return s.Audit.Do(ctx, accounts.AuditEntry{Operator: accounts.Operator(), Action: action, Subject: subject, Detail: detail}, work)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/service/record"
 )
 
 // pricingCmd shows the prices, or changes those with a flag.
@@ -39,7 +38,7 @@ func (c *pricingCmd) Run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return printJSON(record.PricingOf(p))
+			return printJSON(p)
 		})
 	}
 	return c.change(ctx, "pricing set", "", c.detail(), func(s *stores) error {
@@ -74,6 +73,6 @@ func (c *pricingCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(record.PricingOf(p))
+		return printJSON(p)
 	})
 }

@@ -117,3 +117,18 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 	out.Result = *res
 	return out, nil
 }
+
+// Recordings examines recordings without models. It implements service.Prober.
+type Recordings struct{}
+
+// Probe determines the length of a recording.
+func (Recordings) Probe(ctx context.Context, path, _ string) (seconds float64, err error) {
+	info, err := audio.Probe(ctx, audio.File(path), audio.Options{})
+	return info.Duration, err
+}
+
+// CheckHead returns a permanent error if a file that begins with head is not a
+// recording.
+func (Recordings) CheckHead(filename string, head []byte) error {
+	return spec.Permanent(audio.CheckHead(filename, head))
+}

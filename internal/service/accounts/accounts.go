@@ -1,6 +1,6 @@
-// Package accounts manages access to the service: accounts, their API keys,
-// their users with passwords, and the key that signs access tokens. Package
-// billing manages an account's money.
+// Package accounts manages accounts and access to the service: API keys, users
+// with passwords, limits, known voices, the key that signs access tokens, and
+// the log of changes. Package billing manages an account's money.
 package accounts
 
 import (
@@ -14,8 +14,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -76,17 +78,22 @@ type User struct {
 // Store is the part of the database that this package owns. It is safe for
 // concurrent use.
 type Store struct {
-	db      *db.DB
-	clock   func() time.Time
-	hashing *semaphore.Weighted // limits the memory for password hashing
+	db       *db.DB
+	log      *slog.Logger
+	clock    func() time.Time
+	hashing  *semaphore.Weighted // limits the memory for password hashing
+	unfolded atomic.Bool         // deleted voices may still be in SQLite's write-ahead log
 }
 
-// New returns the store in d. clock returns the time; nil means time.Now.
-func New(d *db.DB, clock func() time.Time) *Store {
+// New returns the store in d. A nil logger discards messages; clock returns the
+// time, nil means time.Now.
+func New(d *db.DB, log *slog.Logger, clock func() time.Time) *Store {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Store{db: d, clock: clock, hashing: semaphore.NewWeighted(4)}
+	s := &Store{db: d, log: cmp.Or(log, slog.New(slog.DiscardHandler)), clock: clock, hashing: semaphore.NewWeighted(4)}
+	s.unfolded.Store(true) // an earlier process may have stopped before it did
+	return s
 }
 
 // now returns the time as the database stores it.

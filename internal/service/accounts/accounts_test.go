@@ -12,13 +12,14 @@ import (
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(taskstest.Main(m)) }
 
 func TestAccounts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := accounts.New(d, nil)
+		s := accounts.New(d, nil, nil)
 		a, err := s.Create(t.Context(), "Zoë & co"[:4])
 		require.NoError(t, err)
 		_, err = s.Create(t.Context(), a.Name)
@@ -44,7 +45,7 @@ func TestAccounts(t *testing.T) {
 // It covers T15 of test/README.md.
 func TestInvalidKeys(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := accounts.New(d, nil)
+		s := accounts.New(d, nil, nil)
 		a, err := s.Create(t.Context(), "a")
 		require.NoError(t, err)
 		key, k, err := s.CreateKey(t.Context(), a.ID)
@@ -90,7 +91,7 @@ func TestInvalidKeys(t *testing.T) {
 // many as fit create a key; a revoked key makes room.
 func TestConcurrentKeysStayBelowTheLimit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := accounts.New(d, nil)
+		s := accounts.New(d, nil, nil)
 		a, err := s.Create(t.Context(), "a")
 		require.NoError(t, err)
 		const most = 3
@@ -121,7 +122,7 @@ func TestConcurrentKeysStayBelowTheLimit(t *testing.T) {
 }
 
 func TestUsers(t *testing.T) {
-	s := accounts.New(dbtest.SQLite(t, db.Options{}), nil)
+	s := accounts.New(dbtest.SQLite(t, db.Options{}), nil, nil)
 	a, err := s.Create(t.Context(), "a")
 	require.NoError(t, err)
 	u, err := s.CreateUser(t.Context(), a.ID, "ada", "correct horse")
@@ -149,7 +150,7 @@ func TestUsers(t *testing.T) {
 
 func TestSigningKeyIsCreatedOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := accounts.New(d, nil)
+		s := accounts.New(d, nil, nil)
 		keys := make([]string, 8)
 		var wait sync.WaitGroup
 		for i := range keys {

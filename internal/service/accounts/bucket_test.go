@@ -17,7 +17,7 @@ import (
 func TestSharedBucket(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-		s := New(d, func() time.Time { return now })
+		s := New(d, nil, func() time.Time { return now })
 		l := billing.Limits{TPS: 5, Burst: 10}
 		passed := 0
 		for range 100 { // 10 s in steps of 100 ms

@@ -2,6 +2,9 @@ package accounts
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -67,4 +70,66 @@ func (b *Buckets) forget(now int64) {
 	if len(b.buckets) >= maxBuckets {
 		clear(b.buckets)
 	}
+}
+
+// thousandths is the resolution of buckets: they count thousandths of a token.
+const thousandths = 1000
+
+type bucket struct {
+	tokens  int64 // in thousandths
+	updated int64 // the time of tokens, in microseconds since 1970
+}
+
+func fullBucket(now int64, l billing.Limits) bucket { return bucket{int64(l.Burst) * thousandths, now} }
+
+// refill adds the whole thousandths since the last update. A clock that moved
+// back adds and removes none.
+func (b *bucket) refill(now int64, l billing.Limits) {
+	capacity := int64(l.Burst) * thousandths
+	perMicrosecond := l.TPS * thousandths / 1e6
+	gained := int64(min(float64(capacity), float64(max(0, now-b.updated))*perMicrosecond))
+	b.tokens += gained
+	switch {
+	case b.tokens >= capacity || now < b.updated:
+		b.tokens, b.updated = min(capacity, b.tokens), now
+	case gained > 0:
+		b.updated += int64(math.Ceil(float64(gained) / perMicrosecond))
+	}
+}
+
+// take takes one token. It returns 0 if there was one, or else the wait for the
+// next.
+func (b *bucket) take(now int64, l billing.Limits) (wait time.Duration, err error) {
+	b.refill(now, l)
+	if b.tokens >= thousandths {
+		b.tokens -= thousandths
+		return 0, nil
+	}
+	if l.TPS <= 0 {
+		return 0, errors.New("rate limit without a rate")
+	}
+	return time.Duration(math.Ceil(float64(thousandths-b.tokens) / thousandths / l.TPS * float64(time.Second))), nil
+}
+
+// TakeToken takes one token from the account's bucket in the database, which
+// several front ends share. It returns 0 if the request may pass, or else the
+// wait for the next token.
+func (s *Store) TakeToken(ctx context.Context, account string, l billing.Limits) (wait time.Duration, err error) {
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		now := db.Micros(s.clock())
+		b := fullBucket(now, l)
+		if _, err := tx.ExecContext(ctx, "INSERT INTO rate_buckets (account_id, tokens_thousandths, updated_at) VALUES ($1, $2, $3) ON CONFLICT (account_id) DO NOTHING", account, b.tokens, b.updated); err != nil {
+			return err
+		}
+		if err := tx.QueryRowContext(ctx, "SELECT tokens_thousandths, updated_at FROM rate_buckets WHERE account_id = $1"+s.db.ForUpdate(), account).Scan(&b.tokens, &b.updated); err != nil {
+			return err
+		}
+		var err error
+		if wait, err = b.take(now, l); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE rate_buckets SET tokens_thousandths = $2, updated_at = $3 WHERE account_id = $1", account, b.tokens, b.updated)
+		return err
+	})
+	return wait, s.wrap("rate bucket", err)
 }

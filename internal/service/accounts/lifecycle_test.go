@@ -13,7 +13,7 @@ import (
 )
 
 func TestCommonPasswordsAreRefused(t *testing.T) {
-	s := accounts.New(dbtest.SQLite(t, db.Options{}), nil)
+	s := accounts.New(dbtest.SQLite(t, db.Options{}), nil, nil)
 	a, err := s.Create(t.Context(), "a")
 	require.NoError(t, err)
 	for _, password := range []string{"password", "Password", "12345678", "qwertyuiop", "iloveyou", "Football", "sunshine"} {
@@ -29,7 +29,7 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 func TestKeyExpiresAndShowsItsLastUse(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-		s := accounts.New(d, func() time.Time { return clock })
+		s := accounts.New(d, nil, func() time.Time { return clock })
 		a, err := s.Create(t.Context(), "a")
 		require.NoError(t, err)
 		_, _, err = s.CreateLimitedKey(t.Context(), a.ID, accounts.KeyOptions{ExpiresAt: clock})
@@ -65,7 +65,7 @@ func TestKeyExpiresAndShowsItsLastUse(t *testing.T) {
 
 func TestSuspensionRefusesKeysLoginsAndTokens(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := accounts.New(d, nil)
+		s := accounts.New(d, nil, nil)
 		a, err := s.Create(t.Context(), "a")
 		require.NoError(t, err)
 		key, _, err := s.CreateKey(t.Context(), a.ID)
@@ -99,7 +99,7 @@ func TestSuspensionRefusesKeysLoginsAndTokens(t *testing.T) {
 func TestUsersAreListedLoggedOutAndDeleted(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-		s := accounts.New(d, func() time.Time { return clock })
+		s := accounts.New(d, nil, func() time.Time { return clock })
 		a, err := s.Create(t.Context(), "a")
 		require.NoError(t, err)
 		bob, err := s.CreateUser(t.Context(), a.ID, "bob", "correct horse")

@@ -17,7 +17,7 @@ import (
 func TestLimits(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-		s := New(d, func() time.Time { return now })
+		s := New(d, nil, func() time.Time { return now })
 		account, err := s.Create(t.Context(), "limited")
 		require.NoError(t, err)
 		a := account.ID

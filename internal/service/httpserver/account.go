@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/service/record"
 )
 
 // getAccount handles GET /account, computed at the time of the request.
@@ -14,7 +13,7 @@ func (s *Server) getAccount(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, record.AccountOf(a))
+	return writeJSON(w, http.StatusOK, a)
 }
 
 // transaction is the specification's Transaction record: amounts as strings
@@ -75,7 +74,7 @@ func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	return writeJSON(w, http.StatusOK, record.PricingOf(p))
+	return writeJSON(w, http.StatusOK, p)
 }
 
 // listClasses is GET /audio-event-classes.

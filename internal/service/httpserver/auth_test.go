@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/clientaddr"
+	"github.com/otograph/otograph/internal/service/fairuse"
 )
 
 // TestWrongKeysGetTheSame401: every wrong key gets the same 401. It covers T15
@@ -230,9 +230,9 @@ func TestLoginThrottle(t *testing.T) {
 // TestLoginsBehindAProxy: clients of a trusted proxy are distinguished, and
 // other proxies' headers are ignored; the log names users and addresses.
 func TestLoginsBehindAProxy(t *testing.T) {
-	local, err := clientaddr.ParseProxies([]string{"127.0.0.1", "::1"})
+	local, err := fairuse.ParseProxies([]string{"127.0.0.1", "::1"})
 	require.NoError(t, err)
-	for _, trusted := range []clientaddr.Proxies{local, nil} {
+	for _, trusted := range []fairuse.Proxies{local, nil} {
 		w := newWorld(t, func(c *Config) { c.TrustedProxies = trusted })
 		_, err := w.accounts.CreateUser(context.Background(), w.account.ID, "ann", "correct horse")
 		require.NoError(t, err)
@@ -260,7 +260,7 @@ func TestLoginsBehindAProxy(t *testing.T) {
 // another by a few password checks, and logins beyond the queue's limit are
 // refused.
 func TestLoginsTakeTurns(t *testing.T) {
-	local, err := clientaddr.ParseProxies([]string{"127.0.0.1", "::1"})
+	local, err := fairuse.ParseProxies([]string{"127.0.0.1", "::1"})
 	require.NoError(t, err)
 	slow := &slowLogins{release: make(chan struct{})}
 	w := newWorld(t, func(c *Config) {

@@ -7,9 +7,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/audit"
 	"github.com/otograph/otograph/internal/service/tasks"
-	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/voices"
@@ -41,13 +39,6 @@ type taskStore interface {
 	Follow(ctx context.Context, account, id string) (<-chan tasks.Snapshot, error)
 }
 
-// voiceStore stores the accounts' known voices; *voicestore.Store satisfies it.
-type voiceStore interface {
-	Add(ctx context.Context, account string, v voices.Voice) (voicestore.Voice, error)
-	List(ctx context.Context, account string) ([]voicestore.Voice, error)
-	Delete(ctx context.Context, account, id string) error
-}
-
 // accountStore identifies the sender of a request and its permissions;
 // *accounts.Store satisfies it.
 type accountStore interface {
@@ -60,12 +51,15 @@ type accountStore interface {
 	Keys(ctx context.Context, account string) ([]accounts.Key, error)
 	CreateLimitedKey(ctx context.Context, account string, o accounts.KeyOptions) (key string, k accounts.Key, err error)
 	RevokeKeyOf(ctx context.Context, account, id string) error
+	AddVoice(ctx context.Context, account string, v voices.Voice) (accounts.Voice, error)
+	Voices(ctx context.Context, account string) ([]accounts.Voice, error)
+	DeleteVoice(ctx context.Context, account, id string) error
 }
 
 // auditLog records actions on an account's keys before they take place;
-// *audit.Log satisfies it.
+// *accounts.AuditLog satisfies it.
 type auditLog interface {
-	Do(ctx context.Context, e audit.Entry, work func() error) error
+	Do(ctx context.Context, e accounts.AuditEntry, work func() error) error
 }
 
 // moneyStore provides the accounts and prices that the endpoints show;

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/audit"
 )
 
 // maxKeys limits the valid keys of an account.
@@ -48,7 +47,7 @@ func (s *Server) person(h handler) handler {
 
 // recorded performs an action on a key of the account and records it in the
 // audit log, with the person who has logged in.
-func (s *Server) recorded(r *request, entry func(account string) audit.Entry, work func() error) error {
+func (s *Server) recorded(r *request, entry func(account string) accounts.AuditEntry, work func() error) error {
 	account, err := s.cfg.Accounts.Find(r.Context(), r.who.Account)
 	if err != nil {
 		return err
@@ -90,8 +89,8 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	}
 	var secret string
 	var k accounts.Key
-	entry := func(account string) audit.Entry {
-		return audit.Entry{Action: "key create", Subject: account, Detail: "unlimited, key " + id.String()}
+	entry := func(account string) accounts.AuditEntry {
+		return accounts.AuditEntry{Action: "key create", Subject: account, Detail: "unlimited, key " + id.String()}
 	}
 	err = s.recorded(r, entry, func() error {
 		var err error
@@ -122,8 +121,8 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == id.String() }) {
 		return notFound("there is no such key")
 	}
-	entry := func(account string) audit.Entry {
-		return audit.Entry{Action: "key revoke", Subject: id.String(), Detail: "of " + account}
+	entry := func(account string) accounts.AuditEntry {
+		return accounts.AuditEntry{Action: "key revoke", Subject: id.String(), Detail: "of " + account}
 	}
 	err = s.recorded(r, entry, func() error {
 		return s.cfg.Accounts.RevokeKeyOf(r.Context(), r.who.Account, id.String())

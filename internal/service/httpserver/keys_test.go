@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/service/audit"
+	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 // TestKeysAreManagedByPeople: a person who has logged in creates, lists and
@@ -56,7 +56,7 @@ func TestKeysAreManagedByPeople(t *testing.T) {
 	assert.Contains(t, string(w.do("GET", "/account/keys", nil, ann).body), `"revoked_at":"2`)
 	assert.NotContains(t, w.log.String(), key)
 
-	log, err := audit.New(w.db, nil).List(t.Context(), time.Time{}, 10)
+	log, err := accounts.NewAuditLog(w.db, nil).List(t.Context(), time.Time{}, 10)
 	require.NoError(t, err)
 	var entries []string // the newest first
 	for _, e := range log {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/gate"
+	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/spec"
 )
@@ -55,9 +55,9 @@ const maxLoginsWaiting = 64
 // newLoginTurns returns the gate before the password hash, which costs 32 MiB
 // and a tenth of a second of every core. Addresses take turns, and one address
 // leaves a slot to the others.
-func newLoginTurns() *gate.Gate {
+func newLoginTurns() *fairuse.Gate {
 	places := max(2, min(4, runtime.GOMAXPROCS(0)))
-	return gate.NewGate(places, places-1, maxLoginsWaiting)
+	return fairuse.NewGate(places, places-1, maxLoginsWaiting)
 }
 
 // checkPassword returns the user who logs in. Failures are counted by user and
@@ -75,7 +75,7 @@ func (s *Server) checkPassword(r *request, username, password string) (accounts.
 		}
 	}
 	leave, err := s.loginTurns.Enter(r.Context(), r.from)
-	if errors.Is(err, gate.ErrFull) {
+	if errors.Is(err, fairuse.ErrFull) {
 		return accounts.User{}, busyLogins()
 	}
 	if err != nil {

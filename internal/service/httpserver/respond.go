@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/spec"
 )
 
 // writeJSON responds with a value and forbids caching.
@@ -55,7 +55,7 @@ func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
 }
 
 // stamp formats a time as in the interface: RFC 3339, UTC, milliseconds.
-func stamp(t time.Time) string { return t.UTC().Format(tasks.TimeFormat) }
+func stamp(t time.Time) string { return t.UTC().Format(spec.TimeFormat) }
 
 // retrySeconds returns a wait for the Retry-After header: whole seconds,
 // rounded up.

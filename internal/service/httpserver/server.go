@@ -1,3 +1,12 @@
+// Package httpserver serves the HTTP interface of the service: the endpoints,
+// fields, defaults, statuses, error codes and limits of the interface
+// specification. Package httpapi has its contract.
+//
+// It only translates: tasks, accounts and prices are accessed through the small
+// interfaces in Config, which the packages internal/service/tasks,
+// internal/service/accounts and billing satisfy. New returns a Server; its
+// Handler serves everything, its OpsHandler only health and metrics. Package
+// service connects a Server to its dependencies.
 package httpserver
 
 import (
@@ -22,18 +31,16 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/clientaddr"
-	"github.com/otograph/otograph/internal/service/gate"
+	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/spec"
 )
 
 // Config holds a Server's dependencies and settings.
 type Config struct {
-	// Tasks, Voices, Accounts, Money and Audit implement the endpoints: the
+	// Tasks, Accounts, Money and Audit implement the endpoints: the
 	// service's own stores.
 	Tasks    taskStore
-	Voices   voiceStore
 	Accounts accountStore
 	Money    moneyStore
 	Audit    auditLog
@@ -94,9 +101,9 @@ type Server struct {
 	logins *accounts.Throttle
 	// loginTurns limits the passwords checked at the same time, loginsDelayed
 	// counts the logins that wait for their delay.
-	loginTurns    *gate.Gate
+	loginTurns    *fairuse.Gate
 	loginsDelayed atomic.Int64
-	places        *gate.Gate // among an account's tasks, for the endpoints of OpenAI's interface
+	places        *fairuse.Gate // among an account's tasks, for the endpoints of OpenAI's interface
 	uploads       *uploads
 	limits        *cache[billing.Limits]
 	prices        *cache[billing.Prices]
@@ -114,8 +121,8 @@ type Server struct {
 // New returns a Server. It fails if a dependency is missing or the token key is
 // weak.
 func New(cfg Config) (*Server, error) {
-	if cfg.Tasks == nil || cfg.Voices == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.CheckURL == nil {
-		return nil, errors.New("httpserver: Config needs Tasks, Voices, Accounts, Money, Audit and CheckURL")
+	if cfg.Tasks == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.CheckURL == nil {
+		return nil, errors.New("httpserver: Config needs Tasks, Accounts, Money, Audit and CheckURL")
 	}
 	cfg.BasePath = cmp.Or(cfg.BasePath, "/v1")
 	if !strings.HasPrefix(cfg.BasePath, "/") || path.Clean(cfg.BasePath) != cfg.BasePath || cfg.BasePath == "/" || strings.ContainsAny(cfg.BasePath, "{}?# ") {
@@ -137,7 +144,7 @@ func New(cfg Config) (*Server, error) {
 	cfg.UploadBytes = cmp.Or(max(cfg.UploadBytes, 0), 2<<30)
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
-		places: gate.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newCache(limitsAge, cfg.Accounts.Limits),
+		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newCache(limitsAge, cfg.Accounts.Limits),
 		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
@@ -160,7 +167,7 @@ func New(cfg Config) (*Server, error) {
 type request struct {
 	*http.Request
 	id    string
-	from  string    // client address, reduced to the part that identifies it; see clientaddr.Group
+	from  string    // client address, reduced to the part that identifies it; see fairuse.Group
 	who   principal // zero for endpoints without authentication
 	route string    // pattern, for logs and metrics
 }
@@ -333,7 +340,7 @@ func (s *Server) SetTokenKey(key []byte) error { return s.tokens.setKey(key) }
 func (s *Server) answer(route string, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
-		r := &request{Request: hr, id: uuid.NewString(), from: clientaddr.Group(clientaddr.Proxies(s.cfg.TrustedProxies).Of(hr)), route: route}
+		r := &request{Request: hr, id: uuid.NewString(), from: fairuse.Group(fairuse.Proxies(s.cfg.TrustedProxies).Of(hr)), route: route}
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", r.id)
 		rec.Header().Set("X-Content-Type-Options", "nosniff")

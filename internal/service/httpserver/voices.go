@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/tasks"
-	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/voices"
 )
 
@@ -31,7 +31,7 @@ type voiceRecord struct {
 	AddedAt    string `json:"added_at"`
 }
 
-func voiceRecordOf(v voicestore.Voice) voiceRecord {
+func voiceRecordOf(v accounts.Voice) voiceRecord {
 	return voiceRecord{ID: v.ID, Name: v.Name, Consent: v.Consent, Model: v.Model, Recordings: v.Recordings, AddedAt: stamp(v.AddedAt)}
 }
 
@@ -43,7 +43,7 @@ type voiceSubmission struct {
 
 // listVoices handles GET /voices, an addition to the specification.
 func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
-	list, err := s.cfg.Voices.List(r.Context(), r.who.Account)
+	list, err := s.cfg.Accounts.Voices(r.Context(), r.who.Account)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 	case errors.Is(err, voices.ErrVoice):
 		_, reason, _ := strings.Cut(err.Error(), voices.ErrVoice.Error()+": ")
 		return invalidBecause(err, "%s", reason)
-	case errors.Is(err, voicestore.ErrTooMany), errors.Is(err, tasks.ErrNoVector):
-		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "voices: add: "), cause: err}
+	case errors.Is(err, accounts.ErrTooManyVoices), errors.Is(err, tasks.ErrNoVector):
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "add voice: "), cause: err}
 	case errors.Is(err, tasks.ErrNotFound), errors.Is(err, tasks.ErrForbidden), errors.Is(err, tasks.ErrNotDone):
 		e := s.translate(err)
 		e.Message = "task_id: " + e.Message
@@ -83,18 +83,18 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 }
 
 // storeVoice stores the voice of a submission and clears its vectors.
-func (s *Server) storeVoice(r *request, v voiceSubmission) (voicestore.Voice, error) {
+func (s *Server) storeVoice(r *request, v voiceSubmission) (accounts.Voice, error) {
 	voice := v.voice
 	if v.task != "" {
 		var err error
 		if voice, err = s.cfg.Tasks.SpeakerVoice(r.Context(), r.who.Account, v.task, v.speaker); err != nil {
-			return voicestore.Voice{}, err
+			return accounts.Voice{}, err
 		}
 		voice.Name, voice.Consent = v.voice.Name, v.voice.Consent
 	}
 	register := voices.Register{Voices: []voices.Voice{voice}}
 	defer register.Clear()
-	return s.cfg.Voices.Add(r.Context(), r.who.Account, voice)
+	return s.cfg.Accounts.AddVoice(r.Context(), r.who.Account, voice)
 }
 
 // fields returns the fields of the body.
@@ -167,7 +167,7 @@ func (s *Server) deleteVoice(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return notFound("there is no such voice")
 	}
-	if err := s.cfg.Voices.Delete(r.Context(), r.who.Account, id.String()); err != nil {
+	if err := s.cfg.Accounts.DeleteVoice(r.Context(), r.who.Account, id.String()); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]string{"message": "voice deleted"})

@@ -23,10 +23,8 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/audit"
 	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/tasks"
-	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/system/safehttp"
@@ -114,7 +112,7 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	w.tasks, err = tasks.New(tasks.Config{DB: d, Blobs: w.blobs, RetryDelays: quick, CallbackDelays: quick})
 	require.NoError(t, err)
 	w.media = newMediaServer(t)
-	w.money, w.accounts = w.tasks.Billing(), accounts.New(d, nil)
+	w.money, w.accounts = w.tasks.Billing(), accounts.New(d, nil, nil)
 	w.account, w.key = w.newAccount("local", "1000")
 	outbound, err := safehttp.New(safehttp.Config{Resolver: fixtureNames{}, Allow: []string{w.media.address}})
 	require.NoError(t, err)
@@ -122,7 +120,7 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	require.NoError(t, err)
 	logger := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg := Config{
-		Tasks: w.tasks, Voices: voicestore.New(d, logger, nil), Accounts: w.accounts, Money: w.money, Audit: audit.New(d, nil), TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
+		Tasks: w.tasks, Accounts: w.accounts, Money: w.money, Audit: accounts.NewAuditLog(d, nil), TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
 		Ready:   d.Ping,
 		Metrics: metrics.New(w.tasks.Stats),
 		Logger:  logger,

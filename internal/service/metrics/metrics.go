@@ -5,6 +5,7 @@ package metrics
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/worker"
 )
 
 // Metrics holds the Prometheus metrics of one process, a server or a worker, in
@@ -106,4 +108,128 @@ func (m *Metrics) Upload(bytes int64) { m.upload.Add(float64(bytes)) }
 func (m *Metrics) Waiting() (done func()) {
 	m.waiting.Inc()
 	return m.waiting.Dec
+}
+
+// storeMetrics measure the database and the file store as seen by this process.
+type storeMetrics struct {
+	seconds *prometheus.HistogramVec
+	errors  *prometheus.CounterVec
+}
+
+func (m *Metrics) newStoreMetrics(subject, what string) *storeMetrics {
+	return &storeMetrics{
+		seconds: m.histograms("otograph_"+subject+"_seconds", "Time of one operation of the "+what+", by operation.", "op", .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30),
+		errors:  m.counters("otograph_"+subject+"_errors_total", "Operations that failed because the "+what+" could not be reached, was full, or took too long, by operation.", "op"),
+	}
+}
+
+func (m *storeMetrics) observe(op string, took time.Duration, err error) {
+	m.seconds.WithLabelValues(op).Observe(took.Seconds())
+	// Create the counter at zero, so that rates can be computed from the first
+	// operation.
+	count := m.errors.WithLabelValues(op)
+	if err != nil {
+		count.Inc()
+	}
+}
+
+// ObserveDatabase counts one query ("read") or transaction ("write") of the
+// database; err is set if the database is to blame.
+func (m *Metrics) ObserveDatabase(op string, took time.Duration, err error) {
+	m.database.observe(op, took, err)
+}
+
+// ObserveStore counts one operation of the file store; err is set if the store
+// is to blame.
+func (m *Metrics) ObserveStore(op string, took time.Duration, err error) {
+	m.store.observe(op, took, err)
+}
+
+// Build adds otograph_build_info, always 1, with the program's version.
+func (m *Metrics) Build(version string) {
+	m.gauges("otograph_build_info", "Version of the program and of Go.", "version", "go").WithLabelValues(version, runtime.Version()).Set(1)
+}
+
+// causes maps how a claim ended to the label cause. A task that a draining
+// worker returns did not fail.
+var causes = map[tasks.Ending]string{
+	tasks.EndPermanent:   "input",   // the recording or its address
+	tasks.EndRecoverable: "error",   // tried again
+	tasks.EndCrash:       "crash",   // of native code
+	tasks.EndInterrupted: "lost",    // the worker was killed or its machine was lost
+	tasks.EndOutage:      "service", // database, file store, disk, memory
+}
+
+// AttemptEnded counts a claim that ended without a result, by its cause.
+func (m *Metrics) AttemptEnded(how tasks.Ending) {
+	if cause, ok := causes[how]; ok {
+		m.failures.WithLabelValues(cause).Inc()
+	}
+}
+
+func (m *Metrics) newFailures() *prometheus.CounterVec {
+	failures := m.counters("otograph_attempt_failures_total", "Attempts that this process ended without a result, by cause (input, error, crash, lost, service).", "cause")
+	for _, cause := range causes {
+		failures.WithLabelValues(cause) // create the counter at zero
+	}
+	return failures
+}
+
+// Workers adds otograph_workers, the number of worker processes returned by
+// living.
+func (m *Metrics) Workers(living func() int) {
+	m.auto().NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "otograph_workers", Help: "Worker processes that are alive, of all machines.",
+	}, func() float64 { return float64(living()) })
+}
+
+// Restarts adds otograph_worker_restarts_total, the number returned by count.
+func (m *Metrics) Restarts(count func() int) {
+	m.auto().NewCounterFunc(prometheus.CounterOpts{
+		Name: "otograph_worker_restarts_total", Help: "Worker processes of this server that died and were replaced.",
+	}, func() float64 { return float64(count()) })
+}
+
+// RefusedConnections adds otograph_connections_refused_total and returns the
+// function that counts one.
+func (m *Metrics) RefusedConnections() (refused func()) {
+	return m.auto().NewCounter(prometheus.CounterOpts{
+		Name: "otograph_connections_refused_total", Help: "Connections refused because too many were open, in all or from one address.",
+	}).Inc
+}
+
+// Outage returns a function with which a worker or fetcher reports outages: for
+// each part, whether its failure keeps the member from claiming tasks, and
+// since when. Call it once for each member.
+func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) {
+	auto := m.auto()
+	state := auto.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "otograph_outage", Help: "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.",
+		ConstLabels: prometheus.Labels{"member": member},
+	}, []string{"part"})
+	begun := auto.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "otograph_outage_start_timestamp_seconds", Help: "When the failure began, in seconds since 1970; 0 if there is none.",
+		ConstLabels: prometheus.Labels{"member": member},
+	}, []string{"part"})
+	report := func(part worker.Part, since time.Time) {
+		at := 0.0
+		if !since.IsZero() {
+			at = float64(since.UnixMilli()) / 1000
+		}
+		state.WithLabelValues(string(part)).Set(number(!since.IsZero()))
+		begun.WithLabelValues(string(part)).Set(at)
+	}
+	for _, part := range worker.Parts {
+		report(part, time.Time{})
+	}
+	return report
+}
+
+// Cage exports which parts of the decoder's sandbox are in force in this
+// process.
+func (m *Metrics) Cage(parts map[string]bool) {
+	state := m.gauges("otograph_cage", "1 for each part of the decoder's cage that is in force, 0 for each that is not.", "part")
+	for part, there := range parts {
+		state.WithLabelValues(part).Set(number(there))
+	}
 }

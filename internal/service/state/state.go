@@ -13,9 +13,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/audit"
 	"github.com/otograph/otograph/internal/service/tasks"
-	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
@@ -50,8 +48,7 @@ type State struct {
 	Accounts *accounts.Store
 	Billing  *billing.Store
 	Tasks    *tasks.Service
-	Voices   *voicestore.Store
-	Audit    *audit.Log
+	Audit    *accounts.AuditLog
 }
 
 // Open opens the state. The caller closes it.
@@ -79,8 +76,7 @@ func (s *State) open(ctx context.Context, c Config) (err error) {
 	if s.Tasks, err = tasks.New(c.Tasks); err != nil {
 		return err
 	}
-	s.Billing, s.Accounts, s.Audit = s.Tasks.Billing(), accounts.New(s.DB, nil), audit.New(s.DB, nil)
-	s.Voices = voicestore.New(s.DB, c.Logger, nil)
+	s.Billing, s.Accounts, s.Audit = s.Tasks.Billing(), accounts.New(s.DB, c.Logger, nil), accounts.NewAuditLog(s.DB, nil)
 	return nil
 }
 

@@ -13,10 +13,9 @@ const (
 	withdrawnMessage = "canceled by its owner"
 )
 
-// ErrTold is returned for a task that its owner can no longer cancel: some of
-// its sentences have been reported, and text is only delivered if it is
-// charged.
-var ErrTold = errors.New("sentences have been reported")
+// ErrTextDelivered is returned for a task that its owner can no longer cancel:
+// part of its text has been delivered, which must be charged.
+var ErrTextDelivered = errors.New("part of the text has been delivered")
 
 // Cancel ends a task that is not final, whether it waits or runs. The task
 // becomes StatusFailed and final, its hold is released, nothing is charged, and
@@ -30,7 +29,7 @@ func (s *Service) Cancel(ctx context.Context, id string) (Task, error) {
 }
 
 // Withdraw cancels a task for its owner, as long as no sentence has been
-// reported. Errors wrap ErrNotFound, ErrFinal, ErrForbidden or ErrTold.
+// reported. Errors wrap ErrNotFound, ErrFinal, ErrForbidden or ErrTextDelivered.
 func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error) {
 	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r row) error {
 		if r.AccountID != account {
@@ -39,7 +38,7 @@ func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error
 		var told int
 		err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM live_segments WHERE task_id = $1", id).Scan(&told)
 		if err == nil && told > 0 {
-			err = fmt.Errorf("%w: %s", ErrTold, id)
+			err = fmt.Errorf("%w: %s", ErrTextDelivered, id)
 		}
 		return err
 	})
@@ -75,4 +74,47 @@ func (s *Service) cancel(ctx context.Context, id, message string, refuse func(*s
 	}
 	s.sweepTask(ctx, id)
 	return t, nil
+}
+
+// Delete removes a task with its audio, result, checkpoints and callback. If
+// the task waits for a retry, the retry is canceled and the hold is released.
+// Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
+func (s *Service) Delete(ctx context.Context, account, id string) error {
+	var pending []string
+	forgotten := s.erased.take()
+	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+		pending = nil
+		r, err := s.lockNamed(ctx, tx, id)
+		switch {
+		case err != nil:
+			return err
+		case r.AccountID != account:
+			return fmt.Errorf("%w: %s", ErrForbidden, id)
+		case r.Status == StatusProcessing:
+			return fmt.Errorf("%w: %s", ErrProcessing, id)
+		}
+		if err := s.billing.Release(ctx, tx, id); err != nil {
+			return err
+		}
+		if r.phase == "queued" { // for its retry
+			if err := s.queue.Withdrawn(ctx, tx, r.ref()); err != nil {
+				return err
+			}
+		}
+		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
+			return err
+		}
+		pending, err = s.remove(ctx, tx, r)
+		return err
+	})
+	if err != nil {
+		s.erased.add(forgotten)
+		return s.wrap("delete", err)
+	}
+	s.queue.Changed(ctx)
+	s.Logger.InfoContext(ctx, "task deleted", "task", id, "account", account)
+	if err := s.erase(context.WithoutCancel(ctx), pending); err != nil {
+		s.Logger.WarnContext(ctx, "files of a deleted task stay until the clean-up", "task", id, "error", err)
+	}
+	return nil
 }

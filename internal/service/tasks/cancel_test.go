@@ -101,7 +101,7 @@ func TestOwnersCancelTheirTasks(t *testing.T) {
 			TaskID: told.ID, Attempt: claim.Held.Attempt, Segments: []spec.Segment{{Start: 1, End: 61, Text: "Hello."}},
 		}))
 		_, err = f.Withdraw(t.Context(), f.Account, told.ID)
-		require.ErrorIs(t, err, tasks.ErrTold)
+		require.ErrorIs(t, err, tasks.ErrTextDelivered)
 		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 61}))
 		f.Exact()
 	})

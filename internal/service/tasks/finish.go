@@ -308,7 +308,7 @@ func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
 		CreatedAt    string  `json:"created_at"`
 		FinishedAt   string  `json:"finished_at"`
 		ErrorMessage *string `json:"error_message"`
-	}{r.ID, r.Status, r.CreatedAt.Format(TimeFormat), r.FinishedAt.Format(TimeFormat), r.ErrorMessage})
+	}{r.ID, r.Status, r.CreatedAt.Format(spec.TimeFormat), r.FinishedAt.Format(spec.TimeFormat), r.ErrorMessage})
 	if err != nil {
 		return err
 	}

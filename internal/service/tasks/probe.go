@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/service/gate"
+	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -25,9 +25,9 @@ const (
 )
 
 // newProbing returns the gate at which uploads wait for a probe.
-func newProbing() *gate.Gate {
+func newProbing() *fairuse.Gate {
 	places := max(2, runtime.GOMAXPROCS(0))
-	return gate.NewGate(places, places-1, maxProbesWaiting) // one account leaves a slot to the others
+	return fairuse.NewGate(places, places-1, maxProbesWaiting) // one account leaves a slot to the others
 }
 
 // Admit refuses a request of an account that cannot pay for any task, before its

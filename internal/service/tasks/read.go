@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/system/db"
 )
 
@@ -91,4 +92,64 @@ func (s *Service) Wait(ctx context.Context, account, id string) (Task, error) {
 			}
 		}
 	}
+}
+
+// Filter selects a page of an account's tasks.
+type Filter struct {
+	Status Status // "" for all
+	Page   int    // from 1
+	Size   int    // entries in a page, from 1
+}
+
+// List returns a page of an account's tasks, newest first, and the number of
+// all matching tasks.
+func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
+	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.valid()) {
+		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Page, f.Size, f.Status)
+	}
+	total, err := s.total(ctx, account, f.Status)
+	if err != nil || f.Page-1 > total/f.Size {
+		return nil, total, s.wrap("list", err)
+	}
+	var args db.Args
+	where := "account_id = " + args.Add(account)
+	if f.Status != "" {
+		where += " AND status = " + args.Add(string(f.Status))
+	}
+	if f.Page > 1 {
+		// The start of the page is found in the index alone; only the page's
+		// own rows are read.
+		var created int64
+		var id string
+		err := s.DB.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
+			Scan(&created, &id)
+		if found, err := db.Found(err); !found {
+			return nil, total, s.wrap("list", err)
+		}
+		where += " AND (created_at, id) <= (" + args.Add(created, id) + ")"
+	}
+	list, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, t *Task) (err error) {
+		var charged *billing.Money
+		*t, err = scanTask(rows, &charged)
+		t.Charged = charged
+		return err
+	}, fmt.Sprintf("SELECT %s, (SELECT total FROM settlements WHERE task_id = tasks.id) FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)
+	return list, max(total, (f.Page-1)*f.Size+len(list)), s.wrap("list", err) // a task may have been added since the sums were read
+}
+
+// total returns the number of an account's tasks with a status, from the
+// running sums: the open holds are the tasks that are not final. The few tasks
+// among them that wait for a retry are counted in the table.
+func (s *Service) total(ctx context.Context, account string, status Status) (n int, err error) {
+	const retrying = "(SELECT COUNT(*) FROM tasks t WHERE t.account_id = $1 AND t.status = 'failed' AND t.phase <> 'final')"
+	counts := map[Status]string{
+		"":               "active_tasks + waiting_batch + done + failed + abandoned",
+		StatusProcessing: "active_tasks + waiting_batch - " + retrying,
+		StatusDone:       "done",
+		StatusFailed:     "failed + " + retrying,
+		StatusAbandoned:  "abandoned",
+	}
+	err = s.DB.Read().QueryRowContext(ctx, "SELECT "+counts[status]+" FROM account_sums WHERE account_id = $1", account).Scan(&n)
+	_, err = db.Found(err) // 0 without such an account
+	return n, err
 }

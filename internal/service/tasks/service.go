@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/service/gate"
+	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/system/blob"
@@ -71,7 +71,7 @@ type Service struct {
 	outbox  *webhook.Outbox
 	watcher *watcher
 	erased  erased
-	probing *gate.Gate // limits the uploads probed at the same time
+	probing *fairuse.Gate // limits the uploads probed at the same time
 }
 
 // New returns a service on a migrated database and a file store.

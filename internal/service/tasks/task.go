@@ -10,6 +10,8 @@
 package tasks
 
 import (
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -65,10 +67,6 @@ type Task struct {
 	FinishedAt      *time.Time     // nil until the state is final
 }
 
-// TimeFormat is the format of times in responses: RFC 3339 in UTC with
-// milliseconds.
-const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
-
 // Final reports whether the task has ended for good.
 func (t Task) Final() bool { return t.FinishedAt != nil }
 
@@ -101,3 +99,18 @@ var (
 
 // NewID returns an id for a new task.
 func NewID() string { return db.NewID() }
+
+// Extras are the options of a task that are not in the specification.
+type Extras struct {
+	spec.Extras
+	// Voices holds the names of the known speakers. NewReference stores their
+	// recordings in the same order.
+	Voices []string `json:"voices,omitempty"`
+}
+
+func readExtras(column sql.NullString) (e Extras, err error) {
+	if column.Valid {
+		err = json.Unmarshal([]byte(column.String), &e)
+	}
+	return e, err
+}

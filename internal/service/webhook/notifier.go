@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ import (
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/system/safehttp"
+	"github.com/otograph/otograph/spec"
 )
 
 // NotifierConfig configures a Notifier. HTTP is required and must not follow
@@ -186,4 +188,44 @@ func (n *Notifier) post(ctx context.Context, d *Delivery) error {
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // only the status matters; reading the body lets the connection be reused
 	return nil
+}
+
+// longestRetryAfter limits the delay that a receiver may ask for.
+const longestRetryAfter = 15 * time.Minute
+
+type refusal struct {
+	status string
+	code   int
+	after  time.Duration // delay before the next delivery that the receiver asks for
+}
+
+func (r *refusal) Error() string { return "the receiver answered " + spec.Shorten(r.status) }
+
+// retryAfter returns the delay that the header Retry-After asks for, in seconds
+// or until a date, up to longestRetryAfter.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	var wait time.Duration
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		wait = at.Sub(now)
+	}
+	return min(max(wait, 0), longestRetryAfter)
+}
+
+// nextDelay returns the delay after the n-th failed delivery: the schedule's or
+// the receiver's, whichever is longer. It returns false if no delivery follows:
+// after the last one, and if the receiver is gone (410).
+func (o *Outbox) nextDelay(n int, failure error) (time.Duration, bool) {
+	var r *refusal
+	refused := errors.As(failure, &r)
+	if n > len(o.config.Delays) || refused && r.code == http.StatusGone {
+		return 0, false
+	}
+	delay := o.config.Delays[n-1]
+	if refused {
+		delay = max(delay, r.after)
+	}
+	return delay, true
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
 	"github.com/otograph/otograph/internal/test/taskstest"
+	"github.com/otograph/otograph/spec"
 )
 
 // post is a delivery as its receiver saw it.
@@ -184,7 +185,7 @@ func TestCallbacksAreTriedOnScheduleThenAbandoned(t *testing.T) {
 					assert.Equal(t, fmt.Sprint(p.at.Unix()), p.headers.Get("Webhook-Timestamp"))
 				}
 				assert.JSONEq(t, fmt.Sprintf(`{"task_id":%q,"status":"done","created_at":%q,"finished_at":%q,"error_message":null}`,
-					task.ID, task.CreatedAt.Format(tasks.TimeFormat), task.FinishedAt.Format(tasks.TimeFormat)), posts[0].body)
+					task.ID, task.CreatedAt.Format(spec.TimeFormat), task.FinishedAt.Format(spec.TimeFormat)), posts[0].body)
 				given, err := f.Outbox().List(t.Context(), webhook.Filter{Phase: "given_up"})
 				require.NoError(t, err)
 				require.Len(t, given, 1)

@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
 )
 
 // Part is a resource that every task needs and that can fail.
@@ -105,7 +106,7 @@ func (b *breaker) open(part Part) {
 func (b *breaker) wait(ctx context.Context) bool {
 	log := b.service.Logger
 	for pause := firstProbe; b.part != ""; pause = min(2*pause, longestProbe) {
-		log.WarnContext(ctx, "claiming paused by a failure", "member", b.id, "part", string(b.part), "since", b.since.UTC().Format(tasks.TimeFormat), "next_probe", pause.String())
+		log.WarnContext(ctx, "claiming paused by a failure", "member", b.id, "part", string(b.part), "since", b.since.UTC().Format(spec.TimeFormat), "next_probe", pause.String())
 		if !backoff.Sleep(ctx, pause) {
 			return false
 		}

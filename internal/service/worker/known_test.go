@@ -24,7 +24,7 @@ func TestEnginesGetTheAccountsVoices(t *testing.T) {
 		f := taskstest.New(t, d)
 		other := f.NewAccount("other", 0)
 		keep := func(account, name string) string {
-			v, err := f.Voices.Add(t.Context(), account, voices.Voice{Name: name, Model: strings.Repeat("0", 64), Consent: "yes", Vectors: [][]float32{{3, 4}}})
+			v, err := f.Accounts.AddVoice(t.Context(), account, voices.Voice{Name: name, Model: strings.Repeat("0", 64), Consent: "yes", Vectors: [][]float32{{3, 4}}})
 			require.NoError(t, err)
 			return v.ID
 		}
@@ -38,7 +38,7 @@ func TestEnginesGetTheAccountsVoices(t *testing.T) {
 			var found []string
 			if job.Known != nil {
 				if len(given) == 0 { // the task runs already
-					assert.NoError(t, f.Voices.Delete(ctx, f.Account, cleo))
+					assert.NoError(t, f.Accounts.DeleteVoice(ctx, f.Account, cleo))
 				}
 				register, err := job.Known(ctx)
 				if !assert.NoError(t, err) {
@@ -57,7 +57,7 @@ func TestEnginesGetTheAccountsVoices(t *testing.T) {
 			f.WaitFor(f.Add(func(r *tasks.Request) { r.Options.Voices = voices }).ID)
 		}
 		run(new(true))
-		require.NoError(t, f.Voices.Delete(t.Context(), f.Account, bob))
+		require.NoError(t, f.Accounts.DeleteVoice(t.Context(), f.Account, bob))
 		run(new(true))
 		run(new(false))
 		run(nil)

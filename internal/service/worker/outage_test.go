@@ -83,7 +83,7 @@ func TestWorkSurvivesFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	s, err := tasks.New(tasks.Config{DB: d, Blobs: blobs})
 	require.NoError(t, err)
-	people := accounts.New(d, nil)
+	people := accounts.New(d, nil, nil)
 	a, err := people.Create(t.Context(), "customer")
 	require.NoError(t, err)
 	f := &taskstest.Fixture{Service: s, T: t, Account: a.ID, Dir: filepath.Join(dir, "blobs")}

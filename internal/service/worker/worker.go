@@ -17,9 +17,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
-	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/spec"
@@ -63,8 +63,8 @@ type Worker struct {
 	service *tasks.Service
 	config  Config
 	breaker *breaker
-	store   *voicestore.Store // of known voices
-	reports reports           // the engine's progress
+	store   *accounts.Store // of known voices
+	reports reports         // the engine's progress
 }
 
 // Environment variables through which a supervisor identifies a worker and
@@ -91,7 +91,7 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	if c.Outage == nil {
 		c.Outage = func(Part, time.Time) {}
 	}
-	return &Worker{service: s, config: c, store: voicestore.New(s.DB, s.Logger, s.Clock), breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
+	return &Worker{service: s, config: c, store: accounts.New(s.DB, s.Logger, s.Clock), breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
 }
 
 // ErrHung is returned if the engine did not return: the process must end,

@@ -25,7 +25,6 @@ import (
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
-	"github.com/otograph/otograph/internal/service/voicestore"
 	"github.com/otograph/otograph/internal/service/worker"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
@@ -49,11 +48,11 @@ func Main(m *testing.M) int {
 // Fixture is a service on a fresh store with one account.
 type Fixture struct {
 	*tasks.Service
-	T       testing.TB
-	Voices  *voicestore.Store
-	Account string
-	Source  string // of the database
-	Dir     string // of the file store
+	T        testing.TB
+	Accounts *accounts.Store
+	Account  string
+	Source   string // of the database
+	Dir      string // of the file store
 }
 
 // Option changes the configuration of the service that New returns.
@@ -75,7 +74,7 @@ func New(t testing.TB, d *db.DB, options ...Option) *Fixture {
 	}
 	s, err := tasks.New(c)
 	require.NoError(t, err)
-	f := &Fixture{Service: s, T: t, Voices: voicestore.New(d, s.Logger, s.Clock), Dir: dir}
+	f := &Fixture{Service: s, T: t, Accounts: accounts.New(d, s.Logger, s.Clock), Dir: dir}
 	f.Account = f.NewAccount("customer", 1000*billing.Unit)
 	return f
 }
@@ -84,7 +83,7 @@ func New(t testing.TB, d *db.DB, options ...Option) *Fixture {
 // tasks.
 func (f *Fixture) NewAccount(name string, balance billing.Money) string {
 	f.T.Helper()
-	people := accounts.New(f.DB, f.Clock)
+	people := f.Accounts
 	a, err := people.Create(context.Background(), name)
 	require.NoError(f.T, err)
 	if balance > 0 {

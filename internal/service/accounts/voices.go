@@ -1,0 +1,198 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/voices"
+)
+
+// Limits of an account's voices.
+const (
+	// MaxVoices is the largest number of voices of an account.
+	MaxVoices = 200
+	// MaxVectors is the largest number of recordings stored of a voice.
+	MaxVectors = 20
+)
+
+// Errors of voices.
+var (
+	// ErrTooManyVoices is returned when the account has MaxVoices voices (HTTP
+	// 409).
+	ErrTooManyVoices = errors.New("too many voices")
+	// ErrNoVoice is returned when the voice does not exist (HTTP 404).
+	ErrNoVoice = errors.New("voice does not exist")
+)
+
+// Voice is a known voice of an account, without its vectors.
+type Voice struct {
+	ID         string // UUID
+	Name       string
+	Model      string // SHA-256 of the speaker model's file
+	Consent    string // the person's agreement and its date
+	Recordings int    // vectors
+	AddedAt    time.Time
+}
+
+// AddVoice stores a voice. If the account has vectors of that name from the same
+// speaker model, new vectors are added to them, and the newer consent replaces
+// the older one. Errors wrap voices.ErrVoice or ErrTooManyVoices.
+func (s *Store) AddVoice(ctx context.Context, account string, v voices.Voice) (stored Voice, err error) {
+	v.Added = db.Time(db.Micros(s.clock()))
+	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
+		stored, err = s.addVoice(ctx, tx, account, v)
+		return err
+	})
+	if err != nil {
+		return Voice{}, s.wrap("add voice", err)
+	}
+	s.log.InfoContext(ctx, "voice stored", "account", account, "voice", stored.ID, "recordings", stored.Recordings)
+	return stored, nil
+}
+
+func (s *Store) addVoice(ctx context.Context, tx *sql.Tx, account string, v voices.Voice) (Voice, error) {
+	var locked string // the account's row is the lock under which its voices are counted
+	if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&locked); err != nil {
+		return Voice{}, err
+	}
+	ids, register, err := readVoices(ctx, tx, account)
+	defer register.Clear()
+	if err != nil {
+		return Voice{}, err
+	}
+	entry, err := register.Add(v)
+	switch {
+	case err != nil:
+		return Voice{}, err
+	case len(register.Voices) > len(ids) && len(ids) >= MaxVoices:
+		return Voice{}, fmt.Errorf("%w: the account already has %d: delete one first", ErrTooManyVoices, len(ids))
+	case len(entry.Vectors) > MaxVectors:
+		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and the limit is %d: delete it and add it again", voices.ErrVoice, len(entry.Vectors), MaxVectors)
+	}
+	out := Voice{ID: db.NewID(), Name: entry.Name, Model: entry.Model, Consent: entry.Consent, Recordings: len(entry.Vectors), AddedAt: v.Added}
+	if i := slices.IndexFunc(register.Voices, func(o voices.Voice) bool { return o.Name == out.Name && o.Model == out.Model }); i < len(ids) {
+		out.ID = ids[i]
+	}
+	vectors := packVectors(entry.Vectors)
+	defer clear(vectors)
+	_, err = tx.ExecContext(ctx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, added_at = excluded.added_at`,
+		out.ID, account, out.Name, out.Model, out.Consent, len(entry.Vectors[0]), vectors, db.Micros(v.Added))
+	return out, err
+}
+
+// Voices returns the known voices of an account, ordered by name.
+func (s *Store) Voices(ctx context.Context, account string) ([]Voice, error) {
+	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, v *Voice) error {
+		var dimension, size int
+		var added int64
+		err := rows.Scan(&v.ID, &v.Name, &v.Model, &v.Consent, &dimension, &size, &added)
+		v.Recordings, v.AddedAt = size/max(4*dimension, 1), db.Time(added)
+		return err
+	}, "SELECT id, name, model, consent, dimension, length(vectors), added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
+	return list, s.wrap("voices", err)
+}
+
+// DeleteVoice deletes a voice of an account. The error wraps ErrNoVoice if the
+// account has no such voice.
+func (s *Store) DeleteVoice(ctx context.Context, account, id string) error {
+	n, err := s.db.Exec(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%w: %.40q", ErrNoVoice, id)
+	}
+	if err != nil {
+		return s.wrap("delete voice", err)
+	}
+	s.log.InfoContext(ctx, "voice deleted", "account", account, "voice", id)
+	s.unfolded.Store(true)
+	if err := s.FoldVoices(context.WithoutCancel(ctx)); err != nil {
+		s.log.InfoContext(ctx, "a deleted voice stays in the database's write-ahead log until the clean-up folds it", "voice", id, "error", err)
+	}
+	return nil
+}
+
+// FoldVoices empties SQLite's write-ahead log if it may hold deleted voices.
+func (s *Store) FoldVoices(ctx context.Context) error {
+	if !s.unfolded.Swap(false) {
+		return nil
+	}
+	err := s.db.Forget(ctx)
+	if err != nil {
+		s.unfolded.Store(true)
+	}
+	return s.wrap("fold the write-ahead log", err)
+}
+
+// Register returns the voices of an account with their vectors, ordered by name.
+// The caller clears it afterwards.
+func (s *Store) Register(ctx context.Context, account string) (*voices.Register, error) {
+	_, register, err := readVoices(ctx, s.db.Read(), account)
+	return register, s.wrap("read voices", err)
+}
+
+// readVoices returns the voices of an account with their ids, ordered by name.
+func readVoices(ctx context.Context, from db.Querier, account string) (ids []string, register *voices.Register, err error) {
+	register = &voices.Register{}
+	register.Voices, err = db.Select(ctx, from, func(rows *sql.Rows, v *voices.Voice) error {
+		var id string
+		var dimension int
+		var vectors onlyCopy
+		var added int64
+		err := rows.Scan(&id, &v.Name, &v.Model, &v.Consent, &dimension, &vectors, &added)
+		defer clear(vectors)
+		ids = append(ids, id)
+		if err == nil {
+			v.Added = db.Time(added)
+			v.Vectors, err = unpackVectors(vectors, dimension)
+		}
+		return err
+	}, "SELECT id, name, model, consent, dimension, vectors, added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
+	return ids, register, err
+}
+
+// onlyCopy scans bytes from a row and overwrites the driver's copy of them,
+// which database/sql would copy and leave in memory.
+type onlyCopy []byte
+
+// Scan implements sql.Scanner.
+func (c *onlyCopy) Scan(src any) error {
+	data, ok := src.([]byte)
+	if !ok {
+		return fmt.Errorf("a voice's vectors: expected bytes, found %T", src)
+	}
+	*c = append(onlyCopy(nil), data...)
+	clear(data)
+	return nil
+}
+
+func packVectors(vectors [][]float32) []byte {
+	out := make([]byte, 0, 4*len(vectors)*len(vectors[0])) // never reallocated, so that the caller can clear it
+	for _, x := range vectors {
+		for _, w := range x {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(w))
+		}
+	}
+	return out
+}
+
+func unpackVectors(data []byte, dimension int) ([][]float32, error) {
+	if dimension <= 0 || len(data) == 0 || len(data)%(4*dimension) != 0 {
+		return nil, fmt.Errorf("a voice's vectors: expected some of %d numbers, found %d bytes", dimension, len(data))
+	}
+	vectors := make([][]float32, 0, len(data)/(4*dimension))
+	for part := range slices.Chunk(data, 4*dimension) {
+		x := make([]float32, dimension)
+		for i := range x {
+			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(part[4*i:]))
+		}
+		vectors = append(vectors, x)
+	}
+	return vectors, nil
+}

@@ -1,0 +1,98 @@
+package httpserver
+
+import (
+	"bytes"
+	"errors"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/subtitle"
+)
+
+// getTranscript handles GET /tasks/:id/transcript, an addition to the
+// specification: the result as a file, with the owner's names and corrections.
+func (s *Server) getTranscript(w http.ResponseWriter, r *request, id string) error {
+	format := subtitle.Format(r.URL.Query().Get("format"))
+	if format.MediaType() == "" {
+		var formats []string
+		for _, f := range subtitle.Formats() {
+			formats = append(formats, string(f))
+		}
+		return invalid("format: %q; expected one of %s", format, strings.Join(formats, ", "))
+	}
+	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	defer stored.Close()
+	notes, err := s.cfg.Tasks.Annotations(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	result, err := stored.Whole()
+	if err != nil {
+		return err
+	}
+	notes.Apply(result)
+	var out bytes.Buffer
+	name, date := stored.Task.AudioFilename, time.Now()
+	if stored.Task.FinishedAt != nil {
+		date = *stored.Task.FinishedAt
+	}
+	err = subtitle.Write(&out, format, name, date, result)
+	switch {
+	case errors.Is(err, subtitle.ErrNoWordTimes):
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "format: ctm requires word times, which not every segment of this result has", cause: err}
+	case errors.Is(err, subtitle.ErrNoTurns):
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "format: rttm requires speaker turns, but diarization did not run (enable_diarize)", cause: err}
+	case err != nil:
+		return err
+	}
+	w.Header().Set("Content-Disposition", attachment(mediafiles.Stem(name)+format.Extension()))
+	writeBody(w, http.StatusOK, format.MediaType(), out.Bytes())
+	return nil
+}
+
+// getAudio handles GET /tasks/:id/audio, an addition to the specification. It
+// supports byte ranges.
+func (s *Server) getAudio(w http.ResponseWriter, r *request, id string) error {
+	audio, err := s.cfg.Tasks.Audio(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	defer audio.Close()
+	if _, err := audio.Read(nil); err != nil && audio.Size() > 0 { // it may have been deleted in the meantime
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", audioType(audio.Task.AudioFilename))
+	h.Set("Content-Disposition", attachment(audio.Task.AudioFilename))
+	h.Set("Cache-Control", "private, no-cache")
+	if audio.Task.AudioMD5 != nil {
+		h.Set("ETag", `"`+*audio.Task.AudioMD5+`"`)
+	}
+	http.ServeContent(w, r.Request, "", time.Time{}, audio)
+	return nil
+}
+
+// audioType returns the media type of a file name if it is audio or video: a
+// browser must not interpret an uploaded file as anything else.
+func audioType(name string) string {
+	kind, _, _ := strings.Cut(mime.TypeByExtension(strings.ToLower(path.Ext(name))), ";")
+	if strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/") {
+		return kind
+	}
+	return "application/octet-stream"
+}
+
+// attachment returns the Content-Disposition of a download.
+func attachment(name string) string {
+	if value := mime.FormatMediaType("attachment", map[string]string{"filename": name}); value != "" {
+		return value
+	}
+	return "attachment"
+}

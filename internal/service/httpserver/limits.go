@@ -1,0 +1,156 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/tasks"
+)
+
+// uploads limits the concurrent uploads of one account. Bodies of at most
+// maxSmallBody bytes are not counted.
+type uploads struct {
+	most  int   // bodies
+	bytes int64 // by their Content-Length; a body without one counts as the largest
+
+	mu sync.Mutex
+	by map[string]inFlight
+}
+
+type inFlight struct {
+	n     int
+	bytes int64
+}
+
+func newUploads(most int, bytes int64) *uploads {
+	return &uploads{most: most, bytes: bytes, by: map[string]inFlight{}}
+}
+
+// enter counts a body of size bytes, or returns false if the account already
+// sends enough. A first body is never refused.
+func (u *uploads) enter(account string, size int64) (leave func(), ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.by[account]
+	if now.n > 0 && (now.n >= u.most || now.bytes+size > u.bytes) {
+		return nil, false
+	}
+	u.by[account] = inFlight{now.n + 1, now.bytes + size}
+	return sync.OnceFunc(func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		now := u.by[account]
+		if now = (inFlight{now.n - 1, now.bytes - size}); now.n == 0 {
+			delete(u.by, account)
+			return
+		}
+		u.by[account] = now
+	}), true
+}
+
+// admit refuses a body with audio before a byte of it is read: if its announced
+// size exceeds max, if the account cannot pay for the shortest task, or if it
+// sends too much at the same time. The caller calls leave when the body has
+// been read.
+func (s *Server) admit(r *request, max int64) (leave func(), err error) {
+	size := r.ContentLength
+	if size > max {
+		return nil, tooLarge(max)
+	}
+	if size >= 0 && size <= maxSmallBody {
+		return func() {}, nil
+	}
+	// A used idempotency key gets its first response regardless of the balance.
+	if err := s.cfg.Tasks.Admit(r.Context(), r.who.Account, r.Header.Get("Idempotency-Key")); err != nil {
+		return nil, err
+	}
+	if size < 0 {
+		size = max
+	}
+	leave, ok := s.uploads.enter(r.who.Account, size)
+	if !ok {
+		return nil, rateLimited(1, "too many concurrent uploads for this account: wait for one to finish")
+	}
+	return leave, nil
+}
+
+// On the endpoints of OpenAI's interface, a request beyond the account's limits
+// waits for a time before it is refused. Before its body is read it waits for
+// the account's rate and for other uploads to end, afterwards for a slot among
+// the account's tasks.
+const (
+	defaultLimitWait = 30 * time.Second
+	shareBeforeBody  = 1.0 / 3 // of the wait: a body has BodyGrace to begin
+	retryInterval    = 100 * time.Millisecond
+	// maxLimitWaits limits the requests that wait for a slot at the same time.
+	maxLimitWaits = 1000
+)
+
+// untilAllowed calls try until it no longer fails for the account's limits, or
+// limit has passed; then it returns the last error.
+func (s *Server) untilAllowed(ctx context.Context, limit time.Duration, try func() error) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		err := try()
+		if !beyondLimits(err) {
+			return err
+		}
+		select {
+		case <-timer.C:
+			return err
+		case <-s.draining.Done():
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(retryInterval):
+		}
+	}
+}
+
+// beyondLimits reports whether a request was refused for the account's limits.
+func beyondLimits(err error) bool {
+	var e *apiError
+	return errors.Is(err, billing.ErrConcurrencyLimit) || errors.As(err, &e) && e.Code == codeRateLimited
+}
+
+// createInOrder creates the task of a request. Requests of an account with too
+// many tasks wait in their order.
+func (s *Server) createInOrder(ctx context.Context, req tasks.Request) (t tasks.Task, err error) {
+	req.Waits = true
+	last := billing.ErrConcurrencyLimit // of Create; nothing was created
+	waits, cancel := context.WithTimeout(ctx, s.cfg.LimitWait)
+	defer cancel()
+	leave, err := s.places.Enter(waits, req.Account)
+	if err == nil {
+		defer leave()
+		deadline, _ := waits.Deadline()
+		err = s.untilAllowed(ctx, time.Until(deadline), func() error {
+			t, _, last = s.cfg.Tasks.Create(ctx, req, tasks.Idempotency{})
+			return last
+		})
+	} else {
+		err = last
+	}
+	// After any other error, Create has deleted the audio, or the task may
+	// exist.
+	if errors.Is(last, billing.ErrConcurrencyLimit) {
+		s.cfg.Tasks.DropAudio(context.WithoutCancel(ctx), req.Audio.Key)
+	}
+	return t, err
+}
+
+// waiting is private for endpoints whose requests wait for the account's rate.
+func (s *Server) waiting(h handler) handler {
+	return s.privately(func(ctx context.Context, account string) error {
+		return s.untilAllowed(ctx, s.waitBeforeBody(), func() error { return s.takeToken(ctx, account) })
+	}, h)
+}
+
+// waitBeforeBody returns how long a request waits before its body is read.
+func (s *Server) waitBeforeBody() time.Duration {
+	return time.Duration(shareBeforeBody * float64(s.cfg.LimitWait))
+}

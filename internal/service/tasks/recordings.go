@@ -1,0 +1,118 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/otograph/otograph/internal/system/blob"
+)
+
+// Audio is the recording of a task, as it was submitted. It is an
+// io.ReadSeekCloser; a read after a seek opens the stored file at the new
+// offset.
+type Audio struct {
+	Task Task
+
+	at, size int64
+	open     func(offset int64) (io.ReadCloser, error)
+	file     io.ReadCloser // nil before the first read and after a seek
+}
+
+// Audio opens the recording of a task. The service keeps it until the task is
+// final and for Config.KeepAudio after that. The caller closes it. Errors wrap
+// ErrNotFound or ErrForbidden, or ErrNoAudio if the recording was deleted.
+func (s *Service) Audio(ctx context.Context, account, id string) (*Audio, error) {
+	t, err := s.Get(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	var key sql.NullString
+	err = s.DB.Read().QueryRowContext(ctx, "SELECT audio_blob FROM tasks WHERE id = $1", id).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && (key.String == "" || t.AudioSize == nil)) {
+		return nil, fmt.Errorf("%w: %s", ErrNoAudio, id)
+	}
+	if err != nil {
+		return nil, s.wrap("audio", err)
+	}
+	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.Blobs.OpenAt(ctx, key.String, offset) }}, nil
+}
+
+// Size returns the recording's length in bytes.
+func (a *Audio) Size() int64 { return a.size }
+
+// Read implements io.Reader.
+func (a *Audio) Read(p []byte) (int, error) {
+	if a.at >= a.size {
+		return 0, io.EOF
+	}
+	if a.file == nil {
+		file, err := a.open(a.at)
+		if err != nil {
+			return 0, err
+		}
+		a.file = file
+	}
+	n, err := a.file.Read(p)
+	a.at += int64(n)
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (a *Audio) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += a.at
+	case io.SeekEnd:
+		offset += a.size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("tasks: seek to %d", offset)
+	}
+	if offset != a.at && a.file != nil {
+		a.file.Close()
+		a.file = nil
+	}
+	a.at = offset
+	return offset, nil
+}
+
+// Close implements io.Closer.
+func (a *Audio) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	return a.file.Close()
+}
+
+// ReferenceKey returns the key of the recording of a task's n-th known voice.
+// The recording is deleted when the task ends, like the checkpoints.
+func ReferenceKey(task string, n int) string {
+	return fmt.Sprintf("%svoices/%d", CheckpointPrefix(task), n)
+}
+
+// ReferencesField is the form field with the recordings of known speakers.
+const ReferencesField = "known_speaker_references[]"
+
+// ReferenceRefusal returns the error message of a task whose n-th recording of
+// a known speaker, counted from 0, is unusable. It reads like the response to
+// an invalid form field.
+func ReferenceRefusal(n int, why string) string {
+	return fmt.Sprintf("%s: number %d: %s", ReferencesField, n+1, why)
+}
+
+// NewReference begins the file of the n-th known voice of a task to be created
+// with the given id. The caller commits or aborts it.
+func (s *Service) NewReference(ctx context.Context, task string, n int) (*blob.Writer, error) {
+	return s.Blobs.Create(ctx, ReferenceKey(task, n))
+}
+
+// DropReferences deletes the recordings of n known voices of a task that was
+// not created. Failures are logged; the clean-up deletes remaining files.
+func (s *Service) DropReferences(ctx context.Context, task string, n int) {
+	for i := range n {
+		s.DropAudio(ctx, ReferenceKey(task, i))
+	}
+}

@@ -1,16 +1,15 @@
 // Package audio decodes any recording to mono float32 samples at 16 kHz and
 // describes it.
 //
-// WAV in all its forms is read in this process. Every other format is decoded
-// by ffmpeg in a sandboxed child process. The container is recognized by its
+// WAV in all its forms and NIST SPHERE are read in this process. Every other
+// format is decoded by ffmpeg in a sandboxed child process. The container is recognized by its
 // content, never by its name. ffmpeg gets exactly one demuxer and a list of
 // permitted decoders, and it can open a single file. Sandbox lists the parts of
 // the sandbox.
 //
-// Positions and lengths in a recording are seconds as float64, here and in
-// every package of the module, because they are computed from sample counts and
-// written to JSON unchanged; time.Duration is used for clock time, such as
-// timeouts.
+// A Span counts samples. Results have seconds as float64, because they are
+// computed from sample counts and written to JSON unchanged; time.Duration is
+// used for clock time, such as timeouts.
 //
 // Callers can rely on these rules:
 //

@@ -187,11 +187,8 @@ func (s *Store) Packs(ctx context.Context, account string) ([]Pack, error) {
 }
 
 func readPacks(ctx context.Context, q Querier, account string, after int64) ([]Pack, error) {
-	return db.Select(ctx, q, func(rows *sql.Rows, p *Pack) error {
-		var expires, created int64
-		err := rows.Scan(&p.ID, &p.Value, &p.Remaining, &p.Concurrency, &expires, &created)
-		p.ExpiresAt, p.CreatedAt = db.Time(expires), db.Time(created)
-		return err
+	return db.Select(ctx, q, func(row db.Row, p *Pack) error {
+		return row.Scan(&p.ID, &p.Value, &p.Remaining, &p.Concurrency, db.ScanTime(&p.ExpiresAt), db.ScanTime(&p.CreatedAt))
 	}, "SELECT id, value, remaining, concurrency, expires_at, created_at FROM packs WHERE account_id = $1 AND expires_at > $2 ORDER BY expires_at, id", account, after)
 }
 

@@ -100,11 +100,8 @@ func (s *Store) Transactions(ctx context.Context, account string, page, size int
 	if found, err := db.Found(err); !found {
 		return nil, total, s.wrap("transactions", err)
 	}
-	list, err := db.Select(ctx, s.pool, func(rows *sql.Rows, t *Transaction) error {
-		var created int64
-		err := rows.Scan(&t.ID, &t.AccountID, &t.TaskID, &t.Type, &t.Amount, &t.BalanceBefore, &t.BalanceAfter, &t.Description, &created)
-		t.CreatedAt = db.Time(created)
-		return err
+	list, err := db.Select(ctx, s.pool, func(row db.Row, t *Transaction) error {
+		return row.Scan(&t.ID, &t.AccountID, &t.TaskID, &t.Type, &t.Amount, &t.BalanceBefore, &t.BalanceAfter, &t.Description, db.ScanTime(&t.CreatedAt))
 	}, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
 		FROM ledger WHERE account_id = $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, account, first, size)
 	return list, max(total, (page-1)*size+len(list)), s.wrap("transactions", err) // entries may have been added since the sums were read
@@ -207,23 +204,14 @@ func (s *Store) cover(ctx context.Context, tx *sql.Tx, account, task string, cha
 	if err != nil {
 		return err
 	}
-	if available := st.available(batch); available < charge {
-		return &Shortage{Required: charge, Available: available, Batch: batch}
-	}
-	return nil
+	return st.covers(0, charge, batch)
 }
 
 func receipt(ctx context.Context, q Querier, task string) (Receipt, error) {
 	r := Receipt{TaskID: task}
-	var detail string
-	var at int64
 	err := q.QueryRowContext(ctx, "SELECT mode, minutes, detail, total, from_packs, balance_after, settled_at FROM settlements WHERE task_id = $1", task).
-		Scan(&r.Quote.Mode, &r.Quote.Minutes, &detail, &r.Quote.Total, &r.FromPacks, &r.BalanceAfter, &at)
-	if err != nil {
-		return Receipt{}, err
-	}
-	r.SettledAt = db.Time(at)
-	return r, json.Unmarshal([]byte(detail), &r.Quote.Detail)
+		Scan(&r.Quote.Mode, &r.Quote.Minutes, db.ScanJSON(&r.Quote.Detail), &r.Quote.Total, &r.FromPacks, &r.BalanceAfter, db.ScanTime(&r.SettledAt))
+	return r, err
 }
 
 // errNotSettled is returned when a task has not been charged.

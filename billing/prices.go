@@ -44,10 +44,7 @@ const priceColumns = "SELECT id, standard, zh_lite, diarize, audio_events, batch
 
 func scanPrices(row *sql.Row) (Prices, error) {
 	var p Prices
-	var valid, created int64
-	err := row.Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.BatchDiscount, &valid, &created)
-	p.ValidFrom, p.UpdatedAt = db.Time(valid), db.Time(created)
-	return p, err
+	return p, row.Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.BatchDiscount, db.ScanTime(&p.ValidFrom), db.ScanTime(&p.UpdatedAt))
 }
 
 // Prices returns the prices that are valid now.

@@ -27,13 +27,13 @@ func TestEncoderIsStandardBase64(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 3, 4, 24<<10 - 1, 24 << 10, 24<<10 + 1, 100_003} {
 		raw := bytes.Repeat([]byte{1, 200, 7, 9, 255}, n/5+1)[:n]
 		for name, from := range map[string]io.Reader{"whole": bytes.NewReader(raw), "by halves": iotest.HalfReader(bytes.NewReader(raw)), "error at the end": iotest.DataErrReader(bytes.NewReader(raw))} {
-			got, err := io.ReadAll(&encoder{from: from})
+			got, err := io.ReadAll(newUpload([]byte("<"), from, ">"))
 			require.NoError(t, err)
-			require.Equal(t, base64.StdEncoding.EncodeToString(raw), string(got), "%d bytes, %s", n, name)
+			require.Equal(t, "<"+base64.StdEncoding.EncodeToString(raw)+">", string(got), "%d bytes, %s", n, name)
 		}
 	}
 	broken := errors.New("broken")
-	_, err := io.ReadAll(&encoder{from: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))})
+	_, err := io.ReadAll(newUpload(nil, io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken)), ">"))
 	require.ErrorIs(t, err, broken)
 }
 

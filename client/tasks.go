@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -111,10 +109,12 @@ func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Tas
 		if last != nil {
 			_ = last.Close() // the transport may still be reading
 			if _, err := again.Seek(0, io.SeekStart); err != nil {
-				return failingReader{err}
+				failed, w := io.Pipe()
+				w.CloseWithError(err)
+				return failed
 			}
 		}
-		last = &upload{from: io.MultiReader(bytes.NewReader(head), &encoder{from: audio}, strings.NewReader(`"}`))}
+		last = newUpload(head, audio, `"}`)
 		return last
 	}
 	sender := *c

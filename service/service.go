@@ -88,7 +88,7 @@ func (s *Service) openState(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w: does another service run on it?", s.config.Folder, err)
 		}
 	}
-	s.counts = newMetrics(s.config.Version, func(ctx context.Context) (tasks.Stats, error) { return s.state.Tasks.Stats(ctx) })
+	s.counts = describe(metrics.New(func(ctx context.Context) (tasks.Stats, error) { return s.state.Tasks.Stats(ctx) }), s.config.Version)
 	if s.config.Folder != "" {
 		s.counts.ReadFiles(filepath.Join(s.config.Folder, state.MetricsFolder))
 	}
@@ -96,8 +96,8 @@ func (s *Service) openState(ctx context.Context) (err error) {
 	return err
 }
 
-func newMetrics(version string, stats func(context.Context) (tasks.Stats, error)) *metrics.Metrics {
-	counts := metrics.New(stats)
+// describe adds the metrics that describe the program.
+func describe(counts *metrics.Metrics, version string) *metrics.Metrics {
 	counts.Build(version)
 	cage := audio.Sandbox()
 	counts.Cage(map[string]bool{

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/state"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/worker"
@@ -31,7 +32,7 @@ func Work(ctx context.Context, c Config) error {
 	c = c.withDefaults()
 	ctx, stop := worker.Supervised(ctx)
 	defer stop()
-	counts := newMetrics(c.Version, nil)
+	counts := describe(metrics.NewWorker("worker-"+strconv.Itoa(os.Getpid())), c.Version)
 	s, err := openState(ctx, c, counts)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func Work(ctx context.Context, c Config) error {
 	var writer sync.WaitGroup
 	if c.Folder != "" {
 		writer.Go(func() {
-			counts.WriteFiles(written, filepath.Join(c.Folder, state.MetricsFolder), "worker-"+strconv.Itoa(os.Getpid()), metricsInterval, c.Logger)
+			counts.WriteFiles(written, filepath.Join(c.Folder, state.MetricsFolder), metricsInterval, c.Logger)
 		})
 	}
 	defer writer.Wait()

@@ -137,28 +137,20 @@ func (s *Store) Create(ctx context.Context, name string) (Account, error) {
 // Find returns the account with the given name or id, or an error that wraps
 // ErrNotFound.
 func (s *Store) Find(ctx context.Context, nameOrID string) (Account, error) {
-	a, err := scanAccount(s.db.Read().QueryRowContext(ctx, selectAccount+"WHERE name = $1 OR id = $1 ORDER BY CASE WHEN name = $1 THEN 0 ELSE 1 END LIMIT 1", nameOrID))
+	var a Account
+	err := scanAccount(s.db.Read().QueryRowContext(ctx, selectAccount+"WHERE name = $1 OR id = $1 ORDER BY CASE WHEN name = $1 THEN 0 ELSE 1 END LIMIT 1", nameOrID), &a)
 	return a, s.wrap("account "+nameOrID, err)
 }
 
 const selectAccount = "SELECT id, name, created_at, suspended_at FROM accounts "
 
-type scanner interface{ Scan(...any) error }
-
-func scanAccount(row scanner) (a Account, err error) {
-	var created int64
-	var suspended sql.NullInt64
-	err = row.Scan(&a.ID, &a.Name, &created, &suspended)
-	a.CreatedAt, a.SuspendedAt = db.Time(created), optionalTime(suspended)
-	return a, err
+func scanAccount(row db.Row, a *Account) error {
+	return row.Scan(&a.ID, &a.Name, db.ScanTime(&a.CreatedAt), db.ScanOptionalTime(&a.SuspendedAt))
 }
 
 // List returns all accounts in the order of their names.
 func (s *Store) List(ctx context.Context) ([]Account, error) {
-	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, a *Account) (err error) {
-		*a, err = scanAccount(rows)
-		return err
-	}, selectAccount+"ORDER BY name")
+	list, err := db.Select(ctx, s.db.Read(), scanAccount, selectAccount+"ORDER BY name")
 	return list, s.wrap("accounts", err)
 }
 
@@ -235,13 +227,11 @@ func hashKey(key string) string {
 
 const keyColumns = "k.id, k.account_id, k.hint, k.read_only, k.created_at, k.expires_at, k.revoked_at, k.used_at"
 
-func scanKey(row scanner, more ...any) (Key, error) {
-	var k Key
-	var created int64
-	var expires, revoked, used sql.NullInt64
-	err := row.Scan(append([]any{&k.ID, &k.AccountID, &k.Hint, &k.ReadOnly, &created, &expires, &revoked, &used}, more...)...)
-	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.UsedAt = db.Time(created), optionalTime(expires), optionalTime(revoked), optionalTime(used)
-	return k, err
+// targets are the targets of keyColumns.
+func (k *Key) targets() []any {
+	return []any{
+		&k.ID, &k.AccountID, &k.Hint, &k.ReadOnly, db.ScanTime(&k.CreatedAt), db.ScanOptionalTime(&k.ExpiresAt), db.ScanOptionalTime(&k.RevokedAt), db.ScanOptionalTime(&k.UsedAt),
+	}
 }
 
 // Authenticate returns the description of an API key and records its use. It
@@ -252,9 +242,10 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 		return Key{}, ErrUnauthorized
 	}
 	want := hashKey(key)
+	var k Key
 	var stored string
 	var suspended sql.NullInt64
-	k, err := scanKey(s.db.Read().QueryRowContext(ctx, "SELECT "+keyColumns+", k.hash, a.suspended_at FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1", want), &stored, &suspended)
+	err := s.db.Read().QueryRowContext(ctx, "SELECT "+keyColumns+", k.hash, a.suspended_at FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1", want).Scan(append(k.targets(), &stored, &suspended)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, ErrUnauthorized
 	}
@@ -273,10 +264,8 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 
 // Keys returns an account's keys, including revoked ones, oldest first.
 func (s *Store) Keys(ctx context.Context, account string) ([]Key, error) {
-	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, k *Key) (err error) {
-		*k, err = scanKey(rows)
-		return err
-	}, "SELECT "+keyColumns+" FROM api_keys k WHERE k.account_id = $1 ORDER BY k.created_at, k.id", account)
+	list, err := db.Select(ctx, s.db.Read(), func(row db.Row, k *Key) error { return row.Scan(k.targets()...) },
+		"SELECT "+keyColumns+" FROM api_keys k WHERE k.account_id = $1 ORDER BY k.created_at, k.id", account)
 	return list, s.wrap("keys", err)
 }
 
@@ -403,11 +392,10 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	}
 	u := User{Username: username}
 	stored := dummyHash
-	var created, set int64
 	var suspended sql.NullInt64
 	err := s.db.Read().QueryRowContext(ctx, `SELECT u.id, u.account_id, u.password, u.created_at, u.updated_at, a.suspended_at
 		FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.username = $1`, username).
-		Scan(&u.ID, &u.AccountID, &stored, &created, &set, &suspended)
+		Scan(&u.ID, &u.AccountID, &stored, db.ScanTime(&u.CreatedAt), db.ScanTime(&u.PasswordSet), &suspended)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return User{}, s.wrap("login", err)
 	}
@@ -422,7 +410,6 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	if suspended.Valid { // a user who knows the password may learn this
 		return User{}, ErrSuspended
 	}
-	u.CreatedAt, u.PasswordSet = db.Time(created), db.Time(set)
 	return u, nil
 }
 
@@ -430,16 +417,16 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 // or the user's sessions were last ended. It returns ErrUnauthorized if the
 // user does not exist, and ErrSuspended for a suspended account.
 func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error) {
-	var set int64
+	var set time.Time
 	var suspended sql.NullInt64
-	err := s.db.Read().QueryRowContext(ctx, "SELECT u.updated_at, a.suspended_at FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.id = $1", user).Scan(&set, &suspended)
+	err := s.db.Read().QueryRowContext(ctx, "SELECT u.updated_at, a.suspended_at FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.id = $1", user).Scan(db.ScanTime(&set), &suspended)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, ErrUnauthorized
 	}
 	if err == nil && suspended.Valid {
 		return time.Time{}, ErrSuspended
 	}
-	return db.Time(set), s.wrap("user "+user, err)
+	return set, s.wrap("user "+user, err)
 }
 
 // SigningKey returns the 32 bytes that sign access tokens; the first call on a

@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -81,11 +80,8 @@ func (l *AuditLog) List(ctx context.Context, since time.Time, limit int) ([]Audi
 	if !since.IsZero() {
 		from = db.Micros(since)
 	}
-	entries, err := db.Select(ctx, l.db.Read(), func(rows *sql.Rows, e *AuditEntry) error {
-		var at int64
-		err := rows.Scan(&e.Seq, &at, &e.Operator, &e.Action, &e.Subject, &e.Detail)
-		e.At = db.Time(at)
-		return err
+	entries, err := db.Select(ctx, l.db.Read(), func(row db.Row, e *AuditEntry) error {
+		return row.Scan(&e.Seq, db.ScanTime(&e.At), &e.Operator, &e.Action, &e.Subject, &e.Detail)
 	}, "SELECT seq, at, operator, action, subject, detail FROM audit WHERE at >= $1 ORDER BY seq DESC LIMIT $2", from, limit)
 	return entries, l.db.Wrap("audit log", err)
 }

@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -26,11 +25,8 @@ func (s *Store) Resume(ctx context.Context, account string) error {
 
 // Users returns an account's users in the order of their names.
 func (s *Store) Users(ctx context.Context, account string) ([]User, error) {
-	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, u *User) error {
-		var created, set int64
-		err := rows.Scan(&u.ID, &u.AccountID, &u.Username, &created, &set)
-		u.CreatedAt, u.PasswordSet = db.Time(created), db.Time(set)
-		return err
+	list, err := db.Select(ctx, s.db.Read(), func(row db.Row, u *User) error {
+		return row.Scan(&u.ID, &u.AccountID, &u.Username, db.ScanTime(&u.CreatedAt), db.ScanTime(&u.PasswordSet))
 	}, "SELECT id, account_id, username, created_at, updated_at FROM users WHERE account_id = $1 ORDER BY username", account)
 	return list, s.wrap("users", err)
 }
@@ -67,12 +63,4 @@ func (s *Store) used(ctx context.Context, k Key) {
 		return
 	}
 	_, _ = s.db.Exec(ctx, "UPDATE api_keys SET used_at = $2 WHERE id = $1", k.ID, db.Micros(now))
-}
-
-// optionalTime returns the time in a column, or nil if it is null.
-func optionalTime(n sql.NullInt64) *time.Time {
-	if !n.Valid {
-		return nil
-	}
-	return new(db.Time(n.Int64))
 }

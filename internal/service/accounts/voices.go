@@ -90,11 +90,10 @@ func (s *Store) addVoice(ctx context.Context, tx *sql.Tx, account string, v voic
 
 // Voices returns the known voices of an account, ordered by name.
 func (s *Store) Voices(ctx context.Context, account string) ([]Voice, error) {
-	list, err := db.Select(ctx, s.db.Read(), func(rows *sql.Rows, v *Voice) error {
+	list, err := db.Select(ctx, s.db.Read(), func(row db.Row, v *Voice) error {
 		var dimension, size int
-		var added int64
-		err := rows.Scan(&v.ID, &v.Name, &v.Model, &v.Consent, &dimension, &size, &added)
-		v.Recordings, v.AddedAt = size/max(4*dimension, 1), db.Time(added)
+		err := row.Scan(&v.ID, &v.Name, &v.Model, &v.Consent, &dimension, &size, db.ScanTime(&v.AddedAt))
+		v.Recordings = size / max(4*dimension, 1)
 		return err
 	}, "SELECT id, name, model, consent, dimension, length(vectors), added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
 	return list, s.wrap("voices", err)
@@ -140,16 +139,14 @@ func (s *Store) Register(ctx context.Context, account string) (*voices.Register,
 // readVoices returns the voices of an account with their ids, ordered by name.
 func readVoices(ctx context.Context, from db.Querier, account string) (ids []string, register *voices.Register, err error) {
 	register = &voices.Register{}
-	register.Voices, err = db.Select(ctx, from, func(rows *sql.Rows, v *voices.Voice) error {
+	register.Voices, err = db.Select(ctx, from, func(row db.Row, v *voices.Voice) error {
 		var id string
 		var dimension int
 		var vectors onlyCopy
-		var added int64
-		err := rows.Scan(&id, &v.Name, &v.Model, &v.Consent, &dimension, &vectors, &added)
+		err := row.Scan(&id, &v.Name, &v.Model, &v.Consent, &dimension, &vectors, db.ScanTime(&v.Added))
 		defer clear(vectors)
 		ids = append(ids, id)
 		if err == nil {
-			v.Added = db.Time(added)
 			v.Vectors, err = unpackVectors(vectors, dimension)
 		}
 		return err

@@ -320,7 +320,7 @@ func (v *Value) Base64() (io.Reader, error) {
 	if _, err := v.o.r.ReadByte(); err != nil {
 		return nil, &ReadError{err}
 	}
-	return &base64Reader{r: v.o.r, name: v.name}, nil
+	return newBase64Reader(&textReader{r: v.o.r}, v.name), nil
 }
 
 // Error describes a problem of an object. Its text names the field and is safe

@@ -58,20 +58,18 @@ func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 
 // MeasureCallbacks returns a client that wraps c and counts callback deliveries
 // in m by whether they were confirmed.
-func (m *Metrics) MeasureCallbacks(c safehttp.Doer) safehttp.Doer { return &measuredDoer{c, m} }
-
-type measuredDoer struct {
-	next safehttp.Doer
-	m    *Metrics
+func (m *Metrics) MeasureCallbacks(c safehttp.Doer) safehttp.Doer {
+	return doer(func(r *http.Request) (*http.Response, error) {
+		resp, err := c.Do(r)
+		outcome := "failed"
+		if err == nil && resp.StatusCode/100 == 2 {
+			outcome = "delivered"
+		}
+		m.callbacks.WithLabelValues(outcome).Inc()
+		return resp, err
+	})
 }
 
-// Do implements safehttp.Doer.
-func (d *measuredDoer) Do(r *http.Request) (*http.Response, error) {
-	resp, err := d.next.Do(r)
-	outcome := "failed"
-	if err == nil && resp.StatusCode/100 == 2 {
-		outcome = "delivered"
-	}
-	d.m.callbacks.WithLabelValues(outcome).Inc()
-	return resp, err
-}
+type doer func(*http.Request) (*http.Response, error)
+
+func (d doer) Do(r *http.Request) (*http.Response, error) { return d(r) }

@@ -22,7 +22,8 @@ import (
 // a separate registry. Other parts of the process add theirs through Registry.
 type Metrics struct {
 	registry *prometheus.Registry
-	handler  http.Handler
+	worker   string // the value of every metric's label worker; "" without it
+	sources  prometheus.Gatherers
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	upload   prometheus.Counter
@@ -36,13 +37,23 @@ type Metrics struct {
 	callbacks *prometheus.CounterVec
 	failures  *prometheus.CounterVec
 
-	database, store *storeMetrics
+	// ObserveDatabase counts a query ("read") or transaction ("write") of the
+	// database, ObserveStore an operation of the file store; err is set if the
+	// database or the store is to blame.
+	ObserveDatabase, ObserveStore func(op string, took time.Duration, err error)
 }
 
-// New returns the metrics. stats is called at every scrape for the state of the
-// queue; nil omits it.
-func New(stats func(context.Context) (tasks.Stats, error)) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+// New returns the metrics of a server. stats is called at every scrape for the
+// state of the queue; nil omits it.
+func New(stats func(context.Context) (tasks.Stats, error)) *Metrics { return newMetrics("", stats) }
+
+// NewWorker returns the metrics of a worker process, each with the label worker
+// set to name, which also names the process's file.
+func NewWorker(name string) *Metrics { return newMetrics(name, nil) }
+
+func newMetrics(worker string, stats func(context.Context) (tasks.Stats, error)) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), worker: worker}
+	m.sources = prometheus.Gatherers{m.registry}
 	m.requests = m.counters("otograph_http_requests_total", "Requests answered, by route, method and status.", "route", "method", "status")
 	m.seconds = m.histograms("otograph_http_request_seconds", "Time to answer a request, by route.", "route", .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600)
 	m.upload = m.auto().NewCounter(prometheus.CounterOpts{
@@ -58,17 +69,23 @@ func New(stats func(context.Context) (tasks.Stats, error)) *Metrics {
 	m.stages = m.histograms("otograph_stage_seconds", "Time of one stage of one task.", "stage", .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200)
 	m.callbacks = m.counters("otograph_callback_attempts_total", "Callback deliveries tried, by outcome (delivered, failed).", "outcome")
 	m.failures = m.newFailures()
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.database = m.newStoreMetrics("database", "database")
-	m.store = m.newStoreMetrics("store", "file store")
+	m.registerer().MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.ObserveDatabase = m.observer("database", "database")
+	m.ObserveStore = m.observer("store", "file store")
 	if stats != nil {
 		m.registry.MustRegister(queueGauges(stats))
 	}
-	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
 	return m
 }
 
-func (m *Metrics) auto() promauto.Factory { return promauto.With(m.registry) }
+func (m *Metrics) registerer() prometheus.Registerer {
+	if m.worker == "" {
+		return m.registry
+	}
+	return prometheus.WrapRegistererWith(prometheus.Labels{"worker": m.worker}, m.registry)
+}
+
+func (m *Metrics) auto() promauto.Factory { return promauto.With(m.registerer()) }
 
 func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
 	return m.auto().NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -83,7 +100,9 @@ func (m *Metrics) histograms(name, help, label string, buckets ...float64) *prom
 }
 
 // Handler returns the handler of scrapes.
-func (m *Metrics) Handler() http.Handler { return m.handler }
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.sources, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
+}
 
 // Registry returns the registry for further metrics of the process.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
@@ -110,39 +129,20 @@ func (m *Metrics) Waiting() (done func()) {
 	return m.waiting.Dec
 }
 
-// storeMetrics measure the database and the file store as seen by this process.
-type storeMetrics struct {
-	seconds *prometheus.HistogramVec
-	errors  *prometheus.CounterVec
-}
-
-func (m *Metrics) newStoreMetrics(subject, what string) *storeMetrics {
-	return &storeMetrics{
-		seconds: m.histograms("otograph_"+subject+"_seconds", "Time of one operation of the "+what+", by operation.", "op", .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30),
-		errors:  m.counters("otograph_"+subject+"_errors_total", "Operations that failed because the "+what+" could not be reached, was full, or took too long, by operation.", "op"),
+// observer returns a function that measures the operations of the database or
+// the file store, as seen by this process.
+func (m *Metrics) observer(subject, what string) func(op string, took time.Duration, err error) {
+	seconds := m.histograms("otograph_"+subject+"_seconds", "Time of one operation of the "+what+", by operation.", "op", .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30)
+	failed := m.counters("otograph_"+subject+"_errors_total", "Operations that failed because the "+what+" could not be reached, was full, or took too long, by operation.", "op")
+	return func(op string, took time.Duration, err error) {
+		seconds.WithLabelValues(op).Observe(took.Seconds())
+		// Create the counter at zero, so that rates can be computed from the
+		// first operation.
+		count := failed.WithLabelValues(op)
+		if err != nil {
+			count.Inc()
+		}
 	}
-}
-
-func (m *storeMetrics) observe(op string, took time.Duration, err error) {
-	m.seconds.WithLabelValues(op).Observe(took.Seconds())
-	// Create the counter at zero, so that rates can be computed from the first
-	// operation.
-	count := m.errors.WithLabelValues(op)
-	if err != nil {
-		count.Inc()
-	}
-}
-
-// ObserveDatabase counts one query ("read") or transaction ("write") of the
-// database; err is set if the database is to blame.
-func (m *Metrics) ObserveDatabase(op string, took time.Duration, err error) {
-	m.database.observe(op, took, err)
-}
-
-// ObserveStore counts one operation of the file store; err is set if the store
-// is to blame.
-func (m *Metrics) ObserveStore(op string, took time.Duration, err error) {
-	m.store.observe(op, took, err)
 }
 
 // Build adds otograph_build_info, always 1, with the program's version.

@@ -94,10 +94,10 @@ func TestWorkersMetricsAreExported(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	for _, name := range []string{"one", "two"} {
-		m := New(nil)
+		m := NewWorker(name)
 		_, err := m.MeasureEngine(quickEngine{}).Run(ctx, worker.Job{Progress: func(string, float64) {}})
 		require.NoError(t, err)
-		wg.Go(func() { m.WriteFiles(ctx, dir, name, 10*time.Millisecond, slog.New(slog.DiscardHandler)) })
+		wg.Go(func() { m.WriteFiles(ctx, dir, 10*time.Millisecond, slog.New(slog.DiscardHandler)) })
 	}
 	server := New(nil)
 	server.ReadFiles(dir)

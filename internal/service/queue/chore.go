@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -45,13 +44,13 @@ func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, wor
 func (q *Queue) ChoresDone(ctx context.Context) (map[string]time.Time, error) {
 	type chore struct {
 		name string
-		at   int64
+		at   time.Time
 	}
-	list, err := db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, c *chore) error { return rows.Scan(&c.name, &c.at) },
+	list, err := db.Select(ctx, q.config.DB.Read(), func(row db.Row, c *chore) error { return row.Scan(&c.name, db.ScanTime(&c.at)) },
 		"SELECT name, done_at FROM chores WHERE done_at IS NOT NULL")
 	done := map[string]time.Time{}
 	for _, c := range list {
-		done[c.name] = db.Time(c.at)
+		done[c.name] = c.at
 	}
 	return done, q.wrap("chores", err)
 }

@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -186,16 +184,6 @@ func (q *Queue) Beats(ctx context.Context, id string) (int64, error) {
 // sets, each once. It is empty if no worker has reported any, which rules
 // nothing out.
 func (q *Queue) Available(ctx context.Context, from db.Querier) ([]spec.Available, error) {
-	texts, err := db.Column[string](ctx, from,
+	return db.Select(ctx, from, func(row db.Row, a *spec.Available) error { return row.Scan(db.ScanJSON(a)) },
 		"SELECT DISTINCT available FROM workers WHERE kind = $1 AND available IS NOT NULL ORDER BY available", string(Worker))
-	if err != nil {
-		return nil, err
-	}
-	sets := make([]spec.Available, len(texts))
-	for i, text := range texts {
-		if err := json.Unmarshal([]byte(text), &sets[i]); err != nil {
-			return nil, fmt.Errorf("models of a worker: %w", err)
-		}
-	}
-	return sets, nil
 }

@@ -91,7 +91,7 @@ func (l *Load) add(other Load) {
 
 // Paused returns the lanes and whether each is paused.
 func (q *Queue) Paused(ctx context.Context) (map[string]bool, error) {
-	lanes, err := db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, l *LaneState) error { return rows.Scan(&l.Lane, &l.Paused) },
+	lanes, err := db.Select(ctx, q.config.DB.Read(), func(row db.Row, l *LaneState) error { return row.Scan(&l.Lane, &l.Paused) },
 		"SELECT lane, paused FROM lanes")
 	paused := map[string]bool{}
 	for _, l := range lanes {
@@ -102,14 +102,9 @@ func (q *Queue) Paused(ctx context.Context) (map[string]bool, error) {
 
 // accountStates counts each phase with the phase's index.
 func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
-	return db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, a *AccountState) error {
-		var oldest int64
-		err := rows.Scan(&a.AccountID, &a.Account, &a.Lane, &a.Waiting, &a.Running, &a.Delayed, &oldest)
-		if oldest > 0 {
-			a.Oldest = new(db.Time(oldest))
-		}
-		return err
-	}, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), MAX(x.oldest) FROM (
+	return db.Select(ctx, q.config.DB.Read(), func(row db.Row, a *AccountState) error {
+		return row.Scan(&a.AccountID, &a.Account, &a.Lane, &a.Waiting, &a.Running, &a.Delayed, db.ScanOptionalTime(&a.Oldest))
+	}, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), NULLIF(MAX(x.oldest), 0) FROM (
 		SELECT account_id, lane, COUNT(*) AS waiting, 0 AS running, 0 AS delayed, MIN(queued_at) AS oldest FROM tasks WHERE phase = 'queued' GROUP BY account_id, lane
 		UNION ALL SELECT account_id, lane, 0, COUNT(*), 0, 0 FROM tasks WHERE phase = 'running' GROUP BY account_id, lane
 		UNION ALL SELECT account_id, lane, 0, 0, COUNT(*), 0 FROM tasks WHERE phase = 'delayed' GROUP BY account_id, lane
@@ -117,15 +112,9 @@ func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
 }
 
 func (q *Queue) workerStates(ctx context.Context) ([]WorkerState, error) {
-	return db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, w *WorkerState) error {
-		var claimed, started, beat int64
-		err := rows.Scan(&w.ID, &w.Version, &w.PID, &w.Draining, &w.TaskID, &w.Stage, &claimed, &started, &beat)
-		if claimed > 0 {
-			w.Since = db.Time(claimed)
-		}
-		w.StartedAt, w.BeatAt = db.Time(started), db.Time(beat)
-		return err
-	}, `SELECT w.id, w.version, w.pid, w.draining, COALESCE(t.id, ''), CASE WHEN t.id = w.task_id THEN w.stage ELSE '' END, COALESCE(t.claimed_at, 0), w.started_at, w.beat_at
+	return db.Select(ctx, q.config.DB.Read(), func(row db.Row, w *WorkerState) error {
+		return row.Scan(&w.ID, &w.Version, &w.PID, &w.Draining, &w.TaskID, &w.Stage, db.ScanTime(&w.Since), db.ScanTime(&w.StartedAt), db.ScanTime(&w.BeatAt))
+	}, `SELECT w.id, w.version, w.pid, w.draining, COALESCE(t.id, ''), CASE WHEN t.id = w.task_id THEN w.stage ELSE '' END, t.claimed_at, w.started_at, w.beat_at
 		FROM workers w LEFT JOIN tasks t ON t.worker_id = w.id AND t.phase = 'running'
 		WHERE w.kind = $1 ORDER BY w.id, t.id`, string(Worker))
 }
@@ -163,15 +152,9 @@ func (q *Queue) List(ctx context.Context, f ListFilter) ([]Item, error) {
 	if f.Ended {
 		from, where, order = "tasks", "t.phase = 'final' AND t.status <> 'done'", "t.created_at DESC, t.id DESC"
 	}
-	items, err := db.Select(ctx, q.config.DB.Read(), func(rows *sql.Rows, i *Item) error {
-		var queued, run int64
-		err := rows.Scan(&i.TaskID, &i.Account, &i.Lane, &i.Phase, &i.Status, &i.Attempt, &i.Failures, &i.WorkerID, &queued, &run, &i.Error)
-		i.QueuedAt = db.Time(queued)
-		if run > 0 {
-			i.RunAt = db.Time(run)
-		}
-		return err
-	}, `SELECT t.id, a.name, t.lane, t.phase, t.status, t.attempt, t.failures, COALESCE(t.worker_id, ''), t.queued_at, t.run_at, COALESCE(t.error_message, '')
+	items, err := db.Select(ctx, q.config.DB.Read(), func(row db.Row, i *Item) error {
+		return row.Scan(&i.TaskID, &i.Account, &i.Lane, &i.Phase, &i.Status, &i.Attempt, &i.Failures, &i.WorkerID, db.ScanTime(&i.QueuedAt), db.ScanTime(&i.RunAt), &i.Error)
+	}, `SELECT t.id, a.name, t.lane, t.phase, t.status, t.attempt, t.failures, COALESCE(t.worker_id, ''), t.queued_at, NULLIF(t.run_at, 0), COALESCE(t.error_message, '')
 		FROM `+from+` t JOIN accounts a ON a.id = t.account_id
 		WHERE `+where+" AND ($1 = '' OR t.account_id = $1) AND ($2 = '' OR t.lane = $2) ORDER BY "+order+" LIMIT $3", f.AccountID, f.Lane, f.Limit)
 	return items, q.wrap("list", err)

@@ -58,7 +58,7 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 		n := 0
 		err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 			now := q.now()
-			queued, err := db.Select(ctx, tx, func(rows *sql.Rows, r *Ref) error { return rows.Scan(&r.Lane, &r.AccountID) },
+			queued, err := db.Select(ctx, tx, func(row db.Row, r *Ref) error { return row.Scan(&r.Lane, &r.AccountID) },
 				`UPDATE tasks SET phase = 'queued', run_at = 0 WHERE id IN (SELECT id FROM tasks
 				WHERE phase = 'delayed' AND (run_at <= $1 OR run_at > $2) ORDER BY run_at LIMIT $3`+q.config.DB.SkipLocked()+`) RETURNING lane, account_id`,
 				db.Micros(now), db.Micros(now.Add(q.config.Horizon)), sweepSize)
@@ -118,7 +118,6 @@ func (q *Queue) Wakeups(ctx context.Context) <-chan struct{} {
 // NextDue returns the time at which the first delayed task can run; ok is false
 // if none is delayed.
 func (q *Queue) NextDue(ctx context.Context) (at time.Time, ok bool, err error) {
-	var micros int64
-	ok, err = db.Found(q.config.DB.Read().QueryRowContext(ctx, "SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1").Scan(&micros))
-	return db.Time(micros), ok, q.wrap("next delayed task", err)
+	ok, err = db.Found(q.config.DB.Read().QueryRowContext(ctx, "SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1").Scan(db.ScanTime(&at)))
+	return at, ok, q.wrap("next delayed task", err)
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -56,8 +55,8 @@ func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 		beats                             int64
 	}
 	// Holders without a row among the workers are treated like silent ones.
-	members, err := db.Select(ctx, w.queue.config.DB.Read(), func(rows *sql.Rows, m *found) error {
-		return rows.Scan(&m.id, &m.kind, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats)
+	members, err := db.Select(ctx, w.queue.config.DB.Read(), func(row db.Row, m *found) error {
+		return row.Scan(&m.id, &m.kind, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats)
 	}, `SELECT id, kind, host, pid, pid_start, COALESCE(supervisor, ''), beats FROM workers
 		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM tasks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)
 		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM callbacks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)`)

@@ -113,15 +113,10 @@ func (s *Service) Annotate(ctx context.Context, account, id string, patch Annota
 
 const selectAnnotations = "SELECT version, content, updated_at FROM annotations WHERE task_id = $1"
 
-func readAnnotations(row scanner) (Annotations, error) {
+func readAnnotations(row db.Row) (Annotations, error) {
 	a := Annotations{Speakers: map[string]string{}, Texts: map[string]string{}}
-	var text string
-	var updated int64
-	if found, err := db.Found(row.Scan(&a.Version, &text, &updated)); !found {
-		return a, err
-	}
-	a.UpdatedAt = db.Time(updated)
-	return a, json.Unmarshal([]byte(text), &annotationContent{a.Speakers, a.Texts})
+	_, err := db.Found(row.Scan(&a.Version, db.ScanJSON(&annotationContent{a.Speakers, a.Texts}), db.ScanTime(&a.UpdatedAt)))
+	return a, err
 }
 
 func merge(into map[string]string, patch map[string]*string) {

@@ -3,7 +3,6 @@ package tasks
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
@@ -150,14 +149,14 @@ func (p *collection) compare(ctx context.Context) error {
 func (p *collection) marks(ctx context.Context) (map[string]time.Time, error) {
 	type mark struct {
 		key   string
-		since int64
+		since time.Time
 	}
 	var args db.Args
-	list, err := db.Select(ctx, p.service.DB.Read(), func(rows *sql.Rows, m *mark) error { return rows.Scan(&m.key, &m.since) },
+	list, err := db.Select(ctx, p.service.DB.Read(), func(row db.Row, m *mark) error { return row.Scan(&m.key, db.ScanTime(&m.since)) },
 		"SELECT key, marked_at FROM orphans WHERE key IN ("+args.AddTexts(p.batch)+")", args...)
 	marks := make(map[string]time.Time, len(list))
 	for _, m := range list {
-		marks[m.key] = db.Time(m.since)
+		marks[m.key] = m.since
 	}
 	return marks, err
 }

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -231,11 +230,14 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 		each = "json_to_recordset($1::json) AS (id text, attempt bigint, next bigint)"
 	}
 	type batch struct {
-		task, segments string
-		attempt        int64
-		first          int
+		task     string
+		attempt  int64
+		first    int
+		segments []spec.Segment
 	}
-	batches, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, b *batch) error { return rows.Scan(&b.task, &b.attempt, &b.first, &b.segments) },
+	batches, err := db.Select(ctx, s.DB.Read(), func(row db.Row, b *batch) error {
+		return row.Scan(&b.task, &b.attempt, &b.first, db.ScanJSON(&b.segments))
+	},
 		`SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
 		JOIN live_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
 		ORDER BY t.task_id, t.attempt, t.first`, string(list))
@@ -250,11 +252,7 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 		if b.first != len(told.Segments) {
 			continue
 		}
-		var more []spec.Segment
-		if err := json.Unmarshal([]byte(b.segments), &more); err != nil {
-			return s.wrap("follow", err)
-		}
-		told.Segments = append(slices.Clip(told.Segments), more...)
+		told.Segments = append(slices.Clip(told.Segments), b.segments...)
 		known[b.task] = &told
 	}
 	return nil
@@ -270,17 +268,10 @@ func (s *Service) snapshots(ctx context.Context, ids []string) (map[string]Snaps
 	if s.DB.Dialect() == db.Postgres {
 		each = "SELECT json_array_elements_text($1::json)"
 	}
-	found, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, state *Snapshot) error {
-		var finished sql.NullInt64
-		var updated int64
-		if err := rows.Scan(&state.TaskID, &state.Status, &state.Error, &updated, &finished, &state.Stage, &state.Fraction); err != nil {
-			return err
-		}
-		state.UpdatedAt = db.Time(updated)
-		if state.Final = finished.Valid; state.Final {
-			state.FinishedAt = db.Time(finished.Int64)
-		}
-		return nil
+	found, err := db.Select(ctx, s.DB.Read(), func(row db.Row, state *Snapshot) error {
+		err := row.Scan(&state.TaskID, &state.Status, &state.Error, db.ScanTime(&state.UpdatedAt), db.ScanTime(&state.FinishedAt), &state.Stage, &state.Fraction)
+		state.Final = !state.FinishedAt.IsZero()
+		return err
 	}, `SELECT t.id, t.status, COALESCE(t.error_message, ''), t.updated_at, t.finished_at, COALESCE(w.stage, ''), COALESCE(w.fraction, 0)
 		FROM tasks t LEFT JOIN workers w ON w.id = t.worker_id AND w.task_id = t.id WHERE t.id IN (`+each+`)`, string(list))
 	states := make(map[string]Snapshot, len(found))

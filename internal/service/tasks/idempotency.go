@@ -30,15 +30,12 @@ func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem
 	if n, err := result.RowsAffected(); err != nil || n > 0 {
 		return nil, false, err
 	}
-	var hash, answer string
-	if err := tx.QueryRowContext(ctx, "SELECT body_hash, answer FROM idempotency WHERE account_id = $1 AND key = $2", account, idem.Key).Scan(&hash, &answer); err != nil {
-		return nil, false, err
+	var hash string
+	err = tx.QueryRowContext(ctx, "SELECT body_hash, answer FROM idempotency WHERE account_id = $1 AND key = $2", account, idem.Key).Scan(&hash, db.ScanJSON(&items))
+	if err == nil && hash != idem.BodyHash {
+		err = ErrIdempotencyConflict
 	}
-	if hash != idem.BodyHash {
-		return nil, false, ErrIdempotencyConflict
-	}
-	err = json.Unmarshal([]byte(answer), &items)
-	return items, true, err
+	return items, err == nil, err
 }
 
 // keyUsed reports whether a request with the idempotency key made tasks of the
@@ -57,14 +54,10 @@ func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.idempotencyKey == "" {
 		return nil
 	}
-	var text string
-	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.DB.ForUpdate(), r.AccountID, r.idempotencyKey).Scan(&text)
+	var items []Item
+	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.DB.ForUpdate(), r.AccountID, r.idempotencyKey).Scan(db.ScanJSON(&items))
 	if found, err := db.Found(err); !found {
 		return err // its 24 hours are over
-	}
-	var items []Item
-	if err := json.Unmarshal([]byte(text), &items); err != nil {
-		return err
 	}
 	i := slices.IndexFunc(items, func(item Item) bool { return item.Task != nil && item.Task.ID == r.ID })
 	if i < 0 {

@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,40 +11,16 @@ import (
 )
 
 const taskColumns = `id, account_id, status, audio_filename, audio_source_type, audio_size, audio_md5, audio_seconds, allow_training,
-	error_message, warnings, language, speakers, options, extras, batch_mode, created_at, updated_at, finished_at`
+	error_message, warnings, COALESCE(language, ''), speakers, options, extras, batch_mode, created_at, updated_at, finished_at`
 
-type scanner interface{ Scan(...any) error }
-
-func scanTask(row scanner, more ...any) (Task, error) {
-	var t Task
-	var warnings, language, extras sql.NullString
-	var options string
-	var created, updated int64
-	var finished *int64
-	err := row.Scan(append([]any{
+// scanTask reads taskColumns, and more columns behind them into other targets.
+func scanTask(row db.Row, more ...any) (t Task, err error) {
+	err = row.Scan(append([]any{
 		&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &t.AudioSize, &t.AudioMD5, &t.AudioDuration, &t.AllowTraining,
-		&t.ErrorMessage, &warnings, &language, &t.Speakers, &options, &extras, &t.BatchMode, &created, &updated, &finished,
+		&t.ErrorMessage, db.ScanJSON(&t.Warnings), &t.Language, &t.Speakers, db.ScanJSON(&t.Options), db.ScanJSON(&t.Extras), &t.BatchMode,
+		db.ScanTime(&t.CreatedAt), db.ScanTime(&t.UpdatedAt), db.ScanOptionalTime(&t.FinishedAt),
 	}, more...)...)
-	if err != nil {
-		return t, err
-	}
-	if warnings.Valid {
-		if err := json.Unmarshal([]byte(warnings.String), &t.Warnings); err != nil {
-			return t, fmt.Errorf("warnings of %s: %w", t.ID, err)
-		}
-	}
-	t.Language = language.String
-	t.CreatedAt, t.UpdatedAt = db.Time(created), db.Time(updated)
-	if finished != nil {
-		t.FinishedAt = new(db.Time(*finished))
-	}
-	if t.Extras, err = readExtras(extras); err != nil {
-		return t, err
-	}
-	if err := json.Unmarshal([]byte(options), &t.Options); err != nil {
-		return t, fmt.Errorf("options of %s: %w", t.ID, err)
-	}
-	return t, nil
+	return t, err
 }
 
 // Get returns a task of an account. Errors wrap ErrNotFound or ErrForbidden.
@@ -128,9 +103,9 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 		}
 		where += " AND (created_at, id) <= (" + args.Add(created, id) + ")"
 	}
-	list, err := db.Select(ctx, s.DB.Read(), func(rows *sql.Rows, t *Task) (err error) {
+	list, err := db.Select(ctx, s.DB.Read(), func(row db.Row, t *Task) (err error) {
 		var charged *billing.Money
-		*t, err = scanTask(rows, &charged)
+		*t, err = scanTask(row, &charged)
 		t.Charged = charged
 		return err
 	}, fmt.Sprintf("SELECT %s, (SELECT total FROM settlements WHERE task_id = tasks.id) FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)

@@ -3,7 +3,6 @@ package tasks_test
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -92,7 +91,7 @@ type stateWalk struct {
 // states reads the state of every task.
 func (w *stateWalk) states() map[string]string {
 	type task struct{ id, state string }
-	list, err := db.Select(context.Background(), w.f.DB.Read(), func(rows *sql.Rows, x *task) error { return rows.Scan(&x.id, &x.state) },
+	list, err := db.Select(context.Background(), w.f.DB.Read(), func(row db.Row, x *task) error { return row.Scan(&x.id, &x.state) },
 		"SELECT id, CASE WHEN phase = 'final' THEN status ELSE phase END FROM tasks")
 	require.NoError(w.f.T, err)
 	states := map[string]string{}

@@ -10,8 +10,6 @@
 package tasks
 
 import (
-	"database/sql"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -106,11 +104,4 @@ type Extras struct {
 	// Voices holds the names of the known speakers. NewReference stores their
 	// recordings in the same order.
 	Voices []string `json:"voices,omitempty"`
-}
-
-func readExtras(column sql.NullString) (e Extras, err error) {
-	if column.Valid {
-		err = json.Unmarshal([]byte(column.String), &e)
-	}
-	return e, err
 }

@@ -232,11 +232,8 @@ func (o *Outbox) List(ctx context.Context, f Filter) ([]Callback, error) {
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	list, err := db.Select(ctx, o.config.DB.Read(), func(rows *sql.Rows, c *Callback) error {
-		var created, updated int64
-		err := rows.Scan(&c.ID, &c.TaskID, &c.AccountID, &c.URL, &c.Phase, &c.Attempts, &c.LastError, &created, &updated)
-		c.CreatedAt, c.UpdatedAt = db.Time(created), db.Time(updated)
-		return err
+	list, err := db.Select(ctx, o.config.DB.Read(), func(row db.Row, c *Callback) error {
+		return row.Scan(&c.ID, &c.TaskID, &c.AccountID, &c.URL, &c.Phase, &c.Attempts, &c.LastError, db.ScanTime(&c.CreatedAt), db.ScanTime(&c.UpdatedAt))
 	}, fmt.Sprintf(`SELECT id, task_id, account_id, url, phase, attempts, COALESCE(last_error, ''), created_at, updated_at
 		FROM callbacks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d`, where, f.Limit), args...)
 	return list, o.wrap("callbacks", err)

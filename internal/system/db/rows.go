@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -17,8 +18,11 @@ type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// Row is a row of a query.
+type Row interface{ Scan(targets ...any) error }
+
 // Select returns the rows of a query, each read by scan.
-func Select[T any](ctx context.Context, from Querier, scan func(rows *sql.Rows, v *T) error, query string, args ...any) ([]T, error) {
+func Select[T any](ctx context.Context, from Querier, scan func(row Row, v *T) error, query string, args ...any) ([]T, error) {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -37,7 +41,7 @@ func Select[T any](ctx context.Context, from Querier, scan func(rows *sql.Rows, 
 
 // Column returns the only column of a query.
 func Column[T any](ctx context.Context, from Querier, query string, args ...any) ([]T, error) {
-	return Select(ctx, from, func(rows *sql.Rows, v *T) error { return rows.Scan(v) }, query, args...)
+	return Select(ctx, from, func(row Row, v *T) error { return row.Scan(v) }, query, args...)
 }
 
 // Found turns the error of a row's Scan into whether there was a row.
@@ -46,6 +50,49 @@ func Found(err error) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// column is a target of Scan that converts a column's value.
+type column func(value any) error
+
+// Scan implements sql.Scanner.
+func (c column) Scan(value any) error { return c(value) }
+
+// ScanTime returns a target of Scan for a time in microseconds; null is the zero
+// time.
+func ScanTime(t *time.Time) sql.Scanner {
+	return column(func(value any) error {
+		var at *time.Time
+		err := ScanOptionalTime(&at).Scan(value)
+		if *t = (time.Time{}); at != nil {
+			*t = *at
+		}
+		return err
+	})
+}
+
+// ScanOptionalTime is ScanTime for a time that may be missing; null is nil.
+func ScanOptionalTime(t **time.Time) sql.Scanner {
+	return column(func(value any) error {
+		var micros sql.NullInt64
+		err := micros.Scan(value)
+		if *t = nil; micros.Valid {
+			*t = new(Time(micros.Int64))
+		}
+		return err
+	})
+}
+
+// ScanJSON returns a target of Scan that reads JSON into v; null and an empty
+// text leave v unchanged.
+func ScanJSON(v any) sql.Scanner {
+	return column(func(value any) error {
+		var text sql.NullString
+		if err := text.Scan(value); err != nil || text.String == "" {
+			return err
+		}
+		return json.Unmarshal([]byte(text.String), v)
+	})
 }
 
 // Exec runs a statement in a transaction and returns the number of changed

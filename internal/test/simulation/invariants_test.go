@@ -174,8 +174,8 @@ type change struct {
 }
 
 func (w *world) changes() []change {
-	list, err := db.Select(context.Background(), w.observer.DB.Read(), func(rows *sql.Rows, c *change) error {
-		return rows.Scan(&c.event, &c.task, &c.account, &c.lane, &c.attempt, &c.was, &c.phase, &c.status, &c.queuedAt, &c.claimedAt)
+	list, err := db.Select(context.Background(), w.observer.DB.Read(), func(row db.Row, c *change) error {
+		return row.Scan(&c.event, &c.task, &c.account, &c.lane, &c.attempt, &c.was, &c.phase, &c.status, &c.queuedAt, &c.claimedAt)
 	}, "SELECT event, task, account, lane, attempt, was, phase, status, queued_at, COALESCE(claimed_at, 0) FROM seen ORDER BY seq")
 	w.must(err)
 	return list

@@ -77,7 +77,7 @@ func (s *Service) fetcher() (runner, error) {
 	}); ok {
 		fetches.Check = p.CheckHead
 	}
-	return worker.NewFetcher(s.state.Tasks, fetches)
+	return worker.NewFetcher(s.state.Tasks.Runs, fetches)
 }
 
 // supervisor returns the part that keeps worker processes running, nil if there
@@ -87,7 +87,7 @@ func (s *Service) supervisor() (runner, error) {
 	if w.N <= 0 {
 		return nil, nil
 	}
-	supervisor, err := worker.NewSupervisor(s.state.Tasks, worker.SupervisorConfig{
+	supervisor, err := worker.NewSupervisor(s.state.Tasks.Runs, worker.SupervisorConfig{
 		Command: w.Command, Fallback: w.Fallback, Env: w.Env, N: w.N, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Grace: s.config.Grace, Start: s.config.StallTimeout,
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worke
 	if e, ok := c.Engine.(interface{ CheckModels(context.Context) error }); ok {
 		w.Models = e.CheckModels
 	}
-	return worker.New(s.Tasks, w)
+	return worker.New(s.Tasks.Runs, w)
 }
 
 // KeyInterval is the longest time until a service notices that the token key

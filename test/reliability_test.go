@@ -541,7 +541,7 @@ func TestBigResultIsStreamed(t *testing.T) {
 	defer blobs.Close()
 	svc, err := tasks.New(tasks.Config{DB: d, Blobs: blobs})
 	require.NoError(t, err)
-	one, err := worker.New(svc, worker.Config{Engine: wordy(manyWords)})
+	one, err := worker.New(svc.Runs, worker.Config{Engine: wordy(manyWords)})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -130,7 +130,7 @@ func TestADeletedVoiceLeavesTheLogLater(t *testing.T) {
 		require.NoError(t, err)
 		return bytes.Contains(data, []byte("Annabella Unmistakable"))
 	}
-	reader, err := f.DB.Read().BeginTx(t.Context(), nil)
+	reader, err := f.Config.DB.Read().BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, reader.QueryRow("SELECT COUNT(*) FROM voices").Scan(&n))
@@ -184,7 +184,7 @@ func TestADeletedVoiceIsGone(t *testing.T) {
 		assert.False(t, holds(trace))
 	}
 	backup := filepath.Join(dbtest.Dir(t), "backup.db")
-	require.NoError(t, f.DB.Backup(t.Context(), backup))
+	require.NoError(t, f.Config.DB.Backup(t.Context(), backup))
 	data, err := os.ReadFile(backup)
 	require.NoError(t, err)
 	assert.True(t, bytes.Contains(data, []byte("Bob Remains")), "voices are in the backup")

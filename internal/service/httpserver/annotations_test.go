@@ -71,11 +71,11 @@ func TestAnnotationsAreKeptWithTheTask(t *testing.T) {
 // while the service keeps it.
 func TestOwnersGetTheirAudio(t *testing.T) {
 	w := newWorld(t)
-	w.tasks.KeepAudio = time.Hour
+	w.tasks.Config.KeepAudio = time.Hour
 	sent := wav(2)
 	id := w.create(upload(nil))
 	require.NoError(t, w.tasks.Complete(t.Context(), w.claim("worker"), shortResult))
-	w.tasks.KeepAudio = 0
+	w.tasks.Config.KeepAudio = 0
 	a := w.do("GET", "/tasks/"+id+"/audio", nil)
 	require.Equal(t, 200, a.status, "%s", a.body)
 	assert.Equal(t, sent, a.body)

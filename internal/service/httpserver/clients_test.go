@@ -270,7 +270,7 @@ func TestConcurrentUploadsAreLimited(t *testing.T) {
 func TestNoProbeWithoutMoney(t *testing.T) {
 	probed := 0
 	w := newWorld(t, func(c *Config) {
-		c.Tasks.(*tasks.Service).Prober = fakeProber(func(string, string) (float64, error) { probed++; return 1, nil })
+		c.Tasks.(*tasks.Owners).Config.Prober = fakeProber(func(string, string) (float64, error) { probed++; return 1, nil })
 	})
 	_, broke := w.newAccount("broke", "0")
 	assert.Equal(t, 402, w.do("POST", "/tasks", upload(nil), with("X-Api-Key", broke)).status)

@@ -2,7 +2,6 @@ package httpserver
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/otograph/otograph/billing"
@@ -13,8 +12,8 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// taskStore is the part of the task service that the endpoints use;
-// *tasks.Service satisfies it.
+// taskStore creates, shows and ends the tasks of an account; *tasks.Owners
+// satisfies it.
 type taskStore interface {
 	NewAudio(ctx context.Context, filename string) (*blob.Writer, error)
 	DropAudio(ctx context.Context, key string)
@@ -56,12 +55,6 @@ type accountStore interface {
 	DeleteVoice(ctx context.Context, account, id string) error
 }
 
-// auditLog records actions on an account's keys before they take place;
-// *accounts.AuditLog satisfies it.
-type auditLog interface {
-	Do(ctx context.Context, e accounts.AuditEntry, work func() error) error
-}
-
 // moneyStore provides the accounts and prices that the endpoints show;
 // *billing.Store satisfies it.
 type moneyStore interface {
@@ -77,12 +70,4 @@ type moneyStore interface {
 // database.
 type limiter interface {
 	TakeToken(ctx context.Context, account string, l billing.Limits) (wait time.Duration, err error)
-}
-
-// counter counts requests and serves the counts; *metrics.Metrics satisfies it.
-type counter interface {
-	Request(route, method string, status int, took time.Duration)
-	Upload(bytes int64)
-	Waiting() (done func())
-	Handler() http.Handler
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/service/worker"
@@ -177,17 +176,17 @@ func (w *world) work() {
 	require.NoError(w.t, err)
 	var workers []*worker.Worker
 	for _, id := range []string{"worker-1", "worker-2"} { // one of them may be busy with a slow task
-		one, err := worker.New(w.tasks, worker.Config{
-			Engine: w.api.cfg.Metrics.(*metrics.Metrics).MeasureEngine(fakeEngine{}), ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+		one, err := worker.New(w.tasks.Runs, worker.Config{
+			Engine: w.api.cfg.Metrics.MeasureEngine(fakeEngine{}), ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 		})
 		require.NoError(w.t, err)
 		workers = append(workers, one)
 	}
 	notifier, err := webhook.NewNotifier(w.tasks.Outbox(), w.tasks.Queue(), webhook.NotifierConfig{
-		HTTP: w.api.cfg.Metrics.(*metrics.Metrics).MeasureCallbacks(callbacks), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+		HTTP: w.api.cfg.Metrics.MeasureCallbacks(callbacks), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
 	})
 	require.NoError(w.t, err)
-	fetcher, err := worker.NewFetcher(w.tasks, worker.FetcherConfig{HTTP: audio, Poll: 10 * time.Millisecond, Grace: time.Millisecond})
+	fetcher, err := worker.NewFetcher(w.tasks.Runs, worker.FetcherConfig{HTTP: audio, Poll: 10 * time.Millisecond, Grace: time.Millisecond})
 	require.NoError(w.t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = fetcher.Run(ctx) })

@@ -124,7 +124,7 @@ func TestAKeyDoesNotBypassTheBalance(t *testing.T) {
 // used gets its first response from an account without money too.
 func TestASmallRepetitionIgnoresTheBalance(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Tasks.(*tasks.Service).Prober = fakeProber(func(string, string) (float64, error) { return 1, nil })
+		c.Tasks.(*tasks.Owners).Config.Prober = fakeProber(func(string, string) (float64, error) { return 1, nil })
 	})
 	a, key := w.newAccount("poor", "0.0133")
 	ask := func() answer {

@@ -43,7 +43,7 @@ type Config struct {
 	Tasks    taskStore
 	Accounts accountStore
 	Money    moneyStore
-	Audit    auditLog
+	Audit    *accounts.AuditLog
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
 	TokenKey []byte
@@ -71,7 +71,7 @@ type Config struct {
 	// always ready.
 	Ready func(context.Context) error
 	// Metrics counts requests and serves /metrics; nil = metrics.New(nil).
-	Metrics counter
+	Metrics *metrics.Metrics
 	// Web serves every other path that begins with neither the base path nor an
 	// operator's path; nil responds with 404.
 	Web http.Handler

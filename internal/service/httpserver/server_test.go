@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	_ taskStore    = (*tasks.Service)(nil)
+	_ taskStore    = (*tasks.Owners)(nil)
 	_ moneyStore   = (*billing.Store)(nil)
 	_ accountStore = (*accounts.Store)(nil)
 	_ limiter      = (*accounts.Store)(nil)

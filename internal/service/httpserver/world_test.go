@@ -120,7 +120,7 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	require.NoError(t, err)
 	logger := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg := Config{
-		Tasks: w.tasks, Accounts: w.accounts, Money: w.money, Audit: accounts.NewAuditLog(d, nil), TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
+		Tasks: w.tasks.Owners, Accounts: w.accounts, Money: w.money, Audit: accounts.NewAuditLog(d, nil), TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
 		Ready:   d.Ping,
 		Metrics: metrics.New(w.tasks.Stats),
 		Logger:  logger,

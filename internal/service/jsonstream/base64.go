@@ -84,7 +84,7 @@ func (a *alphabetReader) Read(p []byte) (int, error) {
 			end++
 		}
 		a.chars += end
-		if errors.Is(err, io.EOF) && a.padding > 0 && a.chars%4+a.padding != 4 {
+		if errors.Is(err, io.EOF) && (a.padding > 2 || a.padding > 0 && a.chars%4+a.padding != 4) {
 			err = errBase64
 		}
 		if end > 0 || err != nil {

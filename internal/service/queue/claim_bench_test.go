@@ -60,7 +60,7 @@ func BenchmarkClaimOfDownload(b *testing.B) {
 func fill(f *taskstest.Fixture, accounts, tasks int) {
 	f.T.Helper()
 	series := func(n int) string { // from 1
-		if f.DB.Dialect() == db.Postgres {
+		if f.Config.DB.Dialect() == db.Postgres {
 			return fmt.Sprintf("generate_series(1, %d) AS n (i)", n)
 		}
 		return fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) n", n)
@@ -100,7 +100,7 @@ func BenchmarkClaim(b *testing.B) {
 			}
 			if shape.store == db.Postgres { // as autovacuum does
 				for _, table := range []string{"tasks", "lane_accounts"} {
-					if _, err := f.DB.Read().ExecContext(b.Context(), "VACUUM ANALYZE "+table); err != nil {
+					if _, err := f.Config.DB.Read().ExecContext(b.Context(), "VACUUM ANALYZE "+table); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -58,11 +58,11 @@ type annotationContent struct {
 
 // Annotations returns the owner's annotations of a result. Errors wrap
 // ErrNotFound, ErrForbidden or ErrNotDone.
-func (s *Service) Annotations(ctx context.Context, account, id string) (Annotations, error) {
+func (s *Owners) Annotations(ctx context.Context, account, id string) (Annotations, error) {
 	if _, _, err := s.done(ctx, account, id); err != nil {
 		return Annotations{}, err
 	}
-	a, err := readAnnotations(s.DB.Read().QueryRowContext(ctx, selectAnnotations, id))
+	a, err := readAnnotations(s.Config.DB.Read().QueryRowContext(ctx, selectAnnotations, id))
 	return a, s.wrap("annotations", err)
 }
 
@@ -70,7 +70,7 @@ func (s *Service) Annotations(ctx context.Context, account, id string) (Annotati
 // version that the caller's change is based on. The error wraps ErrVersion if
 // that is no longer the current version, ErrAnnotation if the patch is invalid,
 // or ErrNotFound, ErrForbidden or ErrNotDone.
-func (s *Service) Annotate(ctx context.Context, account, id string, patch AnnotationPatch, match *int64) (Annotations, error) {
+func (s *Owners) Annotate(ctx context.Context, account, id string, patch AnnotationPatch, match *int64) (Annotations, error) {
 	if err := patch.check(); err != nil {
 		return Annotations{}, err
 	}
@@ -78,7 +78,7 @@ func (s *Service) Annotate(ctx context.Context, account, id string, patch Annota
 		return Annotations{}, err
 	}
 	var a Annotations
-	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := s.lockNamed(ctx, tx, id); err != nil { // the task may be deleted concurrently
 			return err
 		}

@@ -24,13 +24,13 @@ var ErrTextDelivered = errors.New("part of the text has been delivered")
 // wrap ErrNotFound or ErrFinal.
 //
 // Cancel is for operators and checks no account.
-func (s *Service) Cancel(ctx context.Context, id string) (Task, error) {
+func (s *Operators) Cancel(ctx context.Context, id string) (Task, error) {
 	return s.cancel(ctx, id, canceledMessage, func(*sql.Tx, row) error { return nil })
 }
 
 // Withdraw cancels a task for its owner, as long as no sentence has been
 // reported. Errors wrap ErrNotFound, ErrFinal, ErrForbidden or ErrTextDelivered.
-func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error) {
+func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error) {
 	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r row) error {
 		if r.AccountID != account {
 			return fmt.Errorf("%w: %s", ErrForbidden, id)
@@ -45,9 +45,9 @@ func (s *Service) Withdraw(ctx context.Context, account, id string) (Task, error
 }
 
 // cancel ends a task that is not final, unless refuse returns an error.
-func (s *Service) cancel(ctx context.Context, id, message string, refuse func(*sql.Tx, row) error) (Task, error) {
+func (s *core) cancel(ctx context.Context, id, message string, refuse func(*sql.Tx, row) error) (Task, error) {
 	var t Task
-	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)
 		if err != nil {
 			return err
@@ -79,10 +79,10 @@ func (s *Service) cancel(ctx context.Context, id, message string, refuse func(*s
 // Delete removes a task with its audio, result, checkpoints and callback. If
 // the task waits for a retry, the retry is canceled and the hold is released.
 // Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
-func (s *Service) Delete(ctx context.Context, account, id string) error {
+func (s *Owners) Delete(ctx context.Context, account, id string) error {
 	var pending []string
 	forgotten := s.erased.take()
-	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		pending = nil
 		r, err := s.lockNamed(ctx, tx, id)
 		switch {
@@ -112,9 +112,9 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 		return s.wrap("delete", err)
 	}
 	s.queue.Changed(ctx)
-	s.Logger.InfoContext(ctx, "task deleted", "task", id, "account", account)
+	s.Config.Logger.InfoContext(ctx, "task deleted", "task", id, "account", account)
 	if err := s.erase(context.WithoutCancel(ctx), pending); err != nil {
-		s.Logger.WarnContext(ctx, "files of a deleted task stay until the clean-up", "task", id, "error", err)
+		s.Config.Logger.WarnContext(ctx, "files of a deleted task stay until the clean-up", "task", id, "error", err)
 	}
 	return nil
 }

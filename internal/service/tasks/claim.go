@@ -41,7 +41,7 @@ var errOverdrawn = errors.New("account is overdrawn")
 // Next claims the next task for worker and returns nil if there is none (see
 // queue.Queue.Next). Tasks of an overdrawn account (billing.Store.Overdrawn)
 // wait until it is in credit.
-func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, error) {
+func (s *Runs) Next(ctx context.Context, worker, modelSet string) (*Claim, error) {
 	for {
 		var c *Claim
 		held, err := s.queue.Next(ctx, worker, modelSet, func(tx *sql.Tx, held *queue.Claim) (err error) {
@@ -62,16 +62,16 @@ func (s *Service) Next(ctx context.Context, worker, modelSet string) (*Claim, er
 
 // stop makes claims skip the lane of a task's account if the account is
 // overdrawn.
-func (s *Service) stop(ctx context.Context, t Task) error {
+func (s *core) stop(ctx context.Context, t Task) error {
 	stopped := false
-	err := s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) (err error) {
 		if stopped, err = s.billing.LockOverdrawn(ctx, tx, t.AccountID, t.BatchMode); err != nil || !stopped {
 			return err
 		}
 		return s.queue.Stop(ctx, tx, laneOf(t.BatchMode), t.AccountID)
 	})
 	if err == nil && stopped {
-		s.Logger.WarnContext(ctx, "account is overdrawn: its tasks wait until it has money again", "account", t.AccountID, "lane", laneOf(t.BatchMode))
+		s.Config.Logger.WarnContext(ctx, "account is overdrawn: its tasks wait until it has money again", "account", t.AccountID, "lane", laneOf(t.BatchMode))
 	}
 	return err
 }
@@ -85,7 +85,7 @@ func laneOf(batch bool) string {
 
 // readClaim reads the task of a claim in its transaction. A claim that is not
 // for a download ends with errOverdrawn if the account cannot pay for the task.
-func (s *Service) readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (*Claim, error) {
+func (s *core) readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (*Claim, error) {
 	c := &Claim{Held: held}
 	var options string
 	var err error
@@ -128,18 +128,18 @@ type row struct {
 	idempotencyKey                            string
 }
 
-func (s *Service) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {
+func (s *core) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {
 	var r row
 	var err error
 	r.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+`, attempt, failures, crashes, interruptions, phase, COALESCE(worker_id, ''), lane, price_id, COALESCE(audio_blob, ''),
-		COALESCE(result_blob, ''), COALESCE(callback_url, ''), COALESCE(callback_secret, ''), COALESCE(idempotency_key, '') FROM tasks WHERE id = $1`+s.DB.ForUpdate(), id),
+		COALESCE(result_blob, ''), COALESCE(callback_url, ''), COALESCE(callback_secret, ''), COALESCE(idempotency_key, '') FROM tasks WHERE id = $1`+s.Config.DB.ForUpdate(), id),
 		&r.attempt, &r.failures, &r.crashes, &r.interruptions, &r.phase, &r.worker, &r.lane, &r.price, &r.audio, &r.result, &r.callbackURL, &r.callbackSecret, &r.idempotencyKey)
 	return r, err
 }
 
 // lockNamed is lockTask for a task that a caller names; the error wraps
 // ErrNotFound if there is none.
-func (s *Service) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, error) {
+func (s *core) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, error) {
 	r, err := s.lockTask(ctx, tx, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("%w: %.40q", ErrNotFound, id)
@@ -149,7 +149,7 @@ func (s *Service) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, er
 
 // guard locks the claim's task and checks that the claim is current; otherwise
 // the error wraps queue.ErrSuperseded.
-func (s *Service) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) {
+func (s *core) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) {
 	r, err := s.lockTask(ctx, tx, c.ID)
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && !r.current(c)) {
 		return r, queue.ErrSuperseded

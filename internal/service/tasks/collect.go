@@ -44,17 +44,17 @@ const collectBatch = 500
 // blob.Prefixes and blob.ProbePrefix whose names have the service's form. If
 // the store belongs to another database, because the database was exchanged
 // under a running server, it returns blob.ErrForeign.
-func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
+func (s *Operators) Collect(ctx context.Context, c CollectConfig) (Collected, error) {
 	c.MinAge = cmp.Or(c.MinAge, 24*time.Hour)
 	c.Marked = cmp.Or(c.Marked, 7*24*time.Hour)
 	c.MaxFiles = cmp.Or(c.MaxFiles, 1000)
 	c.MaxShare = cmp.Or(c.MaxShare, 0.01)
-	p := &collection{service: s, config: c, begun: s.now()}
+	p := &collection{service: s.core, config: c, begun: s.now()}
 	if err := s.ownsFiles(ctx); err != nil {
 		return p.found, err
 	}
 	for _, prefix := range slices.Concat(blob.Prefixes, []string{blob.ProbePrefix}) {
-		err := s.Blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
+		err := s.Config.Blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
 		if err != nil {
 			return p.found, err
 		}
@@ -63,7 +63,7 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 		return p.found, err
 	}
 	// Marks of files that no longer exist are dropped.
-	if _, err := s.DB.Exec(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun)); err != nil {
+	if _, err := s.Config.DB.Exec(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun)); err != nil {
 		return p.found, s.wrap("collect", err)
 	}
 	err := p.delete(ctx)
@@ -72,12 +72,12 @@ func (s *Service) Collect(ctx context.Context, c CollectConfig) (Collected, erro
 
 // ownsFiles returns blob.ErrForeign if the file store belongs to another
 // database.
-func (s *Service) ownsFiles(ctx context.Context) error {
-	id, err := s.DB.Identity(ctx)
+func (s *core) ownsFiles(ctx context.Context) error {
+	id, err := s.Config.DB.Identity(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := s.Blobs.Identity(ctx)
+	found, err := s.Config.Blobs.Identity(ctx)
 	if err == nil && found.Database != id.ID {
 		return fmt.Errorf("collect: %w: %s, this one is %s", blob.ErrForeign, found.Database, id.ID)
 	}
@@ -88,7 +88,7 @@ func (s *Service) ownsFiles(ctx context.Context) error {
 }
 
 type collection struct {
-	service *Service
+	service *core
 	config  CollectConfig
 	begun   time.Time
 	batch   []string // files not yet compared
@@ -152,7 +152,7 @@ func (p *collection) marks(ctx context.Context) (map[string]time.Time, error) {
 		since time.Time
 	}
 	var args db.Args
-	list, err := db.Select(ctx, p.service.DB.Read(), func(row db.Row, m *mark) error { return row.Scan(&m.key, db.ScanTime(&m.since)) },
+	list, err := db.Select(ctx, p.service.Config.DB.Read(), func(row db.Row, m *mark) error { return row.Scan(&m.key, db.ScanTime(&m.since)) },
 		"SELECT key, marked_at FROM orphans WHERE key IN ("+args.AddTexts(p.batch)+")", args...)
 	marks := make(map[string]time.Time, len(list))
 	for _, m := range list {
@@ -171,7 +171,7 @@ func (p *collection) mark(ctx context.Context, keys []string) error {
 	for i, key := range keys {
 		rows[i] = "(" + args.Add(key) + ", $1, $1)"
 	}
-	_, err := p.service.DB.Exec(ctx, "INSERT INTO orphans (key, marked_at, seen_at) VALUES "+strings.Join(rows, ", ")+" ON CONFLICT (key) DO UPDATE SET seen_at = excluded.seen_at", args...)
+	_, err := p.service.Config.DB.Exec(ctx, "INSERT INTO orphans (key, marked_at, seen_at) VALUES "+strings.Join(rows, ", ")+" ON CONFLICT (key) DO UPDATE SET seen_at = excluded.seen_at", args...)
 	return err
 }
 
@@ -181,7 +181,7 @@ func (p *collection) unmark(ctx context.Context, keys []string) error {
 		return nil
 	}
 	var args db.Args
-	_, err := p.service.DB.Exec(ctx, "DELETE FROM orphans WHERE key IN ("+args.AddTexts(keys)+")", args...)
+	_, err := p.service.Config.DB.Exec(ctx, "DELETE FROM orphans WHERE key IN ("+args.AddTexts(keys)+")", args...)
 	return err
 }
 
@@ -189,7 +189,7 @@ func (p *collection) delete(ctx context.Context) error {
 	s := p.service
 	limit := min(p.config.MaxFiles, max(1, int(float64(p.found.Files)*p.config.MaxShare)))
 	if len(p.due) > limit {
-		s.Logger.WarnContext(ctx, "more orphaned files than one pass deletes", "orphans", len(p.due), "limit", limit)
+		s.Config.Logger.WarnContext(ctx, "more orphaned files than one pass deletes", "orphans", len(p.due), "limit", limit)
 		p.due = p.due[:limit]
 	}
 	var failed error
@@ -201,12 +201,12 @@ func (p *collection) delete(ctx context.Context) error {
 		if kept[key] {
 			continue
 		}
-		if err := s.Blobs.Delete(ctx, key); err != nil {
+		if err := s.Config.Blobs.Delete(ctx, key); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
 		p.found.Deleted++
-		s.Logger.InfoContext(ctx, "orphaned file deleted", "key", key)
+		s.Config.Logger.InfoContext(ctx, "orphaned file deleted", "key", key)
 		failed = errors.Join(failed, s.wrap("collect", p.unmark(ctx, []string{key})))
 	}
 	return failed

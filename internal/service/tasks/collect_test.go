@@ -44,10 +44,10 @@ func TestF1Collect(t *testing.T) {
 		for _, key := range strangers {
 			put(key)
 		}
-		require.NoError(t, f.Blobs.Delete(t.Context(), "otograph-store.json")) // replaced by the real one
+		require.NoError(t, f.Config.Blobs.Delete(t.Context(), "otograph-store.json")) // replaced by the real one
 		id, err := d.Identity(t.Context())
 		require.NoError(t, err)
-		_, err = f.Blobs.Adopt(t.Context(), blob.Identity{Database: id.ID})
+		_, err = f.Config.Blobs.Adopt(t.Context(), blob.Identity{Database: id.ID})
 		require.NoError(t, err)
 		task := f.Add(nil) // one of the service's own: its audio is younger than a day
 		pass := func() tasks.Collected {
@@ -106,14 +106,14 @@ func TestF1CollectChecksTheStoresIdentity(t *testing.T) {
 		clock := time.Now().Add(30 * 24 * time.Hour)
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
 		f.Audio("x")
-		_, err := f.Blobs.Adopt(t.Context(), blob.Identity{Database: "another"})
+		_, err := f.Config.Blobs.Adopt(t.Context(), blob.Identity{Database: "another"})
 		require.NoError(t, err)
 		_, err = f.Collect(t.Context(), tasks.CollectConfig{})
 		require.ErrorIs(t, err, blob.ErrForeign)
 		assert.Zero(t, f.Count("SELECT COUNT(*) FROM orphans"))
 		id, err := d.Identity(t.Context())
 		require.NoError(t, err)
-		_, err = f.Blobs.Adopt(t.Context(), blob.Identity{Database: id.ID})
+		_, err = f.Config.Blobs.Adopt(t.Context(), blob.Identity{Database: id.ID})
 		require.NoError(t, err)
 		found, err := f.Collect(t.Context(), tasks.CollectConfig{})
 		require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestCollectForgetsMarks(t *testing.T) {
 	_, err := f.Collect(t.Context(), tasks.CollectConfig{})
 	require.NoError(t, err)
 	require.Equal(t, 1, f.Count("SELECT COUNT(*) FROM orphans"))
-	require.NoError(t, f.Blobs.Delete(t.Context(), info.Key))
+	require.NoError(t, f.Config.Blobs.Delete(t.Context(), info.Key))
 	clock = clock.Add(24 * time.Hour)
 	_, err = f.Collect(t.Context(), tasks.CollectConfig{})
 	require.NoError(t, err)

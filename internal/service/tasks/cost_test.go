@@ -107,7 +107,7 @@ func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
 	f.Exec("UPDATE tasks SET audio_host = 'long.example' WHERE phase = 'queued' AND account_id = $1", f.Account)
 	f.Exec("UPDATE lane_accounts SET lane = 'fetch'")
 	f.Exec("INSERT INTO lane_accounts (lane, account_id, waiting) VALUES ('tasks', $1, 10)", f.Account)
-	vacuum(t, f.DB)
+	vacuum(t, f.Config.DB)
 	hosts := []string{"a.example", "long.example", "z.example"}
 	before, last := fmt.Sprintf("waiting-%d", crowd-1), fmt.Sprintf("waiting-%d", crowd)
 	for _, c := range []struct {
@@ -132,7 +132,7 @@ func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
 			f.Exec(c.prepare)
 		}
 		f.Exec("UPDATE lane_accounts SET served = -1 WHERE lane = 'fetch' AND account_id = $1", f.Account)
-		vacuum(t, f.DB)
+		vacuum(t, f.Config.DB)
 		n := rowsRead(f, func() error {
 			claim, err := f.NextFetch(t.Context(), "f", c.busy)
 			if assert.NotNil(t, claim, c.name) && c.first == "" {
@@ -173,7 +173,7 @@ func TestF6CostsDoNotGrow(t *testing.T) {
 	}
 	before := shown()
 	addCrowd(f, "more", "'"+f.Account+"'", "done", "final", "0", "i")
-	vacuum(t, f.DB)
+	vacuum(t, f.Config.DB)
 	after := shown()
 	assert.Less(t, after, before+few)
 	t.Logf("F6: a creation with %d open holds reads %d rows; the metrics read %d with %d finished tasks and %d with %d", 3*crowd, created, before, crowd, after, 2*crowd)

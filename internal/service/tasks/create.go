@@ -70,7 +70,7 @@ func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
 // billing.ErrInsufficientBalance, an exceeded task limit
 // billing.ErrConcurrencyLimit. Audio uploaded for a refused or replayed request
 // is deleted.
-func (s *Service) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
+func (s *Owners) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
 	items, replayed, err := s.create(ctx, []Request{r}, idem, false)
 	again := r.Waits && errors.Is(err, billing.ErrConcurrencyLimit)
 	if r.Audio != nil && (replayed || definite(err)) && !again {
@@ -101,16 +101,16 @@ func definite(err error) bool {
 // CreateBatch accepts several batch tasks in one transaction. Items are
 // independent: an item that was refused or that the balance does not cover has
 // an error, the others become tasks.
-func (s *Service) CreateBatch(ctx context.Context, requests []Request, idem Idempotency) (items []Item, replayed bool, err error) {
+func (s *Owners) CreateBatch(ctx context.Context, requests []Request, idem Idempotency) (items []Item, replayed bool, err error) {
 	return s.create(ctx, requests, idem, true)
 }
 
-func (s *Service) create(ctx context.Context, requests []Request, idem Idempotency, batch bool) (items []Item, replayed bool, err error) {
+func (s *core) create(ctx context.Context, requests []Request, idem Idempotency, batch bool) (items []Item, replayed bool, err error) {
 	if err := checkRequests(requests, batch); err != nil {
 		return nil, false, err
 	}
 	account := requests[0].Account
-	err = s.DB.Write(ctx, func(tx *sql.Tx) (err error) {
+	err = s.Config.DB.Write(ctx, func(tx *sql.Tx) (err error) {
 		replayed = false
 		if idem.Key != "" {
 			if items, replayed, err = s.claimKey(ctx, tx, account, idem); replayed || err != nil {
@@ -151,7 +151,7 @@ func checkRequests(requests []Request, batch bool) error {
 
 // insertAll writes tasks with their holds. In a batch, an item that the account
 // cannot pay for has an error; a single task fails with it.
-func (s *Service) insertAll(ctx context.Context, tx *sql.Tx, requests []Request, idempotencyKey string, batch bool) (items []Item, err error) {
+func (s *core) insertAll(ctx context.Context, tx *sql.Tx, requests []Request, idempotencyKey string, batch bool) (items []Item, err error) {
 	prices, err := s.billing.PricesTx(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -179,19 +179,19 @@ func (s *Service) insertAll(ctx context.Context, tx *sql.Tx, requests []Request,
 }
 
 // accepted logs new tasks and wakes workers.
-func (s *Service) accepted(ctx context.Context, account string, items []Item) {
+func (s *core) accepted(ctx context.Context, account string, items []Item) {
 	s.queue.Wake(ctx)
 	for _, item := range items {
 		if item.Task != nil {
-			s.Logger.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
+			s.Config.Logger.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
 		}
 	}
 }
 
 // firstPrice returns the price to hold for a task before its audio is probed.
-func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
+func (s *core) firstPrice(options spec.EffectiveOptions, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
 	if seconds == 0 {
-		seconds = s.UnknownLength.Seconds()
+		seconds = s.Config.UnknownLength.Seconds()
 	}
 	quote, err := prices.Dearest(usage(options, seconds, batch), possibleTiers(options, sets)...)
 	return quote.Total, err
@@ -199,7 +199,7 @@ func (s *Service) firstPrice(options spec.EffectiveOptions, seconds float64, bat
 
 // insert writes one task with its hold. The hold comes first: if it is refused,
 // nothing is left behind.
-func (s *Service) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
+func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
 	r.ID = cmp.Or(r.ID, NewID())
 	extras, err := db.JSON(r.Extras)
 	if err != nil {

@@ -130,7 +130,7 @@ func TestSubmissionsCannotOverdraw(t *testing.T) {
 func TestConcurrencyLimit(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	two := 2
-	require.NoError(t, accounts.New(f.DB, nil, nil).SetLimits(t.Context(), f.Account, accounts.Overrides{Concurrency: &two}))
+	require.NoError(t, accounts.New(f.Config.DB, nil, nil).SetLimits(t.Context(), f.Account, accounts.Overrides{Concurrency: &two}))
 	first := f.Add(nil)
 	f.Add(nil)
 	_, _, err := f.Create(t.Context(), f.Request(nil), tasks.Idempotency{})
@@ -271,7 +271,7 @@ func holdWith(t *testing.T, options string, sets ...spec.Available) billing.Mone
 		require.NoError(t, err)
 		defer leave()
 	}
-	known, err := f.Queue().Available(t.Context(), f.DB.Read())
+	known, err := f.Queue().Available(t.Context(), f.Config.DB.Read())
 	require.NoError(t, err)
 	require.ElementsMatch(t, sets, known)
 	task := f.Add(func(r *tasks.Request) {

@@ -30,7 +30,7 @@ func TestDeletionInEveryState(t *testing.T) {
 		}, true},
 		{"waiting for a retry", func(f *taskstest.Fixture, _ tasks.Task) {
 			c := f.Take()
-			w, err := f.Blobs.Create(context.Background(), tasks.CheckpointPrefix(c.ID)+"0123/vad")
+			w, err := f.Config.Blobs.Create(context.Background(), tasks.CheckpointPrefix(c.ID)+"0123/vad")
 			require.NoError(f.T, err)
 			_, err = w.Write([]byte("half the work"))
 			require.NoError(f.T, err)

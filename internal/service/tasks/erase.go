@@ -20,7 +20,7 @@ const eraseBatch = 200
 
 // scheduleDeletion schedules a file (or, if the key ends in "/", all files
 // under a prefix) for deletion.
-func (s *Service) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
+func (s *core) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
 	_, err := tx.ExecContext(ctx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
 	return err
 }
@@ -28,14 +28,14 @@ func (s *Service) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, 
 // erase deletes at most eraseBatch pending files (or prefixes) and then forgets
 // them. If it fails in between, a later call deletes them again. Files that are
 // no longer pending are left alone.
-func (s *Service) erase(ctx context.Context, keys []string) error {
+func (s *core) erase(ctx context.Context, keys []string) error {
 	var pending []string
-	err := s.DB.Write(ctx, func(tx *sql.Tx) (err error) { // no row may refer to a file that is about to be deleted
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) (err error) { // no row may refer to a file that is about to be deleted
 		var args db.Args
 		list := args.AddTexts(keys)
 		// Rows are locked in one order, so that transactions that erase the
 		// same files do not deadlock.
-		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.DB.ForUpdate()+")", args...); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.Config.DB.ForUpdate()+")", args...); err != nil {
 			return err
 		}
 		// Read while the tasks' rows are locked: a retry holds its task's row
@@ -50,19 +50,19 @@ func (s *Service) erase(ctx context.Context, keys []string) error {
 	if len(gone) == 0 {
 		return failed
 	}
-	return errors.Join(failed, s.DB.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
+	return errors.Join(failed, s.Config.DB.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
 }
 
-func (s *Service) eraseFiles(ctx context.Context, keys []string) (gone []string, failed error) {
+func (s *core) eraseFiles(ctx context.Context, keys []string) (gone []string, failed error) {
 	var g errgroup.Group
-	g.SetLimit(s.EraseAtOnce)
+	g.SetLimit(s.Config.EraseAtOnce)
 	errs := make([]error, len(keys))
 	for i, key := range keys {
 		g.Go(func() error {
 			if strings.HasSuffix(key, "/") {
-				errs[i] = s.Blobs.DeletePrefix(ctx, key)
+				errs[i] = s.Config.Blobs.DeletePrefix(ctx, key)
 			} else {
-				errs[i] = s.Blobs.Delete(ctx, key)
+				errs[i] = s.Config.Blobs.Delete(ctx, key)
 			}
 			return nil
 		})
@@ -119,39 +119,39 @@ func (e *erased) add(keys []string) {
 
 // sweepDone erases the checkpoints of a done task, and its audio unless that is
 // kept. A done task is never claimed again, so this needs no transaction.
-func (s *Service) sweepDone(ctx context.Context, task, audio string) {
+func (s *core) sweepDone(ctx context.Context, task, audio string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)
 	keys := []string{CheckpointPrefix(task)}
-	if audio != "" && s.KeepAudio <= 0 {
+	if audio != "" && s.Config.KeepAudio <= 0 {
 		keys = append(keys, audio)
 	}
 	gone, err := s.eraseFiles(ctx, keys)
 	s.erased.add(gone)
 	if err != nil {
-		s.Logger.WarnContext(ctx, "files of a done task stay until the clean-up", "task", task, "error", err)
+		s.Config.Logger.WarnContext(ctx, "files of a done task stay until the clean-up", "task", task, "error", err)
 	}
 }
 
 // sweepTask announces the end of a claim or a task and erases the files of an
 // ended task. The clean-up erases any file that this fails to erase.
-func (s *Service) sweepTask(ctx context.Context, id string) {
+func (s *core) sweepTask(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)
 	var final int
-	err := s.DB.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'final'", id).Scan(&final)
+	err := s.Config.DB.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE id = $1 AND phase = 'final'", id).Scan(&final)
 	if err == nil && final > 0 {
 		err = s.deleteDue(ctx)
 	}
 	if err != nil {
-		s.Logger.WarnContext(ctx, "files of a finished task stay until the clean-up", "task", id, "error", err)
+		s.Config.Logger.WarnContext(ctx, "files of a finished task stay until the clean-up", "task", id, "error", err)
 	}
 }
 
 // deleteDue erases all files that are due, until an erasure fails.
-func (s *Service) deleteDue(ctx context.Context) error {
+func (s *core) deleteDue(ctx context.Context) error {
 	for {
-		keys, err := db.Column[string](ctx, s.DB.Read(), fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now()))
+		keys, err := db.Column[string](ctx, s.Config.DB.Read(), fmt.Sprintf("SELECT key FROM doomed_blobs WHERE due_at <= $1 ORDER BY due_at, key LIMIT %d", eraseBatch), db.Micros(s.now()))
 		if err != nil || len(keys) == 0 {
 			return s.wrap("sweep", err)
 		}
@@ -169,20 +169,20 @@ const (
 // expire removes tasks that ended longer than KeepTasks ago, the oldest first,
 // with their results, audio and callbacks. The ledger stays, including its
 // record of how they were charged.
-func (s *Service) expire(ctx context.Context) error {
-	if s.KeepTasks <= 0 {
+func (s *core) expire(ctx context.Context) error {
+	if s.Config.KeepTasks <= 0 {
 		return nil
 	}
-	before, begun, removed := db.Micros(s.now().Add(-s.KeepTasks)), time.Now(), 0
+	before, begun, removed := db.Micros(s.now().Add(-s.Config.KeepTasks)), time.Now(), 0
 	defer func() {
 		if removed > 0 {
-			s.Logger.InfoContext(ctx, "tasks removed that ended long ago", "tasks", removed)
+			s.Config.Logger.InfoContext(ctx, "tasks removed that ended long ago", "tasks", removed)
 		}
 	}()
 	for time.Since(begun) < expireTime {
 		n := 0
-		err := s.DB.Write(ctx, func(tx *sql.Tx) error {
-			ids, err := db.Column[string](ctx, tx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND finished_at < $1 ORDER BY finished_at LIMIT %d", expireBatch)+s.DB.SkipLocked(), before)
+		err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
+			ids, err := db.Column[string](ctx, tx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND finished_at < $1 ORDER BY finished_at LIMIT %d", expireBatch)+s.Config.DB.SkipLocked(), before)
 			if err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ func (s *Service) expire(ctx context.Context) error {
 
 // remove removes a task whose row is locked, with its callback, and schedules
 // its files for deletion.
-func (s *Service) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string, err error) {
+func (s *core) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string, err error) {
 	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
 		return nil, err
 	}

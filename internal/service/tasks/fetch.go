@@ -25,7 +25,7 @@ func HostOf(address string) string {
 
 // NextFetch claims for worker a task whose audio needs to be downloaded, and
 // returns nil if there is none (see queue.Queue.NextFetch).
-func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy) (*Claim, error) {
+func (s *Runs) NextFetch(ctx context.Context, worker string, busy queue.Busy) (*Claim, error) {
 	var c *Claim
 	held, err := s.queue.NextFetch(ctx, worker, busy, func(tx *sql.Tx, held *queue.Claim) (err error) {
 		c, err = s.readClaim(ctx, tx, held)
@@ -42,11 +42,11 @@ func (s *Service) NextFetch(ctx context.Context, worker string, busy queue.Busy)
 // audio's length in seconds is known, its price is held in the same
 // transaction; a task that its account cannot pay for fails there. If pricing
 // fails, the worker holds the price (see Probed).
-func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64) error {
+func (s *Runs) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64) error {
 	var price billing.Money
 	if seconds > 0 {
 		t, err := s.tariff(ctx, c, seconds)
-		if err != nil && Outage(s.DB.Classify(err)) {
+		if err != nil && Outage(s.Config.DB.Classify(err)) {
 			return s.wrap("price of "+c.ID, err)
 		}
 		if err == nil {
@@ -54,7 +54,7 @@ func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, second
 		}
 	}
 	unpaid := false
-	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		unpaid = false
 		r, err := s.guard(ctx, tx, c)
 		if r.audio == audio.Key {
@@ -82,7 +82,7 @@ func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, second
 	})
 	switch {
 	case err == nil && unpaid:
-		s.Ended(EndPermanent)
+		s.Config.Ended(EndPermanent)
 		s.sweepTask(ctx, c.ID)
 	case err == nil:
 		s.queue.Wake(ctx)
@@ -91,8 +91,8 @@ func (s *Service) Fetched(ctx context.Context, c *Claim, audio blob.Info, second
 }
 
 // Refetch returns a claimed task to the fetchers because its audio is missing.
-func (s *Service) Refetch(ctx context.Context, c *Claim) error {
-	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+func (s *Runs) Refetch(ctx context.Context, c *Claim) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		if err != nil {
 			return err

@@ -24,21 +24,21 @@ import (
 // and then finds its earlier writes. It changes nothing if the claim is no
 // longer current (queue.ErrSuperseded) or if the account cannot pay for the
 // outcome's length (the error wraps an *UnpaidError).
-func (s *Service) Complete(ctx context.Context, c *Claim, o Outcome) error {
+func (s *Runs) Complete(ctx context.Context, c *Claim, o Outcome) error {
 	o.Seconds = math.Round(o.Seconds*1e4) / 1e4 // so that the charge agrees with the result
 	data, err := o.document()
 	if err != nil {
 		return err
 	}
 	key := fmt.Sprintf("results/%s-%d%s", c.ID, c.Held.Attempt, resultSuffix)
-	if err := s.Blobs.Put(ctx, key, bytes.NewReader(data)); err != nil {
+	if err := s.Config.Blobs.Put(ctx, key, bytes.NewReader(data)); err != nil {
 		return err
 	}
 	return s.settle(ctx, c, o, key)
 }
 
 // settle is Complete with the result stored under key.
-func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) error {
+func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) error {
 	u := usage(c.Options, o.Seconds, c.BatchMode)
 	u.Mode = cmp.Or(o.Tier, spec.TierStandard)
 	warnings := spec.OfAudio(o.Result.Warnings)
@@ -46,7 +46,7 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) e
 	var receipt billing.Receipt
 	var audio string
 	forgotten := s.erased.take()
-	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		audio = r.audio
 		if r.Status == StatusDone && r.result == key {
@@ -84,9 +84,9 @@ func (s *Service) settle(ctx context.Context, c *Claim, o Outcome, key string) e
 	}
 	if err == nil {
 		for _, w := range warnings {
-			s.Logger.WarnContext(ctx, "task done with a warning", "task", c.ID, "account", c.AccountID, "warning", w.Reason)
+			s.Config.Logger.WarnContext(ctx, "task done with a warning", "task", c.ID, "account", c.AccountID, "warning", w.Reason)
 		}
-		s.Logger.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
+		s.Config.Logger.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
 		s.sweepDone(ctx, c.ID, audio)
 	} else {
 		s.erased.add(forgotten)
@@ -109,8 +109,8 @@ const (
 
 // Release ends a claim without a result. If the claim is no longer current, it
 // changes nothing and returns queue.ErrSuperseded.
-func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message string) error {
-	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+func (s *Runs) Release(ctx context.Context, c *Claim, how Ending, message string) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message str
 		return s.end(ctx, tx, r, how, message)
 	})
 	if err == nil {
-		s.Ended(how)
+		s.Config.Ended(how)
 		s.queue.Wake(ctx)
 		s.sweepTask(ctx, c.ID)
 	}
@@ -126,7 +126,7 @@ func (s *Service) Release(ctx context.Context, c *Claim, how Ending, message str
 }
 
 // end moves a running task whose row is locked to its next state.
-func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message string) error {
+func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message string) error {
 	if how == EndInterrupted {
 		if r.interruptions++; r.interruptions > maxInterruptions {
 			how = EndRecoverable
@@ -137,7 +137,7 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 		return s.finalize(ctx, tx, r, StatusFailed, message)
 	case EndOutage:
 		pause := outagePause(r.attempt - r.failures)
-		s.Logger.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
+		s.Config.Logger.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
 		return s.queue.Delay(ctx, tx, r.ref(), pause)
 	case EndHandedBack, EndInterrupted:
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET interruptions = $2 WHERE id = $1", r.ID, r.interruptions); err != nil {
@@ -152,11 +152,11 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 		if err != nil {
 			return err
 		}
-		s.Logger.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
+		s.Config.Logger.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
 		return nil
 	}
 	r.failures++
-	abandon := r.failures > int64(len(s.RetryDelays))
+	abandon := r.failures > int64(len(s.Config.RetryDelays))
 	if how == EndCrash {
 		if r.crashes++; r.crashes >= MaxCrashes {
 			abandon = true
@@ -169,15 +169,15 @@ func (s *Service) end(ctx context.Context, tx *sql.Tx, r row, how Ending, messag
 	if abandon {
 		return s.finalize(ctx, tx, r, StatusAbandoned, message)
 	}
-	delay := s.RetryDelays[r.failures-1]
-	delay = time.Duration(float64(delay) * (1 + retryJitter*(2*s.Random()-1)))
+	delay := s.Config.RetryDelays[r.failures-1]
+	delay = time.Duration(float64(delay) * (1 + retryJitter*(2*s.Config.Random()-1)))
 	if _, err := tx.ExecContext(ctx, "UPDATE tasks SET status = 'failed', error_message = $2 WHERE id = $1", r.ID, message); err != nil {
 		return err
 	}
 	if err := s.queue.Delay(ctx, tx, r.ref(), delay); err != nil {
 		return err
 	}
-	s.Logger.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
+	s.Config.Logger.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
 	return nil
 }
 
@@ -190,7 +190,7 @@ func outagePause(n int64) time.Duration {
 // finalize moves a task whose row is locked to a final state, with its hold,
 // callback and audio. From then on the callback alone keeps its URL and secret,
 // and they are deleted with it.
-func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
+func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
 	warnings, err := db.JSON(r.Warnings)
 	if err != nil {
@@ -203,10 +203,10 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 	}
 	var kept any
 	if r.audio != "" {
-		if s.KeepAudio > 0 {
+		if s.Config.KeepAudio > 0 {
 			kept = r.audio // the row keeps the key until the file is deleted
 		}
-		if err := s.scheduleDeletion(ctx, tx, r.audio, now.Add(s.KeepAudio)); err != nil {
+		if err := s.scheduleDeletion(ctx, tx, r.audio, now.Add(s.Config.KeepAudio)); err != nil {
 			return err
 		}
 	}
@@ -231,17 +231,17 @@ func (s *Service) finalize(ctx context.Context, tx *sql.Tx, r row, status Status
 		}
 	}
 	if status != StatusDone {
-		s.Logger.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
+		s.Config.Logger.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
 	}
 	return nil
 }
 
 // Reap ends the claims of a dead member as how says and schedules its callbacks
 // again. It returns their number.
-func (s *Service) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
+func (s *Runs) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
 	n, err := s.takeBack(ctx, id, how, message, true)
 	if err == nil && n > 0 {
-		s.Logger.WarnContext(ctx, "work of a dead process taken back", "worker", id, "items", n, "reason", message)
+		s.Config.Logger.WarnContext(ctx, "work of a dead process taken back", "worker", id, "items", n, "reason", message)
 	}
 	return n, s.wrap("take back work of "+id, err)
 }
@@ -249,14 +249,14 @@ func (s *Service) Reap(ctx context.Context, id string, how Ending, message strin
 // HandBack returns, uncounted, the claims of a living member that it does not
 // know of, because their commit was not confirmed to it. keep lists the tasks
 // that it does know of.
-func (s *Service) HandBack(ctx context.Context, id string, keep ...string) error {
+func (s *Runs) HandBack(ctx context.Context, id string, keep ...string) error {
 	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not confirmed", false, keep...)
 	return s.wrap("hand back work of "+id, err)
 }
 
-func (s *Service) takeBack(ctx context.Context, id string, how Ending, message string, leave bool, keep ...string) (n int, err error) {
+func (s *core) takeBack(ctx context.Context, id string, how Ending, message string, leave bool, keep ...string) (n int, err error) {
 	ended := 0
-	err = s.DB.Write(ctx, func(tx *sql.Tx) error {
+	err = s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		n, ended = 0, 0
 		held, err := s.queue.Held(ctx, tx, id)
 		if err != nil {
@@ -291,7 +291,7 @@ func (s *Service) takeBack(ctx context.Context, id string, how Ending, message s
 	})
 	if err == nil && n > 0 {
 		for range ended {
-			s.Ended(how)
+			s.Config.Ended(how)
 		}
 		s.queue.Wake(ctx)
 		s.queue.Changed(ctx)
@@ -301,7 +301,7 @@ func (s *Service) takeBack(ctx context.Context, id string, how Ending, message s
 
 // announce writes the complete callback of a task that has just become final,
 // in the same transaction.
-func (s *Service) announce(ctx context.Context, tx *sql.Tx, r row) error {
+func (s *core) announce(ctx context.Context, tx *sql.Tx, r row) error {
 	body, err := json.Marshal(struct {
 		TaskID       string  `json:"task_id"`
 		Status       Status  `json:"status"`

@@ -50,18 +50,18 @@ type LiveSegments struct {
 // One query serves all followed tasks of this process: after a notification,
 // and otherwise every 100 ms on SQLite, where workers are other processes, and
 // every 5 s on PostgreSQL.
-func (s *Service) Follow(ctx context.Context, account, id string) (<-chan Snapshot, error) {
+func (s *Owners) Follow(ctx context.Context, account, id string) (<-chan Snapshot, error) {
 	if _, err := s.Get(ctx, account, id); err != nil {
 		return nil, err
 	}
 	f := &follower{task: id, states: make(chan Snapshot, 1)}
-	s.watcher.add(s, f)
+	s.watcher.add(s.core, f)
 	context.AfterFunc(ctx, func() { s.watcher.remove(f) })
 	return f.states, nil
 }
 
 // Report publishes the progress of the claim's task to its followers.
-func (s *Service) Report(ctx context.Context, c *Claim, p queue.Progress) error {
+func (s *Runs) Report(ctx context.Context, c *Claim, p queue.Progress) error {
 	p.TaskID, p.Attempt = c.ID, c.Held.Attempt
 	return s.queue.Report(ctx, c.Held.Worker, p)
 }
@@ -107,7 +107,7 @@ func newWatcher() *watcher {
 	return &watcher{followers: map[string][]*follower{}, told: map[string]*LiveSegments{}, news: make(chan struct{}, 1)}
 }
 
-func (w *watcher) add(s *Service, f *follower) {
+func (w *watcher) add(s *core, f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.followers[f.task] = append(w.followers[f.task], f)
@@ -133,7 +133,7 @@ func (w *watcher) remove(f *follower) {
 	}
 }
 
-func (w *watcher) run(ctx context.Context, s *Service) {
+func (w *watcher) run(ctx context.Context, s *core) {
 	changes, elsewhere := s.queue.Changes(ctx)
 	pause := lookPause
 	if elsewhere {
@@ -141,7 +141,7 @@ func (w *watcher) run(ctx context.Context, s *Service) {
 	}
 	for ctx.Err() == nil {
 		if err := w.look(ctx, s); err != nil && ctx.Err() == nil {
-			s.Logger.WarnContext(ctx, "followed tasks not read", "error", err)
+			s.Config.Logger.WarnContext(ctx, "followed tasks not read", "error", err)
 		}
 		if backoff.Sleep(ctx, lookGap) {
 			backoff.Wait(ctx, pause, changes, w.news)
@@ -149,7 +149,7 @@ func (w *watcher) run(ctx context.Context, s *Service) {
 	}
 }
 
-func (w *watcher) look(ctx context.Context, s *Service) error {
+func (w *watcher) look(ctx context.Context, s *core) error {
 	w.mu.Lock()
 	ids := slices.Collect(maps.Keys(w.followers))
 	w.mu.Unlock()
@@ -178,7 +178,7 @@ func (w *watcher) look(ctx context.Context, s *Service) error {
 
 // listen reads the workers' reports since the last query, and adds all known
 // reports to the states.
-func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snapshot) error {
+func (w *watcher) listen(ctx context.Context, s *core, states map[string]Snapshot) error {
 	known := map[string]*LiveSegments{}
 	w.mu.Lock()
 	for id, state := range states {
@@ -207,7 +207,7 @@ func (w *watcher) listen(ctx context.Context, s *Service, states map[string]Snap
 }
 
 // told adds the workers' newer reports to the known ones, up to the first gap.
-func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) error {
+func (s *core) told(ctx context.Context, known map[string]*LiveSegments) error {
 	type position struct {
 		ID      string `json:"id"`
 		Attempt int64  `json:"attempt"`
@@ -226,7 +226,7 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 		return err
 	}
 	each := "(SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.attempt') AS attempt, json_extract(value, '$.next') AS next FROM json_each($1))"
-	if s.DB.Dialect() == db.Postgres {
+	if s.Config.DB.Dialect() == db.Postgres {
 		each = "json_to_recordset($1::json) AS (id text, attempt bigint, next bigint)"
 	}
 	type batch struct {
@@ -235,7 +235,7 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 		first    int
 		segments []spec.Segment
 	}
-	batches, err := db.Select(ctx, s.DB.Read(), func(row db.Row, b *batch) error {
+	batches, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, b *batch) error {
 		return row.Scan(&b.task, &b.attempt, &b.first, db.ScanJSON(&b.segments))
 	},
 		`SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
@@ -259,16 +259,16 @@ func (s *Service) told(ctx context.Context, known map[string]*LiveSegments) erro
 }
 
 // snapshots reads the states of tasks; tasks that do not exist are missing.
-func (s *Service) snapshots(ctx context.Context, ids []string) (map[string]Snapshot, error) {
+func (s *core) snapshots(ctx context.Context, ids []string) (map[string]Snapshot, error) {
 	list, err := json.Marshal(ids) // one statement for any number of ids
 	if err != nil {
 		return nil, err
 	}
 	each := "SELECT value FROM json_each($1)"
-	if s.DB.Dialect() == db.Postgres {
+	if s.Config.DB.Dialect() == db.Postgres {
 		each = "SELECT json_array_elements_text($1::json)"
 	}
-	found, err := db.Select(ctx, s.DB.Read(), func(row db.Row, state *Snapshot) error {
+	found, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, state *Snapshot) error {
 		err := row.Scan(&state.TaskID, &state.Status, &state.Error, db.ScanTime(&state.UpdatedAt), db.ScanTime(&state.FinishedAt), &state.Stage, &state.Fraction)
 		state.Final = !state.FinishedAt.IsZero()
 		return err

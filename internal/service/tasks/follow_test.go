@@ -65,7 +65,7 @@ func TestFollowersReceiveTheEnginesReports(t *testing.T) {
 			assert.Equal(t, tasks.Snapshot{TaskID: task.ID, Status: tasks.StatusProcessing, UpdatedAt: first.UpdatedAt}, first)
 
 			engine := tellingEngine{make(chan struct{})}
-			w, err := worker.New(f.Service, worker.Config{Engine: engine, Grace: time.Millisecond})
+			w, err := worker.New(f.Service.Runs, worker.Config{Engine: engine, Grace: time.Millisecond})
 			require.NoError(t, err)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan struct{})

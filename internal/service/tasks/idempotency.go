@@ -19,7 +19,7 @@ type Idempotency struct {
 
 // claimKey claims an idempotency key in this transaction. If the key was used
 // before, found is true and items is the first response.
-func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (items []Item, found bool, err error) {
+func (s *core) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (items []Item, found bool, err error) {
 	now := s.now()
 	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, $2, $3, '', $4)
 		ON CONFLICT (account_id, key) DO UPDATE SET body_hash = excluded.body_hash, answer = '', created_at = excluded.created_at
@@ -40,9 +40,9 @@ func (s *Service) claimKey(ctx context.Context, tx *sql.Tx, account string, idem
 
 // keyUsed reports whether a request with the idempotency key made tasks of the
 // account in the last 24 hours.
-func (s *Service) keyUsed(ctx context.Context, account, key string) (bool, error) {
+func (s *core) keyUsed(ctx context.Context, account, key string) (bool, error) {
 	var used bool
-	err := s.DB.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
+	err := s.Config.DB.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at >= $3)",
 		account, key, db.Micros(s.now().Add(-idempotencyAge))).Scan(&used)
 	return used, s.wrap("idempotency key", err)
 }
@@ -50,12 +50,12 @@ func (s *Service) keyUsed(ctx context.Context, account, key string) (bool, error
 // forgetAnswer removes a deleted task from the answer of its idempotency key.
 // The key stays used, so that the same request, sent again, makes no second
 // task.
-func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
+func (s *core) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.idempotencyKey == "" {
 		return nil
 	}
 	var items []Item
-	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.DB.ForUpdate(), r.AccountID, r.idempotencyKey).Scan(db.ScanJSON(&items))
+	err := tx.QueryRowContext(ctx, "SELECT answer FROM idempotency WHERE account_id = $1 AND key = $2"+s.Config.DB.ForUpdate(), r.AccountID, r.idempotencyKey).Scan(db.ScanJSON(&items))
 	if found, err := db.Found(err); !found {
 		return err // its 24 hours are over
 	}
@@ -67,7 +67,7 @@ func (s *Service) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	return s.setAnswer(ctx, tx, r.AccountID, r.idempotencyKey, items)
 }
 
-func (s *Service) setAnswer(ctx context.Context, tx *sql.Tx, account, key string, items []Item) error {
+func (s *core) setAnswer(ctx context.Context, tx *sql.Tx, account, key string, items []Item) error {
 	text, err := json.Marshal(items)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func (m *Maintainer) Workers() int { return m.dead.Living() }
 
 // Watch returns a watch over the members of the queue, which takes back the
 // work of dead members.
-func (s *Service) Watch(after, interval time.Duration) *queue.Watch {
+func (s *Runs) Watch(after, interval time.Duration) *queue.Watch {
 	return s.queue.NewWatch(after, interval, func(ctx context.Context, id, reason string) error {
 		_, err := s.Reap(ctx, id, EndInterrupted, "the worker was lost: "+reason)
 		return err
@@ -67,7 +67,7 @@ func (m *Maintainer) Run(ctx context.Context) error {
 	begun := time.Now()
 	warn := func(message string, err error) {
 		if err != nil && ctx.Err() == nil {
-			m.service.Logger.WarnContext(ctx, message, "error", err)
+			m.service.Config.Logger.WarnContext(ctx, message, "error", err)
 		}
 	}
 	for {
@@ -90,9 +90,9 @@ func (m *Maintainer) Run(ctx context.Context) error {
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
-	_, err := s.DB.Exec(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
+	_, err := s.Config.DB.Exec(ctx, "DELETE FROM idempotency WHERE created_at < $1", db.Micros(s.now().Add(-idempotencyAge)))
 	if err := m.config.Fold(ctx); err != nil {
-		s.Logger.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
+		s.Config.Logger.InfoContext(ctx, "the write-ahead log is not folded yet: the next clean-up tries again", "error", err)
 	}
 	return errors.Join(failed, s.wrap("clean up", err), s.outbox.Forget(ctx))
 }
@@ -103,7 +103,7 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 func (m *Maintainer) check(ctx context.Context) error {
 	different, err := m.service.billing.Check(ctx, true)
 	for _, d := range different {
-		m.service.Logger.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
+		m.service.Config.Logger.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
 	}
 	return err
 }
@@ -111,13 +111,13 @@ func (m *Maintainer) check(ctx context.Context) error {
 func (m *Maintainer) collect(ctx context.Context) error {
 	found, err := m.service.Collect(ctx, CollectConfig{})
 	if err == nil {
-		m.service.Logger.InfoContext(ctx, "orphaned files collected", "files", found.Files, "orphans", found.Orphans, "marked", found.Marked, "deleted", found.Deleted)
+		m.service.Config.Logger.InfoContext(ctx, "orphaned files collected", "files", found.Files, "orphans", found.Orphans, "marked", found.Marked, "deleted", found.Deleted)
 	}
 	return err
 }
 
 // Referenced reports for each key whether a row refers to the file.
-func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
+func (s *core) Referenced(ctx context.Context, keys []string) (map[string]bool, error) {
 	var audio, checkpoints, results []string
 	for _, key := range keys {
 		switch parts := strings.Split(key, "/"); {
@@ -142,7 +142,7 @@ func (s *Service) Referenced(ctx context.Context, keys []string) (map[string]boo
 			continue
 		}
 		var args db.Args
-		list, err := db.Column[string](ctx, s.DB.Read(), fmt.Sprintf(q.query, args.AddTexts(q.of)), args...)
+		list, err := db.Column[string](ctx, s.Config.DB.Read(), fmt.Sprintf(q.query, args.AddTexts(q.of)), args...)
 		if err != nil {
 			return nil, s.wrap("clean up", err)
 		}

@@ -68,7 +68,7 @@ func TestF7CleanupListsNoFiles(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var listed []string
-	f.Blobs.Inject(func(op, key string) error {
+	f.Config.Blobs.Inject(func(op, key string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if op == "list" {
@@ -77,7 +77,7 @@ func TestF7CleanupListsNoFiles(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{}).Cleanup(t.Context()))
-	f.Blobs.Inject(nil)
+	f.Config.Blobs.Inject(nil)
 	assert.Subset(t, ended, listed)
 	assert.Equal(t, []string{later.Key}, f.Files())
 	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM doomed_blobs"))

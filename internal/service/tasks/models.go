@@ -47,8 +47,8 @@ func stillNaming(model string, sets []spec.Available) []spec.Available {
 
 // Available returns the capabilities of the registered workers' sets of models;
 // empty while no worker has reported.
-func (s *Service) Available(ctx context.Context) ([]spec.Available, error) {
-	sets, err := s.queue.Available(ctx, s.DB.Read())
+func (s *Owners) Available(ctx context.Context) ([]spec.Available, error) {
+	sets, err := s.queue.Available(ctx, s.Config.DB.Read())
 	return sets, s.wrap("models", err)
 }
 

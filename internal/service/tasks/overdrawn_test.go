@@ -30,7 +30,7 @@ func TestOverdrawnAccountsWait(t *testing.T) {
 			{"refund and recharge", false, refund, recharge},
 			{"refund and recharge, batch", true, refund, recharge},
 			{"refund and pack", false, refund, func(f *taskstest.Fixture, account, _ string) error {
-				_, err := f.Billing().AddPack(f.T.Context(), account, billing.Pack{Value: billing.Unit, ExpiresAt: f.Clock().Add(time.Hour)})
+				_, err := f.Billing().AddPack(f.T.Context(), account, billing.Pack{Value: billing.Unit, ExpiresAt: f.Config.Clock().Add(time.Hour)})
 				return err
 			}},
 			{"pack that expires and recharge", false, func(f *taskstest.Fixture, account string, clock *time.Time) {

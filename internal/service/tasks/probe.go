@@ -33,7 +33,7 @@ func newProbing() *fairuse.Gate {
 // Admit refuses a request of an account that cannot pay for any task, before its
 // audio is read or probed, unless its idempotency key, "" for none, has a
 // response. The error wraps billing.ErrInsufficientBalance.
-func (s *Service) Admit(ctx context.Context, account, idempotencyKey string) error {
+func (s *Owners) Admit(ctx context.Context, account, idempotencyKey string) error {
 	err := s.billing.Solvent(ctx, account)
 	if idempotencyKey == "" || !errors.Is(err, billing.ErrInsufficientBalance) {
 		return err
@@ -49,8 +49,8 @@ func (s *Service) Admit(ctx context.Context, account, idempotencyKey string) err
 // is unknown: the worker reports the defects of a recording. Accounts take
 // turns, because each probe may start a process. Errors are those of Admit, or
 // the context's.
-func (s *Service) Measure(ctx context.Context, account, idempotencyKey, key, filename string) (float64, error) {
-	if s.Prober == nil {
+func (s *Owners) Measure(ctx context.Context, account, idempotencyKey, key, filename string) (float64, error) {
+	if s.Config.Prober == nil {
 		return 0, nil
 	}
 	if err := s.Admit(ctx, account, idempotencyKey); err != nil {
@@ -61,7 +61,7 @@ func (s *Service) Measure(ctx context.Context, account, idempotencyKey, key, fil
 		return 0, gone
 	}
 	if err != nil || !(seconds >= 0) {
-		s.Logger.DebugContext(ctx, "upload not probed", "account", account, "key", key, "error", err)
+		s.Config.Logger.DebugContext(ctx, "upload not probed", "account", account, "key", key, "error", err)
 		return 0, nil
 	}
 	// A container may state any length; audio beyond the limit is never
@@ -69,7 +69,7 @@ func (s *Service) Measure(ctx context.Context, account, idempotencyKey, key, fil
 	return min(seconds, spec.MaxAudioSeconds), nil
 }
 
-func (s *Service) probe(ctx context.Context, account, key, filename string) (float64, error) {
+func (s *core) probe(ctx context.Context, account, key, filename string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	leave, err := s.probing.Enter(ctx, account)
@@ -77,10 +77,10 @@ func (s *Service) probe(ctx context.Context, account, key, filename string) (flo
 		return 0, err
 	}
 	defer leave()
-	file, release, err := s.Blobs.Local(ctx, key, s.TempDir)
+	file, release, err := s.Config.Blobs.Local(ctx, key, s.Config.TempDir)
 	if err != nil {
 		return 0, err
 	}
 	defer release()
-	return s.Prober.Probe(ctx, file, filename)
+	return s.Config.Prober.Probe(ctx, file, filename)
 }

@@ -23,7 +23,7 @@ const longestPriced = 24 * 60
 // Probed holds the price of the task's actual length before it is processed: it
 // raises the hold if that is too small. If the account cannot pay for the
 // length, nothing changes and the error wraps an *UnpaidError.
-func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) (Affordable, error) {
+func (s *Runs) Probed(ctx context.Context, c *Claim, seconds float64) (Affordable, error) {
 	t, err := s.tariff(ctx, c, seconds)
 	if err != nil {
 		return Affordable{}, s.wrap("price of "+c.ID, err)
@@ -33,7 +33,7 @@ func (s *Service) Probed(ctx context.Context, c *Claim, seconds float64) (Afford
 		return Affordable{}, s.wrap("price of "+c.ID, err)
 	}
 	if price := t.quote.Total; price > held {
-		err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+		err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 			if _, err := s.guard(ctx, tx, c); err != nil {
 				return err
 			}
@@ -59,13 +59,13 @@ type tariff struct {
 
 // tariff returns the tariff of a claimed task of the given length, at the most
 // expensive tier that the workers' models allow.
-func (s *Service) tariff(ctx context.Context, c *Claim, seconds float64) (t tariff, err error) {
-	sets, err := s.queue.Available(ctx, s.DB.Read())
+func (s *core) tariff(ctx context.Context, c *Claim, seconds float64) (t tariff, err error) {
+	sets, err := s.queue.Available(ctx, s.Config.DB.Read())
 	if err != nil {
 		return t, err
 	}
 	t.usage, t.tiers = usage(c.Options, seconds, c.BatchMode), possibleTiers(c.Options, stillNaming(c.Extras.Model, sets))
-	if t.prices, err = s.billing.PricesByID(ctx, s.DB.Read(), c.price); err != nil {
+	if t.prices, err = s.billing.PricesByID(ctx, s.Config.DB.Read(), c.price); err != nil {
 		return t, err
 	}
 	t.quote, err = t.prices.Dearest(t.usage, t.tiers...)

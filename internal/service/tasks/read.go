@@ -24,14 +24,14 @@ func scanTask(row db.Row, more ...any) (t Task, err error) {
 }
 
 // Get returns a task of an account. Errors wrap ErrNotFound or ErrForbidden.
-func (s *Service) Get(ctx context.Context, account, id string) (Task, error) {
+func (s *Owners) Get(ctx context.Context, account, id string) (Task, error) {
 	t, _, err := s.get(ctx, account, id)
 	return t, err
 }
 
-func (s *Service) get(ctx context.Context, account, id string) (Task, string, error) {
+func (s *core) get(ctx context.Context, account, id string) (Task, string, error) {
 	var result string
-	t, err := scanTask(s.DB.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(result_blob, '') FROM tasks WHERE id = $1", id), &result)
+	t, err := scanTask(s.Config.DB.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(result_blob, '') FROM tasks WHERE id = $1", id), &result)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Task{}, "", fmt.Errorf("%w: %.40q", ErrNotFound, id)
 	}
@@ -46,7 +46,7 @@ func (s *Service) get(ctx context.Context, account, id string) (Task, string, er
 
 // Wait waits until the task's state is final and returns the task, or ctx's
 // error.
-func (s *Service) Wait(ctx context.Context, account, id string) (Task, error) {
+func (s *Owners) Wait(ctx context.Context, account, id string) (Task, error) {
 	t, err := s.Get(ctx, account, id)
 	if err != nil || t.Final() {
 		return t, err
@@ -78,7 +78,7 @@ type Filter struct {
 
 // List returns a page of an account's tasks, newest first, and the number of
 // all matching tasks.
-func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
+func (s *Owners) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
 	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.valid()) {
 		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Page, f.Size, f.Status)
 	}
@@ -96,14 +96,14 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 		// own rows are read.
 		var created int64
 		var id string
-		err := s.DB.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
+		err := s.Config.DB.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
 			Scan(&created, &id)
 		if found, err := db.Found(err); !found {
 			return nil, total, s.wrap("list", err)
 		}
 		where += " AND (created_at, id) <= (" + args.Add(created, id) + ")"
 	}
-	list, err := db.Select(ctx, s.DB.Read(), func(row db.Row, t *Task) (err error) {
+	list, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, t *Task) (err error) {
 		var charged *billing.Money
 		*t, err = scanTask(row, &charged)
 		t.Charged = charged
@@ -115,7 +115,7 @@ func (s *Service) List(ctx context.Context, account string, f Filter) ([]Task, i
 // total returns the number of an account's tasks with a status, from the
 // running sums: the open holds are the tasks that are not final. The few tasks
 // among them that wait for a retry are counted in the table.
-func (s *Service) total(ctx context.Context, account string, status Status) (n int, err error) {
+func (s *core) total(ctx context.Context, account string, status Status) (n int, err error) {
 	const retrying = "(SELECT COUNT(*) FROM tasks t WHERE t.account_id = $1 AND t.status = 'failed' AND t.phase <> 'final')"
 	counts := map[Status]string{
 		"":               "active_tasks + waiting_batch + done + failed + abandoned",
@@ -124,7 +124,7 @@ func (s *Service) total(ctx context.Context, account string, status Status) (n i
 		StatusFailed:     "failed + " + retrying,
 		StatusAbandoned:  "abandoned",
 	}
-	err = s.DB.Read().QueryRowContext(ctx, "SELECT "+counts[status]+" FROM account_sums WHERE account_id = $1", account).Scan(&n)
+	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT "+counts[status]+" FROM account_sums WHERE account_id = $1", account).Scan(&n)
 	_, err = db.Found(err) // 0 without such an account
 	return n, err
 }

@@ -24,20 +24,20 @@ type Audio struct {
 // Audio opens the recording of a task. The service keeps it until the task is
 // final and for Config.KeepAudio after that. The caller closes it. Errors wrap
 // ErrNotFound or ErrForbidden, or ErrNoAudio if the recording was deleted.
-func (s *Service) Audio(ctx context.Context, account, id string) (*Audio, error) {
+func (s *Owners) Audio(ctx context.Context, account, id string) (*Audio, error) {
 	t, err := s.Get(ctx, account, id)
 	if err != nil {
 		return nil, err
 	}
 	var key sql.NullString
-	err = s.DB.Read().QueryRowContext(ctx, "SELECT audio_blob FROM tasks WHERE id = $1", id).Scan(&key)
+	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT audio_blob FROM tasks WHERE id = $1", id).Scan(&key)
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && (key.String == "" || t.AudioSize == nil)) {
 		return nil, fmt.Errorf("%w: %s", ErrNoAudio, id)
 	}
 	if err != nil {
 		return nil, s.wrap("audio", err)
 	}
-	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.Blobs.OpenAt(ctx, key.String, offset) }}, nil
+	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.Config.Blobs.OpenAt(ctx, key.String, offset) }}, nil
 }
 
 // Size returns the recording's length in bytes.
@@ -105,13 +105,13 @@ func ReferenceRefusal(n int, why string) string {
 
 // NewReference begins the file of the n-th known voice of a task to be created
 // with the given id. The caller commits or aborts it.
-func (s *Service) NewReference(ctx context.Context, task string, n int) (*blob.Writer, error) {
-	return s.Blobs.Create(ctx, ReferenceKey(task, n))
+func (s *Owners) NewReference(ctx context.Context, task string, n int) (*blob.Writer, error) {
+	return s.Config.Blobs.Create(ctx, ReferenceKey(task, n))
 }
 
 // DropReferences deletes the recordings of n known voices of a task that was
 // not created. Failures are logged; the clean-up deletes remaining files.
-func (s *Service) DropReferences(ctx context.Context, task string, n int) {
+func (s *Owners) DropReferences(ctx context.Context, task string, n int) {
 	for i := range n {
 		s.DropAudio(ctx, ReferenceKey(task, i))
 	}

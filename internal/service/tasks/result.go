@@ -132,7 +132,7 @@ type Result struct {
 
 // Result opens the result of a done task. Errors wrap ErrNotFound, ErrForbidden
 // or ErrNotDone.
-func (s *Service) Result(ctx context.Context, account, id string) (*Result, error) {
+func (s *Owners) Result(ctx context.Context, account, id string) (*Result, error) {
 	t, key, err := s.done(ctx, account, id)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (s *Service) Result(ctx context.Context, account, id string) (*Result, erro
 		return nil, err
 	}
 	r := &Result{Task: t, Bill: bill}
-	if r.file, err = s.Blobs.Open(ctx, key); err == nil {
+	if r.file, err = s.Config.Blobs.Open(ctx, key); err == nil {
 		if err = r.begin(); err != nil {
 			err = errors.Join(err, r.Close())
 		}
@@ -219,7 +219,7 @@ func (r *Result) Close() error {
 
 // done returns a done task and the key of its result. Errors wrap ErrNotFound,
 // ErrForbidden or ErrNotDone.
-func (s *Service) done(ctx context.Context, account, id string) (t Task, key string, err error) {
+func (s *core) done(ctx context.Context, account, id string) (t Task, key string, err error) {
 	t, key, err = s.get(ctx, account, id)
 	if err == nil && t.Status != StatusDone {
 		err = fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
@@ -230,7 +230,7 @@ func (s *Service) done(ctx context.Context, account, id string) (t Task, key str
 // Waveform returns the waveform of a done task: audio.PeaksPerSecond bytes a
 // second, 255 being the loudest of all. Errors wrap ErrNotFound (also if the
 // worker stored none), ErrForbidden or ErrNotDone.
-func (s *Service) Waveform(ctx context.Context, account, id string) ([]byte, error) {
+func (s *Owners) Waveform(ctx context.Context, account, id string) ([]byte, error) {
 	r, err := s.Result(ctx, account, id)
 	if err != nil {
 		return nil, err

@@ -24,9 +24,9 @@ var ErrNotRetryable = errors.New("task cannot be retried")
 //
 // Errors wrap ErrNotFound, ErrNotRetryable, billing.ErrInsufficientBalance or
 // billing.ErrConcurrencyLimit. Retry is for operators and checks no account.
-func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
+func (s *Operators) Retry(ctx context.Context, id string) (Task, error) {
 	var t Task
-	err := s.DB.Write(ctx, func(tx *sql.Tx) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)
 		switch {
 		case err != nil:
@@ -49,14 +49,14 @@ func (s *Service) Retry(ctx context.Context, id string) (Task, error) {
 	if err != nil {
 		return Task{}, s.wrap("retry", err)
 	}
-	s.Logger.InfoContext(ctx, "task is retried", "task", id, "account", t.AccountID)
+	s.Config.Logger.InfoContext(ctx, "task is retried", "task", id, "account", t.AccountID)
 	s.queue.Wake(ctx)
 	return t, nil
 }
 
 // reopen returns a task that ended without a result, and whose row is locked,
 // to the queue.
-func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
+func (s *core) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.AudioSourceType != SourceURL && r.audio == "" {
 		return fmt.Errorf("%w: the recording of %s no longer exists: submit it again", ErrNotRetryable, r.ID)
 	}
@@ -86,7 +86,7 @@ func (s *Service) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 }
 
 // holdAgain holds the price of a task that had a hold before.
-func (s *Service) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
+func (s *core) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 	sets, err := s.queue.Available(ctx, tx)
 	if err != nil {
 		return err

@@ -117,7 +117,7 @@ func TestRetrySparesKeptAudio(t *testing.T) {
 		require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{}).Cleanup(context.Background()))
 		f.Exact()
 		claim := f.Take()
-		file, err := f.Blobs.Open(t.Context(), claim.Blob)
+		file, err := f.Config.Blobs.Open(t.Context(), claim.Blob)
 		require.NoError(t, err, "its audio is there")
 		file.Close()
 		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 3}))

@@ -62,10 +62,30 @@ const maxInterruptions = 50
 // idempotencyAge is the time for which an idempotency key is remembered.
 const idempotencyAge = 24 * time.Hour
 
-// Service stores tasks and enforces their rules. It is safe for concurrent use,
-// and any number of processes may use one database.
+// Service stores tasks and enforces their rules, with one part for each kind of
+// user. It is safe for concurrent use, and any number of processes may use one
+// database.
 type Service struct {
-	Config
+	*core
+	*Owners
+	*Runs
+	*Operators
+}
+
+// Owners serves the accounts that tasks belong to: it creates, shows, annotates,
+// cancels and deletes an account's tasks.
+type Owners struct{ *core }
+
+// Runs serves the processes that do the work: it claims downloads and tasks for
+// them, and records how these end.
+type Runs struct{ *core }
+
+// Operators serves the operators of the service. It checks no account.
+type Operators struct{ *core }
+
+// core holds what the parts of a Service share.
+type core struct {
+	Config  Config
 	billing *billing.Store
 	queue   *queue.Queue
 	outbox  *webhook.Outbox
@@ -98,26 +118,26 @@ func New(c Config) (*Service, error) {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	s := &Service{
+	shared := &core{
 		Config: c, billing: billing.New(c.DB.Read(), c.DB, c.Clock), watcher: newWatcher(), probing: newProbing(),
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: slices.Concat(c.CallbackDelays, c.CallbackTail)}),
 	}
-	return s, nil
+	return &Service{shared, &Owners{shared}, &Runs{shared}, &Operators{shared}}, nil
 }
 
 // Billing returns the billing store of the same database.
-func (s *Service) Billing() *billing.Store { return s.billing }
+func (s *core) Billing() *billing.Store { return s.billing }
 
 // Queue returns the queue of the tasks.
-func (s *Service) Queue() *queue.Queue { return s.queue }
+func (s *core) Queue() *queue.Queue { return s.queue }
 
 // Outbox returns the queue of the callbacks.
-func (s *Service) Outbox() *webhook.Outbox { return s.outbox }
+func (s *core) Outbox() *webhook.Outbox { return s.outbox }
 
-func (s *Service) now() time.Time { return db.Time(db.Micros(s.Clock())) }
+func (s *core) now() time.Time { return db.Time(db.Micros(s.Config.Clock())) }
 
-func (s *Service) wrap(what string, err error) error { return s.DB.Wrap("tasks: "+what, err) }
+func (s *core) wrap(what string, err error) error { return s.Config.DB.Wrap("tasks: "+what, err) }
 
 // Outage reports whether an error is a temporary failure of the service: the
 // database or the file store can't be reached or is full.
@@ -137,21 +157,21 @@ func AudioKey(filename string) string {
 
 // NewAudio begins a file for the audio of a new task. The caller commits it and
 // passes its Info to Create, or aborts it.
-func (s *Service) NewAudio(ctx context.Context, filename string) (*blob.Writer, error) {
-	return s.Blobs.Create(ctx, AudioKey(filename))
+func (s *Owners) NewAudio(ctx context.Context, filename string) (*blob.Writer, error) {
+	return s.Config.Blobs.Create(ctx, AudioKey(filename))
 }
 
 // DropAudio deletes a file that no task uses. If a row refers to it, it stays:
 // its commit may have succeeded without confirmation. Failures are logged; the
 // clean-up deletes remaining files.
-func (s *Service) DropAudio(ctx context.Context, key string) {
+func (s *core) DropAudio(ctx context.Context, key string) {
 	ctx = context.WithoutCancel(ctx)
 	kept, err := s.Referenced(ctx, []string{key})
 	if err == nil && !kept[key] {
-		err = s.Blobs.Delete(ctx, key)
+		err = s.Config.Blobs.Delete(ctx, key)
 	}
 	if err != nil {
-		s.Logger.WarnContext(ctx, "file without a task stays until the clean-up", "key", key, "error", err)
+		s.Config.Logger.WarnContext(ctx, "file without a task stays until the clean-up", "key", key, "error", err)
 	}
 }
 

@@ -91,7 +91,7 @@ type stateWalk struct {
 // states reads the state of every task.
 func (w *stateWalk) states() map[string]string {
 	type task struct{ id, state string }
-	list, err := db.Select(context.Background(), w.f.DB.Read(), func(row db.Row, x *task) error { return row.Scan(&x.id, &x.state) },
+	list, err := db.Select(context.Background(), w.f.Config.DB.Read(), func(row db.Row, x *task) error { return row.Scan(&x.id, &x.state) },
 		"SELECT id, CASE WHEN phase = 'final' THEN status ELSE phase END FROM tasks")
 	require.NoError(w.f.T, err)
 	states := map[string]string{}

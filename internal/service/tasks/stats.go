@@ -33,12 +33,12 @@ type Stats struct {
 // Stats returns the state of the service. It reads running sums and indexes of
 // unfinished tasks, so that its cost does not grow with the number of finished
 // tasks.
-func (s *Service) Stats(ctx context.Context) (Stats, error) {
+func (s *Operators) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
 	now := db.Micros(s.now())
 	for name, lane := range map[string]*Lane{queue.LaneFetch: &st.Fetch, queue.LaneTasks: &st.Tasks, queue.LaneBatch: &st.Batch} {
 		var oldest int64
-		err := s.DB.Read().QueryRowContext(ctx, `SELECT (SELECT CAST(COALESCE(SUM(waiting), 0) AS bigint) FROM lane_accounts WHERE lane = $1),
+		err := s.Config.DB.Read().QueryRowContext(ctx, `SELECT (SELECT CAST(COALESCE(SUM(waiting), 0) AS bigint) FROM lane_accounts WHERE lane = $1),
 			(SELECT COUNT(*) FROM tasks WHERE phase = 'delayed' AND lane = $1), (SELECT COUNT(*) FROM tasks WHERE phase = 'running' AND lane = $1),
 			COALESCE((SELECT queued_at FROM tasks WHERE phase = 'queued' AND lane = $1 ORDER BY queued_at, id LIMIT 1), $2)`, name, now).
 			Scan(&lane.Waiting, &lane.Delayed, &lane.Running, &oldest)
@@ -48,14 +48,14 @@ func (s *Service) Stats(ctx context.Context) (Stats, error) {
 		lane.Oldest = max(0, time.Duration(now-oldest)*time.Microsecond)
 	}
 	var done, failed, abandoned int
-	err := s.DB.Read().QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(done), 0) AS bigint), CAST(COALESCE(SUM(failed), 0) AS bigint), CAST(COALESCE(SUM(abandoned), 0) AS bigint)
+	err := s.Config.DB.Read().QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(done), 0) AS bigint), CAST(COALESCE(SUM(failed), 0) AS bigint), CAST(COALESCE(SUM(abandoned), 0) AS bigint)
 		FROM account_sums`).Scan(&done, &failed, &abandoned)
 	if err != nil {
 		return st, s.wrap("stats", err)
 	}
 	st.TasksByFinalState = map[Status]int{StatusDone: done, StatusFailed: failed, StatusAbandoned: abandoned}
 	var oldest int64
-	err = s.DB.Read().QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM callbacks WHERE phase = 'queued'), (SELECT COUNT(*) FROM callbacks WHERE phase = 'running'),
+	err = s.Config.DB.Read().QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM callbacks WHERE phase = 'queued'), (SELECT COUNT(*) FROM callbacks WHERE phase = 'running'),
 		(SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'), (SELECT COUNT(*) FROM doomed_blobs WHERE due_at <= $1),
 		COALESCE((SELECT MIN(created_at) FROM (SELECT created_at FROM callbacks WHERE phase = 'queued' UNION ALL SELECT created_at FROM callbacks WHERE phase = 'running') x), $1)`, now).
 		Scan(&st.CallbacksWaiting, &st.CallbacksRunning, &st.CallbacksGivenUp, &st.FilesToDelete, &oldest)

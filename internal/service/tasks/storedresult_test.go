@@ -36,7 +36,7 @@ func withStored(t *testing.T, result string) (*taskstest.Fixture, string) {
 	require.NoError(t, err)
 	for _, key := range f.Files() {
 		if strings.HasPrefix(key, "results/") {
-			require.NoError(t, f.Blobs.Put(t.Context(), key, bytes.NewReader(encoder.EncodeAll([]byte(result), nil))))
+			require.NoError(t, f.Config.Blobs.Put(t.Context(), key, bytes.NewReader(encoder.EncodeAll([]byte(result), nil))))
 		}
 	}
 	return f, task.ID

@@ -18,14 +18,14 @@ var ErrNoVector = errors.New("the voice cannot be taken from this task")
 // SpeakerVoice returns the voice of a speaker of a done task's result, without a
 // name and a consent. Errors wrap ErrNotFound, ErrForbidden, ErrNotDone,
 // ErrNoVector or voices.ErrVoice.
-func (s *Service) SpeakerVoice(ctx context.Context, account, task, speaker string) (v voices.Voice, err error) {
+func (s *Owners) SpeakerVoice(ctx context.Context, account, task, speaker string) (v voices.Voice, err error) {
 	r, err := s.Result(ctx, account, task)
 	if err != nil {
 		return v, err
 	}
 	defer r.Close()
 	var model sql.NullString
-	err = s.DB.Read().QueryRowContext(ctx, "SELECT voice_model FROM tasks WHERE id = $1", task).Scan(&model)
+	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT voice_model FROM tasks WHERE id = $1", task).Scan(&model)
 	if errors.Is(err, sql.ErrNoRows) { // deleted at this moment
 		err = fmt.Errorf("%w: %.40q", ErrNotFound, task)
 	}

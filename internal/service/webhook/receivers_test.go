@@ -121,7 +121,7 @@ func TestDocumentedReceivers(t *testing.T) {
 			stop()
 
 			var id, text string
-			require.NoError(t, f.DB.Read().QueryRow("SELECT id, body FROM callbacks").Scan(&id, &text))
+			require.NoError(t, f.Config.DB.Read().QueryRow("SELECT id, body FROM callbacks").Scan(&id, &text))
 			body, now := []byte(text), time.Now()
 			assert.Equal(t, 204, r.send(t, webhook.Headers(id, newer, body, now), body), "a repeated delivery is acknowledged, so that it ends")
 			assert.Equal(t, 204, r.send(t, webhook.Headers("msg_2", older, body, now), body))

@@ -79,7 +79,7 @@ func (e modelsError) Unwrap() error { return e.error }
 // breaker stops a member of the queue from claiming while a resource fails. It
 // is for use by one goroutine.
 type breaker struct {
-	service *tasks.Service
+	service *tasks.Runs
 	id      string                      // of the member
 	dir     string                      // on the disk that is probed
 	models  func(context.Context) error // nil if this member has no models
@@ -104,7 +104,7 @@ func (b *breaker) open(part Part) {
 // wait returns true immediately if nothing fails; otherwise it waits until all
 // resources can be used again. It returns false if ctx is done first.
 func (b *breaker) wait(ctx context.Context) bool {
-	log := b.service.Logger
+	log := b.service.Config.Logger
 	for pause := firstProbe; b.part != ""; pause = min(2*pause, longestProbe) {
 		log.WarnContext(ctx, "claiming paused by a failure", "member", b.id, "part", string(b.part), "since", b.since.UTC().Format(spec.TimeFormat), "next_probe", pause.String())
 		if !backoff.Sleep(ctx, pause) {
@@ -144,7 +144,7 @@ func (b *breaker) probe(ctx context.Context) (Part, error) {
 }
 
 func (b *breaker) probeStore(ctx context.Context) error {
-	blobs := b.service.Blobs
+	blobs := b.service.Config.Blobs
 	key := tasks.CheckpointPrefix(b.id) + "probe"
 	if err := blobs.Put(ctx, key, bytes.NewReader(make([]byte, probeSize))); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (b *breaker) call(c dbtest.Call) (after bool, err error) {
 func brittle(t testing.TB, options ...taskstest.Option) (*taskstest.Fixture, *breaker) {
 	b := &breaker{}
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{Wrap: dbtest.Faulty(b.call), MaxConns: 4}), options...)
-	f.Blobs.Inject(func(op, key string) error {
+	f.Config.Blobs.Inject(func(op, key string) error {
 		if fail, _ := b.verdict("blob " + op); fail {
 			return errBroken
 		}
@@ -100,7 +100,7 @@ func oneTask(t testing.TB, f *taskstest.Fixture) (deliveries int) {
 		task, _, err = f.Create(ctx, f.Request(func(r *tasks.Request) { r.Audio = &info; r.CallbackURL = "https://receiver.example/x" }), tasks.Idempotency{Key: "k", BodyHash: "h"})
 		return err
 	})
-	w, err := worker.New(f.Service, worker.Config{Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
+	w, err := worker.New(f.Service.Runs, worker.Config{Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 		if err := job.Checkpoints.Save(ctx, "vad", []byte("work")); err != nil {
 			return tasks.Outcome{}, err
 		}
@@ -149,7 +149,7 @@ func oneTask(t testing.TB, f *taskstest.Fixture) (deliveries int) {
 				}
 			}
 			var open int
-			if err := f.DB.Read().QueryRow("SELECT COUNT(*) FROM callbacks WHERE phase <> 'delivered'").Scan(&open); err != nil {
+			if err := f.Config.DB.Read().QueryRow("SELECT COUNT(*) FROM callbacks WHERE phase <> 'delivered'").Scan(&open); err != nil {
 				return err
 			}
 			if open == 0 {

@@ -224,7 +224,7 @@ func TestCheckpointsStayWithTheirModels(t *testing.T) {
 	task := f.Add(nil)
 	seen := map[string][]string{}
 	for i, set := range []string{"models-1", "models-2", "models-1", "models-2"} {
-		w, err := worker.New(f.Service, worker.Config{ID: set, Engine: setEngine{set, func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
+		w, err := worker.New(f.Service.Runs, worker.Config{ID: set, Engine: setEngine{set, func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 			data, err := job.Checkpoints.Load(ctx, "vad")
 			if err != nil {
 				return tasks.Outcome{}, err

@@ -65,7 +65,7 @@ type FetcherConfig struct {
 // them. Accounts take turns, and neither one account nor one host gets more
 // than its share of the slots.
 type Fetcher struct {
-	service *tasks.Service
+	service *tasks.Runs
 	config  FetcherConfig
 	id      string
 
@@ -89,7 +89,7 @@ type fetching struct {
 var errFetchLimit = errors.New("the download exceeded its time limit")
 
 // NewFetcher returns a fetcher for a service.
-func NewFetcher(s *tasks.Service, c FetcherConfig) (*Fetcher, error) {
+func NewFetcher(s *tasks.Runs, c FetcherConfig) (*Fetcher, error) {
 	if c.HTTP == nil {
 		return nil, errors.New("worker: FetcherConfig needs HTTP")
 	}
@@ -161,7 +161,7 @@ func (f *Fetcher) claim(ctx context.Context) *fetching {
 	if err != nil {
 		f.unconfirmed.Store(true)
 		if ctx.Err() == nil {
-			f.service.Logger.WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
+			f.service.Config.Logger.WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
 			f.breaker.open(partOf(err, PartDatabase))
 		}
 	}
@@ -237,7 +237,7 @@ func (f *Fetcher) work(ctx context.Context, d *fetching) {
 // download downloads the audio of a claim and reports whether its end was
 // recorded.
 func (f *Fetcher) download(run context.Context, c *tasks.Claim) (written bool) {
-	s, log := f.service, f.service.Logger
+	s, log := f.service, f.service.Config.Logger
 	log.InfoContext(run, "download begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "fetcher", f.id)
 	begun := time.Now()
 	size, err := f.fetch(run, c)
@@ -280,7 +280,7 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err er
 	}
 	limited, done := context.WithTimeoutCause(ctx, f.config.Limit, fmt.Errorf("%w of %s", errFetchLimit, f.config.Limit))
 	defer done()
-	info, err := fetchAudio(limited, f.config.HTTP, s.Blobs, c.URL, key, limits)
+	info, err := fetchAudio(limited, f.config.HTTP, s.Config.Blobs, c.URL, key, limits)
 	if err != nil {
 		return 0, err
 	}
@@ -301,7 +301,7 @@ const (
 // that to the worker, whose verdict on unreadable or overlong recordings
 // decides.
 func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) float64 {
-	blobs := f.service.Blobs
+	blobs := f.service.Config.Blobs
 	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) || ctx.Err() != nil {
 		return 0
 	}
@@ -320,7 +320,7 @@ func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) fl
 		seconds, err = f.config.Prober.Probe(ctx, path, c.AudioFilename)
 	}
 	if err != nil {
-		f.service.Logger.DebugContext(ctx, "download not probed", "task", c.ID, "error", err)
+		f.service.Config.Logger.DebugContext(ctx, "download not probed", "task", c.ID, "error", err)
 		return 0
 	}
 	if !(seconds >= 0 && seconds <= f.config.MaxSeconds) {

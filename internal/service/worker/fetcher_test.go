@@ -289,7 +289,7 @@ func TestLostAudioIsFetchedAgain(t *testing.T) {
 		return f.Count("SELECT COUNT(*) FROM tasks WHERE lane = 'tasks' AND phase = 'queued'") == 1
 	}, 10*time.Second, 5*time.Millisecond)
 	for _, key := range f.Files() {
-		require.NoError(t, f.Blobs.Delete(t.Context(), key))
+		require.NoError(t, f.Config.Blobs.Delete(t.Context(), key))
 	}
 	f.Start(1, worker.Config{Engine: taskstest.Quick})
 	require.Equal(t, tasks.StatusDone, f.WaitFor(task.ID).Status)

@@ -25,7 +25,7 @@ func TestF11AudioGone(t *testing.T) {
 		f := taskstest.New(t, d)
 		emptyAudio := f.Audio("x")
 		empty := f.Add(func(r *tasks.Request) { r.Audio = emptyAudio })
-		require.NoError(t, f.Blobs.Delete(t.Context(), emptyAudio.Key))
+		require.NoError(t, f.Config.Blobs.Delete(t.Context(), emptyAudio.Key))
 		stop := f.Start(1, worker.Config{Engine: taskstest.Quick})
 		require.Eventually(t, func() bool {
 			return f.Count("SELECT COUNT(*) FROM tasks WHERE id = $1 AND attempt > 0 AND phase <> 'running'", empty.ID) == 1
@@ -33,11 +33,11 @@ func TestF11AudioGone(t *testing.T) {
 		stop()
 		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks WHERE phase <> 'final'"), "it is retried")
 
-		_, err := f.Blobs.Adopt(t.Context(), blob.Identity{Database: "this"})
+		_, err := f.Config.Blobs.Adopt(t.Context(), blob.Identity{Database: "this"})
 		require.NoError(t, err)
 		goneAudio := f.Audio("x")
 		gone := f.Add(func(r *tasks.Request) { r.Audio = goneAudio })
-		require.NoError(t, f.Blobs.Delete(t.Context(), goneAudio.Key))
+		require.NoError(t, f.Config.Blobs.Delete(t.Context(), goneAudio.Key))
 		stop = f.Start(1, worker.Config{Engine: taskstest.Quick})
 		task := f.WaitFor(gone.ID)
 		stop()
@@ -66,7 +66,7 @@ func TestDamagedAudioIsNotTranscribed(t *testing.T) {
 		stop()
 		uploaded := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("the whole recording") })
 		for _, key := range f.Files() {
-			w, err := f.Blobs.Create(t.Context(), key)
+			w, err := f.Config.Blobs.Create(t.Context(), key)
 			require.NoError(t, err)
 			_, err = w.Write([]byte("the"))
 			require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestDamagedAudioIsNotTranscribed(t *testing.T) {
 func TestMissingVoicesFailTheTask(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
-		_, err := f.Blobs.Adopt(t.Context(), blob.Identity{Database: "this"})
+		_, err := f.Config.Blobs.Adopt(t.Context(), blob.Identity{Database: "this"})
 		require.NoError(t, err)
 		gone := f.Add(func(r *tasks.Request) { r.Extras.Voices = []string{"Ann"} })
 		f.Start(1, worker.Config{Engine: taskstest.Quick})

@@ -44,7 +44,7 @@ func eachSource(t *testing.T, test func(t *testing.T, f *taskstest.Fixture)) {
 
 // workerPIDs returns the worker processes with a heartbeat row.
 func workerPIDs(f *taskstest.Fixture) (pids []int) {
-	rows, err := f.DB.Read().Query("SELECT pid FROM workers WHERE kind = 'worker' ORDER BY pid")
+	rows, err := f.Config.DB.Read().Query("SELECT pid FROM workers WHERE kind = 'worker' ORDER BY pid")
 	require.NoError(f.T, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -289,7 +289,7 @@ func TestSilentChildIsReplaced(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 400ms x") })
 		source, dir := f.Source, f.Dir
-		v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
+		v, err := worker.NewSupervisor(f.Service.Runs, worker.SupervisorConfig{
 			Command: []string{"/proc/self/exe"}, N: 1, Heartbeat: 100 * time.Millisecond, Stale: 5 * time.Second, MinPause: 10 * time.Millisecond,
 			Env: []string{envProcess + "=worker", envDatabase + "=" + source, envBlobs + "=" + dir, "GOMAXPROCS=2"},
 		})
@@ -320,7 +320,7 @@ func TestSilentChildIsReplaced(t *testing.T) {
 func TestChildWithoutABeatIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
-	v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
+	v, err := worker.NewSupervisor(f.Service.Runs, worker.SupervisorConfig{
 		Command: []string{"/bin/sleep", "1000"}, N: 1, Heartbeat: 10 * time.Millisecond, Start: 50 * time.Millisecond, MinPause: time.Millisecond, MaxPause: time.Millisecond,
 	})
 	require.NoError(t, err)
@@ -341,7 +341,7 @@ func TestFallbackCommandFollowsACrash(t *testing.T) {
 	child := func(name string) []string {
 		return []string{"/bin/sh", "-c", "echo " + name + " >>'" + log + "'; kill -SEGV $$"}
 	}
-	v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
+	v, err := worker.NewSupervisor(f.Service.Runs, worker.SupervisorConfig{
 		Command: child("primary"), Fallback: child("fallback"), N: 1, MinPause: time.Millisecond, MaxPause: time.Millisecond,
 	})
 	require.NoError(t, err)
@@ -365,7 +365,7 @@ func TestPrimaryCommandReturnsAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	f := taskstest.New(t, dbtest.Open(t, dbtest.SQLitePath(t), db.Options{}))
 	log := filepath.Join(t.TempDir(), "log")
-	v, err := worker.NewSupervisor(f.Service, worker.SupervisorConfig{
+	v, err := worker.NewSupervisor(f.Service.Runs, worker.SupervisorConfig{
 		Command: []string{"/bin/sh", "-c", "echo primary >>'" + log + "'; kill -SEGV $$"}, Fallback: []string{"/bin/sleep", "1000"},
 		N: 1, MinPause: time.Millisecond, MaxPause: time.Millisecond, Return: 10 * time.Millisecond,
 	})

@@ -23,8 +23,8 @@ const (
 
 // defaultPoll returns the longest time between checks of an empty queue. On
 // SQLite other processes can't wake this one.
-func defaultPoll(s *tasks.Service) time.Duration {
-	if s.DB.Dialect() == db.Postgres {
+func defaultPoll(s *tasks.Runs) time.Duration {
+	if s.Config.DB.Dialect() == db.Postgres {
 		return 5 * time.Second
 	}
 	return 250 * time.Millisecond
@@ -32,9 +32,9 @@ func defaultPoll(s *tasks.Service) time.Duration {
 
 // idle waits until there may be a task to claim: for a wake-up, a free slot,
 // the end of the first delay, or at most poll.
-func idle(ctx context.Context, s *tasks.Service, poll time.Duration, wake, freed <-chan struct{}) {
+func idle(ctx context.Context, s *tasks.Runs, poll time.Duration, wake, freed <-chan struct{}) {
 	if at, ok, err := s.Queue().NextDue(ctx); err == nil && ok {
-		poll = min(poll, max(at.Sub(s.Clock()), shortestIdle))
+		poll = min(poll, max(at.Sub(s.Config.Clock()), shortestIdle))
 	}
 	backoff.Wait(ctx, poll, wake, freed)
 }
@@ -65,7 +65,7 @@ func messageOf(err error) string {
 // release records the end of an attempt even if run is done. It retries after
 // each outage until patience has passed; 0 means forever. For a claim that is
 // no longer current it returns nil, because its new owner records the end.
-func release(run context.Context, s *tasks.Service, c *tasks.Claim, how tasks.Ending, message string, patience time.Duration) error {
+func release(run context.Context, s *tasks.Runs, c *tasks.Claim, how tasks.Ending, message string, patience time.Duration) error {
 	ctx := context.WithoutCancel(run)
 	if patience > 0 {
 		var done context.CancelFunc

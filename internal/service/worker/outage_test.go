@@ -169,7 +169,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 		for _, id := range ids {
 			before[id] = f.Row(id)
 		}
-		require.NoError(t, f.DB.Close())
+		require.NoError(t, f.Config.DB.Close())
 
 		var wait sync.WaitGroup
 		for range 3 { // several processes of the new version start simultaneously
@@ -186,7 +186,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 		}
 		wait.Wait()
 		again := dbtest.Open(t, source, db.Options{})
-		s, err := tasks.New(tasks.Config{DB: again, Blobs: f.Blobs})
+		s, err := tasks.New(tasks.Config{DB: again, Blobs: f.Config.Blobs})
 		require.NoError(t, err)
 		g := &taskstest.Fixture{Service: s, T: t, Account: f.Account, Dir: f.Dir}
 		for _, id := range ids {
@@ -221,7 +221,7 @@ func TestBackupResumesEveryTask(t *testing.T) {
 		f.Add(func(r *tasks.Request) { r.Audio = f.Audio(fmt.Sprintf("sleep %dms", i%10)) })
 	}
 	copied := filepath.Join(dbtest.Dir(t), "copy.db")
-	require.NoError(t, f.DB.Backup(t.Context(), copied))
+	require.NoError(t, f.Config.DB.Backup(t.Context(), copied))
 	stop()
 	files := filepath.Join(dbtest.Dir(t), "blobs")
 	require.NoError(t, os.CopyFS(files, os.DirFS(f.Dir)))

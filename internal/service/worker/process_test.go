@@ -95,7 +95,7 @@ func testProcess(kind string) int {
 		}
 		if kind == "worker" {
 			limit, _ := time.ParseDuration(os.Getenv(envStall))
-			w, err := worker.New(s, worker.Config{Engine: scripted, Poll: 20 * time.Millisecond, Heartbeat: 200 * time.Millisecond, Grace: 300 * time.Millisecond, StallTimeout: limit, HangTimeout: 200 * time.Millisecond})
+			w, err := worker.New(s.Runs, worker.Config{Engine: scripted, Poll: 20 * time.Millisecond, Heartbeat: 200 * time.Millisecond, Grace: 300 * time.Millisecond, StallTimeout: limit, HangTimeout: 200 * time.Millisecond})
 			if err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func testProcess(kind string) int {
 			defer cancel()
 			return w.Run(ctx)
 		}
-		v, err := worker.NewSupervisor(s, worker.SupervisorConfig{
+		v, err := worker.NewSupervisor(s.Runs, worker.SupervisorConfig{
 			Command: []string{os.Args[0]}, Env: []string{envProcess + "=worker"}, N: 2, Stderr: os.Stderr,
 			Heartbeat: 200 * time.Millisecond, MinPause: 20 * time.Millisecond, MaxPause: 100 * time.Millisecond, Grace: 5 * time.Second, Stale: 10 * time.Second,
 		})

@@ -115,7 +115,7 @@ func (w *Worker) report(ctx context.Context, c *tasks.Claim, changed <-chan stru
 			err := w.service.Report(ctx, c, *p)
 			w.reports.written(p, err)
 			if err != nil && ctx.Err() == nil {
-				w.service.Logger.DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
+				w.service.Config.Logger.DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
 			}
 		}
 		if !backoff.Sleep(ctx, pause) {

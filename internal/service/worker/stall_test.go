@@ -29,7 +29,7 @@ func TestStalledEngineCostsAttemptsOnly(t *testing.T) {
 				released := make(chan struct{})
 				defer close(released)
 				var worked atomic.Int64 // an engine that hangs is left to itself
-				w, err := worker.New(f.Service, worker.Config{ID: "w", Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
+				w, err := worker.New(f.Service.Runs, worker.Config{ID: "w", Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 					if err := job.Decoded(600); err != nil {
 						return tasks.Outcome{}, err
 					}

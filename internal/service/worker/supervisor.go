@@ -53,7 +53,7 @@ type SupervisorConfig struct {
 // if it crashes, the supervisor sees the process die, ends the attempt of the
 // one task that it held, and starts another process.
 type Supervisor struct {
-	service *tasks.Service
+	service *tasks.Runs
 	config  SupervisorConfig
 	id      string
 
@@ -63,7 +63,7 @@ type Supervisor struct {
 }
 
 // NewSupervisor returns a supervisor for a service.
-func NewSupervisor(s *tasks.Service, c SupervisorConfig) (*Supervisor, error) {
+func NewSupervisor(s *tasks.Runs, c SupervisorConfig) (*Supervisor, error) {
 	if len(c.Command) == 0 || c.N < 1 {
 		return nil, errors.New("worker: SupervisorConfig needs Command and N")
 	}
@@ -131,7 +131,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 				limit = v.config.Start
 			}
 			if now.Sub(at.since) >= limit {
-				v.service.Logger.WarnContext(ctx, "worker does not respond and is killed", "worker", id, "pid", p.Pid)
+				v.service.Config.Logger.WarnContext(ctx, "worker does not respond and is killed", "worker", id, "pid", p.Pid)
 				_ = p.Kill()
 			}
 		}
@@ -140,7 +140,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 }
 
 func (v *Supervisor) keep(ctx context.Context) {
-	s, log := v.service, v.service.Logger
+	s, log := v.service, v.service.Config.Logger
 	pause := v.config.MinPause
 	turns := commandChoice{primary: v.config.Command, fallback: v.config.Fallback, first: v.config.Return, next: v.config.Return}
 	for ctx.Err() == nil {

@@ -60,7 +60,7 @@ type Config struct {
 
 // Worker runs tasks, one at a time.
 type Worker struct {
-	service *tasks.Service
+	service *tasks.Runs
 	config  Config
 	breaker *breaker
 	store   *accounts.Store // of known voices
@@ -75,7 +75,7 @@ const (
 )
 
 // New returns a worker for a service.
-func New(s *tasks.Service, c Config) (*Worker, error) {
+func New(s *tasks.Runs, c Config) (*Worker, error) {
 	if c.Engine == nil {
 		return nil, errors.New("worker: Config needs an Engine")
 	}
@@ -91,7 +91,7 @@ func New(s *tasks.Service, c Config) (*Worker, error) {
 	if c.Outage == nil {
 		c.Outage = func(Part, time.Time) {}
 	}
-	return &Worker{service: s, config: c, store: accounts.New(s.DB, s.Logger, s.Clock), breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
+	return &Worker{service: s, config: c, store: accounts.New(s.Config.DB, s.Config.Logger, s.Config.Clock), breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
 }
 
 // ErrHung is returned if the engine did not return: the process must end,
@@ -157,7 +157,7 @@ func (w *Worker) claim(ctx context.Context, unconfirmed bool) (task *tasks.Claim
 		task, err = s.Next(ctx, w.config.ID, w.config.Engine.ModelSet())
 	}
 	if err != nil && ctx.Err() == nil {
-		s.Logger.WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
+		s.Config.Logger.WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
 		w.breaker.open(partOf(err, PartDatabase))
 	}
 	return task, err
@@ -166,7 +166,7 @@ func (w *Worker) claim(ctx context.Context, unconfirmed bool) (task *tasks.Claim
 // work runs one claim to its end. drain is done when the worker shall stop; run
 // is the context of the task's steps.
 func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
-	s, log := w.service, w.service.Logger
+	s, log := w.service, w.service.Config.Logger
 	defer time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) }).Stop()
 	defer context.AfterFunc(drain, func() {
 		if backoff.Sleep(run, w.config.Grace) {
@@ -236,7 +236,7 @@ func (p enginePanic) Error() string { return fmt.Sprintf("the engine panicked: %
 func (w *Worker) attempt(ctx context.Context, c *tasks.Claim) error {
 	s := w.service
 	if len(c.Ignored) > 0 {
-		s.Logger.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", c.ID, "options", c.Ignored)
+		s.Config.Logger.WarnContext(ctx, "options of a newer release are ignored: upgrade workers before servers", "task", c.ID, "options", c.Ignored)
 	}
 	path, release, err := w.audio(ctx, c)
 	switch lost := errors.Is(err, blob.ErrNotFound) || errors.Is(err, errDamaged); {
@@ -292,7 +292,7 @@ func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (o
 	if err != nil {
 		return outcome, err
 	}
-	stages, err := newCheckpoints(w.service.Blobs, c, w.config.Engine.ModelSet())
+	stages, err := newCheckpoints(w.service.Config.Blobs, c, w.config.Engine.ModelSet())
 	if err != nil {
 		return outcome, err
 	}
@@ -333,13 +333,13 @@ func (w *Worker) audio(ctx context.Context, c *tasks.Claim) (path string, releas
 	if c.Blob == "" {
 		return "", release, blob.ErrNotFound
 	}
-	path, release, err = w.service.Blobs.Local(ctx, c.Blob, w.config.TempDir)
+	path, release, err = w.service.Config.Blobs.Local(ctx, c.Blob, w.config.TempDir)
 	if err != nil || c.AudioMD5 == nil {
 		return path, release, err
 	}
 	sum, err := fileMD5(path)
 	if err == nil && sum != *c.AudioMD5 {
-		w.service.Logger.ErrorContext(ctx, "the stored recording is damaged", "task", c.ID, "key", c.Blob, "md5", sum, "submitted", *c.AudioMD5)
+		w.service.Config.Logger.ErrorContext(ctx, "the stored recording is damaged", "task", c.ID, "key", c.Blob, "md5", sum, "submitted", *c.AudioMD5)
 		err = errDamaged
 	}
 	if err != nil {
@@ -370,7 +370,7 @@ func (w *Worker) gone(ctx context.Context, err, permanent error) error {
 	if !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
-	if _, lost := w.service.Blobs.Identity(ctx); lost != nil {
+	if _, lost := w.service.Config.Blobs.Identity(ctx); lost != nil {
 		return err
 	}
 	return spec.Permanent(permanent)
@@ -386,7 +386,7 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 		}
 	}
 	for i := range c.Extras.Voices {
-		path, release, err := w.service.Blobs.Local(ctx, tasks.ReferenceKey(c.ID, i), w.config.TempDir)
+		path, release, err := w.service.Config.Blobs.Local(ctx, tasks.ReferenceKey(c.ID, i), w.config.TempDir)
 		if err != nil {
 			return nil, forget, w.gone(ctx, fmt.Errorf("known voice: %w", err), errVoicesGone)
 		}
@@ -470,7 +470,7 @@ func (w *Worker) runEngine(ctx context.Context, seconds float64, job Job) (tasks
 		defer func() {
 			if value := recover(); value != nil {
 				a.err = enginePanic{value}
-				w.service.Logger.Error("the engine panicked", "task", job.TaskID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+				w.service.Config.Logger.Error("the engine panicked", "task", job.TaskID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
 			}
 			answers <- a
 		}()

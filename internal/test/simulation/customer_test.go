@@ -270,7 +270,7 @@ func (c *customer) pay(account string) {
 				c.world.recharged(account, -amount)
 			}
 		case 3:
-			_, err = s.Billing().AddPack(ctx, account, billing.Pack{Value: amount, ExpiresAt: s.Clock().Add(time.Hour)})
+			_, err = s.Billing().AddPack(ctx, account, billing.Pack{Value: amount, ExpiresAt: s.Config.Clock().Add(time.Hour)})
 		case 4:
 			_, err = s.Billing().SetPrices(ctx, billing.Prices{Standard: amount, Optimized: amount / 2, BatchDiscount: 5000}, time.Time{})
 		}

@@ -197,7 +197,7 @@ func (w *world) operate(what string, work func(ctx context.Context, s *tasks.Ser
 
 // busy returns a worker that has a task, or nil.
 func (w *world) busy() *process {
-	ids, err := db.Column[string](context.Background(), w.observer.DB.Read(), "SELECT worker_id FROM tasks WHERE phase = 'running' ORDER BY worker_id")
+	ids, err := db.Column[string](context.Background(), w.observer.Config.DB.Read(), "SELECT worker_id FROM tasks WHERE phase = 'running' ORDER BY worker_id")
 	w.must(err)
 	if len(ids) == 0 {
 		return nil

@@ -38,7 +38,7 @@ func (w *world) watch() {
 		"DELETE": "'delete', OLD.id, OLD.account_id, OLD.lane, OLD.attempt, OLD.phase, '', OLD.status, OLD.queued_at, OLD.claimed_at",
 	}
 	var statements []string
-	postgres := w.observer.DB.Dialect() == db.Postgres
+	postgres := w.observer.Config.DB.Dialect() == db.Postgres
 	serial := "integer"
 	if postgres {
 		serial = "bigserial"
@@ -67,7 +67,7 @@ func (w *world) watch() {
 		statements = append(statements, fmt.Sprintf("CREATE TRIGGER see_stop AFTER UPDATE OF stopped ON lane_accounts WHEN OLD.stopped <> NEW.stopped BEGIN %s END", stop))
 	}
 	for _, statement := range statements {
-		require.NoError(w.t, w.observer.DB.Write(context.Background(), func(tx *sql.Tx) error {
+		require.NoError(w.t, w.observer.Config.DB.Write(context.Background(), func(tx *sql.Tx) error {
 			_, err := tx.Exec(statement)
 			return err
 		}))
@@ -90,7 +90,7 @@ func (w *world) check() {
 	w.none("final tasks that know where their callback goes", "SELECT COUNT(*) FROM tasks WHERE phase = 'final' AND (callback_url IS NOT NULL OR callback_secret IS NOT NULL)")
 	w.none("running tasks without a worker", "SELECT COUNT(*) FROM tasks WHERE (phase = 'running') <> (worker_id IS NOT NULL)")
 	w.none("tasks with the result of a claim that was over", "SELECT COUNT(*) FROM tasks WHERE status = 'done' AND result_blob <> 'results/' || id || '-' || attempt || '.json.zst'")
-	ids, err := db.Column[string](context.Background(), w.observer.DB.Read(), "SELECT id FROM tasks")
+	ids, err := db.Column[string](context.Background(), w.observer.Config.DB.Read(), "SELECT id FROM tasks")
 	w.must(err)
 	there := map[string]bool{}
 	for _, id := range ids {
@@ -119,7 +119,7 @@ func (w *world) check() {
 
 // stuck describes the work that does not end.
 func (w *world) stuck() string {
-	lines, err := db.Column[string](context.Background(), w.observer.DB.Read(), `SELECT 'task ' || id || ' ' || phase || ' ' || status || ' worker ' || COALESCE(worker_id, '-') FROM tasks WHERE phase <> 'final'
+	lines, err := db.Column[string](context.Background(), w.observer.Config.DB.Read(), `SELECT 'task ' || id || ' ' || phase || ' ' || status || ' worker ' || COALESCE(worker_id, '-') FROM tasks WHERE phase <> 'final'
 		UNION ALL SELECT 'callback ' || id || ' ' || phase || ' notifier ' || COALESCE(worker_id, '-') FROM callbacks WHERE phase IN ('queued', 'running')`)
 	w.must(err)
 	return strings.Join(lines, "; ")
@@ -174,7 +174,7 @@ type change struct {
 }
 
 func (w *world) changes() []change {
-	list, err := db.Select(context.Background(), w.observer.DB.Read(), func(row db.Row, c *change) error {
+	list, err := db.Select(context.Background(), w.observer.Config.DB.Read(), func(row db.Row, c *change) error {
 		return row.Scan(&c.event, &c.task, &c.account, &c.lane, &c.attempt, &c.was, &c.phase, &c.status, &c.queuedAt, &c.claimedAt)
 	}, "SELECT event, task, account, lane, attempt, was, phase, status, queued_at, COALESCE(claimed_at, 0) FROM seen ORDER BY seq")
 	w.must(err)

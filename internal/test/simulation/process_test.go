@@ -124,7 +124,7 @@ func (p *process) run(ctx context.Context) error {
 	beat := w.heartbeat + own
 	switch p.role {
 	case roleWorker:
-		one, err := worker.New(p.service, worker.Config{
+		one, err := worker.New(p.service.Runs, worker.Config{
 			Engine: engine{p}, Prober: engine{p}, TempDir: w.dir, ID: p.id(),
 			Poll: w.poll + 3*own, Heartbeat: beat, Available: w.available,
 		})
@@ -133,7 +133,7 @@ func (p *process) run(ctx context.Context) error {
 		}
 		return one.Run(ctx)
 	case roleFetcher:
-		f, err := worker.NewFetcher(p.service, worker.FetcherConfig{HTTP: sources{p}, Prober: engine{p}, TempDir: w.dir, AtOnce: 1, MinBytes: 1, Poll: w.poll + 5*own, Heartbeat: beat})
+		f, err := worker.NewFetcher(p.service.Runs, worker.FetcherConfig{HTTP: sources{p}, Prober: engine{p}, TempDir: w.dir, AtOnce: 1, MinBytes: 1, Poll: w.poll + 5*own, Heartbeat: beat})
 		if err != nil {
 			return err
 		}

@@ -153,7 +153,7 @@ func (w *world) close() {
 		<-p.ended
 	}
 	w.customers.Wait()
-	w.must(w.observer.DB.Close())
+	w.must(w.observer.Config.DB.Close())
 }
 
 // run runs the history: disturbances, then calm in which all work must end;
@@ -162,7 +162,7 @@ func (w *world) run() {
 	z := w.size
 	w.fleet()
 	names := make([][]string, z.customers)
-	ids, err := db.Column[string](context.Background(), w.observer.DB.Read(), "SELECT id FROM accounts ORDER BY id")
+	ids, err := db.Column[string](context.Background(), w.observer.Config.DB.Read(), "SELECT id FROM accounts ORDER BY id")
 	w.must(err)
 	for i, id := range ids {
 		names[i%z.customers] = append(names[i%z.customers], id)
@@ -328,6 +328,6 @@ func (w *world) recharged(account string, amount billing.Money) {
 // count returns the number that a query selects.
 func (w *world) count(query string, args ...any) int {
 	var n int
-	w.must(w.observer.DB.Read().QueryRow(query, args...).Scan(&n))
+	w.must(w.observer.Config.DB.Read().QueryRow(query, args...).Scan(&n))
 	return n
 }

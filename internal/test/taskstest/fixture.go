@@ -74,7 +74,7 @@ func New(t testing.TB, d *db.DB, options ...Option) *Fixture {
 	}
 	s, err := tasks.New(c)
 	require.NoError(t, err)
-	f := &Fixture{Service: s, T: t, Accounts: accounts.New(d, s.Logger, s.Clock), Dir: dir}
+	f := &Fixture{Service: s, T: t, Accounts: accounts.New(d, s.Config.Logger, s.Config.Clock), Dir: dir}
 	f.Account = f.NewAccount("customer", 1000*billing.Unit)
 	return f
 }
@@ -137,7 +137,7 @@ func (f *Fixture) Add(change func(*tasks.Request)) tasks.Task {
 func (f *Fixture) Row(id string) tasks.Task {
 	f.T.Helper()
 	var account string
-	require.NoError(f.T, f.DB.Read().QueryRow("SELECT account_id FROM tasks WHERE id = $1", id).Scan(&account))
+	require.NoError(f.T, f.Config.DB.Read().QueryRow("SELECT account_id FROM tasks WHERE id = $1", id).Scan(&account))
 	t, err := f.Get(context.Background(), account, id)
 	require.NoError(f.T, err)
 	return t
@@ -147,14 +147,14 @@ func (f *Fixture) Row(id string) tasks.Task {
 func (f *Fixture) Count(query string, args ...any) int {
 	f.T.Helper()
 	var n int
-	require.NoError(f.T, f.DB.Read().QueryRow(query, args...).Scan(&n))
+	require.NoError(f.T, f.Config.DB.Read().QueryRow(query, args...).Scan(&n))
 	return n
 }
 
 // Exec runs a statement in a transaction.
 func (f *Fixture) Exec(statement string, args ...any) {
 	f.T.Helper()
-	require.NoError(f.T, f.DB.Write(context.Background(), func(tx *sql.Tx) error {
+	require.NoError(f.T, f.Config.DB.Write(context.Background(), func(tx *sql.Tx) error {
 		_, err := tx.Exec(statement, args...)
 		return err
 	}))
@@ -163,7 +163,7 @@ func (f *Fixture) Exec(statement string, args ...any) {
 // Files returns the keys of all files in the store.
 func (f *Fixture) Files() (keys []string) {
 	f.T.Helper()
-	require.NoError(f.T, f.Blobs.List(context.Background(), "", func(o blob.Object) error {
+	require.NoError(f.T, f.Config.Blobs.List(context.Background(), "", func(o blob.Object) error {
 		keys = append(keys, o.Key)
 		return nil
 	}))
@@ -200,7 +200,7 @@ func (f *Fixture) Start(n int, c worker.Config) (stop func()) {
 	c.Poll = cmp.Or(c.Poll, 5*time.Millisecond)
 	var runs []func(context.Context) error
 	for range n {
-		w, err := worker.New(f.Service, c)
+		w, err := worker.New(f.Service.Runs, c)
 		require.NoError(f.T, err)
 		runs = append(runs, w.Run)
 	}
@@ -226,7 +226,7 @@ func (f *Fixture) start(runs ...func(context.Context) error) (stop func()) {
 func (f *Fixture) StartFetcher(c worker.FetcherConfig) (stop func()) {
 	f.T.Helper()
 	c.Poll = cmp.Or(c.Poll, 5*time.Millisecond)
-	fetcher, err := worker.NewFetcher(f.Service, c)
+	fetcher, err := worker.NewFetcher(f.Service.Runs, c)
 	require.NoError(f.T, err)
 	return f.start(fetcher.Run)
 }
@@ -274,7 +274,7 @@ func (f *Fixture) Exact() {
 	for _, key := range f.Files() {
 		there[key] = true
 	}
-	rows, err := f.DB.Read().Query("SELECT audio_blob FROM tasks WHERE audio_blob IS NOT NULL UNION ALL SELECT result_blob FROM tasks WHERE result_blob IS NOT NULL")
+	rows, err := f.Config.DB.Read().Query("SELECT audio_blob FROM tasks WHERE audio_blob IS NOT NULL UNION ALL SELECT result_blob FROM tasks WHERE result_blob IS NOT NULL")
 	require.NoError(f.T, err)
 	defer rows.Close()
 	for rows.Next() {

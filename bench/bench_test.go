@@ -20,8 +20,8 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench/internal/scores"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/internal/system/native"
-	"github.com/otograph/otograph/internal/system/processor"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
@@ -347,14 +347,14 @@ func TestThisMachine(t *testing.T) {
 	assert.Positive(t, m.Cores)
 	assert.NotEmpty(t, m.Go)
 	assert.Contains(t, m.String(), m.OS)
-	before := processor.Seconds()
-	for x := 0.0; processor.Seconds() == before; x += math.Sqrt(x + 1) {
+	before := host.ProcessorSeconds()
+	for x := 0.0; host.ProcessorSeconds() == before; x += math.Sqrt(x + 1) {
 	}
-	assert.Greater(t, processor.Seconds(), before)
+	assert.Greater(t, host.ProcessorSeconds(), before)
 	var resident int64
-	processor.Fields("/proc/self/status", func(key, value string) {
+	host.Fields("/proc/self/status", func(key, value string) {
 		if key == "VmRSS" {
-			resident = processor.Kilobytes(value) << 10
+			resident = host.Kilobytes(value) << 10
 		}
 	})
 	if resident == 0 {

@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/system/processor"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/spec"
 )
 
 func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt otograph.Options) (*otograph.Result, Cost, error) {
 	resetPeak()
 	var c Cost
-	start, cpu := time.Now(), processor.Seconds()
+	start, cpu := time.Now(), host.ProcessorSeconds()
 	var once sync.Once
 	res, err := p.Run(ctx, src, opt, otograph.RunOptions{Progress: func(r otograph.Progress) {
 		if r.Stage == otograph.StageTranscribe {
 			once.Do(func() { c.FirstSegment = time.Since(start).Seconds() })
 		}
 	}})
-	c.Wall, c.CPU = time.Since(start).Seconds(), processor.Seconds()-cpu
+	c.Wall, c.CPU = time.Since(start).Seconds(), host.ProcessorSeconds()-cpu
 	c.PeakRSS = peakRSS()
 	if err != nil {
 		return nil, c, err
@@ -49,12 +49,12 @@ func stageCPU(ctx context.Context, p *otograph.Pipeline, src otograph.Source, op
 	part := func(asr, diarize, events bool, stages ...otograph.Stage) error {
 		o := opt
 		o.EnableASR, o.EnableDiarize, o.EnableAudioEvents = &asr, &diarize, &events
-		last := processor.Seconds()
+		last := host.ProcessorSeconds()
 		_, err := p.Run(ctx, src, o, otograph.RunOptions{Checkpoints: kept, Progress: func(r otograph.Progress) {
 			if !r.Done {
 				return
 			}
-			now, wanted := processor.Seconds(), slices.Contains(stages, r.Stage)
+			now, wanted := host.ProcessorSeconds(), slices.Contains(stages, r.Stage)
 			if wanted {
 				cost[r.Stage] += now - last
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/system/processor"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // Machine describes the machine of the measurements.
@@ -25,8 +25,8 @@ type Machine struct {
 
 // ThisMachine describes the current machine; unknown fields are empty.
 func ThisMachine() Machine {
-	m := Machine{CPU: processor.Name(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Time: time.Now().UTC().Truncate(time.Second)}
-	processor.Fields("/proc/cpuinfo", func(key, value string) {
+	m := Machine{CPU: host.ProcessorName(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Time: time.Now().UTC().Truncate(time.Second)}
+	host.Fields("/proc/cpuinfo", func(key, value string) {
 		if key != "flags" && key != "Features" {
 			return
 		}
@@ -38,9 +38,9 @@ func ThisMachine() Machine {
 			}
 		}
 	})
-	processor.Fields("/proc/meminfo", func(key, value string) {
+	host.Fields("/proc/meminfo", func(key, value string) {
 		if key == "MemTotal" {
-			m.MemoryMiB = processor.Kilobytes(value) >> 10
+			m.MemoryMiB = host.Kilobytes(value) >> 10
 		}
 	})
 	if data, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -61,4 +61,4 @@ func resetPeak() {
 
 // peakRSS returns the peak resident memory in bytes since resetPeak; 0 if the
 // system does not report it.
-func peakRSS() (peak int64) { return processor.PeakMemory("self") }
+func peakRSS() (peak int64) { return host.PeakMemory("self") }

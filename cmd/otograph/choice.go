@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/system/memory"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/models/library"
 )
 
@@ -27,7 +27,7 @@ func (f *choiceFlags) bound(workers int) int64 {
 	if f.ModelMemory > 0 {
 		return f.ModelMemory << 20
 	}
-	return int64(modelShare*float64(memory.Limit())) / int64(max(1, workers))
+	return int64(modelShare*float64(host.MemoryLimit())) / int64(max(1, workers))
 }
 
 // args returns the flags as a command line for one of the given number of

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/otograph/otograph/internal/service/state"
-	"github.com/otograph/otograph/internal/system/userdata"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // folder returns the data folder, created if missing, which only its owner can
@@ -18,7 +18,7 @@ func (f *storeFlags) folder() (string, error) {
 	dir := f.Data
 	if dir == "" {
 		var err error
-		if dir, err = userdata.Dir("service"); err != nil {
+		if dir, err = host.DataDir("service"); err != nil {
 			return "", fmt.Errorf("data folder: %w; name one with --data", err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/otograph/otograph/internal/system/memory"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/service"
 )
 
@@ -48,7 +48,7 @@ const frontShare = 0.5
 // limitMemory keeps the Go heap within the machine's or the container's memory.
 // GOMEMLIMIT, if set, takes precedence.
 func limitMemory(log *slog.Logger) {
-	limit := int64(frontShare * float64(memory.Limit()))
+	limit := int64(frontShare * float64(host.MemoryLimit()))
 	if limit == 0 || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )
@@ -139,7 +138,7 @@ func describeProfile(store *library.Store, profile string) (string, error) {
 			continue
 		}
 		total += l.Size
-		fmt.Fprintf(&b, "  %-10s %s, %s, %s\n", l.Role, terminal.Line(l.Name), size(l.Size), terminal.Line(l.License))
+		fmt.Fprintf(&b, "  %-10s %s, %s, %s\n", l.Role, cleanLine(l.Name), size(l.Size), cleanLine(l.License))
 		for _, address := range downloads(l.Catalog) {
 			if u, err := url.Parse(address); err == nil && u.Host != "" {
 				hosts[u.Host] = true

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -19,7 +18,7 @@ import (
 
 // say prints to standard output.
 func say(format string, args ...any) {
-	if _, err := fmt.Fprint(os.Stdout, terminal.Clean(fmt.Sprintf(format, args...))); err != nil && unsaid == nil {
+	if _, err := fmt.Fprint(os.Stdout, cleanText(fmt.Sprintf(format, args...))); err != nil && unsaid == nil {
 		unsaid = err
 	}
 }
@@ -36,7 +35,7 @@ func drawable(f *os.File) bool {
 
 // warn prints to standard error.
 func warn(format string, args ...any) {
-	fmt.Fprint(os.Stderr, terminal.Clean(fmt.Sprintf(format, args...)))
+	fmt.Fprint(os.Stderr, cleanText(fmt.Sprintf(format, args...)))
 }
 
 // warnAudio prints the warnings about a recording, even with -q.
@@ -55,10 +54,10 @@ func about(kind, name string, err error) error {
 }
 
 // redraw replaces the current line of a terminal.
-func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", terminal.Line(line)) }
+func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", cleanLine(line)) }
 
 // printJSON prints a value in writeJSON's format.
-func printJSON(v any) error { return writeJSON(terminal.JSON(os.Stdout), v) }
+func printJSON(v any) error { return writeJSON(cleanJSON(os.Stdout), v) }
 
 // writeJSON writes a value as indented JSON.
 func writeJSON(w io.Writer, v any) error {
@@ -75,9 +74,9 @@ func printDocument(document []byte, format string, madeForTerminal bool) error {
 	var out io.Writer = os.Stdout
 	switch {
 	case format == "json":
-		out = terminal.JSON(out)
+		out = cleanJSON(out)
 	case !madeForTerminal && term.IsTerminal(int(os.Stdout.Fd())):
-		document = []byte(terminal.Clean(string(document)))
+		document = []byte(cleanText(string(document)))
 	}
 	_, err := out.Write(document)
 	return err
@@ -110,7 +109,7 @@ func newTable(w io.Writer, header ...string) table {
 func (t table) row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
-		texts[i] = terminal.Line(fmt.Sprint(cell))
+		texts[i] = cleanLine(fmt.Sprint(cell))
 	}
 	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/system/terminal"
 )
 
 // escapes is a foreign text that retitles a terminal, clears it, and runs from
@@ -31,7 +30,7 @@ func TestForeignTextIsCleaned(t *testing.T) {
 	table.row(escapes, 7)
 	require.NoError(t, table.flush())
 	assert.Equal(t, 5, strings.Count(out.String(), "\n"), "%q", out.String())
-	assert.Equal(t, out.String(), terminal.Clean(out.String()))
+	assert.Equal(t, out.String(), cleanText(out.String()))
 
 	res := &otograph.Result{
 		Ran: otograph.Capabilities{ASR: true, Diarize: true, AudioEvents: true}, AudioDuration: 2,
@@ -41,12 +40,12 @@ func TestForeignTextIsCleaned(t *testing.T) {
 	out.Reset()
 	require.NoError(t, writeText(&out, res, textStyle{words: true}))
 	assert.Equal(t, 3, strings.Count(out.String(), "\n"), "%q", out.String())
-	assert.Equal(t, out.String(), terminal.Clean(out.String()))
+	assert.Equal(t, out.String(), cleanText(out.String()))
 	assert.Contains(t, out.String(), "owned")
 
 	out.Reset()
 	redraw(&out, escapes)
-	assert.Equal(t, "\r\x1b[K"+terminal.Line(escapes), out.String())
+	assert.Equal(t, "\r\x1b[K"+cleanLine(escapes), out.String())
 }
 
 // TestListAsJSON: a list without entries is [], not null.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
@@ -77,18 +76,18 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 	for _, l := range lines {
 		stamp := fmt.Sprintf("%*s – %*s", times, clock(l.start), times, clock(l.end))
 		if l.segment == nil {
-			fmt.Fprintf(out, "%s  %s  %s\n", paint("2", stamp), paint("2", fmt.Sprintf("%-*s", who, "sound")), paint("3", terminal.Line(l.sound)))
+			fmt.Fprintf(out, "%s  %s  %s\n", paint("2", stamp), paint("2", fmt.Sprintf("%-*s", who, "sound")), paint("3", cleanLine(l.sound)))
 			continue
 		}
 		fmt.Fprint(out, paint("2", stamp), "  ")
 		if who > 0 {
-			fmt.Fprint(out, paint(speakerColor(l.segment.Speaker), fmt.Sprintf("%-*s", who, terminal.Line(l.segment.Speaker))), "  ")
+			fmt.Fprint(out, paint(speakerColor(l.segment.Speaker), fmt.Sprintf("%-*s", who, cleanLine(l.segment.Speaker))), "  ")
 		}
-		fmt.Fprintln(out, terminal.Line(l.segment.Text))
+		fmt.Fprintln(out, cleanLine(l.segment.Text))
 		if style.words {
 			indent := strings.Repeat(" ", 2*times+3)
 			for _, w := range l.segment.Words {
-				fmt.Fprintf(out, "%s  %8.2f – %.2f  %3.0f %%  %s%s\n", indent, w.Start, w.End, w.Probability*100, terminal.Line(w.Word), reservations(w))
+				fmt.Fprintf(out, "%s  %8.2f – %.2f  %3.0f %%  %s%s\n", indent, w.Start, w.End, w.Probability*100, cleanLine(w.Word), reservations(w))
 			}
 		}
 	}

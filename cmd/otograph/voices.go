@@ -13,7 +13,6 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize/embed"
-	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
@@ -156,7 +155,7 @@ func (c *voicesListCmd) Run() error {
 		return err
 	}
 	if c.JSON {
-		return register.Write(terminal.JSON(os.Stdout))
+		return register.Write(cleanJSON(os.Stdout))
 	}
 	return printList(false, register.Voices, []string{"NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT"}, func(t table, v voices.Voice) {
 		t.row(v.Name, len(v.Vectors), fmt.Sprintf("%.8s", v.Model), v.Added.Format(time.DateOnly), v.Consent)

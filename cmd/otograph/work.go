@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/system/terminal"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/service/engine"
 )
@@ -97,5 +96,5 @@ type awayError struct{ error }
 func (e *awayError) Unwrap() error { return e.error }
 
 func newLog(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(terminal.JSON(os.Stderr), &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(cleanJSON(os.Stderr), &slog.HandlerOptions{Level: level}))
 }

@@ -6,8 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/system/processor"
-	"github.com/otograph/otograph/internal/system/userdata"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // Cost is the measured cost of a model on this machine.
@@ -36,7 +35,7 @@ func RememberCosts(costs map[string]Cost) error {
 	for path, c := range costs {
 		all[costKey(path)] = c
 	}
-	file, err := userdata.Dir(costTable)
+	file, err := host.DataDir(costTable)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(file), 0o755)
 	}
@@ -55,7 +54,7 @@ func costKey(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	return path + "; " + processor.Name()
+	return path + "; " + host.ProcessorName()
 }
 
 // known holds the costs measured on this processor.
@@ -64,7 +63,7 @@ type known map[string]Cost
 // knownCosts returns no costs if their file is missing or damaged.
 func knownCosts() known {
 	var all known
-	file, err := userdata.Dir(costTable)
+	file, err := host.DataDir(costTable)
 	if err != nil {
 		return known{}
 	}

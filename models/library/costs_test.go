@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/system/processor"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // Costs are listed for the file that was measured, on this processor only.
@@ -37,7 +37,7 @@ func TestCosts(t *testing.T) {
 	assert.Len(t, files, 1, "no partial file remains")
 
 	name := filepath.Join(data, "otograph", "costs.json")
-	for _, damaged := range []string{"", "{", "null", "[1]", `{"` + second + "; " + processor.Name() + `": {"size": 7}}`, `{"` + second + `; another": {"processor_seconds_per_hour": 3, "sound_seconds": 60, "size": 7}}`} {
+	for _, damaged := range []string{"", "{", "null", "[1]", `{"` + second + "; " + host.ProcessorName() + `": {"size": 7}}`, `{"` + second + `; another": {"processor_seconds_per_hour": 3, "sound_seconds": 60, "size": 7}}`} {
 		require.NoError(t, os.WriteFile(name, []byte(damaged), 0o600))
 		assert.Nil(t, knownCosts().of(second), damaged)
 	}

@@ -472,7 +472,7 @@ func TestFindSuggests(t *testing.T) {
 }
 
 func TestPulledCheckpointWaitsForItsConversion(t *testing.T) {
-	h, e, s := serve(t, func(h *host, e *Entry) {
+	h, e, s := serve(t, func(h *publisher, e *Entry) {
 		h.data = []byte("PK\x03\x04 a checkpoint")
 		e.Role, e.Contract, e.Convert = models.RoleTagger, models.ContractPANNs, "panns.py"
 		e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)

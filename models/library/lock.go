@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/system/flock"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/models"
 )
 
@@ -26,9 +26,9 @@ func (s *Store) lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("model folder: %w", err)
 	}
-	if err := flock.Try(f); err != nil {
+	if err := host.TryLock(f); err != nil {
 		f.Close()
-		if errors.Is(err, flock.ErrTaken) {
+		if errors.Is(err, host.ErrLocked) {
 			return nil, fmt.Errorf("%w: %s: another process is pulling or importing; wait for it", errLocked, s.Dir)
 		}
 		return nil, fmt.Errorf("model folder: lock: %w", err)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/system/download"
-	"github.com/otograph/otograph/internal/system/userdata"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/models"
 )
 
@@ -30,7 +30,7 @@ func DefaultDir() (dir string, named bool, err error) {
 	if dir := os.Getenv(envDir); dir != "" {
 		return dir, true, nil
 	}
-	if dir, err = userdata.Dir("models"); err != nil {
+	if dir, err = host.DataDir("models"); err != nil {
 		return "", false, fmt.Errorf("model folder: %w; set %s", err, envDir)
 	}
 	return dir, false, nil

@@ -37,9 +37,9 @@ func hexSum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// host is a publisher's server that serves one file and misbehaves as
+// publisher is a server that serves one file and misbehaves as
 // configured.
-type host struct {
+type publisher struct {
 	mu   sync.Mutex
 	data []byte
 	etag string
@@ -52,26 +52,26 @@ type host struct {
 	noRange, weak, chunked, blindRange bool
 	status                             []int         // statuses to answer with first
 	slow                               time.Duration // before every kilobyte
-	onRequest                          func(n int, h *host)
+	onRequest                          func(n int, h *publisher)
 
 	requests []*http.Request
 	sent     int64
 }
 
 // asked returns the requests so far; total returns the number of sent bytes.
-func (h *host) asked() []*http.Request {
+func (h *publisher) asked() []*http.Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.requests)
 }
 
-func (h *host) total() int64 {
+func (h *publisher) total() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sent
 }
 
-func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	n := len(h.requests)
 	h.requests = append(h.requests, r)
@@ -144,12 +144,12 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve starts a host for a synthetic detector of about 200 kB, and returns the
+// serve starts a publisher for a synthetic detector of about 200 kB, and returns the
 // catalog entry and a store for it.
-func serve(t *testing.T, change func(h *host, e *Entry)) (*host, Entry, *Store) {
+func serve(t *testing.T, change func(h *publisher, e *Entry)) (*publisher, Entry, *Store) {
 	t.Helper()
 	data := append(made.SileroV5().Bytes(), onnxPadding(200_000)...)
-	h := &host{data: data, etag: `"v1"`}
+	h := &publisher{data: data, etag: `"v1"`}
 	server := httptest.NewUnstartedServer(h)
 	server.Config.ErrorLog = nil
 	server.Start()
@@ -232,38 +232,38 @@ func TestPull(t *testing.T) {
 	assert.Len(t, h.asked(), 1)
 }
 
-// The faults of a host, and the expected outcome.
+// The faults of a publisher, and the expected outcome.
 func TestPullSurvivesHostFaults(t *testing.T) {
-	whole := func(h *host) int64 { return int64(len(h.data)) }
+	whole := func(h *publisher) int64 { return int64(len(h.data)) }
 	cases := map[string]struct {
-		change func(h *host, e *Entry)
-		// sent limits the bytes that the host has to send, as a share of the
+		change func(h *publisher, e *Entry)
+		// sent limits the bytes that the publisher has to send, as a share of the
 		// file.
 		sent     float64
 		requests int
 	}{
-		"cuts twice and resumes": {func(h *host, e *Entry) { h.cut = []int{50_000, 60_000} }, 1, 3},
-		"cuts, ignores ranges":   {func(h *host, e *Entry) { h.cut = []int{50_000}; h.noRange = true }, 1.3, 2},
-		"cuts, weak validator":   {func(h *host, e *Entry) { h.cut = []int{50_000}; h.weak = true }, 1.3, 2},
-		"cuts, no validator":     {func(h *host, e *Entry) { h.cut = []int{50_000}; h.etag = "" }, 1.3, 2},
-		"cuts, sends no length":  {func(h *host, e *Entry) { h.cut = []int{50_000}; h.chunked = true }, 1, 2},
-		"fails for a while":      {func(h *host, e *Entry) { h.status = []int{503, 429, 502} }, 1, 4},
-		"is slow":                {func(h *host, e *Entry) { h.slow = 100 * time.Microsecond }, 1, 1},
-		"changes between": {func(h *host, e *Entry) {
+		"cuts twice and resumes": {func(h *publisher, e *Entry) { h.cut = []int{50_000, 60_000} }, 1, 3},
+		"cuts, ignores ranges":   {func(h *publisher, e *Entry) { h.cut = []int{50_000}; h.noRange = true }, 1.3, 2},
+		"cuts, weak validator":   {func(h *publisher, e *Entry) { h.cut = []int{50_000}; h.weak = true }, 1.3, 2},
+		"cuts, no validator":     {func(h *publisher, e *Entry) { h.cut = []int{50_000}; h.etag = "" }, 1.3, 2},
+		"cuts, sends no length":  {func(h *publisher, e *Entry) { h.cut = []int{50_000}; h.chunked = true }, 1, 2},
+		"fails for a while":      {func(h *publisher, e *Entry) { h.status = []int{503, 429, 502} }, 1, 4},
+		"is slow":                {func(h *publisher, e *Entry) { h.slow = 100 * time.Microsecond }, 1, 1},
+		"changes between": {func(h *publisher, e *Entry) {
 			// The first half comes from an older file, the hash from the newer
 			// one.
 			newer, older := h.data, otherContent(h.data)
 			h.data, h.etag, h.cut = older, `"old"`, []int{100_000}
-			h.onRequest = func(n int, h *host) {
+			h.onRequest = func(n int, h *publisher) {
 				if n == 1 {
 					h.data, h.etag = newer, `"new"`
 				}
 			}
 		}, 1.6, 2},
-		"changes in between but still serves the range": {func(h *host, e *Entry) {
+		"changes in between but still serves the range": {func(h *publisher, e *Entry) {
 			newer, older := h.data, otherContent(h.data)
 			h.data, h.etag, h.cut, h.blindRange = older, `"old"`, []int{100_000}, true
-			h.onRequest = func(n int, h *host) {
+			h.onRequest = func(n int, h *publisher) {
 				if n == 1 {
 					h.data, h.etag = newer, `"new"`
 				}
@@ -286,28 +286,28 @@ func TestPullSurvivesHostFaults(t *testing.T) {
 
 func TestPullRefusesOtherContent(t *testing.T) {
 	cases := map[string]struct {
-		change func(h *host, e *Entry)
+		change func(h *publisher, e *Entry)
 		is     error
 		says   []string
 	}{
-		"other content": {func(h *host, e *Entry) { h.data = otherContent(h.data) }, models.ErrBroken, []string{"expected sha256", "found"}},
-		"longer":        {func(h *host, e *Entry) { h.data = append(h.data, 0) }, models.ErrBroken, []string{"bytes", "offers"}},
-		"shorter":       {func(h *host, e *Entry) { h.data = h.data[:1000] }, models.ErrBroken, []string{"bytes", "offers 1000"}},
-		"longer, no length sent": {func(h *host, e *Entry) {
+		"other content": {func(h *publisher, e *Entry) { h.data = otherContent(h.data) }, models.ErrBroken, []string{"expected sha256", "found"}},
+		"longer":        {func(h *publisher, e *Entry) { h.data = append(h.data, 0) }, models.ErrBroken, []string{"bytes", "offers"}},
+		"shorter":       {func(h *publisher, e *Entry) { h.data = h.data[:1000] }, models.ErrBroken, []string{"bytes", "offers 1000"}},
+		"longer, no length sent": {func(h *publisher, e *Entry) {
 			h.data = append(bytes.Clone(h.data), make([]byte, 1<<20)...)
 			h.chunked = true
 		}, models.ErrBroken, []string{"sends more"}},
-		"shorter, no length sent": {func(h *host, e *Entry) { h.data, h.chunked = h.data[:1000], true }, models.ErrBroken, []string{"found 1000"}},
-		"gone":                    {func(h *host, e *Entry) { h.status = []int{404} }, models.ErrMissing, []string{"404"}},
-		"web page with a matching hash": {func(h *host, e *Entry) {
+		"shorter, no length sent": {func(h *publisher, e *Entry) { h.data, h.chunked = h.data[:1000], true }, models.ErrBroken, []string{"found 1000"}},
+		"gone":                    {func(h *publisher, e *Entry) { h.status = []int{404} }, models.ErrMissing, []string{"404"}},
+		"web page with a matching hash": {func(h *publisher, e *Entry) {
 			h.data = []byte("<!DOCTYPE html><html>please log in</html>")
 			e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
 		}, models.ErrBroken, []string{"web page"}},
-		"web page trusted on first use": {func(h *host, e *Entry) {
+		"web page trusted on first use": {func(h *publisher, e *Entry) {
 			h.data = []byte("<!DOCTYPE html><html>please log in</html>")
 			e.Files[0].Size, e.Files[0].SHA256 = 0, ""
 		}, models.ErrBroken, []string{"web page"}},
-		"model of another role": {func(h *host, e *Entry) {
+		"model of another role": {func(h *publisher, e *Entry) {
 			h.data = made.YAMNet().Bytes()
 			e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
 		}, models.ErrBroken, []string{"role vad", "role tagger"}},
@@ -331,7 +331,7 @@ func TestPullRefusesOtherContent(t *testing.T) {
 }
 
 func TestPullResumesInANewProcess(t *testing.T) {
-	h, e, s := serve(t, func(h *host, e *Entry) { h.slow = 50 * time.Microsecond })
+	h, e, s := serve(t, func(h *publisher, e *Entry) { h.slow = 50 * time.Microsecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Progress = func(p Progress) {
 		if p.Done > 80_000 {
@@ -355,8 +355,8 @@ func TestPullResumesInANewProcess(t *testing.T) {
 	assert.Equal(t, `"v1"`, h.asked()[1].Header.Get("If-Range"))
 }
 
-// resumable marks a partial file as the beginning of the host's file.
-func resumable(t *testing.T, part string, h *host, e Entry) {
+// resumable marks a partial file as the beginning of the publisher's file.
+func resumable(t *testing.T, part string, h *publisher, e Entry) {
 	t.Helper()
 	made.Place(t, part+".json", fmt.Appendf(nil, `{"url": %q, "etag": %q, "size": %d}`, e.Files[0].URL, h.etag, len(h.data)))
 }
@@ -383,21 +383,21 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 }
 
 func TestPullGivesUpOnASourceThatAlwaysCuts(t *testing.T) {
-	for name, change := range map[string]func(h *host, e *Entry){
-		"at once": func(h *host, e *Entry) { h.status = []int{500, 500, 500, 500, 500, 500, 500} },
-		"at the same byte": func(h *host, e *Entry) {
+	for name, change := range map[string]func(h *publisher, e *Entry){
+		"at once": func(h *publisher, e *Entry) { h.status = []int{500, 500, 500, 500, 500, 500, 500} },
+		"at the same byte": func(h *publisher, e *Entry) {
 			h.noRange = true
 			h.cut = []int{9000, 9000, 9000, 9000, 9000, 9000, 9000, 9000}
 		},
-		"to and fro": func(h *host, e *Entry) {
+		"to and fro": func(h *publisher, e *Entry) {
 			h.noRange = true
 			h.cut = []int{9000, 5000, 9000, 5000, 9000, 5000, 9000, 5000}
 		},
-		"always a new etag": func(h *host, e *Entry) {
+		"always a new etag": func(h *publisher, e *Entry) {
 			h.cut = []int{9000, 9000, 9000, 9000, 9000, 9000, 9000}
-			h.onRequest = func(n int, h *host) { h.etag = fmt.Sprintf(`"%d"`, n) }
+			h.onRequest = func(n int, h *publisher) { h.etag = fmt.Sprintf(`"%d"`, n) }
 		},
-		"stalls every time": func(h *host, e *Entry) { h.slow = time.Hour },
+		"stalls every time": func(h *publisher, e *Entry) { h.slow = time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, e, s := serve(t, change)
@@ -414,7 +414,7 @@ func TestPullGivesUpOnASourceThatAlwaysCuts(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	h, e, s := serve(t, func(h *host, e *Entry) { h.cut = []int{50_000} })
+	h, e, s := serve(t, func(h *publisher, e *Entry) { h.cut = []int{50_000} })
 	target := e.Files[0].URL
 	var hops int
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -466,7 +466,7 @@ func TestMirror(t *testing.T) {
 		mirror:                        "/models.example/some%20dir/vad.onnx",
 		mirror + "/copy/":             "/copy/models.example/some%20dir/vad.onnx",
 		mirror + "/hf/{path}?k=1":     "/hf/some%20dir/vad.onnx",
-		mirror + "/{host}/raw/{path}": "/models.example/raw/some%20dir/vad.onnx",
+		mirror + "/{publisher}/raw/{path}": "/models.example/raw/some%20dir/vad.onnx",
 	} {
 		s.Dir, s.Mirror = t.TempDir(), spec
 		_, err := s.pull(t.Context(), []Entry{e})
@@ -485,7 +485,7 @@ func TestProxyOfTheEnvironmentIsUsed(t *testing.T) {
 }
 
 func TestTrustOnFirstUse(t *testing.T) {
-	h, e, s := serve(t, func(h *host, e *Entry) { e.Files[0].SHA256, e.Files[0].Size = "", 0 })
+	h, e, s := serve(t, func(h *publisher, e *Entry) { e.Files[0].SHA256, e.Files[0].Size = "", 0 })
 	done, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"vad.onnx"}, done[0].Trusted)
@@ -506,8 +506,8 @@ func TestTrustOnFirstUse(t *testing.T) {
 
 func TestConcurrentPulls(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
-	_, e, s := serve(t, func(h *host, e *Entry) {
-		h.onRequest = func(int, *host) { close(reached); <-release }
+	_, e, s := serve(t, func(h *publisher, e *Entry) {
+		h.onRequest = func(int, *publisher) { close(reached); <-release }
 	})
 	result := make(chan error, 1)
 	go func() { _, err := s.pull(t.Context(), []Entry{e}); result <- err }()
@@ -589,7 +589,7 @@ func TestPullArchive(t *testing.T) {
 		addFile(t, w, "sherpa-x/model.int8.onnx", model)
 		addFile(t, w, "sherpa-x/tokens.txt", tokens)
 	}))
-	h, _, s := serve(t, func(h *host, e *Entry) { h.data, h.cut = packed, []int{400} })
+	h, _, s := serve(t, func(h *publisher, e *Entry) { h.data, h.cut = packed, []int{400} })
 	e := Entry{
 		Name: "x-ctc", Role: models.RoleOptimized, Contract: models.ContractNeMoCTC, Languages: []string{"es"},
 		Archive: &Download{Name: "x.tar.bz2", URL: "http://models.example/x.tar.bz2", Size: int64(len(packed)), SHA256: hexSum(packed)},
@@ -623,8 +623,8 @@ func TestPullArchive(t *testing.T) {
 	require.ErrorIs(t, err, models.ErrBroken)
 }
 
-// address returns the host's address, for use as a mirror.
-func (h *host) address(t *testing.T, s *Store) string {
+// address returns the publisher's address, for use as a mirror.
+func (h *publisher) address(t *testing.T, s *Store) string {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)

@@ -26,7 +26,7 @@ import (
 	"github.com/otograph/otograph/asr/onnx"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize/embed"
-	"github.com/otograph/otograph/internal/system/processor"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"
@@ -66,9 +66,9 @@ type steps struct {
 
 // step measures one step.
 func (s *steps) step(name string, work func() error) error {
-	start, used := time.Now(), processor.Seconds()
+	start, used := time.Now(), host.ProcessorSeconds()
 	err := work()
-	s.out[name] = map[string]float64{"wall": time.Since(start).Seconds(), "cpu": processor.Seconds() - used}
+	s.out[name] = map[string]float64{"wall": time.Since(start).Seconds(), "cpu": host.ProcessorSeconds() - used}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

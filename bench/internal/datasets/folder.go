@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/otograph/otograph/internal/system/flock"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // originName is the file that marks a folder of a data set as ours.
@@ -41,9 +41,9 @@ func (g *getting) claim() (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flock.Try(lock); err != nil {
+	if err := host.TryLock(lock); err != nil {
 		lock.Close()
-		if errors.Is(err, flock.ErrTaken) {
+		if errors.Is(err, host.ErrLocked) {
 			err = fmt.Errorf("%w: %s: another process is downloading into it; wait for it", ErrFolder, g.Dir)
 		}
 		return nil, err

@@ -15,7 +15,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench/internal/manifest"
-	"github.com/otograph/otograph/internal/system/processgroup"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // command is a program that writes a recording's transcript.
@@ -125,8 +125,8 @@ func (c *command) Transcribe(ctx context.Context, item manifest.Item) (*otograph
 	cmd.WaitDelay = 5 * time.Second
 	stdout, stderr := &capped{stop: stop}, &tail{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	processgroup.Own(cmd)
-	cmd.Cancel = func() error { return processgroup.Signal(cmd.Process.Pid, syscall.SIGKILL) }
+	host.OwnGroup(cmd)
+	cmd.Cancel = func() error { return host.SignalGroup(cmd.Process.Pid, syscall.SIGKILL) }
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, Cost{}, err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/system/processor"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // memoryPause is the interval at which a program's memory is read. The system
@@ -45,7 +45,7 @@ func watchMemory(pid int) func() int64 {
 
 // addPeaks stores the peaks of a process and of its children.
 func addPeaks(peaks map[int]int64, pid int) {
-	if peak := processor.PeakMemory(strconv.Itoa(pid)); peak > 0 {
+	if peak := host.PeakMemory(strconv.Itoa(pid)); peak > 0 {
 		peaks[pid] = max(peaks[pid], peak)
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))

@@ -20,7 +20,7 @@ import (
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/backoff"
-	"github.com/otograph/otograph/internal/system/processgroup"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // SupervisorConfig configures a Supervisor. Command and N are required; zero
@@ -195,7 +195,7 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	cmd.WaitDelay = v.config.Grace // then it is killed
 	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
 	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
-	processgroup.Own(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
+	host.OwnGroup(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
 	// The child holds the other end and reads the end of file when this process
 	// dies for any reason.
 	lifeline, err := cmd.StdinPipe()

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/otograph/otograph/internal/system/flock"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // A copy is in a separate folder with a marker file, whose lock is held by the
@@ -37,7 +37,7 @@ func newCopy(dir, key string) (c localCopy, err error) {
 	}
 	const fresh = os.O_CREATE | os.O_EXCL | os.O_RDWR
 	if c.marker, err = os.OpenFile(filepath.Join(folder, copyMarker), fresh, 0o600); err == nil {
-		if flock.Try(c.marker) == nil { // without locks on this file system, the copy would look like a dead process's
+		if host.TryLock(c.marker) == nil { // without locks on this file system, the copy would look like a dead process's
 			_, err = io.WriteString(c.marker, markerText)
 		}
 		if err == nil {
@@ -107,7 +107,7 @@ func sweepCopy(folder string) error {
 	if info, err := marker.Stat(); err != nil || !os.SameFile(there, info) {
 		return errNotOurs
 	}
-	if err := flock.Try(marker); err != nil {
+	if err := host.TryLock(marker); err != nil {
 		return err
 	}
 	if text, err := io.ReadAll(io.LimitReader(marker, int64(len(markerText))+1)); err != nil || string(text) != markerText {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/system/flock"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
@@ -52,7 +52,7 @@ func TestCopiesOfKilledProcessesAreRemoved(t *testing.T) {
 	held, err := os.Open(at("otograph-copy-held/lock")) // locked as by another process
 	require.NoError(t, err)
 	defer held.Close()
-	require.NoError(t, flock.Try(held))
+	require.NoError(t, host.TryLock(held))
 
 	own, releaseOwn := local(dir)
 	other, _ := local(dir) // sweeps, too

@@ -17,7 +17,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/otograph/otograph/internal/system/processgroup"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // Spec describes one caged run.
@@ -65,4 +65,4 @@ type Process struct {
 }
 
 // Kill kills the program and every process that it started.
-func (p *Process) Kill() { _ = processgroup.Signal(p.Process.Pid, syscall.SIGKILL) }
+func (p *Process) Kill() { _ = host.SignalGroup(p.Process.Pid, syscall.SIGKILL) }

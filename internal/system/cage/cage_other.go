@@ -6,14 +6,14 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/otograph/otograph/internal/system/processgroup"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // Command returns the program, uncaged on systems other than Linux.
 func Command(s Spec) (*Process, error) {
 	cmd := exec.Command(s.Bin, s.Args...)
 	cmd.Env = s.Env
-	processgroup.Own(cmd)
+	host.OwnGroup(cmd)
 	if s.Input != nil {
 		cmd.ExtraFiles = []*os.File{s.Input}
 	}

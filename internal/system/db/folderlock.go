@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/otograph/otograph/internal/system/flock"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // FolderLock is held by the only service that may run on a data folder.
@@ -24,7 +24,7 @@ func LockFolder(dir string) (*FolderLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	if err := flock.Try(f); err != nil {
+	if err := host.TryLock(f); err != nil {
 		holder, _ := os.ReadFile(path)
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w by process %s", dir, ErrLocked, strings.TrimSpace(string(holder)))

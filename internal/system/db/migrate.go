@@ -16,7 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/otograph/otograph/internal/system/backoff"
-	"github.com/otograph/otograph/internal/system/flock"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 //go:embed migrations
@@ -168,7 +168,7 @@ func (d *DB) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func(), e
 	if err != nil {
 		return nil, err
 	}
-	if err := flock.Wait(f); err != nil {
+	if err := host.WaitLock(f); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -14,8 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/otograph/otograph/internal/system/processgroup"
-	"github.com/otograph/otograph/internal/system/userdata"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
@@ -84,9 +83,9 @@ func install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 		cmd.Env = append(os.Environ(), "NATIVE_WITH="+string(with))
 	}
 	cmd.WaitDelay = 5 * time.Second
-	processgroup.Own(cmd)
+	host.OwnGroup(cmd)
 	// The script can remove its temporary folder then.
-	cmd.Cancel = func() error { return processgroup.Signal(cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.Cancel = func() error { return host.SignalGroup(cmd.Process.Pid, syscall.SIGTERM) }
 	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -132,7 +131,7 @@ func DefaultDest() (string, error) {
 			}
 		}
 	}
-	dir, err := userdata.Dir(dataFolder)
+	dir, err := host.DataDir(dataFolder)
 	if err != nil {
 		return "", fmt.Errorf("%w: name a folder, or set XDG_DATA_HOME", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/otograph/otograph/internal/system/userdata"
+	"github.com/otograph/otograph/internal/system/host"
 )
 
 // Environment variables for native parts; see [Dir] and [ONNXRuntime].
@@ -56,7 +56,7 @@ func here() places {
 		env: os.Getenv(EnvDir), ort: os.Getenv(EnvONNXRuntime),
 		system: systemDirs(),
 	}
-	if dir, err := userdata.Dir(dataFolder); err == nil {
+	if dir, err := host.DataDir(dataFolder); err == nil {
 		p.data = dir
 	}
 	if exe, err := os.Executable(); err == nil {

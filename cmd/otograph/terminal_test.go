@@ -1,4 +1,4 @@
-package terminal_test
+package main
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/otograph/otograph/internal/system/terminal"
 )
 
 // hostile are untrusted texts and their cleaned forms.
@@ -41,54 +39,54 @@ var hostile = []struct{ name, text, clean, line string }{
 
 func TestClean(t *testing.T) {
 	for _, tt := range hostile {
-		assert.Equal(t, tt.clean, terminal.Clean(tt.text), tt.name)
-		assert.Equal(t, tt.line, terminal.Line(tt.text), tt.name)
+		assert.Equal(t, tt.clean, cleanText(tt.text), tt.name)
+		assert.Equal(t, tt.line, cleanLine(tt.text), tt.name)
 	}
 }
 
-// TestJSON checks that the output contains no character that a terminal obeys,
+// TestCleanJSON checks that the output contains no character that a terminal obeys,
 // and decodes to the input.
-func TestJSON(t *testing.T) {
+func TestCleanJSON(t *testing.T) {
 	for _, tt := range hostile {
 		var plain, shown bytes.Buffer
 		require.NoError(t, json.NewEncoder(&plain).Encode(tt.text))
-		encoder := json.NewEncoder(terminal.JSON(&shown))
+		encoder := json.NewEncoder(cleanJSON(&shown))
 		encoder.SetEscapeHTML(false)
 		require.NoError(t, encoder.Encode(tt.text))
 		var want, got string
 		require.NoError(t, json.Unmarshal(plain.Bytes(), &want))
 		require.NoError(t, json.Unmarshal(shown.Bytes(), &got), tt.name)
 		assert.Equal(t, want, got, tt.name)
-		assert.Equal(t, shown.String(), terminal.Clean(shown.String()), tt.name)
+		assert.Equal(t, shown.String(), cleanText(shown.String()), tt.name)
 	}
 	var log bytes.Buffer
-	slog.New(slog.NewJSONHandler(terminal.JSON(&log), nil)).Info("failed", "error", "\u009b2J\u202e", "cause", "\x1b[2J")
+	slog.New(slog.NewJSONHandler(cleanJSON(&log), nil)).Info("failed", "error", "\u009b2J\u202e", "cause", "\x1b[2J")
 	assert.Contains(t, log.String(), `"error":"\u009b2J\u202e","cause":"\u001b[2J"`)
-	_, err := terminal.JSON(broken{}).Write([]byte("{}"))
+	_, err := cleanJSON(closedWriter{}).Write([]byte("{}"))
 	assert.Error(t, err)
 }
 
-type broken struct{}
+type closedWriter struct{}
 
-func (broken) Write([]byte) (int, error) { return 0, errors.New("closed") }
+func (closedWriter) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
 func FuzzClean(f *testing.F) {
 	for _, tt := range hostile {
 		f.Add(tt.text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		line := terminal.Line(text)
+		line := cleanLine(text)
 		if !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
 			t.Errorf("%q", line)
 		}
-		if again := terminal.Line(line); again != line {
+		if again := cleanLine(line); again != line {
 			t.Errorf("%q became %q", line, again)
 		}
 		var shown bytes.Buffer
-		if err := json.NewEncoder(terminal.JSON(&shown)).Encode(text); err != nil {
+		if err := json.NewEncoder(cleanJSON(&shown)).Encode(text); err != nil {
 			t.Fatal(err)
 		}
-		if shown.String() != terminal.Clean(shown.String()) || !json.Valid(shown.Bytes()) {
+		if shown.String() != cleanText(shown.String()) || !json.Valid(shown.Bytes()) {
 			t.Errorf("%q", shown.String())
 		}
 	})

@@ -1,4 +1,4 @@
-package memory
+package host
 
 import (
 	"testing"
@@ -33,7 +33,7 @@ func TestGroupsLimitTheMachine(t *testing.T) {
 }
 
 func TestLimitOfThisMachine(t *testing.T) {
-	if limit := Limit(); limit != 0 {
+	if limit := MemoryLimit(); limit != 0 {
 		assert.Greater(t, limit, uint64(1<<26))
 	}
 }

@@ -1,5 +1,4 @@
-// Package memory returns how much memory this process may use.
-package memory
+package host
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package memory
+package host
 
 import (
 	"os"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limit returns the machine's or the container's memory in bytes, 0 if it is
-// unknown.
-func Limit() uint64 {
+// MemoryLimit returns the machine's or the container's memory in bytes, 0 if it
+// is unknown.
+func MemoryLimit() uint64 {
 	var machine unix.Sysinfo_t
 	if unix.Sysinfo(&machine) != nil {
 		return 0

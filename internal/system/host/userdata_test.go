@@ -1,4 +1,4 @@
-package userdata
+package host
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDir(t *testing.T) {
+func TestDataDir(t *testing.T) {
 	t.Setenv("HOME", "/home/ann")
 	for data, want := range map[string]string{
 		"/srv/data": "/srv/data/otograph/models",
@@ -15,12 +15,12 @@ func TestDir(t *testing.T) {
 		"relative":  "/home/ann/.local/share/otograph/models",
 	} {
 		t.Setenv("XDG_DATA_HOME", data)
-		dir, err := Dir("models")
+		dir, err := DataDir("models")
 		require.NoError(t, err)
 		assert.Equal(t, want, dir, data)
 	}
 	t.Setenv("HOME", "")
 	t.Setenv("XDG_DATA_HOME", "")
-	_, err := Dir("models")
+	_, err := DataDir("models")
 	assert.Error(t, err)
 }

@@ -1,6 +1,4 @@
-// Package processor reads the system's description of the processor and of the
-// memory, for measurements. On systems without /proc it returns zero values.
-package processor
+package host
 
 import (
 	"bufio"
@@ -10,8 +8,9 @@ import (
 	"sync"
 )
 
-// Name returns the processor's name, "" if the system does not report it.
-var Name = sync.OnceValue(func() (name string) {
+// ProcessorName returns the processor's name, "" if the system does not report
+// it.
+var ProcessorName = sync.OnceValue(func() (name string) {
 	Fields("/proc/cpuinfo", func(key, value string) {
 		if key == "model name" && name == "" {
 			name = value

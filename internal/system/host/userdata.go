@@ -1,5 +1,4 @@
-// Package userdata locates the folder in which programs store a user's data.
-package userdata
+package host
 
 import (
 	"fmt"
@@ -7,12 +6,12 @@ import (
 	"path/filepath"
 )
 
-// Dir returns otograph's folder with the given name in the user's data folder:
-// $XDG_DATA_HOME/otograph/name, or ~/.local/share/otograph/name if the variable
-// is not set or, as the XDG Base Directory Specification requires, not
+// DataDir returns otograph's folder with the given name in the user's data
+// folder: $XDG_DATA_HOME/otograph/name, or ~/.local/share/otograph/name if the
+// variable is not set or, as the XDG Base Directory Specification requires, not
 // absolute. It returns an error if the user has no home folder, or a relative
 // one.
-func Dir(name string) (string, error) {
+func DataDir(name string) (string, error) {
 	data := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) {
 		home, err := os.UserHomeDir()

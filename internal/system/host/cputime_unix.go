@@ -1,13 +1,13 @@
 //go:build unix
 
-package processor
+package host
 
 import "syscall"
 
-// Seconds returns the processor time of the process so far, including
+// ProcessorSeconds returns the processor time of the process so far, including
 // native threads and children that have exited (the decoder of compressed
 // formats). On a busy machine it is more meaningful than the wall clock.
-func Seconds() float64 {
+func ProcessorSeconds() float64 {
 	var sum int64
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage

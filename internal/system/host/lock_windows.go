@@ -1,4 +1,4 @@
-package flock
+package host
 
 import (
 	"errors"
@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Try locks a file. It returns ErrTaken if another process holds the lock.
-func Try(f *os.File) error {
+// TryLock locks a file. It returns ErrLocked if another process holds the lock.
+func TryLock(f *os.File) error {
 	err := lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return ErrTaken
+		return ErrLocked
 	}
 	return err
 }
 
-// Wait locks a file as soon as the current holder releases it.
-func Wait(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+// WaitLock locks a file as soon as the current holder releases it.
+func WaitLock(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
 func lock(f *os.File, flags uint32) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30}) // a byte beyond the content

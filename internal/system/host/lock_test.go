@@ -1,4 +1,4 @@
-package flock
+package host
 
 import (
 	"os"
@@ -18,11 +18,11 @@ func TestLockHoldsUntilItsFileIsClosed(t *testing.T) {
 		return f
 	}
 	first, second := open(), open()
-	require.NoError(t, Try(first))
-	assert.ErrorIs(t, Try(second), ErrTaken)
+	require.NoError(t, TryLock(first))
+	assert.ErrorIs(t, TryLock(second), ErrLocked)
 	got := make(chan error, 1)
-	go func() { got <- Wait(second) }()
+	go func() { got <- WaitLock(second) }()
 	require.NoError(t, first.Close())
 	require.NoError(t, <-got)
-	assert.ErrorIs(t, Try(open()), ErrTaken)
+	assert.ErrorIs(t, TryLock(open()), ErrLocked)
 }

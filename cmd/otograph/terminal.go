@@ -1,8 +1,4 @@
-// Package terminal makes untrusted text safe to show to an operator. Texts of
-// receivers, model files, customers, and servers may contain control characters
-// that move the cursor, retitle or clear a terminal, and marks that disguise
-// text.
-package terminal
+package main
 
 import (
 	"fmt"
@@ -13,9 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Clean replaces every character that a terminal would obey instead of
+// cleanText makes untrusted text safe to show to an operator: texts of
+// receivers, model files, customers and servers may contain control characters
+// that move the cursor, retitle or clear a terminal, and marks that disguise
+// text. It replaces every character that a terminal would obey instead of
 // displaying it by U+FFFD. Line breaks and tabs are kept.
-func Clean(text string) string {
+func cleanText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if obeyed(r) && r != '\n' && r != '\t' {
 			return unicode.ReplacementChar
@@ -24,16 +23,16 @@ func Clean(text string) string {
 	}, text)
 }
 
-// Line is Clean for text that must stay on its line and in its column: line
-// breaks and tabs become spaces.
-func Line(text string) string {
-	return Clean(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
+// cleanLine is cleanText for text that must stay on its line and in its column:
+// line breaks and tabs become spaces.
+func cleanLine(text string) string {
+	return cleanText(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }
 
-// JSON returns a writer that passes JSON on to w. It writes the characters that
-// Clean replaces as \uXXXX, so that no value changes. Each Write must consist
-// of whole characters, as with encoding/json and log/slog.
-func JSON(w io.Writer) io.Writer { return jsonWriter{w} }
+// cleanJSON returns a writer that passes JSON on to w. It writes the characters
+// that cleanText replaces as \uXXXX, so that no value changes. Each Write must
+// consist of whole characters, as with encoding/json and log/slog.
+func cleanJSON(w io.Writer) io.Writer { return jsonWriter{w} }
 
 type jsonWriter struct{ w io.Writer }
 

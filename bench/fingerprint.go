@@ -3,7 +3,7 @@ package bench
 import (
 	"fmt"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/models"
 )
 
@@ -20,7 +20,7 @@ func newFingerprints(systems []System) (fingerprints, error) {
 				if _, done := sums[f.Path]; done || f.Path == "" {
 					continue
 				}
-				sum, _, err := download.HashFile(f.Path)
+				sum, _, err := fetch.HashFile(f.Path)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %s model %s: %w", s.Name, m.Role, m.Name, err)
 				}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 var (
@@ -153,7 +153,7 @@ func (m *Model) Hash() (string, error) {
 	if f.SHA256 != "" && f.Data != nil { // an embedded file has its declared hash
 		return f.SHA256, nil
 	}
-	sum, _, err := download.HashFile(f.Path)
+	sum, _, err := fetch.HashFile(f.Path)
 	if err != nil {
 		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
 	}

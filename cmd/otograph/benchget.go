@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 type benchGetCmd struct {
@@ -36,7 +36,7 @@ func (c *benchGetCmd) Run(ctx context.Context) error {
 	got, err := set.Get(ctx, bench.DataSetOptions{
 		Dir: dir, From: c.From, Mirror: c.Mirror,
 		Progress: func(file string, done, total, resumed int64) {
-			show(download.Progress{File: file, Done: done, Total: total, Resumed: resumed})
+			show(fetch.Progress{File: file, Done: done, Total: total, Resumed: resumed})
 		},
 	})
 	done()

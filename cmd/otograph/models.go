@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )
@@ -229,18 +229,18 @@ func printStored(stored []library.Stored) {
 func showTransfer(store *library.Store, quiet bool) (done func()) {
 	show, done := transferBar(quiet)
 	store.Progress = func(p library.Progress) {
-		show(download.Progress{File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
+		show(fetch.Progress{File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
 	}
 	return done
 }
 
 // transferBar returns a function that draws the progress of downloads on a
 // terminal; done removes it.
-func transferBar(quiet bool) (show func(download.Progress), done func()) {
+func transferBar(quiet bool) (show func(fetch.Progress), done func()) {
 	line := newStatusLine(os.Stderr, quiet)
 	var start time.Time
 	var file string
-	return func(p download.Progress) {
+	return func(p fetch.Progress) {
 		if p.File != file {
 			file, start = p.File, time.Now()
 		}
@@ -249,7 +249,7 @@ func transferBar(quiet bool) (show func(download.Progress), done func()) {
 }
 
 // transferText describes a download that began some time ago.
-func transferText(p download.Progress, elapsed time.Duration) string {
+func transferText(p fetch.Progress, elapsed time.Duration) string {
 	if p.Total <= 0 {
 		return fmt.Sprintf("%s  %s", p.File, size(p.Done))
 	}

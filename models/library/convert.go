@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/whisperfolder"
 )
@@ -58,7 +58,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		return nil, err
 	}
 	if o.sha256 != "" {
-		if sum, _, err := download.HashFile(filepath.Join(staging, file)); err != nil || sum != o.sha256 {
+		if sum, _, err := fetch.HashFile(filepath.Join(staging, file)); err != nil || sum != o.sha256 {
 			return nil, fmt.Errorf("%w: %s: expected sha256 %s after the conversion, found %s", models.ErrBroken, file, o.sha256, sum)
 		}
 	}
@@ -67,7 +67,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, o.origin, filepath.Base(dir))), SourceSHA256: map[string]string{},
 	}
 	for _, path := range folder.Sources {
-		sum, _, err := download.HashFile(path)
+		sum, _, err := fetch.HashFile(path)
 		if err != nil {
 			return nil, err
 		}

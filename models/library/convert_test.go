@@ -15,7 +15,7 @@ import (
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/internal/files/safetensors"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
 )
@@ -52,7 +52,7 @@ func TestImportWhisperFolders(t *testing.T) {
 	require.NoError(t, err)
 	var recorded manifest
 	require.NoError(t, json.Unmarshal(text, &recorded))
-	sum, _, err := download.HashFile(filepath.Join(hf, "model.safetensors"))
+	sum, _, err := fetch.HashFile(filepath.Join(hf, "model.safetensors"))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"model.safetensors": sum}, recorded.Roles["standard"][0].SourceSHA256)
 	assert.Equal(t, "safetensors of someone/whisper-made", recorded.Roles["standard"][0].Source)

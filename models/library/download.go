@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/otograph/otograph/internal/system/download"
-	"github.com/otograph/otograph/internal/system/unpack"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/models"
 )
 
 // ErrOffline marks a download whose host could not be reached.
-var ErrOffline = download.ErrOffline
+var ErrOffline = fetch.ErrOffline
 
 // Download is a file to fetch.
-type Download = download.File
+type Download = fetch.File
 
 // Progress reports the progress of a download.
 type Progress struct {
@@ -27,15 +26,15 @@ type Progress struct {
 	Resumed int64
 }
 
-func (s *Store) fetcher() *download.Fetcher {
-	return download.New(download.Fetcher{
+func (s *Store) fetcher() *fetch.Fetcher {
+	return fetch.New(fetch.Fetcher{
 		Client: s.Client, Mirror: s.Mirror, Log: s.Log, ByHand: "otograph models import FILE", Stall: s.stall, Pause: s.pause,
 	})
 }
 
-// withoutRetries returns a fetcher that stops at the first attempt that transfers
-// nothing, if there is a second source.
-func withoutRetries(f *download.Fetcher, second bool) *download.Fetcher {
+// withoutRetries returns a fetcher that stops at the first attempt that
+// transfers nothing, if there is a second source.
+func withoutRetries(f *fetch.Fetcher, second bool) *fetch.Fetcher {
 	if !second {
 		return f
 	}
@@ -44,13 +43,13 @@ func withoutRetries(f *download.Fetcher, second bool) *download.Fetcher {
 	return &other
 }
 
-// fetch downloads a model's file, with the errors of package models.
-func fetch(ctx context.Context, f *download.Fetcher, d Download, part string) (string, error) {
+// fetchModelFile downloads a model's file, with the errors of package models.
+func fetchModelFile(ctx context.Context, f *fetch.Fetcher, d Download, part string) (string, error) {
 	sum, err := f.Fetch(ctx, d, part)
 	switch {
-	case errors.Is(err, download.ErrBroken):
+	case errors.Is(err, fetch.ErrBroken):
 		err = fmt.Errorf("%w: %w", models.ErrBroken, err)
-	case errors.Is(err, download.ErrMissing):
+	case errors.Is(err, fetch.ErrMissing):
 		err = fmt.Errorf("%w: %w", models.ErrMissing, err)
 	}
 	return sum, err
@@ -66,13 +65,13 @@ const (
 // unpackModel extracts the files of an archive for which want returns true (by
 // base name) into dir, without subfolders.
 func unpackModel(ctx context.Context, archive, dir string, want func(name string) bool) error {
-	err := unpack.Archive(ctx, archive, dir, unpack.Limits{Files: maxArchiveFiles, Bytes: maxUnpacked}, func(name string) string {
+	err := fetch.Unpack(ctx, archive, dir, fetch.ArchiveLimits{Files: maxArchiveFiles, Bytes: maxUnpacked}, func(name string) string {
 		if name = path.Base(name); want(name) {
 			return name
 		}
 		return ""
 	})
-	if errors.Is(err, unpack.ErrBroken) {
+	if errors.Is(err, fetch.ErrArchive) {
 		err = fmt.Errorf("%w: %w", models.ErrBroken, err)
 	}
 	return err

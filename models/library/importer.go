@@ -15,8 +15,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/system/download"
-	"github.com/otograph/otograph/internal/system/unpack"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/models"
 )
 
@@ -274,7 +273,7 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 		}
 		recorded.add(f.Part, path.Join(name, f.Name), sum)
 		stored.Files = append(stored.Files, models.File{Part: f.Part, Name: f.Name, Path: filepath.Join(target, f.Name), Size: f.Size, SHA256: sum})
-		if there, _, err := download.HashFile(filepath.Join(target, f.Name)); err != nil || there != sum {
+		if there, _, err := fetch.HashFile(filepath.Join(target, f.Name)); err != nil || there != sum {
 			same = false
 		}
 	}
@@ -311,7 +310,7 @@ func (e *entry) importName(from origin) string {
 // or unpacked for the import is linked instead if the file system supports it.
 func (s *Store) copyFile(ctx context.Context, model string, f models.File, to string) (sum string, err error) {
 	if strings.HasPrefix(f.Path, filepath.Join(s.Dir, partials)+string(filepath.Separator)) && os.Link(f.Path, to) == nil {
-		sum, _, err = download.HashFile(to)
+		sum, _, err = fetch.HashFile(to)
 		return sum, err
 	}
 	in, err := os.Open(f.Path)
@@ -325,7 +324,7 @@ func (s *Store) copyFile(ctx context.Context, model string, f models.File, to st
 	}
 	h := sha256.New()
 	w := io.MultiWriter(out, h, &reporter{report: s.Progress, p: Progress{Model: model, File: f.Name, Total: f.Size}})
-	_, err = io.Copy(w, unpack.Interruptible(ctx, in))
+	_, err = io.Copy(w, fetch.Interruptible(ctx, in))
 	if closed := out.Close(); err == nil {
 		err = closed
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/models"
 )
 
@@ -55,7 +55,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 			return context.Cause(ctx)
 		}
 		c := Check{Role: role, Model: model, Path: filepath.Join(s.Dir, filepath.FromSlash(name)), Want: want}
-		sum, size, err := download.HashFile(c.Path)
+		sum, size, err := fetch.HashFile(c.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			c.Status = StatusMissing

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/files/onnxgraph"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
 )
@@ -117,7 +117,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	assert.Equal(t, models.ContractNeMoTransducer, m.Contract)
 	assert.Equal(t, "CC-BY-4.0", m.License)
 	for _, f := range m.Files {
-		sum, _, err := download.HashFile(f.Path)
+		sum, _, err := fetch.HashFile(f.Path)
 		require.NoError(t, err)
 		assert.Equal(t, sum, f.SHA256, f.Name)
 	}

@@ -15,8 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/system/download"
-	"github.com/otograph/otograph/internal/system/unpack"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/models"
 )
 
@@ -36,7 +35,7 @@ func (s *Store) secondSource(m *manifest, c Entry) (*Stored, error) {
 	file := convertedFile(name)
 	target := filepath.Join(s.Dir, name)
 	at := filepath.Join(target, file)
-	switch sum, _, err := download.HashFile(at); {
+	switch sum, _, err := fetch.HashFile(at); {
 	case errors.Is(err, fs.ErrNotExist), err == nil && sum != c.Repackaged.SHA256:
 		return nil, nil // it is downloaded again
 	case err != nil:
@@ -95,7 +94,7 @@ func (s *Store) published(ctx context.Context, c Entry, staging string, stored *
 				if err := extract(ctx, f, file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC); err != nil {
 					return fmt.Errorf("%s: %w", f.Name, err)
 				}
-				sum, _, err := download.HashFile(file)
+				sum, _, err := fetch.HashFile(file)
 				if err != nil {
 					return err
 				}
@@ -134,7 +133,7 @@ func (s *Store) eachWheel(ctx context.Context, packages []pythonPackage, use fun
 	}
 	byHash := map[string]string{}
 	for _, wheel := range found {
-		sum, _, err := download.HashFile(wheel)
+		sum, _, err := fetch.HashFile(wheel)
 		if err != nil {
 			return err
 		}
@@ -227,6 +226,6 @@ func extract(ctx context.Context, f *zip.File, to string, flags int) (err error)
 			err = closed
 		}
 	}()
-	_, err = io.Copy(out, unpack.Interruptible(ctx, in))
+	_, err = io.Copy(out, fetch.Interruptible(ctx, in))
 	return err
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
 )
@@ -131,7 +131,7 @@ func TestSecondSource(t *testing.T) {
 	done, err = s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	assert.False(t, done[0].Already)
-	sum, _, err := download.HashFile(done[0].Files[0].Path)
+	sum, _, err := fetch.HashFile(done[0].Files[0].Path)
 	require.NoError(t, err)
 	assert.Equal(t, e.Repackaged.SHA256, sum)
 }

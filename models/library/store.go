@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/models"
 )
@@ -109,7 +109,7 @@ func (s *Store) pull(ctx context.Context, entries []Entry) ([]Stored, error) {
 	var done []Stored
 	for _, e := range entries {
 		if s.Progress != nil {
-			f.Progress = func(p download.Progress) {
+			f.Progress = func(p fetch.Progress) {
 				s.Progress(Progress{Model: e.Name, File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
 			}
 		}
@@ -122,7 +122,7 @@ func (s *Store) pull(ctx context.Context, entries []Entry) ([]Stored, error) {
 	return done, nil
 }
 
-func (s *Store) pullOne(ctx context.Context, f *download.Fetcher, c Entry) (*Stored, error) {
+func (s *Store) pullOne(ctx context.Context, f *fetch.Fetcher, c Entry) (*Stored, error) {
 	m, err := s.manifest()
 	if err != nil {
 		return nil, err
@@ -192,12 +192,12 @@ func (s *Store) pullOne(ctx context.Context, f *download.Fetcher, c Entry) (*Sto
 
 // stage fetches the files of a catalog entry into the folder staging and
 // returns their hashes.
-func (s *Store) stage(ctx context.Context, f *download.Fetcher, c Entry, recorded map[string]string, staging string, stored *Stored) (map[string]string, error) {
+func (s *Store) stage(ctx context.Context, f *fetch.Fetcher, c Entry, recorded map[string]string, staging string, stored *Stored) (map[string]string, error) {
 	sums := map[string]string{}
 	parts := filepath.Join(s.Dir, partials)
 	if c.Archive != nil {
-		part := download.PartFile(parts, *c.Archive)
-		if _, err := fetch(ctx, f, *c.Archive, part); err != nil {
+		part := fetch.PartFile(parts, *c.Archive)
+		if _, err := fetchModelFile(ctx, f, *c.Archive, part); err != nil {
 			return nil, err
 		}
 		if c.Archive.SHA256 == "" {
@@ -215,7 +215,7 @@ func (s *Store) stage(ctx context.Context, f *download.Fetcher, c Entry, recorde
 		}
 		for _, a := range c.Files {
 			file := filepath.Join(staging, a.Name)
-			sum, size, err := download.HashFile(file)
+			sum, size, err := fetch.HashFile(file)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("%w: archive %s: expected the file %s in it, found none", models.ErrBroken, c.Archive.Name, a.Name)
 			}
@@ -240,13 +240,13 @@ func (s *Store) stage(ctx context.Context, f *download.Fetcher, c Entry, recorde
 		}
 		file := filepath.Join(staging, a.Name)
 		if d.SHA256 != "" {
-			if sum, _, err := download.HashFile(file); err == nil && sum == d.SHA256 {
+			if sum, _, err := fetch.HashFile(file); err == nil && sum == d.SHA256 {
 				sums[a.Name] = sum // an interrupted pull has already fetched this file
 				continue
 			}
 		}
-		part := download.PartFile(parts, d)
-		sum, err := fetch(ctx, f, d, part)
+		part := fetch.PartFile(parts, d)
+		sum, err := fetchModelFile(ctx, f, d, part)
 		if err != nil {
 			return nil, err
 		}
@@ -264,7 +264,7 @@ func (s *Store) present(c Entry, recorded map[string]string) (map[string]string,
 	sums := map[string]string{}
 	for _, a := range c.Files {
 		want := cmp.Or(a.SHA256, recorded[path.Join(c.Name, a.Name)])
-		sum, _, err := download.HashFile(filepath.Join(s.Dir, c.Name, a.Name))
+		sum, _, err := fetch.HashFile(filepath.Join(s.Dir, c.Name, a.Name))
 		if err != nil || want == "" || sum != want {
 			return nil, false
 		}

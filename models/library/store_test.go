@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/test/made"
 	"github.com/otograph/otograph/models"
 )
@@ -275,7 +275,7 @@ func TestPullSurvivesHostFaults(t *testing.T) {
 			h, e, s := serve(t, c.change)
 			done, err := s.pull(t.Context(), []Entry{e})
 			require.NoError(t, err)
-			sum, _, err := download.HashFile(done[0].Files[0].Path)
+			sum, _, err := fetch.HashFile(done[0].Files[0].Path)
 			require.NoError(t, err)
 			assert.Equal(t, e.Files[0].SHA256, sum)
 			assert.Len(t, h.asked(), c.requests)
@@ -364,7 +364,7 @@ func resumable(t *testing.T, part string, h *publisher, e Entry) {
 func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	h, e, s := serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
-	part := download.PartFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
+	part := fetch.PartFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
 	made.Place(t, part, make([]byte, 70_000))
 	resumable(t, part, h, e)
 	_, err := s.pull(t.Context(), []Entry{e})
@@ -374,7 +374,7 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	// no bytes.
 	h, e, s = serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
-	part = download.PartFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
+	part = fetch.PartFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
 	made.Place(t, part, h.data)
 	resumable(t, part, h, e)
 	_, err = s.pull(t.Context(), []Entry{e})
@@ -408,7 +408,7 @@ func TestPullGivesUpOnASourceThatAlwaysCuts(t *testing.T) {
 			_, err := s.pull(t.Context(), []Entry{e})
 			require.Error(t, err)
 			assert.ErrorContains(t, err, "run the command again")
-			assert.LessOrEqual(t, len(h.asked()), download.Attempts+1)
+			assert.LessOrEqual(t, len(h.asked()), fetch.Attempts+1)
 		})
 	}
 }
@@ -442,7 +442,7 @@ func TestRedirects(t *testing.T) {
 		e.Files[0].URL = front.URL + path
 		_, err := s.pull(t.Context(), []Entry{e})
 		require.ErrorContains(t, err, says)
-		assert.LessOrEqual(t, hops, download.MaxRedirects)
+		assert.LessOrEqual(t, hops, fetch.MaxRedirects)
 	}
 }
 
@@ -463,9 +463,9 @@ func TestMirror(t *testing.T) {
 	mirror := strings.TrimSuffix(e.Files[0].URL, "/models/vad.onnx")
 	e.Files[0].URL = "https://models.example/some%20dir/vad.onnx?download=1"
 	for spec, path := range map[string]string{
-		mirror:                        "/models.example/some%20dir/vad.onnx",
-		mirror + "/copy/":             "/copy/models.example/some%20dir/vad.onnx",
-		mirror + "/hf/{path}?k=1":     "/hf/some%20dir/vad.onnx",
+		mirror:                             "/models.example/some%20dir/vad.onnx",
+		mirror + "/copy/":                  "/copy/models.example/some%20dir/vad.onnx",
+		mirror + "/hf/{path}?k=1":          "/hf/some%20dir/vad.onnx",
 		mirror + "/{publisher}/raw/{path}": "/models.example/raw/some%20dir/vad.onnx",
 	} {
 		s.Dir, s.Mirror = t.TempDir(), spec

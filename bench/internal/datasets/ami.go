@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 // amiMeetings are the test part of AMI's full-corpus-ASR partition.
@@ -40,14 +40,14 @@ func ami() (list []Set) {
 			Name: kind.name, About: kind.about, License: "CC-BY-4.0", Page: base + "corpus/", Language: "en",
 			files: []source{
 				{
-					File: download.File{
+					File: fetch.File{
 						Name: "ami_public_manual_1.6.2.zip", URL: base + "AMICorpusAnnotations/ami_public_manual_1.6.2.zip", Size: 22_887_865,
 						SHA256: "b56e5babb2496b8795deeeda7e71178d7fbc9963f94276cf2a3f4b56ebbc9f9d",
 					},
 					place: matching(`(?:^|/)(?:words|segments)/(`+meeting+`\.[A-Z]\.(?:words|segments)\.xml)$`, referencesDir+"/$1"),
 				},
 				{
-					File:  download.File{Name: "AMI-diarization-setup.tar.gz", URL: "https://github.com/pyannote/AMI-diarization-setup/archive/" + amiTurns + ".tar.gz"},
+					File:  fetch.File{Name: "AMI-diarization-setup.tar.gz", URL: "https://github.com/pyannote/AMI-diarization-setup/archive/" + amiTurns + ".tar.gz"},
 					place: matching(`/only_words/rttms/test/([^/]+\.rttm)$`, referencesDir+"/$1", `/uems/test/([^/]+\.uem)$`, referencesDir+"/$1"),
 				},
 			},
@@ -56,7 +56,7 @@ func ami() (list []Set) {
 		for _, m := range amiMeetings {
 			file := m + "." + kind.signal + ".wav"
 			s.files = append(s.files, source{
-				File: download.File{Name: file, URL: base + "AMICorpusMirror/amicorpus/" + m + "/audio/" + file}, to: audioDir + "/" + file,
+				File: fetch.File{Name: file, URL: base + "AMICorpusMirror/amicorpus/" + m + "/audio/" + file}, to: audioDir + "/" + file,
 			})
 		}
 		list = append(list, s)

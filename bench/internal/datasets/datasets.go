@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -67,7 +67,7 @@ func (s Set) Checked() bool {
 
 // source is a file of a data set.
 type source struct {
-	download.File
+	fetch.File
 	// pointer is the address of the file's pointer in Git LFS, which states its
 	// size and hash; "" without one.
 	pointer string

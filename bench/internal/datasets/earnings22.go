@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/textfile"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 // earningsCommit is the version of Rev's repository.
@@ -27,7 +27,7 @@ func earnings22() Set {
 		Name: "earnings22", About: "English calls of companies from 27 countries, many accents, up to two hours long", License: "CC-BY-SA-4.0",
 		Page: "https://github.com/revdotcom/speech-datasets/tree/main/earnings22", Hours: 119, Language: "en",
 		files: []source{{
-			File: download.File{Name: "speech-datasets.tar.gz", URL: "https://github.com/revdotcom/speech-datasets/archive/" + earningsCommit + ".tar.gz"},
+			File: fetch.File{Name: "speech-datasets.tar.gz", URL: "https://github.com/revdotcom/speech-datasets/archive/" + earningsCommit + ".tar.gz"},
 			place: matching(
 				`/earnings22/media/([^/]+\.mp3)$`, pointersDir+"/$1",
 				`/earnings22/transcripts/nlp_references/([^/]+\.nlp)$`, referencesDir+"/$1",
@@ -51,7 +51,7 @@ func earningsMedia(folder string) (files []source, err error) {
 		}
 		name := filepath.Base(file)
 		address := "https://media.githubusercontent.com/media/revdotcom/speech-datasets/" + earningsCommit + "/earnings22/media/" + url.PathEscape(name)
-		f := download.File{Name: name, URL: address}
+		f := fetch.File{Name: name, URL: address}
 		if !readPointer(data, &f) {
 			return nil, fmt.Errorf("%w: earnings22/media/%s: expected a pointer of Git LFS, found %d bytes", ErrContent, name, len(data))
 		}

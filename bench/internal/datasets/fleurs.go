@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/textfile"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 // fleursCodes are FLEURS' names of its 102 languages.
@@ -43,11 +43,11 @@ func fleurs(code string) Set {
 		Page: "https://huggingface.co/datasets/google/fleurs", Language: language(code),
 		files: []source{
 			{
-				File: download.File{Name: "test.tar.gz", URL: base + "resolve/" + audio}, pointer: base + "raw/" + audio,
+				File: fetch.File{Name: "test.tar.gz", URL: base + "resolve/" + audio}, pointer: base + "raw/" + audio,
 				place: matching(`([^/]+\.wav)$`, audioDir+"/$1"),
 			},
 			{
-				File: download.File{Name: "test.tsv", URL: base + "resolve/main/data/" + code + "/test.tsv"},
+				File: fetch.File{Name: "test.tsv", URL: base + "resolve/main/data/" + code + "/test.tsv"},
 				to:   referencesDir + "/test.tsv",
 			},
 		},

@@ -15,8 +15,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/bench/internal/manifest"
-	"github.com/otograph/otograph/internal/system/download"
-	"github.com/otograph/otograph/internal/system/unpack"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 // Options configures Get.
@@ -33,7 +32,7 @@ type Options struct {
 	// resumed are those of an earlier call.
 	Progress func(file string, done, total, resumed int64)
 
-	fetcher *download.Fetcher
+	fetcher *fetch.Fetcher
 }
 
 // Got is a data set in its folder.
@@ -57,23 +56,23 @@ const partials = ".partial"
 
 // Limits on an archive: VoxConverse unpacks to 5 GB, AMI's annotations are some
 // thousand files.
-var limits = unpack.Limits{Files: 100_000, Bytes: 64 << 30}
+var limits = fetch.ArchiveLimits{Files: 100_000, Bytes: 64 << 30}
 
 // Get downloads a data set into a folder with the recordings in audio, the
 // references in references, their origin in dataset.json and, last of all,
 // manifest.jsonl. A repeated Get keeps the files that are complete. Errors wrap
-// ErrFolder, ErrContent, or errors of packages download and unpack.
+// ErrFolder, ErrContent, or errors of package fetch.
 func (s Set) Get(ctx context.Context, o Options) (*Got, error) {
 	files, err := handed(o.From)
 	if err != nil {
 		return nil, err
 	}
 	if o.fetcher == nil {
-		how := download.Fetcher{Mirror: o.Mirror, ByHand: fmt.Sprintf("otograph bench get %s --from FILE", s.Name)}
+		how := fetch.Fetcher{Mirror: o.Mirror, ByHand: fmt.Sprintf("otograph bench get %s --from FILE", s.Name)}
 		if o.Progress != nil {
-			how.Progress = func(p download.Progress) { o.Progress(p.File, p.Done, p.Total, p.Resumed) }
+			how.Progress = func(p fetch.Progress) { o.Progress(p.File, p.Done, p.Total, p.Resumed) }
 		}
-		o.fetcher = download.New(how)
+		o.fetcher = fetch.New(how)
 		defer o.fetcher.Client.CloseIdleConnections()
 	}
 	g := &getting{Set: s, Options: o, handed: files}
@@ -101,11 +100,11 @@ type getting struct {
 
 // origin is the content of dataset.json.
 type origin struct {
-	Name    string          `json:"name"`
-	About   string          `json:"about"`
-	License string          `json:"license"`
-	Page    string          `json:"page"`
-	Files   []download.File `json:"files,omitempty"` // with the hashes of what came
+	Name    string       `json:"name"`
+	About   string       `json:"about"`
+	License string       `json:"license"`
+	Page    string       `json:"page"`
+	Files   []fetch.File `json:"files,omitempty"` // with the hashes of what came
 }
 
 // handed returns the files of a list of files and folders, by name.
@@ -181,7 +180,7 @@ func (g *getting) add(ctx context.Context, files []source) error {
 	}
 	for i, f := range files {
 		if f.place != nil {
-			if err := unpack.Archive(ctx, paths[i], g.partial("content"), limits, f.place); err != nil {
+			if err := fetch.Unpack(ctx, paths[i], g.partial("content"), limits, f.place); err != nil {
 				return err
 			}
 			continue
@@ -214,7 +213,7 @@ func (g *getting) fetch(ctx context.Context, f source) (string, error) {
 	var sum string
 	var err error
 	if file != "" {
-		sum, err = download.Check(want, file)
+		sum, err = fetch.Check(want, file)
 		if err != nil && file == done {
 			file = "" // damaged since then
 			err = os.Remove(done)
@@ -225,7 +224,7 @@ func (g *getting) fetch(ctx context.Context, f source) (string, error) {
 	}
 	if file == "" {
 		file = done
-		part := download.PartFile(filepath.Join(g.Dir, partials), want)
+		part := fetch.PartFile(filepath.Join(g.Dir, partials), want)
 		if sum, err = g.fetcher.Fetch(ctx, want, part); err != nil {
 			return "", err
 		}
@@ -245,15 +244,15 @@ func (g *getting) fetch(ctx context.Context, f source) (string, error) {
 // point adds the size and hash that a pointer of Git LFS states. Without a
 // connection a file that was handed over stays unchecked, and so does the file of
 // a mirror without pointers.
-func (g *getting) point(ctx context.Context, f source, needed bool, want *download.File) error {
+func (g *getting) point(ctx context.Context, f source, needed bool, want *fetch.File) error {
 	if f.pointer == "" {
 		return nil
 	}
-	p := download.File{Name: f.Name + ".pointer", URL: f.pointer}
-	part := download.PartFile(filepath.Join(g.Dir, partials), p)
+	p := fetch.File{Name: f.Name + ".pointer", URL: f.pointer}
+	part := fetch.PartFile(filepath.Join(g.Dir, partials), p)
 	defer os.Remove(part)
 	switch _, err := g.fetcher.Fetch(ctx, p, part); {
-	case errors.Is(err, download.ErrMissing), err != nil && !needed && ctx.Err() == nil:
+	case errors.Is(err, fetch.ErrMissing), err != nil && !needed && ctx.Err() == nil:
 		return nil
 	case err != nil:
 		return err
@@ -270,7 +269,7 @@ func (g *getting) point(ctx context.Context, f source, needed bool, want *downlo
 
 // readPointer reads a pointer of Git LFS into a file's size and hash. It returns
 // false for anything else.
-func readPointer(data []byte, f *download.File) bool {
+func readPointer(data []byte, f *fetch.File) bool {
 	var sum string
 	var size int64
 	rest, ok := strings.CutPrefix(string(data), "version https://git-lfs.github.com/spec/")
@@ -307,7 +306,7 @@ func link(ctx context.Context, from, to string, ours bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, unpack.Interruptible(ctx, in))
+	_, err = io.Copy(out, fetch.Interruptible(ctx, in))
 	return errors.Join(err, out.Close())
 }
 

@@ -25,8 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/bench/internal/manifest"
-	"github.com/otograph/otograph/internal/system/download"
-	"github.com/otograph/otograph/internal/system/unpack"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 // mirror serves made-up files under HOST/PATH, as a mirror does.
@@ -110,7 +109,7 @@ func serve(t *testing.T, files map[string][]byte) (*mirror, Options) {
 	server.Config.ErrorLog = nil
 	server.Start()
 	t.Cleanup(server.Close)
-	f := download.New(download.Fetcher{Client: server.Client(), Mirror: server.URL, Pause: time.Millisecond, Stall: 5 * time.Second, ByHand: "get --from FILE"})
+	f := fetch.New(fetch.Fetcher{Client: server.Client(), Mirror: server.URL, Pause: time.Millisecond, Stall: 5 * time.Second, ByHand: "get --from FILE"})
 	return m, Options{Dir: filepath.Join(t.TempDir(), "set"), fetcher: f}
 }
 
@@ -194,7 +193,7 @@ func TestFLEURS(t *testing.T) {
 	m.files[base+"raw/main/data/de_de/audio/test.tar.gz"] = []byte(strings.Replace(pointer, sum(sounds), sum(nil), 1))
 	o.Dir = filepath.Join(t.TempDir(), "other")
 	_, err := find(t, "fleurs:de").Get(t.Context(), o)
-	require.ErrorIs(t, err, download.ErrBroken, "the pointer's hash counts")
+	require.ErrorIs(t, err, fetch.ErrBroken, "the pointer's hash counts")
 
 	delete(m.files, base+"raw/main/data/de_de/audio/test.tar.gz")
 	got, err = find(t, "fleurs:de").Get(t.Context(), o)
@@ -278,7 +277,7 @@ func TestEarnings22(t *testing.T) {
 	m.files[media] = []byte("noise")
 	o.Dir = filepath.Join(t.TempDir(), "other")
 	_, err := find(t, "earnings22").Get(t.Context(), o)
-	require.ErrorIs(t, err, download.ErrBroken)
+	require.ErrorIs(t, err, fetch.ErrBroken)
 }
 
 // TestInterrupted checks that a Get continues where the last one was cut off: in
@@ -306,12 +305,12 @@ func TestInterrupted(t *testing.T) {
 func TestWrongHash(t *testing.T) {
 	m, o := serve(t, books(t))
 	_, err := find(t, "librispeech-test-clean").Get(t.Context(), o)
-	require.ErrorIs(t, err, download.ErrBroken)
+	require.ErrorIs(t, err, fetch.ErrBroken)
 	assert.NoFileExists(t, filepath.Join(o.Dir, "manifest.jsonl"))
 	s := adopt(find(t, "librispeech-test-clean"), m)
 	s.files[0].SHA256 = sum([]byte("other"))
 	_, err = s.Get(t.Context(), o)
-	require.ErrorIs(t, err, download.ErrBroken)
+	require.ErrorIs(t, err, fetch.ErrBroken)
 	assert.ErrorContains(t, err, "sha256")
 }
 
@@ -325,7 +324,7 @@ func TestHostileArchive(t *testing.T) {
 	} {
 		m, o := serve(t, map[string][]byte{at: tarball(t, files)})
 		_, err := adopt(find(t, "librispeech-test-clean"), m).Get(t.Context(), o)
-		require.ErrorIs(t, err, unpack.ErrBroken, name)
+		require.ErrorIs(t, err, fetch.ErrArchive, name)
 		around, err := os.ReadDir(filepath.Dir(o.Dir))
 		require.NoError(t, err)
 		assert.Len(t, around, 1, name)
@@ -356,7 +355,7 @@ func TestFrom(t *testing.T) {
 	require.NoError(t, os.WriteFile(hand, data[1:], 0o600))
 	o.Dir = filepath.Join(t.TempDir(), "other")
 	_, err := s.Get(t.Context(), o)
-	require.ErrorIs(t, err, download.ErrBroken)
+	require.ErrorIs(t, err, fetch.ErrBroken)
 	assert.FileExists(t, hand, "a file of somebody else is not removed")
 
 	o.From = []string{filepath.Join(t.TempDir(), "none")}

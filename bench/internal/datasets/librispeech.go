@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/textfile"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 // maxReference limits the size of a reference in bytes.
@@ -30,7 +30,7 @@ func librispeech() (list []Set) {
 			Name: "librispeech-" + part.name, About: "English, read from books", License: "CC-BY-4.0", Page: "https://www.openslr.org/12",
 			Hours: part.hours, Language: "en",
 			files: []source{{
-				File:  download.File{Name: file, URL: "https://www.openslr.org/resources/12/" + file, Size: part.size, SHA256: part.sum},
+				File:  fetch.File{Name: file, URL: "https://www.openslr.org/resources/12/" + file, Size: part.size, SHA256: part.sum},
 				place: matching(`/([^/]+\.flac)$`, audioDir+"/$1", `/([^/]+\.trans\.txt)$`, referencesDir+"/$1"),
 			}},
 			lines: librispeechLines,

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 // voxconverse returns both parts of VoxConverse, with the turns of version 0.3.
@@ -25,11 +25,11 @@ func voxconverse() (list []Set) {
 			Page: "https://www.robots.ox.ac.uk/~vgg/data/voxconverse/", Hours: part.hours,
 			files: []source{
 				{
-					File:  download.File{Name: zip, URL: "https://www.robots.ox.ac.uk/~vgg/data/voxconverse/data/" + zip, SHA256: part.sum},
+					File:  fetch.File{Name: zip, URL: "https://www.robots.ox.ac.uk/~vgg/data/voxconverse/data/" + zip, SHA256: part.sum},
 					place: matching(`([^/]+\.wav)$`, audioDir+"/$1"),
 				},
 				{
-					File: download.File{
+					File: fetch.File{
 						Name: "voxconverse-turns.tar.gz", URL: "https://github.com/joonson/voxconverse/archive/" + turns + ".tar.gz",
 						SHA256: "e8c25c91b014657d7e4ad86f9bef4a7eb399929d8d4fab910d8e6c6ab63d1197",
 					},

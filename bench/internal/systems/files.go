@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/bench/internal/manifest"
 	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/internal/files/textfile"
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 )
 
 // maxFile limits a file with the transcripts of many recordings.
@@ -44,7 +44,7 @@ func Files(path string, items []manifest.Item) (Engine, error) {
 	if info.IsDir() {
 		return f, nil
 	}
-	if f.sum, _, err = download.HashFile(path); err != nil {
+	if f.sum, _, err = fetch.HashFile(path); err != nil {
 		return nil, err
 	}
 	text, err := textfile.Read(path, maxFile)

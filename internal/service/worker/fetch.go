@@ -10,7 +10,7 @@ import (
 
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
-	"github.com/otograph/otograph/internal/system/resume"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/system/safehttp"
 	"github.com/otograph/otograph/spec"
 )
@@ -96,7 +96,7 @@ func fetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, ur
 		case spec.IsPermanent(err), errors.Is(err, ErrSourceSlow), try >= limits.resumes, d.w == nil:
 			return blob.Info{}, fmt.Errorf("fetch: %w", sourceError{err})
 		}
-		if errors.Is(err, resume.ErrRestart) || d.state.Validator == "" {
+		if errors.Is(err, fetch.ErrRestart) || d.state.Validator == "" {
 			d.drop()
 		}
 		backoff.Sleep(ctx, limits.pause)
@@ -120,7 +120,7 @@ type download struct {
 	pace   pace
 
 	w      *blob.Writer // nil before the first byte
-	state  resume.Download
+	state  fetch.Resumption
 	head   []byte // the first bytes, until they are checked
 	judged bool
 }
@@ -129,7 +129,7 @@ func (d *download) drop() {
 	if d.w != nil {
 		d.w.Abort()
 	}
-	d.w, d.head, d.judged, d.state = nil, nil, false, resume.Download{}
+	d.w, d.head, d.judged, d.state = nil, nil, false, fetch.Resumption{}
 }
 
 func (d *download) try(ctx context.Context) error {
@@ -141,7 +141,7 @@ func (d *download) try(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	part, err := d.accept(response)
-	if err != nil || part == resume.Nothing {
+	if err != nil || part == fetch.PartNothing {
 		return err
 	}
 	if total := d.state.Total; total > d.limits.max {
@@ -196,17 +196,17 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 
 // accept checks the header of a response: the body is either the missing rest
 // or the whole file.
-func (d *download) accept(response *http.Response) (resume.Part, error) {
+func (d *download) accept(response *http.Response) (fetch.Part, error) {
 	had := d.state.Have > 0
 	part, err := d.state.Accept(response)
-	var status *resume.StatusError
+	var status *fetch.StatusError
 	if errors.As(err, &status) {
 		err = fmt.Errorf("%w: %s", ErrSourceStatus, spec.Shorten(status.Status))
 		if !status.Temporary() {
 			err = spec.Permanent(err)
 		}
 	}
-	if err == nil && part == resume.Whole && had { // the content changed, or the source does not support ranges
+	if err == nil && part == fetch.PartWhole && had { // the content changed, or the source does not support ranges
 		state := d.state
 		d.drop()
 		d.state = state

@@ -20,7 +20,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/system/download"
+	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
@@ -44,7 +44,7 @@ func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
 			n.pins.Name, n.pins.Version, n.platform, EnvONNXRuntime)
 	}
 	lib := filepath.Join(dest, "lib", ONNXRuntimeFile)
-	if sum, _, err := download.HashFile(lib); err == nil && sum == n.pins.SHA256 {
+	if sum, _, err := fetch.HashFile(lib); err == nil && sum == n.pins.SHA256 {
 		_, err := fmt.Fprintf(out, "native: nothing to do, ONNX Runtime is in %s\n%s", dest, n.whisper())
 		return err
 	}

@@ -1,7 +1,4 @@
-// Package resume continues an interrupted HTTP download if the source still has
-// the same content. It chooses the requested range and interprets the response;
-// the caller reads, stores and waits.
-package resume
+package fetch
 
 import (
 	"errors"
@@ -33,8 +30,8 @@ func (e *StatusError) Temporary() bool {
 	return e.Code >= 500
 }
 
-// Download is the state of a download and identifies its content.
-type Download struct {
+// Resumption is the state of a download and identifies its content.
+type Resumption struct {
 	Have  int64 // bytes downloaded so far
 	Total int64 // size announced by the source; -1 if it did not announce one
 	// Validator is the validator that the source's content must still have, as
@@ -47,14 +44,14 @@ type Part int
 
 // The parts.
 const (
-	Whole   Part = iota // everything: existing bytes must be discarded
-	Rest                // the missing part
-	Nothing             // nothing: the download is already complete
+	PartWhole   Part = iota // everything: existing bytes must be discarded
+	PartRest                // the missing part
+	PartNothing             // nothing: the download is already complete
 )
 
 // Ask adds the requested range to a request's header: everything, or the
 // missing part.
-func (d *Download) Ask(h http.Header) {
+func (d *Resumption) Ask(h http.Header) {
 	// With compression in transit, ranges and lengths would not refer to the
 	// content.
 	h.Set("Accept-Encoding", "identity")
@@ -65,32 +62,32 @@ func (d *Download) Ask(h http.Header) {
 }
 
 // Accept reads the status and the header of the response to a request that Ask
-// prepared, and updates the state. For Whole, Have is 0 afterwards. The error
-// wraps ErrRestart, or is a *StatusError.
-func (d *Download) Accept(r *http.Response) (Part, error) {
+// prepared, and updates the state. For PartWhole, Have is 0 afterwards. The
+// error wraps ErrRestart, or is a *StatusError.
+func (d *Resumption) Accept(r *http.Response) (Part, error) {
 	switch {
 	case r.StatusCode == http.StatusOK:
 		// The first request, a changed source, or one that does not support
 		// ranges.
 		d.Have, d.Total, d.Validator = 0, r.ContentLength, Validator(r.Header)
-		return Whole, nil
+		return PartWhole, nil
 	case r.StatusCode == http.StatusPartialContent && d.Have > 0:
 		text := r.Header.Get("Content-Range")
 		first, size, ok := contentRange(text)
 		if !ok || first != d.Have || d.Total >= 0 && size >= 0 && size != d.Total || Validator(r.Header) != d.Validator {
-			return Rest, fmt.Errorf("%w: the source answered the range from byte %d with another one (%.80q) or with other content", ErrRestart, d.Have, text)
+			return PartRest, fmt.Errorf("%w: the source answered the range from byte %d with another one (%.80q) or with other content", ErrRestart, d.Have, text)
 		}
 		if d.Total < 0 {
 			d.Total = size
 		}
-		return Rest, nil
+		return PartRest, nil
 	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable && d.Have > 0:
 		if _, size, ok := contentRange(r.Header.Get("Content-Range")); ok && size == d.Have {
-			return Nothing, nil
+			return PartNothing, nil
 		}
-		return Whole, fmt.Errorf("%w: the source has no byte %d", ErrRestart, d.Have)
+		return PartWhole, fmt.Errorf("%w: the source has no byte %d", ErrRestart, d.Have)
 	}
-	return Whole, &StatusError{Code: r.StatusCode, Status: r.Status}
+	return PartWhole, &StatusError{Code: r.StatusCode, Status: r.Status}
 }
 
 // Validator returns the value for If-Range: a strong ETag, otherwise the

@@ -1,4 +1,4 @@
-package download
+package fetch
 
 import (
 	"net/http"

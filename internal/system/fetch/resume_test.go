@@ -1,4 +1,4 @@
-package resume
+package fetch
 
 import (
 	"net/http"
@@ -20,12 +20,12 @@ func answer(status int, length int64, header ...string) *http.Response {
 func TestAsk(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		d          Download
+		d          Resumption
 		from, only string
 	}{
-		{"beginning", Download{Validator: `"a"`}, "", ""},
-		{"going on", Download{Have: 5, Validator: `"a"`}, "bytes=5-", `"a"`},
-		{"no validator", Download{Have: 5}, "", ""},
+		{"beginning", Resumption{Validator: `"a"`}, "", ""},
+		{"going on", Resumption{Have: 5, Validator: `"a"`}, "bytes=5-", `"a"`},
+		{"no validator", Resumption{Have: 5}, "", ""},
 	} {
 		h := http.Header{}
 		tt.d.Ask(h)
@@ -36,22 +36,22 @@ func TestAsk(t *testing.T) {
 }
 
 func TestAccept(t *testing.T) {
-	begun := Download{Have: 5, Total: 10, Validator: `"a"`}
+	begun := Resumption{Have: 5, Total: 10, Validator: `"a"`}
 	for _, tt := range []struct {
 		name   string
-		before Download
+		before Resumption
 		r      *http.Response
 		part   Part
-		after  Download
+		after  Resumption
 	}{
-		{"first answer", Download{Total: -1}, answer(200, 10, "ETag", `"a"`), Whole, Download{Total: 10, Validator: `"a"`}},
-		{"length unknown", Download{Total: -1}, answer(200, -1, "ETag", `"a"`), Whole, Download{Total: -1, Validator: `"a"`}},
-		{"weak tag and a date", Download{}, answer(200, 10, "ETag", `W/"a"`, "Last-Modified", "Mon"), Whole, Download{Total: 10, Validator: "Mon"}},
-		{"rest", begun, answer(206, 5, "ETag", `"a"`, "Content-Range", "bytes 5-9/10"), Rest, begun},
-		{"size unknown", begun, answer(206, 5, "ETag", `"a"`, "Content-Range", "bytes 5-9/*"), Rest, begun},
-		{"size told late", Download{Have: 5, Total: -1, Validator: `"a"`}, answer(206, 5, "ETag", `"a"`, "Content-Range", "bytes 5-9/10"), Rest, begun},
-		{"changed", begun, answer(200, 8, "ETag", `"b"`), Whole, Download{Total: 8, Validator: `"b"`}},
-		{"all there", Download{Have: 10, Total: 10, Validator: `"a"`}, answer(416, 0, "Content-Range", "bytes */10"), Nothing, Download{Have: 10, Total: 10, Validator: `"a"`}},
+		{"first answer", Resumption{Total: -1}, answer(200, 10, "ETag", `"a"`), PartWhole, Resumption{Total: 10, Validator: `"a"`}},
+		{"length unknown", Resumption{Total: -1}, answer(200, -1, "ETag", `"a"`), PartWhole, Resumption{Total: -1, Validator: `"a"`}},
+		{"weak tag and a date", Resumption{}, answer(200, 10, "ETag", `W/"a"`, "Last-Modified", "Mon"), PartWhole, Resumption{Total: 10, Validator: "Mon"}},
+		{"rest", begun, answer(206, 5, "ETag", `"a"`, "Content-Range", "bytes 5-9/10"), PartRest, begun},
+		{"size unknown", begun, answer(206, 5, "ETag", `"a"`, "Content-Range", "bytes 5-9/*"), PartRest, begun},
+		{"size told late", Resumption{Have: 5, Total: -1, Validator: `"a"`}, answer(206, 5, "ETag", `"a"`, "Content-Range", "bytes 5-9/10"), PartRest, begun},
+		{"changed", begun, answer(200, 8, "ETag", `"b"`), PartWhole, Resumption{Total: 8, Validator: `"b"`}},
+		{"all there", Resumption{Have: 10, Total: 10, Validator: `"a"`}, answer(416, 0, "Content-Range", "bytes */10"), PartNothing, Resumption{Have: 10, Total: 10, Validator: `"a"`}},
 	} {
 		d := tt.before
 		part, err := d.Accept(tt.r)
@@ -75,7 +75,7 @@ func TestAcceptNeverJoinsTwoVersions(t *testing.T) {
 		"silent 416":   answer(416, 0),
 		"strange unit": answer(206, 5, "ETag", `"a"`, "Content-Range", "lines 5-9/10"),
 	} {
-		d := Download{Have: 5, Total: 10, Validator: `"a"`}
+		d := Resumption{Have: 5, Total: 10, Validator: `"a"`}
 		_, err := d.Accept(r)
 		assert.ErrorIs(t, err, ErrRestart, name)
 	}
@@ -83,7 +83,7 @@ func TestAcceptNeverJoinsTwoVersions(t *testing.T) {
 
 func TestStatusError(t *testing.T) {
 	for code, temporary := range map[int]bool{404: false, 403: false, 416: false, 206: false, 408: true, 425: true, 429: true, 500: true, 503: true} {
-		var d Download
+		var d Resumption
 		_, err := d.Accept(answer(code, 0))
 		var status *StatusError
 		require.ErrorAs(t, err, &status)

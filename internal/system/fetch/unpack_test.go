@@ -1,4 +1,4 @@
-package unpack
+package fetch
 
 import (
 	"archive/tar"
@@ -21,7 +21,7 @@ import (
 )
 
 // small limits the archives of these tests.
-var small = Limits{Files: 1000, Bytes: 3 << 20}
+var small = ArchiveLimits{Files: 1000, Bytes: 3 << 20}
 
 func base(name string) string { return path.Base(name) }
 
@@ -61,8 +61,8 @@ func zipped(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-// TestArchive checks the content and the places of the wanted files in the kinds
-// of archives.
+// TestArchive checks the content and the places of the wanted files in the
+// kinds of archives.
 func TestArchive(t *testing.T) {
 	packed := tarball(t, func(w *tar.Writer) {
 		addFile(t, w, "x/a.wav", []byte("sound"))
@@ -76,7 +76,7 @@ func TestArchive(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		place(t, filepath.Join(dir, "a"), data)
-		err := Archive(t.Context(), filepath.Join(dir, "a"), dir, small, func(name string) string {
+		err := Unpack(t.Context(), filepath.Join(dir, "a"), dir, small, func(name string) string {
 			return map[string]string{".wav": "sounds/", ".txt": "texts/"}[path.Ext(name)] + strings.TrimSuffix(path.Base(name), "readme.md")
 		})
 		require.NoError(t, err, name)
@@ -129,7 +129,7 @@ func TestHostileArchives(t *testing.T) {
 			out := filepath.Join(dir, "out", "deep")
 			require.NoError(t, os.MkdirAll(out, 0o755))
 			err := within(t.Context(), filepath.Join(dir, "a.tar"), out, small, base)
-			require.ErrorIs(t, err, ErrBroken)
+			require.ErrorIs(t, err, ErrArchive)
 			assert.ErrorContains(t, err, c.says)
 			around, err := os.ReadDir(filepath.Join(dir, "out"))
 			require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestHostileArchives(t *testing.T) {
 		}
 	}))
 	out := t.TempDir()
-	require.NoError(t, Archive(t.Context(), filepath.Join(dir, "a.tar"), out, small, base))
+	require.NoError(t, Unpack(t.Context(), filepath.Join(dir, "a.tar"), out, small, base))
 	names, err := os.ReadDir(out)
 	require.NoError(t, err)
 	assert.Empty(t, names)
@@ -198,7 +198,7 @@ func FuzzUnpack(f *testing.F) {
 		if err := os.Mkdir(out, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := within(context.Background(), filepath.Join(dir, "a.tar"), out, small, base); err != nil && !errors.Is(err, ErrBroken) {
+		if err := within(context.Background(), filepath.Join(dir, "a.tar"), out, small, base); err != nil && !errors.Is(err, ErrArchive) {
 			var disk *os.PathError // a name that the file system rejects
 			if !errors.As(err, &disk) {
 				t.Fatalf("an error of another kind: %v", err)

@@ -1,6 +1,4 @@
-// Package unpack extracts files from archives that may be hostile: no link, no
-// name outside the folder, and no more bytes than the archive can justify.
-package unpack
+package fetch
 
 import (
 	"archive/tar"
@@ -19,11 +17,11 @@ import (
 	"strings"
 )
 
-// ErrBroken marks an archive that is damaged, too large or hostile.
-var ErrBroken = errors.New("archive refused")
+// ErrArchive marks an archive that is damaged, too large or hostile.
+var ErrArchive = errors.New("archive refused")
 
-// Limits limits an archive's content.
-type Limits struct {
+// ArchiveLimits limits an archive's content.
+type ArchiveLimits struct {
 	Files int   // in the archive, extracted or not
 	Bytes int64 // unpacked, in all
 }
@@ -35,11 +33,11 @@ const (
 	minAllowance = 64 << 20 // bytes
 )
 
-// Archive extracts files of a .zip, .tar.bz2, .tar.gz or .tar into dir, which
+// Unpack extracts files of a .zip, .tar.bz2, .tar.gz or .tar into dir, which
 // must exist. place returns the path below dir for a name in the archive, or ""
 // to skip it. Links, devices and hidden files are always skipped, and no name
-// can escape dir. Errors about the archive wrap ErrBroken.
-func Archive(ctx context.Context, archive, dir string, limits Limits, place func(name string) string) error {
+// can escape dir. Errors about the archive wrap ErrArchive.
+func Unpack(ctx context.Context, archive, dir string, limits ArchiveLimits, place func(name string) string) error {
 	info, err := os.Stat(archive)
 	if err != nil {
 		return err
@@ -48,8 +46,8 @@ func Archive(ctx context.Context, archive, dir string, limits Limits, place func
 	return within(ctx, archive, dir, limits, place)
 }
 
-// within is Archive with a limit that does not depend on the archive's size.
-func within(ctx context.Context, archive, dir string, limits Limits, place func(name string) string) error {
+// within is Unpack with a limit that does not depend on the archive's size.
+func within(ctx context.Context, archive, dir string, limits ArchiveLimits, place func(name string) string) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -70,7 +68,7 @@ func within(ctx context.Context, archive, dir string, limits Limits, place func(
 // unpacker is the extraction of one archive.
 type unpacker struct {
 	archive, dir string
-	limits       Limits
+	limits       ArchiveLimits
 	place        func(name string) string
 	left         int64 // bytes that may still be written
 	count        int   // files seen
@@ -115,7 +113,7 @@ func (u *unpacker) tar(ctx context.Context, packed *bufio.Reader, head []byte) e
 		}
 		switch {
 		case err == nil:
-		case ctx.Err() != nil || errors.Is(err, ErrBroken) && limited.N > 0 || errors.As(err, new(*os.PathError)):
+		case ctx.Err() != nil || errors.Is(err, ErrArchive) && limited.N > 0 || errors.As(err, new(*os.PathError)):
 			return err
 		case limited.N <= 0:
 			return u.tooLarge()
@@ -146,8 +144,8 @@ func (u *unpacker) file(ctx context.Context, name string, regular bool, size int
 	if to == "" {
 		return nil
 	}
-	// A sparse file expands to zeros beyond the archive's content, so the output
-	// is limited besides the input.
+	// A sparse file expands to zeros beyond the archive's content, so the
+	// output is limited besides the input.
 	if u.left -= size; size < 0 || u.left < 0 {
 		return u.tooLarge()
 	}
@@ -186,7 +184,7 @@ func write(ctx context.Context, in io.Reader, file string, size int64) error {
 }
 
 func (u *unpacker) broken(err error) error {
-	return fmt.Errorf("%w: %s: %w", ErrBroken, u.archive, err)
+	return fmt.Errorf("%w: %s: %w", ErrArchive, u.archive, err)
 }
 
 func (u *unpacker) tooLarge() error {

@@ -1,6 +1,7 @@
-// Package download fetches files over HTTP: interrupted downloads are resumed,
-// and every file is checked before it is used.
-package download
+// Package fetch gets files over HTTP: it resumes interrupted downloads if the
+// source still has the same content, checks every file before it is used, and
+// unpacks archives that may be hostile.
+package fetch
 
 import (
 	"cmp"
@@ -22,7 +23,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/system/backoff"
-	"github.com/otograph/otograph/internal/system/resume"
 )
 
 // Kinds of failures; test with errors.Is.
@@ -226,25 +226,25 @@ func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (er
 			err = cause
 		}
 	}()
-	going := resume.Download{Have: have, Total: cmp.Or(st.Size, -1), Validator: st.ETag}
+	going := Resumption{Have: have, Total: cmp.Or(st.Size, -1), Validator: st.ETag}
 	resp, err := f.ask(ctx, address, &going)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	content, err := going.Accept(resp)
-	var status *resume.StatusError
+	var status *StatusError
 	switch {
-	case errors.Is(err, resume.ErrRestart):
+	case errors.Is(err, ErrRestart):
 		discard(part)
 		return err
 	case errors.As(err, &status) && status.Temporary():
 		return fmt.Errorf("%s answers %s", address, resp.Status)
 	case err != nil:
 		return final{fmt.Errorf("%w: %s: %s answers %s", ErrMissing, d.Name, address, resp.Status)}
-	case content == resume.Nothing:
+	case content == PartNothing:
 		return nil // it was already complete
-	case content == resume.Whole:
+	case content == PartWhole:
 		discard(part)
 	}
 	if err := d.expect(resp, address, going.Total); err != nil {
@@ -254,7 +254,7 @@ func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (er
 }
 
 // ask sends the request for the file, or for its missing part.
-func (f *Fetcher) ask(ctx context.Context, address string, going *resume.Download) (*http.Response, error) {
+func (f *Fetcher) ask(ctx context.Context, address string, going *Resumption) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, final{err}
@@ -286,7 +286,7 @@ func (d File) expect(resp *http.Response, address string, total int64) error {
 }
 
 // store appends the content to part.
-func (f *Fetcher) store(d File, address, part string, body io.Reader, going *resume.Download, watch *time.Timer) (err error) {
+func (f *Fetcher) store(d File, address, part string, body io.Reader, going *Resumption, watch *time.Timer) (err error) {
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return final{err}

@@ -32,4 +32,4 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 # The recipe is for Linux; on other systems the program itself fetches ONNX Runtime.
 [ "$(uname -s)" = Linux ] || exec "${GO:-go}" run ./third_party/fetch third_party/native
-exec bash third_party/fetch/recipe/fetch.sh third_party/native
+exec bash internal/system/native/recipe/fetch.sh third_party/native

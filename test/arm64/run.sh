@@ -28,7 +28,7 @@ cpu() {
 }
 { cpu 0; cpu 1; } >"$dir/root/proc/cpuinfo"
 
-NATIVE_ARCH=arm64 NATIVE_SYSROOT=$dir/root bash third_party/fetch/recipe/fetch.sh "$dir/native"
+NATIVE_ARCH=arm64 NATIVE_SYSROOT=$dir/root bash internal/system/native/recipe/fetch.sh "$dir/native"
 export OTOGRAPH_NATIVE=$dir/native
 emulate=(qemu-aarch64 -L "$dir/root")
 build=(env CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc "$GO")

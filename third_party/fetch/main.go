@@ -6,7 +6,7 @@
 // The default of DIR is third_party/native inside the checkout that the command
 // was compiled from, and otherwise otograph/native in the user's data folder.
 // If the libraries are already there, the command does nothing. Environment
-// variables and sources: see recipe/fetch.sh.
+// variables and sources: see internal/system/native/recipe/fetch.sh.
 package main
 
 import (

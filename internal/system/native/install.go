@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/system/host"
-	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
 // Plugins selects ggml plug-ins to fetch in addition to the processor's.
@@ -73,11 +72,11 @@ func install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := recipe.Unpack(dir); err != nil {
+	if err := os.CopyFS(dir, recipeFiles); err != nil {
 		return err
 	}
 	said := &lastLine{to: out}
-	cmd := exec.CommandContext(ctx, bash, filepath.Join(dir, recipe.Script), dest)
+	cmd := exec.CommandContext(ctx, bash, filepath.Join(dir, "recipe", "fetch.sh"), dest)
 	cmd.Stdout, cmd.Stderr = said, said
 	if with != Unchanged {
 		cmd.Env = append(os.Environ(), "NATIVE_WITH="+string(with))
@@ -115,7 +114,7 @@ func installPackage(ctx context.Context, dest string, out io.Writer) error {
 		return err
 	}
 	platform := runtime.GOOS + "/" + runtime.GOARCH
-	pins, _ := recipe.ONNXRuntime(platform)
+	pins, _ := onnxRuntimePins(platform)
 	return npm{platform: platform, registry: registry(ctx), pins: pins, places: p}.install(ctx, dest, out)
 }
 

@@ -21,7 +21,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/system/fetch"
-	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
 // largest limits the part of a response that is read, in bytes: the archive has
@@ -33,7 +32,7 @@ const largest = 512 << 20
 type npm struct {
 	platform string // such as "darwin/arm64"
 	registry string
-	pins     recipe.Pins
+	pins     pins
 	places   places // places to search for libwhisper
 }
 

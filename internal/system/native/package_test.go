@@ -19,11 +19,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/third_party/fetch/recipe"
 )
 
 // registryWith serves a package that contains one library among other files.
-func registryWith(t *testing.T, library []byte) (*httptest.Server, recipe.Pins) {
+func registryWith(t *testing.T, library []byte) (*httptest.Server, pins) {
 	t.Helper()
 	var archive bytes.Buffer
 	zipped := gzip.NewWriter(&archive)
@@ -48,7 +47,7 @@ func registryWith(t *testing.T, library []byte) (*httptest.Server, recipe.Pins) 
 		}
 	}))
 	t.Cleanup(server.Close)
-	return server, recipe.Pins{
+	return server, pins{
 		Name: "runtime", Version: "1.2.3", SHA512: base64.StdEncoding.EncodeToString(whole[:]),
 		File: "package/lib", SHA256: hex.EncodeToString(one[:]),
 	}
@@ -146,7 +145,7 @@ func TestPins(t *testing.T) {
 		"linux/amd64": "libonnxruntime.so.1", "linux/arm64": "libonnxruntime.so.1", "darwin/arm64": "libonnxruntime.1.30.0.dylib",
 		"windows/amd64": "onnxruntime.dll", "windows/arm64": "onnxruntime.dll",
 	} {
-		p, ok := recipe.ONNXRuntime(platform)
+		p, ok := onnxRuntimePins(platform)
 		require.True(t, ok, platform)
 		assert.Equal(t, file, filepath.Base(p.File))
 		assert.Len(t, p.SHA256, 64)
@@ -154,7 +153,7 @@ func TestPins(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, sum, sha512.Size)
 	}
-	p, ok := recipe.ONNXRuntime("darwin/amd64")
+	p, ok := onnxRuntimePins("darwin/amd64")
 	assert.False(t, ok)
 	assert.Equal(t, "onnxruntime-node", p.Name)
 }

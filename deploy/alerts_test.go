@@ -1,6 +1,4 @@
-// Package prometheus_test checks the alert rules and the dashboard against the
-// existing metrics.
-package prometheus_test
+package deploy_test
 
 import (
 	"context"
@@ -57,16 +55,16 @@ var (
 	suffix     = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// assertKnown asserts that an expression contains metrics, and only existing
+// assertMetrics checks that an expression contains metrics, and only existing
 // ones.
-func assertKnown(t *testing.T, known map[string]bool, what, expr string) {
+func assertMetrics(t *testing.T, existing map[string]bool, what, expr string) {
 	t.Helper()
 	names := metricName.FindAllString(expr, -1)
 	if len(names) == 0 {
 		assert.Contains(t, expr, "up{", what)
 	}
 	for _, name := range names {
-		assert.True(t, known[name] || known[suffix.ReplaceAllString(name, "")], "%s names %s, which is no metric", what, name)
+		assert.True(t, existing[name] || existing[suffix.ReplaceAllString(name, "")], "%s names %s, which is no metric", what, name)
 	}
 }
 
@@ -80,7 +78,7 @@ type alert struct {
 
 func readAlerts(t *testing.T) (alerts []alert) {
 	t.Helper()
-	text, err := os.ReadFile("rules.yml")
+	text, err := os.ReadFile("prometheus/rules.yml")
 	require.NoError(t, err)
 	var file struct {
 		Groups []struct {
@@ -96,14 +94,14 @@ func readAlerts(t *testing.T) (alerts []alert) {
 }
 
 func TestF12AlertsUseExistingMetrics(t *testing.T) {
-	known := registered(t)
-	page, err := os.ReadFile("../../docs/alerts.md")
+	existing := registered(t)
+	page, err := os.ReadFile("../docs/alerts.md")
 	require.NoError(t, err)
-	tests, err := os.ReadFile("rules_test.yml")
+	tests, err := os.ReadFile("prometheus/rules_test.yml")
 	require.NoError(t, err)
 	alerts := readAlerts(t)
 	for _, a := range alerts {
-		assertKnown(t, known, a.Alert, a.Expr)
+		assertMetrics(t, existing, a.Alert, a.Expr)
 		assert.Contains(t, []string{"warning", "critical"}, a.Labels["severity"], a.Alert)
 		assert.NotEmpty(t, a.Annotations["summary"], a.Alert)
 		assert.Contains(t, string(page), "| `"+a.Alert+"` | "+a.Labels["severity"]+" |", "docs/alerts.md says what to do")
@@ -122,7 +120,7 @@ func TestF12AlertsUseExistingMetrics(t *testing.T) {
 // title.
 func dashboardQueries(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("dashboard.json")
+	text, err := os.ReadFile("prometheus/dashboard.json")
 	require.NoError(t, err)
 	var board struct {
 		Panels []struct {
@@ -145,10 +143,10 @@ func dashboardQueries(t *testing.T) map[string][]string {
 }
 
 func TestF12DashboardUsesExistingMetrics(t *testing.T) {
-	known := registered(t)
+	existing := registered(t)
 	for title, queries := range dashboardQueries(t) {
 		for _, q := range queries {
-			assertKnown(t, known, title, q)
+			assertMetrics(t, existing, title, q)
 		}
 	}
 }
@@ -174,7 +172,7 @@ func TestF12Promtool(t *testing.T) {
 	require.NoError(t, err)
 	board := filepath.Join(t.TempDir(), "dashboard.yml")
 	require.NoError(t, os.WriteFile(board, text, 0o600))
-	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "rules_test.yml"}, {"check", "rules", "--lint=none", board}} {
+	for _, args := range [][]string{{"check", "rules", "prometheus/rules.yml"}, {"test", "rules", "prometheus/rules_test.yml"}, {"check", "rules", "--lint=none", board}} {
 		out, err := exec.Command(promtool, args...).CombinedOutput()
 		assert.NoError(t, err, "promtool %v: %s", args, out)
 	}

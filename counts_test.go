@@ -19,7 +19,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/test/shape"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/models/library"
@@ -34,18 +34,18 @@ import (
 // decoder returns at most ten tokens per window, as its only recognizer.
 func shaped(t *testing.T) *models.Set {
 	t.Helper()
-	return shapedWith(t, shape.Options{Tokens: 10})
+	return shapedWith(t, modeltest.ShapeOptions{Tokens: 10})
 }
 
 // shapedWith is like shaped with other options.
-func shapedWith(t *testing.T, opt shape.Options) *models.Set {
+func shapedWith(t *testing.T, opt modeltest.ShapeOptions) *models.Set {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shape.bin")
 	f, err := os.Create(path)
 	require.NoError(t, err)
-	size, err := shape.Find("micro")
+	size, err := modeltest.FindSize("micro")
 	require.NoError(t, err)
-	require.NoError(t, shape.WriteModel(f, size, opt))
+	require.NoError(t, modeltest.WriteModel(f, size, opt))
 	require.NoError(t, f.Close())
 	others := *demo.Models()
 	others.Models = slices.DeleteFunc(slices.Clone(others.Models), func(m models.Model) bool { return m.Role == models.RoleOptimized }) // would time words
@@ -78,7 +78,7 @@ func TestCountsStandardTier(t *testing.T) {
 	p := open(t, shaped(t))
 	opt := otograph.Options{Optimize: new(false), ASRBeamSize: new(1), ASRLanguage: new("en")}
 	const seconds = 180
-	sound := shape.Speech(seconds, 2, 1)
+	sound := modeltest.Speech(seconds, 2, 1)
 	minute := audio.Raw(sound[:60*audio.SampleRate], audio.SampleRate, 1)
 	counted(t, p, minute, opt) // loads the engines and fills the pools
 	// The garbage collector is off, because it empties pools at unpredictable
@@ -112,7 +112,7 @@ func TestCountsStandardTier(t *testing.T) {
 // for speech may multiply the encoder's passes.
 func TestCountsRepair(t *testing.T) {
 	demoSet := demo.Models()
-	sets := map[string]*models.Set{"demo": demoSet, "passing over": shapedWith(t, shape.Options{Tokens: 40}), "long texts": shapedWith(t, shape.Options{Tokens: 150})}
+	sets := map[string]*models.Set{"demo": demoSet, "passing over": shapedWith(t, modeltest.ShapeOptions{Tokens: 40}), "long texts": shapedWith(t, modeltest.ShapeOptions{Tokens: 150})}
 	recordings := map[string]otograph.Source{"conversation": otograph.File(conversation)}
 	for _, name := range []string{"music_piano.opus", "siren.opus"} {
 		path := filepath.Join("testdata", "demo", "nonspeech", name)
@@ -185,7 +185,7 @@ func mixed(t *testing.T, first, second string) otograph.Source {
 func TestCountsOptimizedTier(t *testing.T) {
 	p := open(t, demo.Models())
 	opt := otograph.Options{ASRLanguage: new("en"), EnableAudioEvents: new(false)}
-	res, _, _ := counted(t, p, audio.Raw(shape.Speech(120, 2, 1), audio.SampleRate, 1), opt)
+	res, _, _ := counted(t, p, audio.Raw(modeltest.Speech(120, 2, 1), audio.SampleRate, 1), opt)
 	require.Equal(t, otograph.TierOptimized, res.Tier)
 	speech := speechSeconds(res)
 	t.Logf("%.0f s of speech in 120 s: %+v", speech, res.Stats)
@@ -234,7 +234,7 @@ func mostlyQuiet(t *testing.T, seconds int) string {
 	}
 	data = append(data, "data"...)
 	data = binary.LittleEndian.AppendUint32(data, uint32(2*n))
-	speech := shape.Speech(30, 1, 1)
+	speech := modeltest.Speech(30, 1, 1)
 	for i := range n {
 		v := uint32(i) * 2654435761 >> 29 // faint noise
 		if i < len(speech) {

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/otograph/otograph/bench/internal/normalize"
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
@@ -126,7 +125,7 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 	if len(items) < len(scored) {
 		where = ", where there is speech"
 	}
-	for _, n := range append([]normalize.Normalizer{{}}, normalize.All()...) {
+	for _, n := range append([]scores.Normalizer{{}}, scores.Normalizers()...) {
 		errors := make([][]ratio, len(r.Systems))
 		for s := range errors {
 			errors[s] = make([]ratio, len(items))

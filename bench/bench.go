@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/bench/internal/datasets"
-	"github.com/otograph/otograph/bench/internal/manifest"
 	"github.com/otograph/otograph/bench/internal/systems"
 )
 
@@ -18,23 +17,23 @@ import (
 // unknown and not scored.
 type (
 	// Item is one recording of a manifest with its references.
-	Item = manifest.Item
+	Item = datasets.Item
 	// SpeakerTurn is a period of one speaker's speech, in seconds. Turns of one
 	// list may overlap.
-	SpeakerTurn = manifest.SpeakerTurn
+	SpeakerTurn = datasets.SpeakerTurn
 	// TimedText is a word or a sentence with its times in seconds.
-	TimedText = manifest.TimedText
+	TimedText = datasets.TimedText
 )
 
 // Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
 // one, or else every recording in it, with the text in NAME.txt, the turns in
 // NAME.rttm and the times in which they are scored in NAME.uem. A .txt file
 // without JSON has one text per line. Errors name file and line.
-func Load(path string) ([]Item, error) { return manifest.Load(path) }
+func Load(path string) ([]Item, error) { return datasets.Load(path) }
 
 // ReadRTTM reads speaker turns in NIST's RTTM format; with a file name, only
 // those of its lines.
-func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) { return manifest.ReadRTTM(r, file) }
+func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) { return datasets.ReadRTTM(r, file) }
 
 type (
 	// Engine is a recognizer other than Otograph's.

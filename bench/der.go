@@ -80,7 +80,7 @@ func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 func scoreTurnsWithin(reference, hypothesis []SpeakerTurn, evaluated [][2]float64, opt DEROptions) DER {
 	ref, refNames := bySpeaker(reference)
 	hyp, hypNames := bySpeaker(hypothesis)
-	stretches := stretchesOf(ref, hyp, [][]span{collarsOf(reference, opt.Collar), outside(evaluated, reference, hypothesis)}, opt.SkipOverlap)
+	stretches := stretchesOf(ref, hyp, [][]span{collarsOf(reference, opt.Collar), unevaluated(evaluated, reference, hypothesis)}, opt.SkipOverlap)
 	m := matchTurns(stretches, len(ref), len(hyp))
 	d := DER{Mapping: make(map[string]string)}
 	for r, h := range m.partner {
@@ -258,9 +258,9 @@ func (s *sweep) speaking(time float64) (who []int) {
 	return who
 }
 
-// outside returns the periods before the end of any turn that are not in the
+// unevaluated returns the periods before the end of any turn that are not in the
 // evaluated times; nil if all times are evaluated.
-func outside(evaluated [][2]float64, lists ...[]SpeakerTurn) (gaps []span) {
+func unevaluated(evaluated [][2]float64, lists ...[]SpeakerTurn) (gaps []span) {
 	if evaluated == nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/datasets"
 )
 
 func TestScoreTurnsKnownCases(t *testing.T) {
@@ -133,7 +133,7 @@ func TestReadRTTM(t *testing.T) {
 	assert.Equal(t, []SpeakerTurn{talk(0.64, 8.75, "ann")}, turns)
 	for _, bad := range []string{"SPEAKER a 1 0.64", "SPEAKER a 1 x 1 <NA> <NA> ann", "SPEAKER a 1 1 NaN <NA> <NA> ann", "SPEAKER a 1 -1 1 <NA> <NA> ann", "SPEAKER a 1 1 Inf <NA> <NA> ann"} {
 		_, err := ReadRTTM(strings.NewReader("\n"+bad+"\n"), "")
-		require.ErrorIs(t, err, manifest.ErrRTTM, bad)
+		require.ErrorIs(t, err, datasets.ErrRTTM, bad)
 		assert.ErrorContains(t, err, "line 2")
 	}
 }
@@ -144,7 +144,7 @@ func FuzzReadRTTM(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		turns, err := ReadRTTM(strings.NewReader(text), "")
 		if err != nil {
-			require.ErrorIs(t, err, manifest.ErrRTTM)
+			require.ErrorIs(t, err, datasets.ErrRTTM)
 			return
 		}
 		if len(turns) > 50 {

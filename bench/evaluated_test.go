@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/datasets"
 )
 
 // TestTurnsInEvaluatedTimes compares scores within evaluated times with
@@ -57,5 +57,5 @@ func TestManifestWithUEM(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "m.jsonl"), []byte(`{"file": "a.wav", "uem": "none.uem"}`), 0o600))
 	_, err := Load(filepath.Join(dir, "m.jsonl"))
-	require.ErrorIs(t, err, manifest.ErrManifest)
+	require.ErrorIs(t, err, datasets.ErrManifest)
 }

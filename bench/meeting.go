@@ -2,7 +2,6 @@ package bench
 
 import (
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench/internal/normalize"
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
@@ -28,7 +27,7 @@ type meetingScore struct {
 }
 
 // scoreMeeting compares texts by speakers; nil if one side has no speakers.
-func scoreMeeting(item Item, res *otograph.Result, language string, n normalize.Normalizer) *meetingScore {
+func scoreMeeting(item Item, res *otograph.Result, language string, n scores.Normalizer) *meetingScore {
 	if item.SentenceSpeakers == nil || !res.Ran.Diarize {
 		return nil
 	}

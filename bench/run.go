@@ -13,7 +13,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/bench/internal/normalize"
+	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/models"
 )
 
@@ -76,8 +76,8 @@ type Config struct {
 	// known.
 	Expect func(system string, length time.Duration)
 
-	classes []string             // of the manifest's events
-	rules   normalize.Normalizer // those of Normalizer
+	classes []string          // of the manifest's events
+	rules   scores.Normalizer // those of Normalizer
 }
 
 // Step is the next step of a run.
@@ -165,7 +165,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	c.classes = c.eventClasses()
 	if c.Normalizer != "" {
 		var err error
-		if c.rules, err = normalize.Get(c.Normalizer); err != nil {
+		if c.rules, err = scores.FindNormalizer(c.Normalizer); err != nil {
 			return nil, err
 		}
 	}

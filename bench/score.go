@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench/internal/normalize"
 	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/spec"
 )
@@ -54,7 +53,7 @@ type scoreOptions struct {
 	EventClasses []string
 	// Normalizer, if it has a name, converts both texts to a common form, which
 	// is then split at spaces; the zero value compares Units.
-	Normalizer normalize.Normalizer
+	Normalizer scores.Normalizer
 	// Keywords are words or phrases to count in both texts.
 	Keywords []string
 	// LanguageGiven leaves the language unscored because it was given to the
@@ -157,7 +156,7 @@ func spacedLanguage(language string) bool { return language == "" || spec.Spaced
 
 // normalizedUnits splits a text into the units for comparison after a
 // normalizer: words, or the characters of languages without spaces.
-func normalizedUnits(n normalize.Normalizer, language, text string) []string {
+func normalizedUnits(n scores.Normalizer, language, text string) []string {
 	if n.Name == "" {
 		return Units(language, text)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/internal/files/onnxgraph"
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // f32 and similar names shorten the graphs below.
@@ -35,33 +35,33 @@ type madeUp struct {
 func everyFamily() map[string]madeUp {
 	g := onnxgraph.New
 	return map[string]madeUp{
-		"silero v5":              {made.SileroV5(), RoleVAD, ContractSileroV5, PartModel},
+		"silero v5":              {modeltest.SileroV5(), RoleVAD, ContractSileroV5, PartModel},
 		"silero v6 without sr":   {g().Input("input", f32, 1, 576).Input("state", f32, 2, 1, 128).Output("output", f32, 1, 1).Output("stateN", f32, 2, 1, 128), RoleVAD, ContractSileroV5, PartModel},
-		"zipformer ctc":          {made.ZipformerCTC(), RoleOptimized, ContractZipformerCTC, PartModel},
+		"zipformer ctc":          {modeltest.ZipformerCTC(), RoleOptimized, ContractZipformerCTC, PartModel},
 		"wenet ctc":              {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1).Meta("model_type", "wenet_ctc"), RoleOptimized, ContractWeNetCTC, PartModel},
-		"sense voice":            {made.SenseVoice(), RoleOptimized, ContractSenseVoice, PartModel},
+		"sense voice":            {modeltest.SenseVoice(), RoleOptimized, ContractSenseVoice, PartModel},
 		"sense voice by funasr":  {g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Input("language", i32, 1).Input("textnorm", i32, 1).Output("ctc_logits", f32, 1, "T", 9).Output("encoder_out_lens", i32, 1), RoleOptimized, ContractSenseVoice, PartModel},
 		"paraformer":             {g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Output("logits", f32, 1, "U", 9).Output("token_num", i32, 1), RoleOptimized, ContractParaformer, PartModel},
-		"nemo ctc":               {made.NeMoCTC(), RoleOptimized, ContractNeMoCTC, PartModel},
-		"tdt encoder":            {made.TDTEncoder(), RoleOptimized, ContractNeMoTransducer, PartEncoder},
-		"tdt decoder":            {made.TDTDecoder(), RoleOptimized, ContractNeMoTransducer, PartDecoder},
-		"tdt joiner":             {made.TDTJoiner(), RoleOptimized, ContractNeMoTransducer, PartJoiner},
+		"nemo ctc":               {modeltest.NeMoCTC(), RoleOptimized, ContractNeMoCTC, PartModel},
+		"tdt encoder":            {modeltest.TDTEncoder(), RoleOptimized, ContractNeMoTransducer, PartEncoder},
+		"tdt decoder":            {modeltest.TDTDecoder(), RoleOptimized, ContractNeMoTransducer, PartDecoder},
+		"tdt joiner":             {modeltest.TDTJoiner(), RoleOptimized, ContractNeMoTransducer, PartJoiner},
 		"tdt decoder and joint":  {g().Input("encoder_outputs", f32, 1, 1024, 1).Input("targets", i32, 1, 1).Input("target_length", i32, 1).Input("input_states_1", f32, 2, 1, 640).Input("input_states_2", f32, 2, 1, 640).Output("outputs", f32, 1, 1, 1, 9), RoleOptimized, ContractNeMoTransducer, PartDecoderJoint},
-		"icefall encoder":        {made.IcefallEncoder(), RoleOptimized, ContractIcefallTransducer, PartEncoder},
-		"icefall decoder":        {made.IcefallDecoder(), RoleOptimized, ContractIcefallTransducer, PartDecoder},
-		"icefall joiner":         {made.IcefallJoiner(), RoleOptimized, ContractIcefallTransducer, PartJoiner},
-		"gigaam v1":              {made.NeMoCTC().Meta("is_giga_am", "1"), RoleOptimized, ContractGigaAMCTC, PartModel},
-		"gigaam ctc":             {made.GigaAMCTC(), RoleOptimized, ContractGigaAMCTC, PartModel},
-		"gigaam encoder":         {made.GigaAMEncoder(), RoleOptimized, ContractGigaAMTransducer, PartEncoder},
-		"gigaam decoder":         {made.GigaAMDecoder(), RoleOptimized, ContractGigaAMTransducer, PartDecoder},
-		"gigaam joiner":          {made.GigaAMJoiner(), RoleOptimized, ContractGigaAMTransducer, PartJoiner},
+		"icefall encoder":        {modeltest.IcefallEncoder(), RoleOptimized, ContractIcefallTransducer, PartEncoder},
+		"icefall decoder":        {modeltest.IcefallDecoder(), RoleOptimized, ContractIcefallTransducer, PartDecoder},
+		"icefall joiner":         {modeltest.IcefallJoiner(), RoleOptimized, ContractIcefallTransducer, PartJoiner},
+		"gigaam v1":              {modeltest.NeMoCTC().Meta("is_giga_am", "1"), RoleOptimized, ContractGigaAMCTC, PartModel},
+		"gigaam ctc":             {modeltest.GigaAMCTC(), RoleOptimized, ContractGigaAMCTC, PartModel},
+		"gigaam encoder":         {modeltest.GigaAMEncoder(), RoleOptimized, ContractGigaAMTransducer, PartEncoder},
+		"gigaam decoder":         {modeltest.GigaAMDecoder(), RoleOptimized, ContractGigaAMTransducer, PartDecoder},
+		"gigaam joiner":          {modeltest.GigaAMJoiner(), RoleOptimized, ContractGigaAMTransducer, PartJoiner},
 		"wav2vec2 of onnx-asr":   {g().Input("input_values", f32, "N", "T").Input("input_lengths", i64, "N").Output("logprobs", f32, "N", "F", 32), RoleOptimized, ContractWaveformCTC, PartModel},
 		"titanet":                {g().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logits", f32, "B", 16681).Output("embs", f32, "B", 192), RoleEmbedder, ContractNeMoSpeaker, PartModel},
-		"wespeaker":              {made.WeSpeaker(), RoleEmbedder, ContractWeSpeaker, PartModel},
+		"wespeaker":              {modeltest.WeSpeaker(), RoleEmbedder, ContractWeSpeaker, PartModel},
 		"3d-speaker":             {g().Input("x", f32, "B", "T", 80).Output("embedding", f32, "B", 192).Meta("framework", "3d-speaker"), RoleEmbedder, Contract3DSpeaker, PartModel},
 		"3d-speaker itself":      {g().Input("feature", f32, "B", "T", 80).Output("embedding", f32, "B", 192), RoleEmbedder, Contract3DSpeaker, PartModel},
 		"speechbrain wave":       {g().Input("wav", f32, "B", "S").Input("lens", f32, "B").Output("emb", f32, "B", 1, 192), RoleEmbedder, ContractSpeechBrainWave, PartModel},
-		"speechbrain":            {made.Bare().Meta("framework", "speechbrain"), RoleEmbedder, ContractSpeechBrain, PartModel},
+		"speechbrain":            {modeltest.Bare().Meta("framework", "speechbrain"), RoleEmbedder, ContractSpeechBrain, PartModel},
 		"fun-asr nano":           {g().Input("x", f32, "N", "T", 560).Output("logits", f32, "N", "T", 9).Meta("model_type", "sense_voice_ctc").Meta("comment", "Fun-ASR-Nano"), RoleOptimized, ContractSenseVoice, PartModel},
 		"zipformer, no metadata": {g().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").Output("log_probs", f32, "N", "T", 9).Output("log_probs_len", i64, "N"), RoleOptimized, ContractZipformerCTC, PartModel},
 		"wenet, no metadata":     {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1), RoleOptimized, ContractWeNetCTC, PartModel},
@@ -71,9 +71,9 @@ func everyFamily() map[string]madeUp {
 		"omnilingual":            {g().Input("x", f32, "N", "T").Output("logits", f32, "N", "F", 9812).Meta("model_type", "omnilingual-asr"), RoleOptimized, ContractWaveformCTC, PartModel},
 		"segmentation":           {g().Input("x", f32, "N", 1, "T").Output("y", f32, "N", "F", "C").Meta("model_type", "pyannote-segmentation-3.0"), RoleSegmenter, ContractPyannote, PartModel},
 		"bare segmentation":      {g().Input("input_values", f32, "N", 1, "T").Output("logits", f32, "N", "F", 7), RoleSegmenter, ContractPyannote, PartModel},
-		"bare embedder":          {made.Bare(), RoleEmbedder, "", PartModel},
-		"panns":                  {made.PANNs(), RoleTagger, ContractPANNs, PartModel},
-		"yamnet":                 {made.YAMNet(), RoleTagger, ContractYAMNet, PartModel},
+		"bare embedder":          {modeltest.Bare(), RoleEmbedder, "", PartModel},
+		"panns":                  {modeltest.PANNs(), RoleTagger, ContractPANNs, PartModel},
+		"yamnet":                 {modeltest.YAMNet(), RoleTagger, ContractYAMNet, PartModel},
 		"yamnet in a batch":      {g().Input("waveform", f32, "B", "n").Output("scores", f32, "p", 521), RoleTagger, ContractYAMNet, PartModel},
 		"yamnet patches":         {g().Input("patches", f32, "n", 96, 64).Output("scores", f32, "n", 521), RoleTagger, ContractYAMNetPatches, PartModel},
 		"ced":                    {g().Input("feats", f32, "B", 64, "T").Output("prob", f32, "B", 527).Meta("model_type", "CED"), RoleTagger, ContractCED, PartModel},
@@ -100,7 +100,7 @@ func TestEveryFamilyIsRecognized(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(dir, strings.ReplaceAll(name, " ", "_")+".onnx")
-			made.Place(t, file, c.graph.Bytes())
+			modeltest.Place(t, file, c.graph.Bytes())
 			found, err := Recognize(file)
 			require.NoError(t, err)
 			assert.Equal(t, c.role, found.Role)
@@ -120,12 +120,12 @@ func TestEveryFamilyIsRecognized(t *testing.T) {
 }
 
 func TestLanguagesComeFromTheFile(t *testing.T) {
-	dir := made.Folder(t, map[string][]byte{
-		"sv.onnx":      made.SenseVoice().Bytes(),
-		"demo.onnx":    made.ZipformerCTC().Meta("languages", "en, es,xx1,EN").Bytes(),
-		"whisper.bin":  made.Whisper(51865),
-		"english.bin":  made.Whisper(51864),
-		"unknown.onnx": made.NeMoCTC().Bytes(),
+	dir := modeltest.Folder(t, map[string][]byte{
+		"sv.onnx":      modeltest.SenseVoice().Bytes(),
+		"demo.onnx":    modeltest.ZipformerCTC().Meta("languages", "en, es,xx1,EN").Bytes(),
+		"whisper.bin":  modeltest.Whisper(51865),
+		"english.bin":  modeltest.Whisper(51864),
+		"unknown.onnx": modeltest.NeMoCTC().Bytes(),
 	})
 	for name, want := range map[string][]string{
 		"sv.onnx": {"en", "ja", "ko", "yue", "zh"}, "demo.onnx": {"en", "es"}, "whisper.bin": nil, "english.bin": {"en"}, "unknown.onnx": nil,
@@ -137,8 +137,8 @@ func TestLanguagesComeFromTheFile(t *testing.T) {
 }
 
 func TestSampleRateComesFromTheFile(t *testing.T) {
-	dir := made.Folder(t, map[string][]byte{
-		"a.onnx": made.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": made.PANNs().Bytes(), "c.onnx": made.PANNs().Meta("sample_rate", "7e9").Bytes(),
+	dir := modeltest.Folder(t, map[string][]byte{
+		"a.onnx": modeltest.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": modeltest.PANNs().Bytes(), "c.onnx": modeltest.PANNs().Meta("sample_rate", "7e9").Bytes(),
 	})
 	for name, want := range map[string]int{"a.onnx": 32000, "b.onnx": 0, "c.onnx": 0} {
 		found, err := Recognize(filepath.Join(dir, name))
@@ -161,8 +161,8 @@ func TestOtherFilesAreIdentified(t *testing.T) {
 		"web page":        {[]byte("<!DOCTYPE html><html>"), ErrUnsupported, "web page"},
 		"lfs pointer":     {[]byte("version https://git-lfs.github.com/spec/v1\n"), ErrUnsupported, "Git LFS"},
 		"noise":           {bytes.Repeat([]byte{0xa5, 0x17, 0x00, 0xff}, 100), ErrBroken, "not a usable ONNX model"},
-		"cut whisper":     {made.Whisper(51865)[:90], ErrBroken, "ggml Whisper"},
-		"cut onnx":        {made.SileroV5().Bytes()[:60], ErrBroken, "not a usable ONNX model"},
+		"cut whisper":     {modeltest.Whisper(51865)[:90], ErrBroken, "ggml Whisper"},
+		"cut onnx":        {modeltest.SileroV5().Bytes()[:60], ErrBroken, "not a usable ONNX model"},
 		"silero v3":       {g().Input("input", f32, 1, 512).Input("h0", f32, 2, 1, 64).Input("c0", f32, 2, 1, 64).Output("output", f32, 1, 2, 1).Bytes(), ErrUnsupported, "Silero VAD v3"},
 		"silero v4":       {g().Input("input", f32, "b", "s").Input("sr", i64).Input("h", f32, 2, "b", 64).Input("c", f32, 2, "b", 64).Output("output", f32, "b", 1).Output("hn", f32, 2, "b", 64).Output("cn", f32, 2, "b", 64).Bytes(), ErrUnsupported, "Silero VAD v3 or v4: expected silero_vad.onnx"},
 		"silero v4 k2":    {g().Input("x", f32, 1, 512).Input("h", f32, 2, 1, 64).Input("c", f32, 2, 1, 64).Output("prob", f32, 1, 1).Output("new_h", f32, 2, 1, 64).Output("new_c", f32, 2, 1, 64).Bytes(), ErrUnsupported, "Silero VAD v3 or v4: expected silero_vad.onnx"},
@@ -172,7 +172,7 @@ func TestOtherFilesAreIdentified(t *testing.T) {
 			g().Input("x", f32, "N", 45, 80).Input("cached_key_0", f32, 128, "N", 128).Output("encoder_out", f32, "N", "T", 512).
 				Output("new_cached_key_0", f32, 128, "N", 128).Meta("model_type", "zipformer2").Bytes(), ErrUnsupported, "streaming icefall transducer",
 		},
-		"streaming nemo": {made.NeMoCTC().Input("cache_last_channel", f32, 1, 17, 70, 512).Input("cache_last_time", f32, 1, 17, 512, 8).Bytes(), ErrUnsupported, "streaming NeMo"},
+		"streaming nemo": {modeltest.NeMoCTC().Input("cache_last_channel", f32, 1, 17, 70, 512).Input("cache_last_time", f32, 1, 17, 512, 8).Bytes(), ErrUnsupported, "streaming NeMo"},
 		"streaming paraformer": {
 			g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Output("enc", f32, 1, "T", 512).
 				Output("enc_len", i32, 1).Output("alphas", f32, 1, "T").Meta("model_type", "paraformer").Bytes(), ErrUnsupported, "streaming Paraformer",
@@ -209,7 +209,7 @@ func TestOtherFilesAreIdentified(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "m.onnx")
-			made.Place(t, file, c.data)
+			modeltest.Place(t, file, c.data)
 			_, err := Recognize(file)
 			require.ErrorIs(t, err, c.is)
 			require.ErrorIs(t, err, ErrBroken)
@@ -269,7 +269,7 @@ func TestForeignFileErrorsNameTheRightCommand(t *testing.T) {
 		},
 	} {
 		file := filepath.Join(t.TempDir(), c.name)
-		made.Place(t, file, c.data)
+		modeltest.Place(t, file, c.data)
 		_, err := Recognize(file)
 		require.ErrorIs(t, err, ErrUnsupported, c.name)
 		require.ErrorContains(t, err, c.says, c.name)
@@ -279,7 +279,7 @@ func TestForeignFileErrorsNameTheRightCommand(t *testing.T) {
 
 func TestExternalDataMustStayInTheFolder(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "/etc/passwd", "sub/w.data", `..\w`} {
-		g := made.ZipformerCTC().Constant("w", onnxgraph.External(f32, []int64{4}, name, 16))
+		g := modeltest.ZipformerCTC().Constant("w", onnxgraph.External(f32, []int64{4}, name, 16))
 		_, err := recognize(bytes.NewReader(g.Bytes()), int64(len(g.Bytes())), "m.onnx")
 		require.ErrorIs(t, err, ErrBroken, name)
 		assert.ErrorContains(t, err, "data file")
@@ -287,9 +287,9 @@ func TestExternalDataMustStayInTheFolder(t *testing.T) {
 }
 
 func FuzzRecognize(f *testing.F) {
-	f.Add(made.SileroV5().Bytes())
-	f.Add(made.SenseVoice().Bytes())
-	f.Add(made.Whisper(51865))
+	f.Add(modeltest.SileroV5().Bytes())
+	f.Add(modeltest.SenseVoice().Bytes())
+	f.Add(modeltest.Whisper(51865))
 	f.Add([]byte("PK\x03\x04"))
 	f.Add(zipOf("archive/data.pkl"))
 	f.Add(parakeetHead())

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/test/dbtest"
-	"github.com/otograph/otograph/internal/test/tooltest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // binary is the path of the otograph command, built once for all tests of the
@@ -57,6 +57,6 @@ func build(m *testing.M) int {
 // The scripts in testdata/script are command line sessions: commands, their
 // output and their exit status.
 func TestScripts(t *testing.T) {
-	out, err := tooltest.Run("scripts", "-binary", binary, "test/testdata/script")
+	out, err := outside.Run("scripts", "-binary", binary, "test/testdata/script")
 	require.NoError(t, err, "%s", out)
 }

@@ -299,9 +299,9 @@ type delivered struct {
 	at     time.Time
 }
 
-// outside simulates the service's network: files to fetch, and a receiver of
+// customer simulates a customer's servers: files to fetch, and a receiver of
 // callbacks.
-type outside struct {
+type customer struct {
 	*httptest.Server
 	mu    sync.Mutex
 	files map[string][]byte      // by path
@@ -311,14 +311,14 @@ type outside struct {
 	hold  chan struct{}          // /held.wav is served after it is closed
 }
 
-func newOutside(t testing.TB) *outside {
-	o := &outside{files: map[string][]byte{}, asked: map[string]int{}, calls: map[string][]delivered{}, fail: map[string]bool{}, hold: make(chan struct{})}
+func newCustomer(t testing.TB) *customer {
+	o := &customer{files: map[string][]byte{}, asked: map[string]int{}, calls: map[string][]delivered{}, fail: map[string]bool{}, hold: make(chan struct{})}
 	o.Server = httptest.NewServer(http.HandlerFunc(o.answer))
 	t.Cleanup(o.Close)
 	return o
 }
 
-func (o *outside) answer(w http.ResponseWriter, r *http.Request) {
+func (o *customer) answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	o.mu.Lock()
 	o.asked[r.URL.Path]++
@@ -357,14 +357,14 @@ func (o *outside) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // callbacks returns the deliveries for one task.
-func (o *outside) callbacks(id string) []delivered {
+func (o *customer) callbacks(id string) []delivered {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]delivered{}, o.calls[id]...)
 }
 
 // host returns the host to name in --allow-outbound.
-func (o *outside) host() string { return strings.TrimPrefix(o.URL, "http://") }
+func (o *customer) host() string { return strings.TrimPrefix(o.URL, "http://") }
 
 // residentSet returns the memory of a process in bytes, from /proc.
 func residentSet(t testing.TB, pid int) int64 {

@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/internal/test/taskstest"
-	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // A deployment of two machines, on one: two servers without workers and three
@@ -25,8 +25,8 @@ func TestFleet(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	blobs := tooltest.S3Store(tooltest.S3(t, "otograph"), "otograph/service")
-	out := newOutside(t)
+	blobs := outside.S3Store(outside.S3(t, "otograph"), "otograph/service")
+	out := newCustomer(t)
 	flags := []string{"--database", source, "--blobs", blobs}
 	first := serve(t, t.TempDir(), append(flags, "--workers", "0", "--allow-outbound", out.host())...).unlimited()
 	second := serve(t, t.TempDir(), append(flags, "--workers", "0", "--allow-outbound", out.host())...)

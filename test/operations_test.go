@@ -19,8 +19,8 @@ import (
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/internal/test/taskstest"
-	"github.com/otograph/otograph/internal/test/tooltest"
 )
 
 // refusedStart runs a serve that must fail to start and returns its output.
@@ -180,10 +180,10 @@ func TestF3Partition(t *testing.T) {
 func TestF8Start(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	at := func(endpoint string) string { return tooltest.S3Store(endpoint, "files") }
+	at := func(endpoint string) string { return outside.S3Store(endpoint, "files") }
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at(tooltest.S3(t))), "there is no such bucket", "--blobs")
+	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at(outside.S3(t))), "there is no such bucket", "--blobs")
 	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", at(gone.URL)), "refused the connection")
 	nowhere := "postgres://someone:geheim@" + strings.TrimPrefix(gone.URL, "http://") + "/x"
 	out := refusedStart(t, t.TempDir(), "--database", nowhere, "--database-wait", "2s")

@@ -62,7 +62,7 @@ func tidy(t *testing.T, d *db.DB, folder string) (before, after []string) {
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 1))
-	out := newOutside(t)
+	out := newCustomer(t)
 	s := serve(t, t.TempDir(), "--allow-outbound", out.host()).unlimited()
 	audio := clip(t, 8, 1.5)
 	var ids []string
@@ -397,7 +397,7 @@ func TestDrainUnderLoad(t *testing.T) {
 // T20: stop and start: every state is as before, also when several processes
 // migrate the tables simultaneously.
 func TestRestartKeepsEveryState(t *testing.T) {
-	out := newOutside(t)
+	out := newCustomer(t)
 	s := serve(t, t.TempDir(), "--allow-outbound", out.host()).unlimited()
 	ids := []string{s.create(upload(clip(t, 8, 1.5), quick)), s.create(map[string]any{"audio_url": out.URL + "/gone.wav"}), s.create(map[string]any{"audio_url": out.URL + "/broken.wav"})}
 	s.wait(ids[0])
@@ -436,7 +436,7 @@ func TestRestartKeepsEveryState(t *testing.T) {
 
 // T24: a backup is made under load and started elsewhere.
 func TestBackupStartsElsewhere(t *testing.T) {
-	out := newOutside(t)
+	out := newCustomer(t)
 	s := serve(t, t.TempDir(), "--keep-audio", "1h", "--allow-outbound", out.host()).unlimited()
 	audio := clip(t, 8, 1.5)
 	out.files["/held.wav"] = audio

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/test/dbtest"
-	"github.com/otograph/otograph/internal/test/nettest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // balancer distributes connections in turn among the servers that were ready at
@@ -96,7 +96,7 @@ func TestF9RollingRestart(t *testing.T) {
 		return []string{address(servers[0]), address(servers[1])}
 	})
 	require.Eventually(t, func() bool { return b.serving() == 2 }, patience, 20*time.Millisecond)
-	proxy := nettest.NewProxy(t, b.dial)
+	proxy := outside.NewProxy(t, b.dial)
 
 	var asked, refused atomic.Int64
 	var failures sync.Map

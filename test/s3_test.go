@@ -11,8 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/test/nettest"
-	"github.com/otograph/otograph/internal/test/tooltest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // s3Server is an S3 server that can be made unavailable: versitygw, if
@@ -30,12 +29,12 @@ func newS3(t *testing.T) *s3Server {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "testsecret")
 	source := func(address string) string {
-		return tooltest.S3Store("http://"+address, "otograph/service")
+		return outside.S3Store("http://"+address, "otograph/service")
 	}
 	program, err := exec.LookPath("versitygw")
 	if err != nil {
-		address := strings.TrimPrefix(tooltest.S3(t, "otograph"), "http://")
-		proxy := nettest.NewProxy(t, func() (net.Conn, error) { return net.Dial("tcp", address) })
+		address := strings.TrimPrefix(outside.S3(t, "otograph"), "http://")
+		proxy := outside.NewProxy(t, func() (net.Conn, error) { return net.Dial("tcp", address) })
 		return &s3Server{name: "fakes3", source: source(proxy.Addr()), leave: proxy.Cut, back: proxy.Pass}
 	}
 	root := t.TempDir()

@@ -29,7 +29,7 @@ func TestSoak(t *testing.T) {
 		length, err = time.ParseDuration(text)
 		require.NoError(t, err)
 	}
-	out := newOutside(t)
+	out := newCustomer(t)
 	audio := clip(t, 8, 1.5)
 	out.files["/talk.wav"] = audio
 	s := serve(t, t.TempDir(), "--allow-outbound", out.host(), "--log-level", "error").unlimited()

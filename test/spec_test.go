@@ -29,7 +29,7 @@ import (
 type walk struct {
 	*server
 	idle  *server
-	out   *outside
+	out   *customer
 	db    *db.DB
 	audio []byte
 
@@ -67,7 +67,7 @@ func walkThrough(t *testing.T, database func() []string) {
 }
 
 func newWalk(t *testing.T, database func() []string) *walk {
-	w := &walk{out: newOutside(t), audio: clip(t, 8, 3)}
+	w := &walk{out: newCustomer(t), audio: clip(t, 8, 3)}
 	w.out.files["/talk.wav"] = w.audio
 	w.out.files["/small.wav"] = w.audio[:1000]
 	w.out.files["/garbage.wav"] = bytes.Repeat([]byte("no recording "), 500)

@@ -28,7 +28,7 @@ type town struct {
 	t        *testing.T
 	postgres *dbtest.Server
 	s3       *s3Server
-	out      *outside
+	out      *customer
 	flags    []string
 	mu       sync.Mutex
 	servers  []*server
@@ -46,7 +46,7 @@ func newTown(t *testing.T) *town {
 	postgres, err := dbtest.StartServer()
 	require.NoError(t, err)
 	t.Cleanup(postgres.Close)
-	w := &town{t: t, postgres: postgres, s3: newS3(t), out: newOutside(t), ids: map[string]string{}}
+	w := &town{t: t, postgres: postgres, s3: newS3(t), out: newCustomer(t), ids: map[string]string{}}
 	source := postgres.Source("postgres")
 	w.out.files["/talk.wav"] = clip(t, 8, 1.5)
 	w.flags = []string{"--database", source, "--blobs", w.s3.source}

@@ -23,7 +23,7 @@ func TestTownRestored(t *testing.T) {
 	if s3.folder == "" {
 		t.Skip("versitygw is not installed: the bucket has no folder to copy")
 	}
-	source, out := dbtest.PostgresSource(t), newOutside(t)
+	source, out := dbtest.PostgresSource(t), newCustomer(t)
 	audio := clip(t, 8, 1.5)
 	out.files["/talk.wav"] = audio
 	out.fail["/refusing"] = true

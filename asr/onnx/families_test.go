@@ -20,7 +20,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
 	ox "github.com/otograph/otograph/internal/files/onnxgraph"
-	"github.com/otograph/otograph/internal/test/sherpa"
+	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // The graphs below have random weights with the ports and metadata of the
@@ -455,7 +455,7 @@ func TestFamilies(t *testing.T) {
 				Tokens     []string
 				Timestamps []float64
 			}
-			sherpa.Run(t, &theirs, dir, f.kind)
+			modeltest.RunSherpa(t, &theirs, dir, f.kind)
 			e := openMadeUp(t, m)
 			pcm := audio.FromSamples(samples)
 			_, err = e.Transcribe(context.Background(), pcm, []audio.Span{{Start: 0, End: pcm.Len()}}, asr.Options{})
@@ -474,7 +474,7 @@ func TestFamilies(t *testing.T) {
 			edits := tokenEdits(symbols(mine), theirs.Tokens)
 			t.Logf("%d tokens, %d by sherpa-onnx, %d differ. %s", len(mine), len(theirs.Tokens), edits, f.differs)
 			require.Greater(t, len(mine), 10)
-			sherpa.InTable(t, name, fmt.Sprint(len(mine), " tokens"), edits == 0)
+			modeltest.AssertFamilyRow(t, name, fmt.Sprint(len(mine), " tokens"), edits == 0)
 			if f.differs == "" && assert.Zero(t, edits) {
 				for i, at := range theirs.Timestamps {
 					assert.InDelta(t, at-f.later, mine[i].start, 0.011, "token %d", i)

@@ -17,7 +17,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
 	ox "github.com/otograph/otograph/internal/files/onnxgraph"
-	"github.com/otograph/otograph/internal/test/sherpa"
+	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // randomSpeakers has random weights between features [N,T,80] and a vector: a
@@ -166,7 +166,7 @@ func TestFamilies(t *testing.T) {
 			mine, err := m.Embed(t.Context(), audio.FromSamples(samples), []audio.Span{{Start: 0, End: len(samples)}})
 			require.NoError(t, err)
 			var theirs []float32
-			sherpa.Run(t, &theirs, dir)
+			modeltest.RunSherpa(t, &theirs, dir)
 			features, frames := definition(samples, test.scale, test.hamming)
 			out, err := m.session.Run(t.Context(), map[string]*ort.Tensor{m.layout.input: ort.NewFloat32([]int64{1, frames, 80}, features)}, m.layout.output)
 			require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestFamilies(t *testing.T) {
 			t.Logf("cosine to sherpa-onnx's vector %.4f, to that of the definition %.6f", near, right)
 			assert.GreaterOrEqual(t, near, test.least)
 			assert.GreaterOrEqual(t, right, 0.99999)
-			sherpa.InTable(t, name, fmt.Sprint(len(theirs), " numbers"), false)
+			modeltest.AssertFamilyRow(t, name, fmt.Sprint(len(theirs), " numbers"), false)
 		})
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/engine/ort"
 	ox "github.com/otograph/otograph/internal/files/onnxgraph"
-	"github.com/otograph/otograph/internal/test/sherpa"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )
@@ -165,7 +165,7 @@ func TestFamilies(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, graph.Bytes(), embedder.Bytes(), recordings...)
 	var theirs sherpaAnswer
-	sherpa.Run(t, &theirs, dir, speakers...)
+	modeltest.RunSherpa(t, &theirs, dir, speakers...)
 	turns := 0
 	for i, a := range heard {
 		var mine, other [][][2]int
@@ -188,7 +188,7 @@ func TestFamilies(t *testing.T) {
 		assert.ElementsMatch(t, mine, other, "window %d", i)
 	}
 	t.Logf("%d windows, %d frames, %d with two speakers, %d turns", windows, frames, overlapped, turns)
-	sherpa.InTable(t, "pyannote segmentation 3.0", fmt.Sprint(frames, " frames, ", turns, " turns"), true)
+	modeltest.AssertFamilyRow(t, "pyannote segmentation 3.0", fmt.Sprint(frames, " frames, ", turns, " turns"), true)
 }
 
 // TestFamiliesSpeed reports the CPU time per minute of sound, alternating with
@@ -223,7 +223,7 @@ func TestFamiliesSpeed(t *testing.T) {
 		require.NoError(t, err)
 		mine := float64((used() - before).Microseconds()) / 1000
 		var theirs sherpaAnswer
-		sherpa.Run(t, &theirs, dir, "2")
+		modeltest.RunSherpa(t, &theirs, dir, "2")
 		other := theirs[0].Milliseconds
 		t.Logf("a minute: %.0f ms, sherpa-onnx with its embedding and clustering %.0f ms: %.2f ×; a window: %.2f and %.2f ms: %.2f ×",
 			mine, other, other/mine, mine/float64(len(windows)), other/chunks, other/chunks/(mine/float64(len(windows))))

@@ -19,7 +19,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
 	ox "github.com/otograph/otograph/internal/files/onnxgraph"
-	"github.com/otograph/otograph/internal/test/sherpa"
+	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // randomTagger has random weights with the ports of CED or of icefall's
@@ -138,7 +138,7 @@ func sherpaTags(t *testing.T, dir, kind string, windows [][]float32) [][]float32
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "windows.json"), sound, 0o600))
 	var scores [][]float32
-	sherpa.Run(t, &scores, dir, kind)
+	modeltest.RunSherpa(t, &scores, dir, kind)
 	require.Len(t, scores, len(windows))
 	return scores
 }
@@ -190,7 +190,7 @@ func TestFamilies(t *testing.T) {
 				defined = max(defined, furthest(mine[i], scores))
 			}
 			t.Logf("%d windows: scores within %.1e of sherpa-onnx, CED's %.1e of those by definition", len(windows), off, defined)
-			sherpa.InTable(t, test.name, fmt.Sprint(len(windows), " windows"), test.kind != "ced")
+			modeltest.AssertFamilyRow(t, test.name, fmt.Sprint(len(windows), " windows"), test.kind != "ced")
 			assert.Less(t, off, test.near)
 			assert.Less(t, defined, 1e-3)
 		})

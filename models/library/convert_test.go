@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/internal/files/safetensors"
 	"github.com/otograph/otograph/internal/system/fetch"
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
 
@@ -24,11 +24,11 @@ import (
 // transformers have them: by the folder, by the file with the weights, and as
 // an archive.
 func TestImportWhisperFolders(t *testing.T) {
-	w := made.WhisperWeights()
+	w := modeltest.WhisperWeights()
 	root := t.TempDir()
 	hf, ct2 := filepath.Join(root, "whisper-made"), filepath.Join(root, "faster-whisper-made")
-	made.Texts(t, hf)
-	made.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(safetensors.F16))
+	modeltest.Texts(t, hf)
+	modeltest.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(safetensors.F16))
 	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
 
 	s := &Store{Dir: t.TempDir()}
@@ -66,7 +66,7 @@ func TestImportWhisperFolders(t *testing.T) {
 
 	want := done[0].Files[0].SHA256
 	archive := filepath.Join(root, "packed.tar")
-	made.Place(t, archive, tarball(t, func(w *tar.Writer) {
+	modeltest.Place(t, archive, tarball(t, func(w *tar.Writer) {
 		for _, name := range []string{"model.bin", "vocabulary.txt", "config.json"} {
 			data, err := os.ReadFile(filepath.Join(ct2, name))
 			require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestImportWhisperFolders(t *testing.T) {
 // first.
 func TestOpeningAWhisperFolderSuggestsImport(t *testing.T) {
 	ct2 := t.TempDir()
-	made.WhisperWeights().CT2Folder(t, ct2, 6, ctranslate2.Float16)
+	modeltest.WhisperWeights().CT2Folder(t, ct2, 6, ctranslate2.Float16)
 	_, err := OpenDir(ct2)
 	require.ErrorIs(t, err, models.ErrUnsupported)
 	require.ErrorContains(t, err, "found Whisper as CTranslate2: run `otograph models import "+ct2+"`")
@@ -107,23 +107,23 @@ func TestOpeningAWhisperFolderSuggestsImport(t *testing.T) {
 // TestFolderWithOtherModelsOpens opens folders with files of a Whisper model or
 // of an adapter, next to a recognized model or alone.
 func TestFolderWithOtherModelsOpens(t *testing.T) {
-	file, beside := made.SileroV5().Bytes(), t.TempDir()
-	made.WhisperWeights().CT2Folder(t, beside, 6, ctranslate2.Float16)
-	made.Place(t, filepath.Join(beside, "vad.onnx"), file)
+	file, beside := modeltest.SileroV5().Bytes(), t.TempDir()
+	modeltest.WhisperWeights().CT2Folder(t, beside, 6, ctranslate2.Float16)
+	modeltest.Place(t, filepath.Join(beside, "vad.onnx"), file)
 	lora := []byte(`{"peft_type": "LORA", "lora_alpha": 8}`)
 	for name, dir := range map[string]string{
 		"weights": beside,
-		"adapter": made.Folder(t, map[string][]byte{"vad.onnx": file, "adapter_config.json": lora}),
+		"adapter": modeltest.Folder(t, map[string][]byte{"vad.onnx": file, "adapter_config.json": lora}),
 	} {
 		set, err := OpenDir(dir)
 		require.NoError(t, err, name)
 		require.Len(t, set.Models, 1)
 		assert.Equal(t, models.RoleVAD, set.Models[0].Role)
 	}
-	set, err := OpenDir(made.Folder(t, map[string][]byte{"adapter_config.json": lora}))
+	set, err := OpenDir(modeltest.Folder(t, map[string][]byte{"adapter_config.json": lora}))
 	require.NoError(t, err)
 	assert.Empty(t, set.Models)
-	adapter := made.Folder(t, map[string][]byte{"adapter_config.json": lora, "adapter_model.safetensors": nil})
+	adapter := modeltest.Folder(t, map[string][]byte{"adapter_config.json": lora, "adapter_model.safetensors": nil})
 	_, err = OpenDir(adapter)
 	require.ErrorContains(t, err, "found Whisper as adapter")
 	_, err = (&Store{Dir: t.TempDir()}).Import(t.Context(), adapter, ImportOptions{})
@@ -131,11 +131,11 @@ func TestFolderWithOtherModelsOpens(t *testing.T) {
 }
 
 func TestImportWhisperFolderRefuses(t *testing.T) {
-	w, hf := made.WhisperWeights(), t.TempDir()
-	made.Texts(t, hf)
+	w, hf := modeltest.WhisperWeights(), t.TempDir()
+	modeltest.Texts(t, hf)
 	delete(w, "model.encoder.layer_norm.bias")
-	made.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(safetensors.BF16))
-	other := made.Folder(t, map[string][]byte{
+	modeltest.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(safetensors.BF16))
+	other := modeltest.Folder(t, map[string][]byte{
 		"config.json": []byte(`{"model_type": "wav2vec2"}`), "model.safetensors": []byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"),
 	})
 	for says, c := range map[string]struct {
@@ -163,7 +163,7 @@ func TestImportWhisperFolderRefuses(t *testing.T) {
 // the file and by its folder.
 func TestContractAppliesIfRecognitionFails(t *testing.T) {
 	graph := onnxgraph.New().Input("mels", onnxgraph.Float32, 1, "T", 40).Output("voice", onnxgraph.Float32, 1, 256).Bytes()
-	dir := made.Folder(t, map[string][]byte{"ge2e.onnx": graph})
+	dir := modeltest.Folder(t, map[string][]byte{"ge2e.onnx": graph})
 	for _, source := range []string{dir, filepath.Join(dir, "ge2e.onnx")} {
 		_, err := (&Store{Dir: t.TempDir()}).Import(t.Context(), source, ImportOptions{Role: models.RoleEmbedder})
 		require.ErrorContains(t, err, "an ONNX model of an unknown kind")
@@ -186,10 +186,10 @@ func TestContractAppliesIfRecognitionFails(t *testing.T) {
 // TestConversionOptionsApplyOrAreRefused imports models that need no
 // conversion with the options of a conversion.
 func TestConversionOptionsApplyOrAreRefused(t *testing.T) {
-	dir := made.Folder(t, map[string][]byte{"vad.onnx": made.SileroV5().Bytes()})
-	w, both := made.WhisperWeights(), t.TempDir()
+	dir := modeltest.Folder(t, map[string][]byte{"vad.onnx": modeltest.SileroV5().Bytes()})
+	w, both := modeltest.WhisperWeights(), t.TempDir()
 	w.CT2Folder(t, both, 6, ctranslate2.Float16)
-	made.Place(t, filepath.Join(both, "vad.onnx"), made.SileroV5().Bytes())
+	modeltest.Place(t, filepath.Join(both, "vad.onnx"), modeltest.SileroV5().Bytes())
 	for source, role := range map[string]models.Role{dir: "", filepath.Join(dir, "vad.onnx"): "", both: models.RoleVAD} {
 		s := &Store{Dir: t.TempDir()}
 		done, err := s.Import(t.Context(), source, ImportOptions{Role: role, Type: ggmlfile.Q5_0})

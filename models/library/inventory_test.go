@@ -15,7 +15,7 @@ import (
 
 	"github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/internal/system/fetch"
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
 
@@ -41,19 +41,19 @@ func TestArchivesAsPublished(t *testing.T) {
 		"ced":                  {map[string][]byte{"model.onnx": ced, "model.int8.onnx": ced}, "model.int8.onnx", ""},
 		"zipformer tagger":     {map[string][]byte{"model.onnx": zipformer, "model.int8.onnx": zipformer}, "model.int8.onnx", ""},
 		"segmentation":         {map[string][]byte{"model.onnx": segmentation, "model.int8.onnx": segmentation}, "model.onnx", ""},
-		"funasr":               {map[string][]byte{"model.onnx": made.SenseVoice().Bytes(), "model_quant.onnx": made.SenseVoice().Bytes(), "tokens.txt": tokens}, "model_quant.onnx", ""},
+		"funasr":               {map[string][]byte{"model.onnx": modeltest.SenseVoice().Bytes(), "model_quant.onnx": modeltest.SenseVoice().Bytes(), "tokens.txt": tokens}, "model_quant.onnx", ""},
 		"streaming nemo": {map[string][]byte{
-			"model.onnx": made.NeMoCTC().Input("cache_last_channel", onnxgraph.Float32, 1, 17, 70, 512).Bytes(), "tokens.txt": tokens,
+			"model.onnx": modeltest.NeMoCTC().Input("cache_last_channel", onnxgraph.Float32, 1, 17, 70, 512).Bytes(), "tokens.txt": tokens,
 		}, "", "streaming NeMo"},
-		"gigaam": {map[string][]byte{"model.int8.onnx": made.GigaAMCTC().Meta("is_giga_am", "1").Bytes(), "tokens.txt": tokens}, "model.int8.onnx", ""},
+		"gigaam": {map[string][]byte{"model.int8.onnx": modeltest.GigaAMCTC().Meta("is_giga_am", "1").Bytes(), "tokens.txt": tokens}, "model.int8.onnx", ""},
 		"gigaam rnnt of onnx-asr": {map[string][]byte{
-			"v3_e2e_rnnt_encoder.onnx": made.GigaAMEncoder().Bytes(), "v3_e2e_rnnt_decoder.onnx": made.GigaAMDecoder().Bytes(),
-			"v3_e2e_rnnt_joint.onnx": made.GigaAMJoiner().Bytes(), "v3_e2e_rnnt_vocab.txt": tokens,
+			"v3_e2e_rnnt_encoder.onnx": modeltest.GigaAMEncoder().Bytes(), "v3_e2e_rnnt_decoder.onnx": modeltest.GigaAMDecoder().Bytes(),
+			"v3_e2e_rnnt_joint.onnx": modeltest.GigaAMJoiner().Bytes(), "v3_e2e_rnnt_vocab.txt": tokens,
 		}, "v3_e2e_rnnt_encoder.onnx", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			archive := filepath.Join(t.TempDir(), "published.tar.gz")
-			made.Place(t, archive, gzipped(t, tarball(t, func(w *tar.Writer) {
+			modeltest.Place(t, archive, gzipped(t, tarball(t, func(w *tar.Writer) {
 				for _, file := range slices.Sorted(maps.Keys(c.files)) {
 					addFile(t, w, "published/"+file, c.files[file])
 				}
@@ -82,7 +82,7 @@ func TestImportNamesAModelByItsFolder(t *testing.T) {
 	for _, name := range []string{"my-vad", "unpacked"} {
 		file := filepath.Join(t.TempDir(), name, "model.onnx")
 		require.NoError(t, os.Mkdir(filepath.Dir(file), 0o755))
-		made.Place(t, file, made.SileroV5().Bytes())
+		modeltest.Place(t, file, modeltest.SileroV5().Bytes())
 		done, err := (&Store{Dir: t.TempDir()}).Import(t.Context(), file, ImportOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, name, done[0].Name)
@@ -90,12 +90,12 @@ func TestImportNamesAModelByItsFolder(t *testing.T) {
 }
 
 func TestImportFileTakesItsCompanions(t *testing.T) {
-	encoder := made.TDTEncoder().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "encoder.weights", 16)).Bytes()
-	source := made.Folder(t, map[string][]byte{
+	encoder := modeltest.TDTEncoder().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "encoder.weights", 16)).Bytes()
+	source := modeltest.Folder(t, map[string][]byte{
 		"parakeet v3/encoder.onnx":    encoder,
 		"parakeet v3/encoder.weights": make([]byte, 16),
-		"parakeet v3/decoder.onnx":    made.TDTDecoder().Bytes(),
-		"parakeet v3/joiner.onnx":     made.TDTJoiner().Bytes(),
+		"parakeet v3/decoder.onnx":    modeltest.TDTDecoder().Bytes(),
+		"parakeet v3/joiner.onnx":     modeltest.TDTJoiner().Bytes(),
 		"parakeet v3/tokens.txt":      []byte("<blk> 0\n"),
 		"parakeet v3/readme.md":       []byte("no"),
 	})
@@ -128,7 +128,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 	done, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{})
 	require.NoError(t, err)
 	assert.True(t, done[0].Already)
-	made.Place(t, filepath.Join(source, "parakeet v3", "tokens.txt"), []byte("other"))
+	modeltest.Place(t, filepath.Join(source, "parakeet v3", "tokens.txt"), []byte("other"))
 	_, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{})
 	require.ErrorContains(t, err, "--name")
 	done, err = s.Import(t.Context(), filepath.Join(source, "parakeet v3", "encoder.onnx"), ImportOptions{Name: "../two"})
@@ -145,7 +145,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 func TestImportIcefallTransducer(t *testing.T) {
 	const rest = "-epoch-99-avg-1"
 	files := map[string][]byte{"tokens.txt": []byte("<blk> 0\n"), "bpe.model": []byte("no")}
-	for word, g := range map[string]*onnxgraph.Graph{"encoder": made.IcefallEncoder(), "decoder": made.IcefallDecoder(), "joiner": made.IcefallJoiner()} {
+	for word, g := range map[string]*onnxgraph.Graph{"encoder": modeltest.IcefallEncoder(), "decoder": modeltest.IcefallDecoder(), "joiner": modeltest.IcefallJoiner()} {
 		files[word+rest+".onnx"] = g.Bytes()
 		files[word+rest+".int8.onnx"] = g.Bytes()
 	}
@@ -154,7 +154,7 @@ func TestImportIcefallTransducer(t *testing.T) {
 	delete(mixed, "joiner"+rest+".onnx")
 	decoders := map[string]string{"folder": "decoder" + rest + ".int8.onnx", "mixed": "decoder" + rest + ".onnx"}
 	for name, held := range map[string]map[string][]byte{"folder": files, "mixed": mixed} {
-		dir := made.Folder(t, held)
+		dir := modeltest.Folder(t, held)
 		for _, source := range []string{dir, filepath.Join(dir, "encoder"+rest+".int8.onnx")} {
 			s := &Store{Dir: t.TempDir()}
 			done, err := s.Import(t.Context(), source, ImportOptions{Name: "zipformer", Languages: []string{"en"}})
@@ -180,14 +180,14 @@ func TestImportIcefallTransducer(t *testing.T) {
 }
 
 func TestImportFolderAndArchive(t *testing.T) {
-	files := map[string][]byte{"vad.onnx": made.SileroV5().Bytes(), "model.int8.onnx": made.SenseVoice().Bytes(), "tokens.txt": []byte("<unk> 0")}
+	files := map[string][]byte{"vad.onnx": modeltest.SileroV5().Bytes(), "model.int8.onnx": modeltest.SenseVoice().Bytes(), "tokens.txt": []byte("<unk> 0")}
 	s := &Store{Dir: t.TempDir()}
-	done, err := s.Import(t.Context(), made.Folder(t, files), ImportOptions{})
+	done, err := s.Import(t.Context(), modeltest.Folder(t, files), ImportOptions{})
 	require.NoError(t, err)
 	assert.Len(t, done, 2)
 
 	archive := filepath.Join(t.TempDir(), "sherpa-sense.tar")
-	made.Place(t, archive, tarball(t, func(w *tar.Writer) {
+	modeltest.Place(t, archive, tarball(t, func(w *tar.Writer) {
 		for name, data := range files {
 			addFile(t, w, "sherpa/"+name, data)
 		}
@@ -209,9 +209,9 @@ func TestImportFolderAndArchive(t *testing.T) {
 }
 
 func TestImportRefuses(t *testing.T) {
-	dir := made.Folder(t, map[string][]byte{
-		"vad.onnx": made.SileroV5().Bytes(), "bare.onnx": made.Bare().Bytes(), "cut.onnx": made.SileroV5().Bytes()[:40],
-		"model.pth": []byte("PK\x03\x04"), "ctc.onnx": made.NeMoCTC().Bytes(), "decoder.onnx": made.TDTDecoder().Bytes(),
+	dir := modeltest.Folder(t, map[string][]byte{
+		"vad.onnx": modeltest.SileroV5().Bytes(), "bare.onnx": modeltest.Bare().Bytes(), "cut.onnx": modeltest.SileroV5().Bytes()[:40],
+		"model.pth": []byte("PK\x03\x04"), "ctc.onnx": modeltest.NeMoCTC().Bytes(), "decoder.onnx": modeltest.TDTDecoder().Bytes(),
 		"junk/model.pth": []byte("PK\x03\x04"),
 	})
 	cases := map[string]struct {
@@ -260,12 +260,12 @@ func TestVerify(t *testing.T) {
 	_, e, s := serve(t, nil)
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
-	source := made.Folder(t, map[string][]byte{"ctc.onnx": made.NeMoCTC().Bytes(), "tokens.txt": []byte("x 0")})
+	source := modeltest.Folder(t, map[string][]byte{"ctc.onnx": modeltest.NeMoCTC().Bytes(), "tokens.txt": []byte("x 0")})
 	_, err = s.Import(t.Context(), filepath.Join(source, "ctc.onnx"), ImportOptions{})
 	require.NoError(t, err)
 	m, err := readManifest(s.Dir)
 	require.NoError(t, err)
-	made.Place(t, filepath.Join(s.Dir, "hand.onnx"), made.YAMNet().Bytes())
+	modeltest.Place(t, filepath.Join(s.Dir, "hand.onnx"), modeltest.YAMNet().Bytes())
 	m.Roles["tagger"] = oneOrMany[entry]{{Files: map[models.Part]string{models.PartModel: "hand.onnx"}}}
 	require.NoError(t, writeJSON(filepath.Join(s.Dir, manifestName), m))
 
@@ -286,7 +286,7 @@ func TestVerify(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(s.Dir, "made-up-vad/vad.onnx"))
 	require.NoError(t, err)
 	data[len(data)-1] ^= 1
-	made.Place(t, filepath.Join(s.Dir, "made-up-vad/vad.onnx"), data)
+	modeltest.Place(t, filepath.Join(s.Dir, "made-up-vad/vad.onnx"), data)
 	require.NoError(t, os.Remove(filepath.Join(s.Dir, "ctc/tokens.txt")))
 	assert.Equal(t, map[string]Status{
 		"made-up-vad/vad.onnx": StatusChanged, "ctc/ctc.onnx": StatusOK, "ctc/tokens.txt": StatusMissing, "hand.onnx": StatusUnrecorded,
@@ -318,13 +318,13 @@ func TestList(t *testing.T) {
 	require.GreaterOrEqual(t, i, 0)
 	assert.Equal(t, []string{"small", "balanced", "best", "zh"}, lines[i].Profiles)
 
-	s.Dir = made.Folder(t, map[string][]byte{"mine.onnx": made.SileroV5().Bytes()})
+	s.Dir = modeltest.Folder(t, map[string][]byte{"mine.onnx": modeltest.SileroV5().Bytes()})
 	lines, err = s.List()
 	require.NoError(t, err)
 	require.Len(t, lines, len(Catalog())+1)
 	i = slices.IndexFunc(lines, func(l Listed) bool { return l.Name == "mine" })
 	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, int64(len(made.SileroV5().Bytes())), lines[i].Size)
+	assert.Equal(t, int64(len(modeltest.SileroV5().Bytes())), lines[i].Size)
 	assert.True(t, lines[i].Installed && lines[i].InUse)
 	assert.Nil(t, lines[i].Catalog)
 }

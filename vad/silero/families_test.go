@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/test/sherpa"
+	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // sherpaRule applies the rule of sherpa-onnx's silero-vad-model.cc to
@@ -70,7 +70,7 @@ func TestFamilies(t *testing.T) {
 		args = append(args, fmt.Sprint(threshold))
 	}
 	var theirs [][]bool
-	sherpa.Run(t, &theirs, dir, args...)
+	modeltest.RunSherpa(t, &theirs, dir, args...)
 	require.Len(t, theirs, len(thresholds))
 	differ, speech := 0, 0
 	for i, heard := range theirs {
@@ -88,7 +88,7 @@ func TestFamilies(t *testing.T) {
 	all := len(thresholds) * len(mine)
 	t.Logf("%s: %d of %d windows differ, %d are speech", name, differ, all, speech)
 	assert.Zero(t, differ)
-	sherpa.InTable(t, name, fmt.Sprint(all, " decisions"), differ == 0)
+	modeltest.AssertFamilyRow(t, name, fmt.Sprint(all, " decisions"), differ == 0)
 	assert.Greater(t, speech, all/20)
 	assert.Less(t, speech, all*19/20)
 }

@@ -1,5 +1,6 @@
-// Package datasets downloads public data sets of speech with their references,
-// and writes each as a folder with a manifest that bench reads.
+// Package datasets reads the recordings of a benchmark with their references
+// (manifests, folders, RTTM, UEM), and downloads public data sets of speech as
+// folders with a manifest.
 package datasets
 
 import (
@@ -71,8 +72,8 @@ type source struct {
 	// pointer is the address of the file's pointer in Git LFS, which states its
 	// size and hash; "" without one.
 	pointer string
-	// place returns the path in the folder for a file of the archive, "" to skip
-	// it; nil for a file that is not an archive.
+	// place returns the path in the folder for a file of the archive, "" to
+	// skip it; nil for a file that is not an archive.
 	place func(name string) string
 	// to is the path in the folder of a file that is not an archive.
 	to string

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otograph/otograph/bench/internal/manifest"
 	"github.com/otograph/otograph/internal/system/fetch"
 )
 
@@ -47,9 +46,6 @@ type Got struct {
 	// Already is set if the folder was complete.
 	Already bool
 }
-
-// manifestName is the name of the manifest in a data set's folder.
-const manifestName = manifest.Name
 
 // partials is the folder of unfinished work.
 const partials = ".partial"
@@ -148,8 +144,8 @@ func (g *getting) complete(ctx context.Context) (*Got, error) {
 	return g.finish()
 }
 
-// content fetches the files and collects their content in a folder of unfinished
-// work.
+// content fetches the files and collects their content in a folder of
+// unfinished work.
 func (g *getting) content(ctx context.Context) error {
 	if err := os.RemoveAll(g.partial("content")); err != nil {
 		return err
@@ -242,8 +238,8 @@ func (g *getting) fetch(ctx context.Context, f source) (string, error) {
 }
 
 // point adds the size and hash that a pointer of Git LFS states. Without a
-// connection a file that was handed over stays unchecked, and so does the file of
-// a mirror without pointers.
+// connection a file that was handed over stays unchecked, and so does the file
+// of a mirror without pointers.
 func (g *getting) point(ctx context.Context, f source, needed bool, want *fetch.File) error {
 	if f.pointer == "" {
 		return nil
@@ -267,8 +263,8 @@ func (g *getting) point(ctx context.Context, f source, needed bool, want *fetch.
 	return err
 }
 
-// readPointer reads a pointer of Git LFS into a file's size and hash. It returns
-// false for anything else.
+// readPointer reads a pointer of Git LFS into a file's size and hash. It
+// returns false for anything else.
 func readPointer(data []byte, f *fetch.File) bool {
 	var sum string
 	var size int64

@@ -39,7 +39,8 @@ func librispeech() (list []Set) {
 	return list
 }
 
-// librispeechLines reads the lines "READER-CHAPTER-NUMBER TEXT" of all chapters.
+// librispeechLines reads the lines "READER-CHAPTER-NUMBER TEXT" of all
+// chapters.
 func librispeechLines(folder string) (lines []line, err error) {
 	files, err := glob(folder, referencesDir+"/*.trans.txt")
 	if err != nil {

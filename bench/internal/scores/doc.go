@@ -4,5 +4,6 @@
 // DI-cpWER as in MeetEval 0.4.3. If several alignments have the fewest errors,
 // the split into substitutions, deletions and insertions follows those programs
 // too. Speakers are matched by assignment, never by permutations, so that the
-// cost of twenty speakers grows only with their pairs.
+// cost of twenty speakers grows only with their pairs. Texts are normalized by
+// the rules of programs that publish word error rates.
 package scores

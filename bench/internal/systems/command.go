@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/datasets"
 	"github.com/otograph/otograph/internal/system/host"
 )
 
@@ -103,7 +103,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // Transcribe runs the program on a recording. The cost includes the processes
 // that the program started.
-func (c *command) Transcribe(ctx context.Context, item manifest.Item) (*otograph.Result, Cost, error) {
+func (c *command) Transcribe(ctx context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
 	out, err := os.MkdirTemp("", "otograph-bench-*")
 	if err != nil {
 		return nil, Cost{}, err

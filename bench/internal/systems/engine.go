@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/datasets"
 )
 
 // Engine is a recognizer other than Otograph's.
@@ -12,7 +12,7 @@ type Engine interface {
 	// Transcribe returns a recording's result and its cost; the result's Ran
 	// states which fields are filled. An error is a failure of the recognizer,
 	// not of the run.
-	Transcribe(ctx context.Context, item manifest.Item) (*otograph.Result, Cost, error)
+	Transcribe(ctx context.Context, item datasets.Item) (*otograph.Result, Cost, error)
 	// Identity identifies the recognizer, so that an interrupted run only
 	// continues with the same one.
 	Identity() string

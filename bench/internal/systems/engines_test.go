@@ -16,15 +16,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/datasets"
 )
 
 // recording returns an item whose file has some bytes.
-func recording(t *testing.T) manifest.Item {
+func recording(t *testing.T) datasets.Item {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.wav")
 	require.NoError(t, os.WriteFile(path, []byte("RIFF"), 0o600))
-	return manifest.Item{Name: "a.wav", Path: path}
+	return datasets.Item{Name: "a.wav", Path: path}
 }
 
 // serve starts a server with a handler and returns its Engine.
@@ -188,7 +188,7 @@ func TestFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	items := []manifest.Item{{Name: "x/a.wav"}, {Name: "b.wav"}}
+	items := []datasets.Item{{Name: "x/a.wav"}, {Name: "b.wav"}}
 	folder := filepath.Dir(put("folder/b.txt", "from text"))
 	put("folder/x/a.json", `{"text":"from json"}`)
 	put("folder/x/a.rttm", "SPEAKER a 1 0 1 <NA> <NA> ann <NA> <NA>\n")
@@ -211,7 +211,7 @@ func TestFiles(t *testing.T) {
 				assert.Equal(t, Cost{Audio: 4, Wall: 2}, cost)
 			}
 		}
-		_, _, err = f.Transcribe(t.Context(), manifest.Item{Name: "missing.wav"})
+		_, _, err = f.Transcribe(t.Context(), datasets.Item{Name: "missing.wav"})
 		if !strings.HasSuffix(path, ".txt") && !strings.HasSuffix(path, "tm") {
 			require.ErrorIs(t, err, errNoHypothesis, path)
 		}
@@ -223,7 +223,7 @@ func TestFiles(t *testing.T) {
 		f, err := Files(path, items)
 		require.NoError(t, err, path)
 		for i, name := range []string{"1.1 Lesson name", "a.wav", "quiet.wav"} {
-			res, _, err := f.Transcribe(t.Context(), manifest.Item{Name: name})
+			res, _, err := f.Transcribe(t.Context(), datasets.Item{Name: name})
 			if want[i] < 0 {
 				require.ErrorIs(t, err, errNoHypothesis, "%s: %s", path, name)
 				continue
@@ -236,7 +236,7 @@ func TestFiles(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 0} {
 		f, err := Files(single, items[:n])
 		require.NoError(t, err)
-		res, _, err := f.Transcribe(t.Context(), manifest.Item{Name: "a.wav"})
+		res, _, err := f.Transcribe(t.Context(), datasets.Item{Name: "a.wav"})
 		require.NoError(t, err)
 		assert.Len(t, res.DiarizeSegments, want, "a file for %d recordings", n)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/datasets"
 	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/internal/system/fetch"
@@ -35,7 +35,7 @@ type files struct {
 // NeMo (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings,
 // or a text with one line per recording in the manifest's order, as jiwer reads
 // it.
-func Files(path string, items []manifest.Item) (Engine, error) {
+func Files(path string, items []datasets.Item) (Engine, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ var errNoHypothesis = noHypothesis{}
 
 // Transcribe returns a recording's transcript. Its cost is zero unless the file
 // states one.
-func (f *files) Transcribe(_ context.Context, item manifest.Item) (*otograph.Result, Cost, error) {
+func (f *files) Transcribe(_ context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
 	switch {
 	case f.rows != nil:
 		return f.fromRows(item)
@@ -115,7 +115,7 @@ func (f *files) Transcribe(_ context.Context, item manifest.Item) (*otograph.Res
 	return f.fromFolder(item)
 }
 
-func (f *files) fromRows(item manifest.Item) (*otograph.Result, Cost, error) {
+func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
 	rows := f.rows[stem(item.Name)]
 	if len(rows) == 0 {
 		return nil, Cost{}, errNoHypothesis
@@ -134,7 +134,7 @@ func (f *files) fromRows(item manifest.Item) (*otograph.Result, Cost, error) {
 
 // fromFolder reads a recording's transcript, and its turns from a separate
 // file.
-func (f *files) fromFolder(item manifest.Item) (*otograph.Result, Cost, error) {
+func (f *files) fromFolder(item datasets.Item) (*otograph.Result, Cost, error) {
 	base := filepath.Join(f.path, filepath.FromSlash(mediafiles.Stem(item.Name)))
 	var res *otograph.Result
 	for _, extension := range extensions {

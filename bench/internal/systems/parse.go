@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/datasets"
 	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
@@ -127,7 +127,7 @@ func readRTTM(lines []string) *otograph.Result {
 		}
 		any = any || f[0] == "SPEAKER"
 	}
-	turns, err := manifest.ReadRTTM(strings.NewReader(strings.Join(lines, "\n")), "")
+	turns, err := datasets.ReadRTTM(strings.NewReader(strings.Join(lines, "\n")), "")
 	if err != nil || !any {
 		return nil
 	}

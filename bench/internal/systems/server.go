@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench/internal/manifest"
+	"github.com/otograph/otograph/bench/internal/datasets"
 	"github.com/otograph/otograph/internal/system/backoff"
 )
 
@@ -78,7 +78,7 @@ func (s *server) Identity() string {
 }
 
 // Transcribe sends a recording and parses the response.
-func (s *server) Transcribe(ctx context.Context, item manifest.Item) (*otograph.Result, Cost, error) {
+func (s *server) Transcribe(ctx context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
 	for attempt := 1; ; attempt++ {
 		if err := s.wait(ctx); err != nil {
 			return nil, Cost{}, err
@@ -114,7 +114,7 @@ func (s *server) wait(ctx context.Context) error {
 
 // ask sends one request. A pause of 0 or more means that another attempt may
 // succeed.
-func (s *server) ask(ctx context.Context, item manifest.Item) (data []byte, pause time.Duration, err error) {
+func (s *server) ask(ctx context.Context, item datasets.Item) (data []byte, pause time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("no answer within %s", s.limit))
 	defer cancel()
 	s.mu.Lock()
@@ -182,7 +182,7 @@ func refusal(resp *http.Response, data []byte) error {
 }
 
 // body returns a reader of the form, which streams the recording.
-func (s *server) body(item manifest.Item, plain bool) (body io.ReadCloser, kind string, err error) {
+func (s *server) body(item datasets.Item, plain bool) (body io.ReadCloser, kind string, err error) {
 	file, err := os.Open(item.Path)
 	if err != nil {
 		return nil, "", err

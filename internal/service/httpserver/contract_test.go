@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/httpapi"
-	"github.com/otograph/otograph/internal/test/tooltest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // exchange is a question to tools/openapicheck: a request with its response, or
@@ -47,7 +47,7 @@ var contract = sync.OnceValues(func() (*checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := tooltest.Start("openapicheck")
+	p, err := outside.Start("openapicheck")
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/test/tooltest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // TestOpenAIGoClient calls the service with the official Go client, unchanged.
@@ -16,7 +16,7 @@ func TestOpenAIGoClient(t *testing.T) {
 	w := newWorld(t)
 	w.work()
 	_, broke := w.newAccount("broke", "0")
-	out, err := tooltest.Run("openaiclient", "-url", w.url, "-key", w.key, "-broke", broke)
+	out, err := outside.Run("openaiclient", "-url", w.url, "-key", w.key, "-broke", broke)
 	require.NoError(t, err)
 	t.Log(out)
 }

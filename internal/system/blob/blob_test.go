@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/system/blob"
-	"github.com/otograph/otograph/internal/test/tooltest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // each runs test with a folder and with a server that plays S3.
@@ -32,7 +32,7 @@ func each(t *testing.T, test func(t *testing.T, s *blob.Store)) {
 	t.Run("s3", func(t *testing.T) {
 		t.Setenv("AWS_ACCESS_KEY_ID", "test")
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-		s, err := blob.Open(t.Context(), tooltest.S3Store(tooltest.S3(t, "files"), "files/some/prefix"))
+		s, err := blob.Open(t.Context(), outside.S3Store(outside.S3(t, "files"), "files/some/prefix"))
 		require.NoError(t, err)
 		t.Cleanup(func() { s.Close() })
 		test(t, s)

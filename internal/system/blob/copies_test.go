@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/system/host"
-	"github.com/otograph/otograph/internal/test/tooltest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // TestCopiesOfKilledProcessesAreRemoved checks that the copies of killed
@@ -18,7 +18,7 @@ import (
 func TestCopiesOfKilledProcessesAreRemoved(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	endpoint := tooltest.S3(t, "files")
+	endpoint := outside.S3(t, "files")
 	local := func(dir string) (string, func()) {
 		t.Helper()
 		path, release, err := s3At(t, endpoint).Local(t.Context(), "audio/a.wav", dir)

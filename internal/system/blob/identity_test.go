@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/system/blob"
-	"github.com/otograph/otograph/internal/test/tooltest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 func TestClaim(t *testing.T) {
@@ -98,7 +98,7 @@ func TestConcurrentClaimsHaveOneWinner(t *testing.T) {
 
 func s3At(t *testing.T, endpoint string, options ...blob.Option) *blob.Store {
 	t.Helper()
-	s, err := blob.Open(t.Context(), tooltest.S3Store(endpoint, "files"), options...)
+	s, err := blob.Open(t.Context(), outside.S3Store(endpoint, "files"), options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -118,7 +118,7 @@ func TestF8StoreChecks(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server
 	}
-	absent := tooltest.S3(t)
+	absent := outside.S3(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	require.NoError(t, err)
 	t.Cleanup(func() { silent.Close() })
@@ -171,7 +171,7 @@ func TestF8StoreChecks(t *testing.T) {
 func TestF4StoreHangs(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	at, err := url.Parse(tooltest.S3(t, "files"))
+	at, err := url.Parse(outside.S3(t, "files"))
 	require.NoError(t, err)
 	real := httputil.NewSingleHostReverseProxy(at)
 	hold := make(chan struct{})

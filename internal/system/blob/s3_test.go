@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/system/blob"
-	"github.com/otograph/otograph/internal/test/tooltest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // amazon plays S3, the token service, and the metadata service of containers
@@ -205,7 +205,7 @@ func TestSizesAndOffsets(t *testing.T) {
 func TestAbortedPartsAreRemoved(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	endpoint := tooltest.S3(t, "files")
+	endpoint := outside.S3(t, "files")
 	s := s3At(t, endpoint)
 	unfinished := func() int {
 		answer, err := http.Get(endpoint + "/files?uploads")

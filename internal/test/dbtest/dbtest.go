@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/system/db"
-	"github.com/otograph/otograph/internal/test/nettest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 // Main runs the tests of m and stops the PostgreSQL server that they started, if any. It returns m's exit code.
@@ -320,7 +320,7 @@ func (s *Server) exec(ctx context.Context, statement string) error {
 
 // Proxied returns a proxy to the server of source, a connection string of
 // PostgresSource or Server.Source, and the connection string through it.
-func Proxied(t testing.TB, source string) (*nettest.Proxy, string) {
+func Proxied(t testing.TB, source string) (*outside.Proxy, string) {
 	t.Helper()
 	u, err := url.Parse(source)
 	if err != nil {
@@ -328,7 +328,7 @@ func Proxied(t testing.TB, source string) (*nettest.Proxy, string) {
 	}
 	query := u.Query()
 	socket := filepath.Join(query.Get("host"), ".s.PGSQL.5432")
-	p := nettest.NewProxy(t, func() (net.Conn, error) { return net.Dial("unix", socket) })
+	p := outside.NewProxy(t, func() (net.Conn, error) { return net.Dial("unix", socket) })
 	query.Del("host")
 	u.Host, u.RawQuery = p.Addr(), query.Encode()
 	return p, u.String()

@@ -22,7 +22,7 @@ import (
 	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/internal/files/safetensors"
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
 
@@ -38,11 +38,11 @@ func converted(t testing.TB, dir string, typ ggmlfile.Type) ([]byte, *Folder) {
 }
 
 // reference writes the synthetic model in transformers' layout, in 16 bits.
-func reference(t testing.TB) (made.Weights, string) {
+func reference(t testing.TB) (modeltest.Weights, string) {
 	t.Helper()
-	w, dir := made.WhisperWeights(), t.TempDir()
-	made.Texts(t, dir)
-	made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F16))
+	w, dir := modeltest.WhisperWeights(), t.TempDir()
+	modeltest.Texts(t, dir)
+	modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F16))
 	return w, dir
 }
 
@@ -70,12 +70,12 @@ func TestEveryLayoutConvertsToTheSameFile(t *testing.T) {
 	})
 	require.NoError(t, err)
 	for _, typ := range []safetensors.Type{safetensors.F32, safetensors.BF16} {
-		made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(typ))
+		modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(typ))
 		got, _ := converted(t, dir, ggmlfile.F16)
 		sameFile(t, want, got, string(typ))
 	}
 	shards := t.TempDir()
-	made.Texts(t, shards)
+	modeltest.Texts(t, shards)
 	w.Shards(t, shards, safetensors.BF16)
 	got, f := converted(t, shards, ggmlfile.F16)
 	sameFile(t, want, got, "shards")
@@ -101,7 +101,7 @@ func TestTokenizerAlone(t *testing.T) {
 	want, _ := converted(t, dir, ggmlfile.F16)
 	var all tokenizer
 	all.Model.Vocabulary = map[string]int{}
-	for i, text := range made.Tokens() {
+	for i, text := range modeltest.Tokens() {
 		if i < 50257 {
 			all.Model.Vocabulary[text] = i
 			continue
@@ -113,19 +113,19 @@ func TestTokenizerAlone(t *testing.T) {
 	}
 	text, err := json.Marshal(all)
 	require.NoError(t, err)
-	made.Place(t, filepath.Join(dir, "tokenizer.json"), text)
+	modeltest.Place(t, filepath.Join(dir, "tokenizer.json"), text)
 	basic, err := json.Marshal(all.Model.Vocabulary)
 	require.NoError(t, err)
-	made.Place(t, filepath.Join(dir, "vocab.json"), basic)
+	modeltest.Place(t, filepath.Join(dir, "vocab.json"), basic)
 	got, _ := converted(t, dir, ggmlfile.F16)
 	sameFile(t, want, got, "tokenizer.json beside a vocab.json without special tokens")
 	require.NoError(t, os.Remove(filepath.Join(dir, "vocab.json")))
 	got, _ = converted(t, dir, ggmlfile.F16)
 	sameFile(t, want, got, "tokenizer.json")
 	require.NoError(t, os.Remove(filepath.Join(dir, "tokenizer.json")))
-	text, err = json.Marshal(made.Tokens())
+	text, err = json.Marshal(modeltest.Tokens())
 	require.NoError(t, err)
-	made.Place(t, filepath.Join(dir, "vocabulary.json"), text)
+	modeltest.Place(t, filepath.Join(dir, "vocabulary.json"), text)
 	got, _ = converted(t, dir, ggmlfile.F16)
 	sameFile(t, want, got, "vocabulary.json")
 }
@@ -136,8 +136,8 @@ func TestAdaptersAreRefused(t *testing.T) {
 	_, dir := reference(t)
 	alone := t.TempDir()
 	for _, dir := range []string{dir, alone} {
-		made.Place(t, filepath.Join(dir, adapterWeights), nil)
-		made.Place(t, filepath.Join(dir, adapterConfig), []byte(`{"peft_type": "LORA"}`))
+		modeltest.Place(t, filepath.Join(dir, adapterWeights), nil)
+		modeltest.Place(t, filepath.Join(dir, adapterConfig), []byte(`{"peft_type": "LORA"}`))
 		_, err := Open(dir)
 		require.ErrorIs(t, err, models.ErrUnsupported)
 		require.ErrorContains(t, err, dir)
@@ -163,50 +163,50 @@ func TestQuantizedFileEqualsTheQuantized16Bits(t *testing.T) {
 
 // TestRefusals changes one detail of a valid folder.
 func TestRefusals(t *testing.T) {
-	edit := func(name, text string) func(made.Weights, string) {
-		return func(_ made.Weights, dir string) { made.Place(t, filepath.Join(dir, name), []byte(text)) }
+	edit := func(name, text string) func(modeltest.Weights, string) {
+		return func(_ modeltest.Weights, dir string) { modeltest.Place(t, filepath.Join(dir, name), []byte(text)) }
 	}
-	config := func(more string) func(made.Weights, string) {
+	config := func(more string) func(modeltest.Weights, string) {
 		return edit(configFile, `{"model_type": "whisper", "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2, `+more+`}`)
 	}
-	add := func(name string, m made.Matrix) func(made.Weights, string) {
-		return func(w made.Weights, _ string) { w[name] = m }
+	add := func(name string, m modeltest.Matrix) func(modeltest.Weights, string) {
+		return func(w modeltest.Weights, _ string) { w[name] = m }
 	}
-	ones := made.Matrix{Shape: []int64{made.Width}, Values: slices.Repeat([]float32{1}, made.Width)}
+	ones := modeltest.Matrix{Shape: []int64{modeltest.Width}, Values: slices.Repeat([]float32{1}, modeltest.Width)}
 	for name, c := range map[string]struct {
-		change func(w made.Weights, dir string)
+		change func(w modeltest.Weights, dir string)
 		is     error
 		says   string
 	}{
-		"untied projection": {func(w made.Weights, _ string) {
+		"untied projection": {func(w modeltest.Weights, _ string) {
 			m := w["model.decoder.embed_tokens.weight"]
 			other := slices.Clone(m.Values)
 			other[len(other)-1] += 1
-			w["proj_out.weight"] = made.Matrix{Shape: m.Shape, Values: other}
+			w["proj_out.weight"] = modeltest.Matrix{Shape: m.Shape, Values: other}
 		}, models.ErrUnsupported, "differs from the embedding"},
-		"tied projection":    {func(w made.Weights, _ string) { w["proj_out.weight"] = w["model.decoder.embed_tokens.weight"] }, nil, ""},
-		"zero bias of a key": {add("model.encoder.layers.0.self_attn.k_proj.bias", made.Matrix{Shape: ones.Shape, Values: make([]float32, made.Width)}), nil, ""},
+		"tied projection":    {func(w modeltest.Weights, _ string) { w["proj_out.weight"] = w["model.decoder.embed_tokens.weight"] }, nil, ""},
+		"zero bias of a key": {add("model.encoder.layers.0.self_attn.k_proj.bias", modeltest.Matrix{Shape: ones.Shape, Values: make([]float32, modeltest.Width)}), nil, ""},
 		"bias of a key":      {add("model.encoder.layers.0.self_attn.k_proj.bias", ones), models.ErrUnsupported, "expected zeros where a Whisper model has no bias"},
 		"another tensor":     {add("model.encoder.gate.weight", ones), models.ErrUnsupported, `found a tensor "model.encoder.gate.weight"`},
-		"a tensor less":      {func(w made.Weights, _ string) { delete(w, "model.decoder.layers.1.fc2.bias") }, models.ErrBroken, "expected a tensor model.decoder.layers.1.fc2.bias"},
-		"another shape":      {add("model.decoder.layer_norm.bias", made.Matrix{Shape: []int64{2}, Values: []float32{1, 2}}), models.ErrBroken, "expected shape [32], found [2]"},
-		"no number": {func(w made.Weights, _ string) {
+		"a tensor less":      {func(w modeltest.Weights, _ string) { delete(w, "model.decoder.layers.1.fc2.bias") }, models.ErrBroken, "expected a tensor model.decoder.layers.1.fc2.bias"},
+		"another shape":      {add("model.decoder.layer_norm.bias", modeltest.Matrix{Shape: []int64{2}, Values: []float32{1, 2}}), models.ErrBroken, "expected shape [32], found [2]"},
+		"no number": {func(w modeltest.Weights, _ string) {
 			m := w["model.encoder.layers.0.fc1.weight"]
 			m.Values = slices.Clone(m.Values)
 			m.Values[7] = float32(math.NaN())
 			w["model.encoder.layers.0.fc1.weight"] = m
 		}, models.ErrBroken, "fc1.weight: expected finite numbers, found NaN"},
-		"resized vocabulary": {func(w made.Weights, _ string) {
+		"resized vocabulary": {func(w modeltest.Weights, _ string) {
 			m := w["model.decoder.embed_tokens.weight"]
-			w["model.decoder.embed_tokens.weight"] = made.Matrix{Shape: []int64{51870, made.Width}, Values: append(slices.Clone(m.Values), make([]float32, 5*made.Width)...)}
+			w["model.decoder.embed_tokens.weight"] = modeltest.Matrix{Shape: []int64{51870, modeltest.Width}, Values: append(slices.Clone(m.Values), make([]float32, 5*modeltest.Width)...)}
 		}, models.ErrUnsupported, "a model with added or missing tokens"},
 		"added tokens": {edit("added_tokens.json", `{"<|mine|>": 51865}`), models.ErrUnsupported, `tokens were added, the first is "<|mine|>"`},
-		"added token in place of a language": {func(w made.Weights, dir string) {
+		"added token in place of a language": {func(w modeltest.Weights, dir string) {
 			m := w["model.decoder.embed_tokens.weight"]
-			w["model.decoder.embed_tokens.weight"] = made.Matrix{Shape: []int64{51866, made.Width}, Values: append(slices.Clone(m.Values), make([]float32, made.Width)...)}
-			text, err := json.Marshal(append(made.Tokens(), "<|mine|>"))
+			w["model.decoder.embed_tokens.weight"] = modeltest.Matrix{Shape: []int64{51866, modeltest.Width}, Values: append(slices.Clone(m.Values), make([]float32, modeltest.Width)...)}
+			text, err := json.Marshal(append(modeltest.Tokens(), "<|mine|>"))
 			require.NoError(t, err)
-			made.Place(t, filepath.Join(dir, "vocabulary.json"), text)
+			modeltest.Place(t, filepath.Join(dir, "vocabulary.json"), text)
 		}, models.ErrUnsupported, `tokens were added, the first is "<|mine|>"`},
 		"two of a token": {edit("added_tokens.json", `{"<|mine|>": 5}`), models.ErrBroken, `token 5 is both "<|mine|>" and "Ġtoken5"`},
 		"no end of text": {edit("vocab.json", `{"a": 0, "b": 50257}`), models.ErrUnsupported, "expected <|endoftext|> as token 50257"},
@@ -219,10 +219,10 @@ func TestRefusals(t *testing.T) {
 		"another kind":   {edit(configFile, `{"model_type": "wav2vec2"}`), models.ErrMissing, "found neither"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, dir := made.WhisperWeights(), t.TempDir()
-			made.Texts(t, dir)
+			w, dir := modeltest.WhisperWeights(), t.TempDir()
+			modeltest.Texts(t, dir)
 			c.change(w, dir)
-			made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F32))
+			modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F32))
 			f, err := Open(dir)
 			if err == nil {
 				err = f.Write(io.Discard, ggmlfile.Q8_0, nil)
@@ -241,14 +241,14 @@ func TestRefusals(t *testing.T) {
 
 // TestNotes: the notes list the likely defects of a fine-tuned model.
 func TestNotes(t *testing.T) {
-	w, dir := made.WhisperWeights(), t.TempDir()
-	made.Texts(t, dir)
+	w, dir := modeltest.WhisperWeights(), t.TempDir()
+	modeltest.Texts(t, dir)
 	large := w["model.encoder.layers.0.fc1.weight"]
 	large.Values = slices.Clone(large.Values)
 	large.Values[3], large.Values[40] = 70000, -1e6
 	w["model.encoder.layers.0.fc1.weight"] = large
-	made.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.BF16))
-	made.Place(t, filepath.Join(dir, "generation_config.json"), []byte(`{"alignment_heads": [[2, 0]]}`))
+	modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.BF16))
+	modeltest.Place(t, filepath.Join(dir, "generation_config.json"), []byte(`{"alignment_heads": [[2, 0]]}`))
 	_, f := converted(t, dir, ggmlfile.F16)
 	assert.Nil(t, f.AlignmentHeads)
 	notes := strings.Join(f.Notes, "\n")
@@ -260,9 +260,9 @@ func TestNotes(t *testing.T) {
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "no alignment heads are named")
 	assert.NotContains(t, strings.Join(f.Notes, "\n"), "<|0.00|>", "the special tokens are not listed")
 
-	vocabulary, err := json.Marshal(made.Tokens()[:50364]) // up to <|notimestamps|>
+	vocabulary, err := json.Marshal(modeltest.Tokens()[:50364]) // up to <|notimestamps|>
 	require.NoError(t, err)
-	made.Place(t, filepath.Join(dir, "vocabulary.json"), vocabulary)
+	modeltest.Place(t, filepath.Join(dir, "vocabulary.json"), vocabulary)
 	_, f = converted(t, dir, ggmlfile.F16)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "not the time <|0.00|>")
 }
@@ -272,14 +272,14 @@ func TestSnapshot(t *testing.T) {
 	commit := filepath.Join(cache, "snapshots", "abc123")
 	require.NoError(t, os.MkdirAll(commit, 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(cache, "refs"), 0o755))
-	made.Place(t, filepath.Join(cache, "refs", "main"), []byte("abc123\n"))
-	made.Place(t, filepath.Join(commit, configFile), []byte("{}"))
+	modeltest.Place(t, filepath.Join(cache, "refs", "main"), []byte("abc123\n"))
+	modeltest.Place(t, filepath.Join(commit, configFile), []byte("{}"))
 	for _, dir := range []string{cache, commit} {
 		files, name := Snapshot(dir)
 		assert.Equal(t, commit, files)
 		assert.Equal(t, "faster-whisper-base", name)
 	}
-	made.Place(t, filepath.Join(cache, "refs", "main"), []byte("abc123"+strings.Repeat(" ", maxCommit)))
+	modeltest.Place(t, filepath.Join(cache, "refs", "main"), []byte("abc123"+strings.Repeat(" ", maxCommit)))
 	files, _ := Snapshot(cache)
 	assert.Equal(t, cache, files, "too long for a commit")
 	_, name := Snapshot(filepath.Join(cache, ".."))
@@ -301,13 +301,13 @@ func TestWriteEndsWithTheContext(t *testing.T) {
 // changed bytes: the result is one of our errors or a model with other numbers,
 // in no more memory than for a valid file.
 func TestDamagedFiles(t *testing.T) {
-	w := made.WhisperWeights()
+	w := modeltest.WhisperWeights()
 	hf, ct2 := t.TempDir(), t.TempDir()
-	made.Texts(t, hf)
-	made.Place(t, filepath.Join(hf, "vocabulary.txt"), []byte(strings.Join(made.Tokens(), "\n"))) // is read faster
+	modeltest.Texts(t, hf)
+	modeltest.Place(t, filepath.Join(hf, "vocabulary.txt"), []byte(strings.Join(modeltest.Tokens(), "\n"))) // is read faster
 	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
 	good := w.Safetensors(safetensors.F16)
-	made.Place(t, filepath.Join(hf, weightsFile), good)
+	modeltest.Place(t, filepath.Join(hf, weightsFile), good)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		name, dir, file string
@@ -321,7 +321,7 @@ func TestDamagedFiles(t *testing.T) {
 			path := filepath.Join(c.dir, c.file)
 			whole, err := os.ReadFile(path)
 			require.NoError(t, err)
-			defer made.Place(t, path, whole)
+			defer modeltest.Place(t, path, whole)
 			refused := 0
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -350,7 +350,7 @@ func TestDamagedFiles(t *testing.T) {
 func damage(t testing.TB, random *rand.Rand, path string, whole []byte, head, i int) {
 	t.Helper()
 	if i%3 == 0 {
-		made.Place(t, path, whole)
+		modeltest.Place(t, path, whole)
 		require.NoError(t, os.Truncate(path, random.Int64N(int64(len(whole)))))
 		return
 	}

@@ -18,15 +18,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/test/made"
+	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // TestLargeModelFitsInLittleMemory converts a file in the shape of Whisper
 // large-v3: 3.1 GB of zeros that occupy no disk space.
 func TestLargeModelFitsInLittleMemory(t *testing.T) {
 	dir := t.TempDir()
-	made.Place(t, filepath.Join(dir, configFile), []byte(`{"model_type": "whisper", "encoder_layers": 32, "decoder_layers": 32, "encoder_attention_heads": 20, "decoder_attention_heads": 20}`))
-	made.Place(t, filepath.Join(dir, "vocabulary.txt"), []byte(strings.Join(made.Tokens(), "\n")[:strings.Index(strings.Join(made.Tokens(), "\n"), "\n<|0.00|>")]))
+	modeltest.Place(t, filepath.Join(dir, configFile), []byte(`{"model_type": "whisper", "encoder_layers": 32, "decoder_layers": 32, "encoder_attention_heads": 20, "decoder_attention_heads": 20}`))
+	modeltest.Place(t, filepath.Join(dir, "vocabulary.txt"), []byte(strings.Join(modeltest.Tokens(), "\n")[:strings.Index(strings.Join(modeltest.Tokens(), "\n"), "\n<|0.00|>")]))
 	h := ggmlfile.Header{
 		Vocabulary: 51866, AudioContext: audioContext, AudioState: 1280, AudioHeads: 20, AudioLayers: 32,
 		TextContext: 448, TextState: 1280, TextHeads: 20, TextLayers: 32, Mels: 128,

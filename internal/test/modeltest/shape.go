@@ -1,7 +1,4 @@
-// Package shape generates data for measuring cost without a trained model:
-// Whisper models of the published sizes with synthetic weights, and audio that
-// voice activity detectors recognize as speech.
-package shape
+package modeltest
 
 import (
 	"bufio"
@@ -47,8 +44,8 @@ const (
 	Q5_0 = ggmlfile.Q5_0
 )
 
-// Options configures a model. The zero value of each field means its default.
-type Options struct {
+// ShapeOptions configures a model. The zero value of each field means its default.
+type ShapeOptions struct {
 	Type   Type   // default F16
 	Tokens int    // text tokens in 30 s of speech, 1 to 170; default 100, about 75 words
 	Seed   uint64 // of the weights; default 1
@@ -118,7 +115,7 @@ var likely = [variants]float64{0.3, 0.15, 0.05, -0.05, -0.15}
 // English. Probabilities are high, so no fallback happens.
 //
 // The same options produce the same bytes. Memory stays within a few megabytes.
-func WriteModel(w io.Writer, size Size, o Options) error {
+func WriteModel(w io.Writer, size Size, o ShapeOptions) error {
 	if o.Type == "" {
 		o.Type = F16
 	}
@@ -151,8 +148,8 @@ func WriteModel(w io.Writer, size Size, o Options) error {
 	return m.err
 }
 
-// Find returns the size with a name.
-func Find(name string) (Size, error) {
+// FindSize returns the size with a name.
+func FindSize(name string) (Size, error) {
 	var names []string
 	for _, s := range sizes() {
 		if s.Name == name {
@@ -166,7 +163,7 @@ func Find(name string) (Size, error) {
 type modelWriter struct {
 	w      *bufio.Writer
 	size   Size
-	opt    Options
+	opt    ShapeOptions
 	random *rand.Rand
 	// Normal random numbers to draw from, because generating one for each
 	// weight would take minutes.

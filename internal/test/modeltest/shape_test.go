@@ -1,4 +1,4 @@
-package shape_test
+package modeltest_test
 
 import (
 	"bytes"
@@ -20,48 +20,48 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/system/native"
-	"github.com/otograph/otograph/internal/test/shape"
+	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/vad"
 	"github.com/otograph/otograph/vad/silero"
 )
 
-func micro(t *testing.T) shape.Size {
+func micro(t *testing.T) modeltest.Size {
 	t.Helper()
-	s, err := shape.Find("micro")
+	s, err := modeltest.FindSize("micro")
 	require.NoError(t, err)
 	return s
 }
 
 func TestWriteModelIsDeterministic(t *testing.T) {
-	sum := func(o shape.Options) [32]byte {
+	sum := func(o modeltest.ShapeOptions) [32]byte {
 		h := sha256.New()
-		require.NoError(t, shape.WriteModel(h, micro(t), o))
+		require.NoError(t, modeltest.WriteModel(h, micro(t), o))
 		return [32]byte(h.Sum(nil))
 	}
-	first := sum(shape.Options{})
-	assert.Equal(t, first, sum(shape.Options{Type: shape.F16, Tokens: 100, Seed: 1}), "the defaults match the documentation")
-	assert.NotEqual(t, first, sum(shape.Options{Seed: 2}))
-	assert.NotEqual(t, first, sum(shape.Options{Tokens: 20}))
-	assert.NotEqual(t, first, sum(shape.Options{Type: shape.Q8_0}))
+	first := sum(modeltest.ShapeOptions{})
+	assert.Equal(t, first, sum(modeltest.ShapeOptions{Type: modeltest.F16, Tokens: 100, Seed: 1}), "the defaults match the documentation")
+	assert.NotEqual(t, first, sum(modeltest.ShapeOptions{Seed: 2}))
+	assert.NotEqual(t, first, sum(modeltest.ShapeOptions{Tokens: 20}))
+	assert.NotEqual(t, first, sum(modeltest.ShapeOptions{Type: modeltest.Q8_0}))
 }
 
 // The models have as many weights as were published: 39 million in tiny, 74
 // million in base.
 func TestPublishedSizes(t *testing.T) {
 	for name, want := range map[string]float64{"tiny": 39e6, "base": 74e6} {
-		size, err := shape.Find(name)
+		size, err := modeltest.FindSize(name)
 		require.NoError(t, err)
 		var n int64
 		var head bytes.Buffer
-		require.NoError(t, shape.WriteModel(writer(func(b []byte) (int, error) {
+		require.NoError(t, modeltest.WriteModel(writer(func(b []byte) (int, error) {
 			if head.Len() < 48 {
 				head.Write(b[:min(48, len(b))])
 			}
 			n += int64(len(b))
 			return len(b), nil
-		}), size, shape.Options{}))
+		}), size, modeltest.ShapeOptions{}))
 		assert.Equal(t, uint32(0x67676d6c), binary.LittleEndian.Uint32(head.Bytes()))
 		assert.InDelta(t, want, float64(n)/2, want*0.06, "%s: two bytes for a weight", name)
 	}
@@ -72,13 +72,13 @@ type writer func([]byte) (int, error)
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 func TestWriteModelErrors(t *testing.T) {
-	_, err := shape.Find("huge")
+	_, err := modeltest.FindSize("huge")
 	require.ErrorContains(t, err, "micro, tiny, base, small, turbo")
-	require.ErrorContains(t, shape.WriteModel(io.Discard, micro(t), shape.Options{Type: "q3"}), `type "q3"`)
-	require.ErrorContains(t, shape.WriteModel(io.Discard, micro(t), shape.Options{Tokens: 171}), "1 to 170")
-	require.ErrorContains(t, shape.WriteModel(io.Discard, shape.Size{}, shape.Options{}), "unknown size")
+	require.ErrorContains(t, modeltest.WriteModel(io.Discard, micro(t), modeltest.ShapeOptions{Type: "q3"}), `type "q3"`)
+	require.ErrorContains(t, modeltest.WriteModel(io.Discard, micro(t), modeltest.ShapeOptions{Tokens: 171}), "1 to 170")
+	require.ErrorContains(t, modeltest.WriteModel(io.Discard, modeltest.Size{}, modeltest.ShapeOptions{}), "unknown size")
 	full := errors.New("disk full")
-	require.ErrorIs(t, shape.WriteModel(writer(func([]byte) (int, error) { return 0, full }), micro(t), shape.Options{}), full)
+	require.ErrorIs(t, modeltest.WriteModel(writer(func([]byte) (int, error) { return 0, full }), micro(t), modeltest.ShapeOptions{}), full)
 }
 
 // A synthetic model loads, returns English, and yields text for the amount of
@@ -88,18 +88,18 @@ func TestModelYieldsTextInProportionToSpeech(t *testing.T) {
 	if _, err := native.Whisper(); err != nil {
 		t.Skip(err)
 	}
-	sound := shape.Speech(29, 1, 1)
+	sound := modeltest.Speech(29, 1, 1)
 	whole := audio.FromSamples(sound)
 	half := slices.Clone(sound)
 	for i := len(half) / 2; i < len(half); i++ {
 		half[i] = 0
 	}
 	speech := []audio.Span{{Start: 8000, End: whole.Len() - 8000}}
-	for _, typ := range []shape.Type{shape.F16, shape.Q8_0, shape.Q5_1, shape.Q5_0} {
+	for _, typ := range []modeltest.Type{modeltest.F16, modeltest.Q8_0, modeltest.Q5_1, modeltest.Q5_0} {
 		path := filepath.Join(t.TempDir(), "m.bin")
 		f, err := os.Create(path)
 		require.NoError(t, err)
-		require.NoError(t, shape.WriteModel(f, micro(t), shape.Options{Type: typ, Tokens: 40}))
+		require.NoError(t, modeltest.WriteModel(f, micro(t), modeltest.ShapeOptions{Type: typ, Tokens: 40}))
 		require.NoError(t, f.Close())
 		e, err := whisper.Open(&models.Model{Files: []models.File{{Part: models.PartModel, Name: path, Path: path}}}, whisper.Options{})
 		require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestSpeechIsDetected(t *testing.T) {
 	model, err := silero.Open(m, silero.Options{})
 	require.NoError(t, err)
 	defer model.Close()
-	samples := shape.Speech(60, 2, 1)
+	samples := modeltest.Speech(60, 2, 1)
 	pcm := audio.FromSamples(samples)
 	found, err := vad.Detect(context.Background(), model, pcm, vad.DefaultOptions())
 	require.NoError(t, err)
@@ -163,6 +163,6 @@ func TestSpeechIsDetected(t *testing.T) {
 			t.Fatalf("sample %v", v)
 		}
 	}
-	assert.Equal(t, samples, shape.Speech(60, 2, 1))
-	assert.NotEqual(t, samples, shape.Speech(60, 2, 2))
+	assert.Equal(t, samples, modeltest.Speech(60, 2, 1))
+	assert.NotEqual(t, samples, modeltest.Speech(60, 2, 2))
 }

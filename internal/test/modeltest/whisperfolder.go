@@ -1,4 +1,4 @@
-package made
+package modeltest
 
 import (
 	"encoding/binary"

@@ -1,5 +1,9 @@
-// Package made creates model files for tests; only their headers are real.
-package made
+// Package modeltest makes models for tests: files of which only the headers are
+// real, folders of small Whisper models, and Whisper models of the published
+// sizes with synthetic weights, which measure cost without a trained model, with
+// audio that voice activity detectors recognize as speech. It also runs
+// sherpa-onnx for comparison.
+package modeltest
 
 import (
 	"bytes"

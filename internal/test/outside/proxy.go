@@ -1,6 +1,4 @@
-// Package nettest provides a TCP proxy that tests use to partition a network:
-// it passes traffic, drops it, or cuts its connections.
-package nettest
+package outside
 
 import (
 	"net"
@@ -18,7 +16,8 @@ const (
 	cutting
 )
 
-// Proxy is a TCP proxy in this process. Its zero mode passes everything.
+// Proxy is a TCP proxy in this process, with which tests partition a network: it
+// passes traffic, drops it, or cuts its connections. Its zero mode passes everything.
 type Proxy struct {
 	listener net.Listener
 	dial     func() (net.Conn, error)

@@ -1,6 +1,4 @@
-// Package manifest reads the recordings of a benchmark with their references:
-// manifests, folders, RTTM, UEM.
-package manifest
+package datasets
 
 import (
 	"bytes"
@@ -20,8 +18,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Name is the name of the manifest in a folder.
-const Name = "manifest.jsonl"
+// manifestName is the name of the manifest in a folder.
+const manifestName = "manifest.jsonl"
 
 // ErrManifest marks an invalid manifest; test for it with errors.Is.
 var ErrManifest = errors.New("not a manifest")
@@ -127,8 +125,8 @@ type timedLine struct {
 // Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
 // one, or else every recording in it, with the text in NAME.txt, the turns in
 // NAME.rttm and the times in which they are scored in NAME.uem in the same
-// folder. A .txt file without JSON has one text per line, as jiwer reads it; its
-// recordings are named by line numbers and have no audio. Errors wrap
+// folder. A .txt file without JSON has one text per line, as jiwer reads it;
+// its recordings are named by line numbers and have no audio. Errors wrap
 // ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
 	info, err := os.Stat(path)
@@ -136,7 +134,7 @@ func Load(path string) ([]Item, error) {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	if info.IsDir() {
-		inside := filepath.Join(path, Name)
+		inside := filepath.Join(path, manifestName)
 		if _, err := os.Stat(inside); err != nil {
 			return loadFolder(path)
 		}

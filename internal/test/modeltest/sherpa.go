@@ -1,8 +1,6 @@
 //go:build families
 
-// Package sherpa runs sherpa-onnx for comparison in the tests of the model
-// families.
-package sherpa
+package modeltest
 
 import (
 	"encoding/json"
@@ -16,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Run runs testdata/sherpa.js with a folder and args and reads the folder's
+// RunSherpa runs testdata/sherpa.js with a folder and args and reads the folder's
 // result.json. It skips the test if sherpa-onnx is not installed.
-func Run(t testing.TB, result any, folder string, args ...string) {
+func RunSherpa(t testing.TB, result any, folder string, args ...string) {
 	t.Helper()
 	installed := os.Getenv("SHERPA_ONNX")
 	if installed == "" {
@@ -34,9 +32,10 @@ func Run(t testing.TB, result any, folder string, args ...string) {
 	require.NoError(t, json.Unmarshal(answer, result))
 }
 
-// InTable reports an error unless docs/measurements/families.md has a row for
-// the family that names the compared values and states whether they are equal.
-func InTable(t testing.TB, family, compared string, equal bool) {
+// AssertFamilyRow reports an error unless docs/measurements/families.md has a
+// row for the family that names the compared values and states whether they are
+// equal.
+func AssertFamilyRow(t testing.TB, family, compared string, equal bool) {
 	t.Helper()
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "measurements", "families.md"))
 	require.NoError(t, err)

@@ -1,7 +1,4 @@
-// Package normalize converts references and hypotheses to a common form before
-// they are compared, by the rules of programs that publish word error rates.
-// Each normalizer has a version, because its rules determine the error rate.
-package normalize
+package scores
 
 import (
 	"fmt"
@@ -15,7 +12,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normalizer is a set of rules for texts.
+// Normalizer converts references and hypotheses to a common form before they
+// are compared, by the rules of a program that publishes word error rates. It
+// has a version, because the rules determine the error rate.
 type Normalizer struct {
 	Name    string
 	Version string // of the rules
@@ -23,11 +22,11 @@ type Normalizer struct {
 	others  func(string) string // for other languages
 }
 
-// normalizers holds all normalizers of Get. Whisper's rules are from the Python
-// package whisper-normalizer, which are OpenAI's with four more contractions.
-// The rules of the Open ASR Leaderboard are as of 2025-09 and 2026-08; its
-// table of spellings of names (2026) is not public domain knowledge but a list
-// of that project, and is omitted.
+// normalizers holds all normalizers of FindNormalizer. Whisper's rules are from
+// the Python package whisper-normalizer, which are OpenAI's with four more
+// contractions. The rules of the Open ASR Leaderboard are as of 2025-09 and
+// 2026-08; its table of spellings of names (2026) is not public domain
+// knowledge but a list of that project, and is omitted.
 var normalizers = []Normalizer{
 	{"none", "1", func(s string) string { return s }, func(s string) string { return s }},
 	{"basic", "whisper-normalizer 0.1.15", basic, basic},
@@ -36,8 +35,8 @@ var normalizers = []Normalizer{
 	{"openasr-2026", "Open ASR Leaderboard 2026-08, without its table of names", openASR2026.text, basic},
 }
 
-// All returns all normalizers.
-func All() []Normalizer { return slices.Clone(normalizers) }
+// Normalizers returns all normalizers.
+func Normalizers() []Normalizer { return slices.Clone(normalizers) }
 
 func names() (list []string) {
 	for _, n := range normalizers {
@@ -46,8 +45,8 @@ func names() (list []string) {
 	return list
 }
 
-// Get returns a normalizer by its name.
-func Get(name string) (Normalizer, error) {
+// FindNormalizer returns a normalizer by its name.
+func FindNormalizer(name string) (Normalizer, error) {
 	for _, n := range normalizers {
 		if n.Name == name {
 			return n, nil

@@ -1,4 +1,4 @@
-package normalize
+package scores
 
 import (
 	_ "embed"

@@ -1,7 +1,8 @@
-// Package tooltest runs programs of the module tools for this module's tests: a
-// fake S3 server, a checker of OpenAPI documents, OpenAI's client. This keeps
-// the programs' dependencies out of this module.
-package tooltest
+// Package outside plays for tests what is outside of the product: programs of the
+// module tools (a fake S3 server, a checker of OpenAPI documents, OpenAI's
+// client), whose dependencies stay out of this module, reference programs in
+// Python, and a network that fails.
+package outside
 
 import (
 	"bufio"
@@ -71,11 +72,11 @@ func Run(name string, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var said strings.Builder
-	cmd.Stderr = &said
+	var log strings.Builder
+	cmd.Stderr = &log
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("%w: %s", err, said.String())
+		err = fmt.Errorf("%w: %s", err, log.String())
 	}
 	return string(out), err
 }

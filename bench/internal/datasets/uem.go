@@ -1,4 +1,4 @@
-package manifest
+package datasets
 
 import (
 	"cmp"
@@ -15,9 +15,10 @@ import (
 // errUEM marks an invalid line of a UEM file.
 var errUEM = errors.New("not a line of UEM")
 
-// loadUEM reads the evaluated times of one recording in NIST's UEM format: lines
-// "file channel start end" in seconds; comments begin with ";;". Only the lines
-// with the recording's name count, or all lines if they share another name.
+// loadUEM reads the evaluated times of one recording in NIST's UEM format:
+// lines "file channel start end" in seconds; comments begin with ";;". Only the
+// lines with the recording's name count, or all lines if they share another
+// name.
 func loadUEM(path, recording string) ([][2]float64, error) {
 	text, err := textfile.Read(path, maxManifest)
 	if err != nil {

@@ -1,4 +1,4 @@
-package normalize
+package scores
 
 import (
 	"bufio"
@@ -14,12 +14,13 @@ import (
 // sentence is a line of testdata/sentences.py.
 type sentence struct{ Text, Whisper, Basic string }
 
-// compare compares our texts with the cases' and returns the number of cases.
-func compare(t *testing.T, cases io.Reader) (n int) {
+// compareTexts compares our texts with the cases' and returns the number of
+// cases.
+func compareTexts(t *testing.T, cases io.Reader) (n int) {
 	t.Helper()
-	english, err := Get("whisper")
+	english, err := FindNormalizer("whisper")
 	require.NoError(t, err)
-	simple, err := Get("basic")
+	simple, err := FindNormalizer("basic")
 	require.NoError(t, err)
 	for lines := bufio.NewScanner(cases); lines.Scan(); n++ {
 		var s sentence
@@ -35,7 +36,7 @@ func TestRecordedSentences(t *testing.T) {
 	f, err := os.Open("testdata/sentences.jsonl")
 	require.NoError(t, err)
 	defer f.Close()
-	assert.Equal(t, 90, compare(t, f))
+	assert.Equal(t, 90, compareTexts(t, f))
 }
 
 func TestLeaderboard(t *testing.T) {
@@ -48,21 +49,21 @@ func TestLeaderboard(t *testing.T) {
 		{"colour: two hundred and five dollars", "color $205", "color $205"},
 	} {
 		for name, want := range map[string]string{"openasr-2025": c.v2025, "openasr-2026": c.v2026} {
-			n, err := Get(name)
+			n, err := FindNormalizer(name)
 			require.NoError(t, err)
 			assert.Equal(t, want, n.Text("en", c.text), "%s: %q", name, c.text)
 		}
 	}
 }
 
-func TestGet(t *testing.T) {
-	n, err := Get("none")
+func TestFindNormalizer(t *testing.T) {
+	n, err := FindNormalizer("none")
 	require.NoError(t, err)
 	assert.Equal(t, "Ünchanged, (as is).", n.Text("de", "Ünchanged, (as is)."))
-	_, err = Get("whisper-2")
+	_, err = FindNormalizer("whisper-2")
 	require.ErrorContains(t, err, "expected one of none, basic, whisper")
 	for _, name := range names() {
-		n, err := Get(name)
+		n, err := FindNormalizer(name)
 		require.NoError(t, err)
 		assert.Contains(t, n.String(), name+" (")
 	}
@@ -73,7 +74,7 @@ func FuzzText(f *testing.F) {
 	f.Add("double oh seven point triple nine decillion hundredths A.B.C.'s ¢7 \xff")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, name := range names() {
-			n, err := Get(name)
+			n, err := FindNormalizer(name)
 			require.NoError(t, err)
 			n.Text("en", s)
 			n.Text("fr", s)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
@@ -102,29 +101,21 @@ func costFigures() []figure {
 			return plainIf(s.Cost.Audio > 0 && (!s.Other || f(s.Cost) > 0), f(s.Cost)) // some costs of other systems are unknown
 		}
 	}
-	list := []figure{
+	return []figure{
 		{"speed", "speed", "× real time", func(s systemReport) *estimate { return s.Cost.Speed }, "%.1f", 1, false},
 		{"rtf_p50", "real-time factor, median", "", ran(func(c costSummary) float64 { return c.RTFp50 }), "%.4f", 1, true},
 		{"rtf_p95", "· 95th percentile", "", ran(func(c costSummary) float64 { return c.RTFp95 }), "%.4f", 1, true},
 		{"first_p50", "time to the first segment, median", "s", ran(func(c costSummary) float64 { return c.FirstSegmentP50 }), "%.2f", 1, true},
 		{"first_p95", "· 95th percentile", "s", ran(func(c costSummary) float64 { return c.FirstSegmentP95 }), "%.2f", 1, true},
 		{"cpu_per_hour", "processor time for an hour", "s", ran(func(c costSummary) float64 { return c.CPUPerHour }), "%.1f", 1, true},
+		{"encoder_passes_per_hour", "encoder passes for an hour", "", ran(func(c costSummary) float64 { return c.EncoderPerHour }), "%.0f", 1, true},
+		{"cascade_share", "speech decoded again by the standard tier", "%", func(s systemReport) *estimate { return plainOf(s.Cost.CascadeShare) }, "%.1f", 100, true},
+		{"cascade_encoder_passes_per_hour", "· encoder passes for an hour", "", func(s systemReport) *estimate { return plainOf(s.Cost.CascadePerHour) }, "%.0f", 1, true},
+		{"peak_rss", "peak memory of the process", "MiB", ran(func(c costSummary) float64 { return float64(c.PeakRSS) }), "%.0f", 1.0 / (1 << 20), true},
+		{"load", "time to load the models", "s", func(s systemReport) *estimate { return plainIf(s.Load > 0, s.Load) }, "%.2f", 1, true},
+		{"recordings", "recordings measured", "", func(s systemReport) *estimate { return plain(float64(len(s.Items) - s.Failed)) }, "%.0f", 1, false},
+		{"failed", "recordings failed", "", func(s systemReport) *estimate { return plainIf(s.Failed > 0, float64(s.Failed)) }, "%.0f", 1, true},
 	}
-	for _, st := range stages() {
-		list = append(list, figure{"cpu_per_hour_" + string(st), "· " + string(st), "s", func(s systemReport) *estimate {
-			v, ok := s.Cost.StageCPUPerHour[st]
-			return plainIf(ok, v)
-		}, "%.1f", 1, true})
-	}
-	return append(list,
-		figure{"encoder_passes_per_hour", "encoder passes for an hour", "", ran(func(c costSummary) float64 { return c.EncoderPerHour }), "%.0f", 1, true},
-		figure{"cascade_share", "speech decoded again by the standard tier", "%", func(s systemReport) *estimate { return plainOf(s.Cost.CascadeShare) }, "%.1f", 100, true},
-		figure{"cascade_encoder_passes_per_hour", "· encoder passes for an hour", "", func(s systemReport) *estimate { return plainOf(s.Cost.CascadePerHour) }, "%.0f", 1, true},
-		figure{"peak_rss", "peak memory of the process", "MiB", ran(func(c costSummary) float64 { return float64(c.PeakRSS) }), "%.0f", 1.0 / (1 << 20), true},
-		figure{"load", "time to load the models", "s", func(s systemReport) *estimate { return plainIf(s.Load > 0, s.Load) }, "%.2f", 1, true},
-		figure{"recordings", "recordings measured", "", func(s systemReport) *estimate { return plain(float64(len(s.Items) - s.Failed)) }, "%.0f", 1, false},
-		figure{"failed", "recordings failed", "", func(s systemReport) *estimate { return plainIf(s.Failed > 0, float64(s.Failed)) }, "%.0f", 1, true},
-	)
 }
 
 // speakerFigures returns the figures of turns, of words by speakers, and of
@@ -151,14 +142,6 @@ func speakerFigures() (list []figure) {
 		figure{"keyword_precision", "· precision", "%", keyword(scores.Found.Precision), "%.1f", 100, false},
 		figure{"keyword_recall", "· recall", "%", keyword(scores.Found.Recall), "%.1f", 100, false},
 	)
-}
-
-// stages returns the stages of a run in the order of reports.
-func stages() []otograph.Stage {
-	return []otograph.Stage{
-		otograph.StageDecode, otograph.StageVAD, otograph.StageLanguage, otograph.StageTranscribe,
-		otograph.StageEmbed, otograph.StageDiarize, otograph.StageEvents,
-	}
 }
 
 func count(f func(WordErrors) int) func(systemReport) *estimate {

@@ -21,7 +21,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		return err
 	}
 	page := htmlPage{
-		Report: r, Plots: r.plots(), Measured: fmt.Sprintf("%s, %s, %s", recordings(r.Recordings), times(r.Repeat), warmups(r.Warmup)),
+		Report: r, Measured: fmt.Sprintf("%s, %s, %s", recordings(r.Recordings), times(r.Repeat), warmups(r.Warmup)),
 		Rules: r.rules(), Findings: r.findings(), Cite: r.cite(), Figures: newTable(r.figureTable()), Frequent: newTable(r.frequentTable()),
 		Against: newTable(r.comparisonTable()), Parts: newTable(r.slicesTable()), Items: r.itemTable(),
 	}
@@ -39,7 +39,6 @@ type htmlPage struct {
 	Measured                          string // the measured set and the number of repeats
 	Rules, Cite                       string
 	Findings                          []string
-	Plots                             []plot
 	Figures, Frequent, Against, Parts htmlTable
 	Items                             htmlTable
 	Wrong                             []wrongText

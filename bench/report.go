@@ -51,16 +51,15 @@ type modelReport struct {
 
 // itemReport is the result of one recording.
 type itemReport struct {
-	Name     string                     `json:"name"`
-	Language string                     `json:"language,omitempty"`
-	Tier     otograph.Tier              `json:"tier,omitempty"`
-	Text     string                     `json:"text,omitempty"`
-	Spans    [][2]float64               `json:"spans,omitempty"` // start and end of each line of Text, in seconds
-	Score    itemScore                  `json:"score"`
-	Cost     Cost                       `json:"cost"` // the repeat with the median wall time
-	StageCPU map[otograph.Stage]float64 `json:"stage_cpu_seconds,omitempty"`
-	Error    string                     `json:"error,omitempty"`
-	Warnings []spec.Warning             `json:"warnings,omitempty"` // about the recording
+	Name     string         `json:"name"`
+	Language string         `json:"language,omitempty"`
+	Tier     otograph.Tier  `json:"tier,omitempty"`
+	Text     string         `json:"text,omitempty"`
+	Spans    [][2]float64   `json:"spans,omitempty"` // start and end of each line of Text, in seconds
+	Score    itemScore      `json:"score"`
+	Cost     Cost           `json:"cost"` // the repeat with the median wall time
+	Error    string         `json:"error,omitempty"`
+	Warnings []spec.Warning `json:"warnings,omitempty"` // about the recording
 	// WrongWords lists the differences between text and reference: "a → b" for
 	// a substitution, "−a" for a deletion, "+b" for an insertion.
 	WrongWords []string `json:"wrong_words,omitempty"`
@@ -137,8 +136,6 @@ func (c Config) reportOf(it Item, records []record) itemReport {
 			item.Error = rec.Error
 		case rec.Cost != nil:
 			item.repeats = append(item.repeats, *rec.Cost)
-		case rec.Stages != nil:
-			item.StageCPU = rec.Stages
 		}
 		if f := rec.Found; f != nil {
 			item.Language, item.Tier, item.Text, item.Spans, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Spans, f.Score, f.Warnings

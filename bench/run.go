@@ -45,9 +45,6 @@ type Config struct {
 	// measuring, so that models are loaded, memory is allocated and caches are
 	// filled.
 	Warmup int
-	// Stages runs every recording once more, stage by stage, to measure the
-	// processor time of each.
-	Stages bool
 	// DER configures the scoring of turns.
 	DER DEROptions
 	// Normalizer names the rules that convert texts to a common form before
@@ -83,7 +80,7 @@ type Config struct {
 // Step is the next step of a run.
 type Step struct {
 	System, Item string
-	What         string  // "load", "warm-up", "stages", "repeat 2 of 3"
+	What         string  // "load", "warm-up", "repeat 2 of 3"
 	Done, Total  float64 // recordings of all systems
 }
 

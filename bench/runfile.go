@@ -26,12 +26,11 @@ type record struct {
 	System int    `json:"system"`
 	Item   string `json:"item,omitempty"`
 
-	Load   *float64                   `json:"load,omitempty"`   // seconds to load the system's models
-	Repeat int                        `json:"repeat,omitempty"` // from 1
-	Cost   *Cost                      `json:"cost,omitempty"`
-	Stages map[otograph.Stage]float64 `json:"stages,omitempty"` // processor seconds
-	Found  *found                     `json:"found,omitempty"`  // with the first repeat
-	Error  string                     `json:"error,omitempty"`  // the recording failed and is not retried
+	Load   *float64 `json:"load,omitempty"`   // seconds to load the system's models
+	Repeat int      `json:"repeat,omitempty"` // from 1
+	Cost   *Cost    `json:"cost,omitempty"`
+	Found  *found   `json:"found,omitempty"` // with the first repeat
+	Error  string   `json:"error,omitempty"` // the recording failed and is not retried
 }
 
 // found is the part of a result that the report needs.

@@ -29,7 +29,7 @@ type runner struct {
 // run makes the missing measurements of the system.
 func (r *runner) run(ctx context.Context) error {
 	for _, it := range r.Items {
-		if repeat, stages := r.missing(it); repeat <= r.repeats() || stages {
+		if r.missing(it) <= r.repeats() {
 			r.open = append(r.open, it)
 		}
 	}
@@ -37,43 +37,38 @@ func (r *runner) run(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if r.system.Engine != nil {
-		return r.engine(ctx)
+		return r.runEngine(ctx)
 	}
-	return r.models(ctx)
+	return r.runModels(ctx)
 }
 
-// missing returns the first repeat of a recording that is not measured, and
-// whether its stages are not. Nothing is missing of a recording that failed.
-func (r *runner) missing(it Item) (repeat int, stages bool) {
-	repeat, stages = 1, r.staged()
+// missing returns the first repeat of a recording that is not measured. Nothing
+// is missing of a recording that failed.
+func (r *runner) missing(it Item) (repeat int) {
+	repeat = 1
 	for _, rec := range r.file.find(r.index, it.Name) {
 		switch {
 		case rec.Error != "":
-			return r.repeats() + 1, false
+			return r.repeats() + 1
 		case rec.Cost != nil:
 			repeat++
-		case rec.Stages != nil:
-			stages = false
 		}
 	}
-	return repeat, stages
+	return repeat
 }
 
-// staged reports whether the stages are measured too.
-func (r *runner) staged() bool { return r.Stages && r.system.Engine == nil }
-
-func (r *runner) step(it Item, what string, done int) {
+func (r *runner) announce(it Item, what string, done int) {
 	if r.Progress != nil {
 		n := len(r.Items)
 		r.Progress(Step{System: r.system.Name, Item: it.Name, What: what, Done: float64(r.index*n + n - len(r.open) + done), Total: float64(len(r.Systems) * n)})
 	}
 }
 
-// models loads the system's models and measures the recordings one by one.
-func (r *runner) models(ctx context.Context) error {
+// runModels loads the system's models and measures the recordings one by one.
+func (r *runner) runModels(ctx context.Context) error {
 	s := r.system
 	debug.FreeOSMemory() // memory left by the previous system must not count for this one
-	r.step(Item{}, "load", 0)
+	r.announce(Item{}, "load", 0)
 	p, err := otograph.Open(s.Set, otograph.Config{Cores: r.Cores, Device: r.Device, OptimizedWords: true, Cascade: &s.Cascade, Audio: r.Audio})
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
@@ -89,7 +84,7 @@ func (r *runner) models(ctx context.Context) error {
 	}
 	first := r.open[0]
 	for range r.Warmup {
-		r.step(first, "warm-up", 0)
+		r.announce(first, "warm-up", 0)
 		start := time.Now()
 		// A failing recording is reported later, when it is measured.
 		if res, err := p.Run(ctx, otograph.File(first.Path), s.options(first)); err == nil && res.AudioDuration > 0 && r.Expect != nil {
@@ -97,22 +92,22 @@ func (r *runner) models(ctx context.Context) error {
 		}
 	}
 	for i, it := range r.open {
-		if err := r.item(ctx, it, func(what string) { r.step(it, what, i) }); err != nil {
+		if err := r.measureItem(ctx, it, func(what string) { r.announce(it, what, i) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// engine measures the recordings on another recognizer. The first one predicts
+// runEngine measures the recordings on another recognizer. The first one predicts
 // the time of the others, unless its length is unknown.
-func (r *runner) engine(ctx context.Context) error {
+func (r *runner) runEngine(ctx context.Context) error {
 	first, parallel := 0, max(1, r.system.Parallel)
 	silent := func(string) {}
 	if r.Expect != nil && len(r.open) > 1 {
-		r.step(r.open[0], "transcribe", 0)
+		r.announce(r.open[0], "transcribe", 0)
 		start := time.Now()
-		if err := r.item(ctx, r.open[0], silent); err != nil {
+		if err := r.measureItem(ctx, r.open[0], silent); err != nil {
 			return err
 		}
 		first = 1
@@ -124,12 +119,12 @@ func (r *runner) engine(ctx context.Context) error {
 	group, each := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for i, it := range r.open[first:] {
-		r.step(it, "transcribe", first+i)
+		r.announce(it, "transcribe", first+i)
 		group.Go(func() error {
 			if each.Err() != nil { // canceled while waiting for its turn
 				return each.Err()
 			}
-			return r.item(each, it, silent)
+			return r.measureItem(each, it, silent)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -138,18 +133,17 @@ func (r *runner) engine(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// item makes the missing measurements of a recording. step is called before
-// each.
-func (r *runner) item(ctx context.Context, it Item, step func(what string)) error {
+// measureItem makes the missing measurements of a recording. announce is called
+// before each.
+func (r *runner) measureItem(ctx context.Context, it Item, announce func(what string)) error {
 	fail := func(err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return r.file.put(record{System: r.index, Item: it.Name, Error: err.Error()})
 	}
-	repeat, stages := r.missing(it)
-	for ; repeat <= r.repeats(); repeat++ {
-		step(fmt.Sprintf("repeat %d of %d", repeat, r.repeats()))
+	for repeat := r.missing(it); repeat <= r.repeats(); repeat++ {
+		announce(fmt.Sprintf("repeat %d of %d", repeat, r.repeats()))
 		res, cost, err := r.transcribe(ctx, it)
 		if err != nil || ctx.Err() != nil {
 			return fail(err)
@@ -162,15 +156,7 @@ func (r *runner) item(ctx context.Context, it Item, step func(what string)) erro
 			return err
 		}
 	}
-	if !stages {
-		return nil
-	}
-	step("stages")
-	cost, err := stageCPU(ctx, r.pipeline, otograph.File(it.Path), r.system.options(it))
-	if err != nil {
-		return fail(err)
-	}
-	return r.file.put(record{System: r.index, Item: it.Name, Stages: cost})
+	return nil
 }
 
 // transcribe runs a recording once.
@@ -216,11 +202,7 @@ func (r *runner) expected(ctx context.Context, items []Item, pace float64) time.
 			n++
 		}
 	}
-	passes := float64(r.repeats())
-	if r.staged() {
-		passes++
-	}
-	return time.Duration(sum / float64(max(n, 1)) * float64(len(items)) * passes * pace * float64(time.Second))
+	return time.Duration(sum / float64(max(n, 1)) * float64(len(items)*r.repeats()) * pace * float64(time.Second))
 }
 
 // found returns the part of a result that the report needs.

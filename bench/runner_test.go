@@ -48,7 +48,7 @@ func TestEngine(t *testing.T) {
 	c := Config{
 		Items:   []Item{{Name: "a", Text: new("good morning a")}, {Name: "b", Text: new("x")}, {Name: "c", Text: new("good mourning c")}},
 		Systems: []System{{Name: "other", Engine: engine}, {Name: "again", Engine: &fakeEngine{}, Parallel: 2}},
-		Stages:  true, Seed: 1, RunFile: filepath.Join(t.TempDir(), "run.jsonl"),
+		Seed:    1, RunFile: filepath.Join(t.TempDir(), "run.jsonl"),
 	}
 	_, err := Run(ctx, c)
 	require.ErrorIs(t, err, context.Canceled)
@@ -104,21 +104,21 @@ func TestEngineSaysHowLong(t *testing.T) {
 	wav := filepath.Join(t.TempDir(), "a.wav")
 	head := []byte("RIFF\x24\x7d\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00\x10\x00data\x00\x7d\x00\x00")
 	require.NoError(t, os.WriteFile(wav, append(head, make([]byte, 32_000)...), 0o600))
-	var told []string
+	var announced []string
 	engine := &fakeEngine{}
 	c := Config{
 		Items:   []Item{{Name: "a", Path: wav}, {Name: "c", Path: wav}, {Name: "d", Path: wav}},
-		Systems: []System{{Name: "other", Engine: engine}}, Stages: true,
-		Expect: func(system string, _ time.Duration) { told = append(told, system) },
+		Systems: []System{{Name: "other", Engine: engine}},
+		Expect:  func(system string, _ time.Duration) { announced = append(announced, system) },
 	}
 	_, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"other"}, told)
+	assert.Equal(t, []string{"other"}, announced)
 	assert.Len(t, engine.asked, 3)
 	for i := range c.Items {
 		c.Items[i].Path = ""
 	}
 	_, err = Run(t.Context(), c)
 	require.NoError(t, err)
-	assert.Len(t, told, 1)
+	assert.Len(t, announced, 1)
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/library"
 )
 
 type benchCmd struct {
@@ -31,28 +30,28 @@ type benchRunCmd struct {
 	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder with a manifest.jsonl, or with recordings and NAME.txt and NAME.rttm next to them."`
 	Tier     []string `enum:"standard,optimized,cascade,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, cascade (optimized, then standard where confidence is low), auto (by language, with the cascade)."`
 	Compare  []string `placeholder:"PATH" sep:"none" help:"Also measure this model folder, or the chosen models with the recognizer in this file (repeat for more)."`
+	Format   string   `short:"f" enum:"table,json,csv,markdown,html" default:"table" help:"Output format: table, json, csv, markdown or html."`
+	Output   string   `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv, .md and .html into this folder and keep every measurement there, so that an interrupted run can continue."`
+	Quiet    bool     `short:"q" help:"No progress."`
 
-	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" help:"Confidence below which the cascade decodes again (default 0.85)."`
-	References    string  `type:"path" placeholder:"PATH" help:"References of the recordings in one file (SegLST, STM, CTM, RTTM), or in a folder with a file for each, instead of the manifest's."`
-	KnownLanguage bool    `help:"Use the manifest's language instead of detecting it."`
-	Repeat        int     `default:"1" placeholder:"N" help:"Measure each recording N times and report the median."`
-	Warmup        int     `default:"1" placeholder:"N" help:"Run the first recording N times before measuring."`
-	Stages        bool    `default:"true" negatable:"" help:"Run each recording once more, stage by stage, to measure the processor time of each stage."`
-	Collar        float64 `default:"0.25" placeholder:"SECONDS" help:"Time on both sides of speaker boundaries to exclude from the diarization error."`
-	SkipOverlap   bool    `help:"Exclude overlapping speech from the diarization error."`
-	Normalizer    string  `enum:"words,none,basic,whisper,openasr-2025,openasr-2026" default:"words" placeholder:"NAME" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), none, basic, whisper, openasr-2025 or openasr-2026."`
-	By            string  `placeholder:"KEY,…" help:"Divide the recordings by these keys of the manifest, such as condition,voice; language is one too."`
-	Sample        int     `placeholder:"N" help:"Measure only N of the recordings, drawn by the seed."`
-	Keywords      string  `type:"existingfile" placeholder:"FILE" help:"Count the words or phrases in this file, one a line, in every text: precision, recall, F1."`
-	Seed          uint64  `default:"1" placeholder:"N" help:"Seed of the confidence intervals."`
+	Sample int `placeholder:"N" group:"Measurement" help:"Measure only N of the recordings, drawn by the seed."`
+	Repeat int `default:"1" placeholder:"N" group:"Measurement" help:"Measure each recording N times and report the median."`
+	Warmup int `default:"1" placeholder:"N" group:"Measurement" help:"Run the first recording N times before measuring."`
+	Cores  int `placeholder:"N" group:"Measurement" help:"Cores to use; default: all."`
 
-	Format string `short:"f" enum:"table,json,csv,markdown,html" default:"table" help:"Output format: table, json, csv, markdown or html."`
-	Output string `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv, .md and .html into this folder and keep every measurement there, so that an interrupted run can continue."`
-	Quiet  bool   `short:"q" help:"No progress."`
-	Cores  int    `placeholder:"N" help:"Cores to use; default: all."`
+	KnownLanguage bool    `group:"Measurement" help:"Use the manifest's language instead of detecting it."`
+	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" group:"Measurement" help:"Confidence below which the cascade decodes again (default 0.85)."`
+	deviceFlag    `group:"Measurement"`
+
+	Normalizer  string  `enum:"words,none,basic,whisper,openasr-2025,openasr-2026" default:"words" placeholder:"NAME" group:"Scores" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), none, basic, whisper, openasr-2025 or openasr-2026."`
+	References  string  `type:"path" placeholder:"PATH" group:"Scores" help:"References of the recordings in one file (SegLST, STM, CTM, RTTM), or in a folder with a file for each, instead of the manifest's."`
+	By          string  `placeholder:"KEY,…" group:"Scores" help:"Divide the recordings by these keys of the manifest, such as condition,voice; language is one too."`
+	Keywords    string  `type:"existingfile" placeholder:"FILE" group:"Scores" help:"Count the words or phrases in this file, one a line, in every text: precision, recall, F1."`
+	Collar      float64 `default:"0.25" placeholder:"SECONDS" group:"Scores" help:"Time on both sides of speaker boundaries to exclude from the diarization error."`
+	SkipOverlap bool    `group:"Scores" help:"Exclude overlapping speech from the diarization error."`
+	Seed        uint64  `default:"1" placeholder:"N" group:"Scores" help:"Seed of the confidence intervals."`
 
 	otherSystems
-	deviceFlag
 	modelFlags
 	optionFlags `embed:""`
 }
@@ -93,7 +92,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	}
 	line := newStatusLine(os.Stderr, c.Quiet)
 	config := bench.Config{
-		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup, Stages: c.Stages,
+		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup,
 		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
 		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(line), Expect: expect(c.Quiet),
 	}
@@ -123,9 +122,6 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 			warn("The measurements so far are in %s: run the same command to continue.\n", config.RunFile)
 		}
 		return err
-	}
-	if err := library.RememberCosts(report.ModelCosts(systems)); err != nil {
-		warn("models list will not show what the models cost: %v\n", err)
 	}
 	return writeReport(report, c.Format, c.Output)
 }

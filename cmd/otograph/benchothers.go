@@ -14,13 +14,13 @@ import (
 
 // otherSystems holds the flags of bench for recognizers other than Otograph's.
 type otherSystems struct {
-	System  []string      `placeholder:"NAME=URL" sep:"none" help:"Also measure a server with OpenAI's transcription endpoint, such as http://localhost:8000/v1?model=base (repeat for more). Its key is read from NAME_API_KEY."`
-	Cmd     []string      `placeholder:"NAME=COMMAND" sep:"none" help:"Also measure a program, such as 'cpp=whisper-cli -m base.bin -f {file}'; it prints text, JSON, subtitles, CTM or RTTM, or writes them into {out} (repeat for more)."`
-	Hyp     []string      `placeholder:"NAME=PATH" sep:"none" help:"Also score transcripts in a folder (one for each recording), or in a file (JSON lines with audio_filepath and pred_text, SegLST, STM, CTM, RTTM, or a line for each recording; repeat for more)."`
-	Own     bool          `default:"true" negatable:"" help:"Measure Otograph's models."`
-	AtOnce  int           `default:"1" placeholder:"N" help:"Recordings that a server or program gets at the same time."`
-	PerMin  int           `name:"per-minute" placeholder:"N" help:"Largest number of requests to a server in a minute."`
-	Timeout time.Duration `default:"10m" placeholder:"TIME" help:"Longest time for an answer of a server or program."`
+	System  []string      `placeholder:"NAME=URL" sep:"none" group:"Other recognizers" help:"Also measure a server with OpenAI's transcription endpoint, such as http://localhost:8000/v1?model=base (repeat for more). Its key is read from NAME_API_KEY."`
+	Cmd     []string      `placeholder:"NAME=COMMAND" sep:"none" group:"Other recognizers" help:"Also measure a program, such as 'cpp=whisper-cli -m base.bin -f {file}'; it prints text, JSON, subtitles, CTM or RTTM, or writes them into {out} (repeat for more)."`
+	Hyp     []string      `placeholder:"NAME=PATH" sep:"none" group:"Other recognizers" help:"Also score transcripts in a folder (one for each recording), or in a file (JSON lines with audio_filepath and pred_text, SegLST, STM, CTM, RTTM, or a line for each recording; repeat for more)."`
+	Own     bool          `default:"true" negatable:"" group:"Other recognizers" help:"Measure Otograph's models."`
+	AtOnce  int           `default:"1" placeholder:"N" group:"Other recognizers" help:"Recordings that a server or program gets at the same time."`
+	PerMin  int           `name:"per-minute" placeholder:"N" group:"Other recognizers" help:"Largest number of requests to a server in a minute."`
+	Timeout time.Duration `default:"10m" placeholder:"TIME" group:"Other recognizers" help:"Longest time for an answer of a server or program."`
 }
 
 // others returns the systems in the order of the flags.

@@ -64,9 +64,7 @@ func (c *modelsListCmd) Run(ctx context.Context) error {
 	return &usageError{errors.New("models list: the flags of single models belong to --where")}
 }
 
-// list prints published models and those in the model folder. A cost is the
-// processor time for an hour of sound, where bench has measured it on this
-// machine.
+// list prints published models and those in the model folder.
 func (c *modelsListCmd) list(store *library.Store) (err error) {
 	if c.Role != "" {
 		if c.Role, err = models.ParseRole(string(c.Role)); err != nil {
@@ -81,14 +79,10 @@ func (c *modelsListCmd) list(store *library.Store) (err error) {
 	if !c.JSON {
 		slices.SortStableFunc(shown, func(a, b library.Listed) int { return cmp.Compare(stateOf(a), stateOf(b)) })
 	}
-	header := []string{"ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE", "COST (CPU s per hour)"}
+	header := []string{"ROLE", "NAME", "SIZE", "LANGUAGES", "PROFILES", "LICENSE", "STATE"}
 	return printList(c.JSON, shown, header, func(t table, l library.Listed) {
-		cost := ""
-		if l.Cost != nil {
-			cost = fmt.Sprintf("%.3g", l.Cost.Hour)
-		}
 		t.row(l.Role, l.Name, size(l.Size), clip(strings.Join(l.Languages, " "), 24),
-			strings.Join(l.Profiles, " "), clip(l.License, 28), states[stateOf(l)], cost)
+			strings.Join(l.Profiles, " "), clip(l.License, 28), states[stateOf(l)])
 	})
 }
 
@@ -133,13 +127,13 @@ type modelsImportCmd struct {
 	Source        string      `arg:"" help:"A model file, a folder (also of CTranslate2 or transformers: Whisper is converted) or an archive (.tar.bz2, .tar.gz, .tar)."`
 	Name          string      `placeholder:"NAME" help:"Name in the model folder; default: the file's name."`
 	Role          models.Role `placeholder:"ROLE" help:"Required role."`
-	Contract      string      `placeholder:"NAME" help:"The model's contract, if it cannot be detected from the file."`
-	Languages     []string    `placeholder:"CODE" help:"Languages that the model supports."`
+	Contract      string      `group:"Facts that the file does not state" placeholder:"NAME" help:"The model's contract, if it cannot be detected from the file."`
+	Languages     []string    `group:"Facts that the file does not state" placeholder:"CODE" help:"Languages that the model supports."`
 	Type          string      `placeholder:"TYPE" help:"Precision of a converted model: f16, q8_0 (default) or q5_0."`
-	License       string      `placeholder:"NAME" help:"License of the weights, if the files do not state it."`
-	WindowSeconds float64     `placeholder:"S" help:"Longest stretch of audio to pass to the model."`
-	SampleRate    int         `placeholder:"HZ" help:"Sample rate of the model's waveform input (taggers)."`
-	SameSpeaker   float64     `placeholder:"COS" help:"Cosine similarity at which two voices count as one person (embedders)."`
+	License       string      `group:"Facts that the file does not state" placeholder:"NAME" help:"License of the weights, if the files do not state it."`
+	WindowSeconds float64     `group:"Facts that the file does not state" placeholder:"S" help:"Longest stretch of audio to pass to the model."`
+	SampleRate    int         `group:"Facts that the file does not state" placeholder:"HZ" help:"Sample rate of the model's waveform input (taggers)."`
+	SameSpeaker   float64     `group:"Facts that the file does not state" placeholder:"COS" help:"Cosine similarity at which two voices count as one person (embedders)."`
 	Quiet         bool        `short:"q" help:"No progress bar."`
 }
 

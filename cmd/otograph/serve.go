@@ -21,30 +21,34 @@ import (
 )
 
 type serveCmd struct {
+	Addr          string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT|unix:PATH" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
+	Workers       int           `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
+	WorkerCores   int           `placeholder:"N" help:"Cores per worker; default: all, divided evenly."`
+	Currency      string        `placeholder:"NAME" help:"Currency of the prices (EUR, credits), shown next to amounts in the page; with prices of 0 the page shows neither prices nor balances."`
+	KeepTasks     time.Duration `placeholder:"DURATION" help:"Remove tasks and their results this time after they end (at least 24h); default: never."`
+	UnknownLength time.Duration `default:"1m" placeholder:"DURATION" help:"Audio length to hold the price for when the length is unknown at submission: URLs, batches, files that do not state it."`
+	taskFlags
+	deviceFlag
+	cageFlags
+
 	storeFlags
 	modelFlags
 	servedModelFlags
 	choiceFlags
+
+	ModelAlias map[string]string `placeholder:"NAME=MODEL" group:"Models" help:"Further name of a model on the endpoints of OpenAI's interface; may be given several times."`
+
+	OpsAddr   string        `placeholder:"HOST:PORT" group:"Operation" help:"Separate address for /healthz, /readyz and /metrics; default: the API's address."`
+	BasePath  string        `default:"/v1" group:"Operation" help:"Prefix of the API's paths."`
+	Grace     time.Duration `default:"30s" group:"Operation" help:"Time that requests and running tasks may take to finish at shutdown."`
+	LogLevel  slog.Level    `default:"info" env:"OTOGRAPH_LOG" group:"Operation" help:"debug, info, warn or error."`
+	FrontEnds int           `default:"1" group:"Operation" help:"Number of servers behind one load balancer; each allows its share of the request rates."`
+	RateStore string        `enum:"memory,db" default:"memory" group:"Operation" help:"Where to keep the request rates: memory or db."`
+
 	startFlags
 	outboundFlags
 	fetchFlags
 	inboundFlags
-	cageFlags
-	deviceFlag
-	Addr        string            `default:"127.0.0.1:8080" placeholder:"HOST:PORT|unix:PATH" env:"OTOGRAPH_ADDR" help:"Address to listen on."`
-	OpsAddr     string            `placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz and /metrics; default: the API's address."`
-	BasePath    string            `default:"/v1" help:"Prefix of the API's paths."`
-	ModelAlias  map[string]string `placeholder:"NAME=MODEL" group:"Models" help:"Further name of a model on the endpoints of OpenAI's interface; may be given several times."`
-	Currency    string            `placeholder:"NAME" help:"Currency of the prices (EUR, credits), shown next to amounts in the page; with prices of 0 the page shows neither prices nor balances."`
-	Workers     int               `default:"-1" placeholder:"N" help:"Worker processes; default: one. 0: none here, others run otograph work."`
-	WorkerCores int               `placeholder:"N" help:"Cores per worker; default: all, divided evenly."`
-	taskFlags
-	UnknownLength time.Duration `default:"1m" placeholder:"DURATION" help:"Audio length to hold the price for when the length is unknown at submission: URLs, batches, files that do not state it."`
-	KeepTasks     time.Duration `placeholder:"DURATION" help:"Remove tasks and their results this time after they end (at least 24h); default: never."`
-	FrontEnds     int           `default:"1" help:"Number of servers behind one load balancer; each allows its share of the request rates."`
-	RateStore     string        `enum:"memory,db" default:"memory" help:"Where to keep the request rates: memory or db."`
-	Grace         time.Duration `default:"30s" help:"Time that requests and running tasks may take to finish at shutdown."`
-	LogLevel      slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 }
 
 // Run serves until it is stopped.

@@ -14,18 +14,18 @@ import (
 )
 
 type workCmd struct {
-	storeFlags
-	modelFlags
-	servedModelFlags
-	choiceFlags
-	workStartFlags
-	cageFlags
-	deviceFlag
 	Cores int `placeholder:"N" help:"Cores that this worker uses; default: all."`
 	taskFlags
 	Grace    time.Duration `default:"25s" help:"Time that a running task may take to finish at shutdown."`
 	Nice     int           `placeholder:"N" help:"Lower the worker's priority by 1 to 19, as nice does."`
 	LogLevel slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
+	deviceFlag
+	cageFlags
+	storeFlags
+	modelFlags
+	servedModelFlags
+	choiceFlags
+	workStartFlags
 }
 
 // taskFlags configures the result, the audio and the time limit of a task.

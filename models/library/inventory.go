@@ -162,8 +162,6 @@ type Listed struct {
 	// Installed reports whether the folder contains the model, InUse whether
 	// the folder's otograph.json uses it.
 	Installed, InUse bool
-	// Cost is the model's measured cost on this machine; nil if not measured.
-	Cost *Cost
 	// Catalog is nil for a model that is not in the catalog.
 	Catalog *Entry
 }
@@ -175,7 +173,6 @@ func (s *Store) List() ([]Listed, error) {
 		return nil, err
 	}
 	var lines []Listed
-	costs := knownCosts()
 	for _, role := range models.Roles() {
 		listed := map[string]bool{}
 		for _, c := range Catalog() {
@@ -191,16 +188,12 @@ func (s *Store) List() ([]Listed, error) {
 				}
 			}
 			line.Installed = true
-			var paths []string
 			for _, a := range c.Files {
-				path := filepath.Join(s.Dir, c.Name, a.Name)
-				paths = append(paths, path)
-				info, err := os.Stat(path)
+				info, err := os.Stat(filepath.Join(s.Dir, c.Name, a.Name))
 				if err != nil || a.Size > 0 && info.Size() != a.Size {
 					line.Installed = false
 				}
 			}
-			line.Cost = costs.of(paths...)
 			line.InUse = slices.ContainsFunc(m.Roles[string(role)], func(e entry) bool { return e.name() == c.Name })
 			listed[c.Name] = true
 			lines = append(lines, line)
@@ -210,18 +203,14 @@ func (s *Store) List() ([]Listed, error) {
 				continue
 			}
 			line := Listed{Role: role, Name: e.name(), Contract: e.Contract, Languages: e.Languages, License: e.License, Installed: true, InUse: true}
-			var paths []string
 			for _, name := range e.allFiles() {
-				path := filepath.Join(s.Dir, filepath.FromSlash(name))
-				paths = append(paths, path)
-				info, err := os.Stat(path)
+				info, err := os.Stat(filepath.Join(s.Dir, filepath.FromSlash(name)))
 				if err != nil {
 					line.Installed = false
 					continue
 				}
 				line.Size += info.Size()
 			}
-			line.Cost = costs.of(paths...)
 			lines = append(lines, line)
 		}
 	}

@@ -463,9 +463,9 @@ func TestMirror(t *testing.T) {
 	mirror := strings.TrimSuffix(e.Files[0].URL, "/models/vad.onnx")
 	e.Files[0].URL = "https://models.example/some%20dir/vad.onnx?download=1"
 	for spec, path := range map[string]string{
-		mirror:                             "/models.example/some%20dir/vad.onnx",
-		mirror + "/copy/":                  "/copy/models.example/some%20dir/vad.onnx",
-		mirror + "/hf/{path}?k=1":          "/hf/some%20dir/vad.onnx",
+		mirror:                        "/models.example/some%20dir/vad.onnx",
+		mirror + "/copy/":             "/copy/models.example/some%20dir/vad.onnx",
+		mirror + "/hf/{path}?k=1":     "/hf/some%20dir/vad.onnx",
 		mirror + "/{host}/raw/{path}": "/models.example/raw/some%20dir/vad.onnx",
 	} {
 		s.Dir, s.Mirror = t.TempDir(), spec

@@ -39,9 +39,6 @@ type Set struct {
 	Language string
 
 	files []source
-	// more, if set, names the files that are known once files are unpacked into
-	// the folder.
-	more func(folder string) ([]source, error)
 	// lines reads the references in the folder.
 	lines func(folder string) ([]line, error)
 }
@@ -53,9 +50,6 @@ func (s Set) Size() (size int64) {
 			return 0
 		}
 		size += f.Size
-	}
-	if s.more != nil {
-		return 0
 	}
 	return size
 }
@@ -96,8 +90,6 @@ type line struct {
 	Sentences []sentence `json:"sentences,omitempty"`
 	Speaker   string     `json:"speaker,omitempty"`
 	Gender    string     `json:"gender,omitempty"`
-	Country   string     `json:"country,omitempty"`
-	Accent    string     `json:"accent,omitempty"`
 	License   string     `json:"license"`
 }
 
@@ -110,7 +102,7 @@ type sentence struct {
 
 // List returns the data sets. FLEURS is listed as "fleurs:LANG".
 func List() []Set {
-	list := slices.Concat(librispeech(), []Set{fleurs("LANG")}, ami(), voxconverse(), []Set{earnings22()})
+	list := slices.Concat(librispeech(), []Set{fleurs("LANG")}, ami(), voxconverse())
 	slices.SortStableFunc(list, func(a, b Set) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

@@ -153,28 +153,22 @@ func (g *getting) content(ctx context.Context) error {
 	if err := os.MkdirAll(g.partial("content"), 0o777); err != nil {
 		return err
 	}
-	if err := g.add(ctx, g.files); err != nil || g.more == nil {
-		return err
-	}
-	more, err := g.more(g.partial("content"))
-	if err != nil {
-		return err
-	}
-	return g.add(ctx, more)
+	return g.add(ctx)
 }
 
 func (g *getting) partial(name string) string { return filepath.Join(g.Dir, partials, name) }
 
-// add adds the content of files. All are fetched before the first is unpacked.
-func (g *getting) add(ctx context.Context, files []source) error {
-	paths := make([]string, len(files))
-	for i, f := range files {
+// add adds the content of the files. All are fetched before the first is
+// unpacked.
+func (g *getting) add(ctx context.Context) error {
+	paths := make([]string, len(g.files))
+	for i, f := range g.files {
 		var err error
 		if paths[i], err = g.fetch(ctx, f); err != nil {
 			return err
 		}
 	}
-	for i, f := range files {
+	for i, f := range g.files {
 		if f.place != nil {
 			if err := fetch.Unpack(ctx, paths[i], g.partial("content"), limits, f.place); err != nil {
 				return err

@@ -255,32 +255,6 @@ func TestAMI(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(o.Dir, "references", "ES2002a.A.words.xml"))
 }
 
-func TestEarnings22(t *testing.T) {
-	pointer := fmt.Sprintf("version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 5\n", sum([]byte("sound")))
-	const media = "media.githubusercontent.com/media/revdotcom/speech-datasets/" + earningsCommit + "/earnings22/media/1.mp3"
-	const repo = "speech-datasets-c05a/earnings22/"
-	m, o := serve(t, map[string][]byte{
-		"github.com/revdotcom/speech-datasets/archive/" + earningsCommit + ".tar.gz": tarball(t, map[string]string{
-			repo + "media/1.mp3": pointer, repo + "metadata.csv": "File ID,Country by Ticker,Language Family + Area Based\n1,Chile,Spanish/Portuguese\n",
-			repo + "transcripts/nlp_references/1.nlp": "token|speaker|ts|endTs|punctuation|case|tags|wer_tags\nGood|0||||UC|[]|[]\nmorning|0|||,|LC|[]|[]\nHello|1|||.|UC|[]|[]\n",
-		}),
-		media: []byte("sound"),
-	})
-	_, items := get(t, find(t, "earnings22"), o)
-	require.Len(t, items, 1)
-	assert.Equal(t, "Good morning, Hello.", *items[0].Text)
-	assert.Equal(t, 2, *items[0].Speakers)
-	assert.Equal(t, "Chile", items[0].Keys["country"])
-	assert.NoDirExists(t, filepath.Join(o.Dir, "pointers"))
-
-	m.files[media] = []byte("noise")
-	o.Dir = filepath.Join(t.TempDir(), "other")
-	_, err := find(t, "earnings22").Get(t.Context(), o)
-	require.ErrorIs(t, err, fetch.ErrBroken)
-}
-
-// TestInterrupted checks that a Get continues where the last one was cut off:
-// in a file and after it.
 func TestInterrupted(t *testing.T) {
 	m, o := serve(t, books(t))
 	m.cut = 200

@@ -28,7 +28,7 @@ type accuracy struct {
 	// "der_no_collar".
 	TurnRates map[string]*estimate `json:"turn_rates,omitempty"`
 	// Meeting holds the rates of words by speakers: cpwer, tcpwer, orcwer,
-	// greedy_orcwer, dicpwer, wder.
+	// greedy_orcwer, dicpwer.
 	Meeting map[string]*estimate `json:"meeting,omitempty"`
 	// Keywords sums the counts; KeywordF1 is their F1.
 	Keywords  *scores.Found `json:"keywords,omitempty"`
@@ -40,8 +40,7 @@ type accuracy struct {
 	SpeakersExpected *estimate    `json:"speakers_expected,omitempty"`
 	SpeakersSure     *estimate    `json:"speakers_sure,omitempty"`
 	Language         *estimate    `json:"language"`   // share with the correct language
-	EventF1          *estimate    `json:"event_f1"`   // see eventScore
-	EventMAP         *estimate    `json:"event_map"`  // see meanAveragePrecision
+	EventF1          *estimate    `json:"event_f1"`   // see scoreEvents
 	Precision        *float64     `json:"precision"`  // of events
 	Recall           *float64     `json:"recall"`     // of events
 	Sentences        *timeSummary `json:"sentences"`  // times of sentences
@@ -91,7 +90,7 @@ func summarize(items []itemReport, seed uint64) accuracy {
 		}
 		return new(it.Score.Language.Reference == it.Score.Language.Found)
 	})
-	a.events(present(list, func(it itemReport) *eventScore { return it.Score.Events }), seed)
+	a.events(present(list, func(it itemReport) *scores.Found { return it.Score.Events }), seed)
 	a.Sentences = timeStat(present(list, func(it itemReport) *TimeErrors { return it.Score.Sentences }))
 	a.WordTimes = timeStat(present(list, func(it itemReport) *TimeErrors { return it.Score.WordTimes }))
 	return a
@@ -142,20 +141,13 @@ func summed[T any](list []itemReport, seed uint64, of func(itemReport) *T, add f
 	return new(sumOf(scores, all(len(scores)), add)), estimateSum(scores, seed, add, figure)
 }
 
-func (a *accuracy) events(list []eventScore, seed uint64) {
+func (a *accuracy) events(list []scores.Found, seed uint64) {
 	if len(list) == 0 {
 		return
 	}
-	sum := sumOf(list, all(len(list)), addEvents)
+	sum := sumOf(list, all(len(list)), scores.Found.Add)
 	a.Precision, a.Recall = new(sum.Precision()), new(sum.Recall())
-	a.EventF1 = estimateSum(list, seed, addEvents, eventScore.F1)
-	a.EventMAP = bootstrap(len(list), seed, func(sample []int) float64 {
-		drawn := make([]eventScore, len(sample))
-		for i, k := range sample {
-			drawn[i] = list[k]
-		}
-		return meanAveragePrecision(drawn)
-	})
+	a.EventF1 = estimateSum(list, seed, scores.Found.Add, scores.Found.F1)
 }
 
 // surely is the probability from which a number of speakers counts as sure.
@@ -212,9 +204,6 @@ func addErrors(a, b WordErrors) WordErrors {
 	a.Add(b)
 	return a
 }
-
-// addEvents adds the counts; classes and confidences are dropped.
-func addEvents(a, b eventScore) eventScore { return eventScore{Found: a.Add(b.Found)} }
 
 // turnRates estimates the error rates of turns for the other ways of scoring.
 func turnRates(list []itemReport, seed uint64) map[string]*estimate {

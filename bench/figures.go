@@ -62,7 +62,6 @@ func accuracyFigures() []figure {
 		{"event_f1", "events F1, by the second", "%", func(s systemReport) *estimate { return s.Accuracy.EventF1 }, "%.1f", 100, false},
 		{"event_precision", "· precision", "%", func(s systemReport) *estimate { return plainOf(s.Accuracy.Precision) }, "%.1f", 100, false},
 		{"event_recall", "· recall", "%", func(s systemReport) *estimate { return plainOf(s.Accuracy.Recall) }, "%.1f", 100, false},
-		{"event_map", "events mAP, by recording", "%", func(s systemReport) *estimate { return s.Accuracy.EventMAP }, "%.1f", 100, false},
 	}
 	list = slices.Insert(list, slices.IndexFunc(list, func(f figure) bool { return f.key == "speakers" }), speakerFigures()...)
 	for _, t := range []struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -171,8 +172,8 @@ func compare(a, b systemReport, seed uint64) comparison {
 			func(x, y WordErrors) float64 { return y.Rate() - x.Rate() }),
 		TurnRate: over(a, b, seed, func(i itemReport) *DER { return i.Score.Turns }, DER.add,
 			func(x, y DER) float64 { return y.Rate() - x.Rate() }),
-		EventF1: over(a, b, seed, func(i itemReport) *eventScore { return i.Score.Events }, addEvents,
-			func(x, y eventScore) float64 { return y.F1() - x.F1() }),
+		EventF1: over(a, b, seed, func(i itemReport) *scores.Found { return i.Score.Events }, scores.Found.Add,
+			func(x, y scores.Found) float64 { return y.F1() - x.F1() }),
 		Speed: over(a, b, seed, cost(func(c Cost) float64 { return c.Wall }), plus, func(x, y float64) float64 { return x / y }),
 		CPU:   over(a, b, seed, cost(func(c Cost) float64 { return c.CPU }), plus, func(x, y float64) float64 { return y / x }),
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
@@ -69,9 +68,6 @@ type Config struct {
 	Audio audio.Options
 	// Progress, if set, is called before each measurement.
 	Progress func(Step)
-	// Expect, if set, is called with a system's estimated duration once it is
-	// known.
-	Expect func(system string, length time.Duration)
 
 	classes []string          // of the manifest's events
 	rules   scores.Normalizer // those of Normalizer

@@ -85,11 +85,7 @@ func (r *runner) runModels(ctx context.Context) error {
 	first := r.open[0]
 	for range r.Warmup {
 		r.announce(first, "warm-up", 0)
-		start := time.Now()
-		// A failing recording is reported later, when it is measured.
-		if res, err := p.Run(ctx, otograph.File(first.Path), s.options(first)); err == nil && res.AudioDuration > 0 && r.Expect != nil {
-			r.Expect(s.Name, r.expected(ctx, r.open, time.Since(start).Seconds()/res.AudioDuration))
-		}
+		_, _ = p.Run(ctx, otograph.File(first.Path), s.options(first)) // a failure is reported when the recording is measured
 	}
 	for i, it := range r.open {
 		if err := r.measureItem(ctx, it, func(what string) { r.announce(it, what, i) }); err != nil {
@@ -99,32 +95,17 @@ func (r *runner) runModels(ctx context.Context) error {
 	return nil
 }
 
-// runEngine measures the recordings on another recognizer. The first one predicts
-// the time of the others, unless its length is unknown.
+// runEngine measures the recordings on another recognizer.
 func (r *runner) runEngine(ctx context.Context) error {
-	first, parallel := 0, max(1, r.system.Parallel)
-	silent := func(string) {}
-	if r.Expect != nil && len(r.open) > 1 {
-		r.announce(r.open[0], "transcribe", 0)
-		start := time.Now()
-		if err := r.measureItem(ctx, r.open[0], silent); err != nil {
-			return err
-		}
-		first = 1
-		if seconds := r.seconds(ctx, r.open[0]); seconds > 0 {
-			pace := time.Since(start).Seconds() / float64(r.repeats()) / seconds / float64(parallel)
-			r.Expect(r.system.Name, r.expected(ctx, r.open[1:], pace))
-		}
-	}
 	group, each := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for i, it := range r.open[first:] {
-		r.announce(it, "transcribe", first+i)
+	group.SetLimit(max(1, r.system.Parallel))
+	for i, it := range r.open {
+		r.announce(it, "transcribe", i)
 		group.Go(func() error {
 			if each.Err() != nil { // canceled while waiting for its turn
 				return each.Err()
 			}
-			return r.measureItem(each, it, silent)
+			return r.measureItem(each, it, func(string) {})
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -186,23 +167,6 @@ func (r *runner) seconds(ctx context.Context, it Item) float64 {
 		return 0
 	}
 	return info.Duration
-}
-
-// mostProbed limits the number of recordings that are probed to estimate the
-// total length.
-const mostProbed = 50
-
-// expected estimates the processing time of recordings from the lengths of some
-// of them and pace, the seconds for a second of audio.
-func (r *runner) expected(ctx context.Context, items []Item, pace float64) time.Duration {
-	sum, n := 0.0, 0
-	for i := 0; i < len(items); i += max(1, len(items)/mostProbed) {
-		if seconds := r.seconds(ctx, items[i]); seconds > 0 {
-			sum += seconds
-			n++
-		}
-	}
-	return time.Duration(sum / float64(max(n, 1)) * float64(len(items)*r.repeats()) * pace * float64(time.Second))
 }
 
 // found returns the part of a result that the report needs.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -96,29 +95,4 @@ func TestRunCutAnywhere(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(whole), string(again), "cut at byte %d", cut)
 	}
-}
-
-// TestEngineSaysHowLong checks that a run tells how long another recognizer will
-// take, if the lengths of the recordings are known.
-func TestEngineSaysHowLong(t *testing.T) {
-	wav := filepath.Join(t.TempDir(), "a.wav")
-	head := []byte("RIFF\x24\x7d\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00\x10\x00data\x00\x7d\x00\x00")
-	require.NoError(t, os.WriteFile(wav, append(head, make([]byte, 32_000)...), 0o600))
-	var announced []string
-	engine := &fakeEngine{}
-	c := Config{
-		Items:   []Item{{Name: "a", Path: wav}, {Name: "c", Path: wav}, {Name: "d", Path: wav}},
-		Systems: []System{{Name: "other", Engine: engine}},
-		Expect:  func(system string, _ time.Duration) { announced = append(announced, system) },
-	}
-	_, err := Run(t.Context(), c)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"other"}, announced)
-	assert.Len(t, engine.asked, 3)
-	for i := range c.Items {
-		c.Items[i].Path = ""
-	}
-	_, err = Run(t.Context(), c)
-	require.NoError(t, err)
-	assert.Len(t, announced, 1)
 }

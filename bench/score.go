@@ -23,7 +23,7 @@ type itemScore struct {
 	Keywords  *scores.Found  `json:"keywords,omitempty"`
 	Speakers  *speakerCount  `json:"speakers,omitempty"`
 	Language  *languageScore `json:"language,omitempty"`
-	Events    *eventScore    `json:"events,omitempty"`
+	Events    *scores.Found  `json:"events,omitempty"`
 	Sentences *TimeErrors    `json:"sentence_times,omitempty"`
 	WordTimes *TimeErrors    `json:"word_times,omitempty"`
 }

@@ -142,31 +142,6 @@ func (c comparison) String() string {
 	return fmt.Sprintf("%s and %s cannot be told apart by their word errors on these recordings.", c.System, c.Against)
 }
 
-// WriteMarkdown writes the figures as tables of Markdown.
-func (r *Report) WriteMarkdown(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Otograph bench\n\n%s, %s. %s.\n%s In parentheses: 95 %% interval (bootstrap over recordings, seed %d).\n",
-		recordings(r.Recordings), times(r.Repeat), r.Machine, r.rules(), r.Seed)
-	for _, table := range r.tables() {
-		b.WriteByte('\n')
-		for i, row := range table {
-			for k, cell := range row {
-				row[k] = strings.ReplaceAll(cell, "|", "\\|")
-			}
-			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-			if i == 0 {
-				b.WriteString("| --- |" + strings.Repeat(" ---: |", len(row)-1) + "\n")
-			}
-		}
-	}
-	b.WriteByte('\n')
-	for _, line := range append(r.remarks(), r.cite()) {
-		b.WriteString("- " + strings.ReplaceAll(line, "\n", " ") + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 // cite returns a citation of the figures with the whole configuration.
 func (r *Report) cite() string {
 	return fmt.Sprintf("Measured with otograph bench (github.com/otograph/otograph) on %s: %s. %s Intervals: bootstrap with seed %d.",

@@ -30,8 +30,8 @@ type benchRunCmd struct {
 	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder with a manifest.jsonl, or with recordings and NAME.txt and NAME.rttm next to them."`
 	Tier     []string `enum:"standard,optimized,cascade,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, cascade (optimized, then standard where confidence is low), auto (by language, with the cascade)."`
 	Compare  []string `placeholder:"PATH" sep:"none" help:"Also measure this model folder, or the chosen models with the recognizer in this file (repeat for more)."`
-	Format   string   `short:"f" enum:"table,json,csv,markdown,html" default:"table" help:"Output format: table, json, csv, markdown or html."`
-	Output   string   `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv, .md and .html into this folder and keep every measurement there, so that an interrupted run can continue."`
+	Format   string   `short:"f" enum:"table,json,csv,html" default:"table" help:"Output format: table, json, csv or html."`
+	Output   string   `short:"o" placeholder:"DIR" help:"Write report.txt, .json, .csv and .html into this folder and keep every measurement there, so that an interrupted run can continue."`
 	Quiet    bool     `short:"q" help:"No progress."`
 
 	Sample int `placeholder:"N" group:"Measurement" help:"Measure only N of the recordings, drawn by the seed."`
@@ -94,7 +94,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	config := bench.Config{
 		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup,
 		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
-		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(line), Expect: expect(c.Quiet),
+		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(line),
 	}
 	if c.By != "" {
 		config.By = strings.Split(c.By, ",")
@@ -260,7 +260,6 @@ var reportForms = []struct {
 	{"table", "txt", (*bench.Report).WriteTable},
 	{"json", "json", (*bench.Report).WriteJSON},
 	{"csv", "csv", (*bench.Report).WriteCSV},
-	{"markdown", "md", (*bench.Report).WriteMarkdown},
 	{"html", "html", (*bench.Report).WriteHTML},
 }
 
@@ -291,7 +290,7 @@ func writeReport(r *bench.Report, format, dir string) error {
 		}
 	}
 	if dir != "" && format == "table" {
-		say("\nWritten to %s: report.html, report.json, report.csv, report.md, report.txt\n", strings.TrimSuffix(dir, "/"))
+		say("\nWritten to %s: report.html, report.json, report.csv, report.txt\n", strings.TrimSuffix(dir, "/"))
 	}
 	return nil
 }

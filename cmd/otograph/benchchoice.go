@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/models"
@@ -28,19 +27,6 @@ func sample(items []bench.Item, size int, seed uint64) ([]bench.Item, error) {
 		out = append(out, items[i])
 	}
 	return out, nil
-}
-
-// expect returns a function that prints how long a system will take.
-func expect(quiet bool) func(system string, length time.Duration) {
-	if quiet {
-		return nil
-	}
-	return func(system string, length time.Duration) {
-		if length < time.Second {
-			return
-		}
-		warn("%s: about %s by the speed of its first recording; --sample N measures fewer\n", system, length.Round(time.Second))
-	}
 }
 
 // compared returns the models of a folder, or the chosen ones with another

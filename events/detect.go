@@ -63,6 +63,8 @@ type Event struct {
 	Confidence float64
 	// Peak is the largest of those scores.
 	Peak float64
+
+	frames int // whose scores exceed the threshold
 }
 
 // closeGap is the longest pause in seconds inside one event.
@@ -70,8 +72,8 @@ const closeGap = 1.0
 
 // Taggers take breaths, clicks and pauses of people who speak for animals and
 // machines: within besideSpeech seconds of speech, an event needs a peak of
-// leastBesideSpeech. In 62 recordings of people who speak, YAMNet then reports
-// 12 other sounds instead of 46; a cough, music and a radio are among the 12.
+// leastBesideSpeech, and two frames, because windows overlap by half: a sound
+// lies in two. docs/measurements/moonshine.md has what it leaves of YAMNet's.
 const besideSpeech, leastBesideSpeech = 5, 0.5
 
 // open is an event that may still grow.
@@ -87,7 +89,7 @@ type open struct {
 func (o *open) event(class int, duration float64) Event {
 	return Event{
 		Start: within(o.start, duration), End: within(o.end, duration), Class: spec.EventClassAt(class),
-		Confidence: round4(o.sum / float64(o.frames)), Peak: o.peak,
+		Confidence: round4(o.sum / float64(o.frames)), Peak: o.peak, frames: o.frames,
 	}
 }
 
@@ -150,7 +152,7 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 		}
 		next++
 		start, end := grid.cell(frame)
-		if round4(float64(scores[speech])) > opt.Threshold {
+		if round4(float64(scores[speech])) > defaultThreshold {
 			spoken = append(spoken, start)
 		}
 		for _, c := range classes {
@@ -186,7 +188,7 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 		}
 		found = append(found, o.event(c, duration))
 	}
-	found = slices.DeleteFunc(found, func(e Event) bool { return e.Peak < leastBesideSpeech && beside(e, spoken) })
+	found = slices.DeleteFunc(found, func(e Event) bool { return (e.Peak < leastBesideSpeech || e.frames < 2) && beside(e, spoken) })
 	slices.SortFunc(found, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Class.Index, b.Class.Index))
 	})

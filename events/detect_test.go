@@ -103,7 +103,7 @@ func TestDetect(t *testing.T) {
 // TestUnsureSoundsBesideSpeech checks that an unsure sound close to speech is
 // omitted, and that a sure or a distant one stays.
 func TestUnsureSoundsBesideSpeech(t *testing.T) {
-	const dog, music = 69, 132
+	const dog, music, rain = 69, 132, 283
 	tagger := scripted{grid: clipGrid, frames: 30, score: func(i int, s []float32) {
 		switch i {
 		case 2:
@@ -111,7 +111,9 @@ func TestUnsureSoundsBesideSpeech(t *testing.T) {
 		case 5:
 			s[dog] = 0.49
 		case 6:
-			s[music] = 0.5
+			s[music], s[rain] = 0.5, 0.9
+		case 7:
+			s[music] = 0.4
 		case 20:
 			s[dog] = 0.31
 		}
@@ -130,6 +132,8 @@ func TestOrderAndFilter(t *testing.T) {
 		switch i {
 		case 2:
 			s[500], s[0], s[137] = 0.9, 0.5, 0.4
+		case 3:
+			s[500] = 0.9
 		case 0:
 			s[137] = 0.5
 		case 7:

@@ -57,10 +57,8 @@ func (s *sums) mergeWeak(group []int, windows []audio.Span, enough, same float64
 // weakest returns the weak group with the least speech, or −1, and the groups
 // that it may join: the strong ones, or all others if none is strong.
 func weakest(seconds []float64, unfit []bool, enough float64) (from int, targets []int) {
-	from = -1
-	var all []int
+	from, targets = -1, make([]int, 0, len(seconds))
 	for g := range seconds {
-		all = append(all, g)
 		if seconds[g] >= enough && !unfit[g] {
 			targets = append(targets, g)
 		} else if from < 0 || seconds[g] < seconds[from] {
@@ -68,7 +66,9 @@ func weakest(seconds []float64, unfit []bool, enough float64) (from int, targets
 		}
 	}
 	if len(targets) == 0 {
-		targets = all
+		for g := range seconds {
+			targets = append(targets, g)
+		}
 	}
 	return from, targets
 }

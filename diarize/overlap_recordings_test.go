@@ -17,9 +17,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// TestOverlappingConversations runs conversations of held-out voices, made by
-// tools/training/sound/make_overlap.py, with and without the segmenter.
-// OTOGRAPH_OVERLAP is their folder; OTOGRAPH_SEGMENTER replaces the embedded
+// TestOverlappingConversations runs conversations, each beside its RTTM, with and
+// without the segmenter. OTOGRAPH_OVERLAP is their folder; OTOGRAPH_SEGMENTER replaces the embedded
 // segmenter.
 func TestOverlappingConversations(t *testing.T) {
 	folder := os.Getenv("OTOGRAPH_OVERLAP")

@@ -77,7 +77,7 @@ func TestServiceNamesKnownVoices(t *testing.T) {
 	nobody = run(new(true))
 	assert.Equal(t, speakers(plain), speakers(nobody))
 	require.Len(t, nobody.Notices, 1)
-	assert.Contains(t, nobody.Notices[0].Reason, "was made with the speaker model demo-speaker")
+	assert.Contains(t, nobody.Notices[0].Reason, "was made with the speaker model campplus-zh-en")
 
 	other.Model = ruth.Model // the fields of `otograph voices list --json`
 	_, err = c.AddVoice(ctx, other)

@@ -432,7 +432,7 @@ func tokenEdits(a, b []string) int {
 }
 
 func TestFamilies(t *testing.T) {
-	samples := ffmpegSamples(t, filepath.Join("..", "..", "testdata", "demo", "long", "en_0.opus"))
+	samples := ffmpegSamples(t, filepath.Join("testdata", "families.opus"))
 	samples = samples[:min(len(samples), 11*audio.SampleRate)]
 	wave, err := json.Marshal(samples)
 	require.NoError(t, err)

@@ -9,13 +9,13 @@ import (
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/published"
 )
 
 // This example only tags sounds: it detects the sounds in a recording other
 // than speech.
 func Example() {
-	file, err := demo.Models().Need(models.RoleTagger)
+	file, err := published.Models().Need(models.RoleTagger)
 	if err != nil {
 		log.Fatal(err)
 	}

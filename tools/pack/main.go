@@ -4,9 +4,8 @@
 //	go run -C tools ./pack demo|published FOLDER
 //
 // FOLDER holds the unpacked models. The files are written to models/demo or
-// models/published as NAME.zst, or uncompressed as NAME if that opens faster. The zstd command
-// compresses them, because its highest level compresses better than the Go
-// library's.
+// models/published as NAME.zst. The zstd command compresses them, because its
+// highest level compresses better than the Go library's.
 package main
 
 import (
@@ -27,18 +26,13 @@ type file struct {
 }
 
 // sets lists the models with the number of byte planes that compresses each one
-// best: 4 for float16 or float32 weights, 1 for 8-bit blocks, which do not
-// benefit from planes, and 0 for an uncompressed model. Decompressing demo-ctc
-// took 10 ms of every start to save a tenth of its size.
+// best: 4 for float16 or float32 weights, and 1 for 8-bit blocks, which do not
+// benefit from planes.
 var sets = map[string][]file{
 	"demo": {
 		{"demo-whisper.bin", 1},
-		{"demo-ctc.onnx", 0},
+		{"demo-ctc.onnx", 1},
 		{"demo-ctc-lm.arpa", 1},
-		{"demo-vad.onnx", 4},
-		{"demo-speaker.onnx", 4},
-		{"demo-segmenter.onnx", 4},
-		{"demo-tagger.onnx", 4},
 	},
 	"published": {
 		{"silero-v6.2.1.onnx", 4},
@@ -71,14 +65,8 @@ func pack(dir, set string, f file) error {
 	if err != nil {
 		return err
 	}
-	target := filepath.Join("models", set, f.name)
-	if f.planes == 0 {
-		err = os.WriteFile(target, data, 0o644)
-	} else {
-		target += ".zst"
-		err = compress(packed.Split(data, f.planes), target)
-	}
-	if err != nil {
+	target := filepath.Join("models", set, f.name+".zst")
+	if err := compress(packed.Split(data, f.planes), target); err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	info, err := os.Stat(target)

@@ -1,8 +1,7 @@
 """Runs one round of a stage.  usage: python3 -m training STAGE ROUND [NAME=VALUE …]
 
-Stages: speech, events, people (corpora of sound), embedder, distill, vad, tagger, segmenter, border;
-clips (sentences), ctc, lm, whisper, transducer.  Rounds and their settings are in config/STAGE.toml;
-NAME=VALUE changes one setting.  Paths are relative to the working folder.
+Stages: border; clips (sentences), ctc, lm, whisper, transducer.  Rounds and their settings are in
+config/STAGE.toml; NAME=VALUE changes one setting.  Paths are relative to the working folder.
 """
 
 import importlib
@@ -11,15 +10,7 @@ import sys
 from .settings import SettingsError, load
 
 STAGES = {
-    "speech": "sound.make_speech",
-    "events": "sound.make_events",
-    "embedder": "sound.embedder",
-    "people": "sound.people",
-    "distill": "sound.distill",
-    "vad": "sound.vad",
-    "tagger": "sound.tagger",
-    "segmenter": "sound.segmenter",
-    "border": "sound.border",
+    "border": "border",
     "clips": "asr.synth",
     "ctc": "asr.ctc",
     "lm": "asr.lm",

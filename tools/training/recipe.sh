@@ -1,7 +1,5 @@
 #!/bin/bash
 # Trains the demonstration models from scratch.  usage: recipe.sh STAGE…   (see README.md for requirements and times)
-#   sound      corpora of speech and sounds; demo-vad's, demo-speaker's and demo-segmenter's first files, demo-tagger
-#   voices     demo-speaker, demo-segmenter (after sound)
 #   clips      the recognizers' training clips and the clips for choosing checkpoints
 #   ctc        demo-ctc
 #   lm         its language model
@@ -39,26 +37,6 @@ both() {
 
 # half A B OUT: the mean of the weights of two runs
 half() { "$PY" -m training.asr.choose mix "ck/$1.pt@ck/$2.pt@0.5" "ck/$3.pt"; }
-
-stage_sound() {
-  export OMP_NUM_THREADS=1
-  stage speech recorded
-  stage speech variants
-  stage events events
-  stage embedder first
-  stage vad first
-  stage tagger first
-  stage segmenter first
-  stage segmenter last
-}
-
-stage_voices() {
-  export OMP_NUM_THREADS=1
-  stage speech many
-  stage speech many-variants
-  stage embedder many
-  stage segmenter many
-}
 
 stage_clips() {
   once pieces "$PY" -m training.asr.vocab

@@ -49,7 +49,7 @@ func placed(speech []float32, background float64, r *rand.Rand) (pcm *audio.PCM,
 // TestBorders places speech with borders known to the sample and measures the
 // error of the borders on the grid and of the refined ones.
 func TestBorders(t *testing.T) {
-	m, speech := open(t, demoSource(t), Options{}), jfk(t)
+	m, speech := open(t, embedded(t), Options{}), jfk(t)
 	opt := vad.DefaultOptions()
 	opt.SpeechPad = 0
 	for _, background := range []float64{-80, -60, -50} {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,30 +67,35 @@ func constant(width int) *onnxgraph.Graph {
 	return g
 }
 
-// alike returns a network with the names and shapes of the demo's weights that
+// alike returns a network with the names and shapes of Silero's weights that
 // computes something else.
 func alike() *onnxgraph.Graph {
 	g := constant(576)
 	for name, shape := range map[string][]int64{
-		"front.k_h": {258, 1, 256}, "front.mel_h": {40, 129, 1}, "fc.weight_h": {128, 160}, "fc.bias": {128},
-		"lstm.weight_ih_l0_h": {512, 128}, "lstm.weight_hh_l0_h": {512, 128}, "lstm.bias_ih_l0_h": {512}, "lstm.bias_hh_l0_h": {512},
-		"out.weight": {1, 128}, "out.bias": {1},
+		"stft.forward_basis_buffer":     {258, 1, 256},
+		"encoder.0.reparam_conv.weight": {128, 129, 3}, "encoder.0.reparam_conv.bias": {128},
+		"encoder.1.reparam_conv.weight": {64, 128, 3}, "encoder.1.reparam_conv.bias": {64},
+		"encoder.2.reparam_conv.weight": {64, 64, 3}, "encoder.2.reparam_conv.bias": {64},
+		"encoder.3.reparam_conv.weight": {128, 64, 3}, "encoder.3.reparam_conv.bias": {128},
+		"decoder.rnn.weight_ih": {512, 128}, "decoder.rnn.weight_hh": {512, 128}, "decoder.rnn.bias_ih": {512}, "decoder.rnn.bias_hh": {512},
+		"decoder.decoder.2.weight": {1, 128, 1}, "decoder.decoder.2.bias": {1},
 	} {
 		g.Constant(name, onnxgraph.Zeros(shape...))
 	}
 	return g
 }
 
-// biased returns the demo network with another bias of its last layer.
+// biased returns the network with another bias of its last layer at 16 kHz.
 func biased(t *testing.T, bias float32) ort.Source {
 	t.Helper()
-	src := demoSource(t)
+	src := embedded(t)
 	all, err := ort.Weights(src)
 	require.NoError(t, err)
 	of := func(v float32) []byte { return binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)) }
 	var was []byte
 	for name, w := range all {
-		if strings.HasSuffix(name, "out.bias") {
+		prefix, ok := strings.CutSuffix(name, "decoder.decoder.2.bias")
+		if ok && slices.Equal(all[prefix+"stft.forward_basis_buffer"].Shape, []int64{258, 1, 256}) {
 			was = of(w.Data[0])
 		}
 	}
@@ -103,7 +109,7 @@ func TestImpossibleProbabilities(t *testing.T) {
 	if errors.Is(err, native.ErrMissing) {
 		t.Skip(err)
 	}
-	assert.ErrorContains(t, err, "vad model demo-vad")
+	assert.ErrorContains(t, err, "vad model silero-v6.2.1")
 	assert.ErrorContains(t, err, "NaN as the probability of speech")
 }
 

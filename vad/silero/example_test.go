@@ -9,13 +9,13 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/models/published"
 	"github.com/otograph/otograph/vad/silero"
 )
 
 // Voice activity detection alone: find the speech in a recording.
 func Example() {
-	file, err := demo.Models().Need(models.RoleVAD)
+	file, err := published.Models().Need(models.RoleVAD)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer func() { _ = detector.Close() }()
-	speech, err := detector.Detect(context.Background(), audio.File("testdata/jfk.wav"))
+	speech, err := detector.Detect(context.Background(), audio.File("../../testdata/real/jfk.flac"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -33,8 +33,8 @@ func Example() {
 		fmt.Printf("%.1f s to %.1f s\n", start, end)
 	}
 	// Output:
-	// 0.0 s to 2.1 s
-	// 3.3 s to 4.9 s
+	// 0.3 s to 2.1 s
+	// 3.3 s to 4.3 s
 	// 5.4 s to 7.6 s
 	// 8.2 s to 10.2 s
 }
@@ -60,7 +60,7 @@ func ExampleOpenFile() {
 		log.Fatal(err)
 	}
 	defer func() { _ = detector.Close() }()
-	speech, err := detector.Detect(context.Background(), audio.File("testdata/jfk.wav"))
+	speech, err := detector.Detect(context.Background(), audio.File("../../testdata/real/jfk.flac"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,10 +68,9 @@ func ExampleOpenFile() {
 	// Output: 4 stretches of speech
 }
 
-// modelData returns the bytes of the demo network, standing in for a published
-// one.
+// modelData returns the bytes of the embedded network.
 func modelData() ([]byte, error) {
-	file, err := demo.Models().Need(models.RoleVAD)
+	file, err := published.Models().Need(models.RoleVAD)
 	if err != nil {
 		return nil, err
 	}

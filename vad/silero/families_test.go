@@ -49,15 +49,14 @@ func sherpaRule(probabilities []float32, threshold float32) []bool {
 	return out
 }
 
-// TestFamilies compares the windows of speech that the demo network, which has
-// the inputs and outputs of Silero v5 and v6, finds with sherpa-onnx's, at six
-// thresholds.
+// TestFamilies compares the windows of speech that the network finds with
+// sherpa-onnx's, at six thresholds.
 func TestFamilies(t *testing.T) {
 	const name = "Silero v5, v6"
 	const lead = 64 // without 64 zeros its first window has no context, and all windows are 4 ms late
 	thresholds := []float32{0.2, 0.35, 0.5, 0.65, 0.8, 0.9}
 	samples := recording(t, 17)[:512*512]
-	src := demoSource(t)
+	src := embedded(t)
 	mine, err := open(t, src, Options{}).Probabilities(t.Context(), audio.FromSamples(samples))
 	require.NoError(t, err)
 	dir := t.TempDir()

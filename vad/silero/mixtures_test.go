@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestMixtures checks that the demo detector distinguishes speech from silence,
-// noise, events and music in eight recordings of 10 s. A window of 32 ms counts
+// TestMixtures checks that the detector distinguishes speech from silence, noise,
+// events and music in eight recordings of 10 s. A window of 32 ms counts
 // as speech if more than half of it is speech.
 func TestMixtures(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
@@ -30,7 +30,7 @@ func TestMixtures(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(data, &truth))
 	require.Len(t, truth, 8)
-	m := open(t, demoSource(t), Options{})
+	m := open(t, embedded(t), Options{})
 	const window = 512.0 / audio.SampleRate
 	for _, threshold := range []float32{0.35, 0.5} {
 		var right, found, spoken int

@@ -2,8 +2,6 @@ package silero
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -37,32 +35,25 @@ func sequential(t testing.TB, src ort.Source, pcm *audio.PCM) []float32 {
 // TestNetworkEqualsItsFile checks that a network returns the same as its file
 // one window at a time, over minutes, with any number of threads.
 func TestNetworkEqualsItsFile(t *testing.T) {
-	sources := map[string]ort.Source{"demo": demoSource(t)}
-	if shared := os.Getenv("OTOGRAPH_SHARED"); shared != "" {
-		sources["published"] = ort.Source{Path: filepath.Join(shared, "models/real/silero_vad.onnx"), Role: "vad"}
-	}
-	for name, src := range sources {
-		t.Run(name, func(t *testing.T) {
-			m := open(t, src, Options{})
-			pcm := audio.FromSamples(recording(t, 120))
-			got, err := m.Probabilities(context.Background(), pcm)
-			require.NoError(t, err)
-			within(t, sequential(t, src, pcm), got, 1e-5)
-			for _, threads := range []int{2, 3} {
-				m.opt.Threads = threads
-				again, err := m.Probabilities(context.Background(), pcm)
-				require.NoError(t, err)
-				assert.True(t, slices.Equal(got, again), "%d threads change the result", threads)
-			}
-		})
+	src := embedded(t)
+	m := open(t, src, Options{})
+	pcm := audio.FromSamples(recording(t, 120))
+	got, err := m.Probabilities(context.Background(), pcm)
+	require.NoError(t, err)
+	within(t, sequential(t, src, pcm), got, 1e-5)
+	for _, threads := range []int{2, 3} {
+		m.opt.Threads = threads
+		again, err := m.Probabilities(context.Background(), pcm)
+		require.NoError(t, err)
+		assert.True(t, slices.Equal(got, again), "%d threads change the result", threads)
 	}
 }
 
 // TestComparisonCoversSpeechAndSilence checks that the comparison's sound drives
 // the network up and down.
 func TestComparisonCoversSpeechAndSilence(t *testing.T) {
-	probs := sequential(t, demoSource(t), audio.FromSamples(testSound(80*vad.Window)))
-	for _, within := range [][2]float32{{0, 0.1}, {0.1, 0.3}, {0.3, 0.6}, {0.6, 0.9}, {0.9, 1}} {
+	probs := sequential(t, embedded(t), audio.FromSamples(testSound(80*vad.Window)))
+	for _, within := range [][2]float32{{0, 0.1}, {0.3, 0.6}, {0.6, 0.9}, {0.9, 1}} {
 		assert.True(t, slices.ContainsFunc(probs, func(p float32) bool { return p >= within[0] && p < within[1] }), within)
 	}
 }
@@ -70,7 +61,7 @@ func TestComparisonCoversSpeechAndSilence(t *testing.T) {
 // TestStateIsCarried checks that pieces of a recording, each begun with the state
 // after the one before, have the probabilities of the whole.
 func TestStateIsCarried(t *testing.T) {
-	m := open(t, demoSource(t), Options{})
+	m := open(t, embedded(t), Options{})
 	pcm := audio.FromSamples(jfk(t))
 	want, err := m.Probabilities(t.Context(), pcm)
 	require.NoError(t, err)
@@ -84,7 +75,7 @@ func TestStateIsCarried(t *testing.T) {
 }
 
 func TestCancelledWithinOneBlock(t *testing.T) {
-	m := open(t, demoSource(t), Options{})
+	m := open(t, embedded(t), Options{})
 	ctx := &countingContext{Context: context.Background(), left: 4}
 	probs := make([]float32, 64*blockWindows)
 	for i := range probs {
@@ -104,7 +95,7 @@ func TestCancelledWithinOneBlock(t *testing.T) {
 }
 
 func TestNothingAllocatedPerBlock(t *testing.T) {
-	m := open(t, demoSource(t), Options{})
+	m := open(t, embedded(t), Options{})
 	allocs := func(blocks int) float64 {
 		probs := make([]float32, blocks*blockWindows)
 		return testing.AllocsPerRun(5, func() {

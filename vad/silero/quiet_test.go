@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/vad"
 )
 
@@ -27,7 +26,7 @@ func lowered(samples []float32, by float64) *audio.PCM {
 }
 
 func TestQuietSpeechIsHeard(t *testing.T) {
-	m, speech := open(t, demoSource(t), Options{}), jfk(t)
+	m, speech := open(t, embedded(t), Options{}), jfk(t)
 	want, err := vad.Detect(t.Context(), m, lowered(speech, 10), vad.DefaultOptions())
 	require.NoError(t, err)
 	require.NotEmpty(t, want)
@@ -63,9 +62,9 @@ func meeting(t *testing.T, rttm string, samples int) []bool {
 func TestMeetings(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {
-		t.Skip("OTOGRAPH_SHARED names no folder with the published model and the meetings")
+		t.Skip("OTOGRAPH_SHARED names no folder with the meetings")
 	}
-	m := open(t, ort.Source{Path: filepath.Join(shared, "models/real/silero_vad.onnx"), Role: "vad"}, Options{})
+	m := open(t, embedded(t), Options{})
 	files, err := filepath.Glob(filepath.Join(shared, "testdata/*/ami_*.rttm"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

@@ -1,5 +1,5 @@
-// Package silero runs Silero's voice activity network, versions 5 and 6, and the
-// demo network, which has the same inputs and outputs, through ONNX Runtime.
+// Package silero runs Silero's voice activity network, versions 5 and 6, through
+// ONNX Runtime.
 //
 // Opening rebuilds the network from its weights: the layers that see only one
 // window are computed for many windows in one call, and only the LSTM cell runs
@@ -52,7 +52,7 @@ type Model struct {
 }
 
 // Open opens a voice activity network, as returned by library.OpenFile,
-// library.OpenDir and demo.Models. The error for any other network names the
+// library.OpenDir and published.Models. The error for any other network names the
 // file, what was expected and what was found.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := modelfile.Source(model, model.Main())

@@ -66,12 +66,6 @@ func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 			break
 		}
 	}
-	build := demonstration
-	for name := range all {
-		if strings.HasSuffix(name, "decoder.rnn.weight_ih") {
-			build = published
-		}
-	}
 	w := &weights{all: all}
 	if front, cell = build(w); w.missing {
 		return nil, nil
@@ -79,11 +73,11 @@ func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
 	return front, cell
 }
 
-// published is Silero VAD v5 and v6: magnitudes of a spectrum, four
+// build is Silero VAD v5 and v6: magnitudes of a spectrum, four
 // convolutions over its frames, an LSTM cell.
-func published(w *weights) (front, cell []byte) {
+func build(w *weights) (front, cell []byte) {
 	g := newFront()
-	x := g.magnitudes(w.get("stft.forward_basis_buffer", 2*bins, 1, frameSize), true)
+	x := g.magnitudes(w.get("stft.forward_basis_buffer", 2*bins, 1, frameSize))
 	t, channels := frames, bins
 	for i, c := range []layer{{out: 128, stride: 1}, {out: 64, stride: 2}, {out: 64, stride: 2}, {out: 128, stride: 1}} {
 		name := fmt.Sprintf("encoder.%d.reparam_conv.", i)
@@ -96,31 +90,6 @@ func published(w *weights) (front, cell []byte) {
 		w.get("decoder.rnn.weight_ih", 4*featureSize, featureSize), w.get("decoder.rnn.weight_hh", 4*featureSize, featureSize),
 		w.get("decoder.rnn.bias_ih", 4*featureSize), w.get("decoder.rnn.bias_hh", 4*featureSize),
 		w.get("decoder.decoder.2.weight", 1, featureSize, 1), w.get("decoder.decoder.2.bias", 1))
-}
-
-// demonstration is the included network: a mel spectrum, a layer, an LSTM cell.
-func demonstration(w *weights) (front, cell []byte) {
-	const mels = 40
-	g := newFront()
-	power := g.magnitudes(w.get("front.k_h", 2*bins, 1, frameSize), false)
-	mel := g.product(power, bins, mels, w.get("front.mel_h", mels, bins, 1))
-	mel = g.Op("Log", []string{g.Op("Add", []string{mel, g.Const(onnxgraph.Floats(nil, 1e-6))})})
-	mel = g.Op("Add", []string{g.Op("Mul", []string{mel, g.Const(onnxgraph.Floats(nil, 0.25))}), g.Const(onnxgraph.Floats(nil, 1))})
-	mel = g.reshape(mel, -1, frames*mels)
-	byBand := w.get("fc.weight_h", featureSize, frames*mels) // columns: bands of frames
-	byFrame := make([]float32, len(byBand))
-	for o := range featureSize {
-		for m := range mels {
-			for t := range frames {
-				byFrame[o*frames*mels+t*mels+m] = byBand[o*frames*mels+m*frames+t]
-			}
-		}
-	}
-	x := g.dense(mel, frames*mels, featureSize, byFrame, w.get("fc.bias", featureSize))
-	return g.end(x), cellGraph(
-		w.get("lstm.weight_ih_l0_h", 4*featureSize, featureSize), w.get("lstm.weight_hh_l0_h", 4*featureSize, featureSize),
-		w.get("lstm.bias_ih_l0_h", 4*featureSize), w.get("lstm.bias_hh_l0_h", 4*featureSize),
-		w.get("out.weight", 1, featureSize), w.get("out.bias", 1))
 }
 
 // frontGraph is the graph of [n, 576] → features [n, 1, 128].
@@ -144,9 +113,8 @@ func (g *frontGraph) reshape(x string, dims ...int64) string {
 	return g.Op("Reshape", []string{x, g.ints(dims...)})
 }
 
-// magnitudes adds the spectrum [4n, 129] of the windows' frames, squared unless
-// root is set. basis holds the rows of cosines, then the rows of sines.
-func (g *frontGraph) magnitudes(basis []float32, root bool) string {
+// magnitudes adds the spectrum [4n, 129] of the windows' frames. basis holds the rows of cosines, then the rows of sines.
+func (g *frontGraph) magnitudes(basis []float32) string {
 	mirror := g.slice("input", 1, rowWidth-2, rowWidth-2-rightPad, -1)
 	padded := g.Op("Concat", []string{"input", mirror}, onnxgraph.AttrInt("axis", 1))
 	list := make([]string, frames)
@@ -157,11 +125,7 @@ func (g *frontGraph) magnitudes(basis []float32, root bool) string {
 	// Two products avoid copying the halves of a single one.
 	half := bins * frameSize
 	re, im := g.product(x, frameSize, bins, basis[:half]), g.product(x, frameSize, bins, basis[half:])
-	power := g.Op("Add", []string{g.Op("Mul", []string{re, re}), g.Op("Mul", []string{im, im})})
-	if root {
-		return g.Op("Sqrt", []string{power})
-	}
-	return power
+	return g.Op("Sqrt", []string{g.Op("Add", []string{g.Op("Mul", []string{re, re}), g.Op("Mul", []string{im, im})})})
 }
 
 // layer is a convolution over three frames.

@@ -1,7 +1,7 @@
 // Package border detects where words begin: a small network scores the border
 // before a word, every 10 ms, from the spectrum around it and the letters on
 // both sides. It was trained on synthesizers' own word times
-// (tools/training/sound/README.md).
+// (tools/training/README.md).
 package border
 
 import (

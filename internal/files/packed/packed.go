@@ -21,14 +21,13 @@ var ErrDamaged = errors.New("damaged executable")
 // copied after its first use.
 type File struct {
 	Name   string
-	Data   *[]byte // zstd of the byte planes, or the content itself
-	Planes int     // stride of Split; 0 for a file that is not compressed
+	Data   *[]byte // zstd of the byte planes
+	Planes int     // stride of Split
 	Size   int     // unpacked, bytes
 	SHA256 string  // of the unpacked bytes, lower-case hex
 
-	mu      sync.Mutex
-	last    weak.Pointer[byte] // the first byte of the slice returned last
-	checked bool               // a file that is not compressed
+	mu   sync.Mutex
+	last weak.Pointer[byte] // the first byte of the slice returned last
 }
 
 // Bytes unpacks the file. All users share the returned bytes, but File does
@@ -37,9 +36,6 @@ type File struct {
 func (p *File) Bytes() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.checked {
-		return *p.Data, nil
-	}
 	if first := p.last.Value(); first != nil {
 		return unsafe.Slice(first, p.Size), nil
 	}
@@ -47,23 +43,16 @@ func (p *File) Bytes() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Planes == 0 {
-		p.checked = true
-		return data, nil
-	}
 	p.last = weak.Make(unsafe.SliceData(data))
 	return data, nil
 }
 
-// unpack decompresses the file if it is compressed, and checks size and hash;
-// a mismatch is ErrDamaged.
+// unpack decompresses the file, and checks size and hash; a mismatch is
+// ErrDamaged.
 func (p *File) unpack() ([]byte, error) {
-	data := *p.Data
-	if p.Planes > 0 {
-		var err error
-		if data, err = p.decompress(); err != nil {
-			return nil, err
-		}
+	data, err := p.decompress()
+	if err != nil {
+		return nil, err
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {
 		return nil, fmt.Errorf("%w: embedded %s: expected sha256 %s, found %x", ErrDamaged, p.Name, p.SHA256, sum)

@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 
 RATE = 16000
-SPLITS = {"train": 5, "held_base": 3, "held_warp": 2, "held_espeak": 2}  # voices of each
-CLASSES = ["Silence", "Rain", "Knock", "Tick", "Piano", "Music"]
 TEXTS = {
     "en": ["Good morning.", "See you on Monday."],
     "es": ["Buenos días.", "Hasta mañana."],
@@ -25,48 +23,6 @@ def voice(r: np.random.Generator, pitch: float, seconds: float) -> np.ndarray:
     x = sum(np.sin(2 * np.pi * pitch * k * t) / k for k in range(1, 9))
     x = x * (0.55 + 0.45 * np.sin(2 * np.pi * 4 * t + r.uniform(0, 6))) + 0.01 * r.standard_normal(len(t))
     return (x / np.abs(x).max() * 12000).astype(np.int16)
-
-
-def speech(folder: Path) -> None:
-    """A corpus as make_speech writes it."""
-    r, index, waves, at = np.random.default_rng(1), [], [], 0
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, voices in SPLITS.items():
-        for v in range(voices):
-            base = f"es{v}" if split == "held_espeak" else f"{split}{v}"
-            for _ in range(3):
-                x = voice(r, 90 + 25 * v, r.uniform(3.3, 3.8))
-                index.append(dict(spk=f"{split}_{v}", split=split, base=base, lang="en", off=at, len=len(x), text=""))
-                waves.append(x)
-                at += len(x)
-    np.concatenate(waves).tofile(folder / "speech.i16")
-    (folder / "speech.json").write_text(json.dumps(index))
-
-
-def people(folder: Path, count: int) -> None:
-    """Two recordings each of a few people, in a folder of their own."""
-    import soundfile
-
-    r = np.random.default_rng(3)
-    for k in range(count):
-        own = folder / f"person{k}"
-        own.mkdir(parents=True)
-        for i in range(2):
-            soundfile.write(own / f"{i}.wav", voice(r, 80 + 20 * k, 5.0), RATE)
-
-
-def events(folder: Path) -> None:
-    """A corpus as make_events writes it."""
-    r, index, waves = np.random.default_rng(2), [], []
-    folder.mkdir(parents=True, exist_ok=True)
-    n = int(3.2 * RATE)
-    for name in CLASSES:
-        for k in range(4):
-            split = "train" if k < 3 else "held"
-            index.append({"class": name, "split": split, "off": n * len(waves), "len": n})
-            waves.append((r.standard_normal(n) * (30 if name == "Silence" else 3000)).astype(np.int16))
-    np.concatenate(waves).tofile(folder / "events.i16")
-    (folder / "events.json").write_text(json.dumps(index))
 
 
 def clips(prefix: Path, count: int) -> None:

@@ -1,1 +1,0 @@
-"""Models of speech, voices, overlaps, sounds and borders of words."""

@@ -201,11 +201,7 @@ func (r *run) result(f *findings.Findings, register *voices.Register) (*Result, 
 	if note := r.Engines.DeviceNote(); note != "" && r.NeedsStandard(f.Transcription) {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
 	}
-	names, err := r.Names(register, f)
-	if err != nil {
-		return res, &StageError{Stage: StageDiarize, Err: err}
-	}
-	res.Names = names
+	res.Names = r.Names(register, f)
 	return res, nil
 }
 

@@ -76,8 +76,7 @@ func (p *Pipeline) SameVoice() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	by, err := embed.Matching(m)
-	return by.Alike, err
+	return embed.KnownVoice(m), nil
 }
 
 // learn returns the register of known voices.

@@ -1,7 +1,6 @@
 package diarize_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,31 +116,9 @@ func TestVoiceOfAnExcerpt(t *testing.T) {
 	}
 }
 
-// TestVectorsOfVoices writes the input of training/sound/strangers.py:
-// OTOGRAPH_VOICES_COHORT is the folder of recordings, OTOGRAPH_VOICES_EXPORT
-// the file.
-func TestVectorsOfVoices(t *testing.T) {
-	folder, file := os.Getenv("OTOGRAPH_VOICES_COHORT"), os.Getenv("OTOGRAPH_VOICES_EXPORT")
-	if folder == "" || file == "" {
-		t.Skip("OTOGRAPH_VOICES_COHORT and OTOGRAPH_VOICES_EXPORT are not set: no recordings of voices")
-	}
-	type voice struct {
-		Voice  string    `json:"voice"`
-		Vector []float32 `json:"vector"`
-	}
-	var out []voice
-	for _, c := range newListener(t).clips(t, folder) {
-		out = append(out, voice{c.voice, c.vector})
-	}
-	raw, err := json.Marshal(out)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, raw, 0o600))
-}
-
 // TestKnownVoices measures how well voices are recognized: OTOGRAPH_VOICES_TUNE
-// and OTOGRAPH_VOICES_TEST are folders of different voices, made by
-// tools/training/sound/make_voices.py, or of real people. OTOGRAPH_EMBEDDER
-// is a model folder whose embedder replaces the embedded one.
+// and OTOGRAPH_VOICES_TEST are folders of different voices, one
+// subfolder for each. OTOGRAPH_EMBEDDER is a model folder whose embedder replaces the embedded one.
 func TestKnownVoices(t *testing.T) {
 	tune, test := os.Getenv("OTOGRAPH_VOICES_TUNE"), os.Getenv("OTOGRAPH_VOICES_TEST")
 	if tune == "" || test == "" {
@@ -157,8 +134,6 @@ func TestKnownVoices(t *testing.T) {
 	rate, at := equalError(same, other)
 	t.Logf("test voices: %d pairs of one voice, %d of two; equal error rate %.2f %% at %.3f", len(same), len(other), 100*rate, at)
 
-	by, err := embed.Matching(l.model)
-	require.NoError(t, err)
 	var register voices.Register
 	model := strings.Repeat("0", 64)
 	count, order := map[string]int{}, map[string]int{}
@@ -186,7 +161,7 @@ func TestKnownVoices(t *testing.T) {
 				continue
 			}
 			var m voices.Match
-			if matches := register.Identify(model, []spec.SpeakerEmbedding{{Embedding: c.vector}}, by); len(matches) > 0 {
+			if matches := register.Identify(model, []spec.SpeakerEmbedding{{Embedding: c.vector}}, embed.KnownVoice(l.model)); len(matches) > 0 {
 				m = matches[0]
 			}
 			switch {

@@ -110,10 +110,6 @@ type Model struct {
 	// KnownVoice is the least cosine of a speaker and a known voice; 0 uses
 	// SameSpeaker.
 	KnownVoice float64
-	// Strangers returns vectors of unknown people, computed by this embedder: a
-	// speaker who resembles one of them as much as a known voice gets no name.
-	// nil if the model has none.
-	Strangers func() ([][]float32, error)
 	// Calibration computes confidences from a recognizer's token probabilities;
 	// nil for a model that was not calibrated.
 	Calibration *Calibration

@@ -30,46 +30,7 @@ const (
 	leastOwn = 0.25
 	// matchMargin is the least lead of the cosine over that with the next voice.
 	matchMargin = 0.04
-	// sameStranger is the cosine from which a stranger counts as the known
-	// person.
-	sameStranger = 0.97
 )
-
-// Rule holds the criteria for matching a speaker with a known voice; they depend
-// on the speaker model.
-type Rule struct {
-	// Alike is the least cosine of a speaker and a matching voice.
-	Alike float64
-	// Strangers are unit vectors of unknown people; they are optional
-	// (models.Model.Strangers).
-	Strangers [][]float32
-}
-
-// NewRule returns a Rule; strangers may have any length.
-func NewRule(alike float64, strangers [][]float32) Rule {
-	r := Rule{Alike: alike}
-	for _, s := range strangers {
-		if v := slices.Clone(s); Normalize(v) {
-			r.Strangers = append(r.Strangers, v)
-		}
-	}
-	return r
-}
-
-// stranger returns the speaker's cosine with the nearest stranger who does not
-// count as the known person; −1 without any.
-func (by Rule) stranger(speaker []float32, known person) float64 {
-	nearest := -1.0
-	for _, s := range by.Strangers {
-		if len(s) != len(speaker) {
-			continue
-		}
-		if c := float64(dot(s, speaker)); c > nearest && float64(dot(s, known.mean)) < sameStranger*known.length {
-			nearest = c
-		}
-	}
-	return nearest
-}
 
 // person is a known voice of one model.
 type person struct {
@@ -119,9 +80,9 @@ type claim struct {
 
 // Identify returns the speakers of one recording who are in the register; model
 // is the hash of the speaker model of their embeddings. Each voice names at most
-// one speaker, its best match. A speaker gets no name if the nearest voice has
-// too low a cosine, or is not much nearer than the second voice or a stranger.
-func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, by Rule) []Match {
+// one speaker, its best match. A speaker gets no name if the cosine with the
+// nearest voice is below alike, or if it is not much nearer than the second.
+func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, alike float64) []Match {
 	people := r.people(model)
 	defer func() {
 		for _, p := range people {
@@ -146,7 +107,7 @@ func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, by R
 			continue
 		}
 		p := people[who]
-		if best/p.length >= by.Alike && p.is(best, max(second, by.stranger(s.Embedding, p))) {
+		if best/p.length >= alike && p.is(best, second) {
 			claims = append(claims, claim{i, who, best})
 		}
 	}

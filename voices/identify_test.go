@@ -20,38 +20,10 @@ func TestIdentify(t *testing.T) {
 	var r Register
 	add(t, &r, "Ann", 0)
 	add(t, &r, "Bob", 90)
-	by := Rule{Alike: 0.8}
-	assert.Equal(t, []Match{{"B", "Ann", 0.9962}, {"C", "Bob", 0.9848}}, r.Identify(model, speakers(25, 5, 80, 200), by), "a voice names its best match")
-	assert.Empty(t, r.Identify("another model", speakers(0), by))
-	assert.Empty(t, r.Identify(model, speakers(46), Rule{Alike: 0.5}), "between two voices")
-	assert.Empty(t, r.Identify(model, []spec.SpeakerEmbedding{{Embedding: []float32{1, 0, 0}}}, Rule{Alike: 0.5}))
-}
-
-func TestStrangers(t *testing.T) {
-	var r Register
-	add(t, &r, "Ann", 0)
-	for name, c := range map[string]struct {
-		strangers  []float64
-		identified bool
-	}{
-		"no strangers":               {nil, true},
-		"far from it":                {[]float64{90, 180}, true},
-		"nearer than Ann":            {[]float64{90, 30}, false},
-		"as near as Ann":             {[]float64{41}, false},
-		"not as near":                {[]float64{60}, true},
-		"Ann herself is no stranger": {[]float64{10}, true},
-		"Ann herself, and another nearer than she": {[]float64{10, 30}, false},
-	} {
-		strangers := [][]float32{{1, 2, 3}, {0, 0}}
-		for _, degrees := range c.strangers {
-			long := unit(degrees)
-			for d := range long {
-				long[d] *= 127
-			}
-			strangers = append(strangers, long)
-		}
-		assert.Equal(t, c.identified, len(r.Identify(model, speakers(20), NewRule(0.8, strangers))) == 1, name)
-	}
+	assert.Equal(t, []Match{{"B", "Ann", 0.9962}, {"C", "Bob", 0.9848}}, r.Identify(model, speakers(25, 5, 80, 200), 0.8), "a voice names its best match")
+	assert.Empty(t, r.Identify("another model", speakers(0), 0.8))
+	assert.Empty(t, r.Identify(model, speakers(46), 0.5), "between two voices")
+	assert.Empty(t, r.Identify(model, []spec.SpeakerEmbedding{{Embedding: []float32{1, 0, 0}}}, 0.5))
 }
 
 // TestIdentifyAtAnyScale: the least distance that still counts depends on the
@@ -77,7 +49,7 @@ func TestIdentifyAtAnyScale(t *testing.T) {
 			}
 			add(t, &r, "Ann", degrees...)
 			add(t, &r, "Bob", scale)
-			assert.Equal(t, c.identified, len(r.Identify(model, speakers(c.speaker*scale), Rule{Alike: 0.5})) == 1, "%s, scale %v", name, scale)
+			assert.Equal(t, c.identified, len(r.Identify(model, speakers(c.speaker*scale), 0.5)) == 1, "%s, scale %v", name, scale)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func FuzzRead(f *testing.F) {
 		for i := range v {
 			v[i] = rand.Float32()
 		}
-		r.Identify(model, []spec.SpeakerEmbedding{{Embedding: v}}, Rule{Alike: 0.5})
+		r.Identify(model, []spec.SpeakerEmbedding{{Embedding: v}}, 0.5)
 		var out bytes.Buffer
 		require.NoError(t, r.Write(&out))
 		again, err := Read(&out)

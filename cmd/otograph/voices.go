@@ -186,8 +186,8 @@ func (c *voicesRemoveCmd) Run() error {
 // none.
 type identifier struct {
 	register *voices.Register
-	model    string // hash of the speaker model
-	rule     voices.Rule
+	model    string  // hash of the speaker model
+	alike    float64 // least cosine of a speaker and a known voice
 }
 
 // identify returns the speakers of a result who are in the register.
@@ -195,7 +195,7 @@ func (i *identifier) identify(res *otograph.Result) []voices.Match {
 	if i == nil {
 		return nil
 	}
-	return i.register.Identify(i.model, res.SpeakerEmbeddings, i.rule)
+	return i.register.Identify(i.model, res.SpeakerEmbeddings, i.alike)
 }
 
 // openIdentifier opens the register named by --voices; its voices must be
@@ -219,6 +219,5 @@ func openIdentifier(path string, set *models.Set) (*identifier, error) {
 	if !register.Has(hash) {
 		return nil, fmt.Errorf("--voices %s: expected voices of the speaker model %s (%.8s), found none: add them with this model", path, m.Name, hash)
 	}
-	rule, err := embed.Matching(m)
-	return &identifier{register, hash, rule}, err
+	return &identifier{register, hash, embed.KnownVoice(m)}, nil
 }

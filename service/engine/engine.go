@@ -110,9 +110,7 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 		if err != nil {
 			return service.Outcome{}, err
 		}
-		if res, out.Recognized, err = e.voices.name(res, register, out.VoiceModel); err != nil {
-			return service.Outcome{}, err
-		}
+		res, out.Recognized = e.voices.name(res, register, out.VoiceModel)
 	}
 	out.Result = *res
 	return out, nil

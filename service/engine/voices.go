@@ -86,40 +86,33 @@ func (m *voiceModel) hash() (sum string, err error) {
 // name returns a result whose speakers are named after the account's known
 // voices, together with the recognized voices or the reason why none could be
 // recognized. hash is the hash of the speaker model that ran, "" if unknown.
-func (m *voiceModel) name(res *otograph.Result, register *voices.Register, hash string) (*otograph.Result, *tasks.Recognized, error) {
-	matches, warning, err := m.identify(res, register, hash)
-	if err != nil {
-		return nil, nil, err
-	}
+func (m *voiceModel) name(res *otograph.Result, register *voices.Register, hash string) (*otograph.Result, *tasks.Recognized) {
+	matches, warning := m.identify(res, register, hash)
 	found := &tasks.Recognized{Voices: append([]voices.Match{}, matches...), Warnings: []spec.Warning{}}
 	if warning != "" {
 		found.Warnings = append(found.Warnings, spec.Warning{Option: "voices", Reason: warning})
 	}
-	return voices.Rename(res, matches), found, nil
+	return voices.Rename(res, matches), found
 }
 
 // identify returns the speakers of a result whose voices are in the register,
 // or the reason why none can be recognized.
-func (m *voiceModel) identify(res *otograph.Result, register *voices.Register, hash string) (matches []voices.Match, reason string, err error) {
+func (m *voiceModel) identify(res *otograph.Result, register *voices.Register, hash string) (matches []voices.Match, reason string) {
 	model, found := m.set.Role(models.RoleEmbedder)
 	switch {
 	case !res.Ran.Diarize:
-		return nil, "has no effect without speaker diarization (enable_diarize)", nil
+		return nil, "has no effect without speaker diarization (enable_diarize)"
 	case len(register.Voices) == 0:
-		return nil, "the account has no voices: add one with POST /voices", nil
+		return nil, "the account has no voices: add one with POST /voices"
 	case !found:
-		return nil, "the worker has no speaker model, so no voice can be recognized", nil
+		return nil, "the worker has no speaker model, so no voice can be recognized"
 	case len(res.SpeakerEmbeddings) == 0:
-		return nil, "", nil
+		return nil, ""
 	case hash == "":
-		return nil, "the worker could not identify its speaker model, so no voice can be recognized", nil
+		return nil, "the worker could not identify its speaker model, so no voice can be recognized"
 	}
 	if !register.Has(hash) {
-		return nil, fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash), nil
+		return nil, fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash)
 	}
-	rule, err := embed.Matching(model)
-	if err != nil {
-		return nil, "", err
-	}
-	return register.Identify(hash, res.SpeakerEmbeddings, rule), "", nil
+	return register.Identify(hash, res.SpeakerEmbeddings, embed.KnownVoice(model)), ""
 }

@@ -171,27 +171,23 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 }
 
 // Names returns the names of the speakers whose voices are in the register.
-func (s *Stages) Names(register *voices.Register, f *findings.Findings) (map[string]string, error) {
+func (s *Stages) Names(register *voices.Register, f *findings.Findings) map[string]string {
 	if f.Speakers == nil || len(register.Voices) == 0 {
-		return nil, nil
+		return nil
 	}
 	m, ok := s.Engines.Set.Role(models.RoleEmbedder)
 	if !ok {
-		return nil, nil
-	}
-	by, err := embed.Matching(m)
-	if err != nil {
-		return nil, err
+		return nil
 	}
 	speakers := make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers))
 	for i, s := range f.Speakers.Speakers {
 		speakers[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding}
 	}
 	names := map[string]string{}
-	for _, m := range register.Identify("", speakers, by) {
+	for _, m := range register.Identify("", speakers, embed.KnownVoice(m)) {
 		names[m.Speaker] = m.Name
 	}
-	return names, nil
+	return names
 }
 
 // endToEnd returns a recording that consists of the stretches alone: the vector

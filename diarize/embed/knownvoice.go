@@ -1,0 +1,13 @@
+package embed
+
+import (
+	"cmp"
+
+	"github.com/otograph/otograph/models"
+)
+
+// KnownVoice returns the least cosine of a speaker and a known voice: the
+// model's own, or DefaultSameSpeaker.
+func KnownVoice(m *models.Model) float64 {
+	return cmp.Or(m.KnownVoice, m.SameSpeaker, DefaultSameSpeaker)
+}

@@ -22,8 +22,9 @@ build: setup web ## build bin/otograph
 	@$(COMPILE)
 
 demo: build ## download the starter models and transcribe a meeting of two people; offline, its sounds alone
-	@if $(BIN) models pull; then \
-	  $(BIN) transcribe testdata/meeting.flac && echo 'Your own recording: $(BIN) transcribe FILE   The page: $(BIN) serve   More: $(BIN) help'; \
+	@$(BIN) models pull; \
+	if $(BIN) transcribe testdata/meeting.flac </dev/null; then \
+	  echo 'Your own recording: $(BIN) transcribe FILE   The page: $(BIN) serve   More: $(BIN) help'; \
 	else \
 	  echo 'No connection: the sounds alone, by the embedded networks. For the text: $(BIN) models pull' >&2; \
 	  $(BIN) transcribe --enable-asr=false --enable-diarize=false testdata/meeting.flac; \

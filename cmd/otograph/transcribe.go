@@ -16,6 +16,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 	"github.com/otograph/otograph/voices"
@@ -47,6 +48,14 @@ type transcribeCmd struct {
 	in    inputs
 	known *identifier // nil without --voices
 	laid  subtitle.Options
+}
+
+// knowsAll reports whether the set's standard model knows every language.
+// transcribe then writes with it unless --optimize selects the fast tier, whose
+// text has more errors.
+func knowsAll(set *models.Set) bool {
+	m, ok := set.Role(models.RoleStandard)
+	return ok && len(m.Languages) == 0
 }
 
 func (c *transcribeCmd) Run(ctx context.Context) error {
@@ -88,6 +97,9 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		if c.known, err = openIdentifier(c.Voices, set); err != nil {
 			return err
 		}
+	}
+	if opt.Optimize == nil && opt.OptimizeZh == nil && !c.Demo && knowsAll(set) {
+		opt.Optimize = new(false)
 	}
 	below := 0.0 // the confidence below which the standard tier decodes again
 	if c.Cascade {

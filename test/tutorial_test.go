@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/demo"
 )
 
 // typed is a tutorial's command and the output it shows.
@@ -78,10 +80,17 @@ func TestTutorial(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	for _, name := range []string{"testdata", "models"} {
-		folder, err := filepath.Abs("../" + name)
+	folder, err := filepath.Abs("../testdata")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(folder, filepath.Join(dir, "testdata")))
+	recognizer, err := demo.Models().Need(models.RoleOptimized)
+	require.NoError(t, err)
+	for part, name := range map[models.Part]string{models.PartModel: "my-model.onnx", models.PartTokens: "my-model-tokens.txt"} {
+		file, ok := recognizer.File(part)
+		require.True(t, ok, part)
+		data, err := file.Bytes()
 		require.NoError(t, err)
-		require.NoError(t, os.Symlink(folder, filepath.Join(dir, name)))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	const mark = "\x1e" // precedes the number and the exit status of a command
 	script := "set -m; trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n"

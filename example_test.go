@@ -16,8 +16,9 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// Use the models that `otograph models pull` downloaded, or else the
-// demonstration models, and write the result as subtitles.
+// Use the models that `otograph models pull` downloaded, beside the embedded
+// ones, and write the result as subtitles. It does not run in tests, which
+// download nothing.
 func ExampleOpenDefault() {
 	ctx := context.Background()
 	p, err := otograph.OpenDefault()
@@ -25,7 +26,7 @@ func ExampleOpenDefault() {
 		log.Fatal(err)
 	}
 	defer p.Close()
-	res, err := p.Run(ctx, otograph.File("testdata/demo/short/en_00.flac"), otograph.Options{EnableAudioEvents: new(false)})
+	res, err := p.Run(ctx, otograph.File("meeting.m4a"), otograph.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -37,8 +38,6 @@ func ExampleOpenDefault() {
 	if err = subtitle.WriteFile(filepath.Join(dir, "meeting.srt"), res); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(res.Segments[0].Text)
-	// Output: Can we meet next month?
 }
 
 // Use the models of a folder, and the demonstration models for the roles

@@ -1,6 +1,8 @@
 package tag
 
 import (
+	"slices"
+
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/engine/ort"
@@ -43,8 +45,18 @@ type plan struct {
 	exact  int // samples that every call must have, or 0 if the batch decides
 	cells  int // whole seconds in one unit if frames of 10 ms are scored, else 0
 
-	// feed returns the tensors of n units from (n−1)·hop + window samples.
-	feed func(x []float32, n int) map[string]*ort.Tensor
+	// feed returns the tensors of n units from (n−1)·hop + window samples. They
+	// lie in room.
+	feed func(x []float32, n int, room *room) map[string]*ort.Tensor
+}
+
+// room is memory that successive calls of the network share.
+type room []float32
+
+// take returns n numbers, whose values are undefined.
+func (r *room) take(n int) []float32 {
+	*r = slices.Grow((*r)[:0], n)[:n]
+	return *r
 }
 
 // units returns how many units cover the given number of samples, at least one.
@@ -73,7 +85,7 @@ func newPlan(l layout, rate int) plan {
 			p.batch = max(1, (l.fixed-patchSamples)/patchHop+1)
 			p.exact = l.fixed
 		}
-		p.feed = func(x []float32, _ int) map[string]*ort.Tensor {
+		p.feed = func(x []float32, _ int, _ *room) map[string]*ort.Tensor {
 			shape := []int64{int64(len(x))}
 			if l.rank == 2 {
 				shape = []int64{1, int64(len(x))}
@@ -86,10 +98,11 @@ func newPlan(l layout, rate int) plan {
 		if l.single {
 			p.batch = 1
 		}
-		p.feed = func(x []float32, n int) map[string]*ort.Tensor {
-			rows := make([]float32, mel.Frames(len(x))*patchBands)
+		p.feed = func(x []float32, n int, room *room) map[string]*ort.Tensor {
+			size := n * patchFrames * patchBands
+			both := room.take(size + mel.Frames(len(x))*patchBands)
+			data, rows := both[:size], both[size:]
 			mel.Compute(rows, x)
-			data := make([]float32, n*patchFrames*patchBands)
 			for i := range n {
 				copy(data[i*patchFrames*patchBands:(i+1)*patchFrames*patchBands], rows[i*patchFrames/2*patchBands:])
 			}
@@ -162,8 +175,8 @@ func newPlan(l layout, rate int) plan {
 	for _, d := range shape {
 		size *= int(d)
 	}
-	p.feed = func(x []float32, n int) map[string]*ort.Tensor {
-		data := make([]float32, n*size)
+	p.feed = func(x []float32, n int, room *room) map[string]*ort.Tensor {
+		data := room.take(n * size)
 		for i := range n {
 			write(data[i*size:(i+1)*size], x[i*p.hop:i*p.hop+p.window])
 		}

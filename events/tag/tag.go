@@ -122,7 +122,7 @@ func (m *Model) tryOut() error {
 		seed = seed*1664525 + 1013904223
 		noise[i] = (float32(seed>>8)/(1<<24) - 0.5) * 0.1
 	}
-	rows, err := m.compute(context.Background(), noise, 1)
+	rows, err := m.compute(context.Background(), noise, 1, new(room))
 	if err != nil {
 		return err
 	}
@@ -156,6 +156,7 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 		samples []float32
 		units   int
 		rows    [][]float32
+		room    room
 	}
 	pieces := make([]piece, m.threads) // computed in parallel
 	for i := range pieces {
@@ -175,7 +176,7 @@ func (m *Model) Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int
 			unit += p.units
 		}
 		err := pool.Do(ctx, used, func(i int) (err error) {
-			pieces[i].rows, err = m.run(ctx, pieces[i].samples, pieces[i].units)
+			pieces[i].rows, err = m.run(ctx, pieces[i].samples, pieces[i].units, &pieces[i].room)
 			return err
 		})
 		if err != nil {
@@ -243,8 +244,8 @@ func highest(rows [][]float32) []float32 {
 }
 
 // run returns the rows of class scores of n units: one or more per unit.
-func (m *Model) run(ctx context.Context, x []float32, n int) ([][]float32, error) {
-	rows, err := m.compute(ctx, x, n)
+func (m *Model) run(ctx context.Context, x []float32, n int, room *room) ([][]float32, error) {
+	rows, err := m.compute(ctx, x, n, room)
 	for _, row := range rows {
 		m.clean(row)
 	}
@@ -252,8 +253,8 @@ func (m *Model) run(ctx context.Context, x []float32, n int) ([][]float32, error
 }
 
 // compute is run without mapping the scores to [0,1].
-func (m *Model) compute(ctx context.Context, x []float32, n int) ([][]float32, error) {
-	out, err := m.session.Run(ctx, m.plan.feed(x, n), m.layout.output)
+func (m *Model) compute(ctx context.Context, x []float32, n int, room *room) ([][]float32, error) {
+	out, err := m.session.Run(ctx, m.plan.feed(x, n, room), m.layout.output)
 	if err != nil {
 		return nil, err
 	}

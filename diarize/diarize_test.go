@@ -116,6 +116,19 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+func TestWideWindows(t *testing.T) {
+	w, s := wideWindows([]audio.Span{span(0, 0.4), span(1, 2), span(3, 8), span(9, 11)}, 0.5)
+	third := audio.Span{Start: 3 * audio.SampleRate, End: 8 * audio.SampleRate}.Len() / 3
+	assert.Equal(t, []audio.Span{
+		span(1, 2),
+		{Start: 48000, End: 48000 + third}, {Start: 48000 + third, End: 48000 + 80000*2/3}, {Start: 48000 + 80000*2/3, End: 128000},
+		span(9, 11),
+	}, w)
+	assert.Equal(t, []int{1, 2, 2, 2, 3}, s)
+	assert.Equal(t, span(1, 2), middle(w[0]), "a short window is embedded whole")
+	assert.Equal(t, span(9.25, 10.75), middle(w[4]))
+}
+
 func TestChangesInsideSegmentsAreFound(t *testing.T) {
 	truth := []said{{span(0.5, 6.3), 1}, {span(6.3, 12), 0}, {span(12, 18.4), 1}, {span(20, 26), 0}, {span(26, 33), 2}}
 	speech := []audio.Span{span(0.5, 18.4), span(20, 33)}

@@ -40,6 +40,8 @@ type Embeddings struct {
 	voices   []audio.Span // with a scene: the stretches with voices
 	within   []int        // with a scene: per stretch of Speech its index in original
 
+	wide bool // the windows are wideWindows
+
 	sure func(speech audio.Span) bool // reports whether a segment is surely speech; nil: all
 
 	vectors  matrix // unit length, one row per window
@@ -89,7 +91,11 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 			speech = solo
 		}
 	}
-	spans, segment := windows(speech, opt.MinSegment)
+	cut := windows
+	if out.scene != nil && samples(speech) > denseSpeech {
+		cut, out.wide = wideWindows, true
+	}
+	spans, segment := cut(speech, opt.MinSegment)
 	if len(spans) == 0 && len(speech) > 0 {
 		longest := 0
 		for i, s := range speech {
@@ -105,7 +111,11 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 	data := make([]float32, 0, len(spans)*dim)
 	for from := 0; from < len(spans); from += embedAtOnce {
 		to := min(from+embedAtOnce, len(spans))
-		vectors, err := embed(ctx, e, pcm, spans[from:to])
+		var middles []audio.Span
+		for _, s := range spans[from:to] {
+			middles = append(middles, middle(s))
+		}
+		vectors, err := embed(ctx, e, pcm, middles)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ func (e *Embeddings) filter(keep func(speech audio.Span) bool) *Embeddings {
 	index := make([]int, len(e.Speech)) // per segment: its index in out, −1 if dropped
 	kept := 0
 	original := make([]int, len(e.original)) // the same for the segments of the stretches
-	out := &Embeddings{embedder: e.embedder, pcm: e.pcm, scene: e.scene, sure: e.sure}
+	out := &Embeddings{embedder: e.embedder, pcm: e.pcm, scene: e.scene, wide: e.wide, sure: e.sure}
 	for i, s := range e.original {
 		original[i] = -1
 		if keep(s) {

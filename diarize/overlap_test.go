@@ -108,6 +108,50 @@ func TestOverlapsAreTurnsOfBothVoices(t *testing.T) {
 	}
 }
 
+func TestSpeechIsCutWhereTheSegmenterHearsAnotherVoice(t *testing.T) {
+	truth := []said{{span(0, 12), 0}, {span(12, 14), 1}, {span(14, 26), 0}, {span(25, 30), 1}}
+	s, err := listen(t.Context(), &truthSegmenter{truth: truth}, silence(30))
+	require.NoError(t, err)
+	spans, within := s.solo([]audio.Span{span(0, 30)})
+	require.Len(t, spans, 4)
+	assert.Equal(t, []int{0, 0, 0, 0}, within)
+	for i, want := range []audio.Span{span(0, 12), span(12, 14), span(14, 25), span(26, 30)} {
+		assert.InDelta(t, want.Start, spans[i].Start, 2*sceneStep, "stretch %d", i)
+		assert.InDelta(t, want.End, spans[i].End, 2*sceneStep, "stretch %d", i)
+	}
+}
+
+// counted counts the samples that an embedder is given.
+type counted struct {
+	Embedder
+	samples int
+}
+
+func (c *counted) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error) {
+	c.samples += samples(windows)
+	return c.Embedder.Embed(ctx, pcm, windows)
+}
+
+func TestLongRecordingsAreEmbeddedInPart(t *testing.T) {
+	const seconds = 720
+	var truth []said
+	for at := 0; at < seconds; at += 9 {
+		truth = append(truth, said{span(float64(at), float64(at+6)), 0}, said{span(float64(at+6), float64(at+9)), 1})
+	}
+	opt := DefaultOptions()
+	opt.Segmenter = &truthSegmenter{truth: truth}
+	for _, p := range truth {
+		opt.Passages = append(opt.Passages, p.Span)
+	}
+	e := &counted{Embedder: newMadeUp(2, truth, 0.3)}
+	r, err := Diarize(t.Context(), e, silence(seconds), []audio.Span{span(0, seconds)}, opt)
+	require.NoError(t, err)
+	assert.Len(t, r.Speakers, 2)
+	same, all := heard(truth, r.Turns, seconds)
+	assert.Greater(t, same/all, 0.98)
+	assert.Less(t, e.samples, seconds*audio.SampleRate*9/10, "embedded samples; windows that overlap are 1.9 times the speech")
+}
+
 func TestVoiceOnlyHeardInOverlap(t *testing.T) {
 	// Within its windows, speaker 1 never speaks alone at 40 s; elsewhere it
 	// does.

@@ -2,6 +2,7 @@ package diarize
 
 import (
 	"context"
+	"sort"
 
 	"github.com/otograph/otograph/audio"
 )
@@ -24,7 +25,7 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 	var spans []audio.Span
 	for _, p := range passages {
 		p.Start, p.End = max(p.Start, 0), min(p.End, e.pcm.Len())
-		if p.Len() >= leastPassage && p.Len() <= mostPassage {
+		if p.Len() >= leastPassage && p.Len() <= mostPassage && !(e.wide && e.ofOneVoice(p)) {
 			spans = append(spans, p)
 		}
 	}
@@ -42,6 +43,13 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 		}
 	}
 	return joinTouching(parts), nil
+}
+
+// ofOneVoice reports whether the segmenter hears one voice through a passage.
+func (e *Embeddings) ofOneVoice(p audio.Span) bool {
+	const slack = audio.SampleRate / 10
+	i := sort.Search(len(e.Speech), func(i int) bool { return e.Speech[i].End+slack >= p.End })
+	return i < len(e.Speech) && e.Speech[i].Start <= p.Start+slack
 }
 
 // most returns the speaker with most of a span, 0 if nobody speaks in it.

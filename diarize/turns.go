@@ -36,8 +36,10 @@ func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]
 			from: labels[i-1], to: labels[i], at: (low + high) / 2,
 		})
 	}
-	if err := refineChanges(ctx, e, centre, changes); err != nil {
-		return nil, err
+	if e.scene == nil { // a segmenter has heard the other changes already
+		if err := refineChanges(ctx, e, centre, changes); err != nil {
+			return nil, err
+		}
 	}
 
 	var out []piece

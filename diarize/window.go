@@ -2,10 +2,15 @@ package diarize
 
 import "github.com/otograph/otograph/audio"
 
-// Windows are 1.5 s long and start every 0.75 s.
+// Windows are 1.5 s long and start every 0.75 s. Where the segmenter has cut the
+// speech by voices, and there is more than denseSpeech of it, windows do not
+// overlap, last up to wideSamples, and only their middle of 1.5 s is embedded:
+// enough windows of each voice remain.
 const (
 	windowSamples = 3 * audio.SampleRate / 2
 	hopSamples    = windowSamples / 2
+	wideSamples   = 2 * audio.SampleRate
+	denseSpeech   = 10 * 60 * audio.SampleRate
 )
 
 // windows cuts the speech segments of at least minSegment seconds: a segment up
@@ -35,4 +40,34 @@ func windows(speech []audio.Span, minSegment float64) (spans []audio.Span, segme
 		add(i, s.End-windowSamples, s.End)
 	}
 	return spans, segment
+}
+
+// wideWindows cuts the speech segments of at least minSegment seconds into equal
+// windows of at most wideSamples, numbered as in windows.
+func wideWindows(speech []audio.Span, minSegment float64) (spans []audio.Span, segment []int) {
+	for i, s := range speech {
+		if s.Len() <= 0 || float64(s.Len())+0.5 < minSegment*audio.SampleRate {
+			continue
+		}
+		n := (s.Len() + wideSamples - 1) / wideSamples
+		for k := range n {
+			spans = append(spans, audio.Span{Start: s.Start + s.Len()*k/n, End: s.Start + s.Len()*(k+1)/n})
+			segment = append(segment, i)
+		}
+	}
+	return spans, segment
+}
+
+// middle returns the part of a window that is embedded.
+func middle(window audio.Span) audio.Span {
+	rest := max(window.Len()-windowSamples, 0)
+	return audio.Span{Start: window.Start + rest/2, End: window.End - (rest - rest/2)}
+}
+
+// samples returns the length of the spans.
+func samples(spans []audio.Span) (sum int) {
+	for _, s := range spans {
+		sum += s.Len()
+	}
+	return sum
 }

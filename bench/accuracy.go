@@ -28,7 +28,7 @@ type accuracy struct {
 	// "der_no_collar".
 	TurnRates map[string]*estimate `json:"turn_rates,omitempty"`
 	// Meeting holds the rates of words by speakers: cpwer, tcpwer, orcwer,
-	// greedy_orcwer, dicpwer.
+	// greedy_orcwer, dicpwer, wder.
 	Meeting map[string]*estimate `json:"meeting,omitempty"`
 	// Keywords sums the counts; KeywordF1 is their F1.
 	Keywords  *scores.Found `json:"keywords,omitempty"`

@@ -20,6 +20,10 @@ type meetingScore struct {
 	ORC       *WordErrors `json:"orc,omitempty"`
 	GreedyORC WordErrors  `json:"greedy_orc"` // an upper bound of ORC
 	DICP      WordErrors  `json:"di_cp"`      // each sentence of the hypothesis assigned by a greedy search
+	// WrongSpeaker is how many of the Aligned words have another speaker; their
+	// quotient is the word diarization error rate.
+	WrongSpeaker int `json:"wrong_speaker"`
+	Aligned      int `json:"aligned"`
 }
 
 // scoreMeeting compares texts by speakers; nil if one side has no speakers.
@@ -41,6 +45,9 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n scores.Nor
 	if c, ok := scores.ORC(ref, hyp); ok {
 		m.ORC = &c
 	}
+	if w, ok := scores.SpeakersOfWords(ref, hyp); ok {
+		m.WrongSpeaker, m.Aligned = w.Wrong, w.Words
+	}
 	return m
 }
 
@@ -60,6 +67,7 @@ var meetingRates = []struct {
 	}},
 	{"greedy_orcwer", "· ORC-WER, greedy", func(m meetingScore) (int, int) { return m.GreedyORC.Errors(), m.GreedyORC.Reference }},
 	{"dicpwer", "· DI-cpWER, greedy", func(m meetingScore) (int, int) { return m.DICP.Errors(), m.DICP.Reference }},
+	{"wder", "· WDER, words with another speaker", func(m meetingScore) (int, int) { return m.WrongSpeaker, m.Aligned }},
 }
 
 // meetingSummary estimates the rates that any recording has, by their keys.

@@ -135,6 +135,17 @@ func TestAlign(t *testing.T) {
 	assert.False(t, ok, "too long to trace back")
 }
 
+func TestSpeakersOfWords(t *testing.T) {
+	ref := []Segment{{"A", 0, 1, []string{"a", "b", "c"}}, {"B", 1, 2, []string{"d", "e"}}}
+	hyp := []Segment{{"x", 0, 1, []string{"a", "b"}}, {"y", 1, 2, []string{"c", "q", "e", "f"}}}
+	w, ok := SpeakersOfWords(ref, hyp)
+	assert.True(t, ok)
+	assert.Equal(t, WDER{Wrong: 1, Words: 5}, w, "c went to the other speaker; the replaced d counts, the added f does not")
+	w, ok = SpeakersOfWords(ref, nil)
+	assert.True(t, ok)
+	assert.Zero(t, w)
+}
+
 func TestKeywords(t *testing.T) {
 	f := Keywords(strings.Fields("new york is not new york city"), strings.Fields("york is new york new"), [][]string{{"new", "york"}, {"city"}, {"new"}, nil})
 	assert.Equal(t, Found{Hits: 3, Misses: 2}, f)

@@ -13,13 +13,13 @@ import (
 type Difference struct {
 	Account string
 	Figure  string // a column of account_sums, or "balance"
-	Kept    int64  // money in ten-thousandths
+	Stored  int64  // money in ten-thousandths
 	Real    int64
 }
 
 // String describes the difference.
 func (d Difference) String() string {
-	return fmt.Sprintf("account %s: %s is %d, the rows say %d", d.Account, d.Figure, d.Kept, d.Real)
+	return fmt.Sprintf("account %s: %s is %d, the rows say %d", d.Account, d.Figure, d.Stored, d.Real)
 }
 
 // figures are the sums that Check compares, each with the SQL that computes it
@@ -43,7 +43,7 @@ const (
 // Check compares every account's balance with its ledger, and its running sums
 // with their rows. If repair is true, it corrects wrong sums, but never a
 // balance. It returns all differences, including the repaired ones.
-func (s *Store) Check(ctx context.Context, repair bool) (found []Difference, err error) {
+func (s *Store) Check(ctx context.Context, repair bool) (all []Difference, err error) {
 	ids, err := db.Column[string](ctx, s.pool, "SELECT id FROM accounts ORDER BY id")
 	if err != nil {
 		return nil, s.wrap("check sums", err)
@@ -68,11 +68,11 @@ func (s *Store) Check(ctx context.Context, repair bool) (found []Difference, err
 			})
 		}
 		if err != nil {
-			return found, s.wrap("check sums of account "+id, err)
+			return all, s.wrap("check sums of account "+id, err)
 		}
-		found = append(found, different...)
+		all = append(all, different...)
 	}
-	return found, nil
+	return all, nil
 }
 
 // compare returns the account's differing figures. It uses one statement, so

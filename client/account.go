@@ -148,8 +148,8 @@ type NewVoice struct {
 // AddVoice registers a voice. Tasks with Options.Voices name the speakers who
 // have it.
 func (c *Client) AddVoice(ctx context.Context, v NewVoice) (Voice, error) {
-	var kept Voice
-	return kept, c.call(ctx, http.MethodPost, "/voices", v, &kept)
+	var stored Voice
+	return stored, c.call(ctx, http.MethodPost, "/voices", v, &stored)
 }
 
 // Voices returns the account's registered voices, by name.

@@ -175,12 +175,12 @@ func failure(resp *http.Response) error {
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		e.RetryAfter = time.Duration(seconds) * time.Second
 	}
-	var said struct {
+	var body struct {
 		Error string `json:"error"`
 		Code  string `json:"error_code"`
 	}
-	if json.Unmarshal(text, &said) == nil && said.Error != "" {
-		e.Message, e.Code = said.Error, said.Code
+	if json.Unmarshal(text, &body) == nil && body.Error != "" {
+		e.Message, e.Code = body.Error, body.Code
 		return e
 	}
 	e.Message = strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")

@@ -103,12 +103,12 @@ func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] 
 
 // follower is one call of Follow.
 type follower struct {
-	client *Client
-	id     string
-	yield  func(Event, error) bool
-	last   string    // id of the last event
-	heard  time.Time // end of the last response; zero before the first
-	over   bool      // the final state was yielded, or the caller stopped
+	client   *Client
+	id       string
+	yield    func(Event, error) bool
+	last     string    // id of the last event
+	answered time.Time // end of the last response; zero before the first
+	over     bool      // the final state was yielded, or the caller stopped
 	// emptyStreams counts consecutive streams without a line of an event
 	// stream.
 	emptyStreams int
@@ -123,7 +123,7 @@ func (f *follower) passing(ctx context.Context, err error) bool {
 	var network *url.Error
 	var failed *Error
 	away := errors.As(err, &network) || errors.As(err, &failed) && failed.Status >= http.StatusBadGateway && failed.Status <= http.StatusGatewayTimeout
-	return away && ctx.Err() == nil && !f.heard.IsZero() && time.Since(f.heard) < reconnectLimit
+	return away && ctx.Err() == nil && !f.answered.IsZero() && time.Since(f.answered) < reconnectLimit
 }
 
 // eventFields are the beginnings of an event stream's lines; a comment begins
@@ -140,13 +140,13 @@ func (f *follower) stream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if body == nil { // everything was told
+	if body == nil { // the state is final, and the caller has it
 		f.over = true
 		return nil
 	}
 	defer func() {
 		body.Close()
-		f.heard = time.Now()
+		f.answered = time.Now()
 	}()
 	f.emptyStreams++
 	var name, id, data string

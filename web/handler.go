@@ -80,7 +80,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, below := strings.CutPrefix(inside, h.folder+"/"); below {
 		inside, base = "/"+rest, strings.TrimPrefix(base, h.folder)
 	}
-	found, ok := h.assets[inside]
+	file, ok := h.assets[inside]
 	switch {
 	case inside != "/" && !ok:
 		refuse(w, http.StatusNotFound, "not_found", "unknown path")
@@ -88,7 +88,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Allow", "GET, HEAD")
 		refuse(w, http.StatusMethodNotAllowed, "invalid_request", "the method is not allowed here: use GET, HEAD")
 	case ok:
-		h.asset(w, r, found)
+		h.asset(w, r, file)
 	default:
 		h.page(w, r, "."+base)
 	}

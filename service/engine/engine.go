@@ -73,7 +73,7 @@ func (e *Engine) ModelSet() string { return e.id }
 // Run implements service.Engine.
 func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, error) {
 	opt := spec.Options(job.Options)
-	opt.Voices = nil // this engine names voices itself, with job.Known
+	opt.Voices = nil // this engine names voices itself, with job.Register
 	var waveform []byte
 	var voices []otograph.KnownVoice
 	for i, path := range job.Voices {
@@ -105,8 +105,8 @@ func (e *Engine) Run(ctx context.Context, job service.Job) (service.Outcome, err
 			e.log.WarnContext(ctx, "voices of this task cannot be saved", "task", job.TaskID, "error", err)
 		}
 	}
-	if job.Known != nil {
-		register, err := job.Known(ctx)
+	if job.Register != nil {
+		register, err := job.Register(ctx)
 		if err != nil {
 			return service.Outcome{}, err
 		}

@@ -88,11 +88,11 @@ func (m *voiceModel) hash() (sum string, err error) {
 // recognized. hash is the hash of the speaker model that ran, "" if unknown.
 func (m *voiceModel) name(res *otograph.Result, register *voices.Register, hash string) (*otograph.Result, *tasks.Recognized) {
 	matches, warning := m.identify(res, register, hash)
-	found := &tasks.Recognized{Voices: append([]voices.Match{}, matches...), Warnings: []spec.Warning{}}
+	recognized := &tasks.Recognized{Voices: append([]voices.Match{}, matches...), Warnings: []spec.Warning{}}
 	if warning != "" {
-		found.Warnings = append(found.Warnings, spec.Warning{Option: "voices", Reason: warning})
+		recognized.Warnings = append(recognized.Warnings, spec.Warning{Option: "voices", Reason: warning})
 	}
-	return voices.Rename(res, matches), found
+	return voices.Rename(res, matches), recognized
 }
 
 // identify returns the speakers of a result whose voices are in the register,

@@ -107,13 +107,13 @@ func (c *counter) recent(key string, now time.Time) *events {
 		return nil
 	}
 	ev := e.Value.(*events)
-	kept := ev.at[:0]
+	recent := ev.at[:0]
 	for _, at := range ev.at {
 		if age := now.Sub(at); age < c.span && age >= 0 {
-			kept = append(kept, at)
+			recent = append(recent, at)
 		}
 	}
-	if ev.at = kept; len(kept) == 0 {
+	if ev.at = recent; len(recent) == 0 {
 		c.forget(key)
 		return nil
 	}

@@ -9,13 +9,13 @@ import (
 // maxCached limits the values of a cache.
 const maxCached = 100_000
 
-// cache keeps loaded values for a time.
+// cache holds loaded values for a time.
 type cache[V any] struct {
-	age  time.Duration
-	load func(ctx context.Context, key string) (V, error)
-	now  func() time.Time
-	mu   sync.Mutex
-	kept map[string]cached[V]
+	age     time.Duration
+	load    func(ctx context.Context, key string) (V, error)
+	now     func() time.Time
+	mu      sync.Mutex
+	entries map[string]cached[V]
 }
 
 type cached[V any] struct {
@@ -24,12 +24,12 @@ type cached[V any] struct {
 }
 
 func newCache[V any](age time.Duration, load func(ctx context.Context, key string) (V, error)) *cache[V] {
-	return &cache[V]{age: age, load: load, now: time.Now, kept: map[string]cached[V]{}}
+	return &cache[V]{age: age, load: load, now: time.Now, entries: map[string]cached[V]{}}
 }
 
 func (c *cache[V]) get(ctx context.Context, key string) (V, error) {
 	c.mu.Lock()
-	k, ok := c.kept[key]
+	k, ok := c.entries[key]
 	c.mu.Unlock()
 	if age := c.now().Sub(k.at); ok && age >= 0 && age < c.age {
 		return k.value, nil
@@ -40,9 +40,9 @@ func (c *cache[V]) get(ctx context.Context, key string) (V, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.kept) >= maxCached {
-		clear(c.kept)
+	if len(c.entries) >= maxCached {
+		clear(c.entries)
 	}
-	c.kept[key] = cached[V]{value, c.now()}
+	c.entries[key] = cached[V]{value, c.now()}
 	return value, nil
 }

@@ -113,8 +113,8 @@ func unavailable(cause error) *apiError {
 // never sent.
 const statusClientGone = 499
 
-// known maps the service's errors to responses.
-var known = []struct {
+// errorResponses maps the service's errors to responses.
+var errorResponses = []struct {
 	err     error
 	status  int
 	code    string
@@ -159,7 +159,7 @@ func (s *Server) translate(err error) *apiError {
 	if errors.Is(err, db.ErrUnavailable) || errors.Is(err, blob.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return unavailable(err)
 	}
-	for _, k := range known {
+	for _, k := range errorResponses {
 		if errors.Is(err, k.err) {
 			return &apiError{Status: k.status, Code: k.code, Message: k.message, cause: err}
 		}

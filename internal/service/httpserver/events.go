@@ -71,27 +71,27 @@ type segmentEvent struct {
 	Text    string  `json:"text"`
 }
 
-// teller selects the sentences of a running task that have not been sent.
-type teller struct {
+// cursor marks the sentences of a running task that have been sent.
+type cursor struct {
 	attempt int64
 	sent    int
 }
 
-// more returns the new sentences and the number of the first one. A new attempt
-// sends all of its sentences again.
-func (t *teller) more(told *tasks.LiveSegments) (first int, segments []spec.Segment) {
-	if told == nil || told.Attempt < t.attempt {
-		return t.sent, nil
+// advance returns the sentences that have not been sent, and the number of the
+// first one. A new attempt sends all of its sentences again.
+func (c *cursor) advance(live *tasks.LiveSegments) (first int, segments []spec.Segment) {
+	if live == nil || live.Attempt < c.attempt {
+		return c.sent, nil
 	}
-	if told.Attempt > t.attempt {
-		t.attempt, t.sent = told.Attempt, 0
+	if live.Attempt > c.attempt {
+		c.attempt, c.sent = live.Attempt, 0
 	}
-	if len(told.Segments) < t.sent { // an older look
-		return t.sent, nil
+	if len(live.Segments) < c.sent { // an older query
+		return c.sent, nil
 	}
-	first = t.sent
-	t.sent = len(told.Segments)
-	return first, told.Segments[first:]
+	first = c.sent
+	c.sent = len(live.Segments)
+	return first, live.Segments[first:]
 }
 
 // getEvents handles GET /tasks/:id/events, an addition to the specification:
@@ -109,7 +109,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 	}
 	defer s.cfg.Metrics.Waiting()()
 	seen := r.Header.Get("Last-Event-ID")
-	var said teller
+	var sent cursor
 	var stream *eventStream // nil before the response begins
 	begin := func() error {
 		if stream != nil {
@@ -149,10 +149,10 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 			if err = begin(); err != nil {
 				return nil
 			}
-			first, news := said.more(snapshot.Live)
+			first, news := sent.advance(snapshot.Live)
 			for i, segment := range news {
-				told := segmentEvent{id, said.attempt, first + i, segment.Start, segment.End, segment.Text}
-				if err = stream.send("segment", "", told); err != nil {
+				event := segmentEvent{id, sent.attempt, first + i, segment.Start, segment.End, segment.Text}
+				if err = stream.send("segment", "", event); err != nil {
 					return nil
 				}
 			}

@@ -221,7 +221,7 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 	}
 	for i := range whole.Segments {
 		seg := &whole.Segments[i]
-		if name, known := whole.Names[seg.Speaker]; known {
+		if name, ok := whole.Names[seg.Speaker]; ok {
 			seg.Speaker = name
 		}
 	}
@@ -249,7 +249,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 		result, err := s.finished(ctx, r, id)
 		answers <- answer{result, err}
 	}()
-	said := spoken{stream: stream, speech: form.Speech()}
+	output := speechStream{stream: stream, speech: form.Speech()}
 	beat := time.NewTicker(streamBeat)
 	defer beat.Stop()
 	for {
@@ -259,7 +259,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 				return nil // the client has disconnected; the task continues
 			}
 		case state := <-states:
-			if said.tell(state.Live) != nil {
+			if output.update(state.Live) != nil {
 				return nil
 			}
 		case a := <-answers:
@@ -269,7 +269,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 				_ = stream.send("", "", failure.openAI())
 				return nil
 			}
-			if err := said.end(a.result); err != nil {
+			if err := output.end(a.result); err != nil {
 				s.log.Debug("client left a stream", "request", r.id, "error", err)
 			}
 			return nil
@@ -277,20 +277,20 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 	}
 }
 
-// spoken holds the state of a streamed transcription.
-type spoken struct {
+// speechStream is the state of a streamed transcription.
+type speechStream struct {
 	stream *eventStream
 	speech *openai.Speech
-	told   teller
+	sent   cursor
 }
 
-// tell sends deltas of sentences of the running task. Sentences of another
+// update sends deltas of sentences of the running task. Sentences of another
 // attempt are compared with the result at the end.
-func (s *spoken) tell(told *tasks.LiveSegments) error {
-	if s.speech.Waits() || told == nil || s.told.attempt != 0 && told.Attempt != s.told.attempt {
+func (s *speechStream) update(live *tasks.LiveSegments) error {
+	if s.speech.Waits() || live == nil || s.sent.attempt != 0 && live.Attempt != s.sent.attempt {
 		return nil
 	}
-	_, news := s.told.more(told)
+	_, news := s.sent.advance(live)
 	for _, seg := range news {
 		if event := s.speech.Sentence(seg); event != nil {
 			if err := s.stream.send("", "", event); err != nil {
@@ -302,7 +302,7 @@ func (s *spoken) tell(told *tasks.LiveSegments) error {
 }
 
 // end sends the rest of the result, and the whole text.
-func (s *spoken) end(result spec.Result) error {
+func (s *speechStream) end(result spec.Result) error {
 	for _, event := range s.speech.End(result) {
 		if err := s.stream.send("", "", event); err != nil {
 			return err

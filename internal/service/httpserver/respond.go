@@ -31,7 +31,7 @@ func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 		h.Set("Cache-Control", "no-store")
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has disconnected can't be told
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
 // writeError responds with an error in the specification's form, or in

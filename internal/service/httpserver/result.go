@@ -42,14 +42,14 @@ func (s *Server) getResult(w http.ResponseWriter, r *request, id string) error {
 // the task requested, one segment after the other.
 func writeResult(to io.Writer, r *tasks.Result) error {
 	o := newObjectWriter(to)
-	found := &r.Found
+	head := &r.Head
 	o.field("task_id", r.Task.ID)
-	o.field("audio_duration", found.AudioDuration)
-	o.field("audio_md5", found.AudioMD5)
+	o.field("audio_duration", head.AudioDuration)
+	o.field("audio_md5", head.AudioMD5)
 	o.field("billing", billRecord(r.Bill))
-	if found.Ran.ASR {
-		o.field("language", found.Language)
-		o.field("language_probability", found.LanguageProbability)
+	if head.Ran.ASR {
+		o.field("language", head.Language)
+		o.field("language_probability", head.LanguageProbability)
 		o.key("segments")
 		for segment, err := range r.Segments() {
 			if err != nil {
@@ -58,20 +58,20 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 			o.element(specified(segment))
 		}
 		o.endList()
-		o.field("vad_segments", listed(found.VADSegments))
+		o.field("vad_segments", listed(head.VADSegments))
 	}
-	if found.Ran.Diarize {
-		o.field("num_speakers", found.NumSpeakers)
-		o.field("speaker_embeddings", listed(found.SpeakerEmbeddings))
-		o.field("diarize_segments", listed(found.DiarizeSegments))
+	if head.Ran.Diarize {
+		o.field("num_speakers", head.NumSpeakers)
+		o.field("speaker_embeddings", listed(head.SpeakerEmbeddings))
+		o.field("diarize_segments", listed(head.DiarizeSegments))
 	}
-	if found.Ran.AudioEvents {
-		o.field("audio_events", listed(found.AudioEvents))
+	if head.Ran.AudioEvents {
+		o.field("audio_events", listed(head.AudioEvents))
 	}
-	warnings := found.Warnings
-	if known := r.Recognized; known != nil {
-		o.field("voices", listed(known.Voices))
-		warnings = slices.Concat(warnings, known.Warnings)
+	warnings := head.Warnings
+	if recognized := r.Recognized; recognized != nil {
+		o.field("voices", listed(recognized.Voices))
+		warnings = slices.Concat(warnings, recognized.Warnings)
 	}
 	if len(warnings) > 0 || r.Recognized != nil {
 		o.field("warnings", listed(warnings))

@@ -331,7 +331,7 @@ var statements = []statement{
 	{"GET /pricing: the server caches too; a change applies from the next uncached request", func(t *testing.T, s *specWorld) {
 		c := newClock()
 		s.api.prices.now = c.now
-		clear(s.api.prices.kept)
+		clear(s.api.prices.entries)
 		defer func() { s.api.prices.now = time.Now }()
 		price := func() any { return s.do("GET", "/pricing", nil, noKey).object(t)["standard_price_per_hour"] }
 		require.EqualValues(t, 0.6, price())

@@ -349,12 +349,12 @@ func (f *Form) setDetector(member, text string) error {
 
 // finish checks the form as a whole and completes its options.
 func (f *Form) finish() error {
-	known := formats
+	allowed := formats
 	if f.Translate {
-		known = slices.DeleteFunc(slices.Clone(formats), func(format string) bool { return format == formatDiarized })
+		allowed = slices.DeleteFunc(slices.Clone(formats), func(format string) bool { return format == formatDiarized })
 	}
-	if !slices.Contains(known, f.format) {
-		return badField("response_format", "must be %s, not %q", strings.Join(known, ", "), spec.Shorten(f.format))
+	if !slices.Contains(allowed, f.format) {
+		return badField("response_format", "must be %s, not %q", strings.Join(allowed, ", "), spec.Shorten(f.format))
 	}
 	if f.Translate && (f.model.diarize || f.model.optimize != nil && *f.model.optimize) {
 		return badField("model", "%s does not translate; use otograph", f.model.id)
@@ -406,8 +406,8 @@ func (f *Form) finish() error {
 func (f *Form) chooseLanguage() error {
 	switch given := f.Options.ASRLanguage; {
 	case given != nil && len(f.Languages) > 0:
-		code, known := spec.NormalizeLanguage(*given)
-		if known && !slices.Contains(f.Languages, code) {
+		code, ok := spec.NormalizeLanguage(*given)
+		if ok && !slices.Contains(f.Languages, code) {
 			return badField("languages[]", "must contain language (%s) where both are given", code)
 		}
 		f.Languages = nil

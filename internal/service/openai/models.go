@@ -63,8 +63,8 @@ func (n Names) installed() []spec.NamedModel {
 	}
 	return slices.DeleteFunc(slices.Clone(n.Sets[0].Models), func(m spec.NamedModel) bool {
 		return slices.ContainsFunc(n.Sets, func(a spec.Available) bool {
-			_, known := a.Only(m.Name)
-			return !known
+			_, has := a.Only(m.Name)
+			return !has
 		})
 	})
 }
@@ -77,12 +77,12 @@ func (n Names) find(id string) (model, error) {
 	if other, ok := n.Aliases[id]; ok {
 		name = other
 	}
-	known := func(name string) int {
+	index := func(name string) int {
 		return slices.IndexFunc(builtin, func(m model) bool { return m.id == name })
 	}
-	i := known(name)
+	i := index(name)
 	if i < 0 {
-		i = known(dated.ReplaceAllString(name, ""))
+		i = index(dated.ReplaceAllString(name, ""))
 	}
 	if i >= 0 {
 		m := builtin[i]

@@ -109,11 +109,11 @@ func (b Busy) account(d db.Dialect) (query string, args []any) {
 	hosts, ahead := a.AddTexts(b.Hosts), a.Add(b.Ahead)
 	some := func(batch bool) string {
 		own := downloads{d, "l.account_id", batch}
-		found := own.first("1", byAge, "")
+		next := own.first("1", byAge, "")
 		if hosts != "" {
-			found = own.idleHost(hosts)
+			next = own.idleHost(hosts)
 		}
-		return room("l.account_id", batch, ahead) + " AND (" + found + ") IS NOT NULL"
+		return room("l.account_id", batch, ahead) + " AND (" + next + ") IS NOT NULL"
 	}
 	return query + " AND (" + some(false) + " OR " + some(true) + ") ORDER BY l.served, l.account_id LIMIT 1", a
 }

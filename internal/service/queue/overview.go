@@ -204,20 +204,20 @@ func (q *Queue) SetDraining(ctx context.Context, worker string, draining bool) (
 }
 
 func oneOf(ids []string, name string) (string, error) {
-	var found []string
+	var matches []string
 	for _, id := range ids {
 		if id == name {
 			return id, nil
 		}
 		if name != "" && strings.HasPrefix(id, name) {
-			found = append(found, id)
+			matches = append(matches, id)
 		}
 	}
-	switch len(found) {
+	switch len(matches) {
 	case 1:
-		return found[0], nil
+		return matches[0], nil
 	case 0:
 		return "", fmt.Errorf("%w: %.40q", ErrNoWorker, name)
 	}
-	return "", fmt.Errorf("%w: %.40q begins the ids of %d workers", ErrNoWorker, name, len(found))
+	return "", fmt.Errorf("%w: %.40q begins the ids of %d workers", ErrNoWorker, name, len(matches))
 }

@@ -49,13 +49,13 @@ func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 	if elapsed > w.gap { // also at the first check
 		elapsed, w.seen = 0, map[string]sighting{}
 	}
-	type found struct {
+	type member struct {
 		id, kind, host, start, supervisor string
 		pid                               int
 		beats                             int64
 	}
 	// Holders without a row among the workers are treated like silent ones.
-	members, err := db.Select(ctx, w.queue.config.DB.Read(), func(row db.Row, m *found) error {
+	members, err := db.Select(ctx, w.queue.config.DB.Read(), func(row db.Row, m *member) error {
 		return row.Scan(&m.id, &m.kind, &m.host, &m.pid, &m.start, &m.supervisor, &m.beats)
 	}, `SELECT id, kind, host, pid, pid_start, COALESCE(supervisor, ''), beats FROM workers
 		UNION ALL SELECT DISTINCT worker_id, '', '', 0, '', '', -1 FROM tasks WHERE phase = 'running' AND worker_id NOT IN (SELECT id FROM workers)
@@ -66,16 +66,16 @@ func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 	alive := map[string]bool{}
 	host := thisHost()
 	w.last = now
-	here := func(m found) bool { return m.host == host && m.start != "" }
+	here := func(m member) bool { return m.host == host && m.start != "" }
 	for _, m := range members {
 		alive[m.id] = m.beats >= 0 && (!here(m) || processStart(m.pid) == m.start)
 	}
 	next := map[string]sighting{}
 	living := 0
 	for _, m := range members {
-		before, known := w.seen[m.id]
+		before, seen := w.seen[m.id]
 		sight := sighting{beats: m.beats}
-		if known && before.beats == m.beats {
+		if seen && before.beats == m.beats {
 			sight.silence = before.silence + elapsed
 		}
 		next[m.id] = sight

@@ -161,23 +161,23 @@ func (s *State) Identities(ctx context.Context) (db.Identity, blob.Identity, err
 	if err != nil {
 		return id, blob.Identity{}, err
 	}
-	found, err := s.Files.Identity(ctx)
+	owner, err := s.Files.Identity(ctx)
 	if errors.Is(err, blob.ErrNotFound) {
 		return id, blob.Identity{}, nil
 	}
-	return id, found, err
+	return id, owner, err
 }
 
 // Adopt assigns the file store to the database and returns the database's
 // identity. A store of another database is only taken with force; otherwise the
 // error is a *ForeignStoreError.
 func (s *State) Adopt(ctx context.Context, force bool) (db.Identity, error) {
-	id, found, err := s.Identities(ctx)
+	id, owner, err := s.Identities(ctx)
 	if err != nil {
 		return id, err
 	}
-	if found.Database != "" && found.Database != id.ID && !force {
-		return id, &ForeignStoreError{s.Files.Name(), found.Database, id.ID}
+	if owner.Database != "" && owner.Database != id.ID && !force {
+		return id, &ForeignStoreError{s.Files.Name(), owner.Database, id.ID}
 	}
 	if _, err := s.Files.Adopt(ctx, StoreIdentity(id)); err != nil {
 		return id, err

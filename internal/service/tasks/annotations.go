@@ -165,14 +165,14 @@ func (a Annotations) Apply(r *spec.Result) {
 			continue
 		}
 		segment.Text = text
-		kept, rest := segment.Words[:0], text
+		words, rest := segment.Words[:0], text
 		for _, w := range segment.Words {
 			word := strings.TrimSpace(w.Word)
 			if _, after, found := strings.Cut(rest, word); found && word != "" {
-				kept, rest = append(kept, w), after
+				words, rest = append(words, w), after
 			}
 		}
-		segment.Words = kept
+		segment.Words = words
 	}
 	for i := range r.DiarizeSegments {
 		name(&r.DiarizeSegments[i].Speaker)

@@ -35,9 +35,9 @@ func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error)
 		if r.AccountID != account {
 			return fmt.Errorf("%w: %s", ErrForbidden, id)
 		}
-		var told int
-		err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM live_segments WHERE task_id = $1", id).Scan(&told)
-		if err == nil && told > 0 {
+		var delivered int
+		err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM live_segments WHERE task_id = $1", id).Scan(&delivered)
+		if err == nil && delivered > 0 {
 			err = fmt.Errorf("%w: %s", ErrTextDelivered, id)
 		}
 		return err

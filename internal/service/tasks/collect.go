@@ -51,23 +51,23 @@ func (s *Operators) Collect(ctx context.Context, c CollectConfig) (Collected, er
 	c.MaxShare = cmp.Or(c.MaxShare, 0.01)
 	p := &collection{service: s.core, config: c, begun: s.now()}
 	if err := s.ownsFiles(ctx); err != nil {
-		return p.found, err
+		return p.counts, err
 	}
 	for _, prefix := range slices.Concat(blob.Prefixes, []string{blob.ProbePrefix}) {
 		err := s.Config.Blobs.List(ctx, prefix, func(o blob.Object) error { return p.file(ctx, o) })
 		if err != nil {
-			return p.found, err
+			return p.counts, err
 		}
 	}
 	if err := p.compare(ctx); err != nil {
-		return p.found, err
+		return p.counts, err
 	}
 	// Marks of files that no longer exist are dropped.
 	if _, err := s.Config.DB.Exec(ctx, "DELETE FROM orphans WHERE seen_at < $1", db.Micros(p.begun)); err != nil {
-		return p.found, s.wrap("collect", err)
+		return p.counts, s.wrap("collect", err)
 	}
 	err := p.delete(ctx)
-	return p.found, err
+	return p.counts, err
 }
 
 // ownsFiles returns blob.ErrForeign if the file store belongs to another
@@ -77,9 +77,9 @@ func (s *core) ownsFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.Config.Blobs.Identity(ctx)
-	if err == nil && found.Database != id.ID {
-		return fmt.Errorf("collect: %w: %s, this one is %s", blob.ErrForeign, found.Database, id.ID)
+	owner, err := s.Config.Blobs.Identity(ctx)
+	if err == nil && owner.Database != id.ID {
+		return fmt.Errorf("collect: %w: %s, this one is %s", blob.ErrForeign, owner.Database, id.ID)
 	}
 	if errors.Is(err, blob.ErrNotFound) { // nobody claimed it
 		return nil
@@ -93,14 +93,14 @@ type collection struct {
 	begun   time.Time
 	batch   []string // files not yet compared
 	due     []string // orphans that may be deleted
-	found   Collected
+	counts  Collected
 }
 
 func (p *collection) file(ctx context.Context, o blob.Object) error {
 	if !ours.MatchString(o.Key) {
 		return nil
 	}
-	p.found.Files++
+	p.counts.Files++
 	if o.ModTime.After(p.begun.Add(-p.config.MinAge)) {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (p *collection) compare(ctx context.Context) error {
 		case !referenced[key]:
 			orphans = append(orphans, key)
 			if !marked {
-				p.found.Marked++
+				p.counts.Marked++
 			} else if !since.After(p.begun.Add(-p.config.Marked)) && len(p.due) < p.config.MaxFiles {
 				p.due = append(p.due, key)
 			}
@@ -140,7 +140,7 @@ func (p *collection) compare(ctx context.Context) error {
 			unmarked = append(unmarked, key)
 		}
 	}
-	p.found.Orphans += len(orphans)
+	p.counts.Orphans += len(orphans)
 	p.batch = p.batch[:0]
 	return s.wrap("collect", errors.Join(p.unmark(ctx, unmarked), p.mark(ctx, orphans)))
 }
@@ -187,25 +187,25 @@ func (p *collection) unmark(ctx context.Context, keys []string) error {
 
 func (p *collection) delete(ctx context.Context) error {
 	s := p.service
-	limit := min(p.config.MaxFiles, max(1, int(float64(p.found.Files)*p.config.MaxShare)))
+	limit := min(p.config.MaxFiles, max(1, int(float64(p.counts.Files)*p.config.MaxShare)))
 	if len(p.due) > limit {
 		s.Config.Logger.WarnContext(ctx, "more orphaned files than one pass deletes", "orphans", len(p.due), "limit", limit)
 		p.due = p.due[:limit]
 	}
 	var failed error
 	for _, key := range p.due {
-		kept, err := s.Referenced(ctx, []string{key}) // a row may have been added in the meantime
+		referenced, err := s.Referenced(ctx, []string{key}) // a row may have been added in the meantime
 		if err != nil {
 			return errors.Join(failed, err)
 		}
-		if kept[key] {
+		if referenced[key] {
 			continue
 		}
 		if err := s.Config.Blobs.Delete(ctx, key); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		p.found.Deleted++
+		p.counts.Deleted++
 		s.Config.Logger.InfoContext(ctx, "orphaned file deleted", "key", key)
 		failed = errors.Join(failed, s.wrap("collect", p.unmark(ctx, []string{key})))
 	}

@@ -90,8 +90,8 @@ func (s *Owners) Create(ctx context.Context, r Request, idem Idempotency) (task 
 
 // definite reports whether it is certain that nothing was committed.
 func definite(err error) bool {
-	for _, known := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel} {
-		if errors.Is(err, known) {
+	for _, refusal := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel} {
+		if errors.Is(err, refusal) {
 			return true
 		}
 	}

@@ -201,10 +201,10 @@ func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, m
 			return err
 		}
 	}
-	var kept any
+	var audio any // the column
 	if r.audio != "" {
 		if s.Config.KeepAudio > 0 {
-			kept = r.audio // the row keeps the key until the file is deleted
+			audio = r.audio // the row keeps the key until the file is deleted
 		}
 		if err := s.scheduleDeletion(ctx, tx, r.audio, now.Add(s.Config.KeepAudio)); err != nil {
 			return err
@@ -218,7 +218,7 @@ func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, m
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
 		result_blob = $6, audio_seconds = $7, voice_model = $8, warnings = $9, language = $10, speakers = $11, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
-		r.ID, string(status), db.Optional(message), kept, db.Micros(now), db.Optional(r.result), r.AudioDuration, db.Optional(r.voiceModel), warnings, db.Optional(r.Language), r.Speakers); err != nil {
+		r.ID, string(status), db.Optional(message), audio, db.Micros(now), db.Optional(r.result), r.AudioDuration, db.Optional(r.voiceModel), warnings, db.Optional(r.Language), r.Speakers); err != nil {
 		return err
 	}
 	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil

@@ -2,9 +2,9 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,26 +66,26 @@ func (s *Runs) Report(ctx context.Context, c *Claim, p queue.Progress) error {
 	return s.queue.Report(ctx, c.Held.Worker, p)
 }
 
+// Pauses between two queries of the followed tasks.
 const (
-	lookPause   = 100 * time.Millisecond // between two queries if other processes can't wake this one
-	hearPause   = 5 * time.Second        // where they can
-	lookGap     = 50 * time.Millisecond  // least pause after a query
-	tasksInLook = 500                    // in one query
+	pollPause   = 100 * time.Millisecond // if other processes can't wake this one
+	notifyPause = 5 * time.Second        // if they can
+	leastPause  = 50 * time.Millisecond
+	pollSize    = 500 // tasks in one query
 )
 
 type follower struct {
 	task   string
-	told   bool
-	last   Snapshot
+	last   *Snapshot // the last state sent, nil before the first
 	states chan Snapshot
 }
 
-// tell sends a state, in place of an earlier one that was not received.
-func (f *follower) tell(state Snapshot) {
-	if f.told && f.last == state {
+// send sends a state, in place of an earlier one that was not received.
+func (f *follower) send(state Snapshot) {
+	if f.last != nil && *f.last == state {
 		return
 	}
-	f.told, f.last = true, state
+	f.last = &state
 	select {
 	case <-f.states:
 	default:
@@ -93,41 +93,50 @@ func (f *follower) tell(state Snapshot) {
 	f.states <- state
 }
 
+// followed is a task with followers in this process.
+type followed struct {
+	followers []*follower
+	live      *LiveSegments // reported by the last query, nil for none
+}
+
 // watcher queries the tasks followed in this process. It runs while there are
 // any.
 type watcher struct {
-	mu        sync.Mutex
-	followers map[string][]*follower   // by task
-	told      map[string]*LiveSegments // of followed tasks, by task
-	stop      context.CancelFunc       // nil while the watcher does not run
-	news      chan struct{}            // a follower came
+	mu    sync.Mutex
+	tasks map[string]*followed // by id
+	stop  context.CancelFunc   // nil while the watcher does not run
+	added chan struct{}        // a follower was added
 }
 
 func newWatcher() *watcher {
-	return &watcher{followers: map[string][]*follower{}, told: map[string]*LiveSegments{}, news: make(chan struct{}, 1)}
+	return &watcher{tasks: map[string]*followed{}, added: make(chan struct{}, 1)}
 }
 
 func (w *watcher) add(s *core, f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.followers[f.task] = append(w.followers[f.task], f)
+	t := w.tasks[f.task]
+	if t == nil {
+		t = &followed{}
+		w.tasks[f.task] = t
+	}
+	t.followers = append(t.followers, f)
 	if w.stop == nil {
 		var ctx context.Context
 		ctx, w.stop = context.WithCancel(context.Background())
 		go w.run(ctx, s)
 	}
-	backoff.Signal(w.news)
+	backoff.Signal(w.added)
 }
 
 func (w *watcher) remove(f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	left := slices.DeleteFunc(w.followers[f.task], func(x *follower) bool { return x == f })
-	if w.followers[f.task] = left; len(left) == 0 {
-		delete(w.followers, f.task)
-		delete(w.told, f.task)
+	t := w.tasks[f.task]
+	if t.followers = slices.DeleteFunc(t.followers, func(x *follower) bool { return x == f }); len(t.followers) == 0 {
+		delete(w.tasks, f.task)
 	}
-	if len(w.followers) == 0 && w.stop != nil {
+	if len(w.tasks) == 0 && w.stop != nil {
 		w.stop()
 		w.stop = nil
 	}
@@ -135,40 +144,46 @@ func (w *watcher) remove(f *follower) {
 
 func (w *watcher) run(ctx context.Context, s *core) {
 	changes, elsewhere := s.queue.Changes(ctx)
-	pause := lookPause
+	pause := pollPause
 	if elsewhere {
-		pause = hearPause
+		pause = notifyPause
 	}
 	for ctx.Err() == nil {
-		if err := w.look(ctx, s); err != nil && ctx.Err() == nil {
+		if err := w.poll(ctx, s); err != nil && ctx.Err() == nil {
 			s.Config.Logger.WarnContext(ctx, "followed tasks not read", "error", err)
 		}
-		if backoff.Sleep(ctx, lookGap) {
-			backoff.Wait(ctx, pause, changes, w.news)
+		if backoff.Sleep(ctx, leastPause) {
+			backoff.Wait(ctx, pause, changes, w.added)
 		}
 	}
 }
 
-func (w *watcher) look(ctx context.Context, s *core) error {
+// poll reads the states of the followed tasks and sends those that changed.
+func (w *watcher) poll(ctx context.Context, s *core) error {
 	w.mu.Lock()
-	ids := slices.Collect(maps.Keys(w.followers))
+	ids := slices.Collect(maps.Keys(w.tasks))
 	w.mu.Unlock()
-	for part := range slices.Chunk(ids, tasksInLook) {
+	for part := range slices.Chunk(ids, pollSize) {
 		states, err := s.snapshots(ctx, part)
-		if err != nil {
-			return err
+		if err == nil {
+			err = w.addLive(ctx, s, states)
 		}
-		if err := w.listen(ctx, s, states); err != nil {
-			return err
+		if err != nil {
+			return s.wrap("follow", err)
 		}
 		w.mu.Lock()
 		for _, id := range part {
-			state, ok := states[id]
-			if !ok {
+			state, exists := states[id]
+			t := w.tasks[id]
+			if t == nil {
+				continue
+			}
+			if !exists {
 				state = Snapshot{TaskID: id, Gone: true}
 			}
-			for _, f := range w.followers[id] {
-				f.tell(state)
+			t.live = state.Live
+			for _, f := range t.followers {
+				f.send(state)
 			}
 		}
 		w.mu.Unlock()
@@ -176,58 +191,41 @@ func (w *watcher) look(ctx context.Context, s *core) error {
 	return nil
 }
 
-// listen reads the workers' reports since the last query, and adds all known
-// reports to the states.
-func (w *watcher) listen(ctx context.Context, s *core, states map[string]Snapshot) error {
-	known := map[string]*LiveSegments{}
+// addLive adds the workers' reports to the states of running tasks: those of
+// the last query, and the newer ones.
+func (w *watcher) addLive(ctx context.Context, s *core, states map[string]Snapshot) error {
+	live := map[string]*LiveSegments{}
 	w.mu.Lock()
 	for id, state := range states {
-		if state.Stage != "" && !state.Final {
-			known[id] = w.told[id]
+		if t := w.tasks[id]; t != nil && state.Stage != "" && !state.Final {
+			live[id] = t.live
 		}
 	}
 	w.mu.Unlock()
-	if len(known) == 0 {
-		return nil
-	}
-	if err := s.told(ctx, known); err != nil {
+	if err := s.readLive(ctx, live); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id, told := range known {
+	for id := range live {
 		state := states[id]
-		state.Live = told
+		state.Live = live[id]
 		states[id] = state
-		if len(w.followers[id]) > 0 && told != nil {
-			w.told[id] = told
-		}
 	}
 	return nil
 }
 
-// told adds the workers' newer reports to the known ones, up to the first gap.
-func (s *core) told(ctx context.Context, known map[string]*LiveSegments) error {
-	type position struct {
-		ID      string `json:"id"`
-		Attempt int64  `json:"attempt"`
-		Next    int    `json:"next"`
+// readLive replaces the reports of tasks by those with the workers' newer
+// sentences, up to the first gap.
+func (s *core) readLive(ctx context.Context, live map[string]*LiveSegments) error {
+	if len(live) == 0 {
+		return nil
 	}
-	var from []position
-	for id, told := range known {
-		p := position{ID: id}
-		if told != nil {
-			p.Attempt, p.Next = told.Attempt, len(told.Segments)
+	var args db.Args
+	var from []string
+	for id, reported := range live {
+		if reported == nil {
+			reported = &LiveSegments{}
 		}
-		from = append(from, p)
-	}
-	list, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	each := "(SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.attempt') AS attempt, json_extract(value, '$.next') AS next FROM json_each($1))"
-	if s.Config.DB.Dialect() == db.Postgres {
-		each = "json_to_recordset($1::json) AS (id text, attempt bigint, next bigint)"
+		from = append(from, "(CAST("+args.Add(id)+" AS text), CAST("+args.Add(reported.Attempt)+" AS bigint), CAST("+args.Add(len(reported.Segments))+" AS bigint))")
 	}
 	type batch struct {
 		task     string
@@ -237,46 +235,35 @@ func (s *core) told(ctx context.Context, known map[string]*LiveSegments) error {
 	}
 	batches, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, b *batch) error {
 		return row.Scan(&b.task, &b.attempt, &b.first, db.ScanJSON(&b.segments))
-	},
-		`SELECT t.task_id, t.attempt, t.first, t.segments FROM (SELECT * FROM `+each+`) f
+	}, `WITH f (id, attempt, next) AS (VALUES `+strings.Join(from, ", ")+`)
+		SELECT t.task_id, t.attempt, t.first, t.segments FROM f
 		JOIN live_segments t ON t.task_id = f.id AND (t.attempt > f.attempt OR t.attempt = f.attempt AND t.first >= f.next)
-		ORDER BY t.task_id, t.attempt, t.first`, string(list))
-	if err != nil {
-		return s.wrap("follow", err)
-	}
+		ORDER BY t.task_id, t.attempt, t.first`, args...)
 	for _, b := range batches {
-		told := LiveSegments{Attempt: b.attempt}
-		if before := known[b.task]; before != nil && before.Attempt == b.attempt {
-			told.Segments = before.Segments
+		next := LiveSegments{Attempt: b.attempt}
+		if before := live[b.task]; before != nil && before.Attempt == b.attempt {
+			next.Segments = before.Segments
 		}
-		if b.first != len(told.Segments) {
-			continue
+		if b.first == len(next.Segments) {
+			next.Segments = append(slices.Clip(next.Segments), b.segments...)
+			live[b.task] = &next
 		}
-		told.Segments = append(slices.Clip(told.Segments), b.segments...)
-		known[b.task] = &told
 	}
-	return nil
+	return err
 }
 
 // snapshots reads the states of tasks; tasks that do not exist are missing.
 func (s *core) snapshots(ctx context.Context, ids []string) (map[string]Snapshot, error) {
-	list, err := json.Marshal(ids) // one statement for any number of ids
-	if err != nil {
-		return nil, err
-	}
-	each := "SELECT value FROM json_each($1)"
-	if s.Config.DB.Dialect() == db.Postgres {
-		each = "SELECT json_array_elements_text($1::json)"
-	}
-	found, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, state *Snapshot) error {
+	var args db.Args
+	list, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, state *Snapshot) error {
 		err := row.Scan(&state.TaskID, &state.Status, &state.Error, db.ScanTime(&state.UpdatedAt), db.ScanTime(&state.FinishedAt), &state.Stage, &state.Fraction)
 		state.Final = !state.FinishedAt.IsZero()
 		return err
 	}, `SELECT t.id, t.status, COALESCE(t.error_message, ''), t.updated_at, t.finished_at, COALESCE(w.stage, ''), COALESCE(w.fraction, 0)
-		FROM tasks t LEFT JOIN workers w ON w.id = t.worker_id AND w.task_id = t.id WHERE t.id IN (`+each+`)`, string(list))
-	states := make(map[string]Snapshot, len(found))
-	for _, state := range found {
+		FROM tasks t LEFT JOIN workers w ON w.id = t.worker_id AND w.task_id = t.id WHERE t.id IN (`+args.AddTexts(ids)+`)`, args...)
+	states := make(map[string]Snapshot, len(list))
+	for _, state := range list {
 		states[state.TaskID] = state
 	}
-	return states, s.wrap("follow", err)
+	return states, err
 }

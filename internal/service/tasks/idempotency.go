@@ -18,8 +18,8 @@ type Idempotency struct {
 }
 
 // claimKey claims an idempotency key in this transaction. If the key was used
-// before, found is true and items is the first response.
-func (s *core) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (items []Item, found bool, err error) {
+// before, replayed is true and items is the first response.
+func (s *core) claimKey(ctx context.Context, tx *sql.Tx, account string, idem Idempotency) (items []Item, replayed bool, err error) {
 	now := s.now()
 	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency (account_id, key, body_hash, answer, created_at) VALUES ($1, $2, $3, '', $4)
 		ON CONFLICT (account_id, key) DO UPDATE SET body_hash = excluded.body_hash, answer = '', created_at = excluded.created_at

@@ -103,15 +103,15 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 func (m *Maintainer) check(ctx context.Context) error {
 	different, err := m.service.billing.Check(ctx, true)
 	for _, d := range different {
-		m.service.Config.Logger.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "kept", d.Kept, "real", d.Real)
+		m.service.Config.Logger.ErrorContext(ctx, "a stored sum differs from the sum of its rows", "account", d.Account, "figure", d.Figure, "stored", d.Stored, "real", d.Real)
 	}
 	return err
 }
 
 func (m *Maintainer) collect(ctx context.Context) error {
-	found, err := m.service.Collect(ctx, CollectConfig{})
+	counts, err := m.service.Collect(ctx, CollectConfig{})
 	if err == nil {
-		m.service.Config.Logger.InfoContext(ctx, "orphaned files collected", "files", found.Files, "orphans", found.Orphans, "marked", found.Marked, "deleted", found.Deleted)
+		m.service.Config.Logger.InfoContext(ctx, "orphaned files collected", "files", counts.Files, "orphans", counts.Orphans, "marked", counts.Marked, "deleted", counts.Deleted)
 	}
 	return err
 }

@@ -27,8 +27,8 @@ func naming(model string, sets []spec.Available) ([]spec.Available, error) {
 	}
 	var out []spec.Available
 	for _, set := range sets {
-		only, known := set.Only(model)
-		if !known {
+		only, ok := set.Only(model)
+		if !ok {
 			return nil, fmt.Errorf("%w %s", ErrModel, model)
 		}
 		out = append(out, only)

@@ -120,8 +120,8 @@ func (o Outcome) document() ([]byte, error) {
 type Result struct {
 	Task Task
 	Bill billing.Bill
-	// Found is the result without its segments.
-	Found      spec.Result
+	// Head is the result without its segments.
+	Head       spec.Result
 	Waveform   []byte      // empty if unknown
 	Recognized *Recognized // nil unless the task asked for known voices
 
@@ -169,9 +169,9 @@ func (r *Result) begin() (err error) {
 	if h.Result == nil {
 		return errors.New("the stored file has no Result: another version of the program wrote it")
 	}
-	r.Found, r.Waveform, r.Recognized = spec.Result(*h.Result), h.Waveform, h.Recognized
+	r.Head, r.Waveform, r.Recognized = spec.Result(*h.Result), h.Waveform, h.Recognized
 	if r.Task.AudioMD5 != nil { // of the whole file, which the engine may not have read
-		r.Found.AudioMD5 = *r.Task.AudioMD5
+		r.Head.AudioMD5 = *r.Task.AudioMD5
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (r *Result) Segments() iter.Seq2[spec.Segment, error] {
 
 // Whole reads the segments and returns the complete result.
 func (r *Result) Whole() (*spec.Result, error) {
-	whole := r.Found
+	whole := r.Head
 	for segment, err := range r.Segments() {
 		if err != nil {
 			return nil, err

@@ -166,8 +166,8 @@ func (s *Owners) NewAudio(ctx context.Context, filename string) (*blob.Writer, e
 // clean-up deletes remaining files.
 func (s *core) DropAudio(ctx context.Context, key string) {
 	ctx = context.WithoutCancel(ctx)
-	kept, err := s.Referenced(ctx, []string{key})
-	if err == nil && !kept[key] {
+	referenced, err := s.Referenced(ctx, []string{key})
+	if err == nil && !referenced[key] {
 		err = s.Config.Blobs.Delete(ctx, key)
 	}
 	if err != nil {

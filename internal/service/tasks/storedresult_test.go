@@ -58,7 +58,7 @@ func TestStoredResultsStayReadable(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, r.Close()) }()
 	notStored := map[string]bool{"Segments": true, "NumSpeakersProbability": true, "Tier": true, "Demo": true}
-	found := reflect.ValueOf(r.Found)
+	found := reflect.ValueOf(r.Head)
 	for i := range found.NumField() {
 		name := found.Type().Field(i).Name
 		assert.Equal(t, notStored[name], found.Field(i).IsZero(), "part %s of a stored result", name)

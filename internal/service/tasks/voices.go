@@ -35,7 +35,7 @@ func (s *Owners) SpeakerVoice(ctx context.Context, account, task, speaker string
 	if !model.Valid {
 		return v, fmt.Errorf("%w: it ran without diarization", ErrNoVector)
 	}
-	speakers := r.Found.SpeakerEmbeddings
+	speakers := r.Head.SpeakerEmbeddings
 	i := slices.IndexFunc(speakers, func(e spec.SpeakerEmbedding) bool { return e.SpeakerID == speaker })
 	if i < 0 {
 		err = fmt.Errorf("%w: speaker: there is no %q in the task's speaker_embeddings", voices.ErrVoice, spec.Shorten(speaker))

@@ -26,7 +26,7 @@ const mostSlow = 1000
 
 // look returns the callbacks in progress, and whether there may be others,
 // which it reports once.
-func (f *deliveries) look() (known []string, unconfirmed bool) {
+func (f *deliveries) look() (inProgress []string, unconfirmed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	unconfirmed, f.unconfirmed = f.unconfirmed, false

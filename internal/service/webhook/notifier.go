@@ -103,8 +103,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 // next claims and begins a callback, after returning callbacks that this notifier may have
 // claimed without confirmation.
 func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Delivery, err error) {
-	if known, unconfirmed := f.look(); unconfirmed {
-		err = n.outbox.handBack(ctx, id, known...)
+	if inProgress, unconfirmed := f.look(); unconfirmed {
+		err = n.outbox.handBack(ctx, id, inProgress...)
 	}
 	for share := 1; d == nil && err == nil; share = min(2*share, n.config.PerAccount) {
 		busy := f.busy(share)
@@ -154,9 +154,9 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (wri
 	return written
 }
 
-func (o *Outbox) handBack(ctx context.Context, id string, known ...string) error {
+func (o *Outbox) handBack(ctx context.Context, id string, keep ...string) error {
 	return o.wrap("hand back", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		_, err := o.Return(ctx, tx, id, known...)
+		_, err := o.Return(ctx, tx, id, keep...)
 		return err
 	}))
 }

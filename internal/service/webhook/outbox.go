@@ -197,12 +197,12 @@ func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error
 	return o.wrap("postpone callback "+d.ID, err)
 }
 
-// Return releases the deliveries that a notifier holds, except the known ones,
-// and returns their number. It is not known whether they arrived, so they are
+// Return releases the deliveries that a notifier holds, except those in keep,
+// and returns their number. They may have arrived, so they are
 // sent again with the same id.
-func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, known ...string) (int, error) {
+func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, keep ...string) (int, error) {
 	where, args := "worker_id = $1 AND phase = 'running'", db.Args{worker, db.Micros(o.now())}
-	for _, id := range known {
+	for _, id := range keep {
 		where += " AND id <> " + args.Add(id)
 	}
 	result, err := tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', next_at = 0, worker_id = NULL, updated_at = $2 WHERE "+where, args...)

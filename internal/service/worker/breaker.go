@@ -57,11 +57,11 @@ func partOf(err error, other Part) Part {
 	case blob.Outage(err):
 		return PartStore
 	}
-	for part, known := range map[Part][]error{
+	for part, errs := range map[Part][]error{
 		PartDisk:   {syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO},
 		PartMemory: {syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE},
 	} {
-		for _, e := range known {
+		for _, e := range errs {
 			if errors.Is(err, e) {
 				return part
 			}

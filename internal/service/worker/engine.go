@@ -40,11 +40,11 @@ type Job struct {
 	Options  spec.EffectiveOptions
 	Extras   tasks.Extras // beside the options
 	Voices   []string     // paths of the recordings of Extras.Voices
-	// Known reads the account's current known voices; nil unless the task asks
+	// Register reads the account's current known voices; nil unless the task asks
 	// for them. An engine calls it only when it needs them, so that a voice
 	// deleted before then names no speaker. Their vectors are cleared when the
 	// run has ended.
-	Known       func(context.Context) (*voices.Register, error)
+	Register    func(context.Context) (*voices.Register, error)
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
 	// Working is called between reports of progress, possibly concurrently, as

@@ -149,11 +149,11 @@ func (f *Fetcher) claim(ctx context.Context) *fetching {
 	if !f.breaker.wait(ctx) {
 		return nil
 	}
-	busy, known := f.busy()
+	busy, inProgress := f.busy()
 	var c *tasks.Claim
 	var err error
 	if f.unconfirmed.Swap(false) {
-		err = f.service.HandBack(ctx, f.id, known...)
+		err = f.service.HandBack(ctx, f.id, inProgress...)
 	}
 	if err == nil {
 		c, err = f.service.NextFetch(ctx, f.id, busy)
@@ -177,12 +177,12 @@ func (f *Fetcher) claim(ctx context.Context) *fetching {
 
 // busy returns the hosts and accounts that must not be claimed for now, and the
 // tasks in progress.
-func (f *Fetcher) busy() (busy queue.Busy, known []string) {
+func (f *Fetcher) busy() (busy queue.Busy, inProgress []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	accounts, hosts := map[string]int{}, map[string]int{}
 	for task, d := range f.held {
-		known = append(known, task)
+		inProgress = append(inProgress, task)
 		if accounts[d.claim.AccountID]++; accounts[d.claim.AccountID] == f.config.PerAccount {
 			busy.Accounts = append(busy.Accounts, d.claim.AccountID)
 		}
@@ -191,10 +191,10 @@ func (f *Fetcher) busy() (busy queue.Busy, known []string) {
 		}
 	}
 	busy.Ahead = f.config.Ahead
-	return busy, known
+	return busy, inProgress
 }
 
-// takeOutage returns the resource whose failure a download found, once.
+// takeOutage returns the resource whose failure ended a download, once.
 func (f *Fetcher) takeOutage() Part {
 	f.mu.Lock()
 	defer f.mu.Unlock()

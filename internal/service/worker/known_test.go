@@ -36,11 +36,11 @@ func TestEnginesGetTheAccountsVoices(t *testing.T) {
 		var names [][]string
 		stop := f.Start(1, worker.Config{Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 			var found []string
-			if job.Known != nil {
+			if job.Register != nil {
 				if len(given) == 0 { // the task runs already
 					assert.NoError(t, f.Accounts.DeleteVoice(ctx, f.Account, cleo))
 				}
-				register, err := job.Known(ctx)
+				register, err := job.Register(ctx)
 				if !assert.NoError(t, err) {
 					return tasks.Outcome{}, err
 				}

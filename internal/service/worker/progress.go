@@ -24,7 +24,7 @@ func reportPause(lasted time.Duration) time.Duration { return max(firstPause, la
 type reports struct {
 	mu       sync.Mutex
 	latest   *queue.Progress // not yet written
-	pending  []spec.Segment  // sentences not known to be written
+	pending  []spec.Segment  // sentences whose writing is not confirmed
 	first    int             // the number of the first of them
 	retry    int             // number of them in a failed write; 0 for none
 	inFlight *queue.Progress // the write in progress that has sentences

@@ -119,7 +119,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 		for id, p := range children {
 			beats, err := v.service.Queue().Beats(ctx, id)
 			if err != nil {
-				return // nothing is known
+				return // perhaps next time
 			}
 			at := sight{beats, now}
 			if before, ok := seen[id]; ok && before.beats == beats {

@@ -280,8 +280,8 @@ func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (o
 	if err != nil {
 		return outcome, err
 	}
-	known, forgetKnown := w.known(c)
-	defer forgetKnown()
+	register, forgetRegister := w.register(c)
+	defer forgetRegister()
 	seconds := 0.0
 	if w.config.Prober != nil {
 		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
@@ -299,7 +299,7 @@ func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (o
 	var unpaid error
 	progress, reported := w.reporter(ctx, c)
 	outcome, err = w.runEngine(ctx, seconds, Job{
-		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Known: known,
+		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Register: register,
 		Checkpoints: stages, Progress: progress, Segments: w.reports.addSegments,
 		MaxSeconds: min(affordable.Most, w.config.MaxSeconds),
 		Decoded: func(seconds float64) error {
@@ -395,11 +395,11 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 	return paths, forget, nil
 }
 
-// known returns a function that reads the known voices of a task's account, nil
+// register returns a function that reads the known voices of a task's account, nil
 // if the task does not request them; forget overwrites the vectors it read.
 // They are not read earlier than needed, so a voice deleted before then names
 // no speaker.
-func (w *Worker) known(c *tasks.Claim) (read func(context.Context) (*voices.Register, error), forget func()) {
+func (w *Worker) register(c *tasks.Claim) (read func(context.Context) (*voices.Register, error), forget func()) {
 	if c.Options.Voices == nil || !*c.Options.Voices {
 		return nil, func() {}
 	}

@@ -226,13 +226,14 @@ func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
 	return r, s.wrap("receipt of "+task, err)
 }
 
-// Bill is a task's charge with the account's current balance.
+// Bill is a task's charge with the account's current balance. Its JSON is the
+// specification's billing block of a task result.
 type Bill struct {
-	Mode            spec.Tier
-	BillableMinutes int64
-	Detail          Detail
-	Amount          Money
-	Balance         Money
+	Mode            spec.Tier `json:"mode"`
+	BillableMinutes int64     `json:"billable_minutes"`
+	Detail          Detail    `json:"detail"`
+	Amount          Money     `json:"amount"`
+	Balance         Money     `json:"balance"`
 }
 
 // Bill returns the bill of a charged task.

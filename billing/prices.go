@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"sort"
 	"time"
 
 	"github.com/otograph/otograph/internal/system/db"
@@ -92,4 +94,159 @@ func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (P
 			p.Standard, p.Optimized, p.Diarize, p.AudioEvents, p.BatchDiscount, db.Micros(validFrom), db.Micros(now)).Scan(&p.ID)
 	})
 	return p, s.wrap("set prices", err)
+}
+
+// Usage is the amount of service that a task used or may use.
+type Usage struct {
+	Mode    spec.Tier
+	Seconds float64 // decoded duration
+	Diarize bool
+	Events  bool
+	Batch   bool
+	Partial bool // the rest of the recording is missing or could not be read
+}
+
+// Detail breaks a price down. Components that were off are nil. Settlements
+// store its JSON, which is also the specification's billing.detail.
+type Detail struct {
+	BasePricePerHour    Money   `json:"base_price_per_hour"`
+	BaseAmount          Money   `json:"base_amount"`
+	DiarizePricePerHour *Money  `json:"diarize_price_per_hour,omitempty"`
+	DiarizeAmount       *Money  `json:"diarize_amount,omitempty"`
+	EventsPricePerHour  *Money  `json:"events_price_per_hour,omitempty"`
+	EventsAmount        *Money  `json:"events_amount,omitempty"`
+	Subtotal            Money   `json:"subtotal"`
+	BatchDiscount       *Factor `json:"batch_discount,omitempty"` // batch tasks only; 0 means no discount
+	Total               Money   `json:"total"`
+}
+
+// Quote is the price of a usage.
+type Quote struct {
+	Mode    spec.Tier
+	Minutes int64 // billable
+	Detail  Detail
+	Total   Money
+	Partial bool // for the part of a recording that could be decoded
+}
+
+// ErrUsage is returned for a usage that can't be priced.
+var ErrUsage = errors.New("usage can't be priced")
+
+// maxSeconds bounds the usage that can be priced: 10 years, far above every
+// limit of the service.
+const maxSeconds = 10 * 366 * 24 * 3600
+
+// BillableMinutes returns the number of started minutes, at least 1, in exactly
+// the given seconds: one sample past a full minute starts another. Lengths that
+// are not numbers, negative or longer than 10 years are errors that wrap
+// ErrUsage.
+func BillableMinutes(seconds float64) (int64, error) {
+	if !(seconds >= 0 && seconds <= maxSeconds) {
+		return 0, fmt.Errorf("%w: a length of %v s", ErrUsage, seconds)
+	}
+	return max(1, int64(math.Ceil(seconds/60))), nil
+}
+
+// Quote prices a usage by the specification's formula: the sum of the prices
+// per hour / 60 × minutes, and of a batch task × the batch discount (0 means
+// none). Subtotal and Total are each rounded half up to four digits once, from
+// the exact value. The components add up to Subtotal: each is rounded down, and
+// the remainder goes to the components with the largest fractions.
+func (p Prices) Quote(u Usage) (Quote, error) {
+	minutes, err := BillableMinutes(u.Seconds)
+	if err != nil {
+		return Quote{}, err
+	}
+	base := p.Standard
+	switch u.Mode {
+	case spec.TierStandard:
+	case spec.TierOptimized:
+		base = p.Optimized
+	default:
+		return Quote{}, fmt.Errorf("%w: mode %q", ErrUsage, u.Mode)
+	}
+	d := Detail{BasePricePerHour: base}
+	perHour, amounts := []Money{base}, []*Money{&d.BaseAmount}
+	if u.Diarize {
+		d.DiarizePricePerHour, d.DiarizeAmount = &p.Diarize, new(Money)
+		perHour, amounts = append(perHour, p.Diarize), append(amounts, d.DiarizeAmount)
+	}
+	if u.Events {
+		d.EventsPricePerHour, d.EventsAmount = &p.AudioEvents, new(Money)
+		perHour, amounts = append(perHour, p.AudioEvents), append(amounts, d.EventsAmount)
+	}
+	var sum Money
+	for _, price := range perHour {
+		sum += price
+	}
+	var ok bool
+	if d.Subtotal, ok = share(sum, minutes, 60); !ok || sum < 0 {
+		return Quote{}, fmt.Errorf("%w: the price is too large", ErrUsage)
+	}
+	for i, amount := range components(perHour, minutes, d.Subtotal) {
+		*amounts[i] = amount
+	}
+	d.Total = d.Subtotal
+	if u.Batch {
+		d.BatchDiscount = &p.BatchDiscount
+		if p.BatchDiscount != 0 { // at most 1, so the total fits if the subtotal does
+			d.Total, _ = share(sum, minutes*int64(p.BatchDiscount), 60*int64(Unit))
+		}
+	}
+	return Quote{Mode: u.Mode, Minutes: minutes, Detail: d, Total: d.Total, Partial: u.Partial}, nil
+}
+
+// components divides subtotal, the rounded sum of price / 60 × minutes, among
+// the prices by the method of the largest remainder. Each amount differs from
+// its exact value by less than 0.0001; among equal remainders, the first
+// price's counts as larger.
+func components(perHour []Money, minutes int64, subtotal Money) []Money {
+	amounts, remainders := make([]Money, len(perHour)), make([]int64, len(perHour))
+	left := subtotal
+	for i, price := range perHour {
+		// price × minutes = (price / 60 × minutes) × 60 + (price mod 60) × minutes
+		rest := int64(price%60) * minutes
+		amounts[i] = price/60*Money(minutes) + Money(rest/60)
+		remainders[i] = rest % 60
+		left -= amounts[i]
+	}
+	for ; left > 0; left-- {
+		largest := 0
+		for i, r := range remainders {
+			if r > remainders[largest] {
+				largest = i
+			}
+		}
+		amounts[largest]++
+		remainders[largest] = -1
+	}
+	return amounts
+}
+
+// Dearest prices a usage with an unknown tier at the most expensive of tiers.
+func (p Prices) Dearest(u Usage, tiers ...spec.Tier) (Quote, error) {
+	var dearest Quote
+	for i, tier := range tiers {
+		u.Mode = tier
+		q, err := p.Quote(u)
+		if err != nil {
+			return Quote{}, err
+		}
+		if i == 0 || q.Total > dearest.Total {
+			dearest = q
+		}
+	}
+	return dearest, nil
+}
+
+// LongestPaid returns the number of minutes, at most limit, that amount pays
+// for at the most expensive of tiers. It ignores u.Seconds.
+func (p Prices) LongestPaid(amount Money, limit int64, u Usage, tiers ...spec.Tier) (minutes int64, err error) {
+	tooLong := sort.Search(int(max(0, limit)), func(i int) bool {
+		u.Seconds = 60 * float64(i+1)
+		q, failed := p.Dearest(u, tiers...)
+		err = errors.Join(err, failed)
+		return q.Total > amount
+	})
+	return int64(tooLong), err
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -289,4 +290,37 @@ func (c *Client) Result(ctx context.Context, id string) (*Result, error) {
 // error is an *Error with the status 409.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, "/tasks/"+url.PathEscape(id), nil, nil)
+}
+
+// upload is a request body that encodes its source while it is sent.
+type upload struct {
+	*io.PipeReader
+	done chan struct{} // closed when the source is no longer read
+}
+
+// newUpload returns a body with the given head, the Base64 of audio, and the
+// tail.
+func newUpload(head []byte, audio io.Reader, tail string) *upload {
+	r, w := io.Pipe()
+	u := &upload{r, make(chan struct{})}
+	go func() {
+		defer close(u.done)
+		_, err := w.Write(head)
+		text := base64.NewEncoder(base64.StdEncoding, w)
+		if err == nil {
+			_, err = io.Copy(text, audio)
+		}
+		if err = errors.Join(err, text.Close()); err == nil {
+			_, err = io.WriteString(w, tail)
+		}
+		w.CloseWithError(err)
+	}()
+	return u
+}
+
+// Close implements io.Closer. It waits until the source is no longer read.
+func (u *upload) Close() error {
+	err := u.PipeReader.Close()
+	<-u.done
+	return err
 }

@@ -1,7 +1,7 @@
 package accounts
 
 import (
-	"container/list"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +26,7 @@ const (
 	userDelay    = 250 * time.Millisecond
 	maxUserDelay = 5 * time.Second
 
-	// maxThrottled limits the entries of each counter; the oldest is dropped.
+	// maxThrottled limits the entries of each counter; beyond it, any is dropped.
 	maxThrottled = 100_000
 )
 
@@ -76,102 +76,63 @@ func (t *Throttle) Success(user, address string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	user = strings.ToLower(user)
-	t.pairs.forget(user + "\x00" + address)
+	delete(t.pairs.entries, user+"\x00"+address)
 	t.addresses.takeBack(address)
 	t.by.takeBack(user)
 }
 
-// counter counts events by key in a sliding window. Each new event removes a
-// few expired entries.
+// counter counts events by key in a sliding window: entries holds the last
+// events of each key, at most limit.
 type counter struct {
 	limit   int
 	span    time.Duration
-	entries map[string]*list.Element // of *events
-	order   *list.List               // ordered by their last event, oldest first
-}
-
-type events struct {
-	key string
-	at  []time.Time // the last events, at most limit
+	entries map[string][]time.Time
 }
 
 func newCounter(limit int, span time.Duration) *counter {
-	return &counter{limit: limit, span: span, entries: map[string]*list.Element{}, order: list.New()}
+	return &counter{limit: limit, span: span, entries: map[string][]time.Time{}}
 }
 
-// recent drops events outside the window. A clock that moved back does not keep
-// old events alive.
-func (c *counter) recent(key string, now time.Time) *events {
-	e := c.entries[key]
-	if e == nil {
-		return nil
-	}
-	ev := e.Value.(*events)
-	recent := ev.at[:0]
-	for _, at := range ev.at {
-		if age := now.Sub(at); age < c.span && age >= 0 {
-			recent = append(recent, at)
-		}
-	}
-	if ev.at = recent; len(recent) == 0 {
-		c.forget(key)
-		return nil
-	}
-	return ev
+// recent returns the events inside the window. A clock that moved back does not
+// keep old events alive.
+func (c *counter) recent(key string, now time.Time) []time.Time {
+	return slices.DeleteFunc(slices.Clone(c.entries[key]), func(at time.Time) bool { return now.Sub(at) >= c.span || now.Before(at) })
 }
 
 // wait returns the time until the key has fewer events than the limit.
 func (c *counter) wait(key string, now time.Time) time.Duration {
-	ev := c.recent(key, now)
-	if ev == nil || len(ev.at) < c.limit {
+	at := c.recent(key, now)
+	if len(at) < c.limit {
 		return 0
 	}
-	return ev.at[0].Add(c.span).Sub(now)
+	return at[0].Add(c.span).Sub(now)
 }
 
-// add counts an event and returns the key's number of events, at most limit.
+// add counts an event and returns the key's number of events, at most limit. It
+// removes a few expired entries, more than it adds; if there are too many, it
+// removes any.
 func (c *counter) add(key string, now time.Time) int {
-	for range 4 { // remove more than are added
-		front := c.order.Front()
-		if front == nil {
+	examined := 0
+	for other, at := range c.entries {
+		expired := now.Sub(at[len(at)-1]) >= c.span
+		if other != key && (expired || len(c.entries) >= maxThrottled) {
+			delete(c.entries, other)
+		}
+		if examined++; examined == 4 {
 			break
 		}
-		oldest := front.Value.(*events)
-		if counts := now.Sub(oldest.at[len(oldest.at)-1]) < c.span; counts && len(c.entries) < maxThrottled {
-			break
-		}
-		c.forget(oldest.key)
 	}
-	ev := c.recent(key, now)
-	if ev == nil {
-		ev = &events{key: key}
-		c.entries[key] = c.order.PushBack(ev)
-	} else {
-		c.order.MoveToBack(c.entries[key])
-	}
-	if len(ev.at) == c.limit {
-		ev.at = append(ev.at[:0], ev.at[1:]...)
-	}
-	ev.at = append(ev.at, now)
-	return len(ev.at)
+	at := append(c.recent(key, now), now)
+	at = at[max(0, len(at)-c.limit):]
+	c.entries[key] = at
+	return len(at)
 }
 
+// takeBack removes the key's last event.
 func (c *counter) takeBack(key string) {
-	e := c.entries[key]
-	if e == nil {
-		return
-	}
-	ev := e.Value.(*events)
-	if len(ev.at) <= 1 {
-		c.forget(key)
-		return
-	}
-	ev.at = ev.at[:len(ev.at)-1]
-}
-
-func (c *counter) forget(key string) {
-	if e := c.entries[key]; e != nil {
-		c.order.Remove(e)
+	if at := c.entries[key]; len(at) > 1 {
+		c.entries[key] = at[:len(at)-1]
+	} else {
 		delete(c.entries, key)
 	}
 }

@@ -1,10 +1,16 @@
 package httpserver
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 // getAccount handles GET /account, computed at the time of the request.
@@ -82,4 +88,127 @@ func (s *Server) listClasses(w http.ResponseWriter, _ *request) error {
 	w.Header().Set("Cache-Control", "private, max-age=3600")
 	writeBody(w, http.StatusOK, "application/json", s.classes)
 	return nil
+}
+
+// maxKeys limits the valid keys of an account.
+const maxKeys = 100
+
+// keyRecord is an account's view of an API key; Key is set only in the response
+// that creates it.
+type keyRecord struct {
+	ID        string  `json:"id"`
+	Key       string  `json:"key,omitempty"`
+	Hint      string  `json:"hint"`
+	ReadOnly  bool    `json:"read_only"`
+	CreatedAt string  `json:"created_at"`
+	ExpiresAt *string `json:"expires_at"`
+	RevokedAt *string `json:"revoked_at"`
+	UsedAt    *string `json:"used_at"`
+}
+
+func recordOf(k accounts.Key, secret string) keyRecord {
+	return keyRecord{
+		ID: k.ID, Key: secret, Hint: k.Hint, ReadOnly: k.ReadOnly, CreatedAt: stamp(k.CreatedAt),
+		ExpiresAt: stampOrNull(k.ExpiresAt), RevokedAt: stampOrNull(k.RevokedAt), UsedAt: stampOrNull(k.UsedAt),
+	}
+}
+
+// person wraps a handler that requires a login with a password: a key must not
+// be able to create others that outlive it.
+func (s *Server) person(h handler) handler {
+	return s.private(func(w http.ResponseWriter, r *request) error {
+		if r.who.User == "" {
+			return &apiError{Status: http.StatusForbidden, Code: codeForbidden, Message: "managing API keys requires a user: log in with a user name and password (POST /auth/login)"}
+		}
+		return h(w, r)
+	})
+}
+
+// recorded performs an action on a key of the account and records it in the
+// audit log, with the person who has logged in.
+func (s *Server) recorded(r *request, entry func(account string) accounts.AuditEntry, work func() error) error {
+	account, err := s.cfg.Accounts.Find(r.Context(), r.who.Account)
+	if err != nil {
+		return err
+	}
+	users, err := s.cfg.Accounts.Users(r.Context(), account.ID)
+	if err != nil {
+		return err
+	}
+	e := entry(account.Name)
+	e.Operator = "user " + r.who.User
+	for _, u := range users {
+		if u.ID == r.who.User {
+			e.Operator = "user " + u.Username
+		}
+	}
+	return s.cfg.Audit.Do(r.Context(), e, work)
+}
+
+// listKeys handles GET /account/keys, an addition to the specification.
+func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
+	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Keys []keyRecord `json:"keys"`
+	}{make([]keyRecord, len(keys))}
+	for i, k := range keys {
+		out.Keys[i] = recordOf(k, "")
+	}
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// createKey handles POST /account/keys, an addition to the specification.
+func (s *Server) createKey(w http.ResponseWriter, r *request) error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	var secret string
+	var k accounts.Key
+	entry := func(account string) accounts.AuditEntry {
+		return accounts.AuditEntry{Action: "key create", Subject: account, Detail: "unlimited, key " + id.String()}
+	}
+	err = s.recorded(r, entry, func() error {
+		var err error
+		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id.String(), Most: maxKeys})
+		return err
+	})
+	if errors.Is(err, accounts.ErrTooManyKeys) {
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: fmt.Sprintf("the account already has %d API keys: revoke one first", maxKeys), cause: err}
+	}
+	if err != nil {
+		return err
+	}
+	s.log.Info("API key made", "request", r.id, "account", r.who.Account, "user", r.who.User, "key", k.ID)
+	return writeJSON(w, http.StatusCreated, recordOf(k, secret))
+}
+
+// revokeKey handles DELETE /account/keys/:id, an addition to the specification.
+func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return notFound("there is no such key")
+	}
+	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
+	if err != nil {
+		return err
+	}
+	// Any id may be requested, and the audit log keeps its entries forever.
+	if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == id.String() }) {
+		return notFound("there is no such key")
+	}
+	entry := func(account string) accounts.AuditEntry {
+		return accounts.AuditEntry{Action: "key revoke", Subject: id.String(), Detail: "of " + account}
+	}
+	err = s.recorded(r, entry, func() error {
+		return s.cfg.Accounts.RevokeKeyOf(r.Context(), r.who.Account, id.String())
+	})
+	if err != nil {
+		return err
+	}
+	s.log.Info("API key revoked", "request", r.id, "account", r.who.Account, "user", r.who.User, "key", id.String())
+	return writeJSON(w, http.StatusOK, map[string]string{"message": "key revoked"})
 }

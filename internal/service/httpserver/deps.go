@@ -6,37 +6,8 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/tasks"
-	"github.com/otograph/otograph/internal/system/blob"
-	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/voices"
 )
-
-// taskStore creates, shows and ends the tasks of an account; *tasks.Owners
-// satisfies it.
-type taskStore interface {
-	NewAudio(ctx context.Context, filename string) (*blob.Writer, error)
-	DropAudio(ctx context.Context, key string)
-	NewReference(ctx context.Context, task string, n int) (*blob.Writer, error)
-	DropReferences(ctx context.Context, task string, n int)
-	Admit(ctx context.Context, account, idempotencyKey string) error
-	Measure(ctx context.Context, account, idempotencyKey, key, filename string) (seconds float64, err error)
-	Create(ctx context.Context, r tasks.Request, i tasks.Idempotency) (t tasks.Task, replayed bool, err error)
-	CreateBatch(ctx context.Context, rs []tasks.Request, i tasks.Idempotency) (items []tasks.Item, replayed bool, err error)
-	Available(ctx context.Context) ([]spec.Available, error)
-	Get(ctx context.Context, account, id string) (tasks.Task, error)
-	List(ctx context.Context, account string, f tasks.Filter) ([]tasks.Task, int, error)
-	Result(ctx context.Context, account, id string) (*tasks.Result, error)
-	Waveform(ctx context.Context, account, id string) ([]byte, error)
-	Audio(ctx context.Context, account, id string) (*tasks.Audio, error)
-	Annotations(ctx context.Context, account, id string) (tasks.Annotations, error)
-	Annotate(ctx context.Context, account, id string, patch tasks.AnnotationPatch, match *int64) (tasks.Annotations, error)
-	Delete(ctx context.Context, account, id string) error
-	Withdraw(ctx context.Context, account, id string) (tasks.Task, error)
-	SpeakerVoice(ctx context.Context, account, task, speaker string) (voices.Voice, error)
-	Wait(ctx context.Context, account, id string) (tasks.Task, error)
-	Follow(ctx context.Context, account, id string) (<-chan tasks.Snapshot, error)
-}
 
 // accountStore identifies the sender of a request and its permissions;
 // *accounts.Store satisfies it.

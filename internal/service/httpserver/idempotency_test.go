@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // TestEqualSubmissionsMakeOneTask: 50 parallel identical requests with one key
@@ -124,7 +123,7 @@ func TestAKeyDoesNotBypassTheBalance(t *testing.T) {
 // used gets its first response from an account without money too.
 func TestASmallRepetitionIgnoresTheBalance(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Tasks.(*tasks.Owners).Config.Prober = fakeProber(func(string, string) (float64, error) { return 1, nil })
+		c.Tasks.Config.Prober = fakeProber(func(string, string) (float64, error) { return 1, nil })
 	})
 	a, key := w.newAccount("poor", "0.0133")
 	ask := func() answer {

@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/service/queue"
-	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -253,7 +252,7 @@ func TestTranslations(t *testing.T) {
 // name and leave no files.
 func TestKnownSpeakers(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Tasks.(*tasks.Owners).Config.Prober = fakeProber(func(path, _ string) (float64, error) {
+		c.Tasks.Config.Prober = fakeProber(func(path, _ string) (float64, error) {
 			info, err := os.Stat(path)
 			if err != nil {
 				return 0, err
@@ -338,7 +337,7 @@ func TestReferencesAreProbedLast(t *testing.T) {
 	var probed []string
 	var mu sync.Mutex
 	w := newWorld(t, func(c *Config) {
-		c.Tasks.(*tasks.Owners).Config.Prober = fakeProber(func(_, name string) (float64, error) {
+		c.Tasks.Config.Prober = fakeProber(func(_, name string) (float64, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			probed = append(probed, name)

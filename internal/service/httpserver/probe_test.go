@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // fakeProber is a prober implemented by a function.
@@ -29,7 +27,7 @@ func TestHoldFollowsTheProbedLength(t *testing.T) {
 	var seconds float64
 	var fail error
 	w := newWorld(t, func(c *Config) {
-		c.Tasks.(*tasks.Owners).Config.Prober = fakeProber(func(path, filename string) (float64, error) {
+		c.Tasks.Config.Prober = fakeProber(func(path, filename string) (float64, error) {
 			data, err := os.ReadFile(path)
 			assert.NoError(t, err)
 			assert.Equal(t, wav(2), data)
@@ -55,7 +53,7 @@ func TestHoldFollowsTheProbedLength(t *testing.T) {
 func TestProbesTakeTurns(t *testing.T) {
 	var now, most atomic.Int64
 	w := newWorld(t, func(c *Config) {
-		c.Tasks.(*tasks.Owners).Config.Prober = fakeProber(func(string, string) (float64, error) {
+		c.Tasks.Config.Prober = fakeProber(func(string, string) (float64, error) {
 			n := now.Add(1)
 			defer now.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {

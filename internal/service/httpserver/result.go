@@ -8,19 +8,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
-
-// billRecord is the specification's billing block of a task result.
-type billRecord struct {
-	Mode            spec.Tier      `json:"mode"`
-	BillableMinutes int64          `json:"billable_minutes"`
-	Detail          billing.Detail `json:"detail"`
-	Amount          billing.Money  `json:"amount"`
-	Balance         billing.Money  `json:"balance"`
-}
 
 // getResult handles GET /tasks/:id/result. The result is streamed.
 func (s *Server) getResult(w http.ResponseWriter, r *request, id string) error {
@@ -46,7 +36,7 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 	o.field("task_id", r.Task.ID)
 	o.field("audio_duration", head.AudioDuration)
 	o.field("audio_md5", head.AudioMD5)
-	o.field("billing", billRecord(r.Bill))
+	o.field("billing", r.Bill)
 	if head.Ran.ASR {
 		o.field("language", head.Language)
 		o.field("language_probability", head.LanguageProbability)

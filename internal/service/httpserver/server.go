@@ -33,6 +33,7 @@ import (
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/metrics"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -40,7 +41,7 @@ import (
 type Config struct {
 	// Tasks, Accounts, Money and Audit implement the endpoints: the
 	// service's own stores.
-	Tasks    taskStore
+	Tasks    *tasks.Owners
 	Accounts accountStore
 	Money    moneyStore
 	Audit    *accounts.AuditLog
@@ -87,11 +88,9 @@ type Config struct {
 	// LimitWait is how long a request on an endpoint of OpenAI's interface
 	// waits for its turn beyond the account's limits; 0 = 30 s.
 	LimitWait time.Duration
-	// Uploads limits the concurrent task-creating bodies of one account, and
-	// UploadBytes their total size; 0 = 16, 2 GiB. Bodies of 64 KiB or less do
-	// not count.
-	Uploads     int
-	UploadBytes int64
+	// Uploads limits the concurrent task-creating bodies of one account; 0 = 16.
+	// Bodies of 64 KiB or less do not count.
+	Uploads int
 }
 
 // Server serves the service's HTTP requests. It is safe for concurrent use.
@@ -104,7 +103,7 @@ type Server struct {
 	loginTurns    *fairuse.Gate
 	loginsDelayed atomic.Int64
 	places        *fairuse.Gate // among an account's tasks, for the endpoints of OpenAI's interface
-	uploads       *uploads
+	uploads       *fairuse.Gate // bodies of an account
 	limits        *cache[billing.Limits]
 	prices        *cache[billing.Prices]
 	document      httpapi.Document
@@ -141,10 +140,9 @@ func New(cfg Config) (*Server, error) {
 	cfg.MinBodyRate = cmp.Or(max(cfg.MinBodyRate, 0), 8<<10)
 	cfg.LimitWait = cmp.Or(max(cfg.LimitWait, 0), defaultLimitWait)
 	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
-	cfg.UploadBytes = cmp.Or(max(cfg.UploadBytes, 0), 2<<30)
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
-		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: newUploads(cfg.Uploads, cfg.UploadBytes), limits: newCache(limitsAge, cfg.Accounts.Limits),
+		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: fairuse.NewGate(math.MaxInt, cfg.Uploads, 0), limits: newCache(limitsAge, cfg.Accounts.Limits),
 		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())

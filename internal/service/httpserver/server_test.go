@@ -21,13 +21,11 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
 var (
-	_ taskStore    = (*tasks.Owners)(nil)
 	_ moneyStore   = (*billing.Store)(nil)
 	_ accountStore = (*accounts.Store)(nil)
 	_ limiter      = (*accounts.Store)(nil)

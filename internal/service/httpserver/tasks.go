@@ -37,27 +37,17 @@ type createdTask struct {
 }
 
 func created(t tasks.Task) createdTask {
-	return createdTask{
-		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize,
-		Options: t.Options, CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt),
-	}
+	return createdTask{t.ID, t.Status, t.AudioFilename, t.AudioSourceType, t.AudioSize, t.Options, stamp(t.CreatedAt), stamp(t.UpdatedAt)}
 }
 
 // fullTask is the Task record of GET /tasks/:id.
 type fullTask struct {
-	ID            string                `json:"id"`
-	Status        tasks.Status          `json:"status"`
-	Filename      string                `json:"audio_filename"`
-	SourceType    string                `json:"audio_source_type"`
-	Size          *int64                `json:"audio_size"`
-	MD5           *string               `json:"audio_md5"`
-	AllowTraining bool                  `json:"allow_training"`
-	ErrorMessage  *string               `json:"error_message"`
-	Options       spec.EffectiveOptions `json:"options"`
-	CreatedAt     string                `json:"created_at"`
-	UpdatedAt     string                `json:"updated_at"`
-	FinishedAt    *string               `json:"finished_at"`
-	Warnings      []spec.Warning        `json:"warnings,omitempty"` // an addition to the specification
+	createdTask
+	MD5           *string        `json:"audio_md5"`
+	AllowTraining bool           `json:"allow_training"`
+	ErrorMessage  *string        `json:"error_message"`
+	FinishedAt    *string        `json:"finished_at"`
+	Warnings      []spec.Warning `json:"warnings,omitempty"` // an addition to the specification
 }
 
 // listedTask is an entry of GET /tasks.
@@ -381,11 +371,7 @@ func (s *Server) getTask(w http.ResponseWriter, r *request, id string) error {
 }
 
 func shownTask(t tasks.Task) fullTask {
-	return fullTask{
-		ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType, Size: t.AudioSize, MD5: t.AudioMD5,
-		AllowTraining: t.AllowTraining, ErrorMessage: t.ErrorMessage, Options: t.Options,
-		CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt), Warnings: t.Warnings,
-	}
+	return fullTask{created(t), t.AudioMD5, t.AllowTraining, t.ErrorMessage, stampOrNull(t.FinishedAt), t.Warnings}
 }
 
 // cancelTask handles POST /tasks/:id/cancel, an addition to the specification.

@@ -81,7 +81,6 @@ func (s *core) cancel(ctx context.Context, id, message string, refuse func(*sql.
 // Ledger entries stay. Errors wrap ErrNotFound, ErrForbidden or ErrProcessing.
 func (s *Owners) Delete(ctx context.Context, account, id string) error {
 	var pending []string
-	forgotten := s.erased.take()
 	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		pending = nil
 		r, err := s.lockNamed(ctx, tx, id)
@@ -101,14 +100,10 @@ func (s *Owners) Delete(ctx context.Context, account, id string) error {
 				return err
 			}
 		}
-		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
-			return err
-		}
 		pending, err = s.remove(ctx, tx, r)
 		return err
 	})
 	if err != nil {
-		s.erased.add(forgotten)
 		return s.wrap("delete", err)
 	}
 	s.queue.Changed(ctx)

@@ -76,6 +76,7 @@ func TestDeletionInEveryState(t *testing.T) {
 				for table, column := range map[string]string{"tasks": "id", "holds": "task_id", "callbacks": "task_id"} {
 					assert.Zero(t, f.Count(fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE %s = $1", table, column), task.ID), table)
 				}
+				require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{}).Cleanup(t.Context()))
 				assert.Zero(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
 				for _, key := range f.Files() {
 					assert.NotContains(t, key, task.ID)

@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -87,38 +85,9 @@ func forgetDeletions(ctx context.Context, tx *sql.Tx, keys []string) error {
 	return err
 }
 
-// erased holds files of done tasks that this process has deleted but not yet
-// taken off the list of pending deletions. The end of the next task does that
-// in its own transaction. If the process ends first, the clean-up deletes the
-// files again.
-type erased struct {
-	mu   sync.Mutex
-	keys []string
-}
-
-// take removes and returns at most eraseBatch keys. Transactions that forget
-// the same keys would block one another. If a transaction fails, the caller
-// returns the keys with add.
-func (e *erased) take() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := min(len(e.keys), eraseBatch)
-	taken := slices.Clone(e.keys[:n])
-	e.keys = slices.Delete(e.keys, 0, n)
-	return taken
-}
-
-// add adds deleted files that are still listed as pending.
-func (e *erased) add(keys []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.keys) < 10*eraseBatch { // otherwise no task has ended for long, and the clean-up forgets them
-		e.keys = append(e.keys, keys...)
-	}
-}
-
-// sweepDone erases the checkpoints of a done task, and its audio unless that is
-// kept. A done task is never claimed again, so this needs no transaction.
+// sweepDone erases the checkpoints of a done task, and its audio unless the
+// service keeps it. A done task is never claimed again, so this needs no
+// transaction. The clean-up takes the files off the list of pending deletions.
 func (s *core) sweepDone(ctx context.Context, task, audio string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)
@@ -126,9 +95,7 @@ func (s *core) sweepDone(ctx context.Context, task, audio string) {
 	if audio != "" && s.Config.KeepAudio <= 0 {
 		keys = append(keys, audio)
 	}
-	gone, err := s.eraseFiles(ctx, keys)
-	s.erased.add(gone)
-	if err != nil {
+	if _, err := s.eraseFiles(ctx, keys); err != nil {
 		s.Config.Logger.WarnContext(ctx, "files of a done task stay until the clean-up", "task", task, "error", err)
 	}
 }

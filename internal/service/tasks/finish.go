@@ -45,12 +45,11 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 	u.Partial = o.Result.Stats.Truncated
 	var receipt billing.Receipt
 	var audio string
-	forgotten := s.erased.take()
 	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.guard(ctx, tx, c)
 		audio = r.audio
 		if r.Status == StatusDone && r.result == key {
-			return forgetDeletions(ctx, tx, forgotten) // an earlier call committed the rest, but its caller got an error
+			return nil // an earlier call committed this, but its caller got an error
 		}
 		if err != nil {
 			return err
@@ -65,9 +64,6 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 		}
 		if receipt, err = s.billing.Settle(ctx, tx, r.AccountID, c.ID, quote, r.BatchMode); err != nil {
 			return unaffordable(err, o.Seconds)
-		}
-		if err := forgetDeletions(ctx, tx, forgotten); err != nil {
-			return err
 		}
 		length := o.length()
 		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &length, o.VoiceModel, warnings
@@ -88,8 +84,6 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 		}
 		s.Config.Logger.InfoContext(ctx, "task done", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "tier", u.Mode, "audio_seconds", o.Seconds, "amount", receipt.Quote.Total.String())
 		s.sweepDone(ctx, c.ID, audio)
-	} else {
-		s.erased.add(forgotten)
 	}
 	return s.wrap("finish "+c.ID, err)
 }

@@ -322,17 +322,3 @@ func TestDropAudioSparesReferencedFiles(t *testing.T) {
 		f.Exact()
 	})
 }
-
-// TestRepeatedEndForgetsErasedFiles: an end that is written again, because its
-// commit was not confirmed, takes erased files off the list like any other end.
-func TestRepeatedEndForgetsErasedFiles(t *testing.T) {
-	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
-	f.Add(nil)
-	c := f.Take()
-	out := tasks.Outcome{Seconds: 3}
-	require.NoError(t, f.Complete(t.Context(), c, out))
-	require.Positive(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"), "the files are deleted but still listed as pending")
-	require.NoError(t, f.Complete(t.Context(), c, out))
-	assert.Zero(t, f.Count("SELECT COUNT(*) FROM doomed_blobs"))
-	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
-}

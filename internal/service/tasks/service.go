@@ -90,7 +90,6 @@ type core struct {
 	queue   *queue.Queue
 	outbox  *webhook.Outbox
 	watcher *watcher
-	erased  erased
 	probing *fairuse.Gate // limits the uploads probed at the same time
 }
 

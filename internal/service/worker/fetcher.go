@@ -55,7 +55,6 @@ type FetcherConfig struct {
 	Pause      time.Duration // before a dropped download is resumed; default 1 s
 	MinBytes   int64         // of audio; default 1 KB
 	MaxBytes   int64         // of audio; default 2 GB
-	MaxSeconds float64       // of audio whose price is held; default 5 hours, as for workers
 	Poll       time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
 	Heartbeat  time.Duration // default 5 s
 	Grace      time.Duration // time that downloads may take to finish at shutdown; default 15 s
@@ -107,7 +106,6 @@ func NewFetcher(s *tasks.Runs, c FetcherConfig) (*Fetcher, error) {
 	c.Pause = cmp.Or(c.Pause, time.Second)
 	c.MinBytes = cmp.Or(c.MinBytes, spec.MinAudioBytes)
 	c.MaxBytes = cmp.Or(c.MaxBytes, spec.MaxAudioBytes)
-	c.MaxSeconds = cmp.Or(c.MaxSeconds, spec.MaxAudioSeconds)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 15*time.Second)
@@ -323,7 +321,7 @@ func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) fl
 		f.service.Config.Logger.DebugContext(ctx, "download not probed", "task", c.ID, "error", err)
 		return 0
 	}
-	if !(seconds >= 0 && seconds <= f.config.MaxSeconds) {
+	if !(seconds >= 0 && seconds <= spec.MaxAudioSeconds) {
 		return 0
 	}
 	return seconds

@@ -43,11 +43,14 @@ type SupervisorConfig struct {
 	Heartbeat time.Duration // default 5 s
 	MinPause  time.Duration // before a dead child is replaced; doubles while children die young; default 100 ms
 	MaxPause  time.Duration // default 30 s
-	Healthy   time.Duration // the pause starts over if a child lived this long; default 1 min
 	Stale     time.Duration // a child without a heartbeat for this long is killed; default 30 s
 	Start     time.Duration // how long a child may take to its first heartbeat; default DefaultStall
 	Return    time.Duration // Fallback's turn; default 1 h, doubles up to a day while Command crashes again
 }
+
+// healthy is how long a child must live for the pause before its replacement to
+// start over.
+const healthy = time.Minute
 
 // Supervisor keeps N worker processes running. Native code runs only in them:
 // if it crashes, the supervisor sees the process die, ends the attempt of the
@@ -71,7 +74,6 @@ func NewSupervisor(s *tasks.Runs, c SupervisorConfig) (*Supervisor, error) {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.MinPause = cmp.Or(c.MinPause, 100*time.Millisecond)
 	c.MaxPause = cmp.Or(c.MaxPause, 30*time.Second)
-	c.Healthy = cmp.Or(c.Healthy, time.Minute)
 	c.Stale = cmp.Or(c.Stale, 30*time.Second)
 	c.Start = cmp.Or(c.Start, DefaultStall)
 	c.Return = cmp.Or(c.Return, time.Hour)
@@ -180,7 +182,7 @@ func (v *Supervisor) keep(ctx context.Context) {
 		v.restarts++
 		v.mu.Unlock()
 		log.WarnContext(ctx, "worker process is replaced", "worker", id, "reason", message, "pause", pause.String())
-		if time.Since(begun) >= v.config.Healthy {
+		if time.Since(begun) >= healthy {
 			pause = v.config.MinPause
 		}
 		backoff.Sleep(ctx, pause)

@@ -47,11 +47,9 @@ type Config struct {
 	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
 
-	MaxSeconds  float64       // of audio; default spec.MaxAudioSeconds
-	Poll        time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
-	Heartbeat   time.Duration // default 5 s
-	Grace       time.Duration // time that a running task may take to finish at shutdown; default 25 s
-	TaskTimeout time.Duration // wall-clock limit of one attempt; default 12 hours
+	Poll      time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
+	Heartbeat time.Duration // default 5 s
+	Grace     time.Duration // time that a running task may take to finish at shutdown; default 25 s
 	// StallTimeout is how long an engine may work without a sign of progress,
 	// in addition to a tenth of the audio's length; default DefaultStall.
 	StallTimeout time.Duration
@@ -81,11 +79,9 @@ func New(s *tasks.Runs, c Config) (*Worker, error) {
 	}
 	c.ID = cmp.Or(c.ID, os.Getenv(envWorker), uuid.NewString())
 	c.Supervisor = cmp.Or(c.Supervisor, os.Getenv(envSupervisor))
-	c.MaxSeconds = cmp.Or(c.MaxSeconds, spec.MaxAudioSeconds)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 25*time.Second)
-	c.TaskTimeout = cmp.Or(c.TaskTimeout, 12*time.Hour)
 	c.StallTimeout = cmp.Or(c.StallTimeout, DefaultStall)
 	c.HangTimeout = cmp.Or(c.HangTimeout, 15*time.Second)
 	if c.Outage == nil {
@@ -98,7 +94,10 @@ func New(s *tasks.Runs, c Config) (*Worker, error) {
 // because the engine's threads still run.
 var ErrHung = errors.New("engine does not return")
 
-// errTimeout is the cause that ends a run after Config.TaskTimeout.
+// taskTimeout is the wall-clock limit of one attempt.
+const taskTimeout = 12 * time.Hour
+
+// errTimeout is the cause that ends a run after taskTimeout.
 var errTimeout = errors.New("exceeded the wall-clock limit")
 
 // Run works until ctx is done; then the current task may end within Grace,
@@ -167,7 +166,7 @@ func (w *Worker) claim(ctx context.Context, unconfirmed bool) (task *tasks.Claim
 // is the context of the task's steps.
 func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
 	s, log := w.service, w.service.Config.Logger
-	defer time.AfterFunc(w.config.TaskTimeout, func() { cancel(errTimeout) }).Stop()
+	defer time.AfterFunc(taskTimeout, func() { cancel(errTimeout) }).Stop()
 	defer context.AfterFunc(drain, func() {
 		if backoff.Sleep(run, w.config.Grace) {
 			cancel(queue.ErrDraining)
@@ -193,7 +192,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 		how, message = tasks.EndHandedBack, cause.Error()
 	case errors.As(err, new(stallError)):
 	case errors.Is(cause, errTimeout):
-		message = fmt.Sprintf("the attempt %v of %s", errTimeout, w.config.TaskTimeout)
+		message = fmt.Sprintf("the attempt %v of %s", errTimeout, taskTimeout)
 	case ours(err):
 		how = tasks.EndOutage
 		w.breaker.open(partOf(err, PartStore))
@@ -301,7 +300,7 @@ func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (o
 	outcome, err = w.runEngine(ctx, seconds, Job{
 		TaskID: c.ID, Path: path, Filename: c.AudioFilename, Options: c.Options, Extras: c.Extras, Voices: voices, Register: register,
 		Checkpoints: stages, Progress: progress, Segments: w.reports.addSegments,
-		MaxSeconds: min(affordable.Most, w.config.MaxSeconds),
+		MaxSeconds: min(affordable.Most, spec.MaxAudioSeconds),
 		Decoded: func(seconds float64) error {
 			if seconds <= affordable.Held {
 				return nil
@@ -314,7 +313,7 @@ func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (o
 	switch {
 	case unpaid != nil:
 		return outcome, unpaid
-	case errors.Is(err, ErrUnpaid) && affordable.Most < w.config.MaxSeconds:
+	case errors.Is(err, ErrUnpaid) && affordable.Most < spec.MaxAudioSeconds:
 		return outcome, spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", affordable.Most/60))
 	case err != nil:
 		return outcome, w.attribute(ctx, err)
@@ -448,8 +447,8 @@ func (w *Worker) checkLength(seconds float64) error {
 	if math.IsNaN(seconds) || seconds < 0 {
 		return fmt.Errorf("the reported duration of the audio is %v s", seconds)
 	}
-	if seconds > w.config.MaxSeconds {
-		return spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, w.config.MaxSeconds))
+	if seconds > spec.MaxAudioSeconds {
+		return spec.Permanent(fmt.Errorf("the audio lasts %.2f s; at most %.0f s are allowed", seconds, spec.MaxAudioSeconds))
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func TestHandlerEscapesItsTexts(t *testing.T) {
 	assert.NotContains(t, body(t, get(t, h, "GET", "/")), "<script>x")
 }
 
-func TestAssets(t *testing.T) {
+func TestAssetsAreCompressedAndRevalidated(t *testing.T) {
 	if !Built() {
 		t.Skip("the page is not built: make build where npm is installed")
 	}

@@ -118,7 +118,7 @@ func (c *counter) add(key string, now time.Time) int {
 		if other != key && (expired || len(c.entries) >= maxThrottled) {
 			delete(c.entries, other)
 		}
-		if examined++; examined == 4 {
+		if examined++; examined == 8 {
 			break
 		}
 	}

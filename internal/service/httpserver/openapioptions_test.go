@@ -11,9 +11,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestOpenAPIOptions checks that the document has every option of the table
+// TestDocumentHasEveryOption checks that the document has every option of the table
 // with its bounds, and no other.
-func TestOpenAPIOptions(t *testing.T) {
+func TestDocumentHasEveryOption(t *testing.T) {
 	doc := readDocument(t)
 	given, effective := doc.Components.Schemas["Options"], doc.Components.Schemas["EffectiveOptions"]
 	assert.Len(t, given.Properties, len(spec.Table()))

@@ -46,7 +46,7 @@ func TestNewRequiresDependencies(t *testing.T) {
 	}
 }
 
-func TestBasePath(t *testing.T) {
+func TestEndpointsFollowTheBasePath(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.BasePath = "/asr/v1" })
 	assert.Equal(t, 200, w.send("GET", "/asr/v1/account", nil, with("X-API-Key", w.key)).status)
 	assert.Equal(t, 404, w.send("GET", "/v1x/account", nil, with("X-API-Key", w.key)).status)

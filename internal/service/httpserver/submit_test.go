@@ -46,7 +46,7 @@ func TestSubmissionTakesFieldsInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestBase64Forms(t *testing.T) {
+func TestBase64AlphabetsAndPaddings(t *testing.T) {
 	for n := range 40 {
 		data := make([]byte, n)
 		for i := range data {
@@ -96,7 +96,7 @@ func TestInvalidBase64IsRefused(t *testing.T) {
 	}
 }
 
-func TestSubmissionRefusals(t *testing.T) {
+func TestInvalidSubmissionsAre400(t *testing.T) {
 	deep := strings.Repeat("[", 100_000)
 	for _, tt := range []struct{ name, body, want string }{
 		{"nothing", "", "the body is empty"},
@@ -164,7 +164,7 @@ func TestSubmissionRefusals(t *testing.T) {
 	}
 }
 
-func TestBatchRefusals(t *testing.T) {
+func TestInvalidBatchesAre400(t *testing.T) {
 	many := `"http://a.example.com/"` + strings.Repeat(`,"http://a.example.com/"`, 9_999)
 	for _, tt := range []struct{ name, body, want string }{
 		{"no batch_mode", `{"audio_url":["x"]}`, "batch_mode: must be true"},

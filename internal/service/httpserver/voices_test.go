@@ -91,9 +91,9 @@ func TestInvalidVoicesAreRefused(t *testing.T) {
 	assert.Equal(t, []any{413, codePayloadTooLarge}, []any{a.status, a.code(t)})
 }
 
-// TestASpeakerOfADeletedTask: if a task is deleted while its speaker is being
+// TestSpeakerOfADeletedTaskIs404: if a task is deleted while its speaker is being
 // stored, the response is that the task does not exist, not an internal error.
-func TestASpeakerOfADeletedTask(t *testing.T) {
+func TestSpeakerOfADeletedTaskIs404(t *testing.T) {
 	w := newWorld(t)
 	doomed := ""
 	w.blobs.Inject(func(op, _ string) error {

@@ -53,9 +53,9 @@ type look struct{ draining, due, aged, tasks, batch bool }
 
 // Next claims the next task for worker and returns nil if there is none: first
 // a batch task that has waited for BatchWait; then the tasks lane; then, if
-// that is empty, the batch lane. Within a lane, the account whose turn is
-// longest ago is next, with its oldest waiting task. Tasks whose delay is over
-// are queued first.
+// that is empty, the batch lane. Within a lane, the account that has not been
+// served for the longest time is next, with its oldest waiting task. Tasks
+// whose delay is over are queued first.
 //
 // read is called in the claim's transaction: if it fails, nothing is claimed.
 // Tasks of stopped accounts wait (see Stop).

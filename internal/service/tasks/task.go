@@ -2,10 +2,9 @@
 // transaction, claimed by a worker, charged and announced, retried after
 // failures, read, deleted.
 //
-// The database is the only record of a task's state. Package tasks/queue
-// decides which task runs next and fences the writes of workers, package
-// tasks/webhook delivers callbacks, and package tasks/worker, above this one,
-// runs the tasks. Finishing is one transaction: the result's reference, the
+// The database is the only record of a task's state. Package queue decides which
+// task runs next and fences the writes of workers, package webhook delivers
+// callbacks, and package worker, above this one, runs the tasks. Finishing is one transaction: the result's reference, the
 // charge, the ledger entry and the callback change together or not at all.
 package tasks
 

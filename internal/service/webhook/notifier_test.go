@@ -290,8 +290,8 @@ func TestAnyStatusIsNoted(t *testing.T) {
 	})
 }
 
-// TestSignatures checks the headers against the definition of both signatures.
-func TestSignatures(t *testing.T) {
+// TestHeadersFollowBothDefinitionsOfSignatures checks the headers against the definition of both signatures.
+func TestHeadersFollowBothDefinitionsOfSignatures(t *testing.T) {
 	body := []byte(`{"task_id":"x"}`)
 	now := time.Unix(1_700_000_000, 0)
 	sign := func(key []byte, text string) []byte {

@@ -97,10 +97,15 @@ type Querier interface {
 // money happen one after another.
 func (s *Store) lock(ctx context.Context, tx *sql.Tx, account string) (balance Money, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&balance)
+	return balance, missing(err, account)
+}
+
+// missing returns ErrNoAccount if err says that the account has no row.
+func missing(err error, account string) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("%w: %s", ErrNoAccount, account)
+		return fmt.Errorf("%w: %s", ErrNoAccount, account)
 	}
-	return balance, err
+	return err
 }
 
 // read uses a single statement, so all figures are of the same moment.
@@ -112,10 +117,7 @@ func (s *Store) read(ctx context.Context, q Querier, account string) (state, err
 		COALESCE((SELECT MAX(concurrency) FROM packs WHERE account_id = a.id AND expires_at > $2), 0)
 		FROM accounts a JOIN account_sums s ON s.account_id = a.id WHERE a.id = $1`, account, db.Micros(s.clock())).
 		Scan(&st.balance, &st.tier, &st.concurrency, &st.tps, &st.burst, &st.heldTasks, &st.heldBatch, &st.active, &st.waitingBatch, &st.packs, &st.packConcurrency)
-	if errors.Is(err, sql.ErrNoRows) {
-		return st, fmt.Errorf("%w: %s", ErrNoAccount, account)
-	}
-	return st, err
+	return st, missing(err, account)
 }
 
 func (st state) limits() Limits {
@@ -139,10 +141,7 @@ func (s *Store) View(ctx context.Context, account string) (Account, error) {
 func (s *Store) Balance(ctx context.Context, account string) (Money, error) {
 	var m Money
 	err := s.pool.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = $1", account).Scan(&m)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = fmt.Errorf("%w: %s", ErrNoAccount, account)
-	}
-	return m, s.wrap("balance", err)
+	return m, s.wrap("balance", missing(err, account))
 }
 
 // Pack is a resource pack: value that non-batch tasks draw on before the balance, until it expires.

@@ -159,7 +159,7 @@ func TestIndexOfDocs(t *testing.T) {
 	more, err := filepath.Glob("../docs/*/*.md")
 	require.NoError(t, err)
 	links := 0
-	for _, page := range append(append(pages, more...), "../README.md", "../CONTRIBUTING.md", "README.md") {
+	for _, page := range append(append(pages, more...), "../README.md", "../CONTRIBUTING.md", "../third_party/README.md", "README.md") {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, m := range regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`).FindAllStringSubmatch(string(text), -1) {

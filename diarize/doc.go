@@ -8,8 +8,8 @@
 // centroids until no window moves, Viterbi smoothing over time. Turns lie on
 // the borders of the speech segments and, where the speaker changes inside a
 // segment, at the change point found with short windows on both sides of it.
-// With a [Segmenter], they are the stretches in which it detects a voice, and
-// overlap where voices overlap.
+// With a [Segmenter], speech is cut where it detects another voice; turns are the
+// stretches in which it detects one, and overlap where voices overlap.
 //
 // Everything except the embedder is pure Go, deterministic (for any number of
 // threads) and without state between calls. Package diarize/embed contains an

@@ -31,9 +31,9 @@ type accuracy struct {
 	// greedy_orcwer, dicpwer, wder.
 	Meeting map[string]*estimate `json:"meeting,omitempty"`
 	// Keywords sums the counts; KeywordF1 is their F1.
-	Keywords  *scores.Found `json:"keywords,omitempty"`
-	KeywordF1 *estimate     `json:"keyword_f1,omitempty"`
-	Speakers  *estimate     `json:"speakers"` // share with the correct number of speakers
+	Keywords  *scores.Counts `json:"keywords,omitempty"`
+	KeywordF1 *estimate      `json:"keyword_f1,omitempty"`
+	Speakers  *estimate      `json:"speakers"` // share with the correct number of speakers
 	// SpeakersExpected is the mean probability stated for these numbers, and
 	// SpeakersSure the share of correct ones where it is at least 0.8; nil
 	// without such a recording.
@@ -81,16 +81,16 @@ func summarize(items []itemReport, seed uint64) accuracy {
 	})
 	a.TurnRates, a.Meeting = turnRates(list, seed), meetingSummary(list, seed)
 	a.Turns, a.TurnRate = summed(list, seed, func(it itemReport) *DER { return it.Score.Turns }, DER.add, DER.Rate)
-	a.Keywords, a.KeywordF1 = summed(list, seed, func(it itemReport) *scores.Found { return it.Score.Keywords }, scores.Found.Add, scores.Found.F1)
+	a.Keywords, a.KeywordF1 = summed(list, seed, func(it itemReport) *scores.Counts { return it.Score.Keywords }, scores.Counts.Add, scores.Counts.F1)
 	a.Speakers = proportion(list, seed, func(it itemReport) *bool { return it.Score.Speakers.right() })
 	a.SpeakersExpected, a.SpeakersSure = certainty(list, seed)
 	a.Language = proportion(list, seed, func(it itemReport) *bool {
 		if it.Score.Language == nil {
 			return nil
 		}
-		return new(it.Score.Language.Reference == it.Score.Language.Found)
+		return new(it.Score.Language.Reference == it.Score.Language.Hypothesis)
 	})
-	a.events(present(list, func(it itemReport) *scores.Found { return it.Score.Events }), seed)
+	a.events(present(list, func(it itemReport) *scores.Counts { return it.Score.Events }), seed)
 	a.Sentences = timeStat(present(list, func(it itemReport) *TimeErrors { return it.Score.Sentences }))
 	a.WordTimes = timeStat(present(list, func(it itemReport) *TimeErrors { return it.Score.WordTimes }))
 	return a
@@ -141,13 +141,13 @@ func summed[T any](list []itemReport, seed uint64, of func(itemReport) *T, add f
 	return new(sumOf(scores, all(len(scores)), add)), estimateSum(scores, seed, add, figure)
 }
 
-func (a *accuracy) events(list []scores.Found, seed uint64) {
+func (a *accuracy) events(list []scores.Counts, seed uint64) {
 	if len(list) == 0 {
 		return
 	}
-	sum := sumOf(list, all(len(list)), scores.Found.Add)
+	sum := sumOf(list, all(len(list)), scores.Counts.Add)
 	a.Precision, a.Recall = new(sum.Precision()), new(sum.Recall())
-	a.EventF1 = estimateSum(list, seed, scores.Found.Add, scores.Found.F1)
+	a.EventF1 = estimateSum(list, seed, scores.Counts.Add, scores.Counts.F1)
 }
 
 // surely is the probability from which a number of speakers counts as sure.
@@ -176,7 +176,7 @@ func (c *speakerCount) right() *bool {
 	if c == nil {
 		return nil
 	}
-	return new(c.Reference == c.Found)
+	return new(c.Reference == c.Hypothesis)
 }
 
 func timeStat(list []TimeErrors) *timeSummary {

@@ -32,7 +32,7 @@ func (s saying) Transcribe(_ context.Context, it Item) (*otograph.Result, Cost, 
 // Systems that differ only in case are ranked differently by different rules; a
 // system that repeats the wrong references is detected; slices and wrong words
 // are reported.
-func TestAudit(t *testing.T) {
+func TestAuditRanksByEveryRule(t *testing.T) {
 	c := Config{Seed: 1, By: []string{"condition", "language"}}
 	for i := range 20 {
 		it := Item{Name: string(rune('a' + i)), Language: "en", Keys: map[string]string{"condition": "clean"}}
@@ -135,7 +135,7 @@ func TestPassages(t *testing.T) {
 
 // A wrong word plays the line that contains it; in a long line, the seconds
 // around its place.
-func TestPieces(t *testing.T) {
+func TestPiecesOfRecordings(t *testing.T) {
 	it := itemReport{Text: "one two\nthree\nfour five six seven", Spans: [][2]float64{{0.2, 2}, {3, 4}, {10, 50}}}
 	piece := it.pieces(strings.Fields)
 	assert.Equal(t, "#t=0.0,2.5", piece(-1))
@@ -159,7 +159,7 @@ func TestSound(t *testing.T) {
 }
 
 // A figure is only marked as the best if the intervals do not overlap.
-func TestBest(t *testing.T) {
+func TestBestNeedsSeparateIntervals(t *testing.T) {
 	f := figure{key: "wer", lower: true, of: func(s systemReport) *estimate { return s.Accuracy.WordRate }}
 	of := func(list ...*estimate) int {
 		var systems []systemReport
@@ -175,7 +175,7 @@ func TestBest(t *testing.T) {
 }
 
 // The rules name the files with the reference turns.
-func TestRules(t *testing.T) {
+func TestRulesNameNormalizerAndReferences(t *testing.T) {
 	r := Report{Normalizer: "words", Collar: 0.25}
 	assert.Equal(t, "Text normalizer: words.", r.rules())
 	c := Config{Items: []Item{{}, {Turns: []SpeakerTurn{}}}}

@@ -81,9 +81,9 @@ func TestScoreResult(t *testing.T) {
 	s := scoreResult(item, result(), scoreOptions{EventClasses: []string{"Music"}})
 	assert.Equal(t, &WordErrors{Substitutions: 1, Insertions: 1, Reference: 4}, s.Words)
 	assert.InDelta(t, 0.25, s.Turns.Rate(), 1e-9)
-	assert.Equal(t, &speakerCount{Reference: 3, Found: 2}, s.Speakers)
+	assert.Equal(t, &speakerCount{Reference: 3, Hypothesis: 2}, s.Speakers)
 	assert.Equal(t, &languageScore{"en", "en"}, s.Language)
-	assert.Equal(t, &scores.Found{Hits: 1, Misses: 1}, s.Events)
+	assert.Equal(t, &scores.Counts{Hits: 1, Misses: 1}, s.Events)
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.2}, Ends: []float64{0}}, s.Sentences)
 	assert.Equal(t, &TimeErrors{Starts: []float64{0.1, 0}, Ends: []float64{0, 0}}, s.WordTimes)
 
@@ -94,7 +94,7 @@ func TestScoreResult(t *testing.T) {
 	assert.Nil(t, scoreResult(item, result(), scoreOptions{LanguageGiven: true}).Language)
 }
 
-func TestSummarize(t *testing.T) {
+func TestSummaryWeighsRecordingsByUnits(t *testing.T) {
 	a := summarize([]itemReport{
 		{Score: itemScore{Words: &WordErrors{Substitutions: 1, Reference: 9}, Language: &languageScore{"en", "en"}, Speakers: &speakerCount{2, 2, new(0.9)}, Turns: &DER{Scored: 10, Missed: 1}}},
 		{Score: itemScore{Words: &WordErrors{Deletions: 1, Reference: 1}, Language: &languageScore{"de", "en"}, Speakers: &speakerCount{1, 3, new(0.6)}, Turns: &DER{Scored: 30, Confusion: 1}}},

@@ -165,7 +165,7 @@ func matchTurns(stretches []stretch, refs, hyps int) turnMatch {
 			m.hypTime[h] += s.seconds
 		}
 	}
-	rows, columns := heard(m.refTime), heard(m.hypTime)
+	rows, columns := positive(m.refTime), positive(m.hypTime)
 	cost := make([][]float64, len(rows))
 	for i, r := range rows {
 		for _, h := range columns {
@@ -180,7 +180,8 @@ func matchTurns(stretches []stretch, refs, hyps int) turnMatch {
 	return m
 }
 
-func heard(times []float64) (at []int) {
+// positive returns the indices of positive times.
+func positive(times []float64) (at []int) {
 	for i, t := range times {
 		if t > 0 {
 			at = append(at, i)
@@ -258,8 +259,8 @@ func (s *sweep) speaking(time float64) (who []int) {
 	return who
 }
 
-// unevaluated returns the periods before the end of any turn that are not in the
-// evaluated times; nil if all times are evaluated.
+// unevaluated returns the periods before the end of any turn that are not in
+// the evaluated times; nil if all times are evaluated.
 func unevaluated(evaluated [][2]float64, lists ...[]SpeakerTurn) (gaps []span) {
 	if evaluated == nil {
 		return nil

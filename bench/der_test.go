@@ -48,7 +48,7 @@ func TestScoreTurnsKnownCases(t *testing.T) {
 	}
 }
 
-func TestRate(t *testing.T) {
+func TestRateWithoutScoredSpeech(t *testing.T) {
 	assert.Equal(t, 0.3, DER{Scored: 10, Missed: 1, FalseAlarm: 1, Confusion: 1}.Rate())
 	assert.Equal(t, 0.0, DER{}.Rate())
 	assert.Equal(t, 1.0, DER{FalseAlarm: 1}.Rate(), "as in pyannote.metrics")

@@ -13,9 +13,10 @@ import (
 // seconds, and in each of them a class that is active in both lists is a hit,
 // and one that is active in only one list is a miss or a false alarm.
 //
-// If classes are given, only those count, because a reference usually names some sounds and says nothing
-// about others (for example speech, or the parent class of a sound).
-func scoreEvents(reference, hypothesis []spec.AudioEvent, classes []string) (out scores.Found) {
+// If classes are given, only those count, because a reference usually names
+// some sounds and says nothing about others (for example speech, or the parent
+// class of a sound).
+func scoreEvents(reference, hypothesis []spec.AudioEvent, classes []string) (out scores.Counts) {
 	type cell struct {
 		second int
 		class  string

@@ -30,10 +30,10 @@ func TestScoreEvents(t *testing.T) {
 		s := scoreEvents(ref, c.hyp, c.classes)
 		assert.Equal(t, [3]int{c.hits, c.alarms, c.misses}, [3]int{s.Hits, s.FalseAlarms, s.Misses}, c.name)
 	}
-	s := scores.Found{Hits: 3, FalseAlarms: 2, Misses: 6}
+	s := scores.Counts{Hits: 3, FalseAlarms: 2, Misses: 6}
 	assert.InDelta(t, 6.0/14, s.F1(), 1e-12)
 	assert.InDelta(t, 0.6, s.Precision(), 1e-12)
 	assert.InDelta(t, 1.0/3, s.Recall(), 1e-12)
-	assert.Equal(t, 1.0, scores.Found{}.F1())
-	assert.Equal(t, 0.0, scores.Found{Misses: 1}.F1())
+	assert.Equal(t, 1.0, scores.Counts{}.F1())
+	assert.Equal(t, 0.0, scores.Counts{Misses: 1}.F1())
 }

@@ -128,7 +128,7 @@ func speakerFigures() (list []figure) {
 	for _, r := range meetingRates {
 		list = append(list, figure{r.key, r.name, "%", func(s systemReport) *estimate { return s.Accuracy.Meeting[r.key] }, "%.2f", 100, true})
 	}
-	keyword := func(f func(scores.Found) float64) func(systemReport) *estimate {
+	keyword := func(f func(scores.Counts) float64) func(systemReport) *estimate {
 		return func(s systemReport) *estimate {
 			if k := s.Accuracy.Keywords; k != nil {
 				return plain(f(*k))
@@ -138,8 +138,8 @@ func speakerFigures() (list []figure) {
 	}
 	return append(list,
 		figure{"keyword_f1", "keywords F1", "%", func(s systemReport) *estimate { return s.Accuracy.KeywordF1 }, "%.1f", 100, false},
-		figure{"keyword_precision", "· precision", "%", keyword(scores.Found.Precision), "%.1f", 100, false},
-		figure{"keyword_recall", "· recall", "%", keyword(scores.Found.Recall), "%.1f", 100, false},
+		figure{"keyword_precision", "· precision", "%", keyword(scores.Counts.Precision), "%.1f", 100, false},
+		figure{"keyword_recall", "· recall", "%", keyword(scores.Counts.Recall), "%.1f", 100, false},
 	)
 }
 

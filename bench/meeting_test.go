@@ -11,7 +11,7 @@ import (
 )
 
 // A text by speakers is scored by each of the rules, turns by every variant.
-func TestMeeting(t *testing.T) {
+func TestMeetingIsScoredByEveryRule(t *testing.T) {
 	item := Item{
 		Text: new("Good morning Ann. Hello Ben. Goodbye."), Language: "en",
 		Sentences:        []TimedText{{Start: 0, End: 2, Text: "Good morning Ann."}, {Start: 2, End: 3, Text: "Hello Ben."}, {Start: 30, End: 31, Text: "Goodbye."}},
@@ -32,7 +32,7 @@ func TestMeeting(t *testing.T) {
 	assert.Equal(t, &meetingScore{
 		CP: moved, TCP: moved, ORC: &WordErrors{Reference: 6}, GreedyORC: WordErrors{Reference: 6}, DICP: WordErrors{Reference: 6}, WrongSpeaker: 1, Aligned: 6,
 	}, s.Meeting)
-	assert.Equal(t, &scores.Found{Hits: 2}, s.Keywords)
+	assert.Equal(t, &scores.Counts{Hits: 2}, s.Keywords)
 	assert.Len(t, s.TurnsBy, 3)
 	assert.InDelta(t, 0.25, s.TurnsBy["no_collar"].Rate(), 1e-12, "the last turn is missed")
 

@@ -57,8 +57,8 @@ func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 // is how many of those equal the reference.
 func followedErrors(reference, corrected, text []string) (followed, all int) {
 	right, ok1 := standingFor(reference, corrected)
-	said, ok2 := standingFor(reference, text)
-	if !ok1 || !ok2 || len(text) > longestText*len(reference) || same(reference, right) < leastMatch || same(reference, said) < leastMatch {
+	hypothesis, ok2 := standingFor(reference, text)
+	if !ok1 || !ok2 || len(text) > longestText*len(reference) || same(reference, right) < leastMatch || same(reference, hypothesis) < leastMatch {
 		return 0, 0
 	}
 	for i := 0; i < len(reference); {
@@ -72,7 +72,7 @@ func followedErrors(reference, corrected, text []string) (followed, all int) {
 		}
 		wrong, correction := strings.Join(reference[i:j], " "), joined(right[i:j])
 		if difference(wrong, correction) >= leastDifference {
-			switch joined(said[i:j]) {
+			switch joined(hypothesis[i:j]) {
 			case wrong:
 				followed++
 				all++

@@ -138,7 +138,7 @@ func (c Config) reportOf(it Item, records []record) itemReport {
 		case rec.Cost != nil:
 			item.repeats = append(item.repeats, *rec.Cost)
 		}
-		if f := rec.Found; f != nil {
+		if f := rec.Outcome; f != nil {
 			item.Language, item.Tier, item.Text, item.Spans, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Spans, f.Score, f.Warnings
 			item.character = characters(it, f)
 			if it.Text != nil && f.Score.Words != nil {
@@ -172,8 +172,8 @@ func compare(a, b systemReport, seed uint64) comparison {
 			func(x, y WordErrors) float64 { return y.Rate() - x.Rate() }),
 		TurnRate: over(a, b, seed, func(i itemReport) *DER { return i.Score.Turns }, DER.add,
 			func(x, y DER) float64 { return y.Rate() - x.Rate() }),
-		EventF1: over(a, b, seed, func(i itemReport) *scores.Found { return i.Score.Events }, scores.Found.Add,
-			func(x, y scores.Found) float64 { return y.F1() - x.F1() }),
+		EventF1: over(a, b, seed, func(i itemReport) *scores.Counts { return i.Score.Events }, scores.Counts.Add,
+			func(x, y scores.Counts) float64 { return y.F1() - x.F1() }),
 		Speed: over(a, b, seed, cost(func(c Cost) float64 { return c.Wall }), plus, func(x, y float64) float64 { return x / y }),
 		CPU:   over(a, b, seed, cost(func(c Cost) float64 { return c.CPU }), plus, func(x, y float64) float64 { return y / x }),
 	}

@@ -224,4 +224,4 @@ func (s System) roles() []models.Role {
 }
 
 // characters reports whether a recording's text is scored by characters.
-func characters(it Item, f *found) bool { return !spacedLanguage(cmp.Or(it.Language, f.Language)) }
+func characters(it Item, f *outcome) bool { return !spacedLanguage(cmp.Or(it.Language, f.Language)) }

@@ -26,15 +26,15 @@ type record struct {
 	System int    `json:"system"`
 	Item   string `json:"item,omitempty"`
 
-	Load   *float64 `json:"load,omitempty"`   // seconds to load the system's models
-	Repeat int      `json:"repeat,omitempty"` // from 1
-	Cost   *Cost    `json:"cost,omitempty"`
-	Found  *found   `json:"found,omitempty"` // with the first repeat
-	Error  string   `json:"error,omitempty"` // the recording failed and is not retried
+	Load    *float64 `json:"load,omitempty"`   // seconds to load the system's models
+	Repeat  int      `json:"repeat,omitempty"` // from 1
+	Cost    *Cost    `json:"cost,omitempty"`
+	Outcome *outcome `json:"found,omitempty"` // with the first repeat
+	Error   string   `json:"error,omitempty"` // the recording failed and is not retried
 }
 
-// found is the part of a result that the report needs.
-type found struct {
+// outcome is the part of a result that the report needs.
+type outcome struct {
 	Tier     otograph.Tier  `json:"tier"`
 	Language string         `json:"language"`
 	Text     string         `json:"text"`            // a line for each segment
@@ -45,9 +45,9 @@ type found struct {
 
 // runFile stores measurements, one per line, as they are made.
 type runFile struct {
-	mu   sync.Mutex
-	file *os.File
-	kept map[place][]record
+	mu      sync.Mutex
+	file    *os.File
+	records map[place][]record
 }
 
 // place identifies the subject of a measurement: a recording on a system or,
@@ -61,7 +61,7 @@ type place struct {
 // reused if it has the same head; an incomplete last line is dropped. An empty
 // path stores nothing.
 func openRunFile(path, head string) (*runFile, error) {
-	r := &runFile{kept: map[place][]record{}}
+	r := &runFile{records: map[place][]record{}}
 	if path == "" {
 		return r, nil
 	}
@@ -83,7 +83,7 @@ func openRunFile(path, head string) (*runFile, error) {
 			return nil, fmt.Errorf("%w: %s was made with another manifest, other models or other options: remove it, or use another folder", errRunFile, path)
 		}
 		if n > 1 {
-			r.keep(rec)
+			r.add(rec)
 		}
 		whole += len(line) + 1
 	}
@@ -107,13 +107,13 @@ func openRunFile(path, head string) (*runFile, error) {
 func (r *runFile) put(rec record) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keep(rec)
+	r.add(rec)
 	return r.write(rec)
 }
 
-func (r *runFile) keep(rec record) {
+func (r *runFile) add(rec record) {
 	at := place{rec.System, rec.Item}
-	r.kept[at] = append(r.kept[at], rec)
+	r.records[at] = append(r.records[at], rec)
 }
 
 func (r *runFile) write(rec record) error {
@@ -133,7 +133,7 @@ func (r *runFile) write(rec record) error {
 func (r *runFile) find(system int, item string) []record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.kept[place{system, item}]
+	return r.records[place{system, item}]
 }
 
 func (r *runFile) Close() error {

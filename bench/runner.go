@@ -131,7 +131,7 @@ func (r *runner) measureItem(ctx context.Context, it Item, announce func(what st
 		}
 		rec := record{System: r.index, Item: it.Name, Repeat: repeat, Cost: &cost}
 		if repeat == 1 {
-			rec.Found = r.found(it, res)
+			rec.Outcome = r.outcome(it, res)
 		}
 		if err := r.file.put(rec); err != nil {
 			return err
@@ -169,10 +169,10 @@ func (r *runner) seconds(ctx context.Context, it Item) float64 {
 	return info.Duration
 }
 
-// found returns the part of a result that the report needs.
-func (r *runner) found(it Item, res *otograph.Result) *found {
+// outcome returns the part of a result that the report needs.
+func (r *runner) outcome(it Item, res *otograph.Result) *outcome {
 	given := res.Language == "" || r.system.Engine == nil && r.system.options(it).ASRLanguage != nil
-	f := &found{Tier: res.Tier, Language: res.Language, Warnings: spec.OfAudio(res.Warnings), Score: scoreResult(it, res, scoreOptions{
+	f := &outcome{Tier: res.Tier, Language: res.Language, Warnings: spec.OfAudio(res.Warnings), Score: scoreResult(it, res, scoreOptions{
 		DER: r.DER, Normalizer: r.rules, Keywords: r.Keywords, EventClasses: r.classes, LanguageGiven: given,
 	})}
 	var lines []string

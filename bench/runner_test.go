@@ -41,7 +41,7 @@ func (e *fakeEngine) Transcribe(_ context.Context, it Item) (*otograph.Result, C
 
 // Another recognizer is measured and resumed like Otograph; only its own
 // failures are recorded.
-func TestEngine(t *testing.T) {
+func TestEngineIsMeasuredAndResumed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	engine := &fakeEngine{stop: cancel}
 	c := Config{

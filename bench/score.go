@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// itemScore is the accuracy of one result. Fields are nil if the manifest has no
-// reference or the run did not compute them.
+// itemScore is the accuracy of one result. Fields are nil if the manifest has
+// no reference or the run did not compute them.
 type itemScore struct {
 	Words     *WordErrors `json:"words,omitempty"`
 	Verbatim  *WordErrors `json:"verbatim,omitempty"`  // of the original texts, split at spaces
@@ -20,29 +20,29 @@ type itemScore struct {
 	// and without both, if these differ from Turns.
 	TurnsBy   map[string]DER `json:"turns_by,omitempty"`
 	Meeting   *meetingScore  `json:"meeting,omitempty"`
-	Keywords  *scores.Found  `json:"keywords,omitempty"`
+	Keywords  *scores.Counts `json:"keywords,omitempty"`
 	Speakers  *speakerCount  `json:"speakers,omitempty"`
 	Language  *languageScore `json:"language,omitempty"`
-	Events    *scores.Found  `json:"events,omitempty"`
+	Events    *scores.Counts `json:"events,omitempty"`
 	Sentences *TimeErrors    `json:"sentence_times,omitempty"`
 	WordTimes *TimeErrors    `json:"word_times,omitempty"`
 }
 
 // speakerCount is a number of speakers with its expected value (Reference) and
-// its actual one (Found).
+// its recognized one (Hypothesis).
 type speakerCount struct {
-	Reference int `json:"reference"`
-	Found     int `json:"found"`
-	// Probability is the stated probability that Found is right; nil if none
-	// was stated.
+	Reference  int `json:"reference"`
+	Hypothesis int `json:"found"`
+	// Probability is the stated probability that Hypothesis is right; nil if
+	// none was stated.
 	Probability *float64 `json:"probability,omitempty"`
 }
 
 // languageScore is a language with its expected value (Reference) and its
-// actual one (Found).
+// recognized one (Hypothesis).
 type languageScore struct {
-	Reference string `json:"reference"`
-	Found     string `json:"found"`
+	Reference  string `json:"reference"`
+	Hypothesis string `json:"found"`
 }
 
 // scoreOptions configures the scoring of a result.

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestUnits(t *testing.T) {
+func TestUnitsByLanguage(t *testing.T) {
 	tests := []struct{ language, text, want string }{
 		{"en", "Hello, World!", "hello|world"},
 		{"en", "Don't stop — it's 'fine'.", "don't|stop|it's|fine"},

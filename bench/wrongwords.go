@@ -24,10 +24,10 @@ type token struct {
 // tokensOf aligns a text with its reference; nil if both are too long.
 func tokensOf(reference, text []string) (tokens []token) {
 	edits, _ := scores.Align(reference, text)
-	at, said := -1, -1
+	ref, hyp := -1, -1
 	for _, e := range edits {
-		at, said = max(at, e.Reference), max(said, e.Hypothesis)
-		t := token{reference: at, hypothesis: said}
+		ref, hyp = max(ref, e.Reference), max(hyp, e.Hypothesis)
+		t := token{reference: ref, hypothesis: hyp}
 		switch {
 		case e.Hypothesis < 0:
 			t.Text, t.Class, t.Title = reference[e.Reference], "missing", "missing"
@@ -119,7 +119,7 @@ func (s systemReport) confusionLine(most int) string {
 }
 
 // bothUnits returns the units of a recording's reference and of its transcript.
-func (c Config) bothUnits(it Item, f *found) (reference, text []string) {
+func (c Config) bothUnits(it Item, f *outcome) (reference, text []string) {
 	language := cmp.Or(it.Language, f.Language)
 	return normalizedUnits(c.rules, language, *it.Text), normalizedUnits(c.rules, language, f.Text)
 }

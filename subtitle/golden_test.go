@@ -70,7 +70,7 @@ var turns = []spec.Turn{
 	{Start: 360000, End: 360002, Speaker: ""},
 }
 
-func TestGolden(t *testing.T) {
+func TestFormatsEqualGoldenFiles(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"conversation.srt":  func(w io.Writer) error { return SRT(w, conversation, Options{}) },
 		"conversation.vtt":  func(w io.Writer) error { return VTT(w, conversation, Options{}) },

@@ -81,8 +81,8 @@ func (p page) lines() int {
 	return n
 }
 
-// said reports whether one of a page's voices is the speaker's.
-func (p page) said(speaker string) bool {
+// has reports whether one of a page's voices is the speaker's.
+func (p page) has(speaker string) bool {
 	return slices.ContainsFunc(p.voices, func(v voice) bool { return v.speaker == speaker })
 }
 

@@ -25,10 +25,10 @@ type Sound struct {
 // returns the longest first: a piano is also a keyboard instrument, a musical
 // instrument and music. It omits silence, and speech if there is a transcript.
 func Sounds(r *spec.Result) []Sound {
-	heard := slices.Clone(r.AudioEvents)
-	slices.SortStableFunc(heard, func(a, b spec.AudioEvent) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
+	events := slices.Clone(r.AudioEvents)
+	slices.SortStableFunc(events, func(a, b spec.AudioEvent) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
 	var out []Sound
-	for _, e := range heard {
+	for _, e := range events {
 		if e.Class == "Silence" || r.Ran.ASR && e.Class == "Speech" {
 			continue
 		}

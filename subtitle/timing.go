@@ -59,7 +59,7 @@ func (t typesetter) thin(pages []page) []page {
 	for i, p := range pages {
 		open = slices.DeleteFunc(open, func(k int) bool { return pages[k].end <= p.start })
 		for _, k := range open {
-			if overlap(pages[k], p) > slight && !pages[k].said(p.voices[0].speaker) {
+			if overlap(pages[k], p) > slight && !pages[k].has(p.voices[0].speaker) {
 				crowded[i], crowded[k] = true, true
 			}
 		}
@@ -79,7 +79,7 @@ func (t typesetter) thin(pages []page) []page {
 
 // share adds the voices of another page if there is room for them.
 func (t typesetter) share(p *page, other page) bool {
-	if p.said(other.voices[0].speaker) || p.lines()+other.lines() > t.MaxLines {
+	if p.has(other.voices[0].speaker) || p.lines()+other.lines() > t.MaxLines {
 		return false
 	}
 	for _, v := range slices.Concat(p.voices, other.voices) {
@@ -111,8 +111,8 @@ func (t typesetter) join(p *page, next page) bool {
 }
 
 // withSounds adds a page for each sound in the first gap of speech in which the
-// sound is heard; the page ends when speech or another sound begins. A sound
-// that is only heard during speech gets none.
+// sound occurs; the page ends when speech or another sound begins. A sound
+// that is only audible during speech gets none.
 func (t typesetter) withSounds(speech []page, sounds []Cue) []page {
 	var captions []page
 	next := 0 // the first page of speech that has not ended

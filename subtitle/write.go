@@ -62,9 +62,9 @@ func Formats() []Format {
 
 // info describes the format; it is zero for an unknown one.
 func (f Format) info() (info formatInfo) {
-	for _, known := range formats {
-		if known.format == f {
-			info = known
+	for _, candidate := range formats {
+		if candidate.format == f {
+			info = candidate
 		}
 	}
 	return info
@@ -124,9 +124,10 @@ func (o Options) WriteFile(file string, r *spec.Result) error {
 // event. name is the recording's file name, which some formats repeat, and date
 // the day of an EAF file.
 //
-// Interpolated word times are marked (see EstimateNote). Documents and formats with
-// comments also state that a part of the recording is missing (spec.OfAudio).
-// Errors wrap ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or come from w.
+// Interpolated word times are marked (see EstimateNote). Documents and formats
+// with comments also state that a part of the recording is missing
+// (spec.OfAudio). Errors wrap ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or
+// come from w.
 func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
 	var cues []Cue
 	info := f.info()

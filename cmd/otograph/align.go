@@ -30,7 +30,7 @@ type alignCmd struct {
 	modelFlags
 	layoutFlags
 
-	laid subtitle.Options
+	layoutOptions subtitle.Options
 }
 
 // maxTextFile limits the text in bytes: the text of five hours of speech has
@@ -39,7 +39,7 @@ const maxTextFile = 32 << 20
 
 // Run aligns the text with the recording and writes the times of its words.
 func (c *alignCmd) Run(ctx context.Context) (err error) {
-	if c.laid, err = c.layout(); err != nil {
+	if c.layoutOptions, err = c.layout(); err != nil {
 		return err
 	}
 	if c.Audio == "-" && c.Text == "-" {
@@ -101,18 +101,18 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 // model cannot recognize the voice. The words that the model recognizes show
 // which.
 func misfitOf(a *otograph.Alignment) string {
-	var heard []string
+	var recognized []string
 	for _, e := range a.Extra {
-		heard = append(heard, strings.Fields(e.Text)...)
+		recognized = append(recognized, strings.Fields(e.Text)...)
 	}
-	if len(heard) == 0 {
+	if len(recognized) == 0 {
 		return fmt.Sprintf("the text does not match the recording (score %.2f): the model recognizes no words, so it cannot hear this voice or language (%s)", a.Score, a.Language)
 	}
-	return fmt.Sprintf("the text does not match the recording (score %.2f): the model hears %q. If that is said, the text is another one; if not, the model cannot hear this voice or language (%s)", a.Score, clip(strings.Join(heard, " "), mostHeard), a.Language)
+	return fmt.Sprintf("the text does not match the recording (score %.2f): the model hears %q. If that is said, the text is another one; if not, the model cannot hear this voice or language (%s)", a.Score, clip(strings.Join(recognized, " "), maxRecognized), a.Language)
 }
 
-// mostHeard limits the words in the message about a misfit, in characters.
-const mostHeard = 100
+// maxRecognized limits the words in the message about a misfit, in characters.
+const maxRecognized = 100
 
 // write writes an alignment to the destination of -o.
 func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf []int) error {
@@ -183,9 +183,9 @@ func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.S
 	cues := alignedCues(a.Words, cueOf)
 	switch c.Format {
 	case "srt":
-		return subtitle.SRT(w, cues, c.laid)
+		return subtitle.SRT(w, cues, c.layoutOptions)
 	case "vtt":
-		return subtitle.VTT(w, cues, c.laid)
+		return subtitle.VTT(w, cues, c.layoutOptions)
 	case "textgrid":
 		return subtitle.TextGrid(w, a.AudioDuration, cues)
 	}

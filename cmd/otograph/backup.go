@@ -260,11 +260,11 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 		if own[key] {
 			continue
 		}
-		known, err := service.Referenced(ctx, []string{key})
+		referenced, err := service.Referenced(ctx, []string{key})
 		if err != nil {
 			return err
 		}
-		if !known[key] {
+		if !referenced[key] {
 			return fmt.Errorf("%w: %s is not in the backup: correct --blobs, or repeat this with --adopt if the files are this service's", blob.ErrUnclaimed, key)
 		}
 	}

@@ -8,14 +8,14 @@ import (
 // checkDistinct returns an error if an output is one of the inputs, also
 // through a link, before anything runs. "-" is standard input, and "" no file.
 func checkDistinct(outputs, inputs []string) error {
-	type known struct {
+	type input struct {
 		name string
 		info os.FileInfo
 	}
-	var read []known
+	var read []input
 	for _, name := range inputs {
 		if info, err := statInput(name); err == nil && info.Mode().IsRegular() {
-			read = append(read, known{name, info})
+			read = append(read, input{name, info})
 		}
 	}
 	for _, out := range outputs {

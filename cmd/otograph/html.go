@@ -44,7 +44,7 @@ func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name s
 	view := web.View{Name: name, Result: res, Peaks: waveform, Files: map[string]string{}}
 	for _, format := range []subtitle.Format{subtitle.FormatSRT, subtitle.FormatVTT, subtitle.FormatRTTM} {
 		var text strings.Builder
-		switch err := c.laid.Write(&text, format, name, time.Now(), res); {
+		switch err := c.layoutOptions.Write(&text, format, name, time.Now(), res); {
 		case err == nil:
 			view.Files[string(format)] = text.String()
 		case !errors.Is(err, subtitle.ErrNoTurns):

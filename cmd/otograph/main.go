@@ -84,10 +84,10 @@ func run(ctx context.Context, args []string) int {
 		warn("otograph: %v\nRun `otograph help all` for the commands and `otograph COMMAND --help` for their flags.\n", err)
 		return exitUsage
 	}
-	unsaid = nil
+	printError = nil
 	err = k.Run()
 	if err == nil {
-		err = unsaid
+		err = printError
 	}
 	usage, away, child := (*usageError)(nil), (*awayError)(nil), childExit(0)
 	switch {

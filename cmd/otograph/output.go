@@ -18,14 +18,14 @@ import (
 
 // say prints to standard output.
 func say(format string, args ...any) {
-	if _, err := fmt.Fprint(os.Stdout, cleanText(fmt.Sprintf(format, args...))); err != nil && unsaid == nil {
-		unsaid = err
+	if _, err := fmt.Fprint(os.Stdout, cleanText(fmt.Sprintf(format, args...))); err != nil && printError == nil {
+		printError = err
 	}
 }
 
-// unsaid is the first error of say: a command that could not print everything
-// has failed.
-var unsaid error
+// printError is the first error of say: a command that could not print
+// everything has failed.
+var printError error
 
 // drawable reports whether a file is a terminal that understands control
 // sequences.

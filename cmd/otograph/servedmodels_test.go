@@ -14,10 +14,10 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// TestServedModels: the service accepts embedders with 192 numbers or an
-// unknown number, others only with a flag; and it logs the charged tier if no
-// optimized model is installed.
-func TestServedModels(t *testing.T) {
+// TestServedModelsAreChecked: the service accepts embedders with 192 numbers or
+// an unknown number, others only with a flag; and it logs the charged tier if
+// no optimized model is installed.
+func TestServedModelsAreChecked(t *testing.T) {
 	embedder := func(dims ...any) models.Model {
 		path := filepath.Join(t.TempDir(), "voices.onnx")
 		g := onnxgraph.New().Input("feats", onnxgraph.Float32, "B", "T", 80).Output("embs", onnxgraph.Float32, dims...)

@@ -13,7 +13,7 @@ import (
 // writeSubtitle writes a result in one of subtitle's formats. name is the
 // recording's file name, which some formats repeat.
 func (c *transcribeCmd) writeSubtitle(w io.Writer, name string, res *otograph.Result) error {
-	err := c.laid.Write(w, subtitle.Format(c.Format), name, time.Now(), res)
+	err := c.layoutOptions.Write(w, subtitle.Format(c.Format), name, time.Now(), res)
 	switch {
 	case errors.Is(err, subtitle.ErrNoWordTimes):
 		return fmt.Errorf("%s: ctm lists words with their times, and the model or --timestamp-level=segment leaves them out: %w", name, err)

@@ -45,9 +45,9 @@ type transcribeCmd struct {
 	subtitleFlags
 	optionFlags `embed:""`
 
-	in    inputs
-	known *identifier // nil without --voices
-	laid  subtitle.Options
+	in            inputs
+	register      *identifier // nil without --voices
+	layoutOptions subtitle.Options
 }
 
 // knowsAll reports whether the set's standard model knows every language.
@@ -69,7 +69,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if c.Track < 0 {
 		return &usageError{fmt.Errorf("--track %d: expected a number from 1", c.Track)}
 	}
-	if c.laid, err = c.subtitles(); err != nil {
+	if c.layoutOptions, err = c.subtitles(); err != nil {
 		return err
 	}
 	if c.in, err = expandInputs(c.Files); err != nil {
@@ -94,7 +94,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Voices != "" {
-		if c.known, err = openIdentifier(c.Voices, set); err != nil {
+		if c.register, err = openIdentifier(c.Voices, set); err != nil {
 			return err
 		}
 	}
@@ -258,12 +258,12 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otogr
 	path := c.outputPath(file)
 	var buf bytes.Buffer
 	style := textStyle{words: c.Words, color: path == "" && drawable(os.Stdout) && os.Getenv("NO_COLOR") == ""}
-	known := c.known.identify(res)
-	named := voices.Rename(res, known)
+	matches := c.register.identify(res)
+	named := voices.Rename(res, matches)
 	var err error
 	switch c.Format {
 	case "json":
-		err = writeJSON(&buf, voicedResult{res, known})
+		err = writeJSON(&buf, voicedResult{res, matches})
 	case "text":
 		err = writeText(&buf, named, style)
 	case "html":
@@ -283,8 +283,8 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otogr
 // voicedResult is the specification's result, followed by the known voices, a
 // mark of demonstration models and a report of the cascade, if there are any.
 type voicedResult struct {
-	result *otograph.Result
-	known  []voices.Match
+	result  *otograph.Result
+	matches []voices.Match
 }
 
 // cascadeReport describes the part of a transcript that the standard tier
@@ -314,7 +314,7 @@ func (v voicedResult) MarshalJSON() ([]byte, error) {
 	more, err := json.Marshal(struct {
 		Voices  []voices.Match `json:"voices,omitempty"`
 		Cascade *cascadeReport `json:"cascade,omitempty"`
-	}{v.known, cascade})
+	}{v.matches, cascade})
 	if err != nil || len(more) == len("{}") {
 		return out, err
 	}

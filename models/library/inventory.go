@@ -123,14 +123,14 @@ func (e *entry) allFiles() []string {
 // publishedHash returns the catalog's hash of a file with the given name and
 // size. Several versions of one model may share both, so an entry with the
 // file's hash is preferred.
-func publishedHash(role models.Role, name string, size int64, sum string) (known string) {
+func publishedHash(role models.Role, name string, size int64, sum string) (published string) {
 	for _, f := range publishedAs(role, name, size) {
 		if f.SHA256 == sum {
 			return sum
 		}
-		known = f.SHA256
+		published = f.SHA256
 	}
-	return known
+	return published
 }
 
 // publishedAs yields the catalog's files with a name and a size, with their

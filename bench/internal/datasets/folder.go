@@ -20,8 +20,8 @@ const lockName = "lock"
 
 // claim creates and locks the folder. A folder with anything else in it is an
 // error.
-func (g *getting) claim() (release func(), err error) {
-	entries, err := unowned(g.Dir)
+func (g *retrieval) claim() (release func(), err error) {
+	entries, err := foreign(g.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,9 @@ func (g *getting) claim() (release func(), err error) {
 	return func() { lock.Close() }, nil
 }
 
-// unowned lists a folder's content that is not of a Get that was stopped before
+// foreign lists a folder's content that is not of a Get that was stopped before
 // it could write dataset.json.
-func unowned(dir string) (names []string, err error) {
+func foreign(dir string) (names []string, err error) {
 	for _, part := range []string{"", partials} {
 		entries, err := os.ReadDir(filepath.Join(dir, part))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +85,7 @@ func owner(dir string) (string, error) {
 }
 
 // writeOrigin writes dataset.json.
-func (g *getting) writeOrigin() error {
+func (g *retrieval) writeOrigin() error {
 	data, err := json.MarshalIndent(g.origin, "", "  ")
 	if err != nil {
 		return err

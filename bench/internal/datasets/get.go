@@ -34,7 +34,7 @@ type Options struct {
 	fetcher *fetch.Fetcher
 }
 
-// Got is a data set in its folder.
+// Got describes a data set in its folder.
 type Got struct {
 	Manifest   string // path
 	Recordings int
@@ -59,7 +59,7 @@ var limits = fetch.ArchiveLimits{Files: 100_000, Bytes: 64 << 30}
 // manifest.jsonl. A repeated Get keeps the files that are complete. Errors wrap
 // ErrFolder, ErrContent, or errors of package fetch.
 func (s Set) Get(ctx context.Context, o Options) (*Got, error) {
-	files, err := handed(o.From)
+	files, err := localFiles(o.From)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s Set) Get(ctx context.Context, o Options) (*Got, error) {
 		o.fetcher = fetch.New(how)
 		defer o.fetcher.Client.CloseIdleConnections()
 	}
-	g := &getting{Set: s, Options: o, handed: files}
+	g := &retrieval{Set: s, Options: o, local: files}
 	release, err := g.claim()
 	if err != nil {
 		return nil, err
@@ -84,11 +84,11 @@ func (s Set) Get(ctx context.Context, o Options) (*Got, error) {
 	return got, os.RemoveAll(filepath.Join(g.Dir, partials))
 }
 
-// getting is a data set on its way.
-type getting struct {
+// retrieval downloads one data set into its folder.
+type retrieval struct {
 	Set
 	Options
-	handed map[string]string // paths of the files in From, by name
+	local  map[string]string // paths of the files in From, by name
 	origin origin
 	// unchecked names the files without a published hash.
 	unchecked []string
@@ -103,8 +103,8 @@ type origin struct {
 	Files   []fetch.File `json:"files,omitempty"` // with the hashes of what came
 }
 
-// handed returns the files of a list of files and folders, by name.
-func handed(from []string) (map[string]string, error) {
+// localFiles returns the files of a list of files and folders, by name.
+func localFiles(from []string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, f := range from {
 		info, err := os.Stat(f)
@@ -130,7 +130,7 @@ func handed(from []string) (map[string]string, error) {
 }
 
 // complete fetches the content and moves it to its place, unless it is there.
-func (g *getting) complete(ctx context.Context) (*Got, error) {
+func (g *retrieval) complete(ctx context.Context) (*Got, error) {
 	manifest := filepath.Join(g.Dir, manifestName)
 	if _, err := os.Stat(manifest); err == nil {
 		return &Got{Manifest: manifest, Already: true}, nil
@@ -146,7 +146,7 @@ func (g *getting) complete(ctx context.Context) (*Got, error) {
 
 // content fetches the files and collects their content in a folder of
 // unfinished work.
-func (g *getting) content(ctx context.Context) error {
+func (g *retrieval) content(ctx context.Context) error {
 	if err := os.RemoveAll(g.partial("content")); err != nil {
 		return err
 	}
@@ -156,11 +156,11 @@ func (g *getting) content(ctx context.Context) error {
 	return g.add(ctx)
 }
 
-func (g *getting) partial(name string) string { return filepath.Join(g.Dir, partials, name) }
+func (g *retrieval) partial(name string) string { return filepath.Join(g.Dir, partials, name) }
 
 // add adds the content of the files. All are fetched before the first is
 // unpacked.
-func (g *getting) add(ctx context.Context) error {
+func (g *retrieval) add(ctx context.Context) error {
 	paths := make([]string, len(g.files))
 	for i, f := range g.files {
 		var err error
@@ -175,19 +175,19 @@ func (g *getting) add(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := link(ctx, paths[i], filepath.Join(g.partial("content"), filepath.FromSlash(f.to)), g.handed[f.Name] == ""); err != nil {
+		if err := link(ctx, paths[i], filepath.Join(g.partial("content"), filepath.FromSlash(f.to)), g.local[f.Name] == ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetch returns the path of a checked file: handed over, fetched earlier, or
-// downloaded.
-func (g *getting) fetch(ctx context.Context, f source) (string, error) {
-	file, done := g.handed[f.Name], g.partial(f.Name)
-	if file == "" && len(g.From) == 1 && len(g.handed) == 1 && len(g.files) == 1 && f.Name == g.files[0].Name {
-		for _, file = range g.handed { // the only file may have any name
+// fetch returns the path of a checked file: from a local folder, fetched
+// earlier, or downloaded.
+func (g *retrieval) fetch(ctx context.Context, f source) (string, error) {
+	file, done := g.local[f.Name], g.partial(f.Name)
+	if file == "" && len(g.From) == 1 && len(g.local) == 1 && len(g.files) == 1 && f.Name == g.files[0].Name {
+		for _, file = range g.local { // the only file may have any name
 			break
 		}
 	}
@@ -232,9 +232,9 @@ func (g *getting) fetch(ctx context.Context, f source) (string, error) {
 }
 
 // point adds the size and hash that a pointer of Git LFS states. Without a
-// connection a file that was handed over stays unchecked, and so does the file
+// connection a local file stays unchecked, and so does the file
 // of a mirror without pointers.
-func (g *getting) point(ctx context.Context, f source, needed bool, want *fetch.File) error {
+func (g *retrieval) point(ctx context.Context, f source, needed bool, want *fetch.File) error {
 	if f.pointer == "" {
 		return nil
 	}
@@ -301,7 +301,7 @@ func link(ctx context.Context, from, to string, ours bool) error {
 }
 
 // finish writes the manifest and moves everything to its place.
-func (g *getting) finish() (*Got, error) {
+func (g *retrieval) finish() (*Got, error) {
 	folder := g.partial("content")
 	lines, err := g.lines(folder)
 	if err != nil {

@@ -157,7 +157,7 @@ func books(t *testing.T) map[string][]byte {
 	})}
 }
 
-func TestLibriSpeech(t *testing.T) {
+func TestLibriSpeechRecipe(t *testing.T) {
 	m, o := serve(t, books(t))
 	got, items := get(t, adopt(find(t, "librispeech-test-clean"), m), o)
 	assert.Equal(t, Got{Manifest: filepath.Join(o.Dir, "manifest.jsonl"), Recordings: 2, Skipped: 2}, *got)
@@ -175,7 +175,7 @@ func TestLibriSpeech(t *testing.T) {
 	assert.Len(t, m.requests(), requests)
 }
 
-func TestFLEURS(t *testing.T) {
+func TestFLEURSRecipe(t *testing.T) {
 	const base = "huggingface.co/datasets/google/fleurs/"
 	sounds := tarball(t, map[string]string{"test/1.wav": "sound", "test/2.wav": "sound"})
 	pointer := fmt.Sprintf("version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n", sum(sounds), len(sounds))
@@ -210,7 +210,7 @@ func TestFLEURSLanguages(t *testing.T) {
 	assert.Empty(t, find(t, "fleurs:umb").Language, "Whisper has no code for it")
 }
 
-func TestVoxConverse(t *testing.T) {
+func TestVoxConverseRecipe(t *testing.T) {
 	turns := "SPEAKER abc 1 0.5 1.5 <NA> <NA> spk00 <NA> <NA>\nSPEAKER abc 1 2 1 <NA> <NA> spk01 <NA> <NA>\n"
 	m, o := serve(t, map[string][]byte{
 		"www.robots.ox.ac.uk/~vgg/data/voxconverse/data/voxconverse_test_wav.zip": zipped(t, map[string]string{"voxconverse_test_wav/abc.wav": "sound"}),
@@ -224,7 +224,7 @@ func TestVoxConverse(t *testing.T) {
 	assert.Nil(t, items[0].Text)
 }
 
-func TestAMI(t *testing.T) {
+func TestAMIRecipe(t *testing.T) {
 	const head = `<?xml version="1.0" encoding="ISO-8859-1" standalone="yes"?>` + "\n" + `<nite:root nite:id="x" xmlns:nite="http://nite.sourceforge.net/">` + "\n"
 	files := map[string][]byte{}
 	annotations, turns := map[string]string{"words/ES2002a.A.words.xml": "not of the test part"}, map[string]string{}
@@ -255,7 +255,7 @@ func TestAMI(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(o.Dir, "references", "ES2002a.A.words.xml"))
 }
 
-func TestInterrupted(t *testing.T) {
+func TestInterruptedDownloadContinues(t *testing.T) {
 	m, o := serve(t, books(t))
 	m.cut = 200
 	s := adopt(find(t, "librispeech-test-clean"), m)
@@ -275,7 +275,7 @@ func TestInterrupted(t *testing.T) {
 	assert.Len(t, m.requests(), 2, "a complete file is not fetched again")
 }
 
-func TestWrongHash(t *testing.T) {
+func TestWrongHashIsRefused(t *testing.T) {
 	m, o := serve(t, books(t))
 	_, err := find(t, "librispeech-test-clean").Get(t.Context(), o)
 	require.ErrorIs(t, err, fetch.ErrBroken)
@@ -307,8 +307,9 @@ func TestHostileArchive(t *testing.T) {
 	require.ErrorIs(t, err, ErrContent)
 }
 
-// TestFrom checks that files which were fetched by hand replace downloads.
-func TestFrom(t *testing.T) {
+// TestFilesAreTakenFromFolders checks that files which were fetched by hand
+// replace downloads.
+func TestFilesAreTakenFromFolders(t *testing.T) {
 	m, o := serve(t, books(t))
 	s := adopt(find(t, "librispeech-test-clean"), m)
 	hand := filepath.Join(t.TempDir(), "test-clean (1).tar.gz")

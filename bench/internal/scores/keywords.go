@@ -2,29 +2,29 @@ package scores
 
 import "slices"
 
-// Found counts occurrences, such as of keywords or sounds.
-type Found struct {
+// Counts holds numbers of occurrences, such as of keywords or sounds.
+type Counts struct {
 	Hits        int `json:"hits"`         // in both
 	Misses      int `json:"misses"`       // in the reference only
 	FalseAlarms int `json:"false_alarms"` // in the hypothesis only
 }
 
 // Add returns the sum of the counts.
-func (f Found) Add(o Found) Found {
-	return Found{f.Hits + o.Hits, f.Misses + o.Misses, f.FalseAlarms + o.FalseAlarms}
+func (f Counts) Add(o Counts) Counts {
+	return Counts{f.Hits + o.Hits, f.Misses + o.Misses, f.FalseAlarms + o.FalseAlarms}
 }
 
 // Precision returns the correct share of the found occurrences, 1 if there are
 // none.
-func (f Found) Precision() float64 { return Share(f.Hits, f.Hits+f.FalseAlarms) }
+func (f Counts) Precision() float64 { return Share(f.Hits, f.Hits+f.FalseAlarms) }
 
 // Recall returns the found share of the reference's occurrences, 1 if there are
 // none.
-func (f Found) Recall() float64 { return Share(f.Hits, f.Hits+f.Misses) }
+func (f Counts) Recall() float64 { return Share(f.Hits, f.Hits+f.Misses) }
 
 // F1 returns the harmonic mean of precision and recall, 1 if neither side has
 // an occurrence.
-func (f Found) F1() float64 { return Share(2*f.Hits, 2*f.Hits+f.Misses+f.FalseAlarms) }
+func (f Counts) F1() float64 { return Share(2*f.Hits, 2*f.Hits+f.Misses+f.FalseAlarms) }
 
 // Share returns part / whole, 1 if whole is 0.
 func Share(part, whole int) float64 {
@@ -36,11 +36,11 @@ func Share(part, whole int) float64 {
 
 // Keywords counts the occurrences of words or phrases in both texts. An
 // occurrence in both texts is a hit, regardless of its position.
-func Keywords(reference, hypothesis []string, keywords [][]string) Found {
-	var f Found
+func Keywords(reference, hypothesis []string, keywords [][]string) Counts {
+	var f Counts
 	for _, k := range keywords {
 		r, h := occurrences(reference, k), occurrences(hypothesis, k)
-		f = f.Add(Found{min(r, h), max(r-h, 0), max(h-r, 0)})
+		f = f.Add(Counts{min(r, h), max(r-h, 0), max(h-r, 0)})
 	}
 	return f
 }

@@ -115,7 +115,7 @@ func TestRecordedMeetings(t *testing.T) {
 	assert.Len(t, agree, 9, "every score has cases")
 }
 
-func TestAlign(t *testing.T) {
+func TestAlignChoosesFewestEdits(t *testing.T) {
 	for _, c := range []struct {
 		ref, hyp string
 		want     []Edit
@@ -146,13 +146,13 @@ func TestSpeakersOfWords(t *testing.T) {
 	assert.Zero(t, w)
 }
 
-func TestKeywords(t *testing.T) {
+func TestKeywordsCountOccurrences(t *testing.T) {
 	f := Keywords(strings.Fields("new york is not new york city"), strings.Fields("york is new york new"), [][]string{{"new", "york"}, {"city"}, {"new"}, nil})
-	assert.Equal(t, Found{Hits: 3, Misses: 2}, f)
+	assert.Equal(t, Counts{Hits: 3, Misses: 2}, f)
 	assert.InDelta(t, 1, f.Precision(), 1e-12)
 	assert.InDelta(t, 0.6, f.Recall(), 1e-12)
 	assert.InDelta(t, 0.75, f.F1(), 1e-12)
-	assert.InDelta(t, 1, Found{}.F1(), 1e-12)
+	assert.InDelta(t, 1, Counts{}.F1(), 1e-12)
 }
 
 // With 20 speakers, speakers are matched by assignment, not by trying every

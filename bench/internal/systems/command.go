@@ -75,14 +75,14 @@ func split(line string) (words []string, err error) {
 // errTooLong stops a program that writes without end.
 var errTooLong = fmt.Errorf("it wrote more than %d MiB", maxOutput>>20)
 
-// capped buffers a program's output and stops the program at a limit. It does
-// not embed a buffer, whose ReadFrom would bypass Write.
-type capped struct {
+// limitedBuffer buffers a program's output and stops the program at a limit. It
+// does not embed a buffer, whose ReadFrom would bypass Write.
+type limitedBuffer struct {
 	data []byte
 	stop context.CancelCauseFunc
 }
 
-func (c *capped) Write(p []byte) (int, error) {
+func (c *limitedBuffer) Write(p []byte) (int, error) {
 	if len(c.data)+len(p) > maxOutput {
 		c.stop(errTooLong)
 		return 0, errTooLong
@@ -123,7 +123,7 @@ func (c *command) Transcribe(ctx context.Context, item datasets.Item) (*otograph
 		cmd.Args = append(cmd.Args, strings.NewReplacer("{file}", path, "{out}", out).Replace(w))
 	}
 	cmd.WaitDelay = 5 * time.Second
-	stdout, stderr := &capped{stop: stop}, &tail{}
+	stdout, stderr := &limitedBuffer{stop: stop}, &tail{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	host.OwnGroup(cmd)
 	cmd.Cancel = func() error { return host.SignalGroup(cmd.Process.Pid, syscall.SIGKILL) }

@@ -98,7 +98,7 @@ func documents(data []byte) ([]document, error) {
 			return nil, fmt.Errorf("%w: incomplete JSON: %w", errOutput, err)
 		}
 		if bytes.HasPrefix(raw, []byte("[")) {
-			list, err := listed(raw)
+			list, err := documentsOfList(raw)
 			if err != nil {
 				return nil, err
 			}
@@ -113,8 +113,8 @@ func documents(data []byte) ([]document, error) {
 	}
 }
 
-// listed reads a list: rows, or the segments of one document.
-func listed(raw json.RawMessage) ([]document, error) {
+// documentsOfList reads a list: rows, or the segments of one document.
+func documentsOfList(raw json.RawMessage) ([]document, error) {
 	var rows []document
 	if err := json.Unmarshal(raw, &rows); err != nil {
 		return nil, fmt.Errorf("%w: %w", errOutput, err)

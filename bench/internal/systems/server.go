@@ -170,13 +170,13 @@ func pauseOf(resp *http.Response) time.Duration {
 
 // refusal returns an error with a server's status and message.
 func refusal(resp *http.Response, data []byte) error {
-	var said struct {
+	var answer struct {
 		Error  json.RawMessage
 		Detail json.RawMessage
 	}
 	text := strings.TrimSpace(string(data))
-	if json.Unmarshal(data, &said) == nil && len(said.Error)+len(said.Detail) > 0 {
-		text = string(said.Error) + string(said.Detail)
+	if json.Unmarshal(data, &answer) == nil && len(answer.Error)+len(answer.Detail) > 0 {
+		text = string(answer.Error) + string(answer.Detail)
 	}
 	return fmt.Errorf("status %s: %.200q", resp.Status, text)
 }

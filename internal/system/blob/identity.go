@@ -54,11 +54,11 @@ func (s *Store) Identity(ctx context.Context) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	var found Identity
-	if err := json.Unmarshal(text, &found); err != nil || found.Database == "" {
+	var owner Identity
+	if err := json.Unmarshal(text, &owner); err != nil || owner.Database == "" {
 		return Identity{}, fmt.Errorf("file store %s: %s is not an identity: %.60q", s.name, identityKey, text)
 	}
-	return found, nil
+	return owner, nil
 }
 
 // Claim checks that the store belongs to the database id. It gives a store
@@ -66,7 +66,7 @@ func (s *Store) Identity(ctx context.Context) (Identity, error) {
 // database has no store yet (claimed is false). Errors wrap ErrForeign,
 // ErrUnclaimed, or ErrLost; nothing was changed then.
 func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
-	found, err := s.Identity(ctx)
+	owner, err := s.Identity(ctx)
 	if errors.Is(err, ErrNotFound) {
 		if claimed {
 			return fmt.Errorf("%w: %s has no identity, and this database has used a store before", ErrLost, s.name)
@@ -81,7 +81,7 @@ func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
 		if err := s.writeIdentity(ctx, id, true); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		found, err = s.Identity(ctx) // another server may have been faster
+		owner, err = s.Identity(ctx) // another server may have been faster
 		if err != nil {
 			return err
 		}
@@ -89,12 +89,12 @@ func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
 		return err
 	}
 	switch {
-	case found.same(id):
+	case owner.same(id):
 		return nil
-	case found.Database == id.Database:
-		return fmt.Errorf("%w: %s belongs to the original of which this database is a copy (%s at %q, this one is at %q)", ErrForeign, s.name, id.Database, found.Place, id.Place)
+	case owner.Database == id.Database:
+		return fmt.Errorf("%w: %s belongs to the original of which this database is a copy (%s at %q, this one is at %q)", ErrForeign, s.name, id.Database, owner.Place, id.Place)
 	}
-	return fmt.Errorf("%w: %s belongs to database %s since %s, this one is %s", ErrForeign, s.name, found.Database, found.Written.Format(time.DateOnly), id.Database)
+	return fmt.Errorf("%w: %s belongs to database %s since %s, this one is %s", ErrForeign, s.name, owner.Database, owner.Written.Format(time.DateOnly), id.Database)
 }
 
 // Adopt assigns the store to the database id, even if it belonged to another
@@ -115,13 +115,13 @@ func (s *Store) writeIdentity(ctx context.Context, id Identity, fresh bool) erro
 	return s.put(ctx, identityKey, bytes.NewReader(append(text, '\n')), fresh)
 }
 
-var errFound = errors.New("found")
+var errNotEmpty = errors.New("not empty")
 
 // empty reports whether the store holds no file under Prefixes.
 func (s *Store) empty(ctx context.Context) (bool, error) {
 	for _, prefix := range Prefixes {
-		err := s.List(ctx, prefix, func(Object) error { return errFound })
-		if errors.Is(err, errFound) {
+		err := s.List(ctx, prefix, func(Object) error { return errNotEmpty })
+		if errors.Is(err, errNotEmpty) {
 			return false, nil
 		}
 		if err != nil {

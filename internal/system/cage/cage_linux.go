@@ -92,12 +92,12 @@ func (p *Process) Start() (State, error) {
 	if err != nil || json.Unmarshal(text, &s) != nil {
 		p.Kill()
 		_ = p.Wait()
-		said := string(text)
-		said = strings.TrimSpace(said[strings.LastIndexByte(said, '}')+1:]) // the text after the report, if any
-		if said == "" {
-			said = "the launcher died"
+		reason := string(text)
+		reason = strings.TrimSpace(reason[strings.LastIndexByte(reason, '}')+1:]) // the text after the report, if any
+		if reason == "" {
+			reason = "the launcher died"
 		}
-		return State{}, fmt.Errorf("%w: %s", ErrSetup, said)
+		return State{}, fmt.Errorf("%w: %s", ErrSetup, reason)
 	}
 	s.Namespaces = p.SysProcAttr.Cloneflags != 0
 	return s, nil

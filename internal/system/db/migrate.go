@@ -100,20 +100,21 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 
 func (d *DB) checkSchema(ctx context.Context, provider *goose.Provider) error {
 	sources := provider.ListSources()
-	known := sources[len(sources)-1].Version
+	newest := sources[len(sources)-1].Version
 	version, err := d.Version(ctx)
 	switch {
 	case err != nil:
 		return err
-	case version < known:
-		return fmt.Errorf("%w: version %d, this program works with %d", ErrSchemaOld, version, known)
-	case version > known:
-		return fmt.Errorf("%w: version %d, this program knows up to %d; use the program that migrated it, or a newer one", ErrSchemaNew, version, known)
+	case version < newest:
+		return fmt.Errorf("%w: version %d, this program works with %d", ErrSchemaOld, version, newest)
+	case version > newest:
+		return fmt.Errorf("%w: version %d, this program knows up to %d; use the program that migrated it, or a newer one", ErrSchemaNew, version, newest)
 	}
 	return nil
 }
 
-// provider returns a provider of goose that applies the dialect's files over pool.
+// provider returns a provider of goose that applies the dialect's files over
+// pool.
 func (d *DB) provider(pool *sql.DB, files fs.FS) (*goose.Provider, error) {
 	folder, dialect := "migrations/sqlite", goose.DialectSQLite3
 	if d.dialect == Postgres {

@@ -75,9 +75,9 @@ func install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	if err := os.CopyFS(dir, recipeFiles); err != nil {
 		return err
 	}
-	said := &lastLine{to: out}
+	output := &lastLine{to: out}
 	cmd := exec.CommandContext(ctx, bash, filepath.Join(dir, "recipe", "fetch.sh"), dest)
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Stdout, cmd.Stderr = output, output
 	if with != Unchanged {
 		cmd.Env = append(os.Environ(), "NATIVE_WITH="+string(with))
 	}
@@ -89,13 +89,13 @@ func install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && said.line != "":
+	case err != nil && output.line != "":
 		// The recipe has printed instructions. Repeat them in the error for
 		// callers that discard out.
-		return errors.New(strings.TrimPrefix(said.line, "native: "))
+		return errors.New(strings.TrimPrefix(output.line, "native: "))
 	case err != nil:
 		return fmt.Errorf("the fetch recipe failed: %w", err)
-	case said.line == "":
+	case output.line == "":
 		_, err = fmt.Fprintf(out, "native: nothing to do, they are in %s\n", dest)
 		return err
 	}

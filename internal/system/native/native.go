@@ -98,7 +98,7 @@ func (p places) inside(root string) bool {
 // another library.
 func Dir() (string, error) { return here().find("", WhisperFile, ONNXRuntimeFile) }
 
-// Report returns what a part of the libraries in [Dir] said when the fetch
+// Report returns what a part of the libraries in [Dir] reported when the fetch
 // recipe loaded it (whisper, onnxruntime: the version; cpu: ggml's choice of
 // processor code), or "" for libraries that the recipe did not install.
 func Report(part string) string {
@@ -111,8 +111,8 @@ func Report(part string) string {
 		return ""
 	}
 	for word := range strings.FieldsSeq(string(text)) {
-		if said, ok := strings.CutPrefix(word, part+"="); ok {
-			return said
+		if value, ok := strings.CutPrefix(word, part+"="); ok {
+			return value
 		}
 	}
 	return ""

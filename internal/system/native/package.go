@@ -217,8 +217,8 @@ func registry(ctx context.Context) string {
 		return url
 	}
 	if tool, err := exec.LookPath("npm"); err == nil {
-		said, err := exec.CommandContext(ctx, tool, "config", "get", "registry").Output()
-		if url := strings.TrimSpace(string(said)); err == nil && strings.HasPrefix(url, "http") {
+		answer, err := exec.CommandContext(ctx, tool, "config", "get", "registry").Output()
+		if url := strings.TrimSpace(string(answer)); err == nil && strings.HasPrefix(url, "http") {
 			return url
 		}
 	}

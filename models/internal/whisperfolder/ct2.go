@@ -31,7 +31,7 @@ func (f *Folder) openCT2(dir string) error {
 	}
 	m, err := ctranslate2.Read(file, size)
 	if err != nil {
-		return broken(path, err, ctranslate2.ErrInvalid)
+		return brokenFile(path, err, ctranslate2.ErrInvalid)
 	}
 	if m.Spec != ctranslate2.Whisper {
 		return fmt.Errorf("%w: %s: expected a Whisper model, found one of %.100q", models.ErrUnsupported, path, m.Spec)
@@ -259,8 +259,8 @@ func zero(bias *values) error {
 	})
 }
 
-// broken adds the file's name to a parser's error.
-func broken(path string, err, sentinel error) error {
+// brokenFile adds the file's name to a parser's error.
+func brokenFile(path string, err, sentinel error) error {
 	if errors.Is(err, sentinel) {
 		return fmt.Errorf("%w: %s: %w", models.ErrBroken, path, err)
 	}

@@ -162,7 +162,7 @@ func Open(dir string) (f *Folder, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err := f.sound(dir); err != nil {
+	if err := f.checkDimensions(dir); err != nil {
 		return f, err
 	}
 	var timed bool
@@ -208,8 +208,9 @@ func openRegular(path string) (*os.File, int64, error) {
 	return f, size, err
 }
 
-// sound checks that the standard tier supports the model's dimensions.
-func (f *Folder) sound(dir string) error {
+// checkDimensions checks that the standard tier supports the model's
+// dimensions.
+func (f *Folder) checkDimensions(dir string) error {
 	h := f.Header
 	switch {
 	case h.Vocabulary < englishOnly || h.Vocabulary > largest:

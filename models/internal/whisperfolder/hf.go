@@ -15,12 +15,12 @@ import (
 // hf holds the weights of a model of transformers.
 type hf struct {
 	dir     string
-	tensors map[string]located
+	tensors map[string]tensorOfFile
 	used    map[string]bool
 }
 
-// located is a tensor and its file.
-type located struct {
+// tensorOfFile is a tensor and its file.
+type tensorOfFile struct {
 	safetensors.Tensor
 	file io.ReaderAt
 	path string
@@ -37,7 +37,7 @@ func (f *Folder) openHF(dir string) error {
 		return fmt.Errorf("%w: %s: expected unscaled embeddings and activation_function gelu, found scale_embedding %t and %.40q",
 			models.ErrUnsupported, path, c.Scaled, c.Activation)
 	}
-	w := &hf{dir: dir, tensors: map[string]located{}, used: map[string]bool{}}
+	w := &hf{dir: dir, tensors: map[string]tensorOfFile{}, used: map[string]bool{}}
 	f.weights = w
 	if err := f.shards(w); err != nil {
 		return err
@@ -119,13 +119,13 @@ func (f *Folder) shard(w *hf, name string, index map[string]string) error {
 	}
 	tensors, err := safetensors.Read(file, size)
 	if err != nil {
-		return broken(path, err, safetensors.ErrInvalid)
+		return brokenFile(path, err, safetensors.ErrInvalid)
 	}
 	for tensor, t := range tensors {
 		if index != nil && index[tensor] != name {
 			return fmt.Errorf("%w: %s: tensor %.100q: expected it where the index says, in %.100q", models.ErrBroken, path, tensor, index[tensor])
 		}
-		w.tensors[tensor] = located{t, file, path}
+		w.tensors[tensor] = tensorOfFile{t, file, path}
 	}
 	return nil
 }

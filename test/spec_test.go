@@ -21,7 +21,7 @@ import (
 
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
-	"github.com/otograph/otograph/internal/test/spectest"
+	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
 // walk is a service with finished tasks of every kind, and another one that
@@ -57,8 +57,8 @@ func TestSpecification(t *testing.T) {
 func walkThrough(t *testing.T, database func() []string) {
 	w := newWalk(t, database)
 	shared := w.world()
-	spectest.Run(t, spectest.Statements, func(*testing.T) *spectest.World { return shared })
-	spectest.Run(t, statements, func(sub *testing.T) *walk {
+	taskstest.RunStatements(t, taskstest.Statements, func(*testing.T) *taskstest.World { return shared })
+	taskstest.RunStatements(t, statements, func(sub *testing.T) *walk {
 		w.server.t, w.idle.t = sub, sub
 		sub.Cleanup(func() { w.server.t, w.idle.t = t, t })
 		return w
@@ -135,17 +135,17 @@ func newWalk(t *testing.T, database func() []string) *walk {
 }
 
 // world returns the walk as the statements that only need requests see it.
-func (w *walk) world() *spectest.World {
-	request := func(s *server) spectest.Request {
-		return func(t *testing.T, method, path string, body any, headers ...string) spectest.Answer {
+func (w *walk) world() *taskstest.World {
+	request := func(s *server) taskstest.Request {
+		return func(t *testing.T, method, path string, body any, headers ...string) taskstest.Answer {
 			before := s.t
 			s.t = t
 			defer func() { s.t = before }()
 			a := s.do(method, path, body, headers...)
-			return spectest.Answer{Status: a.status, Header: a.header, Body: a.body}
+			return taskstest.Answer{Status: a.status, Header: a.header, Body: a.body}
 		}
 	}
-	return &spectest.World{
+	return &taskstest.World{
 		Do: request(w.server), Idle: request(w.idle),
 		Account: func(t *testing.T, name, balance string, concurrency int) string {
 			key := w.idle.account(name, balance)
@@ -155,9 +155,9 @@ func (w *walk) world() *spectest.World {
 		},
 		Host: "http://1.1.1.1", Audio: w.audio, Seconds: 3,
 		All: w.all, ASR: w.lite, Events: w.events, ByURL: w.byURL, Batch: w.batch, Failed: w.refused, Abandoned: w.abandoned, Pending: w.waiting,
-		Callbacks: func(task string) (list []spectest.Answer) {
+		Callbacks: func(task string) (list []taskstest.Answer) {
 			for _, c := range w.out.callbacks(task) {
-				list = append(list, spectest.Answer{Header: c.header, Body: c.body})
+				list = append(list, taskstest.Answer{Header: c.header, Body: c.body})
 			}
 			return list
 		},
@@ -621,7 +621,7 @@ var statements = []statement{
 					assert.True(t, a.status == 400 || a.status == 201 && bytes.Contains(a.body, []byte(`"created_count":0`)), "%s %.60s: %d %.200s", f, v, a.status, a.body)
 				}
 			}
-			for name := range spectest.OptionDefaults {
+			for name := range taskstest.OptionDefaults {
 				send("POST", "/tasks", `{"audio_url":"`+anywhere+`","options":{"`+name+`":`+v+`}}`)
 			}
 			for _, p := range []string{"/tasks", "/tasks/batch", "/auth/login"} {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
-	"github.com/otograph/otograph/internal/test/spectest"
+	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
 // statement is a statement of the specification that only this test checks.
@@ -46,8 +46,8 @@ func TestSpecification(t *testing.T) {
 		t.Run(database, func(t *testing.T) {
 			s := newSpec(t, database)
 			shared := s.shared()
-			spectest.Run(t, spectest.Statements, func(*testing.T) *spectest.World { return shared })
-			spectest.Run(t, statements, func(sub *testing.T) *specWorld {
+			taskstest.RunStatements(t, taskstest.Statements, func(*testing.T) *taskstest.World { return shared })
+			taskstest.RunStatements(t, statements, func(sub *testing.T) *specWorld {
 				s.t, s.idle.t = sub, sub
 				sub.Cleanup(func() { s.t, s.idle.t = t, t })
 				return s
@@ -83,17 +83,17 @@ func newSpec(t *testing.T, database string) *specWorld {
 }
 
 // shared returns the world for the statements that requests alone can check.
-func (s *specWorld) shared() *spectest.World {
-	request := func(w *world) spectest.Request {
-		return func(t *testing.T, method, path string, body any, headers ...string) spectest.Answer {
+func (s *specWorld) shared() *taskstest.World {
+	request := func(w *world) taskstest.Request {
+		return func(t *testing.T, method, path string, body any, headers ...string) taskstest.Answer {
 			before := w.t
 			w.t = t
 			defer func() { w.t = before }()
 			a := w.do(method, path, body, with(headers...))
-			return spectest.Answer{Status: a.status, Header: a.header, Body: a.body}
+			return taskstest.Answer{Status: a.status, Header: a.header, Body: a.body}
 		}
 	}
-	return &spectest.World{
+	return &taskstest.World{
 		Do: request(s.world), Idle: request(s.idle),
 		Account: func(t *testing.T, name, balance string, concurrency int) string {
 			a, key := s.idle.newAccount(name, balance)
@@ -103,9 +103,9 @@ func (s *specWorld) shared() *spectest.World {
 		},
 		Host: "https://a.example.com", Audio: wav(2), Seconds: 61.5, // as the engine says
 		All: s.all, ASR: s.asr, Events: s.eventsAlo, ByURL: s.byURL, Batch: s.batch, Failed: s.refused, Abandoned: s.abandoned, Pending: s.running,
-		Callbacks: func(task string) (list []spectest.Answer) {
+		Callbacks: func(task string) (list []taskstest.Answer) {
 			for _, c := range s.media.callbacks(task) {
-				list = append(list, spectest.Answer{Header: c.header, Body: c.body})
+				list = append(list, taskstest.Answer{Header: c.header, Body: c.body})
 			}
 			return list
 		},

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/test/spectest"
+	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
 // oddValues are JSON values that are rarely valid.
@@ -59,7 +59,7 @@ func TestOddValuesAreRefused(t *testing.T) {
 			}
 		}
 	}
-	for f := range spectest.OptionDefaults {
+	for f := range taskstest.OptionDefaults {
 		for _, v := range oddValues {
 			send("POST", "/tasks", `{"audio_url":"https://a.example.com/a.wav","options":{"`+f+`":`+v+`}}`)
 		}

@@ -1,7 +1,8 @@
 //go:build unix
 
 // Package taskstest provides tests with a task service on a fresh store, with
-// one account, and checks its invariants.
+// one account, and checks its invariants. It also has the statements of the
+// interface specification that requests alone can check.
 package taskstest
 
 import (

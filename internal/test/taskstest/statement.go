@@ -1,8 +1,4 @@
-// Package spectest contains the statements of the service's interface
-// specification that can be checked through requests alone. The tests of
-// httpserver check them with an engine that responds immediately, the tests of the
-// built program with the real one.
-package spectest
+package taskstest
 
 import (
 	"encoding/base64"
@@ -67,9 +63,9 @@ type Statement struct {
 	Check func(t *testing.T, w *World)
 }
 
-// Run checks every statement in a separate subtest, in the world that in
+// RunStatements checks every statement in a separate subtest, in the world that in
 // returns for it.
-func Run[S ~struct {
+func RunStatements[S ~struct {
 	Says  string
 	Check func(t *testing.T, w W)
 }, W any](t *testing.T, statements []S, in func(t *testing.T) W,

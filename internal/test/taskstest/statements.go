@@ -1,4 +1,4 @@
-package spectest
+package taskstest
 
 import (
 	"crypto/hmac"

@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/internal/test/outside"
 )
 
-// TestNormalizerReferee compares 2,000 normalized sentences in six languages
+// TestRefereeOfNormalizers compares 2,000 normalized sentences in six languages
 // with whisper-normalizer.
-func TestNormalizerReferee(t *testing.T) {
+func TestRefereeOfNormalizers(t *testing.T) {
 	assert.Equal(t, 2000, compareTexts(t, outside.Referee(t, "testdata/sentences.py", "../../tools/training/asr", "2000")))
 }

@@ -117,16 +117,11 @@ func TestWindows(t *testing.T) {
 }
 
 func TestWideWindows(t *testing.T) {
-	w, s := wideWindows([]audio.Span{span(0, 0.4), span(1, 2), span(3, 8), span(9, 11)}, 0.5)
-	third := audio.Span{Start: 3 * audio.SampleRate, End: 8 * audio.SampleRate}.Len() / 3
-	assert.Equal(t, []audio.Span{
-		span(1, 2),
-		{Start: 48000, End: 48000 + third}, {Start: 48000 + third, End: 48000 + 80000*2/3}, {Start: 48000 + 80000*2/3, End: 128000},
-		span(9, 11),
-	}, w)
-	assert.Equal(t, []int{1, 2, 2, 2, 3}, s)
-	assert.Equal(t, span(1, 2), middle(w[0]), "a short window is embedded whole")
-	assert.Equal(t, span(9.25, 10.75), middle(w[4]))
+	w, s := wideWindows([]audio.Span{span(0, 0.4), span(1, 2), span(3, 6), span(9, 10.6)}, 0.5)
+	assert.Equal(t, []audio.Span{span(1, 2), span(3, 4.5), span(4.5, 6), span(9, 9.8), span(9.8, 10.6)}, w)
+	assert.Equal(t, []int{1, 2, 2, 3, 3}, s)
+	assert.Equal(t, span(1, 2), middle(w[0], middleSamples), "a short window is embedded whole")
+	assert.Equal(t, span(3.25, 4.25), middle(w[1], middleSamples))
 }
 
 func TestChangesInsideSegmentsAreFound(t *testing.T) {

@@ -82,7 +82,8 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 	}
 	out := &Embeddings{Speech: slices.Clone(speech), embedder: e, pcm: pcm}
 	if opt.Segmenter != nil && len(speech) > 0 {
-		heard, err := listen(ctx, opt.Segmenter, pcm)
+		out.wide = samples(speech) > denseSpeech
+		heard, err := listen(ctx, opt.Segmenter, pcm, out.wide)
 		if err != nil {
 			return nil, err
 		}
@@ -91,9 +92,9 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 			speech = solo
 		}
 	}
-	cut := windows
-	if out.scene != nil && samples(speech) > denseSpeech {
-		cut, out.wide = wideWindows, true
+	cut, most := windows, windowSamples
+	if out.wide {
+		cut, most = wideWindows, middleSamples
 	}
 	spans, segment := cut(speech, opt.MinSegment)
 	if len(spans) == 0 && len(speech) > 0 {
@@ -113,7 +114,7 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 		to := min(from+embedAtOnce, len(spans))
 		var middles []audio.Span
 		for _, s := range spans[from:to] {
-			middles = append(middles, middle(s))
+			middles = append(middles, middle(s, most))
 		}
 		vectors, err := embed(ctx, e, pcm, middles)
 		if err != nil {

@@ -13,16 +13,12 @@ import (
 // that also resemble each other.
 const (
 	leastSpeech = 2.0   // seconds
-	leastAlone  = 1.3   // the same where a segmenter has cut the windows by voices
 	leastShare  = 0.003 // the larger limit from eleven minutes of speech on
 )
 
 // enough returns the seconds of speech that a speaker needs.
 func (s *sums) enough(windows []audio.Span) float64 {
 	all := s.seconds(make([]int, len(s.count)), 1, windows)[0]
-	if s.together != nil {
-		return max(leastAlone, leastShare*all)
-	}
 	return max(leastSpeech, leastShare*all)
 }
 

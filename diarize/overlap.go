@@ -101,7 +101,7 @@ func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matri
 				continue
 			}
 			if span, ok := t.longest(local); ok && e.embedder != nil {
-				strangers, spans = append(strangers, stranger{i, local}), append(spans, span)
+				strangers, spans = append(strangers, stranger{i, local}), append(spans, middle(span, windowSamples))
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func TestOverlapsAreTurnsOfBothVoices(t *testing.T) {
 
 func TestSpeechIsCutWhereTheSegmenterHearsAnotherVoice(t *testing.T) {
 	truth := []said{{span(0, 12), 0}, {span(12, 14), 1}, {span(14, 26), 0}, {span(25, 30), 1}}
-	s, err := listen(t.Context(), &truthSegmenter{truth: truth}, silence(30))
+	s, err := listen(t.Context(), &truthSegmenter{truth: truth}, silence(30), false)
 	require.NoError(t, err)
 	spans, within := s.solo([]audio.Span{span(0, 30)})
 	require.Len(t, spans, 4)
@@ -166,9 +166,9 @@ func TestVoiceOnlyHeardInOverlap(t *testing.T) {
 }
 
 func TestVoiceMostlyInOverlaps(t *testing.T) {
-	// Speaker 2 says 1.4 s alone, less than a speaker needs, and more over
+	// Speaker 2 says 2.1 s alone, hardly more than a speaker needs, and 2 s over
 	// others.
-	truth := []said{{span(0, 12), 0}, {span(12, 24), 1}, {span(24, 36), 0}, {span(34, 37.4), 2}, {span(37.4, 48), 1}}
+	truth := []said{{span(0, 12), 0}, {span(12, 24), 1}, {span(24, 36), 0}, {span(34, 38.1), 2}, {span(38.1, 48), 1}}
 	speech := []audio.Span{span(0, 48)}
 	opt := DefaultOptions()
 	opt.Segmenter = &truthSegmenter{truth: truth}
@@ -290,7 +290,7 @@ func (mute) Segment(_ context.Context, _ *audio.PCM, windows []audio.Span) ([]Ac
 // in which it hears nobody is kept.
 func TestVoices(t *testing.T) {
 	heard := []said{{span(2, 4), 0}, {span(3, 5), 1}, {span(12, 14), 0}}
-	s, err := listen(t.Context(), &truthSegmenter{truth: heard}, silence(20))
+	s, err := listen(t.Context(), &truthSegmenter{truth: heard}, silence(20), false)
 	require.NoError(t, err)
 	got := s.voices([]audio.Span{span(1, 3), span(7, 9), span(13, 13.5), span(18, 19)})
 	want := []audio.Span{span(2, 5), span(7, 9), span(12, 14), span(18, 19)}

@@ -17,32 +17,123 @@ const (
 	mostPassage  = 3 * audio.SampleRate
 )
 
-// answered returns the pieces with each short passage given to its speaker.
+// leastProof is how much more similar a stretch of a passage must be to its
+// speaker than to any other, if the speaker changes within the passage.
+const leastProof = 0.1
+
+// passage is a stretch that probably one voice speaks.
+type passage struct {
+	audio.Span
+	runs  []piece // its speakers, in order of time
+	first int     // index of the vector of the first run, if there are several
+	whole int     // index of the passage's own vector, −1 without one
+}
+
+// answered returns the pieces with each short passage given to its speaker. The
+// speaker changes within a passage only if the voices on both sides prove it.
 func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, passages []audio.Span) ([]piece, error) {
 	if centre.n < 2 {
 		return parts, nil
 	}
+	var list []passage
 	var spans []audio.Span
-	for _, p := range passages {
-		p.Start, p.End = max(p.Start, 0), min(p.End, e.pcm.Len())
-		if p.Len() >= leastPassage && p.Len() <= mostPassage && !(e.wide && e.ofOneVoice(p)) {
-			spans = append(spans, p)
+	at := 0 // the first part that may touch the passage
+	for _, span := range passages {
+		p := passage{Span: audio.Span{Start: max(span.Start, 0), End: min(span.End, e.pcm.Len())}, first: len(spans), whole: -1}
+		for at < len(parts) && parts[at].End <= p.Start {
+			at++
 		}
+		if p.runs = runsWithin(parts[at:], p.Span); len(p.runs) > 1 {
+			for _, r := range p.runs {
+				spans = append(spans, e.part(r.Span))
+			}
+		}
+		if p.Len() >= leastPassage && p.Len() <= mostPassage && (len(p.runs) > 1 || !e.wide || !e.ofOneVoice(p.Span)) {
+			p.whole = len(spans)
+			spans = append(spans, e.part(p.Span))
+		}
+		list = append(list, p)
 	}
+	vectors := make([][]float32, 0, len(spans))
 	for from := 0; from < len(spans); from += embedAtOnce {
-		batch := spans[from:min(from+embedAtOnce, len(spans))]
-		vectors, err := embed(ctx, e.embedder, e.pcm, batch)
+		batch, err := embed(ctx, e.embedder, e.pcm, spans[from:min(from+embedAtOnce, len(spans))])
 		if err != nil {
 			return nil, err
 		}
-		for i, v := range vectors {
-			best, cosine := nearestCentroid(v, centre)
-			if cosine > 0 && best != most(parts, batch[i], centre.n) {
-				parts = give(parts, batch[i], best)
-			}
+		vectors = append(vectors, batch...)
+	}
+	for _, p := range list {
+		for _, r := range p.spoken(vectors, centre) {
+			parts = give(parts, r.Span, r.speaker)
 		}
 	}
 	return joinTouching(parts), nil
+}
+
+// part returns the part of a stretch that is embedded.
+func (e *Embeddings) part(s audio.Span) audio.Span {
+	if e.wide {
+		return middle(s, windowSamples)
+	}
+	return middle(s, mostPassage)
+}
+
+// runsWithin returns who speaks when in a passage, one piece per change of
+// speaker.
+func runsWithin(parts []piece, span audio.Span) (runs []piece) {
+	for _, p := range parts {
+		if p.Start >= span.End {
+			break
+		}
+		p.Start, p.End = max(p.Start, span.Start), min(p.End, span.End)
+		if n := len(runs); n > 0 && runs[n-1].speaker == p.speaker {
+			runs[n-1].End = p.End
+		} else if p.Len() > 0 {
+			runs = append(runs, p)
+		}
+	}
+	return runs
+}
+
+// spoken returns the stretches of a passage that have another speaker than its
+// runs say.
+func (p passage) spoken(vectors [][]float32, centre matrix) (out []piece) {
+	var unproven []int
+	if len(p.runs) > 1 {
+		for i, r := range p.runs {
+			if r.Len() < leastPassage || !proves(vectors[p.first+i], centre, r.speaker) {
+				unproven = append(unproven, i)
+			}
+		}
+		if len(unproven) == 0 {
+			return nil
+		}
+	}
+	if p.whole >= 0 {
+		if best, cosine := nearestCentroid(vectors[p.whole], centre); cosine > 0 {
+			out = append(out, piece{p.Span, best})
+		}
+		return out
+	}
+	for _, i := range unproven { // joins the longer neighbor
+		to := max(i-1, 0)
+		if i == 0 || i+1 < len(p.runs) && p.runs[i+1].Len() > p.runs[to].Len() {
+			to = i + 1
+		}
+		out = append(out, piece{p.runs[i].Span, p.runs[to].speaker})
+	}
+	return out
+}
+
+// proves reports whether a vector is the speaker's rather than any other's.
+func proves(v []float32, centre matrix, speaker int) bool {
+	own := dot1(v, centre.row(speaker))
+	for s := range centre.n {
+		if s != speaker && own-dot1(v, centre.row(s)) < leastProof {
+			return false
+		}
+	}
+	return true
 }
 
 // ofOneVoice reports whether the segmenter hears one voice through a passage.
@@ -50,20 +141,6 @@ func (e *Embeddings) ofOneVoice(p audio.Span) bool {
 	const slack = audio.SampleRate / 10
 	i := sort.Search(len(e.Speech), func(i int) bool { return e.Speech[i].End+slack >= p.End })
 	return i < len(e.Speech) && e.Speech[i].Start <= p.Start+slack
-}
-
-// most returns the speaker with most of a span, 0 if nobody speaks in it.
-func most(parts []piece, span audio.Span, speakers int) (speaker int) {
-	samples := make([]int, speakers)
-	for _, p := range parts {
-		samples[p.speaker] += max(0, min(p.End, span.End)-max(p.Start, span.Start))
-	}
-	for s, n := range samples {
-		if n > samples[speaker] {
-			speaker = s
-		}
-	}
-	return speaker
 }
 
 // give returns the pieces with the speech in a span given to a speaker.

@@ -43,3 +43,36 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestSentencesAreCutOnlyWithProof: labels that change within a sentence are
+// believed only if the voices on both sides are those of the labels.
+func TestSentencesAreCutOnlyWithProof(t *testing.T) {
+	parts := func() []piece {
+		return []piece{{span(0, 10.7), 0}, {span(10.7, 18), 1}, {span(18, 30), 0}}
+	}
+	for _, c := range []struct {
+		name   string
+		change float64 // the voice changes from 0 to 1
+		said   audio.Span
+		cut    float64 // the labels change
+	}{
+		{"a short sentence of one voice", 10, span(10, 11.5), 10},
+		{"its last words have the wrong label", 11.5, span(9.9, 11.4), 11.4},
+		{"two voices", 10.7, span(9.7, 11.7), 10.7},
+		{"a long sentence of one voice", 10.2, span(10.2, 15), 10.2},
+		{"a long sentence of two voices", 10.7, span(8, 15), 10.7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newMadeUp(2, []said{{span(0, c.change), 0}, {span(c.change, 18), 1}, {span(18, 30), 0}}, 0.3)
+			whole, err := e.Embed(t.Context(), silence(30), []audio.Span{span(0, 6), span(12, 17)})
+			require.NoError(t, err)
+			centre := newMatrix(2, e.Dim())
+			copy(centre.row(0), whole[0])
+			copy(centre.row(1), whole[1])
+			got, err := answered(t.Context(), &Embeddings{embedder: e, pcm: silence(30)}, parts(), centre, []audio.Span{c.said})
+			require.NoError(t, err)
+			cut := span(0, c.cut).End
+			assert.Equal(t, []piece{{audio.Span{End: cut}, 0}, {audio.Span{Start: cut, End: span(0, 18).End}, 1}, {span(18, 30), 0}}, got)
+		})
+	}
+}

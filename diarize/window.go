@@ -4,12 +4,12 @@ import "github.com/otograph/otograph/audio"
 
 // Windows are 1.5 s long and start every 0.75 s. Where the segmenter has cut the
 // speech by voices, and there is more than denseSpeech of it, windows do not
-// overlap, last up to wideSamples, and only their middle of 1.5 s is embedded:
-// enough windows of each voice remain.
+// overlap, and only their middle of middleSamples is embedded: enough windows of
+// each voice remain.
 const (
 	windowSamples = 3 * audio.SampleRate / 2
 	hopSamples    = windowSamples / 2
-	wideSamples   = 2 * audio.SampleRate
+	middleSamples = audio.SampleRate
 	denseSpeech   = 10 * 60 * audio.SampleRate
 )
 
@@ -43,13 +43,13 @@ func windows(speech []audio.Span, minSegment float64) (spans []audio.Span, segme
 }
 
 // wideWindows cuts the speech segments of at least minSegment seconds into equal
-// windows of at most wideSamples, numbered as in windows.
+// windows of at most windowSamples, numbered as in windows.
 func wideWindows(speech []audio.Span, minSegment float64) (spans []audio.Span, segment []int) {
 	for i, s := range speech {
 		if s.Len() <= 0 || float64(s.Len())+0.5 < minSegment*audio.SampleRate {
 			continue
 		}
-		n := (s.Len() + wideSamples - 1) / wideSamples
+		n := (s.Len() + windowSamples - 1) / windowSamples
 		for k := range n {
 			spans = append(spans, audio.Span{Start: s.Start + s.Len()*k/n, End: s.Start + s.Len()*(k+1)/n})
 			segment = append(segment, i)
@@ -58,10 +58,10 @@ func wideWindows(speech []audio.Span, minSegment float64) (spans []audio.Span, s
 	return spans, segment
 }
 
-// middle returns the part of a window that is embedded.
-func middle(window audio.Span) audio.Span {
-	rest := max(window.Len()-windowSamples, 0)
-	return audio.Span{Start: window.Start + rest/2, End: window.End - (rest - rest/2)}
+// middle returns the middle of a stretch, at most a number of samples long.
+func middle(s audio.Span, most int) audio.Span {
+	rest := max(s.Len()-most, 0)
+	return audio.Span{Start: s.Start + rest/2, End: s.End - (rest - rest/2)}
 }
 
 // samples returns the length of the spans.

@@ -33,9 +33,13 @@ func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegmen
 	return out
 }
 
-// minSplitWords keeps a single word at the blurred edge of a turn from becoming
-// a separate segment, unless it is a complete sentence.
-const minSplitWords = 2
+// A part of a sentence with another speaker has at least minSplitWords words and
+// minSplitSeconds, unless it is a complete sentence: less is the blurred edge of
+// a turn, and too short to tell a voice.
+const (
+	minSplitWords   = 2
+	minSplitSeconds = 0.6
+)
 
 func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 	speakers := make([]int, len(s.Words))
@@ -82,13 +86,15 @@ func tokensOf(s asr.Segment, from, to int) []int32 {
 	return s.Tokens[first : first+n]
 }
 
-// smooth assigns runs shorter than minSplitWords, unless sentence ends delimit
-// them, to the speaker before them (at the start of the segment: after them).
+// smooth assigns runs shorter than minSplitWords or minSplitSeconds, unless
+// sentence ends delimit them, to the speaker before them (at the start of the
+// segment: after them).
 func smooth(speakers []int, words []asr.Word, whole int) {
 	for from := 0; from < len(speakers); {
 		to := runEnd(speakers, from)
 		sentence := endsSentence(words, to-1) && (from == 0 || endsSentence(words, from-1))
-		if to-from < minSplitWords && !sentence {
+		short := to-from < minSplitWords || words[to-1].End-words[from].Start < minSplitSeconds
+		if short && !sentence {
 			s := whole
 			if from > 0 {
 				s = speakers[from-1]

@@ -46,6 +46,13 @@ func TestAssignSpeakers(t *testing.T) {
 			[]want{{1.5, 3.5, "so good to see", 1}},
 		},
 		{
+			"nor do two quick words",
+			asr.Segment{Start: 1.5, End: 3.5, Text: "I bought the car", Words: []asr.Word{
+				{Text: "I", Start: 1.5, End: 1.6}, {Text: "bought", Start: 1.6, End: 2}, {Text: "the", Start: 2.1, End: 2.2}, {Text: "car", Start: 2.3, End: 3.5},
+			}},
+			[]want{{1.5, 3.5, "I bought the car", 1}},
+		},
+		{
 			"a one-word sentence does",
 			asr.Segment{Start: 1.5, End: 3.5, Text: "Yes. Good to see", Words: words(1.5, "Yes.", "Good", "to", "see")},
 			[]want{{1.5, 1.9, "Yes.", 0}, {2, 3.5, "Good to see", 1}},

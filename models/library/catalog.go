@@ -40,6 +40,9 @@ type Entry struct {
 	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest audio for one pass, seconds
 	SampleRate    int     `json:"sample_rate,omitempty"`    // Hz
 	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1
+	// Calibration, if set, was fitted to recordings of people
+	// (docs/measurements/moonshine.md).
+	Calibration *models.Calibration `json:"calibration,omitempty"`
 }
 
 // repackagedModel names packages of the Python registry that hold a Whisper model in
@@ -94,7 +97,7 @@ func (e *Entry) bytes() int64 {
 func (e *Entry) entry(name string) entry {
 	return entry{
 		Name: name, Contract: e.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: e.Languages,
-		License: e.License, WindowSeconds: e.WindowSeconds, SampleRate: e.SampleRate, SameSpeaker: e.SameSpeaker,
+		License: e.License, WindowSeconds: e.WindowSeconds, SampleRate: e.SampleRate, SameSpeaker: e.SameSpeaker, Calibration: e.Calibration,
 	}
 }
 

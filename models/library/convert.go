@@ -63,7 +63,7 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		}
 	}
 	e := entry{
-		Files: map[models.Part]string{models.PartModel: file}, License: folder.License, AlignmentHeads: folder.AlignmentHeads,
+		Files: map[models.Part]string{models.PartModel: file}, License: folder.License, AlignmentHeads: folder.AlignmentHeads, Calibration: o.calibration,
 		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, o.origin, filepath.Base(dir))), SourceSHA256: map[string]string{},
 	}
 	for _, path := range folder.Sources {

@@ -44,6 +44,8 @@ type ImportOptions struct {
 
 	origin string // the converted model's name if the folder states none
 	sha256 string // of the converted file, if known
+
+	calibration *models.Calibration // of a model of the catalog
 }
 
 // Import copies a model into the folder, records its hashes and starts using

@@ -69,7 +69,7 @@ func (s *Store) repackaged(ctx context.Context, c Entry) (*Stored, error) {
 	}
 	stored, err := s.convert(ctx, unpacked, ImportOptions{
 		Name: secondName(c), Type: c.Repackaged.Type, License: c.License, Languages: c.Languages,
-		origin: strings.Join(names, ", "), sha256: c.Repackaged.SHA256,
+		origin: strings.Join(names, ", "), sha256: c.Repackaged.SHA256, calibration: c.Calibration,
 	})
 	if err != nil {
 		return nil, err

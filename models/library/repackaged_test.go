@@ -73,7 +73,7 @@ func unreachable(t *testing.T) (Entry, *Store) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	return Entry{
-		Name: "whisper-made", Role: models.RoleStandard, Contract: models.ContractWhisper, License: "MIT",
+		Name: "whisper-made", Role: models.RoleStandard, Contract: models.ContractWhisper, License: "MIT", Calibration: &models.Calibration{Slope: 2, Offset: -1},
 		Files: []Asset{{Part: models.PartModel, Download: Download{Name: "ggml-made.bin", URL: closed.URL + "/ggml-made.bin", SHA256: hashOf(nil)}}},
 	}, &Store{Dir: t.TempDir()}
 }
@@ -99,6 +99,7 @@ func TestSecondSource(t *testing.T) {
 	m, err := set.Need(models.RoleStandard)
 	require.NoError(t, err)
 	assert.Equal(t, "MIT", m.License)
+	assert.Equal(t, e.Calibration, m.Calibration)
 	assert.Equal(t, e.Repackaged.SHA256, m.Main().SHA256)
 	recorded, err := s.manifest()
 	require.NoError(t, err)

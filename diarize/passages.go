@@ -1,7 +1,9 @@
 package diarize
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sort"
 
 	"github.com/otograph/otograph/audio"
@@ -65,9 +67,30 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 	for _, p := range list {
 		for _, r := range p.spoken(vectors, centre) {
 			parts = give(parts, r.Span, r.speaker)
+			if r.Span == p.Span {
+				parts = append(parts, e.unknown(parts, r)...)
+				slices.SortStableFunc(parts, func(a, b piece) int { return cmp.Compare(a.Start, b.Start) })
+			}
 		}
 	}
 	return joinTouching(parts), nil
+}
+
+// unknown returns the stretches of speech in a passage, too short for a window,
+// that no piece has, as the passage's speaker's.
+func (e *Embeddings) unknown(parts []piece, p piece) (out []piece) {
+	for _, s := range e.Speech {
+		inside := audio.Span{Start: max(s.Start, p.Start), End: min(s.End, p.End)}
+		if inside.Len() > 0 && len(runsWithin(partsFrom(parts, inside.Start), inside)) == 0 {
+			out = append(out, piece{inside, p.speaker})
+		}
+	}
+	return out
+}
+
+// partsFrom returns the pieces from the first one that ends after a sample.
+func partsFrom(parts []piece, at int) []piece {
+	return parts[sort.Search(len(parts), func(i int) bool { return parts[i].End > at }):]
 }
 
 // part returns the part of a stretch that is embedded.

@@ -43,7 +43,7 @@ PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); e
 # the arrays of their caller. A package that synchronizes itself (sync.Map, an
 # atomic) must not be added: the detector would not see its order, and report
 # races that are none.
-UNWATCHED = modernc.org/sqlite/lib $(addprefix github.com/otograph/otograph/internal/engine/,ctc decode dsp editdistance wordtimes)
+UNWATCHED = modernc.org/sqlite/lib $(addprefix github.com/otograph/otograph/internal/engine/,ctc decode dsp wordtimes)
 RACE = -race $(foreach p,$(UNWATCHED),-gcflags=$(p)=-race=false)
 # Tests without it: test starts the built program, which it does not reach, and
 # simulations run one step at a time.

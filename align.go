@@ -9,7 +9,6 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/pipeline/assemble"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
@@ -109,7 +108,7 @@ func (p *Pipeline) AlignWords(ctx context.Context, src Source, words []string, o
 	case err != nil:
 		return nil, err
 	}
-	at := findings.ClockOf(pcm)
+	at := stages.ClockOf(pcm)
 	a := &Alignment{AudioDuration: at.Duration(), Language: language.Code, Words: laid.Words, Extra: laid.Extra, Warnings: assemble.AudioWarnings(pcm.Info()), Score: laid.Score}
 	if !a.Fits() {
 		return a, fmt.Errorf("%s: %w (score %.2f)", src.Name(), ErrMisfit, a.Score)

@@ -10,8 +10,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/pipeline/assemble"
-	"github.com/otograph/otograph/internal/pipeline/channels"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/voices"
@@ -87,10 +85,10 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, more ..
 
 // Segments processes a recording as Run does and yields its sentences, in order
 // and each once, as soon as their text is final. The sentences of the optimized
-// tier, and of split channels, arrive together. They have no speaker and are not
-// split by speaker: if the speaker changes inside a sentence, the result has two
-// segments. The error of the run comes last. A caller that stops reading ends
-// the run; a slow one delays it.
+// tier, and of split channels, arrive together. They have no speaker and are
+// not split by speaker: if the speaker changes inside a sentence, the result
+// has two segments. The error of the run comes last. A caller that stops
+// reading ends the run; a slow one delays it.
 func (p *Pipeline) Segments(ctx context.Context, src Source, options Options, more ...RunOptions) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -136,9 +134,9 @@ type run struct {
 	stages.Watch
 	p      *Pipeline
 	given  Options // as the caller set them
-	sound  channels.Recording
-	speech []channels.Side // of StageVAD
-	failed error           // of the recognizer's name
+	sound  stages.Recording
+	speech []stages.Side // of StageVAD
+	failed error         // of the recognizer's name
 }
 
 // do decodes the recording, runs the stages and assembles the result.
@@ -189,7 +187,7 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 }
 
 // result assembles the result; an error concerns only the speakers' names.
-func (r *run) result(f *findings.Findings, register *voices.Register) (*Result, error) {
+func (r *run) result(f *stages.Findings, register *voices.Register) (*Result, error) {
 	res := assemble.Result(r.sound.PCM, f, r.Watch.Seconds())
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = assemble.AudioWarnings(r.sound.Info())
@@ -223,38 +221,38 @@ func (r *run) audio() audio.Options {
 }
 
 // find runs the stages after decoding, but none that depends on a failed one.
-func (r *run) find(ctx context.Context) (f *findings.Findings, errs []error) {
-	f = &findings.Findings{}
+func (r *run) find(ctx context.Context) (f *stages.Findings, errs []error) {
+	f = &stages.Findings{}
 	failed := func(err error) bool {
 		if err != nil {
 			errs = append(errs, err)
 		}
 		return err != nil
 	}
-	var heard bool
+	var detected bool
 	if *r.Options.EnableASR {
 		var err error
-		r.speech, err = stages.Keep(ctx, &r.Watch, StageVAD, func(ctx context.Context) ([]channels.Side, error) {
+		r.speech, err = stages.Keep(ctx, &r.Watch, StageVAD, func(ctx context.Context) ([]stages.Side, error) {
 			return r.Sides(ctx, r.sound)
 		})
-		if heard = !failed(err); heard {
-			f.Speech = channels.Together(r.speech)
+		if detected = !failed(err); detected {
+			f.Speech = stages.AllSpeech(r.speech)
 		}
 	}
 	var voices map[int]*diarize.Embeddings // by channel
 	var asrErr, embedErr, eventErr error
 	var g sync.WaitGroup
-	if heard {
+	if detected {
 		g.Go(func() { f.Transcription, asrErr = r.languageAndText(ctx, f.Speech) })
 	}
 	g.Go(func() { // one core, in parallel with the transcription
-		if heard && *r.Options.EnableDiarize {
+		if detected && *r.Options.EnableDiarize {
 			voices, embedErr = stages.Do(ctx, &r.Watch, StageEmbed, func(ctx context.Context) (map[int]*diarize.Embeddings, error) {
 				return r.EmbedSides(ctx, r.sound, r.speech)
 			})
 		}
 		if *r.Options.EnableAudioEvents {
-			f.Sounds, eventErr = stages.Keep(ctx, &r.Watch, StageEvents, func(ctx context.Context) (*findings.Sounds, error) {
+			f.Sounds, eventErr = stages.Keep(ctx, &r.Watch, StageEvents, func(ctx context.Context) (*stages.Sounds, error) {
 				return r.DetectSounds(ctx, r.sound.PCM)
 			})
 		}
@@ -279,12 +277,12 @@ func (r *run) find(ctx context.Context) (f *findings.Findings, errs []error) {
 
 // nameChannels omits channels without text if each channel is one speaker, and
 // numbers the speakers.
-func (r *run) nameChannels(f *findings.Findings) {
+func (r *run) nameChannels(f *stages.Findings) {
 	if r.sound.Split == nil {
 		return
 	}
 	if f.Transcription != nil {
-		r.speech = channels.Saying(r.speech, f.Transcription)
+		r.speech = stages.WithText(r.speech, f.Transcription)
 	}
 	f.Channels = []int{}
 	for _, s := range r.speech {
@@ -293,27 +291,27 @@ func (r *run) nameChannels(f *findings.Findings) {
 }
 
 // languageAndText detects the language and transcribes each side in it.
-func (r *run) languageAndText(ctx context.Context, heard *findings.Speech) (*findings.Transcription, error) {
-	language, err := stages.Keep(ctx, &r.Watch, StageLanguage, func(ctx context.Context) (findings.Language, error) {
-		return r.FindLanguage(ctx, r.sound.PCM, heard.Spans)
+func (r *run) languageAndText(ctx context.Context, speech *stages.Speech) (*stages.Transcription, error) {
+	language, err := stages.Keep(ctx, &r.Watch, StageLanguage, func(ctx context.Context) (stages.Language, error) {
+		return r.FindLanguage(ctx, r.sound.PCM, speech.Spans)
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.Watch.Tier(r.Tier(language))
-	said := 0
+	reported := 0
 	var tell func([]asr.Segment)
 	if r.RunOptions.Segments != nil {
 		tell = func(sentences []asr.Segment) {
-			r.tell(sentences, said)
-			said += len(sentences)
+			r.tell(sentences, reported)
+			reported += len(sentences)
 		}
 	}
-	text, err := stages.Keep(ctx, &r.Watch, StageTranscribe, func(ctx context.Context) (*findings.Transcription, error) {
+	text, err := stages.Keep(ctx, &r.Watch, StageTranscribe, func(ctx context.Context) (*stages.Transcription, error) {
 		if r.sound.Split == nil {
 			return r.transcribe(ctx, 0, language, tell)
 		}
-		var list []*findings.Transcription
+		var list []*stages.Transcription
 		for i := range r.speech {
 			side, err := r.transcribe(ctx, i, language, nil)
 			if err != nil {
@@ -321,28 +319,28 @@ func (r *run) languageAndText(ctx context.Context, heard *findings.Speech) (*fin
 			}
 			list = append(list, side)
 		}
-		all := channels.Join(language, list)
+		all := stages.JoinTranscriptions(language, list)
 		all.Tier = r.Tier(language)
 		return all, nil
 	})
-	if err == nil && tell != nil && said < len(text.Transcript.Segments) {
-		tell(text.Transcript.Segments[said:])
+	if err == nil && tell != nil && reported < len(text.Transcript.Segments) {
+		tell(text.Transcript.Segments[reported:])
 	}
 	return text, err
 }
 
 // transcribe returns the transcription of side i.
-func (r *run) transcribe(ctx context.Context, i int, language findings.Language, settled func([]asr.Segment)) (*findings.Transcription, error) {
+func (r *run) transcribe(ctx context.Context, i int, language stages.Language, settled func([]asr.Segment)) (*stages.Transcription, error) {
 	side, all := r.speech[i], float64(len(r.speech))
-	return r.Transcribe(ctx, r.sound.Of(side), side.Heard, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
+	return r.Transcribe(ctx, r.sound.Of(side), side.Speech, language, stages.Reports{Settled: settled, Progress: func(done, total float64) {
 		r.Watch.Part(StageTranscribe, float64(i)+done/max(total, 1e-9), all)
 	}})
 }
 
 // tell passes sentences, numbered from first, to RunOptions.Segments.
 func (r *run) tell(sentences []asr.Segment, first int) {
-	f := &findings.Findings{Transcription: &findings.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
-	out := assemble.Segments(f, findings.ClockOf(r.sound.PCM))
+	f := &stages.Findings{Transcription: &stages.Transcription{Transcript: &asr.Transcript{Segments: sentences}}}
+	out := assemble.Segments(f, stages.ClockOf(r.sound.PCM))
 	for i := range out {
 		out[i].ID, out[i].Words = first+i, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/channels"
+	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -16,8 +16,8 @@ type RunOptions struct {
 	spec.Extras
 	// Voices are known voices: Result.Names names the speakers with them. A
 	// voice names at most one speaker, and none if the match is uncertain. An
-	// unsuitable recording (shorter than 2 s, longer than 10 s, with less than a
-	// second of speech, or with more than one voice) ends the run before
+	// unsuitable recording (shorter than 2 s, longer than 10 s, with less than
+	// a second of speech, or with more than one voice) ends the run before
 	// transcription.
 	Voices []KnownVoice
 	// Channels is the treatment of the recording's channels; "" is ChannelsMix.
@@ -31,8 +31,8 @@ type RunOptions struct {
 	Checkpoints Checkpoints
 
 	// Decoded, if not nil, is called with the recording's exact length in
-	// seconds after decoding, before any other stage. Its error ends the run and
-	// is returned unchanged.
+	// seconds after decoding, before any other stage. Its error ends the run
+	// and is returned unchanged.
 	Decoded func(seconds float64) error
 	// Waveform, if not nil, is called after Decoded with the recording's
 	// waveform: audio.PeaksPerSecond bytes per second, see audio.PCM.Peaks.
@@ -85,7 +85,7 @@ func (c Channels) check() error {
 // split returns the channels to treat separately; none means the mix.
 func (c Channels) split(pcm *audio.PCM) []*audio.PCM {
 	list := pcm.Channels()
-	if c == ChannelsAuto && !channels.Differ(list) {
+	if c == ChannelsAuto && !stages.ChannelsDiffer(list) {
 		return nil
 	}
 	return list

@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/asr/onnx"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/engine/numwords"
+	"github.com/otograph/otograph/internal/engine/texts"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/vad"
@@ -149,7 +149,7 @@ func TestDifferingTexts(t *testing.T) {
 func numbers(language string) map[string]string {
 	out := map[string]string{}
 	for n := range 100 {
-		for _, r := range numwords.Readings(language, strconv.Itoa(n))[:1] {
+		for _, r := range texts.Readings(language, strconv.Itoa(n))[:1] {
 			out[r] = strconv.Itoa(n)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/otograph/otograph/internal/engine/ctc"
 	"github.com/otograph/otograph/internal/engine/decode"
-	"github.com/otograph/otograph/internal/engine/numwords"
+	"github.com/otograph/otograph/internal/engine/texts"
 )
 
 // word is a word of the text, prepared for alignment.
@@ -37,9 +37,9 @@ func Split(text string) []string {
 
 // prepare spells the words with a model's tokens. Numbers are also spelled as
 // they are read in the language, in addition to being wild.
-func prepare(texts []string, language string, v *ctc.Vocabulary) []word {
-	words := make([]word, len(texts))
-	for i, text := range texts {
+func prepare(written []string, language string, v *ctc.Vocabulary) []word {
+	words := make([]word, len(written))
+	for i, text := range written {
 		w := word{text: text, key: keyOf(text)}
 		letters, ok := v.Spell(ctc.Fold(text))
 		if len(letters) > ctc.LongestWord {
@@ -48,7 +48,7 @@ func prepare(texts []string, language string, v *ctc.Vocabulary) []word {
 		w.letters = letters
 		w.wild = !ok || strings.IndexFunc(w.key, needsReading) >= 0
 		if w.wild {
-			for _, r := range numwords.Readings(language, w.key) {
+			for _, r := range texts.Readings(language, w.key) {
 				if letters, ok := v.Spell(ctc.Fold(strings.ReplaceAll(r, " ", ""))); ok {
 					w.readings = append(w.readings, letters)
 				}

@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/bench"
-	"github.com/otograph/otograph/internal/engine/border"
+	"github.com/otograph/otograph/internal/engine/wordtimes"
 )
 
 // TestWriteTrainingData writes the border network's training data next to the
@@ -38,7 +38,7 @@ func TestWriteTrainingData(t *testing.T) {
 		heard, err := l.model.Listen(context.Background(), pcm, speech, asr.Options{Language: item.Language})
 		require.NoError(t, err)
 		var rows bytes.Buffer
-		require.NoError(t, binary.Write(&rows, binary.LittleEndian, border.Bands(pcm.Samples(0, pcm.Len()))))
+		require.NoError(t, binary.Write(&rows, binary.LittleEndian, wordtimes.BorderBands(pcm.Samples(0, pcm.Len()))))
 		require.NoError(t, os.WriteFile(item.Path+".fb", rows.Bytes(), 0o666))
 		var spans [][2]float64
 		for _, s := range speech {

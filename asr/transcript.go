@@ -117,9 +117,6 @@ type Options struct {
 	// Translate asks for the text in English, regardless of Language. A
 	// recognizer without Abilities.Translate returns an error.
 	Translate bool
-	// ConditionOnPrevious also passes each window the text of the previous one.
-	// Windows are then decoded one after the other, and errors may propagate.
-	ConditionOnPrevious bool
 	// NoSpeechThreshold discards text whose no-speech probability exceeds it, 0
 	// to 1; 0 means the published 0.6, a negative value keeps all text. From
 	// 0.6 on, asr/whisper keeps text at up to 0.9 if its mean log probability

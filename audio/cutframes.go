@@ -161,3 +161,18 @@ func declaredFrames(b []byte) int64 {
 	}
 	return 0
 }
+
+// flacSamples returns the number of samples of one channel that a FLAC file
+// declares (RFC 9639, section 8.2), or 0.
+func flacSamples(f io.ReaderAt) (int64, error) {
+	at, err := skipID3(f)
+	if err != nil {
+		return 0, err
+	}
+	var b [26]byte // the mark, the header of the first block, and the block up to the number
+	n, err := readAt(f, b[:], at)
+	if err != nil || n < len(b) || string(b[:4]) != "fLaC" || b[4]&0x7f != 0 {
+		return 0, err
+	}
+	return int64(binary.BigEndian.Uint64(b[18:]) & (1<<36 - 1)), nil
+}

@@ -330,15 +330,6 @@ func (in *input) samplesAhead() int64 {
 }
 
 func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) error {
-	if in.container.name == "flac" {
-		seconds, err := flacSeconds(in.file, in.info.Size)
-		if err != nil {
-			return machineError(in.name, "read", err)
-		}
-		if err := o.checkDuration(in.name, seconds); err != nil {
-			return err
-		}
-	}
 	sum := make(chan error, 1)
 	hashCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -375,9 +366,9 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 func (in *input) checkEnd(decoded int64) error {
 	cut, err := cutShort(in.file, in.info.Size, in.container)
 	if err == nil && in.container.name == "flac" && decoded > 0 {
-		var info flacInfo
-		info, _, err = flacStreamInfo(in.file, in.info.Size)
-		cut = cut || decoded < info.samples
+		var declared int64
+		declared, err = flacSamples(in.file)
+		cut = cut || decoded < declared
 	}
 	if err != nil {
 		return machineError(in.name, "read", err)

@@ -46,11 +46,6 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 	}
 	in.describe(rep, h)
 	in.info.Duration = rep.declared(in.container)
-	if in.container.name == "flac" && in.info.Duration == 0 {
-		if in.info.Duration, err = flacSeconds(in.file, in.info.Size); err != nil {
-			return machineError(in.name, "read", err)
-		}
-	}
 	if in.container.name == "ogg" {
 		chained, err := chainedOgg(in.file, in.info.Size)
 		if err != nil {

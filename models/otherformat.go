@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/files/safetensors"
+	"github.com/otograph/otograph/internal/files/weightfile"
 )
 
 // otherFormat describes a file that people commonly mistake for a model, and
@@ -43,15 +42,15 @@ func otherFormat(head []byte, name string) string {
 		return "a web page (a download that went wrong?)"
 	case strings.HasPrefix(s, "version "):
 		return "a Git LFS pointer (the model itself was not downloaded)"
-	case safetensors.Begins(head) && mlx.MatchString(s):
+	case weightfile.IsSafetensors(head) && mlx.MatchString(s):
 		return appleWhisper
-	case safetensors.Begins(head):
+	case weightfile.IsSafetensors(head):
 		return "a safetensors file: if it is Whisper, run `otograph models import FOLDER` on the folder with its config.json; other networks are needed as ONNX"
 	case parakeet(head):
 		return "a Parakeet model of whisper.cpp (ggml-parakeet): run `otograph models pull parakeet-tdt-0.6b-v3-int8`, the same network as ONNX"
 	}
-	if spec, ok := ctranslate2.Spec(head); ok {
-		if spec == ctranslate2.Whisper {
+	if spec, ok := weightfile.CTranslate2Spec(head); ok {
+		if spec == weightfile.WhisperSpec {
 			return "a Whisper model of CTranslate2: run `otograph models import FOLDER` on its folder"
 		}
 		return fmt.Sprintf("a CTranslate2 model of kind %.40q: only Whisper is supported", spec)

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/files/binfile"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/internal/files/onnxfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
 )
 
 // ErrUnsupported marks a valid file of a kind that no role uses. It wraps
@@ -54,7 +54,7 @@ type Recognized struct {
 // file, the expectation and the finding, and wraps ErrMissing, ErrUnsupported
 // or ErrBroken.
 func Recognize(path string) (*Recognized, error) {
-	f, size, err := binfile.Open(path)
+	f, size, err := weightfile.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: %s: no such file", ErrMissing, path)

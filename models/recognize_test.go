@@ -13,27 +13,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // f32 and similar names shorten the graphs below.
 const (
-	f32 = onnxgraph.Float32
-	i64 = onnxgraph.Int64
-	i32 = onnxgraph.Int32
+	f32 = onnxfile.Float32
+	i64 = onnxfile.Int64
+	i32 = onnxfile.Int32
 )
 
 // madeUp is a file with the inputs, outputs and metadata of a published one.
 type madeUp struct {
-	graph    *onnxgraph.Graph
+	graph    *onnxfile.Graph
 	role     Role
 	contract string
 	part     Part
 }
 
 func everyFamily() map[string]madeUp {
-	g := onnxgraph.New
+	g := onnxfile.NewGraph
 	return map[string]madeUp{
 		"silero v5":              {modeltest.SileroV5(), RoleVAD, ContractSileroV5, PartModel},
 		"silero v6 without sr":   {g().Input("input", f32, 1, 576).Input("state", f32, 2, 1, 128).Output("output", f32, 1, 1).Output("stateN", f32, 2, 1, 128), RoleVAD, ContractSileroV5, PartModel},
@@ -83,15 +83,15 @@ func everyFamily() map[string]madeUp {
 
 // moonshineDecoder has the ports of decoder_model_merged, which Whisper's has
 // as well.
-func moonshineDecoder(tokens int) *onnxgraph.Graph {
-	return onnxgraph.New().Input("input_ids", i64, "N", "L").Input("encoder_hidden_states", f32, "N", "F", 288).Input("use_cache_branch", onnxgraph.Bool, 1).
+func moonshineDecoder(tokens int) *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("input_ids", i64, "N", "L").Input("encoder_hidden_states", f32, "N", "F", 288).Input("use_cache_branch", onnxfile.Bool, 1).
 		Input("past_key_values.0.decoder.key", f32, "N", 8, "P", 36).Output("logits", f32, "N", "L", tokens)
 }
 
 // fireRed has the inputs and outputs of WeNet's export, but needs other
 // features.
-func fireRed() *onnxgraph.Graph {
-	return onnxgraph.New().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1)
+func fireRed() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1)
 }
 
 func TestEveryFamilyIsRecognized(t *testing.T) {
@@ -148,7 +148,7 @@ func TestSampleRateComesFromTheFile(t *testing.T) {
 }
 
 func TestOtherFilesAreIdentified(t *testing.T) {
-	g := onnxgraph.New
+	g := onnxfile.NewGraph
 	cases := map[string]struct {
 		data []byte
 		is   error
@@ -264,7 +264,7 @@ func TestForeignFileErrorsNameTheRightCommand(t *testing.T) {
 		{"model.bin", []byte("\x06\x00\x00\x00\x0c\x00WhisperSpec\x00\x03\x00\x00\x00"), "Whisper model of CTranslate2", "otograph models import FOLDER"},
 		{"model.bin", []byte("\x06\x00\x00\x00\x10\x00TransformerSpec\x00\x07"), `CTranslate2 model of kind "TransformerSpec"`, "only Whisper"},
 		{
-			"decoder.onnx", onnxgraph.New().Input("input_ids", i64, "b", "n").Input("encoder_hidden_states", f32, "b", 1500, 512).Output("logits", f32, "b", "n", 9).Bytes(),
+			"decoder.onnx", onnxfile.NewGraph().Input("input_ids", i64, "b", "n").Input("encoder_hidden_states", f32, "b", 1500, 512).Output("logits", f32, "b", "n", 9).Bytes(),
 			"token by token", "otograph models import FOLDER",
 		},
 	} {
@@ -279,7 +279,7 @@ func TestForeignFileErrorsNameTheRightCommand(t *testing.T) {
 
 func TestExternalDataMustStayInTheFolder(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "/etc/passwd", "sub/w.data", `..\w`} {
-		g := modeltest.ZipformerCTC().Constant("w", onnxgraph.External(f32, []int64{4}, name, 16))
+		g := modeltest.ZipformerCTC().Constant("w", onnxfile.ExternalTensor(f32, []int64{4}, name, 16))
 		_, err := recognize(bytes.NewReader(g.Bytes()), int64(len(g.Bytes())), "m.onnx")
 		require.ErrorIs(t, err, ErrBroken, name)
 		assert.ErrorContains(t, err, "data file")

@@ -19,7 +19,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
@@ -34,7 +34,7 @@ const familySymbols = 24
 // comparison's expectations.
 type family struct {
 	kind  string
-	files map[string]*ox.Graph
+	files map[string]*onnxfile.Graph
 	list  []string
 	// truth computes the features from their definition; nil if sherpa-onnx
 	// computes the same.
@@ -46,32 +46,32 @@ type family struct {
 	later float64
 }
 
-func random(r *rand.Rand, scale float64, shape ...int64) ox.Tensor {
+func random(r *rand.Rand, scale float64, shape ...int64) onnxfile.Tensor {
 	n := int64(1)
 	for _, d := range shape {
 		n *= d
 	}
-	return ox.Floats(shape, randomFloats(r, int(n), scale)...)
+	return onnxfile.Floats(shape, randomFloats(r, int(n), scale)...)
 }
 
 // randomScores returns rows of scores: a strided convolution of x [N,T,dim],
 // tanh, and a projection that is sharp and favors the blank.
-func randomScores(g *ox.Graph, r *rand.Rand, x string, dim, stride, v, blank int, shift, gain float64) string {
+func randomScores(g *onnxfile.Graph, r *rand.Rand, x string, dim, stride, v, blank int, shift, gain float64) string {
 	return projected(g, r, x, dim, stride, v, blank, shift, gain, scores)
 }
 
-func projected(g *ox.Graph, r *rand.Rand, x string, dim, stride, v, blank int, shift, gain float64, to project) string {
+func projected(g *onnxfile.Graph, r *rand.Rand, x string, dim, stride, v, blank int, shift, gain float64, to project) string {
 	const hidden = 24
-	x = g.Op("Mul", []string{g.Op("Add", []string{x, g.Const(ox.Floats(nil, float32(shift)))}), g.Const(ox.Floats(nil, float32(gain)))})
-	x = g.Op("Transpose", []string{x}, ox.AttrInts("perm", 0, 2, 1))
+	x = g.Op("Mul", []string{g.Op("Add", []string{x, g.Const(onnxfile.Floats(nil, float32(shift)))}), g.Const(onnxfile.Floats(nil, float32(gain)))})
+	x = g.Op("Transpose", []string{x}, onnxfile.AttrInts("perm", 0, 2, 1))
 	w := random(r, 1.6/math.Sqrt(float64(dim*stride)), hidden, int64(dim), int64(stride))
-	x = g.Op("Conv", []string{x, g.Const(w)}, ox.AttrInts("kernel_shape", int64(stride)), ox.AttrInts("strides", int64(stride)), ox.AttrInts("pads", 0, int64(stride-1)))
-	x = g.Op("Transpose", []string{g.Op("Tanh", []string{x})}, ox.AttrInts("perm", 0, 2, 1))
+	x = g.Op("Conv", []string{x, g.Const(w)}, onnxfile.AttrInts("kernel_shape", int64(stride)), onnxfile.AttrInts("strides", int64(stride)), onnxfile.AttrInts("pads", 0, int64(stride-1)))
+	x = g.Op("Transpose", []string{g.Op("Tanh", []string{x})}, onnxfile.AttrInts("perm", 0, 2, 1))
 	bias := make([]float32, v)
 	if blank >= 0 {
 		bias[blank] = 10
 	}
-	return to(g, x, random(r, 12, hidden, int64(v)), ox.Floats([]int64{int64(v)}, bias...))
+	return to(g, x, random(r, 12, hidden, int64(v)), onnxfile.Floats([]int64{int64(v)}, bias...))
 }
 
 // toFloat, toUint8 and toHalf are ONNX's numbers of the data types that scores8
@@ -80,60 +80,60 @@ const toFloat, toUint8, toHalf = 1, 2, 10
 
 // scores8 computes scores with 8-bit weights, as onnxruntime's quantize_dynamic
 // writes them.
-func scores8(g *ox.Graph, x string, w, bias ox.Tensor) string {
-	step, zero := g.Const(ox.Floats(nil, 0.4)), g.Op("Cast", []string{g.Const(ox.Int32s(nil, 128))}, ox.AttrInt("to", toUint8))
+func scores8(g *onnxfile.Graph, x string, w, bias onnxfile.Tensor) string {
+	step, zero := g.Const(onnxfile.Floats(nil, 0.4)), g.Op("Cast", []string{g.Const(onnxfile.Int32s(nil, 128))}, onnxfile.AttrInt("to", toUint8))
 	weights := g.Op("QuantizeLinear", []string{g.Const(w), step, zero})
 	g.Node("DynamicQuantizeLinear", []string{x}, []string{"q", "q_scale", "q_zero"})
-	y := g.Op("Cast", []string{g.Op("MatMulInteger", []string{"q", weights, "q_zero", zero})}, ox.AttrInt("to", toFloat))
+	y := g.Op("Cast", []string{g.Op("MatMulInteger", []string{"q", weights, "q_zero", zero})}, onnxfile.AttrInt("to", toFloat))
 	return g.Op("Add", []string{g.Op("Mul", []string{y, g.Op("Mul", []string{"q_scale", step})}), g.Const(bias)})
 }
 
 // scores16 computes scores with half-precision weights between single-precision
 // ports.
-func scores16(g *ox.Graph, x string, w, bias ox.Tensor) string {
-	half := func(x string) string { return g.Op("Cast", []string{x}, ox.AttrInt("to", toHalf)) }
-	y := g.Op("Cast", []string{g.Op("MatMul", []string{half(x), half(g.Const(w))})}, ox.AttrInt("to", toFloat))
+func scores16(g *onnxfile.Graph, x string, w, bias onnxfile.Tensor) string {
+	half := func(x string) string { return g.Op("Cast", []string{x}, onnxfile.AttrInt("to", toHalf)) }
+	y := g.Op("Cast", []string{g.Op("MatMul", []string{half(x), half(g.Const(w))})}, onnxfile.AttrInt("to", toFloat))
 	return g.Op("Add", []string{y, g.Const(bias)})
 }
 
-type project func(g *ox.Graph, x string, w, bias ox.Tensor) string
+type project func(g *onnxfile.Graph, x string, w, bias onnxfile.Tensor) string
 
-func randomFrames(r *rand.Rand, meta, counts string, shift float64, to project) *ox.Graph {
-	g := ox.New()
-	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
-	g.Node("LogSoftmax", []string{projected(g, r, "x", 80, 4, familySymbols, 0, shift, 0.25, to)}, []string{"log_probs"}, ox.AttrInt("axis", -1))
+func randomFrames(r *rand.Rand, meta, counts string, shift float64, to project) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N")
+	g.Node("LogSoftmax", []string{projected(g, r, "x", 80, 4, familySymbols, 0, shift, 0.25, to)}, []string{"log_probs"}, onnxfile.AttrInt("axis", -1))
 	g.Node("Div", []string{g.Op("Add", []string{"x_lens", g.Const(ints(3))}), g.Const(ints(4))}, []string{counts})
-	return g.Output("log_probs", ox.Float32, "N", "T2", familySymbols).Output(counts, ox.Int64, "N").
+	return g.Output("log_probs", onnxfile.Float32, "N", "T2", familySymbols).Output(counts, onnxfile.Int64, "N").
 		Meta("model_type", meta).Meta("version", "1").Meta("model_author", "k2-fsa").Meta("subsampling_factor", "4").Meta("vocab_size", fmt.Sprint(familySymbols))
 }
 
-func randomNeMo(r *rand.Rand) *ox.Graph {
-	g := ox.New()
-	g.Input("audio_signal", ox.Float32, "B", 80, "T").Input("length", ox.Int64, "B")
-	x := g.Op("Transpose", []string{"audio_signal"}, ox.AttrInts("perm", 0, 2, 1))
-	g.Node("LogSoftmax", []string{randomScores(g, r, x, 80, 4, familySymbols, familySymbols-1, 0, 1)}, []string{"logprobs"}, ox.AttrInt("axis", -1))
-	return g.Output("logprobs", ox.Float32, "B", "T2", familySymbols).Meta("model_type", "EncDecCTCModelBPE").Meta("version", "1").
+func randomNeMo(r *rand.Rand) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("audio_signal", onnxfile.Float32, "B", 80, "T").Input("length", onnxfile.Int64, "B")
+	x := g.Op("Transpose", []string{"audio_signal"}, onnxfile.AttrInts("perm", 0, 2, 1))
+	g.Node("LogSoftmax", []string{randomScores(g, r, x, 80, 4, familySymbols, familySymbols-1, 0, 1)}, []string{"logprobs"}, onnxfile.AttrInt("axis", -1))
+	return g.Output("logprobs", onnxfile.Float32, "B", "T2", familySymbols).Meta("model_type", "EncDecCTCModelBPE").Meta("version", "1").
 		Meta("vocab_size", fmt.Sprint(familySymbols-1)).Meta("normalize_type", "per_feature").Meta("subsampling_factor", "4")
 }
 
-func randomCMVN(g *ox.Graph, kind string) *ox.Graph {
+func randomCMVN(g *onnxfile.Graph, kind string) *onnxfile.Graph {
 	return g.Meta("neg_mean", strings.TrimSuffix(strings.Repeat("-11.5,", lfrDim), ",")).Meta("inv_stddev", strings.TrimSuffix(strings.Repeat("0.22,", lfrDim), ",")).
 		Meta("lfr_window_size", "7").Meta("lfr_window_shift", "6").Meta("model_type", kind).Meta("version", "1").Meta("vocab_size", fmt.Sprint(familySymbols))
 }
 
 // randomSenseVoice writes the tags of English before the tokens.
-func randomSenseVoice(r *rand.Rand) *ox.Graph {
-	g := ox.New()
-	g.Input("x", ox.Float32, "N", "T", lfrDim).Input("x_length", ox.Int32, "N").Input("language", ox.Int32, "N").Input("text_norm", ox.Int32, "N")
+func randomSenseVoice(r *rand.Rand) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", "T", lfrDim).Input("x_length", onnxfile.Int32, "N").Input("language", onnxfile.Int32, "N").Input("text_norm", onnxfile.Int32, "N")
 	tags := make([]float32, 4*familySymbols)
 	for i, id := range []int{4, 7, 8, 9} {
 		tags[i*familySymbols+id] = 400
 	}
-	used := g.Op("Cast", []string{g.Op("Add", []string{"x_length", g.Op("Add", []string{"language", "text_norm"})})}, ox.AttrInt("to", 1))
-	used = g.Op("Unsqueeze", []string{g.Op("Mul", []string{used, g.Const(ox.Floats(nil, 0))}), g.Const(ints(1, 2))})
-	y := g.Op("Concat", []string{g.Const(ox.Floats([]int64{1, 4, familySymbols}, tags...)), randomScores(g, r, "x", lfrDim, 1, familySymbols, 0, 0, 1)}, ox.AttrInt("axis", 1))
+	used := g.Op("Cast", []string{g.Op("Add", []string{"x_length", g.Op("Add", []string{"language", "text_norm"})})}, onnxfile.AttrInt("to", 1))
+	used = g.Op("Unsqueeze", []string{g.Op("Mul", []string{used, g.Const(onnxfile.Floats(nil, 0))}), g.Const(ints(1, 2))})
+	y := g.Op("Concat", []string{g.Const(onnxfile.Floats([]int64{1, 4, familySymbols}, tags...)), randomScores(g, r, "x", lfrDim, 1, familySymbols, 0, 0, 1)}, onnxfile.AttrInt("axis", 1))
 	g.Node("Add", []string{y, used}, []string{"logits"})
-	g.Output("logits", ox.Float32, "N", "T4", familySymbols)
+	g.Output("logits", onnxfile.Float32, "N", "T4", familySymbols)
 	for i, l := range []string{"auto", "zh", "en", "yue", "ja", "ko", "nospeech"} {
 		g.Meta("lang_"+l, fmt.Sprint([]int{0, 3, 4, 7, 11, 12, 13}[i]))
 	}
@@ -141,91 +141,91 @@ func randomSenseVoice(r *rand.Rand) *ox.Graph {
 }
 
 // randomParaformer writes a token every fifth frame and returns its time.
-func randomParaformer(r *rand.Rand) *ox.Graph {
+func randomParaformer(r *rand.Rand) *onnxfile.Graph {
 	const every = 5
-	g := ox.New()
-	g.Input("speech", ox.Float32, "B", "T", lfrDim).Input("speech_lengths", ox.Int32, "B")
-	g.Node("LogSoftmax", []string{randomScores(g, r, "speech", lfrDim, every, familySymbols, -1, 0, 1)}, []string{"logits"}, ox.AttrInt("axis", -1))
-	count := g.Op("Cast", []string{g.Op("Gather", []string{g.Op("Shape", []string{"logits"}), g.Const(ox.Ints(nil, 1))}, ox.AttrInt("axis", 0))}, ox.AttrInt("to", 6))
-	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(ox.Int32s(nil, 0))}), count}, []string{"token_num"})
-	frames := g.Op("Gather", []string{g.Op("Shape", []string{"speech"}), g.Const(ox.Ints(nil, 1))}, ox.AttrInt("axis", 0))
-	entries := g.Op("Mul", []string{frames, g.Const(ox.Ints(nil, 3))})
-	at := g.Op("Range", []string{g.Const(ox.Ints(nil, 0)), entries, g.Const(ox.Ints(nil, 1))})
-	peak := g.Op("Equal", []string{g.Op("Mod", []string{at, g.Const(ox.Ints(nil, 3*every))}), g.Const(ox.Ints(nil, 4))})
-	last := g.Op("Equal", []string{at, g.Op("Sub", []string{entries, g.Const(ox.Ints(nil, 1))})})
-	peaks := g.Op("Cast", []string{g.Op("Or", []string{peak, last})}, ox.AttrInt("to", 1))
+	g := onnxfile.NewGraph()
+	g.Input("speech", onnxfile.Float32, "B", "T", lfrDim).Input("speech_lengths", onnxfile.Int32, "B")
+	g.Node("LogSoftmax", []string{randomScores(g, r, "speech", lfrDim, every, familySymbols, -1, 0, 1)}, []string{"logits"}, onnxfile.AttrInt("axis", -1))
+	count := g.Op("Cast", []string{g.Op("Gather", []string{g.Op("Shape", []string{"logits"}), g.Const(onnxfile.Ints(nil, 1))}, onnxfile.AttrInt("axis", 0))}, onnxfile.AttrInt("to", 6))
+	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(onnxfile.Int32s(nil, 0))}), count}, []string{"token_num"})
+	frames := g.Op("Gather", []string{g.Op("Shape", []string{"speech"}), g.Const(onnxfile.Ints(nil, 1))}, onnxfile.AttrInt("axis", 0))
+	entries := g.Op("Mul", []string{frames, g.Const(onnxfile.Ints(nil, 3))})
+	at := g.Op("Range", []string{g.Const(onnxfile.Ints(nil, 0)), entries, g.Const(onnxfile.Ints(nil, 1))})
+	peak := g.Op("Equal", []string{g.Op("Mod", []string{at, g.Const(onnxfile.Ints(nil, 3*every))}), g.Const(onnxfile.Ints(nil, 4))})
+	last := g.Op("Equal", []string{at, g.Op("Sub", []string{entries, g.Const(onnxfile.Ints(nil, 1))})})
+	peaks := g.Op("Cast", []string{g.Op("Or", []string{peak, last})}, onnxfile.AttrInt("to", 1))
 	g.Node("Unsqueeze", []string{peaks, g.Const(ints(0))}, []string{"us_cif_peak"})
-	g.Node("Mul", []string{"us_cif_peak", g.Const(ox.Floats(nil, 0.5))}, []string{"us_alphas"})
-	g.Output("logits", ox.Float32, "B", "U", familySymbols).Output("token_num", ox.Int32, "B")
-	return randomCMVN(g.Output("us_alphas", ox.Float32, "B", "P").Output("us_cif_peak", ox.Float32, "B", "P"), "paraformer")
+	g.Node("Mul", []string{"us_cif_peak", g.Const(onnxfile.Floats(nil, 0.5))}, []string{"us_alphas"})
+	g.Output("logits", onnxfile.Float32, "B", "U", familySymbols).Output("token_num", onnxfile.Int32, "B")
+	return randomCMVN(g.Output("us_alphas", onnxfile.Float32, "B", "P").Output("us_cif_peak", onnxfile.Float32, "B", "P"), "paraformer")
 }
 
 // randomSearch is a transducer whose encoder ignores the sound, so that the
 // comparison covers only the search, with its states and durations.
-func randomSearch(r *rand.Rand, durations int, url string) map[string]*ox.Graph {
+func randomSearch(r *rand.Rand, durations int, url string) map[string]*onnxfile.Graph {
 	const dim, wide = 16, 12
-	e := ox.New()
-	e.Input("audio_signal", ox.Float32, "B", 80, "T").Input("length", ox.Int64, "B")
+	e := onnxfile.NewGraph()
+	e.Input("audio_signal", onnxfile.Float32, "B", 80, "T").Input("length", onnxfile.Int64, "B")
 	n := e.Op("Div", []string{e.Op("Sub", []string{"length", e.Const(ints(20))}), e.Const(ints(8))})
 	e.Node("Slice", []string{e.Const(random(r, 0.9, 1, dim, 400)), e.Const(ints(0)), n, e.Const(ints(2))}, []string{"outputs"})
 	e.Node("Identity", []string{n}, []string{"encoded_lengths"})
-	e.Output("outputs", ox.Float32, "B", dim, "T8").Output("encoded_lengths", ox.Int64, "B")
+	e.Output("outputs", onnxfile.Float32, "B", dim, "T8").Output("encoded_lengths", onnxfile.Int64, "B")
 	for k, v := range map[string]string{
 		"vocab_size": fmt.Sprint(familySymbols - 1), "normalize_type": "per_feature", "pred_rnn_layers": "2", "pred_hidden": fmt.Sprint(wide),
 		"subsampling_factor": "8", "model_type": "EncDecRNNTBPEModel", "version": "2", "model_author": "NeMo", "url": url,
 	} {
 		e.Meta(k, v)
 	}
-	d := ox.New()
-	d.Input("targets", ox.Int32, "B", "U").Input("target_length", ox.Int32, "B")
-	d.Input("states.1", ox.Float32, 2, "B", wide).Input("states.2", ox.Float32, 2, "B", wide)
-	said := d.Op("Gather", []string{d.Const(random(r, 1, familySymbols, wide)), "targets"}, ox.AttrInt("axis", 0))
-	one := d.Op("Tanh", []string{d.Op("Add", []string{d.Op("Mul", []string{"states.1", d.Const(ox.Floats(nil, 0.6))}), said})})
-	two := d.Op("Tanh", []string{d.Op("Add", []string{d.Op("Mul", []string{"states.2", d.Const(ox.Floats(nil, 0.3))}), d.Op("Mul", []string{one, d.Const(ox.Floats(nil, -0.5))})})})
+	d := onnxfile.NewGraph()
+	d.Input("targets", onnxfile.Int32, "B", "U").Input("target_length", onnxfile.Int32, "B")
+	d.Input("states.1", onnxfile.Float32, 2, "B", wide).Input("states.2", onnxfile.Float32, 2, "B", wide)
+	said := d.Op("Gather", []string{d.Const(random(r, 1, familySymbols, wide)), "targets"}, onnxfile.AttrInt("axis", 0))
+	one := d.Op("Tanh", []string{d.Op("Add", []string{d.Op("Mul", []string{"states.1", d.Const(onnxfile.Floats(nil, 0.6))}), said})})
+	two := d.Op("Tanh", []string{d.Op("Add", []string{d.Op("Mul", []string{"states.2", d.Const(onnxfile.Floats(nil, 0.3))}), d.Op("Mul", []string{one, d.Const(onnxfile.Floats(nil, -0.5))})})})
 	d.Node("Identity", []string{one}, []string{"new.1"})
 	d.Node("Identity", []string{two}, []string{"new.2"})
 	top := d.Op("Slice", []string{d.Op("Add", []string{one, two}), d.Const(ints(1)), d.Const(ints(2)), d.Const(ints(0))})
-	d.Node("Transpose", []string{d.Op("MatMul", []string{top, d.Const(random(r, 0.5, wide, dim))})}, []string{"outputs"}, ox.AttrInts("perm", 0, 2, 1))
+	d.Node("Transpose", []string{d.Op("MatMul", []string{top, d.Const(random(r, 0.5, wide, dim))})}, []string{"outputs"}, onnxfile.AttrInts("perm", 0, 2, 1))
 	d.Node("Identity", []string{"target_length"}, []string{"prednet_lengths"})
-	d.Output("outputs", ox.Float32, "B", dim, "U").Output("prednet_lengths", ox.Int32, "B").
-		Output("new.1", ox.Float32, 2, "B", wide).Output("new.2", ox.Float32, 2, "B", wide)
-	j := ox.New()
-	j.Input("encoder_outputs", ox.Float32, "B", dim, 1).Input("decoder_outputs", ox.Float32, "B", dim, 1)
-	sum := j.Op("Tanh", []string{j.Op("Transpose", []string{j.Op("Add", []string{"encoder_outputs", "decoder_outputs"})}, ox.AttrInts("perm", 0, 2, 1))})
+	d.Output("outputs", onnxfile.Float32, "B", dim, "U").Output("prednet_lengths", onnxfile.Int32, "B").
+		Output("new.1", onnxfile.Float32, 2, "B", wide).Output("new.2", onnxfile.Float32, 2, "B", wide)
+	j := onnxfile.NewGraph()
+	j.Input("encoder_outputs", onnxfile.Float32, "B", dim, 1).Input("decoder_outputs", onnxfile.Float32, "B", dim, 1)
+	sum := j.Op("Tanh", []string{j.Op("Transpose", []string{j.Op("Add", []string{"encoder_outputs", "decoder_outputs"})}, onnxfile.AttrInts("perm", 0, 2, 1))})
 	out := familySymbols + durations
 	bias := make([]float32, out)
 	bias[familySymbols-1] = 8
-	y := scores(j, sum, random(r, 2, dim, int64(out)), ox.Floats([]int64{int64(out)}, bias...))
+	y := scores(j, sum, random(r, 2, dim, int64(out)), onnxfile.Floats([]int64{int64(out)}, bias...))
 	j.Node("Unsqueeze", []string{y, j.Const(ints(2))}, []string{"outputs"})
-	j.Output("outputs", ox.Float32, "B", "T", "U", out)
-	return map[string]*ox.Graph{"encoder.onnx": e, "decoder.onnx": d, "joiner.onnx": j}
+	j.Output("outputs", onnxfile.Float32, "B", "T", "U", out)
+	return map[string]*onnxfile.Graph{"encoder.onnx": e, "decoder.onnx": d, "joiner.onnx": j}
 }
 
 // randomIcefall is an offline transducer of icefall: the joiner projects the
 // sum of the encoder's frame and the decoder's state.
-func randomIcefall(r *rand.Rand) map[string]*ox.Graph {
+func randomIcefall(r *rand.Rand) map[string]*onnxfile.Graph {
 	const dim = 24
-	e := ox.New()
-	e.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
-	plain := func(g *ox.Graph, x string, _, _ ox.Tensor) string { return x }
+	e := onnxfile.NewGraph()
+	e.Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N")
+	plain := func(g *onnxfile.Graph, x string, _, _ onnxfile.Tensor) string { return x }
 	e.Node("Identity", []string{projected(e, r, "x", 80, 4, familySymbols, 0, 6, 0.25, plain)}, []string{"encoder_out"})
 	e.Node("Div", []string{e.Op("Add", []string{"x_lens", e.Const(ints(3))}), e.Const(ints(4))}, []string{"encoder_out_lens"})
-	e.Output("encoder_out", ox.Float32, "N", "T4", dim).Output("encoder_out_lens", ox.Int64, "N").
+	e.Output("encoder_out", onnxfile.Float32, "N", "T4", dim).Output("encoder_out_lens", onnxfile.Int64, "N").
 		Meta("model_type", "zipformer2").Meta("version", "1").Meta("model_author", "k2-fsa")
-	d := ox.New()
-	d.Input("y", ox.Int64, "N", 2)
-	seen := d.Op("Gather", []string{d.Const(random(r, 0.7, familySymbols+1, dim)), d.Op("Add", []string{"y", d.Const(ints(1))})}, ox.AttrInt("axis", 0))
-	weighted := d.Op("Mul", []string{seen, d.Const(ox.Floats([]int64{1, 2, 1}, 0.5, 1))})
-	d.Node("ReduceSum", []string{weighted, d.Const(ints(1))}, []string{"decoder_out"}, ox.AttrInt("keepdims", 0))
-	d.Output("decoder_out", ox.Float32, "N", dim).Meta("context_size", "2").Meta("vocab_size", fmt.Sprint(familySymbols))
-	j := ox.New()
-	j.Input("encoder_out", ox.Float32, "N", dim).Input("decoder_out", ox.Float32, "N", dim)
+	d := onnxfile.NewGraph()
+	d.Input("y", onnxfile.Int64, "N", 2)
+	seen := d.Op("Gather", []string{d.Const(random(r, 0.7, familySymbols+1, dim)), d.Op("Add", []string{"y", d.Const(ints(1))})}, onnxfile.AttrInt("axis", 0))
+	weighted := d.Op("Mul", []string{seen, d.Const(onnxfile.Floats([]int64{1, 2, 1}, 0.5, 1))})
+	d.Node("ReduceSum", []string{weighted, d.Const(ints(1))}, []string{"decoder_out"}, onnxfile.AttrInt("keepdims", 0))
+	d.Output("decoder_out", onnxfile.Float32, "N", dim).Meta("context_size", "2").Meta("vocab_size", fmt.Sprint(familySymbols))
+	j := onnxfile.NewGraph()
+	j.Input("encoder_out", onnxfile.Float32, "N", dim).Input("decoder_out", onnxfile.Float32, "N", dim)
 	bias := make([]float32, familySymbols)
 	bias[0], bias[2] = 8, 4
 	sum := j.Op("Tanh", []string{j.Op("Add", []string{"encoder_out", "decoder_out"})})
-	j.Node("Identity", []string{scores(j, sum, random(r, 4, dim, familySymbols), ox.Floats([]int64{familySymbols}, bias...))}, []string{"logit"})
-	j.Output("logit", ox.Float32, "N", familySymbols).Meta("joiner_dim", fmt.Sprint(dim))
-	return map[string]*ox.Graph{"encoder.onnx": e, "decoder.onnx": d, "joiner.onnx": j}
+	j.Node("Identity", []string{scores(j, sum, random(r, 4, dim, familySymbols), onnxfile.Floats([]int64{familySymbols}, bias...))}, []string{"logit"})
+	j.Output("logit", onnxfile.Float32, "N", familySymbols).Meta("joiner_dim", fmt.Sprint(dim))
+	return map[string]*onnxfile.Graph{"encoder.onnx": e, "decoder.onnx": d, "joiner.onnx": j}
 }
 
 func families() map[string]family {
@@ -237,7 +237,7 @@ func families() map[string]family {
 		}
 		return append(out, last...)
 	}
-	one := func(g *ox.Graph) map[string]*ox.Graph { return map[string]*ox.Graph{"model.onnx": g} }
+	one := func(g *onnxfile.Graph) map[string]*onnxfile.Graph { return map[string]*onnxfile.Graph{"model.onnx": g} }
 	nemo := list([]string{"<unk>"}, []string{"<blk>"})
 	approximate := "sherpa-onnx approximates the front end; the definition decides"
 	zipformer := list([]string{"<blk>", "<sos/eos>", "<unk>"}, nil)

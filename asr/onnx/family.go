@@ -6,7 +6,6 @@ import (
 
 	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -36,7 +35,7 @@ func parseConfig(f sideFile) (nemoConfig, error) {
 // open determines the family of a model, reads its tokens and builds its
 // network.
 func open(m parts, opt Options) (network, string, *vocabulary, error) {
-	g, contract, err := modelfile.Inspect(m.ONNX, models.RoleOptimized, m.Contract)
+	g, contract, err := ort.InspectModel(m.ONNX, models.RoleOptimized, m.Contract)
 	if err != nil {
 		return nil, "", nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/ort"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -206,15 +206,15 @@ func TestParaformer(t *testing.T) {
 // predictor, which published graphs have without a token, is an empty result.
 // Another family's failure is an error.
 func TestParaformerFailureWithoutTokensIsSilence(t *testing.T) {
-	fail := func(g *ox.Graph, like string) string {
+	fail := func(g *onnxfile.Graph, like string) string {
 		zero := g.Op("Mul", []string{g.Op("Shape", []string{like}), g.Const(ints(0))})
-		return g.Op("Gather", []string{g.Const(ox.Zeros(1, 9)), g.Op("Add", []string{zero, g.Const(ints(99))})}, ox.AttrInt("axis", 0))
+		return g.Op("Gather", []string{g.Const(onnxfile.Zeros(1, 9)), g.Op("Add", []string{zero, g.Const(ints(99))})}, onnxfile.AttrInt("axis", 0))
 	}
-	g := ox.New()
-	g.Input("speech", ox.Float32, "N", "T", lfrDim).Input("speech_lengths", ox.Int32, "N")
+	g := onnxfile.NewGraph()
+	g.Input("speech", onnxfile.Float32, "N", "T", lfrDim).Input("speech_lengths", onnxfile.Int32, "N")
 	g.Node("Unsqueeze", []string{fail(g, "speech"), g.Const(ints(0))}, []string{"logits"})
 	g.Node("Identity", []string{"speech_lengths"}, []string{"token_num"})
-	g.Output("logits", ox.Float32, nil, nil, 9).Output("token_num", ox.Int32, nil)
+	g.Output("logits", onnxfile.Float32, nil, nil, 9).Output("token_num", onnxfile.Int32, nil)
 	e := openMadeUp(t, parts{ONNX: source(cmvnMeta(g), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(paraformerTokens)}})
 	tr, err := e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.NoError(t, err)
@@ -224,11 +224,11 @@ func TestParaformerFailureWithoutTokensIsSilence(t *testing.T) {
 	_, err = e.Transcribe(ctx, recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, context.Canceled, "a canceled run is not silence")
 
-	g = ox.New()
-	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
+	g = onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N")
 	g.Node("Unsqueeze", []string{fail(g, "x"), g.Const(ints(0))}, []string{"log_probs"})
 	g.Node("Identity", []string{"x_lens"}, []string{"log_probs_len"})
-	g.Output("log_probs", ox.Float32, nil, nil, nil).Output("log_probs_len", ox.Int64, nil)
+	g.Output("log_probs", onnxfile.Float32, nil, nil, nil).Output("log_probs_len", onnxfile.Int64, nil)
 	e = openMadeUp(t, parts{ONNX: source(g, "zip.onnx"), Tokens: tokensFile(sampleTokens)})
 	_, err = e.Transcribe(context.Background(), recording(), recordingSpeech, asr.Options{})
 	require.ErrorIs(t, err, ort.ErrRun)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/ngram"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // These tests do not measure the benefit of hotwords: the weights are made up.
@@ -29,26 +29,26 @@ func randomFloats(r *rand.Rand, n int, scale float64) []float32 {
 // randomTransducer has random weights and remembers all tokens. durations is 0
 // for RNN-T.
 func randomTransducer(t *testing.T, r *rand.Rand, durations int) *transducer {
-	d := ox.New()
-	d.Input("targets", ox.Int32, "B", 1).Input("target_length", ox.Int32, "B")
-	d.Input("states.1", ox.Float32, 2, "B", 6).Input("states.2", ox.Float32, 2, "B", 6)
-	said := d.Op("Gather", []string{d.Const(ox.Floats([]int64{5, 6}, randomFloats(r, 30, 1)...)), "targets"}, ox.AttrInt("axis", 0)) // [B,1,6]
-	d.Node("Add", []string{d.Op("Mul", []string{"states.1", d.Const(ox.Floats(nil, 0.6))}), said}, []string{"new.1"})
+	d := onnxfile.NewGraph()
+	d.Input("targets", onnxfile.Int32, "B", 1).Input("target_length", onnxfile.Int32, "B")
+	d.Input("states.1", onnxfile.Float32, 2, "B", 6).Input("states.2", onnxfile.Float32, 2, "B", 6)
+	said := d.Op("Gather", []string{d.Const(onnxfile.Floats([]int64{5, 6}, randomFloats(r, 30, 1)...)), "targets"}, onnxfile.AttrInt("axis", 0)) // [B,1,6]
+	d.Node("Add", []string{d.Op("Mul", []string{"states.1", d.Const(onnxfile.Floats(nil, 0.6))}), said}, []string{"new.1"})
 	d.Node("Identity", []string{"states.2"}, []string{"new.2"})
-	memory := d.Op("ReduceMean", []string{"new.1"}, ox.AttrInts("axes", 0), ox.AttrInt("keepdims", 0)) // [B,6]
-	row := d.Op("MatMul", []string{memory, d.Const(ox.Floats([]int64{6, 5}, randomFloats(r, 30, 0.5)...))})
+	memory := d.Op("ReduceMean", []string{"new.1"}, onnxfile.AttrInts("axes", 0), onnxfile.AttrInt("keepdims", 0)) // [B,6]
+	row := d.Op("MatMul", []string{memory, d.Const(onnxfile.Floats([]int64{6, 5}, randomFloats(r, 30, 0.5)...))})
 	d.Node("Unsqueeze", []string{row, d.Const(ints(2))}, []string{"outputs"})
 	d.Node("Identity", []string{"target_length"}, []string{"prednet_lengths"})
-	d.Output("outputs", ox.Float32, "B", 5, 1).Output("prednet_lengths", ox.Int32, "B").
-		Output("new.1", ox.Float32, 2, "B", 6).Output("new.2", ox.Float32, 2, "B", 6)
+	d.Output("outputs", onnxfile.Float32, "B", 5, 1).Output("prednet_lengths", onnxfile.Int32, "B").
+		Output("new.1", onnxfile.Float32, 2, "B", 6).Output("new.2", onnxfile.Float32, 2, "B", 6)
 
-	j := ox.New()
-	j.Input("encoder_outputs", ox.Float32, "B", 5, 1).Input("decoder_outputs", ox.Float32, "B", 5, 1)
-	sum := j.Op("Transpose", []string{j.Op("Add", []string{"encoder_outputs", "decoder_outputs"})}, ox.AttrInts("perm", 0, 2, 1))
+	j := onnxfile.NewGraph()
+	j.Input("encoder_outputs", onnxfile.Float32, "B", 5, 1).Input("decoder_outputs", onnxfile.Float32, "B", 5, 1)
+	sum := j.Op("Transpose", []string{j.Op("Add", []string{"encoder_outputs", "decoder_outputs"})}, onnxfile.AttrInts("perm", 0, 2, 1))
 	width := 5 + durations
-	out := j.Op("MatMul", []string{sum, j.Const(ox.Floats([]int64{5, int64(width)}, randomFloats(r, 5*width, 0.5)...))})
+	out := j.Op("MatMul", []string{sum, j.Const(onnxfile.Floats([]int64{5, int64(width)}, randomFloats(r, 5*width, 0.5)...))})
 	j.Node("Unsqueeze", []string{out, j.Const(ints(1))}, []string{"outputs"})
-	j.Output("outputs", ox.Float32, "B", 1, 1, nil)
+	j.Output("outputs", onnxfile.Float32, "B", 1, 1, nil)
 
 	e := openMadeUp(t, parts{
 		ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(d, "decoder.onnx"),
@@ -187,21 +187,21 @@ func TestTransducerBeamFindsTheBestText(t *testing.T) {
 }
 
 // confusedEncoder scores a low tone slightly higher as x than as ba.
-func confusedEncoder() *ox.Graph {
+func confusedEncoder() *onnxfile.Graph {
 	low, high := nemoBands(128)
-	g := ox.New()
-	g.Input("audio_signal", ox.Float32, "B", 128, "T").Input("length", ox.Int64, "B")
-	rows := g.Op("Transpose", []string{"audio_signal"}, ox.AttrInts("perm", 0, 2, 1))
+	g := onnxfile.NewGraph()
+	g.Input("audio_signal", onnxfile.Float32, "B", 128, "T").Input("length", onnxfile.Int64, "B")
+	rows := g.Op("Transpose", []string{"audio_signal"}, onnxfile.AttrInts("perm", 0, 2, 1))
 	w, bias := script{v: 5, blank: 4, low: 2, high: 3}.weights(128, low, high, 0.8)
 	mix := make([]float32, 25)
 	for _, at := range [][2]int{{0, 0}, {2, 1}, {2, 2}, {3, 3}, {4, 4}} {
 		mix[at[0]*5+at[1]] = 1
 	}
-	x := g.Op("Mul", []string{scores(g, everyNth(g, rows, 8), w, bias), g.Const(ox.Floats([]int64{1}, 6))}) // scaled up to the confidence of a trained network
-	x = scores(g, x, ox.Floats([]int64{5, 5}, mix...), ox.Floats([]int64{5}, 0, 0.3, 0, 0, 0))
-	g.Node("Transpose", []string{x}, []string{"outputs"}, ox.AttrInts("perm", 0, 2, 1))
+	x := g.Op("Mul", []string{scores(g, everyNth(g, rows, 8), w, bias), g.Const(onnxfile.Floats([]int64{1}, 6))}) // scaled up to the confidence of a trained network
+	x = scores(g, x, onnxfile.Floats([]int64{5, 5}, mix...), onnxfile.Floats([]int64{5}, 0, 0.3, 0, 0, 0))
+	g.Node("Transpose", []string{x}, []string{"outputs"}, onnxfile.AttrInts("perm", 0, 2, 1))
 	g.Node("Div", []string{g.Op("Add", []string{"length", g.Const(ints(7))}), g.Const(ints(8))}, []string{"encoded_lengths"})
-	return g.Output("outputs", ox.Float32, "B", 5, "T8").Output("encoded_lengths", ox.Int64, "B").
+	return g.Output("outputs", onnxfile.Float32, "B", 5, "T8").Output("encoded_lengths", onnxfile.Int64, "B").
 		Meta("model_type", "EncDecRNNTBPEModel").Meta("vocab_size", "4").Meta("normalize_type", "per_feature").
 		Meta("subsampling_factor", "8").Meta("feat_dim", "128").Meta("pred_rnn_layers", "2").Meta("pred_hidden", "6")
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/files/onnxfile"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/models"
 )
 
@@ -27,19 +26,19 @@ func gigaBands(version int) (low, high int) {
 
 // gigaScores returns a GigaAM model's rows of scores; the blank lies between a
 // tone and silence.
-func gigaScores(g *ox.Graph, version int, signal string) string {
+func gigaScores(g *onnxfile.Graph, version int, signal string) string {
 	low, high := gigaBands(version)
 	w, bias := script{v: 5, blank: 4, low: 2, high: 3}.weights(64, low, high, 2)
-	return scores(g, everyNth(g, g.Op("Transpose", []string{signal}, ox.AttrInts("perm", 0, 2, 1)), 4), w, bias)
+	return scores(g, everyNth(g, g.Op("Transpose", []string{signal}, onnxfile.AttrInts("perm", 0, 2, 1)), 4), w, bias)
 }
 
 // madeUpGigaAM returns a CTC model, with sherpa-onnx's metadata or in
 // onnx-asr's layout.
-func madeUpGigaAM(version int, meta bool) *ox.Graph {
-	g := ox.New()
-	g.Input("features", ox.Float32, "B", 64, "T").Input("feature_lengths", ox.Int64, "B")
-	g.Node("LogSoftmax", []string{gigaScores(g, version, "features")}, []string{"log_probs"}, ox.AttrInt("axis", -1))
-	g.Output("log_probs", ox.Float32, "B", "T4", 5)
+func madeUpGigaAM(version int, meta bool) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("features", onnxfile.Float32, "B", 64, "T").Input("feature_lengths", onnxfile.Int64, "B")
+	g.Node("LogSoftmax", []string{gigaScores(g, version, "features")}, []string{"log_probs"}, onnxfile.AttrInt("axis", -1))
+	g.Output("log_probs", onnxfile.Float32, "B", "T4", 5)
 	if meta {
 		g.Meta("model_type", "EncDecCTCModel").Meta("vocab_size", "5").Meta("normalize_type", "").Meta("subsampling_factor", "4").Meta("is_giga_am", "1")
 		if version == 3 {
@@ -50,53 +49,53 @@ func madeUpGigaAM(version int, meta bool) *ox.Graph {
 }
 
 // madeUpGigaEncoder returns a transducer's encoder.
-func madeUpGigaEncoder(version int) *ox.Graph {
-	g := ox.New()
-	g.Input("audio_signal", ox.Float32, "B", 64, "T").Input("length", ox.Int64, "B")
-	g.Node("Transpose", []string{gigaScores(g, version, "audio_signal")}, []string{"encoded"}, ox.AttrInts("perm", 0, 2, 1))
+func madeUpGigaEncoder(version int) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("audio_signal", onnxfile.Float32, "B", 64, "T").Input("length", onnxfile.Int64, "B")
+	g.Node("Transpose", []string{gigaScores(g, version, "audio_signal")}, []string{"encoded"}, onnxfile.AttrInts("perm", 0, 2, 1))
 	frames := g.Op("Div", []string{g.Op("Add", []string{"length", g.Const(ints(3))}), g.Const(ints(4))})
-	g.Node("Cast", []string{frames}, []string{"encoded_len"}, ox.AttrInt("to", int64(ox.Int32)))
-	return g.Output("encoded", ox.Float32, "B", 5, "T4").Output("encoded_len", ox.Int32, "B")
+	g.Node("Cast", []string{frames}, []string{"encoded_len"}, onnxfile.AttrInt("to", int64(onnxfile.Int32)))
+	return g.Output("encoded", onnxfile.Float32, "B", 5, "T4").Output("encoded_len", onnxfile.Int32, "B")
 }
 
 // madeUpGigaDecoder forbids its last token, as madeUpDecoder does. In
 // sherpa-onnx's layout it takes a length and orders its axes differently.
-func madeUpGigaDecoder(sherpa bool) *ox.Graph {
-	g := ox.New()
-	kind := ox.Int64
+func madeUpGigaDecoder(sherpa bool) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	kind := onnxfile.Int64
 	if sherpa {
-		kind = ox.Int32
+		kind = onnxfile.Int32
 	}
 	g.Input("x", kind, 1, 1)
 	if sherpa {
-		g.Input("unused_x_len.1", ox.Int32, 1)
+		g.Input("unused_x_len.1", onnxfile.Int32, 1)
 	}
-	g.Input("h.1", ox.Float32, 1, 1, 6).Input("c.1", ox.Float32, 1, 1, 6)
+	g.Input("h.1", onnxfile.Float32, 1, 1, 6).Input("c.1", onnxfile.Float32, 1, 1, 6)
 	forbid := make([]float32, 5*5)
 	for i := range 4 {
 		forbid[i*5+i] = -500
 	}
-	row := g.Op("Gather", []string{g.Const(ox.Floats([]int64{5, 5}, forbid...)), "x"}, ox.AttrInt("axis", 0)) // [1,1,5]
+	row := g.Op("Gather", []string{g.Const(onnxfile.Floats([]int64{5, 5}, forbid...)), "x"}, onnxfile.AttrInt("axis", 0)) // [1,1,5]
 	for _, s := range []string{"h", "c"} {
-		g.Node("Add", []string{s + ".1", g.Const(ox.Floats(nil, 1))}, []string{s})
+		g.Node("Add", []string{s + ".1", g.Const(onnxfile.Floats(nil, 1))}, []string{s})
 	}
 	if sherpa {
-		g.Node("Transpose", []string{row}, []string{"dec"}, ox.AttrInts("perm", 0, 2, 1))
+		g.Node("Transpose", []string{row}, []string{"dec"}, onnxfile.AttrInts("perm", 0, 2, 1))
 		g.Node("Identity", []string{"unused_x_len.1"}, []string{"unused_x_len"})
-		g.Output("dec", ox.Float32, 1, 5, 1).Output("unused_x_len", ox.Int32, 1)
+		g.Output("dec", onnxfile.Float32, 1, 5, 1).Output("unused_x_len", onnxfile.Int32, 1)
 	} else {
 		g.Node("Identity", []string{row}, []string{"dec"})
-		g.Output("dec", ox.Float32, 1, 1, 5)
+		g.Output("dec", onnxfile.Float32, 1, 1, 5)
 	}
-	return g.Output("h", ox.Float32, 1, 1, 6).Output("c", ox.Float32, 1, 1, 6)
+	return g.Output("h", onnxfile.Float32, 1, 1, 6).Output("c", onnxfile.Float32, 1, 1, 6)
 }
 
-func madeUpGigaJoiner() *ox.Graph {
-	g := ox.New()
-	g.Input("enc", ox.Float32, 1, 5, 1).Input("dec", ox.Float32, 1, 5, 1)
-	sum := g.Op("Transpose", []string{g.Op("Add", []string{"enc", "dec"})}, ox.AttrInts("perm", 0, 2, 1))
+func madeUpGigaJoiner() *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("enc", onnxfile.Float32, 1, 5, 1).Input("dec", onnxfile.Float32, 1, 5, 1)
+	sum := g.Op("Transpose", []string{g.Op("Add", []string{"enc", "dec"})}, onnxfile.AttrInts("perm", 0, 2, 1))
 	g.Node("Unsqueeze", []string{sum, g.Const(ints(1))}, []string{"joint"})
-	return g.Output("joint", ox.Float32, 1, 1, 1, 5)
+	return g.Output("joint", onnxfile.Float32, 1, 1, 1, 5)
 }
 
 // TestGigaVersion checks that the versions are recognized, and that an unclear

@@ -10,48 +10,48 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/engine/dsp"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // madeUpIcefallEncoder recognizes the tones as madeUpZipformer does, with four
 // frames per output frame.
-func madeUpIcefallEncoder() *ox.Graph {
+func madeUpIcefallEncoder() *onnxfile.Graph {
 	o := dsp.DefaultFbankOptions()
 	o.SnipEdges, o.HighHz = false, -400
 	low, high := fbankBands(o)
-	g := ox.New()
-	g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N")
 	w, bias := sampleScript.weights(80, low, high, -2)
 	g.Node("Identity", []string{scores(g, everyNth(g, "x", 4), w, bias)}, []string{"encoder_out"})
 	half := g.Op("Div", []string{g.Op("Sub", []string{"x_lens", g.Const(ints(7))}), g.Const(ints(2))})
 	g.Node("Div", []string{g.Op("Add", []string{half, g.Const(ints(1))}), g.Const(ints(2))}, []string{"encoder_out_lens"})
-	return g.Output("encoder_out", ox.Float32, "N", "T4", 5).Output("encoder_out_lens", ox.Int64, "N").Meta("model_type", "zipformer2")
+	return g.Output("encoder_out", onnxfile.Float32, "N", "T4", 5).Output("encoder_out_lens", onnxfile.Int64, "N").Meta("model_type", "zipformer2")
 }
 
 // madeUpIcefallDecoder forbids the last token, so that a tone is one token.
 // Like icefall's decoder, it accepts -1 and the blank before the text.
-func madeUpIcefallDecoder(context int64) *ox.Graph {
+func madeUpIcefallDecoder(context int64) *onnxfile.Graph {
 	forbid := make([]float32, 6*5)
 	for i := 3; i < 5; i++ {
 		forbid[(i+1)*5+i] = -500
 	}
-	g := ox.New()
-	g.Input("y", ox.Int64, "N", context)
-	last := g.Op("Gather", []string{g.Op("Add", []string{"y", g.Const(ints(1))}), g.Const(ox.Ints(nil, context-1))}, ox.AttrInt("axis", 1))
-	g.Node("Gather", []string{g.Const(ox.Floats([]int64{6, 5}, forbid...)), last}, []string{"decoder_out"}, ox.AttrInt("axis", 0))
-	return g.Output("decoder_out", ox.Float32, "N", 5).Meta("context_size", strconv.FormatInt(context, 10)).Meta("vocab_size", "5")
+	g := onnxfile.NewGraph()
+	g.Input("y", onnxfile.Int64, "N", context)
+	last := g.Op("Gather", []string{g.Op("Add", []string{"y", g.Const(ints(1))}), g.Const(onnxfile.Ints(nil, context-1))}, onnxfile.AttrInt("axis", 1))
+	g.Node("Gather", []string{g.Const(onnxfile.Floats([]int64{6, 5}, forbid...)), last}, []string{"decoder_out"}, onnxfile.AttrInt("axis", 0))
+	return g.Output("decoder_out", onnxfile.Float32, "N", 5).Meta("context_size", strconv.FormatInt(context, 10)).Meta("vocab_size", "5")
 }
 
 // madeUpIcefallJoiner adds encoder and decoder; columns beyond the fifth are 0.
-func madeUpIcefallJoiner(columns int64) *ox.Graph {
-	g := ox.New()
-	g.Input("encoder_out", ox.Float32, "N", 5).Input("decoder_out", ox.Float32, "N", 5)
+func madeUpIcefallJoiner(columns int64) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("encoder_out", onnxfile.Float32, "N", 5).Input("decoder_out", onnxfile.Float32, "N", 5)
 	sum := g.Op("Add", []string{"encoder_out", "decoder_out"})
 	if columns > 5 {
 		sum = g.Op("Pad", []string{sum, g.Const(ints(0, 0, 0, columns-5))})
 	}
 	g.Node("Identity", []string{sum}, []string{"logit"})
-	return g.Output("logit", ox.Float32, "N", columns).Meta("joiner_dim", "5")
+	return g.Output("logit", onnxfile.Float32, "N", columns).Meta("joiner_dim", "5")
 }
 
 func icefallParts(context int64) parts {

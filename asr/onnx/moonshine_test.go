@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 )
@@ -27,12 +27,12 @@ const (
 
 // madeUpMoonshineEncoder returns the energies of the two tones in each frame of
 // 384 samples, and a 1.
-func madeUpMoonshineEncoder(masked bool) *ox.Graph {
+func madeUpMoonshineEncoder(masked bool) *onnxfile.Graph {
 	const size = moonshineStride
-	g := ox.New()
-	g.Input("input_values", ox.Float32, "N", "T")
+	g := onnxfile.NewGraph()
+	g.Input("input_values", onnxfile.Float32, "N", "T")
 	if masked {
-		g.Input("attention_mask", ox.Int64, "N", "T")
+		g.Input("attention_mask", onnxfile.Int64, "N", "T")
 	}
 	var waves []float32
 	for _, hz := range []float64{lowTone, highTone} {
@@ -43,76 +43,76 @@ func madeUpMoonshineEncoder(masked bool) *ox.Graph {
 		}
 	}
 	x := g.Op("Unsqueeze", []string{"input_values", g.Const(ints(1))})
-	x = g.Op("Conv", []string{x, g.Const(ox.Floats([]int64{4, 1, size}, waves...))}, ox.AttrInts("strides", size))
+	x = g.Op("Conv", []string{x, g.Const(onnxfile.Floats([]int64{4, 1, size}, waves...))}, onnxfile.AttrInts("strides", size))
 	x = g.Op("Mul", []string{x, x})
-	both := ox.Floats([]int64{3, 4, 1}, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)
-	x = g.Op("Conv", []string{x, g.Const(both), g.Const(ox.Floats([]int64{3}, 0, 0, 1))})
-	g.Node("Transpose", []string{x}, []string{"last_hidden_state"}, ox.AttrInts("perm", 0, 2, 1))
-	return g.Output("last_hidden_state", ox.Float32, "N", "F", 3)
+	both := onnxfile.Floats([]int64{3, 4, 1}, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)
+	x = g.Op("Conv", []string{x, g.Const(both), g.Const(onnxfile.Floats([]int64{3}, 0, 0, 1))})
+	g.Node("Transpose", []string{x}, []string{"last_hidden_state"}, onnxfile.AttrInts("perm", 0, 2, 1))
+	return g.Output("last_hidden_state", onnxfile.Float32, "N", "F", 3)
 }
 
 // madeUpMoonshineDecoder writes a token for each tenth frame of the sound, the
 // unknown one in silence, and ends behind the sound. Its place in the text is
 // the length of its cache, and with the cache it reads the sound from it alone.
 // Its attention is at that frame.
-func madeUpMoonshineDecoder(masked bool) *ox.Graph {
-	branch := func(cached bool) *ox.Graph {
-		g := ox.New()
+func madeUpMoonshineDecoder(masked bool) *onnxfile.Graph {
+	branch := func(cached bool) *onnxfile.Graph {
+		g := onnxfile.NewGraph()
 		sound := g.Op("Unsqueeze", []string{"encoder_hidden_states", g.Const(ints(1))})
-		at := g.Const(ox.Ints(nil, 0))
+		at := g.Const(onnxfile.Ints(nil, 0))
 		if cached {
 			sound = "past_key_values.0.encoder.key"
-			at = g.Op("Mul", []string{g.Op("Gather", []string{g.Op("Shape", []string{"past_key_values.0.decoder.key"}), g.Const(ox.Ints(nil, 2))}), g.Const(ox.Ints(nil, moonshineEvery))})
+			at = g.Op("Mul", []string{g.Op("Gather", []string{g.Op("Shape", []string{"past_key_values.0.decoder.key"}), g.Const(onnxfile.Ints(nil, 2))}), g.Const(onnxfile.Ints(nil, moonshineEvery))})
 		}
 		behind := g.Op("Pad", []string{sound, g.Const(ints(0, 0, 0, 0, 0, 0, 1000, 0))})
-		row := g.Op("Gather", []string{behind, at}, ox.AttrInt("axis", 2)) // [N,1,3]
+		row := g.Op("Gather", []string{behind, at}, onnxfile.AttrInt("axis", 2)) // [N,1,3]
 		if masked {
-			mask := g.Op("Pad", []string{g.Op("Cast", []string{"encoder_attention_mask"}, ox.AttrInt("to", toFloat32)), g.Const(ints(0, 0, 0, 1<<20))})
-			heard := g.Op("Gather", []string{mask, g.Op("Mul", []string{at, g.Const(ox.Ints(nil, moonshineStride))})}, ox.AttrInt("axis", 1)) // [N]
+			mask := g.Op("Pad", []string{g.Op("Cast", []string{"encoder_attention_mask"}, onnxfile.AttrInt("to", toFloat32)), g.Const(ints(0, 0, 0, 1<<20))})
+			heard := g.Op("Gather", []string{mask, g.Op("Mul", []string{at, g.Const(onnxfile.Ints(nil, moonshineStride))})}, onnxfile.AttrInt("axis", 1)) // [N]
 			row = g.Op("Mul", []string{row, g.Op("Unsqueeze", []string{heard, g.Const(ints(1, 2))})})
 		}
 		weights := []float32{0, 0, 0, 4, 0 /* low */, 0, 0, 0, 0, 4 /* high */, 16, 0, 0, 0, 0 /* a frame */}
-		scores := g.Op("MatMul", []string{row, g.Const(ox.Floats([]int64{3, 5}, weights...))})
-		g.Node("Add", []string{scores, g.Const(ox.Floats([]int64{5}, 0, -100, 8, 0, 0))}, []string{"b_logits"})
+		scores := g.Op("MatMul", []string{row, g.Const(onnxfile.Floats([]int64{3, 5}, weights...))})
+		g.Node("Add", []string{scores, g.Const(onnxfile.Floats([]int64{5}, 0, -100, 8, 0, 0))}, []string{"b_logits"})
 		own := g.Op("Unsqueeze", []string{row, g.Const(ints(1))})
 		for _, kind := range []string{"key", "value"} {
 			if cached {
-				g.Node("Concat", []string{"past_key_values.0.decoder." + kind, own}, []string{"b_decoder_" + kind}, ox.AttrInt("axis", 2))
+				g.Node("Concat", []string{"past_key_values.0.decoder." + kind, own}, []string{"b_decoder_" + kind}, onnxfile.AttrInt("axis", 2))
 			} else {
 				g.Node("Identity", []string{own}, []string{"b_decoder_" + kind})
 			}
 			g.Node("Identity", []string{sound}, []string{"b_encoder_" + kind})
 		}
-		frames := g.Op("Gather", []string{g.Op("Shape", []string{sound}), g.Const(ox.Ints(nil, 2))})
-		places := g.Op("Range", []string{g.Const(ox.Ints(nil, 0)), frames, g.Const(ox.Ints(nil, 1))})
-		off := g.Op("Cast", []string{g.Op("Sub", []string{places, at})}, ox.AttrInt("to", toFloat32))
-		off = g.Op("Mul", []string{g.Op("Mul", []string{off, off}), g.Const(ox.Floats(nil, -0.2))})
-		rows := g.Op("Mul", []string{g.Op("ReduceSum", []string{sound, g.Const(ints(3))}, ox.AttrInt("keepdims", 0)), g.Const(ox.Floats(nil, 0))})
+		frames := g.Op("Gather", []string{g.Op("Shape", []string{sound}), g.Const(onnxfile.Ints(nil, 2))})
+		places := g.Op("Range", []string{g.Const(onnxfile.Ints(nil, 0)), frames, g.Const(onnxfile.Ints(nil, 1))})
+		off := g.Op("Cast", []string{g.Op("Sub", []string{places, at})}, onnxfile.AttrInt("to", toFloat32))
+		off = g.Op("Mul", []string{g.Op("Mul", []string{off, off}), g.Const(onnxfile.Floats(nil, -0.2))})
+		rows := g.Op("Mul", []string{g.Op("ReduceSum", []string{sound, g.Const(ints(3))}, onnxfile.AttrInt("keepdims", 0)), g.Const(onnxfile.Floats(nil, 0))})
 		attention := g.Op("Unsqueeze", []string{g.Op("Add", []string{rows, off}), g.Const(ints(1))})
-		g.Node("Softmax", []string{attention}, []string{"unused"}, ox.AttrInt("axis", -1), ox.Named("/model/decoder/layers.0/encoder_attn/Softmax"))
-		g.OutputWithoutShape("b_logits", ox.Float32)
+		g.Node("Softmax", []string{attention}, []string{"unused"}, onnxfile.AttrInt("axis", -1), onnxfile.Named("/model/decoder/layers.0/encoder_attn/Softmax"))
+		g.OutputWithoutShape("b_logits", onnxfile.Float32)
 		for _, name := range []string{"b_decoder_key", "b_decoder_value", "b_encoder_key", "b_encoder_value"} {
-			g.OutputWithoutShape(name, ox.Float32)
+			g.OutputWithoutShape(name, onnxfile.Float32)
 		}
 		return g
 	}
-	g := ox.New()
+	g := onnxfile.NewGraph()
 	if masked {
-		g.Input("encoder_attention_mask", ox.Int64, "N", "S")
+		g.Input("encoder_attention_mask", onnxfile.Int64, "N", "S")
 	}
-	g.Input("input_ids", ox.Int64, "N", "L").Input("encoder_hidden_states", ox.Float32, "N", "F", 3)
+	g.Input("input_ids", onnxfile.Int64, "N", "L").Input("encoder_hidden_states", onnxfile.Float32, "N", "F", 3)
 	outputs := []string{"logits"}
 	for _, side := range []string{"decoder", "encoder"} {
 		for _, kind := range []string{"key", "value"} {
-			g.Input("past_key_values.0."+side+"."+kind, ox.Float32, "N", 1, "P"+side, 3)
+			g.Input("past_key_values.0."+side+"."+kind, onnxfile.Float32, "N", 1, "P"+side, 3)
 			outputs = append(outputs, "present.0."+side+"."+kind)
 		}
 	}
-	g.Input("use_cache_branch", ox.Bool, 1)
-	g.Node("If", []string{"use_cache_branch"}, outputs, ox.AttrGraph("then_branch", branch(true)), ox.AttrGraph("else_branch", branch(false)))
-	g.Output("logits", ox.Float32, "N", "L", 5)
+	g.Input("use_cache_branch", onnxfile.Bool, 1)
+	g.Node("If", []string{"use_cache_branch"}, outputs, onnxfile.AttrGraph("then_branch", branch(true)), onnxfile.AttrGraph("else_branch", branch(false)))
+	g.Output("logits", onnxfile.Float32, "N", "L", 5)
 	for _, name := range outputs[1:] {
-		g.Output(name, ox.Float32, "N", 1, nil, 3)
+		g.Output(name, onnxfile.Float32, "N", 1, nil, 3)
 	}
 	return g
 }
@@ -193,7 +193,7 @@ func TestUnsuitableMoonshineIsRefused(t *testing.T) {
 			"decoder.onnx: model has other inputs or outputs: expected input input_ids", ErrContract,
 		},
 		"other states": {func(m *parts) {
-			m.ONNX = source(madeUpMoonshineEncoder(true).Output("last_hidden_state", ox.Float32, 1, 1, 4), "e.onnx")
+			m.ONNX = source(madeUpMoonshineEncoder(true).Output("last_hidden_state", onnxfile.Float32, 1, 1, 4), "e.onnx")
 		}, "", nil},
 		"a long list":           {func(m *parts) { m.Tokens.Data = append(m.Tokens.Data, 1, 'x') }, "tokenizer.bin lists 6 tokens, so output logits should have as many columns or more, it has 5", ErrTokens},
 		"a list without an end": {func(m *parts) { m.Tokens.Data = []byte("\x03<s>") }, "tokenizer.bin lists no <s> and </s>", ErrTokens},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/models"
 )
@@ -28,7 +27,7 @@ func Open(m *models.Model, opt Options) (*Engine, error) {
 	texts := map[models.Part]*sideFile{models.PartTokens: &p.Tokens, models.PartCMVN: &p.CMVN, models.PartConfig: &p.Config, models.PartLM: &p.LM}
 	for _, f := range m.Files {
 		if target, ok := graphs[f.Part]; ok {
-			src, err := modelfile.Source(m, f)
+			src, err := ort.SourceOf(m, f)
 			if err != nil {
 				return nil, err
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // graph returns a model with ports only, which is enough for models that are
 // refused before they run.
 func graph(inputs, outputs []ort.Info, meta ...string) ort.Source {
-	g := ox.New()
+	g := onnxfile.NewGraph()
 	dims := func(s []int64) []any {
 		var d []any
 		for _, n := range s {
@@ -37,10 +37,10 @@ func graph(inputs, outputs []ort.Info, meta ...string) ort.Source {
 		return d
 	}
 	for _, p := range inputs {
-		g.Input(p.Name, ox.Type(p.Type), dims(p.Shape)...)
+		g.Input(p.Name, onnxfile.Type(p.Type), dims(p.Shape)...)
 	}
 	for _, p := range outputs {
-		g.Output(p.Name, ox.Type(p.Type), dims(p.Shape)...)
+		g.Output(p.Name, onnxfile.Type(p.Type), dims(p.Shape)...)
 	}
 	for i := 0; i+1 < len(meta); i += 2 {
 		g.Meta(meta[i], meta[i+1])

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/models"
 )
@@ -178,7 +177,7 @@ func FuzzMetadata(f *testing.F) {
 		} else if v != nil {
 			assert.Len(t, v, 3)
 		}
-		if _, err := modelfile.Contract(g, models.RoleOptimized, ""); err != nil {
+		if _, err := ort.ContractOf(g, models.RoleOptimized, ""); err != nil {
 			assert.ErrorIs(t, err, ErrContract)
 		}
 		_, err := openNeMoFront(parts{ONNX: src}, g)

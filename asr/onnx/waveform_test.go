@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 )
@@ -72,7 +72,7 @@ func TestNormalizeSamples(t *testing.T) {
 }
 
 func TestWaveformRefusals(t *testing.T) {
-	waves := func() *ox.Graph { return madeUpWaveform("input_values", false, rawTones) }
+	waves := func() *onnxfile.Graph { return madeUpWaveform("input_values", false, rawTones) }
 	for name, c := range map[string]struct {
 		model parts
 		want  error
@@ -110,11 +110,11 @@ func TestWaveformRefusals(t *testing.T) {
 // TestWaveformStride checks that a model is refused if its rows are not 20 ms
 // long, since its times would be wrong.
 func TestWaveformStride(t *testing.T) {
-	g := ox.New()
-	g.Input("input_values", ox.Float32, "N", "T")
-	rows := g.Op("Conv", []string{g.Op("Unsqueeze", []string{"input_values", g.Const(ints(1))}), g.Const(ox.Zeros(5, 1, 640))}, ox.AttrInts("strides", 640))
-	g.Node("Transpose", []string{rows}, []string{"logits"}, ox.AttrInts("perm", 0, 2, 1))
-	g.Output("logits", ox.Float32, "N", "F", 5)
+	g := onnxfile.NewGraph()
+	g.Input("input_values", onnxfile.Float32, "N", "T")
+	rows := g.Op("Conv", []string{g.Op("Unsqueeze", []string{"input_values", g.Const(ints(1))}), g.Const(onnxfile.Zeros(5, 1, 640))}, onnxfile.AttrInts("strides", 640))
+	g.Node("Transpose", []string{rows}, []string{"logits"}, onnxfile.AttrInts("perm", 0, 2, 1))
+	g.Output("logits", onnxfile.Float32, "N", "F", 5)
 	e := openMadeUp(t, parts{ONNX: source(g, "slow.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)}})
 	_, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 32000)), []audio.Span{{Start: 0, End: 32000}}, asr.Options{})
 	require.ErrorIs(t, err, ErrContract)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
-	"github.com/otograph/otograph/internal/engine/whisperfile"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/engine/wordtimes"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
@@ -213,7 +212,7 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 		if r.translate {
 			task = c.Translate
 		}
-		s.prompt = append(s.prompt, c.Language(whisperfile.LanguageNumber(r.language)), task)
+		s.prompt = append(s.prompt, c.Language(whispernet.LanguageNumber(r.language)), task)
 	}
 	if c.rules.unmarked {
 		s.prompt = append(s.prompt, c.NoTimestamps)

@@ -127,7 +127,7 @@ func TestDemoClips(t *testing.T) {
 			o.Language = c.language
 			tr, err := e.Transcribe(context.Background(), pcm, c.speech(), o)
 			require.NoError(t, err)
-			assert.Equal(t, []string{c.text}, texts(tr))
+			assert.Equal(t, []string{c.text}, textsOf(tr))
 			checkWords(t, tr, c.speech())
 			if spec.Spaced(c.language) {
 				assert.Len(t, tr.Segments[0].Words, len(strings.Fields(c.text)))
@@ -331,7 +331,7 @@ func TestDemoFindsNothingInSilence(t *testing.T) {
 	for _, samples := range [][]float32{x, make([]float32, len(x))} {
 		tr, err := e.Transcribe(context.Background(), audio.FromSamples(samples), spans(0.5, 2.5), o)
 		require.NoError(t, err)
-		assert.Empty(t, texts(tr))
+		assert.Empty(t, textsOf(tr))
 	}
 }
 

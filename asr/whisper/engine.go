@@ -35,7 +35,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/recognizers"
-	"github.com/otograph/otograph/internal/engine/whisperfile"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -114,7 +114,7 @@ func (d deviceless) Device() (name, note string) { return recognizers.DeviceCPU,
 // ErrModel if the file is no usable model, and fs.ErrNotExist and the like if
 // it cannot be read.
 func Open(model *models.Model, opt Options) (*Engine, error) {
-	f, err := whisperfile.Open(model)
+	f, err := whispernet.OpenFile(model)
 	if err != nil {
 		return nil, err
 	}

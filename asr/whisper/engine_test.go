@@ -75,7 +75,7 @@ func greedy() asr.Options {
 	return o
 }
 
-func texts(tr *asr.Transcript) []string {
+func textsOf(tr *asr.Transcript) []string {
 	list := []string{}
 	for _, s := range tr.Segments {
 		list = append(list, s.Text)
@@ -209,7 +209,7 @@ func TestSkippedSpeechIsDecoded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 14*second)), spans(c.speech...), greedy())
 			require.NoError(t, err)
-			assert.Equal(t, c.want, texts(tr))
+			assert.Equal(t, c.want, textsOf(tr))
 			assert.InDelta(t, c.ends, tr.Segments[0].End, 1e-6)
 			assert.Equal(t, c.skipped, tr.Stats.Skipped)
 			assert.Equal(t, 1+c.skipped, tr.Stats.EncoderPasses)
@@ -229,7 +229,7 @@ func TestLoopsEnd(t *testing.T) {
 	e := open(t, buildModel(testHeader, say(append(parts, 1.0)...)), Options{})
 	tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, 2*second)), spans(0, 1), greedy())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Alpha beta"}, texts(tr))
+	assert.Equal(t, []string{"Alpha beta"}, textsOf(tr))
 	assert.Equal(t, 5, tr.Stats.Fallbacks, "0.2, 0.4 … 1.0")
 	assert.Equal(t, 6, tr.Stats.Loops)
 	assert.Equal(t, 2, tr.Stats.EncoderPasses)
@@ -245,28 +245,10 @@ func TestThePromptReachesTheDecoder(t *testing.T) {
 		o.InitialPrompt = prompt
 		tr, err := e.Transcribe(context.Background(), pcm, spans(0, 1), o)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Alpha beta gamma delta."}, texts(tr))
+		assert.Equal(t, []string{"Alpha beta gamma delta."}, textsOf(tr))
 		assert.Equal(t, unprompted, tr.Stats.Unprompted)
 		assert.Equal(t, 1, tr.Stats.EncoderPasses)
 	}
-}
-
-func TestPreviousTextIsUsedOnlyOnRequest(t *testing.T) {
-	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 1.0)), 2.5, Options{})
-	pcm := audio.FromSamples(make([]float32, 70*second))
-	speech := spans(0, 1, 31, 32)
-	o := greedy()
-	o.Parallel = 2
-	tr, err := e.Transcribe(context.Background(), pcm, speech, o)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"Alpha beta gamma delta.", "Alpha beta gamma delta."}, texts(tr))
-	o.ConditionOnPrevious = true
-	tr, err = e.Transcribe(context.Background(), pcm, speech, o)
-	require.NoError(t, err)
-	require.Equal(t, 2, tr.Stats.Windows)
-	assert.Equal(t, "Alpha beta gamma delta.", tr.Segments[0].Text)
-	assert.Equal(t, 1, tr.Stats.Unprompted, "with six more tokens before the plan, the second window has no text")
-	assert.Equal(t, "Alpha beta gamma delta.", tr.Segments[1].Text)
 }
 
 func TestTextWithoutSpeechIsDiscarded(t *testing.T) {
@@ -325,7 +307,7 @@ func TestConcurrentTranscriptions(t *testing.T) {
 			o.Parallel = 2
 			tr, err := e.Transcribe(context.Background(), pcm, spans(0, 1, 31, 32, 62, 63), o)
 			if assert.NoError(t, err) {
-				assert.Equal(t, []string{"Alpha beta.", "Alpha beta.", "Alpha beta."}, texts(tr))
+				assert.Equal(t, []string{"Alpha beta.", "Alpha beta.", "Alpha beta."}, textsOf(tr))
 			}
 		})
 	}
@@ -365,7 +347,7 @@ func TestCancellation(t *testing.T) {
 	}
 	tr, err := e.Transcribe(context.Background(), pcm, speech[:1], greedy())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Alpha beta."}, texts(tr), "as before")
+	assert.Equal(t, []string{"Alpha beta."}, textsOf(tr), "as before")
 }
 
 func TestCloseDuringRuns(t *testing.T) {

@@ -50,7 +50,7 @@ func TestLoadRunClose(t *testing.T) {
 		require.NoError(t, err)
 		tr, err := e.Transcribe(context.Background(), pcm, clips[0].speech(), o)
 		require.NoError(t, err)
-		require.Equal(t, []string{clips[0].text}, texts(tr))
+		require.Equal(t, []string{clips[0].text}, textsOf(tr))
 		require.NoError(t, e.Close())
 	}
 	var memory, files, natives, goroutines int

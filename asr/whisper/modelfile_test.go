@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/engine/whisperfile"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/models"
 )
 
 func TestCheckAcceptsAModel(t *testing.T) {
 	data := testModel()
-	f, err := whisperfile.Open(modelFile{Data: data}.model())
+	f, err := whispernet.OpenFile(modelFile{Data: data}.model())
 	require.NoError(t, err)
 	assert.Equal(t, testHeader, f.Header)
 	assert.True(t, f.Multilingual())
@@ -32,7 +32,7 @@ func broken(at int, v int32) []byte {
 func TestCheckRefuses(t *testing.T) {
 	good := testModel()
 	filters := 4 * 12
-	vocabulary := filters + 8 + 4*80*whisperfile.MelBins
+	vocabulary := filters + 8 + 4*80*whispernet.MelBins
 	tensors := vocabulary + 4
 	for range 256 {
 		tensors += 5
@@ -74,7 +74,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a tensor twice":        {bytes.Replace(good, []byte("encoder.ln_post.weight"), []byte("decoder.ln.weight\x00\x00\x00\x00\x00"), 1), "has not"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := whisperfile.Open(modelFile{Data: append([]byte{}, c.data...)}.model())
+			_, err := whispernet.OpenFile(modelFile{Data: append([]byte{}, c.data...)}.model())
 			require.ErrorIs(t, err, ErrModel)
 			assert.ErrorContains(t, err, c.want)
 		})
@@ -100,7 +100,7 @@ func TestOpenNamesFileAndRole(t *testing.T) {
 
 func FuzzCheck(f *testing.F) {
 	good := testModel()
-	const head = 4*12 + 8 + 4*80*whisperfile.MelBins + 4 + 256*5 + 60
+	const head = 4*12 + 8 + 4*80*whispernet.MelBins + 4 + 256*5 + 60
 	f.Add(good[:48], 0, int32(0))
 	f.Add([]byte("lmgg"), 4, int32(-1))
 	f.Add([]byte{}, 60000, int32(1<<30))
@@ -112,7 +112,7 @@ func FuzzCheck(f *testing.F) {
 		if at >= 0 && at+4 <= len(data) {
 			binary.LittleEndian.PutUint32(data[at:], uint32(word))
 		}
-		_, err := whisperfile.Open(modelFile{Data: data}.model())
+		_, err := whispernet.OpenFile(modelFile{Data: data}.model())
 		require.ErrorIs(t, err, ErrModel, "the file is cut short, so it can never be right")
 	})
 }

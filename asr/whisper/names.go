@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/otograph/otograph/internal/engine/decode"
-	"github.com/otograph/otograph/internal/engine/editdistance"
+	"github.com/otograph/otograph/internal/engine/texts"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 )
 
@@ -72,7 +72,7 @@ func lettersOf(text string) (list []rune) {
 // likeness returns the share of letters that two texts have in common, by edit
 // distance.
 func likeness(a, b []rune) float64 {
-	return 1 - float64(editdistance.Of(a, b))/float64(max(len(a), len(b), 1))
+	return 1 - float64(texts.EditDistance(a, b))/float64(max(len(a), len(b), 1))
 }
 
 // sighting is a run of words that a name may replace.

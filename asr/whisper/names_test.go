@@ -107,9 +107,9 @@ func TestNamesInAFullContext(t *testing.T) {
 	o.InitialPrompt = prompt
 	plain, err := e.Transcribe(t.Context(), pcm, speech, o)
 	require.NoError(t, err)
-	require.NotEmpty(t, texts(plain))
+	require.NotEmpty(t, textsOf(plain))
 	o.Hotwords = []string{"bcdfghjklmnprstvwxzáéíóú"}
 	tr, err := e.Transcribe(t.Context(), pcm, speech, o)
 	require.NoError(t, err)
-	assert.Equal(t, texts(plain), texts(tr))
+	assert.Equal(t, textsOf(plain), textsOf(tr))
 }

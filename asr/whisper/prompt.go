@@ -19,17 +19,11 @@ const (
 	fewerLetters = 0.8
 )
 
-// prompt joins the initial prompt and the text before a window, and keeps as
-// many of their last tokens as the model has room for.
-func (e *Engine) prompt(t *task, previous string) []int32 {
+// prompt returns as many of the initial prompt's last tokens as the model has
+// room for.
+func (e *Engine) prompt(t *task) []int32 {
 	room := int(e.header.TextContext)/2 - 1
-	initial := t.initial[max(0, len(t.initial)-room):]
-	if previous == "" {
-		return initial
-	}
-	before := e.cpu.Tokenize(previous)
-	before = before[max(0, len(before)-(room-len(initial))):]
-	return append(append(make([]int32, 0, len(initial)+len(before)), initial...), before...)
+	return t.initial[max(0, len(t.initial)-room):]
 }
 
 // doubtful reports whether a prompt may have harmed a window's text: it is

@@ -210,7 +210,7 @@ func (r *repair) decode(ctx context.Context, patches []*patch) error {
 			continue
 		}
 		jobs[i] = &job{pcm: r.pcm, window: p.window, rows: max(fallbackSamples, plain.opt.BestOf), plan: &risingPlan{
-			t: &plain, language: p.language, prompt: r.e.prompt(&plain, r.previous(p.again)),
+			t: &plain, language: p.language, prompt: r.e.prompt(&plain),
 			steps: encoderSteps + 2*r.results[p.again].stats.DecoderSteps,
 		}}
 	}
@@ -221,14 +221,6 @@ func (r *repair) decode(ctx context.Context, patches []*patch) error {
 			p.stats.Fallbacks += plan.tries
 		}
 	})
-}
-
-// previous returns the text before window i, if the task uses it.
-func (r *repair) previous(i int) string {
-	if i == 0 || !r.t.opt.ConditionOnPrevious {
-		return ""
-	}
-	return r.results[i-1].text
 }
 
 // replace replaces a window's text if the new one is better.

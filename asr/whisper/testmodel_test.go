@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/otograph/otograph/internal/engine/whisperfile"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
@@ -50,7 +50,7 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 		tokens = append(tokens, []byte(s))
 	}
 	var out bytes.Buffer
-	w := ggmlfile.NewWriter(&out, h, make([]float32, h.Mels*whisperfile.MelBins), tokens)
+	w := ggmlfile.NewWriter(&out, h, make([]float32, h.Mels*whispernet.MelBins), tokens)
 	r := rand.New(rand.NewSource(7))
 	width := int(h.TextState)
 	embedding := make([]float32, int(h.Vocabulary)*width)
@@ -70,7 +70,7 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 	for _, edit := range edits {
 		edit(embedding, width)
 	}
-	want := whisperfile.Tensors(h)
+	want := whispernet.Tensors(h)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		dims := want[name]
 		n := 1

@@ -50,7 +50,7 @@ func TestAttentionTimesWords(t *testing.T) {
 	for _, s := range tr.Segments {
 		words = append(words, s.Words...)
 	}
-	require.Len(t, words, len(item.Words), "%v", texts(tr))
+	require.Len(t, words, len(item.Words), "%v", textsOf(tr))
 	var off float64
 	for i, w := range words {
 		assert.False(t, w.Interpolated, w.Text)

@@ -83,32 +83,14 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 		p.total += w.SpeechSeconds()
 	}
 	jobs := make([]*job, len(windows))
-	begin := func(i int, previous string) {
-		jobs[i] = e.textJob(pcm, windows[i], textPlan{t: t, language: t.language, others: t.others, prompt: e.prompt(t, previous)})
+	for i := range jobs {
+		jobs[i] = e.textJob(pcm, windows[i], textPlan{t: t, language: t.language, others: t.others, prompt: e.prompt(t)})
 	}
-	finish := func(i int) {
+	return p.results, e.decode(ctx, jobs, t.opt, func(i int) {
 		p.results[i] = e.conclude(jobs[i], t)
 		jobs[i] = nil
 		p.add(i)
-	}
-	if !t.opt.ConditionOnPrevious {
-		for i := range jobs {
-			begin(i, "")
-		}
-		return p.results, e.decode(ctx, jobs, t.opt, finish)
-	}
-	previous := ""
-	for i := range jobs {
-		begin(i, previous)
-		if err := e.decode(ctx, jobs[i:i+1], t.opt, func(int) { finish(i) }); err != nil {
-			return nil, err
-		}
-		previous += p.results[i].text
-		if r := []rune(previous); len(r) > 1000 { // longer than any prompt
-			previous = string(r[len(r)-1000:])
-		}
-	}
-	return p.results, nil
+	})
 }
 
 // textJob returns the job that decodes a window's text by a plan.

@@ -23,7 +23,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/recognizers"
-	"github.com/otograph/otograph/internal/engine/whisperfile"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
@@ -156,7 +155,7 @@ func TestSameTextAsOurNetwork(t *testing.T) {
 // same probability after "start of transcript".
 func TestSameProbabilitiesAsOurNetwork(t *testing.T) {
 	e := openStandIn(t, discard)
-	f, err := whisperfile.Open(demoModel())
+	f, err := whispernet.OpenFile(demoModel())
 	require.NoError(t, err)
 	defer f.Close()
 	m, err := whispernet.Open(f.Checked, whispernet.Options{})

@@ -25,7 +25,6 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/whisper"
-	"github.com/otograph/otograph/internal/engine/whisperfile"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/system/native"
 )
@@ -174,7 +173,7 @@ type weights struct {
 }
 
 // loadWeights loads a checked file onto a device.
-func loadWeights(f *whisperfile.File, device int) (*weights, error) {
+func loadWeights(f *whispernet.File, device int) (*weights, error) {
 	if device >= 0 {
 		if err := setGuard(); err != nil {
 			return nil, err

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/internal/engine/whisperfile"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/system/native"
 )
 
@@ -29,11 +29,11 @@ func listDevices() []Device        { return nil }
 
 type weights struct{ lost bool }
 
-func loadWeights(*whisperfile.File, int) (*weights, error) { return nil, native.ErrNoCgo }
-func (*weights) free()                                     {}
-func (*weights) ends() (eot, begin int32)                  { return 0, 0 }
-func (*weights) text(int32) string                         { return "" }
-func (*weights) newState() (*state, error)                 { return nil, native.ErrNoCgo }
+func loadWeights(*whispernet.File, int) (*weights, error) { return nil, native.ErrNoCgo }
+func (*weights) free()                                    {}
+func (*weights) ends() (eot, begin int32)                 { return 0, 0 }
+func (*weights) text(int32) string                        { return "" }
+func (*weights) newState() (*state, error)                { return nil, native.ErrNoCgo }
 
 type state struct{}
 

@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
-	"github.com/otograph/otograph/internal/engine/whisperfile"
+	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/models"
 )
 
@@ -24,7 +24,7 @@ const (
 // onDevice is a model on a device, which decodes one window at a time.
 type onDevice struct {
 	*weights
-	file       *whisperfile.File // closed
+	file       *whispernet.File // closed
 	translates bool
 
 	slot    chan struct{} // held by the computation that uses the device
@@ -37,7 +37,7 @@ type onDevice struct {
 
 // openDevice loads a model on a device.
 func openDevice(m *models.Model, number int, log *slog.Logger) (*onDevice, error) {
-	f, err := whisperfile.Open(m)
+	f, err := whispernet.OpenFile(m)
 	if err != nil {
 		return nil, err
 	}

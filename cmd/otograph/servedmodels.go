@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -63,7 +62,7 @@ func (f *servedModelFlags) languages() []string {
 // sizeOfEmbeddings returns the length of a network's embeddings from its file;
 // 0 if the file leaves it open.
 func sizeOfEmbeddings(m *models.Model) (int64, error) {
-	source, err := modelfile.Source(m, m.Main())
+	source, err := ort.SourceOf(m, m.Main())
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestServedModelsAreChecked(t *testing.T) {
 	embedder := func(dims ...any) models.Model {
 		path := filepath.Join(t.TempDir(), "voices.onnx")
-		g := onnxgraph.New().Input("feats", onnxgraph.Float32, "B", "T", 80).Output("embs", onnxgraph.Float32, dims...)
+		g := onnxfile.NewGraph().Input("feats", onnxfile.Float32, "B", "T", 80).Output("embs", onnxfile.Float32, dims...)
 		require.NoError(t, os.WriteFile(path, g.Bytes(), 0o600))
 		return models.Model{Role: models.RoleEmbedder, Name: "voices", Contract: models.ContractWeSpeaker, Files: []models.File{{Part: models.PartModel, Name: "voices.onnx", Path: path}}}
 	}

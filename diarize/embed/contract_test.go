@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/voices"
@@ -32,55 +32,55 @@ const frame = 7
 
 // widen returns an 80 × dim matrix that copies its input to the first 80
 // outputs.
-func widen(bands, dim int) onnxgraph.Tensor {
+func widen(bands, dim int) onnxfile.Tensor {
 	w := make([]float32, bands*dim)
 	for i := range bands {
 		w[i*dim+i] = 1
 	}
-	return onnxgraph.Floats([]int64{int64(bands), int64(dim)}, w...)
+	return onnxfile.Floats([]int64{int64(bands), int64(dim)}, w...)
 }
 
 // featureNet returns a network whose output is frame 7 of its input [B,T,80],
 // widened to dim numbers.
-func featureNet(input, output string, dim int) *onnxgraph.Graph {
-	g := onnxgraph.New()
-	g.Input(input, onnxgraph.Float32, "B", "T", 80)
-	row := g.Op("Gather", []string{input, g.Const(onnxgraph.Ints(nil, frame))}, onnxgraph.AttrInt("axis", 1))
+func featureNet(input, output string, dim int) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input(input, onnxfile.Float32, "B", "T", 80)
+	row := g.Op("Gather", []string{input, g.Const(onnxfile.Ints(nil, frame))}, onnxfile.AttrInt("axis", 1))
 	g.Node("MatMul", []string{row, g.Const(widen(80, dim))}, []string{output})
-	return g.Output(output, onnxgraph.Float32, "B", dim)
+	return g.Output(output, onnxfile.Float32, "B", dim)
 }
 
 // nemoNet returns a network whose output is frame 7 of [B,bands,T] and, as the
 // last number, the length.
-func nemoNet(bands int, length onnxgraph.Type) *onnxgraph.Graph {
-	g := onnxgraph.New()
-	g.Input("audio_signal", onnxgraph.Float32, "B", bands, "T").Input("length", length, "B")
-	row := g.Op("Gather", []string{"audio_signal", g.Const(onnxgraph.Ints(nil, frame))}, onnxgraph.AttrInt("axis", 2))
+func nemoNet(bands int, length onnxfile.Type) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("audio_signal", onnxfile.Float32, "B", bands, "T").Input("length", length, "B")
+	row := g.Op("Gather", []string{"audio_signal", g.Const(onnxfile.Ints(nil, frame))}, onnxfile.AttrInt("axis", 2))
 	emb := g.Op("MatMul", []string{row, g.Const(widen(bands, 192))})
-	count := g.Op("Unsqueeze", []string{g.Op("Cast", []string{"length"}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32))), g.Const(onnxgraph.Ints([]int64{1}, 1))})
+	count := g.Op("Unsqueeze", []string{g.Op("Cast", []string{"length"}, onnxfile.AttrInt("to", int64(onnxfile.Float32))), g.Const(onnxfile.Ints([]int64{1}, 1))})
 	last := make([]float32, 192)
 	last[191] = 1
-	g.Node("Add", []string{emb, g.Op("Mul", []string{count, g.Const(onnxgraph.Floats([]int64{1, 192}, last...))})}, []string{"embs"})
+	g.Node("Add", []string{emb, g.Op("Mul", []string{count, g.Const(onnxfile.Floats([]int64{1, 192}, last...))})}, []string{"embs"})
 	g.Node("MatMul", []string{row, g.Const(widen(bands, 200))}, []string{"logits"})
-	return g.Output("logits", onnxgraph.Float32, "B", 200).Output("embs", onnxgraph.Float32, "B", 192)
+	return g.Output("logits", onnxfile.Float32, "B", 200).Output("embs", onnxfile.Float32, "B", 192)
 }
 
 // waveNet returns a network whose output is the first 192 samples, times the
 // relative length.
-func waveNet(lens bool) *onnxgraph.Graph {
-	g := onnxgraph.New()
-	g.Input("wav", onnxgraph.Float32, "B", "S")
-	one := func(v int64) string { return g.Const(onnxgraph.Ints([]int64{1}, v)) }
+func waveNet(lens bool) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("wav", onnxfile.Float32, "B", "S")
+	one := func(v int64) string { return g.Const(onnxfile.Ints([]int64{1}, v)) }
 	head := g.Op("Slice", []string{"wav", one(0), one(192), one(1)})
 	if lens {
-		g.Input("lens", onnxgraph.Float32, "B")
+		g.Input("lens", onnxfile.Float32, "B")
 		head = g.Op("Mul", []string{head, g.Op("Unsqueeze", []string{"lens", one(1)})})
 	}
 	g.Node("Unsqueeze", []string{head, one(1)}, []string{"emb"})
-	return g.Output("emb", onnxgraph.Float32, "B", 1, 192)
+	return g.Output("emb", onnxfile.Float32, "B", 1, 192)
 }
 
-func source(g *onnxgraph.Graph) ort.Source {
+func source(g *onnxfile.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "embedder"}
 }
 
@@ -143,12 +143,12 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 	}
 	wave := func(x []float32) []float32 { return x[:192] }
 	onlyOne := featureNet("x", "wide", 192) // as published: the output's batch axis is a fixed 1
-	onlyOne.Node("Reshape", []string{"wide", onlyOne.Const(onnxgraph.Ints([]int64{2}, 1, 192))}, []string{"embedding"})
-	onlyOne.Output("embedding", onnxgraph.Float32, 1, 192)
+	onlyOne.Node("Reshape", []string{"wide", onlyOne.Const(onnxfile.Ints([]int64{2}, 1, 192))}, []string{"embedding"})
+	onlyOne.Output("embedding", onnxfile.Float32, 1, 192)
 
 	for _, c := range []struct {
 		name     string
-		graph    *onnxgraph.Graph
+		graph    *onnxfile.Graph
 		given    string
 		contract string
 		dim      int
@@ -161,8 +161,8 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 		{"3D-Speaker, own exporter", featureNet("feature", "embedding", 192), "", models.Contract3DSpeaker, 192, threeD},
 		{"3D-Speaker, k2-fsa", featureNet("x", "embedding", 512), "", models.Contract3DSpeaker, 512, threeD},
 		{"3D-Speaker, batch of one", onlyOne, "", models.Contract3DSpeaker, 192, threeD},
-		{"TitaNet", nemoNet(80, onnxgraph.Int64), "", models.ContractNeMoSpeaker, 192, nemoFrame(80)},
-		{"TitaNet, 32-bit length, 64 bands", nemoNet(64, onnxgraph.Int32).Meta("framework", "nemo").Meta("feat_dim", "64"), "", models.ContractNeMoSpeaker, 192, nemoFrame(64)},
+		{"TitaNet", nemoNet(80, onnxfile.Int64), "", models.ContractNeMoSpeaker, 192, nemoFrame(80)},
+		{"TitaNet, 32-bit length, 64 bands", nemoNet(64, onnxfile.Int32).Meta("framework", "nemo").Meta("feat_dim", "64"), "", models.ContractNeMoSpeaker, 192, nemoFrame(64)},
 		{"speechbrain, given", featureNet("features", "out", 192), models.ContractSpeechBrain, models.ContractSpeechBrain, 192, speechBrain},
 		{"wespeaker, given", featureNet("features", "out", 192), models.ContractWeSpeaker, models.ContractWeSpeaker, 192, weSpeaker},
 		{"speechbrain, waveform", waveNet(true), "", models.ContractSpeechBrainWave, 192, wave},
@@ -240,11 +240,11 @@ func TestShortLongAndSilentWindows(t *testing.T) {
 // TestFixedFrames: some exports take only one number of frames.
 func TestFixedFrames(t *testing.T) {
 	needsRuntime(t)
-	g := onnxgraph.New()
-	g.Input("feats", onnxgraph.Float32, "B", 200, 80)
-	row := g.Op("Gather", []string{"feats", g.Const(onnxgraph.Ints(nil, 199))}, onnxgraph.AttrInt("axis", 1))
+	g := onnxfile.NewGraph()
+	g.Input("feats", onnxfile.Float32, "B", 200, 80)
+	row := g.Op("Gather", []string{"feats", g.Const(onnxfile.Ints(nil, 199))}, onnxfile.AttrInt("axis", 1))
 	g.Node("MatMul", []string{row, g.Const(widen(80, 192))}, []string{"embs"})
-	g.Output("embs", onnxgraph.Float32, "B", 192)
+	g.Output("embs", onnxfile.Float32, "B", 192)
 	m, err := openSource(source(g), config{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
@@ -262,22 +262,22 @@ func TestFixedFrames(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	ambiguous := featureNet("input", "output", 192)
-	recognizer := onnxgraph.New().Input("audio_signal", onnxgraph.Float32, "B", 80, "T").Input("length", onnxgraph.Int64, "B")
+	recognizer := onnxfile.NewGraph().Input("audio_signal", onnxfile.Float32, "B", 80, "T").Input("length", onnxfile.Int64, "B")
 	recognizer.Node("Identity", []string{"audio_signal"}, []string{"logprobs"})
-	recognizer.Output("logprobs", onnxgraph.Float32, "B", "T", 129)
-	wideFeatures := onnxgraph.New().Input("feats", onnxgraph.Float32, "B", "T", 40)
+	recognizer.Output("logprobs", onnxfile.Float32, "B", "T", 129)
+	wideFeatures := onnxfile.NewGraph().Input("feats", onnxfile.Float32, "B", "T", 40)
 	wideFeatures.Node("Identity", []string{"feats"}, []string{"embs"})
-	wideFeatures.Output("embs", onnxgraph.Float32, "B", 192)
-	integers := onnxgraph.New().Input("feats", onnxgraph.Int64, "B", "T", 80)
+	wideFeatures.Output("embs", onnxfile.Float32, "B", 192)
+	integers := onnxfile.NewGraph().Input("feats", onnxfile.Int64, "B", "T", 80)
 	integers.Node("Identity", []string{"feats"}, []string{"embs"})
-	integers.Output("embs", onnxgraph.Int64, "B", 192)
+	integers.Output("embs", onnxfile.Int64, "B", 192)
 	lies := featureNet("feats", "wide", 256)
 	lies.Node("Identity", []string{"wide"}, []string{"embs"})
-	lies.Output("embs", onnxgraph.Float32, "B", "D").Meta("output_dim", "192")
+	lies.Output("embs", onnxfile.Float32, "B", "D").Meta("output_dim", "192")
 
 	for _, c := range []struct {
 		name  string
-		graph *onnxgraph.Graph
+		graph *onnxfile.Graph
 		given string
 		say   []string
 	}{

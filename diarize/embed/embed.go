@@ -13,7 +13,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/voices"
 )
@@ -74,7 +73,7 @@ var _ diarize.Embedder = (*Model)(nil)
 // library.OpenDir and demo.Models. Errors name the file and its role, the
 // expected and the found value.
 func Open(model *models.Model, opt Options) (*Model, error) {
-	src, err := modelfile.Source(model, model.Main())
+	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +86,7 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 		return nil, fmt.Errorf("%s: the same-speaker cosine must be between 0 and 1, got %v", model, opt.SameSpeaker)
 	}
 	opt.Threads = max(opt.Threads, 1)
-	graph, contract, err := modelfile.Inspect(model, models.RoleEmbedder, opt.Contract)
+	graph, contract, err := ort.InspectModel(model, models.RoleEmbedder, opt.Contract)
 	if err != nil {
 		return nil, err
 	}

@@ -16,15 +16,15 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // randomSpeakers has random weights between features [N,T,80] and a vector: a
 // convolution over three frames, tanh, mean and square over time, a projection.
-func randomSpeakers(in, out string, dim int64, meta map[string]string) *ox.Graph {
+func randomSpeakers(in, out string, dim int64, meta map[string]string) *onnxfile.Graph {
 	r := rand.New(rand.NewPCG(uint64(dim), 1))
-	random := func(scale float64, shape ...int64) ox.Tensor {
+	random := func(scale float64, shape ...int64) onnxfile.Tensor {
 		n := int64(1)
 		for _, d := range shape {
 			n *= d
@@ -33,19 +33,19 @@ func randomSpeakers(in, out string, dim int64, meta map[string]string) *ox.Graph
 		for i := range v {
 			v[i] = float32(r.NormFloat64() * scale)
 		}
-		return ox.Floats(shape, v...)
+		return onnxfile.Floats(shape, v...)
 	}
 	const hidden = 48
-	g := ox.New()
-	g.Input(in, ox.Float32, "B", "T", 80)
-	x := g.Op("Transpose", []string{in}, ox.AttrInts("perm", 0, 2, 1))
-	x = g.Op("Conv", []string{x, g.Const(random(0.045, hidden, 80, 3))}, ox.AttrInts("kernel_shape", 3), ox.AttrInts("pads", 1, 1))
+	g := onnxfile.NewGraph()
+	g.Input(in, onnxfile.Float32, "B", "T", 80)
+	x := g.Op("Transpose", []string{in}, onnxfile.AttrInts("perm", 0, 2, 1))
+	x = g.Op("Conv", []string{x, g.Const(random(0.045, hidden, 80, 3))}, onnxfile.AttrInts("kernel_shape", 3), onnxfile.AttrInts("pads", 1, 1))
 	x = g.Op("Tanh", []string{x})
-	mean := g.Op("ReduceMean", []string{x}, ox.AttrInts("axes", 2), ox.AttrInt("keepdims", 0))
-	square := g.Op("ReduceMean", []string{g.Op("Mul", []string{x, x})}, ox.AttrInts("axes", 2), ox.AttrInt("keepdims", 0))
-	pooled := g.Op("Concat", []string{mean, square}, ox.AttrInt("axis", 1))
+	mean := g.Op("ReduceMean", []string{x}, onnxfile.AttrInts("axes", 2), onnxfile.AttrInt("keepdims", 0))
+	square := g.Op("ReduceMean", []string{g.Op("Mul", []string{x, x})}, onnxfile.AttrInts("axes", 2), onnxfile.AttrInt("keepdims", 0))
+	pooled := g.Op("Concat", []string{mean, square}, onnxfile.AttrInt("axis", 1))
 	g.Node("MatMul", []string{pooled, g.Const(random(1, 2*hidden, dim))}, []string{out})
-	g.Output(out, ox.Float32, "B", dim)
+	g.Output(out, onnxfile.Float32, "B", dim)
 	for k, v := range meta {
 		g.Meta(k, v)
 	}
@@ -141,7 +141,7 @@ func TestFamilies(t *testing.T) {
 	sound, err := json.Marshal(samples)
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
-		g       *ox.Graph
+		g       *onnxfile.Graph
 		scale   float64
 		hamming bool
 		least   float64 // cosine to sherpa-onnx's

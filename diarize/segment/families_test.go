@@ -21,13 +21,13 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/engine/ort"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )
 
-func randomTensor(r *rand.Rand, scale float64, shape ...int64) ox.Tensor {
+func randomTensor(r *rand.Rand, scale float64, shape ...int64) onnxfile.Tensor {
 	n := int64(1)
 	for _, d := range shape {
 		n *= d
@@ -36,25 +36,25 @@ func randomTensor(r *rand.Rand, scale float64, shape ...int64) ox.Tensor {
 	for i := range v {
 		v[i] = float32(r.NormFloat64() * scale)
 	}
-	return ox.Floats(shape, v...)
+	return onnxfile.Floats(shape, v...)
 }
 
 // randomSegmenter has random weights and the inputs, outputs and metadata of
 // k2-fsa's export of pyannote/segmentation-3.0: filters over 991 samples every
 // 270, their mean levels over 31 frames, a hidden layer, seven powerset
 // classes.
-func randomSegmenter(r *rand.Rand) *ox.Graph {
+func randomSegmenter(r *rand.Rand) *onnxfile.Graph {
 	const filters, hidden = 16, 24
-	g := ox.New()
-	g.Input("x", ox.Float32, "N", 1, "T")
-	x := g.Op("Conv", []string{"x", g.Const(randomTensor(r, 0.3, filters, 1, 991))}, ox.AttrInts("kernel_shape", 991), ox.AttrInts("strides", 270))
-	x = g.Op("Log", []string{g.Op("Add", []string{g.Op("Abs", []string{x}), g.Const(ox.Floats(nil, 1e-3))})})
-	x = g.Op("AveragePool", []string{x}, ox.AttrInts("kernel_shape", 31), ox.AttrInts("pads", 15, 15))
-	x = g.Op("Conv", []string{x, g.Const(randomTensor(r, 0.5, hidden, filters, 1))}, ox.AttrInts("kernel_shape", 1))
-	x = g.Op("Transpose", []string{g.Op("Tanh", []string{x})}, ox.AttrInts("perm", 0, 2, 1))
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", 1, "T")
+	x := g.Op("Conv", []string{"x", g.Const(randomTensor(r, 0.3, filters, 1, 991))}, onnxfile.AttrInts("kernel_shape", 991), onnxfile.AttrInts("strides", 270))
+	x = g.Op("Log", []string{g.Op("Add", []string{g.Op("Abs", []string{x}), g.Const(onnxfile.Floats(nil, 1e-3))})})
+	x = g.Op("AveragePool", []string{x}, onnxfile.AttrInts("kernel_shape", 31), onnxfile.AttrInts("pads", 15, 15))
+	x = g.Op("Conv", []string{x, g.Const(randomTensor(r, 0.5, hidden, filters, 1))}, onnxfile.AttrInts("kernel_shape", 1))
+	x = g.Op("Transpose", []string{g.Op("Tanh", []string{x})}, onnxfile.AttrInts("perm", 0, 2, 1))
 	y := g.Op("MatMul", []string{x, g.Const(randomTensor(r, 1, hidden, 7))})
-	g.Node("LogSoftmax", []string{y}, []string{"y"}, ox.AttrInt("axis", -1))
-	g.Output("y", ox.Float32, "N", "F", 7)
+	g.Node("LogSoftmax", []string{y}, []string{"y"}, onnxfile.AttrInt("axis", -1))
+	g.Output("y", onnxfile.Float32, "N", "F", 7)
 	for k, v := range map[string]string{
 		"model_type": "pyannote-segmentation-3.0", "version": "1", "num_speakers": "3", "powerset_max_classes": "2", "num_classes": "7",
 		"sample_rate": "16000", "window_size": "160000", "receptive_field_size": "991", "receptive_field_shift": "270",
@@ -66,12 +66,12 @@ func randomSegmenter(r *rand.Rand) *ox.Graph {
 
 // randomEmbedder returns a small network that sherpa-onnx takes for
 // WeSpeaker's.
-func randomEmbedder(r *rand.Rand) *ox.Graph {
-	g := ox.New()
-	g.Input("feats", ox.Float32, "B", "T", 80)
-	mean := g.Op("ReduceMean", []string{"feats"}, ox.AttrInts("axes", 1), ox.AttrInt("keepdims", 0))
+func randomEmbedder(r *rand.Rand) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("feats", onnxfile.Float32, "B", "T", 80)
+	mean := g.Op("ReduceMean", []string{"feats"}, onnxfile.AttrInts("axes", 1), onnxfile.AttrInt("keepdims", 0))
 	g.Node("MatMul", []string{mean, g.Const(randomTensor(r, 1, 80, 32))}, []string{"embs"})
-	g.Output("embs", ox.Float32, "B", 32)
+	g.Output("embs", onnxfile.Float32, "B", 32)
 	for k, v := range map[string]string{"framework": "wespeaker", "normalize_samples": "0", "language": "English", "url": "x", "comment": "x", "sample_rate": "16000", "output_dim": "32"} {
 		g.Meta(k, v)
 	}

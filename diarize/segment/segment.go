@@ -14,7 +14,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -70,7 +69,7 @@ var _ diarize.Segmenter = (*Model)(nil)
 // or probabilities of the speakers. Errors name the file and its role, the
 // expected and the found value.
 func Open(model *models.Model, opt Options) (*Model, error) {
-	src, err := modelfile.Source(model, model.Main())
+	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {
 		return nil, err
 	}

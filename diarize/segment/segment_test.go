@@ -11,7 +11,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/native"
 )
 
@@ -29,26 +29,26 @@ const shift = 400 // samples between two frames of the made-up networks
 // loudest is a network whose frames name the class in their first sample: class
 // c for a sample of c/10. Its score for class c is 20·(sample·10)·c − 10·c²,
 // largest for the nearest c.
-func loudest(classes int, metadata map[string]string) *onnxgraph.Graph {
-	g := onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N", 1, "T")
-	one := func(v int64) string { return g.Const(onnxgraph.Ints([]int64{1}, v)) }
+func loudest(classes int, metadata map[string]string) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", 1, "T")
+	one := func(v int64) string { return g.Const(onnxfile.Ints([]int64{1}, v)) }
 	frames := g.Op("Slice", []string{"x", one(0), one(math.MaxInt64), one(2), one(shift)})
-	frames = g.Op("Transpose", []string{frames}, onnxgraph.AttrInts("perm", 0, 2, 1))
+	frames = g.Op("Transpose", []string{frames}, onnxfile.AttrInts("perm", 0, 2, 1))
 	weight, bias := make([]float32, classes), make([]float32, classes)
 	for c := range classes {
 		weight[c], bias[c] = float32(200*c), float32(-10*c*c)
 	}
-	scores := g.Op("MatMul", []string{frames, g.Const(onnxgraph.Floats([]int64{1, int64(classes)}, weight...))})
-	g.Node("Add", []string{scores, g.Const(onnxgraph.Floats([]int64{int64(classes)}, bias...))}, []string{"y"})
-	g.Output("y", onnxgraph.Float32, "N", "F", classes)
+	scores := g.Op("MatMul", []string{frames, g.Const(onnxfile.Floats([]int64{1, int64(classes)}, weight...))})
+	g.Node("Add", []string{scores, g.Const(onnxfile.Floats([]int64{int64(classes)}, bias...))}, []string{"y"})
+	g.Output("y", onnxfile.Float32, "N", "F", classes)
 	for k, v := range metadata {
 		g.Meta(k, v)
 	}
 	return g
 }
 
-func source(g *onnxgraph.Graph) ort.Source {
+func source(g *onnxfile.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "segmenter"}
 }
 
@@ -121,12 +121,12 @@ func TestOtherNetworksAreRejected(t *testing.T) {
 		out[key] = value
 		return out
 	}
-	flat := onnxgraph.New().Input("x", onnxgraph.Float32, "N", "T")
+	flat := onnxfile.NewGraph().Input("x", onnxfile.Float32, "N", "T")
 	flat.Node("Identity", []string{"x"}, []string{"y"})
-	flat.Output("y", onnxgraph.Float32, "N", "T")
+	flat.Output("y", onnxfile.Float32, "N", "T")
 	for _, c := range []struct {
 		name  string
-		graph *onnxgraph.Graph
+		graph *onnxfile.Graph
 		want  string
 	}{
 		{"flat", flat, "expected a speaker segmentation network, one input [N,1,samples]"},

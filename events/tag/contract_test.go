@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -27,7 +27,7 @@ func needsRuntime(t testing.TB) {
 	}
 }
 
-func source(g *onnxgraph.Graph) ort.Source {
+func source(g *onnxfile.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "tagger"}
 }
 
@@ -53,31 +53,31 @@ func noise(n int) []float32 {
 }
 
 // spread returns a matrix [n × classes] that copies number i to class first+i.
-func spread(n, first, classes int) onnxgraph.Tensor {
+func spread(n, first, classes int) onnxfile.Tensor {
 	w := make([]float32, n*classes)
 	for i := range n {
 		w[i*classes+first+i] = 1
 	}
-	return onnxgraph.Floats([]int64{int64(n), int64(classes)}, w...)
+	return onnxfile.Floats([]int64{int64(n), int64(classes)}, w...)
 }
 
-func one(g *onnxgraph.Graph, v int64) string { return g.Const(onnxgraph.Ints([]int64{1}, v)) }
+func one(g *onnxfile.Graph, v int64) string { return g.Const(onnxfile.Ints([]int64{1}, v)) }
 
 // waveNet returns the first and the last sample of every row of [B,samples] as
 // its classes 20 and 21.
-func waveNet(g *onnxgraph.Graph, input string, classes int) (scores string) {
+func waveNet(g *onnxfile.Graph, input string, classes int) (scores string) {
 	first := g.Op("Slice", []string{input, one(g, 0), one(g, 1), one(g, 1)})
 	last := g.Op("Slice", []string{input, one(g, -1), one(g, math.MaxInt32), one(g, 1)})
-	both := g.Op("Concat", []string{first, last}, onnxgraph.AttrInt("axis", 1))
+	both := g.Op("Concat", []string{first, last}, onnxfile.AttrInt("axis", 1))
 	return g.Op("MatMul", []string{both, g.Const(spread(2, 20, classes))})
 }
 
-func panns(fixed any) *onnxgraph.Graph {
-	g := onnxgraph.New()
-	g.Input("waveform", onnxgraph.Float32, "B", fixed)
+func panns(fixed any) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("waveform", onnxfile.Float32, "B", fixed)
 	g.Node("Relu", []string{waveNet(g, "waveform", 527)}, []string{"clipwise_output"}) // scores are never negative
 	g.Node("Identity", []string{"waveform"}, []string{"embedding"})
-	return g.Output("embedding", onnxgraph.Float32, "B", 2048).Output("clipwise_output", onnxgraph.Float32, "B", 527)
+	return g.Output("embedding", onnxfile.Float32, "B", 2048).Output("clipwise_output", onnxfile.Float32, "B", 527)
 }
 
 // collect returns all frames.
@@ -131,7 +131,7 @@ func TestPANNsWindows(t *testing.T) {
 	needsRuntime(t)
 	for _, c := range []struct {
 		name    string
-		graph   *onnxgraph.Graph
+		graph   *onnxfile.Graph
 		opt     config
 		rate    int
 		window  float64
@@ -175,14 +175,14 @@ func TestPANNsWindows(t *testing.T) {
 // in whole seconds.
 func TestFramewise(t *testing.T) {
 	needsRuntime(t)
-	g := onnxgraph.New()
-	g.Input("waveform", onnxgraph.Float32, "B", "samples")
+	g := onnxfile.NewGraph()
+	g.Input("waveform", onnxfile.Float32, "B", "samples")
 	// One frame per 160 samples: the mean of each, as class 20.
-	frames := g.Op("Reshape", []string{"waveform", g.Const(onnxgraph.Ints([]int64{3}, 0, -1, 160))})
-	mean := g.Op("ReduceMean", []string{frames}, onnxgraph.AttrInts("axes", 2), onnxgraph.AttrInt("keepdims", 1))
+	frames := g.Op("Reshape", []string{"waveform", g.Const(onnxfile.Ints([]int64{3}, 0, -1, 160))})
+	mean := g.Op("ReduceMean", []string{frames}, onnxfile.AttrInts("axes", 2), onnxfile.AttrInt("keepdims", 1))
 	g.Node("Relu", []string{g.Op("MatMul", []string{mean, g.Const(spread(1, 20, 527))})}, []string{"framewise_output"})
-	g.Node("ReduceMax", []string{"framewise_output"}, []string{"clipwise_output"}, onnxgraph.AttrInts("axes", 1), onnxgraph.AttrInt("keepdims", 0))
-	g.Output("clipwise_output", onnxgraph.Float32, "B", 527).Output("framewise_output", onnxgraph.Float32, "B", "F", 527)
+	g.Node("ReduceMax", []string{"framewise_output"}, []string{"clipwise_output"}, onnxfile.AttrInts("axes", 1), onnxfile.AttrInt("keepdims", 0))
+	g.Output("clipwise_output", onnxfile.Float32, "B", 527).Output("framewise_output", onnxfile.Float32, "B", "F", 527)
 	for _, threads := range []int{1, 2} {
 		m, err := openSource(source(g), config{SampleRate: 16000, Threads: threads})
 		require.NoError(t, err)
@@ -200,24 +200,24 @@ func TestFramewise(t *testing.T) {
 
 // yamnetWave follows YAMNet's contract: a patch of 15,600 samples every 7,680.
 // It returns the first and last sample of each patch as classes 20 and 21.
-func yamnetWave(batch bool) *onnxgraph.Graph {
-	g := onnxgraph.New()
+func yamnetWave(batch bool) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
 	x := "waveform"
 	if batch {
-		g.Input(x, onnxgraph.Float32, 1, "samples")
+		g.Input(x, onnxfile.Float32, 1, "samples")
 		x = g.Op("Squeeze", []string{x, one(g, 0)})
 	} else {
-		g.Input(x, onnxgraph.Float32, "samples")
+		g.Input(x, onnxfile.Float32, "samples")
 	}
 	count := g.Op("Shape", []string{x})
 	pick := func(offset int64) string { // samples offset, offset + 7680, …
 		limit := g.Op("Add", []string{count, one(g, offset-15600+1)})
 		return g.Op("Unsqueeze", []string{g.Op("Slice", []string{x, one(g, offset), limit, one(g, 0), one(g, 7680)}), one(g, 1)})
 	}
-	both := g.Op("Concat", []string{pick(0), pick(15599)}, onnxgraph.AttrInt("axis", 1))
+	both := g.Op("Concat", []string{pick(0), pick(15599)}, onnxfile.AttrInt("axis", 1))
 	g.Node("Relu", []string{g.Op("MatMul", []string{both, g.Const(spread(2, 20, 521))})}, []string{"output_0"})
 	g.Node("Identity", []string{both}, []string{"output_1"})
-	return g.Output("output_1", onnxgraph.Float32, "P", 1024).Output("output_0", onnxgraph.Float32, "P", 521)
+	return g.Output("output_1", onnxfile.Float32, "P", 1024).Output("output_0", onnxfile.Float32, "P", 521)
 }
 
 func TestYAMNetWaveform(t *testing.T) {
@@ -246,10 +246,10 @@ func TestYAMNetWaveform(t *testing.T) {
 // TestYAMNetFixedLength tests exports that take a single patch.
 func TestYAMNetFixedLength(t *testing.T) {
 	needsRuntime(t)
-	g := onnxgraph.New()
-	g.Input("waveform", onnxgraph.Float32, 15600)
+	g := onnxfile.NewGraph()
+	g.Input("waveform", onnxfile.Float32, 15600)
 	g.Node("Relu", []string{g.Op("MatMul", []string{g.Op("Slice", []string{g.Op("Unsqueeze", []string{"waveform", one(g, 0)}), one(g, 0), one(g, 2), one(g, 1)}), g.Const(spread(2, 20, 521))})}, []string{"scores"})
-	g.Output("scores", onnxgraph.Float32, 1, 521)
+	g.Output("scores", onnxfile.Float32, 1, 521)
 	m, err := openSource(source(g), config{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
@@ -264,17 +264,17 @@ func TestYAMNetFixedLength(t *testing.T) {
 // of the whole recording, even if it is split into batches.
 func TestYAMNetPatches(t *testing.T) {
 	needsRuntime(t)
-	g := onnxgraph.New()
-	g.Input("patches", onnxgraph.Float32, "n", 96, 64)
+	g := onnxfile.NewGraph()
+	g.Input("patches", onnxfile.Float32, "n", 96, 64)
 	// Frames 0 and 95 of each patch, 64 bands each, as classes 0 … 127, scaled
 	// into [0,1].
 	row := func(i int64) string {
-		return g.Op("Gather", []string{"patches", g.Const(onnxgraph.Ints(nil, i))}, onnxgraph.AttrInt("axis", 1))
+		return g.Op("Gather", []string{"patches", g.Const(onnxfile.Ints(nil, i))}, onnxfile.AttrInt("axis", 1))
 	}
-	both := g.Op("Concat", []string{row(0), row(95)}, onnxgraph.AttrInt("axis", 1))
-	scaled := g.Op("Add", []string{g.Op("Mul", []string{both, g.Const(onnxgraph.Floats(nil, 0.05))}), g.Const(onnxgraph.Floats(nil, 0.5))})
+	both := g.Op("Concat", []string{row(0), row(95)}, onnxfile.AttrInt("axis", 1))
+	scaled := g.Op("Add", []string{g.Op("Mul", []string{both, g.Const(onnxfile.Floats(nil, 0.05))}), g.Const(onnxfile.Floats(nil, 0.5))})
 	g.Node("MatMul", []string{scaled, g.Const(spread(128, 0, 521))}, []string{"scores"})
-	g.Output("scores", onnxgraph.Float32, "n", 521)
+	g.Output("scores", onnxfile.Float32, "n", 521)
 	m, err := openSource(source(g), config{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
@@ -296,26 +296,26 @@ func TestYAMNetPatches(t *testing.T) {
 
 func TestCEDAndZipformer(t *testing.T) {
 	needsRuntime(t)
-	ced := onnxgraph.New()
-	ced.Input("feats", onnxgraph.Float32, "B", 64, "T")
-	mel := ced.Op("Gather", []string{"feats", ced.Const(onnxgraph.Ints(nil, 9))}, onnxgraph.AttrInt("axis", 2))
-	mel = ced.Op("Add", []string{ced.Op("Mul", []string{mel, ced.Const(onnxgraph.Floats(nil, 0.005))}), ced.Const(onnxgraph.Floats(nil, 0.5))})
+	ced := onnxfile.NewGraph()
+	ced.Input("feats", onnxfile.Float32, "B", 64, "T")
+	mel := ced.Op("Gather", []string{"feats", ced.Const(onnxfile.Ints(nil, 9))}, onnxfile.AttrInt("axis", 2))
+	mel = ced.Op("Add", []string{ced.Op("Mul", []string{mel, ced.Const(onnxfile.Floats(nil, 0.005))}), ced.Const(onnxfile.Floats(nil, 0.5))})
 	ced.Node("MatMul", []string{mel, ced.Const(spread(64, 34, 527))}, []string{"prob"})
-	ced.Output("prob", onnxgraph.Float32, "B", 527)
+	ced.Output("prob", onnxfile.Float32, "B", 527)
 
-	zip := onnxgraph.New()
-	zip.Input("x", onnxgraph.Float32, "N", "T", 80).Input("x_lens", onnxgraph.Int64, "N")
-	bank := zip.Op("Gather", []string{"x", zip.Const(onnxgraph.Ints(nil, 9))}, onnxgraph.AttrInt("axis", 1))
-	bank = zip.Op("Add", []string{zip.Op("Mul", []string{bank, zip.Const(onnxgraph.Floats(nil, 0.02))}), zip.Const(onnxgraph.Floats(nil, 0.5))})
-	count := zip.Op("Unsqueeze", []string{zip.Op("Mul", []string{zip.Op("Cast", []string{"x_lens"}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32))), zip.Const(onnxgraph.Floats(nil, 0.001))}), one(zip, 1)})
-	zip.Node("MatMul", []string{zip.Op("Concat", []string{bank, count}, onnxgraph.AttrInt("axis", 1)), zip.Const(spread(81, 34, 527))}, []string{"logits"})
-	zip.Output("logits", onnxgraph.Float32, "N", 527).Meta("model_type", "zipformer2")
+	zip := onnxfile.NewGraph()
+	zip.Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N")
+	bank := zip.Op("Gather", []string{"x", zip.Const(onnxfile.Ints(nil, 9))}, onnxfile.AttrInt("axis", 1))
+	bank = zip.Op("Add", []string{zip.Op("Mul", []string{bank, zip.Const(onnxfile.Floats(nil, 0.02))}), zip.Const(onnxfile.Floats(nil, 0.5))})
+	count := zip.Op("Unsqueeze", []string{zip.Op("Mul", []string{zip.Op("Cast", []string{"x_lens"}, onnxfile.AttrInt("to", int64(onnxfile.Float32))), zip.Const(onnxfile.Floats(nil, 0.001))}), one(zip, 1)})
+	zip.Node("MatMul", []string{zip.Op("Concat", []string{bank, count}, onnxfile.AttrInt("axis", 1)), zip.Const(spread(81, 34, 527))}, []string{"logits"})
+	zip.Output("logits", onnxfile.Float32, "N", 527).Meta("model_type", "zipformer2")
 
 	x := noise(7 * audio.SampleRate)
 	window := func(i int) []float32 { return x[i*audio.SampleRate : (i+2)*audio.SampleRate] }
 	for _, c := range []struct {
 		contract string
-		graph    *onnxgraph.Graph
+		graph    *onnxfile.Graph
 		check    func(i int, f []float32)
 	}{
 		{models.ContractCED, ced, func(i int, f []float32) {
@@ -356,11 +356,11 @@ func TestCEDAndZipformer(t *testing.T) {
 // by scores outside [0,1].
 func TestLogitsGetTheSigmoid(t *testing.T) {
 	needsRuntime(t)
-	build := func(shift float32) *onnxgraph.Graph {
-		g := onnxgraph.New()
-		g.Input("waveform", onnxgraph.Float32, "B", "samples")
-		g.Node("Add", []string{waveNet(g, "waveform", 527), g.Const(onnxgraph.Floats(nil, shift))}, []string{"clipwise_output"})
-		return g.Output("clipwise_output", onnxgraph.Float32, "B", 527)
+	build := func(shift float32) *onnxfile.Graph {
+		g := onnxfile.NewGraph()
+		g.Input("waveform", onnxfile.Float32, "B", "samples")
+		g.Node("Add", []string{waveNet(g, "waveform", 527), g.Const(onnxfile.Floats(nil, shift))}, []string{"clipwise_output"})
+		return g.Output("clipwise_output", onnxfile.Float32, "B", 527)
 	}
 	for shift, want := range map[float32]float64{-4: 1 / (1 + math.Exp(4)), 0.5: 0.5, 3: 1 / (1 + math.Exp(-3))} {
 		m, err := openSource(source(build(shift)), config{SampleRate: 16000})
@@ -373,15 +373,15 @@ func TestLogitsGetTheSigmoid(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	silero := onnxgraph.New().Input("input", onnxgraph.Float32, "B", 576).Input("state", onnxgraph.Float32, 2, "B", 128)
+	silero := onnxfile.NewGraph().Input("input", onnxfile.Float32, "B", 576).Input("state", onnxfile.Float32, 2, "B", 128)
 	silero.Node("Identity", []string{"state"}, []string{"stateN"})
-	silero.Output("stateN", onnxgraph.Float32, 2, "B", 128)
-	fewer := onnxgraph.New().Input("waveform", onnxgraph.Float32, "B", "samples")
+	silero.Output("stateN", onnxfile.Float32, 2, "B", 128)
+	fewer := onnxfile.NewGraph().Input("waveform", onnxfile.Float32, "B", "samples")
 	fewer.Node("Identity", []string{"waveform"}, []string{"probs"})
-	fewer.Output("probs", onnxgraph.Float32, "B", 50)
+	fewer.Output("probs", onnxfile.Float32, "B", 50)
 	for _, c := range []struct {
 		name  string
-		graph *onnxgraph.Graph
+		graph *onnxfile.Graph
 		opt   config
 		say   []string
 	}{

@@ -18,15 +18,15 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	ox "github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/test/modeltest"
 )
 
 // randomTagger has random weights with the ports of CED or of icefall's
 // Zipformer.
-func randomTagger(ced bool) *ox.Graph {
+func randomTagger(ced bool) *onnxfile.Graph {
 	r := rand.New(rand.NewPCG(11, 1))
-	random := func(scale float64, shape ...int64) ox.Tensor {
+	random := func(scale float64, shape ...int64) onnxfile.Tensor {
 		n := int64(1)
 		for _, d := range shape {
 			n *= d
@@ -35,33 +35,33 @@ func randomTagger(ced bool) *ox.Graph {
 		for i := range v {
 			v[i] = float32(r.NormFloat64() * scale)
 		}
-		return ox.Floats(shape, v...)
+		return onnxfile.Floats(shape, v...)
 	}
-	g := ox.New()
+	g := onnxfile.NewGraph()
 	x, bands, shift, gain := "feats", int64(64), float32(20), float32(0.05)
 	if ced {
-		g.Input("feats", ox.Float32, "batch_size", 64, "time_dim")
+		g.Input("feats", onnxfile.Float32, "batch_size", 64, "time_dim")
 	} else {
 		bands, shift, gain = 80, 8, 0.25
-		g.Input("x", ox.Float32, "N", "T", 80).Input("x_lens", ox.Int64, "N")
-		x = g.Op("Transpose", []string{"x"}, ox.AttrInts("perm", 0, 2, 1))
+		g.Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N")
+		x = g.Op("Transpose", []string{"x"}, onnxfile.AttrInts("perm", 0, 2, 1))
 	}
-	x = g.Op("Mul", []string{g.Op("Add", []string{x, g.Const(ox.Floats(nil, shift))}), g.Const(ox.Floats(nil, gain))})
+	x = g.Op("Mul", []string{g.Op("Add", []string{x, g.Const(onnxfile.Floats(nil, shift))}), g.Const(onnxfile.Floats(nil, gain))})
 	w := random(1/math.Sqrt(float64(3*bands)), 48, bands, 3)
-	y := g.Op("Tanh", []string{g.Op("Conv", []string{x, g.Const(w)}, ox.AttrInts("kernel_shape", 3), ox.AttrInts("pads", 1, 1))})
-	mean := g.Op("ReduceMean", []string{y}, ox.AttrInts("axes", 2), ox.AttrInt("keepdims", 0))
-	square := g.Op("ReduceMean", []string{g.Op("Mul", []string{y, y})}, ox.AttrInts("axes", 2), ox.AttrInt("keepdims", 0))
-	pooled := g.Op("Concat", []string{mean, square}, ox.AttrInt("axis", 1))
+	y := g.Op("Tanh", []string{g.Op("Conv", []string{x, g.Const(w)}, onnxfile.AttrInts("kernel_shape", 3), onnxfile.AttrInts("pads", 1, 1))})
+	mean := g.Op("ReduceMean", []string{y}, onnxfile.AttrInts("axes", 2), onnxfile.AttrInt("keepdims", 0))
+	square := g.Op("ReduceMean", []string{g.Op("Mul", []string{y, y})}, onnxfile.AttrInts("axes", 2), onnxfile.AttrInt("keepdims", 0))
+	pooled := g.Op("Concat", []string{mean, square}, onnxfile.AttrInt("axis", 1))
 	logits := g.Op("MatMul", []string{pooled, g.Const(random(2, 96, fullClasses))})
 	if ced {
 		g.Node("Sigmoid", []string{logits}, []string{"prob"})
-		return g.Output("prob", ox.Float32, "batch_size", fullClasses).Meta("model_type", "CED").Meta("version", "1.0").
+		return g.Output("prob", onnxfile.Float32, "batch_size", fullClasses).Meta("model_type", "CED").Meta("version", "1.0").
 			Meta("model_author", "RicherMans").Meta("url", "x")
 	}
-	nothing := g.Op("Mul", []string{g.Op("Cast", []string{"x_lens"}, ox.AttrInt("to", 1)), g.Const(ox.Floats(nil, 0))})
-	nothing = g.Op("Unsqueeze", []string{nothing, g.Const(ox.Ints([]int64{1}, 1))})
+	nothing := g.Op("Mul", []string{g.Op("Cast", []string{"x_lens"}, onnxfile.AttrInt("to", 1)), g.Const(onnxfile.Floats(nil, 0))})
+	nothing = g.Op("Unsqueeze", []string{nothing, g.Const(onnxfile.Ints([]int64{1}, 1))})
 	g.Node("Sigmoid", []string{g.Op("Add", []string{logits, nothing})}, []string{"logits"})
-	return g.Output("logits", ox.Float32, "N", fullClasses).Meta("model_type", "zipformer2").Meta("version", "1").
+	return g.Output("logits", onnxfile.Float32, "N", fullClasses).Meta("model_type", "zipformer2").Meta("version", "1").
 		Meta("model_author", "k2-fsa").Meta("comment", "zipformer2 audio tagger").Meta("url", "x")
 }
 

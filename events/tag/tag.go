@@ -15,7 +15,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -64,7 +63,7 @@ const defaultRate = 32000
 // demo.Models. Errors name the file, its role, the expected value and the found
 // one.
 func Open(model *models.Model, opt Options) (*Model, error) {
-	src, err := modelfile.Source(model, model.Main())
+	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +72,7 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 
 // openSource opens a tagger from a file or from memory.
 func openSource(model ort.Source, opt config) (*Model, error) {
-	graph, contract, err := modelfile.Inspect(model, models.RoleTagger, opt.Contract)
+	graph, contract, err := ort.InspectModel(model, models.RoleTagger, opt.Contract)
 	if err != nil {
 		return nil, err
 	}

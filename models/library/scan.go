@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/files/binfile"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/whisperfolder"
 )
@@ -173,7 +173,7 @@ func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []er
 // isGGML reports whether a file begins like a Whisper model; other files named
 // .bin are ignored.
 func isGGML(file string) bool {
-	f, _, err := binfile.Open(file)
+	f, _, err := weightfile.Open(file)
 	if err != nil {
 		return false
 	}

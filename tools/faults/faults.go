@@ -19,7 +19,7 @@ var faults = []fault{
 	{name: "a logarithm's term has the wrong sign", file: "internal/engine/dsp/logarithm.go", old: "p*m + 1.1676998740e-1", new: "p*m - 1.1676998740e-1", by: "./internal/engine/dsp"},
 	{name: "times shift behind a pause", file: "internal/engine/decode/window.go", old: "audio.Span{Start: units[i].Start - (gap - gap/2)}", new: "audio.Span{Start: units[i].Start - gap}", by: "./internal/engine/decode"},
 	{name: "the last stretch of speech is dropped", file: "vad/segment.go", old: "\tif c.speaking {\n\t\tc.close(samples", new: "\tif c.speaking && c.end != none {\n\t\tc.close(samples", by: "./vad"},
-	{name: "every channel is the same speaker", file: "internal/pipeline/channels/channels.go", old: "End: end, Speaker: i}", new: "End: end, Speaker: 0}", by: "./internal/pipeline/channels"},
+	{name: "every channel is the same speaker", file: "internal/pipeline/stages/channels.go", old: "End: end, Speaker: i}", new: "End: end, Speaker: 0}", by: "./internal/pipeline/stages"},
 	{name: "an event ends at a pause from its start", file: "events/detect.go", old: "start-o.end > closeGap+1e-9", new: "start-o.start > closeGap+1e-9", by: "./events"},
 	{name: "SubRip has a decimal point", file: "subtitle/srt.go", old: "clock(start, ',')", new: "clock(start, '.')", by: "./subtitle"},
 }

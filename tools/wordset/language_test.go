@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/engine/textlang"
+	"github.com/otograph/otograph/internal/engine/texts"
 )
 
 // TestLanguagesOfSentences checks that sentences on which no model was trained
@@ -27,7 +27,7 @@ func TestLanguagesOfSentences(t *testing.T) {
 		for range each {
 			text := g.sentence(r, false)
 			for _, expected := range languages {
-				found := textlang.Other(text, expected, languages)
+				found := texts.OtherLanguage(text, expected, languages)
 				switch {
 				case expected == said:
 					right++

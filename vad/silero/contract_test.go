@@ -16,22 +16,22 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/native"
 )
 
 func TestUnknownFormsAreRefused(t *testing.T) {
-	v3 := onnxgraph.New()
-	v3.Input("input", onnxgraph.Float32, "N", 512).Input("h0", onnxgraph.Float32, 2, "N", 64).Input("c0", onnxgraph.Float32, 2, "N", 64)
-	v3.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxgraph.Float32, 1, 2, 1)
-	v4 := onnxgraph.New()
-	v4.Input("input", onnxgraph.Float32, "N", 512).Input("sr", onnxgraph.Int64).Input("h", onnxgraph.Float32, 2, "N", 64).Input("c", onnxgraph.Float32, 2, "N", 64)
-	v4.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxgraph.Float32, "N", 1)
-	v4.Node("Identity", []string{"h"}, []string{"hn"}).Output("hn", onnxgraph.Float32, 2, "N", 64)
-	v4.Node("Identity", []string{"c"}, []string{"cn"}).Output("cn", onnxgraph.Float32, 2, "N", 64)
+	v3 := onnxfile.NewGraph()
+	v3.Input("input", onnxfile.Float32, "N", 512).Input("h0", onnxfile.Float32, 2, "N", 64).Input("c0", onnxfile.Float32, 2, "N", 64)
+	v3.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxfile.Float32, 1, 2, 1)
+	v4 := onnxfile.NewGraph()
+	v4.Input("input", onnxfile.Float32, "N", 512).Input("sr", onnxfile.Int64).Input("h", onnxfile.Float32, 2, "N", 64).Input("c", onnxfile.Float32, 2, "N", 64)
+	v4.Node("Identity", []string{"input"}, []string{"output"}).Output("output", onnxfile.Float32, "N", 1)
+	v4.Node("Identity", []string{"h"}, []string{"hn"}).Output("hn", onnxfile.Float32, 2, "N", 64)
+	v4.Node("Identity", []string{"c"}, []string{"cn"}).Output("cn", onnxfile.Float32, 2, "N", 64)
 	narrow := constant(512)
 	extra := constant(576)
-	extra.Input("mood", onnxgraph.Float32, 1)
+	extra.Input("mood", onnxfile.Float32, 1)
 	for name, tt := range map[string]struct {
 		data []byte
 		want string
@@ -57,19 +57,19 @@ func TestUnknownFormsAreRefused(t *testing.T) {
 
 // constant returns a network with the inputs and outputs of v5 whose output is
 // 0.25.
-func constant(width int) *onnxgraph.Graph {
-	g := onnxgraph.New()
-	g.Input("input", onnxgraph.Float32, "N", width).Input("state", onnxgraph.Float32, 2, "N", 128)
-	first := g.Op("Gather", []string{"input", g.Const(onnxgraph.Ints([]int64{1}, 0))}, onnxgraph.AttrInt("axis", 1))
-	zero := g.Op("Mul", []string{first, g.Const(onnxgraph.Floats(nil, 0))})
-	g.Node("Add", []string{zero, g.Const(onnxgraph.Floats(nil, 0.25))}, []string{"output"}).Output("output", onnxgraph.Float32, "N", 1)
-	g.Node("Identity", []string{"state"}, []string{"stateN"}).Output("stateN", onnxgraph.Float32, 2, "N", 128)
+func constant(width int) *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("input", onnxfile.Float32, "N", width).Input("state", onnxfile.Float32, 2, "N", 128)
+	first := g.Op("Gather", []string{"input", g.Const(onnxfile.Ints([]int64{1}, 0))}, onnxfile.AttrInt("axis", 1))
+	zero := g.Op("Mul", []string{first, g.Const(onnxfile.Floats(nil, 0))})
+	g.Node("Add", []string{zero, g.Const(onnxfile.Floats(nil, 0.25))}, []string{"output"}).Output("output", onnxfile.Float32, "N", 1)
+	g.Node("Identity", []string{"state"}, []string{"stateN"}).Output("stateN", onnxfile.Float32, 2, "N", 128)
 	return g
 }
 
 // alike returns a network with the names and shapes of Silero's weights that
 // computes something else.
-func alike() *onnxgraph.Graph {
+func alike() *onnxfile.Graph {
 	g := constant(576)
 	for name, shape := range map[string][]int64{
 		"stft.forward_basis_buffer":     {258, 1, 256},
@@ -80,7 +80,7 @@ func alike() *onnxgraph.Graph {
 		"decoder.rnn.weight_ih": {512, 128}, "decoder.rnn.weight_hh": {512, 128}, "decoder.rnn.bias_ih": {512}, "decoder.rnn.bias_hh": {512},
 		"decoder.decoder.2.weight": {1, 128, 1}, "decoder.decoder.2.bias": {1},
 	} {
-		g.Constant(name, onnxgraph.Zeros(shape...))
+		g.Constant(name, onnxfile.Zeros(shape...))
 	}
 	return g
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
 )
@@ -31,7 +30,7 @@ func openOriginal(model ort.Source, contract string) (*ort.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = modelfile.Contract(s.Graph(), models.RoleVAD, contract); err != nil {
+	if _, err = ort.ContractOf(s.Graph(), models.RoleVAD, contract); err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("%s: %w", model, err)
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/ort/modelfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
 )
@@ -55,7 +54,7 @@ type Model struct {
 // library.OpenDir and published.Models. The error for any other network names the
 // file, what was expected and what was found.
 func Open(model *models.Model, opt Options) (*Model, error) {
-	src, err := modelfile.Source(model, model.Main())
+	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {
 		return nil, err
 	}

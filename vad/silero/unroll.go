@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
 )
 
 // The published networks compute one window per call. But only their LSTM cell
@@ -93,16 +92,16 @@ func build(w *weights) (front, cell []byte) {
 }
 
 // frontGraph is the graph of [n, 576] → features [n, 1, 128].
-type frontGraph struct{ *onnxgraph.Graph }
+type frontGraph struct{ *onnxfile.Graph }
 
 func newFront() *frontGraph {
-	g := &frontGraph{onnxgraph.New()}
-	g.Input("input", onnxgraph.Float32, "n", rowWidth)
+	g := &frontGraph{onnxfile.NewGraph()}
+	g.Input("input", onnxfile.Float32, "n", rowWidth)
 	return g
 }
 
 func (g *frontGraph) ints(v ...int64) string {
-	return g.Const(onnxgraph.Ints([]int64{int64(len(v))}, v...))
+	return g.Const(onnxfile.Ints([]int64{int64(len(v))}, v...))
 }
 
 func (g *frontGraph) slice(x string, axis, from, to, step int64) string {
@@ -116,12 +115,12 @@ func (g *frontGraph) reshape(x string, dims ...int64) string {
 // magnitudes adds the spectrum [4n, 129] of the windows' frames. basis holds the rows of cosines, then the rows of sines.
 func (g *frontGraph) magnitudes(basis []float32) string {
 	mirror := g.slice("input", 1, rowWidth-2, rowWidth-2-rightPad, -1)
-	padded := g.Op("Concat", []string{"input", mirror}, onnxgraph.AttrInt("axis", 1))
+	padded := g.Op("Concat", []string{"input", mirror}, onnxfile.AttrInt("axis", 1))
 	list := make([]string, frames)
 	for i := range list {
 		list[i] = g.slice(padded, 1, int64(i*frameStep), int64(i*frameStep+frameSize), 1)
 	}
-	x := g.reshape(g.Op("Concat", list, onnxgraph.AttrInt("axis", 1)), -1, frameSize)
+	x := g.reshape(g.Op("Concat", list, onnxfile.AttrInt("axis", 1)), -1, frameSize)
 	// Two products avoid copying the halves of a single one.
 	half := bins * frameSize
 	re, im := g.product(x, frameSize, bins, basis[:half]), g.product(x, frameSize, bins, basis[half:])
@@ -150,7 +149,7 @@ func (g *frontGraph) convolve(x string, t int, l layer) (string, int) {
 		for i := range list {
 			list[i] = g.slice(rows, 1, int64(i*stride*in), int64((i*stride+3)*in), 1)
 		}
-		rows = g.reshape(g.Op("Concat", list, onnxgraph.AttrInt("axis", 1)), -1, int64(3*in))
+		rows = g.reshape(g.Op("Concat", list, onnxfile.AttrInt("axis", 1)), -1, int64(3*in))
 	}
 	w := make([]float32, 0, out*taps*in) // [out][taps][in], from [out][in][3]
 	for o := range out {
@@ -165,13 +164,13 @@ func (g *frontGraph) convolve(x string, t int, l layer) (string, int) {
 
 // product multiplies rows x with weights [out][in].
 func (g *frontGraph) product(x string, in, out int, w []float32) string {
-	return g.Op("MatMul", []string{x, g.Const(onnxgraph.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))})
+	return g.Op("MatMul", []string{x, g.Const(onnxfile.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))})
 }
 
 // dense adds a product, a bias and ReLU.
 func (g *frontGraph) dense(x string, in, out int, w, bias []float32) string {
-	k := g.Const(onnxgraph.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))
-	return g.Op("Relu", []string{g.Op("Gemm", []string{x, k, g.Const(onnxgraph.Floats([]int64{int64(out)}, bias...))})})
+	k := g.Const(onnxfile.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))
+	return g.Op("Relu", []string{g.Op("Gemm", []string{x, k, g.Const(onnxfile.Floats([]int64{int64(out)}, bias...))})})
 }
 
 func transposed(w []float32, rows, columns int) []float32 {
@@ -186,7 +185,7 @@ func transposed(w []float32, rows, columns int) []float32 {
 
 func (g *frontGraph) end(x string) []byte {
 	g.Node("Reshape", []string{x, g.ints(-1, 1, featureSize)}, []string{"features"})
-	g.Output("features", onnxgraph.Float32, "n", 1, featureSize)
+	g.Output("features", onnxfile.Float32, "n", 1, featureSize)
 	return g.Bytes()
 }
 
@@ -204,21 +203,21 @@ func cellGraph(weightIH, weightHH, biasIH, biasHH, out, outBias []float32) []byt
 		}
 		return t
 	}
-	g := onnxgraph.New()
-	g.Input("features", onnxgraph.Float32, "n", 1, h)
-	g.Input("h", onnxgraph.Float32, 1, 1, h).Input("c", onnxgraph.Float32, 1, 1, h)
+	g := onnxfile.NewGraph()
+	g.Input("features", onnxfile.Float32, "n", 1, h)
+	g.Input("h", onnxfile.Float32, 1, 1, h).Input("c", onnxfile.Float32, 1, 1, h)
 	g.Node("LSTM", []string{
 		"features",
-		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(weightIH, h)...)),
-		g.Const(onnxgraph.Floats([]int64{1, 4 * h, h}, order(weightHH, h)...)),
-		g.Const(onnxgraph.Floats([]int64{1, 8 * h}, append(order(biasIH, 1), order(biasHH, 1)...)...)),
+		g.Const(onnxfile.Floats([]int64{1, 4 * h, h}, order(weightIH, h)...)),
+		g.Const(onnxfile.Floats([]int64{1, 4 * h, h}, order(weightHH, h)...)),
+		g.Const(onnxfile.Floats([]int64{1, 8 * h}, append(order(biasIH, 1), order(biasHH, 1)...)...)),
 		"", "h", "c",
-	}, []string{"y", "hn", "cn"}, onnxgraph.AttrInt("hidden_size", h))
-	x := g.Op("Relu", []string{g.Op("Reshape", []string{"y", g.Const(onnxgraph.Ints([]int64{2}, -1, h))})})
-	x = g.Op("Gemm", []string{x, g.Const(onnxgraph.Floats([]int64{h, 1}, out...)), g.Const(onnxgraph.Floats([]int64{1}, outBias...))})
+	}, []string{"y", "hn", "cn"}, onnxfile.AttrInt("hidden_size", h))
+	x := g.Op("Relu", []string{g.Op("Reshape", []string{"y", g.Const(onnxfile.Ints([]int64{2}, -1, h))})})
+	x = g.Op("Gemm", []string{x, g.Const(onnxfile.Floats([]int64{h, 1}, out...)), g.Const(onnxfile.Floats([]int64{1}, outBias...))})
 	x = g.Op("Sigmoid", []string{x})
-	g.Node("Reshape", []string{x, g.Const(onnxgraph.Ints([]int64{1}, -1))}, []string{"probs"})
-	g.Output("probs", onnxgraph.Float32, "n")
-	g.Output("hn", onnxgraph.Float32, 1, 1, h).Output("cn", onnxgraph.Float32, 1, 1, h)
+	g.Node("Reshape", []string{x, g.Const(onnxfile.Ints([]int64{1}, -1))}, []string{"probs"})
+	g.Output("probs", onnxfile.Float32, "n")
+	g.Output("hn", onnxfile.Float32, 1, 1, h).Output("cn", onnxfile.Float32, 1, 1, h)
 	return g.Bytes()
 }

@@ -3,7 +3,7 @@ package scores
 import (
 	"slices"
 
-	"github.com/otograph/otograph/internal/engine/editdistance"
+	"github.com/otograph/otograph/internal/engine/texts"
 )
 
 // maxCombination limits the cells of an exact ORC-WER, whose number is the
@@ -101,7 +101,7 @@ func assigned(segments [][]int, assignment []int, n int) [][][]int {
 // a speaker without a partner is assigned where it makes the fewest errors.
 func speakerAssignment(ref, hyp []stream, segments []Segment) []int {
 	_, partners, costs := matchSpeakers(ref, hyp,
-		func(r, h stream) int { return editdistance.Of(r.ids(), h.ids()) },
+		func(r, h stream) int { return texts.EditDistance(r.ids(), h.ids()) },
 		func(stream, stream) Errors { return Errors{} })
 	at := map[string]int{}
 	for r, s := range ref {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/otograph/otograph/internal/engine/editdistance"
+	"github.com/otograph/otograph/internal/engine/texts"
 )
 
 // Segment is a stretch of one speaker's speech. Times are in seconds.
@@ -103,7 +103,7 @@ func CP(reference, hypothesis []Segment) Errors {
 	names := interned{}
 	ref, hyp := streams(reference, names, untimed), streams(hypothesis, names, untimed)
 	out, _, _ := matchSpeakers(ref, hyp,
-		func(r, h stream) int { return editdistance.Of(r.ids(), h.ids()) },
+		func(r, h stream) int { return texts.EditDistance(r.ids(), h.ids()) },
 		func(r, h stream) Errors { return count(r.ids(), h.ids(), kaldiRule, nil) })
 	return out
 }

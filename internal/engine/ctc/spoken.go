@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/engine/border"
+	"github.com/otograph/otograph/internal/engine/wordtimes"
 )
 
 // Spoken is a word with its tokens' times and the times computed by Refine, all
@@ -36,26 +36,26 @@ const (
 // end of the stretch of speech. words and speech (samples at 16 kHz) are in
 // order.
 func Refine(pcm *audio.PCM, words []Spoken, speech []audio.Span) {
-	net := border.Load()
-	var sound *border.Sound
+	net := wordtimes.Borders()
+	var sound *wordtimes.BorderSound
 	until, at := -1, 0    // end of the loaded sound in frames; next stretch of speech that may overlap it
 	before := math.MinInt // border of the previous word
 	for i := range words {
 		w := &words[i]
 		fire := int(math.Round(w.First * 100))
 		if fire > until {
-			from := fire + border.Earliest
+			from := fire + wordtimes.EarliestBorder
 			until = fire + chunk
 			for at < len(speech) && speech[at].End < from*audio.SampleRate/100 {
 				at++
 			}
-			sound = border.Listen(pcm, from, until, speech[at:])
+			sound = wordtimes.NewBorderSound(pcm, from, until, speech[at:])
 		}
-		text, near := "", border.Farthest
+		text, near := "", wordtimes.FarthestWord
 		if i > 0 {
 			text = words[i-1].Text
 			if !w.Fresh {
-				near = min(fire-int(math.Round(words[i-1].Last*100)), border.Farthest-1)
+				near = min(fire-int(math.Round(words[i-1].Last*100)), wordtimes.FarthestWord-1)
 			}
 		}
 		letters := net.Letters(text, w.Text)
@@ -68,21 +68,21 @@ func Refine(pcm *audio.PCM, words []Spoken, speech []audio.Span) {
 // begin returns the start border of a word, no earlier than from. fire is the
 // frame of its first token, near the distance from the last token of the
 // previous word.
-func begin(net *border.Net, sound *border.Sound, letters *border.Letters, fire, near, from int, fresh bool) int {
-	var scores [border.Count]float64
+func begin(net *wordtimes.BorderNet, sound *wordtimes.BorderSound, letters *wordtimes.Letters, fire, near, from int, fresh bool) int {
+	var scores [wordtimes.BorderCount]float64
 	lag := net.Lag[0]
 	if fresh {
-		lag, near = net.Lag[1], border.Farthest
+		lag, near = net.Lag[1], wordtimes.FarthestWord
 	}
 	top := math.Inf(-1)
 	for k := range scores {
-		b := fire + border.Earliest + k
-		if b < from && k < border.Count-1 {
+		b := fire + wordtimes.EarliestBorder + k
+		if b < from && k < wordtimes.BorderCount-1 {
 			scores[k] = math.Inf(-1)
 			continue
 		}
 		scores[k] = net.Score(sound, b, letters) + float64(lag[k]) +
-			float64(net.Near[min(max(border.Earliest+k+near, -border.Farthest), border.Farthest)+border.Farthest])
+			float64(net.Near[min(max(wordtimes.EarliestBorder+k+near, -wordtimes.FarthestWord), wordtimes.FarthestWord)+wordtimes.FarthestWord])
 		top = max(top, scores[k])
 	}
 	var sum float64
@@ -93,7 +93,7 @@ func begin(net *border.Net, sound *border.Sound, letters *border.Letters, fire, 
 	half := 0.0
 	for k, p := range scores {
 		if half += p; half >= sum/2 {
-			return fire + border.Earliest + k
+			return fire + wordtimes.EarliestBorder + k
 		}
 	}
 	return fire

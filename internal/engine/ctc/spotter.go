@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/engine/editdistance"
+	"github.com/otograph/otograph/internal/engine/texts"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -262,7 +262,7 @@ func (s *Spotter) judge(found []Spotted, w int, p passage, heard []heardRow, t i
 	}
 	cost := -p.score + evidenceCost*evidence
 	if cost <= word.allowed() {
-		cost += editCost * float64(editdistance.Of(word.letters, s.letters(heard[first:t+1])))
+		cost += editCost * float64(texts.EditDistance(word.letters, s.letters(heard[first:t+1])))
 	}
 	if cost > word.allowed() {
 		return found

@@ -12,16 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
 )
 
 // linear returns y = x·w with x [N,2] and w [2,2], and some metadata.
-func linear() *onnxgraph.Graph {
-	g := onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N", 2)
-	g.Constant("w", onnxgraph.Floats([]int64{2, 2}, 1, 2, 3, 4))
+func linear() *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", 2)
+	g.Constant("w", onnxfile.Floats([]int64{2, 2}, 1, 2, 3, 4))
 	g.Node("MatMul", []string{"x", "w"}, []string{"y"})
-	g.Output("y", onnxgraph.Float32, "N", 2)
+	g.Output("y", onnxfile.Float32, "N", 2)
 	return g.Meta("model_type", "linear").Meta("vocab_size", "7")
 }
 
@@ -31,14 +30,14 @@ func TestInspect(t *testing.T) {
 	assert.Equal(t, []Info{{Name: "x", Type: Float32, Shape: []int64{-1, 2}}}, g.Inputs)
 	assert.Equal(t, []Info{{Name: "y", Type: Float32, Shape: []int64{-1, 2}}}, g.Outputs)
 	assert.Equal(t, map[string]string{"model_type": "linear", "vocab_size": "7"}, g.Metadata)
-	assert.Equal(t, map[string]int64{"": onnxgraph.DefaultOpset}, g.Opsets)
-	assert.EqualValues(t, onnxgraph.DefaultIR, g.IRVersion)
+	assert.Equal(t, map[string]int64{"": onnxfile.DefaultOpset}, g.Opsets)
+	assert.EqualValues(t, onnxfile.DefaultIR, g.IRVersion)
 	assert.Empty(t, g.External)
 	assert.Equal(t, "inputs x float32[?,2]; outputs y float32[?,2]", g.IOList())
 
-	ports := onnxgraph.New()
-	ports.Input("scalar", onnxgraph.Int64).Input("free", onnxgraph.Int32, nil, "T", 0, 80)
-	ports.OutputWithoutShape("y", onnxgraph.Bool)
+	ports := onnxfile.NewGraph()
+	ports.Input("scalar", onnxfile.Int64).Input("free", onnxfile.Int32, nil, "T", 0, 80)
+	ports.OutputWithoutShape("y", onnxfile.Bool)
 	g, err = Inspect(Source{Data: ports.Bytes()})
 	require.NoError(t, err)
 	assert.Equal(t, []Info{{Name: "scalar", Type: Int64, Shape: []int64{}}, {Name: "free", Type: Int32, Shape: []int64{-1, -1, -1, 80}}}, g.Inputs)
@@ -51,7 +50,7 @@ func TestInspect(t *testing.T) {
 func TestWeightsAreNotInputs(t *testing.T) { // the layout of files before format version 4
 	g := linear()
 	g.IR = 3
-	g.Input("w", onnxgraph.Float32, 2, 2)
+	g.Input("w", onnxfile.Float32, 2, 2)
 	got, err := Inspect(Source{Data: g.Bytes()})
 	require.NoError(t, err)
 	assert.Len(t, got.Inputs, 1)
@@ -142,11 +141,11 @@ func TestHostileModels(t *testing.T) {
 
 // withExternal returns y = x·w with w in another file.
 func withExternal(location string, length int64) []byte {
-	g := onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N", 2)
-	g.Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{2, 2}, location, length))
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", 2)
+	g.Constant("w", onnxfile.ExternalTensor(onnxfile.Float32, []int64{2, 2}, location, length))
 	g.Node("MatMul", []string{"x", "w"}, []string{"y"})
-	g.Output("y", onnxgraph.Float32, "N", 2)
+	g.Output("y", onnxfile.Float32, "N", 2)
 	return g.Bytes()
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
-	"github.com/otograph/otograph/internal/files/ortfile"
 )
 
 // prepared returns a source as ONNX Runtime is to open it: a model in ONNX
@@ -23,8 +22,8 @@ func (b *blocks) prepared(src Source, expose string) (Source, error) {
 	defer closeFile()
 	var head [8]byte
 	n, _ := r.ReadAt(head[:], 0) // Inspect reports a file that cannot be read
-	own := ortfile.Is(head[:n])
-	if !own && expose == "" || size > ortfile.MaxSize {
+	own := onnxfile.IsORT(head[:n])
+	if !own && expose == "" || size > onnxfile.MaxORTSize {
 		return src, nil
 	}
 	data := src.Data
@@ -35,8 +34,8 @@ func (b *blocks) prepared(src Source, expose string) (Source, error) {
 		}
 	}
 	if own {
-		if data, err = ortfile.ONNX(data, b.get); err != nil {
-			return src, fmt.Errorf("%s: %w: %w", src, ErrInvalid, err)
+		if data, err = onnxfile.FromORT(data, b.get); err != nil {
+			return src, fmt.Errorf("%s: %w", src, err)
 		}
 		b.freeBut(data)
 		src.Data = data

@@ -82,11 +82,7 @@ func Open(src Source, opt Options) (*Session, error) {
 		outNames[i] = out.Name
 	}
 	if src.Data != nil {
-		data := src.Data
-		if plain := onnxfile.Dequantized(data, room.get); plain != nil {
-			data = plain
-		}
-		s.session, err = onnx.NewDynamicAdvancedSessionWithONNXData(data, s.names, outNames, o)
+		s.session, err = onnx.NewDynamicAdvancedSessionWithONNXData(src.Data, s.names, outNames, o)
 	} else {
 		s.session, err = onnx.NewDynamicAdvancedSession(src.Path, s.names, outNames, o)
 	}

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
 	"github.com/otograph/otograph/internal/system/native"
 )
 
@@ -62,14 +61,14 @@ func TestRun(t *testing.T) {
 // TestRunWithStoredInt8 checks that weights that are only stored as int8 are
 // dequantized before ONNX Runtime opens the model.
 func TestRunWithStoredInt8(t *testing.T) {
-	g := onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N", 2)
-	g.Constant("q", onnxgraph.Raw(onnxgraph.Int8, []int64{2, 2}, []byte{1, 0xfe, 3, 0x80}))
-	g.Constant("s", onnxgraph.Floats([]int64{1, 2}, 0.5, 2))
-	g.Node("Cast", []string{"q"}, []string{"f"}, onnxgraph.AttrInt("to", int64(onnxgraph.Float32)))
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", 2)
+	g.Constant("q", onnxfile.RawTensor(onnxfile.Int8, []int64{2, 2}, []byte{1, 0xfe, 3, 0x80}))
+	g.Constant("s", onnxfile.Floats([]int64{1, 2}, 0.5, 2))
+	g.Node("Cast", []string{"q"}, []string{"f"}, onnxfile.AttrInt("to", int64(onnxfile.Float32)))
 	g.Node("Mul", []string{"f", "s"}, []string{"w"})
 	g.Node("MatMul", []string{"x", "w"}, []string{"y"})
-	g.Output("y", onnxgraph.Float32, "N", 2)
+	g.Output("y", onnxfile.Float32, "N", 2)
 	s := openModel(t, Source{Data: g.Bytes(), Name: "stored.onnx"}, Options{})
 	out, err := s.Run(context.Background(), map[string]*Tensor{"x": NewFloat32([]int64{2, 2}, []float32{1, 0, 1, 1})}, "y")
 	require.NoError(t, err)
@@ -90,14 +89,14 @@ func TestRunFromFileWithExternalData(t *testing.T) {
 
 // TestTypes runs every supported type, as a scalar and as a vector.
 func TestTypes(t *testing.T) {
-	g := onnxgraph.New()
-	types := map[string]onnxgraph.Type{"f32": onnxgraph.Float32, "i64": onnxgraph.Int64, "i32": onnxgraph.Int32}
+	g := onnxfile.NewGraph()
+	types := map[string]onnxfile.Type{"f32": onnxfile.Float32, "i64": onnxfile.Int64, "i32": onnxfile.Int32}
 	for name, typ := range types {
 		g.Input(name, typ, "N").Input(name+"0", typ)
 		g.Node("Identity", []string{name}, []string{name + "_out"}).Output(name+"_out", typ, "N")
 		g.Node("Identity", []string{name + "0"}, []string{name + "0_out"}).Output(name+"0_out", typ)
 	}
-	g.Node("Cast", []string{"f32"}, []string{"f16_out"}, onnxgraph.AttrInt("to", int64(onnxgraph.Float16))).Output("f16_out", onnxgraph.Float16, "N")
+	g.Node("Cast", []string{"f32"}, []string{"f16_out"}, onnxfile.AttrInt("to", int64(onnxfile.Float16))).Output("f16_out", onnxfile.Float16, "N")
 	s := openModel(t, Source{Data: g.Bytes(), Name: "types.onnx"}, Options{})
 	n := []int64{2}
 	out, err := s.Run(context.Background(), map[string]*Tensor{
@@ -160,7 +159,7 @@ func TestWrongInputs(t *testing.T) {
 
 func TestChosenOutputs(t *testing.T) {
 	g := linear()
-	g.Node("Identity", []string{"y"}, []string{"copy"}).Output("copy", onnxgraph.Float32, "N", 2)
+	g.Node("Identity", []string{"y"}, []string{"copy"}).Output("copy", onnxfile.Float32, "N", 2)
 	s := openModel(t, Source{Data: g.Bytes()}, Options{Outputs: []string{"copy"}})
 	in := map[string]*Tensor{"x": NewFloat32([]int64{1, 2}, []float32{1, 0})}
 	out, err := s.Run(context.Background(), in)
@@ -175,8 +174,8 @@ func TestChosenOutputs(t *testing.T) {
 // TestRuntimeErrors uses a valid file that ONNX Runtime refuses, and one that
 // fails while it computes.
 func TestRuntimeErrors(t *testing.T) {
-	g := onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N").Node("NoSuchOperator", []string{"x"}, []string{"y"}).Output("y", onnxgraph.Float32, "N")
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N").Node("NoSuchOperator", []string{"x"}, []string{"y"}).Output("y", onnxfile.Float32, "N")
 	_, err := Open(Source{Data: g.Bytes(), Name: "odd.onnx", Role: "vad"}, Options{})
 	if errors.Is(err, native.ErrMissing) {
 		t.Skip(err)
@@ -185,9 +184,9 @@ func TestRuntimeErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "vad model odd.onnx")
 	assert.ErrorContains(t, err, "NoSuchOperator")
 
-	g = onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N").Input("n", onnxgraph.Int64, 1)
-	g.Node("Reshape", []string{"x", "n"}, []string{"y"}).Output("y", onnxgraph.Float32, "M")
+	g = onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N").Input("n", onnxfile.Int64, 1)
+	g.Node("Reshape", []string{"x", "n"}, []string{"y"}).Output("y", onnxfile.Float32, "M")
 	s := openModel(t, Source{Data: g.Bytes(), Name: "reshape.onnx"}, Options{})
 	said := stderr(t, func() {
 		_, err = s.Run(context.Background(), map[string]*Tensor{"x": NewFloat32([]int64{3}, make([]float32, 3)), "n": NewInt64([]int64{1}, []int64{5})})
@@ -198,8 +197,8 @@ func TestRuntimeErrors(t *testing.T) {
 	assert.Empty(t, said, "ONNX Runtime wrote to the terminal")
 
 	// An output of rank 0 that the file does not declare cannot be read.
-	g = onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N").Node("ReduceMax", []string{"x"}, []string{"y"}, onnxgraph.AttrInt("keepdims", 0)).OutputWithoutShape("y", onnxgraph.Float32)
+	g = onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N").Node("ReduceMax", []string{"x"}, []string{"y"}, onnxfile.AttrInt("keepdims", 0)).OutputWithoutShape("y", onnxfile.Float32)
 	s = openModel(t, Source{Data: g.Bytes(), Name: "scalar.onnx"}, Options{})
 	_, err = s.Run(context.Background(), map[string]*Tensor{"x": NewFloat32([]int64{3}, make([]float32, 3))})
 	assert.ErrorIs(t, err, ErrRun)
@@ -209,14 +208,14 @@ func TestRuntimeErrors(t *testing.T) {
 // for 512 rows, no time for one.
 func slow() []byte {
 	const n = 512
-	g := onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N", n)
-	g.Constant("w", onnxgraph.Zeros(n, n))
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", n)
+	g.Constant("w", onnxfile.Zeros(n, n))
 	at := "x"
 	for range 400 {
 		at = g.Op("MatMul", []string{at, "w"})
 	}
-	g.Node("Identity", []string{at}, []string{"y"}).Output("y", onnxgraph.Float32, "N", n)
+	g.Node("Identity", []string{at}, []string{"y"}).Output("y", onnxfile.Float32, "N", n)
 	return g.Bytes()
 }
 
@@ -312,10 +311,10 @@ func TestBinding(t *testing.T) {
 
 // TestNothingLeaks opens, runs and closes sessions repeatedly.
 func TestNothingLeaks(t *testing.T) {
-	g := onnxgraph.New()
-	g.Input("x", onnxgraph.Float32, "N", 256)
-	g.Constant("w", onnxgraph.Zeros(256, 256))
-	g.Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", onnxgraph.Float32, "N", 256)
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", 256)
+	g.Constant("w", onnxfile.Zeros(256, 256))
+	g.Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", onnxfile.Float32, "N", 256)
 	data := g.Bytes()
 	round := func(i int) {
 		s := openModel(t, Source{Data: data}, Options{Threads: 1 + i%2})

@@ -7,7 +7,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/files/binfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
+	"github.com/otograph/otograph/models"
 )
 
 // Source is the location of a model's bytes: a file (required if its weights
@@ -17,6 +18,23 @@ type Source struct {
 	Data []byte // the model itself
 	Name string // for error messages; default: the file's name
 	Role string // the model's role ("vad", "embedder" …), for error messages
+}
+
+// SourceOf returns a model file as ONNX Runtime opens it: its path, or its bytes
+// if they are in memory.
+func SourceOf(m *models.Model, f models.File) (Source, error) {
+	src := Source{Path: f.Path, Name: f.Name, Role: string(m.Role)}
+	if f.Data == nil && f.Path == "" {
+		return src, fmt.Errorf("%s model %s: %w: it has no file", m.Role, m.Name, models.ErrMissing)
+	}
+	if f.Data != nil {
+		data, err := f.Data()
+		if err != nil {
+			return src, fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
+		}
+		src.Path, src.Data = "", data
+	}
+	return src, nil
 }
 
 // String names the model for an error message: role and name.
@@ -56,8 +74,8 @@ func (s Source) readable() (r io.ReaderAt, size int64, closeFile func(), err err
 	if s.Path == "" {
 		return nil, 0, nil, fmt.Errorf("%s: %w: neither a path nor bytes are given", s, ErrInvalid)
 	}
-	f, size, err := binfile.Open(s.Path)
-	if errors.Is(err, binfile.ErrNotFile) {
+	f, size, err := weightfile.Open(s.Path)
+	if errors.Is(err, weightfile.ErrNotFile) {
 		err = fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package wordtimes finds when the words of a text are spoken, from a Whisper
 // decoder's attention to the sound: OpenAI's method (softmax over the sound,
 // normalized over the tokens, median filter, mean of the alignment heads,
-// dynamic time warping), sharpened with the spans of a voice detector and with
-// the sound's energy. It computes no network.
+// dynamic time warping), sharpened with the spans of a voice detector, the
+// sound's energy and a small network that detects where words begin, which
+// package ctc also uses.
 package wordtimes

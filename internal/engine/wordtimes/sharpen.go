@@ -5,7 +5,6 @@ import (
 	"unicode"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/engine/border"
 )
 
 // leastWord is the least length of a word, in frames.
@@ -64,12 +63,12 @@ const (
 type sharpener struct {
 	in      Input
 	clock   *clock
-	sound   *border.Sound
-	letters []border.Letters // around the start of each word
-	least   []float64        // shortest duration of a word without cost, in frames
-	lag     int              // from the jump to the start of a word, in frames
-	middle  []int            // of the places where a word may start, by the clock
-	cells   []cell           // places of the first word, of the second …
+	sound   *BorderSound
+	letters []Letters // around the start of each word
+	least   []float64 // shortest duration of a word without cost, in frames
+	lag     int       // from the jump to the start of a word, in frames
+	middle  []int     // of the places where a word may start, by the clock
+	cells   []cell    // places of the first word, of the second …
 }
 
 // cell is a place where a word may start.
@@ -86,12 +85,12 @@ func newSharpener(in Input) *sharpener {
 	if n == 0 || len(s.clock.frames) < n*leastWord {
 		return nil
 	}
-	s.sound = border.Listen(audio.FromSamples(in.Samples), 0, len(s.clock.at)-1, in.Speech)
-	s.letters, s.least = make([]border.Letters, n), make([]float64, n)
+	s.sound = NewBorderSound(audio.FromSamples(in.Samples), 0, len(s.clock.at)-1, in.Speech)
+	s.letters, s.least = make([]Letters, n), make([]float64, n)
 	s.middle, s.cells = make([]int, n), make([]cell, n*places)
 	before := ""
 	for i, w := range in.Words {
-		s.letters[i] = border.Load().Letters(before, w.Text)
+		s.letters[i] = Borders().Letters(before, w.Text)
 		s.least[i] = min(letterFrames*letters(w.Text), wordFrames)
 		before = w.Text
 	}
@@ -101,7 +100,7 @@ func newSharpener(in Input) *sharpener {
 // listen sets the lag at which the words' starts near their jumps score best.
 func (s *sharpener) listen(begins []int) {
 	const side = mostLag + reach
-	net := border.Load()
+	net := Borders()
 	var heard [2*side + 1]float64
 	var fit [2*mostLag/lagStep + 1]float64
 	for i, w := range s.in.Words {
@@ -149,7 +148,7 @@ func (s *sharpener) place(begins []int) {
 
 // score computes the cells.
 func (s *sharpener) score() {
-	net := border.Load()
+	net := Borders()
 	for i := range s.in.Words {
 		for j := range places {
 			c := &s.cells[i*places+j]

@@ -15,7 +15,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/otograph/otograph/internal/files/binfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
 )
 
 // ErrNotWhisper marks data that is not a Whisper model in ggml's format.
@@ -132,7 +132,7 @@ func BlockSize(kind int32) int64 { return blocks[kind].n }
 // the expected value and the found one; they wrap ErrNotWhisper unless reading
 // or demand failed.
 func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Checked, error) {
-	r := reader{binfile.New(file, size, readAhead)}
+	r := reader{weightfile.NewReader(file, size, readAhead)}
 	if size < 4 {
 		return nil, fmt.Errorf("%w: expected ggml's format, found a file of %d bytes", ErrNotWhisper, size)
 	}
@@ -314,7 +314,7 @@ func (r reader) weights(t *Tensor) error {
 const readAhead = 16 << 10
 
 // reader reads the parts of a file.
-type reader struct{ *binfile.Reader }
+type reader struct{ *weightfile.Reader }
 
 // failure returns the reader's error, if any, for the part of the file in which
 // it occurred.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-
-	"github.com/otograph/otograph/internal/files/ortfile"
 )
 
 // Exposed returns the name of the output number i that Expose adds.
@@ -18,8 +16,8 @@ func Exposed(i int) string { return fmt.Sprintf("exposed.%d", i) }
 // is nil if there is no such node.
 func Expose(data []byte, suffix string, alloc func(size int) []byte) []byte {
 	e := exposer{data: data, suffix: suffix}
-	var model ortfile.Message
-	err := e.copy(wire{src: &window{r: bytes.NewReader(data)}, end: int64(len(data))}, &model, func(f field) *ortfile.Message {
+	var model message
+	err := e.copy(wire{src: &window{r: bytes.NewReader(data)}, end: int64(len(data))}, &model, func(f field) *message {
 		if f.num != 7 {
 			return nil
 		}
@@ -28,7 +26,7 @@ func Expose(data []byte, suffix string, alloc func(size int) []byte) []byte {
 	if err != nil || e.failed || e.count == 0 {
 		return nil
 	}
-	return model.Join(alloc)
+	return model.join(alloc)
 }
 
 type exposer struct {
@@ -40,7 +38,7 @@ type exposer struct {
 
 // copy appends the fields of a message to out; change returns the new content
 // of a field, nil to keep it.
-func (e *exposer) copy(c wire, out *ortfile.Message, change func(field) *ortfile.Message) error {
+func (e *exposer) copy(c wire, out *message, change func(field) *message) error {
 	for c.more() {
 		at := c.at
 		f, err := c.next()
@@ -49,41 +47,41 @@ func (e *exposer) copy(c wire, out *ortfile.Message, change func(field) *ortfile
 		}
 		if f.kind == wireBytes {
 			if changed := change(f); changed != nil {
-				out.Message(f.num, changed)
+				out.message(f.num, changed)
 				continue
 			}
 		}
-		out.Append(e.data[at:c.at])
+		out.append(e.data[at:c.at])
 	}
 	return nil
 }
 
 // graph returns the main graph with the outputs of its If nodes.
-func (e *exposer) graph(c wire) *ortfile.Message {
-	var out ortfile.Message
+func (e *exposer) graph(c wire) *message {
+	var out message
 	first := e.count
-	e.check(e.copy(c, &out, func(f field) *ortfile.Message {
+	e.check(e.copy(c, &out, func(f field) *message {
 		if f.num != 1 || e.text(f, 4) != "If" {
 			return nil
 		}
 		return e.choice(f.body)
 	}))
 	for i := first; i < e.count; i++ {
-		out.Message(12, output(Exposed(i)))
+		out.message(12, valueProto(Exposed(i), Float32, nil))
 	}
 	return &out
 }
 
 // choice returns an If node with the outputs of its branches.
-func (e *exposer) choice(c wire) *ortfile.Message {
-	var out ortfile.Message
+func (e *exposer) choice(c wire) *message {
+	var out message
 	found := -1
-	e.check(e.copy(c, &out, func(f field) *ortfile.Message {
+	e.check(e.copy(c, &out, func(f field) *message {
 		if f.num != 5 {
 			return nil
 		}
-		var attribute ortfile.Message
-		e.check(e.copy(f.body, &attribute, func(f field) *ortfile.Message {
+		var attribute message
+		e.check(e.copy(f.body, &attribute, func(f field) *message {
 			if f.num != 6 {
 				return nil
 			}
@@ -95,24 +93,24 @@ func (e *exposer) choice(c wire) *ortfile.Message {
 		return &attribute
 	}))
 	for range found {
-		out.Bytes(2, []byte(Exposed(e.count)))
+		out.text(2, Exposed(e.count))
 		e.count++
 	}
 	return &out
 }
 
 // branch returns a nested graph with the inputs as outputs, and their number.
-func (e *exposer) branch(c wire) (*ortfile.Message, int) {
-	var out, outputs ortfile.Message
+func (e *exposer) branch(c wire) (*message, int) {
+	var out, outputs message
 	found := 0
-	e.check(e.copy(c, &out, func(f field) *ortfile.Message {
+	e.check(e.copy(c, &out, func(f field) *message {
 		if f.num == 1 && strings.HasSuffix(e.text(f, 3), e.suffix) {
-			outputs.Message(12, output(e.text(f, 1)))
+			outputs.message(12, valueProto(e.text(f, 1), Float32, nil))
 			found++
 		}
 		return nil
 	}))
-	out.Merge(&outputs)
+	out.merge(&outputs)
 	return &out, found
 }
 
@@ -130,13 +128,3 @@ func (e *exposer) text(f field, num uint64) (text string) {
 }
 
 func (e *exposer) check(err error) { e.failed = e.failed || err != nil }
-
-// output declares an output of float32.
-func output(name string) *ortfile.Message {
-	var tensor, typ, out ortfile.Message
-	tensor.Number(1, int64(Float32))
-	typ.Message(1, &tensor)
-	out.Bytes(1, []byte(name))
-	out.Message(2, &typ)
-	return &out
-}

@@ -11,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/otograph/otograph/internal/files/onnxgraph"
 )
 
 // The tests write protobuf themselves, field by field.
@@ -226,9 +224,9 @@ func TestLongListsAreRefused(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(sample()[:300])
 	f.Add(sample())
-	f.Add(onnxgraph.New().Input("x", onnxgraph.Float32, "N", 2).
-		Constant("w", onnxgraph.External(onnxgraph.Float32, []int64{2, 2}, "w.bin", 16)).
-		Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", onnxgraph.Float32, "N", 2).
+	f.Add(NewGraph().Input("x", Float32, "N", 2).
+		Constant("w", ExternalTensor(Float32, []int64{2, 2}, "w.bin", 16)).
+		Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", Float32, "N", 2).
 		Meta("model_type", "linear").Bytes())
 	f.Add([]byte("not a model"))
 	f.Add([]byte{7<<3 | 2, 0xff, 0xff, 0x7f})

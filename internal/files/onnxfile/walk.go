@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
-
-	"github.com/otograph/otograph/internal/files/ortfile"
 )
 
 // Limits of the walk, far above the sizes of published models (a large
@@ -45,7 +43,7 @@ func Read(r io.ReaderAt, size int64) (*Header, error) {
 	switch {
 	case err == nil:
 		return w.h, nil
-	case errors.As(err, &failed):
+	case errors.As(err, &failed), errors.Is(err, ErrInvalid):
 		return nil, err
 	}
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -59,7 +57,7 @@ func (w *walk) file(r io.ReaderAt, size int64) error {
 		return fmt.Errorf("the file has %d bytes; ONNX files end at 2 GiB, larger weights lie in a second file", size)
 	}
 	var head [8]byte
-	if n, _ := r.ReadAt(head[:], 0); n == 8 && ortfile.Is(head[:]) {
+	if n, _ := r.ReadAt(head[:], 0); n == 8 && IsORT(head[:]) {
 		return w.translated(r, size)
 	}
 	return w.model(wire{src: &window{r: r}, end: size})
@@ -67,14 +65,14 @@ func (w *walk) file(r io.ReaderAt, size int64) error {
 
 // translated walks a file in ONNX Runtime's own format.
 func (w *walk) translated(r io.ReaderAt, size int64) error {
-	if size > ortfile.MaxSize {
-		return fmt.Errorf("the file has %d bytes; at most %d are accepted in ONNX Runtime's own format", size, ortfile.MaxSize)
+	if size > MaxORTSize {
+		return fmt.Errorf("the file has %d bytes; at most %d are accepted in ONNX Runtime's own format", size, MaxORTSize)
 	}
 	data := make([]byte, size)
 	if n, err := r.ReadAt(data, 0); n < len(data) {
 		return short(err)
 	}
-	data, err := ortfile.ONNX(data, func(size int) []byte { return make([]byte, size) })
+	data, err := FromORT(data, makeBytes)
 	if err != nil {
 		return err
 	}

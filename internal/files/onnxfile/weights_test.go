@@ -8,21 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
 )
 
 func weightsModel() []byte {
-	branch := onnxgraph.New()
-	branch.Node("Constant", nil, []string{"inner"}, onnxgraph.AttrTensor("value", onnxgraph.Floats([]int64{2}, 3, 4)))
-	branch.Output("inner", onnxgraph.Float32, 2)
-	g := onnxgraph.New()
-	g.Input("x", onnxgraph.Bool)
-	g.Constant("wide", onnxgraph.Floats([]int64{1, 2}, 1, 2))
-	g.Constant("half", onnxgraph.Raw(onnxgraph.Float16, []int64{3}, []byte{0, 0x3c, 0, 0xc0, 1, 0}))
-	g.Constant("whole", onnxgraph.Ints([]int64{1}, 7))
-	g.Constant("far", onnxgraph.External(onnxgraph.Float32, []int64{2}, "weights.bin", 8))
-	g.Node("If", []string{"x"}, []string{"y"}, onnxgraph.AttrGraph("then_branch", branch), onnxgraph.AttrGraph("else_branch", branch))
-	g.Output("y", onnxgraph.Float32, 2)
+	branch := onnxfile.NewGraph()
+	branch.Node("Constant", nil, []string{"inner"}, onnxfile.AttrTensor("value", onnxfile.Floats([]int64{2}, 3, 4)))
+	branch.Output("inner", onnxfile.Float32, 2)
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Bool)
+	g.Constant("wide", onnxfile.Floats([]int64{1, 2}, 1, 2))
+	g.Constant("half", onnxfile.RawTensor(onnxfile.Float16, []int64{3}, []byte{0, 0x3c, 0, 0xc0, 1, 0}))
+	g.Constant("whole", onnxfile.Ints([]int64{1}, 7))
+	g.Constant("far", onnxfile.ExternalTensor(onnxfile.Float32, []int64{2}, "weights.bin", 8))
+	g.Node("If", []string{"x"}, []string{"y"}, onnxfile.AttrGraph("then_branch", branch), onnxfile.AttrGraph("else_branch", branch))
+	g.Output("y", onnxfile.Float32, 2)
 	return g.Bytes()
 }
 

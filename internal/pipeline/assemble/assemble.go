@@ -8,14 +8,14 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
 
 // Result builds the result of a recording from the results of the stages.
-func Result(pcm *audio.PCM, f *findings.Findings, stageSeconds map[spec.Stage]float64) *spec.Result {
+func Result(pcm *audio.PCM, f *stages.Findings, stageSeconds map[spec.Stage]float64) *spec.Result {
 	info := pcm.Info()
-	at := findings.ClockOf(pcm)
+	at := stages.ClockOf(pcm)
 	res := &spec.Result{AudioDuration: at.Duration(), AudioMD5: info.MD5}
 	res.Stats = spec.Stats{DecodedSeconds: pcm.Duration(), NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.VoiceWindows}
 	if f.Speech != nil {
@@ -26,7 +26,7 @@ func Result(pcm *audio.PCM, f *findings.Findings, stageSeconds map[spec.Stage]fl
 		res.Tier = f.Transcription.Tier
 		res.Stats.ASR, res.Stats.Cascade = f.Transcription.Transcript.Stats, f.Transcription.Cascade
 		res.Language = f.Transcription.Language.Code
-		res.LanguageProbability = findings.Round4(f.Transcription.Language.Probability)
+		res.LanguageProbability = stages.Round4(f.Transcription.Language.Probability)
 		res.VADSegments = intervals(f.Speech.Spans, at)
 		res.Segments = Segments(f, at)
 	}
@@ -40,25 +40,25 @@ func Result(pcm *audio.PCM, f *findings.Findings, stageSeconds map[spec.Stage]fl
 		res.Stats.EventFrames = f.Sounds.Frames
 		res.AudioEvents = make([]spec.AudioEvent, len(f.Sounds.Events))
 		for i, e := range f.Sounds.Events {
-			res.AudioEvents[i] = spec.AudioEvent{Start: at.Start(e.Start), End: at.End(e.End), Class: e.Class.DisplayName, Confidence: findings.Round4(e.Confidence)}
+			res.AudioEvents[i] = spec.AudioEvent{Start: at.Start(e.Start), End: at.End(e.End), Class: e.Class.DisplayName, Confidence: stages.Round4(e.Confidence)}
 		}
 	}
 	return res
 }
 
 // Segments returns the sentences with their speakers, if these are known.
-func Segments(f *findings.Findings, at findings.Clock) []spec.Segment {
+func Segments(f *stages.Findings, at stages.Clock) []spec.Segment {
 	var spoken []spokenSegment
-	said, speakers := f.Transcription.Transcript.Segments, f.Speakers
+	sentences, speakers := f.Transcription.Transcript.Segments, f.Speakers
 	switch {
 	case f.Channels != nil:
-		for i, s := range said {
+		for i, s := range sentences {
 			spoken = append(spoken, spokenSegment{s, f.Transcription.Speakers[i]})
 		}
 	case speakers != nil:
-		spoken = assignSpeakers(said, speakers.Exclusive)
+		spoken = assignSpeakers(sentences, speakers.Exclusive)
 	default:
-		for _, s := range said {
+		for _, s := range sentences {
 			spoken = append(spoken, spokenSegment{Segment: s})
 		}
 	}
@@ -66,7 +66,7 @@ func Segments(f *findings.Findings, at findings.Clock) []spec.Segment {
 	if speakers != nil {
 		both = newCrowd(speakers.Turns)
 	}
-	mixed := slices.ContainsFunc(said, func(s asr.Segment) bool { return s.Language != said[0].Language })
+	mixed := slices.ContainsFunc(sentences, func(s asr.Segment) bool { return s.Language != sentences[0].Language })
 	out := make([]spec.Segment, len(spoken))
 	for i, s := range spoken {
 		out[i] = spec.Segment{ID: i, Start: at.Start(s.Start), End: at.End(s.End), Text: s.Text, Confidence: rounded(s.Confidence), Measures: measures(s.Segment, f.Transcription.Abilities)}
@@ -81,7 +81,7 @@ func Segments(f *findings.Findings, at findings.Clock) []spec.Segment {
 		}
 		out[i].Words = make([]spec.Word, len(s.Words))
 		for j, w := range s.Words {
-			out[i].Words[j] = spec.Word{Word: w.Text, Start: at.Start(w.Start), End: at.End(w.End), Probability: findings.Round4(w.Probability), Interpolated: w.Interpolated, Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
+			out[i].Words[j] = spec.Word{Word: w.Text, Start: at.Start(w.Start), End: at.End(w.End), Probability: stages.Round4(w.Probability), Interpolated: w.Interpolated, Doubtful: w.Doubtful, Overlapped: both.covers(w.Start, w.End)}
 		}
 	}
 	return out
@@ -102,7 +102,7 @@ func measures(s asr.Segment, can *asr.Abilities) *spec.Measures {
 	return m
 }
 
-func intervals(spans []audio.Span, at findings.Clock) []spec.Interval {
+func intervals(spans []audio.Span, at stages.Clock) []spec.Interval {
 	out := make([]spec.Interval, len(spans))
 	for i, s := range spans {
 		start, end := s.Seconds()
@@ -111,7 +111,7 @@ func intervals(spans []audio.Span, at findings.Clock) []spec.Interval {
 	return out
 }
 
-func embeddings(f *findings.Findings) []spec.SpeakerEmbedding {
+func embeddings(f *stages.Findings) []spec.SpeakerEmbedding {
 	out := make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers))
 	for i, s := range f.Speakers.Speakers {
 		out[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding, SegmentCount: s.Segments}
@@ -119,7 +119,7 @@ func embeddings(f *findings.Findings) []spec.SpeakerEmbedding {
 	return out
 }
 
-func turns(f *findings.Findings, at findings.Clock) []spec.Turn {
+func turns(f *stages.Findings, at stages.Clock) []spec.Turn {
 	out := []spec.Turn{}
 	for _, t := range f.Speakers.Turns {
 		for _, part := range at.Parts(t.Start, t.End) {
@@ -129,10 +129,10 @@ func turns(f *findings.Findings, at findings.Clock) []spec.Turn {
 	return out
 }
 
-// rounded is findings.Round4 for a probability that may be nil.
+// rounded is stages.Round4 for a probability that may be nil.
 func rounded(p *float64) *float64 {
 	if p == nil {
 		return nil
 	}
-	return new(findings.Round4(*p))
+	return new(stages.Round4(*p))
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/internal/pipeline/stages"
 )
 
 func words(start float64, texts ...string) []asr.Word {
@@ -101,7 +101,7 @@ func TestCrowd(t *testing.T) {
 	assert.False(t, newCrowd(nil).covers(0, 1))
 
 	said := []asr.Segment{{Start: 1.5, End: 3, Text: "a b c", Words: words(1.5, "a", "b", "c")}} // at 1.5, 2 and 2.5
-	f := &findings.Findings{Transcription: &findings.Transcription{Transcript: &asr.Transcript{Segments: said}}, Speakers: &diarize.Result{Turns: turns, Exclusive: turns[:1]}}
+	f := &stages.Findings{Transcription: &stages.Transcription{Transcript: &asr.Transcript{Segments: said}}, Speakers: &diarize.Result{Turns: turns, Exclusive: turns[:1]}}
 	var marked []bool
 	for _, w := range Segments(f, clock(100))[0].Words {
 		marked = append(marked, w.Overlapped)

@@ -9,21 +9,21 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
 
 // circumstances determine whether an option has an effect.
 type circumstances struct {
-	given            spec.Options
-	opt              spec.EffectiveOptions
-	tier             spec.Tier
-	language         string
-	findings.Honored                   // by the recognizer
-	heard            bool              // whether the recognizer ran: otherwise tier and Honored have no meaning
-	again            *findings.Honored // by the standard tier in the cascade
-	segments         []asr.Segment
-	words            bool // whether words are requested of the optimized tier
+	given          spec.Options
+	opt            spec.EffectiveOptions
+	tier           spec.Tier
+	language       string
+	stages.Honored                 // by the recognizer
+	ran            bool            // whether the recognizer ran: otherwise tier and Honored have no meaning
+	again          *stages.Honored // by the standard tier in the cascade
+	segments       []asr.Segment
+	words          bool // whether words are requested of the optimized tier
 }
 
 // part is a part of a run that options need.
@@ -117,12 +117,12 @@ func AudioWarnings(info audio.Info) (list []spec.Warning) {
 // Warnings returns the given options that had no effect; words reports whether
 // words are requested of the optimized tier. An option with its default value
 // causes no warning, except if requested words are missing.
-func Warnings(given spec.Options, opt spec.EffectiveOptions, said *findings.Transcription, words bool) (list []spec.Warning) {
+func Warnings(given spec.Options, opt spec.EffectiveOptions, t *stages.Transcription, words bool) (list []spec.Warning) {
 	c := circumstances{given: given, opt: opt, words: words}
-	if said != nil && said.Abilities != nil {
-		c.heard, c.tier, c.language, c.segments = true, said.Tier, said.Language.Code, said.Transcript.Segments
-		c.Honored = findings.Honored{Abilities: *said.Abilities, Ineffective: said.Transcript.Ineffective, Unspelled: said.Transcript.Unspelled}
-		c.again = said.Again
+	if t != nil && t.Abilities != nil {
+		c.ran, c.tier, c.language, c.segments = true, t.Tier, t.Language.Code, t.Transcript.Segments
+		c.Honored = stages.Honored{Abilities: *t.Abilities, Ineffective: t.Transcript.Ineffective, Unspelled: t.Transcript.Unspelled}
+		c.again = t.Again
 	}
 	changed := given.Changed()
 	for _, name := range given.Given() {
@@ -140,7 +140,7 @@ func Warnings(given spec.Options, opt spec.EffectiveOptions, said *findings.Tran
 // reason also says if the option had an effect in the passages of the cascade.
 func ofRecognizer(effect func(c circumstances) string) func(c circumstances) string {
 	return func(c circumstances) string {
-		if !c.heard {
+		if !c.ran {
 			return ""
 		}
 		reason := effect(c)
@@ -156,7 +156,7 @@ func ofRecognizer(effect func(c circumstances) string) func(c circumstances) str
 }
 
 func unoptimized(c circumstances) string {
-	if c.heard && c.tier == spec.TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)) {
+	if c.ran && c.tier == spec.TierStandard && (isTrue(c.given.Optimize) || isTrue(c.given.OptimizeZh)) {
 		return fmt.Sprintf("the standard tier ran: the optimized tier does not support the language %q here", c.language)
 	}
 	return ""
@@ -166,7 +166,7 @@ func isTrue(p *bool) bool { return p != nil && *p }
 
 func timestampEffect(c circumstances) string {
 	switch {
-	case !c.heard || *c.opt.TimestampLevel != spec.TimestampWord || c.tier == spec.TierStandard:
+	case !c.ran || *c.opt.TimestampLevel != spec.TimestampWord || c.tier == spec.TierStandard:
 		return ""
 	case !c.words:
 		return "the optimized tier returns segments without words"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/findings"
+	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -43,8 +43,8 @@ func TestEffectsCoverTheOptions(t *testing.T) {
 func TestWarningsOfEveryOption(t *testing.T) {
 	whisper := &asr.Abilities{Beam: 8, Temperature: true, Hotwords: true, InitialPrompt: true}
 	ctc := &asr.Abilities{Beam: 1 << 30, Hotwords: true}
-	said := func(tier spec.Tier, a *asr.Abilities) *findings.Transcription {
-		return &findings.Transcription{Language: findings.Language{Code: "de", Probability: 1}, Tier: tier, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: a}
+	said := func(tier spec.Tier, a *asr.Abilities) *stages.Transcription {
+		return &stages.Transcription{Language: stages.Language{Code: "de", Probability: 1}, Tier: tier, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: a}
 	}
 	speech := []string{
 		"optimize", "optimize_zh", "timestamp_level", "asr_language", "asr_beam_size", "asr_temperature", "asr_best_of", "hotwords", "initial_prompt",
@@ -54,7 +54,7 @@ func TestWarningsOfEveryOption(t *testing.T) {
 	tests := []struct {
 		name string
 		base string
-		said *findings.Transcription
+		said *stages.Transcription
 		want []string
 	}{
 		{"standard tier", `{}`, said(spec.TierStandard, whisper), []string{"optimize", "optimize_zh", "asr_beam_size", "asr_best_of"}},
@@ -64,7 +64,7 @@ func TestWarningsOfEveryOption(t *testing.T) {
 		{"transducer", `{}`, said(spec.TierOptimized, &asr.Abilities{Beam: 1 << 30, BeamForHotwords: true, Hotwords: true}), []string{"asr_beam_size", "asr_temperature", "asr_best_of", "initial_prompt"}},
 		{"transducer with hotwords", `{"hotwords":["b"]}`, said(spec.TierOptimized, &asr.Abilities{Beam: 1 << 30, BeamForHotwords: true, Hotwords: true}), []string{"asr_temperature", "asr_best_of", "initial_prompt"}},
 		{"no search and no hotwords", `{}`, said(spec.TierOptimized, &asr.Abilities{}), []string{"asr_beam_size", "asr_temperature", "asr_best_of", "hotwords", "initial_prompt"}},
-		{"nobody speaks", `{}`, &findings.Transcription{Transcript: &asr.Transcript{}}, nil},
+		{"nobody speaks", `{}`, &stages.Transcription{Transcript: &asr.Transcript{}}, nil},
 		{"no transcription", `{"enable_asr":false,"enable_diarize":false}`, nil, append(append([]string(nil), speech...), voices...)},
 		{"no speakers", `{"enable_diarize":false}`, said(spec.TierOptimized, ctc), append([]string{"asr_temperature", "asr_best_of", "initial_prompt"}, voices...)},
 		{"known speakers", `{"num_speakers":2}`, said(spec.TierOptimized, ctc), []string{"asr_temperature", "asr_best_of", "initial_prompt", "min_speakers", "max_speakers", "diarize_single_speaker_threshold"}},
@@ -103,7 +103,7 @@ func TestWarningsOfMissingWords(t *testing.T) {
 	o := spec.Options{TimestampLevel: &level, ASRBeamSize: new(5)}
 	effective, err := o.Effective()
 	require.NoError(t, err)
-	fast := &findings.Transcription{Tier: spec.TierOptimized, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: &asr.Abilities{}}
+	fast := &stages.Transcription{Tier: spec.TierOptimized, Transcript: &asr.Transcript{Segments: []asr.Segment{{}}}, Abilities: &asr.Abilities{}}
 	for words, want := range map[bool]string{false: "the optimized tier returns segments without words", true: "the model does not return word times"} {
 		list := Warnings(o, effective, fast, words)
 		require.Len(t, list, 1, "a default needs no warning")
@@ -125,18 +125,18 @@ func TestWarningsOfHotwords(t *testing.T) {
 	tests := []struct {
 		name string
 		tier spec.Tier
-		made findings.Honored
-		then *findings.Honored
+		made stages.Honored
+		then *stages.Honored
 		want string
 	}{
-		{"all have", spec.TierOptimized, findings.Honored{Abilities: able}, nil, ""},
-		{"spelled", spec.TierOptimized, findings.Honored{Abilities: able, Ineffective: nil, Unspelled: names}, nil, `have no effect on "Belvost", "a\"b"` + unspelled},
-		{"parts", spec.TierStandard, findings.Honored{Abilities: able, Ineffective: names[:1], Unspelled: nil}, nil, `have no effect on "Belvost"` + weak},
-		{"both", spec.TierStandard, findings.Honored{Abilities: able, Ineffective: names[:1], Unspelled: names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have no effect on "Belvost"` + weak},
-		{"many", spec.TierOptimized, findings.Honored{Abilities: able, Ineffective: nil, Unspelled: many}, nil, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more` + unspelled},
-		{"no ability", spec.TierOptimized, findings.Honored{Ineffective: names}, nil, "have no effect: the model does not support hotwords"},
-		{"cascade", spec.TierOptimized, findings.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, &findings.Honored{Abilities: able}, `have no effect on "Belvost"` + unspelled + again},
-		{"not in the cascade either", spec.TierOptimized, findings.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, &findings.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, `have no effect on "Belvost"` + unspelled},
+		{"all have", spec.TierOptimized, stages.Honored{Abilities: able}, nil, ""},
+		{"spelled", spec.TierOptimized, stages.Honored{Abilities: able, Ineffective: nil, Unspelled: names}, nil, `have no effect on "Belvost", "a\"b"` + unspelled},
+		{"parts", spec.TierStandard, stages.Honored{Abilities: able, Ineffective: names[:1], Unspelled: nil}, nil, `have no effect on "Belvost"` + weak},
+		{"both", spec.TierStandard, stages.Honored{Abilities: able, Ineffective: names[:1], Unspelled: names[1:]}, nil, `have no effect on "a\"b"` + unspelled + `; have no effect on "Belvost"` + weak},
+		{"many", spec.TierOptimized, stages.Honored{Abilities: able, Ineffective: nil, Unspelled: many}, nil, `have no effect on "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more` + unspelled},
+		{"no ability", spec.TierOptimized, stages.Honored{Ineffective: names}, nil, "have no effect: the model does not support hotwords"},
+		{"cascade", spec.TierOptimized, stages.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, &stages.Honored{Abilities: able}, `have no effect on "Belvost"` + unspelled + again},
+		{"not in the cascade either", spec.TierOptimized, stages.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, &stages.Honored{Abilities: able, Ineffective: nil, Unspelled: names[:1]}, `have no effect on "Belvost"` + unspelled},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestWarningsOfHotwords(t *testing.T) {
 			effective, err := o.Effective()
 			require.NoError(t, err)
 			text := &asr.Transcript{Ineffective: test.made.Ineffective, Unspelled: test.made.Unspelled}
-			said := &findings.Transcription{Tier: test.tier, Transcript: text, Abilities: &test.made.Abilities, Again: test.then}
+			said := &stages.Transcription{Tier: test.tier, Transcript: text, Abilities: &test.made.Abilities, Again: test.then}
 			var want []spec.Warning
 			if test.want != "" {
 				want = []spec.Warning{{Option: "hotwords", Reason: test.want}}
@@ -176,7 +176,7 @@ func TestWarningsWithCascade(t *testing.T) {
 	o := spec.Options{ASRTemperature: new(0.4), InitialPrompt: new("a")}
 	effective, err := o.Effective()
 	require.NoError(t, err)
-	said := &findings.Transcription{Tier: spec.TierOptimized, Transcript: &asr.Transcript{}, Abilities: &asr.Abilities{}, Again: &findings.Honored{Abilities: asr.Abilities{Temperature: true}}}
+	said := &stages.Transcription{Tier: spec.TierOptimized, Transcript: &asr.Transcript{}, Abilities: &asr.Abilities{}, Again: &stages.Honored{Abilities: asr.Abilities{Temperature: true}}}
 	assert.Equal(t, []spec.Warning{
 		{Option: "asr_temperature", Reason: "has no effect: the model does not sample; the standard tier used it for the passages that it decoded again"},
 		{Option: "initial_prompt", Reason: "is ignored: the model does not support prompts"},

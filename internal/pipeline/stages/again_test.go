@@ -15,7 +15,6 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/pipeline/engines"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
@@ -36,10 +35,6 @@ func open(t testing.TB) *Stages {
 	return s
 }
 
-func sentence(start, end float64, text string, confidence float64) asr.Segment {
-	return asr.Segment{Start: start, End: end, Text: text, Confidence: &confidence}
-}
-
 // In recordings without speech, the standard tier does not replace a doubtful
 // segment by words, and decodes no more often than for speech.
 func TestCascadeAddsNoWordsToSilence(t *testing.T) {
@@ -53,7 +48,7 @@ func TestCascadeAddsNoWordsToSilence(t *testing.T) {
 		text := &asr.Transcript{Language: "en", Segments: slices.Clone(said)}
 		opt := asr.DefaultOptions()
 		opt.Parallel, opt.Gate = s.Cores, s.Gate
-		done, _, err := s.again(t.Context(), pcm, &findings.Speech{Spans: []audio.Span{{Start: audio.SampleRate, End: 4 * audio.SampleRate}}}, text, opt)
+		done, _, err := s.again(t.Context(), pcm, &Speech{Spans: []audio.Span{{Start: audio.SampleRate, End: 4 * audio.SampleRate}}}, text, opt)
 		require.NoError(t, err)
 		assert.Equal(t, said, text.Segments, name)
 		assert.Equal(t, 2, done.Doubtful, name)

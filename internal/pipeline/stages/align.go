@@ -6,7 +6,6 @@ import (
 
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -14,19 +13,19 @@ import (
 // Align aligns the words of a text with a recording; report, if not nil,
 // receives the seconds of speech processed so far and in all. Times and
 // probabilities are rounded as in results.
-func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, report func(done, total float64)) (findings.Language, *align.Alignment, error) {
-	var none findings.Language
+func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, report func(done, total float64)) (Language, *align.Alignment, error) {
+	var none Language
 	if s.Options.ASRLanguage != nil { // before hours of audio are processed
 		given, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before
 		if _, err := s.aligner(given); err != nil {
 			return none, nil, err
 		}
 	}
-	heard, err := s.DetectSpeech(ctx, pcm)
+	speech, err := s.DetectSpeech(ctx, pcm)
 	if err != nil {
 		return none, nil, err
 	}
-	language, err := s.FindLanguage(ctx, pcm, heard.Spans)
+	language, err := s.FindLanguage(ctx, pcm, speech.Spans)
 	if err != nil {
 		return none, nil, err
 	}
@@ -38,15 +37,15 @@ func (s *Stages) Align(ctx context.Context, pcm *audio.PCM, words []string, repo
 	if err != nil {
 		return none, nil, err
 	}
-	a, err := align.Words(ctx, model, pcm, heard.Spans, words, align.Options{Language: language.Code, Parallel: s.Cores, Gate: s.Gate, Progress: report})
+	a, err := align.Words(ctx, model, pcm, speech.Spans, words, align.Options{Language: language.Code, Parallel: s.Cores, Gate: s.Gate, Progress: report})
 	if err != nil {
 		return none, nil, err
 	}
-	at := findings.ClockOf(pcm)
-	a.Score = findings.Round4(a.Score)
+	at := ClockOf(pcm)
+	a.Score = Round4(a.Score)
 	for i := range a.Words {
 		w := &a.Words[i]
-		w.Start, w.End, w.Probability = at.Start(w.Start), at.End(w.End), findings.Round4(w.Probability)
+		w.Start, w.End, w.Probability = at.Start(w.Start), at.End(w.End), Round4(w.Probability)
 	}
 	for i := range a.Extra {
 		a.Extra[i].Start, a.Extra[i].End = at.Start(a.Extra[i].Start), at.End(a.Extra[i].End)

@@ -20,8 +20,6 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/findings"
-	"github.com/otograph/otograph/internal/pipeline/trust"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -89,7 +87,7 @@ func rms(samples []float32) float64 {
 type heardBy struct {
 	stages Stages
 	pcm    *audio.PCM
-	speech *findings.Speech
+	speech *Speech
 	text   *asr.Transcript
 }
 
@@ -117,7 +115,7 @@ func (d *doubtTrial) lay(h heardBy, t *asr.Transcript) {
 	model := h.stages.companion(d.Context(), spec.TierStandard, opt)
 	require.NotNil(d, model)
 	require.NoError(d, align.Transcript(d.Context(), model, h.pcm, h.speech.Spans, t, align.Options{Parallel: 2}))
-	trust.MarkDoubtful(h.speech, t)
+	markDoubtful(h.speech, t)
 }
 
 // count adds the words of a transcript to a condition. wrong reports which of
@@ -303,7 +301,7 @@ func TestDoubtfulWords(t *testing.T) {
 	assert.GreaterOrEqual(t, 2*foreign[1], foreign[0], "words of another recording")
 }
 
-func languageOf(code string) findings.Language { return findings.Language{Code: code, Probability: 1} }
+func languageOf(code string) Language { return Language{Code: code, Probability: 1} }
 
 func (d *doubtTrial) gather() {
 	folder := filepath.Join("..", "..", "..", "testdata", "demo")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -37,8 +36,8 @@ func (s *Stages) Missing() error {
 
 // NeedsStandard reports whether a run's transcription needs the standard tier's
 // model: for all or some of the text, or to detect the language.
-func (s *Stages) NeedsStandard(said *findings.Transcription) bool {
-	return said != nil && (said.Tier == spec.TierStandard || said.Cascade.Doubtful+said.Cascade.Hearings > 0 || s.Options.ASRLanguage == nil && s.Engines.Available.Standard)
+func (s *Stages) NeedsStandard(t *Transcription) bool {
+	return t != nil && (t.Tier == spec.TierStandard || t.Cascade.Doubtful+t.Cascade.Hearings > 0 || s.Options.ASRLanguage == nil && s.Engines.Available.Standard)
 }
 
 // Preload opens a run's models while the recording is still being decoded and
@@ -79,7 +78,7 @@ func (s *Stages) preloadRecognizer(ctx context.Context) {
 	e := s.Engines
 	if s.Options.ASRLanguage != nil {
 		code, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage)
-		_, _ = e.Recognizer(ctx, s.Tier(findings.Language{Code: code}), code)
+		_, _ = e.Recognizer(ctx, s.Tier(Language{Code: code}), code)
 		return
 	}
 	if e.Available.Standard {

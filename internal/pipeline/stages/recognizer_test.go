@@ -13,7 +13,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/pipeline/engines"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
@@ -34,7 +33,7 @@ func (plain) Close() error             { return nil }
 func TestRegisteredRecognizer(t *testing.T) {
 	recognizers.Register(func(m *models.Model, _ recognizers.Options) (plain, error) { return plain{m.Name}, nil }, "made-up")
 	pcm := audio.FromSamples(make([]float32, 2*audio.SampleRate))
-	speech := &findings.Speech{Spans: []audio.Span{{End: pcm.Len()}}}
+	speech := &Speech{Spans: []audio.Span{{End: pcm.Len()}}}
 	for _, role := range []models.Role{models.RoleStandard, models.RoleOptimized} {
 		set := &models.Set{Models: []models.Model{{Role: role, Name: "mine", Contract: "made-up", Languages: []string{"en"}}}}
 		opt, err := spec.Options{}.Effective()
@@ -47,7 +46,7 @@ func TestRegisteredRecognizer(t *testing.T) {
 		require.ErrorAs(t, err, &refused, "%s", role)
 		assert.Equal(t, "asr_language", refused.Field)
 
-		text, err := s.Transcribe(t.Context(), pcm, speech, findings.Language{Code: "en"}, Reports{})
+		text, err := s.Transcribe(t.Context(), pcm, speech, Language{Code: "en"}, Reports{})
 		require.NoError(t, err, "%s", role)
 		require.Len(t, text.Transcript.Segments, 1)
 		assert.Equal(t, "mine", text.Transcript.Segments[0].Text)

@@ -5,18 +5,17 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 )
 
 // DetectSounds detects the sound events.
-func (s *Stages) DetectSounds(ctx context.Context, pcm *audio.PCM) (*findings.Sounds, error) {
+func (s *Stages) DetectSounds(ctx context.Context, pcm *audio.PCM) (*Sounds, error) {
 	opt := events.DefaultOptions()
 	opt.Threshold, opt.Classes = *s.Options.AudioEventsThreshold, s.Options.AudioEventsClasses
-	return compute(ctx, s.Gate, s.Engines.Tagger, func(t events.Tagger) (*findings.Sounds, error) {
-		var heard findings.Sounds
+	return compute(ctx, s.Gate, s.Engines.Tagger, func(t events.Tagger) (*Sounds, error) {
+		var sounds Sounds
 		var err error
-		heard.Events, err = events.Detect(ctx, countedTagger{t, s.working, &heard.Frames}, pcm, opt)
-		return &heard, err
+		sounds.Events, err = events.Detect(ctx, countedTagger{t, s.working, &sounds.Frames}, pcm, opt)
+		return &sounds, err
 	})
 }
 

@@ -8,8 +8,6 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/channels"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 )
@@ -25,48 +23,48 @@ func (s *Stages) speechOptions() vad.Options {
 }
 
 // DetectSpeech returns the stretches of speech in a recording.
-func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*findings.Speech, error) {
+func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*Speech, error) {
 	opt := s.speechOptions()
-	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*findings.Speech, error) {
+	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*Speech, error) {
 		probs, err := m.Probabilities(ctx, pcm.Leveled())
 		if err != nil {
 			return nil, fmt.Errorf("voice activity: %w", err)
 		}
 		spans, err := vad.Refined(probs, pcm, opt)
-		return &findings.Speech{Spans: pcm.Timeline().Split(spans), Probabilities: findings.Coarse(probs), Windows: len(probs)}, err
+		return &Speech{Spans: pcm.Timeline().Split(spans), Probabilities: coarse(probs), Windows: len(probs)}, err
 	})
 }
 
 // Sides returns the speech of the mix or, for split channels, the speech of
 // each channel that does not come from another channel. Channels without any
 // are left out.
-func (s *Stages) Sides(ctx context.Context, r channels.Recording) (sides []channels.Side, err error) {
+func (s *Stages) Sides(ctx context.Context, r Recording) (sides []Side, err error) {
 	if r.Split == nil {
-		heard, err := s.DetectSpeech(ctx, r.PCM)
-		return []channels.Side{{Channel: channels.Mix, Heard: heard}}, err
+		speech, err := s.DetectSpeech(ctx, r.PCM)
+		return []Side{{Channel: Mix, Speech: speech}}, err
 	}
 	for i, c := range r.Split {
-		heard, err := s.DetectSpeech(ctx, c)
+		speech, err := s.DetectSpeech(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		if heard.Spans, err = channels.Own(ctx, r.Split, i, heard.Spans); err != nil {
+		if speech.Spans, err = ownSpeech(ctx, r.Split, i, speech.Spans); err != nil {
 			return nil, err
 		}
-		if len(heard.Spans) > 0 {
-			sides = append(sides, channels.Side{Channel: i, Heard: heard})
+		if len(speech.Spans) > 0 {
+			sides = append(sides, Side{Channel: i, Speech: speech})
 		}
 	}
-	channels.Sort(sides)
+	sortSides(sides)
 	return sides, nil
 }
 
 // FindLanguage returns the caller's language, or detects it with the standard
 // model or, without one, with the optimized model.
-func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (findings.Language, error) {
+func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span) (Language, error) {
 	if s.Options.ASRLanguage != nil {
 		code, _ := spec.NormalizeLanguage(*s.Options.ASRLanguage) // validated before
-		return findings.Language{Code: code, Probability: 1}, nil
+		return Language{Code: code, Probability: 1}, nil
 	}
 	load := func() (asr.Transcriber, error) {
 		tier := spec.TierOptimized
@@ -75,7 +73,7 @@ func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 		}
 		return s.Engines.Recognizer(ctx, tier, "")
 	}
-	return compute(ctx, s.Gate, load, func(t asr.Transcriber) (findings.Language, error) {
+	return compute(ctx, s.Gate, load, func(t asr.Transcriber) (Language, error) {
 		code, probability, err := "", 0.0, asr.ErrNoLanguage
 		if d, ok := t.(asr.LanguageDetector); ok {
 			code, probability, err = d.DetectLanguage(ctx, pcm, speech, asr.Detection{Among: s.Among, Brief: s.mayOptimize()})
@@ -83,7 +81,7 @@ func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 		if errors.Is(err, asr.ErrNoLanguage) {
 			err = &spec.OptionError{Field: "asr_language", Reason: "is required: none of the loaded models can detect the language"}
 		}
-		return findings.Language{Code: code, Probability: probability}, err
+		return Language{Code: code, Probability: probability}, err
 	})
 }
 
@@ -91,6 +89,6 @@ func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 // could be detected.
 func (s *Stages) mayOptimize() bool {
 	return slices.ContainsFunc(s.Engines.Available.Optimized, func(code string) bool {
-		return (len(s.Among) == 0 || slices.Contains(s.Among, code)) && s.Tier(findings.Language{Code: code}) == spec.TierOptimized
+		return (len(s.Among) == 0 || slices.Contains(s.Among, code)) && s.Tier(Language{Code: code}) == spec.TierOptimized
 	})
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/findings"
-	"github.com/otograph/otograph/internal/pipeline/trust"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -23,9 +21,9 @@ type Reports struct {
 
 // Transcribe returns the text of the speech in a recording. The recognizer
 // itself waits for cores.
-func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *findings.Speech, l findings.Language, report Reports) (*findings.Transcription, error) {
-	text := &findings.Transcription{Language: l, Tier: s.Tier(l), Transcript: &asr.Transcript{Language: l.Code}}
-	if len(heard.Spans) == 0 {
+func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, speech *Speech, l Language, report Reports) (*Transcription, error) {
+	text := &Transcription{Language: l, Tier: s.Tier(l), Transcript: &asr.Transcript{Language: l.Code}}
+	if len(speech.Spans) == 0 {
 		return text, nil
 	}
 	t, err := s.Engines.Recognizer(ctx, text.Tier, l.Code)
@@ -47,19 +45,19 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *findings
 	opt.InitialPrompt = or(s.Options.InitialPrompt, "")
 	opt.NoSpeechThreshold = max(threshold, math.SmallestNonzeroFloat64) // at 0 everything goes
 	opt.WordTimestamps = *s.Options.TimestampLevel == spec.TimestampWord && (text.Tier == spec.TierStandard || s.OptimizedWords)
-	opt.Translate, opt.Settled = s.Translate, trust.HoldBack(report.Settled)
+	opt.Translate, opt.Settled = s.Translate, holdBack(report.Settled)
 	opt.Parallel = s.Cores
 	opt.Gate = s.Gate
 	opt.Progress, opt.Working = report.Progress, s.Working
-	if text.Transcript, err = s.text(ctx, text.Tier, t, pcm, heard, opt); err != nil {
+	if text.Transcript, err = s.text(ctx, text.Tier, t, pcm, speech, opt); err != nil {
 		return nil, err
 	}
 	if !s.Translate {
-		trust.Calibrate(text.Transcript, s.Engines.Model(text.Tier, l.Code))
+		calibrate(text.Transcript, s.Engines.Model(text.Tier, l.Code))
 	}
 	if text.Tier == spec.TierOptimized {
-		trust.Discard(heard, text.Transcript, abilities, threshold)
-		text.Cascade, text.Again, err = s.again(ctx, pcm, heard, text.Transcript, opt)
+		discard(speech, text.Transcript, abilities, threshold)
+		text.Cascade, text.Again, err = s.again(ctx, pcm, speech, text.Transcript, opt)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
@@ -69,7 +67,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *findings
 		}
 	}
 	if threshold < 1 { // 1 keeps all text
-		trust.Reject(heard, text.Transcript)
+		reject(speech, text.Transcript)
 	}
 	return text, nil
 }
@@ -77,21 +75,21 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, heard *findings
 // text transcribes with a tier's recognizer. If the recognizer is not a CTC
 // model, a CTC model of the language looks for hotwords in its text, and times
 // the standard tier's words if they are requested.
-func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pcm *audio.PCM, heard *findings.Speech, opt asr.Options) (*asr.Transcript, error) {
+func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pcm *audio.PCM, speech *Speech, opt asr.Options) (*asr.Transcript, error) {
 	timed := opt.WordTimestamps
 	aligner := s.companion(ctx, tier, opt)
 	if aligner != nil && len(opt.Hotwords) > 0 {
 		opt.WordTimestamps, opt.Settled = true, nil // the text is not final before
 	}
-	text, err := t.Transcribe(ctx, pcm, heard.Spans, opt)
+	text, err := t.Transcribe(ctx, pcm, speech.Spans, opt)
 	if err != nil || aligner == nil || !opt.WordTimestamps {
 		return text, err
 	}
 	o := align.Options{Hotwords: opt.Hotwords, Parallel: s.Cores, Gate: s.Gate}
-	if err := align.Transcript(ctx, aligner, pcm, heard.Spans, text, o); err != nil {
+	if err := align.Transcript(ctx, aligner, pcm, speech.Spans, text, o); err != nil {
 		return nil, err
 	}
-	trust.MarkDoubtful(heard, text)
+	markDoubtful(speech, text)
 	for i := range text.Segments {
 		if !timed {
 			text.Segments[i].Words = nil
@@ -104,13 +102,13 @@ func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pc
 // if the set has a standard model that supports the language, and puts the
 // better text into t. with lists the options that the standard tier honored;
 // nil if it decoded nothing. After an error t is unchanged.
-func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *findings.Speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, with *findings.Honored, err error) {
+func (s *Stages) again(ctx context.Context, pcm *audio.PCM, speech *Speech, t *asr.Transcript, opt asr.Options) (done spec.CascadeStats, with *Honored, err error) {
 	optimized, standard := s.Engines.Model(spec.TierOptimized, t.Language), s.Engines.Model(spec.TierStandard, t.Language)
 	if s.Cascade <= 0 || standard == nil || optimized == nil {
 		return done, nil, nil
 	}
-	done.Segments, done.Seconds = len(t.Segments), findings.Seconds(heard.Spans)
-	list := trust.Doubts(t.Segments, heard.Spans, t.Language, optimized.Languages, s.Cascade)
+	done.Segments, done.Seconds = len(t.Segments), totalSeconds(speech.Spans)
+	list := doubts(t.Segments, speech.Spans, t.Language, optimized.Languages, s.Cascade)
 	if len(list) == 0 {
 		return done, nil, nil
 	}
@@ -120,9 +118,9 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *findings.Spee
 	if err != nil {
 		return done, nil, err
 	}
-	list, err = compute(ctx, s.Gate, func() (asr.Transcriber, error) { return recognizer, nil }, func(t asr.Transcriber) (kept []trust.Doubt, err error) {
+	list, err = compute(ctx, s.Gate, func() (asr.Transcriber, error) { return recognizer, nil }, func(t asr.Transcriber) (kept []doubt, err error) {
 		detector, _ := t.(asr.LanguageDetector)
-		kept, done.Hearings, err = trust.HeardOtherwise(ctx, detector, pcm, list, trust.Hearings(heard.Spans))
+		kept, done.Hearings, err = spokenOtherwise(ctx, detector, pcm, list, languageChecks(speech.Spans))
 		return kept, err
 	})
 	if err != nil || len(list) == 0 {
@@ -133,23 +131,23 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, heard *findings.Spee
 		done.Doubtful += d.End - d.First
 		unsure = append(unsure, d.Speech...)
 	}
-	done.DoubtfulSeconds = findings.Seconds(unsure)
+	done.DoubtfulSeconds = totalSeconds(unsure)
 	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
 	if opt.Languages != nil {
 		opt.Languages = asr.Among(recognizer.Languages(), s.Among)
 	}
-	fresh, err := s.text(ctx, spec.TierStandard, recognizer, pcm, &findings.Speech{Spans: unsure, Probabilities: heard.Probabilities}, opt)
+	fresh, err := s.text(ctx, spec.TierStandard, recognizer, pcm, &Speech{Spans: unsure, Probabilities: speech.Probabilities}, opt)
 	if err != nil {
 		return done, nil, err
 	}
 	done.ASR = fresh.Stats
-	trust.Calibrate(fresh, standard)
-	t.Segments, done.Replaced = trust.Replaced(t.Segments, list, fresh.Segments, t.Language, optimized.Languages)
-	return done, &findings.Honored{Abilities: recognizer.Abilities(), Ineffective: fresh.Ineffective, Unspelled: fresh.Unspelled}, nil
+	calibrate(fresh, standard)
+	t.Segments, done.Replaced = replace(t.Segments, list, fresh.Segments, t.Language, optimized.Languages)
+	return done, &Honored{Abilities: recognizer.Abilities(), Ineffective: fresh.Ineffective, Unspelled: fresh.Unspelled}, nil
 }
 
 // Tier returns the tier for a recording in the given language.
-func (s *Stages) Tier(l findings.Language) spec.Tier {
+func (s *Stages) Tier(l Language) spec.Tier {
 	if s.Translate {
 		return spec.TierStandard // the only tier with a model
 	}

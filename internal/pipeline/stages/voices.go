@@ -8,8 +8,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
-	"github.com/otograph/otograph/internal/pipeline/channels"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
@@ -42,16 +40,16 @@ const (
 )
 
 // voiced returns the stretches of a recording that contain voices.
-func (s *Stages) voiced(pcm *audio.PCM, heard *findings.Speech) ([]audio.Span, error) {
-	if len(heard.Probabilities) == 0 { // an early checkpoint, or wider stretches are not wanted
-		return heard.Spans, nil
+func (s *Stages) voiced(pcm *audio.PCM, speech *Speech) ([]audio.Span, error) {
+	if len(speech.Probabilities) == 0 { // the caller selected the speech
+		return speech.Spans, nil
 	}
 	opt := s.speechOptions()
 	opt.Threshold *= voiceShare
 	opt.Exit = opt.Threshold / 2
 	opt.MinSilence = max(opt.MinSilence, voicePause)
-	probs := make([]float32, len(heard.Probabilities))
-	for i, p := range heard.Probabilities {
+	probs := make([]float32, len(speech.Probabilities))
+	for i, p := range speech.Probabilities {
 		probs[i] = float32(p) / 255
 	}
 	return vad.Refined(probs, pcm, opt)
@@ -59,14 +57,14 @@ func (s *Stages) voiced(pcm *audio.PCM, heard *findings.Speech) ([]audio.Span, e
 
 // Embed computes the voice embeddings of a recording; alone means that it has
 // only one speaker.
-func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *findings.Speech, alone bool) (*diarize.Embeddings, error) {
+func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech *Speech, alone bool) (*diarize.Embeddings, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
 		opt := diarize.EmbedOptions{MinSegment: *s.Options.DiarizeMinSegmentSec}
 		e = workingEmbedder{e, s.working}
 		if alone {
-			return diarize.Embed(ctx, e, pcm, heard.Spans, opt)
+			return diarize.Embed(ctx, e, pcm, speech.Spans, opt)
 		}
-		speech, err := s.voiced(pcm, heard)
+		spans, err := s.voiced(pcm, speech)
 		if err != nil {
 			return nil, err
 		}
@@ -77,19 +75,19 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, heard *findings.Spee
 		if segmenter != nil {
 			opt.Segmenter = workingSegmenter{segmenter, s.working}
 		}
-		return diarize.Embed(ctx, e, pcm, speech, opt)
+		return diarize.Embed(ctx, e, pcm, spans, opt)
 	})
 }
 
 // Cluster groups the voices by speaker. If a transcription is known, stretches
 // without text get a speaker only if the voice is clear, and a short sentence
 // has the speaker with its voice.
-func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *findings.Transcription) (*diarize.Result, error) {
+func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, transcription *Transcription) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		opt := s.clusterOptions(e)
-		if said != nil {
-			voices = voices.Filter(func(speech audio.Span) bool { return findings.Understood(said.Transcript.Segments, speech) }, true)
-			for _, sentence := range said.Transcript.Segments {
+		if transcription != nil {
+			voices = voices.Filter(func(span audio.Span) bool { return hasText(transcription.Transcript.Segments, span) }, true)
+			for _, sentence := range transcription.Transcript.Segments {
 				opt.Passages = append(opt.Passages, audio.Span{Start: int(sentence.Start * audio.SampleRate), End: int(sentence.End * audio.SampleRate)})
 			}
 		}
@@ -98,10 +96,10 @@ func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, said *
 }
 
 // EmbedSides computes the voice embeddings of each side, by channel.
-func (s *Stages) EmbedSides(ctx context.Context, r channels.Recording, sides []channels.Side) (map[int]*diarize.Embeddings, error) {
+func (s *Stages) EmbedSides(ctx context.Context, r Recording, sides []Side) (map[int]*diarize.Embeddings, error) {
 	voices := map[int]*diarize.Embeddings{}
 	for _, side := range sides {
-		v, err := s.Embed(ctx, r.Of(side), side.Heard, r.Split != nil)
+		v, err := s.Embed(ctx, r.Of(side), side.Speech, r.Split != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -112,9 +110,9 @@ func (s *Stages) EmbedSides(ctx context.Context, r channels.Recording, sides []c
 
 // ClusterSides groups the voices of the mix by speaker, or makes each channel
 // one speaker; voices are the embeddings of the sides, by channel.
-func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices map[int]*diarize.Embeddings, said *findings.Transcription) (*diarize.Result, error) {
-	if mix, ok := voices[channels.Mix]; ok {
-		return s.Cluster(ctx, mix, said)
+func (s *Stages) ClusterSides(ctx context.Context, sides []Side, voices map[int]*diarize.Embeddings, transcription *Transcription) (*diarize.Result, error) {
+	if mix, ok := voices[Mix]; ok {
+		return s.Cluster(ctx, mix, transcription)
 	}
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		opt := s.clusterOptions(e)
@@ -122,16 +120,16 @@ func (s *Stages) ClusterSides(ctx context.Context, sides []channels.Side, voices
 		var list []*diarize.Result
 		for _, side := range sides {
 			own := map[audio.Span]bool{}
-			for _, span := range side.Heard.Spans {
+			for _, span := range side.Speech.Spans {
 				own[span] = true
 			}
-			found, err := diarize.Cluster(ctx, voices[side.Channel].Filter(func(speech audio.Span) bool { return own[speech] }, false), opt)
+			voice, err := diarize.Cluster(ctx, voices[side.Channel].Filter(func(span audio.Span) bool { return own[span] }, false), opt)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, found)
+			list = append(list, voice)
 		}
-		return channels.Voices(sides, list), nil
+		return sideVoices(sides, list), nil
 	})
 }
 
@@ -142,21 +140,21 @@ const joinedSeconds = 600
 // of seconds of speech that it is computed from. Any other number of voices is
 // a permanent error.
 func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32, seconds float64, err error) {
-	heard, err := s.DetectSpeech(ctx, pcm)
+	speech, err := s.DetectSpeech(ctx, pcm)
 	if err != nil {
 		return nil, 0, err
 	}
-	seconds = findings.Seconds(heard.Spans)
-	if len(heard.Spans) == 0 {
+	seconds = totalSeconds(speech.Spans)
+	if len(speech.Spans) == 0 {
 		return nil, 0, spec.Permanent(errors.New("expected speech, found none"))
 	}
-	speech := heard.Spans
+	spans := speech.Spans
 	if seconds < joinedSeconds {
-		pcm = endToEnd(pcm, speech)
+		pcm = endToEnd(pcm, spans)
 		defer pcm.Close()
-		speech = []audio.Span{{End: pcm.Len()}}
+		spans = []audio.Span{{End: pcm.Len()}}
 	}
-	voices, err := s.Embed(ctx, pcm, &findings.Speech{Spans: speech}, false)
+	voices, err := s.Embed(ctx, pcm, &Speech{Spans: spans}, false)
 	if err != nil {
 		return nil, seconds, err
 	}
@@ -171,7 +169,7 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 }
 
 // Names returns the names of the speakers whose voices are in the register.
-func (s *Stages) Names(register *voices.Register, f *findings.Findings) map[string]string {
+func (s *Stages) Names(register *voices.Register, f *Findings) map[string]string {
 	if f.Speakers == nil || len(register.Voices) == 0 {
 		return nil
 	}

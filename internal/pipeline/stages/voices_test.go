@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/findings"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 )
@@ -28,7 +27,7 @@ func TestVoiced(t *testing.T) {
 		}
 	}
 	pcm := audio.FromSamples(make([]float32, len(probs)*vad.Window))
-	spans, err := s.voiced(pcm, &findings.Speech{Probabilities: findings.Coarse(probs)})
+	spans, err := s.voiced(pcm, &Speech{Probabilities: coarse(probs)})
 	require.NoError(t, err)
 	require.Len(t, spans, 2)
 	for i, want := range []audio.Span{{Start: 20, End: 85}, {Start: 125, End: 145}} {
@@ -36,7 +35,7 @@ func TestVoiced(t *testing.T) {
 		assert.InDelta(t, want.End*vad.Window, spans[i].End, 2*vad.Window)
 	}
 	early := []audio.Span{{Start: 5, End: 9}}
-	spans, err = s.voiced(pcm, &findings.Speech{Spans: early})
+	spans, err = s.voiced(pcm, &Speech{Spans: early})
 	require.NoError(t, err)
 	assert.Equal(t, early, spans, "without the detector's probabilities")
 }

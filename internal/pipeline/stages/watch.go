@@ -32,10 +32,10 @@ type Watch struct {
 // error. An error comes with the zero value.
 func Do[T any](ctx context.Context, w *Watch, s spec.Stage, work func(context.Context) (T, error)) (T, error) {
 	start := time.Now()
-	found, err := work(ctx)
+	result, err := work(ctx)
 	w.Ended(s, time.Since(start), err == nil)
 	if err == nil {
-		return found, nil
+		return result, nil
 	}
 	w.Log.DebugContext(ctx, "stage failed", "stage", s, "error", err)
 	var none T
@@ -62,26 +62,26 @@ func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, er
 	}
 	return func(ctx context.Context) (T, error) {
 		data, err := w.load(ctx, name)
-		var found T
+		var result T
 		switch {
 		case err != nil:
 			w.Log.WarnContext(ctx, "checkpoint not read", "stage", s, "error", err)
 		case data == nil:
-		case json.Unmarshal(data, &found) != nil:
+		case json.Unmarshal(data, &result) != nil:
 			w.Log.WarnContext(ctx, "checkpoint not understood", "stage", s)
 		default:
-			return found, nil
+			return result, nil
 		}
-		if found, err = work(ctx); err != nil {
-			return found, err
+		if result, err = work(ctx); err != nil {
+			return result, err
 		}
-		if data, err = json.Marshal(found); err == nil {
+		if data, err = json.Marshal(result); err == nil {
 			err = w.save(ctx, name, data)
 		}
 		if err != nil {
 			w.Log.WarnContext(ctx, "checkpoint not saved", "stage", s, "error", err)
 		}
-		return found, nil
+		return result, nil
 	}
 }
 

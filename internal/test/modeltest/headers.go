@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/files/onnxgraph"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // Whisper returns a small Whisper file with the given number of tokens in its
@@ -37,112 +37,112 @@ func Whisper(vocab int32) []byte {
 
 // f32 and similar names shorten the graphs below.
 const (
-	f32 = onnxgraph.Float32
-	i64 = onnxgraph.Int64
-	i32 = onnxgraph.Int32
+	f32 = onnxfile.Float32
+	i64 = onnxfile.Int64
+	i32 = onnxfile.Int32
 )
 
 // SileroV5 is Silero VAD version 5.
-func SileroV5() *onnxgraph.Graph {
-	return onnxgraph.New().Input("input", f32, "b", "n").Input("state", f32, 2, "b", 128).Input("sr", i64).
+func SileroV5() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("input", f32, "b", "n").Input("state", f32, 2, "b", 128).Input("sr", i64).
 		Output("output", f32, "b", 1).Output("stateN", f32, "b", "x", "y")
 }
 
 // ZipformerCTC is icefall's Zipformer CTC with 500 tokens.
-func ZipformerCTC() *onnxgraph.Graph {
-	return onnxgraph.New().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").
+func ZipformerCTC() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").
 		Output("log_probs", f32, "N", "T", 500).Output("log_probs_len", i64, "N").Meta("model_type", "zipformer2_ctc")
 }
 
 // NeMoCTC is a NeMo CTC model with 1024 pieces.
-func NeMoCTC() *onnxgraph.Graph {
-	return onnxgraph.New().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logprobs", f32, "B", "T", 1025).
+func NeMoCTC() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("audio_signal", f32, "B", 80, "T").Input("length", i64, "B").Output("logprobs", f32, "B", "T", 1025).
 		Meta("model_type", "EncDecCTCModelBPE")
 }
 
 // TDTEncoder is the encoder of a Parakeet TDT model.
-func TDTEncoder() *onnxgraph.Graph {
-	return onnxgraph.New().Input("audio_signal", f32, "B", 128, "T").Input("length", i64, "B").
+func TDTEncoder() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("audio_signal", f32, "B", 128, "T").Input("length", i64, "B").
 		Output("outputs", f32, "B", 1024, "T").Output("encoded_lengths", i64, "B").Meta("model_type", "EncDecRNNTBPEModel")
 }
 
 // TDTDecoder is its prediction network.
-func TDTDecoder() *onnxgraph.Graph {
-	return onnxgraph.New().Input("targets", i32, "B", 1).Input("target_length", i32, "B").
+func TDTDecoder() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("targets", i32, "B", 1).Input("target_length", i32, "B").
 		Input("states.1", f32, 2, "B", 640).Input("onnx::Slice_3", f32, 2, "B", 640).
 		Output("outputs", f32, "B", 640, 1).Output("prednet_lengths", i32, "B").Output("states", f32, 2, "B", 640).Output("162", f32, 2, "B", 640)
 }
 
 // TDTJoiner is its joint network.
-func TDTJoiner() *onnxgraph.Graph {
-	return onnxgraph.New().Input("encoder_outputs", f32, "B", 1024, 1).Input("decoder_outputs", f32, "B", 640, 1).Output("outputs", f32, "B", 1, 1, 1030)
+func TDTJoiner() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("encoder_outputs", f32, "B", 1024, 1).Input("decoder_outputs", f32, "B", 640, 1).Output("outputs", f32, "B", 1, 1, 1030)
 }
 
 // IcefallEncoder is the encoder of an offline Zipformer transducer of icefall.
-func IcefallEncoder() *onnxgraph.Graph {
-	return onnxgraph.New().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").
+func IcefallEncoder() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").
 		Output("encoder_out", f32, "N", "T", 512).Output("encoder_out_lens", i64, "N").Meta("model_type", "zipformer2")
 }
 
 // IcefallDecoder is its decoder, which sees the last two tokens.
-func IcefallDecoder() *onnxgraph.Graph {
-	return onnxgraph.New().Input("y", i64, "N", 2).Output("decoder_out", f32, "N", 512).
+func IcefallDecoder() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("y", i64, "N", 2).Output("decoder_out", f32, "N", 512).
 		Meta("context_size", "2").Meta("vocab_size", "500")
 }
 
 // IcefallJoiner is its joiner.
-func IcefallJoiner() *onnxgraph.Graph {
-	return onnxgraph.New().Input("encoder_out", f32, "N", 512).Input("decoder_out", f32, "N", 512).
+func IcefallJoiner() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("encoder_out", f32, "N", 512).Input("decoder_out", f32, "N", 512).
 		Output("logit", f32, "N", 500).Meta("joiner_dim", "512")
 }
 
 // GigaAMCTC is GigaAM CTC as onnx-asr has it.
-func GigaAMCTC() *onnxgraph.Graph {
-	return onnxgraph.New().Input("features", f32, "B", 64, "T").Input("feature_lengths", i64, "B").Output("log_probs", f32, "B", "T4", 34)
+func GigaAMCTC() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("features", f32, "B", 64, "T").Input("feature_lengths", i64, "B").Output("log_probs", f32, "B", "T4", 34)
 }
 
 // GigaAMEncoder is the encoder of GigaAM RNN-T.
-func GigaAMEncoder() *onnxgraph.Graph {
-	return onnxgraph.New().Input("audio_signal", f32, "B", 64, "T").Input("length", i64, "B").
+func GigaAMEncoder() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("audio_signal", f32, "B", 64, "T").Input("length", i64, "B").
 		Output("encoded", f32, "B", 768, "T").Output("encoded_len", i32, "B")
 }
 
 // GigaAMDecoder is its prediction network.
-func GigaAMDecoder() *onnxgraph.Graph {
-	return onnxgraph.New().Input("x", i32, 1, 1).Input("unused_x_len.1", i32, 1).Input("h.1", f32, 1, 1, 320).Input("c.1", f32, 1, 1, 320).
+func GigaAMDecoder() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("x", i32, 1, 1).Input("unused_x_len.1", i32, 1).Input("h.1", f32, 1, 1, 320).Input("c.1", f32, 1, 1, 320).
 		Output("dec", f32, 1, 320, 1).Output("unused_x_len", i32, 1).Output("h", f32, 1, 1, 320).Output("c", f32, 1, 1, 320)
 }
 
 // GigaAMJoiner is its joint network.
-func GigaAMJoiner() *onnxgraph.Graph {
-	return onnxgraph.New().Input("enc", f32, 1, 768, 1).Input("dec", f32, 1, 320, 1).Output("joint", f32, 1, 1, 1, 34)
+func GigaAMJoiner() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("enc", f32, 1, 768, 1).Input("dec", f32, 1, 320, 1).Output("joint", f32, 1, 1, 1, 34)
 }
 
 // SenseVoice is SenseVoice small.
-func SenseVoice() *onnxgraph.Graph {
-	return onnxgraph.New().Input("x", f32, "N", "T", 560).Input("x_length", i32, "N").Input("language", i32, "N").Input("text_norm", i32, "N").
+func SenseVoice() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("x", f32, "N", "T", 560).Input("x_length", i32, "N").Input("language", i32, "N").Input("text_norm", i32, "N").
 		Output("logits", f32, "N", "T", 25055).Meta("model_type", "sense_voice_ctc").
 		Meta("lang_auto", "0").Meta("lang_zh", "3").Meta("lang_en", "4").Meta("lang_yue", "7").Meta("lang_ja", "11").Meta("lang_ko", "12").Meta("lang_nospeech", "13")
 }
 
 // WeSpeaker is a wespeaker embedder without metadata.
-func WeSpeaker() *onnxgraph.Graph {
-	return onnxgraph.New().Input("feats", f32, "B", "T", 80).Output("embs", f32, "B", 192)
+func WeSpeaker() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("feats", f32, "B", "T", 80).Output("embs", f32, "B", 192)
 }
 
 // YAMNet is YAMNet on the waveform.
-func YAMNet() *onnxgraph.Graph {
-	return onnxgraph.New().Input("waveform", f32, "n").Output("output_0", f32, "p", 521).Output("output_1", f32, "p", 1024)
+func YAMNet() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("waveform", f32, "n").Output("output_0", f32, "p", 521).Output("output_1", f32, "p", 1024)
 }
 
 // PANNs is a PANNs network.
-func PANNs() *onnxgraph.Graph {
-	return onnxgraph.New().Input("waveform", f32, "B", "n").Output("clipwise_output", f32, "B", 527)
+func PANNs() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("waveform", f32, "B", "n").Output("clipwise_output", f32, "B", 527)
 }
 
 // Bare is an embedder that does not state which features it needs.
-func Bare() *onnxgraph.Graph {
-	return onnxgraph.New().Input("fbank", f32, "B", "T", 80).Output("out", f32, "B", 192)
+func Bare() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("fbank", f32, "B", "T", 80).Output("out", f32, "B", 192)
 }
 
 // Folder writes files (name → content) into a new folder.

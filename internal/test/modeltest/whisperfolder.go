@@ -15,9 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/files/safetensors"
+	"github.com/otograph/otograph/internal/files/weightfile"
 )
 
 // Matrix is a tensor of synthetic weights.
@@ -152,13 +151,13 @@ func Tokens() []string {
 }
 
 // Numbers encodes values in a type of safetensors.
-func Numbers(values []float32, typ safetensors.Type) []byte {
+func Numbers(values []float32, typ weightfile.Type) []byte {
 	b := make([]byte, 0, 4*len(values))
 	for _, v := range values {
 		switch typ {
-		case safetensors.F32:
+		case weightfile.F32:
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		case safetensors.F16:
+		case weightfile.F16:
 			b = binary.LittleEndian.AppendUint16(b, ggmlfile.Half(v))
 		default:
 			b = binary.LittleEndian.AppendUint16(b, uint16(math.Float32bits(v)>>16))
@@ -168,7 +167,7 @@ func Numbers(values []float32, typ safetensors.Type) []byte {
 }
 
 // Safetensors returns the weights as one file.
-func (w Weights) Safetensors(typ safetensors.Type) []byte {
+func (w Weights) Safetensors(typ weightfile.Type) []byte {
 	head := map[string]any{"__metadata__": map[string]string{"format": "pt"}}
 	var data []byte
 	for _, name := range slices.Sorted(maps.Keys(w)) {
@@ -181,7 +180,7 @@ func (w Weights) Safetensors(typ safetensors.Type) []byte {
 }
 
 // Shards writes the weights as two files and their index.
-func (w Weights) Shards(t testing.TB, dir string, typ safetensors.Type) {
+func (w Weights) Shards(t testing.TB, dir string, typ weightfile.Type) {
 	t.Helper()
 	parts := []Weights{{}, {}}
 	index := map[string]string{}
@@ -198,7 +197,7 @@ func (w Weights) Shards(t testing.TB, dir string, typ safetensors.Type) {
 }
 
 // CT2Folder writes the model in CTranslate2's layout.
-func (w Weights) CT2Folder(t testing.TB, dir string, version uint32, typ ctranslate2.Type) {
+func (w Weights) CT2Folder(t testing.TB, dir string, version uint32, typ weightfile.Type) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	Place(t, filepath.Join(dir, "model.bin"), w.CTranslate2(version, typ))
@@ -207,7 +206,7 @@ func (w Weights) CT2Folder(t testing.TB, dir string, version uint32, typ ctransl
 }
 
 // CTranslate2 returns the weights as a model.bin of the given version.
-func (w Weights) CTranslate2(version uint32, typ ctranslate2.Type) []byte {
+func (w Weights) CTranslate2(version uint32, typ weightfile.Type) []byte {
 	c := &ct2Writer{version: version, typ: typ, variables: map[string][]byte{}}
 	join := func(names ...string) (m Matrix) {
 		for _, name := range names {
@@ -224,7 +223,7 @@ func (w Weights) CTranslate2(version uint32, typ ctranslate2.Type) []byte {
 		}
 		return m
 	}
-	plain := ctranslate2.Float32
+	plain := weightfile.F32
 	for _, conv := range []string{"conv1", "conv2"} {
 		c.weights("encoder/"+conv+"/weight", join("encoder."+conv+".weight"))
 		c.variable("encoder/"+conv+"/bias", join("encoder."+conv+".bias"), plain)
@@ -234,7 +233,7 @@ func (w Weights) CTranslate2(version uint32, typ ctranslate2.Type) []byte {
 		c.variable(side+"/position_encodings/encodings", join(side+".embed_positions.weight"), plain)
 		c.variable(side+"/layer_norm/gamma", join(side+".layer_norm.weight"), plain)
 		c.variable(side+"/layer_norm/beta", join(side+".layer_norm.bias"), plain)
-		c.variable(side+"/num_heads", Matrix{nil, []float32{2}}, ctranslate2.Int16)
+		c.variable(side+"/num_heads", Matrix{nil, []float32{2}}, weightfile.I16)
 		for layer := range 2 {
 			parts := map[string][]string{}
 			for _, m := range modules(side) {
@@ -265,7 +264,7 @@ func suffixed(names []string, end string) (out []string) {
 
 type ct2Writer struct {
 	version   uint32
-	typ       ctranslate2.Type
+	typ       weightfile.Type
 	variables map[string][]byte
 }
 
@@ -276,7 +275,7 @@ func text(s string) []byte {
 // weights adds a matrix, with scales if it is stored as integers.
 func (c *ct2Writer) weights(name string, m Matrix) {
 	switch c.typ {
-	case ctranslate2.Int8, ctranslate2.Int16:
+	case weightfile.I8, weightfile.I16:
 		whole, scales := Matrix{Shape: m.Shape}, Matrix{Shape: m.Shape[:1]}
 		for _, v := range m.Values {
 			whole.Values = append(whole.Values, v*64)
@@ -284,30 +283,30 @@ func (c *ct2Writer) weights(name string, m Matrix) {
 		for range m.Shape[0] {
 			scales.Values = append(scales.Values, 64)
 		}
-		if c.typ == ctranslate2.Int16 {
+		if c.typ == weightfile.I16 {
 			scales = Matrix{nil, []float32{64}}
 		}
 		c.variable(name, whole, c.typ)
-		c.variable(name+"_scale", scales, ctranslate2.Float32)
+		c.variable(name+"_scale", scales, weightfile.F32)
 	default:
 		c.variable(name, m, c.typ)
 	}
 }
 
-func (c *ct2Writer) variable(name string, m Matrix, typ ctranslate2.Type) {
+func (c *ct2Writer) variable(name string, m Matrix, typ weightfile.Type) {
 	b := append(text(name), byte(len(m.Shape)))
 	for _, d := range m.Shape {
 		b = binary.LittleEndian.AppendUint32(b, uint32(d))
 	}
 	var data []byte
 	switch typ {
-	case ctranslate2.Float32:
-		data = Numbers(m.Values, safetensors.F32)
-	case ctranslate2.Float16:
-		data = Numbers(m.Values, safetensors.F16)
-	case ctranslate2.BFloat16:
-		data = Numbers(m.Values, safetensors.BF16)
-	case ctranslate2.Int16:
+	case weightfile.F32:
+		data = Numbers(m.Values, weightfile.F32)
+	case weightfile.F16:
+		data = Numbers(m.Values, weightfile.F16)
+	case weightfile.BF16:
+		data = Numbers(m.Values, weightfile.BF16)
+	case weightfile.I16:
 		for _, v := range m.Values {
 			data = binary.LittleEndian.AppendUint16(data, uint16(int16(v)))
 		}
@@ -317,16 +316,16 @@ func (c *ct2Writer) variable(name string, m Matrix, typ ctranslate2.Type) {
 		}
 	}
 	if c.version >= 4 {
-		b = binary.LittleEndian.AppendUint32(append(b, byte(typ)), uint32(len(data)))
+		b = binary.LittleEndian.AppendUint32(append(b, byte(slices.Index(weightfile.CTranslate2Types, typ))), uint32(len(data)))
 	} else {
-		b = binary.LittleEndian.AppendUint32(append(b, byte(typ.Size())), uint32(int64(len(data))/typ.Size()))
+		b = binary.LittleEndian.AppendUint32(append(b, byte(len(data)/max(len(m.Values), 1))), uint32(len(m.Values)))
 	}
 	c.variables[name] = append(b, data...)
 }
 
 func (c *ct2Writer) bytes() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, c.version)
-	b = append(b, text(ctranslate2.Whisper)...)
+	b = append(b, text(weightfile.WhisperSpec)...)
 	b = binary.LittleEndian.AppendUint32(b, 3)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(c.variables)))
 	for _, name := range slices.Sorted(maps.Keys(c.variables)) {

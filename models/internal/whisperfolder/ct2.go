@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/files/ctranslate2"
+	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -18,7 +18,7 @@ import (
 type ct2 struct {
 	file  io.ReaderAt
 	path  string
-	model *ctranslate2.Model
+	model *weightfile.CTranslate2
 	used  map[string]bool
 }
 
@@ -29,11 +29,11 @@ func (f *Folder) openCT2(dir string) error {
 	if err != nil {
 		return err
 	}
-	m, err := ctranslate2.Read(file, size)
+	m, err := weightfile.ReadCTranslate2(file, size)
 	if err != nil {
-		return brokenFile(path, err, ctranslate2.ErrInvalid)
+		return brokenFile(path, err, weightfile.ErrInvalid)
 	}
-	if m.Spec != ctranslate2.Whisper {
+	if m.Spec != weightfile.WhisperSpec {
 		return fmt.Errorf("%w: %s: expected a Whisper model, found one of %.100q", models.ErrUnsupported, path, m.Spec)
 	}
 	w := &ct2{file: file, path: path, model: m, used: map[string]bool{}}
@@ -78,19 +78,13 @@ func (w *ct2) heads(side string, width int32) (int32, error) {
 		return width / 64, nil
 	}
 	raw := make([]byte, 2)
-	if v.Type != ctranslate2.Int16 || v.Size != int64(len(raw)) {
-		return 0, fmt.Errorf("%w: %s: variable %s: expected one number of int16, found %v of %s", models.ErrBroken, w.path, name, v.Shape, v.Type)
+	if v.Type != weightfile.I16 || v.Size != int64(len(raw)) {
+		return 0, fmt.Errorf("%w: %s: variable %s: expected one number of I16, found %v of %s", models.ErrBroken, w.path, name, v.Shape, v.Type)
 	}
 	if n, err := w.file.ReadAt(raw, v.At); err != nil && n < len(raw) {
 		return 0, err
 	}
 	return int32(int16(binary.LittleEndian.Uint16(raw))), nil
-}
-
-// ct2Formats holds the storage formats of CTranslate2's types.
-var ct2Formats = map[ctranslate2.Type]format{
-	ctranslate2.Float32: float32s, ctranslate2.Float16: float16s, ctranslate2.BFloat16: bfloat16s,
-	ctranslate2.Int16: int16s, ctranslate2.Int8: int8s,
 }
 
 // variable returns a variable, divided by its scale if it has one.
@@ -102,12 +96,12 @@ func (w *ct2) variable(name string) (*values, error) {
 	}
 	w.used[name] = true
 	label := fmt.Sprintf("%s: variable %s", w.path, name)
-	f, ok := ct2Formats[v.Type]
+	f, ok := formats[v.Type]
 	if !ok {
-		return nil, fmt.Errorf("%w: %s: expected floats, int8 or int16, found %s", models.ErrBroken, label, v.Type)
+		return nil, fmt.Errorf("%w: %s: expected floats, I8 or I16, found %s", models.ErrBroken, label, v.Type)
 	}
-	numbers := stored(label, w.file, v.At, v.Shape, f)
-	integers := v.Type == ctranslate2.Int8 || v.Type == ctranslate2.Int16
+	numbers := stored(label, w.file, v, f)
+	integers := integer(v.Type)
 	scale, has := w.model.Variables[name+"_scale"]
 	if has != integers {
 		return nil, fmt.Errorf("%w: %s of %s: expected a scale for integers and for nothing else, found %t", models.ErrBroken, label, v.Type, has)
@@ -116,8 +110,8 @@ func (w *ct2) variable(name string) (*values, error) {
 		return numbers, nil
 	}
 	w.used[name+"_scale"] = true
-	of, ok := ct2Formats[scale.Type]
-	list := stored(label+"_scale", w.file, scale.At, scale.Shape, of)
+	of, ok := formats[scale.Type]
+	list := stored(label+"_scale", w.file, scale, of)
 	if n := list.count(); !ok || len(v.Shape) == 0 || n != 1 && n != v.Shape[0] || n > numbers.count() {
 		return nil, fmt.Errorf("%w: %s_scale: expected one number or one for each of %v rows, found %v of %s", models.ErrBroken, label, v.Shape, scale.Shape, scale.Type)
 	}

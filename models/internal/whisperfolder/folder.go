@@ -16,10 +16,9 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/engine/dsp"
-	"github.com/otograph/otograph/internal/files/binfile"
-	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/internal/files/onnxfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -79,7 +78,7 @@ type weights interface {
 // "adapter", which Open refuses.
 func Find(dir string) string {
 	if head, err := begin(filepath.Join(dir, modelBin)); err == nil {
-		if spec, ok := ctranslate2.Spec(head); ok && spec == ctranslate2.Whisper {
+		if spec, ok := weightfile.CTranslate2Spec(head); ok && spec == weightfile.WhisperSpec {
 			return layoutCT2
 		}
 	}
@@ -198,11 +197,11 @@ func (f *Folder) open(path string) (*os.File, int64, error) {
 
 // openRegular opens a file with the errors of package models.
 func openRegular(path string) (*os.File, int64, error) {
-	f, size, err := binfile.Open(path)
+	f, size, err := weightfile.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("%w: %s: no such file", models.ErrMissing, path)
-	case errors.Is(err, binfile.ErrNotFile):
+	case errors.Is(err, weightfile.ErrNotFile):
 		err = fmt.Errorf("%w: %w", models.ErrBroken, err)
 	}
 	return f, size, err

@@ -19,9 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/ctranslate2"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/files/safetensors"
+	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/internal/test/modeltest"
 	"github.com/otograph/otograph/models"
 )
@@ -42,7 +41,7 @@ func reference(t testing.TB) (modeltest.Weights, string) {
 	t.Helper()
 	w, dir := modeltest.WhisperWeights(), t.TempDir()
 	modeltest.Texts(t, dir)
-	modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F16))
+	modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(weightfile.F16))
 	return w, dir
 }
 
@@ -69,27 +68,27 @@ func TestEveryLayoutConvertsToTheSameFile(t *testing.T) {
 		return layout, nil
 	})
 	require.NoError(t, err)
-	for _, typ := range []safetensors.Type{safetensors.F32, safetensors.BF16} {
+	for _, typ := range []weightfile.Type{weightfile.F32, weightfile.BF16} {
 		modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(typ))
 		got, _ := converted(t, dir, ggmlfile.F16)
 		sameFile(t, want, got, string(typ))
 	}
 	shards := t.TempDir()
 	modeltest.Texts(t, shards)
-	w.Shards(t, shards, safetensors.BF16)
+	w.Shards(t, shards, weightfile.BF16)
 	got, f := converted(t, shards, ggmlfile.F16)
 	sameFile(t, want, got, "shards")
 	assert.Len(t, f.Sources, 2)
 	for _, c := range []struct {
 		version uint32
-		typ     ctranslate2.Type
+		typ     weightfile.Type
 	}{
-		{2, ctranslate2.Float32}, {3, ctranslate2.Int8}, {4, ctranslate2.Int16}, {5, ctranslate2.Float16}, {6, ctranslate2.BFloat16}, {6, ctranslate2.Int8},
+		{2, weightfile.F32}, {3, weightfile.I8}, {4, weightfile.I16}, {5, weightfile.F16}, {6, weightfile.BF16}, {6, weightfile.I8},
 	} {
 		ct2 := t.TempDir()
 		w.CT2Folder(t, ct2, c.version, c.typ)
 		got, f := converted(t, ct2, ggmlfile.F16)
-		sameFile(t, want, got, c.typ.String())
+		sameFile(t, want, got, string(c.typ))
 		assert.Equal(t, [][2]int{{0, 1}, {1, 0}}, f.AlignmentHeads)
 	}
 }
@@ -222,7 +221,7 @@ func TestRefusals(t *testing.T) {
 			w, dir := modeltest.WhisperWeights(), t.TempDir()
 			modeltest.Texts(t, dir)
 			c.change(w, dir)
-			modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.F32))
+			modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(weightfile.F32))
 			f, err := Open(dir)
 			if err == nil {
 				err = f.Write(io.Discard, ggmlfile.Q8_0, nil)
@@ -247,7 +246,7 @@ func TestNotes(t *testing.T) {
 	large.Values = slices.Clone(large.Values)
 	large.Values[3], large.Values[40] = 70000, -1e6
 	w["model.encoder.layers.0.fc1.weight"] = large
-	modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(safetensors.BF16))
+	modeltest.Place(t, filepath.Join(dir, weightsFile), w.Safetensors(weightfile.BF16))
 	modeltest.Place(t, filepath.Join(dir, "generation_config.json"), []byte(`{"alignment_heads": [[2, 0]]}`))
 	_, f := converted(t, dir, ggmlfile.F16)
 	assert.Nil(t, f.AlignmentHeads)
@@ -305,8 +304,8 @@ func TestDamagedFiles(t *testing.T) {
 	hf, ct2 := t.TempDir(), t.TempDir()
 	modeltest.Texts(t, hf)
 	modeltest.Place(t, filepath.Join(hf, "vocabulary.txt"), []byte(strings.Join(modeltest.Tokens(), "\n"))) // is read faster
-	w.CT2Folder(t, ct2, 6, ctranslate2.Int8)
-	good := w.Safetensors(safetensors.F16)
+	w.CT2Folder(t, ct2, 6, weightfile.I8)
+	good := w.Safetensors(weightfile.F16)
 	modeltest.Place(t, filepath.Join(hf, weightsFile), good)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/files/safetensors"
+	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -21,7 +21,7 @@ type hf struct {
 
 // tensorOfFile is a tensor and its file.
 type tensorOfFile struct {
-	safetensors.Tensor
+	weightfile.Tensor
 	file io.ReaderAt
 	path string
 }
@@ -117,9 +117,9 @@ func (f *Folder) shard(w *hf, name string, index map[string]string) error {
 	if err != nil {
 		return err
 	}
-	tensors, err := safetensors.Read(file, size)
+	tensors, err := weightfile.ReadSafetensors(file, size)
 	if err != nil {
-		return brokenFile(path, err, safetensors.ErrInvalid)
+		return brokenFile(path, err, weightfile.ErrInvalid)
 	}
 	for tensor, t := range tensors {
 		if index != nil && index[tensor] != name {
@@ -130,11 +130,6 @@ func (f *Folder) shard(w *hf, name string, index map[string]string) error {
 	return nil
 }
 
-// formats of safetensors' types.
-var hfFormats = map[safetensors.Type]format{
-	safetensors.F32: float32s, safetensors.F16: float16s, safetensors.BF16: bfloat16s,
-}
-
 // tensor returns a tensor by the name in its file.
 func (w *hf) tensor(name string) (*values, error) {
 	t, ok := w.tensors[name]
@@ -143,11 +138,11 @@ func (w *hf) tensor(name string) (*values, error) {
 	}
 	w.used[name] = true
 	label := fmt.Sprintf("%s: tensor %s", t.path, name)
-	f, ok := hfFormats[t.Type]
-	if !ok {
+	f, ok := formats[t.Type]
+	if !ok || integer(t.Type) {
 		return nil, fmt.Errorf("%w: %s: expected F32, F16 or BF16, found %s", models.ErrUnsupported, label, t.Type)
 	}
-	return stored(label, t.file, t.At, t.Shape, f), nil
+	return stored(label, t.file, t.Tensor, f), nil
 }
 
 func (w *hf) find(name string) (*values, error) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
 )
 
 // values is a tensor that is read in portions.
@@ -76,41 +77,44 @@ type format struct {
 	decode func(into []float32, raw []byte)
 }
 
-// The formats of weights.
-var (
-	float32s = format{4, func(into []float32, raw []byte) {
+// formats holds the formats of weights.
+var formats = map[weightfile.Type]format{
+	weightfile.F32: {4, func(into []float32, raw []byte) {
 		for i := range into {
 			into[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 		}
-	}}
-	float16s = format{2, func(into []float32, raw []byte) {
+	}},
+	weightfile.F16: {2, func(into []float32, raw []byte) {
 		for i := range into {
 			into[i] = onnxfile.Half(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
-	}}
-	bfloat16s = format{2, func(into []float32, raw []byte) {
+	}},
+	weightfile.BF16: {2, func(into []float32, raw []byte) {
 		for i := range into {
 			into[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
 		}
-	}}
-	int16s = format{2, func(into []float32, raw []byte) {
+	}},
+	weightfile.I16: {2, func(into []float32, raw []byte) {
 		for i := range into {
 			into[i] = float32(int16(binary.LittleEndian.Uint16(raw[2*i:])))
 		}
-	}}
-	int8s = format{1, func(into []float32, raw []byte) {
+	}},
+	weightfile.I8: {1, func(into []float32, raw []byte) {
 		for i := range into {
 			into[i] = float32(int8(raw[i]))
 		}
-	}}
-)
+	}},
+}
 
-// stored returns the numbers stored at an offset of a file.
-func stored(name string, file io.ReaderAt, at int64, shape []int64, f format) *values {
+// integer reports whether numbers of a type are multiplied by a scale.
+func integer(t weightfile.Type) bool { return t == weightfile.I8 || t == weightfile.I16 }
+
+// stored returns the numbers of a tensor of a file.
+func stored(name string, file io.ReaderAt, t weightfile.Tensor, f format) *values {
 	var raw []byte
-	return &values{name, shape, func(into []float32, from int64) error {
+	return &values{name, t.Shape, func(into []float32, from int64) error {
 		raw = slices.Grow(raw[:0], int(f.size)*len(into))[:int(f.size)*len(into)]
-		if n, err := file.ReadAt(raw, at+from*f.size); err != nil && n < len(raw) {
+		if n, err := file.ReadAt(raw, t.At+from*f.size); err != nil && n < len(raw) {
 			return err
 		}
 		f.decode(into, raw)

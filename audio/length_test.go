@@ -1,0 +1,66 @@
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// FLAC written to a pipe declares no length, so Probe counts the samples.
+func TestFLACFromAPipe(t *testing.T) {
+	needFFmpeg(t)
+	bin, err := findFFmpeg(Options{})
+	require.NoError(t, err)
+	for _, args := range [][]string{
+		{"-i", "sine=frequency=300:sample_rate=44100:duration=7.3"},
+		{"-i", "anoisesrc=r=48000:duration=3.21:seed=4", "-ac", "2", "-frame_size", "1152"},
+		{"-i", "anoisesrc=r=16000:duration=40:seed=5"},
+	} {
+		data, err := exec.Command(bin, append(append([]string{"-v", "error", "-nostdin", "-f", "lavfi"}, args...), "-f", "flac", "pipe:1")...).Output()
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "a.flac")
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		pcm, err := Open(t.Context(), File(path), Options{})
+		require.NoError(t, err)
+		info, err := Probe(t.Context(), File(path), Options{})
+		require.NoError(t, err)
+		assert.InDelta(t, pcm.Duration(), info.Duration, 1.0/SampleRate)
+		require.NoError(t, pcm.Close())
+	}
+}
+
+// The declared length of an Ogg or MP3 file is trusted if the file is large
+// enough for it. Otherwise the recording is counted.
+func TestPlausibleLengthIsTrusted(t *testing.T) {
+	needFFmpeg(t)
+	data, err := os.ReadFile("testdata/formats/mp3_id3v24_id3v1_48k.mp3") // 3 s in its Xing header
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "a.mp3")
+	at := bytes.Index(data, []byte("Info"))
+	if at < 0 {
+		at = bytes.Index(data, []byte("Xing"))
+	}
+	require.Positive(t, at)
+	frames := binary.BigEndian.Uint32(data[at+8:])
+	claim := func(factor uint32) error {
+		binary.BigEndian.PutUint32(data[at+8:], frames*factor)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		pcm, err := Open(t.Context(), File(path), Options{MaxSeconds: 10})
+		if err == nil {
+			assert.InDelta(t, 3, pcm.Duration(), 0.1)
+			require.NoError(t, pcm.Close())
+		}
+		return err
+	}
+	require.NoError(t, claim(1))
+	err = claim(5)
+	require.ErrorIs(t, err, ErrTooLong)
+	require.ErrorContains(t, err, "expected at most 10 s")
+	require.NoError(t, claim(100), "5 minutes in 18 kB: not plausible")
+}

@@ -1,0 +1,140 @@
+package whispernet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+	"github.com/otograph/otograph/internal/files/weightfile"
+	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
+)
+
+// File is the open file of a model. It was accepted as a complete Whisper model
+// with 1,500 encoder positions; the weights themselves have not been read.
+type File struct {
+	*ggmlfile.Checked
+	// Name is the file's name, for errors.
+	Name string
+	// Data is the content of a file in memory, which must not change while the
+	// File is in use; nil for a file on disk.
+	Data []byte
+	// Languages are the codes of the languages that the model supports.
+	Languages []string
+	// Packing defines how speech is packed into windows.
+	Packing decode.PackOptions
+
+	disk *os.File
+}
+
+// OpenFile opens and checks the file of a model. Errors name the file and its role;
+// they wrap ggmlfile.ErrNotWhisper if the file is no usable model, and
+// fs.ErrNotExist and the like if it cannot be read.
+func OpenFile(m *models.Model) (*File, error) {
+	main := m.Main()
+	f := &File{Name: main.Name}
+	for _, name := range []string{m.Name, main.Path, "model in memory"} {
+		if f.Name == "" {
+			f.Name = name
+		}
+	}
+	if err := f.open(m, main); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("whisper: %s (standard recognizer): %w", f.Name, err)
+	}
+	return f, nil
+}
+
+func (f *File) open(m *models.Model, main models.File) (err error) {
+	var file io.ReaderAt
+	var size int64
+	if main.Data != nil {
+		if f.Data, err = main.Data(); err != nil {
+			return err
+		}
+		file, size = bytes.NewReader(f.Data), int64(len(f.Data))
+	} else {
+		f.disk, size, err = weightfile.Open(main.Path)
+		if errors.Is(err, weightfile.ErrNotFile) {
+			err = fmt.Errorf("%w: %w", ggmlfile.ErrNotWhisper, err)
+		}
+		if err != nil {
+			return err
+		}
+		file = f.disk
+	}
+	if f.Checked, err = ggmlfile.Check(file, size, layout); err != nil {
+		return err
+	}
+	f.Packing = packing(m.WindowSeconds)
+	f.Languages, err = languages(f.Header, m.Languages)
+	return err
+}
+
+// Path returns a path of the open file for native code: on Linux one that stays
+// this file when another one takes its name.
+func (f *File) Path() string {
+	path := fmt.Sprintf("/proc/self/fd/%d", f.disk.Fd())
+	if _, err := os.Stat(path); err != nil {
+		return f.disk.Name()
+	}
+	return path
+}
+
+// Close closes the file.
+func (f *File) Close() error {
+	if f.disk == nil {
+		return nil
+	}
+	return f.disk.Close()
+}
+
+// packing returns how windows of up to the given seconds are packed. Published
+// models use windows of 30 s. Shorter ones, which only our own models have, are
+// packed as in their training.
+func packing(seconds float64) decode.PackOptions {
+	// The sound before a window's first word and the longest pause in a window,
+	// in seconds: with less, the model loses first words and their capitals.
+	// The values are those of faster-whisper.
+	const lead, gap = 0.4, 0.8
+	if seconds > 0 && seconds < 30 {
+		return decode.PackOptions{Max: seconds}
+	}
+	return decode.PackOptions{Max: 30, Lead: lead, MaxGap: gap}
+}
+
+// languages returns the codes of the languages that a model supports: the given
+// ones, or all that it has a token for.
+func languages(h ggmlfile.Header, given []string) (list []string, err error) {
+	if !h.Multilingual() {
+		return []string{"en"}, nil
+	}
+	tokens := int(h.Vocabulary - 51766) // one per language
+	for _, l := range given {
+		code, ok := spec.NormalizeLanguage(l)
+		if !ok {
+			return nil, fmt.Errorf("languages: expected ISO 639 codes, found %q", l)
+		}
+		if LanguageNumber(code) >= tokens {
+			return nil, fmt.Errorf("languages: expected some of the first %d, whose tokens the model has, found %q", tokens, l)
+		}
+		list = append(list, code)
+	}
+	for i, l := range spec.Languages() {
+		if len(given) == 0 && i < tokens {
+			list = append(list, l.Code)
+		}
+	}
+	return list, nil
+}
+
+// LanguageNumber returns the index of a language in Whisper's table, or a
+// negative number.
+func LanguageNumber(code string) int {
+	return slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == code })
+}

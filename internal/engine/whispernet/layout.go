@@ -1,0 +1,109 @@
+package whispernet
+
+import (
+	"fmt"
+
+	"github.com/otograph/otograph/internal/files/ggmlfile"
+)
+
+// MelBins is the number of bins of a Fourier transform of 400 samples.
+const MelBins = 201
+
+// headerTypes maps the header's file type to the type of the large tensors.
+var headerTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14}
+
+// layout returns the layout of a model file with the header h.
+func layout(h ggmlfile.Header) (ggmlfile.Layout, error) {
+	if err := sound(h); err != nil {
+		return ggmlfile.Layout{}, fmt.Errorf("%w: header: %w", ggmlfile.ErrNotWhisper, err)
+	}
+	return ggmlfile.Layout{Bins: MelBins, Tensors: Tensors(h)}, nil
+}
+
+// sound checks that the dimensions are possible and that libwhisper supports
+// them.
+func sound(h ggmlfile.Header) error {
+	fields := []struct {
+		name     string
+		v        int32
+		min, max int32
+	}{
+		{"vocabulary (n_vocab)", h.Vocabulary, 51864, 51866},
+		{"audio context (n_audio_ctx)", h.AudioContext, 1500, 1500},
+		{"audio width (n_audio_state)", h.AudioState, 32, 4096},
+		{"audio heads (n_audio_head)", h.AudioHeads, 1, 128},
+		{"audio layers (n_audio_layer)", h.AudioLayers, 1, 128},
+		{"text context (n_text_ctx)", h.TextContext, 32, 8192},
+		{"text width (n_text_state)", h.TextState, 32, 4096},
+		{"text heads (n_text_head)", h.TextHeads, 1, 128},
+		{"text layers (n_text_layer)", h.TextLayers, 1, 128},
+		{"mel bands (n_mels)", h.Mels, 80, 128},
+	}
+	for _, f := range fields {
+		switch {
+		case f.v >= f.min && f.v <= f.max:
+		case f.min == f.max:
+			return fmt.Errorf("expected %s %d, found %d", f.name, f.min, f.v)
+		default:
+			return fmt.Errorf("expected %s of %d to %d, found %d", f.name, f.min, f.max, f.v)
+		}
+	}
+	if h.AudioState != h.TextState {
+		return fmt.Errorf("expected equal widths of audio and text, found %d and %d", h.AudioState, h.TextState)
+	}
+	if h.AudioState%h.AudioHeads != 0 || h.TextState%h.TextHeads != 0 || h.AudioState/h.AudioHeads%2 != 0 || h.TextState/h.TextHeads%2 != 0 {
+		return fmt.Errorf("expected widths that the heads divide evenly, found %d for %d and %d for %d", h.AudioState, h.AudioHeads, h.TextState, h.TextHeads)
+	}
+	t, ok := headerTypes[h.Type%1000]
+	if !ok || h.Type < 0 || h.Type >= 3000 {
+		return fmt.Errorf("expected a type that libwhisper 1.9 knows, found %d", h.Type)
+	}
+	if n := ggmlfile.BlockSize(t); int64(h.AudioState)%n != 0 {
+		return fmt.Errorf("expected a width that is a multiple of the type's blocks of %d, found %d", n, h.AudioState)
+	}
+	return nil
+}
+
+// Tensors returns the dimensions, innermost first, of the tensors of a model
+// with this header, by name.
+func Tensors(h ggmlfile.Header) map[string][]int32 {
+	type shape = []int32 // innermost dimension first
+	a, n := h.AudioState, h.TextState
+	m := map[string]shape{
+		"encoder.positional_embedding":   {a, h.AudioContext},
+		"encoder.conv1.weight":           {3, h.Mels, a},
+		"encoder.conv1.bias":             {1, a},
+		"encoder.conv2.weight":           {3, a, a},
+		"encoder.conv2.bias":             {1, a},
+		"encoder.ln_post.weight":         {a},
+		"encoder.ln_post.bias":           {a},
+		"decoder.positional_embedding":   {n, h.TextContext},
+		"decoder.token_embedding.weight": {n, h.Vocabulary},
+		"decoder.ln.weight":              {n},
+		"decoder.ln.bias":                {n},
+	}
+	block := func(prefix string, n int32, attention ...string) {
+		norm := func(name string) {
+			m[prefix+name+".weight"], m[prefix+name+".bias"] = shape{n}, shape{n}
+		}
+		for _, at := range attention {
+			norm(at + "_ln")
+			for _, part := range []string{".query", ".key", ".value", ".out"} {
+				m[prefix+at+part+".weight"] = shape{n, n}
+				if part != ".key" {
+					m[prefix+at+part+".bias"] = shape{n}
+				}
+			}
+		}
+		norm("mlp_ln")
+		m[prefix+"mlp.0.weight"], m[prefix+"mlp.0.bias"] = shape{n, 4 * n}, shape{4 * n}
+		m[prefix+"mlp.2.weight"], m[prefix+"mlp.2.bias"] = shape{4 * n, n}, shape{n}
+	}
+	for i := range h.AudioLayers {
+		block(fmt.Sprintf("encoder.blocks.%d.", i), a, "attn")
+	}
+	for i := range h.TextLayers {
+		block(fmt.Sprintf("decoder.blocks.%d.", i), n, "attn", "cross_attn")
+	}
+	return m
+}

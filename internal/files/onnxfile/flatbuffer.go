@@ -1,0 +1,131 @@
+package onnxfile
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// buffer reads a FlatBuffer (flatbuffers.dev/internals). Reads outside of the
+// bytes return zeros and set bad.
+type buffer struct {
+	data []byte
+	left int // elements of vectors that may still be read
+	bad  bool
+}
+
+func (b *buffer) at(offset, size int) []byte {
+	if offset < 0 || size < 0 || offset > len(b.data)-size {
+		b.bad = true
+		return make([]byte, min(max(size, 0), 8))
+	}
+	return b.data[offset : offset+size : offset+size]
+}
+
+func (b *buffer) uint32(offset int) int { return int(binary.LittleEndian.Uint32(b.at(offset, 4))) }
+
+// table is a table of a buffer; the zero value has no fields.
+type table struct {
+	buf    *buffer
+	offset int
+}
+
+// field returns the offset of a field, 0 if the table lacks it.
+func (t table) field(slot int) int {
+	if t.buf == nil || t.buf.bad {
+		return 0
+	}
+	b := t.buf
+	fields := t.offset - int(int32(b.uint32(t.offset)))
+	if 4+2*slot+2 > int(binary.LittleEndian.Uint16(b.at(fields, 2))) {
+		return 0
+	}
+	if from := int(binary.LittleEndian.Uint16(b.at(fields+4+2*slot, 2))); from != 0 {
+		return t.offset + from
+	}
+	return 0
+}
+
+// target returns the offset that a field refers to, 0 if the table lacks it.
+func (t table) target(slot int) int {
+	at := t.field(slot)
+	if at == 0 {
+		return 0
+	}
+	return at + t.buf.uint32(at)
+}
+
+func (t table) table(slot int) table {
+	if at := t.target(slot); at != 0 {
+		return table{t.buf, at}
+	}
+	return table{}
+}
+
+func (t table) uint8(slot int) byte {
+	if at := t.field(slot); at != 0 {
+		return t.buf.at(at, 1)[0]
+	}
+	return 0
+}
+
+func (t table) int32(slot int) int32 {
+	if at := t.field(slot); at != 0 {
+		return int32(t.buf.uint32(at))
+	}
+	return 0
+}
+
+func (t table) int64(slot int) int64 {
+	if at := t.field(slot); at != 0 {
+		return int64(binary.LittleEndian.Uint64(t.buf.at(at, 8)))
+	}
+	return 0
+}
+
+func (t table) float32(slot int) float32 { return math.Float32frombits(uint32(t.int32(slot))) }
+
+// vector returns the bytes of a vector of elements of size bytes.
+func (t table) vector(slot, size int) []byte {
+	at := t.target(slot)
+	if at == 0 {
+		return nil
+	}
+	n := t.buf.uint32(at)
+	if n > (len(t.buf.data)-at)/size {
+		t.buf.bad = true
+		return nil
+	}
+	return t.buf.at(at+4, n*size)
+}
+
+func (t table) bytes(slot int) []byte { return t.vector(slot, 1) }
+
+// each calls use with the offset of the target of each element of a vector of
+// references.
+func (t table) each(slot int, use func(target int)) {
+	elements := t.vector(slot, 4)
+	if elements == nil {
+		return
+	}
+	first := t.target(slot) + 4
+	if t.buf.left -= len(elements) / 4; t.buf.left < 0 {
+		t.buf.bad = true
+	}
+	for i := 0; i < len(elements) && !t.buf.bad; i += 4 {
+		use(first + i + t.buf.uint32(first+i))
+	}
+}
+
+func (t table) tables(slot int) (list []table) {
+	t.each(slot, func(target int) { list = append(list, table{t.buf, target}) })
+	return list
+}
+
+func (t table) strings(slot int) (list [][]byte) {
+	t.each(slot, func(target int) {
+		if n := t.buf.uint32(target); !t.buf.bad {
+			list = append(list, t.buf.at(target+4, n))
+		}
+	})
+	return list
+}

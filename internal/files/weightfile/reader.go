@@ -1,0 +1,88 @@
+// Package weightfile opens files of weights and reads the structure of
+// safetensors files and of CTranslate2's model.bin without the data in them.
+package weightfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Reader reads at a position and keeps the first error: later reads return
+// zeros.
+type Reader struct {
+	// At is the position, Size the size of the file in bytes.
+	At, Size int64
+	// Err is the first error. Unread reports that reading failed, so that Err
+	// does not mean that the file is invalid.
+	Err    error
+	Unread bool
+
+	file      io.ReaderAt
+	readAhead int64
+	ahead     []byte // the file's bytes from begin on
+	begin     int64
+}
+
+// NewReader returns a Reader at the beginning of a file of size bytes, which it reads
+// in pieces of at least readAhead bytes.
+func NewReader(file io.ReaderAt, size, readAhead int64) *Reader {
+	return &Reader{Size: size, file: file, readAhead: readAhead}
+}
+
+// Skip moves the position over n bytes; a shorter file is an error.
+func (r *Reader) Skip(n int64) {
+	if r.Err != nil {
+		return
+	}
+	if n < 0 || n > r.Size-r.At {
+		r.Err = fmt.Errorf("it ends at byte %d, expected %d more bytes at %d", r.Size, n, r.At)
+		return
+	}
+	r.At += n
+}
+
+// Bytes returns the next n bytes, which are valid until the next call; nil
+// after an error.
+func (r *Reader) Bytes(n int64) []byte {
+	at := r.At
+	if r.Skip(n); r.Err != nil {
+		return nil
+	}
+	if at < r.begin || r.At > r.begin+int64(len(r.ahead)) {
+		want := min(max(n, r.readAhead), r.Size-at)
+		if int64(cap(r.ahead)) < want {
+			r.ahead = make([]byte, want)
+		}
+		r.ahead, r.begin = r.ahead[:want], at
+		if got, err := r.file.ReadAt(r.ahead, at); err != nil && int64(got) < want {
+			r.Err, r.ahead, r.Unread = err, nil, true
+			return nil
+		}
+	}
+	return r.ahead[at-r.begin:][:n]
+}
+
+// Uint8 returns the next byte.
+func (r *Reader) Uint8() uint8 {
+	if b := r.Bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+// Uint16 returns the next two bytes.
+func (r *Reader) Uint16() uint16 {
+	if b := r.Bytes(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+// Uint32 returns the next four bytes.
+func (r *Reader) Uint32() uint32 {
+	if b := r.Bytes(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}

@@ -50,7 +50,7 @@ func TestDemoAccuracy(t *testing.T) {
 					continue
 				}
 				asked++
-				if item.Score.Language.Reference == item.Score.Language.Found {
+				if item.Score.Language.Reference == item.Score.Language.Hypothesis {
 					right++
 				}
 				times.Add(*item.Score.Sentences)

@@ -204,8 +204,12 @@ func TestF8Start(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	proxy, through := dbtest.Proxied(t, source)
 	proxy.Cut()
-	timer := time.AfterFunc(3*time.Second, proxy.Pass)
-	defer timer.Stop()
+	go func() {
+		for proxy.Refused() == 0 && t.Context().Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		proxy.Pass()
+	}()
 	s := serve(t, t.TempDir(), "--workers", "0", "--database", through)
 	assert.Contains(t, s.logged(), "waiting for the database")
 }

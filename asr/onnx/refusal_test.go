@@ -37,10 +37,10 @@ func graph(inputs, outputs []ort.Info, meta ...string) ort.Source {
 		return d
 	}
 	for _, p := range inputs {
-		g.Input(p.Name, onnxfile.Type(p.Type), dims(p.Shape)...)
+		g.Input(p.Name, p.Type, dims(p.Shape)...)
 	}
 	for _, p := range outputs {
-		g.Output(p.Name, onnxfile.Type(p.Type), dims(p.Shape)...)
+		g.Output(p.Name, p.Type, dims(p.Shape)...)
 	}
 	for i := 0; i+1 < len(meta); i += 2 {
 		g.Meta(meta[i], meta[i+1])

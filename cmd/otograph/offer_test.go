@@ -47,7 +47,7 @@ func TestOffer(t *testing.T) {
 // that gets one.
 func TestNeedRecognizer(t *testing.T) {
 	set := published.Models()
-	require.ErrorContains(t, needRecognizer(set, true), "`otograph models pull` (81.8 MB)")
+	require.ErrorContains(t, needRecognizer(set, true), "`otograph models pull` (125.7 MB)")
 	require.NoError(t, needRecognizer(set, false), "nothing is transcribed")
 	require.NoError(t, needRecognizer(demo.Models(), true))
 }

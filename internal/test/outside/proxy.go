@@ -61,8 +61,8 @@ func (p *Proxy) Drop() { p.set(dropping) }
 // Cut closes all connections, and new ones immediately.
 func (p *Proxy) Cut() { p.set(cutting) }
 
-// Refused returns the number of connections that could not be forwarded because
-// dial failed.
+// Refused returns the number of connections that were not forwarded because the
+// proxy is cut or dial failed.
 func (p *Proxy) Refused() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,6 +96,7 @@ func (p *Proxy) keep(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mode == cutting {
+		p.refused++
 		c.Close()
 		return false
 	}

@@ -27,7 +27,7 @@ type Model interface {
 	Vocabulary() (Vocabulary, error)
 	// Listen runs the model over the speech of a recording and returns its
 	// output for each window, in order of time.
-	Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]Heard, error)
+	Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]Recognition, error)
 }
 
 // Vocabulary lists the tokens of a CTC model.
@@ -39,21 +39,23 @@ type Vocabulary struct {
 	Blank int
 }
 
-// Heard is the output of a model for one window.
-type Heard struct {
+// Recognition is the output of a model for one window.
+type Recognition struct {
 	// Pieces are the stretches of the file (samples at 16 kHz) that the window
 	// joins, in order.
 	Pieces []audio.Span
 	Rows   *Rows
 	// Words are the words that the model recognized, in order.
-	Words []HeardWord
+	Words []RecognizedWord
 	// Spotted are the hotwords found in the sound, in order, even if they are
 	// not among Words.
 	Spotted []Spotted
 }
 
 // time converts a time of the window to a time of the file, in seconds.
-func (h *Heard) time(seconds float64) float64 { return decode.Window{Pieces: h.Pieces}.Time(seconds) }
+func (h *Recognition) time(seconds float64) float64 {
+	return decode.Window{Pieces: h.Pieces}.Time(seconds)
+}
 
 // Spotted is a hotword found in the sound.
 type Spotted struct {
@@ -65,8 +67,8 @@ type Spotted struct {
 	LogProb float64
 }
 
-// HeardWord is a recognized word and the row of its first token.
-type HeardWord struct {
+// RecognizedWord is a recognized word and the row of its first token.
+type RecognizedWord struct {
 	Text string
 	Row  int
 }
@@ -138,11 +140,11 @@ func Words(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, te
 		return nil, err
 	}
 	r := recording{pcm, speech}
-	heard, err := r.listen(ctx, m, opt)
+	windows, err := r.listen(ctx, m, opt)
 	if err != nil {
 		return nil, err
 	}
-	return r.lay(ctx, vocab, heard, texts, opt)
+	return r.lay(ctx, vocab, windows, texts, opt)
 }
 
 // recording is the sound that a text is aligned with.
@@ -151,20 +153,20 @@ type recording struct {
 	speech []audio.Span
 }
 
-func (r recording) listen(ctx context.Context, m Model, opt Options) ([]Heard, error) {
+func (r recording) listen(ctx context.Context, m Model, opt Options) ([]Recognition, error) {
 	return m.Listen(ctx, r.pcm, r.speech, asr.Options{
 		Language: opt.Language, Hotwords: opt.Hotwords, Parallel: opt.Parallel, Gate: opt.Gate, Progress: opt.Progress,
 	})
 }
 
 // lay is Words for windows that the model has already processed.
-func (r recording) lay(ctx context.Context, vocab *ctc.Vocabulary, heard []Heard, texts []string, opt Options) (*Alignment, error) {
-	t := newTrack(heard, prepare(texts, opt.Language, vocab), vocab)
+func (r recording) lay(ctx context.Context, vocab *ctc.Vocabulary, windows []Recognition, texts []string, opt Options) (*Alignment, error) {
+	t := newTrack(windows, prepare(texts, opt.Language, vocab), vocab)
 	if err := t.lay(ctx, opt); err != nil {
 		return nil, err
 	}
 	a := t.alignment(r.pcm, r.speech)
-	a.Passes = len(heard)
+	a.Passes = len(windows)
 	return a, ctx.Err()
 }
 

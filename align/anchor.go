@@ -6,7 +6,7 @@ import (
 )
 
 // pair matches a word of the text with a recognized word.
-type pair struct{ text, heard int }
+type pair struct{ text, recognized int }
 
 const (
 	// maxTable bounds the cells of a comparison of words.
@@ -22,16 +22,16 @@ const (
 // match pairs the words of a text with the recognized words, in order. It first
 // matches runs of words that occur once on both sides, wherever they are, and
 // then compares the stretches between them word by word.
-func match(text, heard []string) []pair {
+func match(text, recognized []string) []pair {
 	var pairs []pair
 	var begin pair
 	var c comparison
-	for _, p := range append(unique(text, heard), pair{len(text), len(heard)}) {
-		pairs = c.between(pairs, text, heard, begin, p)
+	for _, p := range append(unique(text, recognized), pair{len(text), len(recognized)}) {
+		pairs = c.between(pairs, text, recognized, begin, p)
 		if p.text < len(text) {
 			pairs = append(pairs, p)
 		}
-		begin = pair{p.text + 1, p.heard + 1}
+		begin = pair{p.text + 1, p.recognized + 1}
 	}
 	return pairs
 }
@@ -39,7 +39,7 @@ func match(text, heard []string) []pair {
 // unique returns the middle words of runs of three that occur once on both
 // sides: the largest set in the same order (the longest increasing subsequence,
 // as in a patience diff).
-func unique(text, heard []string) []pair {
+func unique(text, recognized []string) []pair {
 	seed := maphash.MakeSeed() // hashes, because hours have too many runs to store
 	places := func(list []string) map[uint64]int32 {
 		out := map[uint64]int32{}
@@ -53,10 +53,10 @@ func unique(text, heard []string) []pair {
 		}
 		return out
 	}
-	inHeard := places(heard)
+	inRecognized := places(recognized)
 	var common []pair
 	for r, i := range places(text) {
-		if j, ok := inHeard[r]; ok && i >= 0 && j >= 0 && slices.Equal(text[i:i+anchorLength], heard[j:j+anchorLength]) {
+		if j, ok := inRecognized[r]; ok && i >= 0 && j >= 0 && slices.Equal(text[i:i+anchorLength], recognized[j:j+anchorLength]) {
 			common = append(common, pair{int(i) + 1, int(j) + 1})
 		}
 	}
@@ -65,12 +65,12 @@ func unique(text, heard []string) []pair {
 }
 
 // increasing returns the longest subsequence of pairs that is in order of
-// heard. pairs are in order of text.
+// recognized. pairs are in order of text.
 func increasing(pairs []pair) []pair {
 	var tails []int // index of the pair that ends the best sequence of each length
 	before := make([]int, len(pairs))
 	for i, p := range pairs {
-		k, _ := slices.BinarySearchFunc(tails, p.heard, func(t, heard int) int { return pairs[t].heard - heard })
+		k, _ := slices.BinarySearchFunc(tails, p.recognized, func(t, recognized int) int { return pairs[t].recognized - recognized })
 		before[i] = -1
 		if k > 0 {
 			before[i] = tails[k-1]
@@ -99,34 +99,34 @@ type comparison struct {
 
 // between compares the words from begin up to end and appends the pairs that it
 // finds. A stretch too long for one table is compared in parts.
-func (c *comparison) between(pairs []pair, text, heard []string, begin, end pair) []pair {
-	for begin.text < end.text && begin.heard < end.heard {
+func (c *comparison) between(pairs []pair, text, recognized []string, begin, end pair) []pair {
+	for begin.text < end.text && begin.recognized < end.recognized {
 		to := end
-		whole := (end.text-begin.text)*(end.heard-begin.heard) <= maxTable
+		whole := (end.text-begin.text)*(end.recognized-begin.recognized) <= maxTable
 		if !whole {
-			to = pair{min(begin.text+reach, end.text), min(begin.heard+stride, end.heard)}
+			to = pair{min(begin.text+reach, end.text), min(begin.recognized+stride, end.recognized)}
 		}
-		found := c.common(text[begin.text:to.text], heard[begin.heard:to.heard])
+		found := c.common(text[begin.text:to.text], recognized[begin.recognized:to.recognized])
 		if whole {
 			for _, p := range found {
-				pairs = append(pairs, pair{begin.text + p.text, begin.heard + p.heard})
+				pairs = append(pairs, pair{begin.text + p.text, begin.recognized + p.recognized})
 			}
 			return pairs
 		}
 		// The last quarter may be separated from its match, so it is compared
 		// again.
 		kept := found
-		for len(kept) > 0 && kept[len(kept)-1].heard >= stride*3/4 {
+		for len(kept) > 0 && kept[len(kept)-1].recognized >= stride*3/4 {
 			kept = kept[:len(kept)-1]
 		}
-		next := pair{begin.text, to.heard} // none of it is in the text
+		next := pair{begin.text, to.recognized} // none of it is in the text
 		for _, p := range kept {
-			pairs = append(pairs, pair{begin.text + p.text, begin.heard + p.heard})
-			next = pair{begin.text + p.text + 1, begin.heard + p.heard + 1}
+			pairs = append(pairs, pair{begin.text + p.text, begin.recognized + p.recognized})
+			next = pair{begin.text + p.text + 1, begin.recognized + p.recognized + 1}
 		}
 		if len(kept) < stride/10 { // chance matches, not the same text
 			pairs = pairs[:len(pairs)-len(kept)]
-			next = pair{begin.text, to.heard}
+			next = pair{begin.text, to.recognized}
 		}
 		begin = next
 	}

@@ -38,7 +38,7 @@ func TestMatchIsInOrder(t *testing.T) {
 		text, heard := words.Draw(t, "text"), words.Draw(t, "heard")
 		last := pair{-1, -1}
 		for _, p := range match(text, heard) {
-			if text[p.text] != heard[p.heard] || p.text <= last.text || p.heard <= last.heard {
+			if text[p.text] != heard[p.recognized] || p.text <= last.text || p.recognized <= last.recognized {
 				t.Fatalf("%v after %v", p, last)
 			}
 			last = p
@@ -100,7 +100,7 @@ func TestMatchStaysInPlace(t *testing.T) {
 		}
 	}
 	for _, p := range match(text, heard) {
-		assert.InDelta(t, p.text, p.heard, 20)
+		assert.InDelta(t, p.text, p.recognized, 20)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Trace returns the input of ctc.Refine.
-func Trace(v Vocabulary, heard []Heard, text, language string) []ctc.Spoken {
+func Trace(v Vocabulary, heard []Recognition, text, language string) []ctc.Spoken {
 	vocab := ctc.NewVocabulary(v.Tokens, v.Blank)
 	t := newTrack(heard, prepare(Split(text), language, vocab), vocab)
 	_ = t.lay(context.Background(), Options{})

@@ -15,8 +15,8 @@ const lateToken = 0.1
 
 // putSpotted inserts the spotted hotwords into the transcript in place of its
 // words. Segments keep their times.
-func putSpotted(t *asr.Transcript, heard []Heard) {
-	for _, h := range heard {
+func putSpotted(t *asr.Transcript, windows []Recognition) {
+	for _, h := range windows {
 		for _, s := range h.Spotted {
 			from := h.time(float64(s.First)*h.Rows.Shift) - lateToken
 			to := h.time(float64(s.Last+1) * h.Rows.Shift)

@@ -22,9 +22,9 @@ const (
 )
 
 // sections cuts the recording at anchors, inside runs of anchorLength or more
-// words that are equal in text and sound. heard holds the frames, counted over
+// words that are equal in text and sound. recognized holds the frames, counted over
 // all windows, at which the recognized words begin.
-func sections(words []word, heard []int, pairs []pair, frames int) []section {
+func sections(words []word, recognized []int, pairs []pair, frames int) []section {
 	var out []section
 	begin := section{}
 	add := func(toWord, toFrame int) {
@@ -35,18 +35,18 @@ func sections(words []word, heard []int, pairs []pair, frames int) []section {
 	run := 0
 	for i := 1; i < len(pairs); i++ {
 		p, q := pairs[i-1], pairs[i]
-		if q.text != p.text+1 || q.heard != p.heard+1 {
+		if q.text != p.text+1 || q.recognized != p.recognized+1 {
 			run = 0
 			continue
 		}
 		run++
-		first := heard[q.heard]
+		first := recognized[q.recognized]
 		if run < anchorLength-1 || first-begin.frames[1] < sectionFrames {
 			continue
 		}
 		// The run must continue after the cut, so that the anchor does not
 		// depend on the run's last word alone.
-		if i+1 < len(pairs) && (pairs[i+1] == pair{q.text + 1, q.heard + 1}) && first > heard[p.heard]+1 {
+		if i+1 < len(pairs) && (pairs[i+1] == pair{q.text + 1, q.recognized + 1}) && first > recognized[p.recognized]+1 {
 			add(q.text, first)
 			run = 0
 		}

@@ -16,24 +16,24 @@ import (
 
 // track joins the rows of all windows of a recording during an alignment.
 type track struct {
-	vocab  *ctc.Vocabulary
-	words  []word
-	heard  []Heard
-	first  []int  // the first frame of each window, and the total
-	marks  []mark // one per word, in frames of the track
-	strays []stray
+	vocab   *ctc.Vocabulary
+	words   []word
+	windows []Recognition
+	first   []int  // the first frame of each window, and the total
+	marks   []mark // one per word, in frames of the track
+	strays  []stray
 }
 
-func newTrack(heard []Heard, words []word, vocab *ctc.Vocabulary) *track {
-	t := &track{vocab: vocab, words: words, heard: heard, first: make([]int, len(heard)+1), marks: make([]mark, len(words))}
-	for i, h := range heard {
+func newTrack(windows []Recognition, words []word, vocab *ctc.Vocabulary) *track {
+	t := &track{vocab: vocab, words: words, windows: windows, first: make([]int, len(windows)+1), marks: make([]mark, len(words))}
+	for i, h := range windows {
 		t.first[i+1] = t.first[i] + h.Rows.len()
 	}
 	return t
 }
 
 // all returns the number of frames.
-func (t *track) all() int { return t.first[len(t.heard)] }
+func (t *track) all() int { return t.first[len(t.windows)] }
 
 // window returns the window that a frame belongs to.
 func (t *track) window(f int) int {
@@ -43,19 +43,19 @@ func (t *track) window(f int) int {
 
 func (t *track) frame(f int) frame {
 	w := t.window(f)
-	return frame{t.heard[w].Rows, f - t.first[w]}
+	return frame{t.windows[w].Rows, f - t.first[w]}
 }
 
 // time returns the time of a frame's middle in seconds of the file.
 func (t *track) time(f int) float64 {
 	w := t.window(f)
-	return t.heard[w].time((float64(f-t.first[w]) + 0.5) * t.heard[w].Rows.Shift)
+	return t.windows[w].time((float64(f-t.first[w]) + 0.5) * t.windows[w].Rows.Shift)
 }
 
 func (t *track) lay(ctx context.Context, opt Options) error {
 	var keys []string
 	var spots []int
-	for i, h := range t.heard {
+	for i, h := range t.windows {
 		for _, w := range h.Words {
 			keys = append(keys, keyOf(w.Text))
 			spots = append(spots, t.first[i]+min(w.Row, max(h.Rows.len()-1, 0)))
@@ -151,8 +151,8 @@ func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 		}
 		before = a.Words[i].End
 	}
-	if heard := t.extra(a); spelled+heard > 0 {
-		a.Score = sum / float64(spelled+heard)
+	if extra := t.extra(a); spelled+extra > 0 {
+		a.Score = sum / float64(spelled+extra)
 	}
 	return a
 }
@@ -204,7 +204,7 @@ func (t *track) extra(a *Alignment) (count int) {
 		frame int
 	}
 	var all []recognized
-	for i, h := range t.heard {
+	for i, h := range t.windows {
 		for _, w := range h.Words {
 			all = append(all, recognized{strings.TrimSpace(w.Text), t.first[i] + w.Row})
 		}

@@ -29,7 +29,7 @@ func TestLayReturnsCores(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gate := &lateGate{cancel: cancel}
 	vocab := ctc.NewVocabulary([]string{"", " a"}, 0)
-	heard := []Heard{{Rows: NewRows([]float32{0, -9, -9, 0}, []float64{0, 0}, 2, 0, 0.04)}}
+	heard := []Recognition{{Rows: NewRows([]float32{0, -9, -9, 0}, []float64{0, 0}, 2, 0, 0.04)}}
 	track := newTrack(heard, prepare([]string{"a"}, "en", vocab), vocab)
 	require.ErrorIs(t, track.lay(ctx, Options{Gate: gate}), context.Canceled)
 	assert.Zero(t, gate.taken)

@@ -45,11 +45,11 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 	}
 	opt.Language = t.Language
 	r := recording{pcm, speech}
-	heard, err := r.listen(ctx, m, opt)
+	windows, err := r.listen(ctx, m, opt)
 	if err != nil {
 		return err
 	}
-	a, err := r.lay(ctx, vocab, heard, texts, opt)
+	a, err := r.lay(ctx, vocab, windows, texts, opt)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 			s.Start, s.End = s.Words[0].Start, s.Words[len(s.Words)-1].End
 		}
 	}
-	putSpotted(t, heard)
+	putSpotted(t, windows)
 	return nil
 }
 

@@ -27,7 +27,7 @@ type downmix struct {
 	sum      []float64 // per channel in the block
 	square   []float64
 	energy   []float64 // per channel since the beginning, without the DC offset
-	heard    []bool    // channels that ever carried a signal
+	audible  []bool    // channels that ever carried a signal
 	single   int       // channel used alone while the mean cancels, else -1
 	started  bool
 	mono     []float32
@@ -39,7 +39,7 @@ func newDownmix(channels, rate int, emit func([]float32) error) *downmix {
 	return &downmix{
 		channels: channels, fade: max(1, rate/fadesPerSecond), block: make([]float32, 0, frames*channels),
 		weights: make([]float32, channels), target: make([]float32, channels),
-		sum: make([]float64, channels), square: make([]float64, channels), energy: make([]float64, channels), heard: make([]bool, channels), single: -1,
+		sum: make([]float64, channels), square: make([]float64, channels), energy: make([]float64, channels), audible: make([]bool, channels), single: -1,
 		mono: make([]float32, frames), emit: emit,
 	}
 }
@@ -128,9 +128,9 @@ func (d *downmix) aim(block []float32, frames int) {
 		d.energy[c] += e
 		total += e
 		if square[c] > audible*n {
-			d.heard[c] = true
+			d.audible[c] = true
 		}
-		if d.heard[c] {
+		if d.audible[c] {
 			active++
 		}
 		if d.energy[c] > d.energy[loud]*1.01 { // the first of equally loud channels, regardless of rounding
@@ -141,7 +141,7 @@ func (d *downmix) aim(block []float32, frames int) {
 		d.target[c] = 0
 		if active == 0 {
 			d.target[c] = 1 / float32(d.channels)
-		} else if d.heard[c] {
+		} else if d.audible[c] {
 			d.target[c] = 1 / float32(active)
 		}
 	}

@@ -49,13 +49,13 @@ const sceneStep = audio.SampleRate / 100
 // tile is a window of the segmenter and the part of it that counts: the middle,
 // which has context on both sides.
 type tile struct {
-	window audio.Span
-	middle audio.Span
-	heard  Activity
+	window   audio.Span
+	middle   audio.Span
+	activity Activity
 }
 
 // at returns the tile's local speakers at a sample of the recording.
-func (t tile) at(sample int) uint8 { return t.heard.at(sample - t.window.Start) }
+func (t tile) at(sample int) uint8 { return t.activity.at(sample - t.window.Start) }
 
 // alone returns the set of the tile's local speakers at a sample if it has one,
 // and 0 for several and outside the tile's window.
@@ -92,18 +92,18 @@ func listen(ctx context.Context, s Segmenter, pcm *audio.PCM, long bool) (*scene
 	}
 	for from := 0; from < len(windows); from += embedAtOnce {
 		batch := windows[from:min(from+embedAtOnce, len(windows))]
-		heard, err := s.Segment(ctx, pcm, batch)
+		activities, err := s.Segment(ctx, pcm, batch)
 		if err != nil {
 			return nil, fmt.Errorf("diarize: segmenting %d windows: %w", len(batch), err)
 		}
-		if len(heard) != len(batch) {
-			return nil, fmt.Errorf("diarize: the segmenter gave %d activities for %d windows", len(heard), len(batch))
+		if len(activities) != len(batch) {
+			return nil, fmt.Errorf("diarize: the segmenter gave %d activities for %d windows", len(activities), len(batch))
 		}
-		for i, h := range heard {
+		for i, h := range activities {
 			if len(h.Active) == 0 || h.Shift <= 0 || h.Field < 0 {
 				return nil, fmt.Errorf("diarize: the segmenter gave %d frames every %d samples for window %d", len(h.Active), h.Shift, from+i)
 			}
-			out.tiles[from+i].heard = h
+			out.tiles[from+i].activity = h
 		}
 	}
 	return &out, nil
@@ -112,31 +112,31 @@ func listen(ctx context.Context, s Segmenter, pcm *audio.PCM, long bool) (*scene
 // voices returns the stretches in which the segmenter hears someone, and the
 // speech segments in which it hears nobody, in order of time.
 func (s *scene) voices(speech []audio.Span) (spans []audio.Span) {
-	var heard []audio.Span
+	var voiced []audio.Span
 	for _, t := range s.tiles {
 		for at := t.middle.Start; at < t.middle.End; at += sceneStep {
 			to := min(at+sceneStep, t.middle.End)
 			if t.at(at) == 0 {
 				continue
 			}
-			if n := len(heard); n > 0 && heard[n-1].End == at {
-				heard[n-1].End = to
+			if n := len(voiced); n > 0 && voiced[n-1].End == at {
+				voiced[n-1].End = to
 			} else {
-				heard = append(heard, audio.Span{Start: at, End: to})
+				voiced = append(voiced, audio.Span{Start: at, End: to})
 			}
 		}
 	}
 	next := 0
 	for _, segment := range speech {
-		for next < len(heard) && heard[next].End <= segment.Start {
-			spans = append(spans, heard[next])
+		for next < len(voiced) && voiced[next].End <= segment.Start {
+			spans = append(spans, voiced[next])
 			next++
 		}
-		if next == len(heard) || heard[next].Start >= segment.End {
+		if next == len(voiced) || voiced[next].Start >= segment.End {
 			spans = append(spans, segment)
 		}
 	}
-	return append(spans, heard[next:]...)
+	return append(spans, voiced[next:]...)
 }
 
 // solo returns the stretches of speech of one voice at a time, cut where the

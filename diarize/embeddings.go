@@ -83,12 +83,12 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 	out := &Embeddings{Speech: slices.Clone(speech), embedder: e, pcm: pcm}
 	if opt.Segmenter != nil && len(speech) > 0 {
 		out.wide = samples(speech) > denseSpeech
-		heard, err := listen(ctx, opt.Segmenter, pcm, out.wide)
+		scene, err := listen(ctx, opt.Segmenter, pcm, out.wide)
 		if err != nil {
 			return nil, err
 		}
-		if solo, within := heard.solo(speech); len(solo) > 0 {
-			out.scene, out.original, out.voices, out.Speech, out.within = heard, out.Speech, heard.voices(speech), solo, within
+		if solo, within := scene.solo(speech); len(solo) > 0 {
+			out.scene, out.original, out.voices, out.Speech, out.within = scene, out.Speech, scene.voices(speech), solo, within
 			speech = solo
 		}
 	}

@@ -14,9 +14,9 @@ const (
 	// turn, in samples: shorter ones are mostly the blur around a change of
 	// speaker.
 	leastOverlap = 7 * audio.SampleRate / 20
-	// leastHeard is the least speech, in samples, from which a local speaker
+	// minVoiced is the least speech, in samples, from which a local speaker
 	// that never speaks alone is embedded.
-	leastHeard = 3 * audio.SampleRate / 10
+	minVoiced = 3 * audio.SampleRate / 10
 	// maxSpeakers is the largest number of speakers for which overlaps are
 	// reported.
 	maxSpeakers = 64
@@ -174,7 +174,7 @@ func (t tile) longest(local int) (audio.Span, bool) {
 			best = audio.Span{Start: from, End: to}
 		}
 	}
-	return best, best.Len() >= leastHeard
+	return best, best.Len() >= minVoiced
 }
 
 // nearestFree returns the speaker whose centroid is nearest to a vector, among

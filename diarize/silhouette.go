@@ -15,7 +15,7 @@ type sums struct {
 	self  []float64   // per vector: squared length (1 except for rounding)
 	gram  []float64   // [base × base]: products of the totals
 
-	together []float64 // [base × base]: windows heard as different voices; nil without a segmenter
+	together []float64 // [base × base]: windows that the segmenter gives different voices; nil without a segmenter
 	overlaps overlaps
 	stated   bool // the model states the cosine from which two groups are one voice
 }

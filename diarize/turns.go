@@ -36,7 +36,7 @@ func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]
 			from: labels[i-1], to: labels[i], at: (low + high) / 2,
 		})
 	}
-	if e.scene == nil { // a segmenter has heard the other changes already
+	if e.scene == nil { // a segmenter has marked the other changes already
 		if err := refineChanges(ctx, e, centre, changes); err != nil {
 			return nil, err
 		}

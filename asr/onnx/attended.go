@@ -18,7 +18,7 @@ const (
 // attend sets the times of a window's tokens from the attention to the sound
 // at the steps that wrote them. Without attention it sets none.
 func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
-	if len(h.heardAt) == 0 || len(h.emissions) == 0 {
+	if len(h.attention) == 0 || len(h.emissions) == 0 {
 		return
 	}
 	tokens := make([]decode.Token, len(h.emissions))
@@ -26,11 +26,11 @@ func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
 		tokens[i].Text = e.vocab.writtenBy(m)
 	}
 	words := decode.Words(tokens)
-	in := wordtimes.Input{Samples: samples, Speech: w.Spoken(), Prefix: 1, Scores: attentionScores(h.heardAt, len(tokens)+2, len(samples)/position)}
+	in := wordtimes.Input{Samples: samples, Speech: w.Spoken(), Prefix: 1, Scores: attentionScores(h.attention, len(tokens)+2, len(samples)/position)}
 	for _, p := range words {
 		in.Words = append(in.Words, wordtimes.Word{Text: p.Text, First: p.First, Last: p.Last})
 	}
-	h.heardAt = nil
+	h.attention = nil
 	times := wordtimes.Times(in)
 	if times == nil {
 		times = spread(words, float64(len(samples))/audio.SampleRate)
@@ -65,12 +65,12 @@ func spread(words []decode.Word, seconds float64) []wordtimes.Time {
 // attentionScores turns the attention by step, head and encoder frame into
 // scores by head, token and position. Steps that were not computed (that of the
 // end itself) repeat the last one.
-func attentionScores(heard [][][]float32, tokens, positions int) [][][]float32 {
-	out := make([][][]float32, len(heard[0]))
+func attentionScores(steps [][][]float32, tokens, positions int) [][][]float32 {
+	out := make([][][]float32, len(steps[0]))
 	for h := range out {
 		out[h] = make([][]float32, tokens)
 		for t := range out[h] {
-			from := heard[min(t, len(heard)-1)][h]
+			from := steps[min(t, len(steps)-1)][h]
 			row := make([]float32, positions)
 			for p := range row {
 				frame := (p*position + position/2 - moonshineMiddle + moonshineStride/2) / moonshineStride

@@ -134,14 +134,14 @@ type hypothesis struct {
 	// places somewhere inside of them.
 	timed bool
 	// steps counts evaluations of a decoder network.
-	steps int
-	heard map[string]float64 // language probabilities; nil if the family has no language head
+	steps     int
+	languages map[string]float64 // language probabilities; nil if the family has no language head
 	// rows are the log posteriors, if requested.
 	rows *align.Rows
-	// heardAt holds the attention to the sound at the steps that wrote the
+	// attention holds the attention to the sound at the steps that wrote the
 	// text, by step and alignment head, if requested; nil if the family has
 	// none.
-	heardAt [][][]float32
+	attention [][][]float32
 	// spotted are the hotwords that the spotter found.
 	spotted []ctc.Spotted
 }
@@ -301,7 +301,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		t.Stats.DecoderSteps += h.steps
 	}
 	if language == "" {
-		t.Language = heardLanguage(windows, hyps)
+		t.Language = commonLanguage(windows, hyps)
 		if t.Language == "" && len(e.known) == 1 {
 			t.Language = e.known[0]
 		}

@@ -12,7 +12,7 @@ import (
 // memory.
 type kvCache struct {
 	n      *moonshine
-	sounds []heardSound
+	sounds []encodedWindow
 	rows   []int // the sound of each row
 	length int   // tokens read
 	frames int   // of the longest sound
@@ -26,7 +26,7 @@ type kvCache struct {
 
 // newCache returns a cache for texts of the sounds, with at most width rows for
 // each. watch requests the attention.
-func (n *moonshine) newCache(sounds []heardSound, width int, watch bool) *kvCache {
+func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) *kvCache {
 	c := &kvCache{n: n, sounds: sounds, sound: map[string]*ort.Tensor{}}
 	longest := 0
 	for _, s := range sounds {

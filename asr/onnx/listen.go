@@ -41,7 +41,7 @@ func (e *Engine) tokens() *ctc.Vocabulary {
 
 // Listen decodes as Transcribe does and returns, window by window, the model's
 // log posteriors and the recognized words. It implements align.Model.
-func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]align.Heard, error) {
+func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) ([]align.Recognition, error) {
 	h := e.net.ctc()
 	if h == nil {
 		return nil, fmt.Errorf("%s: %w", e.name, ErrNoRows)
@@ -56,25 +56,25 @@ func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 	if err != nil {
 		return nil, err
 	}
-	heard := make([]align.Heard, len(windows))
+	list := make([]align.Recognition, len(windows))
 	for i, hyp := range hyps {
-		heard[i] = align.Heard{Pieces: windows[i].Pieces, Rows: hyp.rows, Words: e.heardWords(hyp.emissions, h.shift)}
+		list[i] = align.Recognition{Pieces: windows[i].Pieces, Rows: hyp.rows, Words: e.recognizedWords(hyp.emissions, h.shift)}
 		for _, s := range hyp.spotted {
-			heard[i].Spotted = append(heard[i].Spotted, align.Spotted{Text: s.Text, First: s.First, Last: s.Last, LogProb: s.LogProb})
+			list[i].Spotted = append(list[i].Spotted, align.Spotted{Text: s.Text, First: s.First, Last: s.Last, LogProb: s.LogProb})
 		}
 	}
-	return heard, nil
+	return list, nil
 }
 
-// heardWords joins a window's emissions to words with their rows.
-func (e *Engine) heardWords(emissions []emission, shift float64) []align.HeardWord {
+// recognizedWords joins a window's emissions to words with their rows.
+func (e *Engine) recognizedWords(emissions []emission, shift float64) []align.RecognizedWord {
 	tokens := make([]decode.Token, 0, len(emissions))
 	for _, m := range e.vocab.write(emissions) {
 		tokens = append(tokens, decode.Token{Text: m.text, LogProb: m.logProb, Time: m.start})
 	}
-	var out []align.HeardWord
+	var out []align.RecognizedWord
 	for _, w := range decode.Words(tokens) {
-		out = append(out, align.HeardWord{Text: w.Text, Row: int(math.Round(w.Start / shift))})
+		out = append(out, align.RecognizedWord{Text: w.Text, Row: int(math.Round(w.Start / shift))})
 	}
 	return out
 }

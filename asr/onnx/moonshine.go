@@ -148,7 +148,7 @@ func (*moonshine) features(samples []float32) matrix {
 func (n *moonshine) batchable() bool { return n.batch }
 
 func (n *moonshine) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	sounds := make([]heardSound, len(windows))
+	sounds := make([]encodedWindow, len(windows))
 	for i, w := range windows {
 		shape := []int64{1, int64(len(w.data))}
 		in := map[string]*ort.Tensor{"input_values": ort.NewFloat32(shape, w.data)}
@@ -163,7 +163,7 @@ func (n *moonshine) run(ctx context.Context, windows []matrix, req request) ([]h
 		if len(s) != 3 || s[0] != 1 || s[1] < 1 {
 			return nil, fmt.Errorf("%s: %w: output last_hidden_state: expected float32[1,?,?], found %v", n.source, ErrContract, s)
 		}
-		sounds[i] = heardSound{
+		sounds[i] = encodedWindow{
 			states: out[0].Float32(), frames: int(s[1]), dim: int(s[2]),
 			most: max(int(math.Ceil(float64(len(w.data))/audio.SampleRate*moonshinePace)), 1),
 		}
@@ -171,8 +171,8 @@ func (n *moonshine) run(ctx context.Context, windows []matrix, req request) ([]h
 	return n.write(ctx, sounds, req)
 }
 
-// heardSound is a window as the encoder returns it.
-type heardSound struct {
+// encodedWindow is a window as the encoder returns it.
+type encodedWindow struct {
 	states      []float32 // frames x dim
 	frames, dim int
 	most        int // tokens of the text at most

@@ -13,9 +13,9 @@ type line struct {
 	before *line // nil for the beginning
 	row    int   // in the cache
 	emission
-	heard  [][]float32 // attention scores at the step that wrote the token, by head
-	sum    float64     // log probability
-	tokens int
+	attention [][]float32 // attention scores at the step that wrote the token, by head
+	sum       float64     // log probability
+	tokens    int
 	standing
 }
 
@@ -27,7 +27,7 @@ func (l *line) score(f *fusion) float64 {
 
 // write finds the texts of sounds: greedily, or with a beam if there are
 // hotwords or a language model and the beam size is above 1, as transducers do.
-func (n *moonshine) write(ctx context.Context, sounds []heardSound, req request) ([]hypothesis, error) {
+func (n *moonshine) write(ctx context.Context, sounds []encodedWindow, req request) ([]hypothesis, error) {
 	f, width := &req.fusion, 1
 	if !f.none() {
 		width = max(req.beam, 1)
@@ -102,7 +102,7 @@ func (n *moonshine) settled(unfinished, finished []*line, f *fusion, width int) 
 }
 
 // continued returns the likeliest continuations of a line.
-func (n *moonshine) continued(l *line, scores []float32, heard [][]float32, f *fusion, width int) (list []*line) {
+func (n *moonshine) continued(l *line, scores []float32, attention [][]float32, f *fusion, width int) (list []*line) {
 	norm := logSumNear(scores)
 	ids := []int{argmax(scores)}
 	if width > 1 || !f.none() {
@@ -116,7 +116,7 @@ func (n *moonshine) continued(l *line, scores []float32, heard [][]float32, f *f
 	}
 	for _, id := range ids {
 		next := &line{
-			sound: l.sound, before: l, row: l.row, heard: heard, tokens: l.tokens + 1, standing: l.standing,
+			sound: l.sound, before: l, row: l.row, attention: attention, tokens: l.tokens + 1, standing: l.standing,
 			emission: emission{id: id, logProb: min(float64(scores[id])-norm, 0), blank: silent},
 		}
 		if next.sum = l.sum + next.logProb; id != n.end {
@@ -133,8 +133,8 @@ func (n *moonshine) continued(l *line, scores []float32, heard [][]float32, f *f
 func (n *moonshine) read(h *hypothesis, last *line, seconds float64) {
 	h.unbounded = true
 	for l := last; l.before != nil; l = l.before {
-		if l.heard != nil {
-			h.heardAt = append(h.heardAt, l.heard)
+		if l.attention != nil {
+			h.attention = append(h.attention, l.attention)
 		}
 		if l.id != n.end {
 			l.end = seconds
@@ -142,7 +142,7 @@ func (n *moonshine) read(h *hypothesis, last *line, seconds float64) {
 		}
 	}
 	slices.Reverse(h.emissions)
-	slices.Reverse(h.heardAt)
+	slices.Reverse(h.attention)
 }
 
 // logSumNear returns ln Σ e^x of many numbers without the terms that together

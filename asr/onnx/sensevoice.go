@@ -267,7 +267,7 @@ func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]
 		return nil, fmt.Errorf("%s: %w: output %s: expected at least %d rows, found %d", s.source, ErrContract, s.out, prompts, per)
 	}
 	for i := range hyps {
-		hyps[i].heard = s.readLanguage(data[i*per*columns:][:columns])
+		hyps[i].languages = s.readLanguage(data[i*per*columns:][:columns])
 	}
 	return hyps, nil
 }
@@ -292,12 +292,12 @@ func (s *senseVoice) readLanguage(row []float32) map[string]float64 {
 	return probability
 }
 
-// heardLanguage returns the most probable language over all windows, weighted
+// commonLanguage returns the most probable language over all windows, weighted
 // by their length; "" if the family does not detect languages.
-func heardLanguage(windows []decode.Window, hyps []hypothesis) string {
+func commonLanguage(windows []decode.Window, hyps []hypothesis) string {
 	sum := map[string]float64{}
 	for i, h := range hyps {
-		for code, p := range h.heard {
+		for code, p := range h.languages {
 			sum[code] += p * float64(windows[i].Len()) / audio.SampleRate
 		}
 	}

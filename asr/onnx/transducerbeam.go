@@ -125,13 +125,13 @@ func (s *searcher) beam(ctx context.Context, frames encoded, f fusion, width int
 					text := a.text.child(id, &f)
 					for _, stay := range tokenStays {
 						p := logProb(id) + stay.logProb
-						said := alignment{text, a.sum + p, a.best + p, &trace{a.trace, s.emission(at, stay.frames, frames.n, id, logProb)}}
+						longer := alignment{text, a.sum + p, a.best + p, &trace{a.trace, s.emission(at, stay.frames, frames.n, id, logProb)}}
 						if stay.frames == 0 && here < s.most {
-							next = merge(next, said)
+							next = merge(next, longer)
 							continue
 						}
 						to := min(at+max(stay.frames, 1), frames.n)
-						ahead[to] = merge(ahead[to], said)
+						ahead[to] = merge(ahead[to], longer)
 					}
 				}
 			}

@@ -158,10 +158,10 @@ func likeliest(values map[string]float64, among []string) string {
 // readLanguage transcribes windows in each plausible language and weights the
 // languages' probabilities by the texts' probabilities: the decoder finds a
 // text in a wrong language less likely.
-func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []decode.Window, heard map[string]float64) (map[string]float64, error) {
-	plausible := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return !(heard[code] >= plausibleLanguage) })
+func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []decode.Window, detected map[string]float64) (map[string]float64, error) {
+	plausible := slices.DeleteFunc(slices.Clone(e.languages), func(code string) bool { return !(detected[code] >= plausibleLanguage) })
 	if len(plausible) < 2 {
-		return heard, nil
+		return detected, nil
 	}
 	var jobs []*job
 	for _, w := range windows {
@@ -184,12 +184,12 @@ func (e *Engine) readLanguage(ctx context.Context, pcm *audio.PCM, windows []dec
 			}
 		}
 		if tokens > 0 {
-			read[code] = heard[code] * math.Exp(textWeight*sum/float64(tokens))
+			read[code] = detected[code] * math.Exp(textWeight*sum/float64(tokens))
 			all += read[code]
 		}
 	}
 	if all == 0 { // no text in any language
-		return heard, nil
+		return detected, nil
 	}
 	return shares(read, plausible), nil
 }

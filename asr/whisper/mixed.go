@@ -126,8 +126,8 @@ func (e *Engine) unsure(pcm *audio.PCM, w decode.Window, r *result) (rounds [][]
 	for i, p := range passages {
 		from, _ := p.Speech[0].Seconds()
 		_, to := p.Speech[len(p.Speech)-1].Seconds()
-		if said := within(r.words, from, to); len(said) > 0 && meanLogProb(said) < least {
-			least, at = meanLogProb(said), i
+		if text := within(r.words, from, to); len(text) > 0 && meanLogProb(text) < least {
+			least, at = meanLogProb(text), i
 		}
 	}
 	if at < 0 {

@@ -182,11 +182,11 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 	var jumps int
 	var passed float64
 	for i, s := range list {
-		said := decode.Words(s.tokens)
-		if len(said) == 0 {
+		text := decode.Words(s.tokens)
+		if len(text) == 0 {
 			continue
 		}
-		if s.to-s.from < float64(len(said))*0.04 { // too fast for speech: the mark is wrong
+		if s.to-s.from < float64(len(text))*0.04 { // too fast for speech: the mark is wrong
 			to := end
 			if i+1 < len(list) {
 				to = max(list[i+1].from, s.to)
@@ -197,7 +197,7 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 		if silent(w.Speech, from, to) {
 			continue // text without speech: invented
 		}
-		p := passage{said, s.first, from, to, decode.Skipped(said, from, to, w.Speech)}
+		p := passage{text, s.first, from, to, decode.Skipped(text, from, to, w.Speech)}
 		for _, k := range p.passed {
 			passed += k.End - k.Start
 			jumps++

@@ -264,14 +264,14 @@ func (r *repair) fill(p *patch) {
 			r.open = append(r.open, next)
 			b.end = next.start
 		}
-		said := within(words, b.start, b.end)
-		if !decode.Fills(said, b.seconds()) || meanLogProb(said) < minLogProb {
+		text := within(words, b.start, b.end)
+		if !decode.Fills(text, b.seconds()) || meanLogProb(text) < minLogProb {
 			continue
 		}
-		for i := range said {
-			said[i].NoSpeechProb = p.noSpeech
+		for i := range text {
+			text[i].NoSpeechProb = p.noSpeech
 		}
-		r.found = append(r.found, mended{b, said})
+		r.found = append(r.found, mended{b, text})
 	}
 }
 

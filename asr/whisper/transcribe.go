@@ -64,8 +64,8 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	transcript.Stats.Add(divided)
 	var words []decode.Word
 	for _, r := range results {
-		said, _ := decode.Unloop(r.words)
-		words = append(words, said...)
+		text, _ := decode.Unloop(r.words)
+		words = append(words, text...)
 		transcript.Stats.Add(r.stats)
 	}
 	decode.Settle(words, speech)
@@ -141,7 +141,7 @@ func (p *progress) settle() {
 			p.sentences = nil // later words wait for the repair
 			return
 		}
-		said, _ := decode.Unloop(r.words)
-		p.sentences.Add(said)
+		text, _ := decode.Unloop(r.words)
+		p.sentences.Add(text)
 	}
 }

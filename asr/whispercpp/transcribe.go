@@ -138,9 +138,9 @@ func (d *onDevice) words(w decode.Window, tokens []token) (words []decode.Word, 
 	var section []decode.Token
 	from, end := w.Time(0), w.Time(float64(w.Len())/audio.SampleRate)
 	flush := func(to float64) {
-		said := decode.Words(section)
-		decode.Align(said, from, to, w.Speech)
-		words, section = append(words, said...), nil
+		text := decode.Words(section)
+		decode.Align(text, from, to, w.Speech)
+		words, section = append(words, text...), nil
 	}
 	for _, t := range tokens {
 		mean += t.logp / float64(len(tokens))

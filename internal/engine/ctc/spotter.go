@@ -165,7 +165,7 @@ func (s *Spotter) Find(scores []float32, norms []float64, v int) []Spotted {
 	if s == nil {
 		return nil
 	}
-	heard := s.listen(scores, norms, v)
+	rows := s.listen(scores, norms, v)
 	now, last := make([]passage, len(s.states)), make([]passage, len(s.states))
 	for i := range last {
 		last[i].score = math.Inf(-1)
@@ -182,13 +182,13 @@ func (s *Spotter) Find(scores []float32, norms []float64, v int) []Spotted {
 				if id < 0 {
 					id = s.vocab.Blank
 				}
-				if p.score += float64(row[id]) - norm - heard[t].top; p.score < -s.most {
+				if p.score += float64(row[id]) - norm - rows[t].top; p.score < -s.most {
 					p.score = math.Inf(-1)
 				}
 			}
 			now[i] = p
 			if w := s.ends[st.To]; w >= 0 && st.ID >= 0 && -p.score <= s.words[w].allowed() {
-				found = s.judge(found, w, p, heard, t)
+				found = s.judge(found, w, p, rows, t)
 			}
 		}
 		now, last = last, now
@@ -196,15 +196,15 @@ func (s *Spotter) Find(scores []float32, norms []float64, v int) []Spotted {
 	return apart(found)
 }
 
-// heardRow is the model's own decoding of a row.
-type heardRow struct {
+// rowScore is the model's own decoding of a row.
+type rowScore struct {
 	id       int // its best token
 	top      float64
 	evidence float64 // of speech, summed over this row and all before it
 }
 
-func (s *Spotter) listen(scores []float32, norms []float64, v int) []heardRow {
-	heard := make([]heardRow, len(norms))
+func (s *Spotter) listen(scores []float32, norms []float64, v int) []rowScore {
+	rows := make([]rowScore, len(norms))
 	sum := 0.0
 	for t, norm := range norms {
 		row := scores[t*v : (t+1)*v]
@@ -215,9 +215,9 @@ func (s *Spotter) listen(scores []float32, norms []float64, v int) []heardRow {
 			}
 		}
 		sum += float64(row[best] - row[s.vocab.Blank])
-		heard[t] = heardRow{best, float64(row[best]) - norm, sum}
+		rows[t] = rowScore{best, float64(row[best]) - norm, sum}
 	}
-	return heard
+	return rows
 }
 
 // enter computes the best paths to each node; a word may begin at any row.
@@ -251,18 +251,18 @@ func (s *Spotter) reach(i int, entries []Entry, last []passage, t int) passage {
 }
 
 // judge adds word w, whose last token is in row t, if it is likely enough.
-func (s *Spotter) judge(found []Spotted, w int, p passage, heard []heardRow, t int) []Spotted {
+func (s *Spotter) judge(found []Spotted, w int, p passage, rows []rowScore, t int) []Spotted {
 	word, first := s.words[w], p.first
-	evidence := heard[t].evidence
+	evidence := rows[t].evidence
 	if first > 0 {
-		evidence -= heard[first-1].evidence
+		evidence -= rows[first-1].evidence
 	}
 	if evidence < leastEvidence || float64(t-first+1) < leastRows*word.weight {
 		return found
 	}
 	cost := -p.score + evidenceCost*evidence
 	if cost <= word.allowed() {
-		cost += editCost * float64(texts.EditDistance(word.letters, s.letters(heard[first:t+1])))
+		cost += editCost * float64(texts.EditDistance(word.letters, s.letters(rows[first:t+1])))
 	}
 	if cost > word.allowed() {
 		return found
@@ -271,7 +271,7 @@ func (s *Spotter) judge(found []Spotted, w int, p passage, heard []heardRow, t i
 }
 
 // letters returns the letters that the model itself decodes in the rows.
-func (s *Spotter) letters(rows []heardRow) (out []rune) {
+func (s *Spotter) letters(rows []rowScore) (out []rune) {
 	last := s.vocab.Blank
 	for _, r := range rows {
 		if r.id != last && r.id != s.vocab.Blank {

@@ -89,17 +89,17 @@ func levels(samples []float32, total int) []float64 {
 
 // silence removes the pauses that the levels show from the spoken frames.
 func silence(spoken []bool, levels []float64) {
-	var heard []float64
+	var voiced []float64
 	for f, is := range spoken {
 		if is {
-			heard = append(heard, levels[f])
+			voiced = append(voiced, levels[f])
 		}
 	}
-	if len(heard) == 0 {
+	if len(voiced) == 0 {
 		return
 	}
-	slices.Sort(heard)
-	limit := heard[len(heard)*9/10] - quiet
+	slices.Sort(voiced)
+	limit := voiced[len(voiced)*9/10] - quiet
 	for f := 0; f < len(spoken); f++ {
 		from := f
 		for f < len(spoken) && levels[f] < limit {

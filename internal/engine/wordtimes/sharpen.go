@@ -101,20 +101,20 @@ func newSharpener(in Input) *sharpener {
 func (s *sharpener) listen(begins []int) {
 	const side = mostLag + reach
 	net := Borders()
-	var heard [2*side + 1]float64
+	var acoustic [2*side + 1]float64
 	var fit [2*mostLag/lagStep + 1]float64
 	for i, w := range s.in.Words {
 		jump := s.clock.reading(begins[w.First])
-		for d := range heard {
+		for d := range acoustic {
 			if k := jump - side + d; k >= 0 && k < len(s.clock.frames) {
-				heard[d] = hearing * net.Score(s.sound, s.clock.frames[k], &s.letters[i])
+				acoustic[d] = hearing * net.Score(s.sound, s.clock.frames[k], &s.letters[i])
 			} else {
-				heard[d] = math.Inf(-1)
+				acoustic[d] = math.Inf(-1)
 			}
 		}
 		for l := range fit {
 			var sum float64
-			for j, h := range heard[l*lagStep : l*lagStep+places] {
+			for j, h := range acoustic[l*lagStep : l*lagStep+places] {
 				sum += math.Exp(h - distances[j])
 			}
 			if sum > 0 {
@@ -161,11 +161,11 @@ func (s *sharpener) score() {
 			if i > 0 {
 				c.score, c.from = s.best(i-1, k)
 			}
-			if heard := net.Score(s.sound, s.clock.frames[k], &s.letters[i]); !math.IsInf(c.score, -1) {
-				if math.IsNaN(heard) { // the sound contains NaN
-					heard = 0
+			if acoustic := net.Score(s.sound, s.clock.frames[k], &s.letters[i]); !math.IsInf(c.score, -1) {
+				if math.IsNaN(acoustic) { // the sound contains NaN
+					acoustic = 0
 				}
-				c.score += hearing*heard - distances[j]
+				c.score += hearing*acoustic - distances[j]
 			}
 		}
 	}

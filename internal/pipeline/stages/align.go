@@ -79,10 +79,10 @@ func (s *Stages) openAligner(ctx context.Context, m *models.Model) (align.Model,
 	return model, nil
 }
 
-// leastFound is the least mean word probability of a text that counts as spoken
+// minTextProbability is the least mean word probability of a text that counts as spoken
 // in the recording. The right text of clean speech has one above 0.8, another
 // text one below 0.1; a text with every other word wrong lies between.
-const leastFound = 0.4
+const minTextProbability = 0.4
 
 // Fits reports whether the words of a text are spoken in the recording that
 // they were aligned with, by the mean probability of the words that the model
@@ -96,5 +96,5 @@ func Fits(words []align.Word) bool {
 			n++
 		}
 	}
-	return n > 0 && sum >= leastFound*float64(n)
+	return n > 0 && sum >= minTextProbability*float64(n)
 }

@@ -5,12 +5,12 @@ import (
 )
 
 // A word is doubtful if neither of two models hears it: the model that times
-// words gives it a probability below leastHeard, and the voice activity
+// words gives it a probability below minEvidence, and the voice activity
 // detector's probability of silence during it is above mostSilent.
 // TestDoubtfulWords of package stages measures both limits.
 const (
-	leastHeard = 0.02
-	mostSilent = 0.8
+	minEvidence = 0.02
+	mostSilent  = 0.8
 )
 
 // markDoubtful marks the words of a transcript that the sound contradicts. A
@@ -20,7 +20,7 @@ func markDoubtful(s *Speech, t *asr.Transcript) {
 		for k := range t.Segments[i].Words {
 			w := &t.Segments[i].Words[k]
 			silent, known := s.Silence(w.Start, w.End)
-			w.Doubtful = known && silent > mostSilent && w.Heard != nil && *w.Heard < leastHeard
+			w.Doubtful = known && silent > mostSilent && w.Heard != nil && *w.Heard < minEvidence
 		}
 	}
 }

@@ -1,10 +1,13 @@
-"""conversations.py VOICES OUT [--count 20] [--seed 1]: conversations with known turns, made of short recordings of many people.
+"""conversations.py VOICES OUT [--count 20] [--seed 1]: conversations with known turns, made of short
+recordings of many people.
 
-VOICES is a folder with voices.tsv: one line per file (file, speaker, ..., licence), the speaker's corpus being the part before
-the first underscore. The people are halved by a hash of their names, so that rules are chosen on one half (OUT/tune) and
-measured on the other (OUT/figure). A conversation has 2 to 6 people of one corpus, who speak 1.2 to 5 s in turn, with pauses
-and some overlap; every second one is in a room, with noise of 18 to 30 dB. Each has NAME.flac and NAME.rttm, and one line in
-truth.jsonl. The same seed gives the same files. Needs ffmpeg, numpy, scipy and soundfile.
+VOICES is a folder with voices.tsv: one line per file (file, speaker, ..., licence), the speaker's
+corpus being the part before the first underscore. The people are halved by a hash of their names,
+so that rules are chosen on one half (OUT/tune) and measured on the other (OUT/figure). A
+conversation has 2 to 6 people of one corpus, who speak 1.2 to 5 s in turn, with pauses and some
+overlap; every second one is in a room, with noise of 18 to 30 dB. Each has NAME.flac and NAME.rttm,
+and one line in truth.jsonl. The same seed gives the same files. Needs ffmpeg, numpy, scipy and
+soundfile.
 """
 
 import argparse

@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-import json
 import math
 import os
 import shutil

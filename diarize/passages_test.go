@@ -76,3 +76,14 @@ func TestSentencesAreCutOnlyWithProof(t *testing.T) {
 		})
 	}
 }
+
+// TestShortStretchesOfASentence: stretches of speech too short for a window
+// belong to the speaker of the sentence around them, unless a piece has them.
+func TestShortStretchesOfASentence(t *testing.T) {
+	e := &Embeddings{Speech: []audio.Span{span(0, 2), span(2.2, 2.4), span(2.6, 3), span(5, 5.2)}}
+	parts := []piece{{span(0, 2), 1}, {span(2.7, 3), 0}}
+	sentence := piece{span(1, 4), 1}
+	assert.Equal(t, []piece{{span(2.2, 2.4), 1}}, e.unknown(parts, sentence), "one is another's, one is after the sentence")
+	assert.Empty(t, e.unknown([]piece{{span(0, 6), 0}}, sentence), "all have a speaker")
+	assert.Equal(t, []piece{{span(1, 2), 1}, {span(2.2, 2.4), 1}, {span(2.6, 3), 1}}, e.unknown(nil, sentence))
+}

@@ -394,13 +394,8 @@ test('the list says when the service is gone, and goes on when it is back', asyn
 });
 
 test('a key that is revoked leads back to the login, with a word', async () => {
-  const keys = s.otograph('key', 'list', 'local'),
-    id = /^(\S+)/m.exec(
-      keys
-        .split('\n')
-        .filter((l) => /local|[0-9a-f-]{8,}/.test(l))
-        .pop(),
-    )[1];
+  const { keys } = JSON.parse(s.otograph('account', 'list', 'local')),
+    { id } = keys.find((k) => s.key.startsWith(k.key.slice(0, -1)));
   s.otograph('key', 'revoke', id);
   await page.getByRole('link', { name: 'Account' }).click();
   await page.getByText('The key or login is invalid or has expired').waitFor();

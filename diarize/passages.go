@@ -67,8 +67,11 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 	for _, p := range list {
 		for _, r := range p.spoken(vectors, centre) {
 			parts = give(parts, r.Span, r.speaker)
-			if r.Span == p.Span {
-				parts = append(parts, e.unknown(parts, r)...)
+			if r.Span != p.Span {
+				continue
+			}
+			if more := e.unknown(parts, r); len(more) > 0 {
+				parts = append(parts, more...)
 				slices.SortStableFunc(parts, func(a, b piece) int { return cmp.Compare(a.Start, b.Start) })
 			}
 		}

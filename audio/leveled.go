@@ -30,7 +30,7 @@ func (p *PCM) Leveled() *PCM {
 	if !slices.ContainsFunc(gain, func(g float32) bool { return g > 1 }) {
 		return p
 	}
-	return &PCM{samples: p.samples, info: p.info, timeline: p.timeline, leveled: &leveled{p, gain}}
+	return &PCM{samples: p.samples, first: p.first, info: p.info, timeline: p.timeline, leveled: &leveled{p, gain}}
 }
 
 // Unleveled returns the recording that Leveled was called on, or p itself.

@@ -55,6 +55,7 @@ type Info struct {
 // last use of a view.
 type PCM struct {
 	samples  []float32
+	first    int // position of the first sample; earlier ones are no longer there (Tape.Section)
 	info     Info
 	timeline Timeline
 	mapped   []byte // nil if samples is an ordinary slice
@@ -74,11 +75,12 @@ func FromSamples(samples []float32) *PCM {
 	}}
 }
 
-// Len returns the number of samples.
-func (p *PCM) Len() int { return len(p.samples) }
+// Len returns the number of samples, including those that a section of a Tape
+// has no longer.
+func (p *PCM) Len() int { return p.first + len(p.samples) }
 
 // Duration returns the length in seconds.
-func (p *PCM) Duration() float64 { return float64(len(p.samples)) / SampleRate }
+func (p *PCM) Duration() float64 { return float64(p.Len()) / SampleRate }
 
 // Timeline returns when the samples are heard.
 func (p *PCM) Timeline() Timeline { return p.timeline }
@@ -100,7 +102,7 @@ func (p *PCM) Samples(from, to int) []float32 {
 			releasePages(p.mapped)
 		}
 	}
-	return p.samples[from:to:to]
+	return p.samples[from-p.first : to-p.first : to-p.first]
 }
 
 // Append appends the samples [from, to), both clamped to [0, Len], to dst.
@@ -114,7 +116,7 @@ func (p *PCM) Append(dst []float32, from, to int) []float32 {
 
 // within clamps a range to the recording.
 func (p *PCM) within(from, to int) (int, int) {
-	from = min(max(from, 0), p.Len())
+	from = min(max(from, p.first), p.Len())
 	return from, min(max(to, from), p.Len())
 }
 

@@ -1,0 +1,116 @@
+package audio
+
+import "os"
+
+// Sound is sound at SampleRate whose samples have fixed positions: a PCM, or a
+// Tape that still grows.
+type Sound interface {
+	// Samples returns the samples [from, to), both clamped to those that the
+	// sound has. The caller must not change them.
+	Samples(from, to int) []float32
+	// Len returns the position after the last sample.
+	Len() int
+}
+
+// blockSamples is the length of a Tape's blocks.
+const blockSamples = SampleRate
+
+// Tape is a sound that only grows, at its end, and forgets its beginning. The
+// positions of its samples never change. It is not safe for concurrent use.
+type Tape struct {
+	blocks [][]float32 // the first begins at position first; each but the last has blockSamples
+	first  int
+	end    int
+}
+
+// Append adds samples (mono at SampleRate), through the same limits as Open:
+// each sample becomes finite and within [-1, 1].
+func (t *Tape) Append(samples []float32) {
+	for len(samples) > 0 {
+		last := len(t.blocks) - 1
+		if last < 0 || len(t.blocks[last]) == blockSamples {
+			t.blocks = append(t.blocks, make([]float32, 0, blockSamples))
+			last++
+		}
+		b := t.blocks[last]
+		n := min(len(samples), blockSamples-len(b))
+		t.blocks[last] = b[:len(b)+n]
+		clampTo(t.blocks[last][len(b):], samples[:n])
+		samples = samples[n:]
+		t.end += n
+	}
+}
+
+// Len implements Sound.
+func (t *Tape) Len() int { return t.end }
+
+// Forget frees samples before a position, at most a second later.
+func (t *Tape) Forget(before int) {
+	n := min(max(before-t.first, 0)/blockSamples, max(len(t.blocks)-1, 0))
+	clear(t.blocks[:n])
+	t.blocks = t.blocks[n:]
+	t.first += n * blockSamples
+}
+
+// Samples implements Sound; it returns a copy.
+func (t *Tape) Samples(from, to int) []float32 {
+	from = min(max(from, t.first), t.end)
+	to = min(max(to, from), t.end)
+	out := make([]float32, 0, to-from)
+	for from < to {
+		b := t.blocks[(from-t.first)/blockSamples][(from-t.first)%blockSamples:]
+		n := min(len(b), to-from)
+		out = append(out, b[:n]...)
+		from += n
+	}
+	return out
+}
+
+// Section returns a recording that ends at position to and has only the samples
+// from position from on, each at its own position.
+func (t *Tape) Section(from, to int) *PCM {
+	from = min(max(from, t.first), t.end)
+	p := FromSamples(t.Samples(from, to))
+	p.first = from
+	p.info.Duration = p.Duration()
+	return p
+}
+
+// Recorder stores mono samples at SampleRate in an unnamed file, as Open does.
+// It is not safe for concurrent use.
+type Recorder struct {
+	file *os.File
+	rec  recorder
+}
+
+// NewRecorder returns a recorder. dir is the folder of the file, or "" for the
+// system's temporary one.
+func NewRecorder(dir string) (*Recorder, error) {
+	f, err := tempFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{file: f, rec: recorder{name: "the live recording", limit: -1, file: f}}
+	return r, r.rec.begin(SampleRate, 1)
+}
+
+// Write stores further samples.
+func (r *Recorder) Write(samples []float32) error { return r.rec.write(samples, 1) }
+
+// PCM ends the recording and returns it.
+func (r *Recorder) PCM() (*PCM, error) {
+	defer r.Close()
+	if err := r.rec.end(); err != nil {
+		return nil, err
+	}
+	p := FromSamples(nil)
+	var err error
+	if p.mapped, p.samples, err = mapSamples(r.file, int(r.rec.samples)); err != nil {
+		return nil, err
+	}
+	p.info.Duration = p.Duration()
+	return p, nil
+}
+
+// Close frees the file; a recording that PCM returned stays valid.
+func (r *Recorder) Close() error { return r.file.Close() }

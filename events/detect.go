@@ -130,65 +130,23 @@ func beside(e Event, spoken []float64) bool {
 //
 // Errors: ErrOptions, the tagger's, the context's.
 func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event, error) {
-	classes, err := opt.wanted()
+	s, err := NewStream(t.Grid(), opt)
 	if err != nil {
 		return nil, err
 	}
-	grid := t.Grid()
-	if !(grid.Hop > 0) || !(grid.Window > 0) {
-		return nil, fmt.Errorf("events: the tagger has windows of %v s every %v s", grid.Window, grid.Hop)
-	}
-	duration := pcm.Duration()
-	var (
-		found []Event
-		state [spec.NumEventClasses]open
-		next  int
-		// spoken has the starts of the frames with speech.
-		spoken []float64
-	)
+	var found []Event
 	err = t.Scores(ctx, pcm, func(frame int, scores []float32) error {
-		if len(scores) != spec.NumEventClasses || frame != next {
-			return fmt.Errorf("events: the tagger gave frame %d with %d scores, expected frame %d with %d", frame, len(scores), next, spec.NumEventClasses)
+		if frame != s.next {
+			return fmt.Errorf("events: the tagger gave frame %d, expected frame %d", frame, s.next)
 		}
-		next++
-		start, end := grid.cell(frame)
-		if round4(float64(scores[speech])) > defaultThreshold {
-			spoken = append(spoken, start)
-		}
-		for _, c := range classes {
-			score := round4(float64(scores[c]))
-			if !(score > opt.Threshold) {
-				continue
-			}
-			o := &state[c]
-			if o.frames > 0 && start-o.end > closeGap+1e-9 {
-				found = append(found, o.event(c, duration))
-				*o = open{}
-			}
-			if o.frames == 0 {
-				o.start = start
-			}
-			o.frames++
-			o.sum += score
-			o.peak = max(o.peak, score)
-			o.end, o.last = end, frame
-		}
-		return nil
+		list, err := s.Push(scores)
+		found = append(found, list...)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range classes {
-		o := &state[c]
-		if o.frames == 0 {
-			continue
-		}
-		if o.last == next-1 {
-			o.end = duration // the last frame extends to the end
-		}
-		found = append(found, o.event(c, duration))
-	}
-	found = slices.DeleteFunc(found, func(e Event) bool { return (e.Peak < leastBesideSpeech || e.frames < 2) && beside(e, spoken) })
+	found = append(found, s.Flush(pcm.Duration())...)
 	slices.SortFunc(found, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Class.Index, b.Class.Index))
 	})

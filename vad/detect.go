@@ -23,6 +23,23 @@ type Model interface {
 	Close() error
 }
 
+// Streamer is a Model that can also follow a sound while it grows.
+type Streamer interface {
+	Model
+	// Stream returns a model of one sound, from its beginning.
+	Stream() (WindowModel, error)
+}
+
+// WindowModel computes the speech probabilities of one sound, window by window.
+// It is not safe for concurrent use.
+type WindowModel interface {
+	// Next returns the probability of the next [Window] samples; a shorter last
+	// window is padded with silence.
+	Next(window []float32) (float32, error)
+	// Close frees it; it must happen before the Model is closed.
+	Close() error
+}
+
 // Detect returns the segments of speech in a recording, in order, in samples at
 // 16 kHz. The model gets the leveled recording (audio.PCM.Leveled), because
 // networks miss quiet speech. The borders of [Segments] are refined from the 32
@@ -41,13 +58,14 @@ func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segmen
 
 // Refined is Detect for a recording whose probabilities are already known.
 func Refined(probs []float32, pcm *audio.PCM, opt Options) ([]Segment, error) {
-	if err := opt.validate(); err != nil {
-		return nil, err
-	}
 	if want := Windows(pcm.Len()); len(probs) != want {
 		return nil, fmt.Errorf("voice activity: expected %d probabilities for %d samples, the model gave %d", want, pcm.Len(), len(probs))
 	}
-	return padded(refine(stretches(probs, pcm.Len(), opt), probs, pcm, opt), pcm.Len(), toSamples(opt.SpeechPad)), nil
+	s, err := NewStream(pcm, opt)
+	if err != nil {
+		return nil, err
+	}
+	return append(s.Feed(probs), s.Flush()...), nil
 }
 
 // Windows returns the number of windows that cover the given number of samples.

@@ -31,53 +31,29 @@ const (
 	dynamicRange = 38.0
 )
 
-// refine moves the borders of segments from the grid of Window to the start and
-// end of the sound, within about 10 ms: to the last frame above the level of
-// the adjacent pause. If speech hardly stands out from the pause, the border
-// moves to the point at which the interpolated probability crosses the
-// threshold. Segments do not become shorter than MinSpeech, nor pauses shorter
-// than MinSilence. For the gain, see docs/measurements/speech-detection.md.
-func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segment {
-	out := make([]Segment, len(list))
-	least, silence := int(toSamples(opt.MinSpeech))+1, int(toSamples(opt.MinSilence))
-	for i, s := range list {
-		before, after := 0, pcm.Len()
-		if i > 0 {
-			before = list[i-1].End
-		}
-		if i+1 < len(list) {
-			after = list[i+1].Start
-		}
-		r := &out[i]
-		r.Start, r.End = refinedStart(s, before, probs, pcm, opt.Threshold), refinedEnd(s, after, probs, pcm, opt.exit())
-		if i > 0 {
-			pause := min(silence, s.Start-before)
-			r.Start = max(r.Start, min(s.Start, out[i-1].End+pause))
-			out[i-1].End = min(out[i-1].End, r.Start-pause)
-		}
-		r.End = max(r.End, min(s.End, r.Start+least))
-	}
-	return out
-}
-
-// refinedStart returns a segment's start; before is the previous segment's end.
-func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, threshold float64) int {
+// refinedStart moves the start of a segment from the grid of Window to that of
+// the sound, within about 10 ms: to the first frame above the level of the
+// pause. If speech hardly stands out from the pause, the border moves to the
+// point at which the interpolated probability crosses the threshold. before is
+// the previous segment's end. For the gain, see
+// docs/measurements/speech-detection.md.
+func (t *Stream) refinedStart(s Segment, before int) int {
 	if s.Start <= 0 || s.Start == before {
 		return s.Start // the recording's start, or a cut in speech
 	}
 	from := max(before, s.Start-startReach)
-	speech := levels(pcm, s.Start, min(s.End, s.Start+loudReach))
-	floor, ok := audible(speech, levels(pcm, max(before, from-reference), from))
+	speech := levels(t.sound, s.Start, min(s.End, s.Start+loudReach))
+	floor, ok := audible(speech, levels(t.sound, max(before, from-reference), from))
 	if !ok {
-		return crossing(probs, s.Start, threshold)
+		return t.crossing(s.Start, t.opt.Threshold)
 	}
-	near := levels(pcm, from, min(s.End, s.Start+Window+frameLen))
+	near := levels(t.sound, from, min(s.End, s.Start+Window+frameLen))
 	at := min((s.Start-from)/frameHop, len(near)-1)
 	for at < len(near) && near[at] < floor {
 		at++
 	}
 	if at >= len(near) {
-		return crossing(probs, s.Start, threshold)
+		return t.crossing(s.Start, t.opt.Threshold)
 	}
 	for i := at; i >= 0 && (at-i)*frameHop <= dropout; i-- {
 		if near[i] >= floor {
@@ -87,25 +63,25 @@ func refinedStart(s Segment, before int, probs []float32, pcm *audio.PCM, thresh
 	return from + at*frameHop + frameHop/2
 }
 
-// refinedEnd returns a segment's end; after is the next segment's start.
-func refinedEnd(s Segment, after int, probs []float32, pcm *audio.PCM, threshold float64) int {
-	if s.End >= pcm.Len() || s.End == after {
+// refinedEnd is refinedStart for the end; after is the next segment's start.
+func (t *Stream) refinedEnd(s Segment, after int) int {
+	if s.End >= t.sound.Len() || s.End == after {
 		return s.End
 	}
 	to := min(after, s.End+Window)
-	speech := levels(pcm, max(s.Start, s.End-endReach-loudReach), s.End)
-	floor, ok := audible(speech, levels(pcm, to, min(after, to+reference)))
+	speech := levels(t.sound, max(s.Start, s.End-endReach-loudReach), s.End)
+	floor, ok := audible(speech, levels(t.sound, to, min(after, to+reference)))
 	if !ok {
-		return crossing(probs, s.End, threshold)
+		return t.crossing(s.End, t.opt.exit())
 	}
 	from := max(s.Start, s.End-endReach)
-	near := levels(pcm, from, to)
+	near := levels(t.sound, from, to)
 	for i := len(near) - 1; i >= 0; i-- {
 		if near[i] >= floor {
 			return min(from+i*frameHop+frameLen-frameHop/2, to)
 		}
 	}
-	return crossing(probs, s.End, threshold)
+	return t.crossing(s.End, t.opt.exit())
 }
 
 // audible returns the level from which a frame is part of the speech, in dB. ok
@@ -120,11 +96,11 @@ func audible(speech, pause []float64) (floor float64, ok bool) {
 }
 
 // levels returns the level of each whole frame between two samples, in dB.
-func levels(pcm *audio.PCM, from, to int) []float64 {
+func levels(sound audio.Sound, from, to int) []float64 {
 	if to-from < frameLen {
 		return nil
 	}
-	x := pcm.Samples(from, to)
+	x := sound.Samples(from, to)
 	out := make([]float64, 0, len(x)/frameHop)
 	for ; len(x) >= frameLen; x = x[frameHop:] {
 		var energy float64
@@ -139,12 +115,12 @@ func levels(pcm *audio.PCM, from, to int) []float64 {
 // crossing returns the point at which the interpolated probability crosses the
 // threshold. A window's value stands one window before its end, because
 // networks respond late.
-func crossing(probs []float32, border int, threshold float64) int {
-	i := border / Window
-	if i <= 0 || i >= len(probs) {
+func (t *Stream) crossing(border int, threshold float64) int {
+	i := border/Window - t.first
+	if i <= 0 || i >= len(t.probs) {
 		return border
 	}
-	a, b := float64(probs[i-1]), float64(probs[i])
+	a, b := float64(t.probs[i-1]), float64(t.probs[i])
 	if (a-threshold)*(b-threshold) >= 0 {
 		return border
 	}

@@ -32,6 +32,15 @@ func Segments(probs []float32, samples int, opt Options) []Segment {
 
 // stretches returns the segments before padding.
 func stretches(probs []float32, samples int, opt Options) []Segment {
+	c := newCutter(opt)
+	for i, p := range probs {
+		c.window(i*Window, float64(p))
+	}
+	c.flush(samples)
+	return c.out
+}
+
+func newCutter(opt Options) *cutter {
 	minPause := opt.MinSilenceAtMax
 	if minPause == 0 {
 		minPause = silenceAtMax
@@ -40,17 +49,10 @@ func stretches(probs []float32, samples int, opt Options) []Segment {
 	if opt.MaxSpeech > 0 {
 		longest = toSamples(opt.MaxSpeech) - Window - 2*toSamples(opt.SpeechPad)
 	}
-	c := cutter{
+	return &cutter{
 		minSpeech: toSamples(opt.MinSpeech), minSilence: toSamples(opt.MinSilence),
 		minPause: toSamples(minPause), longest: longest, enter: opt.Threshold, exit: opt.exit(), end: none,
 	}
-	for i, p := range probs {
-		c.window(i*Window, float64(p))
-	}
-	if c.speaking {
-		c.close(samples, c.minSpeech)
-	}
-	return c.out
 }
 
 func toSamples(seconds float64) float64 { return seconds * audio.SampleRate }
@@ -109,6 +111,13 @@ func (c *cutter) window(at int, p float64) {
 	}
 }
 
+// flush ends the recording.
+func (c *cutter) flush(samples int) {
+	if c.speaking {
+		c.close(samples, c.minSpeech)
+	}
+}
+
 // close ends the current segment, and keeps it if it is longer than least.
 func (c *cutter) close(end int, least float64) {
 	if float64(end-c.start) > least {
@@ -120,20 +129,24 @@ func (c *cutter) close(end int, least float64) {
 // padded widens the segments by pad samples without overlap.
 func padded(list []Segment, samples int, pad float64) []Segment {
 	for i := range list {
-		s := &list[i]
 		if i == 0 {
-			s.Start = int(max(0, float64(s.Start)-pad))
+			list[i].Start = int(max(0, float64(list[i].Start)-pad))
 		}
 		if i+1 < len(list) {
-			next := &list[i+1]
-			if gap := next.Start - s.End; float64(gap) < 2*pad {
-				s.End += gap / 2
-				next.Start = max(0, next.Start-gap/2)
-				continue
-			}
-			next.Start = int(max(0, float64(next.Start)-pad))
+			widen(&list[i].End, &list[i+1].Start, pad)
+		} else {
+			list[i].End = int(min(float64(samples), float64(list[i].End)+pad))
 		}
-		s.End = int(min(float64(samples), float64(s.End)+pad))
 	}
 	return list
+}
+
+// widen moves the borders of a pause, the end of one segment and the start of
+// the next, by pad samples; they share a pause of less than two pads.
+func widen(end, start *int, pad float64) {
+	if gap := *start - *end; float64(gap) < 2*pad {
+		*end, *start = *end+gap/2, max(0, *start-gap/2)
+		return
+	}
+	*end, *start = int(float64(*end)+pad), int(max(0, float64(*start)-pad))
 }

@@ -101,7 +101,7 @@ func openSource(model ort.Source, contract string, opt Options) (*Model, error) 
 	return &Model{source: original.Source(), network: n, opt: opt}, nil
 }
 
-var _ vad.Model = (*Model)(nil)
+var _ vad.Streamer = (*Model)(nil)
 
 // Probabilities returns the probability of speech for each window of 512
 // samples; the last one is padded with zeros. When ctx is done, it returns

@@ -1,0 +1,179 @@
+package vad
+
+import "github.com/otograph/otograph/audio"
+
+// Stream finds the segments of a sound while it grows: fed in pieces of any
+// size, it returns the segments of [Detect]. It returns each as soon as nothing
+// that may follow can move its borders: with the default options, a third of a
+// second after its end. It is not safe for concurrent use.
+type Stream struct {
+	opt     Options
+	sound   audio.Sound
+	cut     *cutter
+	probs   []float32 // of the windows from first on
+	first   int
+	now     int  // position after the last window
+	whole   bool // the sound has ended
+	dropped int  // segments of the cutter that are no longer in its list
+
+	// The last segment that has begun: number i of those of the cutter.
+	i        int
+	fine     Segment // refined, without padding
+	start    int     // with its padding
+	measured bool    // fine.End is known
+	given    bool    // the segment was returned
+}
+
+// NewStream returns a stream over the segments of a sound.
+func NewStream(sound audio.Sound, opt Options) (*Stream, error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	return &Stream{opt: opt, sound: sound, cut: newCutter(opt), i: -1}, nil
+}
+
+// Feed takes the probabilities of the next windows, which the sound must have,
+// and returns the segments that are now decided.
+func (s *Stream) Feed(probs []float32) (out []Segment) {
+	for _, p := range probs {
+		s.probs = append(s.probs, p)
+		s.cut.window(s.now, float64(p))
+		s.now += Window
+		out = s.settle(out)
+	}
+	s.forget()
+	return out
+}
+
+// Flush ends the sound and returns the remaining segments.
+func (s *Stream) Flush() []Segment {
+	s.now, s.whole = s.sound.Len(), true
+	s.cut.flush(s.now)
+	return s.settle(nil)
+}
+
+// Open returns where speech begins that has not ended yet, on the grid of
+// [Window]. Speech shorter than MinSpeech is not certain, so it does not count.
+func (s *Stream) Open() (start int, ok bool) {
+	last, ok := s.segment(s.dropped + len(s.cut.out))
+	return last.Start, ok
+}
+
+// Needed returns the position from which on the stream may still read the
+// sound, and from which on it may still return segments.
+func (s *Stream) Needed() int {
+	at := s.now
+	if s.cut.speaking {
+		at = s.cut.start
+	}
+	if s.i >= 0 && !s.given {
+		at = min(at, s.start)
+	} else if next, ok := s.segment(s.i + 1); ok {
+		at = min(at, next.Start)
+	}
+	return max(at-startReach-reference, 0)
+}
+
+// segment returns a segment of the cutter by its number. The end of the open
+// one is the earliest that it may have.
+func (s *Stream) segment(i int) (seg Segment, ok bool) {
+	if i -= s.dropped; i < len(s.cut.out) {
+		return s.cut.out[i], true
+	}
+	c := s.cut
+	if seg = (Segment{Start: c.start, End: min(s.now, s.sound.Len())}); c.end != none {
+		seg.End = c.end
+	}
+	return seg, c.speaking && float64(seg.Len()) > c.minSpeech
+}
+
+// closed reports whether the end of a segment is known.
+func (s *Stream) closed(i int) bool { return i-s.dropped < len(s.cut.out) }
+
+// settle appends the segments that are decided to out.
+func (s *Stream) settle(out []Segment) []Segment {
+	for {
+		if s.i >= 0 && !s.measured && !s.measure() {
+			return out
+		}
+		next, ok := s.segment(s.i + 1)
+		switch {
+		case ok && (s.closed(s.i+1) || next.Len() >= loudReach):
+			out = s.begin(next, out)
+		case s.i >= 0 && !s.given && s.alone():
+			s.given = true
+			end := s.fine.End + s.samples(s.opt.SpeechPad)
+			if s.whole {
+				end = min(end, s.now)
+			}
+			out = append(out, Segment{Start: s.start, End: end})
+		default:
+			return out
+		}
+	}
+}
+
+// measure refines the end of the segment that has begun, once it knows the
+// sound after it.
+func (s *Stream) measure() bool {
+	if !s.closed(s.i) {
+		return false
+	}
+	seg, _ := s.segment(s.i)
+	after := s.now
+	if next, ok := s.segment(s.i + 1); ok {
+		after = next.Start
+	} else if enough := seg.End + Window + reference; !s.whole && (s.now < enough || s.cut.speaking && s.cut.start < enough) {
+		return false
+	}
+	s.fine.End = max(s.refinedEnd(seg, after), min(seg.End, s.fine.Start+s.samples(s.opt.MinSpeech)+1))
+	s.measured = true
+	return true
+}
+
+// begin refines the start of the next segment, and appends the one before it to
+// out. Pauses do not become shorter than MinSilence.
+func (s *Stream) begin(next Segment, out []Segment) []Segment {
+	if s.i < 0 {
+		s.fine.Start = s.refinedStart(next, 0)
+		s.start = max(0, s.fine.Start-s.samples(s.opt.SpeechPad))
+	} else {
+		last, _ := s.segment(s.i)
+		pause := min(s.samples(s.opt.MinSilence), next.Start-last.End)
+		before := Segment{Start: s.start, End: s.fine.End}
+		s.fine.Start = max(s.refinedStart(next, last.End), min(next.Start, before.End+pause))
+		before.End = min(before.End, s.fine.Start-pause)
+		s.start = s.fine.Start
+		widen(&before.End, &s.start, toSamples(s.opt.SpeechPad))
+		if !s.given {
+			out = append(out, before)
+		}
+	}
+	s.i++
+	s.measured, s.given = false, false
+	return out
+}
+
+// alone reports whether no later segment can reach the last one.
+func (s *Stream) alone() bool {
+	next := s.now
+	if s.cut.speaking {
+		next = s.cut.start
+	}
+	return s.whole || next-startReach >= s.fine.End+s.samples(s.opt.MinSilence)+2*s.samples(s.opt.SpeechPad)+2
+}
+
+func (s *Stream) samples(seconds float64) int { return int(toSamples(seconds)) }
+
+// forget drops probabilities and segments that no border needs.
+func (s *Stream) forget() {
+	const often = 1024
+	if drop := s.i - s.dropped; drop > often {
+		s.cut.out = append([]Segment(nil), s.cut.out[drop:]...)
+		s.dropped += drop
+	}
+	if drop := s.Needed()/Window - 2 - s.first; drop > often {
+		s.probs = append([]float32(nil), s.probs[drop:]...)
+		s.first += drop
+	}
+}

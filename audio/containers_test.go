@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -90,11 +91,78 @@ func sameTimes(t *testing.T, codec, path string) {
 	require.NoError(t, binary.Read(bytes.NewReader(out), binary.LittleEndian, reference))
 	line := pcm.Timeline()
 	length, heard := float64(len(reference))/SampleRate, onset(reference)
-	if strings.HasPrefix(codec, "wmav") { // ffmpeg's decoder is a frame late, which its time stamps don't show
+	video := exec.Command("ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "stream=index", "-of", "csv=p=0", path)
+	pictures, err := video.Output()
+	require.NoError(t, err)
+	if strings.HasPrefix(codec, "wmav") && len(pictures) == 0 { // the encoder's primer, which its time stamps don't show
 		length, heard = length-2048./48000, heard-2048./48000
+	}
+	if strings.HasSuffix(path, ".ts") && len(pictures) > 0 { // ffmpeg counts from the first packet of audio
+		length, heard = length+2.479, heard+2.479
 	}
 	assert.InDelta(t, length, line.End(pcm.Duration()), 0.03, "length of %s", filepath.Base(path))
 	assert.InDelta(t, heard, line.Start(onset(pcm.Samples(0, pcm.Len()))), 0.03, "first sound, %v", line)
+}
+
+// TestTimesOfBroadcasts compares the times of tones, a second long and two
+// seconds apart, with those at which ffmpeg was given them: sound that begins
+// 4.9 s after the picture, a hole of half a minute, and clocks that wrap (every
+// 95443.7 s in transport streams) or start again.
+func TestTimesOfBroadcasts(t *testing.T) {
+	needFFmpeg(t)
+	tones := []string{"-f", "lavfi", "-i", "aevalsrc='if(lt(mod(t,2),1),0,0.5*sin(3000*t))':s=48000:d=6"}
+	late := append([]string{"-f", "lavfi", "-i", "color=s=64x64:r=5:d=11", "-itsoffset", "4.9"}, append(tones, "-map", "0", "-map", "1")...)
+	film := func(codec string, more ...string) []string {
+		return append(append(slices.Clone(late), "-c:v", "mpeg2video", "-r", "25", "-c:a", codec), more...)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want []float64
+	}{
+		"late.ts":      {film("aac"), []float64{5.9, 7.9, 9.9}},
+		"late.m2ts":    {film("ac3"), []float64{5.9, 7.9, 9.9}},
+		"late.mpg":     {film("mp2"), []float64{5.9, 7.9, 9.9}},
+		"late.wmv":     {append(slices.Clone(late), "-c:v", "wmv2", "-c:a", "wmav2"), []float64{5.9, 7.9, 9.9}},
+		"late.flv":     {append(slices.Clone(late), "-c:v", "flv", "-ar", "44100", "-c:a", "libmp3lame"), []float64{5.9, 7.9, 9.9}},
+		"late wrap.ts": {film("mp2", "-output_ts_offset", "95441"), []float64{5.9, 7.9, 9.9}},
+		"wrap.ts":      {append(slices.Clone(tones), "-output_ts_offset", "95439.5"), []float64{1, 3, 5}},
+		"hole.ts":      {append(slices.Clone(tones), "-c:a", "mp2", "-af", "asetpts='PTS+if(gt(T,2),30/TB,0)'"), []float64{1, 33, 35}},
+	} {
+		t.Run(name, func(t *testing.T) { tonesAt(t, ffmpegFile(t, name, c.args...), c.want) })
+	}
+	joined := filepath.Join(t.TempDir(), "joined.ts")
+	out, err := os.Create(joined)
+	require.NoError(t, err)
+	for _, start := range []string{"1000", "100"} {
+		part, err := os.ReadFile(ffmpegFile(t, start+".ts", append(slices.Clone(tones), "-c:a", "mp2", "-output_ts_offset", start)...))
+		require.NoError(t, err)
+		_, err = out.Write(part)
+		require.NoError(t, err)
+	}
+	require.NoError(t, out.Close())
+	tonesAt(t, joined, []float64{1, 3, 5, 7, 9, 11})
+	info, err := Probe(t.Context(), File(joined), Options{})
+	require.NoError(t, err, "the difference of the time stamps is 26 h")
+	assert.InDelta(t, 12, info.Duration, 0.1)
+}
+
+// tonesAt compares the times at which a recording's tones begin.
+func tonesAt(t *testing.T, path string, want []float64) {
+	pcm, err := Open(t.Context(), File(path), Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	assert.False(t, pcm.Info().BadTimes)
+	var got []float64
+	quiet := SampleRate
+	for i, s := range pcm.Samples(0, pcm.Len()) {
+		if quiet++; math.Abs(float64(s)) > 0.1 {
+			if quiet > SampleRate/2 {
+				got = append(got, pcm.Timeline().Start(float64(i)/SampleRate))
+			}
+			quiet = 0
+		}
+	}
+	assert.InDeltaSlice(t, want, got, 0.03, "%v", pcm.Timeline())
 }
 
 // onset returns the position of the first sound in seconds.

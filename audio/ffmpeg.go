@@ -68,7 +68,8 @@ type report struct {
 	faults    int
 	unable    bool // ffmpeg cannot write Matroska
 	stamps    stamps
-	late      float64 // the decoder's delay in seconds
+	primer    float64 // seconds that an encoder put before the sound, which the file does not declare
+	corrupt   []int   // streams with damaged packets, the first hundred
 }
 
 type track struct {
@@ -82,11 +83,15 @@ var (
 	streamLine   = regexp.MustCompile(`^  Stream #0:(\d+)(?:\[0x[0-9a-f]+\])?(?:\(([^)]*)\))?: (\w+): ([^ ,]+)(.*)$`)
 	mappingLine  = regexp.MustCompile(`^  Stream #0:(\d+) -> #0:0`)
 	durationLine = regexp.MustCompile(`^  Duration: (?:N/A|(\d+):(\d\d):(\d\d(?:\.\d+)?))(?:, start: (-?[\d.]+))?`)
-	languageCode = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,34}$`)
-	logPrefix    = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(info|warning|error|fatal|panic)\] (.*)$`)
+	// ffmpeg counts the times of a transport or program stream from its audio,
+	// which begins some microseconds later than the file.
+	corruptLine    = regexp.MustCompile(`^Packet corrupt \(stream = (\d+)`)
+	correctionLine = regexp.MustCompile(`^Correcting start time by (\d+)`)
+	languageCode   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,34}$`)
+	logPrefix      = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(verbose|info|warning|error|fatal|panic)\] (.*)$`)
 )
 
-// line parses one line of ffmpeg's output at "-loglevel repeat+level+info".
+// line parses one line of ffmpeg's output at "-loglevel repeat+level+verbose".
 func (r *report) line(text string) {
 	m := logPrefix.FindStringSubmatch(strings.TrimRight(text, "\r\n"))
 	if m == nil {
@@ -95,6 +100,13 @@ func (r *report) line(text string) {
 	level, text := m[1], m[2]
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if level == "verbose" {
+		if m := correctionLine.FindStringSubmatch(text); m != nil {
+			late, _ := strconv.ParseFloat(m[1], 64)
+			r.stamps.delay(late / 1e6)
+		}
+		return
+	}
 	if level == "info" {
 		switch {
 		case strings.HasPrefix(text, "Output #0"):
@@ -108,7 +120,11 @@ func (r *report) line(text string) {
 		if strings.HasPrefix(text, "Estimating duration from bitrate") {
 			r.estimated = true
 		}
-		if !strings.Contains(text, "corrupt") {
+		if m := corruptLine.FindStringSubmatch(text); m != nil && len(r.corrupt) < 100 {
+			stream, _ := strconv.Atoi(m[1])
+			r.corrupt = append(r.corrupt, stream) // it counts if it is the decoded one
+		}
+		if !strings.Contains(text, "corrupt") || corruptLine.MatchString(text) {
 			return
 		}
 	}
@@ -128,14 +144,26 @@ func (r *report) frame(time, length float64) {
 	defer r.mu.Unlock()
 	// ffmpeg counts from the beginning of the file even if that is before 0.
 	time += min(0, r.start)
-	if codec := r.codec(); codec == "wmav1" || codec == "wmav2" {
-		// The decoder returns a frame one frame later than its packet's time.
-		if r.late == 0 {
-			r.late = length
-		}
-		time -= r.late
+	if !r.video {
+		time -= r.primer
 	}
 	r.stamps.frame(time, length)
+}
+
+// wmaPrimer returns the seconds of one frame, which encoders of Windows Media
+// Audio put before the sound: the time stamps of a file without video begin
+// there (frame lengths as in ffmpeg's ff_wma_get_frame_len_bits).
+func wmaPrimer(codec string, rate int) float64 {
+	samples := 2048
+	switch {
+	case codec != "wmav1" && codec != "wmav2":
+		return 0
+	case rate <= 16000:
+		samples = 512
+	case rate <= 22050 || rate <= 32000 && codec == "wmav1":
+		samples = 1024
+	}
+	return float64(samples) / float64(rate)
 }
 
 // decoded returns the position of the decoded track, −1 if it is not known.
@@ -241,10 +269,24 @@ func (r *report) complaint() string {
 	return text
 }
 
-// leastRate is the least number of bytes per second of sound. A declared length
-// over the limit is trusted in an unreliable container only if the file has at
-// least that many bytes for it. Otherwise the recording is decoded and counted.
+// leastRate is the least number of bytes per second of sound.
 const leastRate = 250
+
+// believes reports whether a declared length in seconds is used. Otherwise the
+// recording is decoded and counted: if it is estimated, if the file has too few
+// bytes for it, or if it is the difference of two time stamps, which may jump,
+// and over the limit.
+func (in *input) believes(seconds float64, o Options) bool {
+	switch plausible := float64(in.info.Size) >= seconds*leastRate; in.length {
+	case exact:
+		return true
+	case likely:
+		return plausible
+	case declared:
+		return plausible && o.checkDuration(in.name, seconds) == nil
+	}
+	return false
+}
 
 // errRemap is returned if ffmpeg chose another track than the wanted one.
 var errRemap = errors.New("another track is wanted")
@@ -321,6 +363,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 			return context.Cause(ctx)
 		case <-time.After(5 * time.Second): // a future ffmpeg may not print the track; then its default is used
 		}
+		rep.primer = wmaPrimer(rep.codec(), h.rate)
 		if _, err = decodeWAV(ctx, m, h, rec); errors.Is(err, errMatroska) {
 			return machineError(name, "read what the decoder wrote", err)
 		}
@@ -343,7 +386,7 @@ func (r *report) refusal(in *input, o Options, a attempt) error {
 			return errRemap
 		}
 	}
-	if d := r.declared(in.container); r.output && (in.length == exact || in.length == likely && float64(in.info.Size) >= d*leastRate) {
+	if d := r.declared(in.container); r.output && in.believes(d, o) {
 		return o.checkDuration(in.name, d)
 	}
 	return nil
@@ -362,7 +405,8 @@ func cpuSeconds(wall time.Duration) uint64 {
 // Matroska, which holds the time of each frame.
 func ffmpegArgs(c container, a attempt) []string {
 	args := []string{
-		"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+info",
+		"-hide_banner", "-nostats", "-nostdin", "-loglevel", "repeat+level+verbose",
+		"-dts_delta_threshold", strconv.Itoa(longestGap), "-analyzeduration", "60000000", "-probesize", "50000000",
 		"-protocol_whitelist", "file", "-format_whitelist", c.demuxer, "-codec_whitelist", audioDecoders, "-threads", "1",
 		"-f", c.demuxer, "-i", "file:" + inputPath, "-vn", "-sn", "-dn", "-map_metadata", "-1", "-map_chapters", "-1",
 	}
@@ -422,13 +466,13 @@ func (r *report) nothing(name string, c container) error {
 }
 
 // incomplete reports whether a finished run left out part of the recording.
-func (r *report) incomplete(c container, seconds float64) bool {
-	if r.faults > 0 {
+func (r *report) incomplete(in *input, o Options, seconds float64) bool {
+	if r.faults > 0 || slices.Contains(r.corrupt, r.mapped) {
 		return true
 	}
-	if r.video || len(r.tracks) > 1 || c.name == "mpegts" { // their duration is that of the longest stream or comes from the time stamps
+	if r.video || len(r.tracks) > 1 || in.container.name == "mpegts" { // their duration is that of the longest stream or comes from the time stamps
 		return false
 	}
-	d := r.declared(c)
-	return seconds+math.Max(0, r.start) < d-math.Max(0.1, d*0.001)
+	d := r.declared(in.container)
+	return in.believes(d, o) && seconds+math.Max(0, r.start) < d-math.Max(0.1, d*0.001)
 }

@@ -52,8 +52,12 @@ func TestPlausibleLengthIsTrusted(t *testing.T) {
 		binary.BigEndian.PutUint32(data[at+8:], frames*factor)
 		require.NoError(t, os.WriteFile(path, data, 0o600))
 		pcm, err := Open(t.Context(), File(path), Options{MaxSeconds: 10})
+		info, probeErr := Probe(t.Context(), File(path), Options{MaxSeconds: 10})
+		assert.Equal(t, err == nil, probeErr == nil, "%v", probeErr)
 		if err == nil {
 			assert.InDelta(t, 3, pcm.Duration(), 0.1)
+			assert.InDelta(t, 3, info.Duration, 0.1)
+			assert.False(t, pcm.Info().Truncated)
 			require.NoError(t, pcm.Close())
 		}
 		return err

@@ -356,7 +356,7 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	}
 	in.describe(rep, h)
 	in.timeline, in.info.BadTimes = rep.stamps.timeline(), rep.stamps.dropped
-	in.info.Truncated = rep.incomplete(in.container, rec.seconds()+rep.stamps.latest)
+	in.info.Truncated = rep.incomplete(in, o, rep.stamps.end(rec.seconds()))
 	return in.checkEnd(rec.count)
 }
 

@@ -6,9 +6,9 @@ import (
 )
 
 // Probe describes a recording. It does not decode it if the container declares
-// the length or the frames are numbered, as in FLAC. If the length is missing
-// or only estimated from a bit rate, the recording is decoded and counted at
-// the decoder's speed, without keeping samples. A declared length may be wrong;
+// the length or the frames are numbered, as in FLAC. If the length is missing,
+// estimated from a bit rate, or too long for the file, the recording is decoded
+// and counted at the decoder's speed, without keeping samples. A declared length may be wrong;
 // Open counts. MD5 is set only if all bytes had to be read anyway (a Reader).
 // Limits and errors are the same as Open's.
 func Probe(ctx context.Context, src Source, o Options) (Info, error) {
@@ -55,7 +55,7 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 			in.info.Duration = 0
 		}
 	}
-	if in.info.Duration > 0 {
+	if in.info.Duration > 0 && in.believes(in.info.Duration, o) {
 		return in.checkEnd(0)
 	}
 	count = &recorder{name: in.name, limit: o.maxSamples()}
@@ -63,7 +63,7 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 		return err
 	}
 	in.info.Duration = count.seconds()
-	in.info.Truncated = rep.incomplete(in.container, count.seconds()+rep.stamps.latest)
+	in.info.Truncated = rep.incomplete(in, o, rep.stamps.end(count.seconds()))
 	return in.checkEnd(count.count)
 }
 

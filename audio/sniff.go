@@ -21,7 +21,7 @@ type lengthKind int
 const (
 	declared lengthKind = iota
 	exact               // counts samples, so a length over the limit is refused before decoding
-	likely              // the same, but some writers leave it wrong; see leastRate
+	likely              // the same, but some writers leave it wrong
 	guessed             // the container has no duration field; ffprobe estimates one from the bit rate
 )
 

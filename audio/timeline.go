@@ -7,7 +7,7 @@ import (
 
 // longestGap bounds the total time without samples, like the longest recording.
 // A gap beyond it counts as an error of the time stamps and is left out.
-const longestGap = 5 * 3600.0
+const longestGap = 5 * 3600
 
 // mark is a sample and the time at which it is heard.
 type mark struct {
@@ -95,6 +95,7 @@ type stamps struct {
 	offset  float64 // of the time stamps from played
 	latest  float64 // offset of the last mark; time does not go back when a slow clock does
 	shift   float64 // added to time stamps after an implausible one
+	late    float64 // seconds from the beginning of the file to time 0 of the time stamps
 	dropped bool    // a gap was not kept
 	frames  int
 }
@@ -126,10 +127,23 @@ func (s *stamps) frame(time, length float64) {
 	}
 }
 
+// delay sets the seconds from the beginning of the file to time 0.
+func (s *stamps) delay(seconds float64) {
+	if s.dropped = s.dropped || seconds > longestGap; seconds <= longestGap {
+		s.late = seconds
+	}
+}
+
+// end returns the time at which samples end that last a number of seconds.
+func (s *stamps) end(seconds float64) float64 { return s.late + s.latest + seconds }
+
 // timeline returns the marks of the samples of a PCM.
 func (s *stamps) timeline() (t Timeline) {
+	if s.late >= startTolerance && (len(s.marks) == 0 || s.marks[0].played > 0) {
+		t = Timeline{{0, s.late}}
+	}
 	for _, m := range s.marks {
-		t = append(t, mark{int(math.Round(m.played * SampleRate)), m.time})
+		t = append(t, mark{int(math.Round(m.played * SampleRate)), m.time + s.late})
 	}
 	return t
 }

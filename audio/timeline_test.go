@@ -70,7 +70,7 @@ func TestTimelineKeepsOrder(t *testing.T) {
 			s.frame(now+random.NormFloat64()*0.01, 0.02)
 		}
 		line, length := s.timeline(), s.played
-		assert.LessOrEqual(t, s.latest, longestGap)
+		assert.LessOrEqual(t, s.latest, float64(longestGap))
 		before := 0.0
 		for position := 0.0; position <= length; position += 0.001 {
 			end, start := line.End(position), line.Start(position)

@@ -22,7 +22,7 @@ func (c *Client) Waveform(ctx context.Context, id string) ([]byte, error) {
 	return c.read(ctx, taskPath(id, "waveform"))
 }
 
-// Transcript returns the result of a task, with its annotations, in a format of
+// Transcript returns the result of a task, with its corrections, in a format of
 // package subtitle (such as "srt").
 func (c *Client) Transcript(ctx context.Context, id, format string) ([]byte, error) {
 	return c.read(ctx, taskPath(id, "transcript")+"?format="+url.QueryEscape(format))
@@ -59,10 +59,48 @@ func (c *Client) open(ctx context.Context, path string, header http.Header) (io.
 	return body, err
 }
 
-// Annotations are people's speaker names and corrections for a task. The stored
-// result does not change; Transcript applies them.
+// Correction is a change of a transcript by hand. The stored
+// result does not change; Result (but for names) and Transcript apply it. Op is
+// "annotate" (with Speakers and Texts), "assign" (Segment and Speaker), "split"
+// (Segment and At, in characters), "join" (Segment and the next one) or "undo".
+type Correction struct {
+	Version  int64              `json:"version,omitempty"` // 1 for the first of a task
+	Author   string             `json:"author,omitempty"`
+	MadeAt   time.Time          `json:"made_at,omitzero"`
+	Op       string             `json:"op"`
+	Segment  *int               `json:"segment,omitempty"` // its id
+	Speaker  string             `json:"speaker,omitempty"`
+	At       int                `json:"at,omitempty"`
+	Speakers map[string]*string `json:"speakers,omitempty"` // as in AnnotationPatch
+	Texts    map[string]*string `json:"texts,omitempty"`
+}
+
+// Corrections returns the corrections of a task, including those that are
+// undone, in order.
+func (c *Client) Corrections(ctx context.Context, id string) ([]Correction, error) {
+	var list struct {
+		Corrections []Correction `json:"corrections"`
+	}
+	return list.Corrections, c.call(ctx, http.MethodGet, taskPath(id, "corrections"), nil, &list)
+}
+
+// Correct adds a correction to those of a task and returns it. version is that
+// of the last correction that it is based on. If others have been made since,
+// the error is an *Error with the status 409.
+func (c *Client) Correct(ctx context.Context, id string, change Correction, version int64) (Correction, error) {
+	body := struct {
+		Correction
+		Version int64      `json:"version"`
+		Author  *string    `json:"author,omitempty"`
+		MadeAt  *time.Time `json:"made_at,omitempty"`
+	}{Correction: change, Version: version}
+	var made Correction
+	return made, c.call(ctx, http.MethodPost, taskPath(id, "corrections"), body, &made)
+}
+
+// Annotations are the effective names and texts in the corrections of a task.
 type Annotations struct {
-	// Version counts the changes, 0 before the first.
+	// Version is that of the last correction, 0 before the first.
 	Version int64 `json:"version"`
 	// Speakers maps speakers ("SPEAKER_0") to names; Texts maps segment ids to
 	// texts.

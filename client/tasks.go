@@ -276,8 +276,9 @@ type Billing struct {
 	} `json:"detail"`
 }
 
-// Result returns the result of a task that is done. For any other task, the
-// error is an *Error with the status 404.
+// Result returns the result of a task that is done, with its corrections but
+// for the names of speakers. For any other task, the error is an *Error with
+// the status 404.
 func (c *Client) Result(ctx context.Context, id string) (*Result, error) {
 	var r Result
 	if err := c.call(ctx, http.MethodGet, taskPath(id, "result"), nil, &r); err != nil {

@@ -2,11 +2,11 @@ package httpserver
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/otograph/otograph/internal/service/corrections"
 	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/tasks"
 )
@@ -28,35 +28,33 @@ func (s *Server) patchAnnotations(w http.ResponseWriter, r *request, id string) 
 	if err != nil {
 		return err
 	}
-	var patch tasks.AnnotationPatch
-	part := func(into *map[string]*string) func(*jsonstream.Value) error {
-		return func(v *jsonstream.Value) error {
-			raw, err := v.Raw()
-			if err != nil {
-				return err
-			}
-			if json.Unmarshal(raw, into) != nil {
-				return invalid("speakers, texts: each must be an object of strings; null removes an entry")
-			}
-			return nil
+	change := corrections.Change{Op: corrections.Annotate}
+	err = readBody(w, r, tasks.MaxCorrection, jsonstream.Fields{"speakers": entries(&change.Speakers), "texts": entries(&change.Texts)})
+	if err != nil {
+		return err
+	}
+	if _, err := s.correct(r, id, change, match); err != nil {
+		return err
+	}
+	return s.getAnnotations(w, r, id)
+}
+
+// entries reads an object of strings and nulls.
+func entries(into *map[string]*string) func(*jsonstream.Value) error {
+	return func(v *jsonstream.Value) error {
+		raw, err := v.Raw()
+		if err != nil {
+			return err
 		}
+		if json.Unmarshal(raw, into) != nil {
+			return invalid("speakers, texts: each must be an object of strings; null removes an entry")
+		}
+		return nil
 	}
-	err = readBody(w, r, tasks.MaxAnnotations, jsonstream.Fields{"speakers": part(&patch.Speakers), "texts": part(&patch.Texts)})
-	if err != nil {
-		return err
-	}
-	a, err := s.cfg.Tasks.Annotate(r.Context(), r.who.Account, id, patch, match)
-	if errors.Is(err, tasks.ErrAnnotation) {
-		return invalidBecause(err, "%s", strings.TrimPrefix(err.Error(), "tasks: annotate: "))
-	}
-	if err != nil {
-		return err
-	}
-	return writeAnnotations(w, a)
 }
 
 func writeAnnotations(w http.ResponseWriter, a tasks.Annotations) error {
-	w.Header().Set("ETag", `"`+strconv.FormatInt(a.Version, 10)+`"`)
+	setVersion(w, a.Version)
 	var updated *string
 	if !a.UpdatedAt.IsZero() {
 		updated = stampOrNull(&a.UpdatedAt)

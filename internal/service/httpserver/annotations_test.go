@@ -63,7 +63,7 @@ func TestAnnotationsAreKeptWithTheTask(t *testing.T) {
 	s.refusedWith(s.do("PATCH", path, `{}`, with("If-Match", "0")), 400, codeInvalidRequest)
 	require.Equal(t, 200, s.do("DELETE", "/tasks/"+s.all, nil).status)
 	var left int
-	require.NoError(t, s.db.Read().QueryRow("SELECT COUNT(*) FROM annotations").Scan(&left))
+	require.NoError(t, s.db.Read().QueryRow("SELECT COUNT(*) FROM corrections").Scan(&left))
 	assert.Zero(t, left, "they are deleted with the task")
 }
 

@@ -23,6 +23,7 @@ import (
 type principal struct {
 	Account string // id of the account
 	User    string // id of the user, if the request carries an access token
+	Key     string // first characters of the API key, otherwise
 	// ReadOnly is set for an API key that may only read.
 	ReadOnly bool
 }
@@ -116,7 +117,7 @@ func (s *Server) byToken(ctx context.Context, token string) (principal, error) {
 
 func (s *Server) byKey(ctx context.Context, key string) (principal, error) {
 	k, err := s.cfg.Accounts.Authenticate(ctx, key)
-	return principal{Account: k.AccountID, ReadOnly: k.ReadOnly}, err
+	return principal{Account: k.AccountID, Key: k.Hint, ReadOnly: k.ReadOnly}, err
 }
 
 func (s *Server) takeToken(ctx context.Context, account string) error {

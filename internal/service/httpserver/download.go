@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/internal/service/corrections"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -24,20 +25,16 @@ func (s *Server) getTranscript(w http.ResponseWriter, r *request, id string) err
 		}
 		return invalid("format: %q; expected one of %s", format, strings.Join(formats, ", "))
 	}
-	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	stored, names, err := s.corrected(r, id)
 	if err != nil {
 		return err
 	}
 	defer stored.Close()
-	notes, err := s.cfg.Tasks.Annotations(r.Context(), r.who.Account, id)
-	if err != nil {
-		return err
-	}
 	result, err := stored.Whole()
 	if err != nil {
 		return err
 	}
-	notes.Apply(result)
+	corrections.Rename(result, names)
 	var out bytes.Buffer
 	name, date := stored.Task.AudioFilename, time.Now()
 	if stored.Task.FinishedAt != nil {

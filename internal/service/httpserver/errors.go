@@ -123,7 +123,7 @@ var errorResponses = []struct {
 	{tasks.ErrNotDone, http.StatusNotFound, codeNotFound, "the task is not done: there is no result yet"},
 	{accounts.ErrNoVoice, http.StatusNotFound, codeNotFound, "there is no such voice"},
 	{tasks.ErrNoAudio, http.StatusNotFound, codeNotFound, "the service does not keep this recording"},
-	{tasks.ErrVersion, http.StatusPreconditionFailed, codeConflict, "If-Match: the annotations have changed since; fetch them again"},
+	{tasks.ErrVersion, http.StatusPreconditionFailed, codeConflict, "If-Match: the corrections have changed since; fetch them again"},
 	{tasks.ErrNotFound, http.StatusNotFound, codeNotFound, "there is no such task"},
 	{tasks.ErrForbidden, http.StatusForbidden, codeForbidden, "the task belongs to another account"},
 	{tasks.ErrProcessing, http.StatusConflict, codeConflict, "the task is being processed and cannot be deleted now"},

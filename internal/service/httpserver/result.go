@@ -12,9 +12,10 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// getResult handles GET /tasks/:id/result. The result is streamed.
+// getResult handles GET /tasks/:id/result. The result is streamed. Its speakers
+// keep their original names.
 func (s *Server) getResult(w http.ResponseWriter, r *request, id string) error {
-	result, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+	result, _, err := s.corrected(r, id)
 	if err != nil {
 		return err
 	}
@@ -26,6 +27,20 @@ func (s *Server) getResult(w http.ResponseWriter, r *request, id string) error {
 		return nil
 	}
 	return writeResult(w, result)
+}
+
+// corrected opens the result of a task with its corrections, or without them if
+// the query says original=true. names are those of the speakers.
+func (s *Server) corrected(r *request, id string) (result *tasks.Result, names map[string]string, err error) {
+	original, err := queryBool(r, "original")
+	if err != nil {
+		return nil, nil, err
+	}
+	if original {
+		result, err = s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
+		return result, nil, err
+	}
+	return s.cfg.Tasks.Corrected(r.Context(), r.who.Account, id)
 }
 
 // writeResult writes the specification's Task result, and the additions that

@@ -274,12 +274,9 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	details, err := queryValue(r, "details")
+	details, err := queryBool(r, "details")
 	if err != nil {
 		return err
-	}
-	if details != "" && details != "true" && details != "false" {
-		return invalid("details: must be true or false, not %q", spec.Shorten(details))
 	}
 	f := tasks.Filter{Status: tasks.Status(status), Page: page, Size: size}
 	switch f.Status {
@@ -306,7 +303,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 			ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType,
 			CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
 		}
-		if details == "true" && t.Status == tasks.StatusDone {
+		if details && t.Status == tasks.StatusDone {
 			out.Tasks[i].taskDetails = taskDetails{t.AudioDuration, t.Language, t.Speakers, t.Charged}
 		}
 	}
@@ -342,6 +339,15 @@ func queryNumber(r *request, name string, def, most int) (int, error) {
 		return 0, invalid("%s: must be an integer from 1 to %d, not %q", name, most, spec.Shorten(text))
 	}
 	return n, nil
+}
+
+// queryBool reads true or false; false if it is missing.
+func queryBool(r *request, name string) (bool, error) {
+	text, err := queryValue(r, name)
+	if err == nil && text != "" && text != "true" && text != "false" {
+		err = invalid("%s: must be true or false, not %q", name, spec.Shorten(text))
+	}
+	return text == "true", err
 }
 
 func queryValue(r *request, name string) (string, error) {

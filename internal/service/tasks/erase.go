@@ -191,7 +191,7 @@ func (s *core) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string,
 		}
 		pending = append(pending, key)
 	}
-	for _, table := range []string{"annotations", "live_segments"} {
+	for _, table := range []string{"annotations", "corrections", "live_segments"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE task_id = $1", r.ID); err != nil {
 			return nil, err
 		}

@@ -125,9 +125,10 @@ type Result struct {
 	Waveform   []byte      // empty if unknown
 	Recognized *Recognized // nil unless the task asked for known voices
 
-	file io.ReadCloser
-	body *zstd.Decoder
-	text *json.Decoder
+	file      io.ReadCloser
+	body      *zstd.Decoder
+	text      *json.Decoder
+	corrected []spec.Segment // in place of the file's; nil without corrections
 }
 
 // Result opens the result of a done task. Errors wrap ErrNotFound, ErrForbidden
@@ -180,6 +181,11 @@ func (r *Result) begin() (err error) {
 // error.
 func (r *Result) Segments() iter.Seq2[spec.Segment, error] {
 	return func(yield func(spec.Segment, error) bool) {
+		for _, s := range r.corrected {
+			if !yield(s, nil) {
+				return
+			}
+		}
 		for {
 			var s documentSegment
 			err := r.text.Decode(&s)

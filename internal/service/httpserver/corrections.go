@@ -1,0 +1,132 @@
+package httpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/corrections"
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/internal/service/tasks"
+)
+
+// correctionRecord is a client's view of a correction.
+type correctionRecord struct {
+	Version int64  `json:"version"`
+	Author  string `json:"author"`
+	MadeAt  string `json:"made_at"`
+	corrections.Change
+}
+
+func correctionRecordOf(e corrections.Entry) correctionRecord {
+	return correctionRecord{e.Version, e.Author, stamp(e.MadeAt), e.Change}
+}
+
+// getCorrections handles GET /tasks/:id/corrections, an addition to the
+// specification.
+func (s *Server) getCorrections(w http.ResponseWriter, r *request, id string) error {
+	log, err := s.cfg.Tasks.Corrections(r.Context(), r.who.Account, id)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Version     int64              `json:"version"`
+		Corrections []correctionRecord `json:"corrections"`
+	}{corrections.Version(log), make([]correctionRecord, len(log))}
+	for i, e := range log {
+		out.Corrections[i] = correctionRecordOf(e)
+	}
+	setVersion(w, out.Version)
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// createCorrection handles POST /tasks/:id/corrections, an addition to the
+// specification.
+func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) error {
+	var c corrections.Change
+	var op string
+	var version, at *int64
+	err := readBody(w, r, tasks.MaxCorrection, jsonstream.Fields{
+		"op":       func(v *jsonstream.Value) error { return v.Text(&op, maxVoiceField) },
+		"version":  wholeNumber("version", &version),
+		"segment":  wholeNumber("segment", &c.Segment),
+		"at":       wholeNumber("at", &at),
+		"speaker":  func(v *jsonstream.Value) error { return v.Text(&c.Speaker, maxVoiceField) },
+		"speakers": entries(&c.Speakers),
+		"texts":    entries(&c.Texts),
+	})
+	if err != nil {
+		return err
+	}
+	c.Op = corrections.Op(op)
+	if at != nil {
+		c.At = int(*at)
+	}
+	if version == nil {
+		return invalid("version: is required: the version that the correction is based on, see GET /tasks/:id/corrections")
+	}
+	entry, err := s.correct(r, id, c, version)
+	if current, ok := errors.AsType[*tasks.VersionError](err); ok {
+		setVersion(w, current.Current)
+		return &apiError{
+			Status: http.StatusConflict, Code: codeConflict, cause: err,
+			Message: fmt.Sprintf("version: the corrections have changed: version %d is current, not %d; fetch them again", current.Current, *version),
+		}
+	}
+	if err != nil {
+		return err
+	}
+	setVersion(w, entry.Version)
+	return writeJSON(w, http.StatusCreated, correctionRecordOf(entry))
+}
+
+// correct adds a change to the corrections of a task.
+func (s *Server) correct(r *request, id string, change corrections.Change, match *int64) (corrections.Entry, error) {
+	author, err := s.author(r.Context(), r.who)
+	if err != nil {
+		return corrections.Entry{}, err
+	}
+	entry, err := s.cfg.Tasks.Correct(r.Context(), r.who.Account, id, author, change, match)
+	if errors.Is(err, corrections.ErrChange) {
+		_, reason, _ := strings.Cut(err.Error(), corrections.ErrChange.Error()+": ")
+		return entry, invalidBecause(err, "%s", reason)
+	}
+	return entry, err
+}
+
+// author returns a user's name, or the first characters of an API key.
+func (s *Server) author(ctx context.Context, who principal) (string, error) {
+	if who.User == "" {
+		return who.Key + "…", nil
+	}
+	users, err := s.cfg.Accounts.Users(ctx, who.Account)
+	if i := slices.IndexFunc(users, func(u accounts.User) bool { return u.ID == who.User }); i >= 0 {
+		return users[i].Username, nil
+	}
+	return "", err
+}
+
+// wholeNumber reads an integer.
+func wholeNumber[T int | int64](name string, into **T) func(*jsonstream.Value) error {
+	return func(v *jsonstream.Value) error {
+		raw, err := v.Raw()
+		if err != nil {
+			return err
+		}
+		if string(raw) == "null" || json.Unmarshal(raw, into) != nil {
+			return invalid("%s: must be a whole number", name)
+		}
+		return nil
+	}
+}
+
+// setVersion sets the ETag of the corrections.
+func setVersion(w http.ResponseWriter, version int64) {
+	w.Header().Set("ETag", `"`+strconv.FormatInt(version, 10)+`"`)
+}

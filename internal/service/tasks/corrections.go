@@ -1,0 +1,170 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/otograph/otograph/internal/service/corrections"
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// Annotations are the effective names of speakers and texts of sentences in a
+// task's corrections.
+type Annotations struct {
+	// Version is that of the task's last correction, 0 before the first.
+	Version int64
+	// Speakers maps a result's speakers (SPEAKER_0) to names. Texts maps
+	// segment numbers to corrected texts.
+	Speakers, Texts map[string]string
+	// UpdatedAt is the time of the last correction; zero for version 0.
+	UpdatedAt time.Time
+}
+
+// ErrVersion is returned when a task has other corrections than those that a
+// new one is based on (HTTP 412, 409).
+var ErrVersion = errors.New("the corrections have changed")
+
+// VersionError is an ErrVersion that has the current version.
+type VersionError struct{ Current int64 }
+
+// Error implements error.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%v: version %d is current", ErrVersion, e.Current)
+}
+
+// Unwrap returns ErrVersion.
+func (e *VersionError) Unwrap() error { return ErrVersion }
+
+// MaxCorrection limits the JSON form of one correction, in bytes.
+const MaxCorrection = 2 << 20
+
+// Limits on all corrections of a task, reverted ones included.
+const (
+	maxCorrections     = 20_000
+	maxCorrectionsSize = 4 * MaxCorrection // characters of JSON
+)
+
+// Corrections returns the log of a done task's corrections. Errors wrap
+// ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Owners) Corrections(ctx context.Context, account, id string) ([]corrections.Entry, error) {
+	if _, _, err := s.done(ctx, account, id); err != nil {
+		return nil, err
+	}
+	log, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, e *corrections.Entry) error {
+		return row.Scan(&e.Version, &e.Author, db.ScanTime(&e.MadeAt), db.ScanJSON(&e.Change))
+	}, "SELECT version, author, made_at, change FROM corrections WHERE task_id = $1 ORDER BY version", id)
+	return log, s.wrap("corrections", err)
+}
+
+// Annotations returns the effective annotations of a result. Errors wrap
+// ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Owners) Annotations(ctx context.Context, account, id string) (Annotations, error) {
+	log, err := s.Corrections(ctx, account, id)
+	if err != nil {
+		return Annotations{}, err
+	}
+	a := Annotations{Version: corrections.Version(log)}
+	if a.Version > 0 {
+		a.UpdatedAt = log[len(log)-1].MadeAt
+	}
+	a.Speakers, a.Texts = corrections.Names(log)
+	return a, nil
+}
+
+// Correct adds a change to the corrections of a result. match, if not nil, is
+// the version that the change is based on; every change but an annotation
+// requires it. The error wraps ErrVersion if that is no longer the current
+// version, corrections.ErrChange if the change does not fit the transcript, or
+// ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Owners) Correct(ctx context.Context, account, id, author string, change corrections.Change, match *int64) (corrections.Entry, error) {
+	entry := corrections.Entry{Author: author, MadeAt: s.now(), Change: change}
+	err := change.Check()
+	if err == nil {
+		err = s.fits(ctx, account, id, entry, match)
+	}
+	if err != nil {
+		return entry, err
+	}
+	text, err := json.Marshal(change)
+	if err != nil {
+		return entry, err
+	}
+	err = s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
+		if _, err := s.lockNamed(ctx, tx, id); err != nil { // the task may be deleted concurrently
+			return err
+		}
+		var last, count, size int64
+		err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(version), 0), COUNT(*), COALESCE(SUM(LENGTH(change)), 0) FROM corrections WHERE task_id = $1", id).Scan(&last, &count, &size)
+		switch {
+		case err != nil:
+			return err
+		case match != nil && *match != last:
+			return &VersionError{last}
+		case count >= maxCorrections || size+int64(len(text)) > maxCorrectionsSize:
+			return fmt.Errorf("%w: a task may have %d corrections, of %d bytes together", corrections.ErrChange, maxCorrections, maxCorrectionsSize)
+		}
+		entry.Version = last + 1
+		_, err = tx.ExecContext(ctx, "INSERT INTO corrections (task_id, version, author, made_at, change) VALUES ($1, $2, $3, $4, $5)",
+			id, entry.Version, author, db.Micros(entry.MadeAt), string(text))
+		return err
+	})
+	return entry, s.wrap("correct", err)
+}
+
+// fits returns an error unless the change can be applied to the version that it
+// is based on. The log up to a version never changes, so the check needs no
+// transaction.
+func (s *Owners) fits(ctx context.Context, account, id string, entry corrections.Entry, match *int64) error {
+	log, err := s.Corrections(ctx, account, id)
+	if err != nil || entry.Op == corrections.Annotate {
+		return err
+	}
+	if current := corrections.Version(log); match == nil || *match != current {
+		return &VersionError{current}
+	}
+	if entry.Op == corrections.Undo {
+		if len(corrections.Effective(log)) == 0 {
+			return fmt.Errorf("%w: there is nothing to undo", corrections.ErrChange)
+		}
+		return nil
+	}
+	r, err := s.Result(ctx, account, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	whole, err := r.Whole()
+	if err != nil {
+		return err
+	}
+	entry.Version = *match + 1
+	return corrections.Apply(whole, append(log, entry))
+}
+
+// Corrected is Result with the task's corrections, but for the names of
+// speakers, which it returns.
+func (s *Owners) Corrected(ctx context.Context, account, id string) (r *Result, names map[string]string, err error) {
+	log, err := s.Corrections(ctx, account, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err = s.Result(ctx, account, id)
+	if err != nil || len(log) == 0 {
+		return r, nil, err
+	}
+	whole, err := r.Whole()
+	if err == nil {
+		err = corrections.Apply(whole, log)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, r.Close())
+	}
+	names, _ = corrections.Names(log)
+	r.corrected, whole.Segments = whole.Segments, nil
+	r.Head = *whole
+	return r, names, nil
+}

@@ -46,25 +46,31 @@ PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); e
 UNWATCHED = modernc.org/sqlite/lib $(addprefix github.com/otograph/otograph/internal/engine/,ctc decode dsp wordtimes)
 RACE = -race $(foreach p,$(UNWATCHED),-gcflags=$(p)=-race=false)
 # Tests without it: test starts the built program, which it does not reach,
-# simulations run one step at a time, and counts are of whole recordings.
-RACELESS = ./test ./internal/test/simulation
+# simulations run one step at a time, the other packages start no goroutine, and
+# counts are of whole recordings.
+RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models/internal/whisperfolder ./bench/internal/scores ./subtitle
 
 test: setup ## run the tests with the race detector, showing each package as it ends
 	@set -o pipefail; export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1; \
-	packages=$$($(GO) list $(SLOWEST) ./... | grep -v '/otograph/test$$\|/test/simulation$$') || exit; \
-	{ $(GO) test -json -timeout 45m $(RACELESS) & raceless=$$!; \
-	  $(GO) test -json $(RACE) -skip '^TestCounts' -p $(PARALLEL) -timeout 45m $$packages; status=$$?; \
-	  $(GO) test -json -run '^TestCounts' -timeout 45m . || status=1; \
-	  $(GO) test -C tools -json $(RACE) -p $(PARALLEL) -timeout 45m ./... || status=1; \
+	packages=$$($(GO) list $(SLOWEST) ./... | grep -vxF "$$($(GO) list $(RACELESS))") || exit; \
+	{ $(GO) test -short -json -timeout 45m $(RACELESS) & raceless=$$!; \
+	  $(GO) test -short -json $(RACE) -skip '^TestCounts' -p $(PARALLEL) -timeout 45m $$packages; status=$$?; \
+	  $(GO) test -short -json -run '^TestCounts' -timeout 45m . || status=1; \
+	  $(GO) test -C tools -short -json $(RACE) -p $(PARALLEL) -timeout 45m ./... || status=1; \
 	  GO='$(GO)' bash tools/crosscheck/run.sh test -count 1 -timeout 45m || status=1; \
 	  wait $$raceless && exit $$status; } | $(GO) run -C tools ./progress
 
-test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every pair of a model and a recording
+# SHORTENED matches what go test -short, as the suite has it, leaves out or
+# shortens; it also shortens property tests.
+SHORTENED = testing\.Short\(\)|[^a-z]few\(|rapid\.(Check|MakeCheck)\(
+test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every format, every pair of a model and a recording
 	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -count 1 -timeout 60m -run '^TestHistories$$' ./internal/test/simulation
 	@$(GO) test -count 1 -tags long -timeout 60m -run '^TestCounts' .
+	@export RAPID_SEED=1; $(GO) test -count 1 $(RACE) -skip '^TestCounts' -p $(PARALLEL) -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $$(echo $(call FOLDERS,$(SHORTENED)) | tr ' ' '\n' | grep -vxF "$$(printf '%s\n' $(RACELESS))")
+	@export RAPID_SEED=1; $(GO) test -count 1 -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $(RACELESS)
 
 test-faults: setup ## put twenty faults into the program, one at a time, and see that the tests find each
-	@GO='$(GO)' $(GO) run -C tools ./faults -- $(RACE)
+	@export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1; GO='$(GO)' $(GO) run -C tools ./faults -- $(RACE)
 
 # QUIETLY leaves out the lines of single histories: seeds and failures remain.
 QUIETLY = grep -v '^ *--- PASS\|^===' ; exit $${PIPESTATUS[0]}
@@ -76,11 +82,14 @@ N ?= 200
 simulate: ## run N histories of a fleet in trouble, in virtual time (N=200)
 	@OTOGRAPH_TEST_HISTORIES=$(N) $(GO) test -count 1 -timeout 180m -v -run '^TestHistories$$' ./internal/test/simulation | $(QUIETLY)
 
-# PROPERTY_FILES hold property tests, PROPERTIES are the tests' names.
-PROPERTY_FILES = $$(git grep -l 'rapid\.\(Check\|MakeCheck\)(' -- '*_test.go')
-PROPERTIES = $$(awk '/^func Test/ {split($$2, n, "("); t = n[1]} /rapid\.(Check|MakeCheck)\(/ {print t}' $(PROPERTY_FILES) | sort -u | paste -sd '|')
+# FILES are the files of tests that match a regular expression, TESTS the tests'
+# names, FOLDERS the packages.
+FILES = $$(git grep -lE '$(1)' -- '*_test.go' ':!tools')
+TESTS = $$(awk '/^func Test/ {split($$2, n, "("); t = n[1]} /$(1)/ && t {print t}' $(FILES) | sort -u | paste -sd '|')
+FOLDERS = $$(for f in $(FILES); do echo ./$${f%/*}; done | sed 's|^\./[^/]*_test\.go$$|.|' | sort -u)
+PROPERTY = rapid\.(Check|MakeCheck)\(
 test-seeds: setup ## run the property tests with fresh seeds
-	@$(GO) test -count 1 -timeout 10m -run "^($(PROPERTIES))$$" $$(for f in $(PROPERTY_FILES); do echo ./$${f%/*}; done | sort -u)
+	@$(GO) test -count 1 -timeout 10m -run "^($(call TESTS,$(PROPERTY)))$$" $(call FOLDERS,$(PROPERTY))
 
 # A fleet of the built program on PostgreSQL and S3: versitygw from the PATH, else tools/fakes3.
 TOWN = $(GO) test -count 1 -tags town -timeout 12h -v ./test -run

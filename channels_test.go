@@ -77,14 +77,17 @@ func joined(turns []bench.SpeakerTurn) (out []bench.SpeakerTurn) {
 }
 
 // TestChannels: a call of two voices is split without an error, even if each
-// voice is also in the other's channel.
+// voice is also in the other's channel. The short form has the harder call only.
 func TestChannels(t *testing.T) {
 	p := open(t, demo.Models())
 	for _, c := range []struct {
 		name  string
 		bleed float32
 		worst float64
-	}{{"apart", 0, 0.005}, {"20 dB of bleed", 0.1, 0.02}} {
+	}{{"20 dB of bleed", 0.1, 0.02}, {"apart", 0, 0.005}} {
+		if c.bleed == 0 && testing.Short() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			samples, truth := call(t, c.bleed)
 			run := func(mode otograph.Channels) *otograph.Result {
@@ -178,6 +181,7 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 func TestSplitRecordingResumesFromCheckpoints(t *testing.T) {
 	p := open(t, demo.Models())
 	samples, _ := call(t, 0)
+	samples = samples[:2*15*audio.SampleRate]
 	m := &memory{kept: map[string][]byte{}}
 	run := func(mode otograph.Channels) *otograph.Result {
 		m.loaded = 0

@@ -69,14 +69,14 @@ func open(t testing.TB, set *models.Set, config ...otograph.Config) *otograph.Pi
 	return p
 }
 
-// excerpt returns 11 seconds of the recording with both speakers, for tests
+// excerpt returns 7 seconds of the recording with both speakers, for tests
 // that are not about the words.
 func excerpt(t testing.TB) otograph.Source {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
 	require.NoError(t, err)
 	defer pcm.Close()
-	samples := slices.Clone(pcm.Samples(5*audio.SampleRate, 16*audio.SampleRate))
+	samples := slices.Clone(pcm.Samples(5*audio.SampleRate, 12*audio.SampleRate))
 	return audio.Raw(samples, audio.SampleRate, 1)
 }
 
@@ -139,13 +139,13 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// noisy returns the recording under white noise that is louder than the voices.
+// noisy returns half the recording under white noise that is louder than the voices.
 func noisy(t testing.TB) []float32 {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
 	require.NoError(t, err)
 	defer pcm.Close()
-	samples := slices.Clone(pcm.Samples(0, pcm.Len()))
+	samples := slices.Clone(pcm.Samples(0, pcm.Len()/2))
 	noise := rand.New(rand.NewPCG(3, 3))
 	for i := range samples {
 		samples[i] = 0.4*samples[i] + float32(0.08*noise.NormFloat64())
@@ -533,18 +533,18 @@ func TestDecodingStops(t *testing.T) {
 	src := excerpt(t)
 	var seconds []float64
 	length := func(s float64) error { seconds = append(seconds, s); return nil }
-	_, err := p.Run(t.Context(), src, otograph.Options{}, otograph.RunOptions{MaxSeconds: 10, Decoded: length})
+	_, err := p.Run(t.Context(), src, otograph.Options{}, otograph.RunOptions{MaxSeconds: 6, Decoded: length})
 	require.ErrorIs(t, err, audio.ErrTooLong)
 	assert.Empty(t, seconds, "it was not decoded whole")
 	refused := errors.New("nobody pays for that")
 	var stages []otograph.Stage
 	_, err = p.Run(t.Context(), src, otograph.Options{}, otograph.RunOptions{
-		MaxSeconds: 11,
+		MaxSeconds: 7,
 		Decoded:    func(s float64) error { _ = length(s); return refused },
 		Progress:   func(p otograph.Progress) { stages = append(stages, p.Stage) },
 	})
 	require.Equal(t, refused, err)
-	assert.Equal(t, []float64{11}, seconds)
+	assert.Equal(t, []float64{7}, seconds)
 	for _, stage := range stages {
 		assert.Equal(t, otograph.StageDecode, stage, "nothing else is done")
 	}
@@ -622,6 +622,16 @@ func TestKnownVoices(t *testing.T) {
 	}
 }
 
+// half returns the first half of the recording, which takes the standard tier
+// several windows.
+func half(t testing.TB) otograph.Source {
+	t.Helper()
+	pcm, err := audio.Open(t.Context(), otograph.File(conversation), audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	return audio.Raw(slices.Clone(pcm.Samples(0, pcm.Len()/2)), audio.SampleRate, 1)
+}
+
 // TestSentencesArriveDuringTheRun: the sentences equal the result's in both
 // tiers; the standard tier's arrive in several portions.
 func TestSentencesArriveDuringTheRun(t *testing.T) {
@@ -630,7 +640,7 @@ func TestSentencesArriveDuringTheRun(t *testing.T) {
 	for _, optimize := range []bool{false, true} {
 		var told []spec.Segment
 		portions := 0
-		res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: &optimize, EnableDiarize: &off, EnableAudioEvents: &off},
+		res, err := p.Run(t.Context(), half(t), otograph.Options{Optimize: &optimize, EnableDiarize: &off, EnableAudioEvents: &off},
 			otograph.RunOptions{Segments: func(more []otograph.Segment) { portions++; told = append(told, more...) }})
 		require.NoError(t, err)
 		require.Len(t, told, len(res.Segments))
@@ -654,7 +664,7 @@ func TestStoppedReaderEndsTheRun(t *testing.T) {
 	opt := otograph.Options{Optimize: &off, EnableDiarize: &off, EnableAudioEvents: &off}
 	var reported, yielded []otograph.Segment
 	more := otograph.RunOptions{Segments: func(list []otograph.Segment) { reported = append(reported, list...) }}
-	for s, err := range p.Segments(t.Context(), otograph.File(conversation), opt, more) {
+	for s, err := range p.Segments(t.Context(), half(t), opt, more) {
 		require.NoError(t, err)
 		yielded = append(yielded, s)
 	}
@@ -668,7 +678,7 @@ func TestStoppedReaderEndsTheRun(t *testing.T) {
 		}
 	}}
 	opt.EnableDiarize = nil
-	for s, err := range p.Segments(t.Context(), otograph.File(conversation), opt, more) {
+	for s, err := range p.Segments(t.Context(), half(t), opt, more) {
 		require.NoError(t, err)
 		assert.Equal(t, yielded[0].Text, s.Text)
 		break

@@ -16,6 +16,9 @@ import (
 // TestNewOptionTakesOneLine applies docs/architecture.md's example patch, which
 // adds an option, builds the program and uses the option.
 func TestNewOptionTakesOneLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git, which applies the diff, is not installed")
 	}

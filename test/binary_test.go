@@ -57,6 +57,7 @@ func build(m *testing.M) int {
 // The scripts in testdata/script are command line sessions: commands, their
 // output and their exit status.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	out, err := outside.Run("scripts", "-binary", binary, "test/testdata/script")
 	require.NoError(t, err, "%s", out)
 }

@@ -20,6 +20,7 @@ import (
 // TestClientPackage uses package client for a task's whole life with the real
 // service: submitted, refused, done, read, called back, paid, deleted.
 func TestClientPackage(t *testing.T) {
+	t.Parallel()
 	const secret = "a secret of the receiver"
 	callbacks := make(chan otoclient.Callback, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,6 +103,7 @@ func TestClientPackage(t *testing.T) {
 // TestClientPackageAdditions uses package client for the service's additions to
 // the specification: events, files, annotations, and keys.
 func TestClientPackageAdditions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--keep-audio", "1h").unlimited()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -22,6 +22,7 @@ var shellBlock = regexp.MustCompile("(?s)```sh( refused)?\n(.*?)```")
 // block marked "refused" must be answered with an error that a client can
 // parse.
 func TestDocumentation(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
 	recording, err := os.ReadFile("../testdata/conversation.flac")

@@ -26,6 +26,7 @@ void *ggml_backend_init(void)
 // A GPU driver that faults in its own thread causes a warning: the CPU takes
 // over, and standard output has the transcript once.
 func TestFaultingDriver(t *testing.T) {
+	t.Parallel()
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		t.Skip("no C compiler")

@@ -15,6 +15,7 @@ import (
 // file, explains the remedy if the libraries are missing, and transcribes
 // otherwise.
 func TestEmbeddingProgram(t *testing.T) {
+	t.Parallel()
 	dir := embedder(t, `package main
 
 import (

@@ -35,13 +35,14 @@ import (
 // with another catalog, whose models are fake (the demonstration models under
 // other names).
 func TestFirstRun(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("OTOGRAPH_BINARY") != "" {
 		t.Skip("a program that was built elsewhere has its own catalog")
 	}
 	published := publish(t)
 	program := withCatalog(t, published.catalog(t))
 	wav, recording := filepath.Join(t.TempDir(), "own.wav"), filepath.Join(t.TempDir(), "own.m4a")
-	require.NoError(t, os.WriteFile(wav, clip(t, 5, 10), 0o600))
+	require.NoError(t, os.WriteFile(wav, clip(t, 5, 5), 0o600))
 	out, err := exec.Command("ffmpeg", "-v", "error", "-i", wav, recording).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	begin := func(t *testing.T, data string, wrap ...string) *session {

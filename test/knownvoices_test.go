@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/audio"
 	otoclient "github.com/otograph/otograph/client"
 	"github.com/otograph/otograph/spec"
 )
@@ -23,8 +24,11 @@ import (
 // a voice exported by the command. A deleted voice names no speaker and is
 // removed from the database and from backups.
 func TestServiceNamesKnownVoices(t *testing.T) {
-	recording, err := os.ReadFile("../diarize/testdata/conv3.flac")
+	t.Parallel()
+	pcm, err := audio.Open(t.Context(), audio.File("../diarize/testdata/conv3.flac"), audio.Options{})
 	require.NoError(t, err)
+	defer pcm.Close()
+	recording := wav(pcm.Samples(0, 32*audio.SampleRate)) // each of the three speakers, and the first one again
 	data := t.TempDir()
 	s := serve(t, data).unlimited()
 	ctx := t.Context()
@@ -32,7 +36,7 @@ func TestServiceNamesKnownVoices(t *testing.T) {
 	require.NoError(t, err)
 	run := func(voices *bool) *otoclient.Result {
 		task, err := c.Upload(ctx, bytes.NewReader(recording), otoclient.Submission{
-			Filename: "conversation.flac", Options: spec.Options{EnableAudioEvents: new(false), ASRLanguage: new("en"), Optimize: new(true), Voices: voices},
+			Filename: "conversation.wav", Options: spec.Options{EnableAudioEvents: new(false), ASRLanguage: new("en"), Optimize: new(true), Voices: voices},
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(ctx, patience)

@@ -12,6 +12,7 @@ import (
 // TestLifeCycleOfAccountsKeysAndUsers performs an operator's actions on a
 // running service and finds each in the audit log, without a secret.
 func TestLifeCycleOfAccountsKeysAndUsers(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--workers", "0").unlimited()
 	const password = "correct horse battery"
 	status := func(key string) int { return s.do("GET", "/account", nil, "X-API-Key", key).status }

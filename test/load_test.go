@@ -18,6 +18,9 @@ import (
 // A thousand requests per second for a task's state while a worker transcribes.
 // The test logs the times; it only asserts that each request is answered.
 func TestLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	s := serve(t, t.TempDir(), "--log-level", "warn", "--grace", "1s").unlimited()
 	whole := clip(t, 0, 60)
 	for range 20 {

@@ -42,6 +42,7 @@ func demoFiles(t *testing.T) map[models.Role][]byte {
 // is an error that names file and role or, if only numbers changed, a
 // transcript; a signal never kills the process.
 func TestHostileModels(t *testing.T) {
+	t.Parallel()
 	good := demoFiles(t)
 	dir := t.TempDir()
 	recording := filepath.Join(dir, "clip.wav")
@@ -91,6 +92,7 @@ func TestHostileModels(t *testing.T) {
 // T8: a model file breaks while the service runs. The serving process survives,
 // and tasks continue once the file is restored.
 func TestModelBreaksUnderTheService(t *testing.T) {
+	t.Parallel()
 	data := demoFiles(t)[models.RoleVAD]
 	file := filepath.Join(t.TempDir(), "voice.onnx")
 	require.NoError(t, os.WriteFile(file, data, 0o600))

@@ -56,6 +56,7 @@ func check(err error) {
 // TestMountedService runs the same tests on a program that mounts the service
 // and on serve.
 func TestMountedService(t *testing.T) {
+	t.Parallel()
 	t.Run("serve", func(t *testing.T) {
 		t.Parallel()
 		s := serve(t, t.TempDir(), "--trusted-proxies", "127.0.0.1", "--keep-tasks", "24h")
@@ -102,7 +103,7 @@ func mounted(t *testing.T) *server {
 // checkService checks that a service processes tasks, follows the rotation of
 // the token key, trusts its proxy, deletes old tasks, and exports metrics.
 func checkService(t *testing.T, s *server) {
-	id := s.create(map[string]any{"audio_filename": "c.flac", "audio_base64": base64File(t, "../testdata/conversation.flac")})
+	id := s.create(upload(clip(t, 5, 10), nil))
 	done := s.wait(id)
 	require.Equal(t, "done", done["status"], "%v", done["error_message"])
 	result := s.result(id)

@@ -23,6 +23,7 @@ import (
 // TestModelsByName: twenty requests that alternate between three models are all
 // served by a worker with room for two, which unloads and loads them in turn.
 func TestModelsByName(t *testing.T) {
+	t.Parallel()
 	whisper := demoFiles(t)[models.RoleStandard]
 	folder, names := t.TempDir(), []string{"one", "two", "three"}
 	for i, name := range names {

@@ -147,6 +147,7 @@ func TestF1ForeignBucket(t *testing.T) {
 // TestF3Partition drops every packet between a server and PostgreSQL: requests
 // are answered with 503 within five seconds.
 func TestF3Partition(t *testing.T) {
+	t.Parallel()
 	source := dbtest.PostgresSource(t)
 	proxy, through := dbtest.Proxied(t, source)
 	s := serve(t, t.TempDir(), "--workers", "0", "--database", source).unlimited()
@@ -217,6 +218,7 @@ func TestF8Start(t *testing.T) {
 // TestF10Migrations: serve and migrate update the tables, other commands never
 // do, and every command refuses the tables of a newer program.
 func TestF10Migrations(t *testing.T) {
+	t.Parallel()
 	s := &server{t: t, data: t.TempDir()}
 	out, err := s.run("account", "create", "someone")
 	require.Error(t, err)
@@ -242,6 +244,7 @@ func TestF10Migrations(t *testing.T) {
 // TestOnlyTheOwnerReadsState: only the owner can read the service's files, with
 // any umask and existing folder. It covers H3 of the security findings.
 func TestOnlyTheOwnerReadsState(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	require.NoError(t, os.Chmod(data, 0o755))
 	s := serveUnder(t, data, []string{"/bin/sh", "-c", `umask 0000; exec "$0" "$@"`, binary}, "--workers", "0").unlimited()
@@ -278,6 +281,7 @@ func TestOnlyTheOwnerReadsState(t *testing.T) {
 // TestCommandLinesHideThePassword: no command line shows the database's
 // password. It covers M2 of the security findings.
 func TestCommandLinesHideThePassword(t *testing.T) {
+	t.Parallel()
 	source := strings.Replace(dbtest.PostgresSource(t), "postgres@", "postgres:geheim@", 1)
 	s := &server{t: t, data: t.TempDir(), database: source}
 	cmd := exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--data", s.data)
@@ -307,6 +311,7 @@ func TestCommandLinesHideThePassword(t *testing.T) {
 
 // TestSecretRotate: a rotation invalidates the tokens of a running server.
 func TestSecretRotate(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--workers", "0").unlimited()
 	s.must("user", "create", "local", "someone", "--password", "correct horse battery")
 	login := func() string {

@@ -47,6 +47,7 @@ func talkedOver(t *testing.T) (samples []float32, both []bench.SpeakerTurn) {
 // TestOverlappingTurnsInRTTM: if two voices talk simultaneously, the RTTM of
 // the command and of the library parses and has turns of both.
 func TestOverlappingTurnsInRTTM(t *testing.T) {
+	t.Parallel()
 	samples, both := talkedOver(t)
 	file := filepath.Join(t.TempDir(), "talked over.wav")
 	require.NoError(t, os.WriteFile(file, wav(samples), 0o600))

@@ -32,6 +32,7 @@ type queueList struct {
 // TestF13OperatorSteersTheQueue pauses a lane, cancels and retries a task,
 // drains a worker, and finds every task charged once or not at all.
 func TestF13OperatorSteersTheQueue(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--workers", "1").unlimited()
 	queue := func(args ...string) string { return s.must(append([]string{"queue"}, args...)...) }
 	list := func() (l queueList) {

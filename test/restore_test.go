@@ -18,6 +18,7 @@ import (
 // and restores the copy elsewhere: every task that was accepted before the
 // backup exists, is done in the end, and is charged once.
 func TestF11Restore(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--keep-audio", "24h").unlimited()
 	audio := clip(t, 8, 1.5)
 	var ids []string
@@ -70,6 +71,7 @@ func TestF11Restore(t *testing.T) {
 // restore`. Every task that was accepted before is done and charged once,
 // except one whose audio was lost: it fails immediately and is not charged.
 func TestF11RestorePostgres(t *testing.T) {
+	t.Parallel()
 	source := dbtest.PostgresSource(t)
 	blobs := filepath.Join(t.TempDir(), "blobs")
 	s := serve(t, t.TempDir(), "--workers", "1", "--database", source, "--blobs", blobs, "--keep-audio", "24h").unlimited()
@@ -157,6 +159,7 @@ func TestF11RestoreRefuses(t *testing.T) {
 // file store or an empty one. A refusal leaves neither files nor a database, so
 // that the command can be repeated as its error says.
 func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
+	t.Parallel()
 	newStore := func() *server {
 		s := &server{t: t, data: t.TempDir()}
 		s.must("migrate")
@@ -208,6 +211,7 @@ func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
 // TestF11RestoreAfterKill: the remains of a killed restoration are not applied
 // to the next one's copy.
 func TestF11RestoreAfterKill(t *testing.T) {
+	t.Parallel()
 	original, other := &server{t: t, data: t.TempDir()}, &server{t: t, data: t.TempDir()}
 	original.must("migrate")
 	backup := filepath.Join(t.TempDir(), "backup.db")

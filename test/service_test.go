@@ -179,6 +179,7 @@ func (s *server) run(args ...string) (string, error) {
 // End to end: the bundled recording as Base64 and by URL, with a signed
 // callback; the result equals the command's, and the ledger has the charge.
 func TestServiceEndToEnd(t *testing.T) {
+	t.Parallel()
 	recording, err := os.ReadFile("../testdata/conversation.flac")
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -271,6 +272,7 @@ func TestServiceEndToEnd(t *testing.T) {
 
 // A killed worker only costs time. It covers T1 of test/README.md.
 func TestKilledWorkerCostsOnlyTime(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir())
 	body := map[string]any{"audio_filename": "c.flac", "audio_base64": base64File(t, "../testdata/conversation.flac")}
 	status, task := s.call("POST", "/tasks", body)

@@ -65,6 +65,7 @@ func TestMatches(t *testing.T) {
 // TestTutorial types every command of docs/tutorial.md into one shell, in a
 // folder like a checkout, and compares the output with the page.
 func TestTutorial(t *testing.T) {
+	t.Parallel()
 	if dbtest.Programs() == "" {
 		t.Skip("PostgreSQL's server programs are not installed")
 	}

@@ -16,6 +16,7 @@ import (
 // TestVoicesAreNamed: a voice that was added from one part of a recording is
 // named everywhere in it, until it is removed.
 func TestVoicesAreNamed(t *testing.T) {
+	t.Parallel()
 	const conversation = "../diarize/testdata/conv3.flac"
 	pcm, err := audio.Open(t.Context(), audio.File(conversation), audio.Options{})
 	require.NoError(t, err)

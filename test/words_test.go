@@ -14,6 +14,7 @@ import (
 // The optimized tier has words only in a service that is started with
 // --optimized-words, and only for tasks at word level.
 func TestOptimizedWordsOfTheService(t *testing.T) {
+	t.Parallel()
 	words := func(s *server, options map[string]any) (words, segments int) {
 		id := s.create(upload(clip(t, 5, 6), options))
 		require.Equal(t, "done", s.wait(id)["status"], s.logged())
@@ -49,6 +50,7 @@ func TestOptimizedWordsOfTheService(t *testing.T) {
 // tier: it only runs there in a service with --optimized-languages, and at that
 // tier's price.
 func TestOptimizedLanguagesOfTheService(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--optimized-languages").unlimited()
 	id := s.create(upload(clip(t, 5, 6), map[string]any{"enable_diarize": false, "enable_audio_events": false, "asr_language": "de"}))
 	require.Equal(t, "done", s.wait(id)["status"], s.logged())
@@ -57,6 +59,7 @@ func TestOptimizedLanguagesOfTheService(t *testing.T) {
 
 // A CTM lists words: it has the optimized tier's even without --words.
 func TestCTMOfTheOptimizedTier(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join("..", "testdata", "conversation.flac")
 	out, err := exec.Command(binary, "transcribe", "-q", "--demo", "--optimize", "true", "--format", "ctm", file).Output()
 	require.NoError(t, err)

@@ -26,9 +26,10 @@ import (
 // other clips, threads or options; each still decodes and checks the same.
 var emulated = os.Getenv("OTOGRAPH_EMULATED") != ""
 
-// few returns the list, or its first n elements on an emulated CPU.
+// few returns the list, or in the short form and on an emulated CPU its first n
+// elements.
 func few[T any](n int, list ...T) []T {
-	if emulated {
+	if emulated || testing.Short() {
 		return list[:n]
 	}
 	return list
@@ -117,7 +118,7 @@ func checkWords(t testing.TB, tr *asr.Transcript, speech []audio.Span) {
 func TestDemoClips(t *testing.T) {
 	e := openDemo(t)
 	list := clips
-	if emulated {
+	if emulated || testing.Short() {
 		list = []clip{clips[1], clips[4], clips[8]} // in three languages
 	}
 	for _, c := range list {

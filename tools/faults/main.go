@@ -1,7 +1,7 @@
 // Command faults puts deliberate faults into the program, one at a time, and
-// runs the tests of the package that must find it. It fails if tests stay green
-// or if the text that a fault replaces is no longer in its file. The source tree
-// is not changed.
+// runs the tests of the package that must find it, in their short form as the
+// suite does. It fails if tests stay green or if the text that a fault replaces
+// is no longer in its file. The source tree is not changed.
 //
 //	go run -C tools ./faults [-run NAME] [--] [FLAG...]
 //
@@ -74,7 +74,7 @@ func (f fault) check(raceFlags []string) error {
 		return err
 	}
 	defer os.RemoveAll(filepath.Dir(overlay))
-	args := []string{"test", "-count", "1", "-failfast", "-overlay", overlay}
+	args := []string{"test", "-short", "-count", "1", "-failfast", "-overlay", overlay}
 	if f.run != "" {
 		args = append(args, "-run", f.run)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	crowd = 5000 // rows of each kind that a call must not read
+	crowd = 2000 // rows of each kind that a call must not read
 	few   = 150  // more rows than a call reads if it reads none of the crowd
 )
 

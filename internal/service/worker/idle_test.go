@@ -29,7 +29,7 @@ func TestF5IdleWorkerWakes(t *testing.T) {
 		})})
 		defer stop()
 		var waits []time.Duration
-		for range 20 {
+		for range 6 {
 			time.Sleep(30 * time.Millisecond) // until it is idle
 			created := time.Now()
 			task := f.Add(nil)

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"math"
 	"slices"
 
 	"github.com/otograph/otograph/internal/engine/ort"
@@ -17,16 +18,16 @@ type kvCache struct {
 	length int   // tokens read
 	frames int   // of the longest sound
 
-	states, mask *ort.Tensor
-	sound        map[string]*ort.Tensor // keys and values of the sound, by input; empty before the first step
-	own, next    [][]float32            // memory of the keys and values of the texts: the last step's and the next one's
-	logits       []float32
-	exposed      [][]float32 // attention scores of the last step, by layer: rows x heads x frames
+	states, mask, bias *ort.Tensor
+	sound              map[string]*ort.Tensor // keys and values of the sound, by input; empty before the first step
+	own, next          [][]float32            // memory of the keys and values of the texts: the last step's and the next one's
+	logits             []float32
+	exposed            [][]float32 // attention scores of the last step, by layer: rows x heads x frames
 }
 
 // newCache returns a cache for texts of the sounds, with at most width rows for
 // each. watch requests the attention.
-func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) *kvCache {
+func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) (*kvCache, error) {
 	c := &kvCache{n: n, sounds: sounds, sound: map[string]*ort.Tensor{}}
 	longest := 0
 	for _, s := range sounds {
@@ -52,7 +53,20 @@ func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) *kvC
 		first[i] = i
 	}
 	c.listen(first)
-	return c
+	if n.joiner == nil {
+		return c, nil
+	}
+	out := map[string]*ort.Tensor{}
+	for _, name := range n.sound {
+		out[presentPrefix+name] = c.newSound(name)
+	}
+	return c, n.joiner.Into(map[string]*ort.Tensor{"encoder_hidden_states": c.states}, out)
+}
+
+// newSound returns memory for keys or values of the sound.
+func (c *kvCache) newSound(name string) *ort.Tensor {
+	c.sound[name] = c.tensor(make([]float32, len(c.rows)*int(c.n.heads*c.n.dim)*c.frames), c.frames)
+	return c.sound[name]
 }
 
 // listen sets the sounds of the rows.
@@ -62,21 +76,24 @@ func (c *kvCache) listen(rows []int) {
 	}
 	before := c.rows
 	c.rows = slices.Clone(rows)
-	dim := c.sounds[0].dim
-	states := make([]float32, len(rows)*c.frames*dim)
-	// The graph reads every moonshineStride-th entry of the mask.
+	n, dim := int64(len(rows)), c.sounds[0].dim
+	// The published graph reads every moonshineStride-th entry of the mask.
 	columns := (c.frames-1)*moonshineStride + 1
-	mask := make([]int64, len(rows)*columns)
+	mask, bias := make([]int64, len(rows)*columns), make([]float32, len(rows)*c.frames)
+	states := make([]float32, len(rows)*c.frames*dim)
 	for i, r := range rows {
 		s := c.sounds[r]
 		copy(states[i*c.frames*dim:], s.states)
 		for k := range (s.frames-1)*moonshineStride + 1 {
 			mask[i*columns+k] = 1
 		}
+		for k := s.frames; k < c.frames; k++ {
+			bias[i*c.frames+k] = math.MinInt32
+		}
 	}
-	n := int64(len(rows))
 	c.states = ort.NewFloat32([]int64{n, int64(c.frames), int64(dim)}, states)
 	c.mask = ort.NewInt64([]int64{n, int64(columns)}, mask)
+	c.bias = ort.NewFloat32([]int64{n, 1, 1, int64(c.frames)}, bias)
 	for name, t := range c.sound {
 		size := t.Len() / len(before)
 		data := make([]float32, 0, len(rows)*size)
@@ -120,12 +137,14 @@ func (c *kvCache) keep(from []int) {
 func (c *kvCache) step(tokens []int64) ([]float32, error) {
 	n, rows := c.n, int64(len(c.rows))
 	first := c.length == 0
-	in := map[string]*ort.Tensor{
-		"input_ids": ort.NewInt64([]int64{rows, 1}, tokens), "encoder_hidden_states": c.states,
-		"use_cache_branch": ort.NewBool([]int64{1}, []bool{!first}),
-	}
-	if n.batch {
-		in["encoder_attention_mask"] = c.mask
+	in := map[string]*ort.Tensor{"input_ids": ort.NewInt64([]int64{rows, 1}, tokens)}
+	if n.joiner != nil {
+		in["bias"] = c.bias
+	} else {
+		in["encoder_hidden_states"], in["use_cache_branch"] = c.states, ort.NewBool([]int64{1}, []bool{!first})
+		if n.batch {
+			in["encoder_attention_mask"] = c.mask
+		}
 	}
 	logits := ort.NewFloat32([]int64{rows, 1, int64(n.columns)}, c.logits[:int(rows)*n.columns])
 	out := map[string]*ort.Tensor{"logits": logits}
@@ -134,10 +153,9 @@ func (c *kvCache) step(tokens []int64) ([]float32, error) {
 		out[presentPrefix+name] = c.tensor(c.next[k], c.length+1)
 	}
 	for _, name := range n.sound {
-		if first {
+		if first && n.joiner == nil {
 			in[pastPrefix+name] = c.tensor(nil, 0)
-			c.sound[name] = c.tensor(make([]float32, int(rows*n.heads*n.dim)*c.frames), c.frames)
-			out[presentPrefix+name] = c.sound[name]
+			out[presentPrefix+name] = c.newSound(name)
 			continue
 		}
 		in[pastPrefix+name] = c.sound[name]

@@ -17,6 +17,8 @@ import (
 // and a decoder that writes the text token by token and keeps the keys and
 // values of its attention between the tokens.
 type moonshine struct {
+	// The joiner, which returns the keys and values of the sound, is nil for a
+	// published decoder, which does so itself in its first step.
 	sessions
 	source ort.Source
 	vocab  *vocabulary
@@ -48,9 +50,9 @@ const (
 )
 
 func openMoonshine(m parts, g *ort.Graph, opt ort.Options) (network, *vocabulary, error) {
-	n := &moonshine{source: m.ONNX, masked: has(g.Input, "attention_mask")}
+	n := &moonshine{source: m.ONNX}
 	inputs := []ort.Info{float("input_values", -1, -1)}
-	if n.masked {
+	if has(g.Input, "attention_mask") {
 		inputs = append(inputs, ort.Info{Name: "attention_mask", Type: ort.Int64})
 	}
 	if err := check(g, inputs, float("last_hidden_state", -1, -1, -1)); err != nil {
@@ -63,8 +65,7 @@ func openMoonshine(m parts, g *ort.Graph, opt ort.Options) (network, *vocabulary
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
-	opt.Expose = attentionNodes
-	if err := n.open(m, opt, "last_hidden_state"); err != nil {
+	if err := n.openGraphs(m, opt); err != nil {
 		return nil, nil, err
 	}
 	if err = n.checkDecoder(g); err == nil {
@@ -80,17 +81,51 @@ func openMoonshine(m parts, g *ort.Graph, opt ort.Options) (network, *vocabulary
 	return n, n.vocab, nil
 }
 
+// openGraphs opens lean graphs with the model's weights if it is a published one
+// in 8 bits, and its own graphs otherwise.
+func (n *moonshine) openGraphs(m parts, opt ort.Options) (err error) {
+	g, err := ort.Inspect(m.Decoder)
+	if err != nil {
+		return err
+	}
+	rebuild := func(build func(*onnxfile.Parts, int64) *onnxfile.Graph) func(*onnxfile.Parts) *onnxfile.Graph {
+		past, _ := g.Input(pastPrefix + "0.decoder.key")
+		if past.Rank() != 4 || past.Shape[1] < 1 {
+			return nil
+		}
+		return func(p *onnxfile.Parts) *onnxfile.Graph { return build(p, past.Shape[1]) }
+	}
+	encoding, decoding, joining := opt, opt, opt
+	encoding.Arena = true
+	encoding.Outputs, encoding.Rebuild = []string{"last_hidden_state"}, rebuild(moonshineEncoder)
+	decoding.Expose, decoding.Rebuild, decoding.Arena = attentionNodes, rebuild(moonshineStep), true
+	joining.Rebuild = rebuild(moonshineSound)
+	if n.encoder, err = ort.Open(m.ONNX, encoding); err == nil {
+		n.decoder, err = ort.Open(m.Decoder, decoding)
+	}
+	if err == nil && !has(n.decoder.Graph().Input, "use_cache_branch") {
+		n.joiner, err = ort.Open(m.Decoder, joining)
+	}
+	if err != nil {
+		_ = n.close()
+		return err
+	}
+	n.masked = has(n.encoder.Graph().Input, "attention_mask")
+	return nil
+}
+
 // checkDecoder compares the decoder's ports with the contract.
 func (n *moonshine) checkDecoder(encoder *ort.Graph) error {
 	g := n.decoder.Graph()
 	out, _ := encoder.Output("last_hidden_state")
-	inputs := []ort.Info{
-		{Name: "input_ids", Type: ort.Int64},
-		float("encoder_hidden_states", -1, -1, out.Last()),
-		{Name: "use_cache_branch", Type: onnxfile.Bool},
-	}
-	if n.batch = has(g.Input, "encoder_attention_mask"); n.batch {
-		inputs = append(inputs, ort.Info{Name: "encoder_attention_mask", Type: ort.Int64})
+	inputs := []ort.Info{{Name: "input_ids", Type: ort.Int64}}
+	if n.joiner != nil {
+		inputs, n.batch = append(inputs, float("bias", -1, 1, 1, -1)), true
+	} else {
+		inputs = append(inputs, float("encoder_hidden_states", -1, -1, out.Last()), ort.Info{Name: "use_cache_branch", Type: onnxfile.Bool})
+		if n.batch = has(g.Input, "encoder_attention_mask"); n.batch {
+			inputs = append(inputs, ort.Info{Name: "encoder_attention_mask", Type: ort.Int64})
+		}
 	}
 	outputs := []ort.Info{float("logits", -1, -1, -1)}
 	for _, in := range g.Inputs {
@@ -107,7 +142,9 @@ func (n *moonshine) checkDecoder(encoder *ort.Graph) error {
 			n.heads, n.dim = in.Shape[1], in.Shape[3]
 		}
 		inputs = append(inputs, float(in.Name, -1, max(n.heads, 1), -1, max(n.dim, 1)))
-		outputs = append(outputs, float(presentPrefix+name, -1, max(n.heads, 1), -1, max(n.dim, 1)))
+		if n.joiner == nil || list == &n.own {
+			outputs = append(outputs, float(presentPrefix+name, -1, max(n.heads, 1), -1, max(n.dim, 1)))
+		}
 	}
 	if err := check(g, inputs, outputs...); err != nil {
 		return err

@@ -32,7 +32,10 @@ func (n *moonshine) write(ctx context.Context, sounds []encodedWindow, req reque
 	if !f.none() {
 		width = max(req.beam, 1)
 	}
-	cache := n.newCache(sounds, width, req.times)
+	cache, err := n.newCache(sounds, width, req.times)
+	if err != nil {
+		return nil, err
+	}
 	hyps := make([]hypothesis, len(sounds))
 	finished := make([][]*line, len(sounds))
 	live := make([]*line, len(sounds))

@@ -36,7 +36,7 @@ func Open(src Source, opt Options) (*Session, error) {
 	named := src
 	var room blocks
 	defer room.free()
-	src, err := room.prepared(src, opt.Expose)
+	src, err := room.prepared(src, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func sessionOptions(opt Options) (*onnx.SessionOptions, error) {
 		o.SetIntraOpNumThreads(threads),
 		o.SetInterOpNumThreads(1),
 		// The arena grows with every new input length and never shrinks, and
-		// the memory patterns store every length: both only suit fixed lengths.
-		o.SetCpuMemArena(false),
+		// the memory patterns store every length: both suit fixed lengths.
+		o.SetCpuMemArena(opt.Arena),
 		o.SetMemPattern(false),
 		// Waiting threads must not use the cores on which other stages compute.
 		o.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/models"
 )
@@ -64,6 +65,13 @@ type Options struct {
 	// node in a branch of the graph becomes an output (onnxfile.Exposed). A
 	// model whose weights are in a second file keeps its own outputs.
 	Expose string
+	// Rebuild, if set, returns another graph with the model's weights, or nil to
+	// open the model as it is. A model whose weights are in a second file is
+	// opened as it is.
+	Rebuild func(*onnxfile.Parts) *onnxfile.Graph
+	// Arena keeps the memory between runs: faster, for graphs whose inputs are
+	// small.
+	Arena bool
 }
 
 // readable opens the bytes of a source for reading.

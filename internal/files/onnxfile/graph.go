@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // DefaultOpset and DefaultIR are the operator set and the format version of a new
@@ -25,6 +26,7 @@ type Graph struct {
 
 	nodes, inits, inputs, outputs, meta []*message
 	count                               int
+	contrib                             bool // has operators of Contrib
 }
 
 // NewGraph returns an empty graph.
@@ -62,8 +64,11 @@ func (g *Graph) Meta(key, value string) *Graph {
 	return g
 }
 
-// Node adds an operator. Inputs and outputs are names; an empty name omits an
-// optional one.
+// Contrib is the domain of ONNX Runtime's own operators.
+const Contrib = "com.microsoft"
+
+// Node adds an operator; Contrib and a point precede the name of one of ONNX
+// Runtime. Inputs and outputs are names; an empty name omits an optional one.
 func (g *Graph) Node(op string, inputs, outputs []string, attrs ...Attr) *Graph {
 	var m message
 	for _, in := range inputs {
@@ -77,9 +82,13 @@ func (g *Graph) Node(op string, inputs, outputs []string, attrs ...Attr) *Graph 
 	if n := len(attrs); n > 0 && attrs[n-1].typ == 0 {
 		name, attrs = attrs[n-1].name, attrs[:n-1]
 	}
-	m.text(3, name).text(4, op)
+	m.text(3, name).text(4, strings.TrimPrefix(op, Contrib+"."))
 	for _, a := range attrs {
 		m.message(5, a.proto())
+	}
+	if strings.HasPrefix(op, Contrib+".") {
+		m.text(7, Contrib)
+		g.contrib = true
 	}
 	g.nodes = append(g.nodes, &m)
 	return g
@@ -101,14 +110,20 @@ func (g *Graph) Const(t Tensor) string {
 }
 
 // Bytes writes the model.
-func (g *Graph) Bytes() []byte {
-	var m message
-	m.number(1, g.IR).text(2, "onnxfile").message(7, g.proto()).message(8, new(message).number(2, g.Opset)).messages(14, g.meta)
-	return m.join(makeBytes)
-}
+func (g *Graph) Bytes() []byte { return g.BytesIn(makeBytes) }
 
 // makeBytes allocates for join.
 func makeBytes(size int) []byte { return make([]byte, size) }
+
+// BytesIn writes the model to a block returned by alloc.
+func (g *Graph) BytesIn(alloc func(size int) []byte) []byte {
+	var m message
+	m.number(1, g.IR).text(2, "onnxfile").message(7, g.proto()).message(8, new(message).number(2, g.Opset))
+	if g.contrib {
+		m.message(8, new(message).text(1, Contrib).number(2, 1))
+	}
+	return m.messages(14, g.meta).join(alloc)
+}
 
 // proto writes the graph without the model around it.
 func (g *Graph) proto() *message {

@@ -25,7 +25,45 @@ const maxWeights = 16 << 20
 // whose data is external or in several pieces. The model must be one that
 // [Read] accepted.
 func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
-	c := collector{found: map[string]Weight{}, left: maxWeights}
+	found, left := map[string]Weight{}, int64(maxWeights)
+	c := collector{keep: func(t tensor, data field) error {
+		if t.typ != Float32 && t.typ != Float16 {
+			return nil
+		}
+		if left -= data.size(); left < 0 {
+			return fmt.Errorf("more than %d bytes of weights", maxWeights)
+		}
+		raw := make([]byte, data.size())
+		if k, err := data.body.src.r.ReadAt(raw, data.body.at); k < len(raw) {
+			return short(err)
+		}
+		found[t.name] = Weight{t.shape, floats(t.typ, raw)}
+		return nil
+	}}
+	return found, c.model(r, size)
+}
+
+// floats returns the numbers of a float32 or float16 tensor.
+func floats(typ Type, raw []byte) []float32 {
+	out := make([]float32, int64(len(raw))/typ.Size())
+	for i := range out {
+		if typ == Float16 {
+			out[i] = Half(binary.LittleEndian.Uint16(raw[2*i:]))
+		} else {
+			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
+	}
+	return out
+}
+
+// collector visits the tensors that are stored in a model, and its nodes, also
+// in branches of If and bodies of Loop.
+type collector struct {
+	keep func(t tensor, data field) error
+	node func(name string, n Node) // nil for the tensors alone
+}
+
+func (c collector) model(r io.ReaderAt, size int64) error {
 	err := wire{src: &window{r: r}, end: size}.each(func(f field) error {
 		if f.num == 7 {
 			return c.graph(f, 0)
@@ -36,22 +74,17 @@ func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
 	if err != nil && !errors.As(err, &failed) {
 		err = fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return c.found, err
+	return err
 }
 
-type collector struct {
-	found map[string]Weight
-	left  int64 // bytes that may still be read
-}
-
-func (c *collector) graph(f field, depth int) error {
+func (c collector) graph(f field, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("graphs are nested deeper than %d", maxDepth)
 	}
 	return f.each(func(f field) error {
 		switch f.num {
 		case 1:
-			return c.node(f, depth)
+			return c.operator(f, depth)
 		case 5:
 			return c.tensor(f, "")
 		}
@@ -59,14 +92,21 @@ func (c *collector) graph(f field, depth int) error {
 	})
 }
 
-func (c *collector) node(f field, depth int) error {
-	output := ""
-	return f.each(func(f field) (err error) {
+func (c collector) operator(f field, depth int) error {
+	var name, output string
+	var n Node
+	err := f.each(func(f field) (err error) {
 		switch f.num {
+		case 1:
+			var input string
+			input, err = f.text(maxName)
+			n.Inputs = append(n.Inputs, input)
 		case 2: // comes before the attributes
 			if output == "" {
 				output, err = f.text(maxName)
 			}
+		case 3:
+			name, err = f.text(maxName)
 		case 5:
 			err = f.each(func(f field) error {
 				switch f.num {
@@ -80,11 +120,15 @@ func (c *collector) node(f field, depth int) error {
 		}
 		return err
 	})
+	if err == nil && c.node != nil {
+		c.node(name, n)
+	}
+	return err
 }
 
-// tensor stores a TensorProto under the name, or under its name in the file if
+// tensor visits a TensorProto under the name, or under its name in the file if
 // that is empty.
-func (c *collector) tensor(f field, name string) error {
+func (c collector) tensor(f field, name string) error {
 	var t tensor
 	var data field
 	err := f.each(func(f field) error {
@@ -93,30 +137,11 @@ func (c *collector) tensor(f field, name string) error {
 		}
 		return t.read(f)
 	})
-	n, ok := Elements(t.shape)
-	switch {
-	case err != nil:
+	if n, ok := Elements(t.shape); err != nil || data.num == 0 || !ok || n*t.typ.Size() != data.size() {
 		return err
-	case t.typ != Float32 && t.typ != Float16 || data.num == 0 || !ok || n*t.typ.Size() != data.size():
-		return nil
 	}
-	if c.left -= data.size(); c.left < 0 {
-		return fmt.Errorf("more than %d bytes of weights", maxWeights)
-	}
-	raw := make([]byte, data.size())
-	if k, err := data.body.src.r.ReadAt(raw, data.body.at); k < len(raw) {
-		return short(err)
-	}
-	w := Weight{t.shape, make([]float32, n)}
-	for i := range w.Data {
-		if t.typ == Float16 {
-			w.Data[i] = Half(binary.LittleEndian.Uint16(raw[2*i:]))
-		} else {
-			w.Data[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		}
-	}
-	c.found[cmp.Or(name, t.name)] = w
-	return nil
+	t.name = cmp.Or(name, t.name)
+	return c.keep(t, data)
 }
 
 // Half converts an IEEE 754 half-precision number.

@@ -79,6 +79,9 @@ func wordSet(t *testing.T) []bench.Item {
 
 // TestWordTimesOfExactRecordings aligns the spoken texts.
 func TestWordTimesOfExactRecordings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	items := wordSet(t)
 	l := openDemo(t)
 	var sum bench.TimeErrors

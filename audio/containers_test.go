@@ -49,7 +49,7 @@ func TestContainerTimesMatchFFmpeg(t *testing.T) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) { sameTimes(t, codec, ffmpegFile(t, name, args...)) })
-			if i > 0 {
+			if i > 0 || testing.Short() && !slices.Contains([]string{"mkv", "mp4", "m4a"}, ending) {
 				continue
 			}
 			gap := append(append([]string{}, args...), "-bsf:a", "noise=drop='between(n,70,110)'")

@@ -165,6 +165,9 @@ func TestConversation(t *testing.T) {
 }
 
 func TestSixConversations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	folder := filepath.Join(shared(t), "diarize")
 	l := newListener(t)
 	for _, threshold := range []float64{0.35, 0.5} {

@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -82,29 +83,60 @@ func (s *Store) post(ctx context.Context, tx *sql.Tx, t Transaction) (Transactio
 	return t, err
 }
 
-// Transactions returns a page (from 1) of the account's ledger, newest first,
-// and the total number of entries.
-func (s *Store) Transactions(ctx context.Context, account string, page, size int) ([]Transaction, int, error) {
-	if page < 1 || size < 1 {
-		return nil, 0, fmt.Errorf("billing: page %d of size %d; both begin at 1", page, size)
+// Page selects entries of a list that is sorted newest first.
+type Page struct {
+	Number, Size int // both from 1
+	// From and Until select entries by the time of their creation: at or after
+	// From and before Until; zero means no limit.
+	From, Until time.Time
+	// After is the id of an entry: the page is counted from the entry that
+	// follows it. New entries move numbered pages, but not these. "" is the
+	// list's beginning.
+	After string
+}
+
+// ErrAfter is returned for a Page whose After is no entry of the list.
+var ErrAfter = errors.New("no such entry")
+
+// Bounded reports whether the page limits the time of creation.
+func (p Page) Bounded() bool { return !p.From.IsZero() || !p.Until.IsZero() }
+
+// Transactions returns a page of the account's ledger and the total number of
+// entries in the page's time.
+func (s *Store) Transactions(ctx context.Context, account string, p Page) ([]Transaction, int, error) {
+	if p.Number < 1 || p.Size < 1 {
+		return nil, 0, fmt.Errorf("billing: page %d of size %d; both begin at 1", p.Number, p.Size)
+	}
+	var args db.Args
+	where := "account_id = " + args.Add(account) + args.Created(p.From, p.Until)
+	count := "SELECT COUNT(*) FROM ledger WHERE " + where
+	if !p.Bounded() {
+		count = "SELECT entries FROM account_sums WHERE account_id = $1"
 	}
 	var total int
-	found, err := db.Found(s.pool.QueryRowContext(ctx, "SELECT entries FROM account_sums WHERE account_id = $1", account).Scan(&total))
-	if !found || page-1 > total/size {
+	found, err := db.Found(s.pool.QueryRowContext(ctx, count, args...).Scan(&total))
+	if !found || p.Number-1 > total/p.Size {
 		return nil, total, s.wrap("transactions", err)
+	}
+	var first int64
+	if p.After != "" {
+		found, err := db.Found(s.pool.QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 AND id = $2", account, p.After).Scan(&first))
+		if !found {
+			return nil, total, s.wrap("transactions", cmp.Or(err, ErrAfter))
+		}
+		where += " AND seq < " + args.Add(first)
 	}
 	// The index alone finds the beginning of the page; only the page's own rows
 	// are read.
-	var first int64
-	err = s.pool.QueryRowContext(ctx, "SELECT seq FROM ledger WHERE account_id = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2", account, (page-1)*size).Scan(&first)
+	err = s.pool.QueryRowContext(ctx, fmt.Sprintf("SELECT seq FROM ledger WHERE %s ORDER BY seq DESC LIMIT 1 OFFSET %d", where, (p.Number-1)*p.Size), args...).Scan(&first)
 	if found, err := db.Found(err); !found {
 		return nil, total, s.wrap("transactions", err)
 	}
 	list, err := db.Select(ctx, s.pool, func(row db.Row, t *Transaction) error {
 		return row.Scan(&t.ID, &t.AccountID, &t.TaskID, &t.Type, &t.Amount, &t.BalanceBefore, &t.BalanceAfter, &t.Description, db.ScanTime(&t.CreatedAt))
 	}, `SELECT id, account_id, COALESCE(task_id, ''), type, amount, balance_before, balance_after, description, created_at
-		FROM ledger WHERE account_id = $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, account, first, size)
-	return list, max(total, (page-1)*size+len(list)), s.wrap("transactions", err) // entries may have been added since the sums were read
+		FROM ledger WHERE `+where+` AND seq <= `+args.Add(first)+` ORDER BY seq DESC LIMIT `+args.Add(p.Size), args...)
+	return list, max(total, (p.Number-1)*p.Size+len(list)), s.wrap("transactions", err) // entries may have been added since the sums were read
 }
 
 // Receipt describes how a task was charged.

@@ -86,7 +86,7 @@ func TestRechargeRefundAndLedger(t *testing.T) {
 		}
 		_, err = s.Recharge(t.Context(), "nobody", Unit, "")
 		require.ErrorIs(t, err, ErrNoAccount)
-		list, total, err := s.Transactions(t.Context(), a, 1, 1)
+		list, total, err := s.Transactions(t.Context(), a, Page{Number: 1, Size: 1})
 		require.NoError(t, err)
 		assert.Equal(t, 2, total)
 		require.Len(t, list, 1)
@@ -156,7 +156,7 @@ func TestPacksPayFirst(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{soon.ID, late.ID}, []string{packs[0].ID, packs[1].ID})
 		assert.Equal(t, []Money{0, Unit}, []Money{packs[0].Remaining, packs[1].Remaining}, "the pack that expires first pays first")
-		list, _, err := s.Transactions(t.Context(), a, 1, 1)
+		list, _, err := s.Transactions(t.Context(), a, Page{Number: 1, Size: 1})
 		require.NoError(t, err)
 		assert.Equal(t, Money(0), list[0].Amount)
 		assert.Contains(t, list[0].Description, "4.0000 covered by resource packs")

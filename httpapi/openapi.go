@@ -27,6 +27,8 @@ type Document struct {
 	JSON       []byte // the document, in the order of openapi.yaml
 	HTML       []byte // its readable form: one page without scripts
 	PagePolicy string // the Content-Security-Policy of the page
+	// Queries are the names of the query parameters of each path.
+	Queries map[string][]string
 }
 
 // Describe returns the document for endpoints below base; "" is "/v1".
@@ -46,6 +48,15 @@ func Describe(base string) (d Document, err error) {
 		return d, fmt.Errorf("openapi.yaml: %w", err)
 	}
 	d.JSON = buf.Bytes()
+	d.Queries = map[string][]string{}
+	for _, e := range (docs{root: doc}).endpoints() {
+		d.Queries[e.Path] = append([]string{}, d.Queries[e.Path]...)
+		for p := range (docs{root: doc}).parameterNodes(e) {
+			if text(p, "in") == "query" {
+				d.Queries[e.Path] = append(d.Queries[e.Path], text(p, "name"))
+			}
+		}
+	}
 	d.HTML, d.PagePolicy, err = renderDocs(doc, base)
 	return d, err
 }

@@ -26,7 +26,7 @@ func TestAccountsInTheLedger(t *testing.T) {
 	for name, want := range map[string]string{"first": "first start", "second": "created"} {
 		account, err := s.state.Accounts.Find(t.Context(), name)
 		require.NoError(t, err)
-		list, _, err := s.state.Billing.Transactions(t.Context(), account.ID, 1, 20)
+		list, _, err := s.state.Billing.Transactions(t.Context(), account.ID, billing.Page{Number: 1, Size: 20})
 		require.NoError(t, err)
 		require.Len(t, list, 1)
 		limits, err := s.state.Accounts.Limits(t.Context(), account.ID)

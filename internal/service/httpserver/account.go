@@ -49,11 +49,11 @@ func transactionOf(t billing.Transaction) transaction {
 
 // listTransactions is GET /billing/transactions.
 func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
-	page, size, err := paging(r)
+	page, err := paging(r)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.cfg.Money.Transactions(r.Context(), r.who.Account, page, size)
+	list, total, err := s.cfg.Money.Transactions(r.Context(), r.who.Account, page)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 		Total        int           `json:"total"`
 		Page         int           `json:"page"`
 		PageSize     int           `json:"page_size"`
-	}{records, total, page, size})
+	}{records, total, page.Number, page.Size})
 }
 
 // pricesAge is how long the response of GET /pricing is cached, here and by

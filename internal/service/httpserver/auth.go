@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -46,6 +48,9 @@ func (s *Server) privately(take func(ctx context.Context, account string) error,
 		if who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			return forbidden("this API key is read-only")
 		}
+		if err := s.checkQuery(r); err != nil {
+			return err
+		}
 		return h(w, r)
 	}
 }
@@ -65,8 +70,27 @@ func (s *Server) open(h handler) handler {
 		case !errors.As(err, &refused):
 			return err
 		}
+		if err := s.checkQuery(r); err != nil {
+			return err
+		}
 		return h(w, r)
 	}
+}
+
+// checkQuery refuses query parameters that an endpoint does not have: a
+// mistyped filter would select everything. On its own endpoints, OpenAI ignores
+// them.
+func (s *Server) checkQuery(r *request) error {
+	known, ok := s.document.Queries[strings.TrimPrefix(r.route, s.cfg.BasePath)]
+	if !ok || s.openAIPath(r.route) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
+		if !slices.Contains(known, name) {
+			return invalid("%s: there is no such query parameter here%s", spec.Shorten(name), spec.DidYouMean(name, known))
+		}
+	}
+	return nil
 }
 
 // authenticate determines the sender of a request.

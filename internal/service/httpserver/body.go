@@ -82,8 +82,14 @@ func (b *pacedBody) read(p []byte) (int, error) {
 func (b *pacedBody) Close() error { return b.r.Close() }
 
 // limitedBody returns the request's body, limited to max bytes. A
-// Content-Length above max is refused before a byte is read.
+// Content-Length above max is refused before a byte is read, as is a compressed
+// body.
 func limitedBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		out := unsupportedType("")
+		out.Message = "compressed request bodies are not supported: omit Content-Encoding: " + spec.Shorten(e)
+		return nil, out
+	}
 	if r.ContentLength > max {
 		return nil, tooLarge(max)
 	}
@@ -100,13 +106,8 @@ func jsonBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
 	}
 	kind, params, err := mime.ParseMediaType(types[0])
 	charset, given := params["charset"]
-	if err != nil || len(types) > 1 || kind != "application/json" || (given && !strings.EqualFold(charset, "utf-8")) {
-		return nil, unsupportedType("application/json")
-	}
-	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		out := unsupportedType("application/json")
-		out.Message = "compressed request bodies are not supported: omit Content-Encoding"
-		return nil, out
+	if err != nil || len(types) > 1 || kind != "application/json" || (given && !strings.EqualFold(strings.Replace(charset, "-", "", 1), "utf8")) {
+		return nil, unsupportedType("application/json in UTF-8")
 	}
 	return limitedBody(w, r, max)
 }

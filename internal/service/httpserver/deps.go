@@ -31,7 +31,7 @@ type accountStore interface {
 type moneyStore interface {
 	View(ctx context.Context, account string) (billing.Account, error)
 	Prices(ctx context.Context) (billing.Prices, error)
-	Transactions(ctx context.Context, account string, page, size int) ([]billing.Transaction, int, error)
+	Transactions(ctx context.Context, account string, p billing.Page) ([]billing.Transaction, int, error)
 }
 
 // limiter takes one token from an account's bucket, which holds l.Burst tokens

@@ -25,7 +25,7 @@ import (
 // names returns the names that clients may send as model.
 func (s *Server) names(ctx context.Context) (openai.Names, error) {
 	sets, err := s.cfg.Tasks.Available(ctx)
-	return openai.Names{Aliases: s.cfg.ModelAliases, Sets: sets}, err
+	return openai.Names{Aliases: s.cfg.ModelAliases, Strict: s.cfg.StrictModels, Sets: sets}, err
 }
 
 // listModels is GET /models.
@@ -57,12 +57,16 @@ func (s *Server) getModel(w http.ResponseWriter, r *request) error {
 // maxFormEnd limits the bytes after the last field of a form.
 const maxFormEnd = 16 << 10
 
+// openAIFolders are the first elements of the paths of OpenAI's interface,
+// most of which are not served.
+var openAIFolders = []string{"audio", "models", "realtime", "chat", "completions", "responses", "embeddings", "files", "images", "batches", "moderations", "uploads"}
+
 // openAIPath reports whether a path belongs to OpenAI's interface, whose errors
 // have a different form.
 func (s *Server) openAIPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, s.cfg.BasePath+"/")
 	first, _, _ := strings.Cut(rest, "/")
-	return ok && slices.Contains([]string{"audio", "models", "realtime"}, first)
+	return ok && slices.Contains(openAIFolders, first)
 }
 
 // openAI returns the error in the form of OpenAI's interface.
@@ -118,10 +122,16 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	}
 	files.owned = true
 	w.Header().Set("X-Task-Id", t.ID)
+	gone := false
+	if form.CancelOnDisconnect {
+		defer func() { s.cancelLeft(r, t.ID, gone) }()
+	}
 	if form.Stream {
-		return s.streamTranscription(w, r, t.ID, form)
+		gone, err = s.streamTranscription(w, r, t.ID, form)
+		return err
 	}
 	result, err := s.finished(r.Context(), r, t.ID)
+	gone = r.Context().Err() != nil
 	if err != nil {
 		w.Header().Set(shouldRetry, "false")
 		return err
@@ -135,6 +145,17 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	}
 	writeBody(w, http.StatusOK, kind, answer)
 	return nil
+}
+
+// cancelLeft ends a task whose client is gone. A server that stops closes
+// connections too.
+func (s *Server) cancelLeft(r *request, id string, gone bool) {
+	if !gone || s.draining.Err() != nil {
+		return
+	}
+	if _, err := s.cfg.Tasks.Leave(context.WithoutCancel(r.Context()), r.who.Account, id); err != nil && !errors.Is(err, tasks.ErrFinal) {
+		s.log.Warn("task of a disconnected client continues", "request", r.id, "task", id, "error", err)
+	}
 }
 
 // readForm reads the request's form to its end, and stores its files.
@@ -233,13 +254,14 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 // streamTranscription responds with events: a delta for each sentence as soon
 // as it is known, with diarization also the segment and its speaker, and the
 // whole text at the end. The status is sent before the outcome of the task is
-// known, so later failures are events too.
-func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id string, form *openai.Form) error {
+// known, so later failures are events too. gone reports whether the client has
+// disconnected before the end.
+func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id string, form *openai.Form) (gone bool, err error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	states, err := s.cfg.Tasks.Follow(ctx, r.who.Account, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	stream := newEventStream(w)
 	type answer struct {
@@ -258,23 +280,23 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 		select {
 		case <-beat.C:
 			if stream.beat() != nil {
-				return nil // the client has disconnected; the task continues
+				return true, nil
 			}
 		case state := <-states:
 			if output.update(state.Live) != nil {
-				return nil
+				return true, nil
 			}
 		case a := <-answers:
 			if a.err != nil {
 				failure := s.translate(a.err)
 				s.log.Info("streamed transcription failed", "request", r.id, "task", id, "error_code", failure.Code, "error", failure.Error())
 				_ = stream.send("", "", failure.openAI())
-				return nil
+				return r.Context().Err() != nil, nil
 			}
 			if err := output.end(a.result); err != nil {
 				s.log.Debug("client left a stream", "request", r.id, "error", err)
 			}
-			return nil
+			return false, nil
 		}
 	}
 }

@@ -133,8 +133,7 @@ func TestTranscriptions(t *testing.T) {
 		{"language", "de", "languages[]", "fr"},
 		{"response_format", "verbose_json", "timestamp_granularities[]", "char"},
 		{"stream", "maybe"},
-		{"prompt", strings.Repeat("x", 1001)},
-		{"prompt", strings.Repeat("x", 20_000)},
+		{"prompt", strings.Repeat("x", 100_000)},
 		{"language", "a\x00"},
 		{"temperature", "NaN"},
 	} {
@@ -459,7 +458,7 @@ func TestNamedModels(t *testing.T) {
 	m := w.do("GET", "/models/tiny.en", nil).object(t)
 	assert.Equal(t, []any{[]any{"en"}, true, false}, []any{m["languages"], m["word_times"], m["translates"]})
 	assert.Equal(t, "Systran/faster-whisper-base", w.do("GET", "/models/Systran%2Ffaster-whisper-base", nil).object(t)["id"])
-	body, header = form(t, "talk.wav", true, "model", "whisper-large-v3")
+	body, header = form(t, "talk.wav", true, "model", "whisper-9")
 	a := w.do("POST", "/audio/transcriptions", body, header)
 	assert.Equal(t, 404, a.status)
 	assert.Contains(t, firstOf(openAIFailure(t, a)), "house, whisper-base-q8_0, tiny.en")

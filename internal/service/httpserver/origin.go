@@ -12,7 +12,7 @@ import (
 const anyOrigin = "*"
 
 // exposed lists the response headers that pages of other origins may read.
-const exposed = "X-Task-Id, Warning, X-Request-Id, X-Should-Retry, Retry-After, Idempotency-Replayed, ETag, Content-Disposition"
+const exposed = "X-Task-Id, Warning, X-Request-Id, X-Should-Retry, Retry-After, Idempotency-Replayed, ETag, Content-Disposition, Content-Range, Accept-Ranges, Content-Length, Location"
 
 // allowOrigins handles preflight requests for pages of other origins (CORS),
 // and lets the pages of Config.Origins read the API's responses. Credentials

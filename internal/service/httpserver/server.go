@@ -67,6 +67,8 @@ type Config struct {
 	// ModelAliases are further names of models on the endpoints of OpenAI's
 	// interface.
 	ModelAliases map[string]string
+	// StrictModels refuses Whisper's sizes that no worker has.
+	StrictModels bool
 	// Ready returns an error if requests can't be answered, for /readyz; nil =
 	// always ready.
 	Ready func(context.Context) error
@@ -210,16 +212,21 @@ func (s *Server) routes() {
 	if s.cfg.Ops {
 		s.opsRoutes(s.mux)
 	}
-	s.mux.Handle(b+"/", s.answer(b+"/", s.open(noSuchPath)))
-	s.mux.Handle(b, s.answer(b, s.open(noSuchPath)))
+	s.mux.Handle(b+"/", s.answer(b+"/", s.open(s.noSuchPath)))
+	s.mux.Handle(b, s.answer(b, s.open(s.noSuchPath)))
 	if s.cfg.Web != nil {
 		s.mux.Handle("/", s.cfg.Web)
 	} else {
-		s.mux.Handle("/", s.answer("/", noSuchPath))
+		s.mux.Handle("/", s.answer("/", s.noSuchPath))
 	}
 }
 
-func noSuchPath(http.ResponseWriter, *request) error { return notFound("unknown path") }
+func (s *Server) noSuchPath(_ http.ResponseWriter, r *request) error {
+	if s.openAIPath(r.URL.Path) {
+		return notFound("unknown path: of OpenAI's interface there are /audio/transcriptions, /audio/translations and /models")
+	}
+	return notFound("unknown path")
+}
 
 func (s *Server) opsRoutes(mux *http.ServeMux) {
 	s.route(mux, "/healthz", methods{"GET": s.healthz})
@@ -275,9 +282,9 @@ func (s *Server) Handler() http.Handler {
 		// ServeMux would redirect an unclean path with a response that is not
 		// JSON; here it is a path that does not exist.
 		if clean := path.Clean("/" + r.URL.Path); r.Method == http.MethodConnect || r.URL.Path != clean && r.URL.Path != clean+"/" || !strings.HasPrefix(r.URL.Path, "/") {
-			unknown := noSuchPath
+			unknown := s.noSuchPath
 			if strings.HasPrefix(clean+"/", s.cfg.BasePath+"/") {
-				unknown = s.open(noSuchPath)
+				unknown = s.open(s.noSuchPath)
 			}
 			s.answer("/", unknown).ServeHTTP(w, r)
 			return
@@ -291,7 +298,7 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) OpsHandler() http.Handler {
 	mux := http.NewServeMux()
 	s.opsRoutes(mux)
-	mux.Handle("/", s.answer("/", noSuchPath))
+	mux.Handle("/", s.answer("/", s.noSuchPath))
 	return s.guardBodies(mux)
 }
 
@@ -300,6 +307,10 @@ func (s *Server) OpsHandler() http.Handler {
 // memory several times, even before authentication.
 const maxHeader = 64 << 10
 
+// maxStreams limits the concurrent requests of one HTTP/2 connection. A proxy
+// opens another connection for more.
+const maxStreams = 100
+
 // HTTPServer returns an http.Server with the limits that fit h: time to send
 // the header, size of the header, idle time. Bodies and responses have their
 // own limits.
@@ -307,8 +318,13 @@ func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	protocols := new(http.Protocols) // a proxy may use HTTP/2 without TLS
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler:                      h,
+		Protocols:                    protocols,
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ReadHeaderTimeout:            15 * time.Second,
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               maxHeader,

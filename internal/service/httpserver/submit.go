@@ -51,6 +51,9 @@ func (t *terms) read(body io.Reader, max int, others jsonstream.Fields) error {
 	t.given = map[string]bool{}
 	for name, read := range fields {
 		fields[name] = func(v *jsonstream.Value) error {
+			if null, err := v.Null(); null { // some programs write missing values
+				return err
+			}
 			t.given[name] = true
 			return read(v)
 		}

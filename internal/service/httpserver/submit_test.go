@@ -75,6 +75,8 @@ func TestBase64AlphabetsAndPaddings(t *testing.T) {
 				"plain": text, "raw line breaks": wrapped.String(), "escaped": escaped.String(),
 				"escaped line breaks": strings.ReplaceAll(wrapped.String(), "\r\n", `\r\n`),
 				"slashes escaped":     strings.ReplaceAll(text, "/", `\/`),
+				"data URL":            "data:audio/ogg;codecs=opus;base64," + text,
+				"data URL, escaped":   `DATA:audio\/wav;BASE64,` + escaped.String(),
 			} {
 				_, audio, err := parse(strings.NewReader(`{"audio_base64":"` + s + `","audio_filename":"a.wav"}`))
 				require.NoError(t, err, "%s %s %d: %s", name, form, n, s)
@@ -87,7 +89,7 @@ func TestBase64AlphabetsAndPaddings(t *testing.T) {
 func TestInvalidBase64IsRefused(t *testing.T) {
 	for _, text := range []string{
 		"A", "AAAAA", "A===", "AA===", "AAA==", "AAAA=", "=", "====", "AA=A", "AA=", "A=A=", "AAA=AAAA", "A!AA", "AAA\u00e9", `AAA\u00e9`, `AA\u003d\u003d\u003d`,
-		`AA\x`, `AA\u00g0`, `AA\"A`, `AA\\`, "data:audio/wav;base64,AAAA", "AA\x00AA", "AA,AA", "AAAA\x80",
+		`AA\x`, `AA\u00g0`, `AA\"A`, `AA\\`, "data:audio/wav,AAAA", "data:audio/wav;base64", "data:audio/wav;base64AAAA", "data:" + strings.Repeat("a", 2000) + ";base64,AAAA", "AA\x00AA", "AA,AA", "AAAA\x80",
 	} {
 		_, _, err := parse(strings.NewReader(`{"audio_filename":"a.wav","audio_base64":"` + text + `"}`))
 		var e *apiError
@@ -104,7 +106,8 @@ func TestInvalidSubmissionsAre400(t *testing.T) {
 		{"array", "[]", "must be a JSON object"},
 		{"string", `"a"`, "must be a JSON object"},
 		{"null", "null", "must be a JSON object"},
-		{"byte order mark", "\ufeff{}", "must be a JSON object"},
+		{"byte order mark", "\ufeff{}", "one of them is required"},
+		{"two byte order marks", "\ufeff\ufeff{}", "must be a JSON object"},
 		{"open", "{", "ends in the middle"},
 		{"cut in a name", `{"audio_u`, "ends in the middle"},
 		{"cut in a value", `{"audio_url":"http://`, "ends in the middle"},
@@ -127,17 +130,16 @@ func TestInvalidSubmissionsAre400(t *testing.T) {
 		{"no file name", `{"audio_base64":"AAAA"}`, "audio_filename: is required"},
 		{"empty file name", `{"audio_base64":"AAAA","audio_filename":""}`, "audio_filename"},
 		{"number as URL", `{"audio_url":1}`, "audio_url: must be a string, not 1"},
-		{"null as URL", `{"audio_url":null}`, "audio_url: must be a string, not null"},
+		{"null as URL", `{"audio_url":null}`, "one of them is required"},
 		{"huge number", `{"audio_url":` + strings.Repeat("9", 5000) + `}`, "audio_url: must be a string"},
 		{"array as URL", `{"audio_url":["x"]}`, "audio_url: must be a string"},
 		{"number as audio", `{"audio_base64":1}`, "audio_base64: must be a string"},
-		{"null as audio", `{"audio_base64":null}`, "audio_base64: must be a string"},
+		{"null as audio", `{"audio_base64":null}`, "one of them is required"},
 		{"object as audio", `{"audio_base64":{}}`, "audio_base64: must be a string"},
 		{"string as boolean", `{"audio_url":"x","batch_mode":"true"}`, "batch_mode: must be true or false"},
 		{"number as boolean", `{"audio_url":"x","batch_mode":1}`, "batch_mode: must be true or false"},
-		{"null as boolean", `{"audio_url":"x","allow_training":null}`, "allow_training: must be true or false"},
+		{"nul", `{"audio_url":"x","allow_training":nul}`, "allow_training: not valid JSON"},
 		{"options as array", `{"audio_url":"x","options":[]}`, "options: must be an object"},
-		{"options as null", `{"audio_url":"x","options":null}`, "options: must be an object"},
 		{"unknown option", `{"audio_url":"x","options":{"enable_ars":true}}`, `"enable_asr"`},
 		{"bound", `{"audio_url":"x","options":{"asr_beam_size":21}}`, "options.asr_beam_size: must be between 1 and 20, not 21"},
 		{"deep", `{"options":` + deep, "levels deep"},
@@ -173,7 +175,7 @@ func TestInvalidBatchesAre400(t *testing.T) {
 		{"no URLs", `{"batch_mode":true}`, "audio_url: is required"},
 		{"empty", `{"batch_mode":true,"audio_url":[]}`, "audio_url: must contain 1 to 100 URLs"},
 		{"string", `{"batch_mode":true,"audio_url":"x"}`, "must be an array of strings"},
-		{"null", `{"batch_mode":true,"audio_url":null}`, "must be an array of strings"},
+		{"null", `{"batch_mode":true,"audio_url":null}`, "audio_url: is required"},
 		{"null entry", `{"batch_mode":true,"audio_url":[null]}`, "entry 0 must be a string"},
 		{"number entry", `{"batch_mode":true,"audio_url":["x",1]}`, "must be an array of strings"},
 		{"10,000", `{"batch_mode":true,"audio_url":[` + many + `]}`, "has 10000 entries, at most 100"},

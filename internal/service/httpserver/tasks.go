@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -266,7 +267,7 @@ func lastSegment(raw string) string {
 
 // listTasks is GET /tasks.
 func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
-	page, size, err := paging(r)
+	page, err := paging(r)
 	if err != nil {
 		return err
 	}
@@ -278,7 +279,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	f := tasks.Filter{Status: tasks.Status(status), Page: page, Size: size}
+	f := tasks.Filter{Page: page, Status: tasks.Status(status)}
 	switch f.Status {
 	case tasks.StatusProcessing, tasks.StatusDone, tasks.StatusFailed, tasks.StatusAbandoned:
 	case "":
@@ -297,7 +298,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 		Total    int          `json:"total"`
 		Page     int          `json:"page"`
 		PageSize int          `json:"page_size"`
-	}{make([]listedTask, len(list)), total, page, size}
+	}{make([]listedTask, len(list)), total, page.Number, page.Size}
 	for i, t := range list {
 		out.Tasks[i] = listedTask{
 			ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType,
@@ -317,13 +318,44 @@ const (
 	maxPage         = 1_000_000_000
 )
 
-// paging reads page and page_size.
-func paging(r *request) (page, size int, err error) {
-	if page, err = queryNumber(r, "page", 1, maxPage); err != nil {
-		return 0, 0, err
+// paging reads page and page_size, and the additions to the specification.
+func paging(r *request) (p billing.Page, err error) {
+	if p.Number, err = queryNumber(r, "page", 1, maxPage); err != nil {
+		return p, err
 	}
-	size, err = queryNumber(r, "page_size", defaultPageSize, maxPageSize)
-	return page, size, err
+	if p.Size, err = queryNumber(r, "page_size", defaultPageSize, maxPageSize); err != nil {
+		return p, err
+	}
+	if p.From, err = queryTime(r, "from"); err != nil {
+		return p, err
+	}
+	if p.Until, err = queryTime(r, "until"); err != nil {
+		return p, err
+	}
+	after, err := queryValue(r, "after")
+	if err != nil || after == "" {
+		return p, err
+	}
+	var ok bool
+	if p.After, ok = taskID(after); !ok {
+		return p, invalid("after: must be the id of an entry of this list, not %q", spec.Shorten(after))
+	}
+	return p, nil
+}
+
+// queryTime reads a time or a date, whose day begins in UTC. The plus of a zone
+// is a space in a query that was not escaped.
+func queryTime(r *request, name string) (time.Time, error) {
+	text, err := queryValue(r, name)
+	if err != nil || text == "" && !r.URL.Query().Has(name) {
+		return time.Time{}, err
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, strings.ReplaceAll(text, " ", "+")); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, invalid("%s: must be a time (RFC 3339), such as 2026-11-28T09:00:00Z or 2026-11-28, not %q", name, spec.Shorten(text))
 }
 
 func queryNumber(r *request, name string, def, most int) (int, error) {

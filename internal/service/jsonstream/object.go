@@ -45,12 +45,19 @@ type Value struct {
 	read bool
 }
 
+// byteOrderMark may precede the object, which RFC 8259 (8.1) lets a parser
+// ignore: Windows programs write it.
+const byteOrderMark = "\uFEFF"
+
 // ReadObject reads the single JSON object in r to its end: names in their exact
 // case, each at most once, nothing after the object. max limits a single
 // captured value, in bytes. It returns an *Error if the object is invalid, a
 // *ReadError if r fails, and otherwise the error of a field's function.
 func ReadObject(r io.Reader, max int, fields Fields) error {
 	o := &object{r: bufio.NewReaderSize(r, readBuffer), max: max, fields: fields}
+	if mark, _ := o.r.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = o.r.Discard(len(byteOrderMark))
+	}
 	first, err := o.next()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -231,6 +238,15 @@ func (v *Value) Raw() (json.RawMessage, error) {
 	return raw, nil
 }
 
+// Null reports whether the value is null. If so, it is read.
+func (v *Value) Null() (bool, error) {
+	if v.kind != 'n' {
+		return false, nil
+	}
+	_, err := v.Raw() // no other value begins with n
+	return true, err
+}
+
 // Text reads a string of at most max characters without NUL.
 func (v *Value) Text(dst *string, max int) error {
 	raw, err := v.Raw()
@@ -320,7 +336,7 @@ func (v *Value) Base64() (io.Reader, error) {
 	if _, err := v.o.r.ReadByte(); err != nil {
 		return nil, &ReadError{err}
 	}
-	return newBase64Reader(&textReader{r: v.o.r}, v.name), nil
+	return Base64(&textReader{r: v.o.r}, v.name)
 }
 
 // Error describes a problem of an object. Its text names the field and is safe

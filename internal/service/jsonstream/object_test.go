@@ -44,7 +44,7 @@ func TestReadObjectNamesTheField(t *testing.T) {
 		`{"name":"12345678901"}`:    "name: has 11 characters, at most 10 are allowed",
 		`{"tags":["a","b","c"]}`:    "tags: has 3 entries, at most 2 are allowed",
 		`{"tags":["abcd"]}`:         "tags[0]: has 4 characters, at most 3 are allowed",
-		`{"picture":"a!"}`:          "picture: not valid Base64 (standard or URL-safe alphabet, without a data: prefix)",
+		`{"picture":"a!"}`:          "picture: not valid Base64 (standard or URL-safe alphabet, or a data URL)",
 		`{"name":"x","name":"y"}`:   "name: is given twice",
 		`{"name":"x"} `:             "",
 		`{"name":"x"} {`:            "the body is not valid JSON: unexpected text after the object",

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"strings"
 )
 
 // ReadTexts reads the JSON array of strings in r to its end, and passes each
@@ -139,10 +140,29 @@ type base64Reader struct {
 	name    string    // the field
 }
 
-func newBase64Reader(text io.Reader, name string) *base64Reader {
-	a := &alphabetReader{text: text}
-	return &base64Reader{a, base64.NewDecoder(base64.RawStdEncoding, a), name}
+// Base64 returns the decoded bytes of a text, which may be a data URL (RFC
+// 2397). name is the field of the text, for errors.
+func Base64(text io.Reader, name string) (io.Reader, error) {
+	b := bufio.NewReaderSize(text, maxDataHead)
+	head, err := b.Peek(len(DataURL))
+	if strings.EqualFold(string(head), DataURL) {
+		head, err = b.ReadSlice(',')
+		if err == nil && !strings.HasSuffix(strings.ToLower(string(head)), ";base64,") || errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
+			return nil, invalid("%s: expected a data URL with ;base64 before its comma", name)
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	a := &alphabetReader{text: b}
+	return &base64Reader{a, base64.NewDecoder(base64.RawStdEncoding, a), name}, nil
 }
+
+// DataURL is the beginning of a data URL.
+const DataURL = "data:"
+
+// maxDataHead limits the head of a data URL (media type, parameters), in bytes.
+const maxDataHead = 1 << 10
 
 // Read implements io.Reader. It fills p, because the decoder returns few bytes at
 // a time. For content that is not Base64 it returns an *Error.
@@ -160,7 +180,7 @@ func (b *base64Reader) Read(p []byte) (n int, err error) {
 	case b.text.failed != nil: // perhaps within a group of four characters
 		return 0, b.text.failed
 	case errors.Is(err, errBase64), errors.As(err, &corrupt):
-		e := invalid("%s: not valid Base64 (standard or URL-safe alphabet, without a data: prefix)", b.name)
+		e := invalid("%s: not valid Base64 (standard or URL-safe alphabet, or a data URL)", b.name)
 		e.cause = errBase64
 		return 0, e
 	}

@@ -166,6 +166,7 @@ type verboseJSON struct {
 	Task     string           `json:"task"`
 	Language string           `json:"language"`
 	Duration float64          `json:"duration"`
+	Model    string           `json:"model"` // an addition to OpenAI's interface
 	Text     string           `json:"text"`
 	Segments []verboseSegment `json:"segments,omitzero"`
 	Words    []verboseWord    `json:"words,omitzero"`
@@ -173,7 +174,7 @@ type verboseJSON struct {
 }
 
 func verbose(form *Form, result spec.Result, text string) verboseJSON {
-	v := verboseJSON{Task: form.task(), Language: form.spoken(result), Duration: result.AudioDuration, Text: text, Usage: used(result)}
+	v := verboseJSON{Task: form.task(), Language: form.spoken(result), Duration: result.AudioDuration, Model: form.model.used(result), Text: text, Usage: used(result)}
 	if form.segments {
 		v.Segments = []verboseSegment{}
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,8 @@ const (
 var formats = []string{formatJSON, formatVerbose, formatDiarized, formatText, formatSRT, formatVTT}
 
 const (
-	maxFormField  = 16 << 10 // bytes of a field other than the file
+	maxFormField  = 64 << 10 // bytes of a field other than the file
+	maxPrompt     = 1000     // characters at the end of a prompt that are used
 	maxFormFields = 320      // each keyword has its own field
 	maxFilename   = 255      // characters
 )
@@ -47,6 +49,9 @@ type Form struct {
 	// Effective are the Options with their defaults.
 	Effective spec.EffectiveOptions
 	Stream    bool // the answer is events
+	// CancelOnDisconnect ends the task when the client goes away; an addition to
+	// OpenAI's interface.
+	CancelOnDisconnect bool
 	// Translate requests English text, as POST /audio/translations does.
 	Translate bool
 	Speakers  []string // names of known speakers
@@ -193,9 +198,29 @@ func (f *Form) readFile(part *multipart.Part, file func(filename string, from io
 		f.Filename, _ = charmap.Windows1252.NewDecoder().String(f.Filename)
 	}
 	if err := jsonstream.CheckText("file", f.Filename, maxFilename); err != nil {
-		return &Error{Status: http.StatusBadRequest, Message: err.Error(), Param: "file", cause: err}
+		return badFile(err)
 	}
-	return file(f.Filename, formReader{part})
+	content := bufio.NewReader(formReader{part})
+	head, err := content.Peek(len(jsonstream.DataURL))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	encoding := part.Header.Get("Content-Transfer-Encoding")
+	if !strings.EqualFold(encoding, "base64") && !strings.EqualFold(string(head), jsonstream.DataURL) { // no recording begins so
+		return file(f.Filename, content)
+	}
+	decoded, err := jsonstream.Base64(content, "file")
+	if err == nil {
+		err = file(f.Filename, decoded)
+	}
+	if errors.As(err, new(*jsonstream.Error)) {
+		return badFile(err)
+	}
+	return err
+}
+
+func badFile(err error) *Error {
+	return &Error{Status: http.StatusBadRequest, Message: err.Error(), Param: "file", cause: err}
 }
 
 func readField(part *multipart.Part, name string) (string, error) {
@@ -227,6 +252,11 @@ func (f *Form) set(name, text string) (err error) {
 			f.Options.ASRLanguage = nil
 		}
 	case "prompt":
+		// Clients send the text so far, of which every server uses the last
+		// 224 tokens.
+		if runes := []rune(text); len(runes) > maxPrompt {
+			text = string(runes[len(runes)-maxPrompt:])
+		}
 		f.Options.InitialPrompt = &text
 	case "temperature":
 		t, err := number(name, text, "a number from 0 to 1")
@@ -241,9 +271,16 @@ func (f *Form) set(name, text string) (err error) {
 		}
 		f.Options.AudioTrack = &track
 	case "stream":
-		if f.Stream, err = strconv.ParseBool(word); err != nil {
-			return badField(name, "must be true or false, not %q", spec.Shorten(text))
-		}
+		return setBool(&f.Stream, name, word)
+	case "cancel_on_disconnect":
+		return setBool(&f.CancelOnDisconnect, name, word)
+	}
+	return nil
+}
+
+func setBool(dst *bool, name, word string) (err error) {
+	if *dst, err = strconv.ParseBool(word); err != nil {
+		return badField(name, "must be true or false, not %q", spec.Shorten(word))
 	}
 	return nil
 }

@@ -264,7 +264,15 @@ func TestNamesOfModels(t *testing.T) {
 		assert.Equal(t, file, m.file, name)
 		assert.Equal(t, name, m.id)
 	}
-	for _, name := range []string{"alone", "small", "tiny", "whisper-2", "large-v3"} {
+	sizes := []string{"small", "tiny", "whisper-large-v3", "Systran/faster-distil-whisper-large-v3.5", "ggml-medium.en-q5_0", "openai/whisper-large"}
+	for _, name := range sizes {
+		m, err := n.find(name)
+		require.NoError(t, err, name)
+		assert.Equal(t, model{id: name, optimize: &no}, m, "another size of Whisper is the standard tier")
+		assert.Equal(t, "otograph-standard", m.used(spec.Result{Tier: spec.TierStandard}))
+	}
+	n.Strict = true
+	for _, name := range append(sizes, "alone", "whisper-2", "large-v4", "basement") {
 		_, err := n.find(name)
 		var e *Error
 		require.ErrorAs(t, err, &e, name)

@@ -4,6 +4,7 @@
 package openai
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"regexp"
@@ -40,6 +41,12 @@ var builtin = []model{
 	{id: "gpt-live-transcribe"},
 }
 
+// used returns the name of the model that made a result: the folder's, or that
+// of the tier.
+func (m model) used(result spec.Result) string {
+	return cmp.Or(m.file, "otograph-"+string(cmp.Or(result.Tier, spec.TierStandard)))
+}
+
 // ignoresStream reports whether OpenAI ignores stream for the model.
 func (m model) ignoresStream() bool { return m.id == "whisper-1" }
 
@@ -50,6 +57,9 @@ var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{4}|latest)$`)
 type Names struct {
 	// Aliases are names for others, as the operator chose them.
 	Aliases map[string]string
+	// Strict refuses the sizes of Whisper that the folder does not have, which
+	// otherwise are names of the standard tier.
+	Strict bool
 	// Sets describes the workers' sets of models. A model can be named if all
 	// sets have it, because any worker may claim a task. It is empty while no
 	// worker has reported.
@@ -103,8 +113,19 @@ func (n Names) find(id string) (model, error) {
 			return m, nil
 		}
 	}
+	if !n.Strict && len(n.Sets) > 0 && name == id && whisperSize.MatchString(unquantized(plain(name))) {
+		m := model{id: id}
+		if !slices.ContainsFunc(n.Sets, func(a spec.Available) bool { return !a.Standard }) {
+			m.optimize = &no
+		}
+		return m, nil
+	}
 	return model{}, n.Unknown(id)
 }
+
+// whisperSize matches the sizes of Whisper that clients send by default,
+// without prefixes.
+var whisperSize = regexp.MustCompile(`^(?:distil-)?(?:tiny|base|small|medium|large(?:-v[1-3](?:\.5)?)?)(?:-turbo)?(?:\.en)?$`)
 
 // marks matches the prefixes that publishers and programs put before the name
 // of a Whisper model.

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bufio"
-	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
@@ -20,9 +19,8 @@ const referencesName = "known_speaker_references"
 
 // Limits of known_speaker_names[] and known_speaker_references[].
 const (
-	maxKnownSpeakers    = 4
-	maxSpeakerName      = 100 // characters
-	maxReferenceTypeLen = 256 // bytes before the comma
+	maxKnownSpeakers = 4
+	maxSpeakerName   = 100 // characters
 )
 
 // checkSpeakers checks the names of known speakers against the number of
@@ -67,33 +65,22 @@ func readReferences(from io.Reader, one func(io.Reader) error) error {
 	return err
 }
 
-// dataURL returns the content of a Base64 data URL (RFC 2397).
-func dataURL(from io.Reader) (io.Reader, error) {
-	text := bufio.NewReaderSize(from, maxReferenceTypeLen)
-	head, err := text.ReadSlice(',')
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, err
-	}
-	kind := strings.ToLower(string(head))
-	if !strings.HasPrefix(kind, "data:") || !strings.HasSuffix(kind, ";base64,") {
-		return nil, errors.New("expected a data URL (data:audio/wav;base64,…)")
-	}
-	return base64.NewDecoder(base64.StdEncoding, text), nil
-}
-
 // readReference passes on the n-th recording of a known speaker, counted from
 // 0.
 func readReference(from io.Reader, n int, reference func(io.Reader) error) error {
-	audio, err := dataURL(from)
-	if err != nil {
-		if errors.As(err, new(*ReadError)) {
-			return err
-		}
-		return BadReference(n, err)
+	text := bufio.NewReader(from)
+	head, err := text.Peek(len(jsonstream.DataURL))
+	if errors.As(err, new(*ReadError)) {
+		return err
 	}
-	err = reference(audio)
-	var corrupt base64.CorruptInputError
-	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, new(*ReadError)) {
+	if !strings.EqualFold(string(head), jsonstream.DataURL) {
+		return BadReference(n, errors.New("expected a data URL (data:audio/wav;base64,…)"))
+	}
+	audio, err := jsonstream.Base64(text, tasks.ReferencesField)
+	if err == nil {
+		err = reference(audio)
+	}
+	if errors.As(err, new(*jsonstream.Error)) {
 		return BadReference(n, errors.New("invalid base64"))
 	}
 	return err

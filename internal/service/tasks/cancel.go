@@ -5,12 +5,18 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
 )
 
 // Error messages of canceled tasks.
 const (
 	canceledMessage  = "canceled by the operator of the service"
 	withdrawnMessage = "canceled by its owner"
+	leftMessage      = "canceled because its client went away"
 )
 
 // ErrTextDelivered is returned for a task that its owner can no longer cancel:
@@ -44,15 +50,65 @@ func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error)
 	})
 }
 
-// cancel ends a task that is not final, unless refuse returns an error.
-func (s *core) cancel(ctx context.Context, id, message string, refuse func(*sql.Tx, row) error) (Task, error) {
+// Leave cancels a task whose client went away and had asked for this. Audio up
+// to the last reported sentence is charged, at the price of the cheapest tier
+// that may have run. Errors wrap ErrNotFound, ErrFinal or ErrForbidden.
+func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
+	return s.cancel(ctx, id, leftMessage, func(tx *sql.Tx, r row) error {
+		if r.AccountID != account {
+			return fmt.Errorf("%w: %s", ErrForbidden, id)
+		}
+		if r.Final() {
+			return nil // cancel refuses it
+		}
+		reported, err := db.Select(ctx, tx, func(row db.Row, segments *[]spec.Segment) error { return row.Scan(db.ScanJSON(segments)) },
+			"SELECT segments FROM live_segments WHERE task_id = $1", id)
+		if err != nil || len(reported) == 0 {
+			return err
+		}
+		seconds := 0.0
+		for _, segment := range slices.Concat(reported...) {
+			seconds = max(seconds, segment.End)
+		}
+		quote, err := s.cheapest(ctx, tx, r, seconds)
+		if err == nil {
+			_, err = s.billing.Settle(ctx, tx, account, id, quote, r.BatchMode)
+		}
+		return err
+	})
+}
+
+// cheapest returns the lowest price of a part of a task.
+func (s *core) cheapest(ctx context.Context, tx *sql.Tx, r row, seconds float64) (least billing.Quote, err error) {
+	prices, err := s.billing.PricesByID(ctx, tx, r.price)
+	if err != nil {
+		return least, err
+	}
+	sets, err := s.queue.Available(ctx, tx)
+	if err != nil {
+		return least, err
+	}
+	for i, tier := range possibleTiers(r.Options, sets) {
+		quote, err := prices.Dearest(usage(r.Options, seconds, r.BatchMode), tier)
+		if err != nil {
+			return least, err
+		}
+		if i == 0 || quote.Total < least.Total {
+			least = quote
+		}
+	}
+	return least, nil
+}
+
+// cancel ends a task that is not final, unless first returns an error.
+func (s *core) cancel(ctx context.Context, id, message string, first func(*sql.Tx, row) error) (Task, error) {
 	var t Task
 	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if err := refuse(tx, r); err != nil {
+		if err := first(tx, r); err != nil {
 			return err
 		}
 		if r.Final() {

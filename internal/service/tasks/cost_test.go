@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
@@ -158,7 +159,7 @@ func TestF6CostsDoNotGrow(t *testing.T) {
 		return err
 	})
 	assert.Less(t, created, few)
-	for _, filter := range []tasks.Filter{{Page: 1, Size: 20}, {Status: tasks.StatusDone, Page: 1, Size: 20}} {
+	for _, filter := range []tasks.Filter{{Page: billing.Page{Number: 1, Size: 20}}, {Status: tasks.StatusDone, Page: billing.Page{Number: 1, Size: 20}}} {
 		n := rowsRead(f, func() error {
 			list, total, err := f.List(t.Context(), f.Account, filter)
 			assert.Len(t, list, filter.Size)

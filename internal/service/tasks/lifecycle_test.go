@@ -70,7 +70,7 @@ func TestTaskFromCreationToResult(t *testing.T) {
 		assert.Empty(t, f.Files())
 		_, err = f.Get(t.Context(), f.Account, task.ID)
 		require.ErrorIs(t, err, tasks.ErrNotFound)
-		list, total, err := f.Billing().Transactions(t.Context(), f.Account, 1, 20)
+		list, total, err := f.Billing().Transactions(t.Context(), f.Account, billing.Page{Number: 1, Size: 20})
 		require.NoError(t, err)
 		assert.Equal(t, 2, total, "ledger entries stay")
 		assert.Equal(t, task.ID, list[0].TaskID)
@@ -101,21 +101,21 @@ func TestListAndOwners(t *testing.T) {
 			ids = append([]string{f.Add(nil).ID}, ids...)
 		}
 		mine := f.Add(func(r *tasks.Request) { r.Account = other })
-		list, total, err := f.List(t.Context(), f.Account, tasks.Filter{Page: 1, Size: 3})
+		list, total, err := f.List(t.Context(), f.Account, tasks.Filter{Page: billing.Page{Number: 1, Size: 3}})
 		require.NoError(t, err)
 		assert.Equal(t, 5, total)
-		next, _, err := f.List(t.Context(), f.Account, tasks.Filter{Page: 2, Size: 3})
+		next, _, err := f.List(t.Context(), f.Account, tasks.Filter{Page: billing.Page{Number: 2, Size: 3}})
 		require.NoError(t, err)
 		var got []string
 		for _, task := range append(list, next...) {
 			got = append(got, task.ID)
 		}
 		assert.Equal(t, ids, got, "newest first")
-		none, total, err := f.List(t.Context(), f.Account, tasks.Filter{Page: 1 << 40, Size: 100})
+		none, total, err := f.List(t.Context(), f.Account, tasks.Filter{Page: billing.Page{Number: 1 << 40, Size: 100}})
 		require.NoError(t, err)
 		assert.Equal(t, 5, total)
 		assert.Empty(t, none)
-		_, total, err = f.List(t.Context(), f.Account, tasks.Filter{Status: tasks.StatusDone, Page: 1, Size: 3})
+		_, total, err = f.List(t.Context(), f.Account, tasks.Filter{Status: tasks.StatusDone, Page: billing.Page{Number: 1, Size: 3}})
 		require.NoError(t, err)
 		assert.Zero(t, total)
 

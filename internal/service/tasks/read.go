@@ -71,32 +71,42 @@ func (s *Owners) Wait(ctx context.Context, account, id string) (Task, error) {
 
 // Filter selects a page of an account's tasks.
 type Filter struct {
+	billing.Page
 	Status Status // "" for all
-	Page   int    // from 1
-	Size   int    // entries in a page, from 1
 }
 
 // List returns a page of an account's tasks, newest first, and the number of
 // all matching tasks.
 func (s *Owners) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
-	if f.Page < 1 || f.Size < 1 || (f.Status != "" && !f.Status.valid()) {
-		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Page, f.Size, f.Status)
-	}
-	total, err := s.total(ctx, account, f.Status)
-	if err != nil || f.Page-1 > total/f.Size {
-		return nil, total, s.wrap("list", err)
+	if f.Number < 1 || f.Size < 1 || (f.Status != "" && !f.Status.valid()) {
+		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Number, f.Size, f.Status)
 	}
 	var args db.Args
 	where := "account_id = " + args.Add(account)
 	if f.Status != "" {
 		where += " AND status = " + args.Add(string(f.Status))
 	}
-	if f.Page > 1 {
+	where += args.Created(f.From, f.Until)
+	total, err := s.total(ctx, account, f.Status)
+	if err == nil && f.Bounded() {
+		err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE "+where, args...).Scan(&total)
+	}
+	if err != nil || f.Number-1 > total/f.Size {
+		return nil, total, s.wrap("list", err)
+	}
+	if f.After != "" {
+		last, err := s.Get(ctx, account, f.After)
+		if err != nil {
+			return nil, total, fmt.Errorf("%w: %w", billing.ErrAfter, err)
+		}
+		where += " AND (created_at, id) < (" + args.Add(db.Micros(last.CreatedAt), last.ID) + ")"
+	}
+	if f.Number > 1 {
 		// The start of the page is found in the index alone; only the page's
 		// own rows are read.
 		var created int64
 		var id string
-		err := s.Config.DB.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Page-1)*f.Size), args...).
+		err := s.Config.DB.Read().QueryRowContext(ctx, fmt.Sprintf("SELECT created_at, id FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET %d", where, (f.Number-1)*f.Size), args...).
 			Scan(&created, &id)
 		if found, err := db.Found(err); !found {
 			return nil, total, s.wrap("list", err)
@@ -109,7 +119,7 @@ func (s *Owners) List(ctx context.Context, account string, f Filter) ([]Task, in
 		t.Charged = charged
 		return err
 	}, fmt.Sprintf("SELECT %s, (SELECT total FROM settlements WHERE task_id = tasks.id) FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)
-	return list, max(total, (f.Page-1)*f.Size+len(list)), s.wrap("list", err) // a task may have been added since the sums were read
+	return list, max(total, (f.Number-1)*f.Size+len(list)), s.wrap("list", err) // a task may have been added since the sums were read
 }
 
 // total returns the number of an account's tasks with a status, from the

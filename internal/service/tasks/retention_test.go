@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
@@ -58,7 +59,7 @@ func TestF7OldTasksGo(t *testing.T) {
 		assert.Equal(t, charged+1, f.Count("SELECT COUNT(*) FROM ledger"), "a recharge and every charge")
 		assert.Equal(t, charged, f.Count("SELECT COUNT(*) FROM settlements"))
 		require.Empty(t, f.Sums())
-		list, total, err := f.List(t.Context(), f.Account, tasks.Filter{Page: 1, Size: 10})
+		list, total, err := f.List(t.Context(), f.Account, tasks.Filter{Page: billing.Page{Number: 1, Size: 10}})
 		require.NoError(t, err)
 		assert.Len(t, list, total)
 		assert.Equal(t, 2, total)

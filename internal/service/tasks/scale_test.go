@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
@@ -66,7 +67,7 @@ func TestThreeMillionFinishedTasks(t *testing.T) {
 		m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		_, _ = io.Copy(io.Discard, w.Body)
 	}))
-	for _, filter := range []tasks.Filter{{Page: 1, Size: 20}, {Page: 1000, Size: 100}, {Page: 9000, Size: 100}, {Status: tasks.StatusFailed, Page: 1, Size: 20}, {Status: tasks.StatusFailed, Page: 100, Size: 100}} {
+	for _, filter := range []tasks.Filter{{Page: billing.Page{Number: 1, Size: 20}}, {Page: billing.Page{Number: 1000, Size: 100}}, {Page: billing.Page{Number: 9000, Size: 100}}, {Status: tasks.StatusFailed, Page: billing.Page{Number: 1, Size: 20}}, {Status: tasks.StatusFailed, Page: billing.Page{Number: 100, Size: 100}}} {
 		list, total, err := f.List(t.Context(), f.Account, filter)
 		require.NoError(t, err)
 		require.Len(t, list, filter.Size)

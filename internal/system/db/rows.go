@@ -149,5 +149,17 @@ func (a *Args) AddTexts(values []string) string {
 	return a.Add(all...)
 }
 
+// Created returns a condition, after another one, on a row's creation: at or
+// after from and before until, each without effect if zero.
+func (a *Args) Created(from, until time.Time) (condition string) {
+	if !from.IsZero() {
+		condition = " AND created_at >= " + a.Add(Micros(from))
+	}
+	if !until.IsZero() {
+		condition += " AND created_at < " + a.Add(Micros(until))
+	}
+	return condition
+}
+
 // NewID returns a new id of a row, a UUID of version 7.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -64,7 +64,7 @@ func (c *customer) live(quota int) {
 			c.pay(account)
 		default:
 			c.ask(func(ctx context.Context, s *tasks.Service) error {
-				list, total, err := s.List(ctx, account, tasks.Filter{Page: 1, Size: 5})
+				list, total, err := s.List(ctx, account, tasks.Filter{Page: billing.Page{Number: 1, Size: 5}})
 				if err == nil && len(list) > total {
 					c.world.fail("a page of %d of %d tasks", len(list), total)
 				}

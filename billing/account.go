@@ -24,8 +24,7 @@ var (
 	ErrConcurrencyLimit = errors.New("concurrent task limit reached")
 	// ErrNoAccount is returned when the account does not exist.
 	ErrNoAccount = errors.New("account does not exist")
-	// errSettled is returned when a task has already been charged and can't be
-	// held again.
+	// errSettled is returned when a task was charged and can't be held again.
 	errSettled = errors.New("task is settled")
 )
 
@@ -47,8 +46,7 @@ type DB interface {
 	Classify(err error) error
 }
 
-// New returns the store over d. It reads from pool. clock returns the current
-// time; nil means time.Now.
+// New returns the store over d, which reads from pool. A nil clock is time.Now.
 func New(pool Querier, d DB, clock func() time.Time) *Store {
 	if clock == nil {
 		clock = time.Now
@@ -154,8 +152,7 @@ type Pack struct {
 	CreatedAt   time.Time
 }
 
-// AddPack adds a resource pack to the account. It reads Value, Concurrency and
-// ExpiresAt of p.
+// AddPack adds a resource pack of p's Value, Concurrency and ExpiresAt.
 func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, error) {
 	now := s.clock()
 	switch {
@@ -178,8 +175,7 @@ func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, erro
 	return p, s.wrap("add pack", err)
 }
 
-// Packs returns the account's resource packs, ordered by expiry, expired ones
-// included.
+// Packs returns the account's resource packs by expiry, expired ones included.
 func (s *Store) Packs(ctx context.Context, account string) ([]Pack, error) {
 	packs, err := readPacks(ctx, s.pool, account, 0)
 	return packs, s.wrap("packs", err)
@@ -202,9 +198,8 @@ type Limits struct {
 // tierLimits are the defaults of the tiers 1 to 5; the burst is twice the rate.
 var tierLimits = [...]int{1: 2, 2: 5, 3: 10, 4: 20, 5: 50}
 
-// LimitsOf returns the limits of an account with the given tier (1 to 5) and
-// overrides (TPS in thousandths), whose resource packs raise its concurrency to
-// at least bonus.
+// LimitsOf returns the limits of an account with a tier (1 to 5) and overrides
+// (TPS in thousandths), whose packs raise its concurrency to at least bonus.
 func LimitsOf(tier int, concurrency, tps, burst sql.NullInt64, bonus int) Limits {
 	base := tierLimits[tier]
 	l := Limits{Tier: tier, Concurrency: base, TPS: float64(base), Burst: 2 * base}

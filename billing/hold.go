@@ -72,10 +72,9 @@ func (s *Store) Solvent(ctx context.Context, account string) error {
 // Hold reserves amount of the account's money for a new task, in the
 // transaction that creates it. A non-batch task needs a free slot (else
 // ErrConcurrencyLimit) and an available balance, packs included, of at least
-// amount. A batch task needs no slot, but amount must be available from the
-// balance alone, after the other holds, because packs do not pay for batch
-// tasks. If the money is short, the error is a *Shortage. A task has one hold:
-// a second one is an error.
+// amount. A batch task needs no slot, but the balance alone must cover amount
+// after the other holds: packs do not pay for batch tasks. If the money is
+// short, the error is a *Shortage. A second hold of a task is an error.
 func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amount Money, batch bool) error {
 	if amount < 0 {
 		return fmt.Errorf("billing: hold of %s", amount)
@@ -165,8 +164,7 @@ func (s *Store) LockOverdrawn(ctx context.Context, tx *sql.Tx, account string, b
 	return s.Overdrawn(ctx, tx, account, batch)
 }
 
-// Release ends a task's hold without a charge. It does nothing without an open
-// hold.
+// Release ends a task's open hold, if it has one, without a charge.
 func (s *Store) Release(ctx context.Context, tx *sql.Tx, task string) error {
 	if err := s.lockOf(ctx, tx, task); err != nil {
 		return s.wrap("release hold", err)
@@ -175,8 +173,7 @@ func (s *Store) Release(ctx context.Context, tx *sql.Tx, task string) error {
 	return s.wrap("release hold", err)
 }
 
-// lockOf locks the row of the account that a task's hold belongs to, if it has
-// one.
+// lockOf locks the row of the account that a task's hold belongs to, if any.
 func (s *Store) lockOf(ctx context.Context, tx *sql.Tx, task string) error {
 	var account string
 	found, err := db.Found(tx.QueryRowContext(ctx, "SELECT account_id FROM holds WHERE task_id = $1", task).Scan(&account))

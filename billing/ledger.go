@@ -23,12 +23,10 @@ const (
 	Refund    TransactionType = "refund"
 )
 
-// maxAmount bounds a single movement of money: a billion units, so that sums of
-// many fit in int64.
+// maxAmount bounds a movement: a billion units, so that sums fit in int64.
 const maxAmount = 1_000_000_000 * Unit
 
-// Transaction is one ledger entry; its JSON is the specification's billing
-// transaction.
+// Transaction is a ledger entry; its JSON is the specification's transaction.
 type Transaction struct {
 	ID            string
 	AccountID     string
@@ -46,8 +44,7 @@ func (s *Store) Recharge(ctx context.Context, account string, amount Money, desc
 	return s.move(ctx, account, Recharge, amount, 1, description)
 }
 
-// Refund pays amount (> 0) back to the customer: the balance falls by it, even
-// below zero.
+// Refund pays amount (> 0) back: the balance falls by it, even below zero.
 func (s *Store) Refund(ctx context.Context, account string, amount Money, description string) (Transaction, error) {
 	return s.move(ctx, account, Refund, amount, -1, description)
 }
@@ -294,8 +291,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("account %s: %s is %d, the rows say %d", d.Account, d.Figure, d.Stored, d.Real)
 }
 
-// figures are the sums that Check compares, each with the SQL that computes it
-// for account $1.
+// figures are the sums that Check compares, each with its SQL for account $1.
 var figures = []struct{ name, sum string }{
 	{"held_tasks", "SELECT CAST(COALESCE(SUM(amount), 0) AS bigint) FROM holds WHERE account_id = $1 AND NOT batch"},
 	{"held_batch", "SELECT CAST(COALESCE(SUM(amount), 0) AS bigint) FROM holds WHERE account_id = $1 AND batch"},

@@ -95,8 +95,7 @@ func ParseMoney(text string) (Money, error) {
 	return Money(n), nil
 }
 
-// Factor is a number between 0 and 1 in ten-thousandths, formatted and parsed
-// like Money.
+// Factor is a number from 0 to 1 in ten-thousandths, in the format of Money.
 type Factor int64
 
 // String returns the factor with no more digits than it needs.

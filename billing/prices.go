@@ -132,14 +132,12 @@ type Quote struct {
 // ErrUsage is returned for a usage that can't be priced.
 var ErrUsage = errors.New("usage can't be priced")
 
-// maxSeconds bounds the usage that can be priced: 10 years, far above every
-// limit of the service.
+// maxSeconds bounds the usage that can be priced: 10 years, above every limit.
 const maxSeconds = 10 * 366 * 24 * 3600
 
 // BillableMinutes returns the number of started minutes, at least 1, in exactly
 // the given seconds: one sample past a full minute starts another. Lengths that
-// are not numbers, negative or longer than 10 years are errors that wrap
-// ErrUsage.
+// are no numbers, negative or above 10 years are errors that wrap ErrUsage.
 func BillableMinutes(seconds float64) (int64, error) {
 	if !(seconds >= 0 && seconds <= maxSeconds) {
 		return 0, fmt.Errorf("%w: a length of %v s", ErrUsage, seconds)
@@ -197,9 +195,8 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 }
 
 // components divides subtotal, the rounded sum of price / 60 × minutes, among
-// the prices by the method of the largest remainder. Each amount differs from
-// its exact value by less than 0.0001; among equal remainders, the first
-// price's counts as larger.
+// the prices by the largest remainder. Each amount differs from its exact value
+// by less than 0.0001; of equal remainders, the first counts as larger.
 func components(perHour []Money, minutes int64, subtotal Money) []Money {
 	amounts, remainders := make([]Money, len(perHour)), make([]int64, len(perHour))
 	left := subtotal

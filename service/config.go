@@ -21,8 +21,7 @@ type (
 	//	Available() spec.Available
 	//	CheckModels(context.Context) error
 	//
-	// Available determines the price of holds, and no task is claimed while
-	// CheckModels fails.
+	// Available prices holds; no task is claimed while CheckModels fails.
 	Engine = worker.Engine
 	// Job is the input of an Engine's run.
 	Job = worker.Job
@@ -44,8 +43,7 @@ type (
 
 // Errors of engines and workers.
 var (
-	// ErrUnpaid is returned by an Engine for audio that is longer than
-	// Job.MaxSeconds.
+	// ErrUnpaid is returned by an Engine for audio beyond Job.MaxSeconds.
 	ErrUnpaid = worker.ErrUnpaid
 	// ErrHung is returned by Run and Work if the engine does not return from a
 	// call: the process must end, because the engine's threads still run.
@@ -59,10 +57,9 @@ var (
 // other fields are the defaults of `otograph serve`.
 type Config struct {
 	// Folder holds the SQLite database and the files, unless Database or Files
-	// name another place, and the metrics of worker processes, which are not
-	// read without a Folder. It is created, or closed to other users; a folder
-	// that others can open is refused if it holds other files. One Service runs
-	// on a folder with SQLite.
+	// name another place, and the metrics of worker processes, read only with a
+	// Folder. It is created, or closed to others; one of other files that
+	// others can open is refused. One Service runs on a folder with SQLite.
 	Folder string
 	// Database is a PostgreSQL database ("postgres://…"), which several
 	// services may share.
@@ -71,8 +68,7 @@ type Config struct {
 	Files string
 	// KeepSchema refuses tables that are out of date instead of changing them.
 	KeepSchema bool
-	// DatabaseWait is how long Open waits for an unreachable PostgreSQL
-	// database.
+	// DatabaseWait is how long Open waits for an unreachable PostgreSQL.
 	DatabaseWait time.Duration
 	// DatabaseLimit limits a query or transaction; 0 means 4 s.
 	DatabaseLimit time.Duration
@@ -81,12 +77,10 @@ type Config struct {
 	// then ends the process. nil leaves the tasks to Workers or to other
 	// machines (`otograph work`).
 	Engine Engine
-	// Workers are processes that run tasks. A crash of native code then costs
-	// one attempt of one task.
+	// Workers are processes that run tasks: a crash costs one attempt of one.
 	Workers Workers
-	// Prober determines the length of an upload, for the size of its hold. nil
-	// means the Engine if it is a Prober; without one, the price of
-	// UnknownLength is held.
+	// Prober determines an upload's length, for its hold. nil means the Engine
+	// if it is one; without one, the price of UnknownLength is held.
 	Prober Prober
 
 	// KeepAudio is how long audio is kept after the end of its task.
@@ -100,8 +94,7 @@ type Config struct {
 
 	// BasePath is the prefix of the endpoints; "" is "/v1".
 	BasePath string
-	// ModelAliases are further names of models on the endpoints of OpenAI's
-	// interface.
+	// ModelAliases are further names of models for OpenAI's interface.
 	ModelAliases map[string]string
 	// StrictModels refuses, on these endpoints, the sizes of Whisper that no
 	// worker has; otherwise they are names of the standard tier.
@@ -119,9 +112,8 @@ type Config struct {
 	// TrustedProxies are networks and addresses whose X-Forwarded-For header is
 	// trusted. All clients of any other proxy count as one.
 	TrustedProxies []string
-	// FrontEnds is the number of services behind one load balancer: each allows
-	// its share of the request rates. SharedRates keeps the rates in the
-	// database instead.
+	// FrontEnds is the number of services behind a load balancer, each with its
+	// share of the rates. SharedRates keeps rates in the database instead.
 	FrontEnds   int
 	SharedRates bool
 
@@ -149,8 +141,7 @@ type Config struct {
 	// failed without a charge, and the process is replaced. Workers of other
 	// machines have their own limit.
 	StallTimeout time.Duration
-	// Grace is how long requests and tasks may take to finish at the end; 0
-	// means 30 s.
+	// Grace is the time for requests and tasks to finish; 0 means 30 s.
 	Grace time.Duration
 
 	// CallbackTail lists the delays of further deliveries of a callback after
@@ -158,8 +149,7 @@ type Config struct {
 	// one. It must be the same in all services on one database.
 	CallbackTail []time.Duration
 
-	// Version is the program's version, for the lists of workers and the
-	// metrics.
+	// Version is the program's version, for lists of workers and metrics.
 	Version string
 	// Logger logs each request and each failure; nil discards them.
 	Logger *slog.Logger
@@ -186,8 +176,7 @@ func (e *ConfigError) Error() string { return "Config." + e.Field + " " + e.err.
 // Unwrap returns the reason.
 func (e *ConfigError) Unwrap() error { return e.err }
 
-// shortestKeep is the least KeepTasks: the answer of an idempotency key must
-// not outlive its task.
+// shortestKeep is the least KeepTasks: as long as idempotency keys answer.
 const shortestKeep = 24 * time.Hour
 
 // check returns a *ConfigError for the first invalid field.
@@ -234,8 +223,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// available returns the capabilities of an engine, the zero value if it does
-// not report them.
+// available returns an engine's capabilities, zero if it reports none.
 func available(e Engine) spec.Available {
 	if e, ok := e.(interface{ Available() spec.Available }); ok {
 		return e.Available()

@@ -23,9 +23,8 @@ import (
 
 // Run runs everything but the HTTP handlers until ctx is done, and then returns
 // nil: it downloads audio, delivers callbacks, takes back the work of dead
-// workers, removes tasks and files that are no longer needed, follows the
-// rotation of the token key, and runs tasks with Config's Engine and Workers.
-// Call it once.
+// workers, removes old tasks and files, follows the token key's rotation, and
+// runs tasks with Config's Engine and Workers. Call it once.
 func (s *Service) Run(ctx context.Context) error {
 	var parts []runner
 	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker} {
@@ -58,8 +57,7 @@ func (s *Service) notifier() (runner, error) {
 	})
 }
 
-// maintainer returns the part that takes back the work of dead processes and
-// cleans up.
+// maintainer returns the part that takes back work and cleans up.
 func (s *Service) maintainer() (runner, error) {
 	m := tasks.NewMaintainer(s.state.Tasks, tasks.MaintainerConfig{Fold: s.state.Accounts.FoldVoices})
 	s.counts.Workers(m.Workers)
@@ -84,8 +82,7 @@ func (s *Service) fetcher() (runner, error) {
 	return worker.NewFetcher(s.state.Tasks.Runs, fetches)
 }
 
-// supervisor returns the part that keeps worker processes running, nil if there
-// are none.
+// supervisor returns the part that keeps worker processes, nil without any.
 func (s *Service) supervisor() (runner, error) {
 	w := s.config.Workers
 	if w.N <= 0 {
@@ -101,8 +98,7 @@ func (s *Service) supervisor() (runner, error) {
 	return supervisor, nil
 }
 
-// worker returns the part that runs tasks in this process, nil without an
-// engine.
+// worker returns the part that runs tasks here, nil without an engine.
 func (s *Service) worker() (runner, error) {
 	if s.config.Engine == nil {
 		return nil, nil
@@ -121,8 +117,7 @@ func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worke
 	return worker.New(s.Tasks.Runs, w)
 }
 
-// KeyInterval is the longest time until a service notices that the token key
-// was rotated.
+// KeyInterval is the longest time to notice a rotated token key.
 const KeyInterval = 5 * time.Second
 
 // followKey passes the token key to the API each time it is rotated (`otograph
@@ -148,8 +143,7 @@ const metricsInterval = 5 * time.Second
 
 // Work runs the tasks of a service with Config's Engine until ctx is done or
 // the service that started this process is gone. A process of Config.Workers
-// does nothing else; the tables must be up to date. The process must end when
-// Work returns.
+// does nothing else and then ends; the tables must be up to date.
 func Work(ctx context.Context, c Config) error {
 	if c.KeepSchema = true; c.Engine == nil {
 		return fmt.Errorf("service: %w", &ConfigError{"Engine", errors.New("is required")})
@@ -182,9 +176,8 @@ func Work(ctx context.Context, c Config) error {
 	return w.Run(ctx)
 }
 
-// ExitCode returns the code with which a process must end after Work returned
-// an error. It lets the service distinguish an unavailable database or store
-// from a crash.
+// ExitCode returns the exit code for an error of Work. It distinguishes an
+// unavailable database or store from a crash.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:

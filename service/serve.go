@@ -16,8 +16,7 @@ import (
 
 // Serve is Run, and serves requests on a listener, within Config's limits. If
 // ops is not nil, it serves /healthz, /readyz and /metrics. When ctx is done,
-// Serve drains: it returns after the last response, at most DrainDelay and
-// Grace later.
+// Serve drains: it returns at most DrainDelay and Grace later.
 func (s *Service) Serve(ctx context.Context, l, ops net.Listener) error {
 	g, ctx := errgroup.WithContext(ctx)
 	closing := s.closing(ctx)
@@ -59,8 +58,7 @@ func (s *Service) limited(l net.Listener) net.Listener {
 }
 
 // closing returns a channel that is closed when the listeners are to close:
-// after ctx is done and load balancers have had time to notice that the service
-// is not ready.
+// after ctx is done and load balancers could notice.
 func (s *Service) closing(ctx context.Context) <-chan struct{} {
 	closing := make(chan struct{})
 	go func() {

@@ -1,5 +1,4 @@
-// Package service is the transcription service for programs that mount it in
-// their server:
+// Package service is the transcription service, to mount in a server:
 //
 //	s, err := service.Open(ctx, service.Config{Folder: dir, Engine: engine.New(p)})
 //	http.Handle("/v1/", s.Handler())
@@ -8,8 +7,7 @@
 // `otograph serve` and `otograph work` are this package with flags. The tables are
 // the same: other machines may run `otograph work` and `otograph account` on them.
 //
-// The package links nothing native. Package service/engine, which does, runs a
-// pipeline on the tasks.
+// Nothing native is linked; package service/engine links a pipeline.
 package service
 
 import (
@@ -45,8 +43,7 @@ type Service struct {
 	api      *httpserver.Server
 }
 
-// Open opens the service's state and migrates its tables. The caller closes the
-// Service.
+// Open opens the state and migrates its tables. The caller closes it.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("service: %w", err)
@@ -140,8 +137,7 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 // at /openapi.json and /docs, and the paths that Config adds.
 func (s *Service) Handler() http.Handler { return s.api.Handler() }
 
-// OpsHandler serves /healthz, /readyz and /metrics, for a separate address or
-// separate paths.
+// OpsHandler serves /healthz, /readyz and /metrics at a separate place.
 func (s *Service) OpsHandler() http.Handler { return s.api.OpsHandler() }
 
 // Drain makes /readyz fail, so that load balancers send requests elsewhere, and
@@ -149,8 +145,7 @@ func (s *Service) OpsHandler() http.Handler { return s.api.OpsHandler() }
 func (s *Service) Drain() { s.api.Drain() }
 
 // CreateAccount creates an account with a balance and returns its API key,
-// which is not stored and cannot be shown again. It fails, for example, if the
-// name is taken.
+// which is not shown again. It fails, for example, if the name is taken.
 func (s *Service) CreateAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
 	key, _, err = s.createAccount(ctx, name, balance, "created")
 	return key, err
@@ -174,9 +169,8 @@ func (s *Service) createAccount(ctx context.Context, name string, balance billin
 // owner rather than to a customer.
 const ownersTier = 5
 
-// CreateFirstAccount is CreateAccount for a service without any account; the
-// key is "" if the service has one. The account has the limits of the highest
-// tier.
+// CreateFirstAccount is CreateAccount for a service without any account; else
+// the key is "". The account has the limits of the highest tier.
 func (s *Service) CreateFirstAccount(ctx context.Context, name string, balance billing.Money) (key string, err error) {
 	list, err := s.state.Accounts.List(ctx)
 	if err != nil || len(list) > 0 {

@@ -33,8 +33,7 @@ type alignCmd struct {
 	layoutOptions subtitle.Options
 }
 
-// maxTextFile limits the text in bytes: the text of five hours of speech has
-// 0.3 MB.
+// maxTextFile limits the text in bytes: five hours of speech have 0.3 MB.
 const maxTextFile = 32 << 20
 
 // Run aligns the text with the recording and writes the times of its words.
@@ -98,8 +97,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 }
 
 // misfitOf explains a text that does not match: it is the wrong one, or the
-// model cannot recognize the voice. The words that the model recognizes show
-// which.
+// model cannot recognize the voice. The recognized words show which.
 func misfitOf(a *otograph.Alignment) string {
 	var recognized []string
 	for _, e := range a.Extra {
@@ -123,8 +121,7 @@ func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf [
 	return deliver(c.Output, buf.Bytes(), c.Format, false)
 }
 
-// readText reads a text or subtitles and returns their words, with the cue of
-// each word for subtitles.
+// readText returns the words of a text or of subtitles, with the cue of each.
 func readText(path string) (script *subtitle.Script, words []string, cueOf []int, err error) {
 	var text string
 	if path != "-" {

@@ -136,8 +136,7 @@ type restoreCmd struct {
 }
 
 // Run creates a data folder from a backup, or completes the restoration of a
-// PostgreSQL dump: it assigns the file store to the restored database again and
-// lists missing files.
+// PostgreSQL dump: it assigns the file store to it and lists missing files.
 func (c *restoreCmd) Run(ctx context.Context) error {
 	dir, err := c.folder()
 	if err != nil {
@@ -176,8 +175,7 @@ func (c *restoreCmd) Run(ctx context.Context) error {
 	})
 }
 
-// copyBackup copies the backup into the data folder, which must not contain
-// one.
+// copyBackup copies the backup into the data folder, which must have none.
 func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 	target := filepath.Join(dir, db.DataFile)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -201,8 +199,7 @@ func (c *restoreCmd) copyBackup(ctx context.Context, dir string) error {
 }
 
 // copyBackupFiles copies the files of a backup's folder, if it has any, into
-// the file store, after checking that the store belongs to the database or has
-// no owner.
+// the file store, which must belong to the database or have no owner.
 func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, d *db.DB) error {
 	to, err := c.openBlobs(ctx, dir)
 	if err != nil {
@@ -271,8 +268,7 @@ func (c *restoreCmd) checkStore(ctx context.Context, store *blob.Store, d *db.DB
 	return nil
 }
 
-// foreignRestore returns the error of a restoration into another database's
-// store.
+// foreignRestore returns the error of restoring into another database's store.
 func foreignRestore(err *state.ForeignStoreError) error {
 	return fmt.Errorf("%w: correct --blobs, or repeat with --adopt if that database is lost", err)
 }
@@ -288,8 +284,7 @@ func restoreDatabase(ctx context.Context, source, target string, files func(*db.
 	}
 	defer in.Close()
 	for _, suffix := range []string{"", "-wal", "-shm", ".migrate-lock"} {
-		// A killed restoration left its write-ahead log, which SQLite would
-		// apply to the new copy.
+		// A killed restoration's write-ahead log would be applied to the copy.
 		if err := os.Remove(partial + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -311,8 +306,7 @@ func restoreDatabase(ctx context.Context, source, target string, files func(*db.
 	return os.Rename(partial, target)
 }
 
-// withBackup checks the copy of the backup source, migrates its tables, and
-// calls files with it.
+// withBackup checks the copy of source, migrates its tables, and calls files.
 func withBackup(ctx context.Context, source, path string, files func(*db.DB) error) (err error) {
 	d, err := db.Open(ctx, path, db.Options{})
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// statusLine is the line of a terminal that shows progress. Anywhere else
-// nothing is drawn.
+// statusLine is a terminal's line for progress; elsewhere nothing is drawn.
 type statusLine struct {
 	out   io.Writer // nil if nothing is drawn
 	width func() int
@@ -23,8 +22,7 @@ type statusLine struct {
 	drawn time.Time // zero while the line is empty
 }
 
-// newStatusLine returns the status line of w, or a silent one if w is not a
-// terminal or quiet is set.
+// newStatusLine returns w's status line, silent if quiet or not a terminal.
 func newStatusLine(w *os.File, quiet bool) *statusLine {
 	s := &statusLine{}
 	if fd := int(w.Fd()); !quiet && drawable(w) {

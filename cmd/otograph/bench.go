@@ -126,8 +126,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	return writeReport(report, c.Format, c.Output)
 }
 
-// allSystems returns the chosen models, unless they are omitted, and the other
-// systems.
+// allSystems returns the chosen models, if wanted, and the other systems.
 func (c *benchRunCmd) allSystems(items []bench.Item) (all []bench.System, err error) {
 	if c.Own {
 		if all, err = c.systems(); err != nil {

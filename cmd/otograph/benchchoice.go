@@ -67,8 +67,7 @@ func modelName(set *models.Set, tier string) string {
 	return strings.Join(names, " + ")
 }
 
-// otherRoles returns the roles in which two sets have different models, besides
-// the recognizers.
+// otherRoles returns the roles, besides recognizers, in which two sets differ.
 func otherRoles(a, b *models.Set) (list []string) {
 	for _, role := range []models.Role{models.RoleVAD, models.RoleEmbedder, models.RoleSegmenter, models.RoleTagger} {
 		x, _ := a.Role(role)

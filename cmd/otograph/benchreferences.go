@@ -14,10 +14,9 @@ import (
 )
 
 // withReferences returns the recordings with the references in a file (SegLST,
-// STM, CTM or RTTM of all recordings), or in a folder with one for each, instead
-// of the manifest's: texts, sentences and words with their times, speakers and
-// turns. Recordings that it does not name are returned as they are. It is an
-// error if it names none.
+// STM, CTM or RTTM of all), or in a folder with one for each, instead of the
+// manifest's: texts, sentences and words with their times, speakers and turns.
+// Recordings that it does not name stay as they are. It must name one.
 func withReferences(ctx context.Context, path string, items []bench.Item) ([]bench.Item, error) {
 	f, err := bench.Files(path, items)
 	if err != nil {

@@ -17,12 +17,10 @@ type choiceFlags struct {
 	ModelMemory int64         `placeholder:"MB" group:"Models" help:"Bound of a worker's loaded recognizers, by the size of their files; default: half of the machine's or container's memory, divided by the workers."`
 }
 
-// modelShare is the share of the memory that the recognizers of all workers may
-// use.
+// modelShare is the share of the memory for the recognizers of all workers.
 const modelShare = 0.5
 
-// bound returns the bytes that each worker's recognizers may use; 0 means no
-// bound.
+// bound returns the bytes for each worker's recognizers; 0 means no bound.
 func (f *choiceFlags) bound(workers int) int64 {
 	if f.ModelMemory > 0 {
 		return f.ModelMemory << 20
@@ -30,8 +28,7 @@ func (f *choiceFlags) bound(workers int) int64 {
 	return int64(modelShare*float64(host.MemoryLimit())) / int64(max(1, workers))
 }
 
-// args returns the flags as a command line for one of the given number of
-// workers.
+// args returns the flags as a command line for one of a number of workers.
 func (f *choiceFlags) args(workers int) []string {
 	return []string{"--keep-models=" + f.KeepModels.String(), fmt.Sprintf("--model-memory=%d", max(1, f.bound(workers)>>20))}
 }

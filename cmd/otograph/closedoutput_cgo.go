@@ -20,8 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refuseClosedOutput lets printing fail if standard output was closed when the
-// program began.
+// refuseClosedOutput lets printing fail if standard output began closed.
 func refuseClosedOutput() error {
 	if C.og_output_closed() == 0 {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/system/host"
 )
 
-// folder returns the data folder, created if missing, which only its owner can
-// access.
+// folder returns the data folder, created if missing and closed to others.
 func (f *storeFlags) folder() (string, error) {
 	keepFilesPrivate() // new files of this process are also private
 	dir := f.Data

@@ -15,8 +15,7 @@ type fetchFlags struct {
 	FetchLimit        time.Duration `default:"1h" group:"Network" help:"Timeout of one download attempt."`
 }
 
-// fetches copies the flags into a service's configuration, where 0 means the
-// default.
+// fetches copies the flags into a configuration, where 0 means the default.
 func (f *fetchFlags) fetches(c *service.Config) error {
 	if f.FetchesPerAccount < 1 || f.FetchesPerHost < 1 || f.FetchLimit <= 0 {
 		return &usageError{errors.New("--fetches-per-account, --fetches-per-host and --fetch-limit must be positive")}

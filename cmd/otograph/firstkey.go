@@ -15,14 +15,12 @@ import (
 	"github.com/otograph/otograph/service"
 )
 
-// firstBalance is the initial balance of the account that a first start
-// creates.
+// firstBalance is the balance of the account that a first start creates.
 const firstBalance = 1000 * billing.Unit
 
 // firstStart creates an account with a key in an empty service, so that a
-// person can try it immediately. It prints the key to a terminal; otherwise it
-// writes the key to a file, because standard output may end in a journal that
-// others read.
+// person can try it immediately. It prints the key to a terminal, and otherwise
+// writes it to a file: standard output may end in a journal that others read.
 func (c *serveCmd) firstStart(ctx context.Context, s *service.Service, dir string, log *slog.Logger) error {
 	key, err := s.CreateFirstAccount(ctx, "local", firstBalance)
 	if err != nil || key == "" {

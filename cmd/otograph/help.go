@@ -24,8 +24,7 @@ func helpArgs(args []string) (flags []string, all bool) {
 	return append(slices.Clone(args[1:]), "--help"), false
 }
 
-// helpPrinter returns the printer of help. Without a command, it prints the
-// first commands, or all.
+// helpPrinter prints help: without a command, the first commands, or all.
 func helpPrinter(all bool) kong.HelpPrinter {
 	return func(options kong.HelpOptions, ctx *kong.Context) error {
 		if all || ctx.Selected() != nil {

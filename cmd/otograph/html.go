@@ -19,8 +19,7 @@ import (
 	"github.com/otograph/otograph/web"
 )
 
-// checkHTML returns an error if --format html cannot work here, before hours of
-// work.
+// checkHTML refuses a --format html that cannot work, before hours of work.
 func (c *transcribeCmd) checkHTML(files []string) error {
 	switch {
 	case c.EmbedAudio && c.Format != "html":
@@ -65,9 +64,8 @@ func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name s
 	return web.WriteView(w, view)
 }
 
-// encodeOpus returns a recording as mono Opus in Ogg. The encoder gets the
-// decoded samples, so that its times match the transcript and it reads no
-// untrusted file.
+// encodeOpus returns a recording as mono Opus in Ogg. The encoder gets decoded
+// samples: its times match the transcript and it reads no untrusted file.
 func encodeOpus(ctx context.Context, pcm *audio.PCM) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "ffmpeg", "-nostdin", "-v", "error", "-f", "f32le", "-ar", fmt.Sprint(audio.SampleRate), "-ac", "1", "-i", "pipe:0",
 		"-c:a", "libopus", "-b:a", "24k", "-application", "voip", "-map_metadata", "-1", "-f", "ogg", "pipe:1")
@@ -82,8 +80,7 @@ func encodeOpus(ctx context.Context, pcm *audio.PCM) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sampleReader reads samples as little-endian float32 bytes, with silence in
-// the gaps of the recording.
+// sampleReader reads samples as little-endian float32, with gaps as silence.
 type sampleReader struct {
 	pcm     *audio.PCM
 	next    int // index of the next sample

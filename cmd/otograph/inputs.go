@@ -27,8 +27,7 @@ func readOnce(file string) bool {
 // errOnce refuses a second use of standard input.
 var errOnce = errors.New("standard input (-) can be read only once")
 
-// source returns the recording for a command-line argument; the caller closes
-// done.
+// source returns the recording of an argument; the caller closes done.
 func source(file string) (src otograph.Source, done io.Closer, err error) {
 	switch {
 	case file == "-":
@@ -111,8 +110,7 @@ func (in *inputs) folder(dir string, several bool) error {
 	return nil
 }
 
-// passedOver returns a note with the number of skipped files and links of a
-// folder.
+// passedOver returns a note with the numbers of a folder's skipped entries.
 func passedOver(dir string, others []string) string {
 	links := 0
 	for _, path := range others {

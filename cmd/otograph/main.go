@@ -67,8 +67,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second Ctrl-C ends the program immediately, in case a stage does not
-	// end.
+	// A second Ctrl-C ends the program at once, in case a stage does not end.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:]))
 }
@@ -112,8 +111,7 @@ func run(ctx context.Context, args []string) int {
 	}
 }
 
-// newParser returns the parser of command lines. If all is set, its help lists
-// all commands.
+// newParser returns the parser of command lines, whose help lists all if set.
 func newParser(ctx context.Context, all bool) *kong.Kong {
 	var c cli
 	c.Transcribe.optionFlags, c.Bench.Run.optionFlags = newOptionFlags(), newOptionFlags()
@@ -132,8 +130,7 @@ func newParser(ctx context.Context, all bool) *kong.Kong {
 	return parser
 }
 
-// verbatim decodes the text of an argument or a flag unchanged: a path need not
-// be UTF-8.
+// verbatim decodes an argument or flag unchanged: a path need not be UTF-8.
 func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("string")
 	if err != nil {

@@ -75,8 +75,7 @@ func (f *modelFlags) load() library.Load {
 // open opens the set.
 func (f *modelFlags) open() (*models.Set, error) { return f.load().Open() }
 
-// needRecognizer returns an error with a remedy if a run transcribes and the
-// set has no recognizer.
+// needRecognizer returns an error if a run transcribes without a recognizer.
 func needRecognizer(set *models.Set, asr bool) error {
 	_, standard := set.Role(models.RoleStandard)
 	_, optimized := set.Role(models.RoleOptimized)

@@ -19,8 +19,7 @@ type outboundFlags struct {
 	DenyOutbound  []string `placeholder:"CIDR|HOST" group:"Network" help:"Addresses that they may never use, even if allowed."`
 }
 
-// inboundFlags configures the clients that the service accepts, and their
-// number.
+// inboundFlags configures which and how many clients the service accepts.
 type inboundFlags struct {
 	Host                  []string `placeholder:"NAME" group:"Network" help:"Accepted host names of requests; default: any, and on a loopback address only its own."`
 	AllowOrigin           []string `placeholder:"ORIGIN" group:"Network" help:"Origins whose pages may call the API from a browser, like https://app.example.com; * allows all."`

@@ -41,8 +41,7 @@ func starterSize() string {
 const mirrorVariable = "OTOGRAPH_MIRROR"
 
 // openOrPull opens the models. If a run transcribes and there is no recognizer,
-// it offers the starter profile on a terminal; elsewhere it returns an error
-// with the command to run.
+// it offers the starter profile on a terminal, and fails with advice elsewhere.
 func (c *transcribeCmd) openOrPull(ctx context.Context, opt otograph.Options) (*models.Set, error) {
 	set, err := c.open()
 	if err != nil {

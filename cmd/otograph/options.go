@@ -27,8 +27,7 @@ var flagTags = map[string]string{
 	"audio_events_classes": `aliases:"audio-events-class" sep:"none" placeholder:"NAME"`,
 }
 
-// auto is the flag value for null in an option with the values true, false or
-// null.
+// auto is the flag value for null in an option with true, false or null.
 const auto = "auto"
 
 // newOptionFlags returns a flag for every option except aliases of older names.

@@ -23,12 +23,10 @@ func say(format string, args ...any) {
 	}
 }
 
-// printError is the first error of say: a command that could not print
-// everything has failed.
+// printError is the first error of say, which makes the command fail.
 var printError error
 
-// drawable reports whether a file is a terminal that understands control
-// sequences.
+// drawable reports whether a file is a terminal with control sequences.
 func drawable(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
@@ -82,8 +80,7 @@ func printDocument(document []byte, format string, madeForTerminal bool) error {
 	return err
 }
 
-// deliver writes a complete document to a file, or prints it if there is no
-// path.
+// deliver writes a complete document to a file, or prints it without a path.
 func deliver(path string, document []byte, format string, madeForTerminal bool) error {
 	if path == "" {
 		return printDocument(document, format, madeForTerminal)

@@ -104,8 +104,7 @@ func (c *queueListCmd) callbacks(ctx context.Context, s *stores) error {
 	})
 }
 
-// printOverview prints three tables; the tables of accounts and workers only if
-// there are any.
+// printOverview prints tables of lanes and, if any, of accounts and workers.
 func printOverview(o queue.Overview, most int, now time.Time) error {
 	t := newTable(os.Stdout, "LANE", "STATE", "WAITING", "RUNNING", "DELAYED", "OLDEST")
 	for _, l := range o.Lanes {

@@ -11,9 +11,8 @@ import (
 )
 
 // retime sets the times of a script's cues from the times of their words. A cue
-// whose words were not found is shifted like the cue before it (the first ones
-// like the first found cue), and stays between its neighbors; retime returns
-// the number of such cues.
+// without found words is shifted like the cue before it (the first ones like
+// the first found cue), between its neighbors; lost is the number of such cues.
 func retime(script *subtitle.Script, words []align.Word, cueOf []int) (lost int) {
 	cues := script.Cues
 	found := make([]bool, len(cues))

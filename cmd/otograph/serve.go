@@ -160,8 +160,7 @@ func (c *serveCmd) workers() int {
 // transcription, which uses all of its cores for minutes.
 const workerNice = 5
 
-// workCommand returns the command line of a worker process with the same state
-// and models.
+// workCommand returns a worker's command line with the same state and models.
 func (c *serveCmd) workCommand(dir string, on device) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {

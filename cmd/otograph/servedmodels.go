@@ -50,8 +50,7 @@ func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error 
 	return nil
 }
 
-// languages returns the optimized tier's languages; empty means all its models'
-// languages.
+// languages returns the optimized tier's languages; empty means all of them.
 func (f *servedModelFlags) languages() []string {
 	if f.OptimizedLanguages {
 		return nil

@@ -17,8 +17,7 @@ import (
 // envDelegated marks a process that does another one's work.
 const envDelegated = "OTOGRAPH_DELEGATED"
 
-// childExit is the exit code of a process that did our work and has printed its
-// error.
+// childExit is the exit code of a process that worked for us and printed why.
 type childExit int
 
 func (e childExit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -26,9 +25,8 @@ func (e childExit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // supervised runs a command in a second process if a GPU driver may be loaded,
 // because a fault in a driver's thread ends the process and cannot be caught.
 // After such a crash it runs the command again without the driver and drops the
-// first process's standard output. once states why the command cannot be
-// repeated; the error includes it. done is false if the caller has to do the
-// work.
+// first output. once states why the command cannot be repeated, for the error.
+// done is false if the caller has to do the work.
 func supervised(ctx context.Context, d device, once string) (done bool, err error) {
 	if d == recognizers.DeviceCPU || os.Getenv(envDelegated) != "" || !whispercpp.HasPlugin() {
 		return false, nil

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// crashSignal returns the signal of a process that crashed in native code; 0 if
-// it ended otherwise.
+// crashSignal returns the signal of a crash in native code; 0 for other ends.
 func crashSignal(exit *exec.ExitError) syscall.Signal {
 	status, _ := exit.Sys().(syscall.WaitStatus)
 	crashes := []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE, syscall.SIGABRT, syscall.SIGTRAP}

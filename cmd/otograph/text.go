@@ -27,8 +27,7 @@ type line struct {
 	sound      string
 }
 
-// soundLines returns one line per sound, with at most its three most specific
-// names.
+// soundLines returns a line for each sound, with up to three specific names.
 func soundLines(res *otograph.Result) []line {
 	var lines []line
 	for _, s := range subtitle.Sounds(res) {
@@ -131,8 +130,7 @@ func clock(seconds float64) string {
 	return fmt.Sprintf("%d:%02d.%d", m, s/10, s%10)
 }
 
-// summary returns one line about a run: length, language, tier, speakers,
-// speed.
+// summary returns a line about a run: length, language, tier, speakers, speed.
 func summary(name string, res *otograph.Result, took time.Duration) string {
 	parts := []string{name, clock(res.AudioDuration)}
 	if res.Ran.ASR {

@@ -50,9 +50,8 @@ type transcribeCmd struct {
 	layoutOptions subtitle.Options
 }
 
-// knowsAll reports whether the set's standard model knows every language.
-// transcribe then writes with it unless --optimize selects the fast tier, whose
-// text has more errors.
+// knowsAll reports whether the set's standard model knows every language: then
+// transcribe uses it, unless --optimize selects the fast tier with more errors.
 func knowsAll(set *models.Set) bool {
 	m, ok := set.Role(models.RoleStandard)
 	return ok && len(m.Languages) == 0
@@ -112,8 +111,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// p is not closed, because the process ends and freeing the models one by
-	// one would take longer.
+	// p is not closed: the process ends, and freeing the models takes longer.
 	if !c.Quiet {
 		for _, note := range c.in.notes {
 			warn("otograph: %s\n", note)
@@ -122,8 +120,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	return c.all(ctx, p, opt)
 }
 
-// all transcribes the recordings one by one, and reports the number of failures
-// at the end.
+// all transcribes the recordings one by one and reports failures at the end.
 func (c *transcribeCmd) all(ctx context.Context, p *otograph.Pipeline, opt otograph.Options) error {
 	var failed []string
 	files := c.in.files
@@ -185,8 +182,7 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	return nil
 }
 
-// outputPath returns the path of a recording's result; empty means standard
-// output.
+// outputPath returns the path of a result; empty means standard output.
 func (c *transcribeCmd) outputPath(file string) string {
 	if c.Output == "" {
 		return ""
@@ -252,8 +248,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	return err
 }
 
-// write renders the result and writes it to the destination of -o, completely
-// or not at all.
+// write writes the rendered result to the destination of -o, whole or not.
 func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otograph.Result, waveform []byte) error {
 	path := c.outputPath(file)
 	var buf bytes.Buffer
@@ -287,8 +282,7 @@ type voicedResult struct {
 	matches []voices.Match
 }
 
-// cascadeReport describes the part of a transcript that the standard tier
-// decoded again.
+// cascadeReport describes the text that the standard tier decoded again.
 type cascadeReport struct {
 	Segments        int     `json:"segments"`
 	SpeechSeconds   float64 `json:"speech_seconds"`

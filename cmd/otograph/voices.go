@@ -89,8 +89,7 @@ type voicesAddCmd struct {
 	modelFlags
 }
 
-// leastVoice is the minimum of speech, in seconds, in a recording that
-// describes a voice.
+// leastVoice is the least speech (s) in a recording that describes a voice.
 const leastVoice = 2.0
 
 func (c *voicesAddCmd) Run(ctx context.Context) error {
@@ -182,8 +181,7 @@ func (c *voicesRemoveCmd) Run() error {
 	return nil
 }
 
-// identifier identifies the speakers of results in a register; nil identifies
-// none.
+// identifier identifies speakers in a register; nil identifies none.
 type identifier struct {
 	register *voices.Register
 	model    string  // hash of the speaker model

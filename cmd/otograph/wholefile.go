@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 )
 
-// writeWhole writes a file that gets its name only when it is complete.
-// Anything but a regular file (a pipe, /dev/null) is written directly, and a
-// link keeps its target.
+// writeWhole writes a file that gets its name only when it is complete. It
+// writes a pipe or /dev/null directly, and a link keeps its target.
 func writeWhole(path string, write func(io.Writer) error) error {
 	target, special, err := writeTarget(path)
 	if err != nil {
@@ -50,8 +49,7 @@ func checkWritable(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeTarget follows links; special reports whether the target must not be
-// replaced by a rename.
+// writeTarget follows links; a special target must not be replaced by a rename.
 func writeTarget(path string) (target string, special bool, err error) {
 	if target, err = filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
 		return path, false, nil

@@ -35,8 +35,7 @@ type taskFlags struct {
 	OptimizedWords bool          `help:"Also include words with their times in the results of the optimized tier, which the specification limits to segments."`
 }
 
-// Run processes tasks until it is stopped or the service that started it is
-// gone.
+// Run processes tasks until it is stopped or its service is gone.
 func (c *workCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
 	if err := cmp.Or(notZero("grace", c.Grace), notZero("stall-timeout", c.StallTimeout)); err != nil {

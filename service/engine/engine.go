@@ -39,12 +39,10 @@ type settings struct {
 	log     *slog.Logger
 }
 
-// WithVersion sets the program's version: work begun by one version is not
-// continued by another.
+// WithVersion sets the program's version; others do not continue its work.
 func WithVersion(version string) Option { return func(s *settings) { s.version = version } }
 
-// WithLogger sets the logger for messages about tasks with unusual options; the
-// default discards them.
+// WithLogger sets the logger for tasks with unusual options; default none.
 func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
 
 // New returns the engine of a pipeline, which the caller closes after the
@@ -66,8 +64,7 @@ func New(p *otograph.Pipeline, options ...Option) *Engine {
 // Available returns the capabilities of the models.
 func (e *Engine) Available() spec.Available { return e.pipeline.Available() }
 
-// ModelSet identifies the models, the program and the settings that affect a
-// stage's result.
+// ModelSet identifies models, program and settings that affect a result.
 func (e *Engine) ModelSet() string { return e.id }
 
 // Run implements service.Engine.
@@ -125,8 +122,7 @@ func (Recordings) Probe(ctx context.Context, path, _ string) (seconds float64, e
 	return info.Duration, err
 }
 
-// CheckHead returns a permanent error if a file that begins with head is not a
-// recording.
+// CheckHead returns a permanent error if head does not begin a recording.
 func (Recordings) CheckHead(filename string, head []byte) error {
 	return spec.Permanent(audio.CheckHead(filename, head))
 }

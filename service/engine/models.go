@@ -53,8 +53,7 @@ func (e *Engine) CheckModels(context.Context) error {
 }
 
 // workID returns a hash of the program's version, the models' files (by size
-// and time if their hash is unknown) and the settings: work begun with others
-// is not continued.
+// and time without a hash) and the settings: others do not continue the work.
 func workID(p *otograph.Pipeline, version string) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, version)

@@ -30,9 +30,8 @@ type fileStamp struct {
 	time time.Time
 }
 
-// newVoiceModel returns the speaker model of a set and records its file's
-// stamp. Call it before the pipeline opens the model, which Pipeline.Load or
-// the first run does.
+// newVoiceModel returns a set's speaker model with its file's stamp. Call it
+// before the pipeline opens it, which Pipeline.Load or the first run does.
 func newVoiceModel(set *models.Set, log *slog.Logger) *voiceModel {
 	m := &voiceModel{set: set}
 	if _, found := set.Role(models.RoleEmbedder); !found {

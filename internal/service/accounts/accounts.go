@@ -36,11 +36,9 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrInvalid is returned for a name or password that can't be accepted.
 	ErrInvalid = errors.New("not accepted")
-	// ErrTooManyKeys is returned if the account has as many valid keys as it may
-	// have (HTTP 409).
+	// ErrTooManyKeys is returned if the account has its most valid keys (409).
 	ErrTooManyKeys = errors.New("too many API keys")
-	// ErrUnauthorized is returned for a wrong key or password (HTTP 401). It
-	// never reveals the reason.
+	// ErrUnauthorized is returned for a wrong key or password (401), never why.
 	ErrUnauthorized = errors.New("credentials are not valid")
 )
 
@@ -70,13 +68,11 @@ type User struct {
 	AccountID string
 	Username  string
 	CreatedAt time.Time
-	// PasswordSet is when the password was last set; earlier logins are no
-	// longer valid.
+	// PasswordSet is when the password was set; earlier logins are invalid.
 	PasswordSet time.Time
 }
 
-// Store is the part of the database that this package owns. It is safe for
-// concurrent use.
+// Store is this package's part of the database, safe for concurrent use.
 type Store struct {
 	db       *db.DB
 	log      *slog.Logger
@@ -85,8 +81,7 @@ type Store struct {
 	unfolded atomic.Bool         // deleted voices may still be in SQLite's write-ahead log
 }
 
-// New returns the store in d. A nil logger discards messages; clock returns the
-// time, nil means time.Now.
+// New returns the store in d. A nil log discards; a nil clock is time.Now.
 func New(d *db.DB, log *slog.Logger, clock func() time.Time) *Store {
 	if clock == nil {
 		clock = time.Now
@@ -134,8 +129,7 @@ func (s *Store) Create(ctx context.Context, name string) (Account, error) {
 	return a, s.wrap("account "+name, err)
 }
 
-// Find returns the account with the given name or id, or an error that wraps
-// ErrNotFound.
+// Find returns the account with a name or id; the error wraps ErrNotFound.
 func (s *Store) Find(ctx context.Context, nameOrID string) (Account, error) {
 	var a Account
 	err := scanAccount(s.db.Read().QueryRowContext(ctx, selectAccount+"WHERE name = $1 OR id = $1 ORDER BY CASE WHEN name = $1 THEN 0 ELSE 1 END LIMIT 1", nameOrID), &a)
@@ -161,8 +155,7 @@ const (
 )
 
 // CreateKey creates an API key for an account (its id): "asr_" and 40 random
-// base62 characters. The key is only returned here; the store keeps its
-// SHA-256.
+// base62 characters. Only it returns the key; the store keeps the SHA-256.
 func (s *Store) CreateKey(ctx context.Context, account string) (key string, k Key, err error) {
 	return s.CreateLimitedKey(ctx, account, KeyOptions{})
 }
@@ -201,8 +194,7 @@ func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptio
 	return key, k, nil
 }
 
-// roomForKey locks an account and returns ErrTooManyKeys if it already has most
-// valid keys.
+// roomForKey locks an account that has room for a key, else ErrTooManyKeys.
 func (s *Store) roomForKey(ctx context.Context, tx *sql.Tx, account string, most int) error {
 	var id string
 	found, err := db.Found(tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&id))
@@ -280,8 +272,7 @@ func (s *Store) RevokeKeyOf(ctx context.Context, account, id string) error {
 	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 AND account_id = $3", id, db.Micros(s.clock()), account)
 }
 
-// one runs a statement that must change a row; otherwise the error wraps
-// ErrNotFound.
+// one runs a statement that must change a row, or else returns ErrNotFound.
 func (s *Store) one(ctx context.Context, what, statement string, args ...any) error {
 	n, err := s.db.Exec(ctx, statement, args...)
 	if err == nil && n == 0 {
@@ -369,8 +360,7 @@ func (s *Store) CreateUser(ctx context.Context, account, username, password stri
 		u.ID, account, username, hash, db.Micros(u.CreatedAt))
 }
 
-// SetPassword sets a user's password; access tokens of earlier logins become
-// invalid.
+// SetPassword sets a user's password and invalidates earlier access tokens.
 func (s *Store) SetPassword(ctx context.Context, username, password string) error {
 	hash, err := s.newHash(ctx, password)
 	if err != nil {

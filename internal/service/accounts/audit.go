@@ -59,9 +59,8 @@ func (l *AuditLog) Record(ctx context.Context, e AuditEntry) error {
 	return l.db.Wrap("audit log", err)
 }
 
-// Do records an entry and then does the recorded work. If the work fails, it
-// records a second entry with the error. If the first entry can't be recorded,
-// it does nothing.
+// Do records an entry and then does the work. A failure adds a second entry
+// with the error. If the first entry can't be recorded, it does nothing.
 func (l *AuditLog) Do(ctx context.Context, e AuditEntry, work func() error) error {
 	if err := l.Record(ctx, e); err != nil {
 		return fmt.Errorf("%s: not done: %w", e.Action, err)

@@ -58,9 +58,8 @@ func (b *Buckets) TakeToken(_ context.Context, account string, of billing.Limits
 	return l.take(now, own)
 }
 
-// forget drops the buckets that are full again, because a new one is
-// equivalent. If there are none, it drops all: an extra burst is better than
-// unlimited memory.
+// forget drops the buckets that are full again, which a new one equals. If
+// there are none, it drops all: an extra burst is better than unlimited memory.
 func (b *Buckets) forget(now int64) {
 	for k, l := range b.buckets {
 		if l.refill(now, l.limits); l.bucket == fullBucket(l.updated, l.limits) {
@@ -97,8 +96,7 @@ func (b *bucket) refill(now int64, l billing.Limits) {
 	}
 }
 
-// take takes one token. It returns 0 if there was one, or else the wait for the
-// next.
+// take takes one token and returns 0, or else the wait for the next.
 func (b *bucket) take(now int64, l billing.Limits) (wait time.Duration, err error) {
 	b.refill(now, l)
 	if b.tokens >= thousandths {
@@ -112,8 +110,7 @@ func (b *bucket) take(now int64, l billing.Limits) (wait time.Duration, err erro
 }
 
 // TakeToken takes one token from the account's bucket in the database, which
-// several front ends share. It returns 0 if the request may pass, or else the
-// wait for the next token.
+// front ends share. It returns 0 for a pass, or else the wait for a token.
 func (s *Store) TakeToken(ctx context.Context, account string, l billing.Limits) (wait time.Duration, err error) {
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		now := db.Micros(s.clock())

@@ -11,9 +11,8 @@ import (
 // ErrSuspended is returned if the account is suspended (HTTP 403).
 var ErrSuspended = errors.New("account is suspended")
 
-// Suspend blocks the keys, logins and tokens of an account
-// (its id). Its tasks continue, and its data and money stay. Suspending it
-// again changes nothing.
+// Suspend blocks the keys, logins and tokens of an account (its id). Its tasks
+// continue; data and money stay. Doing it again changes nothing.
 func (s *Store) Suspend(ctx context.Context, account string) error {
 	return s.one(ctx, "account "+account, "UPDATE accounts SET suspended_at = COALESCE(suspended_at, $2) WHERE id = $1", account, db.Micros(s.clock()))
 }
@@ -55,8 +54,7 @@ type KeyOptions struct {
 // would cost more than most requests.
 const usedEvery = 10 * time.Minute
 
-// used records the use of a key. A failure to record it is ignored, because it
-// must not fail the request.
+// used records the use of a key. A failure must not fail the request.
 func (s *Store) used(ctx context.Context, k Key) {
 	now := s.clock()
 	if k.UsedAt != nil && now.Sub(*k.UsedAt) < usedEvery && !now.Before(*k.UsedAt) {

@@ -16,8 +16,7 @@ type Overrides struct {
 	Burst       *int     // ≥ 1
 }
 
-// Limits returns the effective limits of the account (its id). Errors wrap
-// ErrNotFound.
+// Limits returns the account's (id) effective limits, or ErrNotFound.
 func (s *Store) Limits(ctx context.Context, account string) (billing.Limits, error) {
 	var tier, bonus int
 	var concurrency, tps, burst sql.NullInt64

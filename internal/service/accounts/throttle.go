@@ -17,10 +17,9 @@ const (
 	// ThrottleWindow is the time for which a failure counts.
 	ThrottleWindow = time.Minute
 
-	// If a user has more failures than this within userWindow, from any
-	// address, logins are delayed by userDelay for each further failure, up to
-	// maxUserDelay. Such logins are never refused, so that a stranger can't
-	// lock the user out.
+	// After more failures of a user than this within userWindow, from any
+	// address, logins are delayed by userDelay for each further one, up to
+	// maxUserDelay. They are never refused: a stranger can't lock the user out.
 	userFailures = 10
 	userWindow   = 15 * time.Minute
 	userDelay    = 250 * time.Millisecond
@@ -38,8 +37,7 @@ type Throttle struct {
 	pairs, addresses, by *counter
 }
 
-// NewThrottle returns a throttle that gets the time from clock; nil means
-// time.Now.
+// NewThrottle returns a throttle with the time of clock; nil means time.Now.
 func NewThrottle(clock func() time.Time) *Throttle {
 	if clock == nil {
 		clock = time.Now
@@ -93,8 +91,7 @@ func newCounter(limit int, span time.Duration) *counter {
 	return &counter{limit: limit, span: span, entries: map[string][]time.Time{}}
 }
 
-// recent returns the events inside the window. A clock that moved back does not
-// keep old events alive.
+// recent returns the events inside the window, even if the clock moved back.
 func (c *counter) recent(key string, now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(c.entries[key]), func(at time.Time) bool { return now.Sub(at) >= c.span || now.Before(at) })
 }
@@ -109,8 +106,7 @@ func (c *counter) wait(key string, now time.Time) time.Duration {
 }
 
 // add counts an event and returns the key's number of events, at most limit. It
-// removes a few expired entries, more than it adds; if there are too many, it
-// removes any.
+// removes a few expired entries, more than it adds, or any if too many.
 func (c *counter) add(key string, now time.Time) int {
 	examined := 0
 	for other, at := range c.entries {

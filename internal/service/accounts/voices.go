@@ -99,8 +99,7 @@ func (s *Store) Voices(ctx context.Context, account string) ([]Voice, error) {
 	return list, s.wrap("voices", err)
 }
 
-// DeleteVoice deletes a voice of an account. The error wraps ErrNoVoice if the
-// account has no such voice.
+// DeleteVoice deletes a voice of an account, or returns ErrNoVoice.
 func (s *Store) DeleteVoice(ctx context.Context, account, id string) error {
 	n, err := s.db.Exec(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
 	if err == nil && n == 0 {

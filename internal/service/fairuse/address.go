@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Proxies are the networks whose X-Forwarded-For header is trusted. The zero
-// value trusts none.
+// Proxies are the networks with trusted X-Forwarded-For headers; zero is none.
 type Proxies []netip.Prefix
 
 // ParseProxies parses networks ("10.0.0.0/8") and addresses ("::1").
@@ -61,8 +60,7 @@ func (p Proxies) Of(r *http.Request) netip.Addr {
 	return a
 }
 
-// ParseAddress parses an address with or without a port; the result is invalid for
-// anything else.
+// ParseAddress parses an address, with or without a port, or is invalid.
 func ParseAddress(text string) netip.Addr {
 	if host, _, err := net.SplitHostPort(text); err == nil {
 		text = host
@@ -75,8 +73,7 @@ func ParseAddress(text string) netip.Addr {
 }
 
 // Group returns a key for all addresses that one client can choose from: the
-// network of 64 bits for IPv6, the address itself for IPv4, "" for an invalid
-// one.
+// /64 network for IPv6, the address itself for IPv4, "" for an invalid one.
 func Group(a netip.Addr) string {
 	switch a = a.Unmap().WithZone(""); {
 	case !a.IsValid():

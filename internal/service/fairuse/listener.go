@@ -10,8 +10,7 @@ import (
 type ConnectionLimits struct {
 	Total      int // connections in total; 0 = 4096
 	PerAddress int // connections from one address (for IPv6, one network of 64 bits); 0 = 256
-	// Proxies are exempt from PerAddress because their connections belong to
-	// many clients.
+	// Proxies are exempt from PerAddress: their connections have many clients.
 	Proxies Proxies
 	// Refused is called for every refused connection; nil does nothing.
 	Refused func(address string)
@@ -82,8 +81,7 @@ func (l *Listener) give(key string) {
 const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 79\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
 	`{"error":"too many connections: close some, try again","error_code":"internal"}`
 
-// refuse must not block the listener: bytes beyond the connection's buffer are
-// lost.
+// refuse must not block the listener: bytes beyond the buffer are lost.
 func refuse(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(time.Millisecond))
 	_, _ = c.Write([]byte(busy))

@@ -24,12 +24,10 @@ const (
 	readBuffer   = 64 << 10 // bytes per read
 )
 
-// Fields maps the names of an object's fields to the functions that read their
-// values.
+// Fields maps an object's field names to the functions that read their values.
 type Fields map[string]func(*Value) error
 
-// object is an object being read. It never holds more than one value, and never
-// more than max bytes of it.
+// object is an object being read: one value at a time, and at most max bytes.
 type object struct {
 	r      *bufio.Reader
 	max    int // bytes of one captured value
@@ -262,8 +260,7 @@ func (v *Value) Text(dst *string, max int) error {
 	return CheckText(v.name, *dst, max)
 }
 
-// CheckText returns an *Error that names the field if s has more than max
-// characters or a NUL.
+// CheckText returns an *Error naming the field if s is too long or has a NUL.
 func CheckText(name, s string, max int) error {
 	if n := utf8.RuneCountInString(s); n > max {
 		return invalid("%s: has %d characters, at most %d are allowed", name, n, max)
@@ -291,8 +288,7 @@ func (v *Value) Bool(dst *bool) error {
 	return nil
 }
 
-// Texts reads an array of strings with at most maxItems; it stops at the first
-// one beyond that.
+// Texts reads an array of strings with at most maxItems, else stops early.
 func (v *Value) Texts(dst *[]string, maxItems, maxLen int) error {
 	raw, err := v.Raw()
 	if err != nil {
@@ -339,8 +335,7 @@ func (v *Value) Base64() (io.Reader, error) {
 	return Base64(&textReader{r: v.o.r}, v.name)
 }
 
-// Error describes a problem of an object. Its text names the field and is safe
-// to show to the client.
+// Error describes a problem of an object by its field, safe for the client.
 type Error struct {
 	message string
 	cause   error

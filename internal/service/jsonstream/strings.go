@@ -46,8 +46,7 @@ func ReadTexts(r io.Reader, take func(io.Reader) error) error {
 
 func errTexts() *Error { return invalid("expected a JSON array of strings") }
 
-// textReader reads a string from after its opening quote up to and including
-// the closing one.
+// textReader reads a string from behind its opening quote to the closing one.
 type textReader struct {
 	r    *bufio.Reader
 	done bool // the closing quote has been read
@@ -187,8 +186,7 @@ func (b *base64Reader) Read(p []byte) (n int, err error) {
 	return 0, err
 }
 
-// alphabetReader converts Base64 to the standard alphabet without padding and
-// white space.
+// alphabetReader makes Base64 standard, without padding and white space.
 type alphabetReader struct {
 	text    io.Reader
 	chars   int // read, without padding and white space

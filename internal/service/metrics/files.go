@@ -23,16 +23,14 @@ import (
 // its metrics to a file from time to time, and the server that started them
 // exports them together with its own.
 
-// staleAfter is the maximum age of a worker's file; older ones were left by a
-// worker that died.
+// staleAfter is the greatest age of a living worker's metrics file.
 const staleAfter = 2 * time.Minute
 
 const metricsSuffix = ".prom"
 
-// WriteFiles writes the metrics of NewWorker to a file in dir periodically
-// (every, but at most half a minute apart) until ctx is done, and then removes
-// the file. It creates the folder. It only logs errors, because they must not
-// stop a worker.
+// WriteFiles writes the metrics of NewWorker to a file in dir (every, but at
+// most half a minute apart) until ctx is done, and then removes it. It creates
+// the folder, and only logs errors, which must not stop a worker.
 func (m *Metrics) WriteFiles(ctx context.Context, dir string, every time.Duration, log *slog.Logger) {
 	file := filepath.Join(dir, m.worker+metricsSuffix)
 	defer os.Remove(file)
@@ -50,8 +48,7 @@ func (m *Metrics) WriteFiles(ctx context.Context, dir string, every time.Duratio
 	_ = backoff.Every(ctx, min(max(every, 10*time.Millisecond), staleAfter/4), write)
 }
 
-// ReadFiles makes Handler include the metrics that workers write to dir. Call it
-// before Handler.
+// ReadFiles lets Handler, called later, include the workers' metrics in dir.
 func (m *Metrics) ReadFiles(dir string) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	m.sources = append(m.sources, prometheus.GathererFunc(readRecent(dir, parser.TextToMetricFamilies)))

@@ -109,8 +109,7 @@ func (m *Metrics) Handler() http.Handler {
 // Registry returns the registry for further metrics of the process.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Request counts an answered request. Methods outside the HTTP standard count
-// as "other".
+// Request counts an answered request; methods outside HTTP count as "other".
 func (m *Metrics) Request(route, method string, status int, took time.Duration) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete, http.MethodPut, http.MethodPatch, http.MethodOptions:
@@ -124,8 +123,7 @@ func (m *Metrics) Request(route, method string, status int, took time.Duration) 
 // Upload counts bytes of audio read from a request body.
 func (m *Metrics) Upload(bytes int64) { m.upload.Add(float64(bytes)) }
 
-// Waiting counts a request that waits for its task to finish, until done is
-// called.
+// Waiting counts a request that waits for its task, until done is called.
 func (m *Metrics) Waiting() (done func()) {
 	m.waiting.Inc()
 	return m.waiting.Dec
@@ -138,8 +136,7 @@ func (m *Metrics) observer(subject, what string) func(op string, took time.Durat
 	failed := m.counters("otograph_"+subject+"_errors_total", "Operations that failed because the "+what+" could not be reached, was full, or took too long, by operation.", "op")
 	return func(op string, took time.Duration, err error) {
 		seconds.WithLabelValues(op).Observe(took.Seconds())
-		// Create the counter at zero, so that rates can be computed from the
-		// first operation.
+		// Create the counter at zero, so that rates begin with the first one.
 		count := failed.WithLabelValues(op)
 		if err != nil {
 			count.Inc()
@@ -177,8 +174,7 @@ func (m *Metrics) newFailures() *prometheus.CounterVec {
 	return failures
 }
 
-// Workers adds otograph_workers, the number of worker processes returned by
-// living.
+// Workers adds otograph_workers, the number of workers that living returns.
 func (m *Metrics) Workers(living func() int) {
 	m.auto().NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "otograph_workers", Help: "Worker processes that are alive, of all machines.",
@@ -192,8 +188,7 @@ func (m *Metrics) Restarts(count func() int) {
 	}, func() float64 { return float64(count()) })
 }
 
-// RefusedConnections adds otograph_connections_refused_total and returns the
-// function that counts one.
+// RefusedConnections returns a function that counts refused connections.
 func (m *Metrics) RefusedConnections() (refused func()) {
 	return m.auto().NewCounter(prometheus.CounterOpts{
 		Name: "otograph_connections_refused_total", Help: "Connections refused because too many were open, in all or from one address.",
@@ -227,8 +222,7 @@ func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) 
 	return report
 }
 
-// Cage exports which parts of the decoder's sandbox are in force in this
-// process.
+// Cage exports which parts of the decoder's sandbox are in force here.
 func (m *Metrics) Cage(parts map[string]bool) {
 	state := m.gauges("otograph_cage", "1 for each part of the decoder's cage that is in force, 0 for each that is not.", "part")
 	for part, there := range parts {

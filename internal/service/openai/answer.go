@@ -12,8 +12,7 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// Answer returns the response to a form in the requested format, with its media
-// type.
+// Answer returns the response to a form, with its media type.
 func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err error) {
 	text := wholeText(result)
 	var buf bytes.Buffer
@@ -58,8 +57,7 @@ func wholeText(result spec.Result) string {
 	return joinTexts(texts)
 }
 
-// joinTexts joins sentences, with a space between them if the script uses
-// spaces.
+// joinTexts joins sentences, with a space if the script uses spaces.
 func joinTexts(texts []string) string {
 	var b strings.Builder
 	for _, t := range texts {
@@ -84,8 +82,7 @@ type tokenLogprob struct {
 	Bytes   []int   `json:"bytes"`
 }
 
-// leastLogprob replaces the logarithm of a probability that was rounded to 0;
-// JSON has no infinity.
+// leastLogprob replaces the logarithm of 0; JSON has no infinity.
 const leastLogprob = -9999
 
 func logprobs(segments []spec.Segment) []tokenLogprob {
@@ -250,8 +247,7 @@ type Speech struct {
 	text string // sent so far
 }
 
-// Speech returns the state of streaming the form's transcription, before any
-// event.
+// Speech returns the state of streaming the form's text, before any event.
 func (f *Form) Speech() *Speech { return &Speech{form: f} }
 
 // Waits reports whether sentences are only sent with the result: they need a

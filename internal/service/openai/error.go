@@ -57,8 +57,7 @@ func NoTranslation() *Error {
 	return badField("model", "not all installed models can translate: multilingual Whisper models can, except turbo and distilled ones")
 }
 
-// NoLanguage refuses the languages of a form if the installed models support
-// none of them.
+// NoLanguage refuses a form's languages if no installed model supports one.
 func (f *Form) NoLanguage(e *tasks.LanguageError) *Error {
 	name := "language"
 	if len(f.Languages) > 0 {
@@ -84,8 +83,7 @@ var errorTypes = map[int]string{
 	http.StatusTooManyRequests: "rate_limit_error",
 }
 
-// errorCodes maps the service's codes to the codes of OpenAI's interface that
-// clients check.
+// errorCodes maps codes to those of OpenAI's interface that clients check.
 var errorCodes = map[string]string{
 	"unauthorized":         "invalid_api_key",
 	"insufficient_balance": "insufficient_quota",
@@ -93,15 +91,13 @@ var errorCodes = map[string]string{
 	"payload_too_large":    "request_too_large",
 }
 
-// ErrorBody is the response to a request that failed, and the last event of a
-// stream.
+// ErrorBody is the response to a failed request, and a stream's last event.
 type ErrorBody struct {
 	Error errorObject `json:"error"`
 }
 
 // NewErrorBody returns the response to a request that failed with a status and
-// the service's code. replaced is the code to show instead, "" for the usual
-// one.
+// the service's code. replaced is shown instead of the usual code, unless "".
 func NewErrorBody(status int, code, replaced, param, message string) ErrorBody {
 	out := errorObject{Message: message, Type: errorTypes[status]}
 	switch {

@@ -40,8 +40,7 @@ func readName(written string) field {
 	return f
 }
 
-// listFields may be given more than once. In a list whose value is true,
-// entries contain no commas.
+// listFields may be repeated; where true, their entries contain no commas.
 var listFields = map[string]bool{
 	"timestamp_granularities": true, "include": true, "languages": true,
 	"keywords": false, "known_speaker_names": false, referencesName: false,

@@ -41,8 +41,7 @@ const (
 	maxFilename   = 255      // characters
 )
 
-// Form holds the parameters of POST /audio/transcriptions and
-// /audio/translations.
+// Form holds the parameters of OpenAI's transcriptions and translations.
 type Form struct {
 	Filename string
 	Options  spec.Options
@@ -73,8 +72,7 @@ func (f *Form) task() string {
 	return "transcribe"
 }
 
-// spoken returns the English name of the text's language, as in OpenAI's
-// interface.
+// spoken returns the text's language in English, as OpenAI's interface does.
 func (f *Form) spoken(result spec.Result) string {
 	if f.Translate {
 		return "english"
@@ -121,8 +119,7 @@ type formReading struct {
 	entries   map[string]int // of each list
 }
 
-// notTranslated are the fields of a transcription that a translation does not
-// have.
+// notTranslated are the fields that only a transcription has.
 var notTranslated = []string{"timestamp_granularities", "include", "known_speaker_names", referencesName, "stream", "keywords", "languages"}
 
 // take reads a part of the form. An empty field counts as missing; of a field
@@ -188,8 +185,7 @@ func (r *formReading) takeReference(name field, part *multipart.Part) error {
 	})
 }
 
-// defaultName is the name of a file without one: its content determines the
-// format.
+// defaultName names a file without a name: its content is its format.
 const defaultName = "audio"
 
 func (f *Form) readFile(part *multipart.Part, file func(filename string, from io.Reader) error) error {
@@ -438,8 +434,7 @@ func (f *Form) finish() error {
 	return nil
 }
 
-// chooseLanguage sets the language from language and languages[]: a single
-// entry counts as given.
+// chooseLanguage sets the language, given as such or as the only list entry.
 func (f *Form) chooseLanguage() error {
 	switch given := f.Options.ASRLanguage; {
 	case given != nil && len(f.Languages) > 0:
@@ -459,8 +454,7 @@ func (f *Form) streams() bool {
 	return slices.Contains([]string{formatJSON, formatText, formatDiarized}, f.format)
 }
 
-// Model returns the model of the folder that the form names, "" for the
-// service's choice.
+// Model returns the folder's model that the form names, "" for the default.
 func (f *Form) Model() string { return f.model.file }
 
 // Measures reports whether the response shows the recognizer's measures.
@@ -483,8 +477,7 @@ func optionError(err error) *Error {
 	return e
 }
 
-// formReader converts errors of reading a form's part to errors that a client
-// may see.
+// formReader makes errors of reading a form's part fit for a client.
 type formReader struct{ r io.Reader }
 
 func (f formReader) Read(p []byte) (int, error) {

@@ -26,8 +26,7 @@ type model struct {
 var yes, no = true, false
 
 // builtin are the names that do not refer to a model of the folder: the
-// service's own names by tier, and the names that clients of OpenAI's interface
-// send by default.
+// service's own by tier, and those that OpenAI's clients send by default.
 var builtin = []model{
 	{id: "otograph"},
 	{id: "otograph-standard", optimize: &no},

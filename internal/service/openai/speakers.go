@@ -23,8 +23,7 @@ const (
 	maxSpeakerName   = 100 // characters
 )
 
-// checkSpeakers checks the names of known speakers against the number of
-// recordings.
+// checkSpeakers checks the known speakers' names against their recordings.
 func (f *Form) checkSpeakers(references int) error {
 	const field = "known_speaker_names[]"
 	switch {

@@ -39,8 +39,7 @@ func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, wor
 	return errors.Join(failed, q.wrap("chore "+name, err))
 }
 
-// ChoresDone returns the time at which each chore last succeeded. Chores that
-// never did are missing.
+// ChoresDone returns when each chore last succeeded; others are missing.
 func (q *Queue) ChoresDone(ctx context.Context) (map[string]time.Time, error) {
 	type chore struct {
 		name string

@@ -98,9 +98,8 @@ func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 	return ways
 }
 
-// first tries the claim functions in order, each in its own transaction, until
-// one finds a task, and returns nil if none does. An error of read rolls the
-// claim back.
+// first tries the claim functions, each in its own transaction, until one finds
+// a task; nil if none does. An error of read rolls the claim back.
 func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
 	for _, way := range ways {
 		c, found := &Claim{}, false
@@ -129,8 +128,7 @@ func (q *Queue) claimInTurn(lane, modelSet string) claimFunc {
 	}
 }
 
-// look reads the state of the queue for a claim. Each field is one probe of an
-// index.
+// look reads the state of the queue for a claim, a probe of an index a field.
 func (q *Queue) look(ctx context.Context, worker string) (look, error) {
 	now := q.now()
 	var l look
@@ -186,8 +184,7 @@ func (q *Queue) claimWaiting(lane, modelSet string) claimFunc {
 	}
 }
 
-// longestSearch is the maximum number of accounts without a claimable task that
-// one claim passes over.
+// longestSearch is the most accounts without a task that a claim passes over.
 const longestSearch = 16
 
 // take records the claim of the task that c names.

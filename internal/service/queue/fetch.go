@@ -191,8 +191,7 @@ func (d downloads) rows(columns string, o order, host string) string {
 		ORDER BY t.account_id, t.batch_mode, %s`, columns, from, where, o.columns)
 }
 
-// first returns the query for a column of the first download, null if there is
-// none.
+// first returns the query for a column of the first download, null for none.
 func (d downloads) first(column string, o order, host string) string {
 	own := fmt.Sprintf("CASE WHEN t.account_id = %s AND t.batch_mode = %t THEN %s END", d.account, d.batch, column)
 	return d.rows(own, o, host) + " LIMIT 1"

@@ -35,14 +35,12 @@ type Member struct {
 	Supervisor string // id of the supervisor that started it, if one did
 	Version    string // of the program
 	ModelSet   string // workers only
-	// Available describes the tiers and languages of a worker's models; the
-	// zero value means unknown.
+	// Available are the tiers and languages of the models; zero means unknown.
 	Available spec.Available
 	// Progress returns the task's progress for the next heartbeat, or nil if it
 	// has not changed. It is only for workers; nil reports nothing.
 	Progress func() *Progress
-	// Written, if not nil, is called with the outcome of writing Progress's
-	// result.
+	// Written, if not nil, gets the outcome of writing Progress's result.
 	Written func(*Progress, error)
 }
 
@@ -113,8 +111,7 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 }
 
 // Enter writes the first heartbeat of m and then one every interval, until stop
-// is called, which removes m. each, if not nil, is called after every written
-// heartbeat.
+// is called, which removes m. each, if not nil, follows every written one.
 func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, each func(ctx context.Context)) (stop func(), err error) {
 	if err := q.beat(ctx, m); err != nil {
 		return nil, err
@@ -161,8 +158,7 @@ func (q *Queue) Join(ctx context.Context, m Member, interval time.Duration, each
 	}
 }
 
-// Leave removes a member that no longer holds work, in the transaction that
-// took its work back.
+// Leave removes a member without work, in the transaction that took it back.
 func (q *Queue) Leave(ctx context.Context, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM workers WHERE id = $1", id)
 	return err
@@ -180,9 +176,8 @@ func (q *Queue) Beats(ctx context.Context, id string) (int64, error) {
 	return beats, q.wrap("heartbeat", err)
 }
 
-// Available returns the tiers and languages of the registered workers' model
-// sets, each once. It is empty if no worker has reported any, which rules
-// nothing out.
+// Available returns the tiers and languages of the registered workers' models,
+// each once; empty if no worker has reported, which rules nothing out.
 func (q *Queue) Available(ctx context.Context, from db.Querier) ([]spec.Available, error) {
 	return db.Select(ctx, from, func(row db.Row, a *spec.Available) error { return row.Scan(db.ScanJSON(a)) },
 		"SELECT DISTINCT available FROM workers WHERE kind = $1 AND available IS NOT NULL ORDER BY available", string(Worker))

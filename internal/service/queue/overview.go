@@ -138,9 +138,8 @@ type Item struct {
 type ListFilter struct {
 	AccountID string // "" for all
 	Lane      string // "" for both
-	// Ended selects the tasks that ended without a result, newest first,
-	// instead of the unfinished ones. It requires AccountID, because the index
-	// is by account.
+	// Ended selects the tasks that ended without a result instead, newest
+	// first. It requires AccountID, because the index is by account.
 	Ended bool
 	Limit int
 }
@@ -164,8 +163,7 @@ func (q *Queue) List(ctx context.Context, f ListFilter) ([]Item, error) {
 var (
 	// ErrNoLane is returned for a lane that does not exist.
 	ErrNoLane = errors.New("lane does not exist")
-	// ErrNoWorker is returned if a name matches no living worker, or more than
-	// one.
+	// ErrNoWorker is returned if a name matches no living worker, or several.
 	ErrNoWorker = errors.New("no such worker")
 )
 

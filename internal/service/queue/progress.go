@@ -11,8 +11,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// progressChannel is notified when a task has changed in a way that its
-// followers can see.
+// progressChannel announces changes of tasks that followers can see.
 const progressChannel = "otograph_progress"
 
 // Progress is a worker's progress with its task: the stage and the completed
@@ -22,9 +21,8 @@ type Progress struct {
 	TaskID   string
 	Stage    string
 	Fraction float64
-	// Segments are newly recognized sentences, First is the number of the first
-	// of them and Attempt the claim's. Unlike the rest they are fenced, and
-	// kept until the task ends.
+	// Segments are new sentences, First is the number of the first one, and
+	// Attempt is the claim's, which fences them. They stay until the task ends.
 	Attempt  int64
 	First    int
 	Segments []spec.Segment
@@ -81,8 +79,7 @@ func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
 	return q.wrap("report", err)
 }
 
-// Changed notifies the followers of tasks that one has changed. Call it after
-// the commit.
+// Changed notifies the followers of tasks. Call it after the commit.
 func (q *Queue) Changed(ctx context.Context) { q.config.DB.Notify(ctx, progressChannel) }
 
 // Changes returns a channel that receives after each Changed, until ctx is

@@ -26,8 +26,7 @@ func (q *Queue) Added(ctx context.Context, tx *sql.Tx, r Ref) error {
 	return q.count(ctx, tx, r, 1)
 }
 
-// Withdrawn counts a task that left the phase "queued" in the same transaction
-// without being claimed.
+// Withdrawn counts a task that left "queued" unclaimed in the transaction.
 func (q *Queue) Withdrawn(ctx context.Context, tx *sql.Tx, r Ref) error {
 	return q.count(ctx, tx, r, -1)
 }
@@ -41,8 +40,7 @@ func (q *Queue) Requeue(ctx context.Context, tx *sql.Tx, r Ref) error {
 	return q.count(ctx, tx, r, 1)
 }
 
-// Delay moves a running task whose row is locked to the phase "delayed" for a
-// pause.
+// Delay moves a running, locked task to the phase "delayed" for a pause.
 func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, pause time.Duration) error {
 	now := q.now()
 	_, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'delayed', run_at = $2, worker_id = NULL, updated_at = $3 WHERE id = $1", r.TaskID, db.Micros(now.Add(pause)), db.Micros(now))
@@ -50,8 +48,7 @@ func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, pause time.Duratio
 }
 
 // Sweep queues the tasks whose delay is over and returns their number. A time
-// beyond the horizon was written by a clock that has since been set back, and
-// counts as past.
+// beyond the horizon is from before the clock was set back, and over.
 func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	swept := 0
 	for {
@@ -115,8 +112,7 @@ func (q *Queue) Wakeups(ctx context.Context) <-chan struct{} {
 	return q.config.DB.Subscribe(ctx, wakeChannel)
 }
 
-// NextDue returns the time at which the first delayed task can run; ok is false
-// if none is delayed.
+// NextDue returns when the first delayed task can run; ok is false for none.
 func (q *Queue) NextDue(ctx context.Context) (at time.Time, ok bool, err error) {
 	ok, err = db.Found(q.config.DB.Read().QueryRowContext(ctx, "SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1").Scan(db.ScanTime(&at)))
 	return at, ok, q.wrap("next delayed task", err)

@@ -41,8 +41,7 @@ func (q *Queue) NewWatch(after, interval time.Duration, lost func(ctx context.Co
 	return &Watch{queue: q, lost: lost, after: after, gap: 4*interval + time.Second, seen: map[string]sighting{}}
 }
 
-// Look must be called repeatedly. It takes back the work of dead members and
-// returns their number.
+// Look takes back the work of dead members. It must be called repeatedly.
 func (w *Watch) Look(ctx context.Context) (dead int, err error) {
 	now := time.Now() // monotonic
 	elapsed := now.Sub(w.last)

@@ -14,11 +14,9 @@ import (
 
 // Names in a data folder, in addition to the database and the files.
 const (
-	// MetricsFolder is the folder to which worker processes write their
-	// metrics.
+	// MetricsFolder is the folder of the worker processes' metrics.
 	MetricsFolder = "metrics"
-	// FirstKeyFile holds the first API key if there is no terminal to print it
-	// on.
+	// FirstKeyFile holds the first API key if no terminal could show it.
 	FirstKeyFile = "first-api-key"
 )
 

@@ -19,9 +19,8 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 )
 
-// Config holds the addresses of the state and the ways to open it. With only
-// Folder it suits a short command: the tables must be up to date, and the files
-// are not touched.
+// Config holds the addresses of the state and the ways to open it. Folder alone
+// suits a short command: tables must be current, files are not touched.
 type Config struct {
 	// Folder contains the SQLite database and the files unless Database or
 	// Files name other locations.
@@ -80,8 +79,7 @@ func (s *State) open(ctx context.Context, c Config) (err error) {
 	return nil
 }
 
-// StoreIdentity returns the identity that a file store of this database must
-// have.
+// StoreIdentity returns the identity of this database's file store.
 func StoreIdentity(id db.Identity) blob.Identity {
 	return blob.Identity{Database: id.ID, Place: id.Place, Written: time.Now().UTC().Truncate(time.Second)}
 }
@@ -114,9 +112,8 @@ func OpenFiles(ctx context.Context, c Config) (*blob.Store, error) {
 // databasePause is the time between two attempts to reach the database.
 const databasePause = time.Second
 
-// OpenDatabase opens only the database. If c requests it, it waits for the
-// database and migrates its tables; otherwise it checks that they are up to
-// date.
+// OpenDatabase opens only the database. If c requests it, it waits for it and
+// migrates its tables; otherwise it checks that they are up to date.
 func OpenDatabase(ctx context.Context, c Config) (*db.DB, error) {
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	source := cmp.Or(c.Database, filepath.Join(c.Folder, db.DataFile))

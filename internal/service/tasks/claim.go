@@ -39,8 +39,7 @@ func longestDelay(delays []time.Duration) time.Duration {
 	return longest + longest/4 + time.Second
 }
 
-// errOverdrawn ends a claim if the account's balance no longer covers its
-// holds.
+// errOverdrawn ends a claim if the balance no longer covers the holds.
 var errOverdrawn = errors.New("account is overdrawn")
 
 // Next claims the next task for worker and returns nil if there is none (see
@@ -65,8 +64,7 @@ func (s *Runs) Next(ctx context.Context, worker, modelSet string) (*Claim, error
 	}
 }
 
-// stop makes claims skip the lane of a task's account if the account is
-// overdrawn.
+// stop makes claims skip the lane of a task's account if it is overdrawn.
 func (s *core) stop(ctx context.Context, t Task) error {
 	stopped := false
 	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) (err error) {

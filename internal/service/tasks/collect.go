@@ -70,8 +70,7 @@ func (s *Operators) Collect(ctx context.Context, c CollectConfig) (Collected, er
 	return p.counts, err
 }
 
-// ownsFiles returns blob.ErrForeign if the file store belongs to another
-// database.
+// ownsFiles returns blob.ErrForeign if another database has the file store.
 func (s *core) ownsFiles(ctx context.Context) error {
 	id, err := s.Config.DB.Identity(ctx)
 	if err != nil {

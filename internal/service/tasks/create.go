@@ -16,8 +16,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Request describes one task to create. The caller has validated options and
-// addresses.
+// Request describes a task to create, with valid options and addresses.
 type Request struct {
 	Account        string // id
 	URL            string // of the audio, or
@@ -30,11 +29,9 @@ type Request struct {
 	Batch          bool
 	AllowTraining  bool
 	Extras         Extras
-	// Waits keeps the audio if the account has too many tasks, because the
-	// caller will try again.
+	// Waits keeps the audio at too many tasks: the caller will try again.
 	Waits bool
-	// ID is the task's id, a UUID of version 7 from NewID; if empty, Create
-	// makes one.
+	// ID is the task's id, a UUID of version 7; if empty, Create makes one.
 	ID string
 	// Refused is used by CreateBatch only: the reason why the caller refused
 	// the item, which becomes the item's error.
@@ -55,8 +52,7 @@ func usage(o spec.EffectiveOptions, seconds float64, batch bool) billing.Usage {
 	return billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
 }
 
-// possibleTiers returns the tiers that may run with any of the given sets of
-// models.
+// possibleTiers returns the tiers that may run with any of the sets.
 func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
 	if tiers := spec.PossibleTiers(spec.Options(o), sets); len(tiers) > 0 {
 		return tiers
@@ -132,8 +128,7 @@ func (s *core) create(ctx context.Context, requests []Request, idem Idempotency,
 	return items, replayed, nil
 }
 
-// checkRequests makes the checks that need no database. It skips refused items
-// of a batch.
+// checkRequests makes the checks without a database. It skips refused items.
 func checkRequests(requests []Request, batch bool) error {
 	if len(requests) == 0 {
 		return fmt.Errorf("%w: no items", ErrRequest)
@@ -198,8 +193,7 @@ func (s *core) firstPrice(options spec.EffectiveOptions, seconds float64, batch 
 	return quote.Total, err
 }
 
-// insert writes one task with its hold. The hold comes first: if it is refused,
-// nothing is left behind.
+// insert writes a task after its hold: a refused hold leaves nothing behind.
 func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
 	r.ID = cmp.Or(r.ID, NewID())
 	extras, err := db.JSON(r.Extras)
@@ -251,9 +245,8 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 	return t, s.queue.Added(ctx, tx, queue.Ref{TaskID: t.ID, AccountID: t.AccountID, Lane: lane})
 }
 
-// Idempotency identifies a request, so that sending it again within 24 hours
-// returns its first response unless the task has been deleted. The zero value
-// disables this.
+// Idempotency identifies a request: sending it again within 24 hours returns
+// its first response unless the task has been deleted. Zero disables this.
 type Idempotency struct {
 	Key      string
 	BodyHash string // hash of method, path and body
@@ -290,8 +283,7 @@ func (s *core) keyUsed(ctx context.Context, account, key string) (bool, error) {
 }
 
 // forgetAnswer removes a deleted task from the answer of its idempotency key.
-// The key stays used, so that the same request, sent again, makes no second
-// task.
+// The key stays used: the same request makes no second task.
 func (s *core) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.idempotencyKey == "" {
 		return nil

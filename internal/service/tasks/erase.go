@@ -173,8 +173,7 @@ func (s *core) expire(ctx context.Context) error {
 	return nil
 }
 
-// remove removes a task whose row is locked, with its callback, and schedules
-// its files for deletion.
+// remove removes a locked task with its callback, and schedules its files.
 func (s *core) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string, err error) {
 	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
 		return nil, err

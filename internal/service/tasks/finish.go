@@ -175,8 +175,7 @@ func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message s
 	return nil
 }
 
-// outagePause returns the pause after a task's n-th uncounted attempt: 1 s,
-// doubled up to 60 s.
+// outagePause returns the pause after the n-th uncounted attempt: 1 to 60 s.
 func outagePause(n int64) time.Duration {
 	return min(time.Second<<min(max(n-1, 0), 6), time.Minute)
 }
@@ -240,9 +239,8 @@ func (s *Runs) Reap(ctx context.Context, id string, how Ending, message string) 
 	return n, s.wrap("take back work of "+id, err)
 }
 
-// HandBack returns, uncounted, the claims of a living member that it does not
-// know of, because their commit was not confirmed to it. keep lists the tasks
-// that it does know of.
+// HandBack returns, uncounted, a living member's claims that are not in keep:
+// it does not know of them, because their commit was not confirmed.
 func (s *Runs) HandBack(ctx context.Context, id string, keep ...string) error {
 	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not confirmed", false, keep...)
 	return s.wrap("hand back work of "+id, err)
@@ -293,8 +291,7 @@ func (s *core) takeBack(ctx context.Context, id string, how Ending, message stri
 	return n, err
 }
 
-// announce writes the complete callback of a task that has just become final,
-// in the same transaction.
+// announce writes the callback of a task that became final, in its transaction.
 func (s *core) announce(ctx context.Context, tx *sql.Tx, r row) error {
 	body, err := json.Marshal(struct {
 		TaskID       string  `json:"task_id"`

@@ -27,9 +27,8 @@ type Snapshot struct {
 	Fraction float64
 	// Error is the task's error_message, "" for none.
 	Error string
-	// UpdatedAt is the time of the last change of the task's row, which
-	// progress reports do not change. FinishedAt is zero until the state is
-	// final.
+	// UpdatedAt is when the task's row last changed, which progress does not
+	// do. FinishedAt is zero until the state is final.
 	UpdatedAt, FinishedAt time.Time
 	// Live holds the sentences that a running task's worker has reported, nil
 	// for none. It is nil for a final task: the result has the text.
@@ -48,8 +47,7 @@ type LiveSegments struct {
 // newest. Errors wrap ErrNotFound or ErrForbidden.
 //
 // One query serves all followed tasks of this process: after a notification,
-// and otherwise every 100 ms on SQLite, where workers are other processes, and
-// every 5 s on PostgreSQL.
+// and else every 100 ms on SQLite, where other processes work, or every 5 s.
 func (s *Owners) Follow(ctx context.Context, account, id string) (<-chan Snapshot, error) {
 	if _, err := s.Get(ctx, account, id); err != nil {
 		return nil, err
@@ -99,8 +97,7 @@ type followed struct {
 	live      *LiveSegments // reported by the last query, nil for none
 }
 
-// watcher queries the tasks followed in this process. It runs while there are
-// any.
+// watcher queries the tasks followed in this process, while there are any.
 type watcher struct {
 	mu    sync.Mutex
 	tasks map[string]*followed // by id

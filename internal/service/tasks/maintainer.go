@@ -13,8 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 )
 
-// MaintainerConfig configures a Maintainer; zero values select the service's
-// defaults.
+// MaintainerConfig configures a Maintainer; zero values are the defaults.
 type MaintainerConfig struct {
 	DeadAfter    time.Duration // a process without a heartbeat for this long counts as dead; default 30 s
 	Interval     time.Duration // between checks for dead processes; default 2 s
@@ -27,8 +26,7 @@ type MaintainerConfig struct {
 }
 
 // Maintainer takes back the work of dead processes and removes data that is no
-// longer needed. Several may run; the clean-up is a chore, done by one of them
-// at a time.
+// longer needed. Several may run; one at a time does the clean-up, a chore.
 type Maintainer struct {
 	service *Service
 	config  MaintainerConfig
@@ -53,8 +51,7 @@ func NewMaintainer(s *Service, c MaintainerConfig) *Maintainer {
 // before Run's first check.
 func (m *Maintainer) Workers() int { return m.dead.Living() }
 
-// Watch returns a watch over the members of the queue, which takes back the
-// work of dead members.
+// Watch returns a watch that takes back the work of dead members.
 func (s *Runs) Watch(after, interval time.Duration) *queue.Watch {
 	return s.queue.NewWatch(after, interval, func(ctx context.Context, id, reason string) error {
 		_, err := s.Reap(ctx, id, EndInterrupted, "the worker was lost: "+reason)
@@ -84,9 +81,8 @@ func (m *Maintainer) Run(ctx context.Context) error {
 	}
 }
 
-// Cleanup removes tasks past their retention and files that are due, old
-// idempotency keys and callbacks, and deleted voices that are still in SQLite's
-// write-ahead log.
+// Cleanup removes tasks past their retention, files that are due, old
+// idempotency keys and callbacks, and deleted voices in SQLite's log.
 func (m *Maintainer) Cleanup(ctx context.Context) error {
 	s := m.service
 	failed := errors.Join(s.expire(ctx), s.deleteDue(ctx))
@@ -98,8 +94,7 @@ func (m *Maintainer) Cleanup(ctx context.Context) error {
 }
 
 // check compares balances with the ledger and running sums with their rows. It
-// corrects sums that differ and logs each; a balance that differs is left for
-// an operator.
+// logs differences and corrects sums; an operator must correct a balance.
 func (m *Maintainer) check(ctx context.Context) error {
 	different, err := m.service.billing.Check(ctx, true)
 	for _, d := range different {

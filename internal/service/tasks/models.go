@@ -15,8 +15,7 @@ import (
 // reported its models, nothing is refused.
 var ErrTranslation = errors.New("not all installed models can translate")
 
-// ErrModel refuses a task if some registered worker lacks the model that it
-// names.
+// ErrModel refuses a task that names a model which some worker lacks.
 var ErrModel = errors.New("not all workers have the model")
 
 // naming returns the capabilities of the sets of models with the model that a
@@ -52,8 +51,7 @@ func (s *Owners) Available(ctx context.Context) ([]spec.Available, error) {
 	return sets, s.wrap("models", err)
 }
 
-// canTranslate reports whether every set of models translates. It is true if no
-// set is known.
+// canTranslate reports whether every set translates; true without any set.
 func canTranslate(sets []spec.Available) bool {
 	return !slices.ContainsFunc(sets, func(a spec.Available) bool { return !a.Translates })
 }

@@ -34,8 +34,7 @@ type Stats struct {
 }
 
 // Stats returns the state of the service. It reads running sums and indexes of
-// unfinished tasks, so that its cost does not grow with the number of finished
-// tasks.
+// unfinished tasks: its cost does not grow with finished tasks.
 func (s *Operators) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
 	now := db.Micros(s.now())
@@ -74,8 +73,7 @@ func (s *Operators) Stats(ctx context.Context) (Stats, error) {
 }
 
 // ErrNotRetryable is returned for a task that can't be run again: it is done,
-// waits for a worker or has one, or the recording of the task or of a known
-// speaker no longer exists.
+// waits or runs, or a recording of the task or a known speaker is gone.
 var ErrNotRetryable = errors.New("task cannot be retried")
 
 // Retry runs a task again. A task that waits for its retry is queued now, with
@@ -118,8 +116,7 @@ func (s *Operators) Retry(ctx context.Context, id string) (Task, error) {
 	return t, nil
 }
 
-// reopen returns a task that ended without a result, and whose row is locked,
-// to the queue.
+// reopen returns a locked task that ended without a result to the queue.
 func (s *core) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	if r.AudioSourceType != SourceURL && r.audio == "" {
 		return fmt.Errorf("%w: the recording of %s no longer exists: submit it again", ErrNotRetryable, r.ID)
@@ -130,8 +127,7 @@ func (s *core) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	if err := s.holdAgain(ctx, tx, r); err != nil {
 		return err
 	}
-	// Files scheduled for deletion by the previous end are needed again; see
-	// erase.
+	// Files that the previous end scheduled for deletion are needed again.
 	for _, key := range []string{r.audio, CheckpointPrefix(r.ID)} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM doomed_blobs WHERE key = $1", key); err != nil {
 			return err

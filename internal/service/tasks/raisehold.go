@@ -16,8 +16,7 @@ type Affordable struct {
 	Most float64 // seconds that the account could pay for now, including Held
 }
 
-// longestPriced bounds Affordable, in minutes: a day, far above the longest
-// accepted recording.
+// longestPriced bounds Affordable, in minutes: a day, above any recording.
 const longestPriced = 24 * 60
 
 // Probed holds the price of the task's actual length before it is processed: it

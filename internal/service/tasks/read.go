@@ -44,8 +44,7 @@ func (s *core) get(ctx context.Context, account, id string) (Task, string, error
 	return t, result, nil
 }
 
-// Wait waits until the task's state is final and returns the task, or ctx's
-// error.
+// Wait returns the task once its state is final, or ctx's error.
 func (s *Owners) Wait(ctx context.Context, account, id string) (Task, error) {
 	t, err := s.Get(ctx, account, id)
 	if err != nil || t.Final() {
@@ -75,8 +74,7 @@ type Filter struct {
 	Status Status // "" for all
 }
 
-// List returns a page of an account's tasks, newest first, and the number of
-// all matching tasks.
+// List returns a page of tasks, newest first, and the number of all.
 func (s *Owners) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
 	if f.Number < 1 || f.Size < 1 || (f.Status != "" && !f.Status.valid()) {
 		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Number, f.Size, f.Status)

@@ -16,8 +16,7 @@ import (
 )
 
 // Audio is the recording of a task, as it was submitted. It is an
-// io.ReadSeekCloser; a read after a seek opens the stored file at the new
-// offset.
+// io.ReadSeekCloser; a read after a seek opens the file there.
 type Audio struct {
 	Task Task
 
@@ -101,9 +100,8 @@ func ReferenceKey(task string, n int) string {
 // ReferencesField is the form field with the recordings of known speakers.
 const ReferencesField = "known_speaker_references[]"
 
-// ReferenceRefusal returns the error message of a task whose n-th recording of
-// a known speaker, counted from 0, is unusable. It reads like the response to
-// an invalid form field.
+// ReferenceRefusal returns the error message of a task whose n-th recording
+// (from 0) of a known speaker is unusable, like that of an invalid form field.
 func ReferenceRefusal(n int, why string) string {
 	return fmt.Sprintf("%s: number %d: %s", ReferencesField, n+1, why)
 }
@@ -157,9 +155,8 @@ func (s *Owners) Admit(ctx context.Context, account, idempotencyKey string) erro
 }
 
 // Measure returns the length in seconds of the audio stored under key, 0 if it
-// is unknown: the worker reports the defects of a recording. Accounts take
-// turns, because each probe may start a process. Errors are those of Admit, or
-// the context's.
+// is unknown: the worker reports defects. Accounts take turns, because a probe
+// may start a process. Errors are those of Admit, or the context's.
 func (s *Owners) Measure(ctx context.Context, account, idempotencyKey, key, filename string) (float64, error) {
 	if s.Config.Prober == nil {
 		return 0, nil
@@ -175,8 +172,7 @@ func (s *Owners) Measure(ctx context.Context, account, idempotencyKey, key, file
 		s.Config.Logger.DebugContext(ctx, "upload not probed", "account", account, "key", key, "error", err)
 		return 0, nil
 	}
-	// A container may state any length; audio beyond the limit is never
-	// decoded.
+	// A container may state any length; audio beyond the limit is not decoded.
 	return min(seconds, spec.MaxAudioSeconds), nil
 }
 

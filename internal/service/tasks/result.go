@@ -23,23 +23,18 @@ import (
 // Outcome is the outcome of a task's run.
 type Outcome struct {
 	// Result holds everything but the audio's MD5, which the task has, and its
-	// length unless AudioDuration is longer (a recording with gaps). Its field
-	// Ran selects the parts that customers receive; segments are kept with
-	// their measures.
+	// length unless AudioDuration is longer (a recording with gaps). Ran
+	// selects the parts for customers; segments keep their measures.
 	Result spec.Result
-	// Tier is the tier that ran and is charged; "" (no transcription) is
-	// charged as standard.
+	// Tier is the tier that ran and is charged; "" (no text) is as standard.
 	Tier spec.Tier
-	// Seconds is the decoded duration, which is charged and stored rounded to
-	// 0.1 ms.
+	// Seconds is the decoded duration, charged and stored to 0.1 ms.
 	Seconds float64
-	// Waveform holds the recording's peaks, audio.PeaksPerSecond a second;
-	// empty if unknown.
+	// Waveform holds audio.PeaksPerSecond peaks a second; empty if unknown.
 	Waveform []byte
 	// Recognized is nil unless the task asks for known voices.
 	Recognized *Recognized
-	// VoiceModel is the SHA-256 of the speaker model of the result's voices; ""
-	// if there are none.
+	// VoiceModel is the SHA-256 of the voices' speaker model; "" without any.
 	VoiceModel string
 }
 
@@ -79,8 +74,7 @@ type (
 
 const resultSuffix = ".json.zst"
 
-// encoders pools encoders of results: a new one costs more than encoding most
-// results.
+// encoders pools encoders, which cost more than encoding most results.
 var encoders = sync.Pool{New: func() any {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10)) // readers must hold the whole window
 	if err != nil {
@@ -89,8 +83,7 @@ var encoders = sync.Pool{New: func() any {
 	return encoder
 }}
 
-// length returns the length of the recording with its gaps, rounded like
-// Seconds.
+// length returns the recording's length with gaps, rounded like Seconds.
 func (o Outcome) length() float64 {
 	return max(o.Seconds, math.Round(o.Result.AudioDuration*1e4)/1e4)
 }
@@ -177,8 +170,7 @@ func (r *Result) begin() (err error) {
 	return nil
 }
 
-// Segments reads the segments one after the other, once. It stops after an
-// error.
+// Segments reads the segments one by one, once, and stops after an error.
 func (r *Result) Segments() iter.Seq2[spec.Segment, error] {
 	return func(yield func(spec.Segment, error) bool) {
 		for _, s := range r.corrected {

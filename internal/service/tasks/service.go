@@ -47,8 +47,7 @@ type Config struct {
 	Ended          func(Ending)    // called for each claim that this process ends without a result; may be nil
 }
 
-// retryJitter is the largest change of a retry's delay, as a fraction of it, in
-// either direction.
+// retryJitter is the largest change of a delay, as a fraction, either way.
 const retryJitter = 0.2
 
 // MaxCrashes is the number of crashes of native code after which a task fails.
@@ -63,8 +62,7 @@ const maxInterruptions = 50
 const idempotencyAge = 24 * time.Hour
 
 // Service stores tasks and enforces their rules, with one part for each kind of
-// user. It is safe for concurrent use, and any number of processes may use one
-// database.
+// user. It is safe for concurrent use, also by processes on one database.
 type Service struct {
 	*core
 	*Owners
@@ -144,8 +142,7 @@ func Outage(err error) bool { return db.Outage(err) || blob.Outage(err) }
 
 var validExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
 
-// AudioKey returns a new key for audio. Decoders use its extension to recognize
-// the format.
+// AudioKey returns a new key for audio; its extension names the format.
 func AudioKey(filename string) string {
 	ext := strings.ToLower(path.Ext(filename))
 	if !validExtension.MatchString(ext) {

@@ -1,6 +1,5 @@
 // Package tasks implements the life of a task: accepted with its hold in one
-// transaction, claimed by a worker, charged and announced, retried after
-// failures, read, deleted.
+// transaction, claimed, charged and announced, retried, read, deleted.
 //
 // The database is the only record of a task's state. Package queue decides which
 // task runs next and fences the writes of workers, package webhook delivers
@@ -24,8 +23,7 @@ type Status string
 const (
 	StatusProcessing Status = "processing"
 	StatusDone       Status = "done"
-	// StatusFailed is final if FinishedAt is set; otherwise the task waits for
-	// a retry.
+	// StatusFailed is final if FinishedAt is set; else the task is retried.
 	StatusFailed    Status = "failed"
 	StatusAbandoned Status = "abandoned"
 )
@@ -71,11 +69,9 @@ func (t Task) Final() bool { return t.FinishedAt != nil }
 var (
 	// ErrNotFound is returned when the task does not exist (HTTP 404).
 	ErrNotFound = errors.New("task does not exist")
-	// ErrForbidden is returned when the task belongs to another account (HTTP
-	// 403).
+	// ErrForbidden is returned for a task of another account (HTTP 403).
 	ErrForbidden = errors.New("task belongs to another account")
-	// ErrNoAudio is returned when the service does not have the recording (HTTP
-	// 404).
+	// ErrNoAudio is returned when the recording is not there (HTTP 404).
 	ErrNoAudio = errors.New("the recording is not kept")
 	// ErrNotDone is returned when the task has no result (HTTP 404).
 	ErrNotDone = errors.New("task is not done")
@@ -84,11 +80,9 @@ var (
 	ErrProcessing = errors.New("task is processing")
 	// ErrFinal is returned when the task has already ended.
 	ErrFinal = errors.New("task has ended")
-	// ErrIdempotencyConflict is returned when the key was used for another
-	// request (HTTP 409).
+	// ErrIdempotencyConflict is returned for a key of another request (409).
 	ErrIdempotencyConflict = errors.New("idempotency key was used for another request")
-	// ErrDeleted is returned when the task of an idempotency key was deleted
-	// (HTTP 409).
+	// ErrDeleted is returned for an idempotency key of a deleted task (409).
 	ErrDeleted = errors.New("the task has been deleted")
 	// ErrRequest is returned for an incomplete request to Create.
 	ErrRequest = errors.New("task request not accepted")

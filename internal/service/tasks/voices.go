@@ -11,8 +11,7 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// ErrNoVector is returned when a task's result has no usable vector of the
-// speaker (HTTP 409).
+// ErrNoVector is returned for a speaker without a usable vector (HTTP 409).
 var ErrNoVector = errors.New("the voice cannot be taken from this task")
 
 // SpeakerVoice returns the voice of a speaker of a done task's result, without a

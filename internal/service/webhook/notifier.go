@@ -51,8 +51,7 @@ type Notifier struct {
 	config NotifierConfig
 }
 
-// NewNotifier returns a notifier that delivers the callbacks of o. It keeps a
-// heartbeat in q.
+// NewNotifier returns a notifier of o's callbacks with a heartbeat in q.
 func NewNotifier(o *Outbox, q *queue.Queue, c NotifierConfig) (*Notifier, error) {
 	if c.HTTP == nil {
 		return nil, errors.New("webhook: NotifierConfig needs HTTP")
@@ -164,8 +163,7 @@ func (o *Outbox) handBack(ctx context.Context, id string, keep ...string) error 
 	}))
 }
 
-// timedOut reports whether a delivery failed because the receiver did not
-// answer in time.
+// timedOut reports whether a receiver did not answer in time.
 func timedOut(err error) bool {
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
@@ -250,8 +248,7 @@ func newDeliveries(limits NotifierConfig) *deliveries {
 // mostSlow limits the remembered slow hosts and the remembered slow addresses.
 const mostSlow = 1000
 
-// look returns the callbacks in progress, and whether there may be others,
-// which it reports once.
+// look returns the callbacks in progress and, once, whether others may be.
 func (f *deliveries) look() (inProgress []string, unconfirmed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -294,8 +291,7 @@ func atLeast[K comparable](counts map[K]int, share int) (keys []K) {
 // slowShare returns the number of slots for slow receivers: half of all.
 func (f *deliveries) slowShare() int { return max(1, f.limits.AtOnce/2) }
 
-// slowUnderWay counts the deliveries to slow receivers, or only the admitted
-// ones. f is locked.
+// slowUnderWay counts slow deliveries, or the admitted ones. f is locked.
 func (f *deliveries) slowUnderWay(admitted bool) (n int) {
 	for _, d := range f.under {
 		if admitted && !d.admitted {
@@ -338,8 +334,7 @@ func (f *deliveries) admit(d *Delivery, addresses []netip.Addr) (full Receiver, 
 }
 
 // receiversAt returns the receivers to count for a host's addresses. An IPv6
-// address counts as its 64-bit network, because all of it usually belongs to
-// one party.
+// address counts as its 64-bit network, which usually belongs to one party.
 func receiversAt(account string, addresses []netip.Addr) (list []Receiver) {
 	for _, a := range addresses {
 		if a = a.Unmap(); a.Is6() {

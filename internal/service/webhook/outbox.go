@@ -126,8 +126,7 @@ type Receiver struct {
 	Address   string
 }
 
-// Busy lists the hosts, accounts and receivers that a notifier must not claim
-// for now.
+// Busy lists the hosts, accounts and receivers not to be claimed for now.
 type Busy struct {
 	Hosts     []string // of receivers
 	Accounts  []string // ids
@@ -263,15 +262,13 @@ func (o *Outbox) Resend(ctx context.Context, task string) error {
 	}))
 }
 
-// Retention of ended callbacks for List and Resend, with their URLs and
-// secrets.
+// Retention of ended callbacks for List and Resend, with URLs and secrets.
 const (
 	keepDelivered = 7 * 24 * time.Hour
 	keepGivenUp   = 30 * 24 * time.Hour
 )
 
-// Forget deletes callbacks that were delivered or abandoned longer ago than
-// their retention.
+// Forget deletes callbacks that ended longer ago than their retention.
 func (o *Outbox) Forget(ctx context.Context) error {
 	for phase, age := range map[string]time.Duration{"delivered": keepDelivered, "given_up": keepGivenUp} {
 		if _, err := o.config.DB.Exec(ctx, "DELETE FROM callbacks WHERE phase = $1 AND updated_at < $2", phase, db.Micros(o.now().Add(-age))); err != nil {

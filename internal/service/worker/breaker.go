@@ -31,15 +31,13 @@ const (
 // Parts lists all resources that can fail.
 var Parts = []Part{PartDisk, PartMemory, PartStore, PartDatabase, PartModels}
 
-// Pauses between two probes of a failing resource: the first, doubled up to the
-// longest.
+// Pauses between probes of a failing resource: the first, doubled to the last.
 const (
 	firstProbe   = time.Second
 	longestProbe = time.Minute
 )
 
-// probeSize is the number of bytes that the disk must accept before tasks are
-// claimed again.
+// probeSize is the bytes that the disk must accept before the next claim.
 const probeSize = 1 << 20
 
 // ours reports whether an error is a failure of the service and not of the
@@ -70,8 +68,7 @@ func partOf(err error, other Part) Part {
 	return other
 }
 
-// modelsError is the error of an attempt that failed while the models could not
-// be read.
+// modelsError is the error of an attempt while the models were unreadable.
 type modelsError struct{ error }
 
 func (e modelsError) Unwrap() error { return e.error }

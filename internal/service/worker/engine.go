@@ -29,8 +29,7 @@ type Engine interface {
 	// Run runs one task. It must return within seconds after ctx is done;
 	// otherwise the process is ended.
 	Run(ctx context.Context, job Job) (tasks.Outcome, error)
-	// ModelSet identifies models and version: checkpoints of one set are never
-	// used with another.
+	// ModelSet identifies models and version, to which checkpoints belong.
 	ModelSet() string
 }
 
@@ -42,10 +41,9 @@ type Job struct {
 	Options  spec.EffectiveOptions
 	Extras   tasks.Extras // beside the options
 	Voices   []string     // paths of the recordings of Extras.Voices
-	// Register reads the account's current known voices; nil unless the task asks
-	// for them. An engine calls it only when it needs them, so that a voice
-	// deleted before then names no speaker. Their vectors are cleared when the
-	// run has ended.
+	// Register reads the account's current known voices; nil unless the task
+	// asks for them. An engine calls it only when it needs them: a voice
+	// deleted before names no speaker. Vectors are cleared after the run.
 	Register    func(context.Context) (*voices.Register, error)
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
@@ -64,24 +62,20 @@ type Job struct {
 	Decoded func(seconds float64) error
 }
 
-// ErrUnpaid is returned by an Engine for audio that is longer than
-// Job.MaxSeconds.
+// ErrUnpaid is returned by an Engine for audio beyond Job.MaxSeconds.
 var ErrUnpaid = errors.New("audio longer than what can be paid")
 
 // Checkpoints keep finished stages of a task across attempts. They belong to
-// the task's audio, its options and the engine's model set, and are deleted
-// when the task is final.
+// its audio, options and model set, and are deleted when the task is final.
 type Checkpoints interface {
 	// Load returns the data saved for a stage, nil if there is none.
 	Load(ctx context.Context, stage string) ([]byte, error)
-	// Save saves data for a stage (lower-case letters, digits, "-", "_", "."),
-	// replacing earlier data.
+	// Save saves data for a stage (a-z, 0-9, "-", "_", "."), replacing any.
 	Save(ctx context.Context, stage string, data []byte) error
 }
 
-// checkpoints stores stages of one task as files. The folder's name is a hash
-// of the model set, options and audio, so that an attempt with others does not
-// see them.
+// checkpoints stores a task's stages as files. The folder's name is a hash of
+// model set, options and audio, so that no other attempt sees them.
 type checkpoints struct {
 	blobs  *blob.Store
 	prefix string
@@ -135,14 +129,12 @@ func (c *checkpoints) Save(ctx context.Context, stage string, data []byte) error
 
 // DefaultStall is how long an engine may work without a sign of progress, in
 // addition to a tenth of the audio's length: longer than the slowest step
-// between two signs, which is the load of a large model, a pass of it over 30 s
-// of audio on one slow core, or ffmpeg's limit of 15 min. The steps whose time
-// grows with the length (decoding, speech detection) take less than a hundredth
-// of it on a common machine.
+// between two signs, which is the load of a large model, its pass over 30 s of
+// audio on one slow core, or ffmpeg's limit of 15 min. Steps that grow with the
+// length (decoding, speech detection) take less than a hundredth of it.
 const DefaultStall = 20 * time.Minute
 
-// stallShare is the share of the audio's length that extends the time without
-// progress.
+// stallShare is the share of the audio's length that extends the limit.
 const stallShare = 0.1
 
 // stallError ends a run without progress, which is not the recording's fault:
@@ -155,9 +147,8 @@ func (e stallError) Error() string {
 }
 
 // watchStall returns a context for the engine's run on a recording of the given
-// length, and the job to run: the context is canceled with a stallError when
-// the engine has not called Progress, Working or Decoded for too long. Call
-// stop after the run.
+// length, and the job: the context is canceled with a stallError after too long
+// without Progress, Working or Decoded. Call stop after the run.
 func watchStall(ctx context.Context, limit time.Duration, seconds float64, job Job) (run context.Context, watched Job, stop func()) {
 	run, cancel := context.WithCancelCause(ctx)
 	var mu sync.Mutex

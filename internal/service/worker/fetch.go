@@ -32,11 +32,9 @@ const checkSize = 64 << 10
 
 // Errors of a download that are the input's fault.
 var (
-	// ErrSourceStatus is returned if the source answered with a status that a
-	// retry does not change.
+	// ErrSourceStatus is returned for a status that a retry does not change.
 	ErrSourceStatus = errors.New("the source refused")
-	// ErrSourceSize is returned if the audio is smaller or larger than the
-	// service allows.
+	// ErrSourceSize is returned for audio of a size that is not allowed.
 	ErrSourceSize = errors.New("audio size outside the limits")
 )
 
@@ -73,13 +71,12 @@ func (p *pace) left() time.Duration {
 	return time.Until(p.begun.Add(allowed))
 }
 
-// fetchAudio downloads url into a new file under key and returns the file's
-// info. A dropped connection is resumed where it stopped, if the source sent a
-// strong ETag or a Last-Modified and still sends the same one (If-Range). If
-// the content has changed or ranges are not honored, the download restarts: two
-// versions are never joined. Errors that a retry can't fix are marked
-// Permanent: 4xx except 408, 425 and 429, sizes outside limits, and content
-// that limits.check rejects.
+// fetchAudio downloads url into a new file under key and returns its info. A
+// dropped connection is resumed where it stopped, if the source sent a strong
+// ETag or a Last-Modified and still sends it (If-Range). If the content has
+// changed or ranges are not honored, the download restarts: two versions are
+// never joined. Errors that a retry can't fix are Permanent: 4xx except 408,
+// 425 and 429, sizes outside limits, and content that limits.check rejects.
 func fetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, url, key string, limits fetchLimits) (blob.Info, error) {
 	d := &download{client: client, blobs: blobs, url: url, key: key, limits: limits, pace: pace{limits: limits}}
 	defer func() { d.drop() }()
@@ -194,8 +191,7 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	return d.client.Do(request)
 }
 
-// accept checks the header of a response: the body is either the missing rest
-// or the whole file.
+// accept checks that a body is the missing rest, or the whole file.
 func (d *download) accept(response *http.Response) (fetch.Part, error) {
 	had := d.state.Have > 0
 	part, err := d.state.Accept(response)

@@ -22,8 +22,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// MaxRedirects is the number of redirects that the download of an audio_url
-// follows.
+// MaxRedirects is the number of redirects that a download follows.
 const MaxRedirects = 5
 
 // FetcherConfig configures a Fetcher. HTTP is required; zero values of the
@@ -33,10 +32,9 @@ type FetcherConfig struct {
 	// Check checks the first 64 KiB of a source, or all of a smaller one; an
 	// error that is marked permanent ends the task before the rest is fetched.
 	Check func(filename string, head []byte) error
-	// Prober determines the length of downloads, so that their price is held
-	// immediately; nil leaves that to the workers. Files in a folder store are
-	// always probed; files in other stores only if they are small enough to be
-	// read again.
+	// Prober determines the length of downloads, to hold their price at once;
+	// nil leaves that to the workers. Files in a folder store are always
+	// probed, others if they are small enough to be read again.
 	Prober  tasks.Prober
 	Version string // of the program, for the list of members
 	TempDir string // on the disk that is probed after a failure; "" is the system's
@@ -138,8 +136,7 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// claim claims a download, after handing back claims that this fetcher may hold
-// without knowing.
+// claim claims a download, after handing back claims not known to be held.
 func (f *Fetcher) claim(ctx context.Context) *fetching {
 	if part := f.takeOutage(); part != "" {
 		f.breaker.open(part)
@@ -173,8 +170,7 @@ func (f *Fetcher) claim(ctx context.Context) *fetching {
 	return d
 }
 
-// busy returns the hosts and accounts that must not be claimed for now, and the
-// tasks in progress.
+// busy returns hosts and accounts not to be claimed, and tasks in progress.
 func (f *Fetcher) busy() (busy queue.Busy, inProgress []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,8 +228,7 @@ func (f *Fetcher) work(ctx context.Context, d *fetching) {
 	}
 }
 
-// download downloads the audio of a claim and reports whether its end was
-// recorded.
+// download downloads a claim's audio and reports whether its end was recorded.
 func (f *Fetcher) download(run context.Context, c *tasks.Claim) (written bool) {
 	s, log := f.service, f.service.Config.Logger
 	log.InfoContext(run, "download begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "fetcher", f.id)
@@ -295,9 +290,8 @@ const (
 	lookBytes   = 32 << 20         // the largest recording that is read again from a store that is no folder
 )
 
-// probe returns the length of a recording in seconds. It returns 0 to leave
-// that to the worker, whose verdict on unreadable or overlong recordings
-// decides.
+// probe returns a recording's length in seconds, or 0 to leave it to the
+// worker, who decides about unreadable or overlong recordings.
 func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) float64 {
 	blobs := f.service.Config.Blobs
 	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) || ctx.Err() != nil {

@@ -16,8 +16,7 @@ import (
 const (
 	// shortestIdle is the shortest time between two checks of an empty queue.
 	shortestIdle = 20 * time.Millisecond
-	// lastWrite limits the time for writing the end of an attempt when the
-	// member itself ends.
+	// lastWrite limits writing an attempt's end when the member itself ends.
 	lastWrite = 20 * time.Second
 )
 

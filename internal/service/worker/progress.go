@@ -30,8 +30,7 @@ type reports struct {
 	inFlight *queue.Progress // the write in progress that has sentences
 }
 
-// take returns the progress to write next. Only one write at a time contains
-// sentences.
+// take returns the progress to write next; one write at a time has sentences.
 func (r *reports) take() *queue.Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,9 +83,8 @@ func (r *reports) clear() {
 }
 
 // reporter returns a function through which the engine reports its progress. It
-// never waits: the latest report is written concurrently with the run, until
-// stop is called. Writes become rarer during the run, until the heartbeats
-// alone carry the progress.
+// never waits: the latest report is written beside the run, until stop is
+// called, and ever more rarely, until the heartbeats alone carry it.
 func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (report func(stage string, done float64), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan struct{}, 1)

@@ -48,8 +48,7 @@ type SupervisorConfig struct {
 	Return    time.Duration // Fallback's turn; default 1 h, doubles up to a day while Command crashes again
 }
 
-// healthy is how long a child must live for the pause before its replacement to
-// start over.
+// healthy is how long a child must live to reset the restart pause.
 const healthy = time.Minute
 
 // Supervisor keeps N worker processes running. Native code runs only in them:
@@ -198,8 +197,7 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
 	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
 	host.OwnGroup(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
-	// The child holds the other end and reads the end of file when this process
-	// dies for any reason.
+	// The child's end of file tells it that this process died.
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, "", err
@@ -220,15 +218,13 @@ func (v *Supervisor) runOne(ctx context.Context, command []string, id string, oo
 	return how, message, nil
 }
 
-// ExitAway is the exit code of a worker that stopped because its database or
-// store is unavailable (EX_TEMPFAIL of sysexits.h): neither its task nor its
-// command is to blame.
+// ExitAway is the exit code of a worker whose database or store is unavailable
+// (EX_TEMPFAIL of sysexits.h): task and command are not to blame.
 const ExitAway = 75
 
 // verdict returns the consequence of a child's death for its task. Exit codes
-// and signals raised by native code are crashes. SIGKILL and SIGTERM come from
-// outside: the task is not to blame, unless the kernel killed the process
-// because memory ran out.
+// and signals of native code are crashes. SIGKILL and SIGTERM come from
+// outside: the task is not to blame, unless memory ran out.
 func verdict(state *os.ProcessState, draining bool, ooms int) (tasks.Ending, string) {
 	status, _ := state.Sys().(syscall.WaitStatus)
 	switch {
@@ -296,8 +292,7 @@ type commandChoice struct {
 	until             time.Time     // end of the fallback command's turn; in the past during the primary one's
 }
 
-// begin returns the command whose turn it is, and a context that ends with the
-// turn.
+// begin returns the next command, and a context that ends with its turn.
 func (t *commandChoice) begin(ctx context.Context, now time.Time) ([]string, context.Context, context.CancelFunc) {
 	if !now.Before(t.until) {
 		t.until = time.Time{}
@@ -308,8 +303,7 @@ func (t *commandChoice) begin(ctx context.Context, now time.Time) ([]string, con
 	return t.fallback, ctx, end
 }
 
-// ended records how a process ended, and reports whether the other command is
-// next.
+// ended records a process's end and reports whether the other one is next.
 func (t *commandChoice) ended(crashed bool, begun, now time.Time) bool {
 	switch fallback := !t.until.IsZero(); {
 	case len(t.fallback) == 0:

@@ -37,8 +37,7 @@ type Config struct {
 	// determine the price of holds. The zero value means unknown.
 	Available spec.Available
 
-	// Models checks that the engine's models can still be read; nil means
-	// always.
+	// Models checks that the models can still be read; nil means always.
 	Models func(context.Context) error
 	// Outage is called when a resource fails, with the time since which
 	// nothing is claimed, and with the zero time when it works again.
@@ -65,8 +64,7 @@ type Worker struct {
 	reports reports         // the engine's progress
 }
 
-// Environment variables through which a supervisor identifies a worker and
-// itself.
+// Environment variables by which a supervisor names a worker and itself.
 const (
 	envWorker     = "OTOGRAPH_WORKER_ID"
 	envSupervisor = "OTOGRAPH_SUPERVISOR_ID"
@@ -100,10 +98,9 @@ const taskTimeout = 12 * time.Hour
 // errTimeout is the cause that ends a run after taskTimeout.
 var errTimeout = errors.New("exceeded the wall-clock limit")
 
-// Run works until ctx is done; then the current task may end within Grace,
-// otherwise it is handed back. An error that wraps ErrHung means that the
-// engine did not return: the process must end, because the engine's threads
-// still run.
+// Run works until ctx is done; then the current task may end within Grace, or
+// is handed back. An error that wraps ErrHung means that the engine did not
+// return: the process must end, because its threads still run.
 func (w *Worker) Run(ctx context.Context) error {
 	s, c := w.service, w.config
 	type running struct {
@@ -251,8 +248,7 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim) error {
 	if err != nil {
 		return renamedError{err, path, c.AudioFilename}
 	}
-	// The work is done: for a limited time, neither the worker's end nor the
-	// wall clock may waste it.
+	// The work is done: neither the worker's end nor the clock may waste it.
 	last, done := context.WithCancel(context.WithoutCancel(ctx))
 	defer done()
 	defer context.AfterFunc(ctx, func() {
@@ -394,10 +390,9 @@ func (w *Worker) voices(ctx context.Context, c *tasks.Claim) (paths []string, fo
 	return paths, forget, nil
 }
 
-// register returns a function that reads the known voices of a task's account, nil
-// if the task does not request them; forget overwrites the vectors it read.
-// They are not read earlier than needed, so a voice deleted before then names
-// no speaker.
+// register returns a function that reads the known voices of a task's account,
+// nil if it requests none; forget overwrites the vectors. They are read no
+// earlier than needed: a voice deleted before then names no speaker.
 func (w *Worker) register(c *tasks.Claim) (read func(context.Context) (*voices.Register, error), forget func()) {
 	if c.Options.Voices == nil || !*c.Options.Voices {
 		return nil, func() {}
@@ -430,8 +425,7 @@ func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (affo
 	return affordable, err
 }
 
-// attribute marks an error of the engine as a failure of the service if the
-// models can't be read.
+// attribute blames the service for an engine's error with unreadable models.
 func (w *Worker) attribute(ctx context.Context, err error) error {
 	if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) {
 		if broken := w.config.Models(ctx); broken != nil {
@@ -454,8 +448,7 @@ func (w *Worker) checkLength(seconds float64) error {
 }
 
 // runEngine calls the engine for audio of the given length, 0 if unknown. It
-// ends a call without progress, and abandons one that does not return after
-// its context is done.
+// ends a call without progress, and abandons one that does not return then.
 func (w *Worker) runEngine(ctx context.Context, seconds float64, job Job) (tasks.Outcome, error) {
 	ctx, job, done := watchStall(ctx, w.config.StallTimeout, seconds, job)
 	defer done()

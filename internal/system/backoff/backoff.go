@@ -1,5 +1,4 @@
-// Package backoff implements waits, heartbeats, and retries of temporary
-// failures.
+// Package backoff implements waits, heartbeats and retries of failures.
 package backoff
 
 import (
@@ -7,8 +6,7 @@ import (
 	"time"
 )
 
-// Pauses between two attempts of Retry: the first one, which doubles up to the
-// longest.
+// Pauses between attempts of Retry: the first, doubled up to the longest.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 5 * time.Second
@@ -26,8 +24,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Signal sends a value unless c is full, because its receiver has not yet
-// noticed the previous one.
+// Signal sends a value unless c still holds the previous one.
 func Signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -36,8 +33,7 @@ func Signal(c chan<- struct{}) {
 }
 
 // Wait waits for d, for a value of one of two channels, either of which may be
-// nil, or until ctx is done. It drains both channels, so that the caller checks
-// only once.
+// nil, or until ctx is done. It drains both: the caller checks only once.
 func Wait(ctx context.Context, d time.Duration, wake, other <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -73,9 +69,8 @@ func Every(ctx context.Context, interval time.Duration, work func() error) error
 	}
 }
 
-// Retry calls try until it succeeds, passing reports that its error is not
-// temporary, or ctx is done. It returns the last error of try. The pauses grow
-// from 100 ms to 5 s.
+// Retry calls try until it succeeds, passing reports a permanent error, or ctx
+// is done, and returns try's last error. Pauses grow from 100 ms to 5 s.
 func Retry(ctx context.Context, passing func(error) bool, try func(ctx context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := try(ctx)

@@ -33,8 +33,7 @@ var (
 	ErrNotFound = errors.New("file not found")
 	// ErrFull is returned if the disk is full.
 	ErrFull = errors.New("file store full")
-	// ErrUnavailable is returned if the store can't be reached or refuses a
-	// request; retry later.
+	// ErrUnavailable is returned if the store can't be reached; retry later.
 	ErrUnavailable = errors.New("file store unavailable")
 )
 
@@ -101,8 +100,7 @@ func (s *Store) ask(op, key string) error {
 // Name describes the store: the folder's path or the bucket.
 func (s *Store) Name() string { return s.name }
 
-// Folder reports whether the files are in a folder, in which case Local copies
-// nothing.
+// Folder reports whether the files are in a folder: Local copies nothing.
 func (s *Store) Folder() bool {
 	_, is := s.bucket.(folder)
 	return is
@@ -120,8 +118,7 @@ func (s *Store) wrap(op, key string, err error) error {
 	return fmt.Errorf("file store %s: %s %s: %w", s.name, op, key, classify(err))
 }
 
-// Outage reports whether err is a temporary failure of the store: it can't be
-// reached or is full.
+// Outage reports whether err is the store's temporary failure, or full disk.
 func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) }
 
 func classify(err error) error {
@@ -182,8 +179,7 @@ func (s *Store) put(ctx context.Context, key string, from io.Reader, fresh bool)
 	return err
 }
 
-// create is Create; if fresh is set, Commit fails if a file already exists
-// under key.
+// create is Create; if fresh is set, Commit fails if the key exists.
 func (s *Store) create(ctx context.Context, key string, fresh bool) (*Writer, error) {
 	if !validKey.MatchString(key) {
 		return nil, fmt.Errorf("file store %s: key %q is not valid", s.name, key)
@@ -226,8 +222,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 // Size returns the number of bytes written so far.
 func (w *Writer) Size() int64 { return w.size }
 
-// Commit makes the file visible under its key and returns once it is durable on
-// disk (or in the S3 store).
+// Commit makes the file visible under its key once it is durable.
 func (w *Writer) Commit() (Info, error) {
 	if w.done {
 		return Info{}, fmt.Errorf("file store %s: %s was ended before", w.store.name, w.key)
@@ -301,9 +296,8 @@ func (r *reader) Close() error {
 }
 
 // Local returns a path at which the file can be read: the file itself in a
-// folder store, otherwise a copy in tempDir that release removes. The first call
-// removes the copies of processes that were killed. release is never nil and may
-// be called more than once.
+// folder store, otherwise a copy in tempDir that release removes. The first
+// call removes copies of killed processes. release may be called again.
 func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, release func(), err error) {
 	release = func() {}
 	if dir, is := s.bucket.(folder); is {

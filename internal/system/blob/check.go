@@ -13,14 +13,12 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// ProbePrefix is the prefix of the keys that Probe writes. The rest of a key is
-// 26 letters and digits. A file remains there if the process is killed before
-// Probe deletes it.
+// ProbePrefix is the prefix of the keys that Probe writes; 26 letters and
+// digits follow. A file remains if the process is killed meanwhile.
 const ProbePrefix = "probe/"
 
-// Check requests the store's identity object, which need not exist, to find out
-// whether the store can be reached and read. The error is one line with
-// instructions.
+// Check requests the store's identity object, which need not exist, to check
+// that the store can be read. The error is one line with instructions.
 func (s *Store) Check(ctx context.Context) error {
 	r, err := s.Open(ctx, identityKey)
 	switch {
@@ -57,8 +55,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	return s.explain(s.Delete(ctx, key))
 }
 
-// explain turns an error of an S3 store into one line with the problem and
-// instructions.
+// explain turns an error of an S3 store into a line with instructions.
 func (s *Store) explain(err error) error {
 	if err == nil || s.Folder() {
 		return err

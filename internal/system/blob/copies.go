@@ -13,10 +13,9 @@ import (
 	"github.com/otograph/otograph/internal/system/host"
 )
 
-// A copy is in a separate folder with a marker file, whose lock is held by the
-// process that needs the copy. The marker's text is written after it is locked:
-// a marker with the text that can be locked was left by a process that was
-// killed.
+// A copy is in a separate folder with a marker file, locked by the process that
+// needs the copy. The marker's text is written under the lock: a marker with
+// text that can be locked was left by a killed process.
 const (
 	copyPrefix = "otograph-copy-" // of the folder's name
 	copyMarker = "lock"

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// private reports whether a folder belongs to this user and no other user can
-// write to it.
+// private reports whether only this user can write to a folder.
 func private(folder fs.FileInfo) bool {
 	s, ok := folder.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Geteuid() && folder.Mode().Perm() == 0o700

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// folder is a Bucket in a folder. An unfinished file has its key's name and a
-// suffix ".<number>.tmp".
+// folder is a Bucket in a folder; unfinished files end in ".<number>.tmp".
 type folder string
 
 func openFolder(source string) (folder, error) {

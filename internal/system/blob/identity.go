@@ -11,12 +11,10 @@ import (
 	"time"
 )
 
-// Prefixes are the prefixes of the service's files. No other file in a store is
-// ever listed for deletion.
+// Prefixes are the only prefixes whose files are ever listed for deletion.
 var Prefixes = []string{"audio/", "checkpoints/", "results/"}
 
-// identityKey is the object that identifies the database of the store. It is
-// outside of Prefixes.
+// identityKey is the object, outside Prefixes, that names the store's database.
 const identityKey = "otograph-store.json"
 
 const maxIdentity = 4096

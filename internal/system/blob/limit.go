@@ -16,8 +16,7 @@ type limits struct {
 	transfer time.Duration // for one Write, one Read, or a Commit
 }
 
-// An S3 client uploads parts of 5 MiB, so the transfer timeout requires 2
-// Mbit/s.
+// An S3 client uploads 5 MiB parts: the timeout requires 2 Mbit/s.
 var defaultLimits = limits{answer: 10 * time.Second, transfer: 20 * time.Second}
 
 // WithLimits sets how long the store may take to answer an operation without
@@ -28,9 +27,8 @@ func WithLimits(answer, transfer time.Duration) Option {
 	return func(s *Store) { s.limits = limits{answer: answer, transfer: transfer} }
 }
 
-// WithObserver calls observe after every create, commit, open, and delete with
-// its duration and outcome. A missing file does not count as an error of the
-// store.
+// WithObserver calls observe after every create, commit, open and delete with
+// its duration and outcome. A missing file is no error of the store.
 func WithObserver(observe func(op string, took time.Duration, err error)) Option {
 	return func(s *Store) { s.observe = observe }
 }

@@ -22,8 +22,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/encrypt"
 )
 
-// s3 is a Bucket in an S3-compatible store. Its requests end with the caller's
-// context, at the latest.
+// s3 is a Bucket in an S3-compatible store, with the caller's context.
 type s3 struct {
 	core      *minio.Core
 	bucket    string

@@ -4,11 +4,10 @@
 // memory, processor time and output files are limited.
 //
 // On Linux the program is started through a launcher: the current executable,
-// which becomes the launcher during package cage's initialization if it was
-// started as one. The launcher applies the limits, the Landlock domain and the
-// seccomp filter to itself and then executes the program. Thus all of them are
-// in force before the program's first instruction, and the process that starts
-// it is never restricted.
+// if package cage finds at its initialization that it was started as one. The
+// launcher applies limits, Landlock domain and seccomp filter to itself and
+// executes the program. All are in force before its first instruction, and the
+// starting process is never restricted.
 package cage
 
 import (
@@ -59,8 +58,7 @@ const launcherName = "otograph-cage"
 // Cmd's Stdin, Stdout and Stderr, calls Start, then Cmd.Wait or Wait.
 type Process struct {
 	*exec.Cmd
-	// status and reports are the ends of the pipe for the launcher's reports;
-	// nil without a launcher.
+	// status and reports are the pipe of the launcher's reports, nil without.
 	status, reports *os.File
 }
 

@@ -44,8 +44,7 @@ var (
 	ErrUnavailable = errors.New("database unavailable")
 	// ErrFull is returned when the disk of the store is full (HTTP 507).
 	ErrFull = errors.New("database full")
-	// ErrLocked is returned when another process has locked the data folder
-	// (see LockFolder).
+	// ErrLocked is returned if another process has the folder (LockFolder).
 	ErrLocked = errors.New("data folder is in use")
 )
 
@@ -63,15 +62,12 @@ const (
 
 // Options configures Open; the zero value suits the service.
 type Options struct {
-	// BusyTimeout is the maximum wait of a SQLite transaction for another
-	// process; 0 means 10 s.
+	// BusyTimeout is SQLite's longest wait for another process; 0 means 10 s.
 	BusyTimeout time.Duration
-	// MaxConns limits the readers (SQLite) or all connections (PostgreSQL); 0
-	// means 16.
+	// MaxConns limits readers (SQLite) or connections (PostgreSQL); 0 means 16.
 	MaxConns int
-	// Timeout bounds every query and every transaction, the wait for a
-	// connection included; 0 means 30 s. Work that may take longer uses
-	// Patient.
+	// Timeout bounds every query and transaction, with the wait for a
+	// connection; 0 means 30 s. Longer work uses Patient.
 	Timeout time.Duration
 	// Observe, when set, is called after every query ("read") and transaction
 	// ("write") with its duration and outcome. Only failures of the store count
@@ -82,8 +78,7 @@ type Options struct {
 	// NoListen limits Subscribe to notifications of this process, even on
 	// PostgreSQL: for connections that do not support LISTEN.
 	NoListen bool
-	// Wrap, when set, wraps the pools' driver. Tests use it to make single
-	// calls fail.
+	// Wrap, if set, wraps the pools' driver, for tests that let calls fail.
 	Wrap func(driver.Connector) driver.Connector
 }
 
@@ -119,8 +114,7 @@ const keywords = `host|hostaddr|port|dbname|database|user|password|passfile|requ
 // an empty SQLite file: another URL scheme, or PostgreSQL's keyword=value.
 var notAPath = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*://|(?i:` + keywords + `)\s*=)`)
 
-// errUnreadable refuses an address whose user name or password is not fully
-// encoded.
+// errUnreadable refuses an address with a user or password not encoded.
 var errUnreadable = errors.New("not an address: in a user name or password, " +
 	"the characters / ? # @ % : are written as %2F %3F %23 %40 %25 %3A")
 
@@ -203,8 +197,7 @@ var sqliteDriver = func() driver.Driver {
 }()
 
 // Connect retries while the file is locked: SQLite's busy timeout does not
-// apply when several connections switch a new file to a write-ahead log
-// concurrently.
+// apply when connections switch a new file to a write-ahead log concurrently.
 func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	for deadline := time.Now().Add(c.busy); ; {
 		conn, err := sqliteDriver.Open(c.dsn)
@@ -240,17 +233,14 @@ var outageCodes = map[string]bool{
 	codeLockTimeout: true,
 }
 
-// secretPart matches an address's user name and password, up to the last @ that
-// may end them.
+// secretPart matches user name and password, up to the last possible @.
 var secretPart = regexp.MustCompile(`(?s)://.*@`)
 
-// secretValue matches a password among an address's parameters or PostgreSQL's
-// keywords.
+// secretValue matches a password in parameters or PostgreSQL's keywords.
 var secretValue = regexp.MustCompile(`(?is)(password *= *)('(?:[^'\\]|\\.)*'|[^&\s]+)`)
 
-// Redact returns a connection string without its passwords, for logs and
-// errors. If the end of the password is uncertain, it also hides the user name
-// and more.
+// Redact returns a connection string without its passwords, for logs. If the
+// end of a password is uncertain, it also hides the user name and more.
 func Redact(source string) string {
 	source = secretValue.ReplaceAllString(source, "${1}xxxxx")
 	if u := certain(source); u != nil {
@@ -259,8 +249,7 @@ func Redact(source string) string {
 	return secretPart.ReplaceAllString(source, "://xxxxx@")
 }
 
-// certain returns the parsed source if its only @ ends user name and password,
-// else nil.
+// certain returns the source if its only @ ends user and password, else nil.
 func certain(source string) *url.URL {
 	u, err := url.Parse(source)
 	if err != nil || u.User == nil || strings.Count(source, "@") > 1 {
@@ -299,8 +288,7 @@ func (d *DB) Ping(ctx context.Context) error {
 	return d.Classify(d.read.PingContext(ctx))
 }
 
-// Read returns the pool for queries that change nothing. On SQLite its
-// connections refuse writes.
+// Read returns the pool for queries; SQLite's connections refuse writes.
 func (d *DB) Read() *Reader { return d.reader }
 
 // maxTries limits the number of times that Write runs a transaction that the
@@ -337,8 +325,7 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 			return nil
 		}
 		if d.dialect == SQLite && errors.Is(d.Classify(err), ErrFull) && try == 1 {
-			// The write-ahead log itself may fill the disk: merging it into the
-			// file may free space.
+			// The write-ahead log may fill the disk: merging it may free space.
 			if _, folding := d.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); folding == nil {
 				continue
 			}
@@ -352,8 +339,7 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	}
 }
 
-// forgetWait is the maximum time that Forget waits for readers and writers, or
-// they for it.
+// forgetWait is the longest wait of Forget for others, or of others for it.
 const forgetWait = 200 * time.Millisecond
 
 // Forget merges SQLite's write-ahead log into the file and empties it, so that
@@ -432,8 +418,7 @@ func rolledBack(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == codeDeadlock)
 }
 
-// Wrap adds the failed action to an error, which it classifies. A nil err stays
-// nil.
+// Wrap adds the action to an error, which it classifies; nil stays nil.
 func (d *DB) Wrap(what string, err error) error {
 	if err == nil {
 		return nil
@@ -491,12 +476,10 @@ func Refused(err error) bool {
 	return errors.As(err, &lite) && (lite.Code()&0xff == sqlite3.SQLITE_NOTADB || lite.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// Outage reports whether err is a temporary failure of the store: it can't be
-// reached or is full.
+// Outage reports whether err is the store's temporary failure, or full disk.
 func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) }
 
-// Unique reports whether err is a violation of a unique or primary-key
-// constraint.
+// Unique reports whether err violates a unique or primary-key constraint.
 func Unique(err error) bool {
 	var pg *pgconn.PgError
 	var lite *sqlite.Error
@@ -516,8 +499,7 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	}
 	partial := path + ".partial"
 	_ = os.Remove(partial)
-	// A separate connection: VACUUM INTO reads one snapshot and does not block
-	// the writer.
+	// VACUUM INTO reads one snapshot here and does not block the writer.
 	pool := sql.OpenDB(sqliteConnector{dsn: fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", (&url.URL{Path: d.source}).EscapedPath())})
 	defer pool.Close()
 	// A backup contains the token key, password hashes, and callback secrets:

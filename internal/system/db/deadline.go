@@ -38,8 +38,7 @@ type Reader struct {
 	d *DB
 }
 
-// QueryContext is sql.DB's with the store's time limit. The rows must be read
-// within it.
+// QueryContext is sql.DB's, with a time limit that includes reading rows.
 func (r *Reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	begun := time.Now()
 	bounded, cancel := r.d.bound(ctx)
@@ -103,9 +102,8 @@ func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
 	}
 }
 
-// Limits enforced by PostgreSQL itself. The limits on a transaction's time are
-// a backstop for clients that are gone; usually the client ends a slow
-// statement.
+// Limits enforced by PostgreSQL itself. Those on a transaction's time are for
+// clients that are gone; usually the client ends a slow statement.
 const (
 	minStatementTimeout = time.Minute
 	idleTransaction     = time.Minute      // a client stopped in a transaction must not keep its locks

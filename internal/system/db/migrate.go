@@ -33,9 +33,8 @@ var (
 	ErrSchemaNew = errors.New("the database's tables are newer than this program")
 )
 
-// On PostgreSQL, a migration waits this long for a table that is being read or
-// written, because all later statements wait for the migration, and then
-// retries.
+// On PostgreSQL, a migration waits this long for a table in use, because all
+// later statements wait for the migration, and then retries.
 const (
 	migrationLockWait = 2 * time.Second
 	migrationPause    = time.Second
@@ -44,13 +43,11 @@ const (
 )
 
 // Migrate updates the tables to this program's version. Several processes may
-// call it at the same time: one works, the others wait and find nothing to do.
-// If a newer program has migrated the store, the error wraps ErrSchemaNew and
-// nothing changes.
+// call it at once: one works, the others wait. If a newer program has migrated
+// the store, the error wraps ErrSchemaNew and nothing changes.
 func (d *DB) Migrate(ctx context.Context) error { return d.migrate(ctx, migrations) }
 
-// migrate is Migrate with migrations from files, which has a folder per
-// dialect.
+// migrate is Migrate with migrations from files, a folder per dialect.
 func (d *DB) migrate(ctx context.Context, files fs.FS) error {
 	pool, done := d.migrationPool()
 	defer done()
@@ -113,8 +110,7 @@ func (d *DB) checkSchema(ctx context.Context, provider *goose.Provider) error {
 	return nil
 }
 
-// provider returns a provider of goose that applies the dialect's files over
-// pool.
+// provider returns goose's provider of the dialect's files over pool.
 func (d *DB) provider(pool *sql.DB, files fs.FS) (*goose.Provider, error) {
 	folder, dialect := "migrations/sqlite", goose.DialectSQLite3
 	if d.dialect == Postgres {
@@ -176,8 +172,7 @@ func (d *DB) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func(), e
 	return func() { f.Close() }, nil
 }
 
-// Version returns the number of the store's last applied migration, 0 for an
-// empty store.
+// Version returns the number of the last migration, 0 for an empty store.
 func (d *DB) Version(ctx context.Context) (int64, error) {
 	there := "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
 	if d.dialect == Postgres {

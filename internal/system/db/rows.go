@@ -58,8 +58,7 @@ type column func(value any) error
 // Scan implements sql.Scanner.
 func (c column) Scan(value any) error { return c(value) }
 
-// ScanTime returns a target of Scan for a time in microseconds; null is the zero
-// time.
+// ScanTime returns a target for a time in microseconds; null is zero.
 func ScanTime(t *time.Time) sql.Scanner {
 	return column(func(value any) error {
 		var at *time.Time
@@ -83,8 +82,7 @@ func ScanOptionalTime(t **time.Time) sql.Scanner {
 	})
 }
 
-// ScanJSON returns a target of Scan that reads JSON into v; null and an empty
-// text leave v unchanged.
+// ScanJSON returns a target that reads JSON into v; null and "" change nothing.
 func ScanJSON(v any) sql.Scanner {
 	return column(func(value any) error {
 		var text sql.NullString
@@ -95,8 +93,7 @@ func ScanJSON(v any) sql.Scanner {
 	})
 }
 
-// Exec runs a statement in a transaction and returns the number of changed
-// rows.
+// Exec runs a statement in a transaction and returns the number of rows.
 func (d *DB) Exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
 	err = d.Write(ctx, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, statement, args...)

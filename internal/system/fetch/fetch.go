@@ -64,32 +64,27 @@ const (
 	maxUnknown = 8 << 30
 	// Attempts is the default of Fetcher.Attempts.
 	Attempts = 5
-	// MaxRedirects covers the two or three hops from a model host to a content
-	// delivery network.
+	// MaxRedirects covers the two or three hops to a delivery network.
 	MaxRedirects = 10
 )
 
-// Fetcher downloads files and resumes interrupted ones. New gives unset
-// fields their defaults.
+// Fetcher downloads files and resumes interrupted ones; New sets defaults.
 type Fetcher struct {
 	// Client makes the requests; nil means a client that honors the proxy
 	// variables of the environment.
 	Client *http.Client
 	// Mirror is the address to fetch from instead of the publishers' hosts:
-	// MIRROR/HOST/PATH, or an address with {path} (and {host}) in it. Empty for
-	// none.
+	// MIRROR/HOST/PATH, or one with {path} (and {host}). Empty for none.
 	Mirror string
 	// Log receives interrupted and resumed downloads; nil for none.
 	Log *slog.Logger
-	// Progress is called for each piece, from the calling goroutine; nil for
-	// none.
+	// Progress is called for each piece, in the caller's goroutine; may be nil.
 	Progress func(Progress)
 	// ByHand is the command that adds a file which was fetched elsewhere.
 	ByHand string
 	// Stall is how long a connection may transfer nothing (0 means a minute).
 	Stall time.Duration
-	// Pause is the wait before the second attempt; it doubles with each (0
-	// means a second).
+	// Pause is the wait before a second attempt; it doubles (0 means 1 s).
 	Pause time.Duration
 	// Attempts is how many attempts in a row may transfer nothing.
 	Attempts int
@@ -126,9 +121,8 @@ func (f final) Unwrap() error { return f.error }
 
 func isFinal(err error) bool { return errors.As(err, new(final)) }
 
-// state is stored next to a partial download and identifies its content. A
-// download is resumed only with a strong validator, so that bytes of two
-// versions are never joined.
+// state is stored beside a partial download and identifies its content.
+// Resuming needs a strong validator: two versions are never joined.
 type state struct {
 	URL  string `json:"url"`
 	ETag string `json:"etag"`
@@ -209,8 +203,7 @@ func (f *Fetcher) Fetch(ctx context.Context, d File, part string) (string, error
 	}
 }
 
-// attempt makes one request, starting at the end of part if its validator is
-// known and still matches.
+// attempt makes a request from the end of part, if its validator matches.
 func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (err error) {
 	have, st := partSize(part), readState(part)
 	if have > 0 && (st.URL != address || st.ETag == "") {
@@ -356,8 +349,7 @@ func Check(d File, file string) (string, error) {
 	return sum, nil
 }
 
-// explain turns the last error of a failed download into an error that users
-// can act on.
+// explain turns a download's last error into one that users can act on.
 func (f *Fetcher) explain(err error, address string, d File) error {
 	var dns *net.DNSError
 	var op *net.OpError

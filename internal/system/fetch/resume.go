@@ -49,11 +49,9 @@ const (
 	PartNothing             // nothing: the download is already complete
 )
 
-// Ask adds the requested range to a request's header: everything, or the
-// missing part.
+// Ask adds the range to a header: everything, or the missing part.
 func (d *Resumption) Ask(h http.Header) {
-	// With compression in transit, ranges and lengths would not refer to the
-	// content.
+	// Compressed ranges and lengths would not refer to the content.
 	h.Set("Accept-Encoding", "identity")
 	if d.Have > 0 && d.Validator != "" {
 		h.Set("Range", "bytes="+strconv.FormatInt(d.Have, 10)+"-")
@@ -67,8 +65,7 @@ func (d *Resumption) Ask(h http.Header) {
 func (d *Resumption) Accept(r *http.Response) (Part, error) {
 	switch {
 	case r.StatusCode == http.StatusOK:
-		// The first request, a changed source, or one that does not support
-		// ranges.
+		// The first request, a changed source, or one without ranges.
 		d.Have, d.Total, d.Validator = 0, r.ContentLength, Validator(r.Header)
 		return PartWhole, nil
 	case r.StatusCode == http.StatusPartialContent && d.Have > 0:

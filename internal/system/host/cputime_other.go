@@ -2,6 +2,5 @@
 
 package host
 
-// ProcessorSeconds returns 0, because this system does not report the processor
-// time of children.
+// ProcessorSeconds returns 0: the system does not report children's time.
 func ProcessorSeconds() float64 { return 0 }

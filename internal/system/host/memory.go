@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// within returns the least of machine and the limits of the process's control
-// groups (version 1 or 2) and those above them, in bytes. root is the file
-// system "/".
+// within returns the least of machine and the limits, in bytes, of the
+// process's control groups (version 1 or 2) and those above. root is "/".
 func within(root fs.FS, machine uint64) uint64 {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(groups)) { // hierarchy:controllers:/path

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MemoryLimit returns the machine's or the container's memory in bytes, 0 if it
-// is unknown.
+// MemoryLimit returns the machine's or container's bytes, 0 if unknown.
 func MemoryLimit() uint64 {
 	var machine unix.Sysinfo_t
 	if unix.Sysinfo(&machine) != nil {

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// ProcessorName returns the processor's name, "" if the system does not report
-// it.
+// ProcessorName returns the processor's name, "" if it is not reported.
 var ProcessorName = sync.OnceValue(func() (name string) {
 	Fields("/proc/cpuinfo", func(key, value string) {
 		if key == "model name" && name == "" {
@@ -19,8 +18,7 @@ var ProcessorName = sync.OnceValue(func() (name string) {
 	return name
 })
 
-// PeakMemory returns the peak resident memory of a process ("self" or its
-// number) in bytes.
+// PeakMemory returns the peak resident bytes of a process (a number or "self").
 func PeakMemory(process string) (peak int64) {
 	Fields("/proc/"+process+"/status", func(key, value string) {
 		if key == "VmHWM" {

@@ -6,11 +6,10 @@ import (
 	"path/filepath"
 )
 
-// DataDir returns otograph's folder with the given name in the user's data
-// folder: $XDG_DATA_HOME/otograph/name, or ~/.local/share/otograph/name if the
-// variable is not set or, as the XDG Base Directory Specification requires, not
-// absolute. It returns an error if the user has no home folder, or a relative
-// one.
+// DataDir returns otograph's folder of a name in the user's data folder:
+// $XDG_DATA_HOME/otograph/name, or ~/.local/share/otograph/name if the variable
+// is not set or, as the XDG Base Directory Specification requires, not
+// absolute. It fails without a home folder, or with a relative one.
 func DataDir(name string) (string, error) {
 	data := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) {

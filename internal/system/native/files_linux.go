@@ -6,8 +6,7 @@ const (
 	ONNXRuntimeFile = "libonnxruntime.so.1"
 )
 
-// ErrNoWhisper is the reason why this system can't open libwhisper: see
-// [ErrNoCgo].
+// ErrNoWhisper is why this system can't open libwhisper: see [ErrNoCgo].
 var ErrNoWhisper = ErrNoCgo
 
 // loaderFinds reports that the loader searches systemDirs itself.

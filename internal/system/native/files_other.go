@@ -13,8 +13,7 @@ const (
 	ONNXRuntimeFile = "libonnxruntime.1.dylib"
 )
 
-// ErrNoWhisper is the reason why this system can't open libwhisper: see
-// [ErrNoCgo].
+// ErrNoWhisper is why this system can't open libwhisper: see [ErrNoCgo].
 var ErrNoWhisper = ErrNoCgo
 
 // loaderFinds reports whether the loader searches systemDirs itself: it does

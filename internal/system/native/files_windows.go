@@ -8,8 +8,7 @@ const (
 	ONNXRuntimeFile = "onnxruntime.dll"
 )
 
-// ErrNoWhisper is returned because libwhisper can't be opened on this system.
-// It wraps ErrMissing.
+// ErrNoWhisper is why this system can't open libwhisper. It wraps ErrMissing.
 var ErrNoWhisper = fmt.Errorf("%w: on Windows libwhisper is not opened, so no GPU can be used", ErrMissing)
 
 // loaderFinds reports whether the loader searches systemDirs itself.

@@ -28,10 +28,9 @@ const (
 )
 
 // Install installs the native libraries into the folder dest (lib/, include/,
-// VERSIONS) unless they are already there: it unpacks the fetch recipe into a
-// temporary folder and runs it with bash. Its few lines of output go to out; if
-// there was nothing to do, one line says so. An empty dest means [DefaultDest].
-// with selects the plug-ins.
+// VERSIONS) unless they are there: it unpacks the fetch recipe into a temporary
+// folder and runs it with bash. Its few lines go to out; one says if there was
+// nothing to do. An empty dest is [DefaultDest]; with selects the plug-ins.
 //
 // The recipe uses the sources configured on this machine (apt's mirror, npm's
 // registry), checks the digest of every file, and needs no root. On systems
@@ -90,8 +89,7 @@ func install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && output.line != "":
-		// The recipe has printed instructions. Repeat them in the error for
-		// callers that discard out.
+		// Repeat the recipe's instructions for callers that discard out.
 		return errors.New(strings.TrimPrefix(output.line, "native: "))
 	case err != nil:
 		return fmt.Errorf("the fetch recipe failed: %w", err)
@@ -118,10 +116,9 @@ func installPackage(ctx context.Context, dest string, out io.Writer) error {
 	return npm{platform: platform, registry: registry(ctx), pins: pins, places: p}.install(ctx, dest, out)
 }
 
-// DefaultDest returns the folder into which Install installs by default:
-// third_party/native of the checkout in which this program was compiled if the
-// working folder is inside it, or else otograph/native in the user's data
-// folder.
+// DefaultDest returns Install's default folder: third_party/native of the
+// checkout in which this program was compiled if the working folder is inside
+// it, or else otograph/native in the user's data folder.
 func DefaultDest() (string, error) {
 	if root := Checkout(); root != "" {
 		if wd, err := os.Getwd(); err == nil {

@@ -3,8 +3,7 @@
 //
 // Nothing is linked. A program that imports Otograph builds with only a C
 // compiler and starts without the libraries. If it needs one, it gets
-// [ErrMissing] with instructions. The libraries are never searched in the
-// current folder.
+// [ErrMissing] with instructions. The current folder is never searched.
 package native
 
 import (
@@ -33,15 +32,13 @@ const (
 // error with the searched places and instructions.
 var ErrMissing = errors.New("native library missing")
 
-// ErrNoCgo is returned if this program can't open native libraries at all. It
-// wraps ErrMissing.
+// ErrNoCgo is returned if no native library can be opened. It wraps ErrMissing.
 var ErrNoCgo = fmt.Errorf("%w: this program was built without cgo and opens none; build it with CGO_ENABLED=1 and a C compiler", ErrMissing)
 
 // dataFolder is the name of our folder in the user's data folder.
 const dataFolder = "native"
 
-// places holds the places to search; it is a value so that tests can replace
-// it.
+// places holds the places to search, as a value for tests.
 type places struct {
 	env        string   // value of OTOGRAPH_NATIVE
 	ort        string   // value of ONNXRUNTIME_LIB
@@ -93,9 +90,8 @@ func (p places) inside(root string) bool {
 // user's data folder ($XDG_DATA_HOME, or else ~/.local/share), and the folders
 // that the loader searches by default.
 //
-// The error wraps [ErrMissing]. It is also an error if $OTOGRAPH_NATIVE is set
-// but holds no library, because a wrong setting must not silently select
-// another library.
+// The error wraps [ErrMissing], also if $OTOGRAPH_NATIVE is set but holds no
+// library: a wrong setting must not silently select another one.
 func Dir() (string, error) { return here().find("", WhisperFile, ONNXRuntimeFile) }
 
 // Report returns what a part of the libraries in [Dir] reported when the fetch
@@ -143,9 +139,8 @@ func ONNXRuntime() (string, error) {
 	return filepath.Join(dir, ONNXRuntimeFile), nil
 }
 
-// Whisper returns the folder that holds [WhisperFile] and its ggml plug-ins (in
-// the subfolder ggml/), or "" if the loader finds libwhisper by its soname. The
-// error wraps [ErrMissing].
+// Whisper returns the folder of [WhisperFile] and its ggml plug-ins (in ggml/),
+// or "" if the loader finds libwhisper. The error wraps [ErrMissing].
 func Whisper() (string, error) {
 	p := here()
 	dir, err := p.find("libwhisper", WhisperFile)
@@ -158,8 +153,7 @@ func Whisper() (string, error) {
 	return dir, nil
 }
 
-// find returns the first folder that holds one of files; the error message
-// mentions what.
+// find returns the first folder with one of files; the error mentions what.
 func (p places) find(what string, files ...string) (string, error) {
 	holds := func(dir string) bool {
 		for _, f := range files {
@@ -209,9 +203,8 @@ func (p places) find(what string, files ...string) (string, error) {
 		ErrMissing, what, strings.Join(dirs, ", "), EnvDir, strings.Join(files, " and "))
 }
 
-// ErrUntrusted is returned if another user could have installed a native
-// library or its folder. It is wrapped in an error with the path and
-// instructions.
+// ErrUntrusted is returned if another user could have installed a library or
+// its folder. It is wrapped with the path and instructions.
 var ErrUntrusted = errors.New("native library is not trusted")
 
 // trusted checks a folder and the files in it. They must be owned by root or

@@ -23,8 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/system/fetch"
 )
 
-// largest limits the part of a response that is read, in bytes: the archive has
-// 113 MB.
+// largest limits the bytes read of a response: the archive has 113 MB.
 const largest = 512 << 20
 
 // npm fetches ONNX Runtime from its npm package on systems other than Linux
@@ -87,8 +86,7 @@ func ours(dest string) error {
 	return err
 }
 
-// unfinished reports whether a folder holds only the remains of a failed or
-// interrupted fetch.
+// unfinished reports whether a folder only has remains of a failed fetch.
 func unfinished(dest string, inside []os.DirEntry) bool {
 	if len(inside) != 1 || inside[0].Name() != "lib" || !inside[0].IsDir() {
 		return false
@@ -112,8 +110,7 @@ func (n npm) whisper() string {
 	return "native: libwhisper is in " + dir + "\n"
 }
 
-// fetch writes the library to a file if the archive and the library match the
-// pinned digests.
+// fetch writes the library if archive and library match the pinned digests.
 func (n npm) fetch(ctx context.Context, lib string) (err error) {
 	archive, err := n.archive(ctx)
 	if err != nil {

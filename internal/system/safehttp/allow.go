@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// allowEntry is one rule of the operator. Without a port it applies to every
-// port.
+// allowEntry is a rule of the operator, without a port for every port.
 type allowEntry struct {
 	prefix netip.Prefix // networks and addresses
 	host   string       // canonical name; if suffix is set, all names below it
@@ -16,8 +15,7 @@ type allowEntry struct {
 	port   uint16 // 0 = any
 }
 
-// allowList is a list of rules that either allow or deny; a nil list matches
-// nothing.
+// allowList is a list of rules, to allow or to deny; nil matches nothing.
 type allowList []allowEntry
 
 // parseList parses entries such as "10.0.0.0/8", "192.168.1.20",

@@ -20,8 +20,7 @@ import (
 // MaxHeader is the largest accepted response header, in bytes.
 const MaxHeader = 64 << 10
 
-// connectTimeout limits the look-up, the connection and the TLS handshake
-// separately.
+// connectTimeout limits look-up, connection and TLS handshake separately.
 const connectTimeout = 10 * time.Second
 
 // maxDialed is the maximum number of a name's addresses that are tried, so that
@@ -33,31 +32,27 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Config configures a Client. The zero value follows no redirects and only
-// allows public addresses.
+// Config configures a Client. Zero means public addresses, no redirects.
 type Config struct {
 	// Allow permits hosts that are otherwise refused: networks ("10.0.0.0/8"),
 	// addresses, host names ("nas.lan", "*.corp"); all except networks may have
 	// a ":port". An entry without a port permits all ports.
 	Allow []string
-	// Deny refuses hosts that are otherwise permitted, even by Allow, with the
-	// same kinds of entries.
+	// Deny refuses hosts that are otherwise permitted, in the form of Allow.
 	Deny []string
 	// MaxRedirects is the maximum number of redirects that Get follows; with 0
 	// it returns the 3xx response.
 	MaxRedirects int
 	// HeaderTimeout limits the wait for the response header; 0 = 30 s.
 	HeaderTimeout time.Duration
-	// IdleTimeout limits the pause between two reads or writes of a body; 0 =
-	// 60 s.
+	// IdleTimeout limits the pause between reads or writes; 0 means 60 s.
 	IdleTimeout time.Duration
 	// UserAgent is sent with requests that have none; "" = "otograph".
 	UserAgent string
 	// Resolver resolves names; nil = the system's resolver.
 	Resolver Resolver
 
-	// dial replaces the connection in tests; the address is a literal that has
-	// passed the check.
+	// dial replaces the connection in tests; the address was checked.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// own replaces the addresses of this machine in tests.
 	own func() []netip.Addr
@@ -70,8 +65,7 @@ type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client only sends requests to allowed addresses. It is safe for concurrent
-// use.
+// Client sends requests to allowed addresses only, also concurrently.
 type Client struct {
 	cfg       Config
 	allow     allowList
@@ -123,9 +117,8 @@ func (c *Client) CheckURL(ctx context.Context, raw string) error {
 	return err
 }
 
-// Addresses returns the addresses to which a request to a URL would currently
-// be sent, in the order in which they would be tried. It returns the same
-// errors as CheckURL.
+// Addresses returns the addresses to which a request to a URL would be sent, in
+// the order of trying. It returns the same errors as CheckURL.
 func (c *Client) Addresses(ctx context.Context, raw string) ([]netip.Addr, error) {
 	t, err := c.parse(raw)
 	if err != nil {
@@ -193,8 +186,7 @@ func (c *Client) parse(raw string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With an address in the list, a name must be resolved before it can be
-	// refused.
+	// A rule with an address can only refuse a name that is resolved.
 	addresses := slices.ContainsFunc(c.allow, func(e allowEntry) bool { return e.prefix.IsValid() })
 	if t.needsAllow && !addresses && !c.allow.host(t.host, t.port) {
 		if !standardPorts[t.port] {

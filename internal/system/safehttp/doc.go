@@ -1,9 +1,7 @@
-// Package safehttp makes outbound HTTP requests that can't be directed at
-// internal addresses.
+// Package safehttp makes HTTP requests that can't reach internal addresses.
 //
-// The service fetches audio from addresses that strangers provide and posts
-// callbacks to them. Every such request goes through a Client, which enforces
-// these rules:
+// The service fetches audio from addresses of strangers and posts callbacks to
+// them. Every such request goes through a Client, with these rules:
 //
 //   - It only accepts the schemes http and https, no credentials in the URL,
 //     and the ports 80, 443, 8080 and 8443.

@@ -16,8 +16,7 @@ const (
 	failedBody   = "the connection was lost before the whole response was read"
 )
 
-// failure has one of the texts above. Its cause is only for the service's log:
-// see Cause.
+// failure has one of the texts above. Its cause is for the log: see Cause.
 type failure struct {
 	text  string
 	cause error

@@ -47,8 +47,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// carried returns addr and, if it embeds an IPv4 address (NAT64, 6to4, ISATAP),
-// that address.
+// carried returns addr and any IPv4 address embedded (NAT64, 6to4, ISATAP).
 func carried(addr netip.Addr) []netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	out := []netip.Addr{addr}

@@ -177,8 +177,7 @@ func splitAuthority(authority string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// canonicalHost converts a host that is not a bracketed address to its
-// canonical ASCII form.
+// canonicalHost converts a host, not a bracketed address, to ASCII.
 func canonicalHost(host string) (string, netip.Addr, error) {
 	name := host
 	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {

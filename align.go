@@ -23,16 +23,14 @@ var (
 
 // AlignOptions configures an alignment.
 type AlignOptions struct {
-	// Language is the language of text and speech, as in Options.ASRLanguage;
-	// "" detects it.
+	// Language is that of text and speech, as ASRLanguage; "" detects it.
 	Language string
 	// Progress, if not nil, is called with the seconds of speech processed so
 	// far and in total, never concurrently.
 	Progress func(done, total float64)
 }
 
-// Alignment is a known text aligned with a recording. Times are seconds from
-// the start of the audio.
+// Alignment is a known text aligned with a recording. Times are in seconds.
 type Alignment struct {
 	// AudioDuration is the decoded length in seconds.
 	AudioDuration float64
@@ -65,8 +63,7 @@ func (a *Alignment) Fits() bool { return stages.Fits(a.Words) }
 // returns the Alignment, for inspection.
 //
 // Words that the model cannot spell (numbers, signs, other scripts) get the
-// time of the speech between their neighbors. Memory hardly grows with the
-// recording.
+// time of the speech between their neighbors. Memory hardly grows with length.
 func (p *Pipeline) Align(ctx context.Context, src Source, text string, o AlignOptions) (*Alignment, error) {
 	return p.AlignWords(ctx, src, align.Split(text), o)
 }

@@ -17,10 +17,9 @@ const CascadeBelow = 0.85
 // Config configures a Pipeline. The zero value holds the defaults.
 type Config struct {
 	// Cores limits the cores of the pipeline: each run uses at most so many
-	// threads, and at most so many computations of all runs proceed at a time. A
-	// computation of a short recording may have several threads, so concurrent
-	// runs may have more than Cores. 0 means the number of cores available to
-	// the Go runtime.
+	// threads, and at most so many computations of all runs proceed at a time.
+	// A computation of a short recording may have several threads, so that runs
+	// may have more than Cores together. 0 means all.
 	Cores int
 	// Logger receives messages of the stages and the native libraries, mostly
 	// at debug level; nil discards them.
@@ -39,9 +38,8 @@ type Config struct {
 	// of the optimized tier again and the better text is kept; the set must
 	// have models of both tiers. nil means CascadeBelow; 0 disables the
 	// cascade, even for segments in another language than the recording's.
-	// Stats.Cascade counts the work. A model without a calibration has no
-	// confidence: its segments are only decoded again if they are in another
-	// language.
+	// Stats.Cascade counts the work. Without a calibration, segments have no
+	// confidence: only those in another language are decoded again.
 	Cascade *float64
 	// Device is the device of the standard tier's model: "auto" ("" is the
 	// same) is a GPU for which ggml has a plug-in, or else the CPU; "cpu";

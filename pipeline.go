@@ -1,5 +1,4 @@
-// Package otograph transcribes recordings, identifies speakers and detects
-// sounds.
+// Package otograph transcribes recordings and detects speakers and sounds.
 //
 // A Pipeline holds models and runs recordings through them:
 //
@@ -19,8 +18,7 @@
 // a Result; time.Duration is time on a clock.
 //
 // ONNX Runtime, and libwhisper for a GPU, are opened on first use. A program
-// builds and starts without them; if one is missing, the error suggests a
-// remedy.
+// builds and starts without them; then an error suggests a remedy.
 package otograph
 
 import (
@@ -94,9 +92,8 @@ func (p *Pipeline) Models() *models.Set { return p.engines.Set }
 // Available returns the tiers and languages of the pipeline's models.
 func (p *Pipeline) Available() spec.Available { return p.engines.Available }
 
-// Settings returns the options of Open that affect results, apart from the
-// models. Stages that Checkpoints keep are valid for pipelines with the same
-// models and settings.
+// Settings returns the options of Open that affect results, besides the models.
+// Checkpoints are valid for pipelines with the same models and settings.
 func (p *Pipeline) Settings() string {
 	c := p.config
 	text := fmt.Sprintf("words=%t confidences=%t cascade=%g languages=%s", c.OptimizedWords, !c.NoConfidences, *c.Cascade, strings.Join(c.OptimizedLanguages, ","))
@@ -106,9 +103,8 @@ func (p *Pipeline) Settings() string {
 	return text
 }
 
-// Load opens the models of the given roles now; without any, of all roles that
-// the set fills. Errors state the file, the role, the expectation and the
-// finding.
+// Load opens the models of the given roles now; without any, of all that the
+// set fills. Errors state file, role, expectation and finding.
 func (p *Pipeline) Load(ctx context.Context, roles ...models.Role) error {
 	done, err := p.enter()
 	if err != nil {

@@ -275,8 +275,7 @@ func (r *run) find(ctx context.Context) (f *stages.Findings, errs []error) {
 	return f, errs
 }
 
-// nameChannels omits channels without text if each channel is one speaker, and
-// numbers the speakers.
+// nameChannels numbers the channels with text if each is one speaker.
 func (r *run) nameChannels(f *stages.Findings) {
 	if r.sound.Split == nil {
 		return

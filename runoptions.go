@@ -9,16 +9,14 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// RunOptions configures one run, beside its Options. The zero value requests
-// nothing.
+// RunOptions configures a run beside its Options; the zero value asks nothing.
 type RunOptions struct {
 	// Extras are the options that the service has as well.
 	spec.Extras
 	// Voices are known voices: Result.Names names the speakers with them. A
 	// voice names at most one speaker, and none if the match is uncertain. An
 	// unsuitable recording (shorter than 2 s, longer than 10 s, with less than
-	// a second of speech, or with more than one voice) ends the run before
-	// transcription.
+	// a second of speech or several voices) ends the run early.
 	Voices []KnownVoice
 	// Channels is the treatment of the recording's channels; "" is ChannelsMix.
 	Channels Channels
@@ -26,23 +24,19 @@ type RunOptions struct {
 	// unless the pipeline's own limit is shorter. Decoding stops at the limit,
 	// even if the container states a shorter length.
 	MaxSeconds float64
-	// Checkpoints, if not nil, keep finished stages. Their errors do not fail
-	// the run; they are logged.
+	// Checkpoints, if not nil, keep finished stages; errors are only logged.
 	Checkpoints Checkpoints
 
 	// Decoded, if not nil, is called with the recording's exact length in
-	// seconds after decoding, before any other stage. Its error ends the run
-	// and is returned unchanged.
+	// seconds, before other stages. Its error ends the run unchanged.
 	Decoded func(seconds float64) error
 	// Waveform, if not nil, is called after Decoded with the recording's
 	// waveform: audio.PeaksPerSecond bytes per second, see audio.PCM.Peaks.
 	Waveform func(peaks []byte)
-	// Progress, if not nil, is called with the progress of the run, never
-	// concurrently.
+	// Progress, if not nil, is called with the progress, never concurrently.
 	Progress func(Progress)
 	// Working, if not nil, is called after each pass of a model, possibly
-	// concurrently: if neither it nor Progress is called for minutes, a call of
-	// native code hangs.
+	// concurrently: minutes without it and Progress mean a hanging call.
 	Working func()
 	// Segments, if not nil, is called with sentences during the run, as
 	// Pipeline.Segments yields them.
@@ -66,8 +60,7 @@ type Channels string
 const (
 	// ChannelsMix mixes all channels into one; it is the default.
 	ChannelsMix Channels = "mix"
-	// ChannelsSplit treats each of 2 to 8 channels as one speaker, CHANNEL_0
-	// and so on.
+	// ChannelsSplit treats each of 2 to 8 channels as a speaker, CHANNEL_n.
 	ChannelsSplit Channels = "split"
 	// ChannelsAuto splits if the channels hold different voices, as in a call.
 	ChannelsAuto Channels = "auto"

@@ -21,8 +21,7 @@ type (
 	Progress = spec.Progress
 	// StageError reports which stage of a run failed.
 	StageError = spec.StageError
-	// Result is the result of a run; its JSON is the specification's Task
-	// result.
+	// Result is a run's result; its JSON is the specification's Task result.
 	Result = spec.Result
 	// Capabilities lists the parts that a Result contains.
 	Capabilities = spec.Capabilities

@@ -13,8 +13,7 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// KnownVoice is a person's name and a short recording in which only that person
-// speaks.
+// KnownVoice is a person's name and a short recording of that person alone.
 type KnownVoice struct {
 	Name      string
 	Recording Source
@@ -33,9 +32,8 @@ type Voice struct {
 	Warnings []spec.Warning
 }
 
-// Voice returns a recording's only voice. Bad input, including a recording with
-// several voices, causes a permanent error (spec.IsPermanent) that names the
-// recording.
+// Voice returns a recording's only voice. Bad input, such as several voices,
+// causes a permanent error (spec.IsPermanent) that names the recording.
 func (p *Pipeline) Voice(ctx context.Context, src Source) (Voice, error) {
 	ctx, leave, err := p.begin(ctx)
 	if err != nil {
@@ -67,10 +65,9 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 	return v, err
 }
 
-// SameVoice returns the minimum diarize.Similarity of two recordings of one
-// person, for the set's speaker model. Some people's are as similar, so
-// RunOptions.Voices also compares with other voices. Without a speaker model the error wraps
-// models.ErrMissing.
+// SameVoice returns the least diarize.Similarity of two recordings of one
+// person, for the set's speaker model, else models.ErrMissing. Some people are
+// as similar, so RunOptions.Voices also compares with others.
 func (p *Pipeline) SameVoice() (float64, error) {
 	m, err := p.engines.Set.Need(models.RoleEmbedder)
 	if err != nil {

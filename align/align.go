@@ -1,13 +1,11 @@
 // Package align finds the time of each word of a known text in a recording.
 // From the log posteriors of a CTC model, it computes the most likely way to
-// write the text with the model's tokens (Viterbi over a lattice of tokens with
-// optional blanks).
+// write the text (Viterbi over a lattice of tokens with optional blanks).
 //
-// Words that the model's tokens cannot spell (numbers, signs, other scripts)
-// match any speech. Words that are not spoken are marked as missing, and speech
-// outside of the text is reported. Long recordings are aligned in parts: the
-// model's own transcript is compared with the text, and words on which both
-// agree become anchors.
+// Words that the tokens cannot spell (numbers, signs, other scripts) match any
+// speech. Words that are not spoken are marked as missing, and speech outside
+// of the text is reported. Long recordings are aligned in parts: where the
+// model's own transcript agrees with the text, words become anchors.
 //
 // The package needs no model and no native library; asr/onnx provides a model.
 package align
@@ -41,14 +39,12 @@ type Vocabulary struct {
 
 // Recognition is the output of a model for one window.
 type Recognition struct {
-	// Pieces are the stretches of the file (samples at 16 kHz) that the window
-	// joins, in order.
+	// Pieces are the stretches of the file (samples) that the window joins.
 	Pieces []audio.Span
 	Rows   *Rows
 	// Words are the words that the model recognized, in order.
 	Words []RecognizedWord
-	// Spotted are the hotwords found in the sound, in order, even if they are
-	// not among Words.
+	// Spotted are the hotwords in the sound, in order, also if not in Words.
 	Spotted []Spotted
 }
 
@@ -77,16 +73,14 @@ type RecognizedWord struct {
 type Options struct {
 	// Language is the text's language; "" if the model detects it.
 	Language string
-	// Hotwords are the words that Transcript searches for in the sound and
-	// inserts into the text.
+	// Hotwords are the words that Transcript searches for and inserts.
 	Hotwords []string
 	// Parallel is the number of windows and sections processed in parallel; 0
 	// is 1. The result does not depend on it.
 	Parallel int
 	// Gate, if not nil, limits the number of cores shared with other work.
 	Gate asr.Gate
-	// Progress, if not nil, is called with the seconds of speech processed so
-	// far and the total.
+	// Progress, if not nil, gets the seconds of speech processed and in total.
 	Progress func(done, total float64)
 }
 
@@ -98,8 +92,7 @@ type Word struct {
 	// word, both are the end of the word before it.
 	Start, End float64
 	// Probability is the geometric mean of the posteriors of the word's tokens,
-	// 0 to 1. It is 0 for Missing words and for words that the tokens cannot
-	// spell.
+	// 0 to 1. It is 0 for Missing words and those that tokens cannot spell.
 	Probability float64
 	// Missing reports that the word was not found in the sound.
 	Missing bool
@@ -124,11 +117,10 @@ type Alignment struct {
 	Extra []Extra
 	// Passes is the number of windows that the model processed.
 	Passes int
-	// Score measures the agreement of text and sound, 0 to 1. It is the sum of
-	// the probabilities of all words that the tokens can spell, divided by the
-	// number of these words and of the words recognized outside of the text.
-	// The right text has a Score near the model's accuracy, a wrong text one
-	// near 0.
+	// Score measures the agreement of text and sound, 0 to 1: the sum of the
+	// probabilities of the words that the tokens can spell, divided by their
+	// number and that of the words recognized outside of the text. The right
+	// text has a Score near the model's accuracy, a wrong text one near 0.
 	Score float64
 }
 

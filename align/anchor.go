@@ -14,8 +14,7 @@ const (
 	// stride and reach are the numbers of recognized words and of words of the
 	// text that are compared at a time if a stretch is too long for one table.
 	stride, reach = 400, 1600
-	// anchorLength is the number of consecutive equal words needed for an
-	// anchor.
+	// anchorLength is the number of consecutive equal words of an anchor.
 	anchorLength = 3
 )
 
@@ -113,8 +112,7 @@ func (c *comparison) between(pairs []pair, text, recognized []string, begin, end
 			}
 			return pairs
 		}
-		// The last quarter may be separated from its match, so it is compared
-		// again.
+		// The last quarter is compared again: its match may be further on.
 		kept := found
 		for len(kept) > 0 && kept[len(kept)-1].recognized >= stride*3/4 {
 			kept = kept[:len(kept)-1]

@@ -9,8 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
-// lateToken is the mean delay of a word's first token after the start of the
-// word, in seconds.
+// lateToken is the mean delay (s) of a word's first token after its start.
 const lateToken = 0.1
 
 // putSpotted inserts the spotted hotwords into the transcript in place of its
@@ -68,8 +67,7 @@ func putHotword(s *asr.Segment, w asr.Word) {
 
 func isMark(r rune) bool { return !ctc.IsSolid(r) }
 
-// place returns the byte range of a segment's words from first to end in its
-// text.
+// place returns the bytes of a segment's words from first to end in its text.
 func place(s *asr.Segment, first, end int) (from, to int, ok bool) {
 	at := 0
 	for i, w := range s.Words[:end] {

@@ -32,8 +32,7 @@ type lattice struct {
 	states []ctc.State
 	nodes  int
 	begins []int // the node before each word, and the last node
-	// into and out list the states that end and begin at a node; both include
-	// loops.
+	// into and out list the states that end and begin at a node, with loops.
 	into, out [][]int32
 }
 
@@ -138,8 +137,7 @@ type tables struct {
 // sized returns a slice of length n. It reuses s if its capacity suffices.
 func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// row holds the cost of one frame for each kind of state: logarithms of
-// probabilities.
+// row holds a frame's cost for each kind of state, as log probabilities.
 type row struct {
 	tokens              []float64 // by id
 	blank, spoken, mark float64
@@ -185,8 +183,7 @@ func (l *lattice) emit(st *ctc.State, r *row) float64 {
 	return r.blank
 }
 
-// reach returns the score of the best path to state s, and the way in which
-// that path reaches it.
+// reach returns the score of the best path to state s and how it gets there.
 func (l *lattice) reach(s int, entries []ctc.Entry, last []float64) (best float64, way uint8) {
 	st := &l.states[s]
 	best, way = last[s], backSelf
@@ -216,9 +213,8 @@ func (l *lattice) partner(s int) int {
 	return s + 1
 }
 
-// path finds the most likely path through the lattice (Viterbi): the state of
-// each frame and its log probability. ok is false if there is none, which only
-// happens without frames.
+// path finds the most likely path through the lattice (Viterbi): each frame's
+// state and its log probability. ok is false only without frames.
 func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 	if len(frames) == 0 {
 		return nil, false
@@ -267,8 +263,7 @@ func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
 	return states
 }
 
-// enter computes the best paths to each node after a frame, including paths
-// that leave words out.
+// enter computes the best paths to each node, also those that omit words.
 func (l *lattice) enter(entries []ctc.Entry, last []float64, start bool) {
 	none := math.Inf(-1)
 	word := 0 // the word that begins at the next of l.begins

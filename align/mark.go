@@ -26,8 +26,7 @@ type stray struct {
 	before      int // the word after it
 }
 
-// marks reads a path: it returns the frames of each word and the stretches of
-// speech outside of words.
+// marks returns the frames of a path's words and the speech outside of words.
 func (l *lattice) marks(words []word, path []int32, frames []frame) (marks []mark, strays []stray) {
 	marks = make([]mark, len(words))
 	for i := range marks {

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Rows are a CTC model's log posteriors over one window. Each row stores only
-// the blank and the likely tokens, so that hours fit in memory. Other tokens
-// count as floor.
+// Rows are a CTC model's log posteriors over one window. A row stores only the
+// blank and likely tokens, so that hours fit in memory; others count as floor.
 type Rows struct {
 	// Shift is the duration of a row in seconds.
 	Shift float64
@@ -20,8 +19,7 @@ type Rows struct {
 }
 
 // floor is the log posterior of tokens that Rows leaves out. keptTokens is the
-// maximum number of tokens stored per row; the demonstration model needs three
-// on average.
+// most tokens stored per row; the demonstration model needs three on average.
 const (
 	floor      = -11.5 // ln 1e-5
 	keptTokens = 32

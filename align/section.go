@@ -1,20 +1,17 @@
 package align
 
-// section is a stretch of the recording with its words, from one anchor to the
-// next.
+// section is a stretch of the recording with its words between two anchors.
 type section struct {
 	words  [2]int // range of words of the text
 	frames [2]int // range of frames
 }
 
 const (
-	// sectionFrames is the minimum length of a section in frames, if anchors
-	// allow it.
+	// sectionFrames is the least length of a section, if anchors allow it.
 	sectionFrames = 400
-	// maxCells bounds the cells of a section's lattice (a byte each, and its
-	// nodes eight). Lattices above largeCells, which only a text without
-	// anchors needs, are computed one at a time, so that memory does not grow
-	// with the number of cores.
+	// maxCells bounds the cells of a section's lattice (a byte each, its nodes
+	// eight). Lattices above largeCells, of texts without anchors, are computed
+	// one at a time: memory does not grow with the cores.
 	maxCells   = 12 << 20
 	largeCells = maxCells / 8
 	// cellsPerLetter is the approximate number of lattice states per letter.

@@ -13,20 +13,17 @@ import (
 type word struct {
 	text string // as written, with its punctuation
 	key  string // the form compared with recognized words
-	// letters are the letters that the model's tokens write. They are nil for a
-	// word that the tokens cannot spell or with more than ctc.LongestWord
-	// letters.
+	// letters are those that the tokens write; nil for a word that they cannot
+	// spell, or with more than ctc.LongestWord letters.
 	letters []rune
 	// readings are the letters of a number's possible spoken forms.
 	readings [][]rune
-	// wild reports that the spoken form may differ from the letters: a number,
-	// a sign, another script.
+	// wild marks a number, sign or other script, which may be spoken otherwise.
 	wild bool
 }
 
-// Split divides a text into words, as a transcript divides its own: at spaces,
-// and at every character of scripts without spaces. Punctuation stays with the
-// word before it.
+// Split divides a text into words as a transcript does: at spaces, and at each
+// character of scripts without spaces. Punctuation stays with the word before.
 func Split(text string) []string {
 	var out []string
 	for _, p := range decode.Words([]decode.Token{{Text: text}}) {

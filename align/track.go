@@ -196,8 +196,7 @@ func (t *track) quiet(f int) bool {
 	return true
 }
 
-// extra adds the speech outside of words and returns the number of words
-// recognized in it.
+// extra adds the speech outside of words and returns its number of words.
 func (t *track) extra(a *Alignment) (count int) {
 	type recognized struct {
 		text  string

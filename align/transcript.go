@@ -16,12 +16,11 @@ const farOff = 2.0
 
 // Transcript replaces the times of a transcript's words with the times at which
 // another model recognizes them. Words that the model does not find keep their
-// places between their neighbors. Hotwords that the model recognizes replace
-// the transcript's words there. Hotwords that it can search for are removed
-// from the transcript's lists of ineffective and unspelled ones. Segments in
-// another language than the transcript's keep their words and times; the others
-// begin and end with their words. The model's passes are added to the
-// transcript's Stats.
+// places between their neighbors. Hotwords that it recognizes replace the
+// transcript's words there; those that it can search for leave the lists of
+// ineffective and unspelled ones. Segments in another language than the
+// transcript's keep words and times; the others begin and end with their words.
+// Stats includes the model's passes.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
 	vocab, err := tokensOf(m)
 	if err != nil {
@@ -116,8 +115,7 @@ func spokenSeconds(speech []audio.Span, from, to float64) (sum float64) {
 	return sum
 }
 
-// share divides the first word's time among all words, in proportion to their
-// letters.
+// share divides the first word's time among all words by their letters.
 func share(words []*asr.Word, speech []audio.Span) {
 	pieces := make([]decode.Word, len(words))
 	for i, w := range words {

@@ -15,8 +15,7 @@ import (
 // Word is one word of a transcript; in languages written without spaces
 // (Chinese, Japanese, Thai and others) it is one character.
 type Word struct {
-	// Text is the word as written, with its punctuation and without
-	// surrounding spaces.
+	// Text is the word with its punctuation, without surrounding spaces.
 	Text string
 	// Start and End are seconds from the beginning of the file. End is at
 	// least 10 ms after Start, and words never go back in time.
@@ -27,8 +26,7 @@ type Word struct {
 	// interpolated by letters between measured times.
 	Interpolated bool `json:",omitzero"`
 	// Heard is the probability, 0 to 1, that the model that times words assigns
-	// to this word at its time; nil without such a model, or if it can't
-	// spell the word.
+	// to this word there; nil without one, or if it can't spell it.
 	Heard *float64 `json:",omitempty"`
 	// Doubtful reports that the sound contradicts the word: see spec.Word.
 	Doubtful bool `json:",omitzero"`
@@ -54,9 +52,8 @@ type Segment struct {
 	// Tokens are the segment's token numbers in the recognizer's vocabulary,
 	// without time marks; nil if not known.
 	Tokens []int32 `json:",omitzero"`
-	// Temperature is the highest temperature that any of the segment was
-	// decoded at. Seek is the start, in seconds of the file, of the window in
-	// which the segment begins.
+	// Temperature is the highest that any of the segment was decoded at. Seek
+	// is the start, in seconds of the file, of the segment's first window.
 	Temperature float64 `json:",omitzero"`
 	Seek        float64 `json:",omitzero"`
 	// Language is the code of the language that the text was decoded in; "" if
@@ -79,18 +76,16 @@ type Transcript struct {
 	Segments []Segment
 	// Stats counts the work done.
 	Stats Stats
-	// Ineffective lists hotwords (Options.Hotwords) that have no effect because
-	// they have too few letters.
+	// Ineffective lists hotwords of Options that have too few letters.
 	Ineffective []string `json:",omitempty"`
 	// Unspelled lists hotwords that have no effect because the model's
 	// vocabulary cannot spell them.
 	Unspelled []string `json:",omitempty"`
 }
 
-// Options configures a single transcription. The zero value, with a Language if
-// one is required, decodes greedily and without word times; DefaultOptions
-// returns the published defaults. Abilities lists the options that a recognizer
-// supports.
+// Options configures a transcription. The zero value, with a Language if one is
+// required, decodes greedily and without word times; DefaultOptions returns the
+// published defaults. Abilities lists a recognizer's options.
 type Options struct {
 	// Language is a code that NormalizeLanguage returns. asr/whisper requires
 	// it; asr/onnx takes "" for a model that detects the language itself.
@@ -103,8 +98,7 @@ type Options struct {
 	// greedy. Models with a CTC output keep twice as many prefixes; asr/onnx
 	// searches at any temperature and takes 0 for the default of 5.
 	BeamSize int
-	// Temperature is the first decoding temperature: 0 searches, above 0
-	// samples.
+	// Temperature is the first temperature: 0 searches, above 0 samples.
 	Temperature float64
 	// BestOf is the number of samples drawn at a Temperature above 0; the
 	// most likely one is kept. 0 means 1; at most 20.
@@ -125,8 +119,7 @@ type Options struct {
 	NoSpeechThreshold float64
 	// WordTimestamps asks for Segment.Words.
 	WordTimestamps bool
-	// Parallel is the number of windows decoded in parallel; 0 is 1. The text
-	// does not depend on it.
+	// Parallel is how many windows are decoded at once, for the same text.
 	Parallel int
 	// Gate, if not nil, is passed before each decode and left after it, so that
 	// recognizers and other computations share a number of cores.
@@ -223,13 +216,11 @@ type Transcriber interface {
 	Languages() []string
 	// Abilities returns the options that it supports.
 	Abilities() Abilities
-	// Close frees the model; it waits for decodes in flight and may be called
-	// more than once.
+	// Close frees the model after decodes in flight; it may be repeated.
 	Close() error
 }
 
-// ErrNoLanguage is returned by DetectLanguage for a model that does not detect
-// languages.
+// ErrNoLanguage is returned for a model that does not detect languages.
 var ErrNoLanguage = errors.New("the model does not detect languages")
 
 // Detection configures the detection of a language.
@@ -237,8 +228,7 @@ type Detection struct {
 	// Among are the codes to choose from. The detector ignores those that it
 	// does not know, and chooses from all its languages if none remains.
 	Among []string
-	// Brief asks for a faster answer about speech that the detector will
-	// probably not transcribe.
+	// Brief asks for a faster answer, about speech it will hardly transcribe.
 	Brief bool
 }
 
@@ -250,8 +240,7 @@ type LanguageDetector interface {
 	DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Detection) (language string, probability float64, err error)
 }
 
-// Among returns the known languages that are wanted, or all known ones if none
-// is.
+// Among returns the known languages that are wanted, or all if none is.
 func Among(known, wanted []string) []string {
 	both := slices.DeleteFunc(slices.Clone(known), func(code string) bool { return !slices.Contains(wanted, code) })
 	if len(both) == 0 {

@@ -44,8 +44,7 @@ func (c *Client) Pricing(ctx context.Context) (Pricing, error) {
 	return p, c.call(ctx, http.MethodGet, "/pricing", nil, &p)
 }
 
-// Transaction is an entry of an account's ledger. Amounts are decimal texts with
-// four fraction digits.
+// Transaction is a ledger entry. Amounts are decimals with four digits.
 type Transaction struct {
 	ID            string    `json:"id"`
 	UserID        string    `json:"user_id"`
@@ -70,8 +69,7 @@ func (c *Client) Transactions(ctx context.Context, page, size int) (entries []Tr
 }
 
 // Login returns a client that acts for a person until the access token expires;
-// the service then responds with the status 401. Only people can manage API
-// keys.
+// then the status is 401. Only people can manage API keys.
 func (c *Client) Login(ctx context.Context, username, password string) (*Client, error) {
 	var out struct {
 		Token string `json:"access_token"`
@@ -145,8 +143,7 @@ type NewVoice struct {
 	Vectors [][]float32 `json:"vectors,omitempty"`
 }
 
-// AddVoice registers a voice. Tasks with Options.Voices name the speakers who
-// have it.
+// AddVoice registers a voice, which tasks with Options.Voices name.
 func (c *Client) AddVoice(ctx context.Context, v NewVoice) (Voice, error) {
 	var stored Voice
 	return stored, c.call(ctx, http.MethodPost, "/voices", v, &stored)

@@ -28,8 +28,7 @@ type Callback struct {
 // or whose timestamp differs by more than Tolerance.
 var ErrSignature = errors.New("callback signature does not fit")
 
-// Tolerance is the permitted difference between a callback's timestamp and the
-// receiver's clock.
+// Tolerance is the permitted difference of a callback's time and the clock.
 const Tolerance = 5 * time.Minute
 
 // maxCallback bounds the body of a callback, in bytes.
@@ -37,10 +36,9 @@ const maxCallback = 64 << 10
 
 // ReadCallback reads and verifies a callback. Any of the secrets may have
 // signed it: pass the old and the new one during a rotation. It checks
-// webhook-signature, which covers the message's id and time, so that a copied
-// callback cannot be replayed later. A receiver that must act once stores the
-// ids (the header webhook-id) for Tolerance. Without secrets nothing is
-// verified.
+// webhook-signature, which covers the message's id and time: a copied callback
+// cannot be replayed later. A receiver that must act once stores the ids
+// (header webhook-id) for Tolerance. Without secrets nothing is verified.
 func ReadCallback(r *http.Request, secrets ...string) (Callback, error) {
 	return readCallback(r, time.Now(), secrets)
 }

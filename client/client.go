@@ -33,13 +33,11 @@ type Client struct {
 // Option changes a Client.
 type Option func(*Client)
 
-// WithHTTP sets the client that sends the requests; the default is
-// http.DefaultClient.
+// WithHTTP sets the HTTP client; the default is http.DefaultClient.
 func WithHTTP(c *http.Client) Option { return func(client *Client) { client.http = c } }
 
-// WithRetries sets the maximum number of retries of a request that the service
-// asks to repeat later (429 rate_limited, 503). The default is 5; 0 disables
-// retries.
+// WithRetries sets the most retries of a request that the service asks to
+// repeat (429 rate_limited, 503). The default is 5; 0 disables retries.
 func WithRetries(n int) Option { return func(client *Client) { client.retries = n } }
 
 // New returns a client of the service. base is its address with the version
@@ -79,15 +77,13 @@ func (e *Error) Temporary() bool {
 	return e.Code == "rate_limited" || e.Status == http.StatusServiceUnavailable
 }
 
-// longestPause bounds the delay before a retry, regardless of the service's
-// request.
+// longestPause bounds the delay before a retry.
 const longestPause = 30 * time.Second
 
 // maxErrorBody bounds the part of an error response that is read, in bytes.
 const maxErrorBody = 64 << 10
 
-// call sends a request with a JSON body and decodes the response; in and out
-// may be nil.
+// call sends JSON and decodes the response; in and out may be nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	return c.callWith(ctx, method, path, nil, in, out)
 }
@@ -139,8 +135,7 @@ func (c *Client) once(ctx context.Context, method, path string, header http.Head
 	return nil
 }
 
-// answer sends a request once. The caller closes the body of a response below
-// 400.
+// answer sends a request once. A body below 400 is the caller's to close.
 func (c *Client) answer(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {

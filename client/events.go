@@ -16,8 +16,7 @@ import (
 	"github.com/otograph/otograph/internal/system/backoff"
 )
 
-// Event is a value of Follow: the state of a task, or a sentence of a running
-// one.
+// Event is a value of Follow: a task's state, or a sentence of it.
 type Event struct {
 	State   *State
 	Segment *Segment
@@ -64,8 +63,7 @@ type Segment struct {
 const (
 	// followPause is the delay before Follow reconnects to a broken stream.
 	followPause = time.Second
-	// reconnectLimit is the time for which Follow tries to reconnect to an
-	// unreachable service.
+	// reconnectLimit is how long Follow tries an unreachable service.
 	reconnectLimit = 2 * time.Minute
 	// maxEmptyStreams is the maximum number of consecutive streams without a
 	// line; the service begins each stream with one.
@@ -109,8 +107,7 @@ type follower struct {
 	last     string    // id of the last event
 	answered time.Time // end of the last response; zero before the first
 	over     bool      // the final state was yielded, or the caller stopped
-	// emptyStreams counts consecutive streams without a line of an event
-	// stream.
+	// emptyStreams counts streams in a row without an event stream's line.
 	emptyStreams int
 	// attempt and next identify the next sentence to yield.
 	attempt int64
@@ -126,8 +123,7 @@ func (f *follower) passing(ctx context.Context, err error) bool {
 	return away && ctx.Err() == nil && !f.answered.IsZero() && time.Since(f.answered) < reconnectLimit
 }
 
-// eventFields are the beginnings of an event stream's lines; a comment begins
-// with an empty one.
+// eventFields are the beginnings of an event stream's lines; "" a comment.
 var eventFields = []string{"", "event", "id", "data", "retry"}
 
 // stream reads one response. It returns nil if the stream breaks off.

@@ -16,8 +16,7 @@ func (c *Client) Audio(ctx context.Context, id string) (io.ReadCloser, error) {
 	return c.open(ctx, taskPath(id, "audio"), nil)
 }
 
-// Waveform returns the peaks of equal stretches of a task's recording; 255 is
-// the loudest.
+// Waveform returns the peaks of equal stretches of a recording, up to 255.
 func (c *Client) Waveform(ctx context.Context, id string) ([]byte, error) {
 	return c.read(ctx, taskPath(id, "waveform"))
 }
@@ -102,8 +101,7 @@ func (c *Client) Correct(ctx context.Context, id string, change Correction, vers
 type Annotations struct {
 	// Version is that of the last correction, 0 before the first.
 	Version int64 `json:"version"`
-	// Speakers maps speakers ("SPEAKER_0") to names; Texts maps segment ids to
-	// texts.
+	// Speakers maps speakers ("SPEAKER_0") to names; Texts segments to texts.
 	Speakers  map[string]string `json:"speakers"`
 	Texts     map[string]string `json:"texts"`
 	UpdatedAt *time.Time        `json:"updated_at"` // nil before the first change
@@ -122,9 +120,8 @@ func (c *Client) Annotations(ctx context.Context, id string) (Annotations, error
 }
 
 // Annotate changes the annotations of a task and returns them. version is the
-// version that the change is based on. If the annotations have changed since,
-// the error is an *Error with the status 412. If version is nil, the change
-// applies to any version.
+// one that the change is based on: if it is no longer current, the error is an
+// *Error with the status 412. nil applies to any version.
 func (c *Client) Annotate(ctx context.Context, id string, patch AnnotationPatch, version *int64) (Annotations, error) {
 	header := http.Header{}
 	if version != nil {

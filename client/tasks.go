@@ -66,8 +66,7 @@ type Submission struct {
 	IdempotencyKey string
 }
 
-// submission is the body of POST /tasks; audio_base64 comes last, so that it can
-// be streamed.
+// submission is the body of POST /tasks; audio_base64 is streamed last.
 type submission struct {
 	URL            string        `json:"audio_url,omitempty"`
 	Filename       string        `json:"audio_filename,omitempty"`
@@ -135,8 +134,7 @@ type BatchItem struct {
 }
 
 // SubmitBatch creates a task of the batch queue for each URL, at most 100. Each
-// item succeeds or fails independently. s.Filename is not used; filenames may
-// be nil.
+// succeeds or fails by itself. filenames, not s.Filename, count; may be nil.
 func (c *Client) SubmitBatch(ctx context.Context, audioURLs, filenames []string, s Submission) ([]BatchItem, error) {
 	in := struct {
 		submission
@@ -230,9 +228,8 @@ type Result struct {
 	Billing Billing
 	// Recognized are the speakers that Options.Voices recognized.
 	Recognized []Recognized
-	// Notices are the warnings about the recording (with the Option
-	// spec.WarnAudio) and, with Options.Voices, the reason why no speaker could be
-	// recognized.
+	// Notices are the warnings about the recording (Option spec.WarnAudio) and,
+	// with Options.Voices, why no speaker could be recognized.
 	Notices []spec.Warning
 }
 
@@ -299,8 +296,7 @@ type upload struct {
 	done chan struct{} // closed when the source is no longer read
 }
 
-// newUpload returns a body with the given head, the Base64 of audio, and the
-// tail.
+// newUpload returns a body of head, audio in Base64, and tail.
 func newUpload(head []byte, audio io.Reader, tail string) *upload {
 	r, w := io.Pipe()
 	u := &upload{r, make(chan struct{})}

@@ -17,9 +17,8 @@ func (c Calibration) Confidence(meanLogProb float64) float64 {
 	return 1 / (1 + math.Exp(-c.Offset-c.Slope*LogOdds(meanLogProb)))
 }
 
-// LogOdds returns the log odds of a probability given by its logarithm. The
-// probability is limited to the range from 0.001 to 0.999, because no model is
-// more certain than that.
+// LogOdds returns the log odds of a probability given by its logarithm, within
+// 0.001 and 0.999, because no model is more certain than that.
 func LogOdds(logProb float64) float64 {
 	p := min(max(math.Exp(logProb), 0.001), 0.999)
 	return math.Log(p / (1 - p))

@@ -30,8 +30,7 @@ const (
 	ContractGigaAMCTC = "gigaam-ctc"
 	// ContractGigaAMTransducer is GigaAM RNN-T, version 2 or 3, in three files.
 	ContractGigaAMTransducer = "gigaam-transducer"
-	// ContractWaveformCTC is a CTC model on samples: wav2vec 2.0, HuBERT, MMS,
-	// Omnilingual ASR.
+	// ContractWaveformCTC is CTC on samples: wav2vec 2.0, HuBERT, MMS ….
 	ContractWaveformCTC = "waveform-ctc"
 	// ContractMoonshine is Moonshine in two files: an encoder of samples, and a
 	// decoder that writes text token by token (decoder_model_merged).
@@ -65,8 +64,7 @@ const (
 	ContractPyannote = "pyannote-segmentation"
 
 	// ContractPANNs is a PANNs network: a waveform [B,samples] in [-1,1] →
-	// clipwise [B,527], optionally with framewise [B,F,527] (CNN14 and its
-	// relatives; 32 or 16 kHz).
+	// clipwise [B,527], maybe framewise [B,F,527] (CNN14 …; 32 or 16 kHz).
 	ContractPANNs = "panns"
 	// ContractYAMNet is YAMNet: a waveform [samples] at 16 kHz → [patches,521].
 	ContractYAMNet = "yamnet"
@@ -107,8 +105,7 @@ var contractRoles = map[string]Role{
 	ContractZipformerTagger:   RoleTagger,
 }
 
-// ContractRole returns the role that a contract serves, and false if the
-// contract is unknown.
+// ContractRole returns a contract's role, and false for an unknown one.
 func ContractRole(contract string) (Role, bool) {
 	r, ok := contractRoles[contract]
 	return r, ok

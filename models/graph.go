@@ -9,8 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
-// Port is an input or output of a graph: its name, type and shape, in which a
-// free dimension is -1.
+// Port is a graph's input or output: name, type, shape (free is -1).
 type Port = onnxfile.Value
 
 // Graph describes an ONNX file: its inputs, outputs and metadata.
@@ -47,8 +46,7 @@ func (g Graph) Recognize() (*Recognized, error) {
 	return nil, fmt.Errorf("%w%s; it has %s", ErrUnknown, named, g.signature())
 }
 
-// family is one kind of graph: its conditions, and either its contract or the
-// reason why it is refused.
+// family is a kind of graph: conditions, and a contract or a refusal.
 type family struct {
 	when     condition
 	role     Role
@@ -96,8 +94,7 @@ var families = []family{
 	refused("ten-vad: Silero VAD is supported",
 		in("input_1", "input_2", "input_3", "input_6", "input_7"), dimension("input_1", 2, 41)),
 
-	// Streaming exports, which process pieces with the state of the previous
-	// piece.
+	// Streaming exports, which take pieces with the previous one's state.
 	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
 		in("audio_signal", "length"), inPrefix("cache_")),
 	refused("a part of a streaming Paraformer: expected the offline export (speech, speech_lengths to logits, token_num)",
@@ -164,8 +161,7 @@ var families = []family{
 		role: RoleOptimized, contract: ContractNeMoTransducer, helper: true,
 	},
 
-	// Sound taggers. They are tested before the embedders' shapes, because
-	// CED's input is called feats.
+	// Sound taggers, tested before embedders: CED's input is called feats.
 	model(ContractCED, either(named("CED"), is(in("feats"), out("prob")))),
 	model(ContractCED, shape(-1, 64, -1), last(527)),
 	model(ContractZipformerTagger, in("x", "x_lens"), last(527), not(out("log_probs"))),
@@ -174,8 +170,7 @@ var families = []family{
 	model(ContractPANNs, shape(-1, -1), last(527)),
 	model(ContractYAMNet, shape(-1, -1), last(521)),
 
-	// Recognizers on samples. They are tested after the taggers, whose outputs
-	// have a known width.
+	// Recognizers on samples, after the taggers, of known output width.
 	model(ContractWaveformCTC, anonymous, in("input_values", "input_lengths"), inputs(2), out("logprobs"), outRank("logprobs", 3)),
 	model(ContractWaveformCTC, either(anonymous, named("omnilingual-asr")), outRank("logits", 3),
 		either(shape(-1, -1), is(in("input_values", "attention_mask"), inputs(2), rank("input_values", 2)))),
@@ -229,8 +224,7 @@ func namedPrefix(prefix string) condition {
 	return func(g Graph) bool { return strings.HasPrefix(g.kind(), prefix) }
 }
 
-// framework requires that the metadata names the toolkit that produced a
-// speaker model.
+// framework requires that the metadata names the speaker model's toolkit.
 func framework(name string) condition {
 	return func(g Graph) bool { return strings.EqualFold(g.Metadata["framework"], name) }
 }
@@ -295,8 +289,7 @@ func dimension(name string, axis int, n int64) condition {
 	return input(name, func(v Port) bool { return v.Rank() > axis && v.Shape[axis] == n })
 }
 
-// shape requires that the only input is of floats and has this shape; -1
-// matches any dimension.
+// shape requires that the only input is of floats of this shape; -1 is any.
 func shape(dims ...int64) condition {
 	return func(g Graph) bool {
 		first := g.Inputs[0]

@@ -30,16 +30,14 @@ const (
 	PartDecoder      Part = "decoder"
 	PartJoiner       Part = "joiner"
 	PartDecoderJoint Part = "decoder_joint"
-	// PartTokens is the token list (tokens.txt, vocab.txt, units.txt,
-	// tokens.json, vocab.json).
+	// PartTokens is the token list (tokens.txt, vocab.json and so on).
 	PartTokens Part = "tokens"
 	// PartCMVN is FunASR's am.mvn (shift and scale of the features).
 	PartCMVN Part = "cmvn"
 	// PartConfig is a config.json in the layout of onnx-asr, or the
 	// preprocessor_config.json of a CTC model on samples.
 	PartConfig Part = "config"
-	// PartLM is a word language model in the ARPA format, for a recognizer of
-	// the optimized tier.
+	// PartLM is a word language model (ARPA) for the optimized tier.
 	PartLM Part = "lm"
 	// PartData is an external data file, which ONNX Runtime opens itself from
 	// the folder of the graph that names it.
@@ -96,8 +94,7 @@ type Model struct {
 	// NoPrompts is set for a Whisper model that was not trained with prompts:
 	// it ignores an initial prompt, with a warning.
 	NoPrompts bool
-	// NoTranslation is set for a Whisper model that was not trained to
-	// translate into English.
+	// NoTranslation is set for a Whisper model not trained to translate.
 	NoTranslation bool
 	// AlignmentHeads are the attention heads of a Whisper model's decoder that
 	// follow the audio, as pairs of layer and head, both from 0. They yield the
@@ -107,8 +104,7 @@ type Model struct {
 	// count as one person; 0 uses the engine's default and an estimate of the
 	// model's scale from the recording.
 	SameSpeaker float64
-	// KnownVoice is the least cosine of a speaker and a known voice; 0 uses
-	// SameSpeaker.
+	// KnownVoice is the least cosine with a known voice; 0 is SameSpeaker.
 	KnownVoice float64
 	// Calibration computes confidences from a recognizer's token probabilities;
 	// nil for a model that was not calibrated.

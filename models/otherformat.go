@@ -13,9 +13,8 @@ import (
 	"github.com/otograph/otograph/internal/files/weightfile"
 )
 
-// otherFormat describes a file that people commonly mistake for a model, and
-// how to proceed; "" for other files. head is the file's first 512 bytes, or
-// all of it.
+// otherFormat describes a file commonly mistaken for a model, and how to
+// proceed; "" for other files. head is the file's first 512 bytes, or all.
 func otherFormat(head []byte, name string) string {
 	s := string(head)
 	switch {
@@ -92,8 +91,7 @@ var openAI = []string{
 	"large", "large-v1", "large-v2", "large-v3", "large-v3-turbo",
 }
 
-// pickleFormat explains how to get an importable form of a PyTorch checkpoint's
-// weights.
+// pickleFormat explains how to get a PyTorch checkpoint's weights.
 func pickleFormat(name string) string {
 	own := strings.TrimSuffix(name, path.Ext(name))
 	switch {
@@ -106,9 +104,8 @@ func pickleFormat(name string) string {
 	return "a pickled PyTorch checkpoint: for Whisper, run `otograph models import FOLDER` on the same weights as safetensors (openai/whisper-base and its kin); other networks: tools/convert"
 }
 
-// parakeet reports whether a ggml file holds a Parakeet model: its header has
-// a frame of 5,000 positions, the size of a Fourier transform after the type,
-// and a subsampling of 8.
+// parakeet reports whether a ggml file holds a Parakeet model: 5,000 positions,
+// a transform's size after the type, and a subsampling of 8 in its header.
 func parakeet(head []byte) bool {
 	var h [10]int32 // magic, vocabulary, positions, …, bands, type, transform, subsampling
 	if err := binary.Read(bytes.NewReader(head), binary.LittleEndian, &h); err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/otograph/otograph/internal/files/weightfile"
 )
 
-// ErrUnsupported marks a valid file of a kind that no role uses. It wraps
-// ErrBroken.
+// ErrUnsupported marks a valid file that no role uses. It wraps ErrBroken.
 var ErrUnsupported = fmt.Errorf("%w: not supported", ErrBroken)
 
 // ErrUnknown marks a valid ONNX model of no known family. It may still work
@@ -26,19 +25,16 @@ var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind, which needs a
 // Recognized describes a recognized model file.
 type Recognized struct {
 	Role Role
-	// Contract is empty if the file fits several contracts and does not state
-	// which (80 filter banks in, 192 numbers out, no metadata): the caller must
-	// then choose one.
+	// Contract is empty if the file fits several and does not state which (80
+	// filter banks in, 192 numbers out, no metadata): choose one then.
 	Contract string
 	// Part is PartModel, or a part of a transducer.
 	Part Part
 	// Languages are the languages in the file's metadata.
 	Languages []string
-	// NoTranslation is set if the shape of a Whisper model matches models that
-	// do not translate.
+	// NoTranslation is set for a shape of Whisper models that do not translate.
 	NoTranslation bool
-	// SampleRate (Hz) is the rate in the file's metadata, or 0 if there is
-	// none.
+	// SampleRate (Hz) is the rate in the file's metadata, 0 for none.
 	SampleRate int
 	// External names the data files that must be in the same folder.
 	External []string
@@ -50,9 +46,8 @@ type Recognized struct {
 	Helper bool
 }
 
-// Recognize identifies a model file without loading it. The error states the
-// file, the expectation and the finding, and wraps ErrMissing, ErrUnsupported
-// or ErrBroken.
+// Recognize identifies a model file without loading it. The error states file,
+// expectation and finding, and wraps ErrMissing, ErrUnsupported or ErrBroken.
 func Recognize(path string) (*Recognized, error) {
 	f, size, err := weightfile.Open(path)
 	switch {
@@ -69,8 +64,7 @@ func Recognize(path string) (*Recognized, error) {
 	return found, nil
 }
 
-// recognize is like Recognize for the bytes of a named file; its errors do not
-// repeat the name.
+// recognize is Recognize for a named file's bytes, without its name in errors.
 func recognize(r io.ReaderAt, size int64, name string) (*Recognized, error) {
 	var head [512]byte
 	n, err := r.ReadAt(head[:], 0)
@@ -111,8 +105,7 @@ func recognize(r io.ReaderAt, size int64, name string) (*Recognized, error) {
 	return found, nil
 }
 
-// notModel turns a header error into ErrBroken, but leaves read errors
-// unchanged.
+// notModel turns a header error into ErrBroken, but no read error.
 func notModel(err, sentinel error) error {
 	if errors.Is(err, sentinel) {
 		return fmt.Errorf("%w: expected a ggml Whisper file or an ONNX model: %w", ErrBroken, err)
@@ -141,8 +134,7 @@ func languagesIn(meta map[string]string) []string {
 	return languages
 }
 
-// ValidLanguage reports whether s looks like an ISO 639 code of two or three
-// letters.
+// ValidLanguage reports whether s looks like an ISO 639 code.
 func ValidLanguage(s string) bool {
 	return (len(s) == 2 || len(s) == 3) && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }

@@ -1,6 +1,5 @@
-// Package models describes model files: the roles, the contracts, sets of
-// models, and how files are recognized. Package models/library manages them in
-// folders and downloads them.
+// Package models describes model files: roles, contracts, sets of models, and
+// how files are recognized. Package models/library manages and downloads them.
 //
 // The package never loads a model; it only reads its bytes. It takes a file's
 // contract, inputs and outputs from the file's header, so that an invalid or
@@ -20,17 +19,15 @@ type Role string
 const (
 	// RoleStandard is the recognizer of the standard tier: a ggml Whisper file.
 	RoleStandard Role = "standard"
-	// RoleOptimized is a recognizer of the optimized tier: a CTC-type ONNX
-	// model. Only for this role may a set have several models, each for
-	// different languages.
+	// RoleOptimized is a recognizer of the optimized tier: CTC-type ONNX. Only
+	// for this role may a set have several models, by language.
 	RoleOptimized Role = "optimized"
 	// RoleVAD is the voice activity detector.
 	RoleVAD Role = "vad"
 	// RoleEmbedder is the speaker embedder.
 	RoleEmbedder Role = "embedder"
 	// RoleSegmenter is the speaker segmentation network, which detects
-	// overlapping voices. It is optional: without one, voices are assumed not
-	// to overlap.
+	// overlapping voices. Without one, voices are assumed not to overlap.
 	RoleSegmenter Role = "segmenter"
 	// RoleTagger is the sound event tagger.
 	RoleTagger Role = "tagger"

@@ -55,11 +55,10 @@ func (s *Set) Need(role Role) (*Model, error) {
 		ErrMissing, role, name, strings.Join(ContractsOf(role), ", "), advice(role))
 }
 
-// OptimizedFor returns the model of the optimized tier for a language (ISO
-// 639-1). Among the models that list the language it prefers the one with the
-// fewest languages, because a model for one language beats one for many; after
-// those come models that list none. It returns false if no model supports the
-// language.
+// OptimizedFor returns the optimized tier's model for a language (ISO 639-1).
+// Among those that list the language it prefers the one with the fewest,
+// because a model for one language beats one for many; after those come models
+// that list none. It returns false if no model supports the language.
 func (s *Set) OptimizedFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(*Model) bool { return true })
 }
@@ -88,12 +87,10 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 	return best, best != nil
 }
 
-// Available returns the tiers and languages of the set, for the rule that
-// selects a tier.
+// Available returns the set's tiers and languages, to select a tier by.
 //
-// The optimized tier only serves the given languages. Without any, it serves
-// the specification's and all others that its models list. A model that lists
-// none adds no others.
+// The optimized tier only serves the given languages; without any, the
+// specification's and others that its models list. Listing none adds none.
 func (s *Set) Available(languages ...string) spec.Available {
 	var a spec.Available
 	standard, ok := s.Role(RoleStandard)

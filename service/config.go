@@ -57,9 +57,9 @@ var (
 // other fields are the defaults of `otograph serve`.
 type Config struct {
 	// Folder holds the SQLite database and the files, unless Database or Files
-	// name another place, and the metrics of worker processes, read only with a
-	// Folder. It is created, or closed to others; one of other files that
-	// others can open is refused. One Service runs on a folder with SQLite.
+	// name another place, and the metrics of workers, which need a Folder. It
+	// is created, or closed to others; a folder of other files that others can
+	// open is refused. One Service runs on a folder with SQLite.
 	Folder string
 	// Database is a PostgreSQL database ("postgres://…"), which several
 	// services may share.

@@ -22,8 +22,7 @@ type ASRStats struct {
 	Fallbacks int
 	// Unprompted counts windows decoded again without their prompt.
 	Unprompted int
-	// Continued counts the remainders of windows that were decoded after a text
-	// ended early.
+	// Continued counts remainders of windows decoded after an early end.
 	Continued int
 	// Skipped counts stretches of speech that were decoded because the
 	// surrounding text had skipped them.
@@ -31,8 +30,7 @@ type ASRStats struct {
 	// Untried counts failed windows, remainders and stretches that were not
 	// repeated because the budget of encoder passes was exhausted.
 	Untried int
-	// Discarded counts windows whose text was dropped because it was not
-	// spoken.
+	// Discarded counts windows whose text was dropped as not spoken.
 	Discarded int
 	// Loops counts decodes that were stopped by the loop guard.
 	Loops int
@@ -64,8 +62,7 @@ type CascadeStats struct {
 	// Doubtful and DoubtfulSeconds count the segments that were decoded again.
 	Doubtful        int
 	DoubtfulSeconds float64
-	// Hearings is the number of runs of segments whose language the standard
-	// tier identified.
+	// Hearings is the number of runs whose language was identified.
 	Hearings int
 	// Replaced is the number of runs of doubtful segments that got a new text.
 	Replaced int

@@ -6,8 +6,7 @@ import (
 	"unicode"
 )
 
-// ErrOptions marks every error about an Options object; test for it with
-// errors.Is.
+// ErrOptions marks every error about an Options object.
 var ErrOptions = errors.New("invalid options")
 
 // OptionError names an invalid option and the reason.
@@ -47,8 +46,7 @@ func optionError(field, format string, args ...any) error {
 	return &OptionError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// longestQuote is the number of characters of untrusted text that an error
-// repeats.
+// longestQuote limits the untrusted text that an error repeats, in characters.
 const longestQuote = 60
 
 // Shorten returns text for an error message: at most 60 characters and an

@@ -93,9 +93,8 @@ func NearestEventClass(name string) string {
 	return best
 }
 
-// Includes reports whether other is a kind of c, as a dog is a kind of animal
-// and of domestic animal; no class is a kind of itself. AudioSet lists a class
-// before its kinds.
+// Includes reports whether other is a kind of c, as a dog is a kind of animal;
+// no class is a kind of itself. AudioSet lists a class before its kinds.
 func (c EventClass) Includes(other EventClass) bool {
 	return other.Index > c.Index && other.Index <= c.Index+c.Generality()
 }

@@ -1,7 +1,6 @@
 package spec
 
-// Extras are the options of a run that are not in the specification. Their JSON
-// is part of stored tasks.
+// Extras are the options outside the specification, as stored with tasks.
 type Extras struct {
 	// Translate requests the standard tier's text in English, for any spoken
 	// language. A model that cannot translate causes whisper.ErrTranslation.
@@ -14,7 +13,6 @@ type Extras struct {
 	Languages []string `json:"languages,omitempty"`
 	// Model is the name of the run's recognizer; "" is the set's. An unknown
 	// name is an *OptionError. A standard model transcribes in the standard
-	// tier, an optimized one in the optimized tier, in the languages that the
-	// model supports.
+	// tier, an optimized one in the optimized tier's languages.
 	Model string `json:"model,omitempty"`
 }

@@ -115,8 +115,7 @@ func (o *Option) set(field reflect.Value, raw json.RawMessage) error {
 	return nil
 }
 
-// hasNull reports whether a list of strings contains a null, which
-// encoding/json decodes as "".
+// hasNull reports whether a list has a null, which decodes as "".
 func hasNull(raw json.RawMessage) bool {
 	var list []*string
 	return json.Unmarshal(raw, &list) != nil || slices.Contains(list, nil)

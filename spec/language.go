@@ -21,8 +21,7 @@ type Language struct {
 }
 
 // languages is in the order of Whisper's language tokens (numbers 0 to 99 of
-// the published vocabulary). The last one, yue, was added with large-v3 as the
-// hundredth.
+// the published vocabulary); the last, yue, came with large-v3.
 var languages = []Language{
 	{"en", "eng", "english", nil},
 	{"zh", "zho", "chinese", []string{"chi", "cmn", "mandarin", "中文", "汉语", "漢語", "普通话", "普通話"}},
@@ -151,10 +150,9 @@ func LanguageName(code string) string {
 }
 
 // NormalizeLanguage returns Whisper's code for an ISO 639-1, 639-2 or 639-3
-// code, an English name or a native name, each with or without script and
-// region tags ("pt-BR", "zh_Hans_CN", "DEU", "Mandarin"); ok is false for
-// anything else. Tags are dropped unless they identify another language
-// ("zh-HK" is "yue").
+// code, an English or a native name, with or without script and region
+// ("pt-BR", "zh_Hans_CN", "DEU", "Mandarin"); ok is false for anything else.
+// Tags are dropped unless they identify another language ("zh-HK" is "yue").
 func NormalizeLanguage(s string) (code string, ok bool) {
 	s = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), "_", "-"))
 	for s != "" {
@@ -170,8 +168,7 @@ func NormalizeLanguage(s string) (code string, ok bool) {
 	return "", false
 }
 
-// isTag reports whether s has the form of a subtag: 1 to 8 ASCII letters or
-// digits.
+// isTag reports whether s has a subtag's form: 1 to 8 letters or digits.
 func isTag(s string) bool {
 	if len(s) == 0 || len(s) > 8 {
 		return false
@@ -184,9 +181,8 @@ func isTag(s string) bool {
 	return true
 }
 
-// NearestLanguage returns the code whose code or name is most similar to s, for
-// error messages, or "" if none is close (more than a third of the letters
-// differ).
+// NearestLanguage returns the code whose code or name is most similar to s, or
+// "" if none is close (more than a third of the letters differ).
 func NearestLanguage(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if base, _, found := strings.Cut(strings.ReplaceAll(s, "_", "-"), "-"); found {

@@ -15,6 +15,5 @@ const (
 	VoiceSlack    = 0.1
 )
 
-// TimeFormat is the format of times in responses: RFC 3339 in UTC with
-// milliseconds.
+// TimeFormat is the format of times: RFC 3339 in UTC with milliseconds.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"

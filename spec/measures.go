@@ -5,15 +5,12 @@ type Measures struct {
 	// Seek is the start (in seconds of the recording) of the recognizer's
 	// window in which the segment begins.
 	Seek float64 `json:"seek"`
-	// Tokens are the segment's tokens in the recognizer's vocabulary, without
-	// time marks.
+	// Tokens are the segment's token numbers, without time marks.
 	Tokens []int32 `json:"tokens"`
-	// Temperature is the temperature at which the text was decoded; nil for a
-	// recognizer without one.
+	// Temperature is that of decoding; nil for a recognizer without one.
 	Temperature *float64 `json:"temperature"`
 	// AvgLogProb is the mean natural logarithm of the tokens' probabilities.
 	AvgLogProb float64 `json:"avg_logprob"`
-	// NoSpeechProb is the no-speech probability; nil for a recognizer that
-	// doesn't estimate it.
+	// NoSpeechProb is nil for a recognizer that doesn't estimate it.
 	NoSpeechProb *float64 `json:"no_speech_prob"`
 }

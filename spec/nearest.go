@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// longestName limits the part of a mistyped name that is compared, in
-// characters.
+// longestName limits the compared part of a mistyped name, in characters.
 const longestName = 100
 
 // DidYouMean returns a question for the end of a message about a mistyped name,

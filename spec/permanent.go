@@ -19,8 +19,7 @@ func Permanent(err error) error {
 }
 
 // IsPermanent reports whether err is permanent: it, or an error that it wraps,
-// has a method Permanent() bool that returns true, as errors returned by
-// Permanent do.
+// has a method Permanent() bool that is true, as Permanent's errors have.
 func IsPermanent(err error) bool {
 	var p interface{ Permanent() bool }
 	return errors.As(err, &p) && p.Permanent()

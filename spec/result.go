@@ -15,11 +15,9 @@ type Result struct {
 	// AudioMD5 is the MD5 of the original bytes, 32 hexadecimal digits.
 	AudioMD5 string
 
-	// Language is the code of the spoken language, detected or given ("en",
-	// "zh").
+	// Language is the spoken language's code, detected or given ("en").
 	Language string
-	// LanguageProbability is the detector's probability, 0 to 1, or 1 if the
-	// language was given.
+	// LanguageProbability is the detector's, 0 to 1, or 1 if it was given.
 	LanguageProbability float64
 	// Segments are the sentences, ordered by start.
 	Segments []Segment
@@ -29,8 +27,7 @@ type Result struct {
 	// NumSpeakers is the number of speakers found (or given).
 	NumSpeakers int
 	// NumSpeakersProbability is the probability, 0 to 1, that NumSpeakers is
-	// right; nil if the number was given, or without speech. The service's
-	// results omit it.
+	// right; nil if given, or without speech. The service omits it.
 	NumSpeakersProbability *float64
 	// SpeakerEmbeddings has one entry for each speaker, SPEAKER_0 first.
 	SpeakerEmbeddings []SpeakerEmbedding
@@ -40,8 +37,7 @@ type Result struct {
 	// AudioEvents are the sound events, ordered by start, then by class.
 	AudioEvents []AudioEvent
 
-	// Names maps speakers to their names if their voices are known; it is not
-	// part of the JSON form.
+	// Names maps speakers to known voices' names; not part of the JSON form.
 	Names map[string]string
 	// Tier is the recognizer that ran; empty if transcription was off.
 	Tier Tier
@@ -65,26 +61,21 @@ type Capabilities struct{ ASR, Diarize, AudioEvents bool }
 type Stats struct {
 	// ASR counts the work of the recognizer.
 	ASR ASRStats
-	// Cascade counts the parts of the optimized tier's text that the standard
-	// tier decoded again.
+	// Cascade counts the optimized tier's text that was decoded again.
 	Cascade CascadeStats
-	// VADWindows, EmbeddingWindows and EventFrames count the inputs of the
-	// other models.
+	// VADWindows, EmbeddingWindows and EventFrames count models' inputs.
 	VADWindows, EmbeddingWindows, EventFrames int
-	// DecodedSeconds is the length of the sound, without gaps in the
-	// recording's time stamps.
+	// DecodedSeconds is the sound's length, without gaps in time stamps.
 	DecodedSeconds float64
 	// NonFinite is the number of NaN and Inf samples that were read as silence.
 	NonFinite int
-	// Truncated is true if the file ended early and only the part before that
-	// was processed.
+	// Truncated is true if the file ended early and was used up to there.
 	Truncated bool
 	// StageSeconds is the wall time of each stage in seconds; stages overlap.
 	StageSeconds map[Stage]float64
 }
 
-// Segment is one sentence of the transcript. Times are seconds from the start
-// of the audio.
+// Segment is a sentence of the transcript. Times are seconds of the audio.
 type Segment struct {
 	ID      int     `json:"id"`
 	Start   float64 `json:"start"`
@@ -101,13 +92,11 @@ type Segment struct {
 	// together, nine of ten words are correct. It is nil for a model without a
 	// calibration, and if it was not requested.
 	Confidence *float64 `json:"confidence,omitempty"`
-	// Measures holds the recognizer's measures; nil if unknown. It is not part
-	// of the JSON form.
+	// Measures holds the recognizer's measures; nil if unknown; not in JSON.
 	Measures *Measures `json:"-"`
 }
 
-// Word is one word (a character in Chinese, Japanese, Thai …) with its times in
-// seconds.
+// Word is a word (a character in Chinese, Japanese, Thai …), in seconds.
 type Word struct {
 	Word        string  `json:"word"`
 	Start       float64 `json:"start"`
@@ -170,8 +159,7 @@ type resultJSON struct {
 }
 
 // MarshalJSON writes the specification's Task result without task_id and
-// billing, with an additional list of warnings about the recording, if there
-// are any.
+// billing, with a list of warnings about the recording, if there are any.
 func (r Result) MarshalJSON() ([]byte, error) {
 	j := resultJSON{AudioDuration: r.AudioDuration, AudioMD5: r.AudioMD5, Warnings: OfAudio(r.Warnings)}
 	if r.Ran.ASR {
@@ -188,8 +176,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON; it ignores unknown keys
-// (task_id, billing).
+// UnmarshalJSON reads the output of MarshalJSON, ignoring unknown keys.
 func (r *Result) UnmarshalJSON(data []byte) error {
 	var j resultJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -206,8 +193,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// notNil replaces a missing list with an empty one, because the specification
-// has no null.
+// notNil returns a list that is not null, as the specification has none.
 func notNil[T any](list *[]T) *[]T {
 	if *list == nil {
 		*list = []T{}

@@ -20,12 +20,10 @@ const (
 type Progress struct {
 	// Stage is the stage that the report is about.
 	Stage Stage
-	// Fraction is the completed part of the whole run, 0 to 1; it never
-	// decreases.
+	// Fraction is the completed part of the run, 0 to 1, never decreasing.
 	Fraction float64
 	// Done is true in the one report that ends the stage.
 	Done bool
-	// AudioDuration is the decoded length in seconds, 0 until StageDecode is
-	// done.
+	// AudioDuration is the decoded length in seconds, 0 until known.
 	AudioDuration float64
 }

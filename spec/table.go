@@ -42,9 +42,8 @@ type Option struct {
 	index int // of the field in Options
 }
 
-// Unlisted reports whether the option is the earlier name of another one or an
-// addition to the specification: it is accepted, but has no flag, and is echoed
-// only when it was given.
+// Unlisted reports whether the option is another's earlier name or an addition
+// to the specification: accepted, but without a flag, and echoed only if given.
 func (o Option) Unlisted() bool { return o.Default == nil && !o.Nullable }
 
 // Table returns the table of options in the order of the specification.

@@ -2,10 +2,9 @@ package spec
 
 import "slices"
 
-// Tier is the kind of recognizer that produced a transcript. Its values are the
-// billing modes of the specification, which call the optimized tier "zh_lite"
-// in JSON; in Go and in the output of commands its name is "optimized"
-// (String).
+// Tier is the kind of recognizer of a transcript. Its values are the billing
+// modes of the specification, which call the optimized tier "zh_lite" in JSON;
+// in Go and in commands its name is "optimized" (String).
 type Tier string
 
 // String returns the tier's name, "standard" or "optimized".
@@ -23,21 +22,18 @@ const (
 	TierOptimized Tier = "zh_lite"
 )
 
-// OptimizedLanguages returns the codes of the languages that the optimized tier
-// serves according to the specification ("Transcription tiers"). Available may
-// list more.
+// OptimizedLanguages returns the languages that the optimized tier serves by
+// the specification ("Transcription tiers"). Available may list more.
 func OptimizedLanguages() []string { return []string{"zh", "en", "es", "fr", "pt"} }
 
-// Available describes the capabilities of one set of models. Every worker
-// reports them.
+// Available describes the capabilities of a set of models, as workers report.
 type Available struct {
 	// Standard reports whether there is a model for the standard tier.
 	Standard bool `json:"standard"`
 	// StandardLanguages are the codes of the languages that the standard model
 	// supports; empty means all of Languages.
 	StandardLanguages []string `json:"standard_languages,omitempty"`
-	// Translates reports whether the standard model can translate other
-	// languages into English.
+	// Translates reports whether the standard model translates into English.
 	Translates bool `json:"translates,omitempty"`
 	// Optimized are the codes that the optimized tier serves: the
 	// OptimizedLanguages that one of its models supports and, if the tier is
@@ -55,8 +51,7 @@ type NamedModel struct {
 	Tier Tier `json:"tier"`
 	// Languages are the codes that it supports; empty means all of Languages.
 	Languages []string `json:"languages,omitempty"`
-	// Translates reports whether a task that names it can be translated into
-	// English.
+	// Translates reports whether a task that names it can be translated.
 	Translates bool `json:"translates,omitempty"`
 }
 
@@ -76,9 +71,8 @@ func (a Available) Only(name string) (Available, bool) {
 	return Available{Standard: true, StandardLanguages: m.Languages, Translates: m.Translates, Models: a.Models}, true
 }
 
-// Route returns the tier that transcribes a recording in the given language
-// with the given models. It is the only implementation of the specification's
-// rule:
+// Route returns the tier that transcribes a recording in a language with the
+// given models. Only it implements the specification's rule:
 //
 //   - optimize=false: standard.
 //   - otherwise, a language that the optimized tier serves with these models:
@@ -100,8 +94,7 @@ func Route(language string, o Options, a Available) Tier {
 	return TierStandard
 }
 
-// knows reports whether Route selects a model that supports the language, with
-// these options.
+// knows reports whether Route's model supports the language.
 func (a Available) knows(language string, o Options) bool {
 	if Route(language, o, a) == TierOptimized {
 		return true
@@ -109,8 +102,7 @@ func (a Available) knows(language string, o Options) bool {
 	return a.Standard && (len(a.StandardLanguages) == 0 || slices.Contains(a.StandardLanguages, language))
 }
 
-// Languages returns the codes that the models support with these options, in
-// the order of Languages.
+// Languages returns the models' languages with these options, in order.
 func (a Available) Languages(o Options) []string {
 	var codes []string
 	for _, l := range languages {
@@ -135,11 +127,10 @@ func (a Available) runs(tier Tier, o Options) bool {
 	return slices.ContainsFunc(candidates, func(code string) bool { return Route(code, o, a) == tier })
 }
 
-// PossibleTiers returns the tiers that may run if any one of several sets of
-// models may get the recording, the standard tier first. It returns none if the
-// options disable transcription or no model supports the language. Without any
-// set, nothing is known about the models, so it returns the tiers of all
-// possible models.
+// PossibleTiers returns the tiers that may run if any of several sets of models
+// may get the recording, the standard tier first; none if the options disable
+// transcription or no model supports the language. Without any set, it returns
+// the tiers of all possible models.
 func PossibleTiers(o Options, sets []Available) []Tier {
 	if o.EnableASR != nil && !*o.EnableASR {
 		return nil

@@ -2,8 +2,7 @@ package spec
 
 import "reflect"
 
-// WarnAudio is the Option of warnings about the recording itself and about the
-// reliability of its speakers.
+// WarnAudio is the Option of warnings about the recording and its speakers.
 const WarnAudio = "audio"
 
 // Warning reports an option that a run could not honor, or a property of the
@@ -13,8 +12,7 @@ type Warning struct {
 	Reason string `json:"reason"` // why the option has no effect, or which part is missing, in plain words
 }
 
-// OfAudio returns the warnings about the recording itself. They belong to every
-// form of a result.
+// OfAudio returns the warnings about the recording, for all result forms.
 func OfAudio(list []Warning) (out []Warning) {
 	for _, w := range list {
 		if w.Option == WarnAudio {
@@ -24,14 +22,12 @@ func OfAudio(list []Warning) (out []Warning) {
 	return out
 }
 
-// Given returns the JSON names of the options that are set, in the order of
-// Table.
+// Given returns the JSON names of the set options, in Table's order.
 func (o Options) Given() []string {
 	return o.names(func(Option, reflect.Value) bool { return true })
 }
 
-// Changed returns the JSON names of the options that differ from their default,
-// in the order of Table.
+// Changed returns the JSON names of options off their default, in order.
 func (o Options) Changed() []string {
 	return o.names(func(row Option, value reflect.Value) bool {
 		if row.Kind == KindStrings {

@@ -32,9 +32,8 @@ const (
 // others write: \data\, the number of n-grams of each length; for each length N
 // a line \N-grams: and lines of log10 probability, N words and, where it is not
 // 0, log10 back-off weight; \end\. Words are lower-cased; n-grams that differ
-// by case alone become one, with the greater probability. name appears in
-// errors, which wrap ErrFormat and contain the line, the expected and the found
-// text.
+// by case become one, with the greater probability. Errors begin with name,
+// wrap ErrFormat and contain the line, the expected and the found text.
 func Parse(name string, data []byte) (*Model, error) {
 	p := &reader{rest: string(data)}
 	m, err := p.model()
@@ -47,8 +46,7 @@ func Parse(name string, data []byte) (*Model, error) {
 	return m, nil
 }
 
-// gram is one n-gram during parsing: its last word and the node of the words
-// before it.
+// gram is an n-gram being parsed: its last word and the node before it.
 type gram struct {
 	parent, word     int32
 	logProb, backoff float32
@@ -246,8 +244,7 @@ func (p *reader) longer(m *Model, order, count int) ([]gram, error) {
 	return slices.CompactFunc(grams, func(a, b gram) bool { return a.parent == b.parent && a.word == b.word }), nil
 }
 
-// follow moves p.last to the given words: their numbers and the nodes of the
-// n-gram's proper prefixes.
+// follow moves p.last to the words: their numbers and their prefixes' nodes.
 func (p *reader) follow(m *Model, words []string) error {
 	same := 0
 	for same < len(p.last.words) && p.last.words[same] == words[same] {

@@ -15,13 +15,11 @@ type Model struct {
 	// start is the node of the beginning of a sentence; end is the number of
 	// the word that ends one, -1 if the model has none.
 	start, end int32
-	// unknown is the natural logarithm of the probability of a word that the model
-	// does not list.
+	// unknown is the log probability of a word that the model does not list.
 	unknown float64
 	word    []int32
-	// logProb is the probability of a node's last word after the words before
-	// it; backoff is added where a context lacks a word. Both are natural
-	// logarithms.
+	// logProb is the log probability of a node's last word after the words
+	// before it; backoff is added where a context lacks a word.
 	logProb, backoff []float32
 	// suffix is the longest node that is a proper suffix of this one. first is
 	// the place of a node's first child; the next node's first ends the list.

@@ -25,19 +25,17 @@ const (
 // Scorer scores nothing.
 type Scorer struct {
 	model *Model
-	// text is the text of each token: words in lower case, ' ' between words,
-	// '\n' between sentences.
+	// text is each token's text, lower-cased; ' ' ends words, '\n' sentences.
 	text [][]byte
 	// spared are the words that the model never penalizes, sorted.
 	spared []string
 }
 
 // NewScorer prepares a model for a recognizer's tokens. tokens holds the UTF-8
-// text of each, nil for a token without text; a single token need not be whole
-// characters. Words are separated by spaces and punctuation other than
-// apostrophes and hyphens, ignoring case. Each kana or Chinese character is a
-// word. A sentence ends with a full stop, a question mark or an exclamation
-// mark.
+// text of each, nil for none; one token need not be whole characters. Words are
+// separated by spaces and punctuation other than apostrophes and hyphens,
+// ignoring case. Each kana or Chinese character is a word. A full stop, a
+// question mark or an exclamation mark ends a sentence.
 func NewScorer(m *Model, tokens [][]byte) *Scorer {
 	s := &Scorer{model: m, text: make([][]byte, len(tokens))}
 	for id, t := range tokens {
@@ -89,8 +87,7 @@ type Place struct {
 	// among the spared, that begin with the unfinished word.
 	known, spared [2]int32
 	bytes         int32
-	// whole is the length in bytes of the present character of an unspaced
-	// script.
+	// whole is the present character's bytes in an unspaced script.
 	whole int32
 	// score is the score of the complete words.
 	score float64
@@ -181,9 +178,8 @@ func (s *Scorer) closed(p Place) Place {
 	return p
 }
 
-// Score returns the text's contribution to the logarithm of its probability so
-// far. An unfinished word counts only by whether it can still become a known
-// one.
+// Score returns the text's part of the logarithm of its probability so far. An
+// unfinished word counts only by whether it can become a known one.
 func (s *Scorer) Score(p Place) float64 {
 	if s != nil && p.bytes > 0 && p.known[0] == p.known[1] && p.spared[0] == p.spared[1] {
 		return p.score + weight*s.model.unknown + wordBonus

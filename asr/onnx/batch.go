@@ -82,9 +82,8 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 }
 
 // batches groups indices of windows of similar length, the longest first. A
-// batch holds at most most windows and, padded, at most budget samples; a
-// single window may exceed it. Large vocabularies need 1.7 MB of scores per
-// second.
+// batch holds at most most windows and, padded, budget samples; a single window
+// may exceed it. Large vocabularies need 1.7 MB of scores a second.
 func batches(lengths []int, most, budget int) [][]int {
 	order := make([]int, len(lengths))
 	for i := range order {

@@ -55,9 +55,8 @@ type prefix struct {
 	id       int
 	children []*prefix
 	standing
-	// blank and token are the log probabilities of all paths that end here,
-	// after the present row, in a blank or in the token; the search is filling
-	// the next pair.
+	// blank and token are the log probabilities of all paths that end here in a
+	// blank or in the token; the search is filling the next pair.
 	blank, token         float64
 	nextBlank, nextToken float64
 	listed               bool

@@ -35,8 +35,7 @@ type ctcGraph struct {
 
 func (c *ctcGraph) ctc() *head { return &c.head }
 
-// decodeRows decodes the rows of n windows. counts holds each window's number
-// of rows.
+// decodeRows decodes the rows of n windows, counts[i] rows for window i.
 func (c *ctcGraph) decodeRows(scores *ort.Tensor, counts []int64, n int, req request) ([]hypothesis, error) {
 	h, columns := &c.head, c.head.vocab.size()
 	data, rows, err := scoreRows(c.source, c.out, scores, n, h.vocab)

@@ -14,9 +14,8 @@ import (
 const detectSeconds = 20.0
 
 // DetectLanguage returns the language of up to three windows of speech
-// (beginning, middle, end) if the model has a language head. Without speech it
-// uses the first 30 s. Any other model returns
-// asr.ErrNoLanguage.
+// (beginning, middle, end), or of the first 30 s without speech. A model
+// without a language head returns asr.ErrNoLanguage.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Detection) (string, float64, error) {
 	if s, ok := e.net.(*senseVoice); !ok || !s.prompted {
 		return "", 0, fmt.Errorf("%s: %w", e.name, asr.ErrNoLanguage)

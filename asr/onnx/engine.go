@@ -1,7 +1,6 @@
-// Package onnx is the optimized tier: recognizers of the CTC kind and their
-// relatives (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, wav2vec 2.0 and
-// its relatives, the transducers of NeMo and icefall, Paraformer, Moonshine) run
-// with ONNX Runtime.
+// Package onnx is the optimized tier: recognizers of the CTC kind and relatives
+// (icefall Zipformer, WeNet, SenseVoice, NeMo CTC, wav2vec 2.0 and its kin,
+// NeMo and icefall transducers, Paraformer, Moonshine) run with ONNX Runtime.
 //
 // A model is recognized by its metadata or by its inputs and outputs; a model
 // that fits no known contract is refused with an error that names the file, its
@@ -60,17 +59,14 @@ type parts struct {
 	// Decoder and Joiner are a transducer's other two graphs. In onnx-asr's
 	// layout, Decoder is decoder_joint-model.onnx and Joiner is empty.
 	Decoder, Joiner ort.Source
-	// Tokens is tokens.txt, vocab.txt, units.txt, tokens.json, vocab.json or a
-	// sentencepiece model.
+	// Tokens is a token list (txt or json), or a sentencepiece model.
 	Tokens sideFile
-	// CMVN is FunASR's am.mvn, required if the graph's metadata lacks the
-	// statistics.
+	// CMVN is FunASR's am.mvn, required without statistics in the graph.
 	CMVN sideFile
 	// Config is the config.json of onnx-asr's layout, or a waveform model's
 	// preprocessor_config.json; optional.
 	Config sideFile
-	// LM is a word language model in the ARPA format that the search uses;
-	// optional.
+	// LM is a word language model (ARPA) for the search; optional.
 	LM sideFile
 }
 
@@ -79,15 +75,13 @@ type Options struct {
 	// Threads is the number of cores that one run of the network uses; 0 is 1.
 	// Running windows in parallel (asr.Options.Parallel) scales better.
 	Threads int
-	// Batch is the maximum number of windows per run, if the family allows
-	// several; 0 is the default of 4. The text does not depend on
-	// asr.Options.Parallel.
+	// Batch is the most windows per run, if the family allows several; 0 means
+	// 4. The text does not depend on asr.Options.Parallel.
 	Batch int
 }
 
 const (
-	// defaultWindow and longestWindow limit the stretch that is decoded in one
-	// piece, in seconds.
+	// defaultWindow and longestWindow limit a decoded stretch, in seconds.
 	defaultWindow = 20.0
 	longestWindow = 60.0
 	// defaultBatch is the number of windows per run.
@@ -102,8 +96,7 @@ const (
 	// English. Short windows cost no time: windows of similar length run together.
 	joinPause    = 0.5
 	utterancePad = 0.1
-	// similar is the minimum length of a window in a batch, relative to the
-	// longest.
+	// similar is the least length of a window in a batch, of the longest.
 	similar = 0.85
 )
 
@@ -138,9 +131,8 @@ type hypothesis struct {
 	languages map[string]float64 // language probabilities; nil if the family has no language head
 	// rows are the log posteriors, if requested.
 	rows *align.Rows
-	// attention holds the attention to the sound at the steps that wrote the
-	// text, by step and alignment head, if requested; nil if the family has
-	// none.
+	// attention is the attention at the steps that wrote the text, by step and
+	// alignment head, if requested; nil if the family has none.
 	attention [][][]float32
 	// spotted are the hotwords that the spotter found.
 	spotted []ctc.Spotted
@@ -156,8 +148,7 @@ type request struct {
 	spotter  *ctc.Spotter
 }
 
-// network is one family: it turns features into tokens. It is safe for
-// concurrent use.
+// network is one family: features into tokens. It may be used concurrently.
 type network interface {
 	// features computes the input of one window (16 kHz samples).
 	features(samples []float32) matrix
@@ -195,8 +186,7 @@ var (
 	_ asr.LanguageDetector = (*Engine)(nil)
 )
 
-// openParts recognizes the model, checks that its files fit each other and
-// opens its sessions.
+// openParts recognizes the model, checks its files and opens its sessions.
 func openParts(m parts, opt Options) (*Engine, error) {
 	if m.ONNX.Role == "" {
 		m.ONNX.Role = "optimized"
@@ -235,8 +225,7 @@ func openParts(m parts, opt Options) (*Engine, error) {
 	return e, nil
 }
 
-// languages returns the codes of the model's languages: some of the family's
-// own, or all of them.
+// languages returns the model's languages: the family's own, or all of them.
 func (m parts) languages(own []string) (known []string, err error) {
 	for _, l := range m.Languages {
 		code, ok := spec.NormalizeLanguage(l)
@@ -258,9 +247,8 @@ func (m parts) languages(own []string) (known []string, err error) {
 // if the model was opened without a list and declares none.
 func (e *Engine) Languages() []string { return slices.Clone(e.known) }
 
-// Abilities implements asr.Transcriber: every family's search uses hotwords and
-// the language model. Without either, transducers and Paraformer decode
-// greedily.
+// Abilities implements asr.Transcriber: every search uses hotwords and the
+// language model. Without either, transducers and Paraformer are greedy.
 func (e *Engine) Abilities() asr.Abilities {
 	return asr.Abilities{
 		Beam: math.MaxInt, BeamForHotwords: e.net.ctc() == nil && e.lm == nil,
@@ -268,8 +256,7 @@ func (e *Engine) Abilities() asr.Abilities {
 	}
 }
 
-// Close waits for running decodes and frees the model. It may be called more
-// than once.
+// Close waits for running decodes and frees the model, also when repeated.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -32,8 +32,7 @@ func parseConfig(f sideFile) (nemoConfig, error) {
 	return c, nil
 }
 
-// open determines the family of a model, reads its tokens and builds its
-// network.
+// open builds a model's network: its family, with its tokens.
 func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	g, contract, err := ort.InspectModel(m.ONNX, models.RoleOptimized, m.Contract)
 	if err != nil {

@@ -19,8 +19,7 @@ type frames struct {
 	counts string // name of the output with the numbers of rows
 }
 
-// zipformerPadding is ln(1e-10), the value that shorter windows of a batch are
-// padded with.
+// zipformerPadding is ln(1e-10), which pads the shorter windows of a batch.
 const zipformerPadding = -23.025850929940457
 
 func openFrames(m parts, g *ort.Graph, contract string, vocab *vocabulary, opt ort.Options) (network, error) {

@@ -20,14 +20,12 @@ func newFusion(hotwords []string, v *vocabulary, lm *ngram.Scorer) fusion {
 // none reports whether there is nothing to add.
 func (f *fusion) none() bool { return f.boost == nil && f.lm == nil }
 
-// standing is the state of a partial text in the tree of hotwords and in the
-// language model.
+// standing is a partial text's state in hotwords and language model.
 type standing struct {
 	at    place
 	words ngram.Place
 	last  int // the last token with text, -1 without one
-	// bonus is the text's contribution to the logarithm of its probability so
-	// far.
+	// bonus is the text's part of the logarithm of its probability.
 	bonus float64
 }
 

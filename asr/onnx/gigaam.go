@@ -10,15 +10,13 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// giga reports whether a model is GigaAM, which runs as NeMo's models do on
-// other features.
+// giga reports whether a model is GigaAM: a NeMo model on other features.
 func giga(contract string, g *ort.Graph) bool {
 	return contract == models.ContractGigaAMCTC || contract == models.ContractGigaAMTransducer || g.Metadata["is_giga_am"] == "1" ||
 		has(g.Input, "features", "feature_lengths") || has(g.Output, "encoded", "encoded_len")
 }
 
-// gigaMel returns the 64 log-mel bands of a GigaAM model, in one of two
-// versions.
+// gigaMel returns the 64 log-mel bands of one of GigaAM's two versions.
 func gigaMel(m parts, g *ort.Graph, c nemoConfig) (*dsp.Extractor, error) {
 	version, err := gigaVersion(m, g, c)
 	return dsp.NewGigaAMMel(version), err

@@ -34,14 +34,12 @@ func float(name string, shape ...int64) ort.Info {
 	return ort.Info{Name: name, Type: ort.Float32, Shape: shape}
 }
 
-// check checks the ports of a graph: the inputs, if any are given, must be its
-// only ones.
+// check checks the ports of a graph, of which given inputs must be all.
 func check(g *ort.Graph, inputs []ort.Info, outputs ...ort.Info) error {
 	return g.Check(ort.Contract{Inputs: inputs, Outputs: outputs, Exact: inputs != nil})
 }
 
-// has reports whether a graph has a port of each name; find is its Input or
-// Output.
+// has reports whether a graph has a port (find) of each name.
 func has(find func(string) (ort.Info, bool), names ...string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { _, ok := find(n); return !ok })
 }
@@ -81,8 +79,7 @@ func oneAtATime(g *ort.Graph, input string) bool {
 	return in.Rank() == 3 && in.Shape[0] == 1
 }
 
-// metaInt reads a number from the metadata. It returns fallback if the key is
-// missing.
+// metaInt reads a number from the metadata, or returns fallback.
 func metaInt(g *ort.Graph, source ort.Source, key string, fallback, low, high int) (int, error) {
 	s := strings.TrimSpace(g.Metadata[key])
 	if s == "" {
@@ -95,8 +92,7 @@ func metaInt(g *ort.Graph, source ort.Source, key string, fallback, low, high in
 	return n, nil
 }
 
-// metaFloats reads a comma-separated list from the metadata. It returns nil if
-// the key is missing.
+// metaFloats reads a list with commas from the metadata, or returns nil.
 func metaFloats(g *ort.Graph, source ort.Source, key string, want int) ([]float32, error) {
 	s := strings.TrimSpace(g.Metadata[key])
 	if s == "" {

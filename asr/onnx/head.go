@@ -15,8 +15,7 @@ type head struct {
 	logits bool
 }
 
-// norms returns each row's log-sum-exp, or zeros if rows are already log
-// probabilities.
+// norms returns each row's log-sum-exp, or zeros for log probabilities.
 func (h *head) norms(scores []float32, rows, v int) []float64 {
 	norms := make([]float64, rows)
 	if !h.logits {

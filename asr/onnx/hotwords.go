@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// letterBonus and signBonus are added to the logarithm of a prefix's
-	// probability for each matched letter of a hotword, or each character of a
-	// script without spaces.
+	// letterBonus and signBonus are added to a prefix's log probability for
+	// each matched letter of a hotword, or unspaced character.
 	letterBonus = 0.45
 	signBonus   = 1.5
 	// tokenBonus is the maximum that one token earns.
@@ -37,8 +36,7 @@ type trieNode struct {
 	// bonus is earned by the byte that leads here, if it is a character's last.
 	// sum is the bonus of all bytes from the root to here.
 	bonus, sum float64
-	// end marks a hotword's last byte; sign marks that its last character needs
-	// no space after it.
+	// end marks a hotword's last byte; sign, that no space need follow.
 	end, sign bool
 	// fail is the node of the longest proper suffix of this node's bytes that
 	// is in the tree; 0, the root, is the empty one. word is the longest suffix
@@ -254,8 +252,7 @@ func (b *booster) step(p place, id int, repeats bool) place {
 	return p
 }
 
-// settle keeps the bonus of the longest hotword that ends at the place and that
-// may accepts.
+// settle keeps the bonus of the longest hotword at the place that may accepts.
 func (b *booster) settle(p place, may func(n *trieNode) bool) place {
 	for at := p.node; at != 0; at = b.nodes[at].word {
 		if n := &b.nodes[at]; n.end && may(n) {

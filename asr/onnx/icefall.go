@@ -14,8 +14,7 @@ const (
 	// icefallMost is the maximum number of tokens per frame: icefall trains for
 	// one and decodes one (--max-sym-per-frame 1).
 	icefallMost = 1
-	// icefallContext is the number of previous tokens the decoder reads if the
-	// file does not declare it.
+	// icefallContext is the decoder's context if the file does not declare it.
 	icefallContext = 2
 	// beforeText is the decoder's input for a token before the text.
 	beforeText = -1
@@ -32,8 +31,7 @@ type icefall struct {
 	source        ort.Source
 	lens, targets ort.Info
 	context       int
-	// unknown is the id of <unk>, which the search treats as the blank; -1
-	// without one.
+	// unknown is the id of <unk>, which counts as blank; -1 without one.
 	unknown int
 	batch   bool
 }

@@ -9,8 +9,7 @@ import (
 )
 
 // kvCache runs Moonshine's decoder for several texts (rows) at once. The keys
-// and values of a step's outputs are the inputs of the next step, in the same
-// memory.
+// and values of a step are the inputs of the next, in the same memory.
 type kvCache struct {
 	n      *moonshine
 	sounds []encodedWindow

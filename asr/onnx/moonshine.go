@@ -38,9 +38,8 @@ type moonshine struct {
 
 const (
 	pastPrefix, presentPrefix = "past_key_values.", "present."
-	// moonshinePace is the maximum number of tokens per second of sound: the
-	// network writes one that is out of its depth in a loop (Moonshine's own
-	// programs stop there).
+	// moonshinePace is the most tokens per second of sound: a network out of
+	// its depth writes one in a loop (Moonshine's own programs stop there).
 	moonshinePace = 6.5
 	// moonshineStride is the number of samples per encoder frame.
 	moonshineStride = 384

@@ -49,8 +49,7 @@ func openNeMoFront(m parts, g *ort.Graph) (f nemoFront, err error) {
 	return f, err
 }
 
-// nemoMel returns the log-mel bands of a NeMo model, and whether they are
-// normalized.
+// nemoMel returns a NeMo model's log-mel bands, and if they are normalized.
 func nemoMel(m parts, g *ort.Graph, c nemoConfig) (mel *dsp.Extractor, normalize bool, err error) {
 	bands := cmp.Or(c.Features, 80)
 	if in, _ := g.Input("audio_signal"); in.Rank() == 3 && in.Shape[1] > 0 {
@@ -101,9 +100,8 @@ func nemoBlank(vocab *vocabulary) int {
 	return vocab.size() - 1
 }
 
-// nemoCTC implements NeMo's CTC models and CTC branches of hybrids, and
-// GigaAM's. Exports lack the masks of their convolutions, so windows run one by
-// one, without padding.
+// nemoCTC implements NeMo's CTC models, branches of hybrids, and GigaAM's.
+// Exports lack their convolutions' masks, so windows run one by one, unpadded.
 type nemoCTC struct {
 	nemoFront
 	ctcGraph
@@ -133,7 +131,6 @@ func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hyp
 	if err != nil {
 		return nil, err
 	}
-	// The graph returns no lengths; the subsampling determines the number of
-	// real rows.
+	// The graph returns no lengths; the subsampling gives the real rows.
 	return n.decodeRows(out[0], []int64{int64((w.frames-1)/n.subsampling + 1)}, 1, req)
 }

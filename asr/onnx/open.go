@@ -14,10 +14,9 @@ func init() {
 	}, models.ContractsOf(models.RoleOptimized)...)
 }
 
-// Open opens a recognizer of the optimized tier with all its files, as returned
-// by library.OpenFile, library.OpenDir and demo.Models. Errors wrap
-// ErrContract, ErrTokens or ErrFile, or come from the runtime or the file
-// system.
+// Open opens a recognizer of the optimized tier with its files, as
+// library.OpenFile, library.OpenDir and demo.Models return them. Errors wrap
+// ErrContract, ErrTokens or ErrFile, or are the runtime's or the system's.
 func Open(m *models.Model, opt Options) (*Engine, error) {
 	p := parts{Model: *m}
 	graphs := map[models.Part]*ort.Source{

@@ -11,11 +11,9 @@ import (
 )
 
 const (
-	// peakSeconds is the duration of an entry of us_cif_peak: a third of a 60
-	// ms frame.
+	// peakSeconds is the length of a us_cif_peak entry: a third of 60 ms.
 	peakSeconds = lfrSeconds / 3
-	// peakDelay is the number of entries by which FunASR shifts a peak to an
-	// earlier time.
+	// peakDelay is the entries by which FunASR shifts a peak to the left.
 	peakDelay = 1.5
 	// peakLongest is the longest token in entries.
 	peakLongest = 30
@@ -173,8 +171,7 @@ func (p *paraformer) rescore(ids []int, rows [][]float32, norms []float64, f *fu
 }
 
 // peakTimes sets the tokens' times from the predictor's peaks: token i lasts
-// from peak i to peak i+1, at most 0.6 s. It reports false if the peaks do not
-// fit the tokens.
+// from peak i to peak i+1, at most 0.6 s. It is false if peaks do not fit.
 func peakTimes(tokens []emission, peaks []float32, frames int) bool {
 	var at []float64
 	for k, p := range peaks[:min(len(peaks), 3*frames)] {

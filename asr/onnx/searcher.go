@@ -25,8 +25,7 @@ type predictor interface {
 	// score joins an encoder frame with the state. It returns the scores of the
 	// tokens and, in TDT, of the durations.
 	score(ctx context.Context, frame []float32) ([]float32, error)
-	// after returns the state after another token. The predictor must have
-	// scored a frame.
+	// after returns the state after a token, once the predictor has scored.
 	after(token int) predictor
 }
 
@@ -56,8 +55,7 @@ func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]e
 	return s.beam(ctx, frames, req.fusion, req.beam)
 }
 
-// score returns a predictor's scores for a frame: of the tokens, and of TDT's
-// durations.
+// score returns a predictor's scores of tokens, and of TDT's durations.
 func (s *searcher) score(ctx context.Context, p predictor, frame []float32) (tokens, durations []float32, err error) {
 	scores, err := p.score(ctx, frame)
 	if err != nil {
@@ -120,8 +118,7 @@ func (s *searcher) favored(scores []float32, norm float64, at standing, f fusion
 	return best
 }
 
-// emission returns a token at frame at of n that lasts the given number of
-// frames, at least one.
+// emission returns a token at frame at of n, for at least one frame.
 func (s *searcher) emission(at, lasts, n, id int, logProb func(id int) float64) emission {
 	return emission{
 		id: id, start: float64(at) * s.seconds, end: float64(min(at+max(lasts, 1), n)) * s.seconds,

@@ -11,14 +11,12 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// snap is the maximum distance (seconds) between the first token of a stretch
-// of speech and the stretch's border at which a segment begins there. A CTC
-// network emits a token at one frame somewhere inside the sound; the detector's
-// border is more accurate.
+// snap is the greatest distance (seconds) between a stretch of speech's first
+// token and its border at which a segment begins at the border. A token is
+// somewhere inside the sound; the detector's border is more accurate.
 const snap = 0.5
 
-// written is one token of the text: its bytes and its time in the file
-// (seconds).
+// written is a token of the text: its bytes and its time in the file (s).
 type written struct {
 	token decode.Token
 	end   float64
@@ -121,26 +119,22 @@ func endTimes(words []decode.Word, stream []written) {
 }
 
 const (
-	// hold is the maximum time (seconds) that a word lasts beyond its last
-	// token while the voice detector reports speech: the token fires somewhere
-	// inside the word.
+	// hold is how long (seconds) a word may last beyond its last token while
+	// there is speech: the token fires somewhere inside the word.
 	hold = 0.6
-	// tail replaces hold for the last word of a sentence or of a stretch of
-	// speech, because a pause may follow, and in noise or reverberation the
-	// detector ends late. Over the 192 single sentences of the demo sets, the
-	// true end is -0.10 to 0.51 s after the last token: the error is at most
-	// 0.35 s.
+	// tail replaces hold for the last word of a sentence or of a stretch: a
+	// pause may follow, and in noise or reverberation the detector ends late.
+	// Over the 192 single sentences of the demo sets, the true end is -0.10 to
+	// 0.51 s after the last token: the error is at most 0.35 s.
 	tail = 0.25
 )
 
-// snapToSpeech moves the start of the first word of every stretch of speech to
+// snapToSpeech moves the start of the first word of each stretch of speech to
 // the stretch's border if that is near. A word lasts until the next one begins
-// or the stretch ends, but at most hold longer than its tokens, or tail at the
-// end of a sentence or stretch. Gaps between tokens within a stretch are
-// speech, not pauses.
+// or the stretch ends, but at most hold beyond its tokens, or tail at the end
+// of a sentence or stretch. Gaps between a stretch's tokens are speech.
 //
-// A token may fire a little outside of its stretch: words belong to the nearest
-// one.
+// A token may fire outside of its stretch: words belong to the nearest.
 func snapToSpeech(words []decode.Word, speech []audio.Span) {
 	for i, k := 0, 0; i < len(words) && len(speech) > 0; {
 		belongs := func(w decode.Word) bool {

@@ -26,8 +26,7 @@ const (
 	noSpeech = "nospeech"
 )
 
-// sensePrompts are the prompt numbers of SenseVoice small, used if the metadata
-// lacks them.
+// sensePrompts are SenseVoice small's prompts, if the metadata lacks them.
 var sensePrompts = map[string]int{"auto": 0, "zh": 3, "en": 4, "yue": 7, "ja": 11, "ko": 12, noSpeech: 13}
 
 var senseLanguages = []string{"zh", "en", "yue", "ja", "ko"}
@@ -272,8 +271,7 @@ func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]
 	return hyps, nil
 }
 
-// readLanguage returns the probabilities of the language tags in the first
-// prompt's row.
+// readLanguage returns the language tags' probabilities in the first row.
 func (s *senseVoice) readLanguage(row []float32) map[string]float64 {
 	probability := map[string]float64{}
 	top := math.Inf(-1)

@@ -10,8 +10,7 @@ import (
 // unspoken matches Moonshine's spare tokens, which have no text.
 var unspoken = regexp.MustCompile(`^<<ST_\d+>>$`)
 
-// moonshineSymbols reads Moonshine's token list: tokenizer.bin or transformers'
-// tokenizer.json.
+// moonshineSymbols reads Moonshine's tokenizer.bin or tokenizer.json.
 func moonshineSymbols(f sideFile) ([]string, error) {
 	read := tokenizerBin
 	if len(f.Data) > 0 && f.Data[0] == '{' {

@@ -76,8 +76,7 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 // present reports whether a graph is given.
 func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
 
-// sessions are a transducer's open graphs; joiner is nil if the decoder
-// includes it.
+// sessions are a transducer's graphs; joiner is nil within the decoder.
 type sessions struct{ encoder, decoder, joiner *ort.Session }
 
 // open opens the given graphs, the encoder for the outputs only.

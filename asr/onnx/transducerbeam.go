@@ -17,8 +17,7 @@ type spoken struct {
 	standing
 }
 
-// child returns the text with another token. The predictor must have scored a
-// frame.
+// child returns the text with another token, once the predictor has scored.
 func (s *spoken) child(id int, f *fusion) *spoken {
 	for _, c := range s.children {
 		if c.id == id {

@@ -43,8 +43,7 @@ const (
 type vocabulary struct {
 	name    string
 	symbols []string
-	// text holds the bytes of each token; nil for tokens without text (blank,
-	// unknown, tags).
+	// text holds each token's bytes; nil for blank, unknown and tags.
 	text [][]byte
 	kind writing
 	// blank is the id of the blank, -1 without one.
@@ -189,8 +188,7 @@ func sentencePieces(data []byte) ([]string, error) {
 	return out, nil
 }
 
-// protoField reads one field of a protobuf message; body is nil unless the
-// field is a byte string.
+// protoField reads a protobuf field; body is nil unless it is a byte string.
 func protoField(data []byte) (num uint64, body, rest []byte, err error) {
 	tag, n := binary.Uvarint(data)
 	data = data[max(n, 0):]
@@ -219,8 +217,7 @@ func protoField(data []byte) (num uint64, body, rest []byte, err error) {
 	return tag >> 3, body, data[size:], nil
 }
 
-// newVocabulary determines the text of each token. If kind is writePieces,
-// byte-level BPE is detected.
+// newVocabulary determines each token's text. It detects byte-level BPE.
 func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, error) {
 	v := &vocabulary{
 		name: name, symbols: symbols, kind: kind, blank: blankOf(name, symbols, kind),
@@ -274,8 +271,7 @@ func blankOf(name string, symbols []string, kind writing) int {
 	})
 }
 
-// textOf returns a token's text, nil for none. space is the list's mark for a
-// space.
+// textOf returns a token's text, nil for none; space marks a space.
 func (v *vocabulary) textOf(s, space string) ([]byte, error) {
 	if writesNothing(s) {
 		return nil, nil
@@ -301,8 +297,7 @@ func (v *vocabulary) textOf(s, space string) ([]byte, error) {
 	return []byte(strings.ReplaceAll(s, space, " ")), nil
 }
 
-// writesNothing recognizes special tokens: <unk>, <sos/eos>, </s>, <|zh|>, SIL
-// …
+// writesNothing recognizes special tokens: <unk>, <sos/eos>, <|zh|>, SIL …
 func writesNothing(s string) bool {
 	if s == "" || s == "SIL" {
 		return true
@@ -420,8 +415,7 @@ func (v *vocabulary) writeContinued(emissions []emission) (out []emission) {
 // writes reports whether a token has text.
 func (v *vocabulary) writes(id int) bool { return id >= 0 && id < len(v.text) && v.text[id] != nil }
 
-// piece returns the text of a Paraformer token without the mark of an
-// unfinished word.
+// piece returns a Paraformer token without the mark of an unfinished word.
 func (v *vocabulary) piece(id int) string { return strings.TrimSuffix(string(v.text[id]), "@@") }
 
 // spaceBetween reports whether a space separates two tokens that do not contain
@@ -438,8 +432,7 @@ func (v *vocabulary) spaceBetween(last, id int) bool {
 	return letter(first) || letter(before) && unicode.IsLetter(first)
 }
 
-// texts returns each token's text, nil for none, followed by the space that
-// spaceBetween adds.
+// texts returns each token's text, nil for none, with spaceBetween's space.
 func (v *vocabulary) texts() [][]byte {
 	out := make([][]byte, len(v.text), len(v.text)+1)
 	copy(out, v.text)
@@ -453,9 +446,8 @@ func (v *vocabulary) texts() [][]byte {
 	return append(out, []byte{' '})
 }
 
-// capitalize capitalizes the text of a model with a single case: capitals are
-// lower-cased first, then the first letter is raised. Text of a model with both
-// cases is unchanged.
+// capitalize capitalizes the text of a model with a single case: lower-cased
+// but for the first letter. Text of a model with both cases is unchanged.
 func (v *vocabulary) capitalize(s string) string {
 	if v.upper == v.lower {
 		return s // both cases, or a script without case

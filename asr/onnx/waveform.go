@@ -20,8 +20,7 @@ type waveform struct {
 	mask   string // input of ones, "" without
 	length string // input of the number of samples, "" without
 	lens   ort.Info
-	// normalize reports whether a window's samples are normalized to mean 0 and
-	// variance 1.
+	// normalize reports whether samples get mean 0 and variance 1.
 	normalize bool
 }
 
@@ -52,8 +51,7 @@ func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (ne
 		}
 	}
 	if has(g.Input, "input_lengths") {
-		// In onnx-asr's layout, the graph includes normalization and the
-		// logarithm.
+		// In onnx-asr's layout, the graph normalizes and takes the logarithm.
 		w.length, w.out, w.normalize = "input_lengths", "logprobs", false
 		inputs = append(inputs, ort.Info{Name: w.length})
 		if w.lens, err = checkInteger(g, m.ONNX, w.length); err != nil {

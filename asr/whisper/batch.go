@@ -26,8 +26,7 @@ const (
 	// threadYield is the speedup per thread of a worker, beyond the first and
 	// up to fewThreads, compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
-	// slotLength is how long a worker computes before it lets others pass the
-	// gate.
+	// slotLength is how long a worker computes before others pass the gate.
 	slotLength = 50 * time.Millisecond
 )
 
@@ -45,8 +44,7 @@ func teams(n, cores int) (workers, threads int) {
 	return workers, threads
 }
 
-// windowsEach returns how many of n windows, each of the given size in bytes, a
-// worker has open.
+// windowsEach returns how many of n windows (size bytes each) a worker opens.
 func windowsEach(n, workers, bytes int) int {
 	return min(max(mostOpen/workers, leastOpen), (n+workers-1)/workers, max(mostBytes/bytes/workers, 1))
 }
@@ -145,8 +143,7 @@ func (w *worker) fill() error {
 	return nil
 }
 
-// step runs one pass of the decoder for all open jobs and closes the decided
-// ones.
+// step runs one decoder pass for all open jobs and closes decided ones.
 func (w *worker) step() error {
 	if err := w.slot.pause(); err != nil {
 		return err

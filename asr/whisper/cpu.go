@@ -25,8 +25,7 @@ import (
 // best one that the CPU supports.
 const EnvKernels = "OTOGRAPH_KERNELS"
 
-// Kernels returns the name of the instruction set that the CPU computes models
-// with.
+// Kernels returns the name of the CPU's instruction set for models.
 func Kernels() (string, error) {
 	name, err := whispernet.Kernels(os.Getenv(EnvKernels))
 	if err != nil {
@@ -51,8 +50,7 @@ type cpu struct {
 	timer  *time.Timer
 }
 
-// storedWindow is an encoded window for a later transcription. It does not hold
-// the recording in memory.
+// storedWindow is an encoded window for later; it holds no recording.
 type storedWindow struct {
 	pcm    weak.Pointer[audio.PCM]
 	pieces []audio.Span
@@ -76,8 +74,7 @@ func failure(err error) error {
 	return err
 }
 
-// openCPU loads a model. It times words with the given alignment heads, if
-// any.
+// openCPU loads a model, with the alignment heads that time words, if any.
 func openCPU(f *ggmlfile.Checked, alignment [][2]int, threads int) (*cpu, error) {
 	model, err := whispernet.Open(f, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads})
 	if err != nil {
@@ -96,8 +93,7 @@ func openCPU(f *ggmlfile.Checked, alignment [][2]int, threads int) (*cpu, error)
 }
 
 // unmarked reports whether a model was trained without time marks, as the first
-// distilled models were. Like whisper.cpp, it recognizes them by their two
-// decoder layers.
+// distilled models were, by their two decoder layers, like whisper.cpp.
 func unmarked(h ggmlfile.Header) bool {
 	return h.TextLayers == 2 && h.Vocabulary < 51866 && h.AudioLayers > 2
 }

@@ -13,14 +13,12 @@
 // the text at its fourth repetition. The windows that DetectLanguage encodes
 // are stored for a minute, so that Transcribe does not encode them again.
 //
-// Words are timed by the attention of the decoder (internal/engine/wordtimes). A model
-// whose alignment heads are known, by its shape or models.Model.AlignmentHeads,
-// writes its text without time marks. asr.Word.Interpolated marks words that
-// cannot be timed.
+// Words are timed by the decoder's attention (internal/engine/wordtimes). A
+// model with known alignment heads, by its shape or models.Model, writes text
+// without time marks. asr.Word.Interpolated marks other words.
 //
-// The environment variable OTOGRAPH_KERNELS (avx512, avxvnni, avx2, neon,
-// generic) selects the CPU's instruction set; the default is the best one that
-// it supports.
+// OTOGRAPH_KERNELS in the environment (avx512, avxvnni, avx2, neon, generic)
+// selects the CPU's instruction set; the default is the best.
 package whisper
 
 import (
@@ -47,8 +45,7 @@ var (
 	ErrModel = ggmlfile.ErrNotWhisper
 	// ErrDecode marks a failed computation, mostly because memory ran out.
 	ErrDecode = errors.New("decoding failed")
-	// ErrLanguage marks a missing or unknown language, or one that the model
-	// does not support.
+	// ErrLanguage marks a missing, unknown or unsupported language.
 	ErrLanguage = spec.Permanent(errors.New("language not supported"))
 	// ErrTranslation marks a translation that the model cannot make.
 	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier cannot translate"))
@@ -105,14 +102,12 @@ type deviceless struct {
 	note string
 }
 
-// Device returns the device that computes and the reason why it is not the
-// requested one.
+// Device returns the computing device, and why it is not the requested one.
 func (d deviceless) Device() (name, note string) { return recognizers.DeviceCPU, d.note }
 
-// Open checks and loads a Whisper model, as returned by library.OpenFile,
-// library.OpenDir and demo.Models. Errors name the file and its role; they wrap
-// ErrModel if the file is no usable model, and fs.ErrNotExist and the like if
-// it cannot be read.
+// Open checks and loads a Whisper model, as library.OpenFile, library.OpenDir
+// and demo.Models return it. Errors name file and role; they wrap ErrModel if
+// the file is no usable model, or why it cannot be read.
 func Open(model *models.Model, opt Options) (*Engine, error) {
 	f, err := whispernet.OpenFile(model)
 	if err != nil {
@@ -158,9 +153,8 @@ func (e *Engine) language(s string) (string, error) {
 	return code, nil
 }
 
-// enter starts work that Close stops and waits for. The context of the work
-// ends with the caller's and with the engine's; in the second case its error is
-// ErrClosed.
+// enter starts work that Close stops and waits for. Its context ends with the
+// caller's and with the engine's, then with the error ErrClosed.
 func (e *Engine) enter(ctx context.Context) (work context.Context, leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
@@ -187,8 +181,7 @@ func (e *Engine) decode(ctx context.Context, jobs []*job, opt asr.Options, done 
 	return ended(ctx, e.cpu.decode(ctx, jobs, opt, done))
 }
 
-// firstPass returns the results of the decoder's first pass over each window.
-// See cpu.firstPass for brief.
+// firstPass returns the decoder's first pass over each window, as cpu's.
 func (e *Engine) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode.Window, brief bool) ([]firstPass, error) {
 	list, err := e.cpu.firstPass(ctx, pcm, windows, brief)
 	return list, ended(ctx, err)
@@ -203,8 +196,7 @@ func ended(ctx context.Context, err error) error {
 }
 
 // Close stops the work in flight, whose callers get ErrClosed, waits for it and
-// frees the model. It may be called more than once; every call waits for all
-// work to end.
+// frees the model. It may be called again; every call waits.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {

@@ -27,8 +27,7 @@ type job struct {
 	stats  asr.Stats // the work done, counted
 }
 
-// samples returns the sound of the job's window, and stores it for the next
-// call.
+// samples returns the sound of the job's window, stored for later calls.
 func (j *job) samples() []float32 {
 	if j.sound == nil {
 		j.sound = j.window.Samples(make([]float32, 0, j.window.Len()), j.pcm)
@@ -38,12 +37,10 @@ func (j *job) samples() []float32 {
 
 // plan decides which searches a window needs.
 type plan interface {
-	// next returns the search after f's, or nil when
-	// the text is decided. A nil f restarts the plan and returns its first
-	// search.
+	// next returns the search after f's, or nil when the text is decided. A nil
+	// f restarts the plan.
 	next(f *outcome) *request
-	// text returns the decided text, whose words get times; nil if no text is
-	// kept.
+	// text returns the decided text, to be timed; nil if none is kept.
 	text() *outcome
 }
 
@@ -91,8 +88,7 @@ type token struct {
 	logp float32
 }
 
-// spell returns the tokens that write the text; nil if the vocabulary lacks
-// some of its characters.
+// spell returns the text's tokens; nil if the vocabulary lacks a character.
 func spell(v interface {
 	Text(token int32) string
 	Tokenize(text string) []int32

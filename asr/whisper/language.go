@@ -11,10 +11,9 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 )
 
-// How DetectLanguage decides: immediately if a language has sureLanguage;
-// otherwise it decodes the speech in each plausible language and adds the
-// text's mean log probability per token textWeight times: about the number of
-// tokens in a short sentence.
+// How DetectLanguage decides: at once if a language has sureLanguage, or else
+// it decodes the speech in each plausible language and adds the text's mean log
+// probability, times textWeight: about a short sentence's tokens.
 const (
 	sureLanguage      = 0.95
 	plausibleLanguage = 0.03
@@ -87,8 +86,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	return language, min(mean[language], 1), nil
 }
 
-// mean returns the mean of the windows' answers, as shares of the given
-// languages if there are any.
+// mean returns the mean answer of windows, as shares of given languages.
 func (e *Engine) mean(windows []decode.Window, answers []firstPass, among []string) map[string]float64 {
 	mean := average(windows, answers)
 	if len(among) > 0 {
@@ -97,9 +95,8 @@ func (e *Engine) mean(windows []decode.Window, answers []firstPass, among []stri
 	return mean
 }
 
-// listen returns the windows to detect the language in, in order: the first,
-// the middle and the last. Without speech it returns the beginning of the
-// recording.
+// listen returns the windows to detect the language in, in order: first, middle
+// and last. Without speech it returns the recording's beginning.
 func (e *Engine) listen(pcm *audio.PCM, speech []audio.Span) []decode.Window {
 	if len(speech) == 0 {
 		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
@@ -129,8 +126,7 @@ func average(windows []decode.Window, answers []firstPass) map[string]float64 {
 	return mean
 }
 
-// shares returns the probabilities of the given languages, as shares of their
-// sum.
+// shares returns the probabilities of the languages, as shares of their sum.
 func shares(mean map[string]float64, among []string) map[string]float64 {
 	var all float64
 	for _, code := range among {
@@ -143,8 +139,7 @@ func shares(mean map[string]float64, among []string) map[string]float64 {
 	return out
 }
 
-// likeliest returns the first of the languages that has the greatest value; ""
-// if none has one.
+// likeliest returns the first language of the greatest value; "" for none.
 func likeliest(values map[string]float64, among []string) string {
 	best := ""
 	for _, code := range among {

@@ -5,9 +5,8 @@ import "github.com/otograph/otograph/internal/engine/decode"
 // loopTokens is the least length of a loop that ends a decode.
 const loopTokens = 10
 
-// looping returns the length of the n-gram that a text repeats at its end, and
-// 0 if it does not; given are its last tokens, without time marks, the latest
-// first.
+// looping returns the length of the n-gram that a text repeats at its end, or
+// 0, from its last tokens, without time marks, the latest first.
 func looping(latest []int32) int {
 	period, _ := decode.Repeats(latest, loopTokens)
 	return period

@@ -36,10 +36,9 @@ func newRules(m *whispernet.Model, timed bool) *rules {
 	return r
 }
 
-// unspoken lists the tokens of symbols that stand for no sound, chosen like
-// OpenAI's suppress_tokens -1. spell returns the tokens that write a text, or
-// nil if the vocabulary cannot. Hyphens and apostrophes are allowed within a
-// word, but not at its start.
+// unspoken lists the tokens of symbols that stand for no sound, as OpenAI's
+// suppress_tokens -1 does. spell returns a text's tokens, nil if it cannot.
+// Hyphens and apostrophes may not begin a word.
 func unspoken(spell func(string) []int32) []int32 {
 	symbols := strings.Split(`"#()*+/:;<=>@[\]^_`+"`"+`{|}~「」『』`, "")
 	symbols = append(symbols, strings.Fields(`<< >> <<< >>> -- --- -( -[ (' (" (( )) ((( ))) [[ ]] {{ }} ♪♪ ♪♪♪`)...)

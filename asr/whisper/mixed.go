@@ -22,9 +22,8 @@ const (
 	passageSeconds = 8
 	surePassage    = 0.8
 	// unlikelyPassage is the mean log probability per token below which a
-	// passage's text may be in the wrong language. In a wrong language
-	// published models write at -0.5 to -1.1, in the right one mostly above
-	// -0.5.
+	// passage may be in the wrong language. There published models write at
+	// -0.5 to -1.1, in the right one mostly above -0.5.
 	unlikelyPassage = -0.6
 	// passageCut and passageFreeCut make passages end at long pauses.
 	passageCut, passageFreeCut = 3.0, 2.0
@@ -104,10 +103,9 @@ func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 }
 
 // unsure returns the passages of a decoded window whose languages divide must
-// detect, in rounds: all passages if the window's language is not sure or half
-// of its speech has no text; if the text of a passage is unlikely, first the
-// least likely passage, and all of them if it is in another language; nil if
-// there is no doubt.
+// detect, in rounds: all if the window's language is not sure or half of its
+// speech has no text; if the text of a passage is unlikely, first the least
+// likely one, and all if it is in another language; nil if there is no doubt.
 func (e *Engine) unsure(pcm *audio.PCM, w decode.Window, r *result) (rounds [][]decode.Window) {
 	packing := e.packing
 	packing.Max, packing.Cut, packing.FreeCut = min(packing.Max, passageSeconds), passageCut, passageFreeCut
@@ -142,10 +140,9 @@ type part struct {
 	language string
 }
 
-// parts detects the languages of passages and joins neighbors with the same
-// one. Each passage gets the most likely of these languages: the given one and
-// each language that some passage is sure of. nil means that all are in the
-// given language.
+// parts detects the languages of passages and joins neighbors of one. Each
+// passage gets the most likely of the given language and those that some
+// passage is sure of. nil means that all are in the given one.
 func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, t *task) (list []part, err error) {
 	leave, err := t.opt.Pass(ctx)
 	if err != nil {
@@ -182,8 +179,7 @@ func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Wi
 	return list, nil
 }
 
-// decodeParts decodes the parts of a window; it returns nil without parts, or
-// if a text failed.
+// decodeParts decodes a window's parts, nil for none or a failed text.
 func (e *Engine) decodeParts(ctx context.Context, pcm *audio.PCM, parts []part, t *task) ([]result, error) {
 	if len(parts) == 0 {
 		return nil, nil

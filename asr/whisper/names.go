@@ -20,10 +20,9 @@ const (
 	// nameLetters is the least number of letters in a name; nameLikeness is the
 	// least share of letters that must match.
 	nameLetters, nameLikeness = 5, 0.6
-	// nameCost limits how much less likely, as a natural logarithm, the text
-	// may become if the model wrote words of one token each, which it knows.
-	// nameCostPieced is the limit if it wrote a word in several tokens, or if
-	// only the spelling differs.
+	// nameCost limits how much less likely (natural logarithm) the text may
+	// become if the model wrote words of one token each, which it knows.
+	// nameCostPieced is for words of several tokens, or another spelling.
 	nameCost, nameCostPieced = 6.0, 18.0
 	// nameContext is the number of tokens after the name that count.
 	nameContext = 6
@@ -35,9 +34,8 @@ type name struct {
 	letters []rune
 }
 
-// namesOf returns the hotwords that are looked for. short lists those with too
-// few letters to tell them from other words, unspelled those that the
-// vocabulary cannot spell.
+// namesOf returns the hotwords to look for. short lists those with too few
+// letters to tell apart, unspelled those that the vocabulary cannot spell.
 func namesOf(hotwords []string, v vocabulary) (list []name, short, unspelled []string) {
 	for _, word := range hotwords {
 		n := name{text: strings.Join(strings.Fields(word), " ")}
@@ -58,8 +56,7 @@ func namesOf(hotwords []string, v vocabulary) (list []name, short, unspelled []s
 // words returns the longest run of words that the name may replace.
 func (n name) words() int { return strings.Count(n.text, " ") + 2 }
 
-// lettersOf returns the letters and digits of a text, in lower case and without
-// accents.
+// lettersOf returns a text's letters and digits, lower-cased, unaccented.
 func lettersOf(text string) (list []rune) {
 	for _, r := range norm.NFKD.String(text) {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -69,8 +66,7 @@ func lettersOf(text string) (list []rune) {
 	return list
 }
 
-// likeness returns the share of letters that two texts have in common, by edit
-// distance.
+// likeness returns the share of letters in common, by edit distance.
 func likeness(a, b []rune) float64 {
 	return 1 - float64(texts.EditDistance(a, b))/float64(max(len(a), len(b), 1))
 }
@@ -125,8 +121,7 @@ func sightings(words []decode.Word, names []name) (list []sighting) {
 	return kept
 }
 
-// pieced reports whether a word is written in several tokens, as unknown words
-// are.
+// pieced reports whether a word has several tokens, as unknown words have.
 func pieced(words []decode.Word) bool {
 	return slices.ContainsFunc(words, func(w decode.Word) bool { return w.Last > w.First })
 }
@@ -160,9 +155,8 @@ func (w *worker) name(o *opened) error {
 	return nil
 }
 
-// named returns a text whose tokens from one index to another are replaced by a
-// name; nil if that is too unlikely, the name cannot be spelled, or the text
-// gets too long for the model.
+// named returns a text with a name in place of some tokens; nil if that is too
+// unlikely, cannot be spelled, or gets too long for the model.
 func (w *worker) named(o *opened, text []token, from, to int, s sighting) ([]token, error) {
 	var old strings.Builder
 	for _, t := range text[from:to] {
@@ -193,8 +187,7 @@ func (w *worker) named(o *opened, text []token, from, to int, s sighting) ([]tok
 	return with, nil
 }
 
-// replaced returns old with the range from its first to its last letter
-// replaced by with.
+// replaced returns old with its first to last letter replaced by with.
 func replaced(old, with string) string {
 	solid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 	from := strings.IndexFunc(old, solid)

@@ -8,9 +8,8 @@ import (
 
 const (
 	temperatureStep = 0.2
-	// fallbackSamples is the number of texts drawn at each temperature (as in
-	// the published implementation), unless the caller also samples and sets a
-	// number.
+	// fallbackSamples is the texts drawn at each temperature, as published,
+	// unless the caller samples and sets a number.
 	fallbackSamples = 5
 	// maxBeams is the largest beam size.
 	maxBeams = 8
@@ -46,9 +45,8 @@ func (t *task) quiet() float64 {
 	return max(t.opt.NoSpeechThreshold, sureNoSpeech)
 }
 
-// textPlan decodes a window in its language, or in another permitted one if the
-// model is sure of it. It decodes again without the prompt if the prompt may
-// have harmed the text.
+// textPlan decodes a window in its language, or in another permitted and sure
+// one, and again without a prompt that may have harmed the text.
 type textPlan struct {
 	v        vocabulary
 	t        *task
@@ -133,8 +131,7 @@ type languagePlan struct {
 	texts     []attempt
 }
 
-// languageTokens is the length of a text that shows whether its language is
-// right.
+// languageTokens is the length of a text that shows its language.
 const languageTokens = 64
 
 func (p *languagePlan) next(f *outcome) *request {

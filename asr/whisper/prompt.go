@@ -7,20 +7,17 @@ import (
 )
 
 // A prompt steers the style of a text; it must not lose any of it. Some models
-// answer an unexpected prompt with nothing, with a loop, or with a few words. A
-// window with such a text is decoded again without the prompt, and the better
-// text is kept.
+// answer an unexpected one with nothing, a loop, or a few words. Such a window
+// is decoded again without it, and the better text is kept.
 const (
 	// doubtLogProb is the mean log probability below which a prompted text is
 	// compared with an unprompted one.
 	doubtLogProb = -0.25
-	// fewerLetters is the least share of the unprompted text's letters that a
-	// prompted text must have.
+	// fewerLetters is a prompted text's least share of unprompted letters.
 	fewerLetters = 0.8
 )
 
-// prompt returns as many of the initial prompt's last tokens as the model has
-// room for.
+// prompt returns the initial prompt's last tokens, as many as have room.
 func (e *Engine) prompt(t *task) []int32 {
 	room := int(e.header.TextContext)/2 - 1
 	return t.initial[max(0, len(t.initial)-room):]

@@ -12,14 +12,12 @@ import (
 	"github.com/otograph/otograph/internal/files/textfile"
 )
 
-// The signs of a failed decode, from the Whisper paper (Radford et al. 2022,
-// section 4.5).
+// Signs of a failed decode (Whisper: Radford et al. 2022, section 4.5).
 const (
 	maxCompression = 2.4
 	minLogProb     = -1.0
-	// unsureNoSpeech is the no-speech probability above which a text less
-	// likely than minLogProb is discarded, regardless of the caller's
-	// threshold.
+	// unsureNoSpeech is the no-speech probability above which a text below
+	// minLogProb is discarded, regardless of the caller's threshold.
 	unsureNoSpeech = 0.6
 	// sureNoSpeech is the no-speech probability above which a window is not
 	// decoded at the published threshold.
@@ -59,8 +57,7 @@ func (a attempt) better(b attempt) bool {
 	return a.avgLogProb > b.avgLogProb
 }
 
-// result holds a window's text and measurements after its first pass, and after
-// its repair.
+// result is a window's text and measures after first pass and repair.
 type result struct {
 	words    []decode.Word
 	text     string // for the prompt of the next window
@@ -212,10 +209,9 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 	return all
 }
 
-// readText turns a decode into words with times of the file. skips lists the
-// speech that they pass over, covered is the time in the file where the text
-// ends, and ended reports whether that is known, by a time mark or the measured
-// time of the last word.
+// readText turns a decode into words with times of the file. skips lists speech
+// that they pass over, covered is when the text ends, and ended reports whether
+// that is known, by a time mark or the last word's time.
 func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Word, skips []decode.Skip, covered float64, ended bool) {
 	end := float64(w.Len()) / audio.SampleRate
 	list, ended := sections(v, a.tokens, w.Time(0), end)
@@ -255,8 +251,7 @@ func (p *passage) share(speech []audio.Span) {
 	}
 }
 
-// put sets the measured times of the words. Speech between two words counts as
-// passed over.
+// put sets the words' measured times. Speech between two words is skipped.
 func (p *passage) put(times []wordtimes.Time, w decode.Window) {
 	p.passed = nil
 	var passed float64
@@ -279,8 +274,7 @@ func (p *passage) put(times []wordtimes.Time, w decode.Window) {
 	}
 }
 
-// silent reports whether there is no speech within 0.2 s of a stretch of the
-// file.
+// silent reports whether no speech is within 0.2 s of a stretch.
 func silent(speech []audio.Span, from, to float64) bool {
 	for _, s := range speech {
 		if a, b := s.Seconds(); a < to+0.2 && b > from-0.2 {

@@ -11,18 +11,16 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 )
 
-// Repair decodes again: windows whose text is degenerate, and speech that a
-// text left without words. In total it may cost one encoder pass per
-// windowsPerRepair windows of a transcription (rounded up), and per window at
-// most twice its first decode, so that music, noise or singing taken for speech
-// cannot multiply the work.
+// Repair decodes again: windows of degenerate text, and speech that a text left
+// without words. It may cost one encoder pass per windowsPerRepair windows of a
+// transcription (rounded up), and per window at most twice its first decode, so
+// that music, noise or singing taken for speech cannot multiply the work.
 const (
 	windowsPerRepair = 4
 	// maxRounds bounds how often a repair's remaining gaps are repaired again.
 	maxRounds = 6
-	// fillLead and fillTail are the seconds of sound before and after speech
-	// without words that are decoded with it, unless they are speech
-	// themselves.
+	// fillLead and fillTail are the seconds of sound decoded before and after
+	// speech without words, unless they are speech themselves.
 	fillLead, fillTail = 0.05, 0.3
 )
 
@@ -57,8 +55,7 @@ type repair struct {
 	stats   asr.Stats
 }
 
-// patch is one encoder pass of a repair: a window again, or several stretches
-// packed together.
+// patch is a repair's encoder pass: a window again, or packed stretches.
 type patch struct {
 	window    decode.Window
 	again     int // the window's index, negative for stretches
@@ -119,15 +116,13 @@ func (r *repair) gather(i int) {
 	}
 }
 
-// failed reports whether the text of window i is degenerate and was not decoded
-// again.
+// failed reports whether window i's text is degenerate and not yet repaired.
 func (r *repair) failed(i int) bool {
 	a := r.results[i].attempt
 	return !r.redone[i] && a.degenerate() && len(r.results[i].words) > 0 && r.t.opt.Temperature+temperatureStep <= 1
 }
 
-// choose takes the most valuable patches from r.open, at most one per
-// remaining pass.
+// choose takes the most valuable patches of r.open, one per remaining pass.
 func (r *repair) choose() []*patch {
 	var all []*patch
 	for i := range r.results {
@@ -136,8 +131,7 @@ func (r *repair) choose() []*patch {
 			all = append(all, &patch{window: w, again: i, language: r.results[i].language, worth: w.SpeechSeconds() * (1 - r.results[i].noSpeech)})
 		}
 	}
-	// the most promising stretches first, so that the fullest patches come
-	// first too
+	// the most promising stretches first: the fullest patches come first
 	slices.SortStableFunc(r.open, func(a, b bare) int {
 		return cmp.Or(cmp.Compare(b.seconds()*b.sure, a.seconds()*a.sure), cmp.Compare(a.start, b.start))
 	})

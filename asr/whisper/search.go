@@ -16,9 +16,8 @@ import (
 //
 // At temperature 0 it is CTranslate2's beam search: of twice as many candidates
 // as beams, the best end or continue; once as many texts have ended as there
-// are beams, the text with the greatest mean log probability is taken (patience
-// and length penalty 1). At other temperatures it samples the requested number
-// of texts independently.
+// are beams, the greatest mean log probability is taken (patience and length
+// penalty 1). At other temperatures it samples the requested number of texts.
 type search struct {
 	rules  *rules
 	window *whispernet.Window
@@ -221,8 +220,7 @@ func (s *search) ends(c candidate) bool {
 	return true
 }
 
-// period returns the length of the loop at the end of the tokens, 0 without
-// one.
+// period returns the length of the loop at the tokens' end, 0 for none.
 func (s *search) period(tokens []token) int {
 	if tokens[len(tokens)-1].id >= s.rules.begin {
 		return 0
@@ -297,8 +295,7 @@ func (h hypothesis) rank() int {
 	return 0
 }
 
-// best returns the chosen text: lowest in rank, then greatest in mean. A loop
-// is cut to its first round.
+// best returns the text of lowest rank, then greatest mean, without its loop.
 func (s *search) best() hypothesis {
 	if len(s.ended) == 0 {
 		return hypothesis{}

@@ -11,8 +11,7 @@ import (
 )
 
 // Transcribe implements asr.Transcriber. opt.Language is required. Options out
-// of range are an error (BestOf 0 to 20, Temperature 0 to 1); a BeamSize above
-// 8 counts as 8.
+// of range (BestOf 0 to 20, Temperature 0 to 1) fail; BeamSize is at most 8.
 //
 // It returns when ctx ends, with its cause; a device's computation then ends in
 // the background. After Close it returns ErrClosed.

@@ -33,9 +33,8 @@ type Device struct {
 	Integrated  bool   // it shares the processor's memory
 }
 
-// Devices lists the devices other than the CPU that can compute a model, if
-// ggml's plug-ins for them are installed. It returns an error if libwhisper is
-// missing.
+// Devices lists the devices other than the CPU that can compute a model, by
+// ggml's plug-ins. It returns an error if libwhisper is missing.
 func Devices() ([]Device, error) {
 	if err := openLibrary(); err != nil {
 		return nil, err
@@ -74,12 +73,10 @@ func openDevices() error {
 	return nil
 }
 
-// pluginFile returns the path of ggml's Vulkan plug-in in the folder of native
-// libraries.
+// pluginFile returns the path of ggml's Vulkan plug-in with the libraries.
 func pluginFile(dir string) string { return filepath.Join(dir, "vulkan", "libggml-vulkan.so") }
 
-// HasPlugin reports whether a device plug-in is installed; if so, asking for a
-// device loads a driver.
+// HasPlugin reports whether a plug-in is installed, which loads a driver.
 func HasPlugin() bool {
 	dir, err := native.Whisper()
 	return err == nil && dir != "" && isFile(pluginFile(dir)) && os.Getenv(EnvDriverCrashed) == ""
@@ -90,9 +87,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// choose returns the number and the name of the device for a model; a negative
-// number is the CPU. note is the reason if it is not the requested device, else
-// "".
+// choose returns the number and name of the device for a model; a negative
+// number is the CPU. note says why it is not the requested one.
 func choose(device string) (number int, name, note string, err error) {
 	name, err = recognizers.ParseDevice(device)
 	if err != nil || name == recognizers.DeviceCPU || name == recognizers.DeviceAuto && !HasPlugin() {

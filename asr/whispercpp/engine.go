@@ -12,9 +12,8 @@
 //
 // libwhisper is not used through whisper.cpp's Go bindings
 // (github.com/ggerganov/whisper.cpp/bindings/go): they have one state per
-// model, lack the abort callback, and are linked, so that a program would not
-// start without libwhisper. They serve as an independent check in a test (build
-// tag crosscheck).
+// model, lack the abort callback, and are linked: a program would not start
+// without it. They are an independent check in a test (build tag crosscheck).
 package whispercpp
 
 import (
@@ -80,9 +79,8 @@ func init() {
 	}, models.ContractWhisper)
 }
 
-// Open checks and loads a Whisper model on the requested device, or on the CPU.
-// Its errors are those of whisper.Open. The CPU needs no library; a device
-// needs libwhisper.
+// Open checks and loads a Whisper model on the requested device, which needs
+// libwhisper, or on the CPU. Its errors are those of whisper.Open.
 func Open(model *models.Model, opt Options) (*Engine, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
@@ -108,9 +106,8 @@ func Open(model *models.Model, opt Options) (*Engine, error) {
 	return e, nil
 }
 
-// Device returns the name of the device that computes the model, "cpu" or one
-// of Devices. note is the reason if it is not the requested device, else "". It
-// changes when a device fails.
+// Device returns the name of the computing device, "cpu" or one of Devices.
+// note says why it is not the requested one. It changes when a device fails.
 func (e *Engine) Device() (name, note string) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

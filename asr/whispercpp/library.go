@@ -2,8 +2,7 @@ package whispercpp
 
 import "sync"
 
-// library is the process's only libwhisper: a second copy could not be loaded.
-// Once opened, it stays open.
+// library is the only libwhisper, a second one can't load; it stays open.
 var library struct {
 	sync.Mutex
 	opened bool

@@ -54,9 +54,8 @@ func openLibrary() error {
 	return nil
 }
 
-// OpenLibrary opens libwhisper if that has not happened yet and describes it.
-// The error wraps native.ErrMissing if it is not installed, ErrLibrary if it
-// does not fit.
+// OpenLibrary opens libwhisper once and describes it. The error wraps
+// native.ErrMissing if it is not installed, ErrLibrary if it does not fit.
 func OpenLibrary() (Library, error) {
 	if err := openLibrary(); err != nil {
 		return Library{}, err
@@ -74,8 +73,7 @@ func prepareDevices() error {
 	return nil
 }
 
-// setGuard makes fatal failures of a device an error instead of ending the
-// program.
+// setGuard makes fatal failures of a device errors.
 var setGuard = sync.OnceValue(func() error {
 	if !C.og_set_guard() {
 		return errors.New("the C++ library does not tell about its exceptions")
@@ -127,8 +125,7 @@ func setNativeLogger(l *slog.Logger) {
 	C.og_want_log(C.bool(l.Enabled(context.Background(), slog.LevelDebug)))
 }
 
-// takeWarning returns the last warning or error of the library and forgets
-// it.
+// takeWarning returns and forgets the library's last warning or error.
 func takeWarning() string {
 	nativeLog.Lock()
 	defer nativeLog.Unlock()
@@ -243,9 +240,8 @@ func (s *state) free() {
 	}
 }
 
-// decode runs libwhisper's search on one window and returns its tokens,
-// including time marks, and the work done. When ctx ends, it stops soon and
-// returns an error.
+// decode runs libwhisper's search on a window and returns its tokens, with time
+// marks, and the work done. It stops soon after ctx ends.
 func (s *state) decode(ctx context.Context, r request, samples []float32) (tokens []token, work asr.Stats, err error) {
 	j := C.og_new_job()
 	if j == nil {
@@ -303,8 +299,7 @@ func (s *state) first() ([]float32, error) {
 	return list, nil
 }
 
-// noSpeech returns the probability that the window decoded or detected last
-// holds no speech.
+// noSpeech returns the last window's probability of holding no speech.
 func (s *state) noSpeech() (float64, error) {
 	list, err := s.first()
 	if err != nil {

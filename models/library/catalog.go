@@ -27,11 +27,9 @@ type Entry struct {
 	// Archive, if set, is the .tar.bz2 that holds the files.
 	Archive *Download `json:"archive,omitempty"`
 	Files   []Asset   `json:"files"`
-	// Repackaged, if set, is a second source of the same weights for when the
-	// publisher cannot be reached.
+	// Repackaged, if set, is a second source, if the first is unreachable.
 	Repackaged *repackagedModel `json:"repackaged,omitempty"`
-	// Package, if set, is the publisher's own package in the Python registry
-	// with the same files.
+	// Package, if set, is the publisher's own Python package of the files.
 	Package *pythonPackage `json:"package,omitempty"`
 	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
@@ -68,8 +66,7 @@ func packageNames(packages []pythonPackage) []string {
 type pythonPackage struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Platform, if set, is the platform of the wheel: the files that are taken
-	// from it are the same on all.
+	// Platform, if set, is the wheel's; the taken files are the same on all.
 	Platform string `json:"platform,omitempty"`
 	// SHA256 is the hash of the wheel, in lower-case hex.
 	SHA256 string `json:"sha256"`
@@ -103,14 +100,12 @@ func (e *Entry) entry(name string) entry {
 
 type catalogFile struct {
 	Profiles map[string][]string `json:"profiles"`
-	// Languages maps a language to its models of the optimized tier, the
-	// smallest first.
+	// Languages maps a language to its optimized models, smallest first.
 	Languages map[string][]string `json:"languages"`
 	Models    []Entry             `json:"models"`
 }
 
-// catalog decodes the embedded file once. An error is a bug in the program; a
-// test checks every entry.
+// catalog decodes the embedded file once; a test checks every entry.
 var catalog = sync.OnceValue(func() catalogFile {
 	var c catalogFile
 	if err := strict(catalogJSON, &c); err != nil {
@@ -123,8 +118,7 @@ var catalog = sync.OnceValue(func() catalogFile {
 // of the roles. The caller owns the slice.
 func Catalog() []Entry { return slices.Clone(catalog().Models) }
 
-// profiles returns the names of the profiles. A profile is a set of one model
-// per role.
+// profiles returns the names of the profiles, each of a model per role.
 func profiles() []string {
 	return slices.SortedFunc(maps.Keys(catalog().Profiles), func(a, b string) int { return slices.Index(profileOrder, a) - slices.Index(profileOrder, b) })
 }
@@ -133,9 +127,8 @@ var profileOrder = []string{"starter", "small", "balanced", "best", "zh"}
 
 // Find returns the entries for a name: one for a model, one per role for a
 // profile. PROFILE:LANGUAGE ("balanced:ja") is the profile with the optimized
-// tier's best model for the language (ISO 639-1, or yue), or with the smallest
-// one in the profile small. For an unknown name it returns ErrMissing with the
-// nearest names.
+// tier's best model for the language (ISO 639-1, or yue), or the smallest one
+// in the profile small. An unknown name is ErrMissing with the nearest names.
 func Find(name string) ([]Entry, error) {
 	wanted := []string{name}
 	profile, language, _ := strings.Cut(name, ":")

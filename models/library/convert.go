@@ -33,8 +33,7 @@ func whisperFolder(source string) string {
 // convertedFile returns the name of a converted model's file.
 func convertedFile(name string) string { return fmt.Sprintf("ggml-%s.bin", name) }
 
-// convert converts the Whisper model in a folder to a ggml file and imports
-// that.
+// convert converts a folder's Whisper model to a ggml file and imports it.
 func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*Stored, error) {
 	dir, name := whisperfolder.Snapshot(source)
 	if role, known := models.ContractRole(o.Contract); known && role != models.RoleStandard {

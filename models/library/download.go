@@ -55,8 +55,7 @@ func fetchModelFile(ctx context.Context, f *fetch.Fetcher, d Download, part stri
 	return sum, err
 }
 
-// Limits on an archive. The largest published one unpacks to 1.3 GB in about a
-// dozen files.
+// Limits on an archive. The largest published one has 1.3 GB in a dozen files.
 const (
 	maxArchiveFiles = 10_000
 	maxUnpacked     = 8 << 30 // bytes

@@ -29,17 +29,15 @@ type ImportOptions struct {
 	Name string
 	// Role, if set, is the required role of the model.
 	Role models.Role
-	// Contract, if set, is the required contract; it also decides if several
-	// are possible.
+	// Contract, if set, is required, also where several are possible.
 	Contract      string
 	Languages     []string
 	License       string
 	WindowSeconds float64 // seconds
 	SampleRate    int     // Hz
 	SameSpeaker   float64 // cosine
-	// Type is the type of a converted model's matrices: f16, q8_0 or q5_0;
-	// empty means q8_0. A model that is not converted keeps its own type, with
-	// a note.
+	// Type is that of a converted model's matrices: f16, q8_0 or q5_0; "" is
+	// q8_0. Other models keep their own type, with a note.
 	Type Type
 
 	origin string // the converted model's name if the folder states none

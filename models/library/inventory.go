@@ -36,9 +36,8 @@ type Check struct {
 	Want, Got string
 }
 
-// Verify hashes every file of the folder's models, whether in use or not, and
-// compares it with the recorded or published hash. A difference is a result,
-// not an error.
+// Verify hashes every file of the folder's models, in use or not, and compares
+// it with the recorded or published hash. A difference is a result, no error.
 func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	m, err := s.manifest()
 	if err != nil {
@@ -101,8 +100,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	return checks, nil
 }
 
-// allFiles returns the names of an entry's files, including data files, in
-// order.
+// allFiles returns the names of an entry's files, with data files, in order.
 func (e *entry) allFiles() []string {
 	var names []string
 	for _, part := range partOrder {
@@ -120,9 +118,8 @@ func (e *entry) allFiles() []string {
 	return append(names, rest...)
 }
 
-// publishedHash returns the catalog's hash of a file with the given name and
-// size. Several versions of one model may share both, so an entry with the
-// file's hash is preferred.
+// publishedHash returns the catalog's hash of a file with a name and size.
+// Versions of one model may share both: one of the file's hash is preferred.
 func publishedHash(role models.Role, name string, size int64, sum string) (published string) {
 	for _, f := range publishedAs(role, name, size) {
 		if f.SHA256 == sum {
@@ -133,8 +130,7 @@ func publishedHash(role models.Role, name string, size int64, sum string) (publi
 	return published
 }
 
-// publishedAs yields the catalog's files with a name and a size, with their
-// models.
+// publishedAs yields the catalog's files of a name and size, with models.
 func publishedAs(role models.Role, name string, size int64) iter.Seq2[Entry, Asset] {
 	return func(yield func(Entry, Asset) bool) {
 		for _, e := range Catalog() {

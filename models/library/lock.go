@@ -13,8 +13,7 @@ import (
 // errLocked marks a model folder that another pull or import is using.
 var errLocked = errors.New("model folder in use")
 
-// lock creates and locks the folder. The kernel releases the lock when the
-// process ends for any reason.
+// lock creates and locks the folder until the process ends in any way.
 func (s *Store) lock() (unlock func(), err error) {
 	if s.Dir == "" {
 		return nil, fmt.Errorf("%w: no model folder is named", models.ErrMissing)

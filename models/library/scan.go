@@ -170,8 +170,7 @@ func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []er
 	return byRole, ignored, nil
 }
 
-// isGGML reports whether a file begins like a Whisper model; other files named
-// .bin are ignored.
+// isGGML reports whether a file begins like Whisper; others are ignored.
 func isGGML(file string) bool {
 	f, _, err := weightfile.Open(file)
 	if err != nil {
@@ -184,10 +183,9 @@ func isGGML(file string) bool {
 }
 
 // onePrecision keeps one of several files with the same model in different
-// precision (model.onnx, model.int8.onnx). For recognizers and taggers it keeps
-// the 8-bit one, which is faster on a CPU and is the one in the catalog. For
-// the other roles, whose networks are small, it keeps the exact one. A manifest
-// can select the other one.
+// precision (model.onnx, model.int8.onnx): for recognizers and taggers the
+// 8-bit one, which is faster on a CPU and in the catalog; for the other roles,
+// whose networks are small, the exact one. A manifest can select the other one.
 func onePrecision(files []candidate) []candidate {
 	return slices.DeleteFunc(slices.Clone(files), func(c candidate) bool {
 		eighth := c.found.Role == models.RoleOptimized || c.found.Role == models.RoleTagger
@@ -219,8 +217,7 @@ func stem(name string) string {
 	return name
 }
 
-// groups combines the parts of a transducer; every other file is a separate
-// model.
+// groups combines a transducer's parts; every other file is a model.
 func groups(files []candidate) [][]candidate {
 	var out [][]candidate
 	var transducer []candidate

@@ -45,8 +45,7 @@ type Store struct {
 	// variables of the environment.
 	Client *http.Client
 	// Mirror is the address to fetch from instead of the publishers' hosts:
-	// MIRROR/HOST/PATH, or an address with {path} (and {host}) in it. Empty for
-	// none.
+	// MIRROR/HOST/PATH, or one with {path} (and {host}). Empty for none.
 	Mirror string
 	// Log receives interrupted and resumed downloads; nil for none.
 	Log *slog.Logger
@@ -71,16 +70,14 @@ type Stored struct {
 	Trusted []string
 	// Notes holds findings about a converted model to show to the user.
 	Notes []string
-	// Already is set if the files were already present and the model only had
-	// to be selected.
+	// Already is set if the files were present and only had to be selected.
 	Already bool
 	// Convert names the script in tools/convert that must be run before the
 	// model can be used; empty for a model that is now in use.
 	Convert string
 }
 
-// partials is the subfolder for unfinished work; names with a dot are ignored
-// when a folder is read.
+// partials is the subfolder for unfinished work, ignored as dot names are.
 const partials = ".partial"
 
 // Pull downloads a model, or all models of a profile, from the catalog, and
@@ -178,8 +175,7 @@ func (s *Store) pullOne(ctx context.Context, f *fetch.Fetcher, c Entry) (*Stored
 	record(sums)
 	if c.Convert == "" {
 		if _, err := local.open(staging, c.Role); err != nil {
-			// The content differs from the catalog, so keeping it would not
-			// help.
+			// The content differs from the catalog: keeping it would not help.
 			os.RemoveAll(staging)
 			return nil, err
 		}
@@ -190,8 +186,7 @@ func (s *Store) pullOne(ctx context.Context, f *fetch.Fetcher, c Entry) (*Stored
 	return use()
 }
 
-// stage fetches the files of a catalog entry into the folder staging and
-// returns their hashes.
+// stage fetches an entry's files into staging and returns their hashes.
 func (s *Store) stage(ctx context.Context, f *fetch.Fetcher, c Entry, recorded map[string]string, staging string, stored *Stored) (map[string]string, error) {
 	sums := map[string]string{}
 	parts := filepath.Join(s.Dir, partials)
@@ -310,8 +305,7 @@ func (s *Store) manifest() (*manifest, error) {
 	return found, nil
 }
 
-// use selects a model for its role (for the optimized role, as one of several)
-// and writes the manifest.
+// use selects a model for its role (or as one of several) in the manifest.
 func (s *Store) use(m *manifest, role models.Role, e entry) error {
 	if m.Roles == nil {
 		m.Roles = map[string]oneOrMany[entry]{}

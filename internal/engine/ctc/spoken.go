@@ -7,14 +7,12 @@ import (
 	"github.com/otograph/otograph/internal/engine/wordtimes"
 )
 
-// Spoken is a word with its tokens' times and the times computed by Refine, all
-// in seconds of the file.
+// Spoken is a word with its tokens' times and Refine's, in seconds.
 type Spoken struct {
 	Text string
 	// First and Last are the middles of the rows of its first and last token.
 	First, Last float64
-	// Fresh reports that no word immediately precedes it: the word begins a
-	// window or follows a pause.
+	// Fresh reports that the word begins a window or follows a pause.
 	Fresh bool
 	// Start and End are set by Refine.
 	Start, End float64
@@ -31,10 +29,9 @@ const (
 
 // Refine sets the words' Start and End. A CTC model's tokens fire inside of
 // words, on average 0.1 s after their start. A word begins at the median of the
-// border's distribution, which a small network computes from the sound and from
-// the letters on both sides. A word ends at the start of the next one or at the
-// end of the stretch of speech. words and speech (samples at 16 kHz) are in
-// order.
+// border's distribution, which a small network computes from the sound and the
+// letters around. A word ends at the start of the next or with the stretch of
+// speech. words and speech (samples at 16 kHz) are in order.
 func Refine(pcm *audio.PCM, words []Spoken, speech []audio.Span) {
 	net := wordtimes.Borders()
 	var sound *wordtimes.BorderSound
@@ -65,9 +62,8 @@ func Refine(pcm *audio.PCM, words []Spoken, speech []audio.Span) {
 	setEnds(words, speech)
 }
 
-// begin returns the start border of a word, no earlier than from. fire is the
-// frame of its first token, near the distance from the last token of the
-// previous word.
+// begin returns a word's start border, no earlier than from. fire is the frame
+// of its first token, near the distance from the previous word's last token.
 func begin(net *wordtimes.BorderNet, sound *wordtimes.BorderSound, letters *wordtimes.Letters, fire, near, from int, fresh bool) int {
 	var scores [wordtimes.BorderCount]float64
 	lag := net.Lag[0]
@@ -100,9 +96,8 @@ func begin(net *wordtimes.BorderNet, sound *wordtimes.BorderSound, letters *word
 }
 
 const (
-	// hold is the maximum time (seconds) that a word lasts beyond its last
-	// token while the voice detector reports speech; lastHold applies to the
-	// last word before a pause.
+	// hold is how long (seconds) a word may last beyond its last token while
+	// there is speech; lastHold is that before a pause.
 	hold     = 0.6
 	lastHold = 0.3
 )

@@ -20,8 +20,7 @@ const (
 	// evidenceCost is added to the loss where the model is confident: it is a
 	// factor of the log ratio between its best tokens and the blank.
 	evidenceCost = 0.5
-	// editCost is added for each letter in which the word differs from the
-	// model's best tokens.
+	// editCost is added for each letter by which the word differs.
 	editCost = 1.0
 	// leastEvidence keeps words out of silence. leastRows, per letter, keeps
 	// them out of sounds that are too short.
@@ -30,8 +29,7 @@ const (
 	// leastLetters is the minimum number of letters in a word; shorter ones are
 	// found where they are not spoken.
 	leastLetters = 4
-	// signLetters is the number of letters for which a character of a script
-	// without spaces counts.
+	// signLetters is the letters for which an unspaced character counts.
 	signLetters = 3
 )
 
@@ -62,8 +60,7 @@ type Spotted struct {
 	Text string // as passed to NewSpotter
 	// First and Last are the rows of its first and last token.
 	First, Last int
-	// LogProb compares the word's posteriors with the best ones: the logarithm
-	// of their ratio per letter.
+	// LogProb is the log ratio of the word's to the best posteriors a letter.
 	LogProb float64
 	cost    float64 // of a letter
 }

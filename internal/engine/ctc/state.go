@@ -1,7 +1,6 @@
 package ctc
 
-// State is one state of a lattice: a token between two nodes, or one of the
-// loops at a node.
+// State is one state of a lattice: a token between nodes, or a node's loop.
 type State struct {
 	Kind     StateKind
 	ID       int // the token's id; -1 for other kinds
@@ -28,8 +27,7 @@ type Entry struct {
 	State, Alt   int32   // indices of the paths' previous states; -1 for none
 }
 
-// Offer considers the path through state s; score is the logarithm of its
-// probability.
+// Offer considers the path of log probability score through state s.
 func (e *Entry) Offer(score float64, s int32, states []State) {
 	id := states[s].ID
 	same := func(k int32) bool { return k >= 0 && id >= 0 && states[k].ID == id }

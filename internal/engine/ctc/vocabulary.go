@@ -9,8 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Vocabulary holds the texts of a CTC model's tokens. It is safe for concurrent
-// use.
+// Vocabulary holds a CTC model's tokens' texts, for concurrent use.
 type Vocabulary struct {
 	// Blank is the number of the blank, Size the number of tokens.
 	Blank, Size int
@@ -19,8 +18,7 @@ type Vocabulary struct {
 	// Solid holds the letters and digits of each token, folded.
 	Solid [][]rune
 
-	// tree has the folded characters of all tokens; ids are the tokens that end
-	// at each of its nodes.
+	// tree has the tokens' folded characters; ids end at each of its nodes.
 	tree tree
 	ids  map[int][]int
 	// letters are the characters that at least one token writes.
@@ -44,9 +42,8 @@ func (t tree) child(from int, letter rune) int {
 	return t[e]
 }
 
-// LongestWord is the maximum number of letters that are aligned for one word.
-// Sections of a recording are not cut inside of a word, so a longer word would
-// make the lattice large.
+// LongestWord is the most letters that are aligned for one word. Sections are
+// not cut inside of a word: a longer one would make the lattice large.
 const LongestWord = 200
 
 // NewVocabulary returns a Vocabulary for the text of each token: a space where
@@ -96,9 +93,8 @@ func Fold(s string) string {
 // IsSolid reports whether r is a letter or a digit.
 func IsSolid(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 
-// Spell returns the characters of a folded word that tokens can write; a letter
-// without a token loses its accents. ok is false where a letter is left that
-// none writes.
+// Spell returns the characters of a folded word that tokens can write, some
+// without accents. ok is false if a letter is left that none writes.
 func (v *Vocabulary) Spell(word string) (letters []rune, ok bool) {
 	for _, r := range strings.Trim(word, "'") { // there they are quotation marks
 		switch {

@@ -13,14 +13,12 @@ const (
 	loopPeriod = 24
 	loopTimes  = 4
 	loopWords  = 12
-	// LoopReach is the number of elements that decide whether a list begins
-	// with a loop.
+	// LoopReach is the elements that decide whether a list begins a loop.
 	LoopReach = loopPeriod * loopTimes
 )
 
 // Unloop keeps only the first of every n-gram that is repeated at least 4 times
-// with 12 words in all, and reports whether it removed any. It ignores case and
-// punctuation.
+// with 12 words in all, ignoring case and punctuation, and reports a removal.
 func Unloop(words []Word) ([]Word, bool) {
 	keys := make([]string, len(words))
 	for i, w := range words {

@@ -11,11 +11,9 @@ import (
 )
 
 const (
-	// pauseSplit is the silence (seconds) between two words at which a segment
-	// always ends.
+	// pauseSplit is the silence (s) between words that ends a segment.
 	pauseSplit = 0.8
-	// longest is the maximum length (seconds) of a segment without the end of a
-	// sentence.
+	// longest is the greatest length (s) of a segment inside a sentence.
 	longest = 30.0
 )
 
@@ -102,8 +100,7 @@ func appendSegments(segments []asr.Segment, words []Word, withWords bool) []asr.
 	return append(segments, s)
 }
 
-// titles are abbreviations before names, whose full stop does not end a
-// sentence.
+// titles are abbreviations before names, whose full stop ends no sentence.
 var titles = map[string]bool{
 	"mr": true, "mrs": true, "ms": true, "dr": true, "prof": true, "st": true, "jr": true, "sr": true, "vs": true, "no": true,
 	"sra": true, "dra": true, "mme": true, "hr": true, "fr": true, "z.b": true, "d.h": true, "bzw": true, "e.g": true, "i.e": true,

@@ -15,19 +15,16 @@ const (
 	pace       = 0.075
 	slowPace   = 0.1 // at this pace a text certainly has all its speech
 	sparsePace = 0.2 // no one speaks this slowly
-	// clauseEnds is the value of a pause after punctuation, in logarithms of
-	// pace.
+	// clauseEnds is the value of a pause after punctuation (log of pace).
 	clauseEnds = 0.3
 )
 
-// LeastSkipped is the minimum speech without words that is reported, in
-// seconds.
+// LeastSkipped is the least reported speech without words, in seconds.
 const LeastSkipped = 1.0
 
 // Skip is a stretch of speech without words.
 type Skip struct {
-	// Before is the index of the next word, or the number of words for the last
-	// stretch.
+	// Before is the index of the next word, or the number of all words.
 	Before int
 	// Start and End are seconds of the file.
 	Start, End float64

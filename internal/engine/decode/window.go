@@ -11,8 +11,7 @@ import (
 // with the long silences between them shortened.
 type Window struct {
 	// Pieces are the stretches of the file in the window, in order and without
-	// overlap (samples at 16 kHz). They follow each other directly in the
-	// window.
+	// overlap (samples at 16 kHz), one right after the other.
 	Pieces []audio.Span
 	// Speech is the speech in the window, in samples of the file.
 	Speech []audio.Span
@@ -20,8 +19,7 @@ type Window struct {
 
 // PackOptions configures Pack. The zero value means the default of each field.
 type PackOptions struct {
-	// Max is the maximum length of a window in seconds, padding included;
-	// default 30.
+	// Max is a window's greatest length (s) with padding; default 30.
 	Max float64
 	// MaxGap is the longest silence kept between two stretches of speech, in
 	// seconds; default 0.5. The middle of a longer one is removed.
@@ -37,8 +35,7 @@ type PackOptions struct {
 	// value of 3, at the same error rate with the demo models
 	// (docs/measurements/standard-tier.md). Negative means no cost.
 	Cut float64
-	// FreeCut is the pause, in seconds, at which a window ends without cost;
-	// default 0.8.
+	// FreeCut is the pause (s) where a window ends without cost; default 0.8.
 	FreeCut float64
 }
 
@@ -218,9 +215,8 @@ func (w Window) Spoken() []audio.Span {
 	return spoken
 }
 
-// Time converts seconds of the window to seconds of the file. Times outside of
-// the window yield its borders. A time at the border between two pieces is the
-// end of the earlier one.
+// Time converts seconds of the window to seconds of the file. Times outside
+// yield the window's borders; one between two pieces is the earlier's end.
 func (w Window) Time(t float64) float64 {
 	at := t * audio.SampleRate
 	for i, p := range w.Pieces {
@@ -233,9 +229,8 @@ func (w Window) Time(t float64) float64 {
 	return 0
 }
 
-// Rest returns the part of the window after the given time of the file
-// (seconds): the same pieces and speech, cut at that time. Its Speech is empty
-// if none remains.
+// Rest returns the part of the window after a time of the file (seconds): the
+// same pieces and speech, cut there. Its Speech may be empty.
 func (w Window) Rest(after float64) Window { return w.between(after, math.MaxInt32) }
 
 // Part returns the part of the window between two times of the file (seconds), as Rest

@@ -27,16 +27,14 @@ type Token struct {
 	ID int32
 }
 
-// Word is a word of a transcript before it becomes part of a segment. Its Text is
-// the recognizer's, including the spaces before it. Its Tokens are the word's
-// tokens and those of the punctuation around it, without a token that it shares
-// with the word before.
+// Word is a word of a transcript before it becomes part of a segment. Its Text
+// has the spaces before it. Its Tokens are the word's and those of the
+// punctuation around it, without one shared with the word before.
 type Word struct {
 	asr.Word
 	// LogProb is the sum over the Tokens tokens.
 	LogProb float64
-	// NoSpeechProb is the mean over the word's tokens, or the window's
-	// probability.
+	// NoSpeechProb is the mean over the word's tokens, or the window's.
 	NoSpeechProb float64
 	// IDs are the numbers of the Tokens tokens in the recognizer's vocabulary.
 	IDs []int32
@@ -44,8 +42,7 @@ type Word struct {
 	// the window's start in the file (seconds).
 	Temperature, Seek float64
 	// First and Last are the tokens in which its letters begin and end, as
-	// indices into the argument of Words. They exclude punctuation in separate
-	// tokens.
+	// indices into Words' argument, without separate punctuation.
 	First, Last int
 	// Language is the code of the language that the window was decoded in.
 	Language string
@@ -53,9 +50,8 @@ type Word struct {
 
 // Words joins tokens to words. A word begins at a space, and at each character
 // of a script without spaces. Punctuation and combining marks stay with the
-// word before them, an opening bracket or quotation mark with the word after
-// it. Invalid UTF-8 is dropped. The words' Start is the Time of their first
-// token; End is not set.
+// word before, an opening bracket or quotation mark with the next. Invalid
+// UTF-8 is dropped. Start is the first token's Time; End is not set.
 func Words(tokens []Token) []Word {
 	j := joiner{tokens: tokens, counted: -1}
 	var stream []byte
@@ -173,8 +169,7 @@ func (j *joiner) speaks() bool {
 // opens reports whether r is an opening bracket or quotation mark.
 func opens(r rune) bool { return unicode.In(r, unicode.Ps, unicode.Pi) }
 
-// solid reports whether r is part of a spoken word: a letter, a digit or a sign
-// that is read aloud.
+// solid reports whether r is spoken: a letter, a digit or a sign read aloud.
 func solid(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '&' || !unicode.In(r, unicode.P, unicode.Z, unicode.M, unicode.C) && r != ' '
 }
@@ -228,9 +223,8 @@ const sliver = 0.15
 // its start in the time that only counts speech; all in seconds.
 type stretch struct{ start, end, at float64 }
 
-// stretches returns the speech between two times of the file and its duration.
-// It leaves out slivers of other speech at the two times, unless there is
-// nothing else.
+// stretches returns the speech between two times of the file and its length,
+// without slivers of other speech at the ends, unless there is nothing else.
 func stretches(from, to float64, speech []audio.Span) (spans []stretch, total float64) {
 	var cutFirst, cutLast bool
 	for _, s := range speech {
@@ -280,8 +274,7 @@ func Align(words []Word, from, to float64, speech []audio.Span) {
 	}
 	n := len(words)
 	sum := weights(words)
-	// border[i] is the speech time between words i-1 and i; fast marks borders
-	// that a silence has fixed.
+	// border[i] is the time before word i; fast marks those of a silence.
 	border, fast := make([]float64, n+1), make([]bool, n+1)
 	for i := range border {
 		border[i] = total * sum[i] / sum[n]

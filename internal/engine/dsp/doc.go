@@ -7,7 +7,6 @@
 // working memory comes from a pool, so that computing allocates nothing per
 // frame and, once warm, nothing per call.
 //
-// Feature matrices are row-major []float32, frames x bands, unless a method
-// says otherwise. Samples are mono float32 at 16 kHz in [-1, 1] unless a method
-// says otherwise.
+// Feature matrices are row-major []float32, frames x bands, and samples mono
+// float32 at 16 kHz in [-1, 1], unless a method says otherwise.
 package dsp

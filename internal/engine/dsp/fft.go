@@ -10,9 +10,8 @@ import (
 // on whole registers without a shuffle.
 const lanes = 8
 
-// stage is one pass of the Stockham autosort transform: a butterfly of the
-// given radix over groups of m columns with stride s (in values, lanes
-// included).
+// stage is a pass of the Stockham autosort transform: a butterfly of a radix
+// over groups of m columns with stride s (in values, lanes included).
 type stage struct {
 	radix, m, s int
 	// twiddles holds, for each p < m, radix-1 pairs (cos, sin) of w^p, w^2p …
@@ -81,8 +80,7 @@ func newPlan(n, width int) (*plan, error) {
 }
 
 // complexForward transforms the packed signal in (xr, xi), half*width values
-// each, using (yr, yi) as the second buffer. It returns the pair that holds the
-// result.
+// each, with the buffer (yr, yi). It returns the pair that holds the result.
 func (p *plan) complexForward(xr, xi, yr, yi []float32) (zr, zi []float32) {
 	for i := range p.stages {
 		st := &p.stages[i]

@@ -36,10 +36,9 @@ func NewSpeechbrainFbank(bands int) *Extractor {
 	return e
 }
 
-// NewYAMNetMel returns YAMNet's log-mel features: frames of 400 samples that lie
-// inside the signal, periodic Hann window, magnitude of a transform of 512, 64
-// bands 125-7500 Hz linear on the scale 1127·ln(1+f/700) without bin 0,
-// ln(x + 0.001).
+// NewYAMNetMel returns YAMNet's log-mel features: frames of 400 samples inside
+// the signal, periodic Hann window, magnitude of a transform of 512, 64 bands
+// 125-7500 Hz, linear in 1127·ln(1+f/700), without bin 0, ln(x + 0.001).
 func NewYAMNetMel() *Extractor {
 	return newExtractor(&analyzer{
 		window: WindowHannPeriodic.coefficients(400), scale: 1, magnitude: true,
@@ -47,12 +46,11 @@ func NewYAMNetMel() *Extractor {
 	}, 512, inside(400))
 }
 
-// NewNeMoMel returns NVIDIA NeMo's log-mel features in evaluation mode, with the
-// given number of bands (64, 80 and 128 are in use): signal pre-emphasis 0.97,
-// centered transform of 512 with zeros beyond the ends, symmetric Hann window of
-// 400 in its middle, power, Slaney mel scale with area normalization, 0-8000 Hz,
-// ln(x + 2^-24). The last frame of the transform is left out: NeMo masks or
-// drops it.
+// NewNeMoMel returns NVIDIA NeMo's log-mel features in evaluation mode, with
+// the given number of bands (64, 80 and 128 are in use): pre-emphasis 0.97,
+// centered transform of 512 with zeros beyond the ends, symmetric Hann window
+// of 400 in its middle, power, Slaney mel scale with area normalization, 0-8000
+// Hz, ln(x + 2^-24), without the last frame, which NeMo masks or drops.
 func NewNeMoMel(bands int) *Extractor {
 	// Centered frame t spans [160t-256, 160t+256); the window covers its middle
 	// 400 samples. Zeros around a frame do not change the power spectrum.

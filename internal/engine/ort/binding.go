@@ -61,8 +61,7 @@ func (s *Session) Into(inputs, outputs map[string]*Tensor) error {
 	return errors.Join(err, b.release())
 }
 
-// bound returns a binding that Close does not know of; the caller holds the
-// session's lock.
+// bound returns a binding unknown to Close; the caller holds the lock.
 func (s *Session) bound(inputs, outputs map[string]*Tensor) (*Binding, error) {
 	if err := s.checkInputs(inputs); err != nil {
 		return nil, err
@@ -109,8 +108,7 @@ func (s *Session) bound(inputs, outputs map[string]*Tensor) (*Binding, error) {
 	return b, nil
 }
 
-// Run computes the bound outputs from the bound inputs. It cannot be interrupted:
-// bind small pieces of work.
+// Run computes the outputs. It cannot be interrupted: bind small pieces.
 func (b *Binding) Run() error {
 	s := b.session
 	s.mu.RLock()

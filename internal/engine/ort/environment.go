@@ -48,8 +48,7 @@ func start() error {
 	return nil
 }
 
-// Version returns the version of ONNX Runtime. It opens the library if
-// necessary.
+// Version returns ONNX Runtime's version. It opens the library if needed.
 func Version() (string, error) {
 	if err := start(); err != nil {
 		return "", err

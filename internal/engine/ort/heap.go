@@ -43,14 +43,12 @@ func flattenHeap() {
 }
 
 // TrimHeap returns the free memory of the C library's heap to the system.
-// Closed models leave their weights' blocks between small ones in use, and
-// glibc itself returns only the end of a heap: opened and closed 40 times, the
-// demo models left 235 MB.
+// Closed models leave blocks between small ones in use, and glibc returns only
+// the end of a heap: opened and closed 40 times, the demo models left 235 MB.
 func TrimHeap() { C.og_trim_heap() }
 
 // blocks are memory of the C library's heap, which returns to the system when
-// it is freed. A model's bytes in Go's heap would stay until the next garbage
-// collection.
+// freed. In Go's heap, bytes would stay until the next collection.
 type blocks []unsafe.Pointer
 
 func (b *blocks) get(size int) []byte {

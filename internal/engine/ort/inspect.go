@@ -39,8 +39,7 @@ func Inspect(src Source) (*Graph, error) {
 	return &Graph{*h, src.String()}, nil
 }
 
-// Weights reads the float tensors that are stored in a small model's file; see
-// [onnxfile.Weights].
+// Weights reads a small model's stored float tensors; see [onnxfile.Weights].
 func Weights(src Source) (map[string]onnxfile.Weight, error) {
 	r, size, closeFile, err := src.readable()
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/otograph/otograph/internal/system/native"
 )
 
-// Session is an open model. Without cgo there is none: Open checks the model
-// and then fails.
+// Session is an open model. Without cgo, Open checks a model and fails.
 type Session struct{}
 
 // Binding runs a session repeatedly over the same memory.

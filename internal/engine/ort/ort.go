@@ -1,5 +1,4 @@
-// Package ort runs ONNX models with ONNX Runtime. No other package of the
-// project calls it.
+// Package ort runs models with ONNX Runtime. No other package calls it.
 //
 // ONNX Runtime is opened at run time (package internal/system/native finds it) with
 // the first model; if it is missing, the error wraps native.ErrMissing. The
@@ -21,11 +20,9 @@ import (
 // Sentinel errors. Every error of this package wraps one of them,
 // native.ErrMissing, or the context's error, or comes from the file system.
 var (
-	// ErrInvalid is returned for bytes that are not an ONNX model that can be
-	// run here.
+	// ErrInvalid is returned for bytes that are no model to be run here.
 	ErrInvalid = onnxfile.ErrInvalid
-	// ErrContract is returned for a valid model whose inputs or outputs do not
-	// fit its role.
+	// ErrContract is returned for a model whose ports do not fit its role.
 	ErrContract = errors.New("model has other inputs or outputs")
 	// ErrInput is returned if a tensor passed to Run does not fit the model.
 	ErrInput = errors.New("input does not fit the model")

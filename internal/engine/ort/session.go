@@ -29,9 +29,8 @@ type Session struct {
 	bindings map[*Binding]struct{} // not yet closed
 }
 
-// Open checks a model and opens a session for it. Data may be discarded
-// afterwards. Errors wrap [ErrInvalid] or native.ErrMissing, or come from the
-// file system.
+// Open checks a model and opens a session; data may be discarded then. Errors
+// wrap [ErrInvalid] or native.ErrMissing, or come from the file system.
 func Open(src Source, opt Options) (*Session, error) {
 	named := src
 	var room blocks
@@ -233,8 +232,7 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ..
 	return chosen, nil
 }
 
-// runCancellable runs with options whose terminate flag is set when the context
-// ends.
+// runCancellable runs with options that terminate when the context ends.
 func (s *Session) runCancellable(ctx context.Context, in, out []onnx.Value) error {
 	o, err := onnx.NewRunOptions()
 	if err != nil {

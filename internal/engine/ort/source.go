@@ -21,8 +21,7 @@ type Source struct {
 	Role string // the model's role ("vad", "embedder" …), for error messages
 }
 
-// SourceOf returns a model file as ONNX Runtime opens it: its path, or its bytes
-// if they are in memory.
+// SourceOf returns a model file for ONNX Runtime: its path, or its bytes.
 func SourceOf(m *models.Model, f models.File) (Source, error) {
 	src := Source{Path: f.Path, Name: f.Name, Role: string(m.Role)}
 	if f.Data == nil && f.Path == "" {
@@ -55,8 +54,7 @@ func (s Source) String() string {
 
 // Options configures a session.
 type Options struct {
-	// Threads is the number of cores that one Run uses; 0 and 1 mean only the
-	// calling thread.
+	// Threads is the cores that one Run uses; 0 and 1 mean the caller's.
 	Threads int
 	// Outputs are the only outputs to compute, and Run can only return these.
 	// Empty means all that can be read (float32, int64 and int32).

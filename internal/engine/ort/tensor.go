@@ -2,9 +2,8 @@ package ort
 
 import "github.com/otograph/otograph/internal/files/onnxfile"
 
-// Tensor is an array with a shape, in Go's memory, so that nothing has to be
-// released. A tensor created from a slice shares it, and the slice must not
-// change while a Run reads it.
+// Tensor is an array with a shape, in Go's memory: nothing has to be released.
+// It shares its slice, which must not change while a Run reads it.
 type Tensor struct {
 	typ   Type
 	shape []int64
@@ -50,9 +49,8 @@ func (t *Tensor) Int64() []int64 { return t.i64 }
 // Int32 returns the data of an int32 tensor; nil for another type.
 func (t *Tensor) Int32() []int32 { return t.i32 }
 
-// Integers returns the data of an int32 or int64 tensor as int64 (copied for
-// int32), for outputs whose width differs between exports. It returns nil for
-// another type.
+// Integers returns an int32 or int64 tensor's data as int64 (a copy of int32),
+// for outputs whose width differs between exports; nil for other types.
 func (t *Tensor) Integers() []int64 {
 	if t.typ == Int32 {
 		out := make([]int64, len(t.i32))

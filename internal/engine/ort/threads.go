@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// WorkerPool is a group of operating-system threads that run models for one
-// caller.
+// WorkerPool is a group of system threads that run models for one caller.
 //
 // The C library keeps a heap per thread, and memory freed on a thread stays in
 // that thread's heap. Go moves goroutines between threads, so a long job that

@@ -14,6 +14,5 @@ const (
 	Int64   = onnxfile.Int64
 )
 
-// Info describes an input or an output of a model: name, type, and shape with -1 for
-// a free dimension.
+// Info is an input or output: name, type, and shape with -1 for free.
 type Info = onnxfile.Value

@@ -11,8 +11,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Options configures a recognizer. A constructor ignores those that it has no
-// use for.
+// Options configures a recognizer; constructors ignore those of no use.
 type Options struct {
 	Device  string // as in ParseDevice
 	Threads int    // CPU threads of a computation that does not wait for a gate
@@ -25,8 +24,7 @@ var (
 )
 
 // Register sets the constructor of models with the given contracts. A package
-// that replaces another one's constructor imports that package, so that it
-// registers later.
+// that replaces another's constructor imports it, to register later.
 func Register[T asr.Transcriber](open func(m *models.Model, o Options) (T, error), contracts ...string) {
 	mu.Lock()
 	defer mu.Unlock()

@@ -11,8 +11,7 @@ import (
 const (
 	// largest is the first number that is only read digit by digit.
 	largest = 1_000_000_000_000
-	// maxDigits is the maximum number of digits in a word; longer ones are not
-	// read aloud.
+	// maxDigits is the most digits in a word; longer ones are not read aloud.
 	maxDigits = 20
 )
 
@@ -166,8 +165,7 @@ func (l *language) time(hours, minutes string) []string {
 	return out
 }
 
-// signed adds the words for signs to a reading. It returns none for an unknown
-// sign.
+// signed adds the words for signs to a reading, none for an unknown one.
 func (l *language) signed(reading, before, after string) []string {
 	if before+after == "" {
 		return []string{reading}

@@ -21,16 +21,14 @@ const (
 	leastForeign = 3
 )
 
-// UnknownLanguage is the language of a text that is in another language by its script
-// alone (ISO 639-2).
+// UnknownLanguage is the language of a text in a foreign script (ISO 639-2).
 const UnknownLanguage = "und"
 
 // shareCharacters are the languages that share Chinese characters.
 var shareCharacters = []string{"zh", "yue", "ja"}
 
-// OtherLanguage returns the language (ISO 639-1) of a text that is certainly not in the
-// given one, and "" for a text that may be in it. among are the possible
-// languages; none means all.
+// OtherLanguage returns the language (ISO 639-1) of a text that is certainly
+// not in the given one, else "". among are the possible languages; none is all.
 func OtherLanguage(text, language string, among []string) string {
 	letters := 0
 	for _, r := range text {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// speller spells whole numbers by rules like those of Unicode's number spelling
-// (RBNF).
+// speller spells whole numbers by rules like those of Unicode's RBNF.
 type speller struct {
 	small []string // the numbers below the first rule's
 	rules []rule

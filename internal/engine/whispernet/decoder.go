@@ -25,8 +25,7 @@ type Column struct {
 	Logits []float32
 }
 
-// Decoder holds the buffers of decoder passes. It must not be used
-// concurrently.
+// Decoder holds the buffers of decoder passes, not for concurrent use.
 type Decoder struct {
 	m       *Model
 	pool    *workerPool
@@ -96,8 +95,7 @@ func (d *Decoder) linear(w *matrix, x []float32, m int, t target) {
 }
 
 // embed turns tokens and positions into vectors, and looks up the columns'
-// caches. It returns an error if the model or a column's window has no room for
-// the column.
+// caches. It fails if the model or a column's window has no room.
 func (d *Decoder) embed() error {
 	h := d.m.header
 	n := int(h.TextState)

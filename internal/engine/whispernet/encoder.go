@@ -109,8 +109,7 @@ func (p *pass) convolve(features []float32) {
 	convolve(p.conv2, first, frames, d, 2, p.n, p.x.grow(p.n*d), p.encoderPositions.values)
 }
 
-// attention lets every position attend to all positions, and writes into
-// attended.
+// attention lets every position attend to all, and writes into attended.
 func (p *pass) attention(weights, heads int) {
 	d, n := p.d, p.n
 	size := d / heads

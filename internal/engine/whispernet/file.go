@@ -94,9 +94,8 @@ func (f *File) Close() error {
 	return f.disk.Close()
 }
 
-// packing returns how windows of up to the given seconds are packed. Published
-// models use windows of 30 s. Shorter ones, which only our own models have, are
-// packed as in their training.
+// packing returns how windows of up to the given seconds are packed: 30 s for
+// published models; our own with shorter ones as in their training.
 func packing(seconds float64) decode.PackOptions {
 	// The sound before a window's first word and the longest pause in a window,
 	// in seconds: with less, the model loses first words and their capitals.
@@ -133,8 +132,7 @@ func languages(h ggmlfile.Header, given []string) (list []string, err error) {
 	return list, nil
 }
 
-// LanguageNumber returns the index of a language in Whisper's table, or a
-// negative number.
+// LanguageNumber returns a language's index in Whisper's table, or below 0.
 func LanguageNumber(code string) int {
 	return slices.IndexFunc(spec.Languages(), func(l spec.Language) bool { return l.Code == code })
 }

@@ -48,8 +48,7 @@ const (
 	kindHalf  = C.OG_F16
 	kind8     = C.OG_Q8_0
 	kind16    = C.OG_I16 // for attention only
-	// widest is the size of the largest head that 8-bit or 16-bit numbers can
-	// hold.
+	// widest is the largest head that 8-bit or 16-bit numbers can hold.
 	widest = C.OG_WIDEST
 )
 
@@ -59,8 +58,7 @@ const tileRows = 12
 // kernels is the arithmetic for one instruction set.
 type kernels struct{ s *C.og_kernels }
 
-// chooseKernels returns the kernels with the given name, or the CPU's best for
-// "".
+// chooseKernels returns the kernels of a name, or the CPU's best for "".
 func chooseKernels(name string) (kernels, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
@@ -71,8 +69,7 @@ func chooseKernels(name string) (kernels, error) {
 	return kernels{s}, nil
 }
 
-// Kernels returns the name of the instruction set that Open uses for a value of
-// Options.Kernels.
+// Kernels returns the instruction set that Open uses for Options.Kernels.
 func Kernels(name string) (string, error) {
 	k, err := chooseKernels(name)
 	if err != nil {
@@ -81,8 +78,7 @@ func Kernels(name string) (string, error) {
 	return k.name(), nil
 }
 
-// availableKernels returns the names of the kernels that this CPU can run, best
-// first.
+// availableKernels returns the names of this CPU's kernels, best first.
 func availableKernels() (names []string) {
 	for _, s := range []*C.og_kernels{C.og_avx512(), C.og_avxvnni(), C.og_avx2(), C.og_neon(), C.og_generic()} {
 		if s != nil {
@@ -164,8 +160,7 @@ func (k kernels) newMatrix(kind, depth, n int) *matrix {
 	return w
 }
 
-// pack fills the panels from .. to-1 with rows of a tensor; rows starts at the
-// first row of panel from.
+// pack fills panels from .. to-1 with rows, which begin at panel from.
 func (k kernels) pack(w *matrix, tensorType int32, rows []byte, from, to int) {
 	panel := k.panel()
 	offset := int(C.og_panel_bytes(k.s, C.int(w.kind), C.int(w.k), C.int(from*panel)))
@@ -295,8 +290,7 @@ func (k kernels) placeAttention(kind, positions, size int, room []byte) (a atten
 	return a
 }
 
-// encoderKind returns the kind of the encoder's keys and values for a kind of
-// weights.
+// encoderKind returns the kind of the encoder's keys for a kind of weights.
 func (k kernels) encoderKind(weights, size int) int {
 	if weights == kind8 && k.s.shorts != 0 && size <= widest {
 		return kind16
@@ -310,8 +304,7 @@ func (k kernels) packHead(a *attention, keys, values []float32, stride int) {
 	C.og_pack_values(k.s, &a.c, address(values), C.long(stride))
 }
 
-// attend computes the attention of m queries; scores has room for tileRows rows
-// of padded positions.
+// attend computes the attention of m queries; scores has tileRows padded rows.
 func (k kernels) attend(a *attention, q []float32, stride, m int, scores, out []float32, outStride int) {
 	C.attend(k.s, address(q), C.long(stride), C.int(m), &a.c, address(scores), address(out), C.long(outStride))
 }

@@ -20,8 +20,7 @@ func layout(h ggmlfile.Header) (ggmlfile.Layout, error) {
 	return ggmlfile.Layout{Bins: MelBins, Tensors: Tensors(h)}, nil
 }
 
-// sound checks that the dimensions are possible and that libwhisper supports
-// them.
+// sound checks that the dimensions are possible for libwhisper.
 func sound(h ggmlfile.Header) error {
 	fields := []struct {
 		name     string
@@ -64,8 +63,7 @@ func sound(h ggmlfile.Header) error {
 	return nil
 }
 
-// Tensors returns the dimensions, innermost first, of the tensors of a model
-// with this header, by name.
+// Tensors returns the dimensions, innermost first, of a header's tensors.
 func Tensors(h ggmlfile.Header) map[string][]int32 {
 	type shape = []int32 // innermost dimension first
 	a, n := h.AudioState, h.TextState

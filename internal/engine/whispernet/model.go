@@ -48,8 +48,7 @@ type encoderLayer struct {
 	qkv, out, up, down     *matrix
 }
 
-// decoderLayer is a transformer block of the decoder. keyValue projects the
-// encoder's output.
+// decoderLayer is a decoder block. keyValue projects the encoder's output.
 type decoderLayer struct {
 	encoderLayer
 	crossNorm                      norm
@@ -65,8 +64,7 @@ const contextFrames, contextPositions = 3000, 1500
 // languages of 151 recordings as with 30 s.
 const briefPadding = 50
 
-// Open reads a model with 1,500 encoder positions. It returns an error if a
-// necessary tensor is missing.
+// Open reads a model with 1,500 encoder positions and all its tensors.
 func Open(f *ggmlfile.Checked, opt Options) (_ *Model, err error) {
 	defer caught(&err)
 	k, err := chooseKernels(opt.Kernels)
@@ -277,8 +275,7 @@ func (l *loader) fill(w *matrix, parts []ggmlfile.Tensor) {
 	})
 }
 
-// convolution reads a convolution over three frames as a linear layer over
-// three consecutive frames.
+// convolution reads a convolution over three frames as a linear layer.
 func (l *loader) convolution(name string) *matrix {
 	t, ok := l.tensor(name + ".weight")
 	if !ok {

@@ -110,8 +110,7 @@ func wordLength(s string) int {
 	return n
 }
 
-// prefix returns the length of the longest prefix of s with characters of one
-// kind.
+// prefix returns the length of s's longest prefix of one kind.
 func prefix(s string, is func(rune) bool) int {
 	for i, r := range s {
 		if !is(r) {

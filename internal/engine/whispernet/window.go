@@ -18,8 +18,7 @@ type Window struct {
 	cells []memory[uint16]
 }
 
-// cellPositions is the number of positions allocated together in a window's
-// cache.
+// cellPositions is the positions allocated together in a window's cache.
 const cellPositions = 16
 
 func headScale(size int) float32 { return float32(1 / math.Sqrt(float64(size))) }
@@ -33,16 +32,14 @@ func (m *Model) crossKind() int {
 	return kindHalf
 }
 
-// WindowBytes returns the size of an encoded window without the decoder's
-// cache.
+// WindowBytes returns an encoded window's size without decoder's cache.
 func (m *Model) WindowBytes() int {
 	return len(m.decoder) * int(m.header.TextHeads) * m.attentionRoom(m.crossKind(), contextPositions, m.headSize)
 }
 
 // Encode runs the encoder on at most 30 s of sound (16 kHz, mono), padded with
-// silence, with the given number of threads. rows is the maximum number of
-// columns (beams or samples) in later decodes of the window. stop ends it early
-// with ErrStopped.
+// silence, with a number of threads. rows is the most columns (beams or
+// samples) in later decodes of the window. stop ends it with ErrStopped.
 func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (*Window, error) {
 	return m.encode(samples, contextPositions, rows, threads, stop)
 }
@@ -130,8 +127,7 @@ func (w *Window) Forget() {
 	w.cells = nil
 }
 
-// cellSize returns the number of halves that a column caches per position: keys
-// and values of all layers.
+// cellSize returns a column's halves per position: all layers' keys and values.
 func (m *Model) cellSize() int { return len(m.decoder) * 2 * int(m.header.TextState) }
 
 // cell returns the cache of a row at a position.

@@ -27,21 +27,18 @@ const (
 )
 
 const (
-	// EarliestBorder is the first candidate border of a word, in frames of 10 ms from
-	// the middle of the row in which a CTC model's first token of the word
-	// fires.
+	// EarliestBorder is the first candidate border of a word, in 10 ms frames
+	// from the middle of the row of a CTC model's first token of the word.
 	EarliestBorder = -56
 	// LatestBorder is the last candidate border.
 	LatestBorder = 18
 	// BorderCount is the number of candidate borders.
 	BorderCount = LatestBorder - EarliestBorder + 1
-	// FarthestWord is the distance, in frames, beyond which the previous word has
-	// no influence.
+	// FarthestWord is the frames after which the previous word does not count.
 	FarthestWord = 60
 )
 
-// pools are the stretches of frames around a border whose means the network
-// gets.
+// pools are the frames around a border whose means the network gets.
 var pools = [poolCount][2]int{
 	{-16, -11},
 	{-11, -7},
@@ -179,8 +176,7 @@ func (s *BorderSound) at(net *BorderNet, border int) []float32 {
 
 func (s *BorderSound) clip(f int) int { return min(max(f, 0), s.frames) }
 
-// Letters is the first layer's output for the letters on both sides of a
-// border.
+// Letters is the first layer's output for the letters around a border.
 type Letters [hidden]float32
 
 // Score returns the log likelihood, up to a constant, that a word begins at a
@@ -242,8 +238,7 @@ func solids(text string) []rune {
 	return out
 }
 
-// kindOf returns 1 to 26 for a Latin letter, regardless of case and accents,
-// else 0.
+// kindOf returns 1 to 26 for a Latin letter of any case or accent, else 0.
 func kindOf(r rune) int {
 	if r >= utf8.RuneSelf {
 		r = []rune(norm.NFD.String(string(r)))[0]

@@ -12,15 +12,13 @@ const (
 	// of frames per encoder position.
 	frame          = audio.SampleRate / 100
 	positionFrames = positionSamples / frame
-	// shortGap is the longest gap in speech, in frames, that does not end a
-	// word.
+	// shortGap is the longest gap in speech, in frames, inside a word.
 	shortGap = 10
 	// sliver is the shortest speech, in frames, that may be a separate word if
 	// an end of the window cuts it off from other speech.
 	sliver = 15
-	// quiet is the level, in decibels below the window's loud frames, at which
-	// a frame is silent. A silence of quietFrames is a pause even if the voice
-	// detector did not find it.
+	// quiet is the level, in decibels below the window's loud frames, of a
+	// silent frame. quietFrames of silence are a pause, detected or not.
 	quiet       = 35
 	quietFrames = 30
 )

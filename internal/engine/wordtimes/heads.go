@@ -17,9 +17,8 @@ const (
 	englishOnly, multilingual, cantonese = 51864, 51865, 51866
 )
 
-// published holds the alignment heads that OpenAI publishes with its models:
-// the heads whose attention follows the sound best. large-v1 has the same shape
-// as its successor large-v2.
+// published holds the alignment heads that OpenAI publishes: those whose
+// attention follows the sound best. large-v1 has large-v2's shape.
 var published = map[shape][]Head{
 	{4, 6, englishOnly}:    {{1, 0}, {2, 0}, {2, 5}, {3, 0}, {3, 1}, {3, 2}, {3, 3}, {3, 4}},                                                                                                                                                              // tiny.en
 	{4, 6, multilingual}:   {{2, 2}, {3, 0}, {3, 2}, {3, 3}, {3, 4}, {3, 5}},                                                                                                                                                                              // tiny
@@ -34,8 +33,7 @@ var published = map[shape][]Head{
 	{4, 20, cantonese}:     {{2, 4}, {2, 11}, {3, 3}, {3, 6}, {3, 11}, {3, 14}},                                                                                                                                                                           // large-v3-turbo
 }
 
-// Published returns the alignment heads of the published model with these
-// dimensions, or nil.
+// Published returns a published model's alignment heads by its dimensions.
 func Published(h ggmlfile.Header) []Head {
 	return slices.Clone(published[shape{h.TextLayers, h.TextHeads, h.Vocabulary}])
 }

@@ -48,14 +48,12 @@ const (
 	// the least of any word; a shorter word costs shortCost per factor of e.
 	letterFrames, wordFrames = 2.0, 15.0
 	shortCost                = 1.0
-	// tooShort is the cost of a word shorter than leastWord: paid only if there
-	// is no alternative.
+	// tooShort is the cost of a word below leastWord: a last resort.
 	tooShort = 100.0
 	// edge is the greatest distance, in frames, from the start of a stretch of
 	// speech to its first word at which the word is moved to the start.
 	edge = 15
-	// hold is how long a word may last beyond the jump to the next token, in
-	// frames.
+	// hold is how long a word may outlast the jump to the next token (frames).
 	hold = 60
 )
 
@@ -77,8 +75,7 @@ type cell struct {
 	from  int     // the place of the previous word on that path
 }
 
-// newSharpener returns nil if the speech has no room for the words, or if there
-// are no words.
+// newSharpener returns nil without words, or without room for them.
 func newSharpener(in Input) *sharpener {
 	n := len(in.Words)
 	s := &sharpener{in: in, clock: newClock(in.Samples, in.Speech)}

@@ -13,16 +13,14 @@ type Input struct {
 	Prefix int
 	// Words are the words in order.
 	Words []Word
-	// Samples is the sound of the window at 16 kHz, without the silence that
-	// pads it to 30 s.
+	// Samples is the window's sound at 16 kHz, without padding.
 	Samples []float32
 	// Speech holds the spans of speech, in samples of the window, in order.
 	Speech []audio.Span
 }
 
-// Word is the range of the text's tokens that spell a word: indices First to
-// Last. Leave out punctuation in separate tokens: it attends to the pause
-// beside the word.
+// Word is the range of a word's tokens, indices First to Last, without separate
+// punctuation: that attends to the pause beside the word.
 type Word struct {
 	Text        string
 	First, Last int
@@ -48,8 +46,7 @@ func Times(in Input) []Time {
 	return s.times(begins)
 }
 
-// Positions returns the number of encoder positions with sound: Scores needs no
-// more.
+// Positions returns the encoder positions with sound, which Scores needs.
 func (in Input) Positions() int { return (len(in.Samples) + positionSamples - 1) / positionSamples }
 
 // positions returns the number of encoder positions with sound.

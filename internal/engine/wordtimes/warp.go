@@ -63,9 +63,8 @@ func softmax(x []float32) {
 	}
 }
 
-// exp returns e to the power of a non-positive number, with relative error
-// 2e-7: 2 to a whole power by the exponent's bits, times the series of the
-// remainder.
+// exp returns e to a non-positive power, with relative error 2e-7: 2 to a whole
+// power by the exponent's bits, times the remainder's series.
 func exp(x float32) float32 {
 	const log2e, highest, lowest = 1.44269504, 0.693359375, -2.12194440e-4 // ln 2 in two parts
 	if x < -87 {
@@ -137,8 +136,7 @@ func addMedians(sum, row []float32, weight float32, keys []int32) {
 	}
 }
 
-// flip turns the bits of a floating-point number into an integer of the same
-// order, and back.
+// flip turns a floating-point number's bits into an integer of the same order.
 func flip(bits int32) int32 { return bits ^ bits>>31&math.MaxInt32 }
 
 // median returns the median of seven numbers, by a sorting network.

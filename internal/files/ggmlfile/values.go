@@ -26,8 +26,7 @@ const (
 	tensorQ8_0 = 8
 )
 
-// Block is the number of values of a row that share a scale in the quantized
-// types.
+// Block is the number of a row's values that share a quantized type's scale.
 const Block = 32
 
 // HalfMax is the largest 16-bit float.
@@ -57,9 +56,8 @@ func Quantizes(name string, dims []int32) bool {
 	return len(dims) == 2 && dims[0]%Block == 0 && !slices.Contains(kept, name)
 }
 
-// AppendValues appends a row of values in a tensor type of ggml, rounded like
-// ggml's own quantization without weights. The rows of quantized types are
-// whole blocks.
+// AppendValues appends a row of values in a tensor type of ggml, rounded as
+// ggml does without weights. Rows of quantized types are whole blocks.
 func AppendValues(b []byte, row []float32, tensor int) []byte {
 	quantize := map[int]func([]byte, []float32) []byte{tensorQ8_0: appendQ8_0, tensorQ5_1: appendQ5_1, tensorQ5_0: appendQ5_0}[tensor]
 	switch {
@@ -119,8 +117,7 @@ func appendQ5_0(b []byte, block []float32) []byte {
 }
 
 // appendFives appends (value + offset) / d of a block, rounded, in five bits:
-// first all fifth bits, then the lower four, with values i and i + 16 in one
-// byte.
+// all fifth bits, then the lower four, with values i and i + 16 in a byte.
 func appendFives(b []byte, block []float32, d, offset float32) []byte {
 	var high uint32
 	var low [Block / 2]byte

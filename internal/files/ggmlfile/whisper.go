@@ -2,9 +2,8 @@
 // vocabulary, tensors) by walking the file without loading it, so that a
 // damaged or hostile file is refused before native code sees it.
 //
-// The layout follows whisper.cpp: magic, eleven int32 hyperparameters, the mel
-// filters, the vocabulary, then tensors to the end of the file, everything
-// little-endian.
+// The layout follows whisper.cpp: magic, eleven int32 hyperparameters, mel
+// filters, vocabulary, then tensors to the file's end, all little-endian.
 package ggmlfile
 
 import (
@@ -24,8 +23,7 @@ var ErrNotWhisper = errors.New("not a usable Whisper model")
 // Magic is the first number of a ggml file ("ggml", read little-endian).
 const Magic = 0x67676d6c
 
-// Header is the beginning of a Whisper file: the dimensions of the network, in
-// the order of the file.
+// Header is a Whisper file's beginning: the network's dimensions in order.
 type Header struct {
 	Vocabulary   int32 // tokens: 51864 English only, 51865 multilingual, 51866 large-v3
 	AudioContext int32 // encoder positions (1500 = 30 s)
@@ -55,12 +53,10 @@ func (h Header) Translates() bool { return h.Multilingual() && h.TextLayers >= h
 type Checked struct {
 	Header
 	io.ReaderAt
-	// Filters is the offset of the mel filters: Mels rows of FilterBins
-	// float32.
+	// Filters is the offset of the mel filters: Mels rows of FilterBins.
 	Filters    int64
 	FilterBins int32
-	// Texts are the bytes of the first tokens of the vocabulary, which need not
-	// be whole characters.
+	// Texts are the bytes of the first tokens, maybe partial characters.
 	Texts []string
 	// Index lists the tensors in the file's order.
 	Index []Tensor
@@ -100,8 +96,7 @@ const (
 	maxName   = 1 << 7  // bytes of a tensor's name
 )
 
-// block is the layout of a tensor type in the file: size bytes for every n
-// numbers.
+// block is a tensor type's layout: size bytes for every n numbers.
 type block struct{ n, size int64 }
 
 // blocks are ggml's tensor types that libwhisper loads (ggml.h: enum ggml_type;
@@ -127,10 +122,9 @@ func BlockSize(kind int32) int64 { return blocks[kind].n }
 
 // Check reads a model of size bytes: dimensions in range, mel filters,
 // vocabulary and every tensor within the file, and nothing after the last one.
-// It does not read the weights. If demand is not nil, it returns the required
-// layout for the header, or an error if there can be none. Check's errors name
-// the expected value and the found one; they wrap ErrNotWhisper unless reading
-// or demand failed.
+// It does not read the weights. If demand is not nil, it returns the header's
+// required layout, or why there can be none. Check's errors name the expected
+// and the found value; they wrap ErrNotWhisper unless reading or demand failed.
 func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Checked, error) {
 	r := reader{weightfile.NewReader(file, size, readAhead)}
 	if size < 4 {
@@ -183,8 +177,7 @@ func otherFormat(begin string) string {
 	return ""
 }
 
-// sound checks that a loader can reserve the memory for the sizes in the
-// header.
+// sound checks that a loader can reserve memory for the header's sizes.
 func (h Header) sound() error {
 	for _, p := range []struct {
 		name            string
@@ -316,8 +309,7 @@ const readAhead = 16 << 10
 // reader reads the parts of a file.
 type reader struct{ *weightfile.Reader }
 
-// failure returns the reader's error, if any, for the part of the file in which
-// it occurred.
+// failure returns the reader's error, if any, with its part of the file.
 func (r reader) failure(part string) error {
 	if r.Err == nil || r.Unread {
 		return r.Err

@@ -24,14 +24,12 @@ func NewWriter(w io.Writer, h Header, filters []float32, tokens [][]byte) *Write
 	return out
 }
 
-// Tensor begins a tensor: its name, dimensions (the innermost first) and
-// ggml's number of its type.
+// Tensor begins a tensor: name, dimensions (innermost first), ggml's type.
 func (w *Writer) Tensor(name string, dims []int32, tensor int) {
 	w.numbers(int32(len(dims)), int32(len(name)), int32(tensor), dims, []byte(name))
 }
 
-// Values writes the next values of the current tensor; quantized types need
-// whole rows.
+// Values writes a tensor's next values; quantized types need whole rows.
 func (w *Writer) Values(values []float32, tensor int) {
 	w.row = AppendValues(w.row[:0], values, tensor)
 	if w.err == nil {

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Endings are the endings of file names by container, under package audio's
-// names.
+// Endings are the endings of file names by package audio's containers.
 var Endings = map[string][]string{
 	"aac":       {".aac", ".adts", ".latm", ".loas"},
 	"ac3":       {".ac3"},
@@ -68,9 +67,8 @@ var Endings = map[string][]string{
 	"wve":       {".wve"},
 }
 
-// Ending returns the ending of a recording's name as it is written there, "" if
-// the name has none: in a title, text after the last point belongs to the
-// title.
+// Ending returns the ending of a recording's name as written there, or "": in a
+// title, text after the last point belongs to the title.
 func Ending(name string) string {
 	ending := filepath.Ext(name)
 	for _, list := range Endings {

@@ -36,8 +36,7 @@ type exposer struct {
 	failed bool
 }
 
-// copy appends the fields of a message to out; change returns the new content
-// of a field, nil to keep it.
+// copy appends a message's fields to out; change may return new content.
 func (e *exposer) copy(c wire, out *message, change func(field) *message) error {
 	for c.more() {
 		at := c.at

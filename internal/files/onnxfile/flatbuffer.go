@@ -100,8 +100,7 @@ func (t table) vector(slot, size int) []byte {
 
 func (t table) bytes(slot int) []byte { return t.vector(slot, 1) }
 
-// each calls use with the offset of the target of each element of a vector of
-// references.
+// each calls use with the target's offset of each of a vector's references.
 func (t table) each(slot int, use func(target int)) {
 	elements := t.vector(slot, 4)
 	if elements == nil {

@@ -239,8 +239,7 @@ func AttrTensor(name string, t Tensor) Attr {
 	return Attr{name, attrTensor, func(m *message) { m.message(5, t.proto("")) }}
 }
 
-// AttrGraph returns a graph attribute, such as a branch of If or the body of
-// Loop.
+// AttrGraph returns a graph attribute: a branch of If, the body of Loop.
 func AttrGraph(name string, g *Graph) Attr {
 	return Attr{name, attrGraph, func(m *message) { m.message(6, g.proto()) }}
 }

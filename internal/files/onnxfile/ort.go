@@ -19,11 +19,10 @@ const (
 func IsORT(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "ORTM" }
 
 // FromORT translates a model in ONNX Runtime's own format (.ort, a FlatBuffer)
-// into an ONNX file in a block returned by alloc. ONNX Runtime then optimizes it
-// as any other model: it computes constant parts once, while it opens the file,
-// and not in every run, as it does with its own format. The translation also
-// checks the bytes: every offset, count and depth in a file is limited. Errors
-// wrap ErrInvalid.
+// into an ONNX file in a block of alloc. ONNX Runtime then optimizes it as any
+// other model: it computes constant parts once, while it opens the file, and
+// not in every run, as with its own format. The translation also checks the
+// bytes: every offset, count and depth is limited. Errors wrap ErrInvalid.
 //
 // The tables follow ort.fbs of the ONNX Runtime project, the fields of messages
 // onnx.proto3 of the ONNX project.

@@ -2,12 +2,10 @@ package onnxfile
 
 import "fmt"
 
-// Type is the element type of a tensor, numbered as in ONNX's
-// TensorProto.DataType.
+// Type is a tensor's element type, as in ONNX's TensorProto.DataType.
 type Type int32
 
-// The element types with a name. Others appear in a [Value] under their ONNX
-// number.
+// The element types with a name; a [Value] has others by number.
 const (
 	AnyType  Type = 0 // of a value that is not a tensor
 	Float32  Type = 1
@@ -46,6 +44,5 @@ func (t Type) String() string {
 	return fmt.Sprintf("type%d", int32(t))
 }
 
-// Size returns the width of one element in bytes, or 0 if it is not a fixed
-// whole number.
+// Size returns an element's width in bytes, or 0 if it has no fixed one.
 func (t Type) Size() int64 { return types[t].size }

@@ -25,8 +25,7 @@ func (v Value) Rank() int {
 	return len(v.Shape)
 }
 
-// Last returns the size of the last dimension, or -1 if it is free or unknown,
-// or for a scalar.
+// Last returns the last dimension's size, or -1 if free, unknown or none.
 func (v Value) Last() int64 {
 	if len(v.Shape) == 0 {
 		return -1
@@ -34,12 +33,10 @@ func (v Value) Last() int64 {
 	return v.Shape[len(v.Shape)-1]
 }
 
-// String returns name, type and shape, with free dimensions as "?": input
-// float32[?,576].
+// String returns name, type and shape: input float32[?,576].
 func (v Value) String() string { return v.Name + " " + v.Type.String() + FormatShape(v.Shape) }
 
-// FormatShape formats a shape for an error message: [?,80], or […] for a nil
-// one.
+// FormatShape formats a shape for a message: [?,80], or […] for nil.
 func FormatShape(shape []int64) string {
 	if shape == nil {
 		return "[…]"

@@ -11,9 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the walk, far above the sizes of published models (a large
-// recognizer has some 10,000 nodes, 3,000 weights, a dozen inputs, token lists
-// of 100 KB in the metadata).
+// Limits of the walk, far above published models (a large recognizer has some
+// 10,000 nodes, 3,000 weights, a dozen inputs, 100 KB of tokens in metadata).
 const (
 	maxPorts      = 1024
 	maxRank       = 16

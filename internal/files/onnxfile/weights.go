@@ -15,15 +15,13 @@ type Weight struct {
 	Data  []float32 // float32, or float16 converted
 }
 
-// maxWeights limits the bytes that Weights reads, because it is meant for small
-// networks.
+// maxWeights limits the bytes that Weights reads: small networks'.
 const maxWeights = 16 << 20
 
 // Weights reads a small network's float32 and float16 tensors by name: weights
-// and the values of Constant nodes (under the name of their output), also in
-// branches of If and bodies of Loop. It skips a tensor of another type, and one
-// whose data is external or in several pieces. The model must be one that
-// [Read] accepted.
+// and the values of Constant nodes (by their output), also in branches of If
+// and bodies of Loop. It skips tensors of another type, external ones and those
+// in several pieces. The model must be one that [Read] accepted.
 func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
 	found, left := map[string]Weight{}, int64(maxWeights)
 	c := collector{keep: func(t tensor, data field) error {

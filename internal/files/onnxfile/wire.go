@@ -25,8 +25,7 @@ type window struct {
 
 var errCutOff = errors.New("the file ends in the middle of a field")
 
-// readError marks a read error, which does not mean that the file's content is
-// wrong.
+// readError marks an error of reading, which says nothing of the content.
 type readError struct{ error }
 
 func (e readError) Unwrap() error { return e.error }
@@ -79,8 +78,7 @@ func (c *wire) varint() (uint64, error) {
 	return 0, errors.New("a number is longer than ten bytes")
 }
 
-// field is one field of a message: its number, and its value (varint) or the
-// range of its bytes.
+// field is a message's field: its number, and its varint or its bytes' range.
 type field struct {
 	num   uint64
 	kind  int

@@ -17,8 +17,7 @@ import (
 // declared: the executable is damaged.
 var ErrDamaged = errors.New("damaged executable")
 
-// File is one embedded file. It is safe for concurrent use and must not be
-// copied after its first use.
+// File is an embedded file, for concurrent use; do not copy a used one.
 type File struct {
 	Name   string
 	Data   *[]byte // zstd of the byte planes
@@ -47,8 +46,7 @@ func (p *File) Bytes() ([]byte, error) {
 	return data, nil
 }
 
-// unpack decompresses the file, and checks size and hash; a mismatch is
-// ErrDamaged.
+// unpack decompresses the file; wrong size or hash is ErrDamaged.
 func (p *File) unpack() ([]byte, error) {
 	data, err := p.decompress()
 	if err != nil {

@@ -16,8 +16,7 @@ const (
 	maxName        = 1 << 10 // bytes
 )
 
-// CTranslate2Types are the types by the number that CTranslate2 gives them
-// (src/types.h).
+// CTranslate2Types are the types by CTranslate2's number (src/types.h).
 var CTranslate2Types = []Type{F32, I8, I16, I32, F16, BF16}
 
 // CTranslate2 describes a model.bin of CTranslate2.
@@ -49,9 +48,8 @@ func CTranslate2Spec(head []byte) (string, bool) {
 	return name, true
 }
 
-// ReadCTranslate2 reads a model.bin of CTranslate2 of size bytes, binary
-// versions 2 to 6, without the variables' data. Errors wrap ErrInvalid unless
-// reading failed.
+// ReadCTranslate2 reads CTranslate2's model.bin of size bytes, versions 2 to 6,
+// without the variables' data. Errors wrap ErrInvalid unless reading failed.
 //
 // A file is little-endian. It begins with the version, the name of the model's
 // specification and its revision. Then it has the number of variables and, for

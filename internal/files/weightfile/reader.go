@@ -8,8 +8,7 @@ import (
 	"io"
 )
 
-// Reader reads at a position and keeps the first error: later reads return
-// zeros.
+// Reader reads on and keeps the first error: later reads return zeros.
 type Reader struct {
 	// At is the position, Size the size of the file in bytes.
 	At, Size int64
@@ -42,8 +41,7 @@ func (r *Reader) Skip(n int64) {
 	r.At += n
 }
 
-// Bytes returns the next n bytes, which are valid until the next call; nil
-// after an error.
+// Bytes returns the next n bytes until the next call; nil after an error.
 func (r *Reader) Bytes(n int64) []byte {
 	at := r.At
 	if r.Skip(n); r.Err != nil {

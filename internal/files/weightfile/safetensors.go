@@ -49,8 +49,7 @@ type Tensor struct {
 	At, Size int64
 }
 
-// IsSafetensors reports whether a file that begins with head (9 bytes or more)
-// may be a safetensors file.
+// IsSafetensors reports whether head (9 bytes or more) may begin safetensors.
 func IsSafetensors(head []byte) bool {
 	if len(head) < 9 {
 		return false
@@ -63,10 +62,9 @@ func IsSafetensors(head []byte) bool {
 // name. They cover the data without gaps and overlaps. It does not read the data
 // itself. Errors wrap ErrInvalid unless reading failed.
 //
-// A file consists of the header's length (8 bytes, little-endian), a JSON
-// object {name: {"dtype", "shape", "data_offsets": [begin, end]}} with an
-// optional "__metadata__", and the data. Offsets count from the beginning of
-// the data.
+// A file is the header's length (8 bytes, little-endian), a JSON object {name:
+// {"dtype", "shape", "data_offsets": [begin, end]}} with an optional
+// "__metadata__", and the data, from whose beginning offsets count.
 func ReadSafetensors(file io.ReaderAt, size int64) (map[string]Tensor, error) {
 	var length [8]byte
 	if size < int64(len(length)) {
@@ -107,8 +105,7 @@ func (r *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// header reads the JSON object. The offsets of its tensors count from the
-// beginning of the data.
+// header reads the JSON object, with offsets from the data's beginning.
 func header(r io.Reader) (map[string]Tensor, error) {
 	dec := json.NewDecoder(bufio.NewReader(r))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -182,8 +179,7 @@ func tensor(dec *json.Decoder) (t Tensor, err error) {
 	return t, nil
 }
 
-// place converts the tensors' offsets to offsets in the file and checks that
-// they cover the data.
+// place makes the tensors' offsets the file's and checks that they cover it.
 func place(tensors map[string]Tensor, data, size int64) error {
 	inOrder := slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(tensors[a].At, tensors[b].At), cmp.Compare(tensors[a].Size, tensors[b].Size))

@@ -1,6 +1,5 @@
-// Package assemble builds the result of a run: it assigns a speaker to each
-// sentence, rounds as the specification requires, and names the options without
-// effect.
+// Package assemble builds a run's result: it assigns each sentence a speaker,
+// rounds as the specification requires, and names options without effect.
 package assemble
 
 import (

@@ -87,8 +87,7 @@ func tokensOf(s asr.Segment, from, to int) []int32 {
 }
 
 // smooth assigns runs shorter than minSplitWords or minSplitSeconds, unless
-// sentence ends delimit them, to the speaker before them (at the start of the
-// segment: after them).
+// delimited by sentence ends, to the speaker before (a first run: after) them.
 func smooth(speakers []int, words []asr.Word, whole int) {
 	for from := 0; from < len(speakers); {
 		to := runEnd(speakers, from)

@@ -38,8 +38,7 @@ var (
 	soundEvents   = part{"sound events", "enable_audio_events", func(o spec.EffectiveOptions) *bool { return o.EnableAudioEvents }}
 )
 
-// missing returns the reason why an option of a part that is off has no effect,
-// otherwise "".
+// missing returns why an option of a part that is off has no effect, or "".
 func (p part) missing(o spec.EffectiveOptions) string {
 	if p.on == nil || *p.on(o) {
 		return ""

@@ -196,16 +196,14 @@ func (e *Engines) Tagger() (events.Tagger, error) {
 	})
 }
 
-// Open opens a recognizer. It stays loaded until the lease of the run ends; see
-// pool.get.
+// Open opens a recognizer until the lease of the run ends; see pool.get.
 func (e *Engines) Open(ctx context.Context, m *models.Model) (asr.Transcriber, error) {
 	return e.recognizers.get(ctx, e.lease, m, func() (asr.Transcriber, error) {
 		return recognizers.Open(m, recognizers.Options{Device: e.opt.Device, Threads: e.opt.Cores, Logger: e.opt.Logger})
 	})
 }
 
-// Recognizer opens the model of a tier for a language; without a language, the
-// first model of the tier.
+// Recognizer opens a tier's model for a language; its first one without.
 func (e *Engines) Recognizer(ctx context.Context, tier spec.Tier, language string) (asr.Transcriber, error) {
 	role := models.RoleStandard
 	if tier == spec.TierOptimized {

@@ -15,8 +15,7 @@ import (
 
 // Keeping limits the time and the memory for which recognizers stay loaded.
 type Keeping struct {
-	// Idle is the time for which an unused recognizer stays loaded; 0 means
-	// until Close.
+	// Idle is how long an unused recognizer stays loaded; 0 until Close.
 	Idle time.Duration
 	// Memory is the maximum size of the loaded recognizers' files in bytes; 0
 	// means no limit. A run that needs two recognizers may exceed it.

@@ -20,10 +20,9 @@ type doubt struct {
 	Language   string // of the text; "" where it is the recording's
 }
 
-// doubts returns the runs of segments that are in an unexpected language or
-// have a confidence below the given one. among are the possible languages of
-// the text. A run covers the speech of its segments' words, up to the middle of
-// the gaps to its neighbors.
+// doubts returns the runs of segments in an unexpected language or with a
+// confidence below the given one. among are the text's possible languages. A
+// run covers the speech of its words, up to the middle of the gaps.
 func doubts(segments []asr.Segment, speech []audio.Span, language string, among []string, below float64) []doubt {
 	var list []doubt
 	for i, s := range segments {
@@ -66,11 +65,10 @@ func doubts(segments []asr.Segment, speech []audio.Span, language string, among 
 // minutes of speech, which are four of its longest windows.
 func languageChecks(speech []audio.Span) int { return 1 + int(totalSeconds(speech)/120) }
 
-// spokenOtherwise drops the runs whose sound is detected to be in the language
-// of their text: there the speaker changed the language, so the text is right.
-// It queries the detector about at most may runs and drops the others; it drops
-// all of them if there is none or its model does not detect languages. asked is
-// the number of queries.
+// spokenOtherwise drops the runs whose sound is detected to be in their text's
+// language: there the speaker changed the language, and the text is right. It
+// queries the detector about at most may runs and drops the others; it drops
+// all if no detector is there or detects languages. asked counts queries.
 func spokenOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []doubt, may int) (kept []doubt, asked int, err error) {
 	for _, d := range list {
 		if d.Language != "" && d.Language != texts.UnknownLanguage {
@@ -93,12 +91,11 @@ func spokenOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *au
 	return kept, asked, nil
 }
 
-// replace replaces the segments of runs for which again contains a better
-// text, and returns the number of replaced runs. A text is better if it is more
+// replace replaces the segments of runs for which again has a better text, and
+// returns the number of replaced runs. A text is better if it is more
 // confident, if one of the two has no confidence, or if only the old one is in
 // an unexpected language. A run keeps its text if the new one extends beyond
-// its speech, because the words there belong to another run or to a segment
-// between.
+// its speech: words there belong to another run or a segment between.
 func replace(segments []asr.Segment, list []doubt, again []asr.Segment, language string, among []string) ([]asr.Segment, int) {
 	var out []asr.Segment
 	at, n := 0, 0

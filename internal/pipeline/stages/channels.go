@@ -116,8 +116,7 @@ func WithText(sides []Side, t *Transcription) (out []Side) {
 	return out
 }
 
-// sideVoices joins the voices of sides: speaker i speaks in the speech of side
-// i.
+// sideVoices joins the sides' voices: speaker i speaks on side i.
 func sideVoices(sides []Side, voices []*diarize.Result) *diarize.Result {
 	out := &diarize.Result{}
 	for i, s := range sides {

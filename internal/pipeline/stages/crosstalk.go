@@ -20,8 +20,7 @@ const (
 	leastBleed  = audio.SampleRate / 5               // between speech
 )
 
-// ownSpeech returns the parts of a channel's speech that come from no other
-// channel.
+// ownSpeech returns a channel's speech that comes from no other channel.
 func ownSpeech(ctx context.Context, channels []*audio.PCM, c int, speech []audio.Span) (list []audio.Span, err error) {
 	for _, s := range speech {
 		if err := ctx.Err(); err != nil {
@@ -125,9 +124,8 @@ func coarser(samples []float32) []float64 {
 	return out
 }
 
-// Channels hold different voices if in most frames with sound one of them is
-// much louder than every other, and more than one of them is the loudest in
-// some frames.
+// Channels hold different voices if in most frames with sound one is much
+// louder than every other, and if more than one is the loudest at times.
 const (
 	differLouder = 10.0              // times the power: 10 dB
 	differMost   = 0.6               // of the frames with sound
@@ -135,8 +133,7 @@ const (
 	differSilent = 1e-6 * bleedFrame // energy of a frame without sound: −60 dBFS
 )
 
-// ChannelsDiffer reports whether the channels of a recording hold different
-// voices.
+// ChannelsDiffer reports whether channels hold different voices.
 func ChannelsDiffer(list []*audio.PCM) bool {
 	if len(list) < 2 {
 		return false

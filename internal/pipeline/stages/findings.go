@@ -106,8 +106,7 @@ type Transcription struct {
 	Abilities *asr.Abilities `json:",omitempty"`
 	// Cascade counts the work of the standard tier on doubtful segments.
 	Cascade spec.CascadeStats
-	// Again lists the options that the standard tier honored there; nil if it
-	// decoded nothing.
+	// Again lists the options honored by the standard tier there, or nil.
 	Again *Honored `json:",omitempty"`
 	// Uncorrected is the reason why the standard tier could not decode doubtful
 	// segments again; "" if it could.
@@ -141,9 +140,8 @@ func ClockOf(pcm *audio.PCM) Clock {
 // Duration returns the recording's length rounded to 0.1 ms, as in results.
 func (c Clock) Duration() float64 { return math.Round(c.length*1e4) / 1e4 }
 
-// Start returns the time of a beginning, and End the time of an end, at a
-// position in seconds of samples: rounded to the specification's 10 ms and
-// within the recording.
+// Start returns the time of a beginning, and End of an end, at a position in
+// seconds of samples: rounded to the specification's 10 ms, in the recording.
 func (c Clock) Start(position float64) float64 { return c.centi(c.line.Start(position)) }
 
 // End is described at Start.

@@ -53,9 +53,8 @@ func reject(s *Speech, t *asr.Transcript) {
 	t.Segments = nil
 }
 
-// holdBack returns a function that passes sentences to tell once reject can no
-// longer remove them, which is when they are longer than noSpeechSeconds
-// together.
+// holdBack returns a function that passes sentences to tell once reject cannot
+// remove them: when they are longer than noSpeechSeconds together.
 func holdBack(tell func([]asr.Segment)) func([]asr.Segment) {
 	if tell == nil {
 		return nil

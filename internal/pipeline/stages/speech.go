@@ -35,9 +35,8 @@ func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*Speech, err
 	})
 }
 
-// Sides returns the speech of the mix or, for split channels, the speech of
-// each channel that does not come from another channel. Channels without any
-// are left out.
+// Sides returns the speech of the mix or, for split channels, that of each
+// channel which comes from no other. Channels without any are left out.
 func (s *Stages) Sides(ctx context.Context, r Recording) (sides []Side, err error) {
 	if r.Split == nil {
 		speech, err := s.DetectSpeech(ctx, r.PCM)
@@ -85,8 +84,7 @@ func (s *Stages) FindLanguage(ctx context.Context, pcm *audio.PCM, speech []audi
 	})
 }
 
-// mayOptimize reports whether the optimized tier transcribes any language that
-// could be detected.
+// mayOptimize reports whether the optimized tier knows a possible language.
 func (s *Stages) mayOptimize() bool {
 	return slices.ContainsFunc(s.Engines.Available.Optimized, func(code string) bool {
 		return (len(s.Among) == 0 || slices.Contains(s.Among, code)) && s.Tier(Language{Code: code}) == spec.TierOptimized

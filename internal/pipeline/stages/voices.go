@@ -14,9 +14,8 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// exactWindows is the largest number of voice windows that are all clustered:
-// 38 minutes of speech in 18 MB. Longer recordings are clustered on a sample of
-// this size.
+// exactWindows is the most voice windows that are all clustered: 38 minutes of
+// speech in 18 MB. Longer recordings are clustered on such a sample.
 const exactWindows = 3000
 
 // clusterOptions returns the run's options of clustering.
@@ -31,9 +30,8 @@ func (s *Stages) clusterOptions(e diarize.Embedder) diarize.ClusterOptions {
 }
 
 // Voices are embedded in more than the transcript's speech: from this share of
-// the speech threshold on, until the probability falls below half of that, and
-// through short pauses. This misses 7 % of the speech in seven leveled meetings
-// and calls, instead of 12 %.
+// the speech threshold on, to half of that, and through short pauses. This
+// misses 7 % of the speech in seven leveled meetings and calls, not 12 %.
 const (
 	voiceShare = 0.3
 	voicePause = 0.2 // seconds
@@ -55,8 +53,7 @@ func (s *Stages) voiced(pcm *audio.PCM, speech *Speech) ([]audio.Span, error) {
 	return vad.Refined(probs, pcm, opt)
 }
 
-// Embed computes the voice embeddings of a recording; alone means that it has
-// only one speaker.
+// Embed computes a recording's embeddings; alone means of one speaker.
 func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech *Speech, alone bool) (*diarize.Embeddings, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
 		opt := diarize.EmbedOptions{MinSegment: *s.Options.DiarizeMinSegmentSec}
@@ -136,9 +133,8 @@ func (s *Stages) ClusterSides(ctx context.Context, sides []Side, voices map[int]
 // joinedSeconds is the most speech that OneVoice copies to hear it end to end.
 const joinedSeconds = 600
 
-// OneVoice returns the vector of the only voice of a recording and the number
-// of seconds of speech that it is computed from. Any other number of voices is
-// a permanent error.
+// OneVoice returns the vector of a recording's only voice and the seconds of
+// its speech. Any other number of voices is a permanent error.
 func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32, seconds float64, err error) {
 	speech, err := s.DetectSpeech(ctx, pcm)
 	if err != nil {

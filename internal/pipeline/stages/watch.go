@@ -11,19 +11,16 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Watch monitors the stages of a run: it measures them, reports their progress
-// and keeps checkpoints.
+// Watch monitors a run's stages: their time, progress and checkpoints.
 type Watch struct {
 	Progress
-	// Checkpoints store the results of stages; nil stores none. One method is
-	// called at a time.
+	// Checkpoints store stages' results, one call at a time; nil none.
 	Checkpoints interface {
 		Load(ctx context.Context, stage string) ([]byte, error)
 		Save(ctx context.Context, stage string, data []byte) error
 	}
 	storing sync.Mutex // held while a method of Checkpoints runs
-	// Split reports whether the run splits channels: its checkpoints are
-	// separate from the mix's.
+	// Split reports that channels are split, with checkpoints of their own.
 	Split bool
 	Log   *slog.Logger
 }

@@ -1,7 +1,6 @@
 // Package whisperfolder reads a folder with a Whisper model in the layout of
-// CTranslate2 or Hugging Face's transformers, and writes it as a ggml file. It
-// processes the weights row by row, so memory does not depend on the model's
-// size.
+// CTranslate2 or Hugging Face's transformers, and writes it as a ggml file, row
+// by row: memory does not depend on the model's size.
 package whisperfolder
 
 import (
@@ -68,8 +67,7 @@ type Folder struct {
 type weights interface {
 	// find returns the tensor with a name.
 	find(name string) (*values, error)
-	// rest returns an error if tensors remain that no Whisper model has, and
-	// checks the omitted ones.
+	// rest refuses tensors that no Whisper model has, and checks omitted ones.
 	rest() error
 }
 
@@ -95,8 +93,7 @@ func Find(dir string) string {
 	return ""
 }
 
-// Holds reports whether a file has the name of a Whisper model's weights or of
-// a part of them.
+// Holds reports whether a file is named like Whisper's weights or a part.
 func Holds(path string) bool {
 	name := filepath.Base(path)
 	return name == modelBin || name == adapterWeights || name == shardIndex ||
@@ -133,9 +130,8 @@ func Snapshot(dir string) (files, name string) {
 // maxCommit limits the length of a commit's name, with a margin.
 const maxCommit = 100 // bytes
 
-// Open opens the model in a folder. Errors state the file, the expectation and
-// the finding; they wrap models.ErrBroken, models.ErrUnsupported or
-// models.ErrMissing.
+// Open opens the model in a folder. Errors state file, expectation and finding;
+// they wrap models.ErrBroken, models.ErrUnsupported or models.ErrMissing.
 func Open(dir string) (f *Folder, err error) {
 	if exists(dir, adapterWeights) || exists(dir, adapterConfig) {
 		return nil, fmt.Errorf("%w: %s: found a LoRA adapter (%s): merge it into its base model with PEFT, then import FOLDER: "+
@@ -207,8 +203,7 @@ func openRegular(path string) (*os.File, int64, error) {
 	return f, size, err
 }
 
-// checkDimensions checks that the standard tier supports the model's
-// dimensions.
+// checkDimensions checks that the standard tier supports the dimensions.
 func (f *Folder) checkDimensions(dir string) error {
 	h := f.Header
 	switch {
@@ -238,8 +233,7 @@ const (
 	maxLayers = 128
 )
 
-// checkedHeads returns the alignment heads if the model has all of them, and
-// adds a note otherwise.
+// checkedHeads returns the alignment heads if the model has all, else a note.
 func (f *Folder) checkedHeads(heads [][2]int) [][2]int {
 	for _, h := range heads {
 		if h[0] < 0 || h[0] >= int(f.Header.TextLayers) || h[1] < 0 || h[1] >= int(f.Header.TextHeads) {
@@ -259,8 +253,7 @@ func (f *Folder) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// portion is how many numbers are processed at a time, a multiple of the block
-// size of quantized types.
+// portion is the numbers processed at a time, in whole quantized blocks.
 const portion = 1 << 16
 
 // Write writes the model as a ggml file whose matrices have the type typ.
@@ -388,6 +381,5 @@ func (f *Folder) measure() error {
 	return nil
 }
 
-// clip limits a dimension to the header's range; a check later refuses values
-// that large.
+// clip limits a dimension to the header's range, to be refused later.
 func clip(n int64) int32 { return int32(min(n, 1<<30)) }

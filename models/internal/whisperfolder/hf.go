@@ -67,8 +67,7 @@ func (f *Folder) generation(dir string, c config) error {
 	return nil
 }
 
-// shards opens the files with the weights: a single one, or all that the index
-// lists.
+// shards opens the files with the weights: one, or all of the index.
 func (f *Folder) shards(w *hf) error {
 	if exists(w.dir, weightsFile) {
 		return f.shard(w, weightsFile, nil)
@@ -109,8 +108,7 @@ func (f *Folder) shards(w *hf) error {
 // maxShards limits the files of one model.
 const maxShards = 200
 
-// shard opens a file with weights. index, if not nil, maps each tensor to its
-// file.
+// shard opens a file with weights; index, if any, maps tensors to files.
 func (f *Folder) shard(w *hf, name string, index map[string]string) error {
 	path := filepath.Join(w.dir, name)
 	file, size, err := f.open(path)
@@ -153,8 +151,7 @@ func (w *hf) find(name string) (*values, error) {
 	return w.tensor(name)
 }
 
-// prefix returns the prefix of the tensor names; a model that was saved with
-// its projection has one.
+// prefix returns the tensor names' prefix, if saved with the projection.
 func (w *hf) prefix() string {
 	if _, bare := w.tensors["encoder.conv1.weight"]; bare {
 		return ""
@@ -176,8 +173,7 @@ var hfNames = strings.NewReplacer(
 	".positional_embedding", ".embed_positions", ".token_embedding.", ".embed_tokens.",
 )
 
-// rest checks that the projection equals the embedding, that keys have no bias,
-// and that no tensor remains.
+// rest checks the projection, that keys have no bias, and that none remains.
 func (w *hf) rest() error {
 	embedding, err := w.find("decoder.token_embedding.weight")
 	if err != nil {

@@ -42,8 +42,7 @@ func (s slot) kind(large int) int {
 	return ggmlfile.TensorF16
 }
 
-// tensors returns the tensors of a model with these dimensions, in the order of
-// the file.
+// tensors returns the tensors of these dimensions, in the file's order.
 func tensors(h ggmlfile.Header) []slot {
 	var all []slot
 	add := func(name string, shape ...int32) {

@@ -78,9 +78,8 @@ func vocabulary(dir string) (list []string, file string, err error) {
 	return list, file, nil
 }
 
-// spelled reads the numbers of the tokens in the layout of transformers:
-// tokenizer.json or, without one, vocab.json, which lacks special tokens where
-// a fast tokenizer wrote it.
+// spelled reads the numbers of the tokens in transformers' layout:
+// tokenizer.json or else vocab.json, which may lack special tokens.
 func spelled(dir string) (ids, added map[string]int, file string, err error) {
 	file = filepath.Join(dir, "tokenizer.json")
 	var t tokenizer

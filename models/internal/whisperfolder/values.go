@@ -28,8 +28,7 @@ func (v *values) count() int64 {
 	return n
 }
 
-// like reports whether the shape equals the given one, ignoring trailing
-// dimensions of 1.
+// like reports whether shapes are equal but for trailing dimensions of 1.
 func (v *values) like(shape []int64) bool { return slices.Equal(trimmed(v.shape), trimmed(shape)) }
 
 func trimmed(shape []int64) []int64 {
@@ -122,8 +121,7 @@ func stored(name string, file io.ReaderAt, t weightfile.Tensor, f format) *value
 	}}
 }
 
-// scaled divides the rows of a tensor by their scales, or all of it by a single
-// one.
+// scaled divides a tensor's rows by their scales, or all by a single one.
 func (v *values) scaled(scales []float32) *values {
 	width := v.count() / int64(len(scales))
 	return &values{v.name, v.shape, func(into []float32, from int64) error {

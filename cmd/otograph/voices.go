@@ -83,6 +83,8 @@ func keepRegister(path string, r *voices.Register) error {
 type voicesAddCmd struct {
 	Name    string   `arg:"" help:"Name of the person."`
 	Files   []string `arg:"" name:"file" help:"Recordings of this person alone, each with a few seconds of speech."`
+	Of      string   `placeholder:"SPEAKER" help:"Learn only what this speaker of --transcript says in the one recording."`
+	Turns   string   `name:"transcript" placeholder:"FILE" help:"The recording's result as JSON, for --of; also a corrected one."`
 	Consent string   `required:"" placeholder:"NOTE" help:"What the person consented to, and when; a voice identifies a person."`
 
 	registerFlag
@@ -93,6 +95,9 @@ type voicesAddCmd struct {
 const leastVoice = 2.0
 
 func (c *voicesAddCmd) Run(ctx context.Context) error {
+	if (c.Of == "") != (c.Turns == "") || c.Of != "" && len(c.Files) != 1 {
+		return &usageError{errors.New("--of and --transcript: expected both, with one recording")}
+	}
 	path, register, err := c.register()
 	if err != nil {
 		return err
@@ -116,7 +121,13 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	defer p.Close()
 	voice := voices.Voice{Name: c.Name, Model: hash, Added: time.Now().UTC().Truncate(time.Second), Consent: c.Consent}
 	for _, file := range c.Files {
-		v, err := oneVoice(ctx, p, otograph.File(file))
+		src := otograph.File(file)
+		if c.Of != "" {
+			if src, err = speakerOf(ctx, file, c.Turns, c.Of); err != nil {
+				return err
+			}
+		}
+		v, err := oneVoice(ctx, p, src)
 		if err != nil {
 			return err
 		}

@@ -71,3 +71,28 @@ func outputOf(t *testing.T, stream **os.File, f func()) string {
 	require.NoError(t, err)
 	return string(said)
 }
+
+// TestVoiceOfACorrectedSpeaker: a speaker's voice is taken from the stretches in
+// which only that speaker speaks according to the transcript.
+func TestVoiceOfACorrectedSpeaker(t *testing.T) {
+	const recording = "../../testdata/demo/short/en_05.flac"
+	transcript := filepath.Join(t.TempDir(), "corrected.json")
+	write := func(text string) { require.NoError(t, os.WriteFile(transcript, []byte(text), 0o600)) }
+	write(`{"audio_duration":3,"audio_md5":"","segments":[],"diarize_segments":[{"start":0,"end":1,"speaker":"SPEAKER_0"},{"start":0.5,"end":1.5,"speaker":"SPEAKER_1"},{"start":1.25,"end":2,"speaker":"SPEAKER_0"}]}`)
+	for speaker, seconds := range map[string]float64{"SPEAKER_0": 1, "SPEAKER_1": 0.25} {
+		src, err := speakerOf(t.Context(), recording, transcript, speaker)
+		require.NoError(t, err)
+		pcm, err := audio.Open(t.Context(), src, audio.Options{})
+		require.NoError(t, err)
+		assert.InDelta(t, seconds, pcm.Duration(), 1e-4, speaker)
+		require.NoError(t, pcm.Close())
+	}
+	_, err := speakerOf(t.Context(), recording, transcript, "SPEAKER_2")
+	require.ErrorContains(t, err, "found those of SPEAKER_0, SPEAKER_1")
+	write(`{"audio_md5":"00000000000000000000000000000000"}`)
+	_, err = speakerOf(t.Context(), recording, transcript, "SPEAKER_0")
+	require.ErrorContains(t, err, "found that of another recording")
+	write(`[]`)
+	_, err = speakerOf(t.Context(), recording, transcript, "SPEAKER_0")
+	require.ErrorContains(t, err, "expected a result as JSON")
+}

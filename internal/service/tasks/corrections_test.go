@@ -3,6 +3,7 @@ package tasks_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -156,5 +157,33 @@ func TestAnnotationsAreMigrated(t *testing.T) {
 			assert.Equal(t, map[string]string{"SPEAKER_0": "Ana"}, a.Speakers)
 			assert.Equal(t, map[string]string{"0": "Hello."}, a.Texts)
 		})
+	}
+}
+
+// TestVoiceOfACorrectedSpeaker: a speaker's vector is a person's as long as the
+// speaker keeps the sentences that it was computed from.
+func TestVoiceOfACorrectedSpeaker(t *testing.T) {
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
+	o := tasks.Outcome{Seconds: 30, VoiceModel: strings.Repeat("01", 32), Result: spec.Result{Ran: spec.Capabilities{ASR: true, Diarize: true}, NumSpeakers: 2}}
+	for i := range 2 {
+		speaker := spec.SpeakerName(i)
+		o.Result.SpeakerEmbeddings = append(o.Result.SpeakerEmbeddings, spec.SpeakerEmbedding{SpeakerID: speaker, Embedding: []float32{0.6, 0.8}, SegmentCount: 1})
+		o.Result.Segments = append(o.Result.Segments, spec.Segment{ID: i, Start: 10 * float64(i), End: 10 * float64(i+1), Text: "a longer sentence", Speaker: speaker})
+		o.Result.DiarizeSegments = append(o.Result.DiarizeSegments, spec.Turn{Start: 10 * float64(i), End: 10 * float64(i+1), Speaker: speaker})
+	}
+	id := f.Add(nil).ID
+	require.NoError(t, f.Complete(t.Context(), f.Take(), o))
+	_, err := f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Split, Segment: new(1), At: 9}, new(int64(0)))
+	require.NoError(t, err)
+	_, err = f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Assign, Segment: new(1), Speaker: "SPEAKER_0"}, new(int64(1)))
+	require.NoError(t, err)
+	_, err = f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Assign, Segment: new(2), Speaker: "SPEAKER_2"}, new(int64(2)))
+	require.NoError(t, err)
+	_, err = f.SpeakerVoice(t.Context(), f.Account, id, "SPEAKER_0")
+	require.NoError(t, err, "it has all of its own sentences")
+	for _, speaker := range []string{"SPEAKER_1", "SPEAKER_2"} {
+		_, err = f.SpeakerVoice(t.Context(), f.Account, id, speaker)
+		require.ErrorIs(t, err, tasks.ErrNoVector)
+		require.ErrorContains(t, err, "voices add --of "+speaker)
 	}
 }

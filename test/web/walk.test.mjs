@@ -198,7 +198,7 @@ test('the whole way in Chinese, with no English left', async () => {
     });
     const plain = (t) =>
       t.replace(
-        /https?:\/\/\S*|Otograph|API|asr_|Music, Applause|SPEAKER_\d|POST|Esc|conversation\.flac|MP3|TXT|SRT|VTT|JSON|RTTM|Markdown|Word|DOCX|Praat TextGrid|ELAN|EAF|Audacity|TSV|CTM|curl|ms\b/g,
+        /https?:\/\/\S*|Otograph|API|asr_|Music, Applause|SPEAKER_\d|POST|Esc|Ctrl|conversation\.flac|MP3|TXT|SRT|VTT|JSON|RTTM|Markdown|Word|DOCX|Praat TextGrid|ELAN|EAF|Audacity|TSV|CTM|curl|ms\b/g,
         '',
       );
     assert.deepEqual(

@@ -225,16 +225,15 @@ export async function forge(page, s, { id = '11111111-2222-4333-8444-55555555555
   const json = (body) => ({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
   await page.route(`${s.url}/v1/tasks?*`, (r) => r.fulfill(json({ tasks: [task], total: 1, page: 1, page_size: 20 })));
   await page.route(`${s.url}/v1/tasks/${id}`, (r) => r.fulfill(json(task)));
-  await page.route(`${s.url}/v1/tasks/${id}/result`, (r) => r.fulfill(json({ task_id: id, ...result })));
+  await page.route(`${s.url}/v1/tasks/${id}/result?*`, (r) => r.fulfill(json({ task_id: id, ...result })));
   const missing = { ...json({ error: 'it is not here', error_code: 'not_found' }), status: 404 };
   await page.route(`${s.url}/v1/tasks/${id}/audio`, (r) => r.fulfill(missing));
-  const notes = { version: 0, speakers: {}, texts: {}, updated_at: null };
-  await page.route(`${s.url}/v1/tasks/${id}/annotations`, (r) => {
-    const change = r.request().postDataJSON() ?? {};
-    notes.version++;
-    Object.assign(notes.speakers, change.speakers);
-    Object.assign(notes.texts, change.texts);
-    return r.fulfill(json(notes));
+  const corrections = [];
+  await page.route(`${s.url}/v1/tasks/${id}/corrections`, (r) => {
+    const change = r.request().postDataJSON();
+    if (!change) return r.fulfill(json({ version: corrections.length, corrections }));
+    corrections.push({ ...change, version: corrections.length + 1, author: '', made_at: task.created_at });
+    return r.fulfill({ ...json(corrections.at(-1)), status: 201 });
   });
   await page.route(`${s.url}/v1/tasks/${id}/waveform`, (r) =>
     r.fulfill(peaks ? { status: 200, contentType: 'application/octet-stream', body: Buffer.from(peaks) } : missing),

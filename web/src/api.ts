@@ -1,6 +1,7 @@
 // A client of the service's API as specified. Keys and tokens travel in headers
 // only.
 import { signal } from '@preact/signals';
+import type { Change, Entry } from './corrections';
 import type { Result } from './result';
 import { t } from './texts';
 
@@ -199,11 +200,10 @@ export interface Task {
   num_speakers?: number;
   amount?: number;
 }
-/** Annotations are what the service keeps of a reader's names and corrections. */
-export interface Annotations {
+/** Corrections are those of a task, in order, with the version of the last one. */
+export interface Corrections {
   version: number;
-  speakers: Record<string, string>;
-  texts: Record<string, string>;
+  corrections: Entry[];
 }
 export interface KnownVoice {
   id: string;
@@ -282,7 +282,8 @@ export const api = {
       `/tasks?page=${page}&page_size=20&details=true${status ? `&status=${id(status)}` : ''}`,
     ),
   task: (task: string) => call<Task>('GET', `/tasks/${id(task)}`),
-  result: (task: string) => call<Result>('GET', `/tasks/${id(task)}/result`),
+  /** result gives a result as it was recognized. */
+  result: (task: string) => call<Result>('GET', `/tasks/${id(task)}/result?original=true`),
   /** waveform gives the recording's peaks, 50 a second, a byte each; nothing where the worker left none. */
   waveform: async (task: string): Promise<Uint8Array | undefined> => {
     try {
@@ -295,14 +296,9 @@ export const api = {
   /** events opens the stream of what happens to a task; last is the id of the last event that was read. */
   events: (task: string, last: string, signal: AbortSignal) =>
     request('GET', `/tasks/${id(task)}/events`, { headers: last ? { 'Last-Event-ID': last } : {}, signal }),
-  annotations: (task: string) => call<Annotations>('GET', `/tasks/${id(task)}/annotations`),
-  annotate: async (task: string, change: object, version: number) =>
-    (await (
-      await request('PATCH', `/tasks/${id(task)}/annotations`, {
-        body: change,
-        headers: { 'If-Match': `"${version}"` },
-      })
-    ).json()) as Annotations,
+  corrections: (task: string) => call<Corrections>('GET', `/tasks/${id(task)}/corrections`),
+  correct: (task: string, change: Change, version: number) =>
+    call<Entry>('POST', `/tasks/${id(task)}/corrections`, { ...change, version }),
   /** transcript gives a result as a file, with the reader's names and corrections. */
   transcript: async (task: string, format: string) =>
     (await request('GET', `/tasks/${id(task)}/transcript?format=${id(format)}`)).blob(),

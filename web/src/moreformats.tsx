@@ -2,7 +2,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { api, plainly } from './api';
 import { save, stem } from './formats';
-import type { Keeper } from './notes';
+import type { Keeper } from './corrections';
 import type { Result } from './result';
 import { t, type TextKey } from './texts';
 

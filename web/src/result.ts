@@ -124,28 +124,6 @@ export function indexAt(items: readonly { start: number }[], time: number): numb
   return low - 1;
 }
 
-/** corrected gives a result with the reader's texts in the place of its own, by segment id; words that are no longer in the text lose their place. */
-export function corrected(r: Result, texts: Record<string, string>): Result {
-  if (!r.segments || !Object.keys(texts).length) return r;
-  return {
-    ...r,
-    segments: r.segments.map((s) => {
-      const text = texts[s.id];
-      if (text === undefined || text === s.text) return s;
-      if (!s.words) return { ...s, text };
-      let at = 0;
-      const words = s.words.filter((w) => {
-        const word = w.word.trim(),
-          found = word ? text.indexOf(word, at) : -1;
-        if (found < 0) return false;
-        at = found + word.length;
-        return true;
-      });
-      return { ...s, text, words };
-    }),
-  };
-}
-
 export interface Hit {
   segment: number;
   from: number;

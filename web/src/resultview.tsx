@@ -3,11 +3,11 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { asText, save, stem, write, type Format, type GivenFormat } from './formats';
+import { corrected, effective, namesOf, type Keeper } from './corrections';
 import { languageName } from './languages';
-import type { Keeper } from './notes';
 import { Player } from './player';
 import type { Result } from './result';
-import { corrected, indexAt, missingOf, soundsOf, speakersOf } from './result';
+import { indexAt, missingOf, soundsOf, speakersOf } from './result';
 import { clock, money, t } from './texts';
 import { voice } from './theme';
 import { Timeline } from './timeline';
@@ -61,20 +61,21 @@ export function ResultView({
   children,
 }: ResultProps) {
   const player = useMemo(() => new Player(original.audio_duration), [original]);
-  const { speakers: speakerNames, texts } = keeper.notes.value;
-  const result = useMemo(() => corrected(original, texts), [original, texts]);
+  const log = keeper.log.value,
+    speakerNames = useMemo(() => namesOf(log), [log]),
+    result = useMemo(() => corrected(original, log), [original, log]);
   useEffect(() => () => player.close(), [player]);
   useEffect(() => {
     if (audio && player.source.peek() !== audio) player.open(audio);
   }, [audio, player]);
 
-  const speakers = useMemo(() => speakersOf(original), [original]);
+  const speakers = useMemo(() => speakersOf(result), [result]);
   const names = (s: string) => speakerNames[s]?.trim() || s;
   const rename = (s: string, to: string) => {
     const name = to.trim();
-    if (name !== names(s)) keeper.change({ speakers: { [s]: name && name !== s ? name : null } });
+    if (name !== names(s)) keeper.change({ op: 'annotate', speakers: { [s]: name && name !== s ? name : null } });
   };
-  const onEdit = (id: number, text: string) => keeper.change({ texts: { [id]: text } });
+  const undo = effective(log).length ? () => keeper.change({ op: 'undo' }) : undefined;
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     const text = asText(result, names, false);
@@ -123,7 +124,8 @@ export function ResultView({
       const words = (result.segments ?? []).flatMap((s): { start: number }[] => s.words ?? [s]);
       const i = indexAt(words, time + 0.001) + (key === '.' ? 1 : -1);
       if (words[i]) player.seek(words[i].start);
-    } else if (key === '/') document.getElementById(searchId)?.focus();
+    } else if (key === 'undo') undo?.();
+    else if (key === '/') document.getElementById(searchId)?.focus();
     else return;
     e.preventDefault();
   });
@@ -164,7 +166,7 @@ export function ResultView({
 
       <div class="card player">
         {speakers.length > 0 && <Speakers speakers={speakers} names={names} rename={rename} />}
-        <Timeline result={original} player={player} speakers={speakers} names={names} called={sounds} peaks={peaks} />
+        <Timeline result={result} player={player} speakers={speakers} names={names} called={sounds} peaks={peaks} />
         {!has && !opening && (
           <div class="attach">
             <span>{load ? t('keptAudio', { size: t('bytes', { n: Math.ceil(load.size / 1e6) }) }) : t('noAudio')}</span>
@@ -205,9 +207,7 @@ export function ResultView({
           <span class="muted">{t('download')}</span>
           {formats.map((f) => {
             const lacking =
-              uncorrected && (f === 'srt' || f === 'vtt') && Object.keys(texts).length > 0
-                ? t('uncorrected')
-                : undefined;
+              uncorrected && f !== 'txt' && f !== 'json' && result !== original ? t('uncorrected') : undefined;
             return (
               <button
                 key={f}
@@ -245,13 +245,14 @@ export function ResultView({
           speakers={speakers}
           names={names}
           searchId={searchId}
-          edited={texts}
-          onEdit={onEdit}
+          original={original}
+          change={keeper.change}
+          undo={undo}
         />
       </div>
       {result.audio_events && <Sounds result={original} player={player} called={sounds} />}
       <p class="muted small keys">
-        {t(keeper.where)} {t('keys')}
+        {t(keeper.where)} {t('keys')} {t('rowKeys')}
       </p>
     </div>
   );
@@ -266,15 +267,16 @@ function copyOldWay(text: string) {
   area.remove();
 }
 
-/** useKeys gives the keys that are pressed outside of controls. */
+/** useKeys gives the keys that are pressed outside of controls, and "undo". */
 function useKeys(on: (key: string, e: KeyboardEvent) => void) {
   const latest = useRef(on);
   latest.current = on;
   useEffect(() => {
     const listen = (e: KeyboardEvent) => {
-      if (e.ctrlKey || e.metaKey || e.altKey) return;
       const at = e.target as Element;
-      if (at.closest('input, textarea, select, [contenteditable]')) return;
+      if (at.closest('input:not([type=checkbox], [type=range]), textarea, select, [contenteditable]')) return;
+      if ((e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && e.key === 'z') return latest.current('undo', e);
+      if (e.ctrlKey || e.metaKey || e.altKey || at.closest('input')) return;
       if (e.key === ' ' && at.closest('button, a, summary, label')) return;
       latest.current(e.key, e);
     };

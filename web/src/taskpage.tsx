@@ -1,14 +1,14 @@
 // One finished recording of the service.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, plainly, sleep, type Task } from './api';
+import { namesOf, type Keeper } from './corrections';
 import { follow, type TaskState } from './follow';
 import { MoreFormats } from './moreformats';
-import type { Keeper } from './notes';
 import { peaksOf } from './peaks';
 import { recordings } from './queue';
 import type { Result } from './result';
 import { ResultView } from './resultview';
-import { taskKeeper } from './tasknotes';
+import { taskKeeper } from './taskkeeper';
 import { Remember } from './voices';
 import { Working } from './working';
 import { reasonOf } from './reasons';
@@ -65,9 +65,9 @@ export function TaskPage({ id }: { id: string }) {
                 /* the band stays */
               },
             );
-            const [notes, got] = await Promise.all([api.annotations(id), api.result(id)]);
+            const [made, got] = await Promise.all([api.corrections(id), api.result(id)]);
             if (!current) return;
-            setKeeper(taskKeeper(id, notes));
+            setKeeper(taskKeeper(id, got, made));
             setResult(got);
             if (recordings.has(id)) return;
             const size = await api.audioSize(id);
@@ -167,7 +167,7 @@ export function TaskPage({ id }: { id: string }) {
         </ResultView>
       )}
       {result && keeper && (
-        <Remember key={id} task={id} result={result} names={(s) => keeper.notes.value.speakers[s]?.trim() || s} />
+        <Remember key={id} task={id} result={result} names={(s) => namesOf(keeper.log.value)[s]?.trim() || s} />
       )}
     </>
   );

@@ -2,6 +2,7 @@
 import { useComputed, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { cutNear, type Change } from './corrections';
 import type { Player } from './player';
 import type { Hit, Piece, Result, Segment } from './result';
 import { crowded, crowdOf, find, indexAt, pieces } from './result';
@@ -47,18 +48,23 @@ export interface TranscriptProps {
   speakers: string[];
   names: (s: string) => string;
   searchId: string;
-  edited: Record<string, string>;
-  onEdit: (id: number, text: string) => void;
+  /** original is the result before its corrections. */
+  original: Result;
+  change: (to: Change) => void;
+  /** undo takes the last correction back, where there is one. */
+  undo?: () => void;
 }
 
-export function Transcript({ result, player, speakers, names, searchId, edited, onEdit }: TranscriptProps) {
+export function Transcript(props: TranscriptProps) {
+  const { result, player, speakers, names, searchId, original, change, undo } = props;
   const segments = result.segments ?? [];
+  const untouched = useMemo(() => new Set(original.segments), [original]);
   const crowd = useMemo(() => crowdOf(result), [result]);
   const list = useRef<ListHandle>(null);
   const [query, setQuery] = useState('');
   const [chosen, setChosen] = useState(0);
   const [doubts, setDoubts] = useState(true);
-  const [editing, setEditing] = useState(-1);
+  const [editing, setEditing] = useState(-1); // the id of a segment
   const follow = useRef(true),
     back = useRef(-1),
     all = useRef<HTMLElement>(null);
@@ -124,6 +130,36 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
     else if (target.closest('.text')) player.playFrom(s.start);
   };
 
+  /** stay puts the focus on the button of a row, once it is there. */
+  const stay = (i: number) => {
+    list.current?.show(i, 'auto');
+    setTimeout(() => all.current?.querySelector<HTMLElement>(`[data-segment="${i}"] button.edit`)?.focus());
+  };
+  const onKey = (e: KeyboardEvent) => {
+    const target = e.target as Element,
+      row = target.closest<HTMLElement>('[data-segment]');
+    if (!row || target.closest('.editor') || e.ctrlKey || e.metaKey || e.altKey) return;
+    const i = Number(row.dataset.segment),
+      s = segments[i];
+    if (/^[1-9]$/.test(e.key) && Number(e.key) <= speakers.length) {
+      const speaker = speakers[Number(e.key) - 1];
+      if (speaker !== s.speaker) change({ op: 'assign', segment: s.id, speaker });
+    } else if (e.key === '0') change({ op: 'assign', segment: s.id, speaker: newSpeaker(speakers) });
+    else if (e.key === 'j' && segments[i + 1]) change({ op: 'join', segment: s.id });
+    else if (e.key === 'ArrowDown' && segments[i + 1]) stay(i + 1);
+    else if (e.key === 'ArrowUp' && i > 0) stay(i - 1);
+    else return;
+    e.preventDefault();
+  };
+  /** ended takes over what the editor of a row was left with. */
+  const ended = (i: number, edit: Edit) => {
+    const s = segments[i];
+    if (edit.typed) back.current = i;
+    setEditing(-1);
+    if (edit.text !== undefined && edit.text !== s.text) change({ op: 'annotate', texts: { [s.id]: edit.text } });
+    if (edit.then) change(edit.then);
+  };
+
   const row = (i: number) => {
     const s = segments[i],
       who = s.speaker ? speakers.indexOf(s.speaker) : -1;
@@ -144,14 +180,15 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
             {names(s.speaker)}
           </span>
         )}
-        {editing === i ? (
+        {editing === s.id ? (
           <Editor
             s={s}
-            onDone={(text, typed) => {
-              if (typed) back.current = i;
-              setEditing(-1);
-              if (text !== undefined && text !== s.text) onEdit(s.id, text);
-            }}
+            last={i + 1 === segments.length}
+            caret={i === nowSegment ? piecesOf(i).find((p) => p.word === nowWord)?.at : undefined}
+            speakers={speakers}
+            names={names}
+            change={change}
+            onDone={(edit) => ended(i, edit)}
           />
         ) : (
           <p class="text" lang={result.language}>
@@ -176,13 +213,13 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
                 </span>
               );
             })}
-            {edited[s.id] !== undefined && <span class="muted small edited"> · {t('edited')}</span>}
+            {!untouched.has(s) && <span class="muted small edited"> · {t('edited')}</span>}
           </p>
         )}
         <button
           type="button"
           class="edit"
-          onClick={() => setEditing(i)}
+          onClick={() => setEditing(s.id)}
           title={t('edit')}
           aria-label={t('editTitle', { time: clock(s.start) })}
         >
@@ -193,7 +230,7 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   };
 
   return (
-    <section class="transcript" ref={all} aria-label={t('transcript')}>
+    <section class="transcript" ref={all} aria-label={t('transcript')} onKeyDown={onKey}>
       <div class="bar">
         <h2>{t('transcript')}</h2>
         <div class="search" role="search">
@@ -245,6 +282,11 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
           />
           {t('follow')}
         </label>
+        {(undo || result !== original) && (
+          <button type="button" class="small" disabled={!undo} onClick={undo} title={t('undoTitle')}>
+            ↶ {t('undo')}
+          </button>
+        )}
       </div>
       {hasWords && crowd.length > 0 && (
         <p class="legend small muted">
@@ -268,34 +310,99 @@ export function Transcript({ result, player, speakers, names, searchId, edited, 
   );
 }
 
-/** Editor corrects the text of one segment; onDone hears the new text, and whether a key ended it. */
-function Editor({ s, onDone }: { s: Segment; onDone: (text: string | undefined, typed: boolean) => void }) {
+/** newSpeaker names a speaker whom a result does not have. */
+function newSpeaker(speakers: readonly string[]): string {
+  let n = speakers.length;
+  while (speakers.includes(`SPEAKER_${n}`)) n++;
+  return `SPEAKER_${n}`;
+}
+
+/** An Edit is what an editor was left with. */
+interface Edit {
+  text?: string;
+  /** then is a further change. */
+  then?: Change;
+  /** typed says that a key or a button of the editor ended it. */
+  typed: boolean;
+}
+
+interface EditorProps {
+  s: Segment;
+  last: boolean;
+  /** caret is where in the text the cursor is at first. */
+  caret?: number;
+  speakers: string[];
+  names: (s: string) => string;
+  change: (to: Change) => void;
+  onDone: (edit: Edit) => void;
+}
+
+/** Editor corrects one segment: its text and its speaker; it cuts it, and joins it with the next one. */
+function Editor({ s, last, caret, speakers, names, change, onDone }: EditorProps) {
   const field = useRef<HTMLTextAreaElement>(null),
     over = useRef(false);
   useLayoutEffect(() => {
     field.current?.focus();
+    if (caret !== undefined) field.current?.setSelectionRange(caret, caret);
   }, []);
-  const end = (text: string | undefined, typed: boolean) => {
+  const textOf = (value: string) => value.replace(/\s+/g, ' ').trim();
+  const end = (typed: boolean, then?: Change, keep = true) => {
     if (over.current) return; // a removed field loses the focus as well
     over.current = true;
-    onDone(text?.replace(/\s+/g, ' ').trim() || undefined, typed);
+    onDone({ text: (keep && textOf(field.current!.value)) || undefined, then, typed });
+  };
+  const split = () => {
+    const { value, selectionStart } = field.current!,
+      before = value.slice(0, selectionStart).replace(/\s+/g, ' ').trimStart(),
+      text = textOf(value) || s.text,
+      at = cutNear({ ...s, text }, [...before].length);
+    if (at) end(true, { op: 'split', segment: s.id, at });
   };
   return (
-    <div class="text editor">
-      <textarea
-        ref={field}
-        rows={2}
-        defaultValue={s.text}
-        aria-label={t('editTitle', { time: clock(s.start) })}
-        onBlur={(e) => end(e.currentTarget.value, false)}
-        onKeyDown={(e) => {
-          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) {
-            e.preventDefault();
-            end(e.currentTarget.value, true);
-          }
-          if (e.key === 'Escape') end(undefined, true);
-        }}
-      />
+    <div
+      class="text editor"
+      onFocusOut={(e) => {
+        if (!e.currentTarget.contains(e.relatedTarget as Node | null)) end(false);
+      }}
+      onKeyDown={(e) => {
+        if (e.key === 'Escape') end(true, undefined, false);
+        else if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) split();
+        else if (e.key === 'Enter' && !e.shiftKey && !e.isComposing && e.target === field.current) end(true);
+        else return;
+        e.preventDefault();
+      }}
+    >
+      <textarea ref={field} rows={2} defaultValue={s.text} aria-label={t('editTitle', { time: clock(s.start) })} />
+      <div class="tools">
+        {/* a press on a button leaves the cursor where it is */}
+        <button type="button" class="small" onMouseDown={(e) => e.preventDefault()} onClick={split}>
+          {t('split')}
+        </button>
+        <button
+          type="button"
+          class="small"
+          disabled={last}
+          onMouseDown={(e) => e.preventDefault()}
+          onClick={() => end(true, { op: 'join', segment: s.id })}
+        >
+          {t('join')}
+        </button>
+        <label class="small">
+          {t('speaker')}{' '}
+          <select
+            value={s.speaker ?? ''}
+            onChange={(e) => change({ op: 'assign', segment: s.id, speaker: e.currentTarget.value })}
+          >
+            {!s.speaker && <option value="" />}
+            {speakers.map((speaker) => (
+              <option key={speaker} value={speaker}>
+                {names(speaker)}
+              </option>
+            ))}
+            <option value={newSpeaker(speakers)}>{t('newSpeaker')}</option>
+          </select>
+        </label>
+      </div>
       <span class="muted small">{t('editHint')}</span>
     </div>
   );

@@ -2,9 +2,9 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { bytesOf } from './base64';
+import { tabKeeper } from './corrections';
 import { renamed, type GivenFormat } from './formats';
 import { peaksOf } from './peaks';
-import { tabKeeper } from './notes';
 import type { Result } from './result';
 import { ResultView } from './resultview';
 import './style.css';

@@ -1,0 +1,205 @@
+// Corrections by hand: sentences given to another speaker, split, joined and
+// undone, by mouse and by keyboard; by two people at the same time.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { at, browser, eventually, logIn, open, recording, serious, service } from './world.mjs';
+
+let s, b, page, task, first;
+before(async () => {
+  [s, b] = await Promise.all([service('--keep-audio', '1h'), browser()]);
+  s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000'); // two pages and this test ask
+  page = await open(b, { origin: s.url, acceptDownloads: true });
+  await logIn(page, s);
+  const answer = await fetch(`${s.url}/v1/tasks`, {
+    method: 'POST',
+    headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      audio_filename: 'conversation.flac',
+      audio_base64: readFileSync(recording).toString('base64'),
+      options: { optimize: false }, // it has words
+    }),
+  });
+  task = await answer.json();
+  await eventually(async () => assert.equal((await s.ask(`/tasks/${task.id}`)).status, 'done'));
+  first = await s.ask(`/tasks/${task.id}/result`);
+  await page.goto(`${s.url}/#/task/${task.id}`);
+  await page.locator('.segment').first().waitFor();
+});
+after(async () => {
+  await b?.close();
+  await s?.stop();
+});
+
+const look = async (name, p = page) => {
+  if (process.env.LOOK) await p.screenshot({ path: `${process.env.LOOK}/${name}.png` });
+};
+
+/** shown lists the sentences at the top of a page. */
+const shown = (p = page) =>
+  p
+    .locator('.segment')
+    .evaluateAll((rows) =>
+      rows
+        .sort((x, y) => x.dataset.segment - y.dataset.segment)
+        .map((r) => [
+          r.querySelector('.who').textContent,
+          (r.querySelector('.text').textContent ?? '').replace(/ · Corrected here$/, ''),
+        ]),
+    );
+
+/** agree waits until the service gives the sentences that a page shows, and gives them. */
+const agree = (p = page) =>
+  eventually(async () => {
+    const { segments } = await s.ask(`/tasks/${task.id}/result`),
+      here = await shown(p);
+    assert.ok(here.length > 0);
+    assert.deepEqual(
+      segments.slice(0, here.length).map((x) => [x.speaker, x.text]),
+      here,
+    );
+    return segments;
+  });
+
+/** open the editor of a row. */
+const edit = async (i, p = page) => {
+  const row = p.locator(`.segment[data-segment="${i}"]`);
+  await row.hover();
+  await row.getByRole('button', { name: /^Correct the text at/ }).click();
+  return row;
+};
+
+/** caret puts the cursor of the open editor before a word. */
+const caret = (word, p = page) =>
+  p.getByRole('textbox', { name: /^Correct the text at/ }).evaluate((e, w) => {
+    const i = e.value.indexOf(w);
+    e.setSelectionRange(i, i);
+  }, word);
+
+/** inner is a word in the middle of a sentence of several. */
+const inner = (text) => text.split(' ')[2];
+
+test('by mouse: split at the cursor, given to another speaker, joined, undone', async () => {
+  const i = first.segments.findIndex((x) => x.text.split(' ').length >= 4),
+    word = inner(first.segments[i].text);
+  assert.ok(i >= 0 && i < 5, 'a sentence to split');
+  await edit(i);
+  await caret(word);
+  await look('editor');
+  await page.getByRole('button', { name: 'Split at the cursor' }).click();
+  let now = await agree();
+  assert.equal(now.length, first.segments.length + 1);
+  assert.ok(now[i + 1].text.startsWith(word));
+  const cut = first.segments[i].words.find((w) => w.word.trim() === word);
+  assert.equal(now[i + 1].start, cut.start, 'the times of the words');
+
+  const other = now[i].speaker === 'SPEAKER_0' ? 'SPEAKER_1' : 'SPEAKER_0';
+  await edit(i + 1);
+  await page.getByRole('combobox', { name: 'Speaker' }).selectOption(other);
+  await page.keyboard.press('Escape');
+  now = await agree();
+  assert.equal(now[i + 1].speaker, other);
+  await at(page, cut.start + 0.01);
+  await page.locator(`.segment.now[data-segment="${i + 1}"]`).waitFor(); // the player follows
+
+  await edit(i);
+  await page.getByRole('button', { name: 'Join with the next' }).click();
+  now = await agree();
+  assert.deepEqual([now[i].text, now[i].speaker], [first.segments[i].text, first.segments[i].speaker]);
+  await look('corrected');
+  const undo = page.getByRole('button', { name: 'Undo' });
+  for (let left = 3; left > 0; left--) await undo.click();
+  await page.locator('.bar button', { hasText: 'Undo' }).waitFor({ state: 'detached' });
+  await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
+  const { corrections } = await s.ask(`/tasks/${task.id}/corrections`);
+  assert.deepEqual(
+    corrections.map((c) => [c.op, c.author]),
+    ['split', 'assign', 'join', 'undo', 'undo', 'undo'].map((op) => [op, `${s.key.slice(0, 8)}…`]),
+  );
+  assert.deepEqual(page.wrong, []);
+});
+
+test('by keyboard: the sentence that has the focus', async () => {
+  const i = first.segments.findIndex((x) => x.text.split(' ').length >= 4),
+    word = inner(first.segments[i].text);
+  await page.locator('.segment[data-segment="0"] button.edit').focus();
+  for (let k = 0; k < i; k++) await page.keyboard.press('ArrowDown');
+  await page.waitForFunction((n) => document.activeElement.closest('[data-segment]')?.dataset.segment === n, String(i));
+  await page.keyboard.press('Enter');
+  await caret(word);
+  await page.keyboard.press('Control+Enter');
+  await page.waitForFunction((n) => document.activeElement.closest('[data-segment]')?.dataset.segment === n, String(i));
+  await page.keyboard.press('0'); // a speaker whom nobody heard
+  let now = await agree();
+  const fresh = now[i].speaker;
+  assert.ok(!first.segments.some((x) => x.speaker === fresh));
+  await page.getByRole('button', { name: `Rename ${fresh}` }).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.waitForFunction(
+    (n) => document.activeElement.closest('[data-segment]')?.dataset.segment === n,
+    String(i + 1),
+  );
+  await page.keyboard.press('2');
+  now = await agree();
+  assert.equal(now[i + 1].speaker, 'SPEAKER_1');
+  await page.keyboard.press('ArrowUp');
+  await page.waitForFunction((n) => document.activeElement.closest('[data-segment]')?.dataset.segment === n, String(i));
+  await page.keyboard.press('j');
+  now = await agree();
+  assert.equal(now[i].text, first.segments[i].text);
+  await look('keyboard');
+  for (const [format, holds] of [
+    ['SRT', `[${fresh}] `],
+    ['VTT', `<v ${fresh}>`],
+    ['RTTM', ` ${fresh} `],
+    ['TXT', `[${fresh}] ${first.segments[i].text}\n`],
+    ['JSON', `"speaker": "${fresh}"`],
+  ]) {
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: format, exact: true }).click(),
+    ]);
+    assert.ok(readFileSync(await download.path(), 'utf8').includes(holds), `${format} lacks ${holds}`);
+  }
+  for (let k = 0; k < 5; k++) await page.keyboard.press('Control+z');
+  await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
+  assert.deepEqual(
+    await shown(),
+    first.segments.slice(0, (await shown()).length).map((x) => [x.speaker, x.text]),
+  );
+  assert.deepEqual(page.wrong, []);
+});
+
+test('what somebody else corrects meanwhile is not lost, and not overwritten', async () => {
+  const other = await open(b, { origin: s.url });
+  await logIn(other, s);
+  await other.goto(`${s.url}/#/task/${task.id}`);
+  await other.locator('.segment').first().waitFor();
+  await other.locator('.segment[data-segment="1"] button.edit').focus();
+  await other.keyboard.press('0');
+  await agree(other);
+  await page.locator('.segment[data-segment="0"] button.edit').focus();
+  await page.keyboard.press('0'); // another sentence: both count
+  let now = await agree();
+  assert.ok(![now[0].speaker, now[1].speaker].some((x) => first.segments.some((y) => y.speaker === x)));
+
+  await other.locator('.segment[data-segment="0"] button.edit').focus();
+  await other.keyboard.press('j'); // the sentence is not what this page shows
+  await other.getByText('somebody else has changed this place meanwhile').waitFor();
+  now = await agree(other);
+  assert.equal(now.length, first.segments.length);
+  assert.deepEqual(other.wrong, []);
+  await look('meanwhile', other);
+  await other.context().close();
+});
+
+test('it fits a telephone and the dark', async () => {
+  const small = await open(b, { origin: s.url, viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await logIn(small, s);
+  await small.goto(`${s.url}/#/task/${task.id}`);
+  await edit(0, small);
+  await look('narrow-dark', small);
+  assert.deepEqual([...(await serious(small)), ...(await serious(page))], []);
+  assert.ok(await small.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await small.context().close();
+});

@@ -1,0 +1,88 @@
+// The corrections that the service keeps with a task.
+import { signal } from '@preact/signals';
+import { api, Failure, plainly, sleep, type Corrections } from './api';
+import { corrected, type Change, type Entry, type Keeper } from './corrections';
+import type { Result } from './result';
+import { t } from './texts';
+
+/** tries is how often a change is sent. */
+const tries = 10;
+
+/** taskKeeper keeps the corrections of a task; start is what the service has. Changes go one after the other. */
+export function taskKeeper(task: string, result: Result, start: Corrections): Keeper {
+  const log = signal<Entry[]>(start.corrections),
+    problem = signal('');
+  let stored = start,
+    pending: Change[] = [],
+    last = Promise.resolve();
+
+  /** show numbers what is not sent yet as the service will, unless somebody else is first. */
+  const show = () => {
+    log.value = [...stored.corrections, ...pending.map((c, i) => ({ ...c, version: stored.version + i + 1 }))];
+  };
+
+  /** sentence is what a change is about, as it is with the corrections that the service has. */
+  const sentence = (c: Change) => {
+    if (!('segment' in c)) return '';
+    const segments = corrected(result, stored.corrections).segments ?? [],
+      i = segments.findIndex((s) => s.id === c.segment);
+    return JSON.stringify(segments.slice(i, c.op === 'join' ? i + 2 : i + 1));
+  };
+
+  /** sendFirst sends the first pending change, again where somebody else was first and left its sentence as it was. */
+  async function sendFirst(): Promise<void> {
+    for (let attempt = 0; pending.length; attempt++) {
+      try {
+        const made = await api.correct(task, pending[0], stored.version);
+        stored = { version: made.version, corrections: [...stored.corrections, made] };
+        pending = pending.slice(1);
+        problem.value = '';
+        return show();
+      } catch (e) {
+        if (!(e instanceof Failure)) throw e;
+        if (e.status === 0 || e.status === 429 || e.status >= 500) {
+          problem.value = plainly(e); // until it is kept
+          if (attempt >= tries) return;
+          await sleep(1000 * (attempt + 1));
+          continue;
+        }
+        const before = sentence(pending[0]),
+          version = stored.version;
+        stored = await api.corrections(task);
+        if (e.status === 409 && pending[0].op !== 'undo' && sentence(pending[0]) === before) {
+          renumber(version, stored.version - version);
+        } else {
+          // what follows may have been about what is not there now
+          pending = [];
+          problem.value = e.status === 409 ? t('changedMeanwhile') : plainly(e);
+        }
+        show();
+      }
+    }
+  }
+
+  /** renumber follows the ids of cuts that are sent later than they were numbered for. */
+  function renumber(version: number, by: number): void {
+    const largest = Math.max(0, ...(result.segments ?? []).map((s) => s.id));
+    const now = (id: number) => (id > largest + version ? id + by : id);
+    pending = pending.map((c) => {
+      if ('segment' in c) return { ...c, segment: now(c.segment) };
+      if (c.op !== 'annotate' || !c.texts) return c;
+      return { ...c, texts: Object.fromEntries(Object.entries(c.texts).map(([id, text]) => [now(Number(id)), text])) };
+    });
+  }
+
+  return {
+    log,
+    change(to) {
+      pending = [...pending, to];
+      show();
+      last = last.then(sendFirst).catch((e) => {
+        problem.value = plainly(e);
+      });
+    },
+    settled: () => last,
+    problem,
+    where: 'keptNote',
+  };
+}

@@ -159,7 +159,14 @@ test('by keyboard: the sentence that has the focus', async () => {
       page.waitForEvent('download'),
       page.getByRole('button', { name: format, exact: true }).click(),
     ]);
-    assert.ok(readFileSync(await download.path(), 'utf8').includes(holds), `${format} lacks ${holds}`);
+    const text = readFileSync(await download.path(), 'utf8');
+    assert.ok(text.includes(holds), `${format} lacks ${holds}`);
+    if (format === 'JSON') {
+      // the page applies corrections as the service does
+      const [ours, theirs] = [JSON.parse(text), await s.ask(`/tasks/${task.id}/result`)];
+      for (const part of ['segments', 'diarize_segments', 'num_speakers'])
+        assert.deepEqual(ours[part], theirs[part], part);
+    }
   }
   for (let k = 0; k < 5; k++) await page.keyboard.press('Control+z');
   await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
@@ -185,7 +192,7 @@ test('what somebody else corrects meanwhile is not lost, and not overwritten', a
 
   await other.locator('.segment[data-segment="0"] button.edit').focus();
   await other.keyboard.press('j'); // the sentence is not what this page shows
-  await other.getByText('somebody else has changed this place meanwhile').waitFor();
+  await other.getByText('another person has changed this sentence in the meantime').waitFor();
   now = await agree(other);
   assert.equal(now.length, first.segments.length);
   assert.deepEqual(other.wrong, []);

@@ -218,7 +218,7 @@ const en = {
   newSpeaker: 'New speaker',
   undo: 'Undo',
   undoTitle: 'Undo the last correction (Ctrl+Z)',
-  changedMeanwhile: 'somebody else has changed this place meanwhile; please look again.',
+  changedMeanwhile: 'another person has changed this sentence in the meantime; please look again.',
   rowKeys:
     'In a sentence: 1 to 9 for its speaker, 0 for a new one, J to join it with the next, ↑ and ↓ for the sentence before and after; Ctrl+Z to undo.',
   edited: 'Corrected here',

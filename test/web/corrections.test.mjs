@@ -106,6 +106,8 @@ test('by mouse: split at the cursor, given to another speaker, joined, undone', 
   await page.getByRole('button', { name: 'Join with the next' }).click();
   now = await agree();
   assert.deepEqual([now[i].text, now[i].speaker], [first.segments[i].text, first.segments[i].speaker]);
+  const author = await page.locator(`.segment[data-segment="${i}"] .edited`).getAttribute('title');
+  assert.match(author, new RegExp(`^${s.key.slice(0, 8)}…, \\d+ `));
   await look('corrected');
   const undo = page.getByRole('button', { name: 'Undo' });
   for (let left = 3; left > 0; left--) await undo.click();

@@ -44,6 +44,17 @@ export function namesOf(log: readonly Entry[]): Record<string, string> {
   return Object.fromEntries(Object.entries(names).filter((n): n is [string, string] => n[1] !== null));
 }
 
+/** madeOf gives the last change of each segment that has one, by id; largest is that of the result before corrections. */
+export function madeOf(log: readonly Entry[], largest: number): Map<number, Entry> {
+  const made = new Map<number, Entry>();
+  for (const e of effective(log)) {
+    if (e.op === 'annotate') for (const id of Object.keys(e.texts ?? {})) made.set(Number(id), e);
+    else made.set(e.segment, e);
+    if (e.op === 'split') made.set(largest + e.version, e);
+  }
+  return made;
+}
+
 /** placesOf gives where words stand in a text, in their order; -1 for one that it does not hold. */
 function placesOf(text: string, words: readonly Word[]): number[] {
   let at = 0;

@@ -246,6 +246,7 @@ export function ResultView({
           names={names}
           searchId={searchId}
           original={original}
+          log={log}
           change={keeper.change}
           undo={undo}
         />

@@ -2,11 +2,11 @@
 import { useComputed, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { cutNear, type Change } from './corrections';
+import { cutNear, madeOf, type Change, type Entry } from './corrections';
 import type { Player } from './player';
 import type { Hit, Piece, Result, Segment } from './result';
 import { crowded, crowdOf, find, indexAt, pieces } from './result';
-import { clock, t } from './texts';
+import { clock, t, when } from './texts';
 import { voice } from './theme';
 import { VirtualList, type ListHandle } from './virtuallist';
 
@@ -50,15 +50,17 @@ export interface TranscriptProps {
   searchId: string;
   /** original is the result before its corrections. */
   original: Result;
+  log: readonly Entry[];
   change: (to: Change) => void;
   /** undo takes the last correction back, where there is one. */
   undo?: () => void;
 }
 
 export function Transcript(props: TranscriptProps) {
-  const { result, player, speakers, names, searchId, original, change, undo } = props;
+  const { result, player, speakers, names, searchId, original, log, change, undo } = props;
   const segments = result.segments ?? [];
   const untouched = useMemo(() => new Set(original.segments), [original]);
+  const made = useMemo(() => madeOf(log, Math.max(0, ...(original.segments ?? []).map((s) => s.id))), [log, original]);
   const crowd = useMemo(() => crowdOf(result), [result]);
   const list = useRef<ListHandle>(null);
   const [query, setQuery] = useState('');
@@ -213,7 +215,12 @@ export function Transcript(props: TranscriptProps) {
                 </span>
               );
             })}
-            {!untouched.has(s) && <span class="muted small edited"> · {t('edited')}</span>}
+            {!untouched.has(s) && (
+              <span class="muted small edited" title={whoMade(made.get(s.id))}>
+                {' '}
+                · {t('edited')}
+              </span>
+            )}
           </p>
         )}
         <button
@@ -309,6 +316,9 @@ export function Transcript(props: TranscriptProps) {
     </section>
   );
 }
+
+/** whoMade tells who made a change, and when; the service says so. */
+const whoMade = (e: Entry | undefined) => e?.author && e.made_at && `${e.author}, ${when(e.made_at)}`;
 
 /** newSpeaker names a speaker whom a result does not have. */
 function newSpeaker(speakers: readonly string[]): string {

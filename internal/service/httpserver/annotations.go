@@ -14,11 +14,22 @@ import (
 // getAnnotations handles GET /tasks/:id/annotations, an addition to the
 // specification.
 func (s *Server) getAnnotations(w http.ResponseWriter, r *request, id string) error {
-	a, err := s.cfg.Tasks.Annotations(r.Context(), r.who.Account, id)
+	log, err := s.cfg.Tasks.Corrections(r.Context(), r.who.Account, id)
 	if err != nil {
 		return err
 	}
-	return writeAnnotations(w, a)
+	out := struct {
+		Version   int64             `json:"version"`
+		Speakers  map[string]string `json:"speakers"`
+		Texts     map[string]string `json:"texts"`
+		UpdatedAt *string           `json:"updated_at"`
+	}{Version: corrections.Version(log)}
+	out.Speakers, out.Texts = corrections.Names(log)
+	if len(log) > 0 {
+		out.UpdatedAt = stampOrNull(&log[len(log)-1].MadeAt)
+	}
+	setVersion(w, out.Version)
+	return writeJSON(w, http.StatusOK, out)
 }
 
 // patchAnnotations handles PATCH /tasks/:id/annotations, an addition to the
@@ -51,20 +62,6 @@ func entries(into *map[string]*string) func(*jsonstream.Value) error {
 		}
 		return nil
 	}
-}
-
-func writeAnnotations(w http.ResponseWriter, a tasks.Annotations) error {
-	setVersion(w, a.Version)
-	var updated *string
-	if !a.UpdatedAt.IsZero() {
-		updated = stampOrNull(&a.UpdatedAt)
-	}
-	return writeJSON(w, http.StatusOK, struct {
-		Version   int64             `json:"version"`
-		Speakers  map[string]string `json:"speakers"`
-		Texts     map[string]string `json:"texts"`
-		UpdatedAt *string           `json:"updated_at"`
-	}{a.Version, a.Speakers, a.Texts, updated})
 }
 
 // matched returns the version that If-Match names, nil for any.

@@ -6,23 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/otograph/otograph/internal/service/corrections"
 	"github.com/otograph/otograph/internal/system/db"
 )
-
-// Annotations are the effective names of speakers and texts of sentences in a
-// task's corrections.
-type Annotations struct {
-	// Version is that of the task's last correction, 0 before the first.
-	Version int64
-	// Speakers maps a result's speakers (SPEAKER_0) to names. Texts maps
-	// segment numbers to corrected texts.
-	Speakers, Texts map[string]string
-	// UpdatedAt is the time of the last correction; zero for version 0.
-	UpdatedAt time.Time
-}
 
 // ErrVersion is returned when a task has other corrections than those that a
 // new one is based on (HTTP 412, 409).
@@ -58,21 +45,6 @@ func (s *Owners) Corrections(ctx context.Context, account, id string) ([]correct
 		return row.Scan(&e.Version, &e.Author, db.ScanTime(&e.MadeAt), db.ScanJSON(&e.Change))
 	}, "SELECT version, author, made_at, change FROM corrections WHERE task_id = $1 ORDER BY version", id)
 	return log, s.wrap("corrections", err)
-}
-
-// Annotations returns the effective annotations of a result. Errors wrap
-// ErrNotFound, ErrForbidden or ErrNotDone.
-func (s *Owners) Annotations(ctx context.Context, account, id string) (Annotations, error) {
-	log, err := s.Corrections(ctx, account, id)
-	if err != nil {
-		return Annotations{}, err
-	}
-	a := Annotations{Version: corrections.Version(log)}
-	if a.Version > 0 {
-		a.UpdatedAt = log[len(log)-1].MadeAt
-	}
-	a.Speakers, a.Texts = corrections.Names(log)
-	return a, nil
 }
 
 // Correct adds a change to the corrections of a result. match, if not nil, is

@@ -130,9 +130,8 @@ func TestStoresReplayAlike(t *testing.T) {
 			require.ErrorIs(t, err, tasks.ErrVersion, "only an annotation needs no version")
 			log, err := f.Corrections(t.Context(), f.Account, id)
 			require.NoError(t, err)
-			a, err := f.Annotations(t.Context(), f.Account, id)
-			require.NoError(t, err)
-			assert.Equal(t, tasks.Annotations{Version: 4, Speakers: map[string]string{}, Texts: map[string]string{"0": text}, UpdatedAt: now}, a)
+			speakers, texts := corrections.Names(log)
+			assert.Equal(t, []any{int64(4), map[string]string{}, map[string]string{"0": text}, now}, []any{corrections.Version(log), speakers, texts, log[3].MadeAt})
 			logs = append(logs, log)
 		})
 	}
@@ -151,11 +150,12 @@ func TestAnnotationsAreMigrated(t *testing.T) {
 			f.Exec("DROP TABLE corrections")
 			f.Exec("DELETE FROM goose_db_version WHERE version_id = 2")
 			require.NoError(t, f.Config.DB.Migrate(t.Context()))
-			a, err := f.Annotations(t.Context(), f.Account, id)
+			log, err := f.Corrections(t.Context(), f.Account, id)
 			require.NoError(t, err)
-			assert.EqualValues(t, 7, a.Version)
-			assert.Equal(t, map[string]string{"SPEAKER_0": "Ana"}, a.Speakers)
-			assert.Equal(t, map[string]string{"0": "Hello."}, a.Texts)
+			speakers, texts := corrections.Names(log)
+			assert.EqualValues(t, 7, corrections.Version(log))
+			assert.Equal(t, map[string]string{"SPEAKER_0": "Ana"}, speakers)
+			assert.Equal(t, map[string]string{"0": "Hello."}, texts)
 		})
 	}
 }

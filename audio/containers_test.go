@@ -98,6 +98,7 @@ func sameTimes(t *testing.T, codec, path string) {
 	video := exec.Command("ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "stream=index", "-of", "csv=p=0", path)
 	pictures, err := video.Output()
 	require.NoError(t, err)
+	pictures = bytes.TrimSpace(pictures)                        // a program without a picture is an empty line
 	if strings.HasPrefix(codec, "wmav") && len(pictures) == 0 { // the encoder's primer, which its time stamps don't show
 		length, heard = length-2048./48000, heard-2048./48000
 	}

@@ -1,6 +1,7 @@
 package otograph
 
 import (
+	"cmp"
 	"log/slog"
 	"runtime"
 	"time"
@@ -72,12 +73,8 @@ func (c Config) withDefaults() Config {
 	if c.Cores <= 0 {
 		c.Cores = runtime.GOMAXPROCS(0)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Cascade == nil {
-		c.Cascade = new(CascadeBelow)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.Cascade = cmp.Or(c.Cascade, new(CascadeBelow))
 	return c
 }
 

@@ -1,6 +1,7 @@
 package otograph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -210,10 +211,7 @@ func (r *run) audio() audio.Options {
 	if track := r.Options.AudioTrack; track != nil {
 		o.Track = *track
 	}
-	limit := o.MaxSeconds
-	if limit == 0 {
-		limit = spec.MaxAudioSeconds
-	}
+	limit := cmp.Or(o.MaxSeconds, spec.MaxAudioSeconds)
 	if r.MaxSeconds > 0 && (limit < 0 || r.MaxSeconds < limit) {
 		o.MaxSeconds = r.MaxSeconds
 	}

@@ -32,9 +32,6 @@ func newTrack(windows []Recognition, words []word, vocab *ctc.Vocabulary) *track
 	return t
 }
 
-// all returns the number of frames.
-func (t *track) all() int { return t.first[len(t.windows)] }
-
 // window returns the window that a frame belongs to.
 func (t *track) window(f int) int {
 	i, _ := slices.BinarySearch(t.first, f+1)
@@ -66,7 +63,7 @@ func (t *track) lay(ctx context.Context, opt Options) error {
 		texts[i] = w.key
 	}
 	var parts []section
-	for _, s := range sections(t.words, spots, match(texts, keys), t.all()) {
+	for _, s := range sections(t.words, spots, match(texts, keys), t.first[len(t.windows)]) {
 		parts = append(parts, bounded(s, t.words)...)
 	}
 	strays := make([][]stray, len(parts))

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,8 +52,8 @@ func (s *Set) Need(role Role) (*Model, error) {
 	if s != nil && s.Name != "" {
 		name = fmt.Sprintf("set %q", s.Name)
 	}
-	return nil, fmt.Errorf("%w: role %s: %s has no model for it (expected %s); %s",
-		ErrMissing, role, name, strings.Join(ContractsOf(role), ", "), advice(role))
+	return nil, fmt.Errorf("%w: role %s: %s has no model for it (expected %s); run `otograph models pull` or pass --%[2]s-model FILE",
+		ErrMissing, role, name, strings.Join(ContractsOf(role), ", "))
 }
 
 // OptimizedFor returns the optimized tier's model for a language (ISO 639-1).
@@ -131,9 +132,7 @@ func (s *Set) Merge(fallback *Set) *Set {
 	if fallback == nil {
 		return merged
 	}
-	if merged.Name == "" {
-		merged.Name = fallback.Name
-	}
+	merged.Name = cmp.Or(merged.Name, fallback.Name)
 	merged.Ignored = append(merged.Ignored, fallback.Ignored...)
 	for _, m := range fallback.Models {
 		if _, ok := s.Role(m.Role); !ok {
@@ -141,9 +140,4 @@ func (s *Set) Merge(fallback *Set) *Set {
 		}
 	}
 	return merged
-}
-
-// advice explains how to get a real model for a role.
-func advice(role Role) string {
-	return fmt.Sprintf("run `otograph models pull` or pass --%s-model FILE", role)
 }

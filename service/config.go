@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -208,18 +209,12 @@ func (c *Config) check() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
 	if c.Prober == nil {
 		c.Prober, _ = c.Engine.(Prober)
 	}
-	if c.FrontEnds == 0 {
-		c.FrontEnds = 1
-	}
-	if c.Grace == 0 {
-		c.Grace = 30 * time.Second
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.FrontEnds = cmp.Or(c.FrontEnds, 1)
+	c.Grace = cmp.Or(c.Grace, 30*time.Second)
 	return c
 }
 

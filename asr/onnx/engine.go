@@ -188,12 +188,8 @@ var (
 
 // openParts recognizes the model, checks its files and opens its sessions.
 func openParts(m parts, opt Options) (*Engine, error) {
-	if m.ONNX.Role == "" {
-		m.ONNX.Role = "optimized"
-	}
-	if m.Name == "" {
-		m.Name = m.ONNX.String()
-	}
+	m.ONNX.Role = cmp.Or(m.ONNX.Role, "optimized")
+	m.Name = cmp.Or(m.Name, m.ONNX.String())
 	if m.WindowSeconds < 0 || m.WindowSeconds > longestWindow || math.IsNaN(m.WindowSeconds) {
 		return nil, fmt.Errorf("%s: %w: window of %g s, want 0 to %g", m.ONNX, ErrFile, m.WindowSeconds, longestWindow)
 	}

@@ -17,6 +17,7 @@
 package whispercpp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,9 +83,7 @@ func init() {
 // Open checks and loads a Whisper model on the requested device, which needs
 // libwhisper, or on the CPU. Its errors are those of whisper.Open.
 func Open(model *models.Model, opt Options) (*Engine, error) {
-	if opt.Logger == nil {
-		opt.Logger = slog.New(slog.DiscardHandler)
-	}
+	opt.Logger = cmp.Or(opt.Logger, slog.New(slog.DiscardHandler))
 	e := &Engine{model: *model, opt: opt}
 	number, name, note, err := choose(opt.Device)
 	if err != nil {

@@ -12,6 +12,7 @@ package whispercpp
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,11 +45,7 @@ func openLibrary() error {
 	cdir := C.CString(dir)
 	defer C.free(unsafe.Pointer(cdir))
 	if p := C.og_open(cdir); p != nil {
-		where := dir
-		if where == "" {
-			where = "the system's libraries"
-		}
-		return fmt.Errorf("whispercpp: libwhisper in %s cannot be used: %s: %w", where, C.GoString(p), ErrLibrary)
+		return fmt.Errorf("whispercpp: libwhisper in %s cannot be used: %s: %w", cmp.Or(dir, "the system's libraries"), C.GoString(p), ErrLibrary)
 	}
 	library.opened = true
 	return nil
@@ -60,10 +57,8 @@ func OpenLibrary() (Library, error) {
 	if err := openLibrary(); err != nil {
 		return Library{}, err
 	}
-	return Library{Version: C.GoString(C.og_version()), System: systemInfo()}, nil
+	return Library{Version: C.GoString(C.og_version()), System: strings.TrimSpace(C.GoString(C.og_system_info()))}, nil
 }
-
-func systemInfo() string { return strings.TrimSpace(C.GoString(C.og_system_info())) }
 
 // prepareDevices looks up the functions for devices.
 func prepareDevices() error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -26,11 +25,6 @@ func (f *choiceFlags) bound(workers int) int64 {
 		return f.ModelMemory << 20
 	}
 	return int64(modelShare*float64(host.MemoryLimit())) / int64(max(1, workers))
-}
-
-// args returns the flags as a command line for one of a number of workers.
-func (f *choiceFlags) args(workers int) []string {
-	return []string{"--keep-models=" + f.KeepModels.String(), fmt.Sprintf("--model-memory=%d", max(1, f.bound(workers)>>20))}
 }
 
 // choice returns the recognizers of the model folder, which tasks may name.

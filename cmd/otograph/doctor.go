@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,10 +117,7 @@ func (doctorCmd) whisper() finding {
 		f.Found += " (" + features + ")"
 	}
 	if dir, err := native.Whisper(); err == nil {
-		if dir == "" {
-			dir = "the system's libraries"
-		}
-		f.Found += ", from " + dir
+		f.Found += ", from " + cmp.Or(dir, "the system's libraries")
 	}
 	return f
 }

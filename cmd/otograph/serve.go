@@ -177,7 +177,8 @@ func (c *serveCmd) workCommand(dir string, on device) ([]string, error) {
 	for _, flags := range []any{c.modelFlags, c.servedModelFlags, c.cageFlags, c.taskFlags} {
 		command = append(command, flagArgs(flags)...)
 	}
-	return append(command, c.choiceFlags.args(c.workers())...), nil
+	memory := fmt.Sprintf("--model-memory=%d", max(1, c.bound(c.workers())>>20))
+	return append(command, "--keep-models="+c.KeepModels.String(), memory), nil
 }
 
 // url returns the API's address for users.

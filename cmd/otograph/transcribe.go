@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,10 +195,8 @@ func (c *transcribeCmd) outputPath(file string) string {
 	if file == "-" {
 		name = "stdin"
 	}
-	extension := map[string]string{"text": ".txt", "textgrid": ".TextGrid", "labels": ".labels.txt"}[c.Format]
-	if extension == "" {
-		extension = "." + c.Format
-	}
+	special := map[string]string{"text": ".txt", "textgrid": ".TextGrid", "labels": ".labels.txt"}
+	extension := cmp.Or(special[c.Format], "."+c.Format)
 	return filepath.Join(c.Output, c.in.under[file], strings.TrimSuffix(mediafiles.Stem(name), extension)+extension)
 }
 

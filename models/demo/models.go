@@ -64,30 +64,24 @@ const (
 	ctcWindow = 20
 )
 
-// Calibrations of the recognizers, fitted to recordings of voices and sentences
-// that no model was trained on, clean and in white noise of 20 to 0 dB
-// (tools/confidence): 473 segments for demo-ctc, 192 for demo-whisper.
-// docs/measurements/confidence.md has the calibration errors on other recordings.
-func ctcCalibration() *models.Calibration { return &models.Calibration{Slope: 0.675, Offset: 0.638} }
-
-func whisperCalibration() *models.Calibration {
-	return &models.Calibration{Slope: 1.361, Offset: -0.263}
-}
-
 // Models returns the set named "demo": the two recognizers, and for the other
 // roles the published networks. A model is only unpacked when a file's Data is
 // called. Each call returns a new Set, which the caller may change.
 func Models() *models.Set {
 	languages := func() []string { return []string{"en", "es", "fr", "pt", "de", "zh"} }
+	// The calibrations were fitted to recordings of voices and sentences that no
+	// model was trained on, clean and in white noise of 20 to 0 dB
+	// (tools/confidence): 473 segments for demo-ctc, 192 for demo-whisper.
+	// docs/measurements/confidence.md has the errors on other recordings.
 	recognizers := []models.Model{
 		{
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
-			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: whisperCalibration(), Demo: true, License: license,
+			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: &models.Calibration{Slope: 1.361, Offset: -0.263}, Demo: true, License: license,
 			Files: []models.File{embedded.File(models.PartModel, whisper)},
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
-			Languages: languages(), WindowSeconds: ctcWindow, Calibration: ctcCalibration(), Demo: true, License: license,
+			Languages: languages(), WindowSeconds: ctcWindow, Calibration: &models.Calibration{Slope: 0.675, Offset: 0.638}, Demo: true, License: license,
 			Files: []models.File{
 				embedded.File(models.PartModel, ctc),
 				{

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,11 +91,7 @@ func (s *Store) write(ctx context.Context, folder *whisperfolder.Folder, path st
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := out.Close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = errors.Join(err, out.Close()) }()
 	total := int64(0)
 	for _, source := range folder.Sources {
 		if info, err := os.Stat(source); err == nil {

@@ -32,17 +32,6 @@ func (s *Store) fetcher() *fetch.Fetcher {
 	})
 }
 
-// withoutRetries returns a fetcher that stops at the first attempt that
-// transfers nothing, if there is a second source.
-func withoutRetries(f *fetch.Fetcher, second bool) *fetch.Fetcher {
-	if !second {
-		return f
-	}
-	other := *f
-	other.Attempts = 1
-	return &other
-}
-
 // fetchModelFile downloads a model's file, with the errors of package models.
 func fetchModelFile(ctx context.Context, f *fetch.Fetcher, d Download, part string) (string, error) {
 	sum, err := f.Fetch(ctx, d, part)

@@ -325,10 +325,7 @@ func (s *Store) copyFile(ctx context.Context, model string, f models.File, to st
 	h := sha256.New()
 	w := io.MultiWriter(out, h, &reporter{report: s.Progress, p: Progress{Model: model, File: f.Name, Total: f.Size}})
 	_, err = io.Copy(w, fetch.Interruptible(ctx, in))
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	if err != nil && ctx.Err() != nil {
+	if err = errors.Join(err, out.Close()); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return hex.EncodeToString(h.Sum(nil)), err

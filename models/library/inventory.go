@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -63,9 +64,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 		case err != nil:
 			return err
 		}
-		if c.Want == "" {
-			c.Want = publishedHash(role, path.Base(name), size, sum)
-		}
+		c.Want = cmp.Or(c.Want, publishedHash(role, path.Base(name), size, sum))
 		c.Got = sum
 		switch c.Want {
 		case "":

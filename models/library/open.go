@@ -148,10 +148,7 @@ func wrongRole(file string, role models.Role, found *models.Recognized) error {
 
 // open opens the models of a manifest.
 func (m *manifest) open(dir string) (*models.Set, error) {
-	set := &models.Set{Name: m.Name}
-	if set.Name == "" {
-		set.Name = filepath.Base(dir)
-	}
+	set := &models.Set{Name: cmp.Or(m.Name, filepath.Base(dir))}
 	for _, role := range models.Roles() {
 		for _, e := range m.Roles[string(role)] {
 			opened, err := e.open(dir, role)
@@ -227,9 +224,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 			return nil, fmt.Errorf("%w: %s: role %s: expected contract %s, found %s: %s",
 				models.ErrBroken, file, role, e.Contract, cmp.Or(found.Contract, strings.Join(found.Candidates, " or ")), found.Signature)
 		}
-		if m.Contract == "" {
-			m.Contract = found.Contract
-		}
+		m.Contract = cmp.Or(m.Contract, found.Contract)
 		if len(m.Languages) == 0 {
 			m.Languages = found.Languages
 		}

@@ -218,11 +218,7 @@ func extract(ctx context.Context, f *zip.File, to string, flags int) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := out.Close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = errors.Join(err, out.Close()) }()
 	_, err = io.Copy(out, fetch.Interruptible(ctx, in))
 	return err
 }

@@ -154,7 +154,11 @@ func (s *Store) pullOne(ctx context.Context, f *fetch.Fetcher, c Entry) (*Stored
 	if err := os.MkdirAll(staging, 0o755); err != nil {
 		return nil, err
 	}
-	sums, err := s.stage(ctx, withoutRetries(f, c.Repackaged != nil || c.Package != nil), c, recorded, staging, stored)
+	if c.Repackaged != nil || c.Package != nil { // stop at the first attempt that transfers nothing
+		once := *f
+		once.Attempts, f = 1, &once
+	}
+	sums, err := s.stage(ctx, f, c, recorded, staging, stored)
 	if errors.Is(err, ErrOffline) && c.Repackaged != nil {
 		second, other := s.repackaged(ctx, c)
 		if other != nil {
@@ -348,11 +352,7 @@ func syncFiles(dir string) error {
 		if err != nil {
 			return err
 		}
-		err = f.Sync()
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
 			return err
 		}
 	}

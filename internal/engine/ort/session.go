@@ -46,7 +46,7 @@ func Open(src Source, opt Options) (*Session, error) {
 	s := &Session{source: named, graph: graph}
 	s.source.Data = nil
 	for _, out := range graph.Outputs {
-		if readableOutput(out.Type) {
+		if slices.Contains([]Type{Float32, Int64, Int32}, out.Type) {
 			s.outs = append(s.outs, out)
 		}
 	}
@@ -115,9 +115,6 @@ func sessionOptions(opt Options) (*onnx.SessionOptions, error) {
 	}
 	return o, nil
 }
-
-// readableOutput reports whether an output of type t can be returned.
-func readableOutput(t Type) bool { return t == Float32 || t == Int64 || t == Int32 }
 
 // cleanMessage returns ONNX Runtime's message in one line of limited length.
 func cleanMessage(err error) string {

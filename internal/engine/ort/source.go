@@ -2,6 +2,7 @@ package ort
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,12 +40,9 @@ func SourceOf(m *models.Model, f models.File) (Source, error) {
 
 // String names the model for an error message: role and name.
 func (s Source) String() string {
-	name := s.Name
-	if name == "" {
+	name := cmp.Or(s.Name, "model in memory")
+	if s.Name == "" && s.Path != "" {
 		name = filepath.Base(s.Path)
-	}
-	if s.Path == "" && s.Name == "" {
-		name = "model in memory"
 	}
 	if s.Role != "" {
 		return s.Role + " model " + name

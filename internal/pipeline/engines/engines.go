@@ -2,6 +2,7 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -102,9 +103,7 @@ type detectors struct {
 
 // New returns the engines of a set, none of them loaded.
 func New(set *models.Set, opt Options) *Engines {
-	if opt.Logger == nil {
-		opt.Logger = slog.New(slog.DiscardHandler)
-	}
+	opt.Logger = cmp.Or(opt.Logger, slog.New(slog.DiscardHandler))
 	e := &Engines{Set: set, Available: set.Available(opt.Languages...), opt: opt, detectors: &detectors{}, recognizers: newPool(opt.Keep, opt.Logger)}
 	for _, m := range slices.Concat(set.Models, opt.Choice) {
 		if known := slices.ContainsFunc(e.Available.Models, func(n spec.NamedModel) bool { return n.Name == m.Name }); known || !recognizes(m) {

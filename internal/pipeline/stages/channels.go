@@ -32,11 +32,6 @@ func (r Recording) Of(s Side) *audio.PCM {
 	return r.Split[s.Channel]
 }
 
-// sortSides orders sides by their first speech, for the speakers' numbers.
-func sortSides(sides []Side) {
-	slices.SortStableFunc(sides, func(a, b Side) int { return cmp.Compare(a.Speech.Spans[0].Start, b.Speech.Spans[0].Start) })
-}
-
 // AllSpeech returns the speech of all sides.
 func AllSpeech(sides []Side) *Speech {
 	if len(sides) == 1 {

@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,8 @@ func (s *Stages) Sides(ctx context.Context, r Recording) (sides []Side, err erro
 			sides = append(sides, Side{Channel: i, Speech: speech})
 		}
 	}
-	sortSides(sides)
+	// The first speech orders the sides, and with them the speakers' numbers.
+	slices.SortStableFunc(sides, func(a, b Side) int { return cmp.Compare(a.Speech.Spans[0].Start, b.Speech.Spans[0].Start) })
 	return sides, nil
 }
 

@@ -58,7 +58,9 @@ func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, er
 		name += splitSuffix
 	}
 	return func(ctx context.Context) (T, error) {
-		data, err := w.load(ctx, name)
+		w.storing.Lock()
+		data, err := w.Checkpoints.Load(ctx, name)
+		w.storing.Unlock()
 		var result T
 		switch {
 		case err != nil:
@@ -73,25 +75,15 @@ func checkpoint[T any](w *Watch, s spec.Stage, work func(context.Context) (T, er
 			return result, err
 		}
 		if data, err = json.Marshal(result); err == nil {
-			err = w.save(ctx, name, data)
+			w.storing.Lock()
+			err = w.Checkpoints.Save(ctx, name, data)
+			w.storing.Unlock()
 		}
 		if err != nil {
 			w.Log.WarnContext(ctx, "checkpoint not saved", "stage", s, "error", err)
 		}
 		return result, nil
 	}
-}
-
-func (w *Watch) load(ctx context.Context, name string) ([]byte, error) {
-	w.storing.Lock()
-	defer w.storing.Unlock()
-	return w.Checkpoints.Load(ctx, name)
-}
-
-func (w *Watch) save(ctx context.Context, name string, data []byte) error {
-	w.storing.Lock()
-	defer w.storing.Unlock()
-	return w.Checkpoints.Save(ctx, name, data)
 }
 
 // Cause removes the stage's name from an error.

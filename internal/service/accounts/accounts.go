@@ -289,11 +289,6 @@ const (
 	argonThreads = 2
 )
 
-// hashPassword returns "argon2id$time$memory$threads$salt$key".
-func hashPassword(password string, salt []byte) string {
-	return writeHash(salt, argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, 32))
-}
-
 func writeHash(salt, key []byte) string {
 	return fmt.Sprintf("argon2id$%d$%d$%d$%s$%s", argonTime, argonMemory, argonThreads, base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
 }
@@ -327,7 +322,7 @@ func checkNewPassword(password string) error {
 	if n := utf8.RuneCountInString(password); n < 8 || len(password) > 1024 || !utf8.ValidString(password) {
 		return fmt.Errorf("password %w: want at least 8 characters and at most 1,024 bytes of UTF-8", ErrInvalid)
 	}
-	if common(password) {
+	if commonPasswords()[strings.ToLower(password)] {
 		return fmt.Errorf("password %w: it is one of the most common passwords", ErrInvalid)
 	}
 	return nil
@@ -341,7 +336,8 @@ func (s *Store) newHash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer s.hashing.Release(1)
-	return hashPassword(password, random(16)), nil
+	salt := random(16)
+	return writeHash(salt, argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, 32)), nil
 }
 
 // CreateUser creates a user of an account (its id). Usernames are unique and

@@ -18,6 +18,3 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 	}
 	return words
 })
-
-// common reports whether a password, in any case, is among the most common.
-func common(password string) bool { return commonPasswords()[strings.ToLower(password)] }

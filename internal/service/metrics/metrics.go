@@ -70,7 +70,10 @@ func newMetrics(worker string, stats func(context.Context) (tasks.Stats, error))
 	m.rtf = m.histograms("otograph_real_time_factor", "Processing time per second of audio, by tier.", "tier", .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10)
 	m.stages = m.histograms("otograph_stage_seconds", "Time of one stage of one task.", "stage", .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200)
 	m.callbacks = m.counters("otograph_callback_attempts_total", "Callback deliveries tried, by outcome (delivered, failed).", "outcome")
-	m.failures = m.newFailures()
+	m.failures = m.counters("otograph_attempt_failures_total", "Attempts that this process ended without a result, by cause (input, error, crash, lost, service).", "cause")
+	for _, cause := range causes {
+		m.failures.WithLabelValues(cause) // create the counter at zero
+	}
 	m.registerer().MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.ObserveDatabase = m.observer("database", "database")
 	m.ObserveStore = m.observer("store", "file store")
@@ -164,14 +167,6 @@ func (m *Metrics) AttemptEnded(how tasks.Ending) {
 	if cause, ok := causes[how]; ok {
 		m.failures.WithLabelValues(cause).Inc()
 	}
-}
-
-func (m *Metrics) newFailures() *prometheus.CounterVec {
-	failures := m.counters("otograph_attempt_failures_total", "Attempts that this process ended without a result, by cause (input, error, crash, lost, service).", "cause")
-	for _, cause := range causes {
-		failures.WithLabelValues(cause) // create the counter at zero
-	}
-	return failures
 }
 
 // Workers adds otograph_workers, the number of workers that living returns.

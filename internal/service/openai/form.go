@@ -395,7 +395,7 @@ func (f *Form) finish() error {
 	if f.format != formatVerbose { // ignored without it, as by OpenAI
 		f.words, f.segments = false, false
 	}
-	if f.model.ignoresStream() && !f.streams() {
+	if f.model.id == "whisper-1" && !f.streams() { // OpenAI ignores stream for it
 		f.Stream = false
 	}
 	if f.logprobs && f.format != formatJSON {

@@ -120,7 +120,11 @@ func OpenDatabase(ctx context.Context, c Config) (*db.DB, error) {
 	for begun := time.Now(); ; {
 		d, err := db.Open(ctx, source, db.Options{Logger: c.Logger, Timeout: c.Timeout, Observe: c.ObserveDatabase})
 		if err == nil {
-			if err = schema(ctx, d, c.Migrate); err == nil {
+			check := d.CheckSchema
+			if c.Migrate {
+				check = d.Migrate
+			}
+			if err = check(ctx); err == nil {
 				return d, nil
 			}
 			err = errors.Join(err, d.Close())
@@ -134,13 +138,6 @@ func OpenDatabase(ctx context.Context, c Config) (*db.DB, error) {
 			return nil, ctx.Err()
 		}
 	}
-}
-
-func schema(ctx context.Context, d *db.DB, migrate bool) error {
-	if migrate {
-		return d.Migrate(ctx)
-	}
-	return d.CheckSchema(ctx)
 }
 
 // ForeignStoreError is returned for a file store that another database owns.

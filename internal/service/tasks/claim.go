@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/queue"
@@ -30,13 +29,6 @@ type Claim struct {
 	Ignored []string
 
 	price int64 // id of the price list in force when the task was created
-}
-
-// longestDelay is an upper bound on a retry's delay. A run_at further in the
-// future was written before the clock was set back, and counts as due.
-func longestDelay(delays []time.Duration) time.Duration {
-	longest := slices.Max(append(slices.Clip(delays), 0))
-	return longest + longest/4 + time.Second
 }
 
 // errOverdrawn ends a claim if the balance no longer covers the holds.
@@ -154,16 +146,13 @@ func (s *core) lockNamed(ctx context.Context, tx *sql.Tx, id string) (row, error
 // the error wraps queue.ErrSuperseded.
 func (s *core) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) {
 	r, err := s.lockTask(ctx, tx, c.ID)
-	if errors.Is(err, sql.ErrNoRows) || (err == nil && !r.current(c)) {
+	if errors.Is(err, sql.ErrNoRows) || err == nil && (r.phase != "running" || r.attempt != c.Held.Attempt) {
 		return r, queue.ErrSuperseded
 	}
 	return r, err
 }
 
 func (r row) ref() queue.Ref { return queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: r.lane} }
-
-// current reports whether the claim still owns the task.
-func (r row) current(c *Claim) bool { return r.phase == "running" && r.attempt == c.Held.Attempt }
 
 // HostOf returns the host of a download address in lower case, with its port if
 // the address names one; "" if there is none.

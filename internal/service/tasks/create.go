@@ -186,9 +186,7 @@ func (s *core) accepted(ctx context.Context, account string, items []Item) {
 
 // firstPrice returns the price to hold for a task before its audio is probed.
 func (s *core) firstPrice(options spec.EffectiveOptions, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
-	if seconds == 0 {
-		seconds = s.Config.UnknownLength.Seconds()
-	}
+	seconds = cmp.Or(seconds, s.Config.UnknownLength.Seconds())
 	quote, err := prices.Dearest(usage(options, seconds, batch), possibleTiers(options, sets)...)
 	return quote.Total, err
 }
@@ -210,7 +208,7 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 	if err != nil {
 		return Task{}, err
 	}
-	if r.Extras.Translate && !canTranslate(sets) {
+	if r.Extras.Translate && slices.ContainsFunc(sets, func(a spec.Available) bool { return !a.Translates }) {
 		return Task{}, ErrTranslation
 	}
 	price, err := s.firstPrice(r.Options, r.Seconds, r.Batch, prices, sets)

@@ -105,10 +105,6 @@ type watcher struct {
 	added chan struct{}        // a follower was added
 }
 
-func newWatcher() *watcher {
-	return &watcher{tasks: map[string]*followed{}, added: make(chan struct{}, 1)}
-}
-
 func (w *watcher) add(s *core, f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

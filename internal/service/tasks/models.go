@@ -51,11 +51,6 @@ func (s *Owners) Available(ctx context.Context) ([]spec.Available, error) {
 	return sets, s.wrap("models", err)
 }
 
-// canTranslate reports whether every set translates; true without any set.
-func canTranslate(sets []spec.Available) bool {
-	return !slices.ContainsFunc(sets, func(a spec.Available) bool { return !a.Translates })
-}
-
 // LanguageError refuses a task whose language no model of the registered
 // workers knows. While no worker has reported its models, nothing is refused.
 type LanguageError struct {

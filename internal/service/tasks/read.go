@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/system/db"
@@ -76,7 +77,7 @@ type Filter struct {
 
 // List returns a page of tasks, newest first, and the number of all.
 func (s *Owners) List(ctx context.Context, account string, f Filter) ([]Task, int, error) {
-	if f.Number < 1 || f.Size < 1 || (f.Status != "" && !f.Status.valid()) {
+	if f.Number < 1 || f.Size < 1 || !slices.Contains([]Status{"", StatusProcessing, StatusDone, StatusFailed, StatusAbandoned}, f.Status) {
 		return nil, 0, fmt.Errorf("%w: page %d of size %d, status %.40q", ErrRequest, f.Number, f.Size, f.Status)
 	}
 	var args db.Args

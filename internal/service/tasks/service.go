@@ -18,6 +18,7 @@ import (
 	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/webhook"
+	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 )
@@ -116,8 +117,8 @@ func New(c Config) (*Service, error) {
 		c.Random = rand.Float64
 	}
 	shared := &core{
-		Config: c, billing: billing.New(c.DB.Read(), c.DB, c.Clock), watcher: newWatcher(), probing: newProbing(),
-		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: longestDelay(c.RetryDelays)}),
+		Config: c, billing: billing.New(c.DB.Read(), c.DB, c.Clock), watcher: &watcher{tasks: map[string]*followed{}, added: make(chan struct{}, 1)}, probing: newProbing(),
+		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: backoff.Horizon(c.RetryDelays...)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: slices.Concat(c.CallbackDelays, c.CallbackTail)}),
 	}
 	return &Service{shared, &Owners{shared}, &Runs{shared}, &Operators{shared}}, nil

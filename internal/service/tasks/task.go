@@ -28,10 +28,6 @@ const (
 	StatusAbandoned Status = "abandoned"
 )
 
-func (s Status) valid() bool {
-	return s == StatusProcessing || s == StatusDone || s == StatusFailed || s == StatusAbandoned
-}
-
 // Sources of a task's audio.
 const (
 	SourceURL    = "url"

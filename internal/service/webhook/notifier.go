@@ -78,7 +78,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 		return nil
 	}
 	defer stop()
-	f := newDeliveries(n.config)
+	f := &deliveries{limits: n.config, under: map[string]*Delivery{}, slowHosts: map[string]bool{}, slow: map[Receiver]bool{}}
 	pause := n.config.Poll
 	queue.Loop[Delivery]{
 		AtOnce: n.config.AtOnce, Grace: n.config.Grace,
@@ -239,10 +239,6 @@ type deliveries struct {
 	slowHosts   map[string]bool      // did not answer in time
 	slow        map[Receiver]bool    // addresses that did not answer in time
 	unconfirmed bool                 // a claim may have been committed, or an outcome not, without confirmation
-}
-
-func newDeliveries(limits NotifierConfig) *deliveries {
-	return &deliveries{limits: limits, under: map[string]*Delivery{}, slowHosts: map[string]bool{}, slow: map[Receiver]bool{}}
 }
 
 // mostSlow limits the remembered slow hosts and the remembered slow addresses.

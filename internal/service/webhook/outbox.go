@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/db"
 )
 
@@ -47,13 +48,6 @@ func New(c Config) *Outbox { return &Outbox{config: c} }
 func (o *Outbox) now() time.Time { return db.Time(db.Micros(o.config.Clock())) }
 
 func (o *Outbox) wrap(what string, err error) error { return o.config.DB.Wrap("webhook: "+what, err) }
-
-// horizon is an upper bound on a delivery's delay. A next_at further in the
-// future was written before the clock was set back, and counts as due.
-func (o *Outbox) horizon() time.Duration {
-	longest := slices.Max(append(slices.Clip(o.config.Delays), longestRetryAfter))
-	return longest + longest/4 + time.Second
-}
 
 // Callback is one notification with the state of its delivery.
 type Callback struct {
@@ -139,7 +133,7 @@ type Busy struct {
 func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery, error) {
 	now := o.now()
 	where := "phase = 'queued' AND (next_at <= $1 OR next_at > $2)"
-	args := db.Args{db.Micros(now), db.Micros(now.Add(o.horizon()))}
+	args := db.Args{db.Micros(now), db.Micros(now.Add(backoff.Horizon(append(slices.Clip(o.config.Delays), longestRetryAfter)...)))}
 	for _, host := range busy.Hosts {
 		where += " AND host <> " + args.Add(host)
 	}

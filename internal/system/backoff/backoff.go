@@ -3,6 +3,7 @@ package backoff
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,13 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
+}
+
+// Horizon is an upper bound on a pause with jitter. A time beyond it was written
+// before the clock was set back, and counts as due.
+func Horizon(pauses ...time.Duration) time.Duration {
+	longest := slices.Max(append(slices.Clip(pauses), 0))
+	return longest + longest/4 + time.Second
 }
 
 // Signal sends a value unless c still holds the previous one.

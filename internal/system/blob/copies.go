@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -65,9 +66,7 @@ func (c localCopy) drop() {
 // sweepCopies removes the copies that this user's killed processes left in dir,
 // "" for the system's folder. Other files are kept.
 func sweepCopies(dir string) {
-	if dir == "" {
-		dir = os.TempDir()
-	}
+	dir = cmp.Or(dir, os.TempDir())
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), copyPrefix) {

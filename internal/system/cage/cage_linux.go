@@ -1,6 +1,7 @@
 package cage
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,10 +95,7 @@ func (p *Process) Start() (State, error) {
 		_ = p.Wait()
 		reason := string(text)
 		reason = strings.TrimSpace(reason[strings.LastIndexByte(reason, '}')+1:]) // the text after the report, if any
-		if reason == "" {
-			reason = "the launcher died"
-		}
-		return State{}, fmt.Errorf("%w: %s", ErrSetup, reason)
+		return State{}, fmt.Errorf("%w: %s", ErrSetup, cmp.Or(reason, "the launcher died"))
 	}
 	s.Namespaces = p.SysProcAttr.Cloneflags != 0
 	return s, nil

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -330,7 +331,8 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 				continue
 			}
 		}
-		if !rolledBack(err) || try == maxTries || ctx.Err() != nil {
+		undone := hasCode(err, "40001", codeDeadlock) // for certain, and to be repeated
+		if !undone || try == maxTries || ctx.Err() != nil {
 			return d.Classify(err)
 		}
 		if !backoff.Sleep(ctx, time.Duration(try)*time.Duration(1+rand.IntN(10))*time.Millisecond) {
@@ -411,11 +413,10 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 // Time is the reverse of Micros, in UTC.
 func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// rolledBack reports whether the server has certainly undone the transaction
-// and recommends repeating it.
-func rolledBack(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == codeDeadlock)
+// hasCode reports whether PostgreSQL returned one of the codes.
+func hasCode(err error, codes ...string) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains(codes, pg.Code)
 }
 
 // Wrap adds the action to an error, which it classifies; nil stays nil.

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -117,9 +118,7 @@ func postgresConfig(source string, timeout time.Duration) (*pgx.ConnConfig, erro
 	if err != nil {
 		return nil, err
 	}
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = min(5*time.Second, timeout)
-	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, min(5*time.Second, timeout))
 	set := func(name string, d time.Duration) {
 		if config.RuntimeParams[name] == "" {
 			config.RuntimeParams[name] = strconv.FormatInt(d.Milliseconds(), 10)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
@@ -71,18 +70,13 @@ func (d *DB) migrate(ctx context.Context, files fs.FS) error {
 		if err == nil {
 			return nil
 		}
-		if !waits(err) || try == migrationTries || ctx.Err() != nil {
+		inUse := hasCode(err, codeLockTimeout, codeDeadlock)
+		if !inUse || try == migrationTries || ctx.Err() != nil {
 			return fmt.Errorf("migrate: %w", d.Classify(err))
 		}
 		d.logger.WarnContext(ctx, "migration waits for a table that is in use", "try", try, "of", migrationTries)
 		backoff.Sleep(ctx, migrationPause)
 	}
-}
-
-// waits reports whether a migration failed because others use its tables.
-func waits(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == codeLockTimeout || pg.Code == codeDeadlock)
 }
 
 // CheckSchema returns nil if the tables match this program, else an error that

@@ -7,6 +7,7 @@
 package native
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -163,9 +164,7 @@ func (p places) find(what string, files ...string) (string, error) {
 		}
 		return false
 	}
-	if what == "" {
-		what = "libwhisper and ONNX Runtime"
-	}
+	what = cmp.Or(what, "libwhisper and ONNX Runtime")
 	if p.env != "" {
 		abs, err := filepath.Abs(p.env)
 		if err != nil {

@@ -112,7 +112,7 @@ func (w *ct2) variable(name string) (*values, error) {
 	w.used[name+"_scale"] = true
 	of, ok := formats[scale.Type]
 	list := stored(label+"_scale", w.file, scale, of)
-	if n := list.count(); !ok || len(v.Shape) == 0 || n != 1 && n != v.Shape[0] || n > numbers.count() {
+	if n := product(list.shape); !ok || len(v.Shape) == 0 || n != 1 && n != v.Shape[0] || n > product(numbers.shape) {
 		return nil, fmt.Errorf("%w: %s_scale: expected one number or one for each of %v rows, found %v of %s", models.ErrBroken, label, v.Shape, scale.Shape, scale.Type)
 	}
 	scales, err := list.all()

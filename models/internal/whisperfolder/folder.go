@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/internal/engine/dsp"
@@ -269,9 +270,9 @@ func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float6
 	slots := tensors(h)
 	var all, done int64
 	for _, s := range slots {
-		all += s.count()
+		all += product(s.shape)
 	}
-	out := ggmlfile.NewWriter(w, h, filters(int(h.Mels)), f.tokens)
+	out := ggmlfile.NewWriter(w, h, slices.Concat(dsp.SlaneyFilters(int(h.Mels), spectrum)...), f.tokens)
 	var clamped int64
 	for _, s := range slots {
 		v, err := f.weights.find(s.name)
@@ -326,15 +327,6 @@ func roundToHalf(part []float32, kind int) (clamped int64, err error) {
 		part[i] = onnxfile.Half(ggmlfile.Half(v))
 	}
 	return clamped, nil
-}
-
-// filters returns OpenAI's mel filters, one band after another.
-func filters(bands int) []float32 {
-	var all []float32
-	for _, row := range dsp.SlaneyFilters(bands, spectrum) {
-		all = append(all, row...)
-	}
-	return all
 }
 
 func exists(dir, name string) bool {

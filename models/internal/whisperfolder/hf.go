@@ -144,19 +144,14 @@ func (w *hf) tensor(name string) (*values, error) {
 }
 
 func (w *hf) find(name string) (*values, error) {
-	name = w.prefix() + hfNames.Replace(name)
+	name = hfNames.Replace(name)
+	if _, bare := w.tensors["encoder.conv1.weight"]; !bare { // saved with the projection
+		name = "model." + name
+	}
 	if stem, ok := strings.CutSuffix(name, "embed_positions"); ok {
 		name = stem + "embed_positions.weight"
 	}
 	return w.tensor(name)
-}
-
-// prefix returns the tensor names' prefix, if saved with the projection.
-func (w *hf) prefix() string {
-	if _, bare := w.tensors["encoder.conv1.weight"]; bare {
-		return ""
-	}
-	return "model."
 }
 
 // hfNames replaces OpenAI's names with the names in transformers.

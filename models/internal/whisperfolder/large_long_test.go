@@ -37,8 +37,8 @@ func TestLargeModelFitsInLittleMemory(t *testing.T) {
 		if strings.HasSuffix(name, "embed_positions") {
 			name += ".weight"
 		}
-		head[name] = map[string]any{"dtype": "BF16", "shape": trimmed(s.shape), "data_offsets": []int64{size, size + 2*s.count()}}
-		size += 2 * s.count()
+		head[name] = map[string]any{"dtype": "BF16", "shape": trimmed(s.shape), "data_offsets": []int64{size, size + 2*product(s.shape)}}
+		size += 2 * product(s.shape)
 	}
 	text, err := json.Marshal(head)
 	require.NoError(t, err)

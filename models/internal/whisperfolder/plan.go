@@ -13,14 +13,6 @@ type slot struct {
 	shape []int64 // the outermost dimension first
 }
 
-func (s slot) count() int64 {
-	n := int64(1)
-	for _, d := range s.shape {
-		n *= d
-	}
-	return n
-}
-
 // dims returns the dimensions in the file's order, the innermost first.
 func (s slot) dims() []int32 {
 	dims := make([]int32, len(s.shape))

@@ -20,9 +20,10 @@ type values struct {
 	read func(into []float32, from int64) error
 }
 
-func (v *values) count() int64 {
+// product returns the number of values of a shape.
+func product(shape []int64) int64 {
 	n := int64(1)
-	for _, d := range v.shape {
+	for _, d := range shape {
 		n *= d
 	}
 	return n
@@ -40,9 +41,9 @@ func trimmed(shape []int64) []int64 {
 
 // each calls f for the numbers of a tensor, portion by portion.
 func (v *values) each(f func(part []float32, at int64) error) error {
-	buf := make([]float32, min(portion, v.count()))
-	for at := int64(0); at < v.count(); at += portion {
-		part := buf[:min(portion, v.count()-at)]
+	buf := make([]float32, min(portion, product(v.shape)))
+	for at := int64(0); at < product(v.shape); at += portion {
+		part := buf[:min(portion, product(v.shape)-at)]
 		if err := v.read(part, at); err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
@@ -55,7 +56,7 @@ func (v *values) each(f func(part []float32, at int64) error) error {
 
 // all reads a small tensor.
 func (v *values) all() ([]float32, error) {
-	into := make([]float32, v.count())
+	into := make([]float32, product(v.shape))
 	if err := v.read(into, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", v.name, err)
 	}
@@ -66,7 +67,7 @@ func (v *values) all() ([]float32, error) {
 func (v *values) part(i, n int64) *values {
 	shape := slices.Clone(v.shape)
 	shape[0] /= n
-	begin := v.count() / n * i
+	begin := product(v.shape) / n * i
 	return &values{v.name, shape, func(into []float32, from int64) error { return v.read(into, begin+from) }}
 }
 
@@ -123,7 +124,7 @@ func stored(name string, file io.ReaderAt, t weightfile.Tensor, f format) *value
 
 // scaled divides a tensor's rows by their scales, or all by a single one.
 func (v *values) scaled(scales []float32) *values {
-	width := v.count() / int64(len(scales))
+	width := product(v.shape) / int64(len(scales))
 	return &values{v.name, v.shape, func(into []float32, from int64) error {
 		if err := v.read(into, from); err != nil {
 			return err

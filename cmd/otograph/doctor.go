@@ -199,3 +199,12 @@ func (c *doctorCmd) models() []finding {
 	}
 	return out
 }
+
+type nativeCmd struct {
+	To   string `placeholder:"DIR" help:"Destination folder; default: where the program looks for them."`
+	With string `enum:"vulkan,none,unchanged" default:"unchanged" placeholder:"PLUGIN" help:"vulkan adds ggml's plug-in for GPUs; none removes it."`
+}
+
+func (c *nativeCmd) Run(ctx context.Context) error {
+	return native.Install(ctx, c.To, native.Plugins(c.With), os.Stderr)
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/service"
@@ -71,4 +72,47 @@ func listen(address string) (net.Listener, error) {
 		}
 	}
 	return net.Listen("unix", path)
+}
+
+// fetchFlags limits the downloads of audio.
+type fetchFlags struct {
+	Fetches           int           `default:"32" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads; 0 leaves downloads to other servers."`
+	FetchesPerAccount int           `default:"4" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads per account."`
+	FetchesPerHost    int           `default:"8" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads per host."`
+	FetchLimit        time.Duration `default:"1h" group:"Network" help:"Timeout of one download attempt."`
+}
+
+// fetches copies the flags into a configuration, where 0 means the default.
+func (f *fetchFlags) fetches(c *service.Config) error {
+	if f.FetchesPerAccount < 1 || f.FetchesPerHost < 1 || f.FetchLimit <= 0 {
+		return &usageError{errors.New("--fetches-per-account, --fetches-per-host and --fetch-limit must be positive")}
+	}
+	c.Fetches, c.FetchesPerAccount, c.FetchesPerHost, c.FetchLimit = f.Fetches, f.FetchesPerAccount, f.FetchesPerHost, f.FetchLimit
+	if f.Fetches == 0 {
+		c.Fetches = -1
+	}
+	return nil
+}
+
+// startFlags configures how long serve waits at its start, and how it ends.
+type startFlags struct {
+	Migrate       string          `enum:"auto,check" default:"auto" group:"Operation" help:"At startup, migrate the database schema (auto) or only verify it (check)."`
+	DatabaseWait  time.Duration   `default:"1m" placeholder:"DURATION" group:"Operation" help:"Time to wait at startup for a database that is unreachable."`
+	DatabaseLimit time.Duration   `default:"4s" placeholder:"DURATION" group:"Operation" help:"Timeout of one query or transaction, after which the response is 503."`
+	DrainDelay    time.Duration   `default:"0s" placeholder:"DURATION" group:"Operation" help:"Time to keep serving at shutdown while /readyz fails, so that load balancers notice."`
+	CallbackTail  []time.Duration `placeholder:"DURATION" group:"Operation" help:"Send a callback again these times after its fourth delivery has failed (5m,1h,6h), each after the one before; default: never."`
+}
+
+// workStartFlags configures how long work waits at its start.
+type workStartFlags struct {
+	DatabaseWait  time.Duration `default:"1m" placeholder:"DURATION" group:"Operation" help:"Time to wait at startup for a database that is unreachable or not yet migrated."`
+	DatabaseLimit time.Duration `default:"10s" placeholder:"DURATION" group:"Operation" help:"Timeout of one query or transaction."`
+}
+
+// notZero refuses 0 for a flag for which service.Config has another default.
+func notZero(flag string, d time.Duration) error {
+	if d == 0 {
+		return fmt.Errorf("--%s is 0s, expected more than 0", flag)
+	}
+	return nil
 }

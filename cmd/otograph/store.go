@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/state"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/service"
+	"github.com/otograph/otograph/spec"
 )
 
 // storeFlags configures where the service stores its state.
@@ -143,4 +149,78 @@ func (c *storeCmd) adopt(ctx context.Context, s *stores) error {
 	}
 	say("%s now belongs to database %s\n", s.Files.Name(), id.ID)
 	return nil
+}
+
+// folder returns the data folder, created if missing and closed to others.
+func (f *storeFlags) folder() (string, error) {
+	keepFilesPrivate() // new files of this process are also private
+	dir := f.Data
+	if dir == "" {
+		var err error
+		if dir, err = host.DataDir("service"); err != nil {
+			return "", fmt.Errorf("data folder: %w; name one with --data", err)
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err = state.PrepareFolder(dir); errors.Is(err, state.ErrOpenFolder) {
+		err = fmt.Errorf("%w (--data)", err)
+	}
+	return dir, err
+}
+
+// folderOf is like folder for a command about an existing service: with SQLite
+// a missing folder is an error, and is not created.
+func (f *storeFlags) folderOf(migrate bool) (string, error) {
+	if f.Database == "" && !migrate && f.Data != "" {
+		if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("data folder %s: does not exist: correct --data, or start `otograph serve` first", f.Data)
+		}
+	}
+	return f.folder()
+}
+
+type auditCmd struct {
+	storeFlags
+	Since string `placeholder:"TIME" help:"Earliest time: 2027-01-31, an RFC 3339 time, or a duration such as -24h (--since=-24h)."`
+	Limit int    `default:"100" placeholder:"N" help:"Number of entries, newest first."`
+	JSON  bool   `help:"Print as JSON."`
+}
+
+func (c *auditCmd) Run(ctx context.Context) error {
+	since, err := optionalTime("since", c.Since)
+	if err != nil {
+		return err
+	}
+	return c.with(ctx, func(s *stores) error {
+		entries, err := s.Audit.List(ctx, since, c.Limit)
+		if err != nil {
+			return err
+		}
+		return printList(c.JSON, entries, []string{"TIME", "OPERATOR", "ACTION", "SUBJECT", "DETAIL"}, func(t table, e accounts.AuditEntry) {
+			t.row(e.At.Format(time.RFC3339), e.Operator, e.Action, spec.Shorten(e.Subject), spec.Shorten(e.Detail))
+		})
+	})
+}
+
+// change is like with, for a command that changes something: the audit log
+// records the change before it is made, and again if it fails.
+func (f *storeFlags) change(ctx context.Context, action, subject, detail string, work func(*stores) error) error {
+	return f.with(ctx, func(s *stores) error {
+		return recorded(ctx, s, action, subject, detail, func() error { return work(s) })
+	})
+}
+
+// changeAccount is like change, for a command about one account.
+func (f *storeFlags) changeAccount(ctx context.Context, action, name, detail string, work func(*stores, accounts.Account) error) error {
+	return f.withAccount(ctx, name, func(s *stores, a accounts.Account) error {
+		return recorded(ctx, s, action, a.Name, detail, func() error { return work(s, a) })
+	})
+}
+
+// recorded writes a change to the audit log and then makes it.
+func recorded(ctx context.Context, s *stores, action, subject, detail string, work func() error) error {
+	return s.Audit.Do(ctx, accounts.AuditEntry{Operator: accounts.Operator(), Action: action, Subject: subject, Detail: detail}, work)
 }

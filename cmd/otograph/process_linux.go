@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // lowerPriority makes the scheduler prefer other processes to this one: nice is
@@ -28,3 +30,7 @@ func lowerPriority(nice int) error {
 	}
 	return nil
 }
+
+// notDumpable prevents programs of the same user, including the decoder, from
+// opening this process's memory.
+func notDumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"slices"
 	"syscall"
+
+	"github.com/otograph/otograph/internal/service/state"
 )
 
 // crashSignal returns the signal of a crash in native code; 0 for other ends.
@@ -17,3 +19,6 @@ func crashSignal(exit *exec.ExitError) syscall.Signal {
 	}
 	return 0
 }
+
+// keepFilesPrivate makes new files of this process private to its user.
+func keepFilesPrivate() { syscall.Umask(state.OthersBits) }

@@ -15,8 +15,7 @@ func cutShort(f io.ReaderAt, size int64, c container) (bool, error) {
 	return end > size, err
 }
 
-// structureEnd returns the earliest offset at which a file may end, or 0 if its
-// format doesn't declare it.
+// structureEnd returns the earliest offset at which a file may end, or 0.
 func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 	switch c.demuxer {
 	case "mov":
@@ -62,9 +61,8 @@ func field(f io.ReaderAt, at int64, number func([]byte) uint64) (int64, error) {
 	return 0, err
 }
 
-// chunkHeader returns the length of the chunk at the start of b, including its
-// header, or 0 if the header doesn't declare it; ok is false if b doesn't start
-// with a chunk.
+// chunkHeader returns the length of the chunk at the start of b with its
+// header, or 0 if it doesn't declare it; ok is false if b starts with no chunk.
 type chunkHeader func(b []byte) (length int64, ok bool)
 
 // walkChunks returns the end of the last consecutive chunk from an offset.

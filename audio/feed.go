@@ -6,8 +6,7 @@ import (
 )
 
 // Feed converts samples that arrive piece by piece to mono float32 at
-// SampleRate. The result does not depend on how the bytes are split. It is not
-// safe for concurrent use.
+// SampleRate, however the bytes are split. It is not for concurrent use.
 type Feed struct {
 	width    int // bytes of a sample
 	convert  convert

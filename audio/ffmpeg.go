@@ -45,8 +45,7 @@ func findFFmpeg(o Options) (string, error) {
 		}
 	}
 	if err != nil {
-		// The cause is not wrapped, so that a missing program isn't mistaken
-		// for a missing recording.
+		// Not wrapped: a missing program is no missing recording.
 		return "", fmt.Errorf("%w: this format is decoded by ffmpeg, and %q cannot be run (%v); install it (Debian, Ubuntu: apt-get install ffmpeg) or use WAV", ErrDecoderMissing, want, err) //nolint:errorlint
 	}
 	return path, nil
@@ -272,10 +271,9 @@ func (r *report) complaint() string {
 // leastRate is the least number of bytes per second of sound.
 const leastRate = 250
 
-// believes reports whether a declared length in seconds is used. Otherwise the
-// recording is decoded and counted: if it is estimated, if the file has too few
-// bytes for it, or if it is the difference of two time stamps, which may jump,
-// and over the limit.
+// believes reports whether a declared length in seconds is used. The recording
+// is decoded and counted if the length is estimated, if the file has too few
+// bytes for it, or if two time stamps, which may jump, put it over the limit.
 func (in *input) believes(seconds float64, o Options) bool {
 	switch plausible := float64(in.info.Size) >= seconds*leastRate; in.length {
 	case exact:

@@ -9,14 +9,12 @@ import (
 // Every x86-64 processor since 2015 has both; the compiler may not assume it.
 var hasFMA = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// dotFMA returns the sum of a[i]·b[i] for i < n, where n is a positive multiple
-// of 8.
+// dotFMA returns the sum of a[i]·b[i] for i < n, a positive multiple of 8.
 //
 //go:noescape
 func dotFMA(a, b *float32, n int) float32
 
-// dot returns the sum of a[i]·b[i]; both have the same length, a positive
-// multiple of 8.
+// dot returns the sum of a[i]·b[i]; both have a positive multiple of 8 values.
 func dot(a, b []float32) float32 {
 	if hasFMA {
 		b = b[:len(a)]

@@ -4,8 +4,7 @@ package audio
 
 import "unsafe"
 
-// dot returns the sum of a[i]·b[i]; both have the same length, a positive
-// multiple of 8.
+// dot returns the sum of a[i]·b[i]; both have a positive multiple of 8 values.
 func dot(a, b []float32) float32 { return dotGo(a, b) }
 
 // dotRow writes dot(row, buf[k·down:]) to out[k·up] for k < 3·groups.

@@ -12,10 +12,9 @@ import (
 	"os"
 )
 
-// Open decodes a recording. The caller must close the PCM. It returns the
-// sentinels of this package (test with errors.Is, and with spec.IsPermanent for
-// errors that retrying doesn't fix), the cause of ctx, and errors of the file
-// system.
+// Open decodes a recording. The caller must close the PCM. It returns this
+// package's sentinels (test with errors.Is, and with spec.IsPermanent whether
+// retrying may help), the cause of ctx, and errors of the file system.
 func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 	o = o.withDefaults()
 	if err := context.Cause(ctx); err != nil {
@@ -361,8 +360,7 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 }
 
 // checkEnd marks a file as truncated if it ends before its structure declares,
-// or has fewer samples (of one channel) than its header declares; decoded is 0
-// if nothing was decoded.
+// or has fewer samples (of one channel) than declared; decoded may be 0.
 func (in *input) checkEnd(decoded int64) error {
 	cut, err := cutShort(in.file, in.info.Size, in.container)
 	if err == nil && in.container.name == "flac" && decoded > 0 {

@@ -18,9 +18,8 @@ type Options struct {
 	MaxDecodeTime time.Duration // wall-clock limit for one ffmpeg process; default 15 min
 	TempDir       string        // folder for unnamed files with samples; default os.TempDir; if it is missing or read-only, 512 MiB each in memory (Linux)
 	FFmpeg        string        // path of ffmpeg; default: found in PATH; ffprobe is first looked for in the same folder
-	// Audio track to decode, counted from 1; 0 or less selects the default
-	// track, or else the first. If the track does not exist, the error is
-	// ErrNoAudio.
+	// Audio track to decode, counted from 1; 0 or less selects the default or
+	// first one. If it does not exist, the error is ErrNoAudio.
 	Track int
 	// Let File follow a symbolic link in the last path element; by default it
 	// is rejected, as in a watched folder.

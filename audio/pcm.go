@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// SampleRate is the rate of every PCM in this project, in Hz. All models are
-// trained at this rate.
+// SampleRate is the rate (Hz) of every PCM here, at which models are trained.
 const SampleRate = 16000
 
 // trimEvery is the number of bytes returned in views before the mapping's pages
@@ -75,8 +74,7 @@ func FromSamples(samples []float32) *PCM {
 	}}
 }
 
-// Len returns the number of samples, including those that a section of a Tape
-// has no longer.
+// Len returns the number of samples, with those that a Tape has dropped.
 func (p *PCM) Len() int { return p.first + len(p.samples) }
 
 // Duration returns the length in seconds.

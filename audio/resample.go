@@ -163,8 +163,7 @@ func (r *Resampler) run(dst, src []float32) []float32 {
 // samples, or down input samples, after which the phases repeat: three samples,
 // one from each period, share a row of the table.
 func (r *Resampler) periods(dst []float32, pos, phase int) []float32 {
-	// The last sample of n·up is ((n·up−1)·down + phase)/up input samples after
-	// pos.
+	// The last of n·up is ((n·up−1)·down + phase)/up input samples on.
 	n := 0
 	if room := len(r.buf) - pos - r.taps + 1; room > 0 {
 		n = ((room*r.up-1-phase)/r.down + 1) / (3 * r.up)

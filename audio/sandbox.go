@@ -11,11 +11,10 @@ import (
 	"github.com/otograph/otograph/internal/system/cage"
 )
 
-// SandboxState describes how the ffmpeg process is confined on this machine.
-// Always in force are an explicit demuxer, lists of allowed demuxers, protocols
-// and decoders, a single input descriptor, no standard input, an empty
-// environment, a process group that is killed as a whole, and a wall-clock
-// limit.
+// SandboxState describes how the ffmpeg process is confined here. Always in
+// force are an explicit demuxer, lists of allowed demuxers, protocols and
+// decoders, a single input descriptor, no standard input, an empty environment,
+// a process group that is killed as a whole, and a wall-clock limit.
 type SandboxState struct {
 	FFmpeg  string // path of the decoder; empty if it is missing
 	Version string // of the decoder
@@ -24,8 +23,7 @@ type SandboxState struct {
 	// Version of the kernel's Landlock interface in use; 0 if there is none:
 	// the process can then read any file that its user can.
 	Landlock int
-	// System calls that a decoder doesn't need are denied: no network, no
-	// processes, no writing.
+	// Network, processes and writing are denied: a decoder needs none.
 	Seccomp             bool
 	NoNewPrivileges     bool // set-user-id programs gain no privileges
 	CapabilitiesDropped bool // root's capabilities are dropped (also true if there are none)

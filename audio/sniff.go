@@ -135,8 +135,7 @@ func CheckHead(name string, head []byte) error {
 	return err
 }
 
-// sniffHead is sniff for the first sniffWindow bytes. The container has no name
-// if an ID3 tag hides it.
+// sniffHead is sniff for sniffWindow bytes; an ID3 tag may hide the container.
 func sniffHead(name string, head []byte) (container, error) {
 	c, err := sniff(bytes.NewReader(head))
 	if c.name == "" && err == nil && id3Size(head) == 0 {
@@ -237,8 +236,7 @@ func rawStream(b []byte, tagged bool) (container, bool) {
 	return container{}, false
 }
 
-// chain reports whether b starts with four frames or, if expected, ends after
-// two.
+// chain reports whether b starts with four frames, or two and its end.
 func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) bool {
 	_, kind := frame(b)
 	for n := 0; ; n++ {

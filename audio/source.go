@@ -25,9 +25,8 @@ type rawSource struct {
 	rate, channels int
 }
 
-// File is a recording at a path. It must be a regular file, not a named pipe,
-// device or folder, and may be a symbolic link only if Options.FollowLinks is
-// set.
+// File is a recording at a path: a regular file, not a named pipe, device or
+// folder, and a symbolic link only if Options.FollowLinks is set.
 func File(path string) Source { return fileSource{path} }
 
 // Reader is a recording that is read once, front to back. The name is used only

@@ -2,8 +2,7 @@ package audio
 
 import "os"
 
-// Sound is sound at SampleRate whose samples have fixed positions: a PCM, or a
-// Tape that still grows.
+// Sound has samples at fixed positions: a PCM, or a Tape that still grows.
 type Sound interface {
 	// Samples returns the samples [from, to), both clamped to those that the
 	// sound has. The caller must not change them.
@@ -83,8 +82,7 @@ type Recorder struct {
 	rec  recorder
 }
 
-// NewRecorder returns a recorder. dir is the folder of the file, or "" for the
-// system's temporary one.
+// NewRecorder returns a recorder with a file in dir, "" for the system's.
 func NewRecorder(dir string) (*Recorder, error) {
 	f, err := tempFile(dir)
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// accuracy summarizes the scores of recordings; figures without any data are
-// nil. All rates weight recordings by their length (errors of all over units of
-// all).
+// accuracy summarizes the scores of recordings; figures without data are nil.
+// All rates are errors of all over units of all, weighted by length.
 type accuracy struct {
 	Words    WordErrors `json:"words"`     // sums
 	WordRate *estimate  `json:"word_rate"` // WER, for languages written with spaces
@@ -24,8 +23,7 @@ type accuracy struct {
 	Invented    *estimate `json:"invented"`  // share of the recordings without speech that got a text
 	Turns       *DER      `json:"turns"`     // sums
 	TurnRate    *estimate `json:"turn_rate"` // DER
-	// TurnRates holds DER and JER for the other ways of scoring, such as
-	// "der_no_collar".
+	// TurnRates holds DER and JER scored otherwise, as "der_no_collar".
 	TurnRates map[string]*estimate `json:"turn_rates,omitempty"`
 	// Meeting holds the rates of words by speakers: cpwer, tcpwer, orcwer,
 	// greedy_orcwer, dicpwer, wder.
@@ -35,8 +33,7 @@ type accuracy struct {
 	KeywordF1 *estimate      `json:"keyword_f1,omitempty"`
 	Speakers  *estimate      `json:"speakers"` // share with the correct number of speakers
 	// SpeakersExpected is the mean probability stated for these numbers, and
-	// SpeakersSure the share of correct ones where it is at least 0.8; nil
-	// without such a recording.
+	// SpeakersSure the correct share where it is at least 0.8; may be nil.
 	SpeakersExpected *estimate    `json:"speakers_expected,omitempty"`
 	SpeakersSure     *estimate    `json:"speakers_sure,omitempty"`
 	Language         *estimate    `json:"language"`   // share with the correct language
@@ -106,8 +103,7 @@ func present[T any](list []itemReport, of func(itemReport) *T) (out []T) {
 	return out
 }
 
-// speech returns the recordings with speech that are scored by characters, or
-// by words.
+// speech returns the recordings with speech scored by characters, or words.
 func speech(list []itemReport, characters bool) (out []itemReport) {
 	for _, it := range list {
 		if it.Score.Words != nil && it.Score.Words.Reference > 0 && it.character == characters {
@@ -131,8 +127,7 @@ func unitRates(list, speech []itemReport, seed uint64) (rated, all *estimate) {
 	return rate(present(speech, of), seed), all
 }
 
-// summed returns the sum of the scores of one kind, and a figure of it; nil if
-// no recording has one.
+// summed returns one kind of scores' sum, and a figure of it; nil for none.
 func summed[T any](list []itemReport, seed uint64, of func(itemReport) *T, add func(a, b T) T, figure func(T) float64) (sum *T, e *estimate) {
 	scores := present(list, of)
 	if len(scores) == 0 {
@@ -153,8 +148,7 @@ func (a *accuracy) events(list []scores.Counts, seed uint64) {
 // surely is the probability from which a number of speakers counts as sure.
 const surely = 0.8
 
-// certainty compares the probabilities stated for numbers of speakers with the
-// share of correct ones.
+// certainty compares stated probabilities of numbers with their correct share.
 func certainty(list []itemReport, seed uint64) (expected, sure *estimate) {
 	stated := present(list, func(it itemReport) *float64 {
 		if it.Score.Speakers == nil {
@@ -226,8 +220,7 @@ func turnRates(list []itemReport, seed uint64) map[string]*estimate {
 	return out
 }
 
-// proportion returns the share of the recordings for which of is true, of those
-// for which it is not nil.
+// proportion returns the share of recordings for which of is true, if not nil.
 func proportion(list []itemReport, seed uint64, of func(itemReport) *bool) *estimate {
 	var ones []float64
 	for _, right := range present(list, of) {

@@ -26,8 +26,7 @@ type ranking struct {
 	Systems []string  `json:"systems"`
 	Rates   []float64 `json:"rates"`
 	// Ties are ranges of ranks (from 1) without a significant difference: the
-	// paired interval of the difference between the first system and each other
-	// one contains 0.
+	// paired interval between the first system and each other contains 0.
 	Ties [][2]int `json:"ties,omitempty"`
 }
 
@@ -113,8 +112,7 @@ func systemNames(r *Report) (names []string) {
 	return names
 }
 
-// textRankings ranks by the error rate under every normalizer, over the
-// recordings with speech.
+// textRankings ranks by the error rate of recordings under every normalizer.
 func (c Config) textRankings(r *Report) (list []ranking) {
 	scored := common(r, func(it itemReport) bool { return it.Score.Words != nil })
 	items := common(r, func(it itemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 })

@@ -1,8 +1,7 @@
 // Package bench measures recognizers: their accuracy against references and
 // their cost. It reads manifests, scores results (words, turns, events,
 // language, times), runs sets of models over a manifest with repeats, stores
-// every measurement so that an interrupted run can be continued, and renders
-// reports.
+// every measurement for interrupted runs, and renders reports.
 package bench
 
 import (
@@ -13,13 +12,11 @@ import (
 	"github.com/otograph/otograph/bench/internal/systems"
 )
 
-// Parts of a manifest. A reference that is nil (or empty, for a language) is
-// unknown and not scored.
+// Parts of a manifest. A reference that is nil (or "", a language) is unknown.
 type (
 	// Item is one recording of a manifest with its references.
 	Item = datasets.Item
-	// SpeakerTurn is a period of one speaker's speech, in seconds. Turns of one
-	// list may overlap.
+	// SpeakerTurn is one speaker's speech, in seconds; turns may overlap.
 	SpeakerTurn = datasets.SpeakerTurn
 	// TimedText is a word or a sentence with its times in seconds.
 	TimedText = datasets.TimedText
@@ -31,8 +28,7 @@ type (
 // without JSON has one text per line. Errors name file and line.
 func Load(path string) ([]Item, error) { return datasets.Load(path) }
 
-// ReadRTTM reads speaker turns in NIST's RTTM format; with a file name, only
-// those of its lines.
+// ReadRTTM reads turns in NIST's RTTM format, of a file name or of all.
 func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) { return datasets.ReadRTTM(r, file) }
 
 type (

@@ -22,11 +22,10 @@ type estimate struct {
 const draws = 1000
 
 // bootstrap estimates a statistic of n recordings. statistic gets the indices
-// of the recordings to compute it on: first all of them, then samples drawn
-// with replacement. The interval is from the 2.5th to the 97.5th percentile of
-// these (Efron's percentile method). The same seed yields the same interval.
-// bootstrap returns nil if the statistic of all recordings is not a finite
-// number.
+// of the recordings: first all of them, then samples drawn with replacement.
+// The interval is from the 2.5th to the 97.5th percentile of these (Efron's
+// percentile method), the same for the same seed. bootstrap returns nil if the
+// statistic of all recordings is not a finite number.
 func bootstrap(n int, seed uint64, statistic func(sample []int) float64) *estimate {
 	sample := all(n)
 	value := statistic(sample)

@@ -12,8 +12,7 @@ type DEROptions struct {
 	// Collar is the number of seconds before and after every reference border
 	// that are not scored (0.25 is usual).
 	Collar float64
-	// SkipOverlap excludes periods in which the reference has more than one
-	// speaker.
+	// SkipOverlap excludes periods with several speakers in the reference.
 	SkipOverlap bool
 }
 
@@ -57,8 +56,7 @@ func (d DER) Rate() float64 {
 	return wrong / d.Scored
 }
 
-// add sums the seconds of two recordings, so that Rate weights them by length.
-// The mapping is dropped.
+// add sums two recordings' seconds, which weights Rate; it drops the mapping.
 func (d DER) add(o DER) DER {
 	return DER{
 		Scored: d.Scored + o.Scored, Missed: d.Missed + o.Missed, FalseAlarm: d.FalseAlarm + o.FalseAlarm, Confusion: d.Confusion + o.Confusion,
@@ -117,8 +115,7 @@ type stretch struct {
 	ref, hyp []int // who speaks
 }
 
-// stretchesOf divides the scored time, which excludes some periods, between
-// neighboring borders.
+// stretchesOf divides the scored time between neighboring borders.
 func stretchesOf(ref, hyp, excluded [][]span, skipOverlap bool) (stretches []stretch) {
 	var borders []float64
 	for _, s := range slices.Concat(slices.Concat(ref, hyp, excluded)...) {

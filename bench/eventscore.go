@@ -14,8 +14,7 @@ import (
 // and one that is active in only one list is a miss or a false alarm.
 //
 // If classes are given, only those count, because a reference usually names
-// some sounds and says nothing about others (for example speech, or the parent
-// class of a sound).
+// some sounds and not others (speech, say, or a sound's parent class).
 func scoreEvents(reference, hypothesis []spec.AudioEvent, classes []string) (out scores.Counts) {
 	type cell struct {
 		second int

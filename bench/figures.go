@@ -9,8 +9,7 @@ import (
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// figure is a row of every rendering: a name, its unit, and each system's
-// value.
+// figure is a row of every rendering: name, unit, each system's value.
 type figure struct {
 	key, name, unit string
 	of              func(systemReport) *estimate // nil if the system has no such figure
@@ -117,8 +116,7 @@ func costFigures() []figure {
 	}
 }
 
-// speakerFigures returns the figures of turns, of words by speakers, and of
-// keywords.
+// speakerFigures returns figures of turns, speakers' words, and keywords.
 func speakerFigures() (list []figure) {
 	for _, rate := range []struct{ key, name string }{{"der_", "· DER, "}, {"jer_", "· JER, "}} {
 		for _, v := range turnVariants {

@@ -7,9 +7,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// fingerprints holds the SHA-256 of the systems' model files, by path. They are
-// computed from the current files, because a folder of models may state none or
-// a wrong one.
+// fingerprints holds the SHA-256 of the systems' model files, by path, from the
+// current files: a folder of models may state none or a wrong one.
 type fingerprints map[string]string
 
 func newFingerprints(systems []System) (fingerprints, error) {

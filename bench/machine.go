@@ -59,6 +59,5 @@ func resetPeak() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // on failure the peak covers the whole process
 }
 
-// peakRSS returns the peak resident memory in bytes since resetPeak; 0 if the
-// system does not report it.
+// peakRSS returns the peak resident bytes since resetPeak; 0 if not reported.
 func peakRSS() (peak int64) { return host.PeakMemory("self") }

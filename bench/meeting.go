@@ -14,9 +14,8 @@ const meetingCollar = 5
 type meetingScore struct {
 	CP  WordErrors `json:"cp"`  // speakers matched, with all words of each concatenated
 	TCP WordErrors `json:"tcp"` // the same, but words only match near their time (5 s)
-	// ORC assigns each sentence of the reference to the speaker of the
-	// hypothesis with the fewest errors; nil if that is too expensive to
-	// compute.
+	// ORC assigns each sentence of the reference to the speaker with the fewest
+	// errors; nil if that is too expensive to compute.
 	ORC       *WordErrors `json:"orc,omitempty"`
 	GreedyORC WordErrors  `json:"greedy_orc"` // an upper bound of ORC
 	DICP      WordErrors  `json:"di_cp"`      // each sentence of the hypothesis assigned by a greedy search

@@ -6,10 +6,9 @@ import (
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// referenceErrors counts how often a system follows wrong references. It only
-// counts places where the system's text equals either the reference or its
-// correction. A rate far above other systems' suggests training on the test
-// set.
+// referenceErrors counts how often a system follows wrong references, at places
+// where its text equals either the reference or its correction. A rate far
+// above other systems' suggests training on the test set.
 type referenceErrors struct {
 	System   string    `json:"system"`
 	Followed int       `json:"followed"` // agrees with the wrong reference
@@ -18,8 +17,7 @@ type referenceErrors struct {
 }
 
 const (
-	// leastMatch is the share of the reference that a text must repeat to be
-	// counted.
+	// leastMatch is the repeated share of the reference of a counted text.
 	leastMatch = 0.5
 	// longestText limits a text's length, as a multiple of the reference's.
 	longestText = 3
@@ -117,8 +115,7 @@ func same(reference, standing []string) float64 {
 	return scores.Share(n, len(reference))
 }
 
-// difference returns the letter edits between two texts divided by the letters
-// of the first.
+// difference returns two texts' letter edits over the first one's letters.
 func difference(a, b string) float64 {
 	letters := func(s string) []string { return strings.Split(strings.ReplaceAll(s, " ", ""), "") }
 	e := scores.CompareWords(letters(a), letters(b))

@@ -21,15 +21,13 @@ type System struct {
 	Name    string // name in reports; unique in a run
 	Set     *models.Set
 	Options otograph.Options
-	// KnownLanguage takes each recording's language from the manifest instead
-	// of detecting it.
+	// KnownLanguage takes the language from the manifest without detection.
 	KnownLanguage bool
 	// Cascade is the threshold of otograph.Config.
 	Cascade float64
 	// Engine is another recognizer, instead of the models.
 	Engine Engine
-	// Parallel is how many recordings an Engine processes simultaneously (0
-	// means 1).
+	// Parallel is how many recordings an Engine processes at once (0: 1).
 	Parallel int
 }
 
@@ -37,12 +35,10 @@ type System struct {
 type Config struct {
 	Items   []Item
 	Systems []System // the others are compared with the first one
-	// Repeat is how often each recording is measured (0 means 1); the median
-	// counts.
+	// Repeat is how often a recording is measured (0: 1); the median counts.
 	Repeat int
 	// Warmup is how many times each system runs the first recording before
-	// measuring, so that models are loaded, memory is allocated and caches are
-	// filled.
+	// measuring, to load models, allocate memory and fill caches.
 	Warmup int
 	// DER configures the scoring of turns.
 	DER DEROptions
@@ -56,8 +52,7 @@ type Config struct {
 	By []string
 	// Cores limits the number of cores (0 means all).
 	Cores int
-	// Device is the device for the standard tier's model; see
-	// otograph.Config.
+	// Device is the standard tier's device; see otograph.Config.
 	Device string
 	// Seed is the seed of the bootstrap.
 	Seed uint64
@@ -94,9 +89,8 @@ func (c Config) eventClasses() []string {
 	return slices.Compact(out)
 }
 
-// head identifies the measured configuration, so that other measurements are
-// never reused. It excludes the number of repeats, so that a finished run can
-// be extended.
+// head identifies the measured configuration, so that others are not reused. It
+// excludes the number of repeats: a finished run can be extended.
 func (c Config) head(sums fingerprints) (string, error) {
 	type model struct {
 		Role  models.Role

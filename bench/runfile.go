@@ -17,8 +17,7 @@ import (
 // errRunFile marks a run file that belongs to another run or is damaged.
 var errRunFile = errors.New("the run file does not fit")
 
-// record is a line of a run file: the head, or one measurement of one
-// recording.
+// record is a line of a run file: the head, or one measurement.
 type record struct {
 	// Head identifies the run: a fingerprint of manifest, models and options.
 	Head string `json:"head,omitempty"`
@@ -57,9 +56,8 @@ type place struct {
 	item   string
 }
 
-// openRunFile opens or creates the run file at path. Its measurements are
-// reused if it has the same head; an incomplete last line is dropped. An empty
-// path stores nothing.
+// openRunFile opens or creates the run file at path. Measurements of the same
+// head are reused; an incomplete last line is dropped. "" stores nothing.
 func openRunFile(path, head string) (*runFile, error) {
 	r := &runFile{records: map[place][]record{}}
 	if path == "" {

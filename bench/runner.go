@@ -114,8 +114,7 @@ func (r *runner) runEngine(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// measureItem makes the missing measurements of a recording. announce is called
-// before each.
+// measureItem makes a recording's missing measurements, each announced.
 func (r *runner) measureItem(ctx context.Context, it Item, announce func(what string)) error {
 	fail := func(err error) error {
 		if ctx.Err() != nil {

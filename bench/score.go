@@ -33,8 +33,7 @@ type itemScore struct {
 type speakerCount struct {
 	Reference  int `json:"reference"`
 	Hypothesis int `json:"found"`
-	// Probability is the stated probability that Hypothesis is right; nil if
-	// none was stated.
+	// Probability is that stated for Hypothesis; nil if none was stated.
 	Probability *float64 `json:"probability,omitempty"`
 }
 
@@ -56,8 +55,7 @@ type scoreOptions struct {
 	Normalizer scores.Normalizer
 	// Keywords are words or phrases to count in both texts.
 	Keywords []string
-	// LanguageGiven leaves the language unscored because it was given to the
-	// run.
+	// LanguageGiven leaves the language, given to the run, unscored.
 	LanguageGiven bool
 }
 
@@ -126,8 +124,7 @@ func (s *itemScore) scoreWords(language, reference, hypothesis string, opt score
 	}
 }
 
-// scoreTurns compares turns, also with and without a collar and overlapping
-// speech.
+// scoreTurns compares turns, also without collar or overlapping speech.
 func (s *itemScore) scoreTurns(item Item, hypothesis []SpeakerTurn, opt DEROptions) {
 	s.Turns = new(scoreTurnsWithin(item.Turns, hypothesis, item.Evaluated, opt))
 	for _, v := range turnVariants {

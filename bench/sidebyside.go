@@ -35,8 +35,7 @@ const (
 	mostWrong = 200
 	// mostColumns limits the words of one recording.
 	mostColumns = 300
-	// aroundWrong is the number of correct words shown on each side of an
-	// error.
+	// aroundWrong is the correct words shown on each side of an error.
 	aroundWrong = 4
 )
 

@@ -12,8 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// WriteTable writes the figures as a table for a terminal, 95 % intervals in
-// parentheses.
+// WriteTable writes the figures for a terminal, 95 % intervals in parentheses.
 func (r *Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s; %s\n%s\n", recordings(r.Recordings), times(r.Repeat), r.Machine, r.rules())
@@ -55,8 +54,7 @@ func (r *Report) figureTable() [][]string {
 	return table
 }
 
-// appendRow appends a row with a figure of each system or comparison, unless
-// none has it.
+// appendRow appends a row with each system's figure, unless none has it.
 func appendRow[T any](table [][]string, f figure, label string, list []T, of func(T) *estimate) [][]string {
 	row, any := []string{label}, false
 	for _, v := range list {
@@ -70,8 +68,7 @@ func appendRow[T any](table [][]string, f figure, label string, list []T, of fun
 	return append(table, row)
 }
 
-// comparisonTable returns the comparisons with the first system, under their
-// names.
+// comparisonTable returns the comparisons with the first system, by names.
 func (r *Report) comparisonTable() [][]string {
 	table := [][]string{{"against " + r.Systems[0].Name}}
 	for _, c := range r.Comparisons {
@@ -83,8 +80,7 @@ func (r *Report) comparisonTable() [][]string {
 	return table
 }
 
-// slicesTable returns the main rates of the parts of the recordings, under the
-// systems' names.
+// slicesTable returns the main rates of the recordings' parts, by system.
 func (r *Report) slicesTable() [][]string {
 	table := [][]string{append([]string{"by part"}, systemNames(r)...)}
 	for _, f := range accuracyFigures() {
@@ -208,8 +204,7 @@ func comparisonFigures() []comparisonFigure {
 	}
 }
 
-// align formats a table with columns of equal width, all but the first
-// right-aligned.
+// align formats a table of equal columns, all but the first right-aligned.
 func align(b *strings.Builder, table [][]string) {
 	width := make([]int, len(table[0]))
 	for _, row := range table {
@@ -240,9 +235,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 // WriteCSV writes one line for each figure of each system: system, figure,
-// value, the bounds of its 95 % interval, unit, text normalizer; for a part of
-// the recordings, its key and value; for a comparison, the other system. Rates
-// are fractions.
+// value, the bounds of its 95 % interval, unit, text normalizer; a part's key
+// and value; a comparison's other system. Rates are fractions.
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"system", "figure", "value", "low", "high", "unit", "normalizer", "key", "part", "against"}) // Error below tells

@@ -25,8 +25,7 @@ func (e *TimeErrors) Add(o TimeErrors) {
 // Matched returns the matched share of the reference.
 func (e TimeErrors) Matched() float64 { return scores.Share(len(e.Starts), len(e.Starts)+e.Missing) }
 
-// MeanStart returns the mean difference of the matched starts, or 0 if there
-// are none.
+// MeanStart returns the mean difference of the matched starts, or 0.
 func (e TimeErrors) MeanStart() float64 {
 	var sum float64
 	for _, off := range e.Starts {
@@ -35,8 +34,7 @@ func (e TimeErrors) MeanStart() float64 {
 	return sum / float64(max(len(e.Starts), 1))
 }
 
-// Within returns the share of the matched starts that differ by at most the
-// given number of seconds.
+// Within returns the share of matched starts that differ by up to some seconds.
 func (e TimeErrors) Within(seconds float64) float64 {
 	n := 0
 	for _, off := range e.Starts {
@@ -88,9 +86,8 @@ func scoreSentenceTimes(reference, hypothesis []TimedText) TimeErrors {
 	return out
 }
 
-// ScoreWordTimes aligns the words and compares the times of the correct ones.
-// ok is false if the recording has too many words to trace the alignment (more
-// than 16,000 in both).
+// ScoreWordTimes aligns the words and compares the correct ones' times. ok is
+// false if there are too many to trace (more than 16,000 in both).
 func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out TimeErrors, ok bool) {
 	ref, refTexts := unitsOf(language, reference)
 	hyp, hypTexts := unitsOf(language, hypothesis)
@@ -107,9 +104,8 @@ func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out Tim
 	return out, true
 }
 
-// unitsOf returns the words that are compared, and their texts in the form for
-// comparison. A word of several units (a hyphen) becomes one, because its parts
-// have no separate times.
+// unitsOf returns the compared words and their texts for comparison. A word of
+// several units (a hyphen) becomes one: its parts have no times.
 func unitsOf(language string, words []TimedText) (units []TimedText, texts []string) {
 	for _, w := range words {
 		if u := strings.Join(Units(language, w.Text), ""); u != "" {

@@ -80,8 +80,7 @@ func lower(language, text string) string {
 
 func isLatinOrDigit(r rune) bool { return unicode.Is(unicode.Latin, r) || unicode.IsDigit(r) }
 
-// WordErrors counts the differences between a hypothesis and its reference, in
-// Units.
+// WordErrors counts a hypothesis's differences from its reference, in Units.
 type WordErrors = scores.Errors
 
 // CompareWords aligns a hypothesis with its reference with the smallest number

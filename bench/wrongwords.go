@@ -13,8 +13,7 @@ import (
 // token is a word of an aligned text as displayed on the page.
 type token struct {
 	Text, Class, Title string
-	// Sound is the address of the recording around the word, "" if there is no
-	// file.
+	// Sound is the recording's address around the word, "" without a file.
 	Sound template.URL
 	// reference is the index of the reference word at its place, and
 	// hypothesis the index of the word in its text; −1 before the first.
@@ -86,8 +85,7 @@ func (s systemReport) confusions(most int) []confusion {
 // mostFrequent limits the rows of the table of wrong words.
 const mostFrequent = 12
 
-// frequentTable returns the most frequent differences of each system, under the
-// systems' names.
+// frequentTable returns each system's most frequent differences.
 func (r *Report) frequentTable() [][]string {
 	table := [][]string{append([]string{""}, systemNames(r)...)}
 	for i, s := range r.Systems {

@@ -26,14 +26,12 @@ type Segmenter interface {
 type Activity struct {
 	// Active holds a set of local speakers per frame: bit 0 is the first one.
 	Active []uint8
-	// Shift is the distance between two frames and Field the length of sound
-	// that a frame describes, in samples. Frame i is centered on i·Shift +
-	// Field/2.
+	// Shift is the distance between two frames and Field the length of a
+	// frame's sound, in samples. Frame i is centered on i·Shift + Field/2.
 	Shift, Field int
 }
 
-// at returns the set of local speakers at a sample of the window, from the
-// nearest frame.
+// at returns the local speakers at a sample of the window (nearest frame).
 func (a Activity) at(sample int) uint8 {
 	if len(a.Active) == 0 {
 		return 0
@@ -42,8 +40,7 @@ func (a Activity) at(sample int) uint8 {
 	return a.Active[min(max(frame, 0), len(a.Active)-1)]
 }
 
-// sceneStep is the distance of the scene's frames: 10 ms, the resolution of
-// turns.
+// sceneStep is the distance of the scene's frames: 10 ms, as of turns.
 const sceneStep = audio.SampleRate / 100
 
 // tile is a window of the segmenter and the part of it that counts: the middle,
@@ -140,9 +137,8 @@ func (s *scene) voices(speech []audio.Span) (spans []audio.Span) {
 }
 
 // solo returns the stretches of speech of one voice at a time, cut where the
-// segmenter hears another local speaker, and for each the index of its speech
-// segment. Frames in which the segmenter hears nobody belong to the stretch
-// before them.
+// segmenter hears another local speaker, and for each its speech segment's
+// index. Frames without a voice belong to the stretch before them.
 func (s *scene) solo(speech []audio.Span) (spans []audio.Span, within []int) {
 	last := uint8(0) // the local speaker of the last span, as a set; 0 if not known
 	add := func(start, end, segment int, who uint8) {

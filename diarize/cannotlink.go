@@ -22,8 +22,7 @@ const cannotLinkSimilarity = 0.25
 // localWindow is an embedded window and its local speaker in one tile.
 type localWindow struct{ window, local int }
 
-// windowsByTile lists, for each tile, its windows and their local speakers; nil
-// without a segmenter.
+// windowsByTile lists each tile's windows and local speakers; nil without any.
 func (e *Embeddings) windowsByTile() [][]localWindow {
 	if e.scene == nil {
 		return nil

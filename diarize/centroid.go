@@ -39,8 +39,7 @@ func nearestCentroids(x, centre matrix) []int {
 	return labels
 }
 
-// nearestCentroid returns the label of the centroid most similar to v, and
-// their cosine.
+// nearestCentroid returns the label most similar to v, and their cosine.
 func nearestCentroid(v []float32, centre matrix) (label int, cosine float32) {
 	cosine = float32(math.Inf(-1))
 	for l := range centre.n {

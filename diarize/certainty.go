@@ -17,8 +17,7 @@ const (
 // usualEvenness is the evenness of a recording that is too short to have one.
 const usualEvenness = 0.8
 
-// certainty returns the probability that k, the number of labels, is the number
-// of voices.
+// certainty returns the probability that there are k voices, as labels.
 func (e *Embeddings) certainty(labels []int, k int) float64 {
 	if k == 0 {
 		return 0

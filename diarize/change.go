@@ -7,8 +7,7 @@ import (
 )
 
 // A change of speaker inside a segment is located between the centers of the
-// two windows around it, every 0.1 s, by the sound just before and just after
-// each candidate.
+// windows around it, every 0.1 s, by the sound just before and after.
 const (
 	changeStep = audio.SampleRate / 10
 	changeSide = 7 * changeStep // samples before and after a candidate

@@ -10,10 +10,9 @@ import (
 
 // Windows of a voice are similar anywhere in the recording. Windows of
 // laughter, knocking and overlapping voices are similar only where they
-// overlap, because they contain the same sound. So pairs of windows that do not
-// overlap show whether a small group is a voice and whether two groups are one,
-// compared with the usual similarity in the recording, for any embedder's
-// scale.
+// overlap, with the same sound in them. So pairs of windows that do not overlap
+// show whether a small group is a voice and whether two groups are one, beside
+// the usual similarity in the recording, for any embedder's scale.
 const (
 	leastLikeness     = 0.5 // share of the usual likeness that a voice's own windows reach
 	smallGroup        = 0.1 // share of the windows below which a group has to prove itself
@@ -44,8 +43,7 @@ type overlaps struct {
 	cosines []float64
 }
 
-// overlapping finds the pairs of windows that overlap. windows are in order of
-// time.
+// overlapping finds the pairs of windows, ordered by time, that overlap.
 func (s *sums) overlapping(x matrix, windows []audio.Span) overlaps {
 	k := len(s.count)
 	o := overlaps{make([]int, k*k), make([]float64, k*k)}
@@ -114,9 +112,8 @@ func (l likeness) doubtful(g int, usual float64) bool {
 
 // difference returns how much less similar windows of groups g and h are to
 // each other than within each group, in units of the noise of the recording's
-// windows (one minus their usual similarity). Two parts of one voice differ a
-// little, because clustering splits them by their words. It counts for less if
-// there are few windows.
+// windows (one minus their usual similarity). Two parts of a voice differ a
+// little, split by their words. Few windows count for less.
 func (l likeness) difference(g, h int) float64 {
 	n := len(l.sizes)
 	own := func(g int) float64 {

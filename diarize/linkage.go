@@ -31,13 +31,12 @@ type merge struct {
 // distance and returns the n−1 merges, most similar first. It holds n(n−1)/2
 // float32 (200 MB for 10,000 vectors) while it runs.
 //
-// It is the nearest-neighbor chain algorithm (F. Murtagh, "A survey of
-// recent advances in hierarchical clustering algorithms", 1983): follow nearest
-// neighbors until two are each other's, merge them; O(n²) time. The linkage
-// is reducible (a merged cluster is never nearer to a third than the nearer of
-// its parts), so a cluster's nearest neighbor, once found, stays valid until
-// that neighbor itself is merged; the first n are found while the
-// similarities are computed.
+// It is the nearest-neighbor chain algorithm (F. Murtagh, "A survey of recent
+// advances in hierarchical clustering algorithms", 1983): follow nearest
+// neighbors until two are each other's, merge them; O(n²) time. The linkage is
+// reducible (a merged cluster is never nearer to a third than the nearer of its
+// parts), so a cluster's nearest neighbor stays valid until that is merged
+// itself; the first n are computed with the similarities.
 func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error) {
 	n := x.n
 	if n < 2 {
@@ -72,8 +71,7 @@ func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error)
 			c.near[p], c.nearSim[p] = c.nearest(p)
 		}
 		if len(path) > 1 {
-			// Prefer the previous node on a tie: otherwise the chain might not
-			// end.
+			// Prefer the previous node on a tie, or the chain might not end.
 			before := path[len(path)-2]
 			if sim := c.nearSim[c.place[before]]; sim >= c.nearSim[p] {
 				path = path[:len(path)-2]
@@ -87,8 +85,7 @@ func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error)
 	return sortMerges(merges, n), nil
 }
 
-// chain is the working state. Clusters are stored in places 0 … n−1 (the place
-// of one of their vectors).
+// chain is the state: clusters in places 0 … n−1, that of one of their vectors.
 type chain struct {
 	sim     []float32 // condensed upper triangle over places: mean cosine between members
 	n       int
@@ -163,8 +160,7 @@ func better(sim float32, node int, bestSim float32, bestNode int) bool {
 // blockRows rows of 192 numbers are 48 KB: two blocks fit into the L2 cache.
 const blockRows = 64
 
-// fill computes all similarities, block by block, and the nearest neighbor
-// of every vector.
+// fill computes similarities, block by block, and all nearest neighbors.
 func (c *chain) fill(ctx context.Context, x matrix, threads int) error {
 	blocks := (c.n + blockRows - 1) / blockRows
 	next := make(chan int, blocks)
@@ -237,8 +233,7 @@ func (s *search) merge(o *search) {
 	}
 }
 
-// block compares the block of rows at row with the block at column, which is
-// the same or a later one.
+// block compares the rows at row with those at column, the same or later ones.
 func (s *search) block(row, column int) {
 	rowEnd, end := min(row+blockRows, s.c.n), min(column+blockRows, s.c.n)
 	for i := row; i < rowEnd; i += 2 {
@@ -278,9 +273,8 @@ func (s *search) twoRows(i, from, end int) {
 	}
 }
 
-// sortMerges puts merges in order of falling similarity (the order of discovery
-// on ties, so that a merge never comes before its parts) and renumbers their
-// nodes.
+// sortMerges puts merges in order of falling similarity (of discovery on ties,
+// so that no merge precedes its parts) and renumbers their nodes.
 func sortMerges(merges []merge, n int) []merge {
 	order := make([]int, len(merges))
 	for i := range order {

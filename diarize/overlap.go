@@ -10,15 +10,13 @@ import (
 )
 
 const (
-	// leastOverlap is the shortest stretch of a second voice that becomes a
-	// turn, in samples: shorter ones are mostly the blur around a change of
-	// speaker.
+	// leastOverlap is the shortest second voice that becomes a turn, in
+	// samples: shorter ones are mostly the blur around a change of speaker.
 	leastOverlap = 7 * audio.SampleRate / 20
 	// minVoiced is the least speech, in samples, from which a local speaker
 	// that never speaks alone is embedded.
 	minVoiced = 3 * audio.SampleRate / 10
-	// maxSpeakers is the largest number of speakers for which overlaps are
-	// reported.
+	// maxSpeakers is the most speakers for which overlaps are reported.
 	maxSpeakers = 64
 	// maxLocal is the largest number of local speakers of a window.
 	maxLocal = 8
@@ -79,10 +77,9 @@ func (v voice) global(local uint8) (who uint64) {
 }
 
 // localVoices finds the speaker of each local speaker of each tile. Where a
-// local speaker is alone, it gets votes for the speaker of the known piece
-// there; two local speakers of a window are never the same speaker. A local
-// speaker that only occurs together with others is embedded, and assigned the
-// nearest remaining voice.
+// local speaker is alone, it gets votes for the known piece's speaker; two of a
+// window are never the same. A local speaker that only occurs together with
+// others is embedded, and gets the nearest remaining voice.
 func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]voice, error) {
 	type stranger struct{ tile, local int }
 	voices := make([]voice, len(e.scene.tiles))
@@ -119,9 +116,8 @@ func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matri
 	return voices, nil
 }
 
-// count counts, for each pair of a local speaker of a tile and a speaker, the
-// samples in which the local speaker is alone during known pieces of the
-// speaker.
+// count counts, for each local speaker of a tile and each speaker, the samples
+// in which the former is alone during known pieces of the latter.
 func count(votes []int, t tile, known []piece, speakers int) {
 	clear(votes)
 	for _, p := range known {
@@ -157,8 +153,7 @@ func elect(votes []int, speakers int) (v voice) {
 }
 
 // longest returns the longest stretch of the tile's window in which a local
-// speaker is active, alone or not; false if it is too short to identify a
-// voice.
+// speaker is active; false if it is too short to identify a voice.
 func (t tile) longest(local int) (audio.Span, bool) {
 	var best audio.Span
 	for at := t.window.Start; at < t.window.End; {
@@ -177,9 +172,8 @@ func (t tile) longest(local int) (audio.Span, bool) {
 	return best, best.Len() >= minVoiced
 }
 
-// nearestFree returns the speaker whose centroid is nearest to a vector, among
-// the speakers not yet assigned to a local speaker of the tile; −1 if none is
-// left.
+// nearestFree returns the speaker of the centroid nearest to a vector, among
+// those without a local speaker of the tile yet; −1 if none is left.
 func nearestFree(v []float32, centre matrix, taken voice) int {
 	best, most := -1, float32(-2)
 	for s := range centre.n {

@@ -104,8 +104,7 @@ func (e *Embeddings) part(s audio.Span) audio.Span {
 	return middle(s, mostPassage)
 }
 
-// runsWithin returns who speaks when in a passage, one piece per change of
-// speaker.
+// runsWithin returns who speaks when in a passage, a piece per change.
 func runsWithin(parts []piece, span audio.Span) (runs []piece) {
 	for _, p := range parts {
 		if p.Start >= span.End {
@@ -121,8 +120,7 @@ func runsWithin(parts []piece, span audio.Span) (runs []piece) {
 	return runs
 }
 
-// spoken returns the stretches of a passage that have another speaker than its
-// runs say.
+// spoken returns a passage's stretches of other speakers than its runs'.
 func (p passage) spoken(vectors [][]float32, centre matrix) (out []piece) {
 	var unproven []int
 	if len(p.runs) > 1 {

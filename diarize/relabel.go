@@ -11,9 +11,8 @@ import (
 // a doubtful segment must reach.
 const clearVoice = 0.1
 
-// relabeled returns the embeddings without the doubtful segments whose voice
-// is not clear, and each window's label: the given one for sure windows, else
-// the nearest centroid's.
+// relabeled returns the embeddings without doubtful, unclear segments, and each
+// window's label: the given one if sure, else the nearest centroid's.
 func (e *Embeddings) relabeled(sure *Embeddings, labels []int, centre matrix) (*Embeddings, []int) {
 	fits := make([]float64, 0, len(labels))
 	for i, l := range labels {

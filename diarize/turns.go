@@ -20,9 +20,8 @@ type piece struct {
 	speaker int
 }
 
-// pieces converts window labels to turns that cover every speech segment with
-// windows exactly once: whole segments, cut where the label changes between two
-// windows of one segment.
+// pieces converts window labels to turns that cover every segment with windows
+// once: whole segments, cut where the label changes inside of one.
 func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]piece, error) {
 	var changes []change
 	for i := 1; i < len(labels); i++ {

@@ -1,7 +1,6 @@
 package diarize
 
-// joined is one step from the base clusters to coarser groups: group b becomes
-// part of a.
+// joined is a step from base clusters to coarser groups: b becomes part of a.
 type joined struct{ a, b int }
 
 // ward joins the base clusters step by step (J. H. Ward, "Hierarchical grouping

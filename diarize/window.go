@@ -2,10 +2,9 @@ package diarize
 
 import "github.com/otograph/otograph/audio"
 
-// Windows are 1.5 s long and start every 0.75 s. Where the segmenter has cut the
-// speech by voices, and there is more than denseSpeech of it, windows do not
-// overlap, and only their middle of middleSamples is embedded: enough windows of
-// each voice remain.
+// Windows are 1.5 s long and start every 0.75 s. Where the segmenter has cut
+// the speech by voices, and more than denseSpeech of it, they do not overlap,
+// and only their middleSamples are embedded: enough of each voice remain.
 const (
 	windowSamples = 3 * audio.SampleRate / 2
 	hopSamples    = windowSamples / 2
@@ -13,19 +12,17 @@ const (
 	denseSpeech   = 10 * 60 * audio.SampleRate
 )
 
-// windows cuts the speech segments of at least minSegment seconds: a segment up
-// to one window long is one window; a longer one is cut every hop, and its last
-// window is moved back so that it is complete and ends with the segment.
-// segment[i] is the index in speech of window i. Windows come in order of time
-// if the segments do.
+// windows cuts the speech segments of at least minSegment seconds: one up to a
+// window long is one window; a longer one is cut every hop, and its last window
+// is moved back to be complete and end with the segment. segment[i] is the
+// index in speech of window i. Windows are ordered as segments are.
 func windows(speech []audio.Span, minSegment float64) (spans []audio.Span, segment []int) {
 	add := func(s, start, end int) {
 		spans = append(spans, audio.Span{Start: start, End: end})
 		segment = append(segment, s)
 	}
 	for i, s := range speech {
-		// Compared in seconds, with half a sample for the rounding of the
-		// bounds.
+		// In seconds, with half a sample for the rounding of the bounds.
 		if s.Len() <= 0 || float64(s.Len())+0.5 < minSegment*audio.SampleRate {
 			continue
 		}

@@ -2,9 +2,8 @@
 // in a recording, with their times.
 //
 // A [Tagger] scores every class in overlapping windows. [Detect] turns the
-// scores into events as they arrive, so that memory does not grow with the
-// recording. Package events/tag implements a Tagger that runs published
-// networks.
+// scores into events as they arrive: memory does not grow with the recording.
+// Package events/tag implements a Tagger on published networks.
 package events
 
 import (
@@ -24,9 +23,8 @@ type Grid struct {
 }
 
 // cell returns the part of the recording that frame i stands for: the middle of
-// its window, one hop long, so that the cells of all frames are adjacent. The
-// first cell extends to the beginning of the recording; the caller extends the
-// last one to its end.
+// its window, one hop long, adjacent to other cells. The first extends to the
+// beginning of the recording; the caller extends the last to its end.
 func (g Grid) cell(i int) (start, end float64) {
 	before := max(0, (g.Window-g.Hop)/2)
 	start = float64(i)*g.Hop + before
@@ -42,10 +40,9 @@ type Tagger interface {
 	// Grid returns the times of the frames.
 	Grid() Grid
 	// Scores calls yield with the scores of every frame, in order:
-	// spec.NumEventClasses numbers between 0 and 1 by class index, valid until
-	// yield returns. If yield returns an error, Scores stops and returns it. A
-	// recording that is not empty has at least one frame, and its frames reach
-	// its end.
+	// spec.NumEventClasses numbers from 0 to 1 by class index, valid until
+	// yield returns. An error of yield stops Scores, which returns it. A
+	// recording that is not empty has a frame, and its frames reach its end.
 	Scores(ctx context.Context, pcm *audio.PCM, yield func(frame int, scores []float32) error) error
 	// Close frees the model; it may be called more than once.
 	Close() error
@@ -112,9 +109,8 @@ func index(class string) int {
 	return c.Index
 }
 
-// beside reports whether an event, which is neither speech nor silence, is
-// within besideSpeech seconds of a frame with speech. spoken has the starts of
-// these frames, in order.
+// beside reports whether an event, neither speech nor silence, is within
+// besideSpeech seconds of a frame with speech, of which spoken has the starts.
 func beside(e Event, spoken []float64) bool {
 	if e.Class.Index == speech || e.Class.Index == silence {
 		return false

@@ -8,8 +8,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// ErrOptions marks an option that is out of range; the error names the option
-// as in the service's JSON.
+// ErrOptions marks an option out of range, named as in the service's JSON.
 var ErrOptions = errors.New("option of sound events out of range")
 
 // defaultThreshold is the confidence in the service's specification.
@@ -19,8 +18,7 @@ const defaultThreshold = 0.3
 type Options struct {
 	// Threshold is the score (0 … 1) that a class must exceed in a frame.
 	Threshold float64
-	// Classes are the English names of the classes to look for; empty means
-	// all.
+	// Classes are the English names to look for; empty means all.
 	Classes []string
 }
 

@@ -21,8 +21,7 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// Document is the OpenAPI 3.1 document: openapi.yaml with the options of package
-// spec.
+// Document is the OpenAPI 3.1 document: openapi.yaml with spec's options.
 type Document struct {
 	JSON       []byte // the document, in the order of openapi.yaml
 	HTML       []byte // its readable form: one page without scripts

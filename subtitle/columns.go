@@ -6,9 +6,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// columns returns the width of a text on a terminal or in a subtitle's fixed
-// grid: two for each wide character (Chinese, Japanese, Korean), none for
-// combining marks.
+// columns returns a text's width on a terminal or in a subtitle's grid: two for
+// each wide character (Chinese, Japanese, Korean), none for combining marks.
 func columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -29,8 +28,7 @@ func runeColumns(r rune) int {
 	return 1
 }
 
-// wide reports whether a character takes two columns (Unicode's East Asian
-// Width W or F).
+// wide reports whether a character takes two columns (East Asian Width W, F).
 func wide(r rune) bool {
 	if r < 0x1100 {
 		return false

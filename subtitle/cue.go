@@ -81,9 +81,8 @@ func cleanTime(t float64) float64 {
 	return min(t, maxTime)
 }
 
-// cleanText collapses white space (line ends included) to single spaces, and
-// drops control characters, noncharacters (XML has none) and bytes that are not
-// UTF-8.
+// cleanText collapses white space with line ends to single spaces, and drops
+// control characters, noncharacters and bytes that are not UTF-8.
 func cleanText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -32,9 +32,8 @@ const (
 )
 
 // writeDOCX writes a transcript as a word-processing document (Office Open
-// XML): title in the style Title, then one paragraph per speaker's turn with
-// the speaker in bold and the start time in gray; sounds are in italics. An
-// empty title is omitted.
+// XML): a title, if any, in the style Title, then a paragraph per speaker's
+// turn with the speaker in bold and the start in gray; sounds in italics.
 func writeDOCX(w io.Writer, title string, cues []Cue) error {
 	pack := zip.NewWriter(w)
 	for _, part := range [][2]string{

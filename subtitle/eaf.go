@@ -58,9 +58,8 @@ func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
 	return out.Flush()
 }
 
-// eafSlots writes a numbered slot for every start and end of an interval, in
-// order of time, as ELAN expects them, and returns their numbers. The list may
-// be empty, but not absent.
+// eafSlots writes a numbered slot for every start and end, in order of time, as
+// ELAN expects them, and returns their numbers. The list may be empty.
 func eafSlots(out io.Writer, rows []tier) map[int64]int {
 	var times []int64
 	for _, t := range rows {

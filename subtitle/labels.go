@@ -7,8 +7,7 @@ import (
 )
 
 // writeLabels writes a label track of Audacity: a line per cue with start and
-// end in seconds and the text, separated by tabs. The speaker precedes the text
-// as "[name] ".
+// end in seconds and the text, after "[name] ", separated by tabs.
 func writeLabels(w io.Writer, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	for _, c := range clean(cues) {

@@ -16,8 +16,7 @@ type Options struct {
 	// MaxSeconds is the longest duration of a cue of several words; 0 means 7.
 	MaxSeconds float64
 	// MaxCPS is the reading speed in characters (columns) per second; 0 means
-	// 20. A cue is shown until it can be read at this speed, unless the next
-	// one begins earlier.
+	// 20. It is how long a cue stays, unless the next one begins earlier.
 	MaxCPS float64
 	// NoSpeakers omits the speakers' names.
 	NoSpeakers bool
@@ -30,8 +29,7 @@ type Options struct {
 	Note string
 }
 
-// withDefaults replaces zero and unusable values: a line narrower than eight
-// columns breaks every word.
+// withDefaults replaces zero and unusable values, as under eight columns.
 func (o Options) withDefaults() Options {
 	if o.MaxColumns <= 0 {
 		o.MaxColumns = 42
@@ -95,8 +93,7 @@ type typesetter struct {
 }
 
 // layout splits cues into pages that fit the options, in order of time and
-// without overlap. name returns the number of columns that the format writes
-// before a speaker's text.
+// without overlap. name returns the columns before a speaker's text.
 func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 	t := typesetter{o.withDefaults(), name}
 	var speech, sounds []Cue

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// writeMarkdown writes a transcript to read: title as a heading, one paragraph
-// per speaker's turn with the speaker in bold and the start time (m:ss or
-// h:mm:ss), and sounds in italics. Markdown's special characters are escaped.
-// An empty title is omitted.
+// writeMarkdown writes a transcript to read: a title, if any, as a heading, a
+// paragraph per speaker's turn with the speaker in bold and the start time
+// (m:ss or h:mm:ss), and sounds in italics. Special characters are escaped.
 func writeMarkdown(w io.Writer, title string, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	if title = cleanText(title); title != "" {

@@ -25,8 +25,7 @@ const (
 )
 
 // pages divides a voice's text from start to end into pages of at most lines
-// lines, at the lowest cost. It keeps further columns free before the first
-// line.
+// lines, at the lowest cost, with free columns before the first line.
 func (t typesetter) pages(start, end float64, v voice, lines, further int) []page {
 	lead := t.lead(v.speaker, further)
 	all := v.atoms
@@ -123,8 +122,7 @@ func (l *liner) add(a atom) bool {
 	return breaks
 }
 
-// fill fills lines with atoms greedily and reports whether all of them fit the
-// width.
+// fill fills lines with atoms greedily and reports whether all fit.
 func fill(atoms []atom, width, lead int) (lines []string, fits bool) {
 	line := liner{width: width, used: lead, lines: 1}
 	begin, fits := 0, true

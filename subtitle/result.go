@@ -2,9 +2,8 @@ package subtitle
 
 import "github.com/otograph/otograph/spec"
 
-// Cues returns a result's segments in the form that SRT, VTT and TextGrid
-// write. With sounds, it adds a cue for each sound, with its most specific name
-// (see [Sounds]).
+// Cues returns a result's segments as SRT, VTT and TextGrid write them. With
+// sounds, it adds a cue for each, with its most specific name (see [Sounds]).
 func Cues(r *spec.Result, sounds bool) []Cue {
 	cues := spoken(r)
 	if sounds {

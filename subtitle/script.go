@@ -41,15 +41,13 @@ type ScriptCue struct {
 	Blocks [][]string
 }
 
-// Tags in the text of a cue: in WebVTT <i>, </v>, <00:00:01.000>; in SubRip <i>
-// and {\an8}.
+// Tags in a cue's text: WebVTT <i>, </v>, <00:00:01.000>; SubRip <i>, {\an8}.
 var (
 	vttTag = regexp.MustCompile(`<[^<>]*>`)
 	srtTag = regexp.MustCompile(`<[\pL/!][^<>]*>|\{\\[^{}]*\}`)
 )
 
-// srtParted removes the separators that SRT inserts into text resembling a tag
-// or an arrow.
+// srtParted removes SRT's separators from text like a tag or an arrow.
 var srtParted = strings.NewReplacer("<\u2060", "<", "{\u2060", "{", "-\u2060>", "->")
 
 // plain returns a text without tags.
@@ -103,8 +101,7 @@ func writeBlock(out *bufio.Writer, lines []string) {
 	fmt.Fprintf(out, "%s\n\n", strings.Join(lines, "\n"))
 }
 
-// head returns the lines before a cue's text: the name in WebVTT, the number in
-// SubRip, and the times.
+// head returns the lines before a cue's text: name or number, and times.
 func (c ScriptCue) head(vtt bool, number int) []string {
 	start, end := span(cleanTime(c.Start), cleanTime(c.End))
 	point := ','

@@ -65,8 +65,7 @@ func srtText(s string) string {
 	return b.String()
 }
 
-// clock formats milliseconds as HH:MM:SS, the mark and milliseconds; hours have
-// at least two digits.
+// clock formats milliseconds as HH:MM:SS, mark, and three digits.
 func clock(ms int64, mark rune) string {
 	return fmt.Sprintf("%02d:%02d:%02d%c%03d", ms/3_600_000, ms/60_000%60, ms/1000%60, mark, ms%1000)
 }

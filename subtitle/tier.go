@@ -7,8 +7,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// tier is a row of an annotation editor: intervals in order of time, without
-// overlap.
+// tier is a row of an annotation editor: ordered intervals, no overlap.
 type tier struct {
 	name   string
 	parent string // name of the tier whose intervals contain this tier's, or ""

@@ -13,14 +13,12 @@ const (
 	slight = 0.5
 	// dash is written before the text of each speaker of a shared page.
 	dash = "- "
-	// least is the minimum duration of a page (seconds), even if there are
-	// many.
+	// least is a page's minimum duration (seconds), even if there are many.
 	least = 0.002
 )
 
-// together returns pages of speech in order of time and without overlap:
-// simultaneous speakers share a page, and a page that is too short is merged
-// with its speaker's next.
+// together returns pages of speech in order, without overlap: simultaneous
+// speakers share one, and one that is too short joins its speaker's next.
 func (t typesetter) together(pages []page) []page {
 	slices.SortStableFunc(pages, byStart)
 	if t.MaxLines > 1 {
@@ -48,8 +46,7 @@ func (t typesetter) together(pages []page) []page {
 	return out
 }
 
-// overlap returns how long (seconds) two pages are displayed simultaneously; a
-// starts first.
+// overlap returns the seconds that two pages share; a starts first.
 func overlap(a, b page) float64 { return min(a.end, b.end) - b.start }
 
 // thin divides the pages of simultaneous speakers, so that two fit into one.
@@ -148,9 +145,8 @@ func (t typesetter) withSounds(speech []page, sounds []Cue) []page {
 	return out
 }
 
-// timed returns pages with readable times if the gaps are long enough: a page
-// is shown for a minimum time, which may delay the next one, and until it can
-// be read.
+// timed returns pages with readable times if gaps allow: a page is shown for a
+// minimum time, which may delay the next one, and until it can be read.
 func (t typesetter) timed(pages []page) []page {
 	after := func(i int) float64 {
 		if i < len(pages) {

@@ -6,9 +6,8 @@ import (
 	"io"
 )
 
-// writeTSV writes a header line and one line per cue: start and end in whole
-// milliseconds, speaker, text. Segments stay whole; tabs and line breaks in a
-// text become spaces.
+// writeTSV writes a header and a line per cue: start and end in milliseconds,
+// speaker, text. Segments stay whole; tabs and line breaks become spaces.
 func writeTSV(w io.Writer, cues []Cue) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "start\tend\tspeaker\ttext")

@@ -118,16 +118,14 @@ func (o Options) WriteFile(file string, r *spec.Result) error {
 	return w.Close()
 }
 
-// Write writes a result with its sounds in a format. The options configure the
-// layout of SRT and VTT; NoSounds applies to every format. Formats to read
-// (SRT, VTT, Markdown, DOCX) have one cue per sound, the others every sound
-// event. name is the recording's file name, which some formats repeat, and date
-// the day of an EAF file.
+// Write writes a result with its sounds in a format. The options are for SRT
+// and VTT; NoSounds applies to every format. Formats to read (SRT, VTT,
+// Markdown, DOCX) have one cue per sound, the others every sound event. name is
+// the recording's file name, date the day of an EAF file.
 //
 // Interpolated word times are marked (see EstimateNote). Documents and formats
-// with comments also state that a part of the recording is missing
-// (spec.OfAudio). Errors wrap ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or
-// come from w.
+// with comments state that a part is missing (spec.OfAudio). Errors wrap
+// ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or come from w.
 func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
 	var cues []Cue
 	info := f.info()

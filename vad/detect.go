@@ -15,9 +15,8 @@ import (
 
 // Model computes speech probabilities.
 type Model interface {
-	// Probabilities returns one value from 0 to 1 for each window of [Window]
-	// samples, including a short last window. It returns soon after ctx is
-	// done.
+	// Probabilities returns a value from 0 to 1 for each window of [Window]
+	// samples, also a short last one. It returns soon after ctx is done.
 	Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, error)
 	// Close releases the model.
 	Close() error

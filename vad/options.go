@@ -11,29 +11,24 @@ type Options struct {
 	// Threshold is the speech probability, 0 to 1, at which a window counts as
 	// speech; higher is more conservative.
 	Threshold float64
-	// Exit is the probability below which speech may end. Between the two
-	// thresholds, the state does not change. Zero means Threshold − 0.15, at
-	// least 0.01.
+	// Exit is the probability below which speech may end; between the two
+	// thresholds nothing changes. Zero means Threshold − 0.15, at least 0.01.
 	Exit float64
-	// MinSpeech is the shortest stretch, in seconds like all lengths here;
-	// shorter ones are ignored.
+	// MinSpeech is the shortest stretch, in seconds as all lengths here.
 	MinSpeech float64
 	// MinSilence is the shortest pause that ends a segment.
 	MinSilence float64
-	// SpeechPad is added on both sides; a pause shorter than two pads is
-	// divided equally.
+	// SpeechPad is added on both sides; a shorter pause is divided equally.
 	SpeechPad float64
 	// MaxSpeech is the longest stretch. A longer one is cut at its longest
 	// pause, or at the limit if it has none. Zero means no limit.
 	MaxSpeech float64
-	// MinSilenceAtMax is the shortest pause at which MaxSpeech may cut. Zero
-	// means the published 98 ms.
+	// MinSilenceAtMax is the shortest pause for MaxSpeech's cuts; 0: 98 ms.
 	MinSilenceAtMax float64
 }
 
 // DefaultOptions returns the service's defaults: threshold 0.35, speech of at
-// least 250 ms, pauses of at least 100 ms, 30 ms of padding, no limit on the
-// length.
+// least 250 ms, pauses of at least 100 ms, 30 ms of padding, no longest.
 func DefaultOptions() Options {
 	return Options{
 		Threshold:  0.35,

@@ -112,9 +112,8 @@ func levels(sound audio.Sound, from, to int) []float64 {
 	return out
 }
 
-// crossing returns the point at which the interpolated probability crosses the
-// threshold. A window's value stands one window before its end, because
-// networks respond late.
+// crossing returns where the interpolated probability crosses the threshold. A
+// window's value stands a window before its end: networks respond late.
 func (t *Stream) crossing(border int, threshold float64) int {
 	i := border/Window - t.first
 	if i <= 0 || i >= len(t.probs) {

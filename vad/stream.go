@@ -113,8 +113,7 @@ func (s *Stream) settle(out []Segment) []Segment {
 	}
 }
 
-// measure refines the end of the segment that has begun, once it knows the
-// sound after it.
+// measure refines the last segment's end, once the sound after it is known.
 func (s *Stream) measure() bool {
 	if !s.closed(s.i) {
 		return false

@@ -21,12 +21,10 @@ type Match struct {
 // So the rule holds for any model's scale. Chosen on half of the people, with
 // two models; docs/measurements/known-voices.md has the figures of the others.
 const (
-	// nearEnough is the greatest square of the distance, as a share of the
-	// product of the two others.
+	// nearEnough is the square of the distance, over the others' product.
 	nearEnough = 0.75
-	// leastOwn is a floor for the distance of two recordings of a person, as a
-	// share of the distance to the next voice, and its value if there is only one
-	// recording.
+	// leastOwn is a floor for the distance of a person's recordings, as a share
+	// of the distance to the next voice, and its value for a single one.
 	leastOwn = 0.25
 	// matchMargin is the least lead of the cosine over that with the next voice.
 	matchMargin = 0.04
@@ -140,8 +138,7 @@ func dot(a, b []float32) (sum float32) {
 	return sum
 }
 
-// Rename returns a copy of a result with the names of the matches in place of
-// their speakers.
+// Rename returns a copy of a result with the matches' names for speakers.
 func Rename(res *spec.Result, matches []Match) *spec.Result {
 	if len(matches) == 0 {
 		return res

@@ -35,8 +35,7 @@ const (
 // person: keep it like a password, and only with that person's consent.
 type Voice struct {
 	Name string `json:"name"`
-	// Model is the SHA-256 of the speaker model's file: vectors of different
-	// models cannot be compared.
+	// Model is the SHA-256 of the speaker model, which vectors depend on.
 	Model   string    `json:"model"`
 	Added   time.Time `json:"added"`
 	Consent string    `json:"consent"` // the person's agreement and its date
@@ -49,8 +48,7 @@ type Register struct {
 	Voices []Voice `json:"voices"`
 }
 
-// Read reads a register written by Write. Errors wrap ErrVoice and name the
-// voice and the field.
+// Read reads what Write wrote. Errors wrap ErrVoice and name voice and field.
 func Read(r io.Reader) (*Register, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxRegister+1))
 	if err != nil {
@@ -151,8 +149,7 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrVoice, fmt.Sprintf(format, args...))
 }
 
-// shortText reports whether a text has 1 to most characters, none of them a
-// control character.
+// shortText reports whether a text has 1 to most characters, no controls.
 func shortText(text string, most int) bool {
 	n := utf8.RuneCountInString(text)
 	return n >= 1 && n <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)

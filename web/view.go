@@ -17,9 +17,8 @@ type View struct {
 	Name string
 	// Result is anything whose JSON form is the specification's Task result.
 	Result any
-	// Peaks are the peaks of equal stretches of the recording, where 255 is the
-	// loudest of all, for the waveform; without them a bar shows the stretches
-	// of speech.
+	// Peaks are the peaks of equal stretches of the recording, 255 the loudest,
+	// for the waveform; without them a bar shows the stretches of speech.
 	Peaks []byte
 	// Audio is the recording to embed, of media type AudioType
 	// ("audio/ogg"); nil leaves it out, and the page asks for the file.
@@ -39,9 +38,8 @@ type viewData struct {
 	Files     map[string]string `json:"files"`
 }
 
-// WriteView writes v as one HTML file that includes style, script and data; its
-// policy lets it fetch nothing. It returns ErrNotBuilt if the binary has no
-// page.
+// WriteView writes v as one HTML file with style, script and data, whose policy
+// lets it fetch nothing. Without a page it returns ErrNotBuilt.
 func WriteView(w io.Writer, v View) error {
 	script, err := built("view.js")
 	if err != nil {
@@ -93,8 +91,7 @@ func WriteView(w io.Writer, v View) error {
 	return err
 }
 
-// sourceHash returns the source expression for an inline element's content in a
-// Content-Security-Policy.
+// sourceHash returns a Content-Security-Policy's source for inline content.
 func sourceHash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

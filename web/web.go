@@ -1,6 +1,5 @@
 // Package web contains the page that `otograph serve` offers at / and the view
-// of one result that `otograph transcribe --format html` writes as a single
-// file.
+// of a result that `otograph transcribe --format html` writes as a file.
 //
 // Both are built from src by build.sh into dist, which is not under version
 // control. A binary that was built without npm has no page; / then says

@@ -187,8 +187,7 @@ func appendSets(sets []uint8, set uint8, from, size, speakers int) []uint8 {
 // Window returns the length of a window in samples.
 func (m *Model) Window() int { return m.window }
 
-// Close frees the network after the calls in progress; it may be called more
-// than once.
+// Close frees the network after calls in progress; it may be repeated.
 func (m *Model) Close() error { return m.session.Close() }
 
 // Segment implements diarize.Segmenter. A window shorter than Window is
@@ -264,8 +263,7 @@ func (m *Model) run(ctx context.Context, samples []float32, n int) ([]float32, e
 	return out[0].Float32(), nil
 }
 
-// activity reads the outputs of one window; only the given number of samples is
-// sound.
+// activity reads a window's outputs, of which samples are sound.
 func (m *Model) activity(scores []float32, samples int) diarize.Activity {
 	a := diarize.Activity{Shift: m.shift, Field: m.field}
 	frames := len(scores) / m.width

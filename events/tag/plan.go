@@ -45,8 +45,7 @@ type plan struct {
 	exact  int // samples that every call must have, or 0 if the batch decides
 	cells  int // whole seconds in one unit if frames of 10 ms are scored, else 0
 
-	// feed returns the tensors of n units from (n−1)·hop + window samples. They
-	// lie in room.
+	// feed returns tensors in room of n units from (n−1)·hop + window samples.
 	feed func(x []float32, n int, room *room) map[string]*ort.Tensor
 }
 

@@ -59,9 +59,8 @@ var _ events.Tagger = (*Model)(nil)
 // defaultRate is the rate of PANNs in Hz.
 const defaultRate = 32000
 
-// Open opens a tagger, as returned by library.OpenFile, library.OpenDir and
-// demo.Models. Errors name the file, its role, the expected value and the found
-// one.
+// Open opens a tagger, as library.OpenFile, library.OpenDir and demo.Models
+// return it. Errors name file, role, the expected value and the found one.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {

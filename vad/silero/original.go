@@ -19,8 +19,7 @@ const (
 	rowWidth       = contextSamples + vad.Window
 )
 
-// errOtherLayers is returned for a file with Silero's inputs and outputs that
-// computes something else.
+// errOtherLayers is returned for Silero's ports with another computation.
 var errOtherLayers = fmt.Errorf("%w: it has the inputs of Silero VAD 5 and 6, but other layers: expected silero_vad.onnx of version 5 or 6 "+
 	"(`otograph models pull silero-v6.2.1`)", ErrContract)
 

@@ -1,5 +1,4 @@
-// Package silero runs Silero's voice activity network, versions 5 and 6, through
-// ONNX Runtime.
+// Package silero runs Silero's voice activity network, version 5 or 6.
 //
 // Opening rebuilds the network from its weights: the layers that see only one
 // window are computed for many windows in one call, and only the LSTM cell runs
@@ -68,8 +67,7 @@ func OpenFile(path string) (*Model, error) {
 }
 
 // Detect returns the stretches of speech in a recording of any format, with the
-// default options of packages audio and vad; use audio.Open and vad.Detect for
-// other options.
+// defaults of audio and vad; use audio.Open and vad.Detect for options.
 func (m *Model) Detect(ctx context.Context, src audio.Source) ([]vad.Segment, error) {
 	pcm, err := audio.Open(ctx, src, audio.Options{})
 	if err != nil {
@@ -104,9 +102,8 @@ func openSource(model ort.Source, contract string, opt Options) (*Model, error) 
 var _ vad.Streamer = (*Model)(nil)
 
 // Probabilities returns the probability of speech for each window of 512
-// samples; the last one is padded with zeros. When ctx is done, it returns
-// within one block of windows. Apart from the result, memory does not grow
-// with the recording.
+// samples; the last is padded with zeros. It returns within one block of
+// windows after ctx is done. Besides the result, memory does not grow.
 func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -137,9 +134,8 @@ const (
 )
 
 // warnIfNoSpeech logs a warning if minutes of loud audio had no trace of
-// speech. Music can be the cause, but so can a network whose input differs from
-// its training (the later Silero versions return almost nothing without their
-// context).
+// speech: music, or a network whose input differs from its training (later
+// Silero versions return almost nothing without their context).
 func (m *Model) warnIfNoSpeech(pcm *audio.PCM, probs []float32) {
 	const enough = loudMinutes * 60 * audio.SampleRate / vad.Window
 	if len(probs) < enough || slices.Max(probs) > noSpeechProb {
@@ -163,8 +159,7 @@ func (m *Model) warnIfNoSpeech(pcm *audio.PCM, probs []float32) {
 	}
 }
 
-// Close stops running calls, waits for them and releases the model. It may be
-// called more than once.
+// Close stops running calls, waits and frees the model; it may be repeated.
 func (m *Model) Close() error {
 	m.closing.Store(true)
 	m.mu.Lock()

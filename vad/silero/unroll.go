@@ -17,8 +17,7 @@ import (
 // become matrix products, whose weights ONNX Runtime stores in its preferred
 // order; as convolutions of a few frames it would reorder them in each call.
 //
-// That only changes the order of the sums. Open compares both with the original
-// file before it uses them.
+// Only the order of sums differs; Open compares it with the original.
 
 // parts of an unrolled network
 const (
@@ -189,10 +188,9 @@ func (g *frontGraph) end(x string) []byte {
 	return g.Bytes()
 }
 
-// cellGraph is the LSTM over consecutive windows and the probability of each:
-// features [n, 1, 128], h, c [1, 1, 128] → probs [n], hn, cn. Weights are in
-// PyTorch's order of gates (input, forget, cell, output); ONNX uses input,
-// output, forget, cell.
+// cellGraph is the LSTM over consecutive windows and their probabilities:
+// features [n, 1, 128], h, c [1, 1, 128] → probs [n], hn, cn. PyTorch's order
+// of gates is input, forget, cell, output; ONNX's input, output, forget, cell.
 func cellGraph(weightIH, weightHH, biasIH, biasHH, out, outBias []float32) []byte {
 	const h = featureSize
 	order := func(w []float32, width int) []float32 {

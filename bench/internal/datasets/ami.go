@@ -86,8 +86,7 @@ func amiLines(folder, signal string) (lines []line, err error) {
 	return lines, nil
 }
 
-// amiSentences returns the segments of a meeting with their words, in the order
-// of their starts.
+// amiSentences returns a meeting's segments with their words by start.
 func amiSentences(folder, meeting string) (sentences []sentence, err error) {
 	files, err := glob(folder, referencesDir+"/"+meeting+".*.segments.xml")
 	if err != nil {
@@ -139,8 +138,7 @@ type amiWord struct {
 
 var amiRange = regexp.MustCompile(`#id\(([^)]+)\)(?:\.\.id\(([^)]+)\))?$`)
 
-// text returns the words of a segment. The letters of a spelled word (L_C_D_)
-// are separated by spaces.
+// text returns the words of a segment; a spelled one (L_C_D_) with spaces.
 func (s amiSegment) text(words []amiWord) string {
 	var out strings.Builder
 	for _, child := range s.Child {

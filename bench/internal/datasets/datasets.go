@@ -1,6 +1,5 @@
 // Package datasets reads the recordings of a benchmark with their references
-// (manifests, folders, RTTM, UEM), and downloads public data sets of speech as
-// folders with a manifest.
+// (manifests, folders, RTTM, UEM), and downloads public data sets of speech.
 package datasets
 
 import (
@@ -27,8 +26,7 @@ var (
 	ErrContent = errors.New("unexpected data set")
 )
 
-// Set is a public data set: its description, its files, and the rule that makes
-// a manifest of them.
+// Set is a public data set: description, files, and its manifest's rule.
 type Set struct {
 	Name    string  // such as "librispeech-test-clean"; "fleurs:LANG" takes a language
 	About   string  // its content

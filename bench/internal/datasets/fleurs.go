@@ -16,8 +16,7 @@ const fleursCodes = "af_za am_et ar_eg as_in ast_es az_az be_by bg_bg bn_in bs_b
 	"ms_my mt_mt my_mm nb_no ne_np nl_nl nso_za ny_mw oc_fr om_et or_in pa_in pl_pl ps_af pt_br ro_ro ru_ru sd_in sk_sk sl_si sn_zw so_so " +
 	"sr_rs sv_se sw_ke ta_in te_in tg_tj th_th tr_tr uk_ua umb_ao ur_pk uz_uz vi_vn wo_sn xh_za yo_ng yue_hant_hk zu_za"
 
-// findFLEURS returns FLEURS for a language by its own name ("de_de") or by the
-// language's code ("de").
+// findFLEURS returns FLEURS for a language's name ("de_de") or code ("de").
 func findFLEURS(name string) (Set, error) {
 	codes := strings.Fields(fleursCodes)
 	for _, code := range codes {

@@ -18,8 +18,7 @@ const originName = "dataset.json"
 // lockName is a file in partials that the running Get locks.
 const lockName = "lock"
 
-// claim creates and locks the folder. A folder with anything else in it is an
-// error.
+// claim creates and locks the folder, which must hold nothing else.
 func (g *retrieval) claim() (release func(), err error) {
 	entries, err := foreign(g.Dir)
 	if err != nil {

@@ -24,8 +24,7 @@ type Options struct {
 	// From lists files of the data set that were fetched by other means, or
 	// folders with them. They are checked like downloads, and not changed.
 	From []string
-	// Mirror, if set, is the address of a server with the files under
-	// HOST/PATH.
+	// Mirror, if set, is a server's address with the files under HOST/PATH.
 	Mirror string
 	// Progress, if set, is called during downloads with the number of bytes;
 	// resumed are those of an earlier call.
@@ -38,8 +37,7 @@ type Options struct {
 type Got struct {
 	Manifest   string // path
 	Recordings int
-	// Skipped counts references without a recording, and recordings without a
-	// reference.
+	// Skipped counts references without a recording, and the reverse.
 	Skipped int
 	// Unchecked names the files for which no hash is published.
 	Unchecked []string
@@ -50,8 +48,7 @@ type Got struct {
 // partials is the folder of unfinished work.
 const partials = ".partial"
 
-// Limits on an archive: VoxConverse unpacks to 5 GB, AMI's annotations are some
-// thousand files.
+// Limits on an archive: VoxConverse has 5 GB, AMI some thousand files.
 var limits = fetch.ArchiveLimits{Files: 100_000, Bytes: 64 << 30}
 
 // Get downloads a data set into a folder with the recordings in audio, the
@@ -144,8 +141,7 @@ func (g *retrieval) complete(ctx context.Context) (*Got, error) {
 	return g.finish()
 }
 
-// content fetches the files and collects their content in a folder of
-// unfinished work.
+// content fetches the files and collects their content in a work folder.
 func (g *retrieval) content(ctx context.Context) error {
 	if err := os.RemoveAll(g.partial("content")); err != nil {
 		return err
@@ -158,8 +154,7 @@ func (g *retrieval) content(ctx context.Context) error {
 
 func (g *retrieval) partial(name string) string { return filepath.Join(g.Dir, partials, name) }
 
-// add adds the content of the files. All are fetched before the first is
-// unpacked.
+// add adds the files' content; all are fetched before one is unpacked.
 func (g *retrieval) add(ctx context.Context) error {
 	paths := make([]string, len(g.files))
 	for i, f := range g.files {
@@ -182,8 +177,7 @@ func (g *retrieval) add(ctx context.Context) error {
 	return nil
 }
 
-// fetch returns the path of a checked file: from a local folder, fetched
-// earlier, or downloaded.
+// fetch returns the path of a checked file: a local, earlier or new one.
 func (g *retrieval) fetch(ctx context.Context, f source) (string, error) {
 	file, done := g.local[f.Name], g.partial(f.Name)
 	if file == "" && len(g.From) == 1 && len(g.local) == 1 && len(g.files) == 1 && f.Name == g.files[0].Name {
@@ -344,8 +338,7 @@ func (g *retrieval) finish() (*Got, error) {
 	return got, replace(got.Manifest, manifest.Bytes())
 }
 
-// replace writes a file under another name first, so that it is never half
-// written.
+// replace writes a file under another name first: it is never half written.
 func replace(file string, data []byte) error {
 	part := filepath.Join(filepath.Dir(file), partials, path.Base(file))
 	if err := os.WriteFile(part, data, 0o666); err != nil {

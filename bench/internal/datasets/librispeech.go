@@ -39,8 +39,7 @@ func librispeech() (list []Set) {
 	return list
 }
 
-// librispeechLines reads the lines "READER-CHAPTER-NUMBER TEXT" of all
-// chapters.
+// librispeechLines reads all chapters' lines "READER-CHAPTER-NUMBER TEXT".
 func librispeechLines(folder string) (lines []line, err error) {
 	files, err := glob(folder, referencesDir+"/*.trans.txt")
 	if err != nil {

@@ -33,8 +33,7 @@ type Item struct {
 	Language string        // ISO 639-1
 	Turns    []SpeakerTurn // who speaks when
 	Speakers *int          // number of speakers
-	// Evaluated holds the starts and ends of the times in which turns are
-	// scored; nil means all.
+	// Evaluated holds the times in which turns are scored; nil means all.
 	Evaluated [][2]float64 `json:",omitempty"`
 	Events    []EventSpan  // sound events; empty but not nil if there are none
 	Sentences []TimedText  // the sentences' times
@@ -47,8 +46,7 @@ type Item struct {
 	// Keys holds the manifest's other keys with a text, a number or a boolean,
 	// by which a report can group the recordings.
 	Keys map[string]string
-	// TurnsFrom names the file with Turns, as the report shows it; "" is the
-	// manifest.
+	// TurnsFrom names the file of Turns in the report; "" is the manifest.
 	TurnsFrom string `json:"-"`
 }
 
@@ -56,8 +54,7 @@ type Item struct {
 // hypothesis. Turns of one list may overlap (people talk simultaneously).
 type SpeakerTurn = spec.Turn
 
-// EventSpan is a sound with its times in seconds. A reference has no
-// confidences.
+// EventSpan is a sound with times in seconds; references state no confidence.
 type EventSpan = spec.AudioEvent
 
 // TimedText is a word or a sentence with its times in seconds.
@@ -66,8 +63,7 @@ type TimedText struct {
 	Text       string
 }
 
-// manifestLine is an object of a manifest. Unknown keys (voice, condition,
-// duration …) are ignored.
+// manifestLine is an object of a manifest; unknown keys are ignored.
 type manifestLine struct {
 	File     string          `json:"file"`
 	Path     string          `json:"audio_filepath"` // the file, in rows of NeMo and of the Open ASR Leaderboard
@@ -157,8 +153,7 @@ func Load(path string) ([]Item, error) {
 	return items, nil
 }
 
-// loadLines reads a file with one text per recording and line, nil if it is
-// JSON.
+// loadLines reads a file of a text per recording and line, nil for JSON.
 func loadLines(path string) (items []Item, err error) {
 	text, err := textfile.Read(path, maxManifest)
 	if err != nil {
@@ -383,8 +378,7 @@ func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 	return turns, nil
 }
 
-// loadFolder returns a manifest of the recordings in a folder and its
-// subfolders.
+// loadFolder returns a manifest of the recordings in and below a folder.
 func loadFolder(dir string) ([]Item, error) {
 	var items []Item
 	files, _, err := mediafiles.Walk(dir)

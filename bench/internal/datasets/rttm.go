@@ -34,8 +34,7 @@ type rttmLine struct {
 	turn SpeakerTurn
 }
 
-// turnsOf returns the turns of the recordings with one of the names, or all
-// turns without names.
+// turnsOf returns the turns of recordings with one of the names, if any.
 func turnsOf(lines []rttmLine, names ...string) []SpeakerTurn {
 	var turns []SpeakerTurn
 	for _, l := range lines {
@@ -47,8 +46,7 @@ func turnsOf(lines []rttmLine, names ...string) []SpeakerTurn {
 	return turns
 }
 
-// isName reports whether a file's line names a recording, with "_" for each
-// space.
+// isName reports whether a line names a recording, with "_" for spaces.
 func isName(field, recording string) bool {
 	return field == strings.Join(strings.Fields(recording), "_")
 }

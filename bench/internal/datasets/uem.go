@@ -16,9 +16,8 @@ import (
 var errUEM = errors.New("not a line of UEM")
 
 // loadUEM reads the evaluated times of one recording in NIST's UEM format:
-// lines "file channel start end" in seconds; comments begin with ";;". Only the
-// lines with the recording's name count, or all lines if they share another
-// name.
+// lines "file channel start end" in seconds; ";;" begins comments. Lines of the
+// recording's name count, or all if they share another name.
 func loadUEM(path, recording string) ([][2]float64, error) {
 	text, err := textfile.Read(path, maxManifest)
 	if err != nil {

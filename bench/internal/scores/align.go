@@ -11,8 +11,7 @@ const maxAlignment = 256 << 20
 type Edit struct{ Reference, Hypothesis int }
 
 // Align aligns two lists with the fewest errors, as CompareWords does. ok is
-// false if they are too long to trace the alignment back (more than 16,000 in
-// both).
+// false if they are too long to trace back (more than 16,000 in both).
 func Align(reference, hypothesis []string) (edits []Edit, ok bool) {
 	if len(reference)*len(hypothesis) > maxAlignment {
 		return nil, false

@@ -11,9 +11,8 @@ import (
 const maxCombination = 8 << 20
 
 // ORC computes the optimal reference combination word error rate: each segment
-// of the reference is assigned to a stream of the hypothesis so that the errors
-// are fewest. ok is false if there are too many streams and words for an exact
-// answer.
+// of the reference is assigned to the stream of the hypothesis with the fewest
+// errors. ok is false if an exact answer is too expensive.
 func ORC(reference, hypothesis []Segment) (e Errors, ok bool) {
 	names := interned{}
 	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, untimed)
@@ -34,9 +33,8 @@ func ORC(reference, hypothesis []Segment) (e Errors, ok bool) {
 }
 
 // GreedyORC computes the ORC-WER by MeetEval's greedy search, which starts at
-// the assignment of cpWER and moves segments while that reduces the errors. It
-// is an upper bound of the exact ORC-WER; its time grows only with the product
-// of both lengths.
+// the assignment of cpWER and moves segments while that reduces the errors: an
+// upper bound, in a time that grows with the product of both lengths.
 func GreedyORC(reference, hypothesis []Segment) Errors {
 	names := interned{}
 	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, untimed)
@@ -158,8 +156,7 @@ func (g grid) match(segments [][]int, size int) []int {
 	return out
 }
 
-// advance assigns a segment's words to one stream, and keeps the cells that
-// this makes cheaper.
+// advance assigns a segment's words to a stream, in the cells made cheaper.
 func (g grid) advance(s int, words []int, cost, next []int32, links []link) {
 	stride, n := g.strides[s], len(g.hyp[s])+1
 	row := make([]reach, n)

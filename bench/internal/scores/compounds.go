@@ -52,8 +52,7 @@ func compoundCell(rows [][]cell, ref, hyp []string) cell {
 	return best
 }
 
-// spelled yields the number of last words of a text, two or more, that together
-// spell a word.
+// spelled yields the numbers of last words, from two, that spell a word.
 func spelled(text []string, word string) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for n := 1; n <= min(len(text), maxCompound); n++ {

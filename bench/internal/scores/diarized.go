@@ -35,8 +35,7 @@ func SpeakersOfWords(reference, hypothesis []Segment) (w WDER, ok bool) {
 	return w, ok
 }
 
-// spokenWords returns all words in the order of their segments' starts, with
-// their speakers.
+// spokenWords returns all words by their segments' starts, with speakers.
 func spokenWords(segments []Segment) (words, speakers []string) {
 	for _, s := range sorted(segments) {
 		for _, w := range s.Words {

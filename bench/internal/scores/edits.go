@@ -13,8 +13,7 @@ type Errors struct {
 func (e Errors) Errors() int { return e.Substitutions + e.Deletions + e.Insertions }
 
 // Rate returns errors over reference units: the word (or character) error rate
-// as a fraction. Without reference units it is 0 for an empty hypothesis and
-// otherwise 1.
+// as a fraction. Without units it is 0 for an empty hypothesis, else 1.
 func (e Errors) Rate() float64 {
 	if e.Reference == 0 {
 		return min(1, float64(e.Errors()))
@@ -109,9 +108,8 @@ func (n interned) of(words []string) []int {
 type cell struct{ cost, sub, del, ins int }
 
 // count aligns two lists with the fewest errors. The rule decides between equal
-// alignments; because it depends only on neighboring cells, the counts follow
-// the alignment without tracing it back. steps, if not nil, receives the edit
-// of each cell, row by row.
+// alignments by neighboring cells alone, so the counts follow it without
+// tracing it back. steps, if not nil, receives each cell's edit, row by row.
 func count(ref, hyp []int, choose rule, steps []step) Errors {
 	row := make([]cell, len(hyp)+1)
 	for j := range row {

@@ -20,8 +20,7 @@ type english struct {
 	acronyms     bool              // join single letters
 }
 
-// contraction is a short form at the end of a word, or with whole a complete
-// word.
+// contraction is a short form at a word's end, or with whole the whole word.
 type contraction struct {
 	short, long string
 	whole       bool
@@ -44,9 +43,8 @@ var (
 	}
 )
 
-// contractions returns the short forms in the order of their replacement.
-// informal adds whisper-normalizer's; pronouns replaces "'s" with "is" only
-// after a pronoun.
+// contractions returns the short forms in the order of their replacement, with
+// whisper-normalizer's if informal; pronouns limits "'s" for "is" to pronouns.
 func contractions(informal, pronouns bool) (list []contraction) {
 	add := func(whole bool, pairs ...string) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -158,8 +156,7 @@ func (e english) text(s string) string {
 	return spaces.ReplaceAllLiteralString(s, " ")
 }
 
-// joinLetters joins runs of single letters and digits; runs with "a" or "i"
-// must have at least three.
+// joinLetters joins runs of single letters and digits, three with "a" or "i".
 func joinLetters(words []string) (out []string) {
 	single := func(w string) bool {
 		r, n := utf8.DecodeRuneInString(w)

@@ -96,9 +96,8 @@ func points(collar float64) func(Segment) []word {
 	}
 }
 
-// CP computes the concatenated minimum-permutation word error rate: the words
-// of each speaker in order, with speakers matched so that the errors are
-// fewest.
+// CP computes the concatenated minimum-permutation word error rate: each
+// speaker's words in order, with speakers matched for the fewest errors.
 func CP(reference, hypothesis []Segment) Errors {
 	names := interned{}
 	ref, hyp := streams(reference, names, untimed), streams(hypothesis, names, untimed)
@@ -108,9 +107,8 @@ func CP(reference, hypothesis []Segment) Errors {
 	return out
 }
 
-// TCP computes the time-constrained cpWER: a word only counts as found within
-// collar seconds of its time. The times of words are estimated from their
-// segments by their letters.
+// TCP computes the time-constrained cpWER: a word only counts within collar
+// seconds of its time, which is estimated from its segment by letters.
 func TCP(reference, hypothesis []Segment, collar float64) Errors {
 	names := interned{}
 	ref, hyp := streams(reference, names, intervals), streams(hypothesis, names, points(collar))
@@ -148,8 +146,7 @@ func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r,
 // unreached is the cost of a cell that an alignment skips.
 const unreached = math.MaxInt32
 
-// timedCount aligns words; only words whose times overlap can replace each
-// other.
+// timedCount aligns words; only those that overlap in time replace each other.
 func timedCount(ref, hyp []word) Errors {
 	if len(ref) == 0 || len(hyp) == 0 {
 		return Errors{Deletions: len(ref), Insertions: len(hyp), Reference: len(ref)}
@@ -183,8 +180,7 @@ func inOrder(words []word) bool {
 	return true
 }
 
-// timedAlignment holds the state shared by the rows of a time-constrained
-// alignment.
+// timedAlignment is shared by the rows of a time-constrained alignment.
 type timedAlignment struct {
 	ref, hyp []word
 	first    int     // the first column that is not over yet

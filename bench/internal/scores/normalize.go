@@ -76,8 +76,7 @@ var (
 	parens   = regexp.MustCompile(`\([^)]+?\)`)
 )
 
-// lower returns a text in lower case, with the word-level rules of Greek and of
-// the dotted capital I.
+// lower returns a lower-cased text, with the rules of Greek and dotted I.
 func lower(s string) string {
 	if strings.ContainsAny(s, "Σİ") {
 		return cases.Lower(language.Und).String(s)
@@ -106,8 +105,7 @@ func basic(s string) string {
 	return spaces.ReplaceAllLiteralString(lower(s), " ")
 }
 
-// letters maps the letters that Unicode does not decompose into a letter and a
-// mark.
+// letters maps letters that Unicode does not decompose into letter and mark.
 var letters = map[rune]string{
 	'œ': "oe", 'Œ': "OE", 'ø': "o", 'Ø': "O", 'æ': "ae", 'Æ': "AE", 'ß': "ss", 'ẞ': "SS",
 	'đ': "d", 'Đ': "D", 'ð': "d", 'Ð': "D", 'þ': "th", 'Þ': "th", 'ł': "l", 'Ł': "L",

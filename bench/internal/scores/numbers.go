@@ -158,9 +158,8 @@ func halves(s string) string {
 	return strings.Join(out, " ")
 }
 
-// reader reads the words of a text and writes numbers in digits. The current
-// number is n, or text if it is no longer an integer; there is none if both are
-// unset.
+// reader reads a text's words and writes numbers in digits. The current number
+// is n, or text if it is no longer an integer, or neither.
 type reader struct {
 	words  []string
 	at     int
@@ -189,8 +188,7 @@ func (r *reader) value() string {
 	return r.text
 }
 
-// extend returns the current number's text before more digits are appended: a
-// zero vanishes.
+// extend returns the number's text before more digits: a zero vanishes.
 func (r *reader) extend() string {
 	if r.n != nil && r.n.Sign() == 0 {
 		return ""
@@ -282,8 +280,7 @@ func ascii(s string) string {
 	}, s)
 }
 
-// add adds a digit or a ten to an integer that ends in enough zeros, and
-// otherwise appends it.
+// add adds a digit or ten to an integer with enough zeros, or appends it.
 func (r *reader) add(v *big.Int) {
 	room := int64(100)
 	if v.Cmp(big.NewInt(10)) < 0 {

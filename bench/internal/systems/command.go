@@ -101,8 +101,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Transcribe runs the program on a recording. The cost includes the processes
-// that the program started.
+// Transcribe runs the program, whose cost includes the processes it started.
 func (c *command) Transcribe(ctx context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
 	out, err := os.MkdirTemp("", "otograph-bench-*")
 	if err != nil {
@@ -152,12 +151,10 @@ func (c *command) Transcribe(ctx context.Context, item datasets.Item) (*otograph
 	return res, cost, err
 }
 
-// extensions lists the extensions of transcripts, the most detailed format
-// first.
+// extensions lists the extensions of transcripts, most detailed first.
 var extensions = []string{".json", ".jsonl", ".vtt", ".srt", ".ctm", ".stm", ".txt", ".rttm"}
 
-// firstFile returns the most detailed transcript in a folder, nil if there is
-// none.
+// firstFile returns a folder's most detailed transcript, nil for none.
 func firstFile(dir string) ([]byte, error) {
 	for _, extension := range extensions {
 		paths, err := filepath.Glob(filepath.Join(dir, "*"+extension))

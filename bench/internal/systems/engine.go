@@ -10,8 +10,7 @@ import (
 // Engine is a recognizer other than Otograph's.
 type Engine interface {
 	// Transcribe returns a recording's result and its cost; the result's Ran
-	// states which fields are filled. An error is a failure of the recognizer,
-	// not of the run.
+	// states the filled fields. An error is the recognizer's, not the run's.
 	Transcribe(ctx context.Context, item datasets.Item) (*otograph.Result, Cost, error)
 	// Identity identifies the recognizer, so that an interrupted run only
 	// continues with the same one.
@@ -31,6 +30,5 @@ type Cost struct {
 	Stats        otograph.Stats             `json:"stats"`    // counted work
 }
 
-// RTF returns the real-time factor, processing time over audio length: below 1
-// is faster than real time.
+// RTF returns the real-time factor: processing time over audio length.
 func (c Cost) RTF() float64 { return c.Wall / c.Audio }

@@ -31,10 +31,9 @@ type files struct {
 }
 
 // Files opens a folder of transcripts, each with the recording's name and its
-// format's extension, or a file: JSON lines of the Open ASR Leaderboard or of
-// NeMo (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings,
-// or a text with one line per recording in the manifest's order, as jiwer reads
-// it.
+// format's extension, or a file: JSON lines of the Open ASR Leaderboard or NeMo
+// (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings, or a
+// text with a line per recording in the manifest's order.
 func Files(path string, items []datasets.Item) (Engine, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -89,8 +88,7 @@ func (f *files) index(text string) error {
 // Identity returns the path with the checksum of a file.
 func (f *files) Identity() string { return f.path + " " + f.sum }
 
-// noHypothesis is the error of a recording without a transcript; it is an
-// fs.ErrNotExist.
+// noHypothesis is the error of a missing transcript, an fs.ErrNotExist.
 type noHypothesis struct{}
 
 // Error implements error.
@@ -101,8 +99,7 @@ func (noHypothesis) Is(target error) bool { return target == fs.ErrNotExist }
 
 var errNoHypothesis = noHypothesis{}
 
-// Transcribe returns a recording's transcript. Its cost is zero unless the file
-// states one.
+// Transcribe returns a recording's transcript, at the cost in the file if any.
 func (f *files) Transcribe(_ context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
 	switch {
 	case f.rows != nil:
@@ -132,8 +129,7 @@ func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
 	return res, cost, err
 }
 
-// fromFolder reads a recording's transcript, and its turns from a separate
-// file.
+// fromFolder reads a recording's transcript, and turns from another file.
 func (f *files) fromFolder(item datasets.Item) (*otograph.Result, Cost, error) {
 	base := filepath.Join(f.path, filepath.FromSlash(mediafiles.Stem(item.Name)))
 	var res *otograph.Result

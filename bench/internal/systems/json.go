@@ -85,8 +85,7 @@ func parseJSON(data []byte, recording string) (*otograph.Result, error) {
 	return rows[0].result()
 }
 
-// documents returns the objects of a text: a single one, a list, or
-// concatenated ones.
+// documents returns the objects of a text: one, a list, or concatenated.
 func documents(data []byte) ([]document, error) {
 	var rows []document
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -262,8 +261,7 @@ func (d document) looseWords() []otograph.Word {
 	return out
 }
 
-// spreadWords assigns the words outside the segments to segments that have
-// none.
+// spreadWords assigns words outside the segments to segments without any.
 func (d document) spreadWords(res *otograph.Result) {
 	if slices.ContainsFunc(res.Segments, func(s otograph.Segment) bool { return len(s.Words) > 0 }) {
 		return

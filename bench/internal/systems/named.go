@@ -6,8 +6,7 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// namedLines holds the lines of an RTTM, CTM or STM file by the recordings that
-// they name.
+// namedLines holds the lines of an RTTM, CTM or STM file by recording.
 type namedLines struct {
 	read  func(lines []string) *otograph.Result
 	words bool                // the format has words

@@ -136,8 +136,7 @@ func readRTTM(lines []string) *otograph.Result {
 	return res
 }
 
-// fieldsOf returns the fields of the lines of NIST's formats, without empty
-// lines and comments.
+// fieldsOf returns the fields of NIST's lines, without empty ones and comments.
 func fieldsOf(lines []string) (rows [][]string) {
 	for _, l := range lines {
 		if f := strings.Fields(l); len(f) > 0 && !strings.HasPrefix(f[0], ";;") {
@@ -162,8 +161,7 @@ func numbers(fields ...string) (out []float64, ok bool) {
 // maxSeconds is longer than any recording.
 const maxSeconds = 1e7
 
-// readCTM reads NIST's words with times: recording, channel, start, duration,
-// word.
+// readCTM reads NIST's words: recording, channel, start, duration, word.
 func readCTM(lines []string) *otograph.Result {
 	var words []otograph.Word
 	for _, f := range fieldsOf(lines) {
@@ -238,8 +236,7 @@ func readMarked(lines []string, _ string) *otograph.Result {
 	return finish(res)
 }
 
-// clock returns the seconds of a time such as 01:02:03.456 or 02:03,456, 0 for
-// an invalid one.
+// clock returns the seconds of 01:02:03.456 or 02:03,456, 0 for others.
 func clock(s string) float64 {
 	sum := 0.0
 	for _, part := range strings.Split(strings.ReplaceAll(s, ",", "."), ":") {
@@ -252,8 +249,7 @@ func clock(s string) float64 {
 	return min(sum, maxSeconds)
 }
 
-// readObjects reads JSON objects between other lines, as sherpa-onnx prints
-// them.
+// readObjects reads JSON objects between other lines, as sherpa-onnx prints.
 func readObjects(lines []string, recording string) *otograph.Result {
 	var objects []string
 	for _, l := range lines {

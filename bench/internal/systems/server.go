@@ -112,8 +112,7 @@ func (s *server) wait(ctx context.Context) error {
 	return nil
 }
 
-// ask sends one request. A pause of 0 or more means that another attempt may
-// succeed.
+// ask sends a request. With a pause of 0 or more, another may succeed.
 func (s *server) ask(ctx context.Context, item datasets.Item) (data []byte, pause time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("no answer within %s", s.limit))
 	defer cancel()

@@ -17,8 +17,7 @@ const (
 	lingerTime    = 2 * time.Minute
 	lingerSilence = 5 * time.Second // without a byte
 	// drainBytes is the largest body that is read to its end before the
-	// response, so that the connection can serve the next request; drainTime
-	// limits the wait.
+	// response, to reuse the connection; drainTime limits the wait.
 	drainBytes = maxSmallBody
 	drainTime  = time.Second
 )
@@ -48,9 +47,8 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 	})
 }
 
-// earlyWriter announces the end of the connection in a response that is sent
-// before the request's body was read: the rest of the body must never be taken
-// for the next request.
+// earlyWriter announces the connection's end in a response sent before the body
+// was read: its rest must never be taken for the next request.
 type earlyWriter struct {
 	http.ResponseWriter
 	body  *pacedBody

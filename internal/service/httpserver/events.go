@@ -13,11 +13,9 @@ import (
 )
 
 const (
-	// followLimit ends a stream, so that followers authenticate again: keys are
-	// revoked and tokens expire.
+	// followLimit ends a stream: followers must authenticate again.
 	followLimit = time.Hour
-	// followRetry is how long a client waits before it reconnects to an
-	// interrupted stream.
+	// followRetry is a client's wait before it reconnects to a stream.
 	followRetry = time.Second
 )
 

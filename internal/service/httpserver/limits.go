@@ -12,9 +12,8 @@ import (
 )
 
 // admit refuses a body with audio before a byte of it is read: if its announced
-// size exceeds max, if the account cannot pay for the shortest task, or if it
-// sends too much at the same time. The caller calls leave when the body has
-// been read.
+// size exceeds max, if the account cannot pay for the shortest task, or sends
+// too much at once. The caller calls leave after reading the body.
 func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 	size := r.ContentLength
 	if size > max {
@@ -34,9 +33,8 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 }
 
 // On the endpoints of OpenAI's interface, a request beyond the account's limits
-// waits for a time before it is refused. Before its body is read it waits for
-// the account's rate and for other uploads to end, afterwards for a slot among
-// the account's tasks.
+// waits for a time before it is refused: before its body is read for the
+// account's rate and other uploads, afterwards for a slot among the tasks.
 const (
 	defaultLimitWait = 30 * time.Second
 	shareBeforeBody  = 1.0 / 3 // of the wait: a body has BodyGrace to begin
@@ -91,8 +89,7 @@ func (s *Server) createInOrder(ctx context.Context, req tasks.Request) (t tasks.
 	} else {
 		err = last
 	}
-	// After any other error, Create has deleted the audio, or the task may
-	// exist.
+	// After other errors, Create deleted the audio, or the task may exist.
 	if errors.Is(last, billing.ErrConcurrencyLimit) {
 		s.cfg.Tasks.DropAudio(context.WithoutCancel(ctx), req.Audio.Key)
 	}

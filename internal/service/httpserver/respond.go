@@ -34,8 +34,7 @@ func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// writeError responds with an error in the specification's form, or in
-// OpenAI's.
+// writeError responds with an error in the specification's or OpenAI's form.
 func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
@@ -57,8 +56,7 @@ func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
 // stamp formats a time as in the interface: RFC 3339, UTC, milliseconds.
 func stamp(t time.Time) string { return t.UTC().Format(spec.TimeFormat) }
 
-// retrySeconds returns a wait for the Retry-After header: whole seconds,
-// rounded up.
+// retrySeconds returns a wait for Retry-After: whole seconds, rounded up.
 func retrySeconds(wait time.Duration) int {
 	return max(1, int(math.Ceil(wait.Seconds())))
 }

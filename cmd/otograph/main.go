@@ -9,6 +9,9 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -158,4 +161,70 @@ type versionCmd struct{}
 func (versionCmd) Run() error {
 	say("otograph %s\n", version)
 	return nil
+}
+
+// startPercent makes the first garbage collection begin at 64 MB: the runtime's
+// minimum heap is 4 MB per 100 percent.
+const startPercent = 1600
+
+// lateFirstCollection delays the first garbage collection until the heap
+// exceeds the memory for opening models, which mostly remains in use; later
+// collections are as usual. GOGC in the environment takes precedence.
+func lateFirstCollection() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	usual := debug.SetGCPercent(startPercent)
+	type sentinel struct{ _ *byte } // contains a pointer, so that it is not allocated together with others
+	runtime.AddCleanup(&sentinel{}, func(percent int) { debug.SetGCPercent(percent) }, usual)
+}
+
+// usualCollection reverts lateFirstCollection in a server, which opens no
+// models: otherwise the garbage of successive requests would accumulate.
+func usualCollection() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(100)
+	}
+}
+
+// firstCommands are the commands that `otograph help` lists.
+var firstCommands = []string{"transcribe", "models", "serve", "work", "bench", "align", "voices", "doctor"}
+
+// helpArgs replaces the words of `otograph help`, with a command or without, by
+// flags. all reports whether the help lists all commands.
+func helpArgs(args []string) (flags []string, all bool) {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}, false
+	case args[0] != "help":
+		return args, false
+	case slices.Equal(args[1:], []string{"all"}):
+		return []string{"--help"}, true
+	}
+	return append(slices.Clone(args[1:]), "--help"), false
+}
+
+// helpPrinter prints help: without a command, the first commands, or all.
+func helpPrinter(all bool) kong.HelpPrinter {
+	return func(options kong.HelpOptions, ctx *kong.Context) error {
+		if all || ctx.Selected() != nil {
+			return kong.DefaultHelpPrinter(options, ctx)
+		}
+		if _, err := fmt.Fprintf(ctx.Stdout, "Usage: otograph COMMAND [flags]\n\n%s\n\nCommands:\n", description); err != nil {
+			return err
+		}
+		t := newTable(ctx.Stdout)
+		for _, name := range firstCommands {
+			for _, c := range ctx.Model.Children {
+				if c.Name == name {
+					t.row("  "+name, c.Help)
+				}
+			}
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+		_, err := fmt.Fprint(ctx.Stdout, "\nRun `otograph help all` for all commands, `otograph COMMAND --help` for the flags of one.\n")
+		return err
+	}
 }

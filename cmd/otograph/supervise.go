@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/otograph/otograph/asr/whispercpp"
+	"github.com/otograph/otograph/asr/whispercpp" // also registers it
 	"github.com/otograph/otograph/internal/engine/recognizers"
 )
 
@@ -83,3 +83,44 @@ func delegate(ctx context.Context, program string, hold bool, env ...string) (cr
 	}
 	return 0, childExit(exit.ExitCode())
 }
+
+// deviceFlag selects the device for the standard tier's model.
+type deviceFlag struct {
+	Device device `default:"auto" placeholder:"DEVICE" env:"OTOGRAPH_DEVICE" help:"Device that computes the standard tier's model: auto (a GPU if there is one, else the CPU), cpu, vulkan or vulkan:N; doctor lists them."`
+}
+
+// device is the name of a device, which may be missing.
+type device string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *device) UnmarshalText(text []byte) error {
+	*d = device(text)
+	_, err := recognizers.ParseDevice(string(text))
+	return err
+}
+
+// devices reports the devices for the standard tier's model besides the CPU.
+func (doctorCmd) devices() finding {
+	f := finding{Part: "GPU", OK: true}
+	found, err := whispercpp.Devices()
+	if err != nil {
+		f.Found = "not checked without libwhisper"
+		return f
+	}
+	for i, d := range found {
+		if i > 0 {
+			f.Found += "; "
+		}
+		f.Found += fmt.Sprintf("%s %s, %.1f of %.1f GiB free", d.Name, d.Description, gib(d.Free), gib(d.Memory))
+		if d.Integrated {
+			f.Found += ", integrated: used only if selected with --device"
+		}
+	}
+	if len(found) == 0 {
+		f.Found = "none; the CPU computes everything"
+		f.ToDo = "for a GPU: " + whispercpp.NoDevices()
+	}
+	return f
+}
+
+func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }

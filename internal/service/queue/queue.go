@@ -9,9 +9,12 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/internal/system/db"
 )
@@ -47,3 +50,47 @@ func New(c Config) *Queue { return &Queue{config: c} }
 func (q *Queue) now() time.Time { return db.Time(db.Micros(q.config.Clock())) }
 
 func (q *Queue) wrap(what string, err error) error { return q.config.DB.Wrap("queue: "+what, err) }
+
+// choreLease is the time after which another process takes over a chore whose
+// process died. A chore that takes longer may run twice at the same time.
+const choreLease = 10 * time.Minute
+
+// Chore runs work if it is due and no other process runs it, and then makes it
+// due again after every. A due time or lease too far in the future was written
+// by a clock that has since been set back, and counts as past. Failed work is
+// also due again after every.
+func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, work func(context.Context) error) error {
+	holder, now := uuid.NewString(), q.now()
+	taken, err := q.config.DB.Exec(ctx, `INSERT INTO chores (name, due_at, holder, lease_until) VALUES ($1, $3, $2, $4)
+		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, lease_until = excluded.lease_until
+		WHERE (chores.due_at <= $3 OR chores.due_at > $5) AND (chores.lease_until <= $3 OR chores.lease_until > $4)`,
+		name, holder, db.Micros(now), db.Micros(now.Add(choreLease)), db.Micros(now.Add(every)))
+	if err != nil || taken == 0 {
+		return q.wrap("chore "+name, err)
+	}
+	failed := work(ctx)
+	var done any
+	if now = q.now(); failed == nil {
+		done = db.Micros(now)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	_, err = q.config.DB.Exec(ctx, "UPDATE chores SET due_at = $3, holder = NULL, lease_until = 0, done_at = COALESCE($4, done_at) WHERE name = $1 AND holder = $2",
+		name, holder, db.Micros(now.Add(every)), done)
+	return errors.Join(failed, q.wrap("chore "+name, err))
+}
+
+// ChoresDone returns when each chore last succeeded; others are missing.
+func (q *Queue) ChoresDone(ctx context.Context) (map[string]time.Time, error) {
+	type chore struct {
+		name string
+		at   time.Time
+	}
+	list, err := db.Select(ctx, q.config.DB.Read(), func(row db.Row, c *chore) error { return row.Scan(&c.name, db.ScanTime(&c.at)) },
+		"SELECT name, done_at FROM chores WHERE done_at IS NOT NULL")
+	done := map[string]time.Time{}
+	for _, c := range list {
+		done[c.name] = c.at
+	}
+	return done, q.wrap("chores", err)
+}

@@ -119,7 +119,7 @@ type Options struct {
 	NoSpeechThreshold float64
 	// WordTimestamps asks for Segment.Words.
 	WordTimestamps bool
-	// Parallel is how many windows are decoded at once, for the same text.
+	// Parallel is how many windows are decoded in parallel, for the same text.
 	Parallel int
 	// Gate, if not nil, is passed before each decode and left after it, so that
 	// recognizers and other computations share a number of cores.

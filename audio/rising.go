@@ -7,7 +7,7 @@ import (
 
 // RisingLevel is Leveled for sound that still grows: a gain that raises quiet
 // passages only, by the loudest half second of the last ten seconds. It falls
-// at once and rises within one call. It is not safe for concurrent use.
+// immediately and rises within one call. It is not safe for concurrent use.
 type RisingLevel struct {
 	window   int       // samples of a call
 	energies []float64 // of the last half second, by call

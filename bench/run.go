@@ -27,7 +27,7 @@ type System struct {
 	Cascade float64
 	// Engine is another recognizer, instead of the models.
 	Engine Engine
-	// Parallel is how many recordings an Engine processes at once (0: 1).
+	// Parallel is how many recordings an Engine processes in parallel (0: 1).
 	Parallel int
 }
 

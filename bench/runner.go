@@ -114,7 +114,7 @@ func (r *runner) runEngine(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// measureItem makes a recording's missing measurements, each announced.
+// measureItem adds a recording's missing measurements, each announced.
 func (r *runner) measureItem(ctx context.Context, it Item, announce func(what string)) error {
 	fail := func(err error) error {
 		if ctx.Err() != nil {

@@ -67,7 +67,7 @@ func (s *Stream) Push(scores []float32) ([]Event, error) {
 	return out, nil
 }
 
-// Flush ends the sound of so many seconds and returns the last events.
+// Flush ends the sound, of a length in seconds, and returns the last events.
 func (s *Stream) Flush(duration float64) []Event {
 	for i, e := range s.closed {
 		s.closed[i].Start, s.closed[i].End = within(e.Start, duration), within(e.End, duration)

@@ -7,7 +7,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// A sound's subclass shorter than flicker seconds gets no line of its own.
+// A sound's subclass shorter than flicker seconds gets no separate line.
 const flicker = 2
 
 // Sound is one sound with all names under which it was detected.

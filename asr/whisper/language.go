@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 )
 
-// How DetectLanguage decides: at once if a language has sureLanguage, or else
+// How DetectLanguage decides: first if a language has sureLanguage, or else
 // it decodes the speech in each plausible language and adds the text's mean log
 // probability, times textWeight: about a short sentence's tokens.
 const (

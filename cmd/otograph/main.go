@@ -70,7 +70,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second Ctrl-C ends the program at once, in case a stage does not end.
+	// A second Ctrl-C ends the program now, in case a stage does not end.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:]))
 }

@@ -20,7 +20,7 @@ import (
 // Sentinel errors. Every error of this package wraps one of them,
 // native.ErrMissing, or the context's error, or comes from the file system.
 var (
-	// ErrInvalid is returned for bytes that are no model to be run here.
+	// ErrInvalid is returned for bytes that are not a model to run here.
 	ErrInvalid = onnxfile.ErrInvalid
 	// ErrContract is returned for a model whose ports do not fit its role.
 	ErrContract = errors.New("model has other inputs or outputs")

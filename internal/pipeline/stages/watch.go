@@ -22,7 +22,7 @@ type Watch struct {
 		Save(ctx context.Context, stage string, data []byte) error
 	}
 	storing sync.Mutex // held while a method of Checkpoints runs
-	// Split reports that channels are split, with checkpoints of their own.
+	// Split reports that channels are split, with separate checkpoints.
 	Split bool
 	Log   *slog.Logger
 }

@@ -46,7 +46,7 @@ func ReadTexts(r io.Reader, take func(io.Reader) error) error {
 
 func errTexts() *Error { return invalid("expected a JSON array of strings") }
 
-// textReader reads a string from behind its opening quote to the closing one.
+// textReader reads a string from its opening quote, already read, to the end.
 type textReader struct {
 	r    *bufio.Reader
 	done bool // the closing quote has been read

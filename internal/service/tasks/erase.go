@@ -173,7 +173,7 @@ func (s *core) expire(ctx context.Context) error {
 	return nil
 }
 
-// remove removes a locked task and its callback; its files are to be deleted.
+// remove removes a locked task and its callback; its files are deleted later.
 func (s *core) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string, err error) {
 	if err := s.outbox.Drop(ctx, tx, r.ID); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func WithLimits(answer, transfer time.Duration) Option {
 }
 
 // WithObserver calls observe after every create, commit, open and delete with
-// its duration and outcome. A missing file is no error of the store.
+// its duration and outcome. A missing file is not one.
 func WithObserver(observe func(op string, took time.Duration, err error)) Option {
 	return func(s *Store) { s.observe = observe }
 }

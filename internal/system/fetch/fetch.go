@@ -203,7 +203,7 @@ func (f *Fetcher) Fetch(ctx context.Context, d File, part string) (string, error
 	}
 }
 
-// attempt makes a request from the end of part, if its validator matches.
+// attempt sends a request from the end of part, if its validator matches.
 func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (err error) {
 	have, st := partSize(part), readState(part)
 	if have > 0 && (st.URL != address || st.ETag == "") {

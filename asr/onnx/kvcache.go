@@ -28,19 +28,11 @@ type kvCache struct {
 // each. watch requests the attention.
 func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) (*kvCache, error) {
 	c := &kvCache{n: n, sounds: sounds, sound: map[string]*ort.Tensor{}}
-	longest := 0
 	for _, s := range sounds {
 		c.frames = max(c.frames, s.frames)
-		longest = max(longest, s.most)
 	}
 	rows := len(sounds) * width
-	room := func(lists int) (memory [][]float32) {
-		for range lists {
-			memory = append(memory, make([]float32, rows*int(n.heads*n.dim)*(longest+1)))
-		}
-		return memory
-	}
-	c.own, c.next = room(len(n.own)), room(len(n.own))
+	c.own, c.next = make([][]float32, len(n.own)), make([][]float32, len(n.own))
 	c.logits = make([]float32, rows*n.columns)
 	if watch {
 		for range n.exposed {
@@ -75,38 +67,75 @@ func (c *kvCache) listen(rows []int) {
 	}
 	before := c.rows
 	c.rows = slices.Clone(rows)
-	n, dim := int64(len(rows)), c.sounds[0].dim
-	// The published graph reads every moonshineStride-th entry of the mask.
-	columns := (c.frames-1)*moonshineStride + 1
-	mask, bias := make([]int64, len(rows)*columns), make([]float32, len(rows)*c.frames)
-	states := make([]float32, len(rows)*c.frames*dim)
+	n := len(rows)
+	if c.n.joiner != nil {
+		bias := make([]float32, n*c.frames)
+		for i, r := range rows {
+			for k := c.sounds[r].frames; k < c.frames; k++ {
+				bias[i*c.frames+k] = math.MinInt32
+			}
+		}
+		c.bias = ort.NewFloat32([]int64{int64(n), 1, 1, int64(c.frames)}, bias)
+	}
+	if c.n.joiner == nil || before == nil {
+		c.show(rows)
+	}
+	for name, t := range c.sound {
+		data := t.Float32()
+		size, from := len(data)/len(before), make([]int, n)
+		inPlace := true
+		for i, r := range rows {
+			from[i] = slices.Index(before, r)
+			inPlace = inPlace && from[i] >= i
+		}
+		to := data
+		if !inPlace {
+			to = make([]float32, n*size)
+		}
+		for i, f := range from {
+			copy(to[i*size:(i+1)*size], data[f*size:(f+1)*size])
+		}
+		c.sound[name] = c.tensor(to, c.frames)
+	}
+}
+
+// show sets the encoder's output for the rows, and the mask that a published
+// graph reads.
+func (c *kvCache) show(rows []int) {
+	n, dim := len(rows), c.sounds[0].dim
+	states := make([]float32, n*c.frames*dim)
 	for i, r := range rows {
-		s := c.sounds[r]
-		copy(states[i*c.frames*dim:], s.states)
-		for k := range (s.frames-1)*moonshineStride + 1 {
+		copy(states[i*c.frames*dim:], c.sounds[r].states)
+	}
+	c.states = ort.NewFloat32([]int64{int64(n), int64(c.frames), int64(dim)}, states)
+	if c.n.joiner != nil || !c.n.batch {
+		return
+	}
+	columns := (c.frames-1)*moonshineStride + 1 // the graph reads every moonshineStride-th
+	mask := make([]int64, n*columns)
+	for i, r := range rows {
+		for k := range (c.sounds[r].frames-1)*moonshineStride + 1 {
 			mask[i*columns+k] = 1
 		}
-		for k := s.frames; k < c.frames; k++ {
-			bias[i*c.frames+k] = math.MinInt32
-		}
 	}
-	c.states = ort.NewFloat32([]int64{n, int64(c.frames), int64(dim)}, states)
-	c.mask = ort.NewInt64([]int64{n, int64(columns)}, mask)
-	c.bias = ort.NewFloat32([]int64{n, 1, 1, int64(c.frames)}, bias)
-	for name, t := range c.sound {
-		size := t.Len() / len(before)
-		data := make([]float32, 0, len(rows)*size)
-		for _, r := range rows {
-			data = append(data, t.Float32()[slices.Index(before, r)*size:][:size]...)
-		}
-		c.sound[name] = c.tensor(data, c.frames)
-	}
+	c.mask = ort.NewInt64([]int64{int64(n), int64(columns)}, mask)
 }
 
 // tensor returns keys or values of n places over data.
 func (c *kvCache) tensor(data []float32, n int) *ort.Tensor {
 	shape := []int64{int64(len(c.rows)), c.n.heads, int64(n), c.n.dim}
 	return ort.NewFloat32(shape, data[:len(c.rows)*int(c.n.heads*c.n.dim)*n])
+}
+
+// reserve makes room for the next keys and values of rows texts of length
+// tokens.
+func (c *kvCache) reserve(rows, length int) {
+	need := rows * int(c.n.heads*c.n.dim) * length
+	for k := range c.next {
+		if len(c.next[k]) < need {
+			c.next[k] = make([]float32, 2*need)
+		}
+	}
 }
 
 // keep makes row i continue the text of the former row from[i]; each former
@@ -122,6 +151,7 @@ func (c *kvCache) keep(from []int) {
 		return
 	}
 	size := int(c.n.heads*c.n.dim) * c.length
+	c.reserve(len(from), c.length)
 	for k, data := range c.own {
 		for i, f := range from {
 			copy(c.next[k][i*size:(i+1)*size], data[f*size:(f+1)*size])
@@ -145,6 +175,7 @@ func (c *kvCache) step(tokens []int64) ([]float32, error) {
 			in["encoder_attention_mask"] = c.mask
 		}
 	}
+	c.reserve(int(rows), c.length+1)
 	logits := ort.NewFloat32([]int64{rows, 1, int64(n.columns)}, c.logits[:int(rows)*n.columns])
 	out := map[string]*ort.Tensor{"logits": logits}
 	for k, name := range n.own {

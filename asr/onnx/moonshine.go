@@ -95,7 +95,6 @@ func (n *moonshine) openGraphs(m parts, opt ort.Options) (err error) {
 		return func(p *onnxfile.Parts) *onnxfile.Graph { return build(p, past.Shape[1]) }
 	}
 	encoding, decoding, joining := opt, opt, opt
-	encoding.Arena = true
 	encoding.Outputs, encoding.Rebuild = []string{"last_hidden_state"}, rebuild(moonshineEncoder)
 	decoding.Expose, decoding.Rebuild, decoding.Arena = attentionNodes, rebuild(moonshineStep), true
 	joining.Rebuild = rebuild(moonshineSound)

@@ -2,23 +2,62 @@ package onnxfile
 
 import (
 	"encoding/binary"
+	"io"
 	"math"
+	"slices"
 )
 
 // buffer reads a FlatBuffer (flatbuffers.dev/internals). Reads outside of the
 // bytes return zeros and set bad.
 type buffer struct {
-	data []byte
+	data []byte // nil to read from file
+	size int
 	left int // elements of vectors that may still be read
 	bad  bool
+
+	file   io.ReaderAt
+	pages  map[int][]byte // of the file
+	zeros  []byte
+	failed error // of the file
 }
 
+// pageSize is the size of the pieces of a file that are read. Longer bytes are
+// weights, which a header has not: they are not read, and appear as zeros.
+const pageSize = 64 << 10
+
 func (b *buffer) at(offset, size int) []byte {
-	if offset < 0 || size < 0 || offset > len(b.data)-size {
+	if offset < 0 || size < 0 || offset > b.size-size {
 		b.bad = true
 		return make([]byte, min(max(size, 0), 8))
 	}
-	return b.data[offset : offset+size : offset+size]
+	switch {
+	case b.file == nil:
+		return b.data[offset : offset+size : offset+size]
+	case size > pageSize:
+		if size > len(b.zeros) {
+			b.zeros = make([]byte, size)
+		}
+		return b.zeros[:size:size]
+	}
+	piece := b.page(offset / pageSize)[offset%pageSize:]
+	if rest := size - len(piece); rest > 0 {
+		piece = slices.Concat(piece, b.page(offset/pageSize + 1)[:rest])
+	}
+	return piece[:size:size]
+}
+
+// page returns a page of the file, or what it has of it and zeros.
+func (b *buffer) page(i int) []byte {
+	page, ok := b.pages[i]
+	if !ok {
+		page = make([]byte, pageSize)
+		want := min(pageSize, max(b.size-i*pageSize, 0))
+		if n, err := b.file.ReadAt(page[:want], int64(i)*pageSize); n < want && b.failed == nil {
+			b.failed = short(err)
+		}
+		b.pages[i] = page
+	}
+	return page
 }
 
 func (b *buffer) uint32(offset int) int { return int(binary.LittleEndian.Uint32(b.at(offset, 4))) }
@@ -91,7 +130,7 @@ func (t table) vector(slot, size int) []byte {
 		return nil
 	}
 	n := t.buf.uint32(at)
-	if n > (len(t.buf.data)-at)/size {
+	if n > (t.buf.size-at)/size {
 		t.buf.bad = true
 		return nil
 	}

@@ -1,6 +1,10 @@
 package onnxfile
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"io"
+	"slices"
+)
 
 // message is a protobuf message in pieces, so that weights are copied once. Its
 // methods append a field and return the message.
@@ -50,6 +54,34 @@ func (m *message) merge(other *message) *message {
 	m.parts = append(m.parts, other.parts...)
 	m.size += other.size
 	return m
+}
+
+// reader returns a reader of the message that copies none of its parts.
+func (m *message) reader() io.ReaderAt {
+	p := pieces{parts: m.parts}
+	var end int64
+	for _, part := range m.parts {
+		end += int64(len(part))
+		p.ends = append(p.ends, end)
+	}
+	return p
+}
+
+type pieces struct {
+	parts [][]byte
+	ends  []int64
+}
+
+func (p pieces) ReadAt(b []byte, at int64) (n int, err error) {
+	i, _ := slices.BinarySearch(p.ends, at+1)
+	for ; i < len(p.parts) && n < len(b); i++ {
+		part := p.parts[i]
+		n += copy(b[n:], part[at+int64(n+len(part))-p.ends[i]:])
+	}
+	if n < len(b) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // join writes the message to a block returned by alloc.

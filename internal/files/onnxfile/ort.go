@@ -27,12 +27,20 @@ func IsORT(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "OR
 // The tables follow ort.fbs of the ONNX Runtime project, the fields of messages
 // onnx.proto3 of the ONNX project.
 func FromORT(data []byte, alloc func(size int) []byte) ([]byte, error) {
-	if !IsORT(data) || len(data) > MaxORTSize {
+	out, err := translate(&buffer{data: data, size: len(data)})
+	if err != nil {
+		return nil, err
+	}
+	return out.join(alloc), nil
+}
+
+func translate(b *buffer) (*message, error) {
+	if b.size < 8 || b.size > MaxORTSize || !IsORT(b.at(0, 8)) {
 		return nil, fmt.Errorf("%w in ONNX Runtime's format: expected at most %d bytes with the mark ORTM", ErrInvalid, MaxORTSize)
 	}
 	// Elements take four bytes each, and are read twice at most unless the file
 	// refers to them again and again.
-	b := &buffer{data: data, left: min(len(data), mostElements)}
+	b.left = min(b.size, mostElements)
 	session := table{b, b.uint32(0)}
 	model := session.table(1)
 	t := translator{buf: b}
@@ -45,14 +53,16 @@ func FromORT(data []byte, alloc func(size int) []byte) ([]byte, error) {
 		out.message(14, new(message).bytes(1, pair.bytes(0)).bytes(2, pair.bytes(1)))
 	}
 	switch {
+	case b.failed != nil:
+		return nil, b.failed
 	case t.err != nil:
 		return nil, fmt.Errorf("%w in ONNX Runtime's format: %w", ErrInvalid, t.err)
 	case b.bad || graph.size == 0:
 		return nil, fmt.Errorf("%w in ONNX Runtime's format: it is truncated, or refers to something outside of it", ErrInvalid)
-	case out.size > 2*len(data)+mostAdded:
+	case out.size > 2*b.size+mostAdded:
 		return nil, fmt.Errorf("%w in ONNX Runtime's format: its parts are stored once and used again and again", ErrInvalid)
 	}
-	return out.join(alloc), nil
+	return out, nil
 }
 
 // translator turns tables into messages and keeps the first error.
@@ -196,7 +206,7 @@ func (t *translator) integers(out *message, num uint64, vector []byte) {
 		t.fail("it has more than %d elements", mostElements)
 		return
 	}
-	b := buffer{data: vector}
+	b := buffer{data: vector, size: len(vector)}
 	for i := 0; i < len(vector); i += 8 {
 		out.number(num, int64(uint64(b.uint32(i))|uint64(b.uint32(i+4))<<32))
 	}
@@ -212,7 +222,7 @@ func (t *translator) tensor(w table) *message {
 	t.integers(&out, 1, w.vector(2, 8))
 	out.number(2, int64(w.int32(3)))
 	out.bytes(8, name)
-	if t.size += len(raw); t.size > 2*len(t.buf.data) {
+	if t.size += len(raw); t.size > 2*t.buf.size {
 		t.fail("its tensors are stored once and used again and again")
 		return &out
 	}

@@ -1,10 +1,13 @@
 package onnxfile_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,7 +54,40 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	for n := range len(data) - 64 {
 		_, err := onnxfile.FromORT(data[:n], alloc)
 		require.ErrorIs(t, err, onnxfile.ErrInvalid, n)
+		_, err = onnxfile.Read(bytes.NewReader(data[:n]), int64(n))
+		require.ErrorIs(t, err, onnxfile.ErrInvalid, n)
+		_, err = onnxfile.Read(bytes.NewReader(data[:n]), int64(len(data)))
+		require.Error(t, err, "a file that ends early")
 	}
+}
+
+// TestHeaderOfLargeFile puts bytes between the root and the rest of a file, as
+// weights lie there, so that what a header needs lies across pieces of the file.
+func TestHeaderOfLargeFile(t *testing.T) {
+	data, err := os.ReadFile(branches)
+	require.NoError(t, err)
+	want, err := onnxfile.Read(bytes.NewReader(data), int64(len(data)))
+	require.NoError(t, err)
+	for _, added := range []int{64 << 10, 1<<20 - 8, 1<<20 - 4} {
+		large := append(slices.Clone(data[:8]), make([]byte, added)...)
+		large = append(large, data[8:]...)
+		binary.LittleEndian.PutUint32(large, binary.LittleEndian.Uint32(data)+uint32(added))
+		r := &countingReader{r: bytes.NewReader(large)}
+		got, err := onnxfile.Read(r, int64(len(large)))
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+		assert.Less(t, r.bytes, 256<<10, "of %d bytes", len(large))
+	}
+}
+
+type countingReader struct {
+	r     io.ReaderAt
+	bytes int
+}
+
+func (c *countingReader) ReadAt(b []byte, at int64) (int, error) {
+	c.bytes += len(b)
+	return c.r.ReadAt(b, at)
 }
 
 func FuzzONNX(f *testing.F) {
@@ -63,6 +99,10 @@ func FuzzONNX(f *testing.F) {
 	binary.LittleEndian.PutUint32(loop[8:], 4)
 	f.Add(loop)
 	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := onnxfile.Read(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			require.ErrorIs(t, err, onnxfile.ErrInvalid)
+		}
 		out, err := onnxfile.FromORT(data, alloc)
 		if err != nil {
 			require.ErrorIs(t, err, onnxfile.ErrInvalid)

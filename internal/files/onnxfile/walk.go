@@ -1,7 +1,6 @@
 package onnxfile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +30,7 @@ const (
 )
 
 // Read reads the header of a model of size bytes, in pieces, skipping the
-// weights: a model of a gigabyte takes a few reads. A model in ONNX Runtime's own
-// format is read whole. It checks that every
+// weights: a model of a gigabyte takes a few reads. It checks that every
 // tensor's data is as long as its shape requires, in subgraphs as well. An
 // error wraps [ErrInvalid] unless reading failed.
 func Read(r io.ReaderAt, size int64) (*Header, error) {
@@ -67,15 +65,11 @@ func (w *walk) translated(r io.ReaderAt, size int64) error {
 	if size > MaxORTSize {
 		return fmt.Errorf("the file has %d bytes; at most %d are accepted in ONNX Runtime's own format", size, MaxORTSize)
 	}
-	data := make([]byte, size)
-	if n, err := r.ReadAt(data, 0); n < len(data) {
-		return short(err)
-	}
-	data, err := FromORT(data, makeBytes)
+	m, err := translate(&buffer{file: r, size: int(size), pages: map[int][]byte{}})
 	if err != nil {
 		return err
 	}
-	return w.model(wire{src: &window{r: bytes.NewReader(data)}, end: int64(len(data))})
+	return w.model(wire{src: &window{r: m.reader()}, end: int64(m.size)})
 }
 
 type walk struct {

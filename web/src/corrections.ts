@@ -130,7 +130,7 @@ function moved(turns: readonly Turn[], segments: readonly Segment[], s: Segment,
 
 /** corrected gives a result with corrections; segments that none of them changes are the same objects. */
 export function corrected(r: Result, log: readonly Entry[]): Result {
-  const live = effective(log);
+  const live = effective(log).filter((c) => c.op !== 'annotate' || Object.keys(c.texts ?? {}).length);
   if (!r.segments || !live.length) return r;
   const segments = [...r.segments],
     largest = Math.max(0, ...segments.map((s) => s.id)),
@@ -144,19 +144,17 @@ export function corrected(r: Result, log: readonly Entry[]): Result {
   };
   for (const c of live) {
     if (c.op === 'annotate') {
-      const texts = c.texts ?? {};
-      if (Object.keys(texts).length)
-        segments.forEach((s, i) => {
-          const text = texts[s.id];
-          if (text === undefined) return;
-          const first = recognized.get(s.id) ?? s;
-          recognized.set(s.id, first);
-          const same = text === null || text === first.text,
-            places = placesOf(text ?? '', first.words ?? []);
-          const words = same ? first.words : first.words?.filter((_, k) => places[k] >= 0);
-          segments[i] = { ...first, speaker: s.speaker, text: text ?? first.text, words };
-          if (same && s.speaker === first.speaker) segments[i] = first;
-        });
+      segments.forEach((s, i) => {
+        const text = c.texts?.[s.id];
+        if (text === undefined) return;
+        const first = recognized.get(s.id) ?? s;
+        recognized.set(s.id, first);
+        const same = text === null || text === first.text,
+          places = placesOf(text ?? '', first.words ?? []);
+        const words = same ? first.words : first.words?.filter((_, k) => places[k] >= 0);
+        segments[i] = { ...first, speaker: s.speaker, text: text ?? first.text, words };
+        if (same && s.speaker === first.speaker) segments[i] = first;
+      });
       continue;
     }
     const i = segments.findIndex((s) => s.id === c.segment),

@@ -206,8 +206,9 @@ export function ResultView({
         <span class="group" role="group" aria-label={t('download')}>
           <span class="muted">{t('download')}</span>
           {formats.map((f) => {
-            const lacking =
-              uncorrected && f !== 'txt' && f !== 'json' && result !== original ? t('uncorrected') : undefined;
+            const part = f === 'rttm' ? 'diarize_segments' : 'segments',
+              written = uncorrected && f !== 'txt' && f !== 'json',
+              lacking = written && result[part] !== original[part] ? t('uncorrected') : undefined;
             return (
               <button
                 key={f}

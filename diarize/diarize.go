@@ -62,6 +62,9 @@ func Cluster(ctx context.Context, e *Embeddings, opt ClusterOptions) (*Result, e
 		opt.SameSpeakerCosine = e.embedder.SameSpeaker()
 	}
 	opt = opt.filled()
+	if e.embedder != nil && !e.wide && samples(e.Speech) <= denseSpeech {
+		opt.cosines.one, opt.cosines.two = e.embedder.Cosines()
+	}
 	sure := e
 	if e.sure != nil {
 		sure = e.filter(e.sure)
@@ -70,7 +73,7 @@ func Cluster(ctx context.Context, e *Embeddings, opt ClusterOptions) (*Result, e
 	if err != nil {
 		return nil, err
 	}
-	centre, probability := centroids(sure.vectors, labels, k), sure.certainty(labels, k)
+	centre, probability := centroids(sure.vectors, labels, k), sure.certainty(labels, k, opt.cosines)
 	if e.sure != nil {
 		e, labels = e.relabeled(sure, labels, centre)
 	}
@@ -116,7 +119,7 @@ func (e *Embeddings) settled(labels []int, k int, near [][]localWindow, opt Clus
 	cost := changeCosts(e)
 	for {
 		labels = settle(e.vectors, labels, k, cost)
-		if k <= least {
+		if k <= least || opt.cosines.one > 0 {
 			return labels, k
 		}
 		s := newSums(e.vectors, labels, k)

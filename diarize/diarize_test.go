@@ -48,7 +48,9 @@ func newMadeUp(speakers int, truth []said, noise float64) *madeUp {
 
 func (m *madeUp) Dim() int             { return madeUpDim }
 func (m *madeUp) SameSpeaker() float64 { return 0.6 }
-func (m *madeUp) Close() error         { return nil }
+
+func (m *madeUp) Cosines() (one, two float64) { return 0, 0 }
+func (m *madeUp) Close() error                { return nil }
 
 func (m *madeUp) Embed(ctx context.Context, _ *audio.PCM, windows []audio.Span) ([][]float32, error) {
 	if m.broken != nil {

@@ -21,6 +21,9 @@ type Embedder interface {
 	// SameSpeaker returns the cosine from which the centroids of two clusters
 	// are one voice, 0 if not known.
 	SameSpeaker() float64
+	// Cosines returns the usual cosines of two windows of 1.5 s that do not
+	// overlap, of one voice and of two; 0 if not known.
+	Cosines() (one, two float64)
 	// Close frees the model; it may be called more than once.
 	Close() error
 }

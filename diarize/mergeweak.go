@@ -54,6 +54,22 @@ func (s *sums) mergeWeak(group []int, windows []audio.Span, enough, same float64
 	return byFirstAppearance(merged), n
 }
 
+// joinWeak joins the groups with less than enough seconds with their nearest
+// strong neighbors. At least least groups remain.
+func (s *sums) joinWeak(group []int, windows []audio.Span, enough float64, least int) (merged []int, n int) {
+	merged, n = slices.Clone(group), slices.Max(group)+1
+	for n > max(least, 1) {
+		cos := s.centroidCosines(merged, n)
+		from, targets := weakest(s.seconds(merged, n, windows), make([]bool, n), enough)
+		if from < 0 {
+			break
+		}
+		n--
+		mergeInto(merged, from, mostSimilar(from, targets, cos[from*(n+1):]), n)
+	}
+	return byFirstAppearance(merged), n
+}
+
 // weakest returns the weak group with the least speech, or −1, and the groups
 // that it may join: the strong ones, or all others if none is strong.
 func weakest(seconds []float64, unfit []bool, enough float64) (from int, targets []int) {

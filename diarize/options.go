@@ -72,6 +72,7 @@ type ClusterOptions struct {
 	Threads int
 
 	unstated bool // the embedder states no cosine from which two clusters are one voice
+	cosines  cosines
 }
 
 // DefaultSameSpeaker is the cosine from which two clusters are one voice if the

@@ -93,7 +93,10 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 // too small for a speaker have joined their neighbors; without such a cut,
 // the cut at that number itself.
 //
-// Unknown number: every cut is merged, and the merged partition with the best
+// Unknown number, and the embedder states its cosines: the groups that voices
+// leaves, without those too small for a speaker.
+//
+// Otherwise every cut is merged, and the merged partition with the best
 // silhouette is chosen if it reaches the threshold; otherwise the result is one
 // speaker. Among partitions whose silhouettes come close to the best
 // (nearlyBest), the one with the most groups is chosen: a person who speaks a
@@ -104,7 +107,17 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int) (group []int, k int) {
 	finest := len(s.count)
 	enough, steps := s.enough(windows), s.ward()
-	if opt.NumSpeakers > 0 {
+	number := opt.NumSpeakers
+	if s.cosines.one > 0 {
+		var n int
+		if steps, n = s.voices(); number == 0 {
+			if group, k = s.joinWeak(s.groups(steps, max(n, least)), windows, enough, least); k <= most {
+				return group, k
+			}
+			number = most
+		}
+	}
+	if number > 0 {
 		for cutAt := most; cutAt <= finest; cutAt++ {
 			// No cosine is above 2, so only small groups and parts of one voice
 			// are joined.
@@ -152,7 +165,8 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 // compare takes in the windows' times, so that groups can be compared as voices.
 func (s *sums) compare(x matrix, windows []audio.Span, near [][]localWindow, opt ClusterOptions) {
 	s.together, s.overlaps = s.cooccurrence(near), s.overlapping(x, windows)
-	s.stated = !opt.unstated
+	s.stated, s.cosines = !opt.unstated, opt.cosines
+	s.parted = parted(x, windows, near)
 }
 
 func (s *sums) smallest(group []int, k int, windows []audio.Span) float64 {

@@ -18,6 +18,8 @@ type sums struct {
 	together []float64 // [base × base]: windows that the segmenter gives different voices; nil without a segmenter
 	overlaps overlaps
 	stated   bool // the model states the cosine from which two groups are one voice
+	cosines  cosines
+	parted   pairs // of different voices in one tile
 }
 
 // newSums prepares the base partition (labels 0 … k−1).

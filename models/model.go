@@ -105,6 +105,9 @@ type Model struct {
 	// count as one person; 0 uses the engine's default and an estimate of the
 	// model's scale from the recording.
 	SameSpeaker float64
+	// OneVoice and TwoVoices are the usual cosines of two windows of 1.5 s of
+	// one voice and of two voices in one recording; 0 if unknown.
+	OneVoice, TwoVoices float64
 	// KnownVoice is the least cosine with a known voice; 0 is SameSpeaker.
 	KnownVoice float64
 	// Calibration computes confidences from a recognizer's token probabilities;

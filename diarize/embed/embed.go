@@ -57,6 +57,8 @@ type config struct {
 	Threads     int
 	Contract    string  // one of the models.Contract constants; "" recognizes it
 	SameSpeaker float64 // cosine; 0 if the model states none
+
+	OneVoice, TwoVoices float64 // usual cosines of windows; 0 if the model states none
 }
 
 // Model is an open network. It is safe for concurrent use.
@@ -77,7 +79,9 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openSource(src, config{Threads: opt.Threads, Contract: model.Contract, SameSpeaker: model.SameSpeaker})
+	return openSource(src, config{
+		Threads: opt.Threads, Contract: model.Contract, SameSpeaker: model.SameSpeaker, OneVoice: model.OneVoice, TwoVoices: model.TwoVoices,
+	})
 }
 
 // openSource opens a network from a file or from memory.
@@ -132,6 +136,10 @@ func (m *Model) Dim() int { return m.layout.dim }
 // SameSpeaker returns the cosine from which two clusters are one voice, 0 if
 // the model states none.
 func (m *Model) SameSpeaker() float64 { return m.opt.SameSpeaker }
+
+// Cosines returns the usual cosines of two windows of one voice and of two, 0 if
+// the model states none.
+func (m *Model) Cosines() (one, two float64) { return m.opt.OneVoice, m.opt.TwoVoices }
 
 // Close frees the network after the calls in progress; it may be called more
 // than once.

@@ -1,0 +1,57 @@
+package diarize
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// TestVoicesByEvidence counts the voices of short recordings of an embedder that
+// states its cosines, and asks for a number and for bounds.
+func TestVoicesByEvidence(t *testing.T) {
+	right, all := 0, 0
+	for speakers := 1; speakers <= 6; speakers++ {
+		for seed := range uint64(5) {
+			r := rand.New(rand.NewPCG(seed, uint64(speakers)))
+			counts := make([]int, speakers)
+			for s := range counts {
+				counts[s] = 6 + r.IntN(20)
+			}
+			x, truth := simulate(r, counts, simulated{low: 0.55, high: 0.69, common: 0.7})
+			e := timeline(truth)
+			e.vectors = x
+			number := func(opt ClusterOptions) int {
+				opt.SingleSpeakerThreshold = 0.05
+				opt = opt.filled()
+				opt.cosines = cosines{0.62, 0.43}
+				_, k, err := label(t.Context(), e, opt)
+				require.NoError(t, err)
+				return k
+			}
+			all++
+			if number(ClusterOptions{}) == speakers {
+				right++
+			}
+			assert.Equal(t, 3, number(ClusterOptions{NumSpeakers: 3}), "%d voices, seed %d", speakers, seed)
+			assert.GreaterOrEqual(t, number(ClusterOptions{MinSpeakers: 4}), 4, "%d voices, seed %d", speakers, seed)
+			assert.LessOrEqual(t, number(ClusterOptions{MaxSpeakers: 2}), 2, "%d voices, seed %d", speakers, seed)
+		}
+	}
+	assert.GreaterOrEqual(t, right, all-1, "of %d", all)
+}
+
+// TestPartedWindows reads the cosine of two voices off the windows that the
+// segmenter gives two local speakers.
+func TestPartedWindows(t *testing.T) {
+	x := matrix{data: []float32{1, 0, 0.6, 0.8, 0, 1, 0, 1}, n: 4, dim: 2}
+	windows := []audio.Span{{Start: 0, End: 10}, {Start: 10, End: 20}, {Start: 15, End: 25}, {Start: 30, End: 40}}
+	p := parted(x, windows, [][]localWindow{{{0, 0}, {1, 1}, {2, 0}}, {{3, 0}}})
+	assert.Equal(t, 1, p.pairs, "windows 1 and 2 overlap")
+	assert.InDelta(t, 0.6, p.cosine, 1e-6)
+	s := &sums{cosines: cosines{0.62, 0.43}, parted: pairs{60, 60 * 0.53}}
+	assert.InDelta(t, 0.48, s.twoVoices(), 1e-9)
+}

@@ -14,6 +14,7 @@ type Stream struct {
 	first   int
 	now     int  // position after the last window
 	whole   bool // the sound has ended
+	origin  int  // no segment begins before it
 	dropped int  // segments of the cutter that are no longer in its list
 
 	// The last segment that has begun: number i of those of the cutter.
@@ -53,10 +54,27 @@ func (s *Stream) Flush() []Segment {
 }
 
 // Open returns where speech begins that has not ended yet, on the grid of
-// [Window]. Speech shorter than MinSpeech is not certain, so it does not count.
-func (s *Stream) Open() (start int, ok bool) {
-	last, ok := s.segment(s.dropped + len(s.cut.out))
-	return last.Start, ok
+// [Window]; speaking reports whether there is any. It is certain once it is
+// longer than MinSpeech; until then it may be dropped.
+func (s *Stream) Open() (start int, certain, speaking bool) {
+	last, certain := s.segment(s.dropped + len(s.cut.out))
+	return last.Start, certain, s.cut.speaking
+}
+
+// Pending reports whether speech has ended whose segment Feed will return.
+func (s *Stream) Pending() bool {
+	return s.i >= 0 && !s.given && s.closed(s.i) || s.closed(s.i+1)
+}
+
+// Cut ends speech that has not ended, here, and returns the remaining segments.
+// Later ones begin after it.
+func (s *Stream) Cut() (out []Segment) {
+	s.whole = true
+	s.cut.flush(s.now)
+	out = s.settle(nil)
+	s.whole, s.origin = false, s.now
+	s.i, s.dropped, s.cut.out = -1, 0, nil
+	return out
 }
 
 // Needed returns the position from which on the stream may still read the
@@ -134,8 +152,8 @@ func (s *Stream) measure() bool {
 // out. Pauses do not become shorter than MinSilence.
 func (s *Stream) begin(next Segment, out []Segment) []Segment {
 	if s.i < 0 {
-		s.fine.Start = s.refinedStart(next, 0)
-		s.start = max(0, s.fine.Start-s.samples(s.opt.SpeechPad))
+		s.fine.Start = s.refinedStart(next, s.origin)
+		s.start = max(s.origin, s.fine.Start-s.samples(s.opt.SpeechPad))
 	} else {
 		last, _ := s.segment(s.i)
 		pause := min(s.samples(s.opt.MinSilence), next.Start-last.End)

@@ -104,11 +104,32 @@ func TestStreamReturnsEarly(t *testing.T) {
 			assert.InDelta(t, truth.End, got[0].End, 700)
 			return
 		}
-		start, open := s.Open()
+		start, open, _ := s.Open()
 		if now := (i + 1) * Window; now > truth.Start+audio.SampleRate/2 && now < truth.End {
 			assert.True(t, open)
 			assert.InDelta(t, truth.Start, start, Window)
 		}
 	}
 	t.Fatal("nothing was returned")
+}
+
+// A cut ends speech that goes on, and later segments begin after it.
+func TestStreamCut(t *testing.T) {
+	const n = 6 * audio.SampleRate
+	truth := audio.Span{Start: audio.SampleRate, End: 5 * audio.SampleRate}
+	s, err := NewStream(bursts(n, -20, -60, truth), DefaultOptions())
+	assert.NoError(t, err)
+	probs := late(n, truth, 0)
+	at := 3 * audio.SampleRate / Window
+	assert.Empty(t, s.Feed(probs[:at]))
+	assert.True(t, s.cut.speaking)
+	first := s.Cut()
+	assert.Len(t, first, 1)
+	assert.Equal(t, at*Window, first[0].End)
+	assert.False(t, s.Pending())
+	rest := append(s.Feed(probs[at:]), s.Flush()...)
+	assert.Len(t, rest, 1)
+	assert.GreaterOrEqual(t, rest[0].Start, at*Window)
+	assert.InDelta(t, truth.End+480, rest[0].End, 200)
+	assert.Empty(t, s.Cut())
 }

@@ -220,6 +220,13 @@ type Transcriber interface {
 	Close() error
 }
 
+// Sketcher is a Transcriber with a faster, less exact way to read speech that
+// continues. The others read it as if it had ended.
+type Sketcher interface {
+	// Sketch is Transcribe for a few seconds of speech.
+	Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Options) (*Transcript, error)
+}
+
 // ErrNoLanguage is returned for a model that does not detect languages.
 var ErrNoLanguage = errors.New("the model does not detect languages")
 

@@ -132,8 +132,12 @@ func (w *worker) fill() error {
 			return err
 		}
 		o := &opened{i: i, job: w.jobs[i]}
+		encode := w.cpu.encoded
+		if o.job.brief {
+			encode = w.cpu.encodedBriefly
+		}
 		var err error
-		if o.window, err = w.cpu.encoded(o.job, w.threads, w.stop); err != nil {
+		if o.window, err = encode(o.job, w.threads, w.stop); err != nil {
 			return err
 		}
 		o.job.stats.EncoderPasses++

@@ -82,6 +82,7 @@ type Engine struct {
 var (
 	_ asr.Transcriber      = (*Engine)(nil)
 	_ asr.LanguageDetector = (*Engine)(nil)
+	_ asr.Sketcher         = (*Engine)(nil)
 )
 
 func init() {

@@ -22,6 +22,7 @@ type job struct {
 	window decode.Window
 	rows   int  // the most beams or samples of any of its searches
 	keep   bool // the encoded window will be needed again
+	brief  bool // it is encoded with little silence after its sound
 	sound  []float32
 	plan   plan
 	stats  asr.Stats // the work done, counted

@@ -143,8 +143,13 @@ func Detect(ctx context.Context, t Tagger, pcm *audio.PCM, opt Options) ([]Event
 		return nil, err
 	}
 	found = append(found, s.Flush(pcm.Duration())...)
-	slices.SortFunc(found, func(a, b Event) int {
+	Sort(found)
+	return found, nil
+}
+
+// Sort orders events as Detect does.
+func Sort(list []Event) {
+	slices.SortFunc(list, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Class.Index, b.Class.Index))
 	})
-	return found, nil
 }

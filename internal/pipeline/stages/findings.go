@@ -44,10 +44,13 @@ type Speech struct {
 func coarse(probs []float32) []byte {
 	out := make([]byte, len(probs))
 	for i, p := range probs {
-		out[i] = byte(math.Round(255 * float64(min(max(p, 0), 1))))
+		out[i] = Coarse(p)
 	}
 	return out
 }
+
+// Coarse returns a probability as Speech holds it.
+func Coarse(p float32) byte { return byte(math.Round(255 * float64(min(max(p, 0), 1)))) }
 
 // Silence returns the mean probability of no speech between two times
 // (seconds); ok is false if the detector's probabilities are not known.

@@ -13,8 +13,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// speechOptions returns the run's options of voice activity detection.
-func (s *Stages) speechOptions() vad.Options {
+// SpeechOptions returns the run's options of voice activity detection.
+func (s *Stages) SpeechOptions() vad.Options {
 	opt := vad.DefaultOptions()
 	opt.Threshold = *s.Options.VADThreshold
 	opt.MinSpeech = float64(*s.Options.VADMinSpeechMS) / 1000
@@ -25,7 +25,7 @@ func (s *Stages) speechOptions() vad.Options {
 
 // DetectSpeech returns the stretches of speech in a recording.
 func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*Speech, error) {
-	opt := s.speechOptions()
+	opt := s.SpeechOptions()
 	return compute(ctx, s.Gate, s.Engines.VAD, func(m vad.Model) (*Speech, error) {
 		probs, err := m.Probabilities(ctx, pcm.Leveled())
 		if err != nil {

@@ -26,6 +26,7 @@ type Stages struct {
 	OptimizedWords bool     // requests words in the segments of the optimized tier
 	Translate      bool     // into English
 	Among          []string // languages from which detection chooses; empty means all
+	Spoken         bool     // the recording is known to have speech, before this part of it
 	Cascade        float64  // the confidence below which the standard tier decodes again
 
 	Working func() // called after each pass of a model, possibly concurrently; may be nil

@@ -33,22 +33,8 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, speech *Speech,
 	abilities := t.Abilities()
 	text.Abilities = &abilities
 	threshold := *s.Options.NoSpeechThreshold
-	opt := asr.DefaultOptions()
-	opt.Language = l.Code
-	if s.Options.ASRLanguage == nil {
-		opt.Languages = asr.Among(t.Languages(), s.Among)
-	}
-	opt.BeamSize = *s.Options.ASRBeamSize
-	opt.Temperature = *s.Options.ASRTemperature
-	opt.BestOf = or(s.Options.ASRBestOf, 0)
-	opt.Hotwords = s.Options.Hotwords
-	opt.InitialPrompt = or(s.Options.InitialPrompt, "")
-	opt.NoSpeechThreshold = max(threshold, math.SmallestNonzeroFloat64) // at 0 everything goes
-	opt.WordTimestamps = *s.Options.TimestampLevel == spec.TimestampWord && (text.Tier == spec.TierStandard || s.OptimizedWords)
-	opt.Translate, opt.Settled = s.Translate, holdBack(report.Settled)
-	opt.Parallel = s.Cores
-	opt.Gate = s.Gate
-	opt.Progress, opt.Working = report.Progress, s.Working
+	opt := s.recognition(t, text.Tier, l)
+	opt.Settled, opt.Progress = holdBack(report.Settled), report.Progress
 	if text.Transcript, err = s.text(ctx, text.Tier, t, pcm, speech, opt); err != nil {
 		return nil, err
 	}
@@ -66,10 +52,46 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, speech *Speech,
 			text.Uncorrected = err.Error()
 		}
 	}
-	if threshold < 1 { // 1 keeps all text
+	if threshold < 1 && !s.Spoken { // 1 keeps all text
 		reject(speech, text.Transcript)
 	}
 	return text, nil
+}
+
+// recognition returns the options of a recognizer.
+func (s *Stages) recognition(t asr.Transcriber, tier spec.Tier, l Language) asr.Options {
+	opt := asr.DefaultOptions()
+	opt.Language = l.Code
+	if s.Options.ASRLanguage == nil {
+		opt.Languages = asr.Among(t.Languages(), s.Among)
+	}
+	opt.BeamSize = *s.Options.ASRBeamSize
+	opt.Temperature = *s.Options.ASRTemperature
+	opt.BestOf = or(s.Options.ASRBestOf, 0)
+	opt.Hotwords = s.Options.Hotwords
+	opt.InitialPrompt = or(s.Options.InitialPrompt, "")
+	opt.NoSpeechThreshold = max(*s.Options.NoSpeechThreshold, math.SmallestNonzeroFloat64) // at 0 everything goes
+	opt.WordTimestamps = *s.Options.TimestampLevel == spec.TimestampWord && (tier == spec.TierStandard || s.OptimizedWords)
+	opt.Translate = s.Translate
+	opt.Parallel = s.Cores
+	opt.Gate = s.Gate
+	opt.Working = s.Working
+	return opt
+}
+
+// Sketch returns the text so far of speech that still goes on.
+func (s *Stages) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, l Language) (*asr.Transcript, error) {
+	tier := s.Tier(l)
+	t, err := s.Engines.Recognizer(ctx, tier, l.Code)
+	if err != nil {
+		return nil, err
+	}
+	opt := s.recognition(t, tier, l)
+	opt.WordTimestamps = false
+	if sketcher, ok := t.(asr.Sketcher); ok {
+		return sketcher.Sketch(ctx, pcm, speech, opt)
+	}
+	return t.Transcribe(ctx, pcm, speech, opt)
 }
 
 // text transcribes with a tier's recognizer. If the recognizer is not a CTC

@@ -42,7 +42,7 @@ func (s *Stages) voiced(pcm *audio.PCM, speech *Speech) ([]audio.Span, error) {
 	if len(speech.Probabilities) == 0 { // the caller selected the speech
 		return speech.Spans, nil
 	}
-	opt := s.speechOptions()
+	opt := s.SpeechOptions()
 	opt.Threshold *= voiceShare
 	opt.Exit = opt.Threshold / 2
 	opt.MinSilence = max(opt.MinSilence, voicePause)
@@ -90,6 +90,15 @@ func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, transc
 		}
 		return diarize.Cluster(ctx, voices, opt)
 	})
+}
+
+// Online returns a namer of the voices of a live session.
+func (s *Stages) Online() (*diarize.Online, error) {
+	e, err := s.Engines.Embedder()
+	if err != nil {
+		return nil, err
+	}
+	return diarize.NewOnline(e, s.clusterOptions(e))
 }
 
 // EmbedSides computes the voice embeddings of each side, by channel.

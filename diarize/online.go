@@ -43,7 +43,7 @@ const (
 	// numberedAfter is the speech, in seconds, after which a voice gets its
 	// number.
 	numberedAfter = 1.5
-	// ownShare is the least cosine of a voice with a window of its own, as a
+	// ownShare is the least cosine of a voice with one of its windows, as a
 	// share of the cosine from which two voices are one: a window of 1.5 s says
 	// less than a whole voice.
 	ownShare = 0.8

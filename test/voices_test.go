@@ -63,7 +63,7 @@ func TestVoicesAreNamed(t *testing.T) {
 	out, err = run("voices", "add", "Two", conversation, "--consent", "x")
 	require.Error(t, err)
 	assert.Contains(t, string(out), "conv3.flac: expected one voice, found ")
-	out, err = run("voices", "remove", "Ruth")
+	out, err = run("voices", "list", "--remove", "Ruth")
 	require.NoError(t, err, string(out))
 	raw, err := os.ReadFile(register)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// refine is the refinement of all segments at once: the definition of the
+// refine is the refinement of all segments together: the definition of the
 // borders that a Stream returns one by one.
 func refine(list []Segment, probs []float32, pcm *audio.PCM, opt Options) []Segment {
 	t := &Stream{opt: opt, sound: pcm, probs: probs}
@@ -113,7 +113,7 @@ func TestStreamReturnsEarly(t *testing.T) {
 	t.Fatal("nothing was returned")
 }
 
-// A cut ends speech that goes on, and later segments begin after it.
+// A cut ends speech that continues, and later segments begin after it.
 func TestStreamCut(t *testing.T) {
 	const n = 6 * audio.SampleRate
 	truth := audio.Span{Start: audio.SampleRate, End: 5 * audio.SampleRate}

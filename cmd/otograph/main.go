@@ -31,6 +31,7 @@ const (
 
 type cli struct {
 	Transcribe transcribeCmd `cmd:"" help:"Transcribe recordings: speech, speakers and sound events."`
+	Listen     listenCmd     `cmd:"" help:"Transcribe a microphone or a stream while people speak."`
 	Align      alignCmd      `cmd:"" help:"Align a known text with a recording: find when each word is spoken, or retime subtitles."`
 	Bench      benchCmd      `cmd:"" help:"Measure accuracy and cost of models, tiers and options."`
 	Doctor     doctorCmd     `cmd:"" help:"Show what is installed, what is missing, and how to fix it."`
@@ -117,7 +118,7 @@ func run(ctx context.Context, args []string) int {
 // newParser returns the parser of command lines, whose help lists all if set.
 func newParser(ctx context.Context, all bool) *kong.Kong {
 	var c cli
-	c.Transcribe.optionFlags, c.Bench.Run.optionFlags = newOptionFlags(), newOptionFlags()
+	c.Transcribe.optionFlags, c.Bench.Run.optionFlags, c.Listen.optionFlags = newOptionFlags(), newOptionFlags(), newOptionFlags()
 	parser, err := kong.New(&c,
 		kong.Name("otograph"),
 		kong.Description(description),

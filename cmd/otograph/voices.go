@@ -21,9 +21,8 @@ import (
 
 // voicesCmd keeps a register of voices known by name.
 type voicesCmd struct {
-	Add    voicesAddCmd    `cmd:"" help:"Add a person's voice from recordings in which only that person speaks."`
-	List   voicesListCmd   `cmd:"" help:"List the known voices."`
-	Remove voicesRemoveCmd `cmd:"" help:"Remove a person's voice."`
+	Add  voicesAddCmd  `cmd:"" help:"Add a person's voice from recordings in which only that person speaks."`
+	List voicesListCmd `cmd:"" help:"List the known voices, or remove one (--remove)."`
 }
 
 // registerFlag names the register's file.
@@ -156,13 +155,17 @@ func oneVoice(ctx context.Context, p *otograph.Pipeline, src otograph.Source) ([
 
 type voicesListCmd struct {
 	registerFlag
-	JSON bool `help:"Print the register as JSON, with the vectors."`
+	JSON   bool   `help:"Print the register as JSON, with the vectors." xor:"what"`
+	Remove string `placeholder:"NAME" help:"Remove this person's voice." xor:"what"`
 }
 
 func (c *voicesListCmd) Run() error {
-	_, register, err := c.register()
+	path, register, err := c.register()
 	if err != nil {
 		return err
+	}
+	if c.Remove != "" {
+		return c.remove(path, register)
 	}
 	if c.JSON {
 		return register.Write(cleanJSON(os.Stdout))
@@ -172,23 +175,15 @@ func (c *voicesListCmd) Run() error {
 	})
 }
 
-type voicesRemoveCmd struct {
-	Name string `arg:"" help:"Name of the person."`
-	registerFlag
-}
-
-func (c *voicesRemoveCmd) Run() error {
-	path, register, err := c.register()
-	if err != nil {
-		return err
-	}
-	if !register.Remove(c.Name) {
-		return fmt.Errorf("%s: there is no voice %q", path, spec.Shorten(c.Name))
+// remove removes the voice of a person.
+func (c *voicesListCmd) remove(path string, register *voices.Register) error {
+	if !register.Remove(c.Remove) {
+		return fmt.Errorf("%s: there is no voice %q", path, spec.Shorten(c.Remove))
 	}
 	if err := keepRegister(path, register); err != nil {
 		return err
 	}
-	say("%s: %s has been removed.\n", path, spec.Shorten(c.Name))
+	say("%s: %s has been removed.\n", path, spec.Shorten(c.Remove))
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (s *Stages) recognition(t asr.Transcriber, tier spec.Tier, l Language) asr.
 	return opt
 }
 
-// Sketch returns the text so far of speech that still goes on.
+// Sketch returns the text so far of speech that continues.
 func (s *Stages) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, l Language) (*asr.Transcript, error) {
 	tier := s.Tier(l)
 	t, err := s.Engines.Recognizer(ctx, tier, l.Code)

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+)
+
+// saved writes the sound of a session to a WAV file, mono with 16 bits, and its
+// result to a JSON file. A nil saved does nothing.
+type saved struct {
+	name string
+	file *os.File
+	out  *bufio.Writer
+	data uint32 // bytes of samples
+}
+
+// newSaved creates NAME.wav, if there is a name; existing files are refused.
+func newSaved(name string) (*saved, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if _, err := os.Lstat(name + ".json"); err == nil {
+		return nil, &usageError{fmt.Errorf("--save %s: %s.json exists: choose another name", name, name)}
+	}
+	f, err := os.OpenFile(name+".wav", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("--save: %w", err)}
+	}
+	s := &saved{name: name, file: f, out: bufio.NewWriter(f)}
+	_, err = s.out.Write(s.header())
+	return s, err
+}
+
+// header returns the header of a WAV file with the samples so far. Of a file
+// above 4 GB, the sizes are the largest that it can say.
+func (s *saved) header() []byte {
+	const width = 2
+	b := append([]byte("RIFF"), binary.LittleEndian.AppendUint32(nil, 36+min(s.data, math.MaxUint32-36))...)
+	b = append(b, "WAVEfmt "...)
+	b = binary.LittleEndian.AppendUint32(b, 16)
+	for _, v := range []uint16{1, 1} { // PCM, one channel
+		b = binary.LittleEndian.AppendUint16(b, v)
+	}
+	b = binary.LittleEndian.AppendUint32(b, audio.SampleRate)
+	b = binary.LittleEndian.AppendUint32(b, audio.SampleRate*width)
+	b = binary.LittleEndian.AppendUint16(b, width)
+	b = binary.LittleEndian.AppendUint16(b, 8*width)
+	return binary.LittleEndian.AppendUint32(append(b, "data"...), s.data)
+}
+
+// write adds samples.
+func (s *saved) write(samples []float32) error {
+	if s == nil {
+		return nil
+	}
+	b := make([]byte, 0, 2*len(samples))
+	for _, x := range samples {
+		v := math.Round(float64(min(max(x, -1), 1)) * math.MaxInt16)
+		b = binary.LittleEndian.AppendUint16(b, uint16(int16(v)))
+	}
+	n, err := s.out.Write(b)
+	s.data = uint32(min(uint64(s.data)+uint64(n), math.MaxUint32))
+	return err
+}
+
+// finish completes the WAV file and writes the result.
+func (s *saved) finish(res *otograph.Result) error {
+	if s == nil {
+		return nil
+	}
+	err := s.out.Flush()
+	if err == nil {
+		_, err = s.file.WriteAt(s.header(), 0)
+	}
+	return errors.Join(err, s.close(), writeWhole(s.name+".json", func(w io.Writer) error { return writeJSON(w, res) }))
+}
+
+// close closes the file; it may be called again.
+func (s *saved) close() error {
+	if s == nil || s.file == nil {
+		return nil
+	}
+	err := errors.Join(s.out.Flush(), s.file.Close())
+	s.file = nil
+	return err
+}

@@ -1,0 +1,309 @@
+package live
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/internal/pipeline/stages"
+	"github.com/otograph/otograph/vad"
+)
+
+// follower is what the goroutine of a session uses: it finds utterances.
+type follower struct {
+	model    vad.WindowModel
+	level    *audio.RisingLevel
+	stream   *vad.Stream
+	recorder *audio.Recorder     // nil without speakers
+	sounds   *stages.SoundStream // nil without sound events
+
+	at       int          // samples that the detector has heard
+	position atomic.Int64 // at, for others
+	raised   []float32
+	probs    []byte         // of speech, as stages.Speech holds them
+	speech   [][]audio.Span // of all utterances
+	current  *utterance     // nil in a pause
+	count    int            // utterances so far
+}
+
+// utterance is speech without a long pause.
+type utterance struct {
+	id       int
+	start    int
+	spans    []audio.Span // that have ended
+	sketched int          // where the sound of the last recognition ended
+	ended    bool         // no Partial may follow; Session.mu is held
+	last     string       // the last recognition
+	shown    string       // the text of the last Partial
+}
+
+// prepare opens what a session needs.
+func (s *Session) prepare() (err error) {
+	m, err := s.run.Engines.VAD()
+	if err != nil {
+		return err
+	}
+	streamer, ok := m.(vad.Streamer)
+	if !ok {
+		return errors.New("voice activity: the model cannot follow a sound that grows")
+	}
+	if s.model, err = streamer.Stream(); err != nil {
+		return err
+	}
+	s.level = audio.NewRisingLevel(vad.Window)
+	opt := s.run.SpeechOptions()
+	opt.MaxSpeech, opt.MinSilenceAtMax = float64(longestUtterance)/audio.SampleRate, shortestPause
+	if s.stream, err = vad.NewStream(&s.tape, opt); err != nil {
+		return err
+	}
+	if *s.run.Options.EnableAudioEvents {
+		if s.sounds, err = s.run.SoundStream(); err != nil {
+			return err
+		}
+	}
+	if *s.run.Options.EnableDiarize {
+		if s.text.voices, err = s.run.Online(); err != nil {
+			return err
+		}
+		s.recorder, err = audio.NewRecorder(s.opt.TempDir)
+	}
+	s.text.begin()
+	return err
+}
+
+// release frees what prepare opened.
+func (s *Session) release() {
+	if s.model != nil {
+		_ = s.model.Close()
+	}
+	if s.recorder != nil {
+		_ = s.recorder.Close()
+	}
+}
+
+// follow hears the sound as it is written.
+func (s *Session) follow() {
+	defer close(s.done)
+	for {
+		s.mu.Lock()
+		n, commit, closing := s.tape.Len(), s.commit, s.closing
+		s.mu.Unlock()
+		until := n
+		if commit >= 0 {
+			until = commit
+		}
+		for s.at+vad.Window <= until && s.ctx.Err() == nil {
+			if err := s.hear(s.tape.Samples(s.at, s.at+vad.Window)); err != nil {
+				s.fail(err)
+				return
+			}
+		}
+		switch {
+		case s.ctx.Err() != nil:
+			s.fail(s.ctx.Err())
+			return
+		case commit >= 0:
+			s.cut(commit)
+		case closing:
+			if err := s.finish(n); err != nil {
+				s.fail(err)
+			}
+			return
+		default:
+			select {
+			case <-s.wake:
+			case <-s.ctx.Done():
+			}
+		}
+	}
+}
+
+// hear takes the next window of sound.
+func (s *Session) hear(window []float32) error {
+	s.raised = s.level.Raise(s.raised[:0], window)
+	p, err := s.model.Next(s.raised)
+	if err != nil {
+		return err
+	}
+	if s.recorder != nil {
+		if err := s.recorder.Write(window); err != nil {
+			return err
+		}
+	}
+	s.at += len(window)
+	s.position.Store(int64(s.at))
+	s.probs = append(s.probs, stages.Coarse(p))
+	s.take(s.stream.Feed([]float32{p}))
+	s.advance()
+	s.tag(false)
+	if len(s.probs)%32 == 0 {
+		s.forget()
+	}
+	return nil
+}
+
+// take adds segments of speech to the utterance.
+func (s *Session) take(segments []vad.Segment) {
+	for _, seg := range segments {
+		if s.current == nil {
+			s.begin(seg.Start)
+		}
+		s.current.spans = append(s.current.spans, seg)
+	}
+}
+
+// begin starts an utterance.
+func (s *Session) begin(start int) {
+	s.current = &utterance{id: s.count, start: start}
+	s.count++
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.emit(Event{Kind: SpeechStarted, Utterance: s.current.id, Start: float64(start) / audio.SampleRate})
+}
+
+// advance ends the utterance if its pause or its length says so, and otherwise
+// asks for its text so far.
+func (s *Session) advance() {
+	open, certain, speaking := s.stream.Open()
+	if s.current == nil {
+		if !certain {
+			return
+		}
+		s.begin(open)
+	}
+	u := s.current
+	if n := len(u.spans); n > 0 && !certain && !s.stream.Pending() {
+		end, quiet := u.spans[n-1].End, s.at
+		if speaking {
+			quiet = open
+		}
+		if pause := int(s.opt.Silence * audio.SampleRate); !s.opt.Manual && quiet >= end+pause {
+			s.end(n)
+			return
+		}
+	}
+	if s.at-u.start > longestUtterance && len(u.spans) > 0 {
+		s.divide(open, certain)
+		return
+	}
+	if s.at-u.sketched >= sketchEvery && s.at-u.start >= leastSketch && !s.work.pending(partials) {
+		u.sketched = s.at
+		s.work.do(partials, func(cores int) { s.sketch(u, cores) })
+	}
+}
+
+// divide ends an utterance that is too long at its longest pause. open is where
+// speech continues, if it does.
+func (s *Session) divide(open int, speaking bool) {
+	u := s.current
+	best, longest := len(u.spans), -1
+	for k, span := range u.spans {
+		next := s.at
+		if k+1 < len(u.spans) {
+			next = u.spans[k+1].Start
+		} else if speaking {
+			next = open
+		}
+		if pause := next - span.End; pause >= longest && (span.End-u.start >= shortestPart || k+1 == len(u.spans)) {
+			best, longest = k+1, pause
+		}
+	}
+	s.end(best)
+}
+
+// end ends the utterance with its first n spans; the others begin the next one.
+func (s *Session) end(n int) {
+	u := s.current
+	s.current = nil
+	rest := u.spans[n:]
+	u.spans = u.spans[:n:n]
+	s.speech = append(s.speech, u.spans)
+	end := u.spans[n-1].End
+	s.mu.Lock()
+	u.ended = true
+	s.emit(Event{Kind: SpeechStopped, Utterance: u.id, Start: float64(u.start) / audio.SampleRate, End: float64(end) / audio.SampleRate})
+	s.mu.Unlock()
+	speech := &stages.Speech{Spans: u.spans, Probabilities: s.probs}
+	s.tape.mu.Lock()
+	sound := s.tape.Section(u.spans[0].Start-around, end+around)
+	s.tape.mu.Unlock()
+	s.text.queue(u)
+	s.work.do(finals, func(cores int) { s.decode(u, sound, speech, cores) })
+	s.take(rest)
+}
+
+// cut ends the utterance at a Commit.
+func (s *Session) cut(position int) {
+	s.take(s.stream.Cut())
+	if s.current != nil && len(s.current.spans) > 0 {
+		s.end(len(s.current.spans))
+	}
+	s.mu.Lock()
+	if s.commit == position {
+		s.commit = -1
+	}
+	s.mu.Unlock()
+}
+
+// finish hears the rest of the sound.
+func (s *Session) finish(n int) error {
+	if s.at < n {
+		if err := s.hear(s.tape.Samples(s.at, n)); err != nil {
+			return err
+		}
+	}
+	s.take(s.stream.Flush())
+	if s.current != nil && len(s.current.spans) > 0 {
+		s.end(len(s.current.spans))
+	}
+	s.tag(true)
+	return nil
+}
+
+// tag asks for the sound events of the sound that has come, or of its rest.
+func (s *Session) tag(rest bool) {
+	if s.sounds == nil {
+		return
+	}
+	length := float64(s.at) / audio.SampleRate
+	from, to, ok := s.sounds.Next(s.at, rest)
+	if !ok && !rest {
+		return
+	}
+	sound := audio.FromSamples(s.tape.Samples(from, to))
+	s.work.do(sounds, func(int) {
+		var list []events.Event
+		var err error
+		if ok && s.ctx.Err() == nil {
+			list, err = s.sounds.Push(s.ctx, sound)
+		}
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		if rest {
+			list = append(list, s.sounds.Flush(length)...)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, e := range list {
+			s.emit(Event{Kind: Sound, Start: e.Start, End: e.End, Class: e.Class.DisplayName, Confidence: e.Confidence})
+		}
+	})
+}
+
+// forget frees the sound that nothing needs any more.
+func (s *Session) forget() {
+	keep := s.stream.Needed()
+	if s.current != nil {
+		keep = min(keep, s.current.start)
+	}
+	keep -= around
+	if s.sounds != nil {
+		keep = min(keep, s.sounds.First())
+	}
+	s.tape.mu.Lock()
+	defer s.tape.mu.Unlock()
+	s.tape.Forget(keep)
+}

@@ -1,0 +1,98 @@
+package live
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// word is a word's place in a text; a character in scripts without spaces.
+type word struct{ start, end int }
+
+// letter reports whether a rune belongs to a word. An apostrophe does, so that
+// "don" is not taken for the whole of "don't".
+func letter(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '\'' || r == '’'
+}
+
+// wordsOf returns the words of a text.
+func wordsOf(text string) (out []word) {
+	open := false
+	for i, r := range text {
+		next := i + utf8.RuneLen(r)
+		switch {
+		case !letter(r):
+			open = false
+		case open && !spec.Unspaced(r):
+			out[len(out)-1].end = next
+		default:
+			out = append(out, word{i, next})
+			open = !spec.Unspaced(r)
+		}
+	}
+	return out
+}
+
+// agreed returns the words with which both texts begin, exactly as written,
+// without the punctuation after them: that still depends on what follows.
+func agreed(a, b string) string {
+	of, with := wordsOf(a), wordsOf(b)
+	n := 0
+	for n < min(len(of), len(with)) && of[n] == with[n] && a[:of[n].end] == b[:with[n].end] {
+		n++
+	}
+	if n == 0 {
+		return ""
+	}
+	return a[:of[n-1].end]
+}
+
+// extends reports whether a text begins with whole words that are another text.
+func extends(text, before string) bool {
+	if !strings.HasPrefix(text, before) {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(text[len(before):])
+	return before == "" || len(text) == len(before) || !letter(last) || !letter(next) || spec.Unspaced(next)
+}
+
+// grown returns the final text of an utterance whose words so far cannot be
+// taken back: the final text itself if it extends them; otherwise the words so
+// far, and the final text after the words that are most like them.
+func grown(before, final string) (text string, kept bool) {
+	if extends(final, before) {
+		return final, false
+	}
+	words := wordsOf(final)
+	if len(words) == 0 {
+		return before, true
+	}
+	of, with := []rune(strings.ToLower(before)), []rune(strings.ToLower(final))
+	row := make([]int, len(with)+1) // edit distances of the words so far to the first runes of the final text
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range of {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, q := range with {
+			step := diagonal
+			if r != q {
+				step++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(step, diagonal+1, row[j]+1)
+		}
+	}
+	best, least := 0, -1
+	for _, w := range words {
+		at := min(utf8.RuneCountInString(final[:w.end]), len(with))
+		if least < 0 || row[at] < least {
+			best, least = w.end, row[at]
+		}
+	}
+	return before + final[best:], true
+}

@@ -1,0 +1,149 @@
+package live
+
+import (
+	"sync"
+
+	"github.com/otograph/otograph"
+)
+
+// priority orders the kinds of work; lower numbers come first.
+type priority int
+
+const (
+	finals priority = iota
+	sounds
+	partials
+	priorities
+)
+
+// scheduler computes the work of all sessions of a pipeline: finals before
+// sounds before partials, and among the sessions the one first that has waited
+// longest since its last turn. One piece of work is one call of a model; work
+// of several sessions does not share a pass of a decoder yet.
+type scheduler struct {
+	most    int // workers
+	cores   int
+	mu      sync.Mutex
+	running int
+	turn    int // counts the pieces of work
+	waiting []*client
+}
+
+// client is a session's place in a scheduler.
+type client struct {
+	s      *scheduler
+	queues [priorities][]func(cores int)
+	busy   [priorities]bool
+	last   int // turn of its last piece of work
+	work   sync.WaitGroup
+}
+
+// The schedulers of the pipelines that have sessions, and their number.
+var (
+	registry   sync.Mutex
+	schedulers = map[*otograph.Pipeline]*scheduler{}
+	users      = map[*otograph.Pipeline]int{}
+)
+
+// join returns a place in the scheduler of a pipeline.
+func join(p *otograph.Pipeline, cores int) (*client, func()) {
+	registry.Lock()
+	defer registry.Unlock()
+	if schedulers[p] == nil {
+		schedulers[p] = &scheduler{most: max(cores, 1), cores: max(cores, 1)}
+	}
+	users[p]++
+	return &client{s: schedulers[p]}, func() {
+		registry.Lock()
+		defer registry.Unlock()
+		if users[p]--; users[p] == 0 {
+			delete(schedulers, p)
+			delete(users, p)
+		}
+	}
+}
+
+// do queues work of a kind; pieces of one kind run one after the other. The
+// work gets the number of cores that it may use.
+func (c *client) do(p priority, work func(cores int)) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.idle() {
+		c.s.waiting = append(c.s.waiting, c)
+	}
+	c.queues[p] = append(c.queues[p], work)
+	c.work.Add(1)
+	if c.s.running < c.s.most {
+		c.s.running++
+		go c.s.run()
+	}
+}
+
+// pending reports whether work of a kind waits or runs.
+func (c *client) pending(p priority) bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.busy[p] || len(c.queues[p]) > 0
+}
+
+// idle reports whether no work waits; s.mu is held.
+func (c *client) idle() bool {
+	for _, q := range c.queues {
+		if len(q) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// run does work until none is ready.
+func (s *scheduler) run() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.running-- }()
+	for {
+		c, p := s.next()
+		if c == nil {
+			return
+		}
+		work := c.queues[p][0]
+		c.queues[p] = c.queues[p][1:]
+		c.busy[p] = true
+		s.turn++
+		c.last = s.turn
+		s.tidy()
+		cores := max(s.cores/max(s.running, 1), 1)
+		s.mu.Unlock()
+		work(cores)
+		c.work.Done()
+		s.mu.Lock()
+		c.busy[p] = false
+	}
+}
+
+// next returns the session and the kind of the next work, or nil.
+func (s *scheduler) next() (best *client, kind priority) {
+	for p := range priorities {
+		for _, c := range s.waiting {
+			if len(c.queues[p]) > 0 && !c.busy[p] && (best == nil || c.last < best.last) {
+				best, kind = c, p
+			}
+		}
+		if best != nil {
+			return best, kind
+		}
+	}
+	return nil, 0
+}
+
+// tidy removes the sessions without waiting work.
+func (s *scheduler) tidy() {
+	kept := s.waiting[:0]
+	for _, c := range s.waiting {
+		if !c.idle() {
+			kept = append(kept, c)
+		}
+	}
+	clear(s.waiting[len(kept):])
+	s.waiting = kept
+}

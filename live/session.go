@@ -1,0 +1,325 @@
+// Package live transcribes sound while it is being spoken.
+//
+//	s, err := live.Open(ctx, p, live.Options{})
+//	if err != nil { … }
+//	go func() {
+//		for e, err := range s.Events() { … }
+//	}()
+//	err = s.Write(samples) // 16 kHz, mono
+//	…
+//	res, err := s.Close()
+//
+// A session finds utterances by their pauses. While one continues, its text so far
+// comes every few tenths of a second; when it has ended, its final text is that
+// of the same speech in a recording. Close returns the result of the whole
+// recording, with the speakers of Pipeline.Run.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/pipeline/session"
+	"github.com/otograph/otograph/internal/pipeline/stages"
+	"github.com/otograph/otograph/spec"
+)
+
+// ErrClosed is returned by Write and Commit after Close.
+var ErrClosed = errors.New("the live session is closed")
+
+// Options configures a session. The zero value is valid.
+type Options struct {
+	// Options are those of a run. EnableASR must not be false, and AudioTrack
+	// has no effect.
+	otograph.Options
+	// Extras are further options of a run.
+	Extras spec.Extras
+	// Voices are known voices, as in otograph.RunOptions.
+	Voices []otograph.KnownVoice
+	// Revisable lets each Partial have all text that was recognized, although
+	// the next one may revise it. Otherwise a Partial has only what two
+	// recognitions agree on, and text only grows.
+	Revisable bool
+	// Silence is the pause, in seconds, that ends an utterance: 0.1 to 10; 0
+	// means 0.5. Below 0.5 the standard tier decides without the sound that it
+	// has after a pause in a recording.
+	Silence float64
+	// Manual makes only Commit, and the longest utterance, end an utterance.
+	Manual bool
+	// TempDir is the folder of the unnamed file that keeps the sound for the
+	// speakers of the result; "" is the system's temporary folder. Without
+	// EnableDiarize no sound is kept.
+	TempDir string
+}
+
+const (
+	defaultSilence = 0.5
+	// longestUtterance is the longest utterance, in samples; whisper's windows
+	// have 30 s.
+	longestUtterance = 28 * audio.SampleRate
+	// shortestPart is the least length of an utterance that is divided.
+	shortestPart = 10 * audio.SampleRate
+	// around is the sound before and after an utterance that recognizers may
+	// read.
+	around = audio.SampleRate
+	// sketchEvery is how often an open utterance is recognized, and leastSketch
+	// the least length of one.
+	sketchEvery = audio.SampleRate * 2 / 5
+	leastSketch = audio.SampleRate / 2
+	// shortestPause is the least pause (seconds) at which the voice activity
+	// detector cuts an utterance of the longest length: one of its windows.
+	shortestPause = 0.031
+)
+
+// Session is one live transcription. Its methods may be called concurrently.
+type Session struct {
+	opt    Options
+	run    *session.Session
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	work   *client
+	leave  func()
+	tape   tape
+	wake   chan struct{}
+	done   chan struct{} // closed when follow has ended
+
+	mu      sync.Mutex
+	more    *sync.Cond // signals events, and the end
+	events  []Event
+	closing bool
+	ended   bool
+	err     error
+	commit  int // the position of the last Commit that has not been done
+	once    sync.Once
+	result  *otograph.Result
+
+	follower
+	text recognized
+}
+
+// tape is an audio.Tape that several goroutines use.
+type tape struct {
+	mu sync.Mutex
+	audio.Tape
+}
+
+// Samples implements audio.Sound.
+func (t *tape) Samples(from, to int) []float32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.Tape.Samples(from, to)
+}
+
+// Len implements audio.Sound.
+func (t *tape) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.Tape.Len()
+}
+
+// Open starts a session with the models of a pipeline. Close must be called,
+// also after an error and after ctx has ended, which ends the session's work.
+func Open(ctx context.Context, p *otograph.Pipeline, opt Options) (*Session, error) {
+	if opt.Silence == 0 {
+		opt.Silence = defaultSilence
+	}
+	if !(opt.Silence >= 0.1 && opt.Silence <= 10) {
+		return nil, &spec.OptionError{Field: "silence", Reason: fmt.Sprintf("must be 0.1 to 10 seconds, got %v", opt.Silence)}
+	}
+	if opt.EnableASR != nil && !*opt.EnableASR {
+		return nil, &spec.OptionError{Field: "enable_asr", Reason: "must not be false in a live session"}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	run, ctx, err := session.Open(ctx, p, opt.Options, otograph.RunOptions{Extras: opt.Extras, Voices: opt.Voices})
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	s := &Session{opt: opt, run: run, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}), commit: -1}
+	s.more = sync.NewCond(&s.mu)
+	if err := s.prepare(); err != nil {
+		s.release()
+		run.End()
+		cancel(nil)
+		return nil, err
+	}
+	s.work, s.leave = join(p, run.Cores)
+	go s.follow()
+	return s, nil
+}
+
+// Write adds samples: mono, 16 kHz. It never waits for a model. After an error
+// of the session it returns that error.
+func (s *Session) Write(samples []float32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refused(); err != nil {
+		return err
+	}
+	s.tape.mu.Lock()
+	s.tape.Append(samples)
+	s.tape.mu.Unlock()
+	s.signal()
+	return nil
+}
+
+// Commit ends the utterance that continues, if there is one, with the sound that
+// has been written.
+func (s *Session) Commit() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refused(); err != nil {
+		return err
+	}
+	s.commit = s.tape.Len()
+	s.signal()
+	return nil
+}
+
+// refused returns the error of a method that the session no longer takes.
+func (s *Session) refused() error {
+	if s.err != nil {
+		return s.err
+	}
+	if s.closing {
+		return ErrClosed
+	}
+	return context.Cause(s.ctx)
+}
+
+func (s *Session) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Events yields the events until the session has ended, and then its error, if
+// there was one. Each event is yielded once.
+func (s *Session) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			s.mu.Lock()
+			for len(s.events) == 0 && !s.ended && s.err == nil {
+				s.more.Wait()
+			}
+			list, err := s.events, s.err
+			s.events = nil
+			s.mu.Unlock()
+			for _, e := range list {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if len(list) == 0 {
+				if err != nil {
+					yield(Event{}, err)
+				}
+				return
+			}
+		}
+	}
+}
+
+// emit adds an event; s.mu is held.
+func (s *Session) emit(e Event) {
+	if e.End > 0 {
+		e.Behind = max(0, math.Round(1000*(float64(s.tape.Len())/audio.SampleRate-e.End))/1000)
+	}
+	e.Start, e.End = seconds(e.Start), seconds(e.End)
+	s.events = append(s.events, e)
+	s.more.Broadcast()
+}
+
+// seconds rounds a time as results do.
+func seconds(t float64) float64 { return math.Round(t*100) / 100 }
+
+// Behind returns how many seconds of sound have been written that are neither
+// in an utterance that continues nor recognized.
+func (s *Session) Behind() float64 {
+	at := s.position.Load()
+	if first := s.text.oldest.Load(); first >= 0 {
+		at = min(at, first)
+	}
+	return float64(int64(s.tape.Len())-at) / audio.SampleRate
+}
+
+// fail ends the session with an error.
+func (s *Session) fail(err error) {
+	if s.ctx.Err() != nil {
+		err = context.Cause(s.ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.cancel(err)
+	s.more.Broadcast()
+}
+
+// Close ends the sound, waits for the text of what was written and returns the
+// result, as Pipeline.Run does: its speakers are those of the whole recording,
+// so they may differ from those of the events. Its sentences are those of the
+// Final events. It may be called more than once.
+func (s *Session) Close() (*otograph.Result, error) {
+	s.once.Do(func() {
+		s.mu.Lock()
+		s.closing = true
+		s.signal()
+		s.mu.Unlock()
+		<-s.done
+		s.work.work.Wait()
+		if s.err == nil {
+			res, err := s.whole()
+			if err != nil {
+				s.fail(err)
+			}
+			s.result = res
+		}
+		s.leave()
+		s.release()
+		s.run.End()
+		s.mu.Lock()
+		s.ended = true
+		s.more.Broadcast()
+		s.mu.Unlock()
+		s.cancel(ErrClosed)
+	})
+	return s.result, s.err
+}
+
+// whole returns the result of the whole recording.
+func (s *Session) whole() (*otograph.Result, error) {
+	f := &stages.Findings{Speech: &stages.Speech{Spans: slices.Concat(s.speech...), Probabilities: s.probs, Windows: len(s.probs)}, Transcription: s.text.all}
+	if s.sounds != nil {
+		f.Sounds = &s.sounds.Sounds
+	}
+	pcm := s.tape.Section(s.tape.Len(), s.tape.Len())
+	if s.recorder != nil {
+		kept, err := s.recorder.PCM()
+		s.recorder = nil
+		if err != nil {
+			return nil, err
+		}
+		defer kept.Close()
+		pcm = kept
+		sides := []stages.Side{{Channel: stages.Mix, Speech: f.Speech}}
+		voices, err := s.run.EmbedSides(s.ctx, stages.Recording{PCM: pcm}, sides)
+		if err != nil {
+			return nil, err
+		}
+		f.VoiceWindows = len(voices[stages.Mix].Windows)
+		if f.Speakers, err = s.run.ClusterSides(s.ctx, sides, voices, f.Transcription); err != nil {
+			return nil, err
+		}
+	}
+	return s.run.Result(pcm, f)
+}

@@ -1,0 +1,256 @@
+package live
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/internal/pipeline/stages"
+	"github.com/otograph/otograph/spec"
+)
+
+// recognized holds the text and the voices of a session. Only the work of a
+// Final, one at a time, changes it.
+type recognized struct {
+	all    *stages.Transcription // of all utterances
+	voices *diarize.Online       // nil without speakers
+	spoken bool                  // some text was kept: the sound is not one without speech
+	count  int                   // sentences of all Finals
+
+	oldest atomic.Int64 // end of the first utterance that waits; −1 none
+	mu     sync.Mutex
+	lang   stages.Language
+	sure   bool // lang is settled
+	ends   []int64
+}
+
+// A detected language is settled once it is more likely than all others
+// together.
+const sureLanguage = 0.5
+
+func (r *recognized) begin() {
+	r.oldest.Store(-1)
+	r.all = &stages.Transcription{Transcript: &asr.Transcript{}}
+}
+
+// queue notes that an utterance waits for its text, and unqueue that the first
+// one has it.
+func (r *recognized) queue(u *utterance) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends = append(r.ends, int64(u.spans[len(u.spans)-1].End))
+	r.oldest.Store(r.ends[0])
+}
+
+func (r *recognized) unqueue() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ends = r.ends[1:]; len(r.ends) > 0 {
+		r.oldest.Store(r.ends[0])
+		return
+	}
+	r.oldest.Store(-1)
+}
+
+// language returns the language of the session, or detects it in some speech.
+// Only that of a whole utterance can settle it.
+func (s *Session) language(st *stages.Stages, pcm *audio.PCM, spans []audio.Span, whole bool) (stages.Language, error) {
+	r := &s.text
+	r.mu.Lock()
+	l, sure := r.lang, r.sure
+	r.mu.Unlock()
+	if sure || !whole && l.Code != "" {
+		return l, nil
+	}
+	l, err := st.FindLanguage(s.ctx, pcm, spans)
+	if err != nil {
+		return l, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lang, r.sure = l, whole && l.Probability >= sureLanguage
+	return l, nil
+}
+
+// stages returns the session's stages for work on some cores.
+func (s *Session) stages(cores int) *stages.Stages {
+	st := *s.run.Stages
+	st.Cores, st.Spoken = cores, s.text.spoken
+	return &st
+}
+
+// sketch recognizes an utterance that continues, and shows what may be shown.
+func (s *Session) sketch(u *utterance, cores int) {
+	s.mu.Lock()
+	skip := u.ended || s.ctx.Err() != nil
+	s.mu.Unlock()
+	if skip {
+		return
+	}
+	st := s.stages(cores)
+	speech := audio.Span{Start: u.start, End: int(s.position.Load())}
+	s.tape.mu.Lock()
+	sound := s.tape.Section(u.start-around, speech.End)
+	s.tape.mu.Unlock()
+	l, err := s.language(st, sound, []audio.Span{speech}, false)
+	if err == nil {
+		var t *asr.Transcript
+		if t, err = st.Sketch(s.ctx, sound, []audio.Span{speech}, l); err == nil {
+			s.show(u, joined(t.Segments), speech)
+			return
+		}
+	}
+	s.fail(err)
+}
+
+// show emits the Partial of a recognition, if there is something new.
+func (s *Session) show(u *utterance, text string, speech audio.Span) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.ended {
+		return
+	}
+	next := text
+	if !s.opt.Revisable {
+		next = agreed(u.last, text)
+		u.last = text
+		if !extends(next, u.shown) {
+			return
+		}
+	}
+	if next == u.shown {
+		return
+	}
+	u.shown = next
+	start, end := speech.Seconds()
+	s.emit(Event{Kind: Partial, Utterance: u.id, Start: start, End: end, Text: next})
+}
+
+// joined returns the text of sentences.
+func joined(list []asr.Segment) (text string) {
+	for _, seg := range list {
+		text += spec.Separated(text, seg.Text)
+	}
+	return text
+}
+
+// decode recognizes an utterance that has ended, and its speakers.
+func (s *Session) decode(u *utterance, sound *audio.PCM, speech *stages.Speech, cores int) {
+	defer s.text.unqueue()
+	if s.ctx.Err() != nil {
+		return
+	}
+	st := s.stages(cores)
+	var voices *diarize.Embeddings
+	var embedding sync.WaitGroup
+	var failed error
+	if s.text.voices != nil {
+		embedding.Go(func() { voices, failed = st.Embed(s.ctx, sound, speech, true) })
+	}
+	l, err := s.language(st, sound, speech.Spans, true)
+	var t *stages.Transcription
+	if err == nil {
+		t, err = st.Transcribe(s.ctx, sound, speech, l, stages.Reports{})
+	}
+	embedding.Wait()
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.text.add(t)
+	f := &stages.Findings{Transcription: t}
+	if voices != nil && len(t.Transcript.Segments) > 0 {
+		f.Speakers = s.speakers(s.text.voices.Add(voices))
+	}
+	s.final(u, sound, f)
+	if f.Speakers != nil {
+		s.correct()
+	}
+}
+
+// add adds the text of an utterance to that of all.
+func (r *recognized) add(t *stages.Transcription) {
+	all := r.all
+	stats := all.Transcript.Stats
+	stats.Add(t.Transcript.Stats)
+	segments := append(all.Transcript.Segments, t.Transcript.Segments...)
+	if t.Language.Probability >= all.Language.Probability {
+		all.Language, all.Tier = t.Language, t.Tier
+	}
+	if t.Abilities != nil {
+		all.Abilities = t.Abilities
+		all.Transcript.Ineffective, all.Transcript.Unspelled = t.Transcript.Ineffective, t.Transcript.Unspelled
+	}
+	all.Transcript.Language, all.Transcript.Stats, all.Transcript.Segments = all.Language.Code, stats, segments
+	r.spoken = r.spoken || len(segments) > 0
+}
+
+// unknown is the number of a voice without a number, in findings.
+const unknown = 1 << 10
+
+// speakers returns turns as findings.
+func (s *Session) speakers(turns []diarize.Turn) *diarize.Result {
+	for i := range turns {
+		if turns[i].Speaker < 0 {
+			turns[i].Speaker = unknown
+		}
+	}
+	return &diarize.Result{Turns: turns, Exclusive: turns}
+}
+
+// speakerName returns the name of a voice's number; "" without one.
+func speakerName(n int) string {
+	if n < 0 {
+		return ""
+	}
+	return spec.SpeakerName(n)
+}
+
+// final emits the Final of an utterance.
+func (s *Session) final(u *utterance, sound *audio.PCM, f *stages.Findings) {
+	segments := s.run.Segments(f, sound)
+	for i := range segments {
+		segments[i].ID = s.text.count + i
+		if segments[i].Speaker == spec.SpeakerName(unknown) {
+			segments[i].Speaker = ""
+		}
+	}
+	s.text.count += len(segments)
+	start, _ := u.spans[0].Seconds()
+	_, end := u.spans[len(u.spans)-1].Seconds()
+	e := Event{Kind: Final, Utterance: u.id, Start: start, End: end, Text: joined(f.Transcription.Transcript.Segments), Segments: segments, Names: s.names()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.opt.Revisable {
+		e.Text, e.Kept = grown(u.shown, e.Text)
+	}
+	s.emit(e)
+}
+
+// names returns the known voices among the speakers.
+func (s *Session) names() map[string]string {
+	if s.text.voices == nil || len(s.run.Known.Voices) == 0 {
+		return nil
+	}
+	return s.run.Names(s.run.Known, &stages.Findings{Speakers: &diarize.Result{Speakers: s.text.voices.Speakers()}})
+}
+
+// correct clusters the voices again when it is due, and emits the speech whose
+// speaker is another than was reported.
+func (s *Session) correct() {
+	if err := s.text.voices.Revise(s.ctx); err != nil {
+		s.fail(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.text.voices.Changes() {
+		start, end := c.Seconds()
+		s.emit(Event{Kind: SpeakerChanged, Start: start, End: end, From: speakerName(c.From), To: speakerName(c.To)})
+	}
+}

@@ -46,9 +46,6 @@ func (m model) used(result spec.Result) string {
 	return cmp.Or(m.file, "otograph-"+string(cmp.Or(result.Tier, spec.TierStandard)))
 }
 
-// ignoresStream reports whether OpenAI ignores stream for the model.
-func (m model) ignoresStream() bool { return m.id == "whisper-1" }
-
 // dated matches the end of the name of a dated edition of a model.
 var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{4}|latest)$`)
 

@@ -6,6 +6,8 @@ import (
 	"html"
 	"io"
 	"strings"
+
+	"github.com/otograph/otograph/internal/files/textfile"
 )
 
 // The fixed parts of a WordprocessingML package (ECMA-376, Office Open XML).
@@ -62,6 +64,11 @@ func docxDocument(title string, paragraphs []paragraph) string {
 	}
 	for _, p := range paragraphs {
 		b.WriteString(`<w:p>`)
+		direction := ""
+		if textfile.RightToLeft(p.text) {
+			direction = `<w:rtl/>`
+			b.WriteString(`<w:pPr><w:bidi/></w:pPr>`)
+		}
 		if p.speaker != "" {
 			b.WriteString(docxRun(`<w:b/>`, p.speaker+" "))
 		}
@@ -69,7 +76,7 @@ func docxDocument(title string, paragraphs []paragraph) string {
 		if p.event {
 			style = `<w:i/>`
 		}
-		b.WriteString(docxRun(`<w:color w:val="808080"/>`, mark(p.start)+" ") + docxRun(style, p.text) + `</w:p>`)
+		b.WriteString(docxRun(`<w:color w:val="808080"/>`, mark(p.start)+" ") + docxRun(style+direction, p.text) + `</w:p>`)
 	}
 	return b.String() + `<w:sectPr/></w:body></w:document>`
 }

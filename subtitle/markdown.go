@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/otograph/otograph/internal/files/textfile"
 )
 
 // writeMarkdown writes a transcript to read: a title, if any, as a heading, a
@@ -16,6 +18,7 @@ func writeMarkdown(w io.Writer, title string, cues []Cue) error {
 		fmt.Fprintf(out, "# %s\n", escapeMarkdown(title))
 	}
 	for i, p := range paragraphs(cues) {
+		p.text = textfile.Isolate(p.text)
 		if i > 0 || title != "" {
 			fmt.Fprintln(out)
 		}

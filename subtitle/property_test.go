@@ -77,7 +77,10 @@ func parse(text string, numbered bool) ([]parsed, error) {
 		p.lines = lines[1:]
 		if numbered {
 			for i := range p.lines {
-				p.lines[i] = strings.ReplaceAll(p.lines[i], string(wordJoiner), "")
+				p.lines[i] = strings.NewReplacer(string(wordJoiner), "", "\u2067", "", "\u2069", "").Replace(p.lines[i])
+			}
+			if len(out) > 0 {
+				p.speaker = out[len(out)-1].speaker // named where it changes
 			}
 			if rest, ok := strings.CutPrefix(p.lines[0], "[S"); ok {
 				if name, text, ok := strings.Cut(rest, "] "); ok {
@@ -192,7 +195,7 @@ func TestSubtitlesParseBack(t *testing.T) {
 func TestSpeakersParseBack(t *testing.T) {
 	for _, numbered := range []bool{true, false} {
 		var b bytes.Buffer
-		cues := []Cue{{Start: 1, End: 2, Speaker: "S1 & <x>", Text: "Hello"}, {Start: 2, End: 3, Text: "nobody"}}
+		cues := []Cue{{Start: 1, End: 2, Speaker: "S1 & <x>", Text: "Hello"}, {Start: 2, End: 3, Speaker: "S2", Text: "Hi"}, {Start: 3, End: 4, Speaker: "S2", Text: "there"}}
 		if numbered {
 			require.NoError(t, SRT(&b, cues, Options{}))
 		} else {
@@ -200,7 +203,8 @@ func TestSpeakersParseBack(t *testing.T) {
 		}
 		got, err := parse(b.String(), numbered)
 		require.NoError(t, err)
-		assert.Equal(t, []parsed{{1000, 2000, "S1 & <x>", []string{"Hello"}}, {2000, 3000, "", []string{"nobody"}}}, got)
+		assert.Equal(t, []parsed{{1000, 2000, "S1 & <x>", []string{"Hello"}}, {2000, 3000, "S2", []string{"Hi"}}, {3000, 4000, "S2", []string{"there"}}}, got)
+		assert.Equal(t, map[bool]int{true: 1, false: 2}[numbered], strings.Count(b.String(), "S2"), "SubRip names a speaker at a change")
 	}
 }
 

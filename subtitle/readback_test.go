@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -55,6 +56,9 @@ var readers = map[string]struct {
 		var texts []string
 		for _, paragraph := range strings.Split(strings.TrimSuffix(string(document), "\n"), "\n\n") {
 			_, text, _ := strings.Cut(paragraph, ") ")
+			if textfile.RightToLeft(text) { // isolated
+				text = strings.TrimSuffix(strings.TrimPrefix(text, "\u2067"), "\u2069")
+			}
 			texts = append(texts, regexp.MustCompile(`\\(.)`).ReplaceAllString(text, "$1"))
 		}
 		return texts

@@ -6,26 +6,45 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/otograph/otograph/internal/files/textfile"
 )
 
 // SRT writes cues as SubRip: numbered, with times as HH:MM:SS,mmm and speakers
-// as "[name] " before the text. Simultaneous speakers each get a dash. SubRip
-// has no escapes; text that a player would interpret as a tag or an arrow is
+// as "[name] " before the text where the speaker changes. Simultaneous speakers each get a dash. SubRip
+// has no direction either: text that begins in a right-to-left script is
+// isolated from the name (U+2067, U+2069). It has no escapes; text that a player would interpret as a tag or an arrow is
 // broken up by an invisible word joiner (U+2060).
 func SRT(w io.Writer, cues []Cue, o Options) error {
 	out := bufio.NewWriter(w)
+	last := "" // the speaker of the cue before, sounds aside
 	for i, p := range layout(cues, o, nameColumns) {
 		start, end := span(p.start, p.end)
 		fmt.Fprintf(out, "%d\n%s --> %s\n", i+1, clock(start, ','), clock(end, ','))
 		for _, v := range p.voices {
 			prefix := speakerPrefix(v.speaker)
-			if len(p.voices) > 1 {
+			switch {
+			case len(p.voices) > 1:
 				prefix = dash + prefix
-			}
-			for _, line := range v.lines {
-				fmt.Fprintf(out, "%s\n", srtText(prefix+line))
+			case v.speaker == last:
 				prefix = ""
 			}
+			for i, line := range v.lines {
+				if v.speaker != "" && textfile.RightToLeft(join(v.atoms)) {
+					line = "\u2067" + line + "\u2069"
+				}
+				if i > 0 {
+					prefix = ""
+				}
+				fmt.Fprintf(out, "%s\n", srtText(prefix+line))
+			}
+		}
+		switch {
+		case p.event:
+		case len(p.voices) == 1:
+			last = p.voices[0].speaker
+		default:
+			last = ""
 		}
 		fmt.Fprintln(out)
 	}

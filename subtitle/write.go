@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,9 +142,9 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 	if info.comments {
 		notes = notesOf(f, r)
 	}
-	for _, w := range spec.OfAudio(r.Warnings) {
-		if f == FormatMarkdown || f == FormatDOCX { // at the end, where the rest may be missing
-			cues = append(cues, Cue{Start: r.AudioDuration, End: r.AudioDuration, Text: w.Reason, Event: true})
+	for _, w := range slices.Backward(spec.OfAudio(r.Warnings)) {
+		if f == FormatMarkdown || f == FormatDOCX {
+			cues = slices.Insert(cues, 0, Cue{Text: w.Reason, Event: true}) // before the text
 		}
 	}
 	stem := mediafiles.Stem(name)

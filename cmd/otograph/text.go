@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
@@ -43,14 +45,34 @@ func soundLines(res *otograph.Result) []line {
 // speakerColors holds the terminal colors of the speakers, in turn.
 var speakerColors = []int{36, 33, 35, 32, 34, 31}
 
-// writeText prints a result for people: one line per segment with its time and
+// joinPause is the longest pause (seconds) within a line of text.
+const joinPause = 1.5
+
+// sentenceLines returns one line per sentence: segments of one speaker are
+// joined over pauses within a sentence.
+func sentenceLines(segments []otograph.Segment) []line {
+	var lines []line
+	for i := range segments {
+		s := segments[i]
+		if n := len(lines) - 1; n >= 0 {
+			last := lines[n].segment
+			if s.Speaker == last.Speaker && s.Language == last.Language && s.Start-last.End < joinPause && !decode.EndsSentence(last.Text, s.Text) {
+				last.Text += spec.Separated(last.Text, s.Text)
+				last.Words = slices.Concat(last.Words, s.Words)
+				last.End = max(last.End, s.End)
+				lines[n].end = last.End
+				continue
+			}
+		}
+		lines = append(lines, line{s.Start, s.End, &s, ""})
+	}
+	return lines
+}
+
+// writeText prints a result for people: one line per sentence with its time and
 // speaker, and sounds in order of time.
 func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
-	var lines []line
-	for i := range res.Segments {
-		s := &res.Segments[i]
-		lines = append(lines, line{s.Start, s.End, s, ""})
-	}
+	lines := sentenceLines(res.Segments)
 	lines = append(lines, soundLines(res)...)
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.start, b.start) })
 
@@ -82,7 +104,7 @@ func writeText(w io.Writer, res *otograph.Result, style textStyle) error {
 		if who > 0 {
 			fmt.Fprint(out, paint(speakerColor(l.segment.Speaker), fmt.Sprintf("%-*s", who, cleanLine(l.segment.Speaker))), "  ")
 		}
-		fmt.Fprintln(out, cleanLine(l.segment.Text))
+		fmt.Fprintln(out, textfile.Isolate(cleanLine(l.segment.Text)))
 		if style.words {
 			indent := strings.Repeat(" ", 2*times+3)
 			for _, w := range l.segment.Words {

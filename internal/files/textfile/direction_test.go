@@ -1,0 +1,17 @@
+package textfile
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestDirection(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "12, ?": false, "Hello שלום": false, "אנחנו כאן, NASA.": true, "2024 هذا تقرير": true, "«سلام»": true, "اردو": true, "你好": false,
+	} {
+		assert.Equal(t, want, RightToLeft(text), text)
+		assert.Equal(t, want, Isolate(text) == "\u2067"+text+"\u2069", text)
+		assert.Equal(t, !want, Isolate(text) == text, text)
+	}
+}

@@ -16,24 +16,59 @@ import (
 // Types that engines use.
 type (
 	// Engine turns a local audio file into a result; package service/engine
-	// provides an engine that runs a pipeline. Errors caused by the input are
-	// marked with spec.Permanent; all others are retried. If an Engine also has
+	// provides an engine that runs a pipeline. Its methods are
+	//
+	//	Run(ctx context.Context, job Job) (Outcome, error)
+	//	ModelSet() string // models and version, for Checkpoints
+	//
+	// Errors caused by the input are marked with spec.Permanent; all others are
+	// retried. If an Engine also has
 	//
 	//	Available() spec.Available
 	//	CheckModels(context.Context) error
 	//
 	// Available prices holds; no task is claimed while CheckModels fails.
 	Engine = worker.Engine
-	// Job is the input of an Engine's run.
+	// Job is the input of an Engine's run. Its fields are
+	//
+	//	TaskID     string
+	//	Path       string                // of the audio, for reading
+	//	Filename   string                // the customer's name of the file
+	//	Options    spec.EffectiveOptions
+	//	Extras     Extras
+	//	Voices     []string              // paths of the recordings of Extras.Voices
+	//	MaxSeconds float64               // the longest audio that is accepted: ErrUnpaid
+	//	Checkpoints Checkpoints
+	//	Register   func(context.Context) (*voices.Register, error) // known voices; nil if not requested
+	//	Decoded    func(seconds float64) error                     // call it once, before costly work
+	//	Progress   func(stage string, done float64)                // done is 0 to 1
+	//	Working    func()                                          // signs of life between
+	//	Segments   func([]spec.Segment)                            // takes new sentences
+	//
+	// The functions other than Register are never nil.
 	Job = worker.Job
-	// Extras are the options of a Job that are not in the specification.
+	// Extras are the options of a Job that are not in the specification:
+	// spec.Extras and the names of known speakers, Voices.
 	Extras = tasks.Extras
-	// Checkpoints keep finished stages of a Job across attempts.
+	// Checkpoints keep finished stages of a Job across attempts:
+	//
+	//	Load(ctx context.Context, stage string) ([]byte, error) // nil without a checkpoint
+	//	Save(ctx context.Context, stage string, data []byte) error
 	Checkpoints = worker.Checkpoints
-	// Outcome is the result of a Job.
+	// Outcome is the result of a Job. Its fields are
+	//
+	//	Result     spec.Result // without the audio's MD5
+	//	Tier       spec.Tier   // that ran, and is charged; "" for no transcription
+	//	Seconds    float64     // decoded, and charged
+	//	Waveform   []byte      // peaks, audio.PeaksPerSecond a second; optional
+	//	VoiceModel string      // SHA-256 of the speaker model; "" without voices
+	//	Recognized *…          // set by package service/engine for known voices
 	Outcome = tasks.Outcome
-	// Prober determines the length of recordings without an engine. If it also
-	// has
+	// Prober determines the length of recordings without an engine:
+	//
+	//	Probe(ctx context.Context, path, filename string) (seconds float64, err error)
+	//
+	// If it also has
 	//
 	//	CheckHead(filename string, head []byte) error
 	//

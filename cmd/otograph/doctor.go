@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/web"
 )
 
 type doctorCmd struct {
@@ -37,7 +38,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	if done, err := supervised(ctx, recognizers.DeviceAuto, ""); done {
 		return err
 	}
-	findings := []finding{c.program(), c.machine(), c.whisper(), c.devices(), c.onnxRuntime(), c.ffmpeg(), c.sandbox()}
+	findings := []finding{c.program(), c.page(), c.machine(), c.whisper(), c.devices(), c.onnxRuntime(), c.ffmpeg(), c.sandbox()}
 	findings = append(findings, c.models()...)
 	healthy := true
 	for _, f := range findings {
@@ -71,6 +72,13 @@ func (doctorCmd) program() finding {
 		found += ", " + info.GoVersion
 	}
 	return finding{Part: "program", OK: true, Found: found}
+}
+
+func (doctorCmd) page() finding {
+	if web.Built() {
+		return finding{Part: "page", OK: true, Found: "in this binary: `otograph serve` offers it, --format html writes it"}
+	}
+	return finding{Part: "page", OK: true, Found: "not in this binary: no page of `otograph serve`, no --format html", ToDo: "build with `make build` where npm is installed"}
 }
 
 func (doctorCmd) machine() finding {

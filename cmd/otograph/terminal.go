@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -21,6 +24,38 @@ func cleanText(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// terminalLog returns a handler that writes lines for people: the time of day,
+// the level unless it is INFO, the message and its attributes.
+func terminalLog(w io.Writer, level slog.Level) slog.Handler {
+	return slog.NewTextHandler(cleanLines{w}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		switch {
+		case len(groups) > 0:
+		case a.Key == slog.TimeKey:
+			return slog.String(slog.TimeKey, a.Value.Time().Format(time.TimeOnly))
+		case a.Key == slog.LevelKey && a.Value.String() == slog.LevelInfo.String():
+			return slog.Attr{}
+		}
+		return a
+	}})
+}
+
+// cleanLines passes lines on without their keys for time, level and message,
+// and without characters that a terminal obeys.
+type cleanLines struct{ w io.Writer }
+
+func (l cleanLines) Write(p []byte) (int, error) {
+	head, rest, _ := strings.Cut(string(p), "msg=")
+	if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+		message, _ := strconv.Unquote(quoted) // QuotedPrefix has checked it
+		rest = message + rest[len(quoted):]
+	}
+	head = strings.NewReplacer("time=", "", "level=", "").Replace(head)
+	if _, err := io.WriteString(l.w, cleanText(head+rest)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // cleanLine is cleanText for text that must stay on its line and in its column:

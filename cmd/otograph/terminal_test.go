@@ -91,3 +91,16 @@ func FuzzClean(f *testing.F) {
 		}
 	})
 }
+
+// TestLogOnATerminal: lines for people, from which nothing reaches the terminal
+// that it would obey.
+func TestLogOnATerminal(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(terminalLog(&out, slog.LevelInfo))
+	log.Debug("hidden")
+	log.Info("task done", "file", "a b.wav", "seconds", 3)
+	log.Warn("careful", "name", "\x1b[31mred")
+	assert.Regexp(t, `^\d\d:\d\d:\d\d task done file="a b.wav" seconds=3\n\d\d:\d\d:\d\d WARN careful name="\\x1b\[31mred"\n$`, out.String())
+	log.Info("a\x1b]0;title\x07b")
+	assert.NotContains(t, out.String(), "\x1b")
+}

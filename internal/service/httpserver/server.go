@@ -228,10 +228,13 @@ func (s *Server) noSuchPath(_ http.ResponseWriter, r *request) error {
 	return notFound("unknown path")
 }
 
+// opsPaths are the paths of probes and metrics.
+var opsPaths = []string{"/healthz", "/readyz", "/metrics"}
+
 func (s *Server) opsRoutes(mux *http.ServeMux) {
-	s.route(mux, "/healthz", methods{"GET": s.healthz})
-	s.route(mux, "/readyz", methods{"GET": s.readyz})
-	s.route(mux, "/metrics", methods{"GET": s.getMetrics})
+	for i, h := range []handler{s.healthz, s.readyz, s.getMetrics} {
+		s.route(mux, opsPaths[i], methods{"GET": h})
+	}
 }
 
 func (s *Server) route(mux *http.ServeMux, pattern string, m methods) {
@@ -393,6 +396,9 @@ func (s *Server) answer(route string, h handler) http.Handler {
 
 func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took time.Duration) {
 	level := slog.LevelInfo
+	if failure == nil && slices.Contains(opsPaths, r.route) { // asked every few seconds
+		level = slog.LevelDebug
+	}
 	attrs := []any{
 		"request", r.id, "method", r.Method, "route", r.route, "status", rec.status,
 		"bytes", rec.bytes, "took_ms", float64(took.Microseconds()) / 1000, "from", r.from,

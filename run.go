@@ -85,11 +85,11 @@ func (p *Pipeline) Run(ctx context.Context, src Source, options Options, more ..
 }
 
 // Segments processes a recording as Run does and yields its sentences, in order
-// and each once, as soon as their text is final. The sentences of the optimized
-// tier, and of split channels, arrive together. They have no speaker and are
-// not split by speaker: if the speaker changes inside a sentence, the result
-// has two segments. The error of the run comes last. A caller that stops
-// reading ends the run; a slow one delays it.
+// and each once, as soon as their text is final: window by window, except those
+// of split channels and of the cascade, which arrive together. They have no
+// speaker and are not split by speaker: if the speaker changes inside a
+// sentence, the result has two segments. The error of the run comes last. A
+// caller that stops reading ends the run; a slow one delays it.
 func (p *Pipeline) Segments(ctx context.Context, src Source, options Options, more ...RunOptions) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

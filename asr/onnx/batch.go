@@ -13,10 +13,39 @@ import (
 	"github.com/otograph/otograph/internal/engine/ort"
 )
 
+// Windows are decoded in groups, in the order of the recording, so that the
+// first sentences are known early: first firstGroup windows, then nextGroup at a
+// time. Within a group, windows of similar length share a batch.
+const firstGroup, nextGroup = 8, 32
+
+// groups returns the ends of the groups of n windows.
+func groups(n int) (ends []int) {
+	for end := min(firstGroup, n); ; end = min(end+nextGroup, n) {
+		if ends = append(ends, end); end == n {
+			return ends
+		}
+	}
+}
+
+// settler returns a function that takes the hypotheses of the first windows and
+// passes on the sentences that later windows cannot change, each once.
+func (e *Engine) settler(pcm *audio.PCM, windows []decode.Window, speech []audio.Span, give func([]asr.Segment)) func([]hypothesis) {
+	given := 0
+	return func(hyps []hypothesis) {
+		list := e.segments(pcm, windows[:len(hyps)], hyps, speech, false)
+		if n := len(list) - 1; n > given { // the last one may continue
+			give(list[given:n])
+			given = n
+		}
+	}
+}
+
 // decode runs all windows in batches of similar length, several at a time.
 // Which windows share a batch depends on the windows alone, so the text does
-// not depend on opt.Parallel. Passes counts windows run.
-func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Window, req request, opt asr.Options) ([]hypothesis, int, error) {
+// not depend on opt.Parallel. Passes counts windows run. settle, if not nil, is
+// called with the hypotheses of the first groups whenever another one is
+// complete, never concurrently.
+func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Window, req request, opt asr.Options, settle func([]hypothesis)) ([]hypothesis, int, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {
@@ -38,7 +67,25 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 	hyps := make([]hypothesis, len(windows))
 	var progress sync.Mutex
 	var done float64
-	work := batches(lengths, most, int(e.window*audio.SampleRate))
+	ends := groups(len(windows))
+	var work [][]int
+	left := make([]int, len(ends)) // windows of each group that are not decoded
+	group := make([]int, len(windows))
+	for g, end := range ends {
+		begin := 0
+		if g > 0 {
+			begin = ends[g-1]
+		}
+		left[g] = end - begin
+		for _, batch := range batches(lengths[begin:end], most, int(e.window*audio.SampleRate)) {
+			for k := range batch {
+				batch[k] += begin
+				group[batch[k]] = g
+			}
+			work = append(work, batch)
+		}
+	}
+	known := 0 // groups whose sentences are passed on
 	pool := ort.NewWorkerPool(min(max(opt.Parallel, 1), len(work)))
 	defer pool.Close()
 	err := pool.Do(ctx, len(work), func(b int) error {
@@ -69,6 +116,14 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 		for k, i := range batch {
 			hyps[i] = out[k]
 			done += windows[i].SpeechSeconds()
+			left[group[i]]--
+		}
+		before := known
+		for known < len(left) && left[known] == 0 {
+			known++
+		}
+		if settle != nil && known > before && known < len(left) {
+			settle(hyps[:ends[known-1]])
 		}
 		if opt.Progress != nil {
 			opt.Progress(done, total)

@@ -27,7 +27,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if n := len(windows); n > 3 {
 		windows = []decode.Window{windows[0], windows[n/2], windows[n-1]}
 	}
-	hyps, _, err := e.decode(ctx, pcm, windows, request{}, asr.Options{Parallel: 1})
+	hyps, _, err := e.decode(ctx, pcm, windows, request{}, asr.Options{Parallel: 1}, nil)
 	if err != nil {
 		return "", 0, err
 	}

@@ -276,7 +276,11 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), spotter: e.newSpotter(opt.Hotwords), times: true}
 	windows := e.windows(pcm, speech)
-	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt)
+	var settle func(hyps []hypothesis)
+	if opt.Settled != nil {
+		settle = e.settler(pcm, windows, speech, opt.Settled)
+	}
+	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt, settle)
 	if err != nil {
 		return nil, err
 	}

@@ -246,3 +246,37 @@ func TestBatchesAreOfSimilarLength(t *testing.T) {
 	assert.Equal(t, [][]int{{0}, {1}}, batches([]int{100, 100}, 4, 50), "a single window may exceed the budget")
 	assert.Empty(t, batches(nil, 4, 10))
 }
+
+// TestSentencesComeGroupByGroup: sentences are known while later windows are
+// decoded, and are those of the transcript.
+func TestSentencesComeGroupByGroup(t *testing.T) {
+	assert.Equal(t, []int{0}, groups(0))
+	assert.Equal(t, []int{8, 40, 50}, groups(50))
+	const copies = 25
+	one := recording()
+	var samples []float32
+	var speech []audio.Span
+	for i := range copies {
+		for _, s := range recordingSpeech {
+			speech = append(speech, audio.Span{Start: i*one.Len() + s.Start, End: i*one.Len() + s.End})
+		}
+		samples = append(samples, one.Samples(0, one.Len())...)
+	}
+	e := openMadeUp(t, toneFamilies()["nemo onnx-asr"].model)
+	windows := 0
+	var when []int
+	var sentences []asr.Segment
+	tr, err := e.Transcribe(context.Background(), audio.FromSamples(samples), speech, asr.Options{
+		WordTimestamps: true, Progress: func(float64, float64) { windows++ },
+		Settled: func(list []asr.Segment) { sentences, when = append(sentences, list...), append(when, windows) },
+	})
+	require.NoError(t, err)
+	require.Len(t, tr.Segments, 2*copies)
+	assert.Len(t, when, 2, "after the first and the second group of three")
+	assert.Less(t, when[0], when[1])
+	assert.Less(t, when[1], windows-1)
+	require.Greater(t, len(sentences), 30)
+	for i, s := range sentences {
+		assert.Equal(t, []any{tr.Segments[i].Start, tr.Segments[i].End, tr.Segments[i].Text}, []any{s.Start, s.End, s.Text})
+	}
+}

@@ -26,6 +26,11 @@ const (
 	// threadYield is the speedup per thread of a worker, beyond the first and
 	// up to fewThreads, compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
+	// stagger and evenShare apply if somebody waits for the sentences, because
+	// windows that begin together also end together: a worker decodes its first
+	// window alone, opens the next one after stagger decoder steps, about a
+	// quarter of a window's, and has at most one in evenShare of its windows open.
+	stagger, evenShare = 24, 4
 	// slotLength is how long a worker computes before others pass the gate.
 	slotLength = 50 * time.Millisecond
 )
@@ -69,6 +74,9 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	defer context.AfterFunc(ctx, b.stop.Now)()
 	workers, threads := teams(len(jobs), max(opt.Parallel, 1))
 	open := windowsEach(len(jobs), workers, c.model.WindowBytes())
+	if opt.Settled != nil {
+		open = max(1, min(open, len(jobs)/workers/evenShare))
+	}
 	for range workers {
 		group.Go(func() error {
 			w := &worker{batch: b, threads: threads, most: open, slot: slot{ctx: ctx, opt: opt}}
@@ -85,6 +93,7 @@ type worker struct {
 	decoder       *whispernet.Decoder
 	slot          slot
 	open          []*opened
+	closed        int // jobs
 	columns       []whispernet.Column
 }
 
@@ -124,6 +133,9 @@ func (w *worker) run() error {
 // fill opens further jobs while there is room for them.
 func (w *worker) fill() error {
 	for len(w.open) < w.most {
+		if n := len(w.open); n > 0 && w.slot.opt.Settled != nil && (w.closed == 0 || w.open[n-1].job.stats.DecoderSteps < stagger) {
+			return nil
+		}
 		i := int(w.next.Add(1)) - 1
 		if i >= len(w.jobs) {
 			return nil
@@ -202,6 +214,7 @@ func (w *worker) again(o *opened) bool {
 // close frees or stores the window of a decided job.
 func (w *worker) close(o *opened) {
 	o.job.sound = nil
+	w.closed++
 	if o.job.keep {
 		o.window.Forget()
 		w.cpu.store(o.job, o.window)

@@ -2,6 +2,7 @@ package whisper
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -130,4 +131,41 @@ func TestSilenceTakesOnePass(t *testing.T) {
 	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil, asr.Detection{})
 	require.NoError(t, err)
 	assert.Len(t, e.cpu.stored, 1)
+}
+
+// TestSentencesComeWindowByWindow: somebody who waits for the sentences gets
+// them while later windows are decoded, also those of a window that was
+// repaired, and without a change of the text.
+func TestSentencesComeWindowByWindow(t *testing.T) {
+	const windows = 8
+	for name, tt := range map[string]struct {
+		speech []float64
+		early  int // windows whose sentences come before the last window is decoded
+	}{
+		"whole": {[]float64{0.2, 4.4}, windows - 2},
+		"bare":  {[]float64{0.2, 1.8, 2.2, 4.4}, 1}, // one may be repaired early
+	} {
+		pcm, speech := far(windows, tt.speech...)
+		e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 4.5)), 6, Options{})
+		o := greedy()
+		o.Parallel = 1
+		want, err := e.Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		decoded := 0
+		var when []int
+		var sentences []asr.Segment
+		o.Progress = func(float64, float64) { decoded++ }
+		o.Settled = func(list []asr.Segment) {
+			sentences = append(sentences, list...)
+			when = append(when, decoded)
+		}
+		got, err := e.Transcribe(context.Background(), pcm, speech, o)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, name)
+		early := slices.DeleteFunc(slices.Compact(when), func(n int) bool { return n >= windows })
+		assert.GreaterOrEqual(t, len(early), tt.early, "%s: %v", name, when)
+		for i, s := range sentences {
+			assert.Equal(t, got.Segments[i].Text, s.Text, name)
+		}
+	}
 }

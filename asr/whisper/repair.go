@@ -15,6 +15,10 @@ import (
 // without words. It may cost one encoder pass per windowsPerRepair windows of a
 // transcription (rounded up), and per window at most twice its first decode, so
 // that music, noise or singing taken for speech cannot multiply the work.
+//
+// The first windows whose only fault is speech without words are repaired
+// during the first pass, so that their sentences need not wait for its end: in
+// addition, in at most half as many encoder passes.
 const (
 	windowsPerRepair = 4
 	// maxRounds bounds how often a repair's remaining gaps are repaired again.
@@ -68,15 +72,54 @@ type patch struct {
 	worth     float64 // seconds of speech that may be gained
 }
 
-// repair decodes the failures of the first pass again, within the budget, and
-// stores the new text in results. It returns the work done.
-func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, t *task) (asr.Stats, error) {
-	r := repair{
-		e: e, t: t, pcm: pcm, windows: windows, results: results,
-		left:   (len(windows) + windowsPerRepair - 1) / windowsPerRepair,
-		redone: make([]bool, len(windows)),
+// repairs returns the encoder passes that the repair of n windows may cost.
+func repairs(n int) int { return (n + windowsPerRepair - 1) / windowsPerRepair }
+
+// repair decodes the failures of the first pass again, in at most left encoder
+// passes, and stores the new text in results. It returns the work done.
+func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, left int, t *task) (asr.Stats, error) {
+	r := repair{e: e, t: t, pcm: pcm, windows: windows, results: results, left: left, redone: make([]bool, len(windows))}
+	if err := r.run(ctx); err != nil {
+		return r.stats, err
 	}
+	r.stats.Untried += len(r.open)
 	for i := range results {
+		if r.failed(i) {
+			r.stats.Untried++
+		}
+	}
+	r.insert()
+	return r.stats, nil
+}
+
+// mend repairs the speech that the text of one window left without words, in
+// one encoder pass. Stretches that are still without words remain in
+// done.
+func (e *Engine) mend(ctx context.Context, pcm *audio.PCM, w decode.Window, done *result, t *task) error {
+	alone := *t
+	alone.opt.Parallel = 1 // beside the first pass
+	r := repair{e: e, t: &alone, pcm: pcm, windows: []decode.Window{w}, results: []result{*done}, left: 1, redone: make([]bool, 1)}
+	if err := r.run(ctx); err != nil {
+		return err
+	}
+	for i := range r.open {
+		at := r.open[i].before
+		for _, f := range r.found {
+			if f.before <= at {
+				r.open[i].before += len(f.words)
+			}
+		}
+	}
+	r.insert()
+	*done = r.results[0]
+	done.bare = r.open
+	done.stats.Add(r.stats)
+	return nil
+}
+
+// run decodes patches while there are some and passes are left.
+func (r *repair) run(ctx context.Context) error {
+	for i := range r.results {
 		r.gather(i)
 	}
 	for range maxRounds {
@@ -85,7 +128,7 @@ func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 			break
 		}
 		if err := r.decode(ctx, patches); err != nil {
-			return r.stats, err
+			return err
 		}
 		for _, p := range patches {
 			r.left -= p.stats.EncoderPasses
@@ -97,14 +140,7 @@ func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 			}
 		}
 	}
-	r.stats.Untried += len(r.open)
-	for i := range results {
-		if r.failed(i) {
-			r.stats.Untried++
-		}
-	}
-	r.insert()
-	return r.stats, nil
+	return nil
 }
 
 // gather adds the stretches that window i leaves without words to r.open.

@@ -1,9 +1,11 @@
 package whisper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -57,7 +59,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 			return nil, err
 		}
 	}
-	if transcript.Stats, err = e.repair(ctx, pcm, windows, results, t); err != nil {
+	if transcript.Stats, err = e.repair(ctx, pcm, windows, results, repairs(len(windows)), t); err != nil {
 		return nil, err
 	}
 	transcript.Stats.Add(divided)
@@ -75,6 +77,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 // all decodes the windows and returns their results in order.
 func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) ([]result, error) {
 	p := progress{opt: t.opt, windows: windows, results: make([]result, len(windows)), ready: make([]bool, len(windows))}
+	p.mend = func(i int) error { return e.mend(ctx, pcm, windows[i], &p.results[i], t) }
 	if t.opt.Settled != nil {
 		p.sentences = &decode.Settler{Speech: t.speech, Give: t.opt.Settled}
 	}
@@ -85,11 +88,13 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 	for i := range jobs {
 		jobs[i] = e.textJob(pcm, windows[i], textPlan{t: t, language: t.language, others: t.others, prompt: e.prompt(t)})
 	}
-	return p.results, e.decode(ctx, jobs, t.opt, func(i int) {
+	err := e.decode(ctx, jobs, t.opt, func(i int) {
 		p.results[i] = e.conclude(jobs[i], t)
 		jobs[i] = nil
 		p.add(i)
 	})
+	p.mending.Wait()
+	return p.results, cmp.Or(err, p.failed)
 }
 
 // textJob returns the job that decodes a window's text by a plan.
@@ -118,12 +123,20 @@ type progress struct {
 	results     []result
 	ready       []bool
 	done, total float64
-	next        int             // the first window whose words are not passed on
-	sentences   *decode.Settler // nil without a callback, and once words wait for a repair
+	sentences   *decode.Settler   // nil without a callback, and once words wait for the last repair
+	mend        func(i int) error // repairs a window
+
+	mu      sync.Mutex
+	next    int // the first window whose words are not passed on
+	mends   int // windows repaired, and the one being repaired
+	mending sync.WaitGroup
+	failed  error // of a repair
 }
 
 // add records that a window is decoded.
 func (p *progress) add(i int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.done += p.windows[i].SpeechSeconds()
 	p.ready[i] = true
 	p.settle()
@@ -132,14 +145,44 @@ func (p *progress) add(i int) {
 	}
 }
 
-// settle passes on the words of windows that no repair will change, in order.
+// settle passes on the words of windows that no later repair will change, in
+// order. The first windows that only lack words are repaired now: the choice
+// depends on the windows alone, whoever listens.
 func (p *progress) settle() {
-	for ; p.sentences != nil && p.next < len(p.ready) && p.ready[p.next]; p.next++ {
+	for ; p.next < len(p.ready) && p.ready[p.next] && p.failed == nil; p.next++ {
 		r := p.results[p.next]
-		if len(r.bare) > 0 || r.attempt.degenerate() && len(r.words) > 0 || len(r.unsure) > 0 {
+		switch {
+		case r.attempt.degenerate() && len(r.words) > 0 || len(r.unsure) > 0:
 			p.sentences = nil // later words wait for the repair
+		case len(r.bare) > 0 && p.mends < repairs(len(p.windows))/2:
+			p.mends++
+			p.ready[p.next] = false // until it is repaired
+			p.mending.Go(func() { p.repaired(p.mend(p.next)) })
 			return
+		default:
+			p.pass(r)
 		}
+	}
+}
+
+// repaired continues after the repair of the next window.
+func (p *progress) repaired(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ready[p.next] = true
+	if p.failed = err; err == nil {
+		p.pass(p.results[p.next])
+		p.next++
+		p.settle()
+	}
+}
+
+// pass passes on the words of a window, unless a repair will add some.
+func (p *progress) pass(r result) {
+	if len(r.bare) > 0 {
+		p.sentences = nil
+	}
+	if p.sentences != nil {
 		text, _ := decode.Unloop(r.words)
 		p.sentences.Add(text)
 	}

@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/otograph/otograph/align"
@@ -35,6 +36,9 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, speech *Speech,
 	threshold := *s.Options.NoSpeechThreshold
 	opt := s.recognition(t, text.Tier, l)
 	opt.Settled, opt.Progress = holdBack(report.Settled), report.Progress
+	if text.Tier == spec.TierOptimized {
+		opt.Settled = s.settled(speech, l.Code, abilities, threshold, opt.Settled)
+	}
 	if text.Transcript, err = s.text(ctx, text.Tier, t, pcm, speech, opt); err != nil {
 		return nil, err
 	}
@@ -92,6 +96,19 @@ func (s *Stages) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 		return sketcher.Sketch(ctx, pcm, speech, opt)
 	}
 	return t.Transcribe(ctx, pcm, speech, opt)
+}
+
+// settled returns the callback for sentences of the optimized tier, without
+// those that discard removes; nil if the cascade may change them.
+func (s *Stages) settled(speech *Speech, language string, abilities asr.Abilities, threshold float64, give func([]asr.Segment)) func([]asr.Segment) {
+	if give == nil || s.Cascade > 0 && s.Engines.Model(spec.TierStandard, language) != nil {
+		return nil
+	}
+	return func(sentences []asr.Segment) {
+		t := &asr.Transcript{Segments: slices.Clone(sentences)}
+		discard(speech, t, abilities, threshold)
+		give(t.Segments)
+	}
 }
 
 // text transcribes with a tier's recognizer. If the recognizer is not a CTC

@@ -189,8 +189,14 @@ func TestEventsSendSentences(t *testing.T) {
 // TestStreamSendsTextWhileTheTaskRuns: a delta arrives before the result, and
 // the deltas together are the text.
 func TestStreamSendsTextWhileTheTaskRuns(t *testing.T) {
+	for _, format := range []string{"json", "diarized_json"} {
+		t.Run(format, func(t *testing.T) { streamsWhileTheTaskRuns(t, format) })
+	}
+}
+
+func streamsWhileTheTaskRuns(t *testing.T, format string) {
 	w := newWorld(t)
-	body, header := form(t, "talk.wav", true, "stream", "true")
+	body, header := form(t, "talk.wav", true, "stream", "true", "response_format", format)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/v1/audio/transcriptions", body)
@@ -220,6 +226,10 @@ func TestStreamSendsTextWhileTheTaskRuns(t *testing.T) {
 	require.NoError(t, w.tasks.Complete(t.Context(), c, outcome))
 	assert.Equal(t, " Good day.", next().Delta)
 	done := next()
+	for speakers := 0; format == "diarized_json" && speakers < 2; speakers++ { // after the text
+		assert.Equal(t, "transcript.text.segment", done.Type)
+		done = next()
+	}
 	assert.Equal(t, []string{"transcript.text.done", "Hello there. Good day."}, []string{done.Type, done.Text})
 }
 

@@ -551,7 +551,7 @@ func TestStreamedTranscription(t *testing.T) {
 
 	got = post("talk.wav", "response_format", "diarized_json")
 	require.Len(t, got, 5)
-	assert.Equal(t, []any{"transcript.text.segment", "SPEAKER_0", got[0]["segment_id"]}, []any{got[1]["type"], got[1]["speaker"], got[1]["id"]})
+	assert.Equal(t, []any{"transcript.text.segment", "SPEAKER_0", "seg_0"}, []any{got[2]["type"], got[2]["speaker"], got[2]["id"]}, "after all text")
 
 	got = post("talk.wav", "include[]", "logprobs")
 	assert.Len(t, got[len(got)-1]["logprobs"], 3)

@@ -226,7 +226,6 @@ type (
 	textDelta struct {
 		Type     string         `json:"type"`
 		Delta    string         `json:"delta"`
-		Segment  string         `json:"segment_id,omitempty"`
 		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
 	}
 	// textDone has no usage: OpenAI counts tokens there, which this service
@@ -250,11 +249,12 @@ type Speech struct {
 // Speech returns the state of streaming the form's text, before any event.
 func (f *Form) Speech() *Speech { return &Speech{form: f} }
 
-// Waits reports whether sentences are only sent with the result: they need a
-// speaker or the words' probabilities.
-func (s *Speech) Waits() bool { return s.form.format == formatDiarized || s.form.logprobs }
+// Waits reports whether sentences are only sent with the result: they need the
+// words' probabilities.
+func (s *Speech) Waits() bool { return s.form.logprobs }
 
-// Sentence returns the event of a sentence, nil if it has no text.
+// Sentence returns the event of a sentence, nil if it has no text. Sentences of
+// a running task have no speaker, and may be divided between speakers later.
 func (s *Speech) Sentence(seg spec.Segment) any {
 	delta := textDelta{Type: "transcript.text.delta", Delta: spec.Separated(s.text, strings.TrimSpace(seg.Text))}
 	if delta.Delta == "" {
@@ -264,14 +264,12 @@ func (s *Speech) Sentence(seg spec.Segment) any {
 	if s.form.logprobs {
 		delta.Logprobs = logprobs([]spec.Segment{seg})
 	}
-	if s.form.format == formatDiarized {
-		delta.Segment = fmt.Sprintf("seg_%d", seg.ID)
-	}
 	return delta
 }
 
-// End returns the events of the rest of the result, and of the whole text,
-// which is authoritative if a failed attempt sent different sentences.
+// End returns the events of the rest of the result, of all segments with their
+// speakers if they are requested, and of the whole text, which is authoritative
+// if a failed attempt sent different sentences.
 func (s *Speech) End(result spec.Result) (events []any) {
 	whole := wholeText(result)
 	if s.text != "" {
@@ -283,9 +281,11 @@ func (s *Speech) End(result spec.Result) (events []any) {
 			if event := s.Sentence(seg); event != nil {
 				events = append(events, event)
 			}
-			if s.form.format == formatDiarized && strings.TrimSpace(seg.Text) != "" {
-				events = append(events, diarizedSegmentOf(seg))
-			}
+		}
+	}
+	for _, seg := range result.Segments {
+		if s.form.format == formatDiarized && strings.TrimSpace(seg.Text) != "" {
+			events = append(events, diarizedSegmentOf(seg))
 		}
 	}
 	done := textDone{Type: "transcript.text.done", Text: whole, Languages: languages(result), Warnings: result.Warnings}

@@ -26,7 +26,7 @@ const (
 	// threadYield is the speedup per thread of a worker, beyond the first and
 	// up to fewThreads, compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
-	// stagger and evenShare apply if somebody waits for the sentences, because
+	// stagger and evenShare apply if a caller waits for the sentences, because
 	// windows that begin together also end together: a worker decodes its first
 	// window alone, opens the next one after stagger decoder steps, about a
 	// quarter of a window's, and has at most one in evenShare of its windows open.
@@ -228,7 +228,7 @@ func (w *worker) close(o *opened) {
 	}
 }
 
-// slot is a worker's place behind the gate that it shares with all other computation.
+// slot is a worker's place at the gate that it shares with all other computation.
 type slot struct {
 	ctx    context.Context
 	opt    asr.Options

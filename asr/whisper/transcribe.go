@@ -147,7 +147,7 @@ func (p *progress) add(i int) {
 
 // settle passes on the words of windows that no later repair will change, in
 // order. The first windows that only lack words are repaired now: the choice
-// depends on the windows alone, whoever listens.
+// depends on the windows alone, not on the caller.
 func (p *progress) settle() {
 	for ; p.next < len(p.ready) && p.ready[p.next] && p.failed == nil; p.next++ {
 		r := p.results[p.next]

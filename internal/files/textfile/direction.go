@@ -15,7 +15,7 @@ func RightToLeft(text string) bool {
 	return false
 }
 
-// Isolate returns a text that keeps the direction of its script behind a name
+// Isolate returns a text that keeps the direction of its script after a name
 // or a time: one from right to left is put between U+2067 and U+2069.
 func Isolate(text string) string {
 	if RightToLeft(text) {

@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/state"
 	"github.com/otograph/otograph/service"
+	"github.com/otograph/otograph/web"
 )
 
 // firstBalance is the balance of the account that a first start creates.
@@ -46,4 +47,11 @@ Try it:
 
 `))
 	return nil
+}
+
+// showPage prints the address of the page, if there is one, to a terminal.
+func (c *serveCmd) showPage() {
+	if web.Built() && !strings.HasPrefix(c.Addr, "unix:") && term.IsTerminal(int(os.Stdout.Fd())) {
+		say("The page: %s/\n", strings.TrimSuffix(c.url(), c.BasePath))
+	}
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/service"
@@ -106,9 +104,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err := c.firstStart(ctx, s, dir, log); err != nil {
 		return err
 	}
-	if page, ok := c.page(); ok && term.IsTerminal(int(os.Stdout.Fd())) {
-		say("The page: %s\n", page)
-	}
+	c.showPage()
 	log.Info("listening", "url", c.url(), "workers", c.workers(), "data", dir, "database", db.Redact(cmp.Or(c.Database, filepath.Join(dir, db.DataFile))))
 	return s.Serve(ctx, listener, ops)
 }
@@ -184,12 +180,6 @@ func (c *serveCmd) workCommand(dir string, on device) ([]string, error) {
 	}
 	memory := fmt.Sprintf("--model-memory=%d", max(1, c.bound(c.workers())>>20))
 	return append(command, "--keep-models="+c.KeepModels.String(), memory), nil
-}
-
-// page returns the address of the page; false if this binary has none, or for a
-// socket.
-func (c *serveCmd) page() (string, bool) {
-	return strings.TrimSuffix(c.url(), c.BasePath) + "/", web.Built() && !strings.HasPrefix(c.Addr, "unix:")
 }
 
 // url returns the API's address for users.

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
 // cleanText makes untrusted text safe to show to an operator: texts of
@@ -24,6 +27,15 @@ func cleanText(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// newLog returns a logger to standard error: JSON, or lines for people on a
+// terminal.
+func newLog(level slog.Level) *slog.Logger {
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		return slog.New(terminalLog(os.Stderr, level))
+	}
+	return slog.New(slog.NewJSONHandler(cleanJSON(os.Stderr), &slog.HandlerOptions{Level: level}))
 }
 
 // terminalLog returns a handler that writes lines for people: the time of day,

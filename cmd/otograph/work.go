@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/service/engine"
@@ -95,10 +93,3 @@ func (c *workCmd) Run(ctx context.Context) error {
 type awayError struct{ error }
 
 func (e *awayError) Unwrap() error { return e.error }
-
-func newLog(level slog.Level) *slog.Logger {
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		return slog.New(terminalLog(os.Stderr, level))
-	}
-	return slog.New(slog.NewJSONHandler(cleanJSON(os.Stderr), &slog.HandlerOptions{Level: level}))
-}

@@ -9,9 +9,9 @@
 //	…
 //	res, err := s.Close()
 //
-// A session finds utterances by their pauses. While one continues, its text so far
-// comes every few tenths of a second; when it has ended, its final text is that
-// of the same speech in a recording. Close returns the result of the whole
+// A session finds utterances by their pauses. While one continues, its text so
+// far comes every few tenths of a second; when it has ended, its final text is
+// that of the same speech in a recording. Close returns the result of the whole
 // recording, with the speakers of Pipeline.Run.
 package live
 

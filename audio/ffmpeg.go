@@ -282,6 +282,7 @@ func (in *input) believes(seconds float64, o Options) bool {
 		return plausible
 	case declared:
 		return plausible && o.checkDuration(in.name, seconds) == nil
+	case guessed:
 	}
 	return false
 }

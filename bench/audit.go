@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 // of the references, which suggests that it was trained on them.
 type audit struct {
 	Rankings   []ranking         `json:"rankings,omitempty"`
+	Reason     string            `json:"reason,omitempty"` // for the largest difference of texts
 	References []referenceErrors `json:"reference_errors,omitempty"`
 }
 
@@ -28,6 +30,8 @@ type ranking struct {
 	// Ties are ranges of ranks (from 1) without a significant difference: the
 	// paired interval between the first system and each other contains 0.
 	Ties [][2]int `json:"ties,omitempty"`
+	// normalizer is that of a rule for texts.
+	normalizer scores.Normalizer
 }
 
 // String describes the ranking on one line.
@@ -87,7 +91,8 @@ func rank(rule string, names []string, errors [][]ratio, seed uint64) ranking {
 func (c Config) audit(r *Report) *audit {
 	a := &audit{References: c.referenceErrors(r)}
 	if len(r.Systems) > 1 {
-		a.Rankings = append(c.textRankings(r), c.turnRankings(r)...)
+		texts := c.textRankings(r)
+		a.Rankings, a.Reason = append(texts, c.turnRankings(r)...), c.reason(r, texts)
 	}
 	if len(a.Rankings)+len(a.References) == 0 {
 		return nil
@@ -133,9 +138,10 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 		for k, i := range items {
 			group.Go(func() error {
 				language := c.Items[i].Language
-				ref := normalizedUnits(n, language, *c.Items[i].Text)
 				for s := range r.Systems {
-					e := scores.CompareWords(ref, normalizedUnits(n, language, r.Systems[s].Items[i].Text))
+					text := r.Systems[s].Items[i].Text
+					ref := normalizedUnits(n, language, referenceOf(c.Items[i], n, language, text))
+					e := scores.CompareWords(ref, normalizedUnits(n, language, text))
 					errors[s][k] = ratio{float64(e.Errors()), float64(e.Reference)}
 				}
 				return nil
@@ -146,9 +152,55 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 		if n.Name != "" {
 			rule = n.Name
 		}
-		list = append(list, rank("text as "+rule+where, systemNames(r), errors, c.Seed))
+		k := rank("text as "+rule+where, systemNames(r), errors, c.Seed)
+		k.normalizer = n
+		list = append(list, k)
 	}
 	return list
+}
+
+// reason explains the largest difference between two systems under the rules
+// for texts: the recording with most of it, and the errors that one of them
+// makes more often.
+func (c Config) reason(r *Report, list []ranking) string {
+	if len(list) == 0 {
+		return ""
+	}
+	gap := func(k ranking) float64 { return k.Rates[len(k.Rates)-1] - k.Rates[0] }
+	k := slices.MaxFunc(list, func(a, b ranking) int { return cmp.Compare(gap(a), gap(b)) })
+	best := slices.Index(systemNames(r), k.Systems[0])
+	worst := slices.Index(systemNames(r), k.Systems[len(k.Systems)-1])
+	more := map[string]int{}
+	all, most, where := 0, 0, ""
+	for _, i := range common(r, func(it itemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 }) {
+		wrong := func(system int) []string {
+			text, language := r.Systems[system].Items[i].Text, c.Items[i].Language
+			units := func(text string) []string { return normalizedUnits(k.normalizer, language, text) }
+			return wrongWords(tokensOf(units(referenceOf(c.Items[i], k.normalizer, language, text)), units(text)))
+		}
+		a, b := wrong(worst), wrong(best)
+		for _, w := range a {
+			more[w]++
+		}
+		for _, w := range b {
+			more[w]--
+		}
+		all += len(a) - len(b)
+		if d := len(a) - len(b); d > most {
+			most, where = d, c.Items[i].Name
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	var often []string
+	for _, w := range slices.SortedFunc(maps.Keys(more), func(a, b string) int { return cmp.Or(cmp.Compare(more[b], more[a]), cmp.Compare(a, b)) }) {
+		if len(often) < 5 && more[w] > 0 {
+			often = append(often, fmt.Sprintf("“%s” %d", w, more[w]))
+		}
+	}
+	return fmt.Sprintf("The largest difference is that by %s: %s makes %d errors more than %s, %d of them in %s. It makes more often: %s.",
+		k.Rule, r.Systems[worst].Name, all, r.Systems[best].Name, most, where, strings.Join(often, ", "))
 }
 
 // turnRankings ranks by the diarization error rate under every scoring variant.

@@ -62,7 +62,7 @@ func TestAuditRanksByEveryRule(t *testing.T) {
 	for _, k := range r.Audit.Rankings {
 		byRule[k.Rule] = k
 	}
-	require.Len(t, byRule, 6)
+	require.Len(t, byRule, 7)
 	assert.Equal(t, []string{"copier", "listener", "twin"}, byRule["text as words"].Systems)
 	assert.Equal(t, [][2]int{{2, 3}}, byRule["text as words"].Ties)
 	assert.Equal(t, "copier", byRule["text as none"].Systems[2], "the case is wrong everywhere")
@@ -90,7 +90,7 @@ func TestAuditRanksByEveryRule(t *testing.T) {
 	var page bytes.Buffer
 	require.NoError(t, r.WriteHTML(&page))
 	assert.Contains(t, page.String(), `<span class="replaced" title="instead of portland">holland</span>`)
-	assert.Contains(t, page.String(), "Order by text as whisper")
+	assert.Contains(t, page.String(), "likewise by text as whisper")
 	var table bytes.Buffer
 	require.NoError(t, r.WriteTable(&table))
 	assert.Contains(t, table.String(), "listener makes more word errors than copier: by 10.00 points")

@@ -23,10 +23,21 @@ type (
 )
 
 // Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
-// one, or else every recording in it, with the text in NAME.txt, the turns in
-// NAME.rttm and the times in which they are scored in NAME.uem. A .txt file
-// without JSON has one text per line. Errors name file and line.
-func Load(path string) ([]Item, error) { return datasets.Load(path) }
+// one, Kaldi's files, or else every recording in it, with the text in NAME.txt
+// or NAME.lab, the turns in NAME.rttm and the times in which they are scored in
+// NAME.uem. A manifest is JSON or a table in CSV or TSV. A .txt file without
+// JSON has one text per line. Errors name file and line. References are files
+// (SegLST, STM, CTM or RTTM of all recordings) or folders with a file for each,
+// which replace those of the manifest.
+func Load(path string, references ...string) ([]Item, error) {
+	items, err := datasets.Load(path)
+	for _, file := range references {
+		if err == nil {
+			items, err = withReferences(file, items)
+		}
+	}
+	return items, err
+}
 
 // ReadRTTM reads turns in NIST's RTTM format, of a file name or of all.
 func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) { return datasets.ReadRTTM(r, file) }

@@ -106,3 +106,33 @@ func summarizeCosts(items []itemReport, seed uint64) costSummary {
 	s.Speed = estimateSum(speeds, seed, ratio.add, ratio.rate)
 	return s
 }
+
+// netSpeed returns the seconds of sound in a second without the starts of a
+// program, 0 if it is not known.
+func (s systemReport) netSpeed() float64 {
+	if wall := s.net(func(c Cost) float64 { return c.Wall }); wall > 0 {
+		return s.Cost.Audio / wall
+	}
+	return 0
+}
+
+// netCPU returns the seconds of processor time for an hour of sound without the
+// starts of a program, 0 if it is not known.
+func (s systemReport) netCPU() float64 {
+	return 3600 * s.net(func(c Cost) float64 { return c.CPU }) / max(1e-9, s.Cost.Audio)
+}
+
+// net sums a cost of the recordings without the starts of a program.
+func (s systemReport) net(of func(Cost) float64) (sum float64) {
+	for _, it := range s.Items {
+		if it.Cost.Audio <= 0 || it.Cost.Wall <= 0 {
+			continue
+		}
+		cost := of(it.Cost)
+		if s.Start != nil {
+			cost = max(0, cost-of(*s.Start))
+		}
+		sum += cost
+	}
+	return sum
+}

@@ -101,18 +101,31 @@ func costFigures() []figure {
 	}
 	return []figure{
 		{"speed", "speed", "× real time", func(s systemReport) *estimate { return s.Cost.Speed }, "%.1f", 1, false},
+		{"speed_without_starts", "· without starts", "× real time", started(systemReport.netSpeed), "%.1f", 1, false},
 		{"rtf_p50", "real-time factor, median", "", ran(func(c costSummary) float64 { return c.RTFp50 }), "%.4f", 1, true},
 		{"rtf_p95", "· 95th percentile", "", ran(func(c costSummary) float64 { return c.RTFp95 }), "%.4f", 1, true},
 		{"first_p50", "time to the first segment, median", "s", ran(func(c costSummary) float64 { return c.FirstSegmentP50 }), "%.2f", 1, true},
 		{"first_p95", "· 95th percentile", "s", ran(func(c costSummary) float64 { return c.FirstSegmentP95 }), "%.2f", 1, true},
 		{"cpu_per_hour", "processor time for an hour", "s", ran(func(c costSummary) float64 { return c.CPUPerHour }), "%.1f", 1, true},
+		{"cpu_without_starts_per_hour", "· without starts", "s", started(systemReport.netCPU), "%.1f", 1, true},
 		{"encoder_passes_per_hour", "encoder passes for an hour", "", ran(func(c costSummary) float64 { return c.EncoderPerHour }), "%.0f", 1, true},
 		{"cascade_share", "speech decoded again by the standard tier", "%", func(s systemReport) *estimate { return plainOf(s.Cost.CascadeShare) }, "%.1f", 100, true},
 		{"cascade_encoder_passes_per_hour", "· encoder passes for an hour", "", func(s systemReport) *estimate { return plainOf(s.Cost.CascadePerHour) }, "%.0f", 1, true},
 		{"peak_rss", "peak memory of the process", "MiB", ran(func(c costSummary) float64 { return float64(c.PeakRSS) }), "%.0f", 1.0 / (1 << 20), true},
 		{"load", "time to load the models", "s", func(s systemReport) *estimate { return plainIf(s.Load > 0, s.Load) }, "%.2f", 1, true},
+		{"start", "time to start for each recording", "s", started(func(s systemReport) float64 { return s.Start.Wall }), "%.2f", 1, true},
 		{"recordings", "recordings measured", "", func(s systemReport) *estimate { return plain(float64(len(s.Items) - s.Failed)) }, "%.0f", 1, false},
 		{"failed", "recordings failed", "", func(s systemReport) *estimate { return plainIf(s.Failed > 0, float64(s.Failed)) }, "%.0f", 1, true},
+	}
+}
+
+// started returns a figure of the programs that are started for each recording.
+func started(of func(systemReport) float64) func(systemReport) *estimate {
+	return func(s systemReport) *estimate {
+		if s.Start == nil || s.Cost.Audio == 0 {
+			return nil
+		}
+		return plain(of(s))
 	}
 }
 

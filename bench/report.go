@@ -35,7 +35,9 @@ type systemReport struct {
 	Other    bool                  `json:"other,omitempty"` // a recognizer other than Otograph's
 	Models   []modelReport         `json:"models"`
 	Load     float64               `json:"load_seconds"`
-	Tiers    map[otograph.Tier]int `json:"tiers"` // recordings by the tier that transcribed them
+	Start    *Cost                 `json:"start,omitempty"` // of a program that is started for each recording
+	Steps    []string              `json:"steps"`           // text, speakers, sounds
+	Tiers    map[otograph.Tier]int `json:"tiers"`           // recordings by the tier that transcribed them
 	Failed   int                   `json:"failed"`
 	Accuracy accuracy              `json:"accuracy"`
 	Cost     costSummary           `json:"cost"`
@@ -64,8 +66,9 @@ type itemReport struct {
 	// WrongWords lists the differences between text and reference: "a → b" for
 	// a substitution, "−a" for a deletion, "+b" for an insertion.
 	WrongWords []string `json:"wrong_words,omitempty"`
-	character  bool     // scored by characters
-	repeats    []Cost   // none if the recording failed
+	steps      []string
+	character  bool   // scored by characters
+	repeats    []Cost // none if the recording failed
 }
 
 // comparison compares a system with the first one, over the recordings that
@@ -98,6 +101,9 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 			if rec.Load != nil && sr.Load == 0 { // only the first load, because later ones find the files cached
 				sr.Load = *rec.Load
 			}
+			if rec.Start != nil {
+				sr.Start = rec.Start
+			}
 		}
 		for _, it := range c.Items {
 			item := c.reportOf(it, file.find(i, it.Name))
@@ -107,6 +113,11 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 				sr.Tiers[item.Tier]++
 			}
 			sr.Items = append(sr.Items, item)
+			for _, step := range item.steps {
+				if !slices.Contains(sr.Steps, step) {
+					sr.Steps = append(sr.Steps, step)
+				}
+			}
 		}
 		sr.Accuracy, sr.Cost = summarize(sr.Items, c.Seed), summarizeCosts(sr.Items, c.Seed)
 		r.Systems = append(r.Systems, sr)
@@ -140,7 +151,7 @@ func (c Config) reportOf(it Item, records []record) itemReport {
 		}
 		if f := rec.Outcome; f != nil {
 			item.Language, item.Tier, item.Text, item.Spans, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Spans, f.Score, f.Warnings
-			item.character = characters(it, f)
+			item.character, item.steps = characters(it, f), f.Steps
 			if it.Text != nil && f.Score.Words != nil {
 				item.WrongWords = wrongWords(tokensOf(c.bothUnits(it, f)))
 			}

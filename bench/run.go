@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench/internal/scores"
+	"github.com/otograph/otograph/bench/internal/systems"
 	"github.com/otograph/otograph/models"
 )
 
@@ -35,6 +36,10 @@ type System struct {
 type Config struct {
 	Items   []Item
 	Systems []System // the others are compared with the first one
+	// SameSteps has the models do what the other recognizers do, unless their
+	// options say otherwise: texts, and speakers if all others are transcripts
+	// with speakers.
+	SameSteps bool
 	// Repeat is how often a recording is measured (0: 1); the median counts.
 	Repeat int
 	// Warmup is how many times each system runs the first recording before
@@ -105,7 +110,7 @@ func (c Config) head(sums fingerprints) (string, error) {
 		Models  []model
 		Engine  string `json:",omitempty"`
 	}
-	var systems []system
+	var all []system
 	for _, s := range c.Systems {
 		k := system{Name: s.Name, Options: s.Options, Known: s.KnownLanguage, Cascade: s.Cascade}
 		if s.Engine != nil {
@@ -118,7 +123,7 @@ func (c Config) head(sums fingerprints) (string, error) {
 			}
 			k.Models = append(k.Models, model{m.Role, m.Name, files})
 		}
-		systems = append(systems, k)
+		all = append(all, k)
 	}
 	data, err := json.Marshal(struct {
 		Items      []Item
@@ -128,7 +133,7 @@ func (c Config) head(sums fingerprints) (string, error) {
 		Device     string   `json:",omitempty"`
 		Normalizer string   `json:",omitempty"`
 		Keywords   []string `json:",omitempty"`
-	}{c.Items, systems, c.DER, c.Cores, c.Device, c.Normalizer, c.Keywords})
+	}{c.Items, all, c.DER, c.Cores, c.Device, c.Normalizer, c.Keywords})
 	if err != nil {
 		return "", err
 	}
@@ -148,6 +153,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		if (s.Set == nil) == (s.Engine == nil) {
 			return nil, fmt.Errorf("system %q: expected models or an engine, found both or neither", s.Name)
 		}
+	}
+	if c.SameSteps {
+		c.Systems = c.withSameSteps(ctx)
 	}
 	c.classes = c.eventClasses()
 	if c.Normalizer != "" {
@@ -169,14 +177,46 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	parts, remove, err := c.cutParts(ctx)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	defer remove()
 	for i, s := range c.Systems {
 		r := runner{Config: c, system: s, index: i, file: file}
+		r.Items = parts
 		if err := r.run(ctx); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 	}
 	report := c.report(file, machine, sums)
 	return report, file.Close()
+}
+
+// withSameSteps returns the systems after SameSteps.
+func (c Config) withSameSteps(ctx context.Context) []System {
+	others, speakers := 0, true
+	for _, s := range c.Systems {
+		if s.Engine != nil {
+			others++
+			speakers = speakers && systems.Silent(s.Engine) && slices.ContainsFunc(c.Items, func(it Item) bool {
+				res, _, err := s.Engine.Transcribe(ctx, it)
+				return err == nil && res.Ran.Diarize
+			})
+		}
+	}
+	list := slices.Clone(c.Systems)
+	for i := range list {
+		if opt := &list[i].Options; others > 0 && list[i].Engine == nil {
+			if opt.EnableAudioEvents == nil {
+				opt.EnableAudioEvents = new(false)
+			}
+			if opt.EnableDiarize == nil && !speakers {
+				opt.EnableDiarize = new(false)
+			}
+		}
+	}
+	return list
 }
 
 // models returns the system's models; an Engine's are unknown.

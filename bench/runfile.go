@@ -26,6 +26,7 @@ type record struct {
 	Item   string `json:"item,omitempty"`
 
 	Load    *float64 `json:"load,omitempty"`   // seconds to load the system's models
+	Start   *Cost    `json:"start,omitempty"`  // of a program that is started for each recording
 	Repeat  int      `json:"repeat,omitempty"` // from 1
 	Cost    *Cost    `json:"cost,omitempty"`
 	Outcome *outcome `json:"found,omitempty"` // with the first repeat
@@ -36,6 +37,7 @@ type record struct {
 type outcome struct {
 	Tier     otograph.Tier  `json:"tier"`
 	Language string         `json:"language"`
+	Steps    []string       `json:"steps,omitempty"` // text, speakers, sounds
 	Text     string         `json:"text"`            // a line for each segment
 	Spans    [][2]float64   `json:"spans,omitempty"` // start and end of each line; nil without times
 	Score    itemScore      `json:"score"`

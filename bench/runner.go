@@ -97,6 +97,14 @@ func (r *runner) runModels(ctx context.Context) error {
 
 // runEngine measures the recordings on another recognizer.
 func (r *runner) runEngine(ctx context.Context) error {
+	if c, ok := r.system.Engine.(interface{ Start(context.Context) *Cost }); ok && len(r.file.find(r.index, "")) == 0 {
+		r.announce(Item{}, "start", 0)
+		if cost := c.Start(ctx); cost != nil {
+			if err := r.file.put(record{System: r.index, Start: cost}); err != nil {
+				return err
+			}
+		}
+	}
 	group, each := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, r.system.Parallel))
 	for i, it := range r.open {
@@ -170,10 +178,19 @@ func (r *runner) seconds(ctx context.Context, it Item) float64 {
 
 // outcome returns the part of a result that the report needs.
 func (r *runner) outcome(it Item, res *otograph.Result) *outcome {
+	res = withoutIgnored(it, res)
 	given := res.Language == "" || r.system.Engine == nil && r.system.options(it).ASRLanguage != nil
 	f := &outcome{Tier: res.Tier, Language: res.Language, Warnings: spec.OfAudio(res.Warnings), Score: scoreResult(it, res, scoreOptions{
 		DER: r.DER, Normalizer: r.rules, Keywords: r.Keywords, EventClasses: r.classes, LanguageGiven: given,
 	})}
+	for _, step := range []struct {
+		name string
+		on   bool
+	}{{"text", res.Ran.ASR}, {"speakers", res.Ran.Diarize}, {"sounds", res.Ran.AudioEvents}} {
+		if step.on {
+			f.Steps = append(f.Steps, step.name)
+		}
+	}
 	var lines []string
 	timed := false
 	for _, s := range res.Segments {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph"
@@ -76,7 +77,7 @@ func scoreResult(item Item, res *otograph.Result, opt scoreOptions) itemScore {
 			}
 		}
 		if item.Text != nil {
-			s.scoreWords(language, *item.Text, text, opt)
+			s.scoreWords(language, referenceOf(item, opt.Normalizer, language, text), text, opt)
 		}
 		s.Meeting = scoreMeeting(item, res, language, opt.Normalizer)
 		if item.Language != "" && !opt.LanguageGiven {
@@ -103,6 +104,44 @@ func scoreResult(item Item, res *otograph.Result, opt scoreOptions) itemScore {
 		s.Events = new(scoreEvents(item.Events, res.AudioEvents, opt.EventClasses))
 	}
 	return s
+}
+
+// referenceOf returns the text of an item's reference, with those of NIST's
+// alternatives that suit a hypothesis.
+func referenceOf(item Item, n scores.Normalizer, language, hypothesis string) string {
+	if item.Marked == "" {
+		return *item.Text
+	}
+	return scores.Resolve(item.Marked, hypothesis, func(text string) []string { return normalizedUnits(n, language, text) })
+}
+
+// withoutIgnored leaves out the words in the times that the reference does not
+// score, and the segments without words whose middle is there, as sclite does.
+func withoutIgnored(item Item, res *otograph.Result) *otograph.Result {
+	if len(item.Ignored) == 0 {
+		return res
+	}
+	ignored := func(start, end float64) bool {
+		middle := (start + end) / 2
+		return end > start && slices.ContainsFunc(item.Ignored, func(s [2]float64) bool { return s[0] <= middle && middle < s[1] })
+	}
+	out := *res
+	out.Segments = nil
+	for _, g := range res.Segments {
+		if len(g.Words) == 0 && ignored(g.Start, g.End) {
+			continue
+		}
+		words := slices.DeleteFunc(slices.Clone(g.Words), func(w otograph.Word) bool { return ignored(w.Start, w.End) })
+		if len(words) < len(g.Words) {
+			var text []string
+			for _, w := range words {
+				text = append(text, strings.TrimSpace(w.Word))
+			}
+			g.Words, g.Text = words, strings.Join(text, " ")
+		}
+		out.Segments = append(out.Segments, g)
+	}
+	return &out
 }
 
 func (s *itemScore) scoreWords(language, reference, hypothesis string, opt scoreOptions) {

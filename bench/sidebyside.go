@@ -168,10 +168,10 @@ func (it itemReport) pieces(units func(string) []string) func(word int) string {
 }
 
 // sound returns the address of a recording for the page: relative to its folder
-// if that is known, "" if there is no such file.
+// if that is known, "" if there is no such file, or for a part of one.
 func (c Config) sound(it Item) template.URL {
 	path, err := filepath.Abs(it.Path)
-	if err != nil || it.Path == "" {
+	if err != nil || it.Path == "" || it.Part != nil {
 		return ""
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {

@@ -107,37 +107,6 @@ func (r *Report) remarks() (lines []string) {
 	return append(lines, r.findings()...)
 }
 
-// findings returns the comparisons and audits in words.
-func (r *Report) findings() (lines []string) {
-	for _, c := range r.Comparisons {
-		if c.WordRate != nil {
-			lines = append(lines, c.String())
-		}
-	}
-	if r.Audit == nil {
-		return lines
-	}
-	for _, k := range r.Audit.Rankings {
-		lines = append(lines, "Order by "+k.Rule+": "+k.String()+".")
-	}
-	for _, e := range r.Audit.References {
-		lines = append(lines, fmt.Sprintf("Wrong references: %s says what they say at %d of %d places, %.1f %% (%.1f – %.1f).",
-			e.System, e.Followed, e.Counted, 100*e.Rate.Value, 100*e.Rate.Low, 100*e.Rate.High))
-	}
-	return lines
-}
-
-// String states whether a system makes more or fewer errors than the first one.
-func (c comparison) String() string {
-	switch e := c.WordRate; {
-	case e.Low > 0:
-		return fmt.Sprintf("%s makes more word errors than %s: by %.2f points, 95 %% interval %.2f to %.2f.", c.System, c.Against, 100*e.Value, 100*e.Low, 100*e.High)
-	case e.High < 0:
-		return fmt.Sprintf("%s makes fewer word errors than %s: by %.2f points, 95 %% interval %.2f to %.2f.", c.System, c.Against, -100*e.Value, -100*e.High, -100*e.Low)
-	}
-	return fmt.Sprintf("%s and %s cannot be told apart by their word errors on these recordings.", c.System, c.Against)
-}
-
 // cite returns a citation of the figures with the whole configuration.
 func (r *Report) cite() string {
 	return fmt.Sprintf("Measured with otograph bench (github.com/otograph/otograph) on %s: %s. %s Intervals: bootstrap with seed %d.",

@@ -119,5 +119,5 @@ func (s systemReport) confusionLine(most int) string {
 // bothUnits returns the units of a recording's reference and of its transcript.
 func (c Config) bothUnits(it Item, f *outcome) (reference, text []string) {
 	language := cmp.Or(it.Language, f.Language)
-	return normalizedUnits(c.rules, language, *it.Text), normalizedUnits(c.rules, language, f.Text)
+	return normalizedUnits(c.rules, language, referenceOf(it, c.rules, language, f.Text)), normalizedUnits(c.rules, language, f.Text)
 }

@@ -27,7 +27,7 @@ type benchCmd struct {
 }
 
 type benchRunCmd struct {
-	Manifest string   `arg:"" help:"Manifest (JSON objects: file, text, language, rttm or turns, events, sentences, words), or a folder with a manifest.jsonl, or with recordings and NAME.txt and NAME.rttm next to them."`
+	Manifest string   `arg:"" help:"Manifest (JSON objects or a table in CSV or TSV: file, text, language, offset, duration; JSON also rttm or turns, events, sentences, words), or a folder with a manifest.jsonl, with Kaldi's files, or with recordings and NAME.txt and NAME.rttm next to them."`
 	Tier     []string `enum:"standard,optimized,cascade,auto" default:"auto" placeholder:"TIER" help:"Tiers to measure: standard, optimized, cascade (optimized, then standard where confidence is low), auto (by language, with the cascade)."`
 	Compare  []string `placeholder:"PATH" sep:"none" help:"Also measure this model folder, or the chosen models with the recognizer in this file (repeat for more)."`
 	Format   string   `short:"f" enum:"table,json,csv,html" default:"table" help:"Output format: table, json, csv or html."`
@@ -43,7 +43,7 @@ type benchRunCmd struct {
 	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" group:"Measurement" help:"Confidence below which the cascade decodes again (default 0.85)."`
 	deviceFlag    `group:"Measurement"`
 
-	Normalizer  string  `enum:"words,none,basic,whisper,openasr-2025,openasr-2026" default:"words" placeholder:"NAME" group:"Scores" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), none, basic, whisper, openasr-2025 or openasr-2026."`
+	Normalizer  string  `enum:"words,letters,none,basic,whisper,openasr-2025,openasr-2026" default:"words" placeholder:"NAME" group:"Scores" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), letters (also the spellings of Arabic and Persian and the spaces of Korean), none, basic, whisper, openasr-2025 or openasr-2026."`
 	References  string  `type:"path" placeholder:"PATH" group:"Scores" help:"References of the recordings in one file (SegLST, STM, CTM, RTTM), or in a folder with a file for each, instead of the manifest's."`
 	By          string  `placeholder:"KEY,…" group:"Scores" help:"Divide the recordings by these keys of the manifest, such as condition,voice; language is one too."`
 	Keywords    string  `type:"existingfile" placeholder:"FILE" group:"Scores" help:"Count the words or phrases in this file, one a line, in every text: precision, recall, F1."`
@@ -60,19 +60,18 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if c.Repeat < 1 || c.Warmup < 0 || !(c.Collar >= 0) {
 		return &usageError{errors.New("--repeat must be at least 1, --warmup and --collar at least 0")}
 	}
-	items, err := bench.Load(c.Manifest)
+	var references []string
+	if c.References != "" {
+		references = []string{c.References}
+	}
+	items, err := bench.Load(c.Manifest, references...)
 	if err != nil {
 		return err
 	}
 	if n, err := unused(c.Manifest, items); err != nil {
 		return err
 	} else if n > 0 && !c.Quiet {
-		warn("otograph: %s: %s passed over, which are neither recordings nor their texts (NAME.txt), turns (NAME.rttm) or evaluated times (NAME.uem)\n", c.Manifest, plural(n, "file"))
-	}
-	if c.References != "" {
-		if items, err = withReferences(ctx, c.References, items); err != nil {
-			return fmt.Errorf("--references: %w", err)
-		}
+		warn("otograph: %s: %s passed over, which are neither recordings nor their texts (NAME.txt or NAME.lab), turns (NAME.rttm) or evaluated times (NAME.uem)\n", c.Manifest, plural(n, "file"))
 	}
 	if items, err = sample(items, c.Sample, c.Seed); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	}
 	line := newStatusLine(os.Stderr, c.Quiet)
 	config := bench.Config{
-		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup,
+		Items: items, Systems: systems, SameSteps: true, Repeat: c.Repeat, Warmup: c.Warmup,
 		DER: bench.DEROptions{Collar: c.Collar, SkipOverlap: c.SkipOverlap}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
 		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(line),
 	}
@@ -220,7 +219,10 @@ func (c *benchRunCmd) runFile() string { return filepath.Join(c.Output, "run.jso
 func itemFiles(items []bench.Item) (files []string) {
 	for _, it := range items {
 		base := mediafiles.Stem(it.Path)
-		files = append(files, it.Path, base+".txt", base+".rttm", base+".uem")
+		files = append(files, it.Path, base+".rttm", base+".uem")
+		for _, ending := range mediafiles.TextEndings {
+			files = append(files, base+ending)
+		}
 	}
 	return files
 }
@@ -234,8 +236,10 @@ func unused(manifest string, items []bench.Item) (n int, err error) {
 	if info, err := os.Stat(manifest); err != nil || !info.IsDir() {
 		return 0, err
 	}
-	if _, err := os.Stat(filepath.Join(manifest, benchManifest)); err == nil {
-		return 0, nil
+	for _, name := range []string{benchManifest, "wav.scp"} { // the second is Kaldi's
+		if _, err := os.Stat(filepath.Join(manifest, name)); err == nil {
+			return 0, nil
+		}
 	}
 	_, others, err := mediafiles.Walk(manifest)
 	if err != nil {

@@ -33,6 +33,7 @@ func (g *retrieval) claim() (release func(), err error) {
 	case owner == "" && len(entries) > 0:
 		return nil, fmt.Errorf("%w: %s: expected an empty folder, found %s: choose another folder", ErrFolder, g.Dir, entries[0])
 	}
+	made := !exists(g.Dir)
 	if err := os.MkdirAll(filepath.Join(g.Dir, partials), 0o777); err != nil {
 		return nil, err
 	}
@@ -47,7 +48,16 @@ func (g *retrieval) claim() (release func(), err error) {
 		}
 		return nil, err
 	}
-	return func() { lock.Close() }, nil
+	return func() {
+		lock.Close()
+		if made && !exists(filepath.Join(g.Dir, manifestName)) { // without a byte of the data set, no folder stays
+			for _, name := range []string{g.partial(lockName), g.partial("content"), filepath.Join(g.Dir, partials), filepath.Join(g.Dir, originName), g.Dir} {
+				if os.Remove(name) != nil { // it has content
+					break
+				}
+			}
+		}
+	}, nil
 }
 
 // foreign lists a folder's content that is not of a Get that was stopped before

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -24,12 +23,20 @@ const manifestName = "manifest.jsonl"
 // ErrManifest marks an invalid manifest; test for it with errors.Is.
 var ErrManifest = errors.New("not a manifest")
 
+// errPart is returned for the times of a part that cannot be.
+var errPart = errors.New("offset and duration: expected seconds from 0, and a duration above 0")
+
 // Item is one recording of a manifest with its references. A reference that is
 // nil (or empty, for Language) is unknown and not scored.
 type Item struct {
-	Name     string        // the recording as named in the manifest; unique
-	Path     string        // of the file
-	Text     *string       // spoken text; empty if there is no speech
+	Name string  // the recording as named in the manifest; unique
+	Path string  // of the file
+	Part *Part   `json:",omitempty"` // of the file; nil is all of it
+	Text *string // spoken text; empty if there is no speech
+	// Marked is Text with NIST's marks of alternatives and optional words, and
+	// Ignored holds the times in which no text is scored.
+	Marked   string        `json:",omitempty"`
+	Ignored  [][2]float64  `json:",omitempty"`
 	Language string        // ISO 639-1
 	Turns    []SpeakerTurn // who speaks when
 	Speakers *int          // number of speakers
@@ -50,6 +57,19 @@ type Item struct {
 	TurnsFrom string `json:"-"`
 }
 
+// Part is a part of a file, in seconds. A length of 0 reaches to its end.
+type Part struct{ Start, Length float64 }
+
+// PartName returns the name of the part of a recording from an offset:
+// "a@4.5.flac" for a.flac.
+func PartName(file string, offset float64) string {
+	if offset == 0 {
+		return file
+	}
+	base := mediafiles.Stem(file)
+	return fmt.Sprintf("%s@%g%s", base, offset, strings.TrimPrefix(file, base))
+}
+
 // SpeakerTurn is a period of one speaker's speech, in a reference or in a
 // hypothesis. Turns of one list may overlap (people talk simultaneously).
 type SpeakerTurn = spec.Turn
@@ -63,10 +83,13 @@ type TimedText struct {
 	Text       string
 }
 
-// manifestLine is an object of a manifest; unknown keys are ignored.
+// manifestLine is an object of a manifest. Unknown keys (voice, condition …) are
+// ignored.
 type manifestLine struct {
 	File     string          `json:"file"`
 	Path     string          `json:"audio_filepath"` // the file, in rows of NeMo and of the Open ASR Leaderboard
+	Offset   *float64        `json:"offset"`         // of a part of the file, in seconds
+	Duration *float64        `json:"duration"`
 	Text     *string         `json:"text"`
 	Language string          `json:"language"`
 	RTTM     string          `json:"rttm"`
@@ -98,7 +121,7 @@ func (l *manifestLine) UnmarshalJSON(data []byte) error {
 	for key, value := range all {
 		switch value.(type) {
 		case string, float64, bool:
-			if !slices.Contains([]string{"file", "audio_filepath", "text", "pred_text", "corrected", "rttm", "uem", "language", "speakers"}, key) {
+			if !slices.Contains([]string{"file", "audio_filepath", "text", "pred_text", "corrected", "rttm", "uem", "language", "speakers", "offset"}, key) {
 				if l.keys == nil {
 					l.keys = map[string]string{}
 				}
@@ -119,9 +142,9 @@ type timedLine struct {
 }
 
 // Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
-// one, or else every recording in it, with the text in NAME.txt, the turns in
-// NAME.rttm and the times in which they are scored in NAME.uem in the same
-// folder. A .txt file without JSON has one text per line, as jiwer reads it;
+// one, Kaldi's files, or else every recording in it, with the text in NAME.txt
+// or NAME.lab, the turns in NAME.rttm and the times in which they are scored in
+// NAME.uem in the same folder. A .txt file without JSON has one text per line, as jiwer reads it;
 // its recordings are named by line numbers and have no audio. Errors wrap
 // ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
@@ -173,9 +196,11 @@ func loadLines(path string) (items []Item, err error) {
 // recording passed by mistake fails immediately.
 const maxManifest = 256 << 20
 
-// readManifest reads a sequence of JSON objects, usually one per line:
+// readManifest reads a sequence of JSON objects, usually one per line, a list of
+// them, or a table (readTable):
 //
 //	file       the recording, relative to dir; the only required key
+//	offset     the start of a part of it; with duration, its length
 //	text       its text
 //	language   its language
 //	rttm       a file with the speakers' turns, relative to dir; or
@@ -186,35 +211,33 @@ const maxManifest = 256 << 20
 //	sentences  [{start, end, text}]
 //	words      [{start, end, word}]
 //
-// Times are seconds. Errors wrap ErrManifest and name the line.
+// Times are seconds; in files they are those of the recording, in the manifest
+// those of its part. Errors wrap ErrManifest and name the line.
 func readManifest(r io.Reader, dir string) ([]Item, error) {
 	text, err := textfile.ReadFrom(r, maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
-	data := []byte(text)
-	dec := json.NewDecoder(bytes.NewReader(data))
+	var lines []numberedLine
+	if begin := strings.TrimSpace(text); begin == "" || strings.ContainsAny(begin[:1], "[{") {
+		lines, err = readObjects(text)
+	} else {
+		lines, err = readTable(text, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
 	var items []Item
 	seen := map[string]int{}
-	for {
-		rest := bytes.TrimLeft(data[dec.InputOffset():], " \t\r\n") // from the object on
-		line := 1 + bytes.Count(data[:len(data)-len(rest)], []byte("\n"))
-		var l manifestLine
-		err := dec.Decode(&l)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		var item Item
-		if err == nil {
-			item, err = l.item(dir)
-		}
+	for _, l := range lines {
+		item, err := l.item(dir)
 		if err == nil && seen[item.Name] > 0 {
 			err = fmt.Errorf("%s has been named on line %d already", item.Name, seen[item.Name])
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrManifest, line, err)
+			return nil, fmt.Errorf("%w: line %d: %w", ErrManifest, l.number, err)
 		}
-		seen[item.Name] = line
+		seen[item.Name] = l.number
 		items = append(items, item)
 	}
 	if len(items) == 0 {
@@ -230,6 +253,16 @@ func (l manifestLine) item(dir string) (Item, error) {
 		return it, errors.New(`the key "file" is missing`)
 	}
 	it.Path = within(dir, l.File)
+	if l.Offset != nil {
+		it.Part = &Part{Start: *l.Offset}
+		if l.Duration != nil {
+			it.Part.Length = *l.Duration
+		}
+		if !(it.Part.Start >= 0) || l.Duration != nil && !(it.Part.Length > 0) {
+			return it, errPart
+		}
+		it.Name = PartName(l.File, it.Part.Start)
+	}
 	if l.Language != "" {
 		code, ok := spec.NormalizeLanguage(l.Language)
 		if !ok {
@@ -251,13 +284,14 @@ func (l manifestLine) item(dir string) (Item, error) {
 		if err != nil {
 			return it, err
 		}
-		it.Turns, it.TurnsFrom = turns, l.RTTM
+		it.Turns, it.TurnsFrom = it.Part.turns(turns), l.RTTM
 	}
 	var err error
 	if l.UEM != "" {
 		if it.Evaluated, err = loadUEM(within(dir, l.UEM), l.File); err != nil {
 			return it, err
 		}
+		it.Evaluated = it.Part.spans(it.Evaluated)
 	}
 	if it.Speakers, err = speakerCount(l.Speakers); err != nil {
 		return it, err
@@ -289,6 +323,37 @@ func (l manifestLine) item(dir string) (Item, error) {
 	}
 	it.Words, err = timed("words", l.Words)
 	return it, err
+}
+
+// turns returns the turns in a part, in its times.
+func (p *Part) turns(list []SpeakerTurn) []SpeakerTurn {
+	if p == nil {
+		return list
+	}
+	out := []SpeakerTurn{}
+	for _, t := range list {
+		for _, s := range p.spans([][2]float64{{t.Start, t.End}}) {
+			out = append(out, SpeakerTurn{Start: s[0], End: s[1], Speaker: t.Speaker})
+		}
+	}
+	return out
+}
+
+// spans returns times in a part, in its times.
+func (p *Part) spans(list [][2]float64) (out [][2]float64) {
+	if p == nil {
+		return list
+	}
+	for _, s := range list {
+		start, end := max(0, s[0]-p.Start), s[1]-p.Start
+		if p.Length > 0 {
+			end = min(end, p.Length)
+		}
+		if end > start {
+			out = append(out, [2]float64{start, end})
+		}
+	}
+	return out
 }
 
 // within returns a path of the manifest, which is relative to dir.
@@ -380,6 +445,9 @@ func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 
 // loadFolder returns a manifest of the recordings in and below a folder.
 func loadFolder(dir string) ([]Item, error) {
+	if _, err := os.Stat(filepath.Join(dir, kaldiRecordings)); err == nil {
+		return loadKaldi(dir)
+	}
 	var items []Item
 	files, _, err := mediafiles.Walk(dir)
 	for _, path := range files {
@@ -407,11 +475,15 @@ func besideRecording(dir, path string) (it Item, err error) {
 	}
 	it = Item{Name: filepath.ToSlash(name), Path: path}
 	base := mediafiles.Stem(path)
-	switch text, err := textfile.Read(base+".txt", maxManifest); {
-	case err == nil:
-		it.Text = new(strings.TrimSpace(text))
-	case !errors.Is(err, fs.ErrNotExist):
-		return it, err
+	for _, ending := range mediafiles.TextEndings {
+		text, err := textfile.Read(base+ending, maxManifest)
+		if err == nil {
+			it.Text = new(strings.TrimSpace(text))
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return it, err
+		}
 	}
 	switch turns, err := loadRTTM(base+".rttm", path); {
 	case err == nil:

@@ -33,6 +33,7 @@ var normalizers = []Normalizer{
 	{"whisper", "whisper-normalizer 0.1.15", whisper.text, basic},
 	{"openasr-2025", "Open ASR Leaderboard 2025-09", openASR2025.text, basic},
 	{"openasr-2026", "Open ASR Leaderboard 2026-08, without its table of names", openASR2026.text, basic},
+	{"letters", "1", foldLetters, foldLetters},
 }
 
 // Normalizers returns all normalizers.
@@ -103,6 +104,30 @@ func basic(s string) string {
 		return r
 	}, norm.NFKC.String(s))
 	return spaces.ReplaceAllLiteralString(lower(s), " ")
+}
+
+// foldLetters returns a text in lower case without punctuation in which spelling
+// that carries no sound makes no difference: the vowel signs and the tatweel of
+// Arabic, the two forms of yeh and kaf and the half-space of Persian, and the
+// spaces of Korean, whose syllables become words.
+func foldLetters(s string) string {
+	var b strings.Builder
+	for _, r := range norm.NFKC.String(lower(s)) {
+		switch {
+		case r == 'ـ' || r >= 0x64b && r <= 0x65f || r == 0x670 || unicode.Is(unicode.Cf, r):
+		case r == 'ي' || r == 'ى':
+			b.WriteRune('ی')
+		case r == 'ك':
+			b.WriteRune('ک')
+		case unicode.Is(unicode.Hangul, r):
+			b.WriteString(" " + string(r) + " ")
+		case r == '\'' || unicode.In(r, unicode.L, unicode.M, unicode.N):
+			b.WriteRune(r)
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
 }
 
 // letters maps letters that Unicode does not decompose into letter and mark.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -80,4 +81,16 @@ func FuzzText(f *testing.F) {
 			n.Text("fr", s)
 		}
 	})
+}
+
+// TestLetters: spelling that carries no sound makes no difference.
+func TestLetters(t *testing.T) {
+	n, err := FindNormalizer("letters")
+	require.NoError(t, err)
+	for _, c := range [][3]string{
+		{"ar", "السَّلامُ عليـــكم", "السلام عليكم"}, {"fa", "كتاب\u200cهای من، خوبي", "کتابهای من خوبی"}, {"ko", "안녕 하세요.", "안녕하세요"}, {"en", "It's OK!", "it's ok"},
+	} {
+		assert.Equal(t, strings.Fields(n.Text(c[0], c[2])), strings.Fields(n.Text(c[0], c[1])), "%s", c[1])
+	}
+	assert.NotEqual(t, n.Text("ar", "كتب"), n.Text("ar", "كتاب"))
 }

@@ -3,6 +3,7 @@ package systems
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -99,6 +100,32 @@ func (t *tail) Write(p []byte) (int, error) {
 	t.end = append(t.end, p[max(0, len(p)-most):]...)
 	t.end = slices.Clone(t.end[max(0, len(t.end)-most):])
 	return len(p), nil
+}
+
+// Start runs the program on a second of silence and returns its cost, which is
+// that of its start and the loading of its model; nil if it fails.
+func (c *command) Start(ctx context.Context) *Cost {
+	dir, err := os.MkdirTemp("", "otograph-bench-*")
+	if err != nil {
+		return nil
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "silence.wav")
+	const rate, bytes = 16000, 32000
+	head := binary.LittleEndian.AppendUint32([]byte("RIFF"), 36+bytes)
+	head = binary.LittleEndian.AppendUint32(append(head, "WAVEfmt "...), 16)
+	for _, field := range []uint16{1, 1, rate, 0, bytes, 0, 2, 16} { // PCM, one channel, rate and bytes a second, frame, bits
+		head = binary.LittleEndian.AppendUint16(head, field)
+	}
+	head = binary.LittleEndian.AppendUint32(append(head, "data"...), bytes)
+	if os.WriteFile(path, append(head, make([]byte, bytes)...), 0o600) != nil {
+		return nil
+	}
+	_, cost, err := c.Transcribe(ctx, datasets.Item{Name: "silence.wav", Path: path})
+	if err != nil && !errors.Is(err, errOutput) || cost.Wall == 0 {
+		return nil
+	}
+	return &cost
 }
 
 // Transcribe runs the program, whose cost includes the processes it started.

@@ -28,6 +28,26 @@ type files struct {
 	rows  map[string][]document // of a file, by the recordings' names without extension
 	lines map[string]string     // of a file with one line per recording
 	named *namedLines           // of an RTTM, CTM or STM file
+	alone map[string]string     // names of files of which the manifest has one part, by that part's
+}
+
+// References opens transcripts like Files. The function that it returns has the
+// transcript of a recording and its marks.
+func References(path string, items []datasets.Item) (func(datasets.Item) (*otograph.Result, Marks, error), error) {
+	e, err := Files(path, items)
+	if err != nil {
+		return nil, err
+	}
+	return func(it datasets.Item) (*otograph.Result, Marks, error) {
+		res, marks, _, err := e.(*files).transcribe(it)
+		return res, marks, err
+	}, nil
+}
+
+// Silent reports whether an engine reads transcripts instead of recordings.
+func Silent(e Engine) bool {
+	_, ok := e.(*files)
+	return ok
 }
 
 // Files opens a folder of transcripts, each with the recording's name and its
@@ -39,7 +59,16 @@ func Files(path string, items []datasets.Item) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &files{path: path}
+	f := &files{path: path, alone: map[string]string{}}
+	parts := map[string]int{}
+	for _, it := range items {
+		parts[it.Path]++
+	}
+	for _, it := range items {
+		if it.Part != nil && parts[it.Path] == 1 {
+			f.alone[it.Name] = strings.Replace(it.Name, datasets.PartName("", it.Part.Start), "", 1)
+		}
+	}
 	if info.IsDir() {
 		return f, nil
 	}
@@ -80,7 +109,8 @@ func (f *files) index(text string) error {
 		if name == "" {
 			return fmt.Errorf("%s: row %d has no audio_filepath or session_id", f.path, i+1)
 		}
-		f.rows[stem(name)] = append(f.rows[stem(name)], r)
+		name = stem(datasets.PartName(name, r.Offset))
+		f.rows[name] = append(f.rows[name], r)
 	}
 	return nil
 }
@@ -101,15 +131,25 @@ var errNoHypothesis = noHypothesis{}
 
 // Transcribe returns a recording's transcript, at the cost in the file if any.
 func (f *files) Transcribe(_ context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
+	res, _, cost, err := f.transcribe(item)
+	return res, cost, err
+}
+
+func (f *files) transcribe(item datasets.Item) (res *otograph.Result, marks Marks, cost Cost, err error) {
 	switch {
 	case f.rows != nil:
-		return f.fromRows(item)
+		res, cost, err = f.fromRows(item)
 	case f.lines != nil:
-		return finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}}), Cost{}, nil
+		res = finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}})
 	case f.named != nil:
-		return f.named.of(item.Name), Cost{}, nil
+		res, marks = f.named.of(item.Name)
+	default:
+		res, marks, err = f.fromFolder(item)
 	}
-	return f.fromFolder(item)
+	if whole := f.alone[item.Name]; whole != "" && whole != item.Name && errors.Is(err, fs.ErrNotExist) {
+		return f.transcribe(datasets.Item{Name: whole})
+	}
+	return res, marks, cost, err
 }
 
 func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
@@ -129,10 +169,10 @@ func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
 	return res, cost, err
 }
 
-// fromFolder reads a recording's transcript, and turns from another file.
-func (f *files) fromFolder(item datasets.Item) (*otograph.Result, Cost, error) {
+// fromFolder reads a recording's transcript, and its turns from a separate
+// file.
+func (f *files) fromFolder(item datasets.Item) (res *otograph.Result, marks Marks, err error) {
 	base := filepath.Join(f.path, filepath.FromSlash(mediafiles.Stem(item.Name)))
-	var res *otograph.Result
 	for _, extension := range extensions {
 		if extension == ".rttm" && res != nil && len(res.DiarizeSegments) > 0 || extension != ".rttm" && res != nil {
 			continue
@@ -142,20 +182,20 @@ func (f *files) fromFolder(item datasets.Item) (*otograph.Result, Cost, error) {
 			continue
 		}
 		if err != nil {
-			return nil, Cost{}, err
+			return nil, marks, err
 		}
-		found, err := parse(data, item.Name)
+		found, foundMarks, err := parseMarked(data, item.Name)
 		switch {
 		case err != nil:
-			return nil, Cost{}, fmt.Errorf("%s: %w", base+extension, err)
+			return nil, marks, fmt.Errorf("%s: %w", base+extension, err)
 		case res == nil:
-			res = found
+			res, marks = found, foundMarks
 		default:
 			res.DiarizeSegments, res.NumSpeakers, res.Ran.Diarize = found.DiarizeSegments, found.NumSpeakers, found.Ran.Diarize
 		}
 	}
 	if res == nil {
-		return nil, Cost{}, errNoHypothesis
+		return nil, marks, errNoHypothesis
 	}
-	return res, Cost{}, nil
+	return res, marks, nil
 }

@@ -22,6 +22,7 @@ type document struct {
 	Text          *string                   `json:"text"`
 	PredText      *string                   `json:"pred_text"` // NeMo, leaderboard; text is then the reference
 	Path          string                    `json:"audio_filepath"`
+	Offset        float64                   `json:"offset"`
 	Duration      float64                   `json:"duration"`
 	Time          float64                   `json:"time"`
 	Language      string                    `json:"language"`

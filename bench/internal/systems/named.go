@@ -37,7 +37,7 @@ func groupLines(lines []string, alone bool) *namedLines {
 }
 
 // of returns the transcript of a recording, an empty one if no line names it.
-func (n *namedLines) of(recording string) *otograph.Result {
+func (n *namedLines) of(recording string) (*otograph.Result, Marks) {
 	var lines []string
 	for _, name := range namesOf(recording) {
 		lines = append(lines, n.lines[name]...)
@@ -52,5 +52,5 @@ func (n *namedLines) of(recording string) *otograph.Result {
 		res = finish(&otograph.Result{})
 		res.Ran.ASR = n.words
 	}
-	return res
+	return res, takeMarks(res)
 }

@@ -31,32 +31,40 @@ var (
 
 // parse reads the transcript of a recording in any supported format.
 func parse(data []byte, recording string) (*otograph.Result, error) {
+	res, _, err := parseMarked(data, recording)
+	return res, err
+}
+
+// parseMarked is parse with the marks of NIST's formats.
+func parseMarked(data []byte, recording string) (res *otograph.Result, marks Marks, err error) {
 	text, err := textfile.ReadFrom(bytes.NewReader(data), maxOutput)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errOutput, err)
+		return nil, marks, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	text = strings.TrimSpace(text)
 	head := strings.ToLower(text[:min(len(text), 256)])
 	switch {
 	case strings.HasPrefix(head, "<!doctype") || strings.HasPrefix(head, "<html") || strings.HasPrefix(head, "<?xml"):
-		return nil, fmt.Errorf("%w: it is a page of markup%s", errOutput, titleOf(text))
+		return nil, marks, fmt.Errorf("%w: it is a page of markup%s", errOutput, titleOf(text))
 	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !markedLine.MatchString(text):
-		if res, err := parseJSON([]byte(text), recording); err == nil || !isRemark(text) {
-			return res, err
+		if res, err = parseJSON([]byte(text), recording); err == nil || !isRemark(text) {
+			return res, marks, err
 		}
 	case strings.HasPrefix(text, "WEBVTT") || cueTimes.MatchString(text):
-		return parseCues(text)
+		res, err = parseCues(text)
+		return res, marks, err
 	}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	if named := groupLines(lines, true); named != nil {
-		return named.of(recording), nil
+		res, marks = named.of(recording)
+		return res, marks, nil
 	}
 	for _, read := range []func([]string, string) *otograph.Result{readMarked, readObjects} {
 		if res := read(lines, recording); res != nil {
-			return res, nil
+			return res, marks, nil
 		}
 	}
-	return finish(&otograph.Result{Segments: []otograph.Segment{{Text: text}}}), nil
+	return finish(&otograph.Result{Segments: []otograph.Segment{{Text: text}}}), marks, nil
 }
 
 // isRemark reports whether a text begins with a remark in brackets such as
@@ -161,23 +169,36 @@ func numbers(fields ...string) (out []float64, ok bool) {
 // maxSeconds is longer than any recording.
 const maxSeconds = 1e7
 
-// readCTM reads NIST's words: recording, channel, start, duration, word.
+// readCTM reads NIST's words with times: recording, channel, start, duration,
+// word. Alternatives, between lines with <ALT_BEGIN>, <ALT> and <ALT_END>, become
+// those of STM; their first words have times.
 func readCTM(lines []string) *otograph.Result {
+	marks := map[string]string{"<ALT_BEGIN>": "{", "<ALT>": "/", "<ALT_END>": "}"}
 	var words []otograph.Word
+	var text []string
+	other := false // inside the second alternative, or a later one
 	for _, f := range fieldsOf(lines) {
 		if len(f) < 5 || len(f) > 8 {
 			return nil
+		}
+		if mark := marks[strings.ToUpper(f[4])]; mark != "" {
+			text, other = append(text, mark), mark == "/"
+			continue
 		}
 		t, ok := numbers(f[2], f[3])
 		if !ok {
 			return nil
 		}
-		words = append(words, otograph.Word{Word: f[4], Start: t[0], End: t[0] + t[1]})
+		if text = append(text, f[4]); !other && f[4] != "@" {
+			words = append(words, otograph.Word{Word: f[4], Start: t[0], End: t[0] + t[1]})
+		}
 	}
-	if len(words) == 0 {
+	segments := sentencesOf(words)
+	if len(segments) == 0 {
 		return nil
 	}
-	return finish(&otograph.Result{Segments: sentencesOf(words)})
+	segments[0].Text = strings.Join(text, " ")
+	return finish(&otograph.Result{Segments: segments})
 }
 
 // sentencesOf returns words as one segment.
@@ -208,7 +229,11 @@ func readSTM(lines []string) *otograph.Result {
 		if len(text) > 0 && strings.HasPrefix(text[0], "<") && strings.HasSuffix(text[0], ">") {
 			text = text[1:]
 		}
-		res.Segments = append(res.Segments, otograph.Segment{Start: t[0], End: t[1], Speaker: f[2], Text: strings.Join(text, " ")})
+		g := otograph.Segment{Start: t[0], End: t[1], Speaker: f[2], Text: strings.Join(text, " ")}
+		if ignored(g.Text) {
+			g.Speaker = ""
+		}
+		res.Segments = append(res.Segments, g)
 	}
 	if len(res.Segments) == 0 {
 		return nil

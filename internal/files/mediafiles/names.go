@@ -81,3 +81,7 @@ func Ending(name string) string {
 
 // Stem returns a name without the ending of a recording.
 func Stem(name string) string { return strings.TrimSuffix(name, Ending(name)) }
+
+// TextEndings lists the endings of a recording's text in a folder, in the order
+// of preference; .lab is HTK's.
+var TextEndings = []string{".txt", ".TXT", ".lab"}

@@ -1,7 +1,6 @@
-package main
+package bench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,22 +9,22 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/bench"
+	"github.com/otograph/otograph/bench/internal/systems"
 )
 
 // withReferences returns the recordings with the references in a file (SegLST,
 // STM, CTM or RTTM of all), or in a folder with one for each, instead of the
 // manifest's: texts, sentences and words with their times, speakers and turns.
 // Recordings that it does not name stay as they are. It must name one.
-func withReferences(ctx context.Context, path string, items []bench.Item) ([]bench.Item, error) {
-	f, err := bench.Files(path, items)
+func withReferences(path string, items []Item) ([]Item, error) {
+	references, err := systems.References(path, items)
 	if err != nil {
 		return nil, err
 	}
 	items = slices.Clone(items)
 	found := 0
 	for i := range items {
-		res, _, err := f.Transcribe(ctx, items[i])
+		res, marks, err := references(items[i])
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(res.Segments)+len(res.DiarizeSegments) == 0 {
 			continue
 		}
@@ -33,6 +32,7 @@ func withReferences(ctx context.Context, path string, items []bench.Item) ([]ben
 			return nil, fmt.Errorf("%s: %s: %w", path, items[i].Name, err)
 		}
 		refer(&items[i], res, filepath.Base(path))
+		items[i].Marked, items[i].Ignored = marks.Text, marks.Ignored
 		found++
 	}
 	if found == 0 {
@@ -42,7 +42,7 @@ func withReferences(ctx context.Context, path string, items []bench.Item) ([]ben
 }
 
 // refer uses a transcript as the reference of a recording.
-func refer(it *bench.Item, res *otograph.Result, name string) {
+func refer(it *Item, res *otograph.Result, name string) {
 	if res.Ran.ASR {
 		it.Sentences, it.SentenceSpeakers, it.Words, it.Corrected = nil, nil, nil, nil
 		var texts []string
@@ -50,10 +50,10 @@ func refer(it *bench.Item, res *otograph.Result, name string) {
 		for _, s := range res.Segments {
 			texts = append(texts, s.Text)
 			if timed {
-				it.Sentences = append(it.Sentences, bench.TimedText{Start: s.Start, End: s.End, Text: s.Text})
+				it.Sentences = append(it.Sentences, TimedText{Start: s.Start, End: s.End, Text: s.Text})
 			}
 			for _, w := range s.Words {
-				it.Words = append(it.Words, bench.TimedText{Start: w.Start, End: w.End, Text: w.Word})
+				it.Words = append(it.Words, TimedText{Start: w.Start, End: w.End, Text: w.Word})
 			}
 			if timed && res.Ran.Diarize {
 				it.SentenceSpeakers = append(it.SentenceSpeakers, s.Speaker)
@@ -62,6 +62,6 @@ func refer(it *bench.Item, res *otograph.Result, name string) {
 		it.Text = new(strings.Join(texts, "\n"))
 	}
 	if res.Ran.Diarize {
-		it.Turns, it.TurnsFrom, it.Speakers = append([]bench.SpeakerTurn(nil), res.DiarizeSegments...), name, &res.NumSpeakers
+		it.Turns, it.TurnsFrom, it.Speakers = append([]SpeakerTurn(nil), res.DiarizeSegments...), name, &res.NumSpeakers
 	}
 }

@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// findings returns the work of the systems, the comparisons and the audits in
+// words.
+func (r *Report) findings() (lines []string) {
+	if load, busy := r.Machine.busy(); busy {
+		lines = append(lines, fmt.Sprintf("The machine was busy: load average %.2f on %d cores at the start. Times are upper bounds.", load, r.Machine.Cores))
+	}
+	lines = append(lines, r.work()...)
+	for i, c := range r.Comparisons {
+		if c.WordRate != nil {
+			lines = append(lines, c.String())
+		}
+		if line := costsInWords(r.Systems[i+1], r.Systems[0]); line != "" && sameSteps(r.Systems[i+1], r.Systems[0]) {
+			lines = append(lines, line)
+		}
+	}
+	if r.Audit == nil {
+		return lines
+	}
+	lines = append(lines, ordersInWords(r.Audit.Rankings)...)
+	if r.Audit.Reason != "" {
+		lines = append(lines, r.Audit.Reason)
+	}
+	for _, e := range r.Audit.References {
+		lines = append(lines, fmt.Sprintf("Wrong references: %s says what they say at %d of %d places, %.1f %% (%.1f – %.1f).",
+			e.System, e.Followed, e.Counted, 100*e.Rate.Value, 100*e.Rate.Low, 100*e.Rate.High))
+	}
+	return lines
+}
+
+// work states what each of several systems did, and whether its times have its
+// start.
+func (r *Report) work() (lines []string) {
+	if len(r.Systems) < 2 {
+		return nil
+	}
+	for _, s := range r.Systems {
+		start := "; its models were loaded before"
+		switch {
+		case s.Start != nil:
+			start = fmt.Sprintf("; it was started for each recording: %.2f s with %.2f s of processor time for a second of silence, left out in the rows “without starts”", s.Start.Wall, s.Start.CPU)
+		case s.Other && s.Cost.Audio == 0:
+			start = "; its transcripts were there"
+		case s.Other:
+			start = "; its start is not measured"
+		case s.Load > 0:
+			start = fmt.Sprintf("; its models were loaded once in %.2f s, which its times leave out", s.Load)
+		}
+		lines = append(lines, fmt.Sprintf("Work of %s: %s%s.", s.Name, strings.Join(s.Steps, ", "), start))
+	}
+	if slices.ContainsFunc(r.Systems, func(s systemReport) bool { return !sameSteps(s, r.Systems[0]) }) {
+		lines = append(lines, "The systems did not do the same work: their times and their memory cannot be compared.")
+	}
+	return lines
+}
+
+func sameSteps(a, b systemReport) bool { return slices.Equal(a.Steps, b.Steps) }
+
+// costsInWords compares speed, processor time and memory with those of the
+// first system; "" if nothing is known.
+func costsInWords(s, first systemReport) string {
+	var parts []string
+	ratio := func(form string, a, b float64) {
+		if a > 0 && b > 0 {
+			parts = append(parts, fmt.Sprintf(form, a/b))
+		}
+	}
+	ratio("is %.2f times as fast as "+first.Name, s.netSpeed(), first.netSpeed())
+	ratio("takes %.2f times its processor time", s.netCPU(), first.netCPU())
+	if a, b := s.Cost.PeakRSS, first.Cost.PeakRSS; a > 0 && b > 0 {
+		parts = append(parts, fmt.Sprintf("needs up to %d MiB of memory against %d MiB", a>>20, b>>20))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	starts := ""
+	if s.Start != nil || first.Start != nil {
+		starts = "Without starts, "
+	}
+	return starts + s.Name + " " + strings.Join(parts, ", ") + "."
+}
+
+// ordersInWords names the orders of the systems, each with all of its rules.
+func ordersInWords(list []ranking) (lines []string) {
+	same := func(a, b ranking) bool { return slices.Equal(a.Systems, b.Systems) && slices.Equal(a.Ties, b.Ties) }
+	for i, k := range list {
+		if slices.ContainsFunc(list[:i], func(o ranking) bool { return same(o, k) }) {
+			continue
+		}
+		rules := k.Rule
+		for _, o := range list[i+1:] {
+			if same(o, k) {
+				rules += "; likewise by " + o.Rule
+			}
+		}
+		lines = append(lines, fmt.Sprintf("Order by %s: %s.", rules, k))
+	}
+	return lines
+}
+
+// String states whether a system makes more or fewer errors than the first one.
+func (c comparison) String() string {
+	switch e := c.WordRate; {
+	case e.Low > 0:
+		return fmt.Sprintf("%s makes more word errors than %s: by %.2f points, 95 %% interval %.2f to %.2f.", c.System, c.Against, 100*e.Value, 100*e.Low, 100*e.High)
+	case e.High < 0:
+		return fmt.Sprintf("%s makes fewer word errors than %s: by %.2f points, 95 %% interval %.2f to %.2f.", c.System, c.Against, -100*e.Value, -100*e.High, -100*e.Low)
+	}
+	return fmt.Sprintf("%s and %s cannot be told apart by their word errors on these recordings.", c.System, c.Against)
+}
+
+// busy returns the load average of a minute at the start, and whether other
+// programs took time of the cores.
+func (m Machine) busy() (load float64, busy bool) {
+	load, err := strconv.ParseFloat(m.LoadAverage[0], 64)
+	return load, err == nil && load > float64(m.Cores)
+}

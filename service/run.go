@@ -103,13 +103,14 @@ func (s *Service) worker() (runner, error) {
 	if s.config.Engine == nil {
 		return nil, nil
 	}
-	return newWorker(s.config, s.state, s.counts)
+	return newWorker(nil, s.config, s.state, s.counts)
 }
 
-func newWorker(c Config, s *state.State, counts *metrics.Metrics) (*worker.Worker, error) {
+// newWorker returns a worker; gone is worker.Config.Gone.
+func newWorker(gone context.Context, c Config, s *state.State, counts *metrics.Metrics) (*worker.Worker, error) {
 	w := worker.Config{
 		Engine: counts.MeasureEngine(c.Engine), Prober: c.Prober, Version: c.Version, Available: available(c.Engine),
-		Grace: c.Grace, StallTimeout: c.StallTimeout, Outage: counts.Outage("worker"),
+		Grace: c.Grace, Gone: gone, StallTimeout: c.StallTimeout, Outage: counts.Outage("worker"),
 	}
 	if e, ok := c.Engine.(interface{ CheckModels(context.Context) error }); ok {
 		w.Models = e.CheckModels
@@ -152,7 +153,7 @@ func Work(ctx context.Context, c Config) error {
 		return fmt.Errorf("service: %w", err)
 	}
 	c = c.withDefaults()
-	ctx, stop := worker.Supervised(ctx)
+	ctx, gone, stop := worker.Supervised(ctx)
 	defer stop()
 	counts := describe(metrics.NewWorker("worker-"+strconv.Itoa(os.Getpid())), c.Version)
 	s, err := openState(ctx, c, counts)
@@ -160,7 +161,7 @@ func Work(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.Close()
-	w, err := newWorker(c, s, counts)
+	w, err := newWorker(gone, c, s, counts)
 	if err != nil {
 		return err
 	}

@@ -141,6 +141,9 @@ func (o Options) Effective() (EffectiveOptions, error) {
 	if o.MinSpeakers != nil && o.MaxSpeakers == nil && *e.MinSpeakers > *e.MaxSpeakers {
 		*e.MaxSpeakers = *e.MinSpeakers
 	}
+	if n := o.NumSpeakers; n != nil && (o.MinSpeakers != nil && *n < *o.MinSpeakers || o.MaxSpeakers != nil && *n > *o.MaxSpeakers) {
+		return e, optionError("num_speakers", "is %d, which min_speakers or max_speakers excludes: use only one of the two", *n)
+	}
 	return e, e.validate()
 }
 

@@ -69,6 +69,9 @@ func expandInputs(args []string) (in inputs, err error) {
 			continue
 		}
 		info, err := os.Stat(arg)
+		if err != nil && strings.Contains(arg, "://") {
+			return in, &usageError{fmt.Errorf("%s: expected a file or a folder, got an address: download it first (curl -LO %s)", arg, arg)}
+		}
 		if err != nil {
 			return in, fmt.Errorf("%s: %w", arg, errors.Unwrap(err)) // without "stat"
 		}

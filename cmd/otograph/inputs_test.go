@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -69,4 +70,36 @@ func TestOutputNames(t *testing.T) {
 	require.NoError(t, os.RemoveAll("more/2.1 Lesson.m4a"))
 	_, err = expandInputs([]string{"more"})
 	assert.EqualError(t, err, "more: no audio or video file in this folder (1 file passed over)")
+}
+
+// TestResume skips recordings whose output is not older, and only those.
+func TestResume(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	put := func(name string, age time.Duration) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, nil, 0o666))
+		require.NoError(t, os.Chtimes(path, now.Add(-age), now.Add(-age)))
+		return path
+	}
+	done, changed, missing := put("a.wav", time.Hour), put("b.wav", time.Minute), put("c.wav", time.Hour)
+	put("a.txt", time.Minute)
+	put("b.txt", time.Hour)
+	c := &transcribeCmd{Format: "text", Output: dir, Quiet: true, in: inputs{files: []string{done, changed, missing}}}
+	left, err := c.unfinished(c.in.files)
+	require.NoError(t, err)
+	assert.Len(t, left, 3)
+	c.Resume = true
+	left, err = c.unfinished(c.in.files)
+	require.NoError(t, err)
+	assert.Equal(t, []string{changed, missing}, left)
+	c.Output = ""
+	_, err = c.unfinished(c.in.files)
+	require.ErrorContains(t, err, "requires -o")
+}
+
+func TestAddressesAreRefused(t *testing.T) {
+	_, err := expandInputs([]string{"https://example.org/talk.mp3"})
+	require.ErrorAs(t, err, new(*usageError))
+	assert.ErrorContains(t, err, "curl -LO https://example.org/talk.mp3")
 }

@@ -39,6 +39,8 @@ type cli struct {
 	Voices     voicesCmd     `cmd:"" help:"Manage known voices, so that transcripts name their speakers."`
 	Native     nativeCmd     `cmd:"" help:"Download the native libraries (libwhisper, ONNX Runtime)."`
 
+	Completion completionCmd `cmd:"" hidden:"" help:"Print a script by which a shell completes commands and flags."`
+
 	Serve   serveCmd   `cmd:"" group:"Service" help:"Run the HTTP service and its workers."`
 	Work    workCmd    `cmd:"" group:"Service" help:"Run one worker process of the service."`
 	Account accountCmd `cmd:"" group:"Service" help:"Create, show, credit, limit and suspend accounts."`

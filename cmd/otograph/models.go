@@ -225,6 +225,9 @@ func showTransfer(store *library.Store, quiet bool) (done func()) {
 	store.Progress = func(p library.Progress) {
 		show(fetch.Progress{File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
 	}
+	if !quiet {
+		store.Waiting = func() { warn("otograph: another process adds models to %s: waiting for it\n", store.Dir) }
+	}
 	return done
 }
 

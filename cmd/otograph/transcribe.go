@@ -29,6 +29,7 @@ type transcribeCmd struct {
 	Output  string   `short:"o" placeholder:"PATH" help:"Output file, or output folder for several recordings or a folder of them; default: standard output."`
 	Words   bool     `help:"Include the time and probability of every word, also in the optimized tier. The text format shows them."`
 	Cascade bool     `default:"true" negatable:"" help:"Decode passages of low confidence again with the standard tier, if both tiers have models."`
+	Resume  bool     `help:"With -o: skip recordings whose output is there and not older, so that an interrupted run continues."`
 	Quiet   bool     `short:"q" help:"No progress bar, no notices, no summary."`
 	Cores   int      `placeholder:"N" help:"Cores to use; default: all."`
 
@@ -79,6 +80,9 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err := errors.Join(c.checkOutput(files), c.checkHTML(files)); err != nil {
 		return err
 	}
+	if files, err = c.unfinished(files); err != nil || len(files) == 0 {
+		return err
+	}
 	once := ""
 	if i := slices.IndexFunc(files, readOnce); i >= 0 {
 		once = files[i] + " can be read only once"
@@ -118,13 +122,12 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 			warn("otograph: %s\n", note)
 		}
 	}
-	return c.all(ctx, p, opt)
+	return c.all(ctx, p, opt, files)
 }
 
 // all transcribes the recordings one by one and reports failures at the end.
-func (c *transcribeCmd) all(ctx context.Context, p *otograph.Pipeline, opt otograph.Options) error {
+func (c *transcribeCmd) all(ctx context.Context, p *otograph.Pipeline, opt otograph.Options, files []string) error {
 	var failed []string
-	files := c.in.files
 	for i, file := range files {
 		if i > 0 && c.Output == "" && c.Format == "text" {
 			say("\n")
@@ -181,6 +184,28 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 		}
 	}
 	return nil
+}
+
+// unfinished returns the recordings that --resume leaves: outputs are written
+// completely or not at all.
+func (c *transcribeCmd) unfinished(files []string) (left []string, err error) {
+	if !c.Resume {
+		return files, nil
+	}
+	if c.Output == "" {
+		return nil, &usageError{errors.New("--resume: requires -o, whose files it looks for")}
+	}
+	for _, f := range files {
+		out, err := os.Stat(c.outputPath(f))
+		in, inErr := os.Stat(f)
+		if err != nil || inErr != nil || out.ModTime().Before(in.ModTime()) {
+			left = append(left, f)
+		}
+	}
+	if n := len(files) - len(left); n > 0 && !c.Quiet {
+		warn("otograph: %s skipped, whose output is there\n", plural(n, "recording"))
+	}
+	return left, nil
 }
 
 // outputPath returns the path of a result; empty means standard output.

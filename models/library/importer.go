@@ -55,7 +55,7 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	unlock, err := s.lock()
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/models"
@@ -52,6 +53,9 @@ type Store struct {
 	// Progress is called for each piece that is downloaded or copied, from the
 	// calling goroutine; nil for none.
 	Progress func(Progress)
+	// Waiting is called once if another pull or import uses the folder; nil for
+	// none.
+	Waiting func()
 
 	// Timeouts of the fetcher, shortened by tests; 0 means the default.
 	stall, pause time.Duration
@@ -84,7 +88,8 @@ const partials = ".partial"
 // starts using it. It resumes interrupted downloads, and checks a file's hash
 // before the file gets its final name. Pull returns the stored models even if a
 // later one failed. Errors: ErrMissing (name, or file at the source), ErrBroken
-// (unexpected content), ErrOffline; another pull may have locked the folder.
+// (unexpected content), ErrOffline. Pulls and imports into a folder wait for one
+// another.
 func (s *Store) Pull(ctx context.Context, name string) ([]Stored, error) {
 	entries, err := Find(name)
 	if err != nil {
@@ -94,7 +99,7 @@ func (s *Store) Pull(ctx context.Context, name string) ([]Stored, error) {
 }
 
 func (s *Store) pull(ctx context.Context, entries []Entry) ([]Stored, error) {
-	unlock, err := s.lock()
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -391,8 +396,12 @@ func modelName(s string) string {
 // errLocked marks a model folder that another pull or import is using.
 var errLocked = errors.New("model folder in use")
 
-// lock creates and locks the folder until the process ends in any way.
-func (s *Store) lock() (unlock func(), err error) {
+// lockPoll is the time between looks at a lock of another process.
+const lockPoll = 200 * time.Millisecond
+
+// lock creates and locks the folder, after the pulls and imports of others. The
+// kernel releases the lock when the process ends for any reason.
+func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if s.Dir == "" {
 		return nil, fmt.Errorf("%w: no model folder is named", models.ErrMissing)
 	}
@@ -403,11 +412,21 @@ func (s *Store) lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("model folder: %w", err)
 	}
-	if err := host.TryLock(f); err != nil {
-		f.Close()
-		if errors.Is(err, host.ErrLocked) {
-			return nil, fmt.Errorf("%w: %s: another process is pulling or importing; wait for it", errLocked, s.Dir)
+	waits := false
+	for {
+		if err = host.TryLock(f); !errors.Is(err, host.ErrLocked) {
+			break
 		}
+		if !waits && s.Waiting != nil {
+			s.Waiting()
+		}
+		if waits = true; !backoff.Sleep(ctx, lockPoll) {
+			f.Close()
+			return nil, fmt.Errorf("%w: %s: another process is pulling or importing: %w", errLocked, s.Dir, context.Cause(ctx))
+		}
+	}
+	if err != nil {
+		f.Close()
 		return nil, fmt.Errorf("model folder: lock: %w", err)
 	}
 	return func() { f.Close() }, nil

@@ -512,12 +512,19 @@ func TestConcurrentPulls(t *testing.T) {
 	result := make(chan error, 1)
 	go func() { _, err := s.pull(t.Context(), []Entry{e}); result <- err }()
 	<-reached
-	_, err := (&Store{Dir: s.Dir}).Pull(t.Context(), "small")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := (&Store{Dir: s.Dir}).Pull(ended, "small")
 	require.ErrorIs(t, err, errLocked)
+	require.ErrorIs(t, err, context.Canceled)
 	assert.ErrorContains(t, err, s.Dir)
-	_, err = (&Store{Dir: s.Dir}).Import(t.Context(), "x.onnx", ImportOptions{})
+	_, err = (&Store{Dir: s.Dir}).Import(ended, "x.onnx", ImportOptions{})
 	require.ErrorIs(t, err, errLocked)
-	close(release)
+	other := *s
+	other.Waiting = sync.OnceFunc(func() { close(release) }) // the first pull ends while the second waits
+	stored, err := other.pull(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	assert.True(t, stored[0].Already)
 	require.NoError(t, <-result)
 }
 

@@ -129,7 +129,7 @@ func (l *language) money(number, sign string) (out []string) {
 // whole returns the readings of digits: as a number, as a year, digit by digit.
 func (l *language) whole(s string) []string {
 	n, err := strconv.Atoi(s)
-	if err != nil || n >= largest || len(s) > 1 && s[0] == '0' {
+	if err != nil || int64(n) >= largest || len(s) > 1 && s[0] == '0' {
 		return []string{l.spell(s)}
 	}
 	out := l.cardinal(n)

@@ -71,3 +71,25 @@ func TestUnconfirmedClaimIsHandedBack(t *testing.T) {
 	assert.Zero(t, f.Count("SELECT failures + interruptions FROM tasks"))
 	f.Exact()
 }
+
+// TestWorkerEndsWithItsService: without the service that started its process, a
+// worker hands its task back, however long its grace is.
+func TestWorkerEndsWithItsService(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		gone, lose := context.WithCancel(t.Context())
+		began := make(chan struct{})
+		stop := f.Start(1, worker.Config{Gone: gone, Grace: time.Hour, Engine: taskstest.EngineFunc(func(ctx context.Context, _ worker.Job) (tasks.Outcome, error) {
+			close(began)
+			<-ctx.Done()
+			return tasks.Outcome{}, ctx.Err()
+		})})
+		task := f.Add(nil)
+		<-began
+		lose()
+		stop() // waits for the worker
+		assert.Equal(t, tasks.StatusProcessing, f.Row(task.ID).Status)
+		assert.Zero(t, f.Count("SELECT COUNT(*) FROM tasks WHERE phase = 'running'"))
+		assert.Zero(t, f.Count("SELECT SUM(failures + interruptions) FROM tasks"), "handed back uncounted")
+	})
+}

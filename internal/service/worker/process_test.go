@@ -99,7 +99,7 @@ func testProcess(kind string) int {
 			if err != nil {
 				return err
 			}
-			ctx, cancel := worker.Supervised(ctx)
+			ctx, _, cancel := worker.Supervised(ctx)
 			defer cancel()
 			return w.Run(ctx)
 		}

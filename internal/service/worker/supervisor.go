@@ -264,18 +264,21 @@ func oomKills() int {
 // supervisor, which closes when the supervisor ends.
 const envSupervised = "OTOGRAPH_SUPERVISED"
 
-// Supervised returns a context for a worker process: it is done when parent is,
-// and, in a process that a Supervisor started, when that supervisor is gone.
-func Supervised(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(parent)
+// Supervised returns contexts for a worker process. work is done when parent is,
+// and both are, in a process that a Supervisor started, when that supervisor is
+// gone.
+func Supervised(parent context.Context) (work, gone context.Context, stop context.CancelFunc) {
+	work, stop = context.WithCancel(parent)
+	gone, end := context.WithCancel(context.WithoutCancel(parent))
 	if os.Getenv(envSupervised) == "" {
-		return ctx, cancel
+		return work, gone, func() { stop(); end() }
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
+		end()
+		stop()
 	}()
-	return ctx, cancel
+	return work, gone, stop
 }
 
 // longestFallback limits how long a fallback command runs before the primary

@@ -49,11 +49,18 @@ type Config struct {
 	Poll      time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
 	Heartbeat time.Duration // default 5 s
 	Grace     time.Duration // time that a running task may take to finish at shutdown; default 25 s
+	// Gone, if not nil, is done when the service that started this process is
+	// gone; a running task is then handed back after goneGrace.
+	Gone context.Context
 	// StallTimeout is how long an engine may work without a sign of progress,
 	// in addition to a tenth of the audio's length; default DefaultStall.
 	StallTimeout time.Duration
 	HangTimeout  time.Duration // how long an engine may take to return after its context is done; default 15 s
 }
+
+// goneGrace is the time that a running task may take to finish without the
+// service that started this process.
+const goneGrace = 2 * time.Second
 
 // Worker runs tasks, one at a time.
 type Worker struct {
@@ -169,6 +176,13 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 			cancel(queue.ErrDraining)
 		}
 	})()
+	if gone := w.config.Gone; gone != nil {
+		defer context.AfterFunc(gone, func() {
+			if backoff.Sleep(run, goneGrace) {
+				cancel(queue.ErrDraining)
+			}
+		})()
+	}
 	log.InfoContext(run, "task begins", "task", c.ID, "account", c.AccountID, "attempt", c.Held.Attempt, "worker", w.config.ID)
 	err := w.attempt(run, c)
 	if err == nil {

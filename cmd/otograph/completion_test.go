@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCompletion completes words with the script in bash: commands, flags with
+// their negations, the values of flags.
+func TestCompletion(t *testing.T) {
+	commands := completionsOf(newParser(t.Context(), true).Model.Node)
+	var bash, zsh, fish strings.Builder
+	require.NoError(t, bashCompletion(&bash, commands, false))
+	require.NoError(t, bashCompletion(&zsh, commands, true))
+	require.NoError(t, fishCompletion(&fish, commands))
+	assert.True(t, strings.HasSuffix(zsh.String(), bash.String()), "zsh runs the script of bash")
+	for _, leaf := range newParser(t.Context(), true).Model.Leaves(true) {
+		assert.Contains(t, fish.String(), " -a "+leaf.Name+" ")
+	}
+	assert.Contains(t, fish.String(), "-n '__fish_seen_subcommand_from transcribe' -s f -x -a 'text txt json ")
+	program, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("requires bash")
+	}
+	for line, want := range map[string]string{
+		"otograph tran":                                    "transcribe",
+		"otograph models ":                                 "list pull import",
+		"otograph models pull --qu":                        "--quiet",
+		"otograph transcribe --no-cas":                     "--no-cascade",
+		"otograph transcribe -f te":                        "text textgrid",
+		"otograph transcribe a.wav --format=s --channels ": "mix split auto",
+		"otograph bench get --li":                          "--list",
+		"otograph bench --tier ":                           "standard optimized cascade auto",
+		"otograph completion ":                             "",
+	} {
+		script := bash.String() + `
+cd /var/empty 2>/dev/null || cd "$(mktemp -d)"
+IFS=' ' read -r -a COMP_WORDS <<< "$1"
+[ "${1: -1}" = ' ' ] && COMP_WORDS+=('')
+COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _otograph; echo "${COMPREPLY[@]}"`
+		out, err := exec.Command(program, "-c", script, "bash", line).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		got := strings.TrimSpace(string(out))
+		if line == "otograph models " || line == "otograph completion " {
+			assert.True(t, strings.HasPrefix(got, want), "%s: %s", line, got)
+			continue
+		}
+		assert.Equal(t, want, got, line)
+	}
+}

@@ -46,7 +46,7 @@ func completionsOf(node *kong.Node) (list []completions) {
 			c.children = append(c.children, child)
 		}
 	}
-	// The flags of a default command follow its parent, too.
+	// The flags of a default command also follow its parent.
 	if d := node.DefaultCmd; d != nil {
 		for _, group := range d.AllFlags(true) {
 			c.flags = append(c.flags, group...)
@@ -96,7 +96,7 @@ func bashCompletion(w io.Writer, commands []completions, zsh bool) error {
 			for _, name := range flagNames(f) {
 				forms = append(forms, fmt.Sprintf("%q", path+" "+name))
 			}
-			fmt.Fprintf(&b, "  %s) COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n", strings.Join(forms, "|"), strings.ReplaceAll(f.Enum, ",", " "))
+			fmt.Fprintf(&b, "  %s)\n    COMPREPLY=($(compgen -W %q -- \"$cur\"))\n    return\n    ;;\n", strings.Join(forms, "|"), strings.ReplaceAll(f.Enum, ",", " "))
 		}
 	}
 	b.WriteString("  esac\n  case \"$path\" in\n")

@@ -103,7 +103,7 @@ func (s *Service) worker() (runner, error) {
 	if s.config.Engine == nil {
 		return nil, nil
 	}
-	return newWorker(nil, s.config, s.state, s.counts)
+	return newWorker(context.Background(), s.config, s.state, s.counts)
 }
 
 // newWorker returns a worker; gone is worker.Config.Gone.

@@ -268,17 +268,19 @@ const envSupervised = "OTOGRAPH_SUPERVISED"
 // and both are, in a process that a Supervisor started, when that supervisor is
 // gone.
 func Supervised(parent context.Context) (work, gone context.Context, stop context.CancelFunc) {
-	work, stop = context.WithCancel(parent)
+	work, cancel := context.WithCancel(parent)
 	gone, end := context.WithCancel(context.WithoutCancel(parent))
-	if os.Getenv(envSupervised) == "" {
-		return work, gone, func() { stop(); end() }
+	if os.Getenv(envSupervised) != "" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			end()
+			cancel()
+		}()
 	}
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+	return work, gone, func() {
+		cancel()
 		end()
-		stop()
-	}()
-	return work, gone, stop
+	}
 }
 
 // longestFallback limits how long a fallback command runs before the primary

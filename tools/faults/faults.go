@@ -6,7 +6,7 @@ var faults = []fault{
 	{name: "a charge is lost", file: "billing/ledger.go", old: "Amount: -rest, Description", new: "Amount: 0 * rest, Description", by: "./billing"},
 	{name: "begun minutes are free", file: "billing/prices.go", old: "math.Ceil(seconds/60)", new: "math.Floor(seconds/60)", by: "./billing"},
 	{name: "a released hold stays", file: "billing/hold.go", old: `tx.ExecContext(ctx, "DELETE FROM holds WHERE task_id = $1", task)`, new: `tx.ExecContext(ctx, "DELETE FROM holds WHERE task_id = $1 AND amount = 0", task)`, by: "./billing"},
-	{name: "the fence of attempts is skipped", file: "internal/service/tasks/claim.go", old: ` && r.attempt == c.Held.Attempt`, new: ``, by: "./internal/service/tasks", run: "EarlierAttempt"},
+	{name: "the fence of attempts is skipped", file: "internal/service/tasks/claim.go", old: ` || r.attempt != c.Held.Attempt)`, new: `)`, by: "./internal/service/tasks", run: "EarlierAttempt"},
 	{name: "a repeated key takes another body", file: "internal/service/tasks/create.go", old: `err == nil && hash != idem.BodyHash {`, new: `err == nil && hash == "" {`, by: "./internal/service/tasks", run: "EqualSubmissions|Idempotency"},
 	{name: "token buckets have no lock", file: "internal/service/accounts/buckets.go", old: "\tb.mu.Lock()\n\tdefer b.mu.Unlock()\n", new: "", by: "./internal/service/accounts", run: "ConcurrentRequests", race: true},
 	{name: "failed logins of an address are not counted", file: "internal/service/accounts/throttle.go", old: "\tt.addresses.add(address, now)\n", new: "", by: "./internal/service/accounts"},
@@ -20,6 +20,6 @@ var faults = []fault{
 	{name: "times shift behind a pause", file: "internal/engine/decode/window.go", old: "audio.Span{Start: units[i].Start - (gap - gap/2)}", new: "audio.Span{Start: units[i].Start - gap}", by: "./internal/engine/decode"},
 	{name: "the last stretch of speech is dropped", file: "vad/segment.go", old: "\tif c.speaking {\n\t\tc.close(samples", new: "\tif c.speaking && c.end != none {\n\t\tc.close(samples", by: "./vad"},
 	{name: "every channel is the same speaker", file: "internal/pipeline/stages/channels.go", old: "End: end, Speaker: i}", new: "End: end, Speaker: 0}", by: "./internal/pipeline/stages"},
-	{name: "an event ends at a pause from its start", file: "events/detect.go", old: "start-o.end > closeGap+1e-9", new: "start-o.start > closeGap+1e-9", by: "./events"},
+	{name: "an event ends at a pause from its start", file: "events/stream.go", old: "start-o.end > closeGap+1e-9", new: "start-o.start > closeGap+1e-9", by: "./events"},
 	{name: "SubRip has a decimal point", file: "subtitle/srt.go", old: "clock(start, ',')", new: "clock(start, '.')", by: "./subtitle"},
 }

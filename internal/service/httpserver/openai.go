@@ -274,6 +274,9 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 		answers <- answer{result, err}
 	}()
 	output := speechStream{stream: stream, speech: form.Speech()}
+	if stream.beat() != nil { // the client receives the header at once
+		return true, nil
+	}
 	beat := time.NewTicker(streamBeat)
 	defer beat.Stop()
 	for {

@@ -55,7 +55,11 @@ func flat(marks []stampMark) []float64 {
 // earlier, no end is after the next start, spans lose only margins, and the
 // time without samples is bounded.
 func TestTimelineKeepsOrder(t *testing.T) {
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var s stamps
 		for now := 0.0; s.frames < 300; now += 0.02 {

@@ -15,6 +15,9 @@ import (
 // file, explains the remedy if the libraries are missing, and transcribes
 // otherwise.
 func TestEmbeddingProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	t.Parallel()
 	dir := embedder(t, `package main
 

@@ -24,6 +24,9 @@ import (
 // a voice exported by the command. A deleted voice names no speaker and is
 // removed from the database and from backups.
 func TestServiceNamesKnownVoices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	t.Parallel()
 	pcm, err := audio.Open(t.Context(), audio.File("../diarize/testdata/conv3.flac"), audio.Options{})
 	require.NoError(t, err)

@@ -47,6 +47,9 @@ func talkedOver(t *testing.T) (samples []float32, both []bench.SpeakerTurn) {
 // TestOverlappingTurnsInRTTM: if two voices talk simultaneously, the RTTM of
 // the command and of the library parses and has turns of both.
 func TestOverlappingTurnsInRTTM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	t.Parallel()
 	samples, both := talkedOver(t)
 	file := filepath.Join(t.TempDir(), "talked over.wav")

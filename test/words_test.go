@@ -59,6 +59,9 @@ func TestOptimizedLanguagesOfTheService(t *testing.T) {
 
 // A CTM lists words: it has the optimized tier's even without --words.
 func TestCTMOfTheOptimizedTier(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	t.Parallel()
 	file := filepath.Join("..", "testdata", "conversation.flac")
 	out, err := exec.Command(binary, "transcribe", "-q", "--demo", "--optimize", "true", "--format", "ctm", file).Output()

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/otograph/otograph/internal/engine/texts"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -71,22 +72,7 @@ func grown(before, final string) (text string, kept bool) {
 		return before, true
 	}
 	of, with := []rune(strings.ToLower(before)), []rune(strings.ToLower(final))
-	row := make([]int, len(with)+1) // edit distances of the words so far to the first runes of the final text
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range of {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, q := range with {
-			step := diagonal
-			if r != q {
-				step++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(step, diagonal+1, row[j]+1)
-		}
-	}
+	row := texts.EditDistances(of, with) // of the words so far to the first runes of the final text
 	best, least := 0, -1
 	for _, w := range words {
 		at := min(utf8.RuneCountInString(final[:w.end]), len(with))

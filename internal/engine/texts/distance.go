@@ -3,6 +3,12 @@ package texts
 // EditDistance returns Levenshtein's distance: the fewest insertions, deletions
 // and substitutions that turn a into b.
 func EditDistance[T comparable](a, b []T) int {
+	return EditDistances(a, b)[len(b)]
+}
+
+// EditDistances returns the distances of a to the first 0 … len(b) elements of
+// b.
+func EditDistances[T comparable](a, b []T) []int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -18,5 +24,5 @@ func EditDistance[T comparable](a, b []T) int {
 			diagonal, row[j+1] = above, cost
 		}
 	}
-	return row[len(b)]
+	return row
 }

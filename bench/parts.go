@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	goaudio "github.com/go-audio/audio"
-	"github.com/go-audio/wav"
-
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench/internal/systems"
 )
@@ -76,16 +73,5 @@ func writePart(path string, pcm *audio.PCM, it Item) error {
 	if from >= to {
 		return fmt.Errorf("%s: expected an offset within the recording, which lasts %.3f s, got %g s", it.Name, pcm.Duration(), it.Part.Start)
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	samples := make([]int, 0, to-from)
-	for _, s := range pcm.Samples(from, to) {
-		samples = append(samples, int(s*32767))
-	}
-	format := &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}
-	e := wav.NewEncoder(f, audio.SampleRate, 16, 1, 1)
-	err = e.Write(&goaudio.IntBuffer{Format: format, Data: samples, SourceBitDepth: 16})
-	return errors.Join(err, e.Close(), f.Close())
+	return systems.WriteWAV(path, pcm.Samples(from, to))
 }

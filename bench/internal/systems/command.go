@@ -3,7 +3,6 @@ package systems
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench/internal/datasets"
 	"github.com/otograph/otograph/internal/system/host"
 )
@@ -111,14 +111,7 @@ func (c *command) Start(ctx context.Context) *Cost {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "silence.wav")
-	const rate, bytes = 16000, 32000
-	head := binary.LittleEndian.AppendUint32([]byte("RIFF"), 36+bytes)
-	head = binary.LittleEndian.AppendUint32(append(head, "WAVEfmt "...), 16)
-	for _, field := range []uint16{1, 1, rate, 0, bytes, 0, 2, 16} { // PCM, one channel, rate and bytes a second, frame, bits
-		head = binary.LittleEndian.AppendUint16(head, field)
-	}
-	head = binary.LittleEndian.AppendUint32(append(head, "data"...), bytes)
-	if os.WriteFile(path, append(head, make([]byte, bytes)...), 0o600) != nil {
+	if WriteWAV(path, make([]float32, audio.SampleRate)) != nil {
 		return nil
 	}
 	_, cost, err := c.Transcribe(ctx, datasets.Item{Name: "silence.wav", Path: path})

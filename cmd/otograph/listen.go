@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,9 +58,7 @@ func (c *listenCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if opt.Optimize == nil && opt.OptimizeZh == nil && !c.Demo && knowsAll(set) {
-		opt.Optimize = new(false)
-	}
+	c.chooseTier(&opt, set)
 	p, err := otograph.Open(set, otograph.Config{Cores: c.Cores, Device: string(c.Device), OptimizedWords: true})
 	if err != nil {
 		return err
@@ -123,10 +120,7 @@ func (c *listenCmd) listen(ctx context.Context, s *live.Session, feed *audio.Fee
 		c.note("otograph: --%s: %s\n", strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
 	}
 	if c.Format == "json" {
-		line := cleanJSON(os.Stdout)
-		enc := json.NewEncoder(line)
-		enc.SetEscapeHTML(false)
-		err = errors.Join(err, enc.Encode(struct {
+		err = errors.Join(err, lineEncoder().Encode(struct {
 			Event  string           `json:"event"`
 			Result *otograph.Result `json:"result"`
 		}{"result", res}))

@@ -17,8 +17,7 @@ import (
 // line has the text so far.
 func (c *listenCmd) show(s *live.Session) error {
 	if c.Format == "json" {
-		enc := json.NewEncoder(cleanJSON(os.Stdout))
-		enc.SetEscapeHTML(false)
+		enc := lineEncoder()
 		for e, err := range s.Events() {
 			if err != nil {
 				return nil // Close returns it
@@ -55,6 +54,13 @@ func (c *listenCmd) show(s *live.Session) error {
 		}
 	}
 	return nil
+}
+
+// lineEncoder writes values as JSON to standard output, one a line.
+func lineEncoder() *json.Encoder {
+	enc := json.NewEncoder(cleanJSON(os.Stdout))
+	enc.SetEscapeHTML(false)
+	return enc
 }
 
 // lineOf returns the lines of an event as a result.

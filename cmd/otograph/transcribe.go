@@ -52,6 +52,14 @@ type transcribeCmd struct {
 	layoutOptions subtitle.Options
 }
 
+// chooseTier selects the standard tier if the set's standard model knows every
+// language and no option selects a tier.
+func (m *modelFlags) chooseTier(opt *otograph.Options, set *models.Set) {
+	if opt.Optimize == nil && opt.OptimizeZh == nil && !m.Demo && knowsAll(set) {
+		opt.Optimize = new(false)
+	}
+}
+
 // knowsAll reports whether the set's standard model knows every language: then
 // transcribe uses it, unless --optimize selects the fast tier with more errors.
 func knowsAll(set *models.Set) bool {
@@ -102,9 +110,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	if opt.Optimize == nil && opt.OptimizeZh == nil && !c.Demo && knowsAll(set) {
-		opt.Optimize = new(false)
-	}
+	c.chooseTier(&opt, set)
 	below := 0.0 // the confidence below which the standard tier decodes again
 	if c.Cascade {
 		below = otograph.CascadeBelow

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/service/corrections"
 	"github.com/otograph/otograph/internal/service/openai"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/blob"
@@ -242,12 +243,7 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 	if err != nil {
 		return result, err
 	}
-	for i := range whole.Segments {
-		seg := &whole.Segments[i]
-		if name, ok := whole.Names[seg.Speaker]; ok {
-			seg.Speaker = name
-		}
-	}
+	corrections.Rename(whole, whole.Names)
 	return *whole, nil
 }
 

@@ -33,7 +33,7 @@ const (
 // a line \N-grams: and lines of log10 probability, N words and, where it is not
 // 0, log10 back-off weight; \end\. Words are lower-cased; n-grams that differ
 // by case become one, with the greater probability. Errors begin with name,
-// wrap ErrFormat and contain the line, the expected and the found text.
+// wrap ErrFormat and contain the line, the expected and the actual text.
 func Parse(name string, data []byte) (*Model, error) {
 	p := &reader{rest: string(data)}
 	m, err := p.model()

@@ -4,7 +4,7 @@
 //
 // A model is recognized by its metadata or by its inputs and outputs; a model
 // that fits no known contract is refused with an error that names the file, its
-// role, the expected value and the found one. Families with a CTC output or a
+// role, the expected value and the actual one. Families with a CTC output or a
 // transducer, and Moonshine, return word times on request.
 package onnx
 

@@ -11,8 +11,8 @@ import (
 )
 
 // retime sets the times of a script's cues from the times of their words. A cue
-// without found words is shifted like the cue before it (the first ones like
-// the first found cue), between its neighbors; lost is the number of such cues.
+// whose words have no times is shifted like the cue before it (the first ones
+// like the first with times), between its neighbors; lost counts such cues.
 func retime(script *subtitle.Script, words []align.Word, cueOf []int) (lost int) {
 	cues := script.Cues
 	found := make([]bool, len(cues))

@@ -60,7 +60,7 @@ var _ events.Tagger = (*Model)(nil)
 const defaultRate = 32000
 
 // Open opens a tagger, as library.OpenFile, library.OpenDir and demo.Models
-// return it. Errors name file, role, the expected value and the found one.
+// return it. Errors name file, role, the expected value and the actual one.
 func Open(model *models.Model, opt Options) (*Model, error) {
 	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {

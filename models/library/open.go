@@ -330,23 +330,23 @@ func Recognizers(dir string) ([]models.Model, error) {
 		return nil, err
 	}
 	for _, folder := range folders {
-		found, _, err := recognizeFiles(dir, folder, "")
+		entries, _, err := recognizeFiles(dir, folder, "")
 		if err != nil {
 			continue // a broken file; the others in its folder are also unknown
 		}
 		for _, role := range roles {
-			add(role, inFolder(found[role]))
+			add(role, inFolder(entries[role]))
 		}
 	}
 	return all, nil
 }
 
 // inFolder names a folder's models: one after the folder, several by files.
-func inFolder(found []entry) []entry {
-	if len(found) > 1 {
-		for i := range found {
-			found[i].Name = stem(filepath.Base(found[i].main()))
+func inFolder(entries []entry) []entry {
+	if len(entries) > 1 {
+		for i := range entries {
+			entries[i].Name = stem(filepath.Base(entries[i].main()))
 		}
 	}
-	return found
+	return entries
 }

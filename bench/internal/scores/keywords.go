@@ -14,10 +14,10 @@ func (f Counts) Add(o Counts) Counts {
 	return Counts{f.Hits + o.Hits, f.Misses + o.Misses, f.FalseAlarms + o.FalseAlarms}
 }
 
-// Precision returns the correct share of found occurrences, 1 if none.
+// Precision returns the correct share of the spotted occurrences, 1 if none.
 func (f Counts) Precision() float64 { return Share(f.Hits, f.Hits+f.FalseAlarms) }
 
-// Recall returns the found share of the reference's occurrences, 1 if none.
+// Recall returns the spotted share of the reference's occurrences, 1 if none.
 func (f Counts) Recall() float64 { return Share(f.Hits, f.Hits+f.Misses) }
 
 // F1 returns the harmonic mean of precision and recall, 1 if there is nothing.

@@ -7,6 +7,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/pipeline/stages"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 )
 
@@ -87,11 +88,11 @@ func (s *Session) follow() {
 	defer close(s.done)
 	for {
 		s.mu.Lock()
-		n, commit, closing := s.tape.Len(), s.commit, s.closing
+		n, marks, closing := s.tape.Len(), s.marks, s.closing
 		s.mu.Unlock()
 		until := n
-		if commit >= 0 {
-			until = commit
+		if len(marks) > 0 {
+			until = marks[0].position
 		}
 		for s.at+vad.Window <= until && s.ctx.Err() == nil {
 			if err := s.hear(s.tape.Samples(s.at, s.at+vad.Window)); err != nil {
@@ -103,8 +104,8 @@ func (s *Session) follow() {
 		case s.ctx.Err() != nil:
 			s.fail(s.ctx.Err())
 			return
-		case commit >= 0:
-			s.cut(commit)
+		case len(marks) > 0:
+			s.cut(marks[0])
 		case closing:
 			if err := s.finish(n); err != nil {
 				s.fail(err)
@@ -159,7 +160,7 @@ func (s *Session) begin(start int) {
 	s.count++
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.emit(Event{Kind: SpeechStarted, Utterance: s.current.id, Start: float64(start) / audio.SampleRate})
+	s.emit(Event{Kind: spec.LiveSpeechStarted, Utterance: s.current.id, Start: float64(start) / audio.SampleRate})
 }
 
 // advance ends the utterance if its pause or its length says so, and otherwise
@@ -178,7 +179,10 @@ func (s *Session) advance() {
 		if speaking {
 			quiet = open
 		}
-		if pause := int(s.opt.Silence * audio.SampleRate); !s.opt.Manual && quiet >= end+pause {
+		s.mu.Lock()
+		pause, manual := int(s.opt.Silence*audio.SampleRate), s.opt.Manual
+		s.mu.Unlock()
+		if !manual && quiet >= end+pause {
 			s.end(n)
 			return
 		}
@@ -222,7 +226,7 @@ func (s *Session) end(n int) {
 	end := u.spans[n-1].End
 	s.mu.Lock()
 	u.ended = true
-	s.emit(Event{Kind: SpeechStopped, Utterance: u.id, Start: float64(u.start) / audio.SampleRate, End: float64(end) / audio.SampleRate})
+	s.emit(Event{Kind: spec.LiveSpeechStopped, Utterance: u.id, Start: float64(u.start) / audio.SampleRate, End: float64(end) / audio.SampleRate})
 	s.mu.Unlock()
 	speech := &stages.Speech{Spans: u.spans, Probabilities: s.probs}
 	s.tape.mu.Lock()
@@ -233,17 +237,30 @@ func (s *Session) end(n int) {
 	s.take(rest)
 }
 
-// cut ends the utterance at a Commit.
-func (s *Session) cut(position int) {
+// cut ends the utterance at a mark, or drops it.
+func (s *Session) cut(m mark) {
 	s.take(s.stream.Cut())
-	if s.current != nil && len(s.current.spans) > 0 {
-		s.end(len(s.current.spans))
+	e := Event{Kind: spec.LiveCommitted, Utterance: -1, Start: float64(m.position) / audio.SampleRate}
+	u := s.current
+	if u != nil && len(u.spans) == 0 {
+		u = nil
+	}
+	if u != nil {
+		e.Utterance = u.id
+	}
+	switch {
+	case m.drop:
+		e.Kind, s.current = spec.LiveCleared, nil
+	case u != nil:
+		s.end(len(u.spans))
 	}
 	s.mu.Lock()
-	if s.commit == position {
-		s.commit = -1
+	defer s.mu.Unlock()
+	if m.drop && u != nil {
+		u.ended = true
 	}
-	s.mu.Unlock()
+	s.marks = s.marks[1:]
+	s.emit(e)
 }
 
 // finish hears the rest of the sound.
@@ -288,7 +305,7 @@ func (s *Session) tag(rest bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, e := range list {
-			s.emit(Event{Kind: Sound, Start: e.Start, End: e.End, Class: e.Class.DisplayName, Confidence: e.Confidence})
+			s.emit(Event{Kind: spec.LiveSound, Start: e.Start, End: e.End, Class: e.Class.DisplayName, Confidence: e.Confidence})
 		}
 	})
 }

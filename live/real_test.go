@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/models/published"
+	"github.com/otograph/otograph/spec"
 )
 
 // TestRealFinals compares live sessions with the recordings of people in
@@ -56,14 +57,14 @@ func TestRealFinals(t *testing.T) {
 				s, err := Open(t.Context(), p, Options{Options: opt})
 				require.NoError(t, err)
 				events, _ := play(t, s, pcm, pieces(4000))
-				n := checkFinals(t, p, s, opt, pcm, events[Final])
+				n := checkFinals(t, p, s, opt, pcm, events[spec.LiveFinal])
 				if strings.HasPrefix(name, "nospeech") {
 					wrong += n
 				}
 				words += n
-				kept += checkGrowth(t, events[Partial], events[Final])
-				partial += len(events[Partial])
-				finals += len(events[Final])
+				kept += checkGrowth(t, events[spec.LivePartial], events[spec.LiveFinal])
+				partial += len(events[spec.LivePartial])
+				finals += len(events[spec.LiveFinal])
 				t.Logf("%s: %d words", name, n)
 			}
 			t.Logf("%d words in %d finals, %d partials; %d finals keep words of a partial", words, finals, partial, kept)

@@ -16,6 +16,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ const (
 
 // Session is one live transcription. Its methods may be called concurrently.
 type Session struct {
-	opt    Options
+	opt    Options // Change may change it while mu is held
 	run    *session.Session
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -96,7 +97,7 @@ type Session struct {
 	closing bool
 	ended   bool
 	err     error
-	commit  int // the position of the last Commit that has not been done
+	marks   []mark // that have not been done
 	once    sync.Once
 	result  *otograph.Result
 
@@ -127,11 +128,8 @@ func (t *tape) Len() int {
 // Open starts a session with the models of a pipeline. Close must be called,
 // also after an error and after ctx has ended, which ends the session's work.
 func Open(ctx context.Context, p *otograph.Pipeline, opt Options) (*Session, error) {
-	if opt.Silence == 0 {
-		opt.Silence = defaultSilence
-	}
-	if !(opt.Silence >= 0.1 && opt.Silence <= 10) {
-		return nil, &spec.OptionError{Field: "silence", Reason: fmt.Sprintf("must be 0.1 to 10 seconds, got %v", opt.Silence)}
+	if err := opt.check(); err != nil {
+		return nil, err
 	}
 	if opt.EnableASR != nil && !*opt.EnableASR {
 		return nil, &spec.OptionError{Field: "enable_asr", Reason: "must not be false in a live session"}
@@ -142,7 +140,7 @@ func Open(ctx context.Context, p *otograph.Pipeline, opt Options) (*Session, err
 		cancel(nil)
 		return nil, err
 	}
-	s := &Session{opt: opt, run: run, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}), commit: -1}
+	s := &Session{opt: opt, run: run, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	s.more = sync.NewCond(&s.mu)
 	if err := s.prepare(); err != nil {
 		s.release()
@@ -170,15 +168,67 @@ func (s *Session) Write(samples []float32) error {
 	return nil
 }
 
-// Commit ends the utterance that continues, if there is one, with the sound that
-// has been written.
-func (s *Session) Commit() error {
+// check validates the silence, and sets its default.
+func (o *Options) check() error {
+	o.Silence = cmp.Or(o.Silence, defaultSilence)
+	if !(o.Silence >= 0.1 && o.Silence <= 10) {
+		return &spec.OptionError{Field: "silence", Reason: fmt.Sprintf("must be 0.1 to 10 seconds, got %v", o.Silence)}
+	}
+	return nil
+}
+
+// Change takes Silence, Manual, ASRLanguage, Hotwords, InitialPrompt and
+// Extras.Languages from opt, for the text that is recognized from now on.
+func (s *Session) Change(opt Options) error {
+	if err := opt.check(); err != nil {
+		return err
+	}
+	if _, err := opt.Effective(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refused(); err != nil {
 		return err
 	}
-	s.commit = s.tape.Len()
+	mine := &s.opt
+	languages := func(o *Options) []string { return append([]string{deref(o.ASRLanguage)}, o.Extras.Languages...) }
+	if !slices.Equal(languages(mine), languages(&opt)) {
+		s.text.forgetLanguage()
+	}
+	mine.Silence, mine.Manual, mine.Extras.Languages = opt.Silence, opt.Manual, opt.Extras.Languages
+	mine.ASRLanguage, mine.Hotwords, mine.InitialPrompt = opt.ASRLanguage, opt.Hotwords, opt.InitialPrompt
+	return nil
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// mark is a Commit or Discard.
+type mark struct {
+	position int
+	drop     bool
+}
+
+// Commit ends the utterance that continues, if there is one, with the sound that
+// has been written. An event LiveCommitted follows.
+func (s *Session) Commit() error { return s.mark(false) }
+
+// Discard drops the utterance that continues, if there is one: it gets no text.
+// An event LiveCleared follows.
+func (s *Session) Discard() error { return s.mark(true) }
+
+func (s *Session) mark(drop bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refused(); err != nil {
+		return err
+	}
+	s.marks = append(s.marks, mark{s.tape.Len(), drop})
 	s.signal()
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
+	"github.com/otograph/otograph/spec"
 )
 
 func pipeline(t testing.TB, set *models.Set) *otograph.Pipeline {
@@ -58,9 +59,9 @@ func tiers() map[string]otograph.Options {
 
 // play writes a recording in pieces, some of which it waits for, and returns the
 // events, by kind.
-func play(t testing.TB, s *Session, pcm *audio.PCM, piece func() (samples int, pause bool)) (map[Kind][]Event, *otograph.Result) {
+func play(t testing.TB, s *Session, pcm *audio.PCM, piece func() (samples int, pause bool)) (map[spec.LiveKind][]Event, *otograph.Result) {
 	t.Helper()
-	events := map[Kind][]Event{}
+	events := map[spec.LiveKind][]Event{}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -137,7 +138,7 @@ func checkGrowth(t testing.TB, partials, finals []Event) (kept int) {
 		last[e.Utterance] = e.Text
 		if e.Kept {
 			kept++
-		} else if e.Kind == Final {
+		} else if e.Kind == spec.LiveFinal {
 			var whole []asr.Segment
 			for _, seg := range e.Segments {
 				whole = append(whole, asr.Segment{Text: seg.Text})
@@ -169,11 +170,11 @@ func TestFinalsAreTheTextOfTheRecording(t *testing.T) {
 				s, err := Open(t.Context(), p, Options{Options: opt})
 				require.NoError(t, err)
 				events, res := play(t, s, pcm, pieces(n))
-				words += checkFinals(t, p, s, opt, pcm, events[Final])
-				kept += checkGrowth(t, events[Partial], events[Final])
-				shown += len(events[Partial])
+				words += checkFinals(t, p, s, opt, pcm, events[spec.LiveFinal])
+				kept += checkGrowth(t, events[spec.LivePartial], events[spec.LiveFinal])
+				shown += len(events[spec.LivePartial])
 				total := 0
-				for k, e := range events[Final] {
+				for k, e := range events[spec.LiveFinal] {
 					for _, seg := range e.Segments {
 						assert.Equal(t, total, seg.ID)
 						assert.Equal(t, seg.Text, res.Segments[total].Text)
@@ -183,8 +184,8 @@ func TestFinalsAreTheTextOfTheRecording(t *testing.T) {
 				}
 				assert.Len(t, res.Segments, total)
 				assert.InDelta(t, pcm.Duration(), res.AudioDuration, 0.001)
-				assert.Len(t, events[SpeechStarted], len(events[Final]))
-				assert.Len(t, events[SpeechStopped], len(events[Final]))
+				assert.Len(t, events[spec.LiveSpeechStarted], len(events[spec.LiveFinal]))
+				assert.Len(t, events[spec.LiveSpeechStopped], len(events[spec.LiveFinal]))
 			}
 		}
 		t.Logf("%s: %d words, %d partials, %d finals kept words", tier, words, shown, kept)
@@ -203,10 +204,10 @@ func TestRandomPiecesOnlyGrow(t *testing.T) {
 		s, err := Open(t.Context(), p, Options{Options: opt})
 		require.NoError(t, err)
 		events, _ := play(t, s, pcm, func() (int, bool) { return 1 + r.IntN(audio.SampleRate), r.IntN(4) > 0 })
-		checkFinals(t, p, s, opt, pcm, events[Final])
-		kept := checkGrowth(t, events[Partial], events[Final])
-		t.Logf("%s: %d partials, %d utterances, %d kept words", tier, len(events[Partial]), len(events[Final]), kept)
-		assert.NotEmpty(t, events[Partial])
+		checkFinals(t, p, s, opt, pcm, events[spec.LiveFinal])
+		kept := checkGrowth(t, events[spec.LivePartial], events[spec.LiveFinal])
+		t.Logf("%s: %d partials, %d utterances, %d kept words", tier, len(events[spec.LivePartial]), len(events[spec.LiveFinal]), kept)
+		assert.NotEmpty(t, events[spec.LivePartial])
 	}
 }
 
@@ -220,8 +221,8 @@ func TestNoTextWithoutSpeech(t *testing.T) {
 			s, err := Open(t.Context(), p, Options{Options: opt})
 			require.NoError(t, err)
 			events, res := play(t, s, decoded(t, path), pieces(8000))
-			assert.Empty(t, events[Partial], "%s: %s", tier, path)
-			for _, e := range events[Final] {
+			assert.Empty(t, events[spec.LivePartial], "%s: %s", tier, path)
+			for _, e := range events[spec.LiveFinal] {
 				assert.Empty(t, e.Text, "%s: %s", tier, path)
 			}
 			assert.Empty(t, res.Segments)

@@ -54,6 +54,13 @@ func (r *recognized) unqueue() {
 	r.oldest.Store(-1)
 }
 
+// forgetLanguage lets the language be detected again.
+func (r *recognized) forgetLanguage() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lang, r.sure = stages.Language{}, false
+}
+
 // language returns the language of the session, or detects it in some speech.
 // Only that of a whole utterance can settle it.
 func (s *Session) language(st *stages.Stages, pcm *audio.PCM, spans []audio.Span, whole bool) (stages.Language, error) {
@@ -78,6 +85,10 @@ func (s *Session) language(st *stages.Stages, pcm *audio.PCM, spans []audio.Span
 func (s *Session) stages(cores int) *stages.Stages {
 	st := *s.run.Stages
 	st.Cores, st.Spoken = cores, s.text.spoken
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	opt := &s.opt
+	st.Among, st.Options.ASRLanguage, st.Options.Hotwords, st.Options.InitialPrompt = opt.Extras.Languages, opt.ASRLanguage, opt.Hotwords, opt.InitialPrompt
 	return &st
 }
 
@@ -125,7 +136,7 @@ func (s *Session) show(u *utterance, text string, speech audio.Span) {
 	}
 	u.shown = next
 	start, end := speech.Seconds()
-	s.emit(Event{Kind: Partial, Utterance: u.id, Start: start, End: end, Text: next})
+	s.emit(Event{Kind: spec.LivePartial, Utterance: u.id, Start: start, End: end, Text: next})
 }
 
 // joined returns the text of sentences.
@@ -223,7 +234,7 @@ func (s *Session) final(u *utterance, sound *audio.PCM, f *stages.Findings) {
 	s.text.count += len(segments)
 	start, _ := u.spans[0].Seconds()
 	_, end := u.spans[len(u.spans)-1].Seconds()
-	e := Event{Kind: Final, Utterance: u.id, Start: start, End: end, Text: joined(f.Transcription.Transcript.Segments), Segments: segments, Names: s.names()}
+	e := Event{Kind: spec.LiveFinal, Utterance: u.id, Start: start, End: end, Text: joined(f.Transcription.Transcript.Segments), Segments: segments, Names: s.names()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.opt.Revisable {
@@ -251,6 +262,6 @@ func (s *Session) correct() {
 	defer s.mu.Unlock()
 	for _, c := range s.text.voices.Changes() {
 		start, end := c.Seconds()
-		s.emit(Event{Kind: SpeakerChanged, Start: start, End: end, From: speakerName(c.From), To: speakerName(c.To)})
+		s.emit(Event{Kind: spec.LiveSpeakerChanged, Start: start, End: end, From: speakerName(c.From), To: speakerName(c.To)})
 	}
 }

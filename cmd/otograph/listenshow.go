@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/live"
+	"github.com/otograph/otograph/spec"
 )
 
 // show prints the events of a session until it ends. On a terminal, the last
@@ -38,19 +39,19 @@ func (c *listenCmd) show(s *live.Session) error {
 			redraw(os.Stdout, "")
 		}
 		switch e.Kind {
-		case live.Partial:
+		case spec.LivePartial:
 			if moving {
 				redraw(os.Stdout, tail(clock(e.Start)+"  "+e.Text))
 			}
-		case live.Final, live.Sound:
+		case spec.LiveFinal, spec.LiveSound:
 			if err := writeText(os.Stdout, lineOf(e), style); err != nil {
 				return err
 			}
-		case live.SpeakerChanged:
+		case spec.LiveSpeakerChanged:
 			if e.From != "" {
 				c.note("%s – %s: %s is %s\n", clock(e.Start), clock(e.End), e.From, e.To)
 			}
-		case live.SpeechStarted, live.SpeechStopped:
+		case spec.LiveSpeechStarted, spec.LiveSpeechStopped, spec.LiveCommitted, spec.LiveCleared:
 		}
 	}
 	return nil
@@ -73,7 +74,7 @@ func lineOf(e live.Event) *otograph.Result {
 			seg.Speaker = name
 		}
 	}
-	if e.Kind == live.Sound {
+	if e.Kind == spec.LiveSound {
 		res.AudioEvents = []otograph.AudioEvent{{Start: e.Start, End: e.End, Class: e.Class, Confidence: e.Confidence}}
 	}
 	return res

@@ -1,0 +1,296 @@
+package doors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// Limits bound a connection; zero values select the defaults.
+type Limits struct {
+	Longest time.Duration // of a session; default 1 h
+	Idle    time.Duration // without a message of the client; default 15 min
+	Ping    time.Duration // between pings, and the longest wait for an answer; default 20 s
+	Write   time.Duration // for one message to the client; default 30 s
+	Queue   int           // bytes that wait for the client; default 1 MiB
+	Rate    int           // messages that are read in a second; default 1000
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Longest: cmp.Or(l.Longest, time.Hour), Idle: cmp.Or(l.Idle, 15*time.Minute), Ping: cmp.Or(l.Ping, 20*time.Second), Write: cmp.Or(l.Write, 30*time.Second),
+		Queue: cmp.Or(l.Queue, 1<<20), Rate: cmp.Or(l.Rate, 1000),
+	}
+}
+
+// runner is a session between a connection and a door.
+type runner struct {
+	conn   Conn
+	open   Opener
+	limits Limits
+	begun  time.Time
+	cause  chan *EndError // holds the first reason for the end
+
+	mu   sync.Mutex // for door, and the order of its messages
+	door Door
+	out  *outbox
+
+	acting  sync.Mutex // for the fields that actions use
+	ended   bool       // actions no longer count
+	session Session    // nil before the first sound
+	events  chan struct{}
+	set     Settings
+	seconds float64
+
+	last    atomic.Int64 // time of the client's last message, in ns since begun
+	waiting atomic.Bool  // no Read runs, so no answer to a ping can come
+}
+
+// Serve runs a session until the connection is closed. set are the terms until
+// the first Configure. When ctx is done, the session ends with its cause, an
+// *EndError, after the text of the sound so far.
+func Serve(ctx context.Context, conn Conn, door Door, set Settings, open Opener, limits Limits) End {
+	limits = limits.withDefaults()
+	r := &runner{
+		conn: conn, door: door, open: open, limits: limits, begun: time.Now(), cause: make(chan *EndError, 1),
+		out: newOutbox(limits.Queue), set: set, events: make(chan struct{}),
+	}
+	reading, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	acting, stop := context.WithCancel(reading)
+	var wait sync.WaitGroup
+	wait.Go(func() { r.write(reading) })
+	r.send(door.Begin)
+	wait.Go(func() { r.receive(reading, acting) })
+	wait.Go(func() { r.watch(acting) })
+	why := r.wait(ctx)
+	stop()
+	if why.Reason == Gone || why.Reason == Slow {
+		hangUp()
+	}
+	end := r.finish(why)
+	hangUp()
+	wait.Wait()
+	return end
+}
+
+// wait returns the reason for the end.
+func (r *runner) wait(ctx context.Context) (why *EndError) {
+	longest := time.NewTimer(r.limits.Longest)
+	defer longest.Stop()
+	select {
+	case why = <-r.cause:
+		return why
+	case <-ctx.Done():
+		return endError(context.Cause(ctx))
+	case <-longest.C:
+		return &EndError{Expired, fmt.Sprintf("Your session hit the maximum duration of %.0f minutes.", r.limits.Longest.Minutes())}
+	}
+}
+
+// endError returns the reason for which an error ends a session.
+func endError(err error) *EndError {
+	e := &EndError{Fault, "the service failed; what was transcribed is kept"}
+	errors.As(err, &e)
+	return e
+}
+
+// end ends the session for a reason, unless another came first.
+func (r *runner) end(reason Reason, text string) {
+	select {
+	case r.cause <- &EndError{reason, text}:
+	default:
+	}
+}
+
+// send lets the door make messages and queues them.
+func (r *runner) send(make func() [][]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.out.add(make()) {
+		r.end(Slow, "you read the events too slowly")
+	}
+}
+
+// write writes the queued messages.
+func (r *runner) write(ctx context.Context) {
+	for m := range r.out.all(ctx) {
+		limit, cancel := context.WithTimeout(ctx, r.limits.Write)
+		err := r.conn.Write(limit, m)
+		cancel()
+		if err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				r.end(Slow, "you read the events too slowly")
+			}
+			r.end(Gone, "")
+			return
+		}
+	}
+}
+
+// receive reads the client's messages and does what they ask.
+func (r *runner) receive(reading, acting context.Context) {
+	second, count := time.Now(), 0
+	for {
+		text, data, err := r.conn.Read(reading)
+		if err != nil {
+			r.end(Gone, "")
+			return
+		}
+		r.last.Store(int64(time.Since(r.begun)))
+		r.waiting.Store(true)
+		if err := r.act(acting, text, data); err != nil {
+			e := endError(err)
+			r.end(e.Reason, e.Text)
+		}
+		if count++; count >= r.limits.Rate { // a flood is read at the limit's speed
+			select {
+			case <-time.After(time.Second - time.Since(second)):
+			case <-acting.Done():
+			}
+		}
+		if time.Since(second) >= time.Second {
+			second, count = time.Now(), 0
+		}
+		r.waiting.Store(false)
+	}
+}
+
+// act does what a message asks for.
+func (r *runner) act(ctx context.Context, text bool, data []byte) error {
+	r.acting.Lock()
+	defer r.acting.Unlock()
+	if r.ended {
+		return nil
+	}
+	var actions []Action
+	var wrong error
+	r.send(func() (replies [][]byte) {
+		actions, replies, wrong = r.door.Receive(text, data)
+		return replies
+	})
+	for _, a := range actions {
+		if err := r.do(ctx, a); err != nil {
+			return err
+		}
+	}
+	if wrong != nil {
+		return &EndError{Invalid, wrong.Error()}
+	}
+	return nil
+}
+
+// do carries out an action.
+func (r *runner) do(ctx context.Context, a Action) error {
+	switch a := a.(type) {
+	case Configure:
+		r.set = a.Settings
+		if r.session != nil {
+			return r.session.Configure(a.Settings)
+		}
+	case Audio:
+		if err := r.opened(ctx); err != nil {
+			return err
+		}
+		r.seconds += r.set.Format.Seconds(int64(len(a)))
+		if err := r.session.Write(ctx, a); ctx.Err() == nil {
+			return err
+		}
+	case Commit:
+		if r.session != nil {
+			return r.session.Commit()
+		}
+		r.send(func() [][]byte { return r.door.Send(spec.LiveEvent{Kind: spec.LiveCommitted, Utterance: -1}) })
+	case Clear:
+		if r.session != nil {
+			return r.session.Clear()
+		}
+		r.send(func() [][]byte { return r.door.Send(spec.LiveEvent{Kind: spec.LiveCleared, Utterance: -1}) })
+	case Finish:
+		r.end(Finished, "")
+	}
+	return nil
+}
+
+// opened opens the session, unless it is open.
+func (r *runner) opened(ctx context.Context) (err error) {
+	if r.session != nil {
+		return nil
+	}
+	s, err := r.open(context.WithoutCancel(ctx), r.set)
+	if err != nil {
+		return err
+	}
+	r.session = s
+	go func() {
+		defer close(r.events)
+		for e, err := range s.Events() {
+			if err != nil {
+				e := endError(err)
+				r.end(e.Reason, e.Text)
+				return
+			}
+			r.send(func() [][]byte { return r.door.Send(e) })
+		}
+	}()
+	return nil
+}
+
+// watch ends the session of a client that is silent or gone.
+func (r *runner) watch(ctx context.Context) {
+	tick := time.NewTicker(r.limits.Ping)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if r.waiting.Load() {
+			continue
+		}
+		if time.Since(r.begun)-time.Duration(r.last.Load()) >= r.limits.Idle {
+			r.end(Idle, fmt.Sprintf("you have sent nothing for %s", r.limits.Idle))
+			return
+		}
+		limit, cancel := context.WithTimeout(ctx, r.limits.Ping)
+		err := r.conn.Ping(limit)
+		cancel()
+		if err != nil && !r.waiting.Load() && ctx.Err() == nil {
+			r.end(Gone, "")
+			return
+		}
+	}
+}
+
+// finish ends the session's work, tells the client and closes the connection.
+func (r *runner) finish(why *EndError) End {
+	r.acting.Lock()
+	r.ended = true
+	r.acting.Unlock()
+	end := End{Reason: why.Reason, Text: why.Text, Seconds: r.seconds}
+	if r.session != nil {
+		res, err := r.session.Close()
+		<-r.events
+		end.Result = res
+		if err != nil && why.Reason == Finished {
+			e := endError(err)
+			end.Reason, end.Text = e.Reason, e.Text
+		}
+	}
+	end.Lasted = time.Since(r.begun)
+	var code int
+	var reason string
+	r.send(func() (messages [][]byte) {
+		messages, code, reason = r.door.End(end)
+		return messages
+	})
+	r.out.finish(r.limits.Write)
+	_ = r.conn.Close(code, reason)
+	return end
+}

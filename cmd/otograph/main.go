@@ -120,7 +120,9 @@ func run(ctx context.Context, args []string) int {
 // newParser returns the parser of command lines, whose help lists all if set.
 func newParser(ctx context.Context, all bool) *kong.Kong {
 	var c cli
-	c.Transcribe.optionFlags, c.Bench.Run.optionFlags, c.Listen.optionFlags = newOptionFlags(), newOptionFlags(), newOptionFlags()
+	for _, f := range []*optionFlags{&c.Transcribe.optionFlags, &c.Bench.Run.optionFlags, &c.Bench.Live.optionFlags, &c.Listen.optionFlags} {
+		*f = newOptionFlags()
+	}
 	parser, err := kong.New(&c,
 		kong.Name("otograph"),
 		kong.Description(description),

@@ -1,0 +1,279 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/bench/internal/scores"
+	"github.com/otograph/otograph/internal/system/host"
+	"github.com/otograph/otograph/live"
+)
+
+const (
+	// packet is the sound that a session gets at a time: 20 ms, as telephones
+	// and browsers send it.
+	packet = audio.SampleRate / 50
+	// silenceAfter is the silence after a recording, so that its last utterance
+	// ends by its pause.
+	silenceAfter = 2 * audio.SampleRate
+	// mostSessions is the largest number of sessions that Live tries.
+	mostSessions = 256
+)
+
+// liveLimits are the latencies (seconds) of the largest numbers of sessions.
+var liveLimits = []float64{0.3, 1}
+
+// LiveReport is the result of Live.
+type LiveReport struct {
+	Machine    Machine     `json:"machine"`
+	Recordings int         `json:"recordings"`
+	Levels     []liveLevel `json:"levels"`
+	// Most holds, for each of the limits of 0.3 and 1 s, the largest number of
+	// sessions of which 95 % of the final texts came in time after the end of
+	// their utterances; nil if the numbers of sessions were given.
+	Most []int `json:"most_sessions,omitempty"`
+}
+
+// liveLevel is the result of a number of concurrent sessions.
+type liveLevel struct {
+	Sessions int     `json:"sessions"`
+	Sound    float64 `json:"sound_seconds"` // of all sessions
+	CPU      float64 `json:"cpu_seconds"`
+	// AfterStop has the latencies of final texts after the ends of their
+	// utterances, AfterWord after the ends of their last words, and Interim those
+	// of the first text with a word after the word's end.
+	AfterStop latencies `json:"final_after_stop"`
+	AfterWord latencies `json:"final_after_last_word"`
+	Interim   latencies `json:"word_shown_after_its_end"`
+	// Changed counts the words of partial texts that the next text lacked, and
+	// Words those of all final texts.
+	Changed int        `json:"changed_words"`
+	Words   int        `json:"words"`
+	Errors  WordErrors `json:"errors"`
+	Offline WordErrors `json:"offline_errors"` // of the whole recordings
+}
+
+// liveStream is the receiver of a recording: a live.Session.
+type liveStream interface {
+	Write(samples []float32) error
+	Events() iter.Seq2[live.Event, error]
+	Close() (*otograph.Result, error)
+}
+
+// liveBench plays recordings to sessions of one pipeline.
+type liveBench struct {
+	Config
+	pipeline *otograph.Pipeline
+	sounds   []*audio.PCM
+	offline  []*otograph.Result
+	seconds  float64 // of a session; 0 plays all recordings
+	report   LiveReport
+}
+
+// Live plays recordings at their own speed to concurrent live sessions of the
+// first system, whose texts and times it compares with those of the whole
+// recordings. Each session plays all recordings, from another one on, for at
+// least some seconds if they are not 0. Without numbers of sessions it measures
+// one session and searches for the largest numbers that keep up.
+func Live(ctx context.Context, c Config, sessions []int, seconds float64) (_ *LiveReport, err error) {
+	items, remove, err := c.cutParts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	c.Items = items
+	b := &liveBench{Config: c, seconds: seconds, report: LiveReport{Machine: ThisMachine(), Recordings: len(items)}}
+	system := c.Systems[0]
+	if b.pipeline, err = otograph.Open(system.Set, otograph.Config{Cores: c.Cores, Device: c.Device, OptimizedWords: true, Cascade: new(0.0), Audio: c.Audio}); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err = b.prepare(ctx, system); err != nil {
+		return nil, err
+	}
+	for _, n := range sessions {
+		if _, err = b.level(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	for i := 0; i < len(liveLimits) && len(sessions) == 0; i++ {
+		most, err := largest(mostSessions, func(n int) (bool, error) {
+			l, err := b.level(ctx, n)
+			return l.AfterStop.percentiles()[1] <= liveLimits[i], err
+		})
+		if err != nil {
+			return nil, err
+		}
+		b.report.Most = append(b.report.Most, most)
+	}
+	slices.SortFunc(b.report.Levels, func(a, b liveLevel) int { return a.Sessions - b.Sessions })
+	return &b.report, nil
+}
+
+// prepare decodes the recordings and transcribes them as a whole, which also
+// loads the models.
+func (b *liveBench) prepare(ctx context.Context, s System) error {
+	for i, it := range b.Items {
+		b.announce(it.Name, "transcribe as a whole", i)
+		pcm, err := audio.Open(ctx, otograph.File(it.Path), b.Audio)
+		if err != nil {
+			return fmt.Errorf("%s: %w", it.Name, err)
+		}
+		b.sounds = append(b.sounds, pcm)
+		res, err := b.pipeline.Run(ctx, otograph.File(it.Path), s.options(it))
+		if err != nil {
+			return fmt.Errorf("%s: %w", it.Name, err)
+		}
+		b.offline = append(b.offline, res)
+	}
+	return nil
+}
+
+// close closes the recordings and the models.
+func (b *liveBench) close() (err error) {
+	for _, pcm := range b.sounds {
+		err = errors.Join(err, pcm.Close())
+	}
+	return errors.Join(err, b.pipeline.Close())
+}
+
+func (b *liveBench) announce(item, what string, done int) {
+	if b.Progress != nil {
+		b.Progress(Step{System: b.Systems[0].Name, Item: item, What: what, Done: float64(done), Total: float64(len(b.Items))})
+	}
+}
+
+// level returns the result of n concurrent sessions, which it measures unless
+// the report has it.
+func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
+	if i := slices.IndexFunc(b.report.Levels, func(l liveLevel) bool { return l.Sessions == n }); i >= 0 {
+		return b.report.Levels[i], nil
+	}
+	l := liveLevel{Sessions: n}
+	var mu sync.Mutex // of l
+	cpu := host.ProcessorSeconds()
+	group, ctx := errgroup.WithContext(ctx)
+	for k := range n {
+		group.Go(func() error {
+			sound := 0.0
+			for i := 0; i < len(b.Items) && (b.seconds == 0 || sound < b.seconds); i++ {
+				at := (k*len(b.Items)/n + i) % len(b.Items)
+				it := b.Items[at]
+				if k == 0 {
+					b.announce(it.Name, fmt.Sprintf("%d at a time", n), i)
+				}
+				s, err := live.Open(ctx, b.pipeline, live.Options{Options: b.Systems[0].options(it)})
+				if err != nil {
+					return err
+				}
+				res, list, err := play(s, b.sounds[at])
+				if err != nil {
+					return fmt.Errorf("%s: %w", it.Name, err)
+				}
+				sound += res.AudioDuration
+				mu.Lock()
+				l.score(it, b.offline[at], res, list)
+				l.Sound += res.AudioDuration
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	if err == nil && len(l.AfterStop) == 0 {
+		err = errors.New("live: the recordings have no utterance")
+	}
+	l.CPU = host.ProcessorSeconds() - cpu
+	b.report.Levels = append(b.report.Levels, l)
+	return l, err
+}
+
+// play writes a recording and some silence at their own speed, each packet when
+// its last sample is spoken, and returns the result and the events.
+func play(s liveStream, pcm *audio.PCM) (*otograph.Result, []arrival, error) {
+	var list []arrival
+	start := time.Now()
+	read := make(chan error, 1)
+	go func() {
+		for e, err := range s.Events() {
+			if err != nil {
+				read <- err
+				return
+			}
+			list = append(list, arrival{time.Since(start).Seconds(), e})
+		}
+		read <- nil
+	}()
+	var failed error
+	for at := 0; at < pcm.Len()+silenceAfter && failed == nil; at += packet {
+		time.Sleep(time.Until(start.Add(time.Duration(at+packet) * time.Second / audio.SampleRate)))
+		samples := pcm.Append(make([]float32, 0, packet), at, at+packet)
+		failed = s.Write(samples[:packet])
+	}
+	res, err := s.Close()
+	return res, list, errors.Join(failed, err, <-read)
+}
+
+// largest returns the largest n up to most for which ok is true, which must be
+// true for all smaller ones; 0 for none. It doubles n, then halves the interval.
+func largest(most int, ok func(n int) (bool, error)) (int, error) {
+	low, high := 0, most+1
+	for n := 1; low+1 < high; {
+		good, err := ok(n)
+		if err != nil {
+			return 0, err
+		}
+		if good {
+			low = n
+		} else {
+			high = n
+		}
+		if n = 2 * low; high <= most || n >= high {
+			n = (low + high) / 2
+		}
+	}
+	return low, nil
+}
+
+// WriteTable writes the report for a terminal.
+func (r *LiveReport) WriteTable(w io.Writer) error {
+	table := [][]string{
+		{"median, P95, P99; sessions"},
+		{"final text after the end of its utterance"},
+		{"final text after its last word"},
+		{"word shown after its end"},
+		{"partial words changed later"},
+		{"word error rate of final texts"},
+		{"word error rate of whole recordings"},
+		{"processor time, of the sound's length"},
+	}
+	for _, l := range r.Levels {
+		for i, cell := range []string{
+			strconv.Itoa(l.Sessions), l.AfterStop.String(), l.AfterWord.String(), l.Interim.String(),
+			fmt.Sprintf("%.1f %%", 100*scores.Share(l.Changed, l.Words)), fmt.Sprintf("%.2f %%", 100*l.Errors.Rate()), fmt.Sprintf("%.2f %%", 100*l.Offline.Rate()),
+			fmt.Sprintf("%.2f", l.CPU/l.Sound),
+		} {
+			table[i] = append(table[i], cell)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, played at their own speed; %s\n\n", recordings(r.Recordings), r.Machine)
+	align(&b, table)
+	for i, most := range r.Most {
+		fmt.Fprintf(&b, "\nSessions with 95 %% of the final texts within %g s of the end of their utterances: %d", liveLimits[i], most)
+	}
+	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	return err
+}

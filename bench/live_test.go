@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"errors"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/live"
+	"github.com/otograph/otograph/spec"
+)
+
+// spoken returns a result with words of half a second each.
+func spoken(words ...string) *otograph.Result {
+	g := spec.Segment{}
+	for i, w := range words {
+		g.Text += " " + w
+		g.Words = append(g.Words, spec.Word{Start: float64(i) / 2, End: float64(i+1) / 2, Word: w})
+	}
+	g.End = float64(len(words)) / 2
+	return &otograph.Result{Language: "en", Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{g}}
+}
+
+func TestScoreLive(t *testing.T) {
+	event := func(at float64, kind spec.LiveKind, text string) arrival {
+		return arrival{at, live.Event{Kind: kind, End: 2, Text: text}}
+	}
+	final := event(3.25, spec.LiveFinal, "I can not see")
+	final.Segments = []spec.Segment{{Text: "I cannot see"}}
+	it := Item{Language: "en", Text: new("I cannot see it")}
+	var l liveLevel
+	l.score(it, spoken("I", "cannot", "see", "it"), spoken("I", "cannot", "see"), []arrival{
+		event(1, spec.LivePartial, "I can"), event(1.5, spec.LivePartial, "I can not"), event(2.5, spec.LiveSpeechStopped, ""), final,
+	})
+	assert.Equal(t, latencies{0.75}, l.AfterStop)
+	assert.Equal(t, latencies{1.25}, l.AfterWord, "the last word, it, ends at 2 s")
+	assert.Equal(t, latencies{0.5, 1.75}, l.Interim, "I in the first partial, see in the final; cannot never appears")
+	assert.Equal(t, 3, l.Words)
+	assert.Equal(t, 2, l.Changed, "can not became cannot")
+	assert.Equal(t, WordErrors{Reference: 4, Deletions: 1}, l.Errors)
+	assert.Equal(t, WordErrors{Reference: 4}, l.Offline)
+
+	it.Words, l = []TimedText{{Start: 0, End: 0.25, Text: "I"}}, liveLevel{}
+	l.score(it, spoken("I"), spoken("I"), []arrival{event(1, spec.LivePartial, "I"), event(2.5, spec.LiveSpeechStopped, ""), final})
+	assert.Equal(t, latencies{0.75}, l.Interim, "the manifest's times come before the offline ones")
+	assert.Equal(t, latencies{3}, l.AfterWord)
+	assert.Equal(t, [3]float64{2, 2.9, 2.98}, latencies{3, 1, 2}.percentiles())
+}
+
+// The largest number is found with few measurements, each made once.
+func TestLargest(t *testing.T) {
+	for _, want := range []int{0, 1, 2, 3, 5, 8, 11, 63, 64} {
+		asked := map[int]int{}
+		got, err := largest(64, func(n int) (bool, error) {
+			asked[n]++
+			return n <= want, nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+		assert.LessOrEqual(t, len(asked), 13)
+		for n, times := range asked {
+			assert.Equal(t, 1, times, "%d of %d", n, want)
+		}
+	}
+	_, err := largest(64, func(int) (bool, error) { return false, errors.New("failed") })
+	assert.Error(t, err)
+}
+
+// echo is a stream that answers each packet immediately.
+type echo struct {
+	events chan live.Event
+	got    []float32
+}
+
+func (s *echo) Write(samples []float32) error {
+	s.got = append(s.got, samples...)
+	s.events <- live.Event{Kind: spec.LivePartial, End: float64(len(s.got)) / audio.SampleRate}
+	return nil
+}
+
+func (s *echo) Events() iter.Seq2[live.Event, error] {
+	return func(yield func(live.Event, error) bool) {
+		for e := range s.events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *echo) Close() (*otograph.Result, error) {
+	close(s.events)
+	return spoken(), nil
+}
+
+// A packet is written when its last sample has been spoken; the clock is the
+// test's own.
+func TestPlayAtItsOwnSpeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &echo{events: make(chan live.Event)}
+		start := time.Now()
+		_, list, err := play(s, audio.FromSamples(make([]float32, audio.SampleRate+7)))
+		require.NoError(t, err)
+		assert.Len(t, s.got, (audio.SampleRate+silenceAfter)/packet*packet+packet)
+		assert.Len(t, list, len(s.got)/packet)
+		for _, a := range list {
+			assert.InDelta(t, a.End, a.at, 1e-6)
+		}
+		assert.Equal(t, time.Duration(len(s.got))*time.Second/audio.SampleRate, time.Since(start))
+	})
+}

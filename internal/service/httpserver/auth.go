@@ -78,11 +78,11 @@ func (s *Server) open(h handler) handler {
 }
 
 // checkQuery refuses query parameters that an endpoint does not have: a
-// mistyped filter would select everything. On its own endpoints, OpenAI ignores
-// them.
+// mistyped filter would select everything. On their own endpoints, OpenAI and
+// Deepgram ignore them.
 func (s *Server) checkQuery(r *request) error {
 	known, ok := s.document.Queries[strings.TrimPrefix(r.route, s.cfg.BasePath)]
-	if !ok || s.openAIPath(r.route) {
+	if !ok || s.openAIPath(r.route) || s.deepgramPath(r.route) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
@@ -107,8 +107,8 @@ func (s *Server) authenticate(r *http.Request) (principal, error) {
 
 // sender returns the owner of a request's credentials, or
 // accounts.ErrUnauthorized. If it has both headers, the API key counts. An API
-// key is also accepted as a bearer token, because clients of other interfaces
-// cannot send it in any other way.
+// key is also accepted as clients of other interfaces send it: as a bearer
+// token, and after "Token" (Deepgram).
 func (s *Server) sender(r *http.Request) (principal, error) {
 	keys, bearers := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
 	if len(keys) > 1 || len(bearers) > 1 || len(keys)+len(bearers) == 0 {
@@ -118,13 +118,16 @@ func (s *Server) sender(r *http.Request) (principal, error) {
 		return s.byKey(r.Context(), keys[0])
 	}
 	scheme, token, ok := strings.Cut(bearers[0], " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return principal{}, accounts.ErrUnauthorized
-	}
-	if token = strings.TrimSpace(token); strings.HasPrefix(token, "asr_") {
+	token = strings.TrimSpace(token)
+	bearer := strings.EqualFold(scheme, "Bearer")
+	switch {
+	case !ok:
+	case strings.HasPrefix(token, "asr_") && (bearer || strings.EqualFold(scheme, "Token")):
 		return s.byKey(r.Context(), token)
+	case bearer:
+		return s.byToken(r.Context(), token)
 	}
-	return s.byToken(r.Context(), token)
+	return principal{}, accounts.ErrUnauthorized
 }
 
 func (s *Server) byToken(ctx context.Context, token string) (principal, error) {

@@ -94,6 +94,8 @@ func checkContract(t testing.TB, req *http.Request, body []byte, allowed bool, a
 	case known, a.status < 400 || req.Method == http.MethodHead:
 	case (&Server{cfg: Config{BasePath: "/v1"}}).openAIPath(req.URL.Path):
 		openAIFailure(t, a)
+	case path == "listen":
+		deepgramFailure(t, a)
 	default:
 		m := a.object(t)
 		require.Len(t, m, 2, "%s", a.body)

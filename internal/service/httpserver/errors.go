@@ -121,6 +121,7 @@ var errorResponses = []struct {
 	message string
 }{
 	{tasks.ErrNotDone, http.StatusNotFound, codeNotFound, "the task is not done: there is no result yet"},
+	{tasks.ErrModel, http.StatusBadRequest, codeInvalidRequest, "model: there is no such model here; see GET /models"},
 	{billing.ErrAfter, http.StatusBadRequest, codeInvalidRequest, "after: must be the id of an entry of this list; it may have been deleted"},
 	{accounts.ErrNoVoice, http.StatusNotFound, codeNotFound, "there is no such voice"},
 	{tasks.ErrNoAudio, http.StatusNotFound, codeNotFound, "the service does not keep this recording"},

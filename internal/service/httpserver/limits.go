@@ -65,6 +65,15 @@ func (s *Server) untilAllowed(ctx context.Context, limit time.Duration, try func
 	}
 }
 
+// admitInTurn is admit for endpoints whose requests wait for their turn.
+func (s *Server) admitInTurn(r *request) (leave func(), err error) {
+	err = s.untilAllowed(r.Context(), s.waitBeforeBody(), func() (err error) {
+		leave, err = s.admit(r, maxUploadBody)
+		return err
+	})
+	return leave, err
+}
+
 // beyondLimits reports whether a request was refused for the account's limits.
 func beyondLimits(err error) bool {
 	var e *apiError

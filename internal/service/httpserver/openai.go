@@ -170,11 +170,7 @@ func (s *Server) readForm(w http.ResponseWriter, r *request, translate bool, fil
 	if err != nil {
 		return nil, names, err
 	}
-	leave := func() {}
-	err = s.untilAllowed(r.Context(), s.waitBeforeBody(), func() (err error) {
-		leave, err = s.admit(r, maxUploadBody)
-		return err
-	})
+	leave, err := s.admitInTurn(r)
 	if err != nil {
 		return nil, names, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/otograph/otograph/internal/service/deepgram"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -34,8 +35,8 @@ func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// writeError responds with an error in the specification's or OpenAI's form.
-func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
+// writeError responds with an error in the form of the path's interface.
+func (s *Server) writeError(w http.ResponseWriter, e *apiError, path string) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
@@ -43,14 +44,17 @@ func writeError(w http.ResponseWriter, e *apiError, openAI bool) {
 		w.Header().Add("WWW-Authenticate", `Bearer realm="otograph"`)
 	}
 	w.Header().Del("Cache-Control")
-	if openAI {
-		_ = writeJSON(w, e.Status, e.openAI())
-		return
-	}
-	_ = writeJSON(w, e.Status, struct {
+	var body any = struct {
 		Error string `json:"error"`
 		Code  string `json:"error_code"`
-	}{e.Message, e.Code})
+	}{e.Message, e.Code}
+	switch {
+	case s.openAIPath(path):
+		body = e.openAI()
+	case s.deepgramPath(path):
+		body = deepgram.NewErrorBody(e.Status, e.Message, w.Header().Get("X-Request-Id"))
+	}
+	_ = writeJSON(w, e.Status, body)
 }
 
 // stamp formats a time as in the interface: RFC 3339, UTC, milliseconds.

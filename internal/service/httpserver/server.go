@@ -203,6 +203,7 @@ func (s *Server) routes() {
 	s.endpoint("/auth/login", methods{"POST": s.login})
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
 	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
+	s.endpoint("/listen", methods{"POST": s.waiting(s.listenFile)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
 	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
 	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is served at both
@@ -386,7 +387,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 				s.log.Error("answer broke off", "request", r.id, "error", failure.Error())
 				panic(http.ErrAbortHandler)
 			}
-			writeError(rec, failure, s.openAIPath(hr.URL.Path))
+			s.writeError(rec, failure, hr.URL.Path)
 		}
 		took := time.Since(start)
 		s.cfg.Metrics.Request(route, hr.Method, rec.status, took)

@@ -1,0 +1,98 @@
+package httpserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/otograph/otograph/internal/service/deepgram"
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/internal/service/tasks"
+)
+
+// deepgramPath reports whether a path belongs to Deepgram's interface, whose
+// errors have a different form.
+func (s *Server) deepgramPath(path string) bool { return path == s.cfg.BasePath+"/listen" }
+
+// listenFile handles POST /listen, as Deepgram's clients call it: the recording
+// becomes an ordinary task, and the response waits until it is done.
+func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
+	q, err := deepgram.ReadQuery(r.URL.Query())
+	if err != nil {
+		return invalidBecause(err, "%v", err)
+	}
+	req := tasks.Request{Account: r.who.Account, Filename: "audio", Options: q.Effective, Extras: tasks.Extras{Extras: q.Extras}}
+	sum := sha256.New()
+	if err := s.recording(w, r, &req, sum); err != nil {
+		return err
+	}
+	t, err := s.createInOrder(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("X-Task-Id", t.ID)
+	result, err := s.finished(r.Context(), r, t.ID)
+	if err != nil {
+		return err
+	}
+	content := ""
+	if req.URL == "" {
+		content = hex.EncodeToString(sum.Sum(nil))
+	}
+	return writeJSON(w, http.StatusOK, q.Response(t.ID, content, t.CreatedAt, result))
+}
+
+// recording reads the recording of a request or its address.
+func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request, sum hash.Hash) error {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/json" {
+		err := readBody(w, r, maxSmallBody, jsonstream.Fields{"url": func(v *jsonstream.Value) error { return v.Text(&req.URL, maxURL) }})
+		if err == nil && req.URL == "" {
+			err = invalid("url: is required")
+		}
+		if err != nil {
+			return err
+		}
+		req.Filename = lastSegment(req.URL)
+		return s.checkURL(r, "url", req.URL)
+	}
+	body, err := limitedBody(w, r, maxUploadBody)
+	if err != nil {
+		return err
+	}
+	leave, err := s.admitInTurn(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	content := &watched{Reader: io.TeeReader(body, sum)}
+	audio, err := s.storeAudio(r.Context(), req.Filename, content)
+	if audio != nil {
+		defer audio.Abort() // does nothing after Commit
+	}
+	if content.failed != nil {
+		return readError(content.failed, "the body cannot be read to its end")
+	}
+	if err != nil {
+		return err
+	}
+	return s.commitAudio(r, "body", audio, req)
+}
+
+// watched keeps the error of a reader.
+type watched struct {
+	io.Reader
+	failed error
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (n int, err error) {
+	n, err = w.Reader.Read(p)
+	if !errors.Is(err, io.EOF) {
+		w.failed = err
+	}
+	return n, err
+}

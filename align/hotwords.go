@@ -56,7 +56,7 @@ func putHotword(s *asr.Segment, w asr.Word) {
 		return
 	}
 	last := s.Words[end-1]
-	behind := last.Text[len(strings.TrimRightFunc(last.Text, isMark)):]
+	behind := last.Text[len(strings.TrimRightFunc(last.Text, func(r rune) bool { return !ctc.IsSolid(r) })):]
 	s.Text = s.Text[:from] + w.Text + behind + s.Text[to:]
 	w.Text, w.Start, w.End = w.Text+behind, s.Words[first].Start, last.End
 	for _, old := range s.Words[first:end] {
@@ -64,8 +64,6 @@ func putHotword(s *asr.Segment, w asr.Word) {
 	}
 	s.Words = slices.Replace(s.Words, first, end, w)
 }
-
-func isMark(r rune) bool { return !ctc.IsSolid(r) }
 
 // place returns the bytes of a segment's words from first to end in its text.
 func place(s *asr.Segment, first, end int) (from, to int, ok bool) {

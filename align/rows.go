@@ -18,11 +18,12 @@ type Rows struct {
 	blanks []float32
 }
 
-// floor is the log posterior of tokens that Rows leaves out. keptTokens is the
-// most tokens stored per row; the demonstration model needs three on average.
+// floor is the log posterior of tokens that Rows leaves out. mostTokens is the
+// largest number of tokens stored per row; the demonstration model needs three
+// on average.
 const (
 	floor      = -11.5 // ln 1e-5
-	keptTokens = 32
+	mostTokens = 32
 )
 
 // NewRows keeps the likely tokens of a window: scores has v numbers a row
@@ -40,9 +41,9 @@ func NewRows(scores []float32, norms []float64, v, blank int, shift float64) *Ro
 				order = append(order, id)
 			}
 		}
-		if len(order) > keptTokens {
+		if len(order) > mostTokens {
 			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
-			order = order[:keptTokens]
+			order = order[:mostTokens]
 		}
 		for _, id := range order {
 			r.ids = append(r.ids, uint32(id))

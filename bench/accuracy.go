@@ -87,7 +87,11 @@ func summarize(items []itemReport, seed uint64) accuracy {
 		}
 		return new(it.Score.Language.Reference == it.Score.Language.Hypothesis)
 	})
-	a.events(present(list, func(it itemReport) *scores.Counts { return it.Score.Events }), seed)
+	var events *scores.Counts
+	events, a.EventF1 = summed(list, seed, func(it itemReport) *scores.Counts { return it.Score.Events }, scores.Counts.Add, scores.Counts.F1)
+	if events != nil {
+		a.Precision, a.Recall = new(events.Precision()), new(events.Recall())
+	}
 	a.Sentences = timeStat(present(list, func(it itemReport) *TimeErrors { return it.Score.Sentences }))
 	a.WordTimes = timeStat(present(list, func(it itemReport) *TimeErrors { return it.Score.WordTimes }))
 	return a
@@ -136,19 +140,11 @@ func summed[T any](list []itemReport, seed uint64, of func(itemReport) *T, add f
 	return new(sumOf(scores, all(len(scores)), add)), estimateSum(scores, seed, add, figure)
 }
 
-func (a *accuracy) events(list []scores.Counts, seed uint64) {
-	if len(list) == 0 {
-		return
-	}
-	sum := sumOf(list, all(len(list)), scores.Counts.Add)
-	a.Precision, a.Recall = new(sum.Precision()), new(sum.Recall())
-	a.EventF1 = estimateSum(list, seed, scores.Counts.Add, scores.Counts.F1)
-}
-
 // surely is the probability from which a number of speakers counts as sure.
 const surely = 0.8
 
-// certainty compares stated probabilities of numbers with their correct share.
+// certainty returns the mean probability that is stated for numbers of
+// speakers, and the correct share of the numbers stated as sure.
 func certainty(list []itemReport, seed uint64) (expected, sure *estimate) {
 	stated := present(list, func(it itemReport) *float64 {
 		if it.Score.Speakers == nil {
@@ -201,23 +197,17 @@ func addErrors(a, b WordErrors) WordErrors {
 
 // turnRates estimates the error rates of turns for the other ways of scoring.
 func turnRates(list []itemReport, seed uint64) map[string]*estimate {
-	var out map[string]*estimate
+	rates := map[string]*estimate{}
 	for _, v := range turnVariants {
-		turns := present(list, func(it itemReport) *DER {
-			if d, ok := it.Score.TurnsBy[v.key]; ok {
-				return &d
-			}
-			return nil
-		})
-		if len(turns) == 0 {
-			continue
+		turns := present(list, func(it itemReport) *DER { return it.Score.TurnsBy[v.key] })
+		if len(turns) > 0 {
+			rates["der_"+v.key], rates["jer_"+v.key] = estimateSum(turns, seed, DER.add, DER.Rate), estimateSum(turns, seed, DER.add, DER.jer)
 		}
-		if out == nil {
-			out = map[string]*estimate{}
-		}
-		out["der_"+v.key], out["jer_"+v.key] = estimateSum(turns, seed, DER.add, DER.Rate), estimateSum(turns, seed, DER.add, DER.jer)
 	}
-	return out
+	if len(rates) == 0 {
+		return nil
+	}
+	return rates
 }
 
 // proportion returns the share of recordings for which of is true, if not nil.
@@ -234,11 +224,7 @@ func proportion(list []itemReport, seed uint64, of func(itemReport) *bool) *esti
 }
 
 func mean(list []float64, seed uint64) *estimate {
-	return bootstrap(len(list), seed, func(sample []int) float64 {
-		sum := 0.0
-		for _, i := range sample {
-			sum += list[i]
-		}
-		return sum / float64(len(sample))
-	})
+	return estimateSum(list, seed, plus, func(sum float64) float64 { return sum / float64(len(list)) })
 }
+
+func plus(a, b float64) float64 { return a + b }

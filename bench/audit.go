@@ -137,22 +137,15 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 		group.SetLimit(runtime.GOMAXPROCS(0))
 		for k, i := range items {
 			group.Go(func() error {
-				language := c.Items[i].Language
-				for s := range r.Systems {
-					text := r.Systems[s].Items[i].Text
-					ref := normalizedUnits(n, language, referenceOf(c.Items[i], n, language, text))
-					e := scores.CompareWords(ref, normalizedUnits(n, language, text))
+				for s, system := range r.Systems {
+					e := scores.CompareWords(bothUnits(c.Items[i], n, c.Items[i].Language, system.Items[i].Text))
 					errors[s][k] = ratio{float64(e.Errors()), float64(e.Reference)}
 				}
 				return nil
 			})
 		}
 		_ = group.Wait() // the functions return no error
-		rule := "words"
-		if n.Name != "" {
-			rule = n.Name
-		}
-		k := rank("text as "+rule+where, systemNames(r), errors, c.Seed)
+		k := rank("text as "+cmp.Or(n.Name, "words")+where, systemNames(r), errors, c.Seed)
 		k.normalizer = n
 		list = append(list, k)
 	}
@@ -174,9 +167,7 @@ func (c Config) reason(r *Report, list []ranking) string {
 	all, most, where := 0, 0, ""
 	for _, i := range common(r, func(it itemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 }) {
 		wrong := func(system int) []string {
-			text, language := r.Systems[system].Items[i].Text, c.Items[i].Language
-			units := func(text string) []string { return normalizedUnits(k.normalizer, language, text) }
-			return wrongWords(tokensOf(units(referenceOf(c.Items[i], k.normalizer, language, text)), units(text)))
+			return wrongWords(tokensOf(bothUnits(c.Items[i], k.normalizer, c.Items[i].Language, r.Systems[system].Items[i].Text)))
 		}
 		a, b := wrong(worst), wrong(best)
 		for _, w := range a {
@@ -185,8 +176,9 @@ func (c Config) reason(r *Report, list []ranking) string {
 		for _, w := range b {
 			more[w]--
 		}
-		all += len(a) - len(b)
-		if d := len(a) - len(b); d > most {
+		d := len(a) - len(b)
+		all += d
+		if d > most {
 			most, where = d, c.Items[i].Name
 		}
 	}
@@ -209,29 +201,22 @@ func (c Config) turnRankings(r *Report) (list []ranking) {
 	if len(items) == 0 {
 		return nil
 	}
-	of := func(it itemReport, key string) (DER, bool) {
-		if key == "" {
-			return *it.Score.Turns, true
-		}
-		d, ok := it.Score.TurnsBy[key]
-		return d, ok
-	}
-	rules := []struct{ key, name string }{{"", fmt.Sprintf("turns, collar %g s", c.DER.Collar)}}
-	for _, v := range turnVariants {
-		rules = append(rules, struct{ key, name string }{v.key, "turns, " + v.name})
-	}
-	for _, rule := range rules {
+	add := func(rule string, of func(itemScore) *DER) {
 		errors := make([][]ratio, len(r.Systems))
-		for s := range errors {
+		for s, system := range r.Systems {
 			for _, i := range items {
-				if d, ok := of(r.Systems[s].Items[i], rule.key); ok {
+				if d := of(system.Items[i].Score); d != nil {
 					errors[s] = append(errors[s], ratio{d.Missed + d.FalseAlarm + d.Confusion, d.Scored})
 				}
 			}
 		}
 		if len(errors[0]) == len(items) {
-			list = append(list, rank(rule.name, systemNames(r), errors, c.Seed))
+			list = append(list, rank(rule, systemNames(r), errors, c.Seed))
 		}
+	}
+	add(fmt.Sprintf("turns, collar %g s", c.DER.Collar), func(s itemScore) *DER { return s.Turns })
+	for _, v := range turnVariants {
+		add("turns, "+v.name, func(s itemScore) *DER { return s.TurnsBy[v.key] })
 	}
 	return list
 }

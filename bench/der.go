@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/otograph/otograph/bench/internal/scores"
@@ -212,10 +213,7 @@ func bySpeaker(turns []SpeakerTurn) (spans [][]span, names []string) {
 			of[t.Speaker] = append(of[t.Speaker], span{t.Start, t.End})
 		}
 	}
-	for name := range of {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names = slices.Sorted(maps.Keys(of))
 	for _, name := range names {
 		spans = append(spans, union(of[name]))
 	}

@@ -70,24 +70,17 @@ func accuracyFigures() []figure {
 		{"sentence", "sentence", func(a accuracy) *timeSummary { return a.Sentences }},
 		{"word", "word", func(a accuracy) *timeSummary { return a.WordTimes }},
 	} {
-		stat := func(f func(*timeSummary) float64) func(systemReport) *estimate {
-			return func(s systemReport) *estimate {
-				if st := t.of(s.Accuracy); st != nil {
-					return plain(f(st))
-				}
-				return nil
-			}
-		}
+		stat := func(f func(timeSummary) float64) func(systemReport) *estimate { return derived(t.of, f) }
 		list = append(list,
-			figure{t.key + "_start_mean", t.name + " start off, mean", "s", stat(func(s *timeSummary) float64 { return s.MeanStart }), "%.3f", 1, true},
-			figure{t.key + "_start_50ms", "· within 50 ms", "%", stat(func(s *timeSummary) float64 { return s.Within50 }), "%.1f", 100, false},
-			figure{t.key + "_start_100ms", "· within 100 ms", "%", stat(func(s *timeSummary) float64 { return s.Within100 }), "%.1f", 100, false},
-			figure{t.key + "_start_200ms", "· within 200 ms", "%", stat(func(s *timeSummary) float64 { return s.Within200 }), "%.1f", 100, false},
-			figure{t.key + "_start_p50", "· median", "s", stat(func(s *timeSummary) float64 { return s.MedianStart }), "%.3f", 1, true},
-			figure{t.key + "_start_p95", "· 95th percentile", "s", stat(func(s *timeSummary) float64 { return s.P95Start }), "%.3f", 1, true},
-			figure{t.key + "_end_p50", t.name + " end off, median", "s", stat(func(s *timeSummary) float64 { return s.MedianEnd }), "%.3f", 1, true},
-			figure{t.key + "_end_p95", "· 95th percentile", "s", stat(func(s *timeSummary) float64 { return s.P95End }), "%.3f", 1, true},
-			figure{t.key + "_matched", "· of all " + t.name + "s matched", "%", stat(func(s *timeSummary) float64 { return s.Matched }), "%.1f", 100, false},
+			figure{t.key + "_start_mean", t.name + " start off, mean", "s", stat(func(s timeSummary) float64 { return s.MeanStart }), "%.3f", 1, true},
+			figure{t.key + "_start_50ms", "· within 50 ms", "%", stat(func(s timeSummary) float64 { return s.Within50 }), "%.1f", 100, false},
+			figure{t.key + "_start_100ms", "· within 100 ms", "%", stat(func(s timeSummary) float64 { return s.Within100 }), "%.1f", 100, false},
+			figure{t.key + "_start_200ms", "· within 200 ms", "%", stat(func(s timeSummary) float64 { return s.Within200 }), "%.1f", 100, false},
+			figure{t.key + "_start_p50", "· median", "s", stat(func(s timeSummary) float64 { return s.MedianStart }), "%.3f", 1, true},
+			figure{t.key + "_start_p95", "· 95th percentile", "s", stat(func(s timeSummary) float64 { return s.P95Start }), "%.3f", 1, true},
+			figure{t.key + "_end_p50", t.name + " end off, median", "s", stat(func(s timeSummary) float64 { return s.MedianEnd }), "%.3f", 1, true},
+			figure{t.key + "_end_p95", "· 95th percentile", "s", stat(func(s timeSummary) float64 { return s.P95End }), "%.3f", 1, true},
+			figure{t.key + "_matched", "· of all " + t.name + "s matched", "%", stat(func(s timeSummary) float64 { return s.Matched }), "%.1f", 100, false},
 		)
 	}
 	return list
@@ -140,18 +133,23 @@ func speakerFigures() (list []figure) {
 		list = append(list, figure{r.key, r.name, "%", func(s systemReport) *estimate { return s.Accuracy.Meeting[r.key] }, "%.2f", 100, true})
 	}
 	keyword := func(f func(scores.Counts) float64) func(systemReport) *estimate {
-		return func(s systemReport) *estimate {
-			if k := s.Accuracy.Keywords; k != nil {
-				return plain(f(*k))
-			}
-			return nil
-		}
+		return derived(func(a accuracy) *scores.Counts { return a.Keywords }, f)
 	}
 	return append(list,
 		figure{"keyword_f1", "keywords F1", "%", func(s systemReport) *estimate { return s.Accuracy.KeywordF1 }, "%.1f", 100, false},
 		figure{"keyword_precision", "· precision", "%", keyword(scores.Counts.Precision), "%.1f", 100, false},
 		figure{"keyword_recall", "· recall", "%", keyword(scores.Counts.Recall), "%.1f", 100, false},
 	)
+}
+
+// derived returns a figure that f computes from a part of the accuracy.
+func derived[T any](part func(accuracy) *T, f func(T) float64) func(systemReport) *estimate {
+	return func(s systemReport) *estimate {
+		if v := part(s.Accuracy); v != nil {
+			return plain(f(*v))
+		}
+		return nil
+	}
 }
 
 func count(f func(WordErrors) int) func(systemReport) *estimate {

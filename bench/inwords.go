@@ -10,7 +10,7 @@ import (
 // findings returns the work of the systems, the comparisons and the audits in
 // words.
 func (r *Report) findings() (lines []string) {
-	if load, busy := r.Machine.busy(); busy {
+	if load, err := strconv.ParseFloat(r.Machine.LoadAverage[0], 64); err == nil && load > float64(r.Machine.Cores) {
 		lines = append(lines, fmt.Sprintf("The machine was busy: load average %.2f on %d cores at the start. Times are upper bounds.", load, r.Machine.Cores))
 	}
 	lines = append(lines, r.work()...)
@@ -115,11 +115,4 @@ func (c comparison) String() string {
 		return fmt.Sprintf("%s makes fewer word errors than %s: by %.2f points, 95 %% interval %.2f to %.2f.", c.System, c.Against, -100*e.Value, -100*e.High, -100*e.Low)
 	}
 	return fmt.Sprintf("%s and %s cannot be told apart by their word errors on these recordings.", c.System, c.Against)
-}
-
-// busy returns the load average of a minute at the start, and whether other
-// programs took time of the cores.
-func (m Machine) busy() (load float64, busy bool) {
-	load, err := strconv.ParseFloat(m.LoadAverage[0], 64)
-	return load, err == nil && load > float64(m.Cores)
 }

@@ -151,9 +151,9 @@ func (c Config) reportOf(it Item, records []record) itemReport {
 		}
 		if f := rec.Outcome; f != nil {
 			item.Language, item.Tier, item.Text, item.Spans, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Spans, f.Score, f.Warnings
-			item.character, item.steps = characters(it, f), f.Steps
+			item.character, item.steps = !spacedLanguage(cmp.Or(it.Language, f.Language)), f.Steps
 			if it.Text != nil && f.Score.Words != nil {
-				item.WrongWords = wrongWords(tokensOf(c.bothUnits(it, f)))
+				item.WrongWords = wrongWords(tokensOf(bothUnits(it, c.rules, cmp.Or(it.Language, f.Language), f.Text)))
 			}
 		}
 	}
@@ -176,7 +176,6 @@ func compare(a, b systemReport, seed uint64) comparison {
 			return nil
 		}
 	}
-	plus := func(x, y float64) float64 { return x + y }
 	return comparison{
 		System: b.Name, Against: a.Name,
 		WordRate: over(a, b, seed, func(i itemReport) *WordErrors { return i.Score.Words }, addErrors,

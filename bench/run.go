@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -256,6 +255,3 @@ func (s System) roles() []models.Role {
 	want(*e.EnableAudioEvents, models.RoleTagger)
 	return roles
 }
-
-// characters reports whether a recording's text is scored by characters.
-func characters(it Item, f *outcome) bool { return !spacedLanguage(cmp.Or(it.Language, f.Language)) }

@@ -124,17 +124,14 @@ func (r *runner) runEngine(ctx context.Context) error {
 
 // measureItem adds a recording's missing measurements, each announced.
 func (r *runner) measureItem(ctx context.Context, it Item, announce func(what string)) error {
-	fail := func(err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return r.file.put(record{System: r.index, Item: it.Name, Error: err.Error()})
-	}
 	for repeat := r.missing(it); repeat <= r.repeats(); repeat++ {
 		announce(fmt.Sprintf("repeat %d of %d", repeat, r.repeats()))
 		res, cost, err := r.transcribe(ctx, it)
-		if err != nil || ctx.Err() != nil {
-			return fail(err)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return r.file.put(record{System: r.index, Item: it.Name, Error: err.Error()})
 		}
 		rec := record{System: r.index, Item: it.Name, Repeat: repeat, Cost: &cost}
 		if repeat == 1 {
@@ -161,19 +158,12 @@ func (r *runner) transcribe(ctx context.Context, it Item) (*otograph.Result, Cos
 	res, cost, err := r.system.Engine.Transcribe(ctx, it)
 	if err == nil && cost.Audio == 0 && cost.Wall > 0 {
 		if cost.Audio = res.AudioDuration; cost.Audio == 0 {
-			cost.Audio = r.seconds(ctx, it)
+			if info, err := audio.Probe(ctx, otograph.File(it.Path), r.Audio); err == nil {
+				cost.Audio = info.Duration
+			}
 		}
 	}
 	return res, cost, err
-}
-
-// seconds returns a recording's length, 0 if unknown.
-func (r *runner) seconds(ctx context.Context, it Item) float64 {
-	info, err := audio.Probe(ctx, otograph.File(it.Path), r.Audio)
-	if err != nil {
-		return 0
-	}
-	return info.Duration
 }
 
 // outcome returns the part of a result that the report needs.

@@ -19,14 +19,14 @@ type itemScore struct {
 	Turns     *DER        `json:"turns,omitempty"`
 	// TurnsBy holds the scores without a collar, without overlapping speech,
 	// and without both, if these differ from Turns.
-	TurnsBy   map[string]DER `json:"turns_by,omitempty"`
-	Meeting   *meetingScore  `json:"meeting,omitempty"`
-	Keywords  *scores.Counts `json:"keywords,omitempty"`
-	Speakers  *speakerCount  `json:"speakers,omitempty"`
-	Language  *languageScore `json:"language,omitempty"`
-	Events    *scores.Counts `json:"events,omitempty"`
-	Sentences *TimeErrors    `json:"sentence_times,omitempty"`
-	WordTimes *TimeErrors    `json:"word_times,omitempty"`
+	TurnsBy   map[string]*DER `json:"turns_by,omitempty"`
+	Meeting   *meetingScore   `json:"meeting,omitempty"`
+	Keywords  *scores.Counts  `json:"keywords,omitempty"`
+	Speakers  *speakerCount   `json:"speakers,omitempty"`
+	Language  *languageScore  `json:"language,omitempty"`
+	Events    *scores.Counts  `json:"events,omitempty"`
+	Sentences *TimeErrors     `json:"sentence_times,omitempty"`
+	WordTimes *TimeErrors     `json:"word_times,omitempty"`
 }
 
 // speakerCount is a number of speakers with its expected value (Reference) and
@@ -169,11 +169,11 @@ func (s *itemScore) scoreTurns(item Item, hypothesis []SpeakerTurn, opt DEROptio
 	for _, v := range turnVariants {
 		if other := v.of(opt); other != opt {
 			if s.TurnsBy == nil {
-				s.TurnsBy = map[string]DER{}
+				s.TurnsBy = map[string]*DER{}
 			}
 			d := scoreTurnsWithin(item.Turns, hypothesis, item.Evaluated, other)
 			d.Mapping = nil
-			s.TurnsBy[v.key] = d
+			s.TurnsBy[v.key] = &d
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,11 +15,18 @@ import (
 func (r *Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s; %s\n%s\n", recordings(r.Recordings), times(r.Repeat), r.Machine, r.rules())
-	for _, table := range r.tables() {
-		b.WriteByte('\n')
-		align(&b, table)
+	for _, table := range [][][]string{r.figureTable(), r.comparisonTable(), r.slicesTable()} {
+		if len(table) > 1 { // the first row holds the systems' names
+			b.WriteByte('\n')
+			align(&b, table)
+		}
 	}
-	for _, line := range r.remarks() {
+	for _, s := range r.Systems {
+		if words := s.confusionLine(20); words != "" {
+			fmt.Fprintf(&b, "\nWrong words of %s: %s.", s.Name, words)
+		}
+	}
+	for _, line := range r.findings() {
 		fmt.Fprintf(&b, "\n%s", line)
 	}
 	for _, s := range r.Systems {
@@ -38,12 +44,6 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// tables returns the tables of the report that are not empty: the figures, the
-// comparisons and the parts. The first row of each holds the systems' names.
-func (r *Report) tables() [][][]string {
-	return slices.DeleteFunc([][][]string{r.figureTable(), r.comparisonTable(), r.slicesTable()}, func(t [][]string) bool { return len(t) < 2 })
 }
 
 func (r *Report) figureTable() [][]string {
@@ -94,17 +94,6 @@ func (r *Report) slicesTable() [][]string {
 		}
 	}
 	return table
-}
-
-// remarks returns the sentences of a report: the wrong words of each system,
-// explanations of the comparisons, the audits.
-func (r *Report) remarks() (lines []string) {
-	for _, s := range r.Systems {
-		if words := s.confusionLine(20); words != "" {
-			lines = append(lines, "Wrong words of "+s.Name+": "+words+".")
-		}
-	}
-	return append(lines, r.findings()...)
 }
 
 // cite returns a citation of the figures with the whole configuration.

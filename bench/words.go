@@ -38,7 +38,7 @@ func Units(language, text string) []string {
 		case r == '\'':
 			word.WriteByte('\'')
 		case unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r):
-			if characters && !isLatinOrDigit(r) {
+			if characters && !unicode.Is(unicode.Latin, r) && !unicode.IsDigit(r) {
 				flush()
 				units = append(units, string(r))
 				continue
@@ -77,8 +77,6 @@ func lower(language, text string) string {
 	}
 	return strings.ToLower(text)
 }
-
-func isLatinOrDigit(r rune) bool { return unicode.Is(unicode.Latin, r) || unicode.IsDigit(r) }
 
 // WordErrors counts a hypothesis's differences from its reference, in Units.
 type WordErrors = scores.Errors

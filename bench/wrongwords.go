@@ -116,8 +116,7 @@ func (s systemReport) confusionLine(most int) string {
 	return strings.Join(list, ", ")
 }
 
-// bothUnits returns the units of a recording's reference and of its transcript.
-func (c Config) bothUnits(it Item, f *outcome) (reference, text []string) {
-	language := cmp.Or(it.Language, f.Language)
-	return normalizedUnits(c.rules, language, referenceOf(it, c.rules, language, f.Text)), normalizedUnits(c.rules, language, f.Text)
+// bothUnits returns the units of a recording's reference and of a transcript.
+func bothUnits(it Item, n scores.Normalizer, language, text string) (reference, transcript []string) {
+	return normalizedUnits(n, language, referenceOf(it, n, language, text)), normalizedUnits(n, language, text)
 }

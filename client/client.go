@@ -99,9 +99,25 @@ func (c *Client) callWith(ctx context.Context, method, path string, header http.
 	return c.send(ctx, method, path, header, func() io.Reader { return bytes.NewReader(body) }, out)
 }
 
-// send sends a request. It calls body for the content at each attempt.
+// send sends a request and decodes the response into out, if that is not nil.
+// It calls body for the content at each attempt.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body func() io.Reader, out any) error {
-	return c.retry(ctx, func() error { return c.once(ctx, method, path, header, body(), out) })
+	return c.retry(ctx, func() error {
+		resp, err := c.answer(ctx, method, path, header, body())
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if out == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+		} else {
+			err = json.NewDecoder(resp.Body).Decode(out)
+		}
+		if err != nil {
+			return fmt.Errorf("client: answer to %s %s: %w", method, path, err)
+		}
+		return nil
+	})
 }
 
 // retry repeats requests that the service asks to send later.
@@ -116,23 +132,6 @@ func (c *Client) retry(ctx context.Context, ask func() error) error {
 			return err
 		}
 	}
-}
-
-func (c *Client) once(ctx context.Context, method, path string, header http.Header, body io.Reader, out any) error {
-	resp, err := c.answer(ctx, method, path, header, body)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if out == nil {
-		_, err = io.Copy(io.Discard, resp.Body)
-	} else {
-		err = json.NewDecoder(resp.Body).Decode(out)
-	}
-	if err != nil {
-		return fmt.Errorf("client: answer to %s %s: %w", method, path, err)
-	}
-	return nil
 }
 
 // answer sends a request once. A body below 400 is the caller's to close.

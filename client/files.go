@@ -58,10 +58,10 @@ func (c *Client) open(ctx context.Context, path string, header http.Header) (io.
 	return body, err
 }
 
-// Correction is a change of a transcript by hand. The stored
-// result does not change; Result (but for names) and Transcript apply it. Op is
-// "annotate" (with Speakers and Texts), "assign" (Segment and Speaker), "split"
-// (Segment and At, in characters), "join" (Segment and the next one) or "undo".
+// Correction is a change of a transcript by hand. The stored result does not
+// change; Result (but for names) and Transcript apply it. Op is "annotate" (with
+// Speakers and Texts), "assign" (Segment and Speaker), "split" (Segment and At,
+// in characters), "join" (Segment and the next one) or "undo".
 type Correction struct {
 	Version  int64              `json:"version,omitempty"` // 1 for the first of a task
 	Author   string             `json:"author,omitempty"`

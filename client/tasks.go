@@ -48,37 +48,24 @@ type Task struct {
 	Warnings      []spec.Warning        `json:"warnings"`    // about the recording of a finished task
 }
 
-// Submission describes a new task, besides its audio.
+// Submission describes a new task, besides its audio. Its JSON is the body of
+// the request.
 type Submission struct {
 	// Filename determines the format by its extension. It is required with
 	// Upload and defaults to the last segment of a URL.
-	Filename string
-	Options  spec.Options
+	Filename string       `json:"audio_filename,omitempty"`
+	Options  spec.Options `json:"options"`
 	// CallbackURL receives a POST when the task is final, signed with
 	// CallbackSecret unless that is empty.
-	CallbackURL, CallbackSecret string
+	CallbackURL    string `json:"callback_url,omitempty"`
+	CallbackSecret string `json:"callback_secret,omitempty"`
 	// Batch queues the task behind others at a discount, for up to 24 hours.
-	Batch         bool
-	AllowTraining bool
+	Batch         bool `json:"batch_mode,omitempty"`
+	AllowTraining bool `json:"allow_training,omitempty"`
 	// IdempotencyKey makes repeated submissions safe: within 24 hours the same
 	// key returns the first task again. "" means a new random key, so that the
 	// retries of one call never create two tasks.
-	IdempotencyKey string
-}
-
-// submission is the body of POST /tasks; audio_base64 is streamed last.
-type submission struct {
-	URL            string        `json:"audio_url,omitempty"`
-	Filename       string        `json:"audio_filename,omitempty"`
-	Options        *spec.Options `json:"options,omitempty"`
-	CallbackURL    string        `json:"callback_url,omitempty"`
-	CallbackSecret string        `json:"callback_secret,omitempty"`
-	Batch          bool          `json:"batch_mode,omitempty"`
-	AllowTraining  bool          `json:"allow_training,omitempty"`
-}
-
-func (s Submission) body(url string) submission {
-	return submission{url, s.Filename, &s.Options, s.CallbackURL, s.CallbackSecret, s.Batch, s.AllowTraining}
+	IdempotencyKey string `json:"-"`
 }
 
 func (s Submission) header() http.Header {
@@ -87,8 +74,12 @@ func (s Submission) header() http.Header {
 
 // Submit creates a task for the audio at a public URL.
 func (c *Client) Submit(ctx context.Context, audioURL string, s Submission) (Task, error) {
+	in := struct {
+		URL string `json:"audio_url,omitempty"`
+		Submission
+	}{audioURL, s}
 	var t Task
-	return t, c.callWith(ctx, http.MethodPost, "/tasks", s.header(), s.body(audioURL), &t)
+	return t, c.callWith(ctx, http.MethodPost, "/tasks", s.header(), in, &t)
 }
 
 // Upload creates a task for a recording, which is sent as it is read: at most
@@ -98,7 +89,7 @@ func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Tas
 	if s.Filename == "" {
 		return t, errors.New("client: Submission.Filename: an upload needs a file name with its extension")
 	}
-	head, err := json.Marshal(s.body(""))
+	head, err := json.Marshal(s)
 	if err != nil {
 		return t, fmt.Errorf("client: %w", err)
 	}
@@ -137,11 +128,11 @@ type BatchItem struct {
 // succeeds or fails by itself. filenames, not s.Filename, count; may be nil.
 func (c *Client) SubmitBatch(ctx context.Context, audioURLs, filenames []string, s Submission) ([]BatchItem, error) {
 	in := struct {
-		submission
+		Submission
 		URLs      []string `json:"audio_url"`
 		Filenames []string `json:"audio_filename,omitempty"`
 		Batch     bool     `json:"batch_mode"`
-	}{s.body(""), audioURLs, filenames, true}
+	}{s, audioURLs, filenames, true}
 	var out struct {
 		Results []BatchItem `json:"results"`
 	}

@@ -77,48 +77,28 @@ const (
 	ContractZipformerTagger = "zipformer-tagger"
 )
 
-// contractRoles holds every accepted contract and the role it serves.
-var contractRoles = map[string]Role{
-	ContractWhisper:           RoleStandard,
-	ContractZipformerCTC:      RoleOptimized,
-	ContractIcefallTransducer: RoleOptimized,
-	ContractWeNetCTC:          RoleOptimized,
-	ContractSenseVoice:        RoleOptimized,
-	ContractParaformer:        RoleOptimized,
-	ContractNeMoCTC:           RoleOptimized,
-	ContractNeMoTransducer:    RoleOptimized,
-	ContractGigaAMCTC:         RoleOptimized,
-	ContractGigaAMTransducer:  RoleOptimized,
-	ContractWaveformCTC:       RoleOptimized,
-	ContractMoonshine:         RoleOptimized,
-	ContractSileroV5:          RoleVAD,
-	ContractWeSpeaker:         RoleEmbedder,
-	Contract3DSpeaker:         RoleEmbedder,
-	ContractNeMoSpeaker:       RoleEmbedder,
-	ContractSpeechBrain:       RoleEmbedder,
-	ContractSpeechBrainWave:   RoleEmbedder,
-	ContractPyannote:          RoleSegmenter,
-	ContractPANNs:             RoleTagger,
-	ContractYAMNet:            RoleTagger,
-	ContractYAMNetPatches:     RoleTagger,
-	ContractCED:               RoleTagger,
-	ContractZipformerTagger:   RoleTagger,
+// contracts holds the accepted contracts of each role.
+var contracts = map[Role][]string{
+	RoleStandard: {ContractWhisper},
+	RoleOptimized: {
+		ContractZipformerCTC, ContractIcefallTransducer, ContractWeNetCTC, ContractSenseVoice, ContractParaformer, ContractNeMoCTC,
+		ContractNeMoTransducer, ContractGigaAMCTC, ContractGigaAMTransducer, ContractWaveformCTC, ContractMoonshine,
+	},
+	RoleVAD:       {ContractSileroV5},
+	RoleEmbedder:  {ContractWeSpeaker, Contract3DSpeaker, ContractNeMoSpeaker, ContractSpeechBrain, ContractSpeechBrainWave},
+	RoleSegmenter: {ContractPyannote},
+	RoleTagger:    {ContractPANNs, ContractYAMNet, ContractYAMNetPatches, ContractCED, ContractZipformerTagger},
 }
 
 // ContractRole returns a contract's role, and false for an unknown one.
 func ContractRole(contract string) (Role, bool) {
-	r, ok := contractRoles[contract]
-	return r, ok
-}
-
-// ContractsOf returns the contracts of a role in a fixed order.
-func ContractsOf(role Role) []string {
-	var names []string
-	for name, r := range contractRoles {
-		if r == role {
-			names = append(names, name)
+	for role, list := range contracts {
+		if slices.Contains(list, contract) {
+			return role, true
 		}
 	}
-	slices.Sort(names)
-	return names
+	return "", false
 }
+
+// ContractsOf returns the contracts of a role, sorted.
+func ContractsOf(role Role) []string { return slices.Sorted(slices.Values(contracts[role])) }

@@ -68,7 +68,8 @@ func model(contract string, conditions ...condition) family {
 
 // part is one of the graphs of a family with several.
 func part(contract string, p Part, conditions ...condition) family {
-	return family{when: is(conditions...), role: contractRoles[contract], contract: contract, part: p}
+	role, _ := ContractRole(contract)
+	return family{when: is(conditions...), role: role, contract: contract, part: p}
 }
 
 // refused is a known kind of model that no role uses.

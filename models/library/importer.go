@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -61,10 +62,10 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 	}
 	defer unlock()
 	info, err := os.Stat(source)
-	if err != nil {
-		if os.IsNotExist(err) {
-			return nil, fmt.Errorf("%w: %s: no such file or folder", models.ErrMissing, source)
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %s: no such file or folder", models.ErrMissing, source)
+	case err != nil:
 		return nil, err
 	}
 	from := origin{dir: filepath.Dir(source), base: filepath.Base(source), folder: true}
@@ -164,7 +165,11 @@ func (s *Store) importAll(ctx context.Context, source string, from origin, o Imp
 		for _, why := range ignored {
 			reasons += "\n" + why.Error()
 		}
-		return nil, fmt.Errorf("%w: %s: expected a model%s, found none%s", models.ErrMissing, source, forRole(o.Role), reasons)
+		expected := "a model"
+		if o.Role != "" {
+			expected += " for role " + string(o.Role)
+		}
+		return nil, fmt.Errorf("%w: %s: expected %s, found none%s", models.ErrMissing, source, expected, reasons)
 	}
 	return done, nil
 }
@@ -177,13 +182,6 @@ func (s *Store) unpack(ctx context.Context, archive string) error {
 		return err
 	}
 	return unpackModel(ctx, archive, s.unpacked(), worthUnpacking)
-}
-
-func forRole(role models.Role) string {
-	if role == "" {
-		return ""
-	}
-	return " for role " + string(role)
 }
 
 // archiveStem returns the name of an archive that Import unpacks without its

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path"
@@ -15,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/whisperfolder"
 )
 
 // manifestName is the file in a model folder that lists its models.
@@ -116,20 +114,7 @@ func strict(data []byte, into any) error {
 // readManifest reads dir's manifest; it returns ErrMissing if dir has none.
 func readManifest(dir string) (*manifest, error) {
 	file := filepath.Join(dir, manifestName)
-	f, size, err := weightfile.Open(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: %s: no such file", models.ErrMissing, file)
-	case errors.Is(err, weightfile.ErrNotFile):
-		return nil, fmt.Errorf("%w: %w", models.ErrBroken, err)
-	case err != nil:
-		return nil, err
-	}
-	defer f.Close()
-	if size > maxManifest {
-		return nil, fmt.Errorf("%w: %s: expected at most %d bytes, found %d", models.ErrBroken, file, maxManifest, size)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxManifest))
+	data, err := whisperfolder.ReadText(file, maxManifest)
 	if err != nil {
 		return nil, err
 	}

@@ -305,13 +305,10 @@ func (s *Store) manifest() (*manifest, error) {
 		return m, err
 	}
 	found, _, err := recognizeFolder(s.Dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return &manifest{Name: filepath.Base(s.Dir), Roles: map[string]oneOrMany[entry]{}}, nil
-	case err != nil:
-		return nil, err
 	}
-	return found, nil
+	return found, err
 }
 
 // use selects a model for its role (or as one of several) in the manifest.
@@ -340,7 +337,10 @@ func replaceDir(staging, target string) error {
 		return err
 	}
 	if err := os.Rename(staging, target); err != nil {
-		return errors.Join(err, ignoreMissing(os.Rename(old, target)))
+		if undo := os.Rename(old, target); !errors.Is(undo, fs.ErrNotExist) {
+			return errors.Join(err, undo)
+		}
+		return err
 	}
 	return os.RemoveAll(old)
 }
@@ -364,18 +364,9 @@ func syncFiles(dir string) error {
 	return nil
 }
 
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
+// emptyDir creates a folder, or empties it.
 func emptyDir(dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	return os.MkdirAll(dir, 0o755)
+	return errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
 }
 
 // modelName turns any text into a safe folder name.

@@ -129,7 +129,7 @@ func localFiles(from []string) (map[string]string, error) {
 // complete fetches the content and moves it to its place, unless it is there.
 func (g *retrieval) complete(ctx context.Context) (*Got, error) {
 	manifest := filepath.Join(g.Dir, manifestName)
-	if _, err := os.Stat(manifest); err == nil {
+	if exists(manifest) {
 		return &Got{Manifest: manifest, Already: true}, nil
 	}
 	if err := g.writeOrigin(); err != nil {
@@ -141,21 +141,15 @@ func (g *retrieval) complete(ctx context.Context) (*Got, error) {
 	return g.finish()
 }
 
-// content fetches the files and collects their content in a work folder.
-func (g *retrieval) content(ctx context.Context) error {
-	if err := os.RemoveAll(g.partial("content")); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(g.partial("content"), 0o777); err != nil {
-		return err
-	}
-	return g.add(ctx)
-}
-
 func (g *retrieval) partial(name string) string { return filepath.Join(g.Dir, partials, name) }
 
-// add adds the files' content; all are fetched before one is unpacked.
-func (g *retrieval) add(ctx context.Context) error {
+// content fetches the files and collects their content in a work folder. All
+// are fetched before one is unpacked.
+func (g *retrieval) content(ctx context.Context) error {
+	folder := g.partial("content")
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o777)); err != nil {
+		return err
+	}
 	paths := make([]string, len(g.files))
 	for i, f := range g.files {
 		var err error
@@ -165,12 +159,12 @@ func (g *retrieval) add(ctx context.Context) error {
 	}
 	for i, f := range g.files {
 		if f.place != nil {
-			if err := fetch.Unpack(ctx, paths[i], g.partial("content"), limits, f.place); err != nil {
+			if err := fetch.Unpack(ctx, paths[i], folder, limits, f.place); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := link(ctx, paths[i], filepath.Join(g.partial("content"), filepath.FromSlash(f.to)), g.local[f.Name] == ""); err != nil {
+		if err := link(ctx, paths[i], filepath.Join(folder, filepath.FromSlash(f.to)), g.local[f.Name] == ""); err != nil {
 			return err
 		}
 	}
@@ -189,10 +183,8 @@ func (g *retrieval) fetch(ctx context.Context, f source) (string, error) {
 	if err := g.point(ctx, f, file == "", &want); err != nil {
 		return "", err
 	}
-	if file == "" {
-		if _, err := os.Stat(done); err == nil {
-			file = done
-		}
+	if file == "" && exists(done) {
+		file = done
 	}
 	var sum string
 	var err error
@@ -225,9 +217,9 @@ func (g *retrieval) fetch(ctx context.Context, f source) (string, error) {
 	return file, nil
 }
 
-// point adds the size and hash that a pointer of Git LFS states. Without a
-// connection a local file stays unchecked, and so does the file
-// of a mirror without pointers.
+// point adds the size and hash that a pointer of Git LFS states. A local file
+// stays unchecked without a connection, and any file if a mirror has no
+// pointers.
 func (g *retrieval) point(ctx context.Context, f source, needed bool, want *fetch.File) error {
 	if f.pointer == "" {
 		return nil
@@ -251,9 +243,9 @@ func (g *retrieval) point(ctx context.Context, f source, needed bool, want *fetc
 	return err
 }
 
-// readPointer reads a pointer of Git LFS into a file's size and hash. It
-// returns false for anything else.
-func readPointer(data []byte, f *fetch.File) bool {
+// readPointer reads a pointer of Git LFS into a file's size and hash. Other
+// data changes neither.
+func readPointer(data []byte, f *fetch.File) {
 	var sum string
 	var size int64
 	rest, ok := strings.CutPrefix(string(data), "version https://git-lfs.github.com/spec/")
@@ -266,11 +258,9 @@ func readPointer(data []byte, f *fetch.File) bool {
 			size, _ = strconv.ParseInt(value, 10, 64)
 		}
 	}
-	if !ok || len(sum) != 64 || size <= 0 {
-		return false
+	if ok && len(sum) == 64 && size > 0 {
+		f.SHA256, f.Size = sum, size
 	}
-	f.SHA256, f.Size = sum, size
-	return true
 }
 
 // link makes the file to the same as from, or, if from is not ours, a copy.

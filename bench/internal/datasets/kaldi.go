@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/textfile"
@@ -43,9 +42,8 @@ func loadKaldi(dir string) ([]Item, error) {
 		if segment, ok := segments[name]; ok {
 			fields := append(strings.Fields(segment), "", "", "")
 			recording = fields[0]
-			start, err1 := strconv.ParseFloat(fields[1], 64)
-			end, err2 := strconv.ParseFloat(fields[2], 64)
-			if err := errors.Join(err1, err2); err != nil || !(start >= 0 && end > start) {
+			start, end, ok := seconds(fields[1], fields[2])
+			if !ok || end <= start {
 				return nil, fmt.Errorf("%w: %s: %s: expected a recording, a start and an end, got %q", ErrManifest, kaldiSegments, name, segment)
 			}
 			it.Part = &Part{start, end - start}

@@ -23,7 +23,7 @@ const manifestName = "manifest.jsonl"
 // ErrManifest marks an invalid manifest; test for it with errors.Is.
 var ErrManifest = errors.New("not a manifest")
 
-// errPart is returned for the times of a part that cannot be.
+// errPart is returned for an impossible offset or duration of a part.
 var errPart = errors.New("offset and duration: expected seconds from 0, and a duration above 0")
 
 // Item is one recording of a manifest with its references. A reference that is
@@ -144,9 +144,9 @@ type timedLine struct {
 // Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
 // one, Kaldi's files, or else every recording in it, with the text in NAME.txt
 // or NAME.lab, the turns in NAME.rttm and the times in which they are scored in
-// NAME.uem in the same folder. A .txt file without JSON has one text per line, as jiwer reads it;
-// its recordings are named by line numbers and have no audio. Errors wrap
-// ErrManifest and name file and line.
+// NAME.uem in the same folder. A .txt file without JSON has one text per line,
+// as jiwer reads it; its recordings are named by line numbers and have no audio.
+// Errors wrap ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -416,10 +416,8 @@ func speakerCount(raw json.RawMessage) (*int, error) {
 	return &n, nil
 }
 
-func stem(name string) string {
-	base := filepath.Base(filepath.FromSlash(name))
-	return mediafiles.Stem(base)
-}
+// Stem returns a recording's name without folders and extension.
+func Stem(name string) string { return mediafiles.Stem(filepath.Base(filepath.FromSlash(name))) }
 
 // loadRTTM reads the turns of one recording: the lines with its name, with or
 // without its extension, or all lines if they share a single other name.
@@ -433,7 +431,7 @@ func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rttm: %s: %w", path, err)
 	}
-	turns := turnsOf(lines, stem(recording), filepath.Base(filepath.FromSlash(recording)))
+	turns := turnsOf(lines, Stem(recording), filepath.Base(filepath.FromSlash(recording)))
 	if len(turns) == 0 && !slices.ContainsFunc(lines, func(l rttmLine) bool { return l.file != lines[0].file }) {
 		turns = turnsOf(lines)
 	}
@@ -445,7 +443,7 @@ func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 
 // loadFolder returns a manifest of the recordings in and below a folder.
 func loadFolder(dir string) ([]Item, error) {
-	if _, err := os.Stat(filepath.Join(dir, kaldiRecordings)); err == nil {
+	if exists(filepath.Join(dir, kaldiRecordings)) {
 		return loadKaldi(dir)
 	}
 	var items []Item

@@ -64,14 +64,20 @@ func readRTTM(r io.Reader) ([]rttmLine, error) {
 		if len(field) < 8 {
 			return nil, fmt.Errorf("%w: line %d has %d fields, expected at least 8", ErrRTTM, n, len(field))
 		}
-		start, err1 := strconv.ParseFloat(field[3], 64)
-		duration, err2 := strconv.ParseFloat(field[4], 64)
-		if err := errors.Join(err1, err2); err != nil || !(start >= 0) || !(duration >= 0) || math.IsInf(start+duration, 0) {
+		start, duration, ok := seconds(field[3], field[4])
+		if !ok {
 			return nil, fmt.Errorf("%w: line %d: expected a start and a duration in seconds, got %q and %q", ErrRTTM, n, field[3], field[4])
 		}
 		out = append(out, rttmLine{field[1], SpeakerTurn{Start: start, End: start + duration, Speaker: field[7]}})
 	}
 	return out, nil
+}
+
+// seconds parses two times, which are finite and not negative.
+func seconds(a, b string) (x, y float64, ok bool) {
+	x, err1 := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return x, y, err1 == nil && err2 == nil && x >= 0 && y >= 0 && !math.IsInf(x+y, 0)
 }
 
 // nistLines yields the numbers and the fields of the lines of RTTM or UEM,

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/otograph/otograph/internal/files/textfile"
 )
@@ -28,9 +26,8 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 		if len(field) != 4 {
 			return nil, fmt.Errorf("uem: %s: %w: line %d has %d fields, expected 4", path, errUEM, n, len(field))
 		}
-		start, err1 := strconv.ParseFloat(field[2], 64)
-		end, err2 := strconv.ParseFloat(field[3], 64)
-		if err := errors.Join(err1, err2); err != nil || !(start >= 0) || !(end >= start) || math.IsInf(end, 0) {
+		start, end, ok := seconds(field[2], field[3])
+		if !ok || end < start {
 			return nil, fmt.Errorf("uem: %s: %w: line %d: expected a start and an end in seconds, got %q and %q", path, errUEM, n, field[2], field[3])
 		}
 		of[field[0]] = append(of[field[0]], [2]float64{start, end})
@@ -38,7 +35,7 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 	base := filepath.Base(filepath.FromSlash(recording))
 	var spans, times [][2]float64
 	for name, list := range of {
-		if len(of) == 1 || isName(name, stem(recording)) || isName(name, base) {
+		if len(of) == 1 || isName(name, Stem(recording)) || isName(name, base) {
 			spans = append(spans, list...)
 		}
 	}

@@ -105,13 +105,7 @@ func align(row []path, words, hyp []string) []path {
 			deleted, inserted := above, row[j]
 			deleted.cost++
 			inserted.cost++
-			row[j+1] = diagonal
-			if deleted.cost < row[j+1].cost {
-				row[j+1] = deleted
-			}
-			if inserted.cost < row[j+1].cost {
-				row[j+1] = inserted
-			}
+			row[j+1] = slices.MinFunc([]path{diagonal, deleted, inserted}, func(a, b path) int { return a.cost - b.cost })
 			diagonal = above
 		}
 	}

@@ -109,7 +109,7 @@ func (f *files) index(text string) error {
 		if name == "" {
 			return fmt.Errorf("%s: row %d has no audio_filepath or session_id", f.path, i+1)
 		}
-		name = stem(datasets.PartName(name, r.Offset))
+		name = datasets.Stem(datasets.PartName(name, r.Offset))
 		f.rows[name] = append(f.rows[name], r)
 	}
 	return nil
@@ -153,7 +153,7 @@ func (f *files) transcribe(item datasets.Item) (res *otograph.Result, marks Mark
 }
 
 func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
-	rows := f.rows[stem(item.Name)]
+	rows := f.rows[datasets.Stem(item.Name)]
 	if len(rows) == 0 {
 		return nil, Cost{}, errNoHypothesis
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/bench/internal/datasets"
 )
 
 // document is a JSON transcript with the keys of all supported programs:
@@ -131,30 +131,24 @@ func documentsOfList(raw json.RawMessage) ([]document, error) {
 
 // rowOf returns the index of a recording's row, −1 for none.
 func rowOf(rows []document, recording string) int {
-	for i, r := range rows {
-		if r.Path != "" && (r.Path == recording || filepath.Base(r.Path) == filepath.Base(recording) || stem(r.Path) == stem(recording)) {
-			return i
-		}
-	}
 	if len(rows) == 1 && recording == "" {
 		return 0
 	}
-	return -1
+	return slices.IndexFunc(rows, func(r document) bool {
+		return r.Path != "" && (r.Path == recording || filepath.Base(r.Path) == filepath.Base(recording) || datasets.Stem(r.Path) == datasets.Stem(recording))
+	})
 }
 
 // namesOf returns the names that a recording may have in a transcript: its name
 // and stem, with spaces or with "_" for them.
 func namesOf(recording string) []string {
-	names := []string{recording, stem(recording)}
+	names := []string{recording, datasets.Stem(recording)}
 	for _, name := range names[:2] {
 		names = append(names, strings.Join(strings.Fields(name), "_"))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
-
-// stem returns a recording's name without folders and extension.
-func stem(path string) string { return mediafiles.Stem(filepath.Base(filepath.FromSlash(path))) }
 
 // segLST reads segments of several sessions.
 func segLST(rows []document, recording string) (*otograph.Result, error) {

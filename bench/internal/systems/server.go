@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/otograph/otograph"
@@ -38,9 +39,10 @@ type server struct {
 	limit   time.Duration // of one answer
 	gap     time.Duration // between two requests
 
-	mu    sync.Mutex
-	next  time.Time
-	plain bool // the server refused response_format=verbose_json
+	plain atomic.Bool // the server refused response_format=verbose_json
+
+	mu   sync.Mutex
+	next time.Time // of the next request
 }
 
 // Server returns an Engine for the server at an address: of its interface
@@ -116,9 +118,7 @@ func (s *server) wait(ctx context.Context) error {
 func (s *server) ask(ctx context.Context, item datasets.Item) (data []byte, pause time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("no answer within %s", s.limit))
 	defer cancel()
-	s.mu.Lock()
-	plain := s.plain
-	s.mu.Unlock()
+	plain := s.plain.Load()
 	body, kind, err := s.body(item, plain)
 	if err != nil {
 		return nil, -1, err
@@ -147,9 +147,7 @@ func (s *server) ask(ctx context.Context, item datasets.Item) (data []byte, paus
 	case len(data) > maxOutput:
 		return nil, -1, fmt.Errorf("the answer is longer than %d MiB", maxOutput>>20)
 	case resp.StatusCode == http.StatusBadRequest && !plain && bytes.Contains(data, []byte("response_format")):
-		s.mu.Lock()
-		s.plain = true
-		s.mu.Unlock()
+		s.plain.Store(true)
 		return nil, 0, refusal(resp, data)
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
 		return nil, pauseOf(resp), refusal(resp, data)

@@ -35,25 +35,16 @@ const HalfMax = 65504
 // Numbers returns ggml's numbers for tensors of the type and for a file with
 // such matrices; ok is false for an unknown type.
 func (t Type) Numbers() (tensor, file int, ok bool) {
-	switch t {
-	case F16:
-		return TensorF16, 1, true
-	case Q8_0:
-		return tensorQ8_0, 2007, true
-	case Q5_1:
-		return tensorQ5_1, 2009, true
-	case Q5_0:
-		return tensorQ5_0, 2008, true
-	}
-	return 0, 0, false
+	numbers, ok := map[Type][2]int{F16: {TensorF16, 1}, Q8_0: {tensorQ8_0, 2007}, Q5_1: {tensorQ5_1, 2009}, Q5_0: {tensorQ5_0, 2008}}[t]
+	return numbers[0], numbers[1], ok
 }
 
 // Quantizes reports whether a file of a quantized type holds a tensor in that
 // type, by its name and its dimensions (the innermost first). Convolutions,
 // biases and the tables of positions keep their own types.
 func Quantizes(name string, dims []int32) bool {
-	kept := []string{"encoder.conv1.bias", "encoder.conv2.bias", "encoder.positional_embedding", "decoder.positional_embedding"}
-	return len(dims) == 2 && dims[0]%Block == 0 && !slices.Contains(kept, name)
+	unquantized := []string{"encoder.conv1.bias", "encoder.conv2.bias", "encoder.positional_embedding", "decoder.positional_embedding"}
+	return len(dims) == 2 && dims[0]%Block == 0 && !slices.Contains(unquantized, name)
 }
 
 // AppendValues appends a row of values in a tensor type of ggml, rounded as

@@ -3,7 +3,6 @@ package onnxfile
 import (
 	"encoding/binary"
 	"io"
-	"math"
 	"slices"
 )
 
@@ -120,8 +119,6 @@ func (t table) int64(slot int) int64 {
 	}
 	return 0
 }
-
-func (t table) float32(slot int) float32 { return math.Float32frombits(uint32(t.int32(slot))) }
 
 // vector returns the bytes of a vector of elements of size bytes.
 func (t table) vector(slot, size int) []byte {

@@ -84,7 +84,9 @@ func (g *Graph) Node(op string, inputs, outputs []string, attrs ...Attr) *Graph 
 	}
 	m.text(3, name).text(4, strings.TrimPrefix(op, Contrib+"."))
 	for _, a := range attrs {
-		m.message(5, a.proto())
+		attr := new(message).text(1, a.name)
+		a.write(attr)
+		m.message(5, attr.number(20, a.typ))
 	}
 	if strings.HasPrefix(op, Contrib+".") {
 		m.text(7, Contrib)
@@ -110,10 +112,9 @@ func (g *Graph) Const(t Tensor) string {
 }
 
 // Bytes writes the model.
-func (g *Graph) Bytes() []byte { return g.BytesIn(makeBytes) }
-
-// makeBytes allocates for join.
-func makeBytes(size int) []byte { return make([]byte, size) }
+func (g *Graph) Bytes() []byte {
+	return g.BytesIn(func(size int) []byte { return make([]byte, size) })
+}
 
 // BytesIn writes the model to a block returned by alloc.
 func (g *Graph) BytesIn(alloc func(size int) []byte) []byte {
@@ -204,12 +205,6 @@ type Attr struct {
 	name  string
 	typ   int64 // AttributeProto.AttributeType
 	write func(m *message)
-}
-
-func (a Attr) proto() *message {
-	m := new(message).text(1, a.name)
-	a.write(m)
-	return m.number(20, a.typ)
 }
 
 // Named gives a node a name of its own; it is a node's last attribute.

@@ -2,7 +2,6 @@ package onnxfile
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -176,7 +175,7 @@ func (t *translator) attribute(a table, depth int) *message {
 	out.bytes(1, a.bytes(0))
 	switch kind := a.int32(2); kind {
 	case attrFloat:
-		out.fixed32(2, math.Float32bits(a.float32(3)))
+		out.fixed32(2, uint32(a.int32(3)))
 	case attrInt:
 		out.number(3, a.int64(4))
 	case attrString:

@@ -46,20 +46,8 @@ func (p *File) Bytes() ([]byte, error) {
 	return data, nil
 }
 
-// unpack decompresses the file; wrong size or hash is ErrDamaged.
+// unpack reverses the pack command; wrong size or hash is ErrDamaged.
 func (p *File) unpack() ([]byte, error) {
-	data, err := p.decompress()
-	if err != nil {
-		return nil, err
-	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {
-		return nil, fmt.Errorf("%w: embedded %s: expected sha256 %s, found %x", ErrDamaged, p.Name, p.SHA256, sum)
-	}
-	return data, nil
-}
-
-// decompress reverses the pack command.
-func (p *File) decompress() ([]byte, error) {
 	// The frames were written through a pipe and declare the largest window of
 	// zstd's highest level, so the memory limit is this large. DecodeAll works
 	// in the given slice and allocates no window.
@@ -75,5 +63,9 @@ func (p *File) decompress() ([]byte, error) {
 	if len(planes) != p.Size {
 		return nil, fmt.Errorf("%w: embedded %s: expected %d bytes, found %d", ErrDamaged, p.Name, p.Size, len(planes))
 	}
-	return join(planes, p.Planes), nil
+	data := join(planes, p.Planes)
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {
+		return nil, fmt.Errorf("%w: embedded %s: expected sha256 %s, found %x", ErrDamaged, p.Name, p.SHA256, sum)
+	}
+	return data, nil
 }

@@ -1,7 +1,7 @@
 package weightfile
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -66,48 +66,36 @@ func IsSafetensors(head []byte) bool {
 // {"dtype", "shape", "data_offsets": [begin, end]}} with an optional
 // "__metadata__", and the data, from whose beginning offsets count.
 func ReadSafetensors(file io.ReaderAt, size int64) (map[string]Tensor, error) {
-	var length [8]byte
-	if size < int64(len(length)) {
+	const lengthSize = 8
+	if size < lengthSize {
 		return nil, fmt.Errorf("%w: expected a header, found a file of %d bytes", ErrInvalid, size)
 	}
-	if n, err := file.ReadAt(length[:], 0); err != nil && n < len(length) {
-		return nil, err
+	r := NewReader(file, size, lengthSize)
+	length := r.Bytes(lengthSize)
+	if r.Err != nil {
+		return nil, r.Err
 	}
-	n := binary.LittleEndian.Uint64(length[:])
-	if n < 2 || n > maxHeader || int64(n) > size-int64(len(length)) {
+	n := binary.LittleEndian.Uint64(length)
+	if n < 2 || n > maxHeader || int64(n) > size-lengthSize {
 		return nil, fmt.Errorf("%w: expected a header of 2 to %d bytes in a file of %d, found one of %d", ErrInvalid, maxHeader, size, n)
 	}
-	source := &watched{r: io.NewSectionReader(file, int64(len(length)), int64(n))}
-	tensors, err := header(source)
-	if source.err != nil {
-		return nil, source.err
+	text := r.Bytes(int64(n))
+	if r.Err != nil {
+		return nil, r.Err
 	}
+	tensors, err := header(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: header: %w", ErrInvalid, err)
 	}
-	if err := place(tensors, int64(len(length))+int64(n), size); err != nil {
+	if err := place(tensors, r.At, size); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return tensors, nil
 }
 
-// watched keeps read errors, which do not mean that the file is invalid.
-type watched struct {
-	r   io.Reader
-	err error
-}
-
-func (r *watched) Read(p []byte) (int, error) {
-	n, err := r.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.err = err
-	}
-	return n, err
-}
-
 // header reads the JSON object, with offsets from the data's beginning.
-func header(r io.Reader) (map[string]Tensor, error) {
-	dec := json.NewDecoder(bufio.NewReader(r))
+func header(text []byte) (map[string]Tensor, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.Join(errors.New("expected a JSON object"), err)
 	}

@@ -37,7 +37,7 @@ type config struct {
 
 // readJSON reads a JSON file of at most limit bytes.
 func readJSON(path string, limit int64, into any) error {
-	data, err := readText(path, limit)
+	data, err := ReadText(path, limit)
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,9 @@ func readJSON(path string, limit int64, into any) error {
 	return nil
 }
 
-// readText reads a file of at most limit bytes.
-func readText(path string, limit int64) ([]byte, error) {
+// ReadText reads a file of at most limit bytes, with the errors of package
+// models.
+func ReadText(path string, limit int64) ([]byte, error) {
 	f, size, err := openRegular(path)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func readText(path string, limit int64) ([]byte, error) {
 
 // statedLicense returns the license in the front matter of a model card.
 func statedLicense(dir string) string {
-	data, err := readText(filepath.Join(dir, "README.md"), maxReadMe)
+	data, err := ReadText(filepath.Join(dir, "README.md"), maxReadMe)
 	if err != nil {
 		return ""
 	}

@@ -114,7 +114,7 @@ func Snapshot(dir string) (files, name string) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	if commit, err := readText(filepath.Join(dir, "refs", "main"), maxCommit); err == nil {
+	if commit, err := ReadText(filepath.Join(dir, "refs", "main"), maxCommit); err == nil {
 		if at := filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(commit)))); exists(at, configFile) {
 			dir = at
 		}

@@ -64,7 +64,7 @@ func vocabulary(dir string) (list []string, file string, err error) {
 		return list, file, err
 	}
 	file = filepath.Join(dir, "vocabulary.txt")
-	if data, err := readText(file, maxVocabulary); !errors.Is(err, models.ErrMissing) {
+	if data, err := ReadText(file, maxVocabulary); !errors.Is(err, models.ErrMissing) {
 		return strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n"), "\n"), file, err
 	}
 	ids, added, file, err := spelled(dir)

@@ -43,3 +43,52 @@ func takeMarks(res *otograph.Result) (marks Marks) {
 	}
 	return marks
 }
+
+// namedLines holds the lines of an RTTM, CTM or STM file by recording.
+type namedLines struct {
+	read  func(lines []string) *otograph.Result
+	words bool                // the format has words
+	alone bool                // the file is of one recording, which may have another name in it
+	lines map[string][]string // by the name in the file
+}
+
+// groupLines groups the lines of a file; nil if it has none of the formats.
+func groupLines(lines []string, alone bool) *namedLines {
+	n := &namedLines{lines: map[string][]string{}}
+	column := 0
+	switch {
+	case readRTTM(lines) != nil:
+		n.read, n.alone, column = readRTTM, alone, 1
+	case readCTM(lines) != nil:
+		n.read, n.words = readCTM, true
+	case readSTM(lines) != nil:
+		n.read, n.words = readSTM, true
+	default:
+		return nil
+	}
+	for _, l := range lines {
+		if field := strings.Fields(l); len(field) > column && !strings.HasPrefix(field[0], ";;") {
+			n.lines[field[column]] = append(n.lines[field[column]], l)
+		}
+	}
+	return n
+}
+
+// of returns the transcript of a recording, an empty one if no line names it.
+func (n *namedLines) of(recording string) (*otograph.Result, Marks) {
+	var lines []string
+	for _, name := range namesOf(recording) {
+		lines = append(lines, n.lines[name]...)
+	}
+	if n.alone && len(n.lines) == 1 {
+		for _, lines = range n.lines {
+			break
+		}
+	}
+	res := n.read(lines)
+	if res == nil {
+		res = finish(&otograph.Result{})
+		res.Ran.ASR = n.words
+	}
+	return res, takeMarks(res)
+}

@@ -3,6 +3,8 @@
 package mediafiles
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,3 +87,28 @@ func Stem(name string) string { return strings.TrimSuffix(name, Ending(name)) }
 // TextEndings lists the endings of a recording's text in a folder, in the order
 // of preference; .lab is HTK's.
 var TextEndings = []string{".txt", ".TXT", ".lab"}
+
+// Walk returns the recordings in a folder and its subfolders, ordered by name,
+// and the other files, including links that lead to no file. It follows links to
+// files, but not links to folders. Hidden files and folders are in neither list.
+func Walk(dir string) (files, others []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		hidden := path != dir && strings.HasPrefix(d.Name(), ".")
+		switch {
+		case hidden && d.IsDir():
+			return fs.SkipDir
+		case hidden || d.IsDir():
+			return nil
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && Ending(path) != "" {
+			files = append(files, path)
+		} else {
+			others = append(others, path)
+		}
+		return nil
+	})
+	return files, others, err
+}

@@ -20,7 +20,7 @@ import (
 
 type accountCmd struct {
 	Create  accountCreateCmd  `cmd:"" help:"Create an account with a zero balance."`
-	List    accountListCmd    `cmd:"" help:"List the accounts, or show one with its limits, packs, keys and users."`
+	List    accountListCmd    `cmd:"" help:"List the accounts, show one with its limits, packs, keys and users, or add up what they used (--usage)."`
 	Credit  accountCreditCmd  `cmd:"" help:"Add to an account's balance (--refund: pay back; --expires: add a resource pack)."`
 	Limits  accountLimitsCmd  `cmd:"" help:"Set an account's tier or limits. Without --tier, a limit without a flag becomes that of the tier."`
 	Suspend accountSuspendCmd `cmd:"" help:"Reject an account's keys, logins and tokens. Its tasks continue; its data and balance stay. --undo lifts it."`
@@ -44,6 +44,7 @@ func (c *accountCreateCmd) Run(ctx context.Context) error {
 
 type accountListCmd struct {
 	storeFlags
+	usageFlags
 	Name string `arg:"" optional:"" help:"Show this account, by name or id, as JSON."`
 	JSON bool   `help:"Print as JSON."`
 }
@@ -59,6 +60,12 @@ type accountLine struct {
 }
 
 func (c *accountListCmd) Run(ctx context.Context) error {
+	if c.Usage != "" {
+		return c.usage(ctx)
+	}
+	if c.usageFlags != (usageFlags{Timezone: c.Timezone}) {
+		return &usageError{errors.New("account list: --by, --from, --until and --csv belong to --usage")}
+	}
 	if c.Name != "" {
 		return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error { return showAccount(ctx, s, a) })
 	}

@@ -26,6 +26,7 @@ type principal struct {
 	Account string // id of the account
 	User    string // id of the user, if the request carries an access token
 	Key     string // first characters of the API key, otherwise
+	KeyID   string // id of the API key
 	// ReadOnly is set for an API key that may only read.
 	ReadOnly bool
 }
@@ -144,7 +145,7 @@ func (s *Server) byToken(ctx context.Context, token string) (principal, error) {
 
 func (s *Server) byKey(ctx context.Context, key string) (principal, error) {
 	k, err := s.cfg.Accounts.Authenticate(ctx, key)
-	return principal{Account: k.AccountID, Key: k.Hint, ReadOnly: k.ReadOnly}, err
+	return principal{Account: k.AccountID, Key: k.Hint, KeyID: k.ID, ReadOnly: k.ReadOnly}, err
 }
 
 func (s *Server) takeToken(ctx context.Context, account string) error {

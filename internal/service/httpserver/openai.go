@@ -100,7 +100,7 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil {
 		return err
 	}
-	req := tasks.Request{Account: r.who.Account, Filename: form.Filename, Options: form.Effective, Extras: extras(form), ID: files.task}
+	req := tasks.Request{Account: r.who.Account, Key: r.who.KeyID, Filename: form.Filename, Options: form.Effective, Extras: extras(form), ID: files.task}
 	if err := s.commitAudio(r, "file", files.audio, &req); err != nil {
 		return err
 	}

@@ -199,6 +199,7 @@ func (s *Server) routes() {
 	s.endpoint("/voices/{id}", methods{"DELETE": s.private(s.deleteVoice)})
 	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
+	s.endpoint("/usage", methods{"GET": s.private(s.getUsage)})
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
 	s.endpoint("/auth/login", methods{"POST": s.login})
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})

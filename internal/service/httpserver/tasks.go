@@ -130,7 +130,7 @@ func (s *Server) asked(r *request, t *terms) (tasks.Request, error) {
 		}
 	}
 	return tasks.Request{
-		Account: r.who.Account, Options: t.effective, Batch: t.batch,
+		Account: r.who.Account, Key: r.who.KeyID, Options: t.effective, Batch: t.batch,
 		CallbackURL: t.callbackURL, CallbackSecret: t.callbackSecret, AllowTraining: t.allowTraining,
 	}, nil
 }
@@ -326,10 +326,7 @@ func paging(r *request) (p billing.Page, err error) {
 	if p.Size, err = queryNumber(r, "page_size", defaultPageSize, maxPageSize); err != nil {
 		return p, err
 	}
-	if p.From, err = queryTime(r, "from"); err != nil {
-		return p, err
-	}
-	if p.Until, err = queryTime(r, "until"); err != nil {
+	if p.From, p.Until, err = bounds(r, time.UTC); err != nil {
 		return p, err
 	}
 	after, err := queryValue(r, "after")
@@ -343,15 +340,23 @@ func paging(r *request) (p billing.Page, err error) {
 	return p, nil
 }
 
-// queryTime reads a time or a date, whose day begins in UTC. The plus of a zone
-// is a space in a query that was not escaped.
-func queryTime(r *request, name string) (time.Time, error) {
+// bounds reads from and until; days begin in zone.
+func bounds(r *request, zone *time.Location) (from, until time.Time, err error) {
+	if from, err = queryTime(r, "from", zone); err == nil {
+		until, err = queryTime(r, "until", zone)
+	}
+	return from, until, err
+}
+
+// queryTime reads a time or a date, whose day begins in zone. The plus of a
+// zone is a space in a query that was not escaped.
+func queryTime(r *request, name string, zone *time.Location) (time.Time, error) {
 	text, err := queryValue(r, name)
 	if err != nil || text == "" && !r.URL.Query().Has(name) {
 		return time.Time{}, err
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, strings.ReplaceAll(text, " ", "+")); err == nil {
+		if t, err := time.ParseInLocation(layout, strings.ReplaceAll(text, " ", "+"), zone); err == nil {
 			return t, nil
 		}
 	}

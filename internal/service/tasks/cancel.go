@@ -71,10 +71,13 @@ func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
 			seconds = max(seconds, segment.End)
 		}
 		quote, err := s.cheapest(ctx, tx, r, seconds)
-		if err == nil {
-			_, err = s.billing.Settle(ctx, tx, account, id, quote, r.BatchMode)
+		if err != nil {
+			return err
 		}
-		return err
+		if _, err := s.billing.Settle(ctx, tx, account, id, quote, r.BatchMode); err != nil {
+			return err
+		}
+		return s.recordWork(ctx, tx, r, seconds)
 	})
 }
 

@@ -65,6 +65,9 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 		if receipt, err = s.billing.Settle(ctx, tx, r.AccountID, c.ID, quote, r.BatchMode); err != nil {
 			return unaffordable(err, o.Seconds)
 		}
+		if err := s.recordWork(ctx, tx, r, o.Seconds); err != nil {
+			return err
+		}
 		length := o.length()
 		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &length, o.VoiceModel, warnings
 		if o.Result.Ran.ASR {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otograph/otograph/internal/service/tasks"
+)
+
+// usageFlags are the flags of account list that add up charged tasks.
+type usageFlags struct {
+	Usage    string `placeholder:"PERIOD" enum:",day,month" default:"" group:"Usage" help:"Add up the charged tasks of the account, or of all accounts, by day or month."`
+	By       string `placeholder:"GROUPS" group:"Usage" help:"Further groups, separated by commas: account, key, model, kind (of work)."`
+	Timezone string `placeholder:"ZONE" default:"UTC" group:"Usage" help:"Time zone in which days begin, such as Europe/Berlin; default: UTC."`
+	From     string `placeholder:"DATE" group:"Usage" help:"First date or time; default: the beginning of this month, or of the month eleven months ago."`
+	Until    string `placeholder:"DATE" group:"Usage" help:"Date or time before which the last charge was made; default: now."`
+	CSV      bool   `name:"csv" group:"Usage" help:"Print as CSV."`
+}
+
+// usage prints the charged tasks of an account or of all, added up.
+func (c *accountListCmd) usage(ctx context.Context) error {
+	zone, err := time.LoadLocation(c.Timezone)
+	if err != nil {
+		return &usageError{fmt.Errorf("--timezone: %q is not the name of a time zone, such as Europe/Berlin", c.Timezone)}
+	}
+	q := tasks.UsageQuery{Zone: zone, Monthly: c.Usage == "month"}
+	if c.By != "" {
+		q.By = strings.Split(c.By, ",")
+	}
+	for _, group := range q.By {
+		if groups := tasks.UsageGroups(); !slices.Contains(groups, group) {
+			return &usageError{fmt.Errorf("--by: %q is not one of %s", group, strings.Join(groups, ", "))}
+		}
+	}
+	if q.From, err = timeIn(zone, "from", c.From); err != nil {
+		return err
+	}
+	if q.Until, err = timeIn(zone, "until", c.Until); err != nil {
+		return err
+	}
+	return c.with(ctx, func(s *stores) error {
+		if c.Name != "" {
+			a, err := s.Accounts.Find(ctx, c.Name)
+			if err != nil {
+				return fmt.Errorf("account %q: %w", c.Name, err)
+			}
+			q.Account = a.ID
+		}
+		u, err := s.Tasks.Usage(ctx, q)
+		switch {
+		case errors.Is(err, tasks.ErrPeriod):
+			return &usageError{err}
+		case err != nil:
+			return err
+		case c.CSV:
+			return u.WriteCSV(os.Stdout)
+		case c.JSON:
+			return printJSON(u)
+		}
+		header := u.Header()
+		for i, name := range header {
+			header[i] = strings.ToUpper(name)
+		}
+		return printList(false, u.Rows, header, func(t table, r tasks.UsageRow) {
+			cells := make([]any, 0, len(header))
+			for _, cell := range r.Cells() {
+				cells = append(cells, cell)
+			}
+			t.row(cells...)
+		})
+	})
+}
+
+// timeIn is optionalTime with dates that begin in a time zone.
+func timeIn(zone *time.Location, flag, text string) (time.Time, error) {
+	if t, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
+		return t, nil
+	}
+	return optionalTime(flag, text)
+}

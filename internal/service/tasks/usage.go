@@ -1,0 +1,232 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // time zones, for machines that have none installed
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/system/db"
+)
+
+// ErrPeriod is returned for a query of usage that covers too many days.
+var ErrPeriod = errors.New("the period is too long")
+
+// UsageQuery selects charged tasks by the time of their charge, and the way to
+// add them up.
+type UsageQuery struct {
+	Account string         // id; "" is all accounts
+	Zone    *time.Location // of the days and months
+	Monthly bool           // months instead of days
+	// From and Until are the first time and the time after the last one. If
+	// From is zero, it is the beginning of this month, or for months of the
+	// month eleven months ago; if Until is zero, there is no limit.
+	From, Until time.Time
+	By          []string // names of UsageGroups
+}
+
+// UsageSums are the sums of some charged tasks.
+type UsageSums struct {
+	Tasks     int64         `json:"tasks"`
+	Seconds   Seconds       `json:"seconds"` // decoded; without tasks that an earlier release charged
+	Minutes   int64         `json:"minutes"` // billable
+	Amount    billing.Money `json:"amount"`
+	FromPacks billing.Money `json:"from_packs"` // part of Amount that resource packs covered
+	Charged   billing.Money `json:"charged"`    // the rest, which left the balance
+}
+
+// Seconds is a length in ten-thousandths of a second; its JSON is in seconds.
+type Seconds int64
+
+// MarshalJSON writes exact digits.
+func (s Seconds) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
+
+// String returns the seconds with the digits that they need.
+func (s Seconds) String() string { return billing.Money(s).Number() }
+
+func (s *UsageSums) add(o UsageSums) {
+	s.Tasks, s.Seconds, s.Minutes = s.Tasks+o.Tasks, s.Seconds+o.Seconds, s.Minutes+o.Minutes
+	s.Amount, s.FromPacks, s.Charged = s.Amount+o.Amount, s.FromPacks+o.FromPacks, s.Charged+o.Charged
+}
+
+// UsageRow is the usage of one period and group.
+type UsageRow struct {
+	Period string   // 2026-11-28 or 2026-11
+	Groups []string // values of the query's groups, in their order
+	UsageSums
+}
+
+// Usage is a report; rows are sorted, and periods without usage are left out.
+type Usage struct {
+	By    []string
+	Rows  []UsageRow
+	Total UsageSums
+}
+
+// usageGroups are the groups of a report with their columns.
+var usageGroups = map[string]string{
+	"account": "(SELECT a.name FROM accounts a WHERE a.id = l.account_id)",
+	"key":     "COALESCE(w.key_id, '')",
+	"model":   "COALESCE(NULLIF(w.model, ''), s.mode)",
+	"kind":    "COALESCE(w.kind, '')",
+}
+
+// UsageGroups returns the names of the groups, which are "account" for reports
+// of all accounts, "key" (an id, "" for users), "model" (that tasks named, else
+// the billing mode) and "kind" (of work).
+func UsageGroups() []string { return []string{"account", "key", "model", "kind"} }
+
+// usageDays limits a report, so that the database returns few rows.
+const usageDays = 1100
+
+// quarter is the unit in which the database adds up, in microseconds: in every
+// time zone, days begin at a full quarter of an hour of UTC.
+const quarter = 15 * 60 * 1_000_000
+
+// Usage adds up the charged tasks of a query from the ledger. Sums of a period
+// are exactly those of its deductions. The error
+// wraps ErrPeriod if the query covers too many days.
+func (s *Owners) Usage(ctx context.Context, q UsageQuery) (Usage, error) {
+	if q.From.IsZero() {
+		now := s.now().In(q.Zone)
+		q.From = time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, q.Zone)
+		if q.Monthly {
+			q.From = time.Date(now.Year(), now.Month()-11, 1, 0, 0, 0, 0, q.Zone)
+		}
+	}
+	end := cmp.Or(q.Until, s.now())
+	if end.Sub(q.From) > usageDays*24*time.Hour {
+		return Usage{}, fmt.Errorf("%w: at most %d days: ask for a later from or an earlier until", ErrPeriod, usageDays)
+	}
+	var args db.Args
+	where := "l.type = 'deduction'" + strings.ReplaceAll(args.Created(q.From, q.Until), "created_at", "l.created_at")
+	if q.Account != "" {
+		where += " AND l.account_id = " + args.Add(q.Account)
+	}
+	columns, group := "", "1"
+	for i, name := range q.By {
+		if usageGroups[name] == "" {
+			return Usage{}, fmt.Errorf("tasks: usage by %.40q", name)
+		}
+		columns += ", " + usageGroups[name]
+		group += ", " + strconv.Itoa(i+2)
+	}
+	for _, sum := range []string{"w.seconds", "s.minutes", "s.total", "s.from_packs", "-l.amount"} {
+		columns += ", CAST(COALESCE(SUM(" + sum + "), 0) AS bigint)"
+	}
+	rows, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, u *UsageRow) error {
+		var at int64
+		u.Groups = make([]string, len(q.By))
+		targets := []any{&at}
+		for i := range u.Groups {
+			targets = append(targets, &u.Groups[i])
+		}
+		err := row.Scan(append(targets, &u.Seconds, &u.Minutes, &u.Amount, &u.FromPacks, &u.Charged, &u.Tasks)...)
+		u.Period = db.Time(at * quarter).In(q.Zone).Format(time.DateOnly)
+		if q.Monthly {
+			u.Period = u.Period[:len("2026-11")]
+		}
+		return err
+	}, fmt.Sprintf(`SELECT l.created_at / %d%s, COUNT(*) FROM ledger l JOIN settlements s ON s.task_id = l.task_id
+		LEFT JOIN charged_work w ON w.task_id = l.task_id WHERE %s GROUP BY %s`, quarter, columns, where, group), args...)
+	if err != nil {
+		return Usage{}, s.wrap("usage", err)
+	}
+	return summed(q.By, rows), nil
+}
+
+// summed adds up the rows of the same period and groups.
+func summed(by []string, rows []UsageRow) Usage {
+	slices.SortFunc(rows, func(a, b UsageRow) int {
+		return cmp.Or(cmp.Compare(a.Period, b.Period), slices.Compare(a.Groups, b.Groups))
+	})
+	u := Usage{By: by}
+	for _, r := range rows {
+		u.Total.add(r.UsageSums)
+		if last := len(u.Rows) - 1; last >= 0 && u.Rows[last].Period == r.Period && slices.Equal(u.Rows[last].Groups, r.Groups) {
+			u.Rows[last].add(r.UsageSums)
+			continue
+		}
+		u.Rows = append(u.Rows, r)
+	}
+	return u
+}
+
+// MarshalJSON writes the rows as objects that have the groups' names as keys.
+func (u Usage) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Usage []json.RawMessage `json:"usage"`
+		Total UsageSums         `json:"total"`
+	}{[]json.RawMessage{}, u.Total}
+	for _, r := range u.Rows {
+		head := map[string]string{"period": r.Period}
+		for i, name := range u.By {
+			head[name] = r.Groups[i]
+		}
+		first, err := json.Marshal(head)
+		if err != nil {
+			return nil, err
+		}
+		sums, err := json.Marshal(r.UsageSums)
+		if err != nil {
+			return nil, err
+		}
+		out.Usage = append(out.Usage, append(append(first[:len(first)-1], ','), sums[1:]...))
+	}
+	return json.Marshal(out)
+}
+
+// WriteCSV writes the rows under a line with the names of the columns.
+func (u Usage) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	_ = out.Write(u.Header()) // Flush keeps the error
+	for _, r := range u.Rows {
+		_ = out.Write(r.Cells())
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// Header returns the names of the columns.
+func (u Usage) Header() []string {
+	return slices.Concat([]string{"period"}, u.By, []string{"tasks", "seconds", "minutes", "amount", "from_packs", "charged"})
+}
+
+// Cells returns the row's columns. A text that a spreadsheet would take for a
+// formula begins with an apostrophe.
+func (r UsageRow) Cells() []string {
+	cells := []string{r.Period}
+	for _, text := range r.Groups {
+		if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+			text = "'" + text
+		}
+		cells = append(cells, text)
+	}
+	return append(cells, strconv.FormatInt(r.Tasks, 10), r.Seconds.String(), strconv.FormatInt(r.Minutes, 10), r.Amount.String(), r.FromPacks.String(), r.Charged.String())
+}
+
+// recordWork writes a charged task's part of reports, with its charge.
+func (s *core) recordWork(ctx context.Context, tx *sql.Tx, r row, seconds float64) error {
+	var kinds []string
+	for _, k := range []struct {
+		name string
+		on   bool
+	}{{"asr", on(r.Options.EnableASR)}, {"diarize", on(r.Options.EnableDiarize)}, {"audio_events", on(r.Options.EnableAudioEvents)}, {"batch", r.BatchMode}} {
+		if k.on {
+			kinds = append(kinds, k.name)
+		}
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO charged_work (task_id, key_id, model, kind, seconds)
+		SELECT id, COALESCE(key_id, ''), $2, $3, $4 FROM tasks WHERE id = $1`, r.ID, r.Extras.Model, strings.Join(kinds, "+"), int64(seconds*1e4+0.5))
+	return err
+}

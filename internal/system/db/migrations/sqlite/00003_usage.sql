@@ -1,0 +1,12 @@
+-- Each charged task's key, model, kind of work and length, for reports of usage. The rows stay with the ledger when the task is deleted.
+
+-- +goose Up
+ALTER TABLE tasks ADD COLUMN key_id text; -- the API key that made the task; null for a user
+CREATE TABLE charged_work (
+    task_id text PRIMARY KEY,
+    key_id text NOT NULL, -- '' for a user
+    model text NOT NULL,  -- that the task named, or ''
+    kind text NOT NULL,   -- for example asr+diarize+batch
+    seconds bigint NOT NULL -- in ten-thousandths
+);
+CREATE INDEX ledger_account_time ON ledger (account_id, created_at);

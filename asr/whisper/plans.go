@@ -27,6 +27,13 @@ type task struct {
 	speech   []audio.Span // of the whole recording
 	initial  []int32      // tokens of the initial prompt
 	names    []name       // among the hotwords
+	echoes   []decode.Echo
+}
+
+// text returns a window's words without loops, with those of its echoes.
+func (t *task) text(r result) []decode.Word {
+	words, _ := decode.Unloop(r.words)
+	return decode.Repeat(words, t.echoes)
 }
 
 // request returns the first search of a window in the given language.

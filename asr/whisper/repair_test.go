@@ -2,6 +2,8 @@ package whisper
 
 import (
 	"context"
+	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,4 +105,34 @@ func TestRepairKeepsToItsBudget(t *testing.T) {
 	for _, taken := range []int{sum.Fallbacks, sum.Continued, sum.Untried, sum.Loops} {
 		assert.Positive(t, taken, "every path is taken: %+v", sum)
 	}
+}
+
+// A sentence that the recording repeats exactly is written as often as it is
+// spoken, although the model writes it once for the window, and is reported so
+// before the end.
+func TestRepeatedSound(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	sentence := make([]float32, 2*second)
+	for i := second / 8; i < len(sentence)-second/8; i++ {
+		sentence[i] = float32(r.NormFloat64()) / 10
+	}
+	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", ".", 2.0)), 6, Options{})
+	pcm := audio.FromSamples(slices.Repeat(sentence, 5))
+	o := greedy()
+	var settled []string
+	o.Settled = func(list []asr.Segment) {
+		for _, s := range list {
+			settled = append(settled, s.Text)
+		}
+	}
+	tr, err := e.Transcribe(context.Background(), pcm, spans(0.1, 9.9), o)
+	require.NoError(t, err)
+	var texts []string
+	for i, s := range tr.Segments {
+		texts = append(texts, s.Text)
+		assert.InDelta(t, 0.1+2*float64(i), s.Start, 0.1)
+	}
+	assert.Equal(t, slices.Repeat([]string{"Alpha beta gamma."}, 5), texts)
+	assert.Equal(t, texts[:len(settled)], settled)
+	assert.NotEmpty(t, settled)
 }

@@ -42,7 +42,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if len(windows) == 0 {
 		return transcript, context.Cause(ctx)
 	}
-	t := &task{opt: opt, language: language, others: e.others(opt.Languages), speech: speech}
+	t := &task{opt: opt, language: language, others: e.others(opt.Languages), speech: speech, echoes: decode.Distinct(windows, pcm)}
 	if opt.InitialPrompt != "" && !e.model.NoPrompts {
 		t.initial = e.cpu.Tokenize(" " + opt.InitialPrompt)
 	}
@@ -65,8 +65,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	transcript.Stats.Add(divided)
 	var words []decode.Word
 	for _, r := range results {
-		text, _ := decode.Unloop(r.words)
-		words = append(words, text...)
+		words = append(words, t.text(r)...)
 		transcript.Stats.Add(r.stats)
 	}
 	decode.Settle(words, speech)
@@ -76,7 +75,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 
 // all decodes the windows and returns their results in order.
 func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) ([]result, error) {
-	p := progress{opt: t.opt, windows: windows, results: make([]result, len(windows)), ready: make([]bool, len(windows))}
+	p := progress{task: t, opt: t.opt, windows: windows, results: make([]result, len(windows)), ready: make([]bool, len(windows))}
 	p.mend = func(i int) error { return e.mend(ctx, pcm, windows[i], &p.results[i], t) }
 	if t.opt.Settled != nil {
 		p.sentences = &decode.Settler{Speech: t.speech, Give: t.opt.Settled}
@@ -118,6 +117,7 @@ func (e *Engine) conclude(j *job, t *task) result {
 
 // progress reports the progress of a transcription to its caller.
 type progress struct {
+	task        *task
 	opt         asr.Options
 	windows     []decode.Window
 	results     []result
@@ -183,7 +183,6 @@ func (p *progress) pass(r result) {
 		p.sentences = nil
 	}
 	if p.sentences != nil {
-		text, _ := decode.Unloop(r.words)
-		p.sentences.Add(text)
+		p.sentences.Add(p.task.text(r))
 	}
 }

@@ -1,0 +1,207 @@
+package decode
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/otograph/otograph/audio"
+)
+
+// Recognizers of whole windows may write a sentence once that a recording
+// repeats: an announcement, a jingle, a refrain. Such a copy is recognized by
+// its waveform, which no second utterance has.
+const (
+	// echoRate is the sampling rate of the compared sound, echoHop the samples
+	// of a frame, and echoReach the frames compared on either side of one.
+	echoRate, echoHop, echoReach = 4000, echoRate / 50, 10
+	// leastEcho is the least length and lag of a copy, in frames.
+	leastEcho = 50
+	// echoLikeness is the least correlation of a copy with its original: that
+	// with noise 6 dB below the speech.
+	echoLikeness = 0.8
+	// echoQuiet is the energy of a pause as a share of the mean.
+	echoQuiet = 0.02
+	// mostLags is the number of lags that are compared in a window, the most
+	// likely ones, and leastLag the least correlation of the window at one.
+	mostLags, leastLag = 12, 0.04
+)
+
+// Echo is a stretch of a window whose sound repeats an earlier one.
+type Echo struct {
+	window        Window
+	from, to, lag float64 // seconds of the window
+}
+
+// Distinct removes the stretches from windows whose sound repeats an earlier
+// stretch of the same window, and returns them in order.
+func Distinct(windows []Window, pcm *audio.PCM) (echoes []Echo) {
+	const samples, seconds = audio.SampleRate / echoRate * echoHop, float64(echoHop) / echoRate // of a frame
+	for i, w := range windows {
+		list := copies(w, pcm)
+		for _, c := range list {
+			lag := float64(c.lag) / echoRate
+			for from, to := float64(c.from)*seconds, float64(c.to)*seconds; from < to; from += lag {
+				echoes = append(echoes, Echo{w, from, min(from+lag, to), lag})
+			}
+		}
+		for _, c := range slices.Backward(list) {
+			windows[i] = windows[i].without(c.from*samples, c.to*samples)
+		}
+	}
+	return echoes
+}
+
+// without returns the window without the sound between two of its samples.
+func (w Window) without(from, to int) Window {
+	a, b := w.Time(float64(from)/audio.SampleRate), w.Time(float64(to)/audio.SampleRate)
+	before, after := w.between(0, a), w.Rest(b)
+	slight := func(s audio.Span) bool { return s.Len() < sliver*audio.SampleRate }
+	return Window{slices.Concat(before.Pieces, after.Pieces), slices.DeleteFunc(slices.Concat(before.Speech, after.Speech), slight)}
+}
+
+// Repeat returns words with copies of the echoes' original words.
+func Repeat(words []Word, echoes []Echo) []Word {
+	for _, e := range echoes {
+		at := func(t float64) float64 { return float64(e.window.Len()-e.window.Rest(t).Len()) / audio.SampleRate }
+		var again []Word
+		for _, w := range words {
+			middle := (w.Start + w.End) / 2
+			if t := at(middle) + e.lag; t < e.from || t >= e.to || len(e.window.between(middle, middle+shortest).Pieces) == 0 {
+				continue
+			}
+			w.Start, w.End = e.window.Time(at(w.Start)+e.lag), e.window.Time(at(w.End)+e.lag)
+			again = append(again, w)
+		}
+		from, next := e.window.Time(e.from), 0
+		for next < len(words) && words[next].Start < from {
+			next++
+		}
+		words = slices.Insert(slices.Clip(words), next, again...)
+	}
+	return words
+}
+
+// copied is a stretch whose sound repeats an earlier one: its first frame, the
+// frame after it, and the lag in samples at echoRate.
+type copied struct{ from, to, lag int }
+
+// copies returns the stretches of a window that repeat earlier ones, in order.
+func copies(w Window, pcm *audio.PCM) (list []copied) {
+	sound := lowSound(w.Samples(nil, pcm))
+	if len(sound) < 2*leastEcho*echoHop {
+		return nil
+	}
+	c := comparison{sound: sound, own: make([]float64, len(sound)/echoHop+1)}
+	for i := range len(sound) / echoHop {
+		x := sound[i*echoHop : (i+1)*echoHop]
+		c.own[i+1] = c.own[i] + floats.Dot(x, x)
+	}
+	c.quiet = echoQuiet * c.own[len(c.own)-1] / float64(len(c.own)-1)
+	c.pause = slices.Repeat([]bool{true}, len(c.own))
+	for _, s := range w.Spoken() {
+		const samples = audio.SampleRate / echoRate * echoHop
+		for i := s.Start/samples + 1; i < min(s.End/samples, len(c.pause)-1); i++ { // its borders are pauses
+			c.pause[i] = around(c.own, i, 1) < 3*c.quiet
+		}
+	}
+	lags := autocorrelation(sound)
+	least := leastLag * lags[0]
+	clear(lags[:leastEcho*echoHop])
+	for range mostLags {
+		lag := floats.MaxIdx(lags)
+		if lags[lag] <= least {
+			break
+		}
+		for _, c := range c.copies(lag) {
+			if !slices.ContainsFunc(list, func(o copied) bool { return c.from < o.to && o.from < c.to }) {
+				list = append(list, c)
+			}
+		}
+		clear(lags[lag-echoHop/2 : min(lag+echoHop/2, len(lags))])
+	}
+	slices.SortFunc(list, func(a, b copied) int { return a.from - b.from })
+	return list
+}
+
+// lowSound returns samples at echoRate without the lowest frequencies, so that
+// hum and direct current do not correlate.
+func lowSound(samples []float32) []float64 {
+	const each, mean = audio.SampleRate / echoRate, echoRate / 125
+	sums := make([]float64, len(samples)/each+1)
+	for i := range len(sums) - 1 {
+		sums[i+1] = sums[i]
+		for _, x := range samples[i*each : (i+1)*each] {
+			sums[i+1] += float64(x)
+		}
+	}
+	sound := make([]float64, max(len(sums)-1-mean, 0)/echoHop*echoHop)
+	for i := range sound {
+		sound[i] = sums[i+mean/2+1] - sums[i+mean/2] - (sums[i+mean]-sums[i])/mean
+	}
+	return sound
+}
+
+// autocorrelation returns the correlation of a sound with itself at each lag
+// that leaves leastEcho frames, without normalization.
+func autocorrelation(sound []float64) []float64 {
+	size := 1
+	for size < 2*len(sound) {
+		size *= 2
+	}
+	transform := fourier.NewFFT(size)
+	spectrum := transform.Coefficients(nil, append(slices.Clone(sound), make([]float64, size-len(sound))...))
+	for i, c := range spectrum {
+		spectrum[i] = complex(real(c)*real(c)+imag(c)*imag(c), 0)
+	}
+	return transform.Sequence(nil, spectrum)[:len(sound)-leastEcho*echoHop]
+}
+
+// comparison compares a window's sound with itself.
+type comparison struct {
+	sound []float64
+	own   []float64 // the energy before each frame
+	quiet float64   // the energy of a frame in a pause
+	pause []bool    // by frame
+}
+
+// around returns the part of a sum in the frames up to reach from frame i.
+func around(sums []float64, i, reach int) float64 {
+	return sums[min(i+reach+1, len(sums)-1)] - sums[max(i-reach, 0)]
+}
+
+// copies returns the stretches between pauses that repeat the sound lag samples
+// earlier.
+func (c *comparison) copies(lag int) (list []copied) {
+	n, first := len(c.own)-1, (lag+echoHop-1)/echoHop
+	both, earlier := make([]float64, n+1), make([]float64, n+1)
+	for i := first; i < n; i++ {
+		x, y := c.sound[i*echoHop:(i+1)*echoHop], c.sound[i*echoHop-lag:(i+1)*echoHop-lag]
+		both[i+1], earlier[i+1] = both[i]+floats.Dot(x, y), earlier[i]+floats.Dot(y, y)
+	}
+	like := func(i int) bool {
+		i = max(i, first+echoReach)
+		return around(both, i, echoReach) >= echoLikeness*math.Sqrt(around(c.own, i, echoReach)*around(earlier, i, echoReach))
+	}
+	pause := func(i int) bool { return i == n || c.pause[i] || c.pause[i-lag/echoHop] }
+	for i := first; i < n; i++ {
+		from, to := i, i
+		for ; i < n && (like(i) || c.pause[i] && c.pause[i-lag/echoHop]); i++ {
+			if like(i) {
+				to = i + 1
+			}
+		}
+		for from < to && !pause(from) {
+			from++
+		}
+		for to > from && !pause(to) {
+			to--
+		}
+		if to-from >= leastEcho && c.own[to]-c.own[from] >= leastEcho*c.quiet {
+			list = append(list, copied{from, to, lag})
+		}
+	}
+	return list
+}

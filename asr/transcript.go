@@ -223,8 +223,9 @@ type Transcriber interface {
 // Sketcher is a Transcriber with a faster, less exact way to read speech that
 // continues. The others read it as if it had ended.
 type Sketcher interface {
-	// Sketch is Transcribe for a few seconds of speech.
-	Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Options) (*Transcript, error)
+	// Sketch is Transcribe for a few seconds of speech. draft is the text of an
+	// earlier Sketch of the same speech, or "": it saves time and changes nothing.
+	Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, draft string, opt Options) (*Transcript, error)
 }
 
 // ErrNoLanguage is returned for a model that does not detect languages.

@@ -108,7 +108,7 @@ func (s *Session) sketch(u *utterance, cores int) {
 	l, err := s.language(st, sound, []audio.Span{speech}, false)
 	if err == nil {
 		var t *asr.Transcript
-		if t, err = st.Sketch(s.ctx, sound, []audio.Span{speech}, l); err == nil {
+		if t, err = st.Sketch(s.ctx, sound, []audio.Span{speech}, u.last, l); err == nil {
 			s.show(u, joined(t.Segments), speech)
 			return
 		}
@@ -126,10 +126,10 @@ func (s *Session) show(u *utterance, text string, speech audio.Span) {
 	next := text
 	if !s.opt.Revisable {
 		next = agreed(u.last, text)
-		u.last = text
-		if !extends(next, u.shown) {
-			return
-		}
+	}
+	u.last = text
+	if !s.opt.Revisable && !extends(next, u.shown) {
+		return
 	}
 	if next == u.shown {
 		return

@@ -155,6 +155,7 @@ func (w *worker) fill() error {
 		o.job.stats.EncoderPasses++
 		w.open = append(w.open, o)
 		o.search = w.cpu.search(o.window, o.job.plan.next(nil))
+		o.search.draft = o.job.draft[:min(len(o.job.draft), o.search.most-1)]
 	}
 	return nil
 }

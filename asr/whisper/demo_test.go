@@ -139,6 +139,30 @@ func TestDemoClips(t *testing.T) {
 	}
 }
 
+// A draft of the same speech saves decoder passes, a wrong one costs none, and
+// neither changes the text.
+func TestDemoSketchesFromADraft(t *testing.T) {
+	m := demoModel(t)
+	m.AlignmentHeads = [][2]int{{0, 0}} // so that texts have no time marks
+	e := openModel(t, m)
+	sketch := func(c clip, draft string) *asr.Transcript {
+		o := asr.DefaultOptions()
+		o.Language = c.language
+		tr, err := e.Sketch(t.Context(), read(t, c.name), c.speech(), draft, o)
+		require.NoError(t, err)
+		require.Len(t, tr.Segments, 1)
+		return tr
+	}
+	for _, c := range []clip{clips[1], clips[8]} {
+		plain := sketch(c, "")
+		for draft, least := range map[string]int{plain.Segments[0].Text: 4, "Milch": 0} {
+			tr := sketch(c, draft)
+			assert.Equal(t, plain.Segments, tr.Segments)
+			assert.LessOrEqual(t, tr.Stats.DecoderSteps, plain.Stats.DecoderSteps-least)
+		}
+	}
+}
+
 func TestDemoDetectsLanguages(t *testing.T) {
 	e := openDemo(t)
 	for _, c := range few(2, clips[3:]...) {

@@ -20,9 +20,10 @@ type vocabulary interface {
 type job struct {
 	pcm    *audio.PCM
 	window decode.Window
-	rows   int  // the most beams or samples of any of its searches
-	keep   bool // the encoded window will be needed again
-	brief  bool // it is encoded with little silence after its sound
+	rows   int     // the most beams or samples of any of its searches
+	keep   bool    // the encoded window will be needed again
+	brief  bool    // it is encoded with little silence after its sound
+	draft  []int32 // a likely text, for a search with one beam
 	sound  []float32
 	plan   plan
 	stats  asr.Stats // the work done, counted

@@ -24,6 +24,9 @@ type search struct {
 	names  []name // that the text may spell wrong
 	prompt []int32
 	sot    int // index of "start of transcript" in the prompt
+	// draft is a likely text: its tokens are in the first pass, and all that the
+	// search would choose, one after the other, are chosen then.
+	draft  []int32
 	silent int32
 	// quiet is the no-speech probability above which nothing is decoded.
 	quiet float64
@@ -84,7 +87,7 @@ func (s *search) buffers(n, size int) [][]float32 {
 // columns appends the decoder's inputs for the next advance.
 func (s *search) columns(list []whispernet.Column, vocabulary int) []whispernet.Column {
 	if !s.begun {
-		logits := s.buffers(2, vocabulary)
+		logits := s.buffers(2+len(s.draft), vocabulary)
 		for i, t := range s.prompt {
 			c := whispernet.Column{Window: s.window, Position: i, Token: t}
 			switch i {
@@ -94,6 +97,9 @@ func (s *search) columns(list []whispernet.Column, vocabulary int) []whispernet.
 				c.Logits = logits[0]
 			}
 			list = append(list, c)
+		}
+		for i, t := range s.draft {
+			list = append(list, whispernet.Column{Window: s.window, Position: len(s.prompt) + i, Token: t, Logits: logits[2+i]})
 		}
 		return list
 	}
@@ -116,6 +122,19 @@ func (s *search) advance() {
 			return
 		}
 	}
+	s.extend()
+	for i, t := range s.draft {
+		if s.over || s.beams[0].tokens[i].id != t {
+			break
+		}
+		copy(s.logits[0], s.logits[2+i])
+		s.extend()
+	}
+	s.draft = nil
+}
+
+// extend extends the texts by a token, by the logits after them.
+func (s *search) extend() {
 	for i, b := range s.beams {
 		s.judge(s.logits[i], b)
 	}

@@ -151,6 +151,25 @@ func TestSearchFindsTheText(t *testing.T) {
 	}
 }
 
+// A draft changes nothing but the number of passes: what a greedy search would
+// choose anyway takes one.
+func TestSearchChecksADraft(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		net := arbitrary(rapid.Uint64().Draw(t, "seed"), 3)
+		d := newScripted(t)
+		plain := d.tiny(&plainRules, 1, net)
+		d.run(plain)
+		want := ids(plain.best())
+		right := rapid.IntRange(0, len(want)).Draw(t, "right")
+		wrong := rapid.SliceOfN(rapid.Int32Range(0, tinyEOT-1), 0, 11-right).Draw(t, "wrong")
+		s := d.tiny(&plainRules, 1, net)
+		s.draft = append(slices.Clone(want[:right]), wrong...)
+		d.run(s)
+		assert.Equal(t, plain.best(), s.best())
+		assert.LessOrEqual(t, s.steps, plain.steps-min(right, plain.steps-1))
+	})
+}
+
 // Nothing is decoded if the first pass finds no speech.
 func TestSearchEndsWithoutSpeech(t *testing.T) {
 	for _, prompt := range [][]int32{{tinySOT, tinySOT + 2}, {1, 2, tinySOT}} {

@@ -6,12 +6,14 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/spec"
 )
 
 // Sketch implements asr.Sketcher. It encodes the speech with little silence
 // after it, and takes the best token at each step: for a few seconds of speech
-// this costs a small part of Transcribe, and nothing is repaired.
-func (e *Engine) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
+// this costs a small part of Transcribe, and nothing is repaired. One pass of
+// the decoder checks all tokens of the draft.
+func (e *Engine) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, draft string, opt asr.Options) (*asr.Transcript, error) {
 	language, err := e.language(opt.Language)
 	if err != nil {
 		return nil, err
@@ -28,6 +30,12 @@ func (e *Engine) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 		j := e.textJob(pcm, w, textPlan{t: t, language: language})
 		j.brief = true
 		jobs = append(jobs, j)
+	}
+	if len(jobs) == 1 && draft != "" && e.cpu.rules.unmarked {
+		if spec.Spaced(language) {
+			draft = " " + draft
+		}
+		jobs[0].draft = e.cpu.Tokenize(draft)
 	}
 	var words []decode.Word
 	if err := e.decode(ctx, jobs, opt, func(int) {}); err != nil {

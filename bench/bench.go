@@ -64,16 +64,3 @@ func Command(line string, limit time.Duration) (Engine, error) { return systems.
 // for each, or a file with all of them (JSON lines, SegLST, STM, CTM, RTTM, or a
 // line for each). The error of an item without one is an fs.ErrNotExist.
 func Files(path string, items []Item) (Engine, error) { return systems.Files(path, items) }
-
-type (
-	// DataSet is a public data set with references.
-	DataSet = datasets.Set
-	// DataSetOptions configures DataSet.Get.
-	DataSetOptions = datasets.Options
-)
-
-// DataSets lists the data sets, FLEURS as "fleurs:LANG".
-func DataSets() []DataSet { return datasets.List() }
-
-// FindDataSet returns the data set with a name.
-func FindDataSet(name string) (DataSet, error) { return datasets.Find(name) }

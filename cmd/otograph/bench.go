@@ -24,7 +24,6 @@ import (
 type benchCmd struct {
 	Run  benchRunCmd  `cmd:"" default:"withargs" help:"Measure accuracy and cost on a manifest or a folder of recordings (the default). 'otograph bench live' measures live sessions."`
 	Live benchLiveCmd `cmd:"" hidden:"" help:"Play recordings at their own speed to live sessions: latencies, accuracy, the number of sessions that keep up."`
-	Get  benchGetCmd  `cmd:"" help:"Download a public data set with its references as a folder with a manifest."`
 }
 
 type benchRunCmd struct {

@@ -33,7 +33,6 @@ func TestCompletion(t *testing.T) {
 		"otograph transcribe --no-cas":                     "--no-cascade",
 		"otograph transcribe -f te":                        "text textgrid",
 		"otograph transcribe a.wav --format=s --channels ": "mix split auto",
-		"otograph bench get --li":                          "--list",
 		"otograph bench --tier ":                           "standard optimized cascade auto",
 		"otograph completion ":                             "",
 	} {

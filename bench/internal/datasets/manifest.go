@@ -1,3 +1,5 @@
+// Package datasets reads the recordings of a benchmark with their references:
+// manifests, tables, folders, RTTM, UEM.
 package datasets
 
 import (

@@ -1,4 +1,4 @@
-package datasets
+package main
 
 import (
 	"bytes"
@@ -61,7 +61,7 @@ func (s Set) Get(ctx context.Context, o Options) (*Got, error) {
 		return nil, err
 	}
 	if o.fetcher == nil {
-		how := fetch.Fetcher{Mirror: o.Mirror, ByHand: fmt.Sprintf("otograph bench get %s --from FILE", s.Name)}
+		how := fetch.Fetcher{Mirror: o.Mirror, ByHand: fmt.Sprintf("go run -C tools ./datasets -from FILE %s", s.Name)}
 		if o.Progress != nil {
 			how.Progress = func(p fetch.Progress) { o.Progress(p.File, p.Done, p.Total, p.Resumed) }
 		}

@@ -1,6 +1,4 @@
-// Package datasets reads the recordings of a benchmark with their references
-// (manifests, folders, RTTM, UEM), and downloads public data sets of speech.
-package datasets
+package main
 
 import (
 	"errors"

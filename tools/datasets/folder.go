@@ -1,4 +1,4 @@
-package datasets
+package main
 
 import (
 	"encoding/json"
@@ -100,4 +100,13 @@ func (g *retrieval) writeOrigin() error {
 		return err
 	}
 	return replace(filepath.Join(g.Dir, originName), append(data, '\n'))
+}
+
+// manifestName is the name of the manifest in a folder, as otograph bench reads
+// it.
+const manifestName = "manifest.jsonl"
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

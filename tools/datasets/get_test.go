@@ -1,4 +1,4 @@
-package datasets
+package main
 
 import (
 	"archive/tar"
@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/internal/system/fetch"
 )
 
@@ -135,12 +136,12 @@ func find(t *testing.T, name string) Set {
 }
 
 // get fetches a data set and returns it as bench reads it.
-func get(t *testing.T, s Set, o Options) (*Got, []Item) {
+func get(t *testing.T, s Set, o Options) (*Got, []bench.Item) {
 	t.Helper()
 	got, err := s.Get(t.Context(), o)
 	require.NoError(t, err)
 	assert.NoDirExists(t, filepath.Join(o.Dir, partials))
-	items, err := Load(got.Manifest)
+	items, err := bench.Load(got.Manifest)
 	require.NoError(t, err)
 	for _, it := range items {
 		assert.FileExists(t, it.Path)
@@ -220,7 +221,7 @@ func TestVoxConverseRecipe(t *testing.T) {
 	})
 	_, items := get(t, adopt(find(t, "voxconverse-test"), m), o)
 	require.Len(t, items, 1)
-	assert.Equal(t, []SpeakerTurn{{Start: 0.5, End: 2, Speaker: "spk00"}, {Start: 2, End: 3, Speaker: "spk01"}}, items[0].Turns)
+	assert.Equal(t, []bench.SpeakerTurn{{Start: 0.5, End: 2, Speaker: "spk00"}, {Start: 2, End: 3, Speaker: "spk01"}}, items[0].Turns)
 	assert.Nil(t, items[0].Text)
 }
 
@@ -249,8 +250,8 @@ func TestAMIRecipe(t *testing.T) {
 	assert.Equal(t, "audio/ES2004a.Array1-01.wav", it.Name)
 	assert.Equal(t, "Café L C D. no Yes", *it.Text)
 	assert.Equal(t, []string{"A", "B", "A"}, it.SentenceSpeakers)
-	assert.Equal(t, TimedText{Start: 0.9, End: 3.1, Text: "Café L C D."}, it.Sentences[0])
-	assert.Equal(t, []SpeakerTurn{{Start: 1, End: 3, Speaker: "MEE006"}}, it.Turns)
+	assert.Equal(t, bench.TimedText{Start: 0.9, End: 3.1, Text: "Café L C D."}, it.Sentences[0])
+	assert.Equal(t, []bench.SpeakerTurn{{Start: 1, End: 3, Speaker: "MEE006"}}, it.Turns)
 	assert.Equal(t, [][2]float64{{0, 10}}, it.Evaluated)
 	assert.NoFileExists(t, filepath.Join(o.Dir, "references", "ES2002a.A.words.xml"))
 }

@@ -38,6 +38,8 @@ type Entry struct {
 	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest audio for one pass, seconds
 	SampleRate    int     `json:"sample_rate,omitempty"`    // Hz
 	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1
+	OneVoice      float64 `json:"one_voice,omitempty"`      // cosine, as in models.Model
+	TwoVoices     float64 `json:"two_voices,omitempty"`
 	// Calibration, if set, was fitted to recordings of people
 	// (docs/measurements/moonshine.md).
 	Calibration *models.Calibration `json:"calibration,omitempty"`
@@ -94,7 +96,8 @@ func (e *Entry) bytes() int64 {
 func (e *Entry) entry(name string) entry {
 	return entry{
 		Name: name, Contract: e.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: e.Languages,
-		License: e.License, WindowSeconds: e.WindowSeconds, SampleRate: e.SampleRate, SameSpeaker: e.SameSpeaker, Calibration: e.Calibration,
+		License: e.License, WindowSeconds: e.WindowSeconds, SampleRate: e.SampleRate, SameSpeaker: e.SameSpeaker,
+		OneVoice: e.OneVoice, TwoVoices: e.TwoVoices, Calibration: e.Calibration,
 	}
 }
 

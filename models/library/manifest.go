@@ -65,6 +65,8 @@ type entry struct {
 	WindowSeconds float64           `json:"window_seconds,omitempty"`
 	SampleRate    int               `json:"sample_rate,omitempty"`
 	SameSpeaker   float64           `json:"same_speaker,omitempty"`
+	OneVoice      float64           `json:"one_voice,omitempty"`
+	TwoVoices     float64           `json:"two_voices,omitempty"`
 	KnownVoice    float64           `json:"known_voice,omitempty"`
 	NoPrompts     bool              `json:"no_prompts,omitempty"`
 	NoTranslation bool              `json:"no_translation,omitempty"`
@@ -218,6 +220,8 @@ func (e *entry) check(role models.Role) error {
 		return fmt.Errorf("sample_rate: expected 8000 to 192000, found %d", e.SampleRate)
 	case math.IsNaN(e.SameSpeaker) || e.SameSpeaker < 0 || e.SameSpeaker >= 1:
 		return fmt.Errorf("same_speaker: expected a cosine from 0 to below 1, found %g", e.SameSpeaker)
+	case (e.OneVoice != 0 || e.TwoVoices != 0) && !(0 <= e.TwoVoices && e.TwoVoices < e.OneVoice && e.OneVoice < 1):
+		return fmt.Errorf("two_voices, one_voice: expected two cosines in rising order from 0 to below 1, found %g and %g", e.TwoVoices, e.OneVoice)
 	case math.IsNaN(e.KnownVoice) || e.KnownVoice < 0 || e.KnownVoice >= 1:
 		return fmt.Errorf("known_voice: expected a cosine from 0 to below 1, found %g", e.KnownVoice)
 	case e.Calibration != nil && !e.Calibration.Valid():

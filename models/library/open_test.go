@@ -135,7 +135,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 		"panns.onnx":      modeltest.PANNs().Bytes(),
 		"otograph.json": []byte(`{"name": "mine", "roles": {
 			"standard": {"file": "b.bin", "licence": "MIT", "sha256": {"b.bin": "` + sum + `"}},
-			"embedder": {"file": "emb.onnx", "contract": "speechbrain-ecapa", "same_speaker": 0.25},
+			"embedder": {"file": "emb.onnx", "contract": "speechbrain-ecapa", "same_speaker": 0.25, "one_voice": 0.6, "two_voices": 0.2},
 			"optimized": [
 				{"files": {"model": "many/model.onnx", "tokens": "many/tokens.txt"}, "languages": ["de", "fr", "en"], "window_seconds": 20},
 				{"files": {"model": "de/model.onnx", "tokens": "de/units.txt"}, "languages": ["de"]}
@@ -150,7 +150,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 	assert.Equal(t, []models.File{{Part: models.PartModel, Name: "b.bin", Path: filepath.Join(dir, "b.bin"), Size: int64(len(modeltest.Whisper(51865))), SHA256: sum}}, standard.Files)
 	embedder, _ := set.Role(models.RoleEmbedder)
 	assert.Equal(t, models.ContractSpeechBrain, embedder.Contract)
-	assert.Equal(t, 0.25, embedder.SameSpeaker)
+	assert.Equal(t, []float64{0.25, 0.6, 0.2}, []float64{embedder.SameSpeaker, embedder.OneVoice, embedder.TwoVoices})
 	tagger, _ := set.Role(models.RoleTagger)
 	assert.Equal(t, "cnn", tagger.Name)
 	assert.Equal(t, 16000, tagger.SampleRate)
@@ -185,23 +185,24 @@ func TestManifestErrorsNameTheField(t *testing.T) {
 		`{"roles": {"driver": {"file": "a"}}}`: `role "driver"`,
 		`{"roles": {"VAD": {"file": "a"}}}`:    `expected "vad"`,
 		`{"roles": {"vad": []}}`:               "empty list",
-		`{"roles": {"vad": [{"file": "a"}, {"file": "b"}]}}`:                      "expected one model, found 2",
-		`{"roles": {"vad": {"file": "a", "contrakt": "x"}}}`:                      "contrakt",
-		`{"roles": {"vad": {"file": "a", "contract": "yamnet"}}}`:                 "silero-v5",
-		`{"roles": {"vad": {}}}`:                                                  "files: expected at least one",
-		`{"roles": {"vad": {"file": "a", "files": {"model": "b"}}}}`:              "found both",
-		`{"roles": {"vad": {"files": {"tokens": "b"}}}}`:                          `expected a "model"`,
-		`{"roles": {"vad": {"files": {"wheel": "b"}}}}`:                           `part "wheel"`,
-		`{"roles": {"vad": {"file": "../a.onnx"}}}`:                               "inside the folder",
-		`{"roles": {"vad": {"file": "/etc/a.onnx"}}}`:                             "inside the folder",
-		`{"roles": {"vad": {"file": "a//b.onnx"}}}`:                               "inside the folder",
-		`{"roles": {"vad": {"file": "a\\b.onnx"}}}`:                               "inside the folder",
-		`{"roles": {"vad": {"file": "a", "sha256": {"a": "zz"}}}}`:                "64 hexadecimal",
-		`{"roles": {"vad": {"file": "a", "languages": ["English"]}}}`:             "ISO 639",
-		`{"roles": {"vad": {"file": "a", "window_seconds": -1}}}`:                 "window_seconds",
-		`{"roles": {"vad": {"file": "a", "sample_rate": 44}}}`:                    "sample_rate",
-		`{"roles": {"embedder": {"file": "a", "same_speaker": 1}}}`:               "same_speaker",
-		`{"roles": {"optimized": [{"file": "a.onnx"}, {"file": "a.int8.onnx"}]}}`: "used twice",
+		`{"roles": {"vad": [{"file": "a"}, {"file": "b"}]}}`:                          "expected one model, found 2",
+		`{"roles": {"vad": {"file": "a", "contrakt": "x"}}}`:                          "contrakt",
+		`{"roles": {"vad": {"file": "a", "contract": "yamnet"}}}`:                     "silero-v5",
+		`{"roles": {"vad": {}}}`:                                                      "files: expected at least one",
+		`{"roles": {"vad": {"file": "a", "files": {"model": "b"}}}}`:                  "found both",
+		`{"roles": {"vad": {"files": {"tokens": "b"}}}}`:                              `expected a "model"`,
+		`{"roles": {"vad": {"files": {"wheel": "b"}}}}`:                               `part "wheel"`,
+		`{"roles": {"vad": {"file": "../a.onnx"}}}`:                                   "inside the folder",
+		`{"roles": {"vad": {"file": "/etc/a.onnx"}}}`:                                 "inside the folder",
+		`{"roles": {"vad": {"file": "a//b.onnx"}}}`:                                   "inside the folder",
+		`{"roles": {"vad": {"file": "a\\b.onnx"}}}`:                                   "inside the folder",
+		`{"roles": {"vad": {"file": "a", "sha256": {"a": "zz"}}}}`:                    "64 hexadecimal",
+		`{"roles": {"vad": {"file": "a", "languages": ["English"]}}}`:                 "ISO 639",
+		`{"roles": {"vad": {"file": "a", "window_seconds": -1}}}`:                     "window_seconds",
+		`{"roles": {"vad": {"file": "a", "sample_rate": 44}}}`:                        "sample_rate",
+		`{"roles": {"embedder": {"file": "a", "same_speaker": 1}}}`:                   "same_speaker",
+		`{"roles": {"embedder": {"file": "a", "one_voice": 0.4, "two_voices": 0.4}}}`: "two_voices, one_voice: expected two cosines in rising order",
+		`{"roles": {"optimized": [{"file": "a.onnx"}, {"file": "a.int8.onnx"}]}}`:     "used twice",
 		`{"roles": {}} {}`: "unexpected text after the JSON value",
 	}
 	for text, says := range cases {

@@ -36,8 +36,8 @@ var (
 		SHA256: "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3",
 	}
 	campplus = &packed.File{
-		Name: "campplus-zh-en.onnx", Data: &campplusZst, Planes: 4, Size: 28281162,
-		SHA256: "e2c9e26ff6438f3c582f1fbf3949bb9e2cbf9e5a5eec1f611f5bd70dd7d854d6",
+		Name: "campplus-zh-en.onnx", Data: &campplusZst, Planes: 4, Size: 28280990,
+		SHA256: "85894c079641be3a57b779c8c61beb4f8a4dfe6945ba30293e61a6416d64c656",
 	}
 	segmentation = &packed.File{
 		Name: "pyannote-segmentation-3.0.onnx", Data: &segmentationZst, Planes: 4, Size: 5984646,
@@ -60,7 +60,7 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleEmbedder, Name: "campplus-zh-en", Contract: models.Contract3DSpeaker, SampleRate: 16000,
-			OneVoice: 0.62, TwoVoices: 0.43, License: "Apache-2.0; 3D-Speaker, Alibaba", Files: []models.File{embedded.File(models.PartModel, campplus)},
+			OneVoice: 0.55, TwoVoices: 0.25, License: "Apache-2.0; 3D-Speaker, Alibaba", Files: []models.File{embedded.File(models.PartModel, campplus)},
 		},
 		{
 			Role: models.RoleSegmenter, Name: "pyannote-segmentation-3.0", Contract: models.ContractPyannote, SampleRate: 16000,

@@ -69,6 +69,9 @@ def embedding(folder):
     weights = folder / "models/speech_campplus_sv_zh_en_16k-common_advanced/campplus_cn_en_common.pt"
     network = definitions(folder / "camplusplus.py").CAMPPlus(embedding_size=192, memory_efficient=False)
     network.load_state_dict(torch.load(weights, map_location="cpu"))
+    # The package ends in a ReLU, which 3D-Speaker's network does not have
+    # (config_str="batchnorm_") and which zeroes half of a voice's numbers.
+    network.xvector.dense.nonlinear = network.xvector.dense.nonlinear[:1]
     return network.eval()
 
 

@@ -289,7 +289,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 	default:
 		return invalid("status: must be processing, done, failed or abandoned, not %q", spec.Shorten(status))
 	}
-	list, total, err := s.cfg.Tasks.List(r.Context(), r.who.Account, f)
+	list, total, cursor, err := s.listed(r, f)
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,8 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 		Total    int          `json:"total"`
 		Page     int          `json:"page"`
 		PageSize int          `json:"page_size"`
-	}{make([]listedTask, len(list)), total, page.Number, page.Size}
+		Cursor   string       `json:"cursor,omitempty"` // an addition to the specification
+	}{make([]listedTask, len(list)), total, page.Number, page.Size, cursor}
 	for i, t := range list {
 		out.Tasks[i] = listedTask{
 			ID: t.ID, Status: t.Status, Filename: t.AudioFilename, SourceType: t.AudioSourceType,
@@ -309,6 +310,31 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 		}
 	}
 	return writeJSON(w, http.StatusOK, out)
+}
+
+// listed returns the page of tasks that a request asks for, and with
+// finished_since, an addition to the specification, the next cursor.
+func (s *Server) listed(r *request, f tasks.Filter) (list []tasks.Task, total int, cursor string, err error) {
+	since, err := queryValue(r, "finished_since")
+	if err != nil {
+		return nil, 0, "", err
+	}
+	if !r.URL.Query().Has("finished_since") {
+		list, total, err = s.cfg.Tasks.List(r.Context(), r.who.Account, f)
+		return list, total, "", err
+	}
+	after, err := strconv.ParseInt(since, 10, 64)
+	if err != nil || after < 0 || since[0] == '+' {
+		return nil, 0, "", invalid("finished_since: must be the cursor of the page before, or 0, not %q", spec.Shorten(since))
+	}
+	if f.Page != (billing.Page{Number: 1, Size: f.Size}) {
+		return nil, 0, "", invalid("finished_since: cannot be combined with page, from, until or after")
+	}
+	list, next, total, err := s.cfg.Tasks.Finished(r.Context(), r.who.Account, f.Status, after, f.Size)
+	if errors.Is(err, tasks.ErrCursor) {
+		err = invalidBecause(err, "finished_since: %s", err)
+	}
+	return list, total, strconv.FormatInt(next, 10), err
 }
 
 // Bounds on paging.

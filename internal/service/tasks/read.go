@@ -112,13 +112,20 @@ func (s *Owners) List(ctx context.Context, account string, f Filter) ([]Task, in
 		}
 		where += " AND (created_at, id) <= (" + args.Add(created, id) + ")"
 	}
-	list, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, t *Task) (err error) {
-		var charged *billing.Money
-		*t, err = scanTask(row, &charged)
-		t.Charged = charged
-		return err
-	}, fmt.Sprintf("SELECT %s, (SELECT total FROM settlements WHERE task_id = tasks.id) FROM tasks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d", taskColumns, where, f.Size), args...)
+	list, err := s.charged(ctx, fmt.Sprintf("%s ORDER BY created_at DESC, id DESC LIMIT %d", where, f.Size), args)
 	return list, max(total, (f.Number-1)*f.Size+len(list)), s.wrap("list", err) // a task may have been added since the sums were read
+}
+
+// charged returns the tasks that the rest of a statement selects, with their
+// charges.
+func (s *core) charged(ctx context.Context, where string, args db.Args) ([]Task, error) {
+	return db.Select(ctx, s.Config.DB.Read(), func(row db.Row, t *Task) (err error) {
+		var charged *billing.Money
+		var number int64
+		*t, err = scanTask(row, &charged, &number)
+		t.Charged, t.number = charged, number
+		return err
+	}, "SELECT "+taskColumns+", (SELECT total FROM settlements WHERE task_id = tasks.id), COALESCE(finished_seq, 0) FROM tasks WHERE "+where, args...)
 }
 
 // total returns the number of an account's tasks with a status, from the

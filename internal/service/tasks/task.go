@@ -56,6 +56,8 @@ type Task struct {
 	UpdatedAt       time.Time
 	Charged         *billing.Money // the charged amount, set by List only; nil if unknown
 	FinishedAt      *time.Time     // nil until the state is final
+
+	number int64 // its place among the account's ended tasks, set by Finished only
 }
 
 // Final reports whether the task has ended for good.

@@ -23,7 +23,7 @@ type accountCmd struct {
 	List    accountListCmd    `cmd:"" help:"List the accounts, show one with its limits, packs, keys and users, or add up what they used (--usage)."`
 	Credit  accountCreditCmd  `cmd:"" help:"Add to an account's balance (--refund: pay back; --expires: add a resource pack)."`
 	Limits  accountLimitsCmd  `cmd:"" help:"Set an account's tier or limits. Without --tier, a limit without a flag becomes that of the tier."`
-	Suspend accountSuspendCmd `cmd:"" help:"Reject an account's keys, logins and tokens. Its tasks continue; its data and balance stay. --undo lifts it."`
+	Suspend accountSuspendCmd `cmd:"" help:"Reject an account's keys, logins and tokens. Its tasks continue; its data and balance stay. --undo lifts it; --delete then deletes the account."`
 }
 
 type accountCreateCmd struct {
@@ -248,12 +248,25 @@ func (c *accountLimitsCmd) detail() string {
 
 type accountSuspendCmd struct {
 	storeFlags
-	Name string `arg:"" help:"Name or id."`
-	Undo bool   `help:"Lift the suspension."`
-	Note string `help:"Reason, for the audit log."`
+	Name   string `arg:"" help:"Name or id."`
+	Undo   bool   `help:"Lift the suspension."`
+	Delete bool   `help:"Delete the suspended account with its tasks, files, voices, users and keys for good, and print a signed receipt. The ledger stays."`
+	Note   string `help:"Reason, for the audit log."`
 }
 
 func (c *accountSuspendCmd) Run(ctx context.Context) error {
+	if c.Delete && (c.Undo || c.Note != "") {
+		return &usageError{errors.New("account suspend: --delete is combined with neither --undo nor --note")}
+	}
+	if c.Delete {
+		return c.changeAccount(ctx, "account delete", c.Name, "", func(s *stores, a accounts.Account) error {
+			receipt, err := s.Erasure.Account(ctx, a)
+			if err == nil {
+				say("%s\n", receipt)
+			}
+			return err
+		})
+	}
 	action, change := "account suspend", (*accounts.Store).Suspend
 	if c.Undo {
 		action, change = "account resume", (*accounts.Store).Resume

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/otograph/otograph/internal/service/accounts"
@@ -184,9 +185,10 @@ func (f *storeFlags) folderOf(migrate bool) (string, error) {
 
 type auditCmd struct {
 	storeFlags
-	Since string `placeholder:"TIME" help:"Earliest time: 2027-01-31, an RFC 3339 time, or a duration such as -24h (--since=-24h)."`
-	Limit int    `default:"100" placeholder:"N" help:"Number of entries, newest first."`
-	JSON  bool   `help:"Print as JSON."`
+	Verify string `placeholder:"FILE" help:"Verify a receipt of a deletion with this database's key, and print its content."`
+	Since  string `placeholder:"TIME" help:"Earliest time: 2027-01-31, an RFC 3339 time, or a duration such as -24h (--since=-24h)."`
+	Limit  int    `default:"100" placeholder:"N" help:"Number of entries, newest first."`
+	JSON   bool   `help:"Print as JSON."`
 }
 
 func (c *auditCmd) Run(ctx context.Context) error {
@@ -195,6 +197,9 @@ func (c *auditCmd) Run(ctx context.Context) error {
 		return err
 	}
 	return c.with(ctx, func(s *stores) error {
+		if c.Verify != "" {
+			return verifyReceipt(ctx, s, c.Verify)
+		}
 		entries, err := s.Audit.List(ctx, since, c.Limit)
 		if err != nil {
 			return err
@@ -203,6 +208,19 @@ func (c *auditCmd) Run(ctx context.Context) error {
 			t.row(e.At.Format(time.RFC3339), e.Operator, e.Action, spec.Shorten(e.Subject), spec.Shorten(e.Detail))
 		})
 	})
+}
+
+// verifyReceipt prints the content of a receipt that this database signed.
+func verifyReceipt(ctx context.Context, s *stores, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	r, err := s.Erasure.Verify(ctx, strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("%s: not a receipt of this database: %w", file, err)
+	}
+	return printJSON(r)
 }
 
 // change is like with, for a command that changes something: the audit log

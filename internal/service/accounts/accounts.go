@@ -419,21 +419,28 @@ func (s *Store) PasswordSet(ctx context.Context, user string) (time.Time, error)
 
 // SigningKey returns the 32 bytes that sign access tokens; the first call on a
 // store creates them.
-func (s *Store) SigningKey(ctx context.Context) ([]byte, error) {
-	const query = "SELECT value FROM secrets WHERE name = 'jwt'"
+func (s *Store) SigningKey(ctx context.Context) ([]byte, error) { return s.secret(ctx, "jwt") }
+
+// ReceiptKey returns the 32 bytes from which the key pair of receipts is made;
+// the first call on a store creates them.
+func (s *Store) ReceiptKey(ctx context.Context) ([]byte, error) { return s.secret(ctx, "receipts") }
+
+// secret returns 32 random bytes, the same at each call.
+func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
+	const query = "SELECT value FROM secrets WHERE name = $1"
 	var text string
-	found, err := db.Found(s.db.Read().QueryRowContext(ctx, query).Scan(&text))
+	found, err := db.Found(s.db.Read().QueryRowContext(ctx, query, name).Scan(&text))
 	if err == nil && !found {
 		err = s.db.Write(ctx, func(tx *sql.Tx) error {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO secrets (name, value, created_at) VALUES ('jwt', $1, $2) ON CONFLICT (name) DO NOTHING",
-				base64.RawStdEncoding.EncodeToString(random(32)), db.Micros(s.clock())); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
+				name, base64.RawStdEncoding.EncodeToString(random(32)), db.Micros(s.clock())); err != nil {
 				return err
 			}
-			return tx.QueryRowContext(ctx, query).Scan(&text)
+			return tx.QueryRowContext(ctx, query, name).Scan(&text)
 		})
 	}
 	if err != nil {
-		return nil, s.wrap("token key", err)
+		return nil, s.wrap("key "+name, err)
 	}
 	return base64.RawStdEncoding.DecodeString(text)
 }

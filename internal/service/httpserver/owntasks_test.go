@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,4 +45,27 @@ func TestListedTasksHaveDetails(t *testing.T) {
 		assert.NotContains(t, listed, "amount")
 	}
 	s.refusedWith(s.do("GET", "/tasks?details=1", nil), 400, codeInvalidRequest)
+}
+
+// TestReceiptsOfDeletions: a deletion returns a signed receipt if the client
+// asks for one, and the key that verifies it is public.
+func TestReceiptsOfDeletions(t *testing.T) {
+	s := newSpec(t, "sqlite")
+	listed := s.do("GET", "/tasks?status=done&page_size=100", nil).object(t)["tasks"].([]any)
+	for _, entry := range listed {
+		if id := entry.(map[string]any)["id"].(string); id != s.all {
+			assert.Equal(t, map[string]any{"message": "the task was deleted"}, s.do("DELETE", "/tasks/"+id, nil).object(t))
+		}
+	}
+	require.Greater(t, len(listed), 1)
+	s.refusedWith(s.do("DELETE", "/tasks/"+s.all+"?receipt=1", nil), 400, codeInvalidRequest)
+	receipt := s.do("DELETE", "/tasks/"+s.all+"?receipt=true", nil).object(t)["receipt"].(string)
+	r, err := s.api.cfg.Erasure.Verify(t.Context(), receipt)
+	require.NoError(t, err)
+	require.Len(t, r.Erased.Tasks, 1)
+	assert.Equal(t, s.all, r.Erased.Tasks[0].ID)
+	assert.NotEmpty(t, r.Erased.Tasks[0].Files, "the result")
+	key := s.do("GET", "/receipts/key", nil, http.Header{"X-Api-Key": nil})
+	assert.Equal(t, "EdDSA", key.object(t)["alg"])
+	s.refusedWith(s.do("DELETE", "/tasks/"+s.all+"?receipt=true", nil), 404, codeNotFound)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/erasure"
 	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/tasks"
@@ -38,12 +39,13 @@ import (
 
 // Config holds a Server's dependencies and settings.
 type Config struct {
-	// Tasks, Accounts, Money and Audit implement the endpoints: the
+	// Tasks, Accounts, Money, Audit and Erasure implement the endpoints: the
 	// service's own stores.
 	Tasks    *tasks.Owners
 	Accounts accountStore
 	Money    moneyStore
 	Audit    *accounts.AuditLog
+	Erasure  *erasure.Eraser
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
 	TokenKey []byte
@@ -121,8 +123,8 @@ type Server struct {
 // New returns a Server. It fails if a dependency is missing or the token key is
 // weak.
 func New(cfg Config) (*Server, error) {
-	if cfg.Tasks == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.CheckURL == nil {
-		return nil, errors.New("httpserver: Config needs Tasks, Accounts, Money, Audit and CheckURL")
+	if cfg.Tasks == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.Erasure == nil || cfg.CheckURL == nil {
+		return nil, errors.New("httpserver: Config needs Tasks, Accounts, Money, Audit, Erasure and CheckURL")
 	}
 	cfg.BasePath = cmp.Or(cfg.BasePath, "/v1")
 	if !strings.HasPrefix(cfg.BasePath, "/") || path.Clean(cfg.BasePath) != cfg.BasePath || cfg.BasePath == "/" || strings.ContainsAny(cfg.BasePath, "{}?# ") {
@@ -197,6 +199,7 @@ func (s *Server) routes() {
 	s.endpoint("/account/keys/{id}", methods{"DELETE": s.person(s.revokeKey)})
 	s.endpoint("/voices", methods{"GET": s.private(s.listVoices), "POST": s.private(s.createVoice)})
 	s.endpoint("/voices/{id}", methods{"DELETE": s.private(s.deleteVoice)})
+	s.endpoint("/receipts/key", methods{"GET": s.open(s.getReceiptKey)})
 	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
 	s.endpoint("/usage", methods{"GET": s.private(s.getUsage)})

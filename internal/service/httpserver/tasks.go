@@ -451,11 +451,3 @@ func (s *Server) cancelTask(w http.ResponseWriter, r *request, id string) error 
 	}
 	return writeJSON(w, http.StatusOK, shownTask(t))
 }
-
-// deleteTask is DELETE /tasks/:id.
-func (s *Server) deleteTask(w http.ResponseWriter, r *request, id string) error {
-	if err := s.cfg.Tasks.Delete(r.Context(), r.who.Account, id); err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, map[string]string{"message": "the task was deleted"})
-}

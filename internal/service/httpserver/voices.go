@@ -167,8 +167,5 @@ func (s *Server) deleteVoice(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return notFound("there is no such voice")
 	}
-	if err := s.cfg.Accounts.DeleteVoice(r.Context(), r.who.Account, id.String()); err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, map[string]string{"message": "voice deleted"})
+	return s.erased(w, r, id.String(), "voice deleted", s.cfg.Accounts.DeleteVoice, s.cfg.Erasure.Voice)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/erasure"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
@@ -48,6 +49,7 @@ type State struct {
 	Billing  *billing.Store
 	Tasks    *tasks.Service
 	Audit    *accounts.AuditLog
+	Erasure  *erasure.Eraser
 }
 
 // Open opens the state. The caller closes it.
@@ -76,6 +78,7 @@ func (s *State) open(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	s.Billing, s.Accounts, s.Audit = s.Tasks.Billing(), accounts.New(s.DB, c.Logger, nil), accounts.NewAuditLog(s.DB, nil)
+	s.Erasure = &erasure.Eraser{DB: s.DB, Accounts: s.Accounts, Tasks: s.Tasks}
 	return nil
 }
 

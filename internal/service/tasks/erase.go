@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 )
 
@@ -197,4 +198,26 @@ func (s *core) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string,
 	}
 	_, err = tx.ExecContext(ctx, "DELETE FROM tasks WHERE id = $1", r.ID)
 	return pending, err
+}
+
+// Files returns the keys of all files of a task. Errors wrap ErrNotFound or
+// ErrForbidden.
+func (s *Owners) Files(ctx context.Context, account, id string) (keys []string, err error) {
+	if _, err := s.Get(ctx, account, id); err != nil {
+		return nil, err
+	}
+	var audio, result string
+	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT COALESCE(audio_blob, ''), COALESCE(result_blob, '') FROM tasks WHERE id = $1", id).Scan(&audio, &result)
+	for _, key := range []string{audio, result} {
+		if key != "" {
+			keys = append(keys, key)
+		}
+	}
+	if found, err := db.Found(err); !found {
+		return nil, s.wrap("files", err)
+	}
+	return keys, s.Config.Blobs.List(ctx, CheckpointPrefix(id), func(o blob.Object) error {
+		keys = append(keys, o.Key)
+		return nil
+	})
 }

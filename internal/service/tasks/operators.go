@@ -161,3 +161,9 @@ func (s *core) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 	}
 	return s.billing.Hold(ctx, tx, r.AccountID, r.ID, price, r.BatchMode)
 }
+
+// Unfinished returns the number of an account's tasks that are not final.
+func (s *Operators) Unfinished(ctx context.Context, account string) (n int, err error) {
+	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND phase <> 'final'", account).Scan(&n)
+	return n, s.wrap("unfinished tasks", err)
+}

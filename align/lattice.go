@@ -263,7 +263,7 @@ func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
 	return states
 }
 
-// enter computes the best paths to each node, also those that omit words.
+// enter computes the best paths to each node, including paths that omit words.
 func (l *lattice) enter(entries []ctc.Entry, last []float64, start bool) {
 	none := math.Inf(-1)
 	word := 0 // the word that begins at the next of l.begins

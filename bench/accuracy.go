@@ -6,8 +6,9 @@ import (
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// accuracy summarizes the scores of recordings; figures without data are nil.
-// All rates are errors of all over units of all, weighted by length.
+// accuracy summarizes the scores of recordings; figures without data are nil. A
+// rate is the number of errors in all recordings over that of their units, so
+// that long recordings count more.
 type accuracy struct {
 	Words    WordErrors `json:"words"`     // sums
 	WordRate *estimate  `json:"word_rate"` // WER, for languages written with spaces

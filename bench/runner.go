@@ -42,8 +42,8 @@ func (r *runner) run(ctx context.Context) error {
 	return r.runModels(ctx)
 }
 
-// missing returns the first repeat of a recording that is not measured. Nothing
-// is missing of a recording that failed.
+// missing returns the first repeat of a recording that is not measured. A
+// recording that failed counts as measured.
 func (r *runner) missing(it Item) (repeat int) {
 	repeat = 1
 	for _, rec := range r.file.find(r.index, it.Name) {

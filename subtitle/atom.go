@@ -34,7 +34,7 @@ func atoms(c Cue, most int) []atom {
 	offset := 0
 	for i, word := range strings.Split(c.Text, " ") {
 		space := i > 0
-		for _, piece := range pieces(word) {
+		for _, piece := range split(word, mayBreak) {
 			for _, part := range parts(piece, most) {
 				out, at = append(out, atom{text: part, width: columns(part), space: space}), append(at, offset)
 				offset += len(part)
@@ -48,10 +48,6 @@ func atoms(c Cue, most int) []atom {
 	return out
 }
 
-// pieces cuts a word without spaces at the allowed line breaks: around wide
-// characters, with punctuation kept on its side.
-func pieces(word string) []string { return split(word, mayBreak) }
-
 // parts cuts a piece that is wider than a line at the least harmful places.
 // Scripts of Southeast Asia have no spaces between words, so there every part
 // is short and the layout chooses among them.
@@ -60,7 +56,7 @@ func parts(piece string, most int) []string {
 		return []string{piece}
 	}
 	clusters := split(piece, func(a, b rune) bool { return !joined(a, b) })
-	if strings.IndexFunc(piece, southeastAsian) >= 0 {
+	if strings.IndexFunc(piece, func(r rune) bool { return unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) }) >= 0 {
 		return clusters
 	}
 	var out []string
@@ -94,17 +90,16 @@ func split(text string, between func(a, b rune) bool) []string {
 // zeroWidthSpace marks the end of a word where a script has no spaces.
 const zeroWidthSpace = '\u200b'
 
+// mayBreak reports whether a line may end between two characters of a word:
+// beside wide ones, unless one is punctuation that belongs to the other.
 func mayBreak(a, b rune) bool {
-	if joined(a, b) {
+	switch {
+	case joined(a, b):
 		return false
-	}
-	if a == zeroWidthSpace {
+	case a == zeroWidthSpace:
 		return true
 	}
-	if !wide(a) && !wide(b) {
-		return false
-	}
-	return !strings.ContainsRune(opening, a) && !strings.ContainsRune(closing, b)
+	return (wide(a) || wide(b)) && !strings.ContainsRune(opening, a) && !strings.ContainsRune(closing, b)
 }
 
 // joined reports whether two characters form one sign that must not be split: a
@@ -127,10 +122,6 @@ func joined(a, b rune) bool {
 		return true
 	}
 	return b >= 0x1f3fb && b <= 0x1f3ff // colors of skin
-}
-
-func southeastAsian(r rune) bool {
-	return unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // setTimes sets the times of each atom. It skips a word that is not the next

@@ -11,21 +11,17 @@ import (
 func columns(s string) int {
 	n := 0
 	for _, r := range s {
-		n += runeColumns(r)
+		switch {
+		case r < 0x300:
+			n++
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case wide(r):
+			n += 2
+		default:
+			n++
+		}
 	}
 	return n
-}
-
-func runeColumns(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	case wide(r):
-		return 2
-	}
-	return 1
 }
 
 // wide reports whether a character takes two columns (East Asian Width W, F).

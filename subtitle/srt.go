@@ -11,10 +11,11 @@ import (
 )
 
 // SRT writes cues as SubRip: numbered, with times as HH:MM:SS,mmm and speakers
-// as "[name] " before the text where the speaker changes. Simultaneous speakers each get a dash. SubRip
-// has no direction either: text that begins in a right-to-left script is
-// isolated from the name (U+2067, U+2069). It has no escapes; text that a player would interpret as a tag or an arrow is
-// broken up by an invisible word joiner (U+2060).
+// as "[name] " before the text where the speaker changes. Simultaneous speakers
+// each get a dash. Text that begins in a right-to-left script is isolated from
+// the name (U+2067, U+2069). SubRip has no escapes: text that a player would
+// interpret as a tag or an arrow is broken up by an invisible word joiner
+// (U+2060).
 func SRT(w io.Writer, cues []Cue, o Options) error {
 	out := bufio.NewWriter(w)
 	last := "" // the speaker of the cue before, sounds aside

@@ -62,13 +62,12 @@ func Formats() []Format {
 }
 
 // info describes the format; it is zero for an unknown one.
-func (f Format) info() (info formatInfo) {
-	for _, candidate := range formats {
-		if candidate.format == f {
-			info = candidate
-		}
+func (f Format) info() formatInfo {
+	i := slices.IndexFunc(formats, func(info formatInfo) bool { return info.format == f })
+	if i < 0 {
+		return formatInfo{}
 	}
-	return info
+	return formats[i]
 }
 
 // Extension returns the format's file name extension, "" for an unknown format.

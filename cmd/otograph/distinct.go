@@ -14,7 +14,11 @@ func checkDistinct(outputs, inputs []string) error {
 	}
 	var read []input
 	for _, name := range inputs {
-		if info, err := statInput(name); err == nil && info.Mode().IsRegular() {
+		info, err := os.Stat(name)
+		if name == "-" {
+			info, err = os.Stdin.Stat()
+		}
+		if err == nil && info.Mode().IsRegular() {
 			read = append(read, input{name, info})
 		}
 	}
@@ -30,12 +34,4 @@ func checkDistinct(outputs, inputs []string) error {
 		}
 	}
 	return nil
-}
-
-// statInput returns the file information of an input on the command line.
-func statInput(name string) (os.FileInfo, error) {
-	if name == "-" {
-		return os.Stdin.Stat()
-	}
-	return os.Stat(name)
 }

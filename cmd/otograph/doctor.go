@@ -98,8 +98,7 @@ func (doctorCmd) machine() finding {
 
 // fetchNative returns a remedy for a native library that could not be opened.
 func fetchNative(err error) string {
-	switch {
-	case errors.Is(err, native.ErrNoCgo):
+	if errors.Is(err, native.ErrNoCgo) {
 		return "build otograph with cgo: CGO_ENABLED=1, and a C compiler"
 	}
 	return "run `otograph native` (in a checkout: `make setup`)"
@@ -196,9 +195,10 @@ func (c *doctorCmd) models() []finding {
 			}
 			out = append(out, f)
 		}
-		if _, ok := set.Role(role); !ok && role.Optional() {
+		switch _, ok := set.Role(role); {
+		case !ok && role.Optional():
 			out = append(out, finding{Part: string(role), OK: true, Found: "no model; it is optional"})
-		} else if !ok {
+		case !ok:
 			out = append(out, finding{Part: string(role), Found: "no model", ToDo: "`otograph models pull`, or --" + string(role) + "-model FILE"})
 		}
 	}

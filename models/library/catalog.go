@@ -80,7 +80,8 @@ type Asset struct {
 	Download
 }
 
-// bytes returns the known download size of the entry.
+// bytes returns the size of the entry's download, without files whose size is
+// unknown.
 func (e *Entry) bytes() int64 {
 	if e.Archive != nil {
 		return e.Archive.Size
@@ -134,6 +135,9 @@ var profileOrder = []string{"starter", "small", "balanced", "best", "zh"}
 // in the profile small. An unknown name is ErrMissing with the nearest names.
 func Find(name string) ([]Entry, error) {
 	wanted := []string{name}
+	index := func(name string) int {
+		return slices.IndexFunc(catalog().Models, func(e Entry) bool { return e.Name == name })
+	}
 	profile, language, _ := strings.Cut(name, ":")
 	best := ""
 	if language != "" {
@@ -151,12 +155,12 @@ func Find(name string) ([]Entry, error) {
 	}
 	var found []Entry
 	for _, w := range wanted {
-		i := slices.IndexFunc(catalog().Models, func(e Entry) bool { return e.Name == w })
+		i := index(w)
 		if i < 0 {
 			return nil, fmt.Errorf("%w: the catalog has no model or profile %q; %s", models.ErrMissing, name, suggest(name))
 		}
 		if catalog().Models[i].Role == models.RoleOptimized && best != "" {
-			i = slices.IndexFunc(catalog().Models, func(e Entry) bool { return e.Name == best })
+			i = index(best)
 		}
 		found = append(found, catalog().Models[i])
 	}

@@ -49,8 +49,8 @@ type Item struct {
 	Words     []TimedText  // the words' times
 	// SentenceSpeakers holds the speaker of each of Sentences, nil if unknown.
 	SentenceSpeakers []string
-	// Corrected is the text without the errors of Text, for a benchmark whose
-	// reference has known errors; see Audit.
+	// Corrected is the text without the errors of Text. With it, the report
+	// counts how often a system repeats these errors.
 	Corrected *string
 	// Keys holds the manifest's other keys with a text, a number or a boolean,
 	// by which a report can group the recordings.

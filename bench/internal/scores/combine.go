@@ -15,7 +15,7 @@ const maxCombination = 8 << 20
 // errors. ok is false if an exact answer is too expensive.
 func ORC(reference, hypothesis []Segment) (e Errors, ok bool) {
 	names := interned{}
-	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, untimed)
+	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, nil)
 	if len(segments) == 0 || len(hyp) == 0 {
 		return combined(segments, hyp, make([]int, len(segments))), true
 	}
@@ -23,8 +23,8 @@ func ORC(reference, hypothesis []Segment) (e Errors, ok bool) {
 	size := 1
 	for _, s := range hyp {
 		g.strides = append(g.strides, size)
-		g.hyp = append(g.hyp, s.ids())
-		size *= len(s.words) + 1
+		g.hyp = append(g.hyp, s.ids)
+		size *= len(s.ids) + 1
 		if size*(len(segments)+1) > maxCombination {
 			return Errors{}, false
 		}
@@ -37,14 +37,14 @@ func ORC(reference, hypothesis []Segment) (e Errors, ok bool) {
 // upper bound, in a time that grows with the product of both lengths.
 func GreedyORC(reference, hypothesis []Segment) Errors {
 	names := interned{}
-	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, untimed)
+	segments, hyp := segmentIDs(reference, names), streams(hypothesis, names, nil)
 	assignment := make([]int, len(segments))
 	if len(segments) > 0 && len(hyp) > 0 {
 		ids := make([][]int, len(hyp))
 		for i, s := range hyp {
-			ids[i] = s.ids()
+			ids[i] = s.ids
 		}
-		assignment = speakerAssignment(streams(reference, names, untimed), hyp, sorted(reference))
+		assignment = speakerAssignment(streams(reference, names, nil), hyp, sorted(reference))
 		for _, substitution := range []int{2, 1} {
 			assignment = improve(segments, ids, assignment, substitution)
 		}
@@ -79,7 +79,7 @@ func combined(segments [][]int, hyp []stream, assignment []int) (e Errors) {
 	for i, words := range assigned(segments, assignment, max(1, len(hyp))) {
 		var ids []int
 		if i < len(hyp) {
-			ids = hyp[i].ids()
+			ids = hyp[i].ids
 		}
 		e.Add(count(slices.Concat(words...), ids, kaldiRule, nil))
 	}
@@ -99,7 +99,7 @@ func assigned(segments [][]int, assignment []int, n int) [][][]int {
 // a speaker without a partner is assigned where it makes the fewest errors.
 func speakerAssignment(ref, hyp []stream, segments []Segment) []int {
 	_, partners, costs := matchSpeakers(ref, hyp,
-		func(r, h stream) int { return texts.EditDistance(r.ids(), h.ids()) },
+		func(r, h stream) int { return texts.EditDistance(r.ids, h.ids) },
 		func(stream, stream) Errors { return Errors{} })
 	at := map[string]int{}
 	for r, s := range ref {

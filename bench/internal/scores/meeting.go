@@ -33,19 +33,12 @@ type word struct {
 // stream holds the words of one speaker.
 type stream struct {
 	speaker string
-	words   []word
-}
-
-func (s stream) ids() []int {
-	out := make([]int, len(s.words))
-	for i, w := range s.words {
-		out[i] = w.id
-	}
-	return out
+	ids     []int
+	words   []word // with their times, if these count
 }
 
 // streams collects the words of each speaker, ordered by the speakers' first
-// words. times returns the times of a segment's words.
+// words. times, if not nil, returns the times of a segment's words.
 func streams(segments []Segment, names interned, times func(Segment) []word) []stream {
 	var out []stream
 	at := map[string]int{}
@@ -56,16 +49,19 @@ func streams(segments []Segment, names interned, times func(Segment) []word) []s
 			at[s.Speaker] = i
 			out = append(out, stream{speaker: s.Speaker})
 		}
+		ids := names.of(s.Words)
+		out[i].ids = append(out[i].ids, ids...)
+		if times == nil {
+			continue
+		}
 		words := times(s)
-		for k, id := range names.of(s.Words) {
+		for k, id := range ids {
 			words[k].id = id
 		}
 		out[i].words = append(out[i].words, words...)
 	}
 	return out
 }
-
-func untimed(s Segment) []word { return make([]word, len(s.Words)) }
 
 // intervals divides a segment's time among its words by their letters.
 func intervals(s Segment) []word {
@@ -100,10 +96,10 @@ func points(collar float64) func(Segment) []word {
 // speaker's words in order, with speakers matched for the fewest errors.
 func CP(reference, hypothesis []Segment) Errors {
 	names := interned{}
-	ref, hyp := streams(reference, names, untimed), streams(hypothesis, names, untimed)
+	ref, hyp := streams(reference, names, nil), streams(hypothesis, names, nil)
 	out, _, _ := matchSpeakers(ref, hyp,
-		func(r, h stream) int { return texts.EditDistance(r.ids(), h.ids()) },
-		func(r, h stream) Errors { return count(r.ids(), h.ids(), kaldiRule, nil) })
+		func(r, h stream) int { return texts.EditDistance(r.ids, h.ids) },
+		func(r, h stream) Errors { return count(r.ids, h.ids, kaldiRule, nil) })
 	return out
 }
 

@@ -77,7 +77,7 @@ func (m meeting) figures(score string) []int {
 // silent reports whether a stream of the hypothesis has no words.
 func (m meeting) silent() bool {
 	hyp, _ := segmentsOf(m.Hypothesis)
-	return slices.ContainsFunc(streams(hyp, interned{}, untimed), func(s stream) bool { return len(s.words) == 0 })
+	return slices.ContainsFunc(streams(hyp, interned{}, nil), func(s stream) bool { return len(s.ids) == 0 })
 }
 
 // compare compares our figures with the cases' and returns the number of equal

@@ -124,7 +124,7 @@ func BlockSize(kind int32) int64 { return blocks[kind].n }
 // vocabulary and every tensor within the file, and nothing after the last one.
 // It does not read the weights. If demand is not nil, it returns the header's
 // required layout, or why there can be none. Check's errors name the expected
-// and the found value; they wrap ErrNotWhisper unless reading or demand failed.
+// and the actual value; they wrap ErrNotWhisper unless reading or demand failed.
 func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Checked, error) {
 	r := reader{weightfile.NewReader(file, size, readAhead)}
 	if size < 4 {

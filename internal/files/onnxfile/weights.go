@@ -161,8 +161,8 @@ func Half(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// Parts are the nodes and the stored tensors of a model by name, also those of
-// branches of If. Of several with one name, the first counts.
+// Parts holds the nodes and the stored tensors of a model and of the branches of
+// its If nodes, by name. If several have the same name, it holds the first.
 type Parts struct {
 	Nodes   map[string]Node
 	Tensors map[string]Tensor

@@ -175,26 +175,21 @@ func (w *hf) rest() error {
 		return err
 	}
 	for name := range w.tensors {
+		check := zero
 		switch {
 		case w.used[name]:
+			continue
 		case name == "proj_out.weight":
-			projection, err := w.tensor(name)
-			if err != nil {
-				return err
-			}
-			if err := tied(projection, embedding); err != nil {
-				return err
-			}
-		case strings.HasSuffix(name, "_attn.k_proj.bias"):
-			bias, err := w.tensor(name)
-			if err != nil {
-				return err
-			}
-			if err := zero(bias); err != nil {
-				return err
-			}
-		default:
+			check = func(projection *values) error { return tied(projection, embedding) }
+		case !strings.HasSuffix(name, "_attn.k_proj.bias"):
 			return fmt.Errorf("%w: %s: found a tensor %.100q, which a Whisper model has not", models.ErrUnsupported, w.tensors[name].path, name)
+		}
+		v, err := w.tensor(name)
+		if err != nil {
+			return err
+		}
+		if err := check(v); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,11 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"embed"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/alecthomas/kong"
 )
@@ -28,9 +29,12 @@ func (c *completionCmd) Run() error {
 // completions holds what can follow a command.
 type completions struct {
 	words    []string // the command's path
-	children []*kong.Node
-	flags    []*kong.Flag
+	Children []*kong.Node
+	Flags    []completedFlag
 }
+
+// completedFlag is a flag as the templates of the scripts use it.
+type completedFlag struct{ *kong.Flag }
 
 // completionsOf returns the completions of a command and of those below it.
 func completionsOf(node *kong.Node) (list []completions) {
@@ -38,126 +42,89 @@ func completionsOf(node *kong.Node) (list []completions) {
 	for n := node; n.Parent != nil; n = n.Parent {
 		c.words = append([]string{n.Name}, c.words...)
 	}
-	for _, group := range node.AllFlags(true) {
-		c.flags = append(c.flags, group...)
+	groups := node.AllFlags(true)
+	if d := node.DefaultCmd; d != nil { // whose flags also follow its parent
+		groups = append(groups, d.AllFlags(true)...)
+	}
+	for _, f := range slices.Concat(groups...) {
+		c.Flags = append(c.Flags, completedFlag{f})
 	}
 	for _, child := range node.Children {
 		if !child.Hidden {
-			c.children = append(c.children, child)
+			c.Children = append(c.Children, child)
 		}
 	}
-	// The flags of a default command also follow its parent.
-	if d := node.DefaultCmd; d != nil {
-		for _, group := range d.AllFlags(true) {
-			c.flags = append(c.flags, group...)
-		}
-	}
-	slices.SortFunc(c.flags, func(a, b *kong.Flag) int { return cmp.Compare(a.Name, b.Name) })
-	c.flags = slices.CompactFunc(c.flags, func(a, b *kong.Flag) bool { return a.Name == b.Name })
+	slices.SortFunc(c.Flags, func(a, b completedFlag) int { return cmp.Compare(a.Name, b.Name) })
+	c.Flags = slices.CompactFunc(c.Flags, func(a, b completedFlag) bool { return a.Name == b.Name })
 	list = append(list, c)
-	for _, child := range c.children {
+	for _, child := range c.Children {
 		list = append(list, completionsOf(child)...)
 	}
 	return list
 }
 
-// flagNames returns the forms of a flag.
-func flagNames(f *kong.Flag) (names []string) {
-	names = []string{"--" + f.Name}
+// Path returns the words of the command, each after a space.
+func (c completions) Path() string { return strings.Join(append([]string{""}, c.words...), " ") }
+
+// Next returns the words that can follow the command.
+func (c completions) Next() string {
+	var words []string
+	for _, child := range c.Children {
+		words = append(words, child.Name)
+	}
+	for _, f := range c.Flags {
+		words = append(words, f.Forms()...)
+	}
+	return strings.Join(words, " ")
+}
+
+// Given returns fish's condition that the command line has the command.
+func (c completions) Given() string {
+	var conditions []string
+	for _, word := range c.words {
+		conditions = append(conditions, "__fish_seen_subcommand_from "+word)
+	}
+	return strings.Join(conditions, "; and ")
+}
+
+// Forms returns the forms of a flag.
+func (f completedFlag) Forms() []string {
+	forms := []string{"--" + f.Name}
 	if f.Tag.Negatable != "" {
-		names = append(names, "--no-"+f.Name)
+		forms = append(forms, "--no-"+f.Name)
 	}
 	if f.Short != 0 {
-		names = append(names, "-"+string(f.Short))
+		forms = append(forms, "-"+string(f.Short))
 	}
-	return names
+	return forms
 }
+
+// Values returns the values of a flag that takes one of several, "" for others.
+func (f completedFlag) Values() string {
+	if f.IsBool() {
+		return ""
+	}
+	return strings.ReplaceAll(f.Enum, ",", " ")
+}
+
+//go:embed completion.*.tmpl
+var completionScripts embed.FS
 
 // bashCompletion writes a script for bash, or for zsh by its emulation of bash.
 func bashCompletion(w io.Writer, commands []completions, zsh bool) error {
-	var b strings.Builder
-	if zsh {
-		b.WriteString("autoload -U +X compinit bashcompinit && compinit && bashcompinit\n")
-	}
-	b.WriteString("_otograph() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path= words= word\n")
-	b.WriteString("  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$path $word\" in\n")
-	var paths []string
-	for _, c := range commands[1:] {
-		paths = append(paths, `" `+strings.Join(c.words, " ")+`"`)
-	}
-	fmt.Fprintf(&b, "    %s) path=\"$path $word\" ;;\n    esac\n  done\n  case \"$path $prev\" in\n", strings.Join(paths, "|"))
-	for _, c := range commands {
-		path := strings.Join(append([]string{""}, c.words...), " ")
-		for _, f := range c.flags {
-			if f.Enum == "" || f.IsBool() {
-				continue
-			}
-			var forms []string
-			for _, name := range flagNames(f) {
-				forms = append(forms, fmt.Sprintf("%q", path+" "+name))
-			}
-			fmt.Fprintf(&b, "  %s)\n    COMPREPLY=($(compgen -W %q -- \"$cur\"))\n    return\n    ;;\n", strings.Join(forms, "|"), strings.ReplaceAll(f.Enum, ",", " "))
-		}
-	}
-	b.WriteString("  esac\n  case \"$path\" in\n")
-	for _, c := range commands {
-		var words []string
-		for _, child := range c.children {
-			words = append(words, child.Name)
-		}
-		for _, f := range c.flags {
-			words = append(words, flagNames(f)...)
-		}
-		fmt.Fprintf(&b, "  %q) words=%q ;;\n", strings.Join(append([]string{""}, c.words...), " "), strings.Join(words, " "))
-	}
-	b.WriteString("  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\") $(compgen -f -- \"$cur\"))\n}\ncomplete -o filenames -F _otograph otograph\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return writeCompletion(w, "completion.bash.tmpl", map[string]any{"Commands": commands, "Zsh": zsh})
 }
 
 // fishCompletion writes a script for fish.
 func fishCompletion(w io.Writer, commands []completions) error {
-	var b strings.Builder
-	quote := func(s string) string {
-		return "'" + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "'", `\'`) + "'"
+	return writeCompletion(w, "completion.fish.tmpl", commands)
+}
+
+func writeCompletion(w io.Writer, name string, data any) error {
+	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'" }
+	t, err := template.New(name).Funcs(template.FuncMap{"quote": quote}).ParseFS(completionScripts, name)
+	if err != nil {
+		return err
 	}
-	for _, c := range commands {
-		var where []string
-		for _, word := range c.words {
-			where = append(where, "__fish_seen_subcommand_from "+word)
-		}
-		var children []string
-		for _, child := range c.children {
-			children = append(children, child.Name)
-		}
-		if len(children) > 0 {
-			only := quote(strings.Join(append(slices.Clone(where), "not __fish_seen_subcommand_from "+strings.Join(children, " ")), "; and "))
-			for _, child := range c.children {
-				fmt.Fprintf(&b, "complete -c otograph -n %s -a %s -d %s\n", only, child.Name, quote(child.Help))
-			}
-		}
-		for _, f := range c.flags {
-			line := "complete -c otograph"
-			if len(where) > 0 {
-				line += " -n " + quote(strings.Join(where, "; and "))
-			}
-			for _, name := range flagNames(f) {
-				option := " -l " + strings.TrimPrefix(name, "--")
-				if !strings.HasPrefix(name, "--") {
-					option = " -s " + name[1:]
-				}
-				values := ""
-				switch {
-				case f.IsBool():
-				case f.Enum != "":
-					values = " -x -a " + quote(strings.ReplaceAll(f.Enum, ",", " "))
-				default:
-					values = " -r"
-				}
-				fmt.Fprintf(&b, "%s%s%s -d %s\n", line, option, values, quote(f.Help))
-			}
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return t.Execute(w, data)
 }

@@ -193,24 +193,11 @@ func readCTM(lines []string) *otograph.Result {
 			words = append(words, otograph.Word{Word: f[4], Start: t[0], End: t[0] + t[1]})
 		}
 	}
-	segments := sentencesOf(words)
-	if len(segments) == 0 {
-		return nil
-	}
-	segments[0].Text = strings.Join(text, " ")
-	return finish(&otograph.Result{Segments: segments})
-}
-
-// sentencesOf returns words as one segment.
-func sentencesOf(words []otograph.Word) []otograph.Segment {
 	if len(words) == 0 {
 		return nil
 	}
-	var text []string
-	for _, w := range words {
-		text = append(text, strings.TrimSpace(w.Word))
-	}
-	return []otograph.Segment{{Start: words[0].Start, End: max(words[0].Start, words[len(words)-1].End), Text: strings.Join(text, " "), Words: words}}
+	start, end := words[0].Start, words[len(words)-1].End
+	return finish(&otograph.Result{Segments: []otograph.Segment{{Start: start, End: max(start, end), Text: strings.Join(text, " "), Words: words}}})
 }
 
 // readSTM reads NIST's segments: recording, channel, speaker, start, end, an

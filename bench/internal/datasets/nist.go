@@ -59,7 +59,7 @@ func readRTTM(r io.Reader) ([]rttmLine, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRTTM, err)
 	}
 	var out []rttmLine
-	for n, field := range nistLines(text) {
+	for n, field := range Rows(text) {
 		if field[0] != "SPEAKER" {
 			continue
 		}
@@ -82,9 +82,9 @@ func seconds(a, b string) (x, y float64, ok bool) {
 	return x, y, err1 == nil && err2 == nil && x >= 0 && y >= 0 && !math.IsInf(x+y, 0)
 }
 
-// nistLines yields the numbers and the fields of the lines of RTTM or UEM,
+// Rows yields the number and the fields of each line of one of NIST's formats,
 // without empty lines and comments.
-func nistLines(text string) iter.Seq2[int, []string] {
+func Rows(text string) iter.Seq2[int, []string] {
 	return func(yield func(int, []string) bool) {
 		n := 0
 		for line := range strings.Lines(text) {
@@ -108,7 +108,7 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 		return nil, fmt.Errorf("uem: %w", err)
 	}
 	of := map[string][][2]float64{}
-	for n, field := range nistLines(text) {
+	for n, field := range Rows(text) {
 		if len(field) != 4 {
 			return nil, fmt.Errorf("uem: %s: %w: line %d has %d fields, expected 4", path, errUEM, n, len(field))
 		}

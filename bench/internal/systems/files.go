@@ -84,7 +84,7 @@ func Files(path string, items []datasets.Item) (Engine, error) {
 		return f, f.index(text)
 	}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	if f.named = groupLines(lines, len(items) == 1); f.named != nil {
+	if f.named = groupLines(text, len(items) == 1); f.named != nil {
 		return f, nil
 	}
 	if len(lines) != len(items) {

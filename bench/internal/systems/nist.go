@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/datasets"
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
@@ -46,29 +47,33 @@ func takeMarks(res *otograph.Result) (marks Marks) {
 
 // namedLines holds the lines of an RTTM, CTM or STM file by recording.
 type namedLines struct {
-	read  func(lines []string) *otograph.Result
-	words bool                // the format has words
-	alone bool                // the file is of one recording, which may have another name in it
-	lines map[string][]string // by the name in the file
+	read  func(rows [][]string) *otograph.Result
+	words bool                  // the format has words
+	alone bool                  // the file is of one recording, which may have another name in it
+	rows  map[string][][]string // the fields of the lines, by the name in the file
 }
 
 // groupLines groups the lines of a file; nil if it has none of the formats.
-func groupLines(lines []string, alone bool) *namedLines {
-	n := &namedLines{lines: map[string][]string{}}
+func groupLines(text string, alone bool) *namedLines {
+	var rows [][]string
+	for _, row := range datasets.Rows(text) {
+		rows = append(rows, row)
+	}
+	n := &namedLines{rows: map[string][][]string{}}
 	column := 0
 	switch {
-	case readRTTM(lines) != nil:
+	case readRTTM(rows) != nil:
 		n.read, n.alone, column = readRTTM, alone, 1
-	case readCTM(lines) != nil:
+	case readCTM(rows) != nil:
 		n.read, n.words = readCTM, true
-	case readSTM(lines) != nil:
+	case readSTM(rows) != nil:
 		n.read, n.words = readSTM, true
 	default:
 		return nil
 	}
-	for _, l := range lines {
-		if field := strings.Fields(l); len(field) > column && !strings.HasPrefix(field[0], ";;") {
-			n.lines[field[column]] = append(n.lines[field[column]], l)
+	for _, row := range rows {
+		if len(row) > column {
+			n.rows[row[column]] = append(n.rows[row[column]], row)
 		}
 	}
 	return n
@@ -76,16 +81,16 @@ func groupLines(lines []string, alone bool) *namedLines {
 
 // of returns the transcript of a recording, an empty one if no line names it.
 func (n *namedLines) of(recording string) (*otograph.Result, Marks) {
-	var lines []string
+	var rows [][]string
 	for _, name := range namesOf(recording) {
-		lines = append(lines, n.lines[name]...)
+		rows = append(rows, n.rows[name]...)
 	}
-	if n.alone && len(n.lines) == 1 {
-		for _, lines = range n.lines {
+	if n.alone && len(n.rows) == 1 {
+		for _, rows = range n.rows {
 			break
 		}
 	}
-	res := n.read(lines)
+	res := n.read(rows)
 	if res == nil {
 		res = finish(&otograph.Result{})
 		res.Ran.ASR = n.words

@@ -55,7 +55,7 @@ func parseMarked(data []byte, recording string) (res *otograph.Result, marks Mar
 		return res, marks, err
 	}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-	if named := groupLines(lines, true); named != nil {
+	if named := groupLines(strings.Join(lines, "\n"), true); named != nil {
 		res, marks = named.of(recording)
 		return res, marks, nil
 	}
@@ -127,13 +127,15 @@ func parseCues(text string) (*otograph.Result, error) {
 }
 
 // readRTTM reads speaker turns; they contain no words.
-func readRTTM(lines []string) *otograph.Result {
+func readRTTM(rows [][]string) *otograph.Result {
+	var lines []string
 	any := false
-	for _, f := range fieldsOf(lines) {
+	for _, f := range rows {
 		if f[0] != "SPEAKER" && f[0] != "SPKR-INFO" {
 			return nil
 		}
 		any = any || f[0] == "SPEAKER"
+		lines = append(lines, strings.Join(f, " "))
 	}
 	turns, err := datasets.ReadRTTM(strings.NewReader(strings.Join(lines, "\n")), "")
 	if err != nil || !any {
@@ -142,16 +144,6 @@ func readRTTM(lines []string) *otograph.Result {
 	res := finish(&otograph.Result{DiarizeSegments: turns})
 	res.Ran.ASR = false
 	return res
-}
-
-// fieldsOf returns the fields of NIST's lines, without empty ones and comments.
-func fieldsOf(lines []string) (rows [][]string) {
-	for _, l := range lines {
-		if f := strings.Fields(l); len(f) > 0 && !strings.HasPrefix(f[0], ";;") {
-			rows = append(rows, f)
-		}
-	}
-	return rows
 }
 
 // numbers parses the fields as finite times that are not negative.
@@ -172,12 +164,12 @@ const maxSeconds = 1e7
 // readCTM reads NIST's words with times: recording, channel, start, duration,
 // word. Alternatives, between lines with <ALT_BEGIN>, <ALT> and <ALT_END>, become
 // those of STM; their first words have times.
-func readCTM(lines []string) *otograph.Result {
+func readCTM(rows [][]string) *otograph.Result {
 	marks := map[string]string{"<ALT_BEGIN>": "{", "<ALT>": "/", "<ALT_END>": "}"}
 	var words []otograph.Word
 	var text []string
 	other := false // inside the second alternative, or a later one
-	for _, f := range fieldsOf(lines) {
+	for _, f := range rows {
 		if len(f) < 5 || len(f) > 8 {
 			return nil
 		}
@@ -202,9 +194,9 @@ func readCTM(lines []string) *otograph.Result {
 
 // readSTM reads NIST's segments: recording, channel, speaker, start, end, an
 // optional label in angle brackets, text.
-func readSTM(lines []string) *otograph.Result {
+func readSTM(rows [][]string) *otograph.Result {
 	res := &otograph.Result{}
-	for _, f := range fieldsOf(lines) {
+	for _, f := range rows {
 		if len(f) < 5 {
 			return nil
 		}

@@ -44,7 +44,8 @@ type Recognition struct {
 	Rows   *Rows
 	// Words are the words that the model recognized, in order.
 	Words []RecognizedWord
-	// Spotted are the hotwords in the sound, in order, also if not in Words.
+	// Spotted are the hotwords that the model detects in the sound, in order,
+	// even if Words lacks them.
 	Spotted []Spotted
 }
 
@@ -53,7 +54,7 @@ func (h *Recognition) time(seconds float64) float64 {
 	return decode.Window{Pieces: h.Pieces}.Time(seconds)
 }
 
-// Spotted is a hotword found in the sound.
+// Spotted is a hotword that the model detects in the sound.
 type Spotted struct {
 	Text string // as passed in Options.Hotwords
 	// First and Last are the rows of its first and last token.
@@ -92,7 +93,8 @@ type Word struct {
 	// word, both are the end of the word before it.
 	Start, End float64
 	// Probability is the geometric mean of the posteriors of the word's tokens,
-	// 0 to 1. It is 0 for Missing words and those that tokens cannot spell.
+	// 0 to 1. It is 0 for Missing words and for words that the tokens cannot
+	// spell.
 	Probability float64
 	// Missing reports that the word was not found in the sound.
 	Missing bool

@@ -90,7 +90,8 @@ func increasing(pairs []pair) []pair {
 	return out
 }
 
-// comparison is the memory of common, reused for the next stretch.
+// comparison holds the tables of the method common, which reuses them for the
+// next stretch.
 type comparison struct {
 	score []int32
 	run   []uint8

@@ -154,8 +154,8 @@ func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 	return a
 }
 
-// spoken fills in a's words except for their times. It returns the words found
-// in the sound with their indices, the number of words that the tokens can
+// spoken fills in a's words except for their times. It returns the words that
+// are not missing with their indices, the number of words that the tokens can
 // spell, and the sum of their probabilities.
 func (t *track) spoken(a *Alignment) (spoken []ctc.Spoken, index []int, spelled int, sum float64) {
 	for i, w := range t.words {

@@ -118,8 +118,9 @@ func speech(list []itemReport, characters bool) (out []itemReport) {
 	return out
 }
 
-// unitRates returns the error rate of the recordings with speech, all of the
-// same units, and the rate that also counts the others with these units.
+// unitRates returns the error rate of the recordings with speech, which are
+// scored in the same units, and the rate that includes recordings without
+// speech that are scored in these units.
 func unitRates(list, speech []itemReport, seed uint64) (rated, all *estimate) {
 	if len(speech) == 0 {
 		return nil, nil
@@ -132,7 +133,8 @@ func unitRates(list, speech []itemReport, seed uint64) (rated, all *estimate) {
 	return rate(present(speech, of), seed), all
 }
 
-// summed returns one kind of scores' sum, and a figure of it; nil for none.
+// summed returns the sum of one kind of scores and a figure of this sum. Both
+// are nil if no recording has such a score.
 func summed[T any](list []itemReport, seed uint64, of func(itemReport) *T, add func(a, b T) T, figure func(T) float64) (sum *T, e *estimate) {
 	scores := present(list, of)
 	if len(scores) == 0 {
@@ -211,7 +213,8 @@ func turnRates(list []itemReport, seed uint64) map[string]*estimate {
 	return rates
 }
 
-// proportion returns the share of recordings for which of is true, if not nil.
+// proportion returns the share of recordings for which of returns true, among
+// those for which it does not return nil.
 func proportion(list []itemReport, seed uint64, of func(itemReport) *bool) *estimate {
 	var ones []float64
 	for _, right := range present(list, of) {

@@ -30,7 +30,7 @@ type ranking struct {
 	// Ties are ranges of ranks (from 1) without a significant difference: the
 	// paired interval between the first system and each other contains 0.
 	Ties [][2]int `json:"ties,omitempty"`
-	// normalizer is that of a rule for texts.
+	// normalizer is the normalizer of a rule for texts.
 	normalizer scores.Normalizer
 }
 
@@ -117,7 +117,7 @@ func systemNames(r *Report) (names []string) {
 	return names
 }
 
-// textRankings ranks by the error rate of recordings under every normalizer.
+// textRankings ranks the systems by their error rates under every normalizer.
 func (c Config) textRankings(r *Report) (list []ranking) {
 	scored := common(r, func(it itemReport) bool { return it.Score.Words != nil })
 	items := common(r, func(it itemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 })
@@ -195,7 +195,8 @@ func (c Config) reason(r *Report, list []ranking) string {
 		k.Rule, r.Systems[worst].Name, all, r.Systems[best].Name, most, where, strings.Join(often, ", "))
 }
 
-// turnRankings ranks by the diarization error rate under every scoring variant.
+// turnRankings ranks the systems by their diarization error rates under every
+// scoring variant.
 func (c Config) turnRankings(r *Report) (list []ranking) {
 	items := common(r, func(it itemReport) bool { return it.Score.Turns != nil })
 	if len(items) == 0 {

@@ -107,8 +107,8 @@ func summarizeCosts(items []itemReport, seed uint64) costSummary {
 	return s
 }
 
-// netSpeed returns the seconds of sound in a second without the starts of a
-// program, 0 if it is not known.
+// netSpeed returns the seconds of sound per second, without the time in which a
+// program starts for each recording; 0 if that is unknown.
 func (s systemReport) netSpeed() float64 {
 	if wall := s.net(func(c Cost) float64 { return c.Wall }); wall > 0 {
 		return s.Cost.Audio / wall
@@ -116,13 +116,14 @@ func (s systemReport) netSpeed() float64 {
 	return 0
 }
 
-// netCPU returns the seconds of processor time for an hour of sound without the
-// starts of a program, 0 if it is not known.
+// netCPU returns the seconds of processor time per hour of sound, without those
+// in which a program starts for each recording; 0 if that is unknown.
 func (s systemReport) netCPU() float64 {
 	return 3600 * s.net(func(c Cost) float64 { return c.CPU }) / max(1e-9, s.Cost.Audio)
 }
 
-// net sums a cost of the recordings without the starts of a program.
+// net sums a cost over the recordings, without the cost of starting a program
+// for each.
 func (s systemReport) net(of func(Cost) float64) (sum float64) {
 	for _, it := range s.Items {
 		if it.Cost.Audio <= 0 || it.Cost.Wall <= 0 {

@@ -57,7 +57,8 @@ func (d DER) Rate() float64 {
 	return wrong / d.Scored
 }
 
-// add sums two recordings' seconds, which weights Rate; it drops the mapping.
+// add returns the sum of two recordings' errors, so that Rate weights them by
+// length. It drops the mapping.
 func (d DER) add(o DER) DER {
 	return DER{
 		Scored: d.Scored + o.Scored, Missed: d.Missed + o.Missed, FalseAlarm: d.FalseAlarm + o.FalseAlarm, Confusion: d.Confusion + o.Confusion,

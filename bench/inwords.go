@@ -36,8 +36,8 @@ func (r *Report) findings() (lines []string) {
 	return lines
 }
 
-// work states what each of several systems did, and whether its times have its
-// start.
+// work states which steps each of several systems ran, and whether its times
+// include its start.
 func (r *Report) work() (lines []string) {
 	if len(r.Systems) < 2 {
 		return nil

@@ -69,7 +69,8 @@ var meetingRates = []struct {
 	{"wder", "· WDER, words with another speaker", func(m meetingScore) (int, int) { return m.WrongSpeaker, m.Aligned }},
 }
 
-// meetingSummary estimates the rates that any recording has, by their keys.
+// meetingSummary estimates each rate that at least one recording has, by its
+// key.
 func meetingSummary(list []itemReport, seed uint64) map[string]*estimate {
 	meetings := present(list, func(it itemReport) *meetingScore { return it.Score.Meeting })
 	if len(meetings) == 0 {

@@ -17,7 +17,8 @@ type referenceErrors struct {
 }
 
 const (
-	// leastMatch is the repeated share of the reference of a counted text.
+	// leastMatch is the share of the reference that a text must repeat to be
+	// counted.
 	leastMatch = 0.5
 	// longestText limits a text's length, as a multiple of the reference's.
 	longestText = 3
@@ -54,8 +55,8 @@ func (c Config) referenceErrors(r *Report) (list []referenceErrors) {
 // of errors at which the text equals the reference or the correction; followed
 // is how many of those equal the reference.
 func followedErrors(reference, corrected, text []string) (followed, all int) {
-	right, ok1 := standingFor(reference, corrected)
-	hypothesis, ok2 := standingFor(reference, text)
+	right, ok1 := alignedTo(reference, corrected)
+	hypothesis, ok2 := alignedTo(reference, text)
 	if !ok1 || !ok2 || len(text) > longestText*len(reference) || same(reference, right) < leastMatch || same(reference, hypothesis) < leastMatch {
 		return 0, 0
 	}
@@ -83,9 +84,9 @@ func followedErrors(reference, corrected, text []string) (followed, all int) {
 	return followed, all
 }
 
-// standingFor returns, for each word of a reference, the aligned words of a
+// alignedTo returns, for each word of a reference, the aligned words of a
 // text; inserted words belong to the preceding word.
-func standingFor(reference, text []string) (out []string, ok bool) {
+func alignedTo(reference, text []string) (out []string, ok bool) {
 	edits, ok := scores.Align(reference, text)
 	out = make([]string, len(reference))
 	last := 0

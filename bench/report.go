@@ -139,7 +139,7 @@ func (c Config) turnReferences() (names []string) {
 	return names
 }
 
-// itemReport joins the measurements of a recording on one system.
+// reportOf joins the measurements of a recording on one system.
 func (c Config) reportOf(it Item, records []record) itemReport {
 	item := itemReport{Name: it.Name}
 	for _, rec := range records {

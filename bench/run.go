@@ -35,9 +35,9 @@ type System struct {
 type Config struct {
 	Items   []Item
 	Systems []System // the others are compared with the first one
-	// SameSteps has the models do what the other recognizers do, unless their
-	// options say otherwise: texts, and speakers if all others are transcripts
-	// with speakers.
+	// SameSteps limits the models to the steps of the other recognizers, unless
+	// their options say otherwise: transcription, and diarization if all others
+	// are transcripts with speakers.
 	SameSteps bool
 	// Repeat is how often a recording is measured (0: 1); the median counts.
 	Repeat int
@@ -192,7 +192,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return report, file.Close()
 }
 
-// withSameSteps returns the systems after SameSteps.
+// withSameSteps returns the systems with the options that SameSteps sets.
 func (c Config) withSameSteps(ctx context.Context) []System {
 	others, speakers := 0, true
 	for _, s := range c.Systems {

@@ -56,7 +56,8 @@ type scoreOptions struct {
 	Normalizer scores.Normalizer
 	// Keywords are words or phrases to count in both texts.
 	Keywords []string
-	// LanguageGiven leaves the language, given to the run, unscored.
+	// LanguageGiven is set if the run was given the language, which is then not
+	// scored.
 	LanguageGiven bool
 }
 

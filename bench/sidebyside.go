@@ -135,8 +135,9 @@ func (c column) wrong() bool {
 const (
 	// pieceMargin is the number of seconds played before and after a piece.
 	pieceMargin = 0.5
-	// longestPiece is the longest line of a text that is played as a whole; of
-	// a longer one, the seconds around the estimated place of a word.
+	// longestPiece is the length, in seconds, up to which a line of a text is
+	// played as a whole. Of a longer line, this many seconds around the
+	// estimated time of the word are played.
 	longestPiece = 12.0
 )
 

@@ -68,7 +68,8 @@ func appendRow[T any](table [][]string, f figure, label string, list []T, of fun
 	return append(table, row)
 }
 
-// comparisonTable returns the comparisons with the first system, by names.
+// comparisonTable returns the comparisons with the first system, a column for
+// each other system.
 func (r *Report) comparisonTable() [][]string {
 	table := [][]string{{"against " + r.Systems[0].Name}}
 	for _, c := range r.Comparisons {
@@ -197,7 +198,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 // and value; a comparison's other system. Rates are fractions.
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"system", "figure", "value", "low", "high", "unit", "normalizer", "key", "part", "against"}) // Error below tells
+	_ = out.Write([]string{"system", "figure", "value", "low", "high", "unit", "normalizer", "key", "part", "against"}) // out.Error returns the error
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 	units := map[string]string{"%": "fraction", "points": "fraction", "MiB": "bytes"}
 	put := func(system string, f figure, e *estimate, key, part, against string) {

@@ -125,7 +125,8 @@ type BatchItem struct {
 }
 
 // SubmitBatch creates a task of the batch queue for each URL, at most 100. Each
-// succeeds or fails by itself. filenames, not s.Filename, count; may be nil.
+// succeeds or fails by itself. The file names are those in filenames, which may
+// be nil; s.Filename is ignored.
 func (c *Client) SubmitBatch(ctx context.Context, audioURLs, filenames []string, s Submission) ([]BatchItem, error) {
 	in := struct {
 		Submission

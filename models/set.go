@@ -88,10 +88,10 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 	return best, best != nil
 }
 
-// Available returns the set's tiers and languages, to select a tier by.
-//
-// The optimized tier only serves the given languages; without any, the
-// specification's and others that its models list. Listing none adds none.
+// Available returns the set's tiers and their languages, from which a tier is
+// selected. The optimized tier serves the given languages that it has a model
+// for. Without given languages, it serves those of the specification and the
+// others that its models list.
 func (s *Set) Available(languages ...string) spec.Available {
 	var a spec.Available
 	standard, ok := s.Role(RoleStandard)

@@ -16,7 +16,8 @@ type Options struct {
 	// MaxSeconds is the longest duration of a cue of several words; 0 means 7.
 	MaxSeconds float64
 	// MaxCPS is the reading speed in characters (columns) per second; 0 means
-	// 20. It is how long a cue stays, unless the next one begins earlier.
+	// 20. A cue stays until it can be read at this speed, unless the next one
+	// begins earlier.
 	MaxCPS float64
 	// NoSpeakers omits the speakers' names.
 	NoSpeakers bool
@@ -29,7 +30,8 @@ type Options struct {
 	Note string
 }
 
-// withDefaults replaces zero and unusable values, as under eight columns.
+// withDefaults replaces zero and unusable values, such as fewer than eight
+// columns.
 func (o Options) withDefaults() Options {
 	if o.MaxColumns <= 0 {
 		o.MaxColumns = 42
@@ -124,13 +126,13 @@ func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 // numbered matches a generated speaker name.
 var numbered = regexp.MustCompile(`^(SPEAKER|CHANNEL)_\d+$`)
 
-// lone reports whether one speaker, who only has a number, says everything.
+// lone reports whether all speech is by one speaker, who only has a number.
 func lone(speech []Cue) bool {
 	return !slices.ContainsFunc(speech, func(c Cue) bool { return c.Speaker != speech[0].Speaker || !numbered.MatchString(c.Speaker) })
 }
 
-// lead returns the number of columns before a speaker's first line: the name
-// and further ones, but at most half of the line.
+// lead returns the number of columns before the text of a speaker's first line:
+// those of the name and further ones, but at most half of the line.
 func (t typesetter) lead(speaker string, further int) int {
 	return min(t.name(speaker)+further, t.MaxColumns/2)
 }

@@ -18,9 +18,10 @@ const (
 // the milliseconds is a comma in SubRip and a point in WebVTT.
 var scriptTime = regexp.MustCompile(`^\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})\s*-->\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})(?:\s+(.*?))?\s*$`)
 
-// ParseScript reads SubRip or WebVTT in UTF-8. Cues need no empty line between:
-// a number before a line of times is an index. In SubRip, text after an empty
-// line belongs to the cue before. Errors wrap ErrScript with the line.
+// ParseScript reads SubRip or WebVTT in UTF-8. Cues need no empty line between
+// them: a number before a line of times is an index. In SubRip, text after an
+// empty line belongs to the cue before. Errors wrap ErrScript and name the
+// line.
 func ParseScript(data []byte) (*Script, error) {
 	if len(data) > maxScript {
 		return nil, fmt.Errorf("%w: expected at most %d bytes, found %d", ErrScript, maxScript, len(data))

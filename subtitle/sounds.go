@@ -7,7 +7,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// A sound's subclass shorter than flicker seconds gets no separate line.
+// flicker is the duration, in seconds, below which a subclass of a sound is
+// another name for it and not a separate sound.
 const flicker = 2
 
 // Sound is one sound with all names under which it was detected.

@@ -18,7 +18,8 @@ const (
 )
 
 // together returns pages of speech in order, without overlap: simultaneous
-// speakers share one, and one that is too short joins its speaker's next.
+// speakers share a page, and a page that is too short is joined with the
+// speaker's next one.
 func (t typesetter) together(pages []page) []page {
 	slices.SortStableFunc(pages, byStart)
 	if t.MaxLines > 1 {

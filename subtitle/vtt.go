@@ -8,7 +8,8 @@ import (
 )
 
 // VTT writes cues as WebVTT: times as HH:MM:SS.mmm, speakers as voice spans
-// ("<v name>"), a dash for each of simultaneous ones, and & < > escaped.
+// ("<v name>"), with a dash before each of several simultaneous speakers, and &
+// < > escaped.
 func VTT(w io.Writer, cues []Cue, o Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, "WEBVTT\n\n")

@@ -178,8 +178,8 @@ func (s *Scorer) closed(p Place) Place {
 	return p
 }
 
-// Score returns the text's part of the logarithm of its probability so far. An
-// unfinished word counts only by whether it can become a known one.
+// Score returns the score of a text so far. Of an unfinished word, only whether
+// it can become a word of the model matters.
 func (s *Scorer) Score(p Place) float64 {
 	if s != nil && p.bytes > 0 && p.known[0] == p.known[1] && p.spared[0] == p.spared[1] {
 		return p.score + weight*s.model.unknown + wordBonus

@@ -20,7 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refuseClosedOutput lets printing fail if standard output began closed.
+// refuseClosedOutput makes printing fail if the program was started with
+// standard output closed.
 func refuseClosedOutput() error {
 	if C.og_output_closed() == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/models/published"
 )
 
-// modelFlags selects the models.
+// modelFlags holds the flags that select models.
 type modelFlags struct {
 	Models         string `name:"models" placeholder:"DIR" env:"OTOGRAPH_MODELS" group:"Models" help:"Model folder; default: the user's data folder. The embedded published models fill the other roles, except transcription."`
 	StandardModel  string `placeholder:"FILE" group:"Models" help:"Whisper model (ggml) of the standard tier."`

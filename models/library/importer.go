@@ -37,8 +37,8 @@ type ImportOptions struct {
 	WindowSeconds float64 // seconds
 	SampleRate    int     // Hz
 	SameSpeaker   float64 // cosine
-	// Type is that of a converted model's matrices: f16, q8_0 or q5_0; "" is
-	// q8_0. Other models keep their own type, with a note.
+	// Type is the type of a converted model's matrices: f16, q8_0 or q5_0; ""
+	// is q8_0. Other models keep their own type, with a note.
 	Type Type
 
 	origin string // the converted model's name if the folder states none

@@ -118,7 +118,8 @@ func (e *entry) allFiles() []string {
 }
 
 // publishedHash returns the catalog's hash of a file with a name and size.
-// Versions of one model may share both: one of the file's hash is preferred.
+// Versions of one model may share both; then a version with the hash sum is
+// preferred.
 func publishedHash(role models.Role, name string, size int64, sum string) (published string) {
 	for _, f := range publishedAs(role, name, size) {
 		if f.SHA256 == sum {
@@ -129,7 +130,8 @@ func publishedHash(role models.Role, name string, size int64, sum string) (publi
 	return published
 }
 
-// publishedAs yields the catalog's files of a name and size, with models.
+// publishedAs yields the catalog's files with a name and size, each with its
+// model.
 func publishedAs(role models.Role, name string, size int64) iter.Seq2[Entry, Asset] {
 	return func(yield func(Entry, Asset) bool) {
 		for _, e := range Catalog() {

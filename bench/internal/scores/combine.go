@@ -156,7 +156,8 @@ func (g grid) match(segments [][]int, size int) []int {
 	return out
 }
 
-// advance assigns a segment's words to a stream, in the cells made cheaper.
+// advance assigns a segment's words to a stream, and updates the cells that
+// this makes cheaper.
 func (g grid) advance(s int, words []int, cost, next []int32, links []link) {
 	stride, n := g.strides[s], len(g.hyp[s])+1
 	row := make([]reach, n)

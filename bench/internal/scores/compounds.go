@@ -52,7 +52,8 @@ func compoundCell(rows [][]cell, ref, hyp []string) cell {
 	return best
 }
 
-// spelled yields the numbers of last words, from two, that spell a word.
+// spelled yields how many of the last words of a text, two or more, together
+// spell a word.
 func spelled(text []string, word string) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for n := 1; n <= min(len(text), maxCompound); n++ {

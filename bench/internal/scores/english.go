@@ -20,7 +20,8 @@ type english struct {
 	acronyms     bool              // join single letters
 }
 
-// contraction is a short form at a word's end, or with whole the whole word.
+// contraction is a short form at the end of a word or, if whole is set, of a
+// whole word.
 type contraction struct {
 	short, long string
 	whole       bool

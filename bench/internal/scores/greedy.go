@@ -25,7 +25,7 @@ type round struct {
 	assignment   []int
 	substitution int
 	forward      [][]int   // per stream, the costs of its segments so far
-	backward     [][][]int // per stream, the costs of its segments from each on
+	backward     [][][]int // per stream, the costs from each of its segments to the last
 	passed       []int     // per stream, the segments already passed
 	costs        []int     // per stream
 }

@@ -130,8 +130,8 @@ func digits(s string) string {
 	return replaceWords(s, oneOnly, true, func(g []string) string { return "one" + g[1] })
 }
 
-// hasDigits reports whether a text has a digit, without which no pattern of
-// digits needs to be searched for.
+// hasDigits reports whether a text has a digit. Without one, no pattern of
+// digits can match.
 func hasDigits(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
 // halves replaces "and a half" after a number with "point five".
@@ -293,8 +293,8 @@ func (r *reader) add(v *big.Int) {
 	}
 }
 
-// digit reads a number below twenty. After another one or in a text it is
-// appended; there it replaces the zero of a ten.
+// digit reads a number below twenty. It is appended to a number below twenty
+// and to one that is not an integer; there it replaces the zero of a ten.
 func (r *reader) digit(v *big.Int) {
 	switch before := r.kind(r.at - 1); {
 	case r.none():
@@ -324,7 +324,8 @@ func (r *reader) ten(v *big.Int) {
 // fraction matches a number with or without decimals.
 var fraction = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$`)
 
-// multiply multiplies the number, of an integer only the last three digits.
+// multiply multiplies the current number or, if it is an integer, its last
+// three digits.
 func (r *reader) multiply(v *big.Int) {
 	switch {
 	case r.none():

@@ -28,11 +28,11 @@ type files struct {
 	rows  map[string][]document // of a file, by the recordings' names without extension
 	lines map[string]string     // of a file with one line per recording
 	named *namedLines           // of an RTTM, CTM or STM file
-	alone map[string]string     // names of files of which the manifest has one part, by that part's
+	alone map[string]string     // by the name of a part, the name of its file, of which the manifest has no other part
 }
 
-// References opens transcripts like Files. The function that it returns has the
-// transcript of a recording and its marks.
+// References opens transcripts like Files. It returns a function that returns
+// the transcript of a recording and its marks.
 func References(path string, items []datasets.Item) (func(datasets.Item) (*otograph.Result, Marks, error), error) {
 	e, err := Files(path, items)
 	if err != nil {
@@ -129,7 +129,8 @@ func (noHypothesis) Is(target error) bool { return target == fs.ErrNotExist }
 
 var errNoHypothesis = noHypothesis{}
 
-// Transcribe returns a recording's transcript, at the cost in the file if any.
+// Transcribe returns a recording's transcript, and the cost if the file states
+// it.
 func (f *files) Transcribe(_ context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
 	res, _, cost, err := f.transcribe(item)
 	return res, cost, err

@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// Marks holds what a transcript in NIST's formats says besides its text.
+// Marks holds the content of a transcript in NIST's formats besides its text.
 type Marks struct {
 	Text    string       // the text with its alternatives and optional words; "" if it has none
 	Ignored [][2]float64 // start and end of the times that are not scored
@@ -21,8 +21,8 @@ func ignored(text string) bool {
 	return strings.EqualFold(text, "IGNORE_TIME_SEGMENT_IN_SCORING")
 }
 
-// takeMarks removes the marks of NIST's formats from a transcript: segments
-// that are not scored, and all but the first of alternatives.
+// takeMarks removes the marks of NIST's formats from a transcript, with
+// segments that are not scored and all alternatives but the first.
 func takeMarks(res *otograph.Result) (marks Marks) {
 	var raw []string
 	marked := false

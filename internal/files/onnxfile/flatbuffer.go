@@ -45,7 +45,7 @@ func (b *buffer) at(offset, size int) []byte {
 	return piece[:size:size]
 }
 
-// page returns a page of the file, or what it has of it and zeros.
+// page returns a page of the file, filled up with zeros after the file's end.
 func (b *buffer) page(i int) []byte {
 	page, ok := b.pages[i]
 	if !ok {

@@ -31,7 +31,7 @@ func (m *message) fixed32(num uint64, bits uint32) *message {
 	return m.append(binary.LittleEndian.AppendUint32(tag(num, wire32), bits))
 }
 
-// bytes appends a string or bytes, which it keeps.
+// bytes appends a string or bytes without a copy.
 func (m *message) bytes(num uint64, v []byte) *message {
 	return m.append(binary.AppendUvarint(tag(num, wireBytes), uint64(len(v)))).append(v)
 }

@@ -94,7 +94,8 @@ func Find(dir string) string {
 	return ""
 }
 
-// Holds reports whether a file is named like Whisper's weights or a part.
+// Holds reports whether a file is named like Whisper's weights or a part of
+// them.
 func Holds(path string) bool {
 	name := filepath.Base(path)
 	return name == modelBin || name == adapterWeights || name == shardIndex ||
@@ -234,7 +235,8 @@ const (
 	maxLayers = 128
 )
 
-// checkedHeads returns the alignment heads if the model has all, else a note.
+// checkedHeads returns the alignment heads if the model has all of them.
+// Otherwise it adds a note and returns nil.
 func (f *Folder) checkedHeads(heads [][2]int) [][2]int {
 	for _, h := range heads {
 		if h[0] < 0 || h[0] >= int(f.Header.TextLayers) || h[1] < 0 || h[1] >= int(f.Header.TextHeads) {

@@ -168,7 +168,8 @@ var hfNames = strings.NewReplacer(
 	".positional_embedding", ".embed_positions", ".token_embedding.", ".embed_tokens.",
 )
 
-// rest checks the projection, that keys have no bias, and that none remains.
+// rest checks that the projection equals the embedding, that keys have no bias,
+// and that no other tensor remains unread.
 func (w *hf) rest() error {
 	embedding, err := w.find("decoder.token_embedding.weight")
 	if err != nil {

@@ -105,7 +105,8 @@ func stored(name string, file io.ReaderAt, t weightfile.Tensor, f format) *value
 	}}
 }
 
-// scaled divides a tensor's rows by their scales, or all by a single one.
+// scaled returns a tensor whose rows are divided by their scales, or by one
+// scale for all.
 func (v *values) scaled(scales []float32) *values {
 	width := product(v.shape) / int64(len(scales))
 	return &values{v.name, v.shape, func(into []float32, from int64) error {

@@ -44,30 +44,39 @@ PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); e
 # atomic) must not be added: the detector would not see its order, and report
 # races that are none.
 UNWATCHED = modernc.org/sqlite/lib $(addprefix github.com/otograph/otograph/internal/engine/,ctc decode dsp wordtimes)
-RACE = -race $(foreach p,$(UNWATCHED),-gcflags=$(p)=-race=false)
+# Nothing reads the debug information of these test binaries; it takes a tenth of
+# the compiler's time.
+RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -dwarf=false')
 # Tests without it: test starts the built program, which it does not reach,
 # simulations run one step at a time, the other packages start no goroutine, and
-# counts are of whole recordings.
+# counts are of whole recordings. Tools are no part of the program.
 RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models/internal/whisperfolder ./bench/internal/scores ./subtitle
 
+# SUITE are the flags of the suite, whose code `make lint` vets.
+SUITE = -short -json -vet=off -timeout 45m
+
+# go list compiles what two tests of RACELESS would compile again at the same time.
 test: setup ## run the tests with the race detector, showing each package as it ends
 	@set -o pipefail; export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1; \
 	packages=$$($(GO) list $(SLOWEST) ./... | grep -vxF "$$($(GO) list $(RACELESS))") || exit; \
-	{ $(GO) test -short -json -timeout 45m $(RACELESS) & raceless=$$!; \
-	  $(GO) test -short -json $(RACE) -skip '^TestCounts' -p $(PARALLEL) -timeout 45m $$packages; status=$$?; \
-	  $(GO) test -short -json -run '^TestCounts' -timeout 45m . || status=1; \
-	  $(GO) test -C tools -short -json $(RACE) -p $(PARALLEL) -timeout 45m ./... || status=1; \
-	  GO='$(GO)' bash tools/crosscheck/run.sh test -count 1 -timeout 45m || status=1; \
-	  wait $$raceless && exit $$status; } | $(GO) run -C tools ./progress
+	raceless() { \
+	  $(GO) list -export ./... >/dev/null; $(GO) test $(SUITE) $(RACELESS); status=$$?; \
+	  $(GO) test $(SUITE) -run '^TestCounts' . || status=1; \
+	  $(GO) test -C tools $(SUITE) ./... || status=1; \
+	  GO='$(GO)' bash tools/crosscheck/run.sh test -vet=off -count 1 -timeout 45m || status=1; \
+	  return $$status; }; \
+	{ raceless & job=$$!; \
+	  $(GO) test $(SUITE) $(RACE) -skip '^TestCounts' -p $(PARALLEL) $$packages; status=$$?; \
+	  wait $$job && exit $$status; } | $(GO) run -C tools ./progress
 
 # SHORTENED matches what go test -short, as the suite has it, leaves out or
 # shortens; it also shortens property tests.
 SHORTENED = testing\.Short\(\)|[^a-z]few\(|rapid\.(Check|MakeCheck)\(
 test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every format, every pair of a model and a recording
-	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -count 1 -timeout 60m -run '^TestHistories$$' ./internal/test/simulation
-	@$(GO) test -count 1 -tags long -timeout 60m -run '^TestCounts' .
-	@export RAPID_SEED=1; $(GO) test -count 1 $(RACE) -skip '^TestCounts' -p $(PARALLEL) -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $$(echo $(call FOLDERS,$(SHORTENED)) | tr ' ' '\n' | grep -vxF "$$(printf '%s\n' $(RACELESS))")
-	@export RAPID_SEED=1; $(GO) test -count 1 -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $(RACELESS)
+	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -vet=off -count 1 -timeout 60m -run '^TestHistories$$' ./internal/test/simulation
+	@$(GO) test -vet=off -count 1 -tags long -timeout 60m -run '^TestCounts' .
+	@export RAPID_SEED=1; $(GO) test -vet=off -count 1 $(RACE) -skip '^TestCounts' -p $(PARALLEL) -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $$(echo $(call FOLDERS,$(SHORTENED)) | tr ' ' '\n' | grep -vxF "$$(printf '%s\n' $(RACELESS))")
+	@export RAPID_SEED=1; $(GO) test -vet=off -count 1 -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $(RACELESS)
 
 test-faults: setup ## put twenty faults into the program, one at a time, and see that the tests find each
 	@export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1; GO='$(GO)' $(GO) run -C tools ./faults -- $(RACE)

@@ -96,7 +96,8 @@ func sniffed(t *testing.T, b []byte) container {
 
 // TestAnyCutIsNoticed cuts recordings whose format declares a length at each
 // byte after their headers, and others at 10,000 places: the structure alone
-// shows it, but for cuts of the others between two frames.
+// shows it, but for cuts of the others between two frames. The short form has
+// every seventh place.
 func TestAnyCutIsNoticed(t *testing.T) {
 	needFFmpeg(t)
 	source := []string{"-f", "lavfi", "-i", "aevalsrc=0.3*sin(2000*t*t):s=22050:d=2"}
@@ -113,7 +114,9 @@ func TestAnyCutIsNoticed(t *testing.T) {
 			undeclared := slices.Contains([]string{"plain.mp3", "a.aac", "a.mpg", "film.mpg", "a.ts", "film.ts", "film.m2ts", "a.dts"}, name)
 			cut := func(n int) bool {
 				short, err := cutShort(bytes.NewReader(whole[:n]), int64(n), c)
-				require.NoError(t, err)
+				if err != nil { // testify takes longer
+					require.NoError(t, err)
+				}
 				return short
 			}
 			assert.False(t, cut(len(whole)))
@@ -121,6 +124,9 @@ func TestAnyCutIsNoticed(t *testing.T) {
 			begin, step := sniffWindow/32, 1
 			if undeclared { // after four frames
 				begin, step = sniffWindow/8, 1+len(whole)/10000
+			}
+			if testing.Short() {
+				step *= 7
 			}
 			for n := begin; n < len(whole); n += step {
 				index := c.name == "mp4" && bytes.HasPrefix(whole[min(n+4, len(whole)):], []byte("moov"))

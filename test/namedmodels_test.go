@@ -20,8 +20,9 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// TestModelsByName: twenty requests that alternate between three models are all
-// served by a worker with room for two, which unloads and loads them in turn.
+// TestModelsByName: twenty requests (seven in the short form) that alternate
+// between three models are all served by a worker with room for two, which
+// unloads and loads them in turn.
 func TestModelsByName(t *testing.T) {
 	t.Parallel()
 	whisper := demoFiles(t)[models.RoleStandard]
@@ -41,9 +42,13 @@ func TestModelsByName(t *testing.T) {
 		return status == http.StatusOK
 	}, patience, 100*time.Millisecond, "the worker reports its models")
 	speech := clip(t, 0, 2)
+	requests := 20
+	if testing.Short() {
+		requests = 7
+	}
 	var served sync.Map
 	var wg sync.WaitGroup
-	for i := range 20 {
+	for i := range requests {
 		wg.Go(func() {
 			status, answer := s.speak(t, names[i%len(names)], speech)
 			if !assert.Equal(t, http.StatusOK, status, answer) {
@@ -55,12 +60,12 @@ func TestModelsByName(t *testing.T) {
 	wg.Wait()
 	first, ok := served.Load(0)
 	require.True(t, ok)
-	for i := range 20 {
+	for i := range requests {
 		text, _ := served.Load(i)
 		assert.Equal(t, first, text, "request %d: the models differ in nothing that matters", i)
 	}
 	unloaded := strings.Count(s.logged(), "a model was unloaded")
-	t.Logf("20 requests over three models with room for two: %d times a model made room", unloaded)
+	t.Logf("%d requests over three models with room for two: %d times a model made room", requests, unloaded)
 	assert.Positive(t, unloaded)
 }
 

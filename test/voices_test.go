@@ -17,13 +17,17 @@ import (
 // named everywhere in it, until it is removed.
 func TestVoicesAreNamed(t *testing.T) {
 	t.Parallel()
-	const conversation = "../diarize/testdata/conv3.flac"
-	pcm, err := audio.Open(t.Context(), audio.File(conversation), audio.Options{})
+	pcm, err := audio.Open(t.Context(), audio.File("../diarize/testdata/conv3.flac"), audio.Options{})
 	require.NoError(t, err)
 	defer pcm.Close()
-	alone := filepath.Join(t.TempDir(), "alone.wav")
-	require.NoError(t, os.WriteFile(alone, wav(pcm.Samples(int(0.7*audio.SampleRate), int(9.7*audio.SampleRate))), 0o600))
-	register := filepath.Join(t.TempDir(), "voices.json")
+	dir := t.TempDir()
+	part := func(name string, from, to float64) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, wav(pcm.Samples(int(from*audio.SampleRate), int(to*audio.SampleRate))), 0o600))
+		return path
+	}
+	alone, conversation := part("alone.wav", 0.7, 9.7), part("conversation.wav", 0, 20) // of two voices
+	register := filepath.Join(dir, "voices.json")
 	run := func(args ...string) ([]byte, error) {
 		cmd := exec.Command(binary, args...)
 		cmd.Env = append(os.Environ(), "OTOGRAPH_VOICES="+register)
@@ -62,7 +66,7 @@ func TestVoicesAreNamed(t *testing.T) {
 
 	out, err = run("voices", "add", "Two", conversation, "--consent", "x")
 	require.Error(t, err)
-	assert.Contains(t, string(out), "conv3.flac: expected one voice, found ")
+	assert.Contains(t, string(out), "conversation.wav: expected one voice, found ")
 	out, err = run("voices", "list", "--remove", "Ruth")
 	require.NoError(t, err, string(out))
 	raw, err := os.ReadFile(register)

@@ -6,7 +6,7 @@ import "time"
 
 // The extent of the tests in the normal suite.
 const (
-	histories         = 40
+	histories         = 20
 	postgresHistories = 2
 	repeats           = 2 // seeds that run twice
 )

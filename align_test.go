@@ -18,7 +18,7 @@ import (
 // digits get a time, unspoken words get none, and speech that is not
 // in the text is reported.
 func TestAlign(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	text := strings.NewReplacer("four thousand two hundred", "4200", "How about Monday?", "", "the invoice tomorrow", "the hedgehog invoice tomorrow").Replace(spoken)
 	done := 0.0
 	a, err := p.Align(t.Context(), otograph.File(conversation), text, otograph.AlignOptions{Progress: func(now, total float64) {

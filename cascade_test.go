@@ -19,7 +19,7 @@ import (
 // work: the standard tier only processes segments in which the optimized one
 // recognized words.
 func TestCascadeAddsNoTextToSilence(t *testing.T) {
-	p, alone := open(t, demo.Models(), otograph.Config{Cascade: new(1.0)}), open(t, demo.Models())
+	p, alone := open(t, demo.Models(), otograph.Config{Cascade: new(1.0)}), shared(t)
 	for name, src := range nothingSaid(t) {
 		opt := otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false), ASRLanguage: new("en")}
 		res, err := p.Run(t.Context(), src, opt)

@@ -46,16 +46,52 @@ func TestMain(m *testing.M) {
 	if err := errors.Join(os.Unsetenv("OTOGRAPH_MODELS"), os.Setenv("XDG_DATA_HOME", "/nonexistent")); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(closing{m})
+}
+
+// demonstration is the pipeline that most tests share, because loading the
+// models takes longer than many runs.
+var demonstration = sync.OnceValues(func() (*otograph.Pipeline, error) {
+	return otograph.Open(demo.Models(), otograph.Config{Cascade: new(0.0)})
+})
+
+// closing closes the shared pipeline after the tests.
+type closing struct{ *testing.M }
+
+func (c closing) Run() int {
+	code := c.M.Run()
+	p, err := demonstration()
+	if err == nil {
+		err = p.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// shared returns the pipeline of the demo models that no test may close.
+func shared(t testing.TB) *otograph.Pipeline {
+	t.Helper()
+	needNative(t)
+	p, err := demonstration()
+	require.NoError(t, err)
+	return p
+}
+
+func needNative(t testing.TB) {
+	t.Helper()
+	if _, err := native.ONNXRuntime(); err != nil {
+		t.Skipf("needs the native libraries (make setup): %v", err)
+	}
 }
 
 // open opens a pipeline without the cascade by default, because the standard
 // tier's text of a doubtful segment depends on the processor.
 func open(t testing.TB, set *models.Set, config ...otograph.Config) *otograph.Pipeline {
 	t.Helper()
-	if _, err := native.ONNXRuntime(); err != nil {
-		t.Skipf("needs the native libraries (make setup): %v", err)
-	}
+	needNative(t)
 	var c otograph.Config
 	if len(config) > 0 {
 		c = config[0]
@@ -91,7 +127,7 @@ func text(res *otograph.Result) string {
 // The bundled recording in the optimized tier: no word error, two speakers, the
 // music and the telephone.
 func TestConversation(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	var mu sync.Mutex
 	var stages []otograph.Stage
 	last := 0.0
@@ -156,7 +192,7 @@ func noisy(t testing.TB) []float32 {
 // The beam size affects the search of the optimized tier: in noisy audio, a
 // narrow beam finds another text.
 func TestBeamSizeOptimized(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	samples := noisy(t)
 	texts := map[string]bool{}
 	for _, size := range []int{1, 5} {
@@ -174,7 +210,7 @@ func TestBeamSizeOptimized(t *testing.T) {
 // probably not speech: at 0 all of them, at 1 none, at 0.3 some of the segments
 // under loud noise.
 func TestNoSpeechThresholdOptimized(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	samples := noisy(t)
 	segments := map[float64]int{}
 	for _, threshold := range []float64{0, 0.3, 1} {
@@ -197,7 +233,7 @@ func TestNoSpeechThresholdOptimized(t *testing.T) {
 // is only found in speech that the first decoding skipped), with increasing
 // times inside speech.
 func TestStandardTierWords(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(false), EnableAudioEvents: new(false)})
 	require.NoError(t, err)
 	assert.Equal(t, otograph.TierStandard, res.Tier)
@@ -250,7 +286,7 @@ func TestDeterministicAndConcurrent(t *testing.T) {
 }
 
 func TestSingleCapabilities(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	off := new(false)
 	tests := []struct {
 		name string
@@ -274,7 +310,7 @@ func TestSingleCapabilities(t *testing.T) {
 // Digital silence: no segment and no speaker, and the lists in JSON are empty,
 // not null.
 func TestSilence(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	res, err := p.Run(t.Context(), audio.Raw(make([]float32, 5*audio.SampleRate), audio.SampleRate, 1), otograph.Options{})
 	require.NoError(t, err)
 	assert.Empty(t, res.Segments)
@@ -316,7 +352,7 @@ func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	reason := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err := p.Run(ctx, excerpt(t), otograph.Options{}, otograph.RunOptions{Progress: func(r otograph.Progress) {
@@ -439,7 +475,7 @@ func TestBrokenModel(t *testing.T) {
 func TestCutRecording(t *testing.T) {
 	whole, err := os.ReadFile("testdata/conversation.flac")
 	require.NoError(t, err)
-	p := open(t, demo.Models())
+	p := shared(t)
 	res, err := p.Run(t.Context(), audio.Reader(bytes.NewReader(whole[:len(whole)/3]), "cut.flac"), otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false)})
 	require.NoError(t, err)
 	want := []spec.Warning{{Option: spec.WarnAudio, Reason: fmt.Sprintf("the recording is cut or damaged: the result covers the %.1f s that could be read", res.AudioDuration)}}
@@ -455,7 +491,7 @@ func TestCutRecording(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	_, err := p.Run(t.Context(), otograph.File("testdata/missing.wav"), otograph.Options{})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	_, err = p.Run(t.Context(), audio.Reader(strings.NewReader("no sound"), "note.txt"), otograph.Options{})
@@ -491,7 +527,7 @@ func (m *memory) Save(_ context.Context, stage string, data []byte) error {
 
 // A run that resumes from checkpoints returns the same result.
 func TestCheckpoints(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	m := &memory{kept: map[string][]byte{}}
 	first, err := p.Run(t.Context(), excerpt(t), otograph.Options{}, otograph.RunOptions{Checkpoints: m})
 	require.NoError(t, err)
@@ -529,7 +565,7 @@ func Example() {
 // TestDecodingStops checks that a run decodes no more than its limit, and only
 // continues if its caller accepts the length.
 func TestDecodingStops(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	src := excerpt(t)
 	var seconds []float64
 	length := func(s float64) error { seconds = append(seconds, s); return nil }
@@ -554,7 +590,7 @@ func TestDecodingStops(t *testing.T) {
 // probabilities, even if a change of speaker splits it; only Whisper has a
 // temperature.
 func TestMeasuresOfBothTiers(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	for _, optimize := range []bool{false, true} {
 		res, err := p.Run(t.Context(), excerpt(t), otograph.Options{Optimize: &optimize})
 		require.NoError(t, err)
@@ -579,7 +615,7 @@ func TestMeasuresOfBothTiers(t *testing.T) {
 // TestKnownVoices: the speaker with the known voice gets the name, the others
 // none; errors about unsuitable recordings state their index.
 func TestKnownVoices(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	const threeVoices = "diarize/testdata/conv3.flac"
 	pcm, err := audio.Open(t.Context(), otograph.File(threeVoices), audio.Options{})
 	require.NoError(t, err)
@@ -635,7 +671,7 @@ func half(t testing.TB) otograph.Source {
 // TestSentencesArriveDuringTheRun: the sentences equal the result's in both
 // tiers; the standard tier's arrive in several portions.
 func TestSentencesArriveDuringTheRun(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	off := false
 	for _, optimize := range []bool{false, true} {
 		var told []spec.Segment
@@ -659,7 +695,7 @@ func TestSentencesArriveDuringTheRun(t *testing.T) {
 // callback; a caller that stops reading ends the run, and the loop's end is the
 // run's end.
 func TestStoppedReaderEndsTheRun(t *testing.T) {
-	p := open(t, demo.Models())
+	p := shared(t)
 	off := false
 	opt := otograph.Options{Optimize: &off, EnableDiarize: &off, EnableAudioEvents: &off}
 	var reported, yielded []otograph.Segment
@@ -735,28 +771,27 @@ func TestCascade(t *testing.T) {
 // Without the CTC model, a warning names the short ones, as well as hotwords
 // that the CTC model's tokens cannot spell.
 func TestHotwordsWithoutEffect(t *testing.T) {
-	alone := demo.Models()
-	alone.Models = slices.DeleteFunc(alone.Models, func(m models.Model) bool { return m.Role == models.RoleOptimized })
-	const without = "have no effect on"
+	alone, both := open(t, without(models.RoleOptimized)), shared(t)
+	const effectless = "have no effect on"
 	for i, test := range []struct {
-		set      *models.Set
+		p        *otograph.Pipeline
 		fast     bool
 		hotwords []string
 		reason   string
 	}{
-		{alone, false, []string{"Yark", "month"}, without + ` "Yark":`},
+		{alone, false, []string{"Yark", "month"}, effectless + ` "Yark":`},
 		{alone, false, []string{"Yarrowick", "month"}, ""},
-		{demo.Models(), false, []string{"Yarrowick"}, ""},
-		{demo.Models(), true, []string{"Yarrowick"}, ""},
-		{demo.Models(), true, []string{"Yarrowick", "Ωμέγα"}, without + ` "Ωμέγα":`},
-		{demo.Models(), false, []string{"Yarrowick", "Ωμέγα"}, without + ` "Ωμέγα":`},
-		{alone, false, []string{"Ωμέγα"}, without + ` "Ωμέγα":`},
+		{both, false, []string{"Yarrowick"}, ""},
+		{both, true, []string{"Yarrowick"}, ""},
+		{both, true, []string{"Yarrowick", "Ωμέγα"}, effectless + ` "Ωμέγα":`},
+		{both, false, []string{"Yarrowick", "Ωμέγα"}, effectless + ` "Ωμέγα":`},
+		{alone, false, []string{"Ωμέγα"}, effectless + ` "Ωμέγα":`},
 	} {
 		if i > 4 && testing.Short() {
 			break
 		}
 		opt := otograph.Options{ASRLanguage: new("en"), Optimize: &test.fast, Hotwords: test.hotwords, EnableDiarize: new(false), EnableAudioEvents: new(false)}
-		res, err := open(t, test.set).Run(t.Context(), excerpt(t), opt)
+		res, err := test.p.Run(t.Context(), excerpt(t), opt)
 		require.NoError(t, err)
 		if test.reason == "" {
 			assert.Empty(t, res.Warnings, test.hotwords)
@@ -773,7 +808,7 @@ func TestHotwordsWithoutEffect(t *testing.T) {
 func TestFailingCascadeKeepsTheText(t *testing.T) {
 	off := false
 	opt := otograph.Options{ASRLanguage: new("en"), EnableDiarize: &off, EnableAudioEvents: &off}
-	plain, err := open(t, demo.Models(), otograph.Config{Cascade: new(0.0)}).Run(t.Context(), excerpt(t), opt)
+	plain, err := shared(t).Run(t.Context(), excerpt(t), opt)
 	require.NoError(t, err)
 	require.NotEmpty(t, plain.Segments)
 	assert.Empty(t, plain.Warnings)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -32,7 +31,7 @@ func TestContainerTimestampsAreKept(t *testing.T) {
 		path := filepath.Join(dir, name)
 		out, err := exec.Command("ffmpeg", append(append([]string{"-v", "error"}, args...), path)...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		res, err := open(t, demo.Models()).Run(t.Context(), otograph.File(path), otograph.Options{EnableAudioEvents: new(false)})
+		res, err := shared(t).Run(t.Context(), otograph.File(path), otograph.Options{EnableAudioEvents: new(false)})
 		require.NoError(t, err)
 		return res
 	}
@@ -70,7 +69,7 @@ func TestAudioTrackIsChosen(t *testing.T) {
 	out, err := exec.Command("ffmpeg", "-v", "error", "-i", "testdata/demo/short/en_01.flac", "-i", "testdata/demo/short/en_05.flac", "-map", "0", "-map", "1", path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	run := func(track *int) (*otograph.Result, error) {
-		return open(t, demo.Models()).Run(t.Context(), otograph.File(path), otograph.Options{AudioTrack: track, EnableAudioEvents: new(false), EnableDiarize: new(false)})
+		return shared(t).Run(t.Context(), otograph.File(path), otograph.Options{AudioTrack: track, EnableAudioEvents: new(false), EnableDiarize: new(false)})
 	}
 	for track, word := range map[*int]string{nil: "sunny", new(1): "sunny", new(2): "book"} {
 		res, err := run(track)

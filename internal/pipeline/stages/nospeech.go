@@ -1,9 +1,12 @@
 package stages
 
 import (
+	"math"
 	"slices"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/spec"
 )
 
 // discard sets the no-speech probability of the optimized tier's segments and
@@ -28,10 +31,13 @@ func discard(s *Speech, t *asr.Transcript, abilities asr.Abilities, threshold fl
 // noSpeechSeconds seconds together and if, in each of them, the detector's
 // probability of silence is above noSpeechSilence and the confidence below
 // noSpeechConfidence (docs/measurements/speech-detection.md).
+// The mean probability of the tokens, below noSpeechTokens, replaces a
+// confidence that is not calibrated.
 const (
 	noSpeechSeconds    = 2.0
 	noSpeechSilence    = 0.35
 	noSpeechConfidence = 0.75
+	noSpeechTokens     = 0.5
 )
 
 // reject removes all segments if they are short and neither the detector nor
@@ -42,7 +48,9 @@ func reject(s *Speech, t *asr.Transcript) {
 	length := 0.0
 	for _, segment := range t.Segments {
 		silent, known := s.Silence(segment.Start, segment.End)
-		if !known || silent <= noSpeechSilence || segment.Confidence == nil || *segment.Confidence >= noSpeechConfidence {
+		sure := segment.Confidence != nil && *segment.Confidence >= noSpeechConfidence ||
+			segment.Confidence == nil && math.Exp(segment.AvgLogProb) >= noSpeechTokens
+		if !known || silent <= noSpeechSilence || sure {
 			return
 		}
 		if length += segment.End - segment.Start; length > noSpeechSeconds {
@@ -53,9 +61,51 @@ func reject(s *Speech, t *asr.Transcript) {
 	t.Segments = nil
 }
 
+// A recognizer may put the first words of a sentence into a spot of noise
+// before it: a segment that is at most noSpeechSeconds long, ends inside the
+// sentence, is spotPause seconds before the rest, and during which the
+// detector's probability of silence is above noSpeechSilence.
+const spotPause = 2.0
+
+// spot reports whether a segment lies in a spot of noise, unless the text after
+// it shows that its sentence ends there.
+func (s *Speech) spot(segment asr.Segment, next string) bool {
+	silent, known := s.Silence(segment.Start, segment.End)
+	return known && silent > noSpeechSilence && segment.End-segment.Start <= noSpeechSeconds && !decode.EndsSentence(segment.Text, next)
+}
+
+// joinSpots moves the text in spots of noise to the sentences that it begins,
+// and returns the segments that are left.
+func (s *Speech) joinSpots(segments []asr.Segment) []asr.Segment {
+	for i := len(segments) - 2; i >= 0; i-- {
+		first, rest := segments[i], &segments[i+1]
+		if rest.Start-first.End < spotPause || first.Language != rest.Language || !s.spot(first, rest.Text) {
+			continue
+		}
+		start := rest.Start - 0.01*float64(len(first.Words))
+		for _, span := range s.Spans {
+			if from, to := span.Seconds(); from <= rest.Start && rest.Start <= to {
+				start = max(min(from, start), rest.Start-(first.End-first.Start))
+			}
+		}
+		step := (rest.Start - start) / float64(max(len(first.Words), 1))
+		for k := range first.Words {
+			w := &first.Words[k]
+			w.Start, w.End, w.Interpolated = start+float64(k)*step, start+float64(k+1)*step, true
+		}
+		n, m := float64(len(first.Tokens)), float64(len(rest.Tokens))
+		rest.AvgLogProb = (n*first.AvgLogProb + m*rest.AvgLogProb) / max(n+m, 1)
+		rest.Start, rest.Text = start, first.Text+spec.Separated(first.Text, rest.Text)
+		rest.Words, rest.Tokens = slices.Concat(first.Words, rest.Words), slices.Concat(first.Tokens, rest.Tokens)
+		segments = slices.Delete(segments, i, i+1)
+	}
+	return segments
+}
+
 // holdBack returns a function that passes sentences to tell once reject cannot
-// remove them: when they are longer than noSpeechSeconds together.
-func holdBack(tell func([]asr.Segment)) func([]asr.Segment) {
+// remove them, when they are longer than noSpeechSeconds together, and joinSpots
+// cannot join the last one to the next.
+func (s *Speech) holdBack(tell func([]asr.Segment)) func([]asr.Segment) {
 	if tell == nil {
 		return nil
 	}
@@ -66,8 +116,8 @@ func holdBack(tell func([]asr.Segment)) func([]asr.Segment) {
 		for _, segment := range segments {
 			length += segment.End - segment.Start
 		}
-		if length > noSpeechSeconds {
-			tell(held)
+		if n := len(held); n > 0 && length > noSpeechSeconds && !s.spot(held[n-1], "") {
+			tell(s.joinSpots(held))
 			held = nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
 )
 
 // TestDiscardByNoSpeechProbability checks that a segment's no-speech
@@ -68,7 +69,8 @@ func TestRejectTextWithoutSpeech(t *testing.T) {
 		{"long", []asr.Segment{sentence(1, 1.9, "a", 0.6), sentence(2, 3.2, "b", 0.3)}, 2},
 		{"speech at one", []asr.Segment{sentence(0, 0.9, "a", 0.3), sentence(2, 2.9, "b", 0.3)}, 2},
 		{"sure of one", []asr.Segment{sentence(1, 1.9, "a", 0.6), sentence(2, 2.9, "b", 0.8)}, 2},
-		{"not calibrated", []asr.Segment{sentence(1, 1.9, "a", -1)}, 1},
+		{"not calibrated, unlikely", []asr.Segment{{Start: 1, End: 1.9, AvgLogProb: -1}}, 0},
+		{"not calibrated, likely", []asr.Segment{{Start: 1, End: 1.9, AvgLogProb: -0.3}}, 1},
 		{"after the detector's last window", []asr.Segment{sentence(5, 6, "a", 0.3)}, 1},
 	} {
 		tr := &asr.Transcript{Segments: test.segments}
@@ -82,7 +84,8 @@ func TestRejectTextWithoutSpeech(t *testing.T) {
 // they can no longer be rejected.
 func TestHoldBackPassesFinalSentences(t *testing.T) {
 	var told [][]asr.Segment
-	tell := holdBack(func(s []asr.Segment) { told = append(told, s) })
+	none := &Speech{}
+	tell := none.holdBack(func(s []asr.Segment) { told = append(told, s) })
 	tell([]asr.Segment{sentence(0, 1.5, "a", 0.5)})
 	assert.Empty(t, told)
 	tell([]asr.Segment{sentence(2, 2.6, "b", 0.5), sentence(3, 4, "c", 0.5)})
@@ -90,5 +93,56 @@ func TestHoldBackPassesFinalSentences(t *testing.T) {
 	require.Len(t, told, 2)
 	assert.Len(t, told[0], 3)
 	assert.Equal(t, "d", told[1][0].Text)
-	assert.Nil(t, holdBack(nil))
+	assert.Nil(t, none.holdBack(nil))
+}
+
+// TestJoinSpots checks that the beginning of a sentence in a spot of noise moves
+// to the rest of the sentence, also in sentences reported early, and that other
+// text stays.
+func TestJoinSpots(t *testing.T) {
+	probs := make([]float32, 800)
+	for i := range probs {
+		probs[i] = 0.5
+		if i >= 300 { // from 9.6 s
+			probs[i] = 0.9
+		}
+	}
+	span := func(start, end float64) audio.Span {
+		return audio.Span{Start: int(start * audio.SampleRate), End: int(end * audio.SampleRate)}
+	}
+	s := &Speech{Probabilities: coarse(probs), Spans: []audio.Span{span(0.4, 0.8), span(9.8, 14)}}
+	at := func(start, end float64, text string) asr.Segment {
+		return asr.Segment{Start: start, End: end, Text: text, Words: []asr.Word{{Text: text, Start: start, End: end}}}
+	}
+	for _, test := range []struct {
+		name  string
+		given []asr.Segment
+		want  []string
+	}{
+		{"the first word", []asr.Segment{at(0.4, 0.8, "And"), at(10, 13, "so it was.")}, []string{"And so it was."}},
+		{"a whole sentence", []asr.Segment{at(0.4, 0.8, "Yes."), at(10, 13, "So it was.")}, []string{"Yes.", "So it was."}},
+		{"clear speech", []asr.Segment{at(10, 10.4, "And"), at(13, 14, "so it was.")}, []string{"And", "so it was."}},
+		{"a short pause", []asr.Segment{at(0.4, 0.8, "And"), at(2, 4, "so it was.")}, []string{"And", "so it was."}},
+	} {
+		var texts, early []string
+		tell := s.holdBack(func(list []asr.Segment) {
+			for _, segment := range list {
+				early = append(early, segment.Text)
+			}
+		})
+		for _, segment := range test.given {
+			tell([]asr.Segment{segment})
+		}
+		for _, segment := range s.joinSpots(test.given) {
+			texts = append(texts, segment.Text)
+			assert.Equal(t, segment.Start, segment.Words[0].Start, test.name)
+			for i := range segment.Words[1:] {
+				assert.GreaterOrEqual(t, segment.Words[i+1].Start, segment.Words[i].End, test.name)
+			}
+		}
+		assert.Equal(t, test.want, texts, test.name)
+		assert.Equal(t, texts[:len(early)], append([]string{}, early...), test.name)
+	}
+	moved := s.joinSpots([]asr.Segment{at(0.4, 0.8, "And"), at(10, 13, "so it was.")})
+	assert.InDelta(t, 9.8, moved[0].Start, 1e-9, "the beginning of the speech")
 }

@@ -35,7 +35,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, speech *Speech,
 	text.Abilities = &abilities
 	threshold := *s.Options.NoSpeechThreshold
 	opt := s.recognition(t, text.Tier, l)
-	opt.Settled, opt.Progress = holdBack(report.Settled), report.Progress
+	opt.Settled, opt.Progress = speech.holdBack(report.Settled), report.Progress
 	if text.Tier == spec.TierOptimized {
 		opt.Settled = s.settled(speech, l.Code, abilities, threshold, opt.Settled)
 	}
@@ -57,6 +57,7 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, speech *Speech,
 		}
 	}
 	if threshold < 1 && !s.Spoken { // 1 keeps all text
+		text.Transcript.Segments = speech.joinSpots(text.Transcript.Segments)
 		reject(speech, text.Transcript)
 	}
 	return text, nil

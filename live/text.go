@@ -235,6 +235,9 @@ func (s *Session) final(u *utterance, sound *audio.PCM, f *stages.Findings) {
 	start, _ := u.spans[0].Seconds()
 	_, end := u.spans[len(u.spans)-1].Seconds()
 	e := Event{Kind: spec.LiveFinal, Utterance: u.id, Start: start, End: end, Text: joined(f.Transcription.Transcript.Segments), Segments: segments, Names: s.names()}
+	if len(segments) > 0 {
+		e.Language = f.Transcription.Language.Code
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.opt.Revisable {

@@ -48,6 +48,8 @@ type LiveEvent struct {
 	// From and To are the speakers of LiveSpeakerChanged; "" is not known.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
+	// Language is the language code of a LiveFinal; "" without text.
+	Language string `json:"language,omitempty"`
 	// Names maps speakers to the known voices that they have so far.
 	Names map[string]string `json:"names,omitempty"`
 	// Class and Confidence are those of a LiveSound.

@@ -6,7 +6,9 @@ package doors
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/otograph/otograph/spec"
@@ -29,10 +31,20 @@ type Format struct {
 	Channels int    `json:"channels"`
 }
 
+// Frame returns the number of bytes of one sample of all channels.
+func (f Format) Frame() int {
+	width := map[string]int{"s16le": 2, "f32le": 4}[f.Encoding]
+	return max(width, 1) * max(f.Channels, 1)
+}
+
 // Seconds returns the length of a number of bytes.
 func (f Format) Seconds(bytes int64) float64 {
-	width := map[string]int{"s16le": 2, "f32le": 4}[f.Encoding]
-	return float64(bytes) / float64(max(width, 1)*max(f.Channels, 1)*max(f.Rate, 1))
+	return float64(bytes) / float64(f.Frame()*max(f.Rate, 1))
+}
+
+// Bytes returns the number of bytes of whole frames in some seconds.
+func (f Format) Bytes(seconds float64) int {
+	return int(math.Round(seconds*float64(f.Rate))) * f.Frame()
 }
 
 // Action is an Audio, Configure, Commit, Clear or Finish.
@@ -76,13 +88,13 @@ type Door interface {
 	End(e End) (messages [][]byte, code int, reason string)
 }
 
-// Session is the work of a session. Write waits while the models are too far
-// behind.
+// Session is the work of a session. Its methods wait while the models are too
+// far behind.
 type Session interface {
 	Write(ctx context.Context, data []byte) error
-	Configure(Settings) error
-	Commit() error
-	Clear() error
+	Configure(ctx context.Context, s Settings) error
+	Commit(ctx context.Context) error
+	Clear(ctx context.Context) error
 	// Events yields the events until the session has ended, and then its error.
 	Events() iter.Seq2[spec.LiveEvent, error]
 	// Close ends the sound, waits for its text and returns the result.
@@ -105,6 +117,7 @@ const (
 	Idle                   // the client has sent nothing for long
 	Expired                // the longest time of a session is over
 	Unpaid                 // the balance is used up
+	Canceled               // an operator has ended it
 	Limited                // the account has too many sessions or tasks
 	Full                   // the service has too many sessions
 	Draining               // the server stops
@@ -115,7 +128,7 @@ const (
 // 1001 going away, 1008 policy violation, 1011 internal error, 1012 service
 // restart, 1013 try again later.
 var closeCodes = [...]int{
-	Finished: 1000, Gone: 1000, Invalid: 1008, Slow: 1008, Idle: 1001, Expired: 1001, Unpaid: 1008, Limited: 1013, Full: 1013, Draining: 1012, Fault: 1011,
+	Finished: 1000, Gone: 1000, Invalid: 1008, Slow: 1008, Idle: 1001, Expired: 1001, Unpaid: 1008, Canceled: 1008, Limited: 1013, Full: 1013, Draining: 1012, Fault: 1011,
 }
 
 // Code returns the WebSocket close code of a reason.
@@ -138,3 +151,10 @@ type EndError struct {
 
 // Error implements error.
 func (e *EndError) Error() string { return e.Text }
+
+// Failure returns the reason for which an error ends a session.
+func Failure(err error) *EndError {
+	e := &EndError{Fault, "the service failed; what was transcribed is kept"}
+	errors.As(err, &e)
+	return e
+}

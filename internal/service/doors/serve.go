@@ -18,14 +18,14 @@ type Limits struct {
 	Idle    time.Duration // without a message of the client; default 15 min
 	Ping    time.Duration // between pings, and the longest wait for an answer; default 20 s
 	Write   time.Duration // for one message to the client; default 30 s
-	Queue   int           // bytes that wait for the client; default 1 MiB
+	Queue   int           // messages that wait for the client; default 1024
 	Rate    int           // messages that are read in a second; default 1000
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Longest: cmp.Or(l.Longest, time.Hour), Idle: cmp.Or(l.Idle, 15*time.Minute), Ping: cmp.Or(l.Ping, 20*time.Second), Write: cmp.Or(l.Write, 30*time.Second),
-		Queue: cmp.Or(l.Queue, 1<<20), Rate: cmp.Or(l.Rate, 1000),
+		Queue: cmp.Or(l.Queue, 1024), Rate: cmp.Or(l.Rate, 1000),
 	}
 }
 
@@ -39,7 +39,7 @@ type runner struct {
 
 	mu   sync.Mutex // for door, and the order of its messages
 	door Door
-	out  *outbox
+	out  chan []byte // closed after the last message
 
 	acting  sync.Mutex // for the fields that actions use
 	ended   bool       // actions no longer count
@@ -48,6 +48,7 @@ type runner struct {
 	set     Settings
 	seconds float64
 
+	written chan struct{}
 	last    atomic.Int64 // time of the client's last message, in ns since begun
 	waiting atomic.Bool  // no Read runs, so no answer to a ping can come
 }
@@ -59,7 +60,7 @@ func Serve(ctx context.Context, conn Conn, door Door, set Settings, open Opener,
 	limits = limits.withDefaults()
 	r := &runner{
 		conn: conn, door: door, open: open, limits: limits, begun: time.Now(), cause: make(chan *EndError, 1),
-		out: newOutbox(limits.Queue), set: set, events: make(chan struct{}),
+		out: make(chan []byte, limits.Queue), set: set, events: make(chan struct{}), written: make(chan struct{}),
 	}
 	reading, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	acting, stop := context.WithCancel(reading)
@@ -87,17 +88,10 @@ func (r *runner) wait(ctx context.Context) (why *EndError) {
 	case why = <-r.cause:
 		return why
 	case <-ctx.Done():
-		return endError(context.Cause(ctx))
+		return Failure(context.Cause(ctx))
 	case <-longest.C:
 		return &EndError{Expired, fmt.Sprintf("Your session hit the maximum duration of %.0f minutes.", r.limits.Longest.Minutes())}
 	}
-}
-
-// endError returns the reason for which an error ends a session.
-func endError(err error) *EndError {
-	e := &EndError{Fault, "the service failed; what was transcribed is kept"}
-	errors.As(err, &e)
-	return e
 }
 
 // end ends the session for a reason, unless another came first.
@@ -112,14 +106,19 @@ func (r *runner) end(reason Reason, text string) {
 func (r *runner) send(make func() [][]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.out.add(make()) {
-		r.end(Slow, "you read the events too slowly")
+	for _, m := range make() {
+		select {
+		case r.out <- m:
+		default:
+			r.end(Slow, "you read the events too slowly")
+		}
 	}
 }
 
-// write writes the queued messages.
+// write writes the queued messages; written is closed after the last one.
 func (r *runner) write(ctx context.Context) {
-	for m := range r.out.all(ctx) {
+	defer close(r.written)
+	for m := range r.out {
 		limit, cancel := context.WithTimeout(ctx, r.limits.Write)
 		err := r.conn.Write(limit, m)
 		cancel()
@@ -145,7 +144,7 @@ func (r *runner) receive(reading, acting context.Context) {
 		r.last.Store(int64(time.Since(r.begun)))
 		r.waiting.Store(true)
 		if err := r.act(acting, text, data); err != nil {
-			e := endError(err)
+			e := Failure(err)
 			r.end(e.Reason, e.Text)
 		}
 		if count++; count >= r.limits.Rate { // a flood is read at the limit's speed
@@ -175,7 +174,7 @@ func (r *runner) act(ctx context.Context, text bool, data []byte) error {
 		return replies
 	})
 	for _, a := range actions {
-		if err := r.do(ctx, a); err != nil {
+		if err := r.do(ctx, a); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -191,24 +190,25 @@ func (r *runner) do(ctx context.Context, a Action) error {
 	case Configure:
 		r.set = a.Settings
 		if r.session != nil {
-			return r.session.Configure(a.Settings)
+			return r.session.Configure(ctx, a.Settings)
 		}
 	case Audio:
+		if len(a) == 0 {
+			return nil
+		}
 		if err := r.opened(ctx); err != nil {
 			return err
 		}
 		r.seconds += r.set.Format.Seconds(int64(len(a)))
-		if err := r.session.Write(ctx, a); ctx.Err() == nil {
-			return err
-		}
+		return r.session.Write(ctx, a)
 	case Commit:
 		if r.session != nil {
-			return r.session.Commit()
+			return r.session.Commit(ctx)
 		}
 		r.send(func() [][]byte { return r.door.Send(spec.LiveEvent{Kind: spec.LiveCommitted, Utterance: -1}) })
 	case Clear:
 		if r.session != nil {
-			return r.session.Clear()
+			return r.session.Clear(ctx)
 		}
 		r.send(func() [][]byte { return r.door.Send(spec.LiveEvent{Kind: spec.LiveCleared, Utterance: -1}) })
 	case Finish:
@@ -231,7 +231,7 @@ func (r *runner) opened(ctx context.Context) (err error) {
 		defer close(r.events)
 		for e, err := range s.Events() {
 			if err != nil {
-				e := endError(err)
+				e := Failure(err)
 				r.end(e.Reason, e.Text)
 				return
 			}
@@ -279,7 +279,7 @@ func (r *runner) finish(why *EndError) End {
 		<-r.events
 		end.Result = res
 		if err != nil && why.Reason == Finished {
-			e := endError(err)
+			e := Failure(err)
 			end.Reason, end.Text = e.Reason, e.Text
 		}
 	}
@@ -290,7 +290,11 @@ func (r *runner) finish(why *EndError) End {
 		messages, code, reason = r.door.End(end)
 		return messages
 	})
-	r.out.finish(r.limits.Write)
+	close(r.out)
+	select {
+	case <-r.written:
+	case <-time.After(r.limits.Write):
+	}
 	_ = r.conn.Close(code, reason)
 	return end
 }

@@ -113,9 +113,10 @@ func (s *script) Write(ctx context.Context, data []byte) error {
 	return nil
 }
 
-func (s *script) Configure(Settings) error { s.say("configured", ""); return nil }
-func (s *script) Commit() error            { s.say(spec.LiveCommitted, ""); return nil }
-func (s *script) Clear() error             { s.say(spec.LiveCleared, ""); return nil }
+func (s *script) Configure(context.Context, Settings) error { s.say("configured", ""); return nil }
+func (s *script) Commit(context.Context) error              { s.say(spec.LiveCommitted, ""); return nil }
+
+func (s *script) Clear(context.Context) error { s.say(spec.LiveCleared, ""); return nil }
 
 func (s *script) Events() iter.Seq2[spec.LiveEvent, error] {
 	return func(yield func(spec.LiveEvent, error) bool) {
@@ -151,7 +152,7 @@ func start(ctx context.Context, p *pipe, s *script, refused error) func() End {
 	s.events, s.done, s.failed = make(chan spec.LiveEvent), make(chan struct{}), make(chan error, 1)
 	open := func(context.Context, Settings) (Session, error) { return s, refused }
 	go func() {
-		end <- Serve(ctx, p, plain{}, Settings{Format: Format{Encoding: "mulaw", Rate: 8000, Channels: 1}}, open, Limits{Queue: 1024, Rate: 10})
+		end <- Serve(ctx, p, plain{}, Settings{Format: Format{Encoding: "mulaw", Rate: 8000, Channels: 1}}, open, Limits{Queue: 32, Rate: 10})
 	}()
 	return func() End { return <-end }
 }

@@ -38,6 +38,7 @@ var builtin = []model{
 	{id: "gpt-4o-transcribe-diarize", diarize: true},
 	{id: "gpt-transcribe"},
 	{id: "gpt-live-transcribe"},
+	{id: "gpt-realtime-whisper"},
 }
 
 // used returns the name of the model that made a result: the folder's, or that
@@ -117,6 +118,16 @@ func (n Names) find(id string) (model, error) {
 		return m, nil
 	}
 	return model{}, n.Unknown(id)
+}
+
+// Live sets what a model's name says in the options of a live session. The error
+// is an *Error for an unknown name.
+func (n Names) Live(id string, o *spec.Options, e *spec.Extras) error {
+	m, err := n.find(id)
+	if err == nil {
+		o.Optimize, o.EnableDiarize, e.Model = m.optimize, &m.diarize, m.file
+	}
+	return err
 }
 
 // whisperSize matches the sizes of Whisper that clients send by default,

@@ -1,0 +1,317 @@
+package realtime
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/spec"
+)
+
+// models knows every name but one.
+func models(name string, o *spec.Options, _ *spec.Extras) error {
+	if name == "none" {
+		return errors.New("model none does not exist")
+	}
+	o.EnableDiarize = new(strings.HasSuffix(name, "diarize"))
+	return nil
+}
+
+func open(t testing.TB, session string) *Door {
+	t.Helper()
+	d, err := New("x", "", json.RawMessage(session), models, time.Hour)
+	require.NoError(t, err)
+	return d
+}
+
+// event is an event of the server with the fields that tests read.
+type event struct {
+	Type, Delta, Transcript, Speaker string
+	ItemID                           string  `json:"item_id"`
+	Previous                         *string `json:"previous_item_id"`
+	AudioStart                       *int    `json:"audio_start_ms"`
+	Error                            struct{ Type, Code, Param, Message, EventID string }
+	Languages                        []struct{ Code string }
+	Session                          struct {
+		Audio struct {
+			Input struct {
+				Transcription *transcription
+				Detection     *detection `json:"turn_detection"`
+				Format        format
+			}
+		}
+	}
+}
+
+func parsed(t testing.TB, messages [][]byte) (list []event) {
+	t.Helper()
+	for _, m := range messages {
+		var e event
+		require.NoError(t, json.Unmarshal(m, &e), "%s", m)
+		list = append(list, e)
+	}
+	return list
+}
+
+// kinds returns the types of events without their common beginnings.
+func kinds(list []event) (out []string) {
+	for _, e := range list {
+		out = append(out, e.Type[strings.LastIndexByte(e.Type, '.')+1:])
+	}
+	return out
+}
+
+const manual = `{"type":"transcription","audio":{"input":{"turn_detection":null}}}`
+
+// With turn detection each utterance is an item, whose events come in OpenAI's
+// order.
+func TestTurns(t *testing.T) {
+	d := open(t, `{"audio":{"input":{"transcription":{"model":"gpt-4o-transcribe-diarize"}}}}`)
+	list := parsed(t, d.Begin())
+	for _, e := range []spec.LiveEvent{
+		{Kind: spec.LiveSpeechStarted, Start: 0.2},
+		{Kind: spec.LivePartial, Text: "he"},
+		{Kind: spec.LivePartial, Text: "hello"},
+		{Kind: spec.LiveSpeechStopped, Start: 0.2, End: 1.5},
+		{Kind: spec.LiveSpeechStarted, Start: 2, Utterance: 1},
+		{Kind: spec.LiveFinal, Text: "hello there", Language: "en", Segments: []spec.Segment{{Text: "hello there", Speaker: "SPEAKER_0"}}},
+		{Kind: spec.LiveSpeechStopped, Utterance: 1, Start: 2, End: 3},
+		{Kind: spec.LiveFinal, Utterance: 1},
+	} {
+		list = append(list, parsed(t, d.Send(e))...)
+	}
+	assert.Equal(t, []string{
+		"created", "speech_started", "delta", "delta", "speech_stopped", "committed", "added", "speech_started",
+		"delta", "segment", "completed", "done", "speech_stopped", "committed", "added", "completed", "done",
+	}, kinds(list))
+	assert.Equal(t, 0, *list[1].AudioStart)
+	assert.Equal(t, "hello there", list[10].Transcript)
+	assert.Equal(t, "SPEAKER_0", list[9].Speaker)
+	assert.Equal(t, "en", list[10].Languages[0].Code)
+	assert.Nil(t, list[5].Previous)
+	assert.Equal(t, list[5].ItemID, *list[13].Previous)
+	assert.Equal(t, list[1].ItemID, list[2].ItemID)
+	assert.Empty(t, d.of)
+}
+
+// A commit of silence is an empty item, never an error: many clients take any
+// error for the end.
+func TestEmptyCommit(t *testing.T) {
+	for _, session := range []string{manual, "{}"} {
+		d := open(t, session)
+		actions, replies, err := d.Receive(true, []byte(`{"type":"input_audio_buffer.commit"}`))
+		require.NoError(t, err)
+		assert.Empty(t, replies)
+		assert.Equal(t, []doors.Action{doors.Commit{}}, actions)
+		list := parsed(t, d.Send(spec.LiveEvent{Kind: spec.LiveCommitted, Utterance: -1, Start: 1}))
+		assert.Equal(t, []string{"committed", "added", "completed", "done"}, kinds(list))
+		assert.Empty(t, list[2].Transcript)
+	}
+	d := open(t, "{}") // turn detection was first
+	for _, e := range []spec.LiveEvent{{Kind: spec.LiveSpeechStarted}, {Kind: spec.LiveSpeechStopped}, {Kind: spec.LiveFinal, Text: "a"}} {
+		d.Send(e)
+	}
+	assert.Empty(t, d.Send(spec.LiveEvent{Kind: spec.LiveCommitted}))
+}
+
+// The deltas of an item, joined, are its transcript, whatever the order in
+// which partials, finals, commits and clears come; each item that was committed
+// is completed once, and nothing is said of an item after that.
+func TestDeltasArePrefixes(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := open(t, rapid.SampledFrom([]string{manual, "{}"}).Draw(rt, "session"))
+		joined, completed, committed := map[string]string{}, map[string]string{}, []string{}
+		send := func(e spec.LiveEvent) {
+			for _, e := range parsed(t, d.Send(e)) {
+				switch kind := kinds([]event{e})[0]; kind {
+				case "delta":
+					require.NotContains(rt, completed, e.ItemID)
+					joined[e.ItemID] += e.Delta
+				case "committed":
+					require.NotContains(rt, committed, e.ItemID)
+					committed = append(committed, e.ItemID)
+				case "completed":
+					require.NotContains(rt, completed, e.ItemID)
+					require.Contains(rt, committed, e.ItemID)
+					require.Equal(rt, e.Transcript, joined[e.ItemID])
+					completed[e.ItemID] = e.Transcript
+				case "error":
+					rt.Fatalf("an error: %+v", e)
+				}
+			}
+		}
+		type spoken struct {
+			id   int
+			text string
+		}
+		var waiting []*spoken // for their finals
+		now, count := 0.0, 0
+		var current *spoken
+		stop := func() {
+			send(spec.LiveEvent{Kind: spec.LiveSpeechStopped, Utterance: current.id, Start: now - 1, End: now})
+			waiting, current = append(waiting, current), nil
+		}
+		final := func() {
+			u := waiting[0]
+			waiting = waiting[1:]
+			send(spec.LiveEvent{Kind: spec.LiveFinal, Utterance: u.id, Text: u.text, Segments: []spec.Segment{{Text: u.text}}})
+		}
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			now++
+			switch step := rapid.SampledFrom([]string{"speak", "speak", "stop", "final", "commit", "clear"}).Draw(rt, "step"); {
+			case step == "speak" && current == nil:
+				current = &spoken{id: count}
+				count++
+				send(spec.LiveEvent{Kind: spec.LiveSpeechStarted, Utterance: current.id, Start: now})
+			case step == "speak":
+				current.text += rapid.SampledFrom([]string{"", "a", "word ", "再"}).Draw(rt, "more")
+				send(spec.LiveEvent{Kind: spec.LivePartial, Utterance: current.id, Text: current.text})
+			case step == "stop" && current != nil:
+				stop()
+			case step == "final" && len(waiting) > 0:
+				final()
+			case step == "commit":
+				e := spec.LiveEvent{Kind: spec.LiveCommitted, Utterance: -1, Start: now}
+				if current != nil {
+					e.Utterance = current.id
+					stop()
+				}
+				send(e)
+			case step == "clear":
+				send(spec.LiveEvent{Kind: spec.LiveCleared, Utterance: -1, Start: now})
+				current = nil
+			}
+		}
+		if current != nil {
+			stop()
+		}
+		for len(waiting) > 0 {
+			final()
+		}
+		send(spec.LiveEvent{Kind: spec.LiveCommitted, Utterance: -1, Start: now})
+		for _, id := range committed {
+			require.Contains(rt, completed, id)
+		}
+		require.Empty(rt, d.of)
+	})
+}
+
+// Fields that are absent stay, null ones are cleared; the models of live clients
+// have no turn detection.
+func TestUpdate(t *testing.T) {
+	d := open(t, "")
+	update := func(input string) event {
+		t.Helper()
+		actions, replies, err := d.Receive(true, fmt.Appendf(nil, `{"type":"session.update","session":{"type":"transcription","audio":{"input":%s}}}`, input))
+		require.NoError(t, err)
+		list := parsed(t, replies)
+		require.Equal(t, "session.updated", list[0].Type, "%+v", list[0].Error)
+		require.Len(t, actions, 1)
+		assert.Equal(t, d.Settings(), actions[0].(doors.Configure).Settings)
+		return list[0]
+	}
+	in := update(`{"format":{"type":"audio/pcm","rate":24000},"transcription":{"model":"whisper-1","languages":["de","en"],"keywords":["Otograph"],"prompt":"p"}}`).Session.Audio.Input
+	assert.Equal(t, "server_vad", in.Detection.Type)
+	assert.Equal(t, doors.Format{Encoding: "s16le", Rate: 24000, Channels: 1}, d.Settings().Format)
+	assert.Equal(t, []string{"de", "en"}, d.Settings().Extras.Languages)
+	assert.Equal(t, []string{"Otograph"}, d.Settings().Options.Hotwords)
+	assert.InDelta(t, 0.5, d.Settings().Silence, 1e-9)
+	in = update(`{"format":{"type":"audio/pcmu"},"transcription":{"language":"fr"},"turn_detection":{"type":"server_vad","silence_duration_ms":200}}`).Session.Audio.Input
+	assert.Equal(t, "whisper-1", in.Transcription.Model)
+	assert.Equal(t, doors.Format{Encoding: "mulaw", Rate: 8000, Channels: 1}, d.Settings().Format)
+	assert.Equal(t, "fr", *d.Settings().Options.ASRLanguage)
+	assert.Empty(t, d.Settings().Extras.Languages)
+	assert.InDelta(t, 0.2, d.Settings().Silence, 1e-9)
+	assert.False(t, d.Settings().Manual)
+	update(`{"turn_detection":{"type":"semantic_vad","eagerness":"low"}}`)
+	assert.InDelta(t, 1.5, d.Settings().Silence, 1e-9)
+	update(`{"turn_detection":null}`)
+	assert.True(t, d.Settings().Manual)
+	for _, model := range []string{"gpt-live-transcribe", "gpt-realtime-whisper"} {
+		in = update(fmt.Sprintf(`{"transcription":{"model":%q},"turn_detection":{"type":"server_vad"}}`, model)).Session.Audio.Input
+		assert.Nil(t, in.Detection)
+		assert.True(t, d.Settings().Manual)
+	}
+}
+
+// Mistakes are events in OpenAI's form, change nothing, and end nothing.
+func TestMistakes(t *testing.T) {
+	d := open(t, "{}")
+	before := d.Settings()
+	for message, want := range map[string]string{
+		`{`: "invalid_json", `[]`: "invalid_json", `{"type":"nonsense"}`: "invalid_event", `{"type":"response.create"}`: "invalid_event",
+		`{"type":"conversation.item.create"}`: "invalid_event", `{"type":"transcription_session.update"}`: "invalid_event",
+		`{"type":"input_audio_buffer.append"}`:                                                                "missing_required_parameter",
+		`{"type":"input_audio_buffer.append","audio":"%"}`:                                                    "invalid_value",
+		`{"type":"session.update"}`:                                                                           "invalid_value",
+		`{"type":"session.update","session":{"type":"realtime"}}`:                                             "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/opus"}}}}}`:            "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":1}}}}}`:    "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"model":"none"}}}}}`:          "model_not_found",
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"language":"klingonese"}}}}}`: "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"keywords":[7]}}}}}`:          "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"turn_detection":{"type":"magic"}}}}}`:         "invalid_value",
+	} {
+		actions, replies, err := d.Receive(true, []byte(message))
+		require.NoError(t, err)
+		assert.Empty(t, actions)
+		list := parsed(t, replies)
+		require.Len(t, list, 1, message)
+		assert.Equal(t, want, list[0].Error.Code, message)
+		assert.Equal(t, "invalid_request_error", list[0].Error.Type)
+		assert.NotEmpty(t, list[0].Error.Message)
+	}
+	assert.Equal(t, before, d.Settings())
+	_, replies, err := d.Receive(false, []byte("\x00"))
+	require.NoError(t, err)
+	assert.Equal(t, "invalid_json", parsed(t, replies)[0].Error.Code)
+	actions, _, err := d.Receive(true, []byte(`{"type":"input_audio_buffer.append","audio":"`+base64.StdEncoding.EncodeToString([]byte("sound"))+`"}`))
+	require.NoError(t, err)
+	assert.Equal(t, []doors.Action{doors.Audio("sound")}, actions)
+}
+
+// Only an end that the client or its account causes comes with an error.
+func TestEnds(t *testing.T) {
+	for reason, want := range map[doors.Reason]string{
+		doors.Finished: "", doors.Gone: "", doors.Draining: "", doors.Fault: "", doors.Full: "", doors.Idle: "", doors.Slow: "",
+		doors.Expired: "session_expired", doors.Unpaid: "insufficient_quota", doors.Limited: "rate_limit_exceeded", doors.Invalid: "invalid_value", doors.Canceled: "invalid_value",
+	} {
+		d := open(t, "{}")
+		messages, code, text := d.End(doors.End{Reason: reason, Text: "why"})
+		assert.Equal(t, reason.Code(), code)
+		assert.Equal(t, "why", text)
+		var got string
+		if list := parsed(t, messages); len(list) > 0 {
+			got = list[0].Error.Code
+		}
+		assert.Equal(t, want, got, reason)
+	}
+}
+
+func FuzzReceive(f *testing.F) {
+	for _, seed := range []string{`{"type":"session.update","session":{"audio":{"input":{"transcription":{"model":"m"}}}}}`, `{"type":"input_audio_buffer.append","audio":"AAAA"}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d := open(t, "{}")
+		actions, replies, err := d.Receive(true, data)
+		require.NoError(t, err)
+		parsed(t, replies)
+		if !slices.ContainsFunc(actions, func(a doors.Action) bool { _, ok := a.(doors.Configure); return ok }) {
+			return
+		}
+		for range 2 {
+			parsed(t, d.Send(spec.LiveEvent{Kind: spec.LiveSpeechStarted}))
+		}
+	})
+}

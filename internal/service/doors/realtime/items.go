@@ -1,0 +1,204 @@
+package realtime
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/otograph/otograph/spec"
+)
+
+// item is a turn: one utterance with turn detection, and otherwise the sound
+// between two commits.
+type item struct {
+	id        string
+	turn      bool // of turn detection
+	list      []*utterance
+	sent      string // the deltas, joined
+	seconds   float64
+	committed bool
+}
+
+type utterance struct {
+	item    *item
+	text    string
+	stopped bool
+	final   *spec.LiveEvent
+}
+
+func (d *Door) newItem(turn bool) *item {
+	d.items++
+	return &item{id: fmt.Sprintf("item_%s_%d", d.id, d.items), turn: turn}
+}
+
+// Send implements doors.Door.
+func (d *Door) Send(e spec.LiveEvent) (out [][]byte) {
+	u := d.of[e.Utterance]
+	switch e.Kind {
+	case spec.LiveSpeechStarted:
+		return d.begin(e)
+	case spec.LiveSpeechStopped:
+		if u != nil {
+			u.stopped = true
+			if u.item.turn && !u.item.committed {
+				u.item.seconds = e.End - e.Start
+				end := e.End + d.config.settings.Silence
+				out = append(out, d.event("input_audio_buffer.speech_stopped", map[string]any{"audio_end_ms": milliseconds(end), "item_id": u.item.id}))
+				out = append(out, d.commit(u.item)...)
+			}
+		}
+	case spec.LivePartial, spec.LiveFinal:
+		if u == nil {
+			return nil // it was cleared
+		}
+		u.text = e.Text
+		if e.Kind == spec.LiveFinal {
+			u.final = &e
+		}
+		return d.progress(u.item)
+	case spec.LiveCommitted:
+		return d.committed(e)
+	case spec.LiveCleared:
+		d.mark, d.current = e.Start, nil
+		maps.DeleteFunc(d.of, func(_ int, u *utterance) bool { return !u.item.committed })
+		return [][]byte{d.event("input_audio_buffer.cleared", map[string]any{})}
+	case spec.LiveSound:
+		if *d.config.settings.Options.EnableAudioEvents {
+			return [][]byte{d.event("conversation.item.sound_detection", map[string]any{
+				"item_id": d.last, "content_index": 0, "start": e.Start, "end": e.End,
+				"detections": []map[string]any{{"label": e.Class, "score": e.Confidence, "index": 0}},
+			})}
+		}
+	case spec.LiveSpeakerChanged: // segments cannot be changed
+	}
+	return out
+}
+
+func milliseconds(seconds float64) int { return int(math.Round(1000 * max(0, seconds))) }
+
+// begin begins an utterance, and with turn detection its item.
+func (d *Door) begin(e spec.LiveEvent) (out [][]byte) {
+	it := d.current
+	if !d.config.settings.Manual {
+		it = d.newItem(true)
+		padding := defaultPadding
+		if p := d.config.detection.Padding; p != nil {
+			padding = *p
+		}
+		out = append(out, d.event("input_audio_buffer.speech_started", map[string]any{"audio_start_ms": milliseconds(e.Start - padding/1000), "item_id": it.id}))
+	} else if it == nil {
+		it = d.newItem(false)
+		d.current = it
+	}
+	u := &utterance{item: it}
+	it.list = append(it.list, u)
+	d.of[e.Utterance] = u
+	return out
+}
+
+// committed takes the end of a commit of the client, which turn detection may
+// have preceded.
+func (d *Door) committed(e spec.LiveEvent) [][]byte {
+	it := d.current
+	seconds := e.Start - d.mark
+	d.mark, d.current = e.Start, nil
+	switch {
+	case e.Utterance >= 0 && it == nil:
+		return nil
+	case it == nil: // nothing was spoken: an error would end the session of many clients
+		it = d.newItem(false)
+	}
+	it.seconds = math.Round(100*seconds) / 100
+	return append(d.commit(it), d.progress(it)...)
+}
+
+// commit tells that an item is complete but for its text.
+func (d *Door) commit(it *item) [][]byte {
+	it.committed = true
+	var previous any
+	if d.last != "" {
+		previous = d.last
+	}
+	d.last = it.id
+	return [][]byte{
+		d.event("input_audio_buffer.committed", map[string]any{"item_id": it.id, "previous_item_id": previous}),
+		d.event("conversation.item.added", map[string]any{"item": it.record(nil), "previous_item_id": previous}),
+	}
+}
+
+// record returns the item as clients see it, with its transcript, or nil.
+func (it *item) record(transcript any) map[string]any {
+	status := "in_progress"
+	if transcript != nil {
+		status = "completed"
+	}
+	return map[string]any{
+		"id": it.id, "object": "realtime.item", "type": "message", "status": status, "role": "user",
+		"content": []map[string]any{{"type": "input_audio", "transcript": transcript}},
+	}
+}
+
+// progress sends what is new of an item's text, and its end.
+func (d *Door) progress(it *item) (out [][]byte) {
+	text, done := "", it.committed
+	var segments []spec.Segment
+	var languages []string
+	for _, u := range it.list {
+		text += spec.Separated(text, u.text)
+		if u.final == nil {
+			done = false
+			break // later texts wait for the rest of this one
+		}
+		segments = append(segments, u.final.Segments...)
+		if l := u.final.Language; l != "" && u.text != "" && !slices.Contains(languages, l) {
+			languages = append(languages, l)
+		}
+	}
+	transcript := func(kind string, fields map[string]any) {
+		fields["item_id"], fields["content_index"] = it.id, 0
+		out = append(out, d.event("conversation.item.input_audio_transcription."+kind, fields))
+	}
+	if delta, grows := strings.CutPrefix(text, it.sent); grows && delta != "" {
+		it.sent = text
+		transcript("delta", map[string]any{"delta": delta})
+	}
+	if !done {
+		return out
+	}
+	if *d.config.settings.Options.EnableDiarize {
+		for _, s := range segments {
+			transcript("segment", map[string]any{"id": fmt.Sprintf("seg_%d", s.ID), "text": s.Text, "speaker": s.Speaker, "start": s.Start, "end": s.End})
+		}
+	}
+	fields := map[string]any{"transcript": text, "usage": map[string]any{"type": "duration", "seconds": it.seconds}}
+	codes := []map[string]string{}
+	for _, l := range languages {
+		codes = append(codes, map[string]string{"code": l})
+	}
+	fields["languages"] = codes
+	if slices.Contains(d.config.include, "item.input_audio_transcription.logprobs") {
+		fields["logprobs"] = logprobs(segments)
+	}
+	transcript("completed", fields)
+	out = append(out, d.event("conversation.item.done", map[string]any{"item": it.record(text)}))
+	maps.DeleteFunc(d.of, func(_ int, u *utterance) bool { return u.item == it })
+	return out
+}
+
+// logprobs returns the probabilities of words, as far as the model has them.
+func logprobs(segments []spec.Segment) []map[string]any {
+	list := []map[string]any{}
+	for _, s := range segments {
+		for _, w := range s.Words {
+			token := spec.Separated(".", w.Word)
+			var bytes []int
+			for _, b := range []byte(token) {
+				bytes = append(bytes, int(b))
+			}
+			list = append(list, map[string]any{"token": token, "bytes": bytes, "logprob": math.Log(max(w.Probability, 1e-6))})
+		}
+	}
+	return list
+}

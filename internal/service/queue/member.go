@@ -26,6 +26,7 @@ const (
 	Fetcher    Kind = "fetcher"
 	Notifier   Kind = "notifier"
 	Supervisor Kind = "supervisor"
+	Live       Kind = "live" // a server with live sessions, and the process of their models
 )
 
 // Member describes a process that holds work.

@@ -35,7 +35,7 @@ func (s *Operators) Cancel(ctx context.Context, id string) (Task, error) {
 }
 
 // Withdraw cancels a task for its owner, as long as no sentence has been
-// reported. Errors wrap ErrNotFound, ErrFinal, ErrForbidden or ErrTextDelivered.
+// reported, and never a live session. Errors wrap ErrNotFound, ErrFinal, ErrForbidden or ErrTextDelivered.
 func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error) {
 	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r row) error {
 		if r.AccountID != account {
@@ -43,7 +43,7 @@ func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error)
 		}
 		var delivered int
 		err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM live_segments WHERE task_id = $1", id).Scan(&delivered)
-		if err == nil && delivered > 0 {
+		if err == nil && (delivered > 0 || r.Extras.Live) {
 			err = fmt.Errorf("%w: %s", ErrTextDelivered, id)
 		}
 		return err

@@ -223,10 +223,13 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 	}
 	var url, host, key, size, md5 any
 	lane := laneOf(r.Batch)
-	if r.Audio != nil {
+	switch {
+	case r.Extras.Live:
+		t.AudioSourceType = SourceBase64
+	case r.Audio != nil:
 		t.AudioSourceType, t.AudioSize, t.AudioMD5 = SourceBase64, &r.Audio.Size, &r.Audio.MD5
 		key, size, md5 = r.Audio.Key, r.Audio.Size, r.Audio.MD5
-	} else {
+	default:
 		url, host, lane = r.URL, HostOf(r.URL), queue.LaneFetch
 	}
 	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, price, r.Batch); err != nil {
@@ -240,6 +243,9 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 		db.Optional(r.CallbackURL), db.Optional(r.CallbackSecret), t.BatchMode, prices.ID, host, db.Optional(idempotencyKey), extras, db.Optional(r.Key))
 	if err != nil {
 		return Task{}, err
+	}
+	if r.Extras.Live {
+		return t, nil
 	}
 	return t, s.queue.Added(ctx, tx, queue.Ref{TaskID: t.ID, AccountID: t.AccountID, Lane: lane})
 }

@@ -124,6 +124,9 @@ func (s *Runs) Release(ctx context.Context, c *Claim, how Ending, message string
 
 // end moves a running task whose row is locked to its next state.
 func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message string) error {
+	if r.Extras.Live && how != EndPermanent {
+		how, message = EndPermanent, lostSession
+	}
 	if how == EndInterrupted {
 		if r.interruptions++; r.interruptions > maxInterruptions {
 			how = EndRecoverable

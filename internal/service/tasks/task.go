@@ -95,4 +95,6 @@ type Extras struct {
 	// Voices holds the names of the known speakers. NewReference stores their
 	// recordings in the same order.
 	Voices []string `json:"voices,omitempty"`
+	// Live marks the task of a live session.
+	Live bool `json:"live,omitempty"`
 }

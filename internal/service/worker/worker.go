@@ -77,13 +77,19 @@ const (
 	envSupervisor = "OTOGRAPH_SUPERVISOR_ID"
 )
 
+// Self returns the names that a supervisor gave to this process and itself; a
+// new name and "" without one.
+func Self() (id, supervisor string) {
+	return cmp.Or(os.Getenv(envWorker), uuid.NewString()), os.Getenv(envSupervisor)
+}
+
 // New returns a worker for a service.
 func New(s *tasks.Runs, c Config) (*Worker, error) {
 	if c.Engine == nil {
 		return nil, errors.New("worker: Config needs an Engine")
 	}
-	c.ID = cmp.Or(c.ID, os.Getenv(envWorker), uuid.NewString())
-	c.Supervisor = cmp.Or(c.Supervisor, os.Getenv(envSupervisor))
+	id, supervisor := Self()
+	c.ID, c.Supervisor = cmp.Or(c.ID, id), cmp.Or(c.Supervisor, supervisor)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 25*time.Second)

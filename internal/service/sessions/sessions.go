@@ -1,0 +1,300 @@
+// Package sessions runs live sessions of the service: each is a task with a
+// hold that grows by the minute, and its models work in a process of their own,
+// which all sessions share.
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/queue"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/backoff"
+	"github.com/otograph/otograph/spec"
+)
+
+// Config configures Sessions. Tasks, Socket and Process are required.
+type Config struct {
+	Tasks   *tasks.Service
+	Socket  string                      // of Host
+	Process func(context.Context) error // keeps the process that runs Host; it is called at the first session
+	Most    int                         // sessions at the same time
+	Grace   time.Duration
+	Logger  *slog.Logger
+	Version string
+	Counts  Counts
+}
+
+// Counts counts sessions for metrics.
+type Counts interface {
+	// LiveBegins counts an open session until ended is called with its reason.
+	LiveBegins() (ended func(reason string))
+	// LiveFinal counts a final text that came some seconds after its end.
+	LiveFinal(behind float64)
+}
+
+// Sessions runs the live sessions of a server. It is safe for concurrent use.
+type Sessions struct {
+	config Config
+	member string        // id
+	open   atomic.Int64  // sessions with sound
+	inside atomic.Int64  // connections
+	first  chan struct{} // closed at the first session
+	begin  sync.Once
+}
+
+// New returns Sessions.
+func New(c Config) *Sessions {
+	return &Sessions{config: c, member: uuid.NewString(), first: make(chan struct{})}
+}
+
+// Run keeps the server's heartbeat for its sessions, and their process from the
+// first session on, until ctx is done and the sessions have ended, at most for
+// Grace.
+func (s *Sessions) Run(ctx context.Context) error {
+	stop, joined := s.config.Tasks.Queue().Join(ctx, queue.Member{ID: s.member, Kind: queue.Live, Version: s.config.Version}, 5*time.Second, nil)
+	if !joined {
+		return nil
+	}
+	defer stop()
+	select {
+	case <-s.first:
+	case <-ctx.Done():
+		return nil
+	}
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() {
+		for begun := time.Now(); s.inside.Load() > 0 && time.Since(begun) < s.config.Grace; {
+			time.Sleep(20 * time.Millisecond)
+		}
+		end()
+	})()
+	return s.config.Process(work)
+}
+
+// Enter counts a connection until leave is called: Run waits for it.
+func (s *Sessions) Enter() (leave func()) {
+	s.inside.Add(1)
+	return func() { s.inside.Add(-1) }
+}
+
+// Order is what a session's task gets from its client.
+type Order struct {
+	ID             string // of the task
+	Account        string
+	Key            string // id of the API key, or ""
+	Store          bool   // keeps the task with its result
+	CallbackURL    string
+	CallbackSecret string
+}
+
+// Open opens a session, with the hold of its first minute.
+func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doors.Session, err error) {
+	if n := s.open.Add(1); n > int64(s.config.Most) {
+		s.open.Add(-1)
+		return nil, &doors.EndError{Reason: doors.Full, Text: "the service has no room for another session; try again later"}
+	}
+	defer func() {
+		if err != nil {
+			s.open.Add(-1)
+		}
+	}()
+	s.begin.Do(func() { close(s.first) })
+	options, err := set.Options.Effective()
+	if err != nil {
+		return nil, &doors.EndError{Reason: doors.Invalid, Text: err.Error()}
+	}
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, &doors.EndError{Reason: doors.Full, Text: "the process that transcribes does not run yet; try again"}
+	}
+	claim, err := s.config.Tasks.OpenLive(ctx, tasks.Request{
+		ID: o.ID, Account: o.Account, Key: o.Key, Seconds: minute, Filename: "live", Options: options, Extras: tasks.Extras{Extras: set.Extras},
+		CallbackURL: o.CallbackURL, CallbackSecret: o.CallbackSecret,
+	}, s.member)
+	if err != nil {
+		_ = conn.Close()
+		return nil, refusal(err)
+	}
+	return &session{remote: dial(conn, set), sessions: s, claim: claim, order: o, format: set.Format, ended: s.config.Counts.LiveBegins()}, nil
+}
+
+// startTime is how long a session waits for the process of the models.
+const startTime = 20 * time.Second
+
+// connect connects to the process, which may be starting.
+func (s *Sessions) connect(ctx context.Context) (conn net.Conn, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	err = backoff.Retry(ctx, func(error) bool { return true }, func(ctx context.Context) (err error) {
+		conn, err = new(net.Dialer).DialContext(ctx, "unix", s.config.Socket)
+		return err
+	})
+	return conn, err
+}
+
+// refusal returns the end of a session whose task was not created.
+func refusal(err error) error {
+	switch {
+	case errors.Is(err, billing.ErrInsufficientBalance):
+		return &doors.EndError{Reason: doors.Unpaid, Text: unpaid}
+	case errors.Is(err, billing.ErrConcurrencyLimit):
+		return &doors.EndError{Reason: doors.Limited, Text: "too many concurrent tasks: see concurrency_limit in GET /account"}
+	case errors.Is(err, tasks.ErrTranslation), errors.Is(err, tasks.ErrModel):
+		return &doors.EndError{Reason: doors.Invalid, Text: "the model is not installed, or cannot do this"}
+	}
+	if e, ok := errors.AsType[*tasks.LanguageError](err); ok {
+		return &doors.EndError{Reason: doors.Invalid, Text: e.Error()}
+	}
+	return err
+}
+
+const unpaid = "the balance is used up; what was transcribed is charged"
+
+const minute = 60
+
+// session is a session that is a task.
+type session struct {
+	*remote
+	sessions *Sessions
+	claim    *tasks.Claim
+	order    Order
+	ended    func(reason string)
+
+	mu      sync.Mutex
+	format  doors.Format
+	seconds float64 // received
+	held    float64 // seconds that the hold pays for
+	finals  []spec.Segment
+}
+
+// Write implements doors.Session. It takes no sound that no hold pays for.
+func (s *session) Write(ctx context.Context, data []byte) error {
+	s.mu.Lock()
+	f, seconds := s.format, s.seconds
+	s.mu.Unlock()
+	for len(data) > 0 {
+		if s.held-seconds < f.Seconds(int64(f.Frame())) {
+			err := s.hold(ctx, seconds+minute)
+			if err != nil {
+				return err
+			}
+		}
+		piece := data[:min(len(data), f.Bytes(s.held-seconds))]
+		data = data[len(piece):]
+		if err := s.remote.Write(ctx, piece); err != nil {
+			return err
+		}
+		seconds += f.Seconds(int64(len(piece)))
+		s.mu.Lock()
+		s.seconds = seconds
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// hold raises the task's hold for more seconds.
+func (s *session) hold(ctx context.Context, seconds float64) error {
+	limit, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	var a tasks.Affordable
+	err := backoff.Retry(limit, tasks.Outage, func(ctx context.Context) (err error) {
+		a, err = s.sessions.config.Tasks.Probed(ctx, s.claim, seconds)
+		return err
+	})
+	switch {
+	case errors.Is(err, billing.ErrInsufficientBalance):
+		return &doors.EndError{Reason: doors.Unpaid, Text: unpaid}
+	case errors.Is(err, queue.ErrSuperseded):
+		return &doors.EndError{Reason: doors.Canceled, Text: "the operator of the service has canceled the session"}
+	case err != nil:
+		return err
+	}
+	s.held = a.Held
+	return nil
+}
+
+// Configure implements doors.Session.
+func (s *session) Configure(ctx context.Context, set doors.Settings) error {
+	s.mu.Lock()
+	s.format = set.Format
+	s.mu.Unlock()
+	return s.remote.Configure(ctx, set)
+}
+
+// Events implements doors.Session.
+func (s *session) Events() iter.Seq2[spec.LiveEvent, error] {
+	return func(yield func(spec.LiveEvent, error) bool) {
+		for e, err := range s.remote.Events() {
+			if err == nil && e.Kind == spec.LiveFinal {
+				s.sessions.config.Counts.LiveFinal(e.Behind)
+				s.mu.Lock()
+				s.finals = append(s.finals, e.Segments...)
+				s.mu.Unlock()
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Close implements doors.Session: it ends the task. If the process has died, the
+// sentences that were delivered are the result.
+func (s *session) Close() (*spec.Result, error) {
+	defer s.sessions.open.Add(-1)
+	res, failed := s.remote.Close()
+	t, ctx := s.sessions.config.Tasks, context.Background()
+	limit, cancel := context.WithTimeout(ctx, longestClose)
+	defer cancel()
+	err := backoff.Retry(limit, tasks.Outage, func(ctx context.Context) error { return s.settle(ctx, res) })
+	reason := "done"
+	switch {
+	case errors.Is(err, queue.ErrSuperseded):
+		reason, failed = "canceled", cmp.Or(failed, err)
+	case err != nil:
+		s.sessions.config.Logger.ErrorContext(ctx, "live session not settled", "task", s.claim.ID, "error", err)
+		reason, failed = "failed", err
+	case failed != nil:
+		reason = "failed"
+	}
+	s.ended(reason)
+	done := res != nil || len(s.finals) > 0
+	if err == nil && done && !s.order.Store && s.order.CallbackURL == "" {
+		if err := t.Delete(limit, s.order.Account, s.claim.ID); err != nil {
+			s.sessions.config.Logger.WarnContext(ctx, "live session not deleted", "task", s.claim.ID, "error", err)
+		}
+	}
+	return res, failed
+}
+
+// settle ends the task.
+func (s *session) settle(ctx context.Context, res *spec.Result) error {
+	t := s.sessions.config.Tasks
+	s.mu.Lock()
+	seconds, finals := s.seconds, s.finals
+	s.mu.Unlock()
+	if res != nil {
+		return t.Complete(ctx, s.claim, tasks.Outcome{Result: *res, Tier: res.Tier, Seconds: seconds})
+	}
+	if len(finals) == 0 {
+		return t.Release(ctx, s.claim, tasks.EndPermanent, "the live session failed; nothing is charged")
+	}
+	o, err := t.Delivered(ctx, s.claim, finals)
+	if err != nil {
+		return err
+	}
+	return t.Complete(ctx, s.claim, o)
+}

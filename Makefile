@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 COMPILE = $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/otograph
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help setup web build demo test test-long test-extent test-faults test-seeds simulate chaos outages soak test-web test-real test-training test-arm64 test-families test-referee lint cross bench bench-report fmt audit release clean
+.PHONY: help setup web build demo test test-long test-extent test-faults test-seeds simulate chaos outages soak test-web test-real test-training test-arm64 test-families test-referee test-clients lint cross bench bench-report fmt audit release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -137,6 +137,12 @@ test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyan
 	@test -x $(REFEREE) || python3 -m venv bin/referee
 	@$(REFEREE) -m pip install -q meeteval==0.4.3 jiwer==4.0 pyannote.metrics==4.2 whisper-normalizer==0.1.15 kaldialign==0.12.0
 	@OTOGRAPH_REFEREE=$(CURDIR)/$(REFEREE) $(GO) test -count 1 -tags referee -v -run '^TestReferee' ./bench/internal/scores ./bench/...
+
+CLIENTS = bin/clients/bin/python
+test-clients: setup ## run OpenAI's Python client, unchanged, against the service (needs python3, pip and ffmpeg)
+	@test -x $(CLIENTS) || python3 -m venv bin/clients
+	@$(CLIENTS) -m pip install -q 'openai[realtime]==3.57.0'
+	@OTOGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(GO) test -count 1 -tags clients -v -run '^TestClients' ./test
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...

@@ -2,8 +2,10 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -115,6 +117,8 @@ type Config struct {
 	Engine Engine
 	// Workers are processes that run tasks: a crash costs one attempt of one.
 	Workers Workers
+	// Live configures live sessions; the zero value serves none.
+	Live Live
 	// Prober determines an upload's length, for its hold. nil means the Engine
 	// if it is one; without one, the price of UnknownLength is held.
 	Prober Prober
@@ -198,6 +202,17 @@ type Workers struct {
 	Command  []string // program and arguments
 	Fallback []string // replaces Command after a crash, for example without a GPU's driver; empty means Command
 	Env      []string // added to this process's environment
+}
+
+// Live configures live sessions. Their models work in a process of its own,
+// which calls Work with Host and Socket.
+type Live struct {
+	Process  Workers       // its N is 1
+	Socket   string        // path of the Unix socket between the service and the process
+	Sessions int           // at the same time; more are refused
+	Longest  time.Duration // of a session; 0 means 1 h
+	// Host serves sessions in the process of the models, until ctx is done.
+	Host func(ctx context.Context, l net.Listener) error
 }
 
 // ConfigError is returned by Open for an invalid field of Config.

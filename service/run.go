@@ -27,7 +27,7 @@ import (
 // runs tasks with Config's Engine and Workers. Call it once.
 func (s *Service) Run(ctx context.Context) error {
 	var parts []runner
-	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker} {
+	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker, s.live} {
 		p, err := part()
 		if err != nil {
 			return err // nothing runs yet
@@ -142,11 +142,12 @@ func (s *Service) followKey(ctx context.Context) error {
 
 const metricsInterval = 5 * time.Second
 
-// Work runs the tasks of a service with Config's Engine until ctx is done or
+// Work runs the tasks of a service with Config's Engine, or its live sessions
+// with Live.Host, until ctx is done or
 // the service that started this process is gone. A process of Config.Workers
 // does nothing else and then ends; the tables must be up to date.
 func Work(ctx context.Context, c Config) error {
-	if c.KeepSchema = true; c.Engine == nil {
+	if c.KeepSchema = true; c.Engine == nil && c.Live.Host == nil {
 		return fmt.Errorf("service: %w", &ConfigError{"Engine", errors.New("is required")})
 	}
 	if err := c.check(); err != nil {
@@ -161,9 +162,13 @@ func Work(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.Close()
-	w, err := newWorker(gone, c, s, counts)
-	if err != nil {
-		return err
+	work := func(ctx context.Context) error { return hostLive(ctx, c, s) }
+	if c.Live.Host == nil {
+		w, err := newWorker(gone, c, s, counts)
+		if err != nil {
+			return err
+		}
+		work = w.Run
 	}
 	written, cancel := context.WithCancel(ctx)
 	var writer sync.WaitGroup
@@ -174,7 +179,7 @@ func Work(ctx context.Context, c Config) error {
 	}
 	defer writer.Wait()
 	defer cancel()
-	return w.Run(ctx)
+	return work(ctx)
 }
 
 // ExitCode returns the exit code for an error of Work. It distinguishes an

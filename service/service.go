@@ -23,6 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/httpserver"
 	"github.com/otograph/otograph/internal/service/metrics"
+	"github.com/otograph/otograph/internal/service/sessions"
 	"github.com/otograph/otograph/internal/service/state"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/worker"
@@ -41,6 +42,7 @@ type Service struct {
 	audio    *safehttp.Client
 	key      []byte // signs access tokens
 	api      *httpserver.Server
+	sessions *sessions.Sessions // nil without live sessions
 }
 
 // Open opens the state and migrates its tables. The caller closes it.
@@ -125,6 +127,12 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 		Tasks: s.state.Tasks.Owners, Accounts: s.state.Accounts, Money: s.state.Billing, Audit: s.state.Audit, Erasure: s.state.Erasure, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
 		Rate: accounts.NewBuckets(s.config.FrontEnds), BasePath: s.config.BasePath, Hosts: s.config.Hosts, Origins: s.config.Origins, ModelAliases: s.config.ModelAliases, StrictModels: s.config.StrictModels, TrustedProxies: s.proxies, Ready: ready.check,
 		Metrics: s.counts, Web: s.config.Page, Ops: s.config.Ops, Logger: s.config.Logger,
+	}
+	if s.sessions, err = s.openLive(); err != nil {
+		return err
+	}
+	if s.sessions != nil {
+		config.Live, config.LongestLive = s.sessions, s.config.Live.Longest
 	}
 	if s.config.SharedRates {
 		config.Rate = s.state.Accounts

@@ -46,6 +46,7 @@ type serveCmd struct {
 	FrontEnds int           `default:"1" group:"Operation" help:"Number of servers behind one load balancer; each allows its share of the request rates."`
 	RateStore string        `enum:"memory,db" default:"memory" group:"Operation" help:"Where to keep the request rates: memory or db."`
 
+	liveFlags
 	startFlags
 	outboundFlags
 	fetchFlags
@@ -81,6 +82,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer c.removeSocket(config.Live.Socket)
 	s, err := service.Open(ctx, config)
 	if err != nil {
 		return flagError(err)
@@ -129,7 +131,10 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 	if err := c.fetches(&config); err != nil {
 		return config, err
 	}
-	config.Workers, err = c.workerProcesses(dir)
+	if config.Workers, err = c.workerProcesses(dir); err != nil || config.Workers.N == 0 {
+		return config, err
+	}
+	config.Live, err = c.liveSessions(dir, config.Workers)
 	return config, err
 }
 

@@ -17,6 +17,7 @@ type workCmd struct {
 	Cores int `placeholder:"N" help:"Cores that this worker uses; default: all."`
 	taskFlags
 	Grace    time.Duration `default:"25s" help:"Time that a running task may take to finish at shutdown."`
+	Live     string        `hidden:"" placeholder:"SOCKET" help:"Serve the live sessions of a service instead of tasks."`
 	Nice     int           `placeholder:"N" help:"Lower the worker's priority by 1 to 19, as nice does."`
 	LogLevel slog.Level    `default:"info" env:"OTOGRAPH_LOG" help:"debug, info, warn or error."`
 	deviceFlag
@@ -72,11 +73,15 @@ func (c *workCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer pipeline.Close()
-	err = service.Work(ctx, service.Config{
+	config := service.Config{
 		Folder: state.Folder, Database: c.Database, Files: c.Blobs, DatabaseWait: c.DatabaseWait, DatabaseLimit: c.DatabaseLimit,
 		Engine:    engine.New(pipeline, engine.WithVersion(version), engine.WithLogger(log)),
 		KeepAudio: c.KeepAudio, StallTimeout: c.StallTimeout, Grace: c.Grace, Version: version, Logger: log,
-	})
+	}
+	if c.Live != "" {
+		config.Live = service.Live{Socket: c.Live, Host: hostLive(pipeline, log)}
+	}
+	err = service.Work(ctx, config)
 	switch {
 	case errors.Is(err, service.ErrHung):
 		// A native call will never return: exit without waiting for it.

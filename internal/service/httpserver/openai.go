@@ -60,7 +60,7 @@ const maxFormEnd = 16 << 10
 
 // openAIFolders are the first elements of the paths of OpenAI's interface,
 // most of which are not served.
-var openAIFolders = []string{"audio", "models", "realtime", "chat", "completions", "responses", "embeddings", "files", "images", "batches", "moderations", "uploads"}
+var openAIFolders = []string{"audio", "models", "realtime", "live", "chat", "completions", "responses", "embeddings", "files", "images", "batches", "moderations", "uploads"}
 
 // openAIPath reports whether a path belongs to OpenAI's interface, whose errors
 // have a different form.

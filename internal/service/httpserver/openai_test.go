@@ -422,7 +422,7 @@ func TestModels(t *testing.T) {
 	assert.Contains(t, message, "otograph-standard")
 	body, header := form(t, "talk.wav", true, "model", "whisper-9")
 	assert.Equal(t, 404, w.do("POST", "/audio/transcriptions", body, header).status)
-	for _, path := range []string{"/realtime", "/audio/speech"} {
+	for _, path := range []string{"/realtime/calls", "/live/sessions", "/audio/speech"} {
 		a := w.send("GET", "/v1"+path, nil, nil)
 		assert.Equal(t, 404, a.status, path)
 		openAIFailure(t, a)

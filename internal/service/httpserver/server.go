@@ -91,6 +91,10 @@ type Config struct {
 	// LimitWait is how long a request on an endpoint of OpenAI's interface
 	// waits for its turn beyond the account's limits; 0 = 30 s.
 	LimitWait time.Duration
+	// Live runs live sessions, of at most LongestLive each (0 = 1 h); nil
+	// responds with 404.
+	Live        liveService
+	LongestLive time.Duration
 	// Uploads limits the concurrent task-creating bodies of one account; 0 = 16.
 	// Bodies of 64 KiB or less do not count.
 	Uploads int
@@ -142,6 +146,7 @@ func New(cfg Config) (*Server, error) {
 	cfg.BodyGrace = cmp.Or(max(cfg.BodyGrace, 0), 30*time.Second)
 	cfg.MinBodyRate = cmp.Or(max(cfg.MinBodyRate, 0), 8<<10)
 	cfg.LimitWait = cmp.Or(max(cfg.LimitWait, 0), defaultLimitWait)
+	cfg.LongestLive = cmp.Or(max(cfg.LongestLive, 0), time.Hour)
 	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
@@ -208,6 +213,8 @@ func (s *Server) routes() {
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
 	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
 	s.endpoint("/listen", methods{"POST": s.waiting(s.listenFile)})
+	s.endpoint("/realtime", methods{"GET": s.getRealtime})
+	s.endpoint("/realtime/client_secrets", methods{"POST": s.private(s.createSecret)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
 	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
 	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is served at both
@@ -227,8 +234,16 @@ func (s *Server) routes() {
 }
 
 func (s *Server) noSuchPath(_ http.ResponseWriter, r *request) error {
-	if s.openAIPath(r.URL.Path) {
-		return notFound("unknown path: of OpenAI's interface there are /audio/transcriptions, /audio/translations and /models")
+	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, s.cfg.BasePath+"/"), "/")
+	switch {
+	case first == "live":
+		return notFound("unknown path: GPT-Live is a voice agent, which is not served; /realtime transcribes live")
+	case first == "realtime" && rest == "calls":
+		return notFound("unknown path: calls (WebRTC, SIP) are not served; /realtime is a WebSocket")
+	case first == "realtime":
+		return notFound("unknown path: the beta interface is not served; there are /realtime with session.type transcription, and /realtime/client_secrets")
+	case s.openAIPath(r.URL.Path):
+		return notFound("unknown path: of OpenAI's interface there are /audio/transcriptions, /audio/translations, /models and /realtime")
 	}
 	return notFound("unknown path")
 }

@@ -1,0 +1,80 @@
+package httpserver
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/coder/websocket"
+
+	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/sessions"
+)
+
+// liveService runs live sessions; *sessions.Sessions satisfies it.
+type liveService interface {
+	Open(ctx context.Context, o sessions.Order, set doors.Settings) (doors.Session, error)
+	// Enter counts a connection until leave is called.
+	Enter() (leave func())
+}
+
+// admitLive refuses a live session before its connection is upgraded.
+func (s *Server) admitLive(w http.ResponseWriter, r *request) error {
+	switch {
+	case s.cfg.Live == nil:
+		return noLive()
+	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		w.Header().Set("Upgrade", "websocket")
+		return &apiError{Status: http.StatusUpgradeRequired, Code: codeInvalidRequest, Message: "connect with a WebSocket"}
+	case r.who.ReadOnly:
+		return forbidden("this API key is read-only")
+	case s.leaving.Err() != nil:
+		return unavailable(s.leaving.Err())
+	}
+	return s.cfg.Tasks.Admit(r.Context(), r.who.Account, "")
+}
+
+func noLive() *apiError {
+	return notFound("live sessions are not served here: the operator can allow them with serve --live-sessions, on a server with workers")
+}
+
+// liveSession is a session behind a door.
+type liveSession struct {
+	door     doors.Door
+	settings doors.Settings
+	order    func() sessions.Order // at the first sound
+	protocol string                // WebSocket subprotocol, "" for none
+	message  int64                 // largest message of the client, in bytes
+}
+
+// serveLive upgrades a request to a WebSocket and runs its session.
+func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) {
+	accept := &websocket.AcceptOptions{OriginPatterns: s.cfg.Origins}
+	if l.protocol != "" {
+		accept.Subprotocols = []string{l.protocol}
+	}
+	conn, err := websocket.Accept(w, r.Request, accept)
+	if err != nil {
+		return // it has responded
+	}
+	defer func() { _ = conn.CloseNow() }()
+	defer s.cfg.Live.Enter()()
+	conn.SetReadLimit(l.message)
+	ctx, end := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer end(nil)
+	defer context.AfterFunc(s.draining, func() {
+		end(&doors.EndError{Reason: doors.Draining, Text: "the server restarts; connect again"})
+	})()
+	open := func(ctx context.Context, set doors.Settings) (doors.Session, error) {
+		o := l.order()
+		o.Account, o.Key = r.who.Account, r.who.KeyID
+		if o.CallbackURL != "" {
+			if err := s.checkURL(r, "callback_url", o.CallbackURL); err != nil {
+				return nil, &doors.EndError{Reason: doors.Invalid, Text: err.Error()}
+			}
+		}
+		return s.cfg.Live.Open(ctx, o, set)
+	}
+	e := doors.Serve(ctx, doors.WebSocket{Conn: conn}, l.door, l.settings, open, doors.Limits{Longest: s.cfg.LongestLive})
+	s.log.Info("live connection ends", "request", r.id, "account", r.who.Account, "close_code", e.Reason.Code(), "reason", e.Text, "audio_seconds", e.Seconds)
+}

@@ -1,0 +1,186 @@
+package httpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/doors/realtime"
+	"github.com/otograph/otograph/internal/service/openai"
+	"github.com/otograph/otograph/internal/service/sessions"
+	"github.com/otograph/otograph/internal/service/tasks"
+)
+
+// keyProtocol is the prefix of the WebSocket subprotocol with which browsers,
+// which cannot set headers, send a key.
+const keyProtocol = "openai-insecure-api-key."
+
+// getRealtime is GET /realtime, the WebSocket of OpenAI's realtime interface.
+func (s *Server) getRealtime(w http.ResponseWriter, r *request) error {
+	for p := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if key, ok := strings.CutPrefix(strings.TrimSpace(p), keyProtocol); ok && r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+	}
+	secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "+secretPrefix)
+	if !ok {
+		return s.private(func(w http.ResponseWriter, r *request) error { return s.startRealtime(w, r, nil) })(w, r)
+	}
+	c, err := s.bySecret(r.Context(), secret)
+	if err != nil {
+		return err
+	}
+	r.who = principal{Account: c.Account, KeyID: c.Key}
+	if err := s.takeToken(r.Context(), c.Account); err != nil {
+		return err
+	}
+	return s.startRealtime(w, r, c.Session)
+}
+
+// startRealtime runs a session, whose client may have made its terms before.
+func (s *Server) startRealtime(w http.ResponseWriter, r *request, session json.RawMessage) error {
+	if err := s.admitLive(w, r); err != nil {
+		return err
+	}
+	names, err := s.names(r.Context())
+	if err != nil {
+		return err
+	}
+	id := tasks.NewID()
+	door, err := realtime.New(id, r.URL.Query().Get("model"), session, names.Live, s.cfg.LongestLive)
+	if err != nil {
+		return realtimeRefusal(err)
+	}
+	order := func() sessions.Order {
+		t := door.Terms()
+		return sessions.Order{ID: id, Store: t.Store, CallbackURL: t.CallbackURL, CallbackSecret: t.CallbackSecret}
+	}
+	s.serveLive(w, r, liveSession{door, door.Settings(), order, "realtime", realtime.MaxMessage})
+	return nil
+}
+
+// realtimeRefusal returns the response to the terms of a session.
+func realtimeRefusal(err error) error {
+	e, ok := errors.AsType[*realtime.Error](err)
+	if !ok {
+		return err
+	}
+	out := &openai.Error{Status: http.StatusBadRequest, Message: e.Message, Param: e.Param, Code: e.Code}
+	if e.Code == "model_not_found" {
+		out.Status, out.Message = http.StatusNotFound, e.Message+"; conversations are not served, only transcription"
+	}
+	return out
+}
+
+// A client secret is a token for realtime sessions, without the rights of the
+// key that made it.
+const (
+	secretPrefix   = "ek_"
+	secretAudience = "otograph-realtime"
+	maxSecret      = 8192 // bytes
+	maxSecretTerms = 4096 // bytes of the session
+)
+
+// secretClaims are the claims of a client secret.
+type secretClaims struct {
+	Account string          `json:"account"`
+	Key     string          `json:"key,omitempty"` // id of the API key that made it
+	Session json.RawMessage `json:"session,omitempty"`
+	jwt.RegisteredClaims
+}
+
+// bySecret checks a client secret, which ends with its key and its account.
+func (s *Server) bySecret(ctx context.Context, secret string) (c secretClaims, err error) {
+	if len(secret) > maxSecret {
+		return c, unauthorized()
+	}
+	_, err = jwt.ParseWithClaims(secret, &c, func(*jwt.Token) (any, error) { return *s.tokens.key.Load(), nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer), jwt.WithAudience(secretAudience),
+		jwt.WithExpirationRequired(), jwt.WithTimeFunc(s.tokens.now), jwt.WithStrictDecoding())
+	if err != nil {
+		return c, unauthorized()
+	}
+	account, err := s.cfg.Accounts.Find(ctx, c.Account)
+	if err != nil {
+		return c, err
+	}
+	if account.SuspendedAt != nil {
+		return c, forbidden("the account is suspended")
+	}
+	if c.Key != "" {
+		keys, err := s.cfg.Accounts.Keys(ctx, c.Account)
+		if err != nil {
+			return c, err
+		}
+		if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == c.Key && k.RevokedAt == nil }) {
+			return c, unauthorized()
+		}
+	}
+	return c, nil
+}
+
+// createSecret is POST /realtime/client_secrets.
+func (s *Server) createSecret(w http.ResponseWriter, r *request) error {
+	if s.cfg.Live == nil {
+		return noLive()
+	}
+	body, err := jsonBody(w, r, maxSmallBody)
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return readError(err, "the body cannot be read")
+	}
+	var in struct {
+		Expires struct {
+			Seconds *int `json:"seconds"`
+		} `json:"expires_after"`
+		Session json.RawMessage `json:"session"`
+	}
+	if len(data) > 0 && json.Unmarshal(data, &in) != nil {
+		return invalid("the body: must be an object with expires_after and session")
+	}
+	seconds := 600
+	if in.Expires.Seconds != nil {
+		seconds = *in.Expires.Seconds
+	}
+	if seconds < 10 || seconds > 7200 {
+		return invalid("expires_after.seconds: must be 10 to 7200, not %d", seconds)
+	}
+	if len(in.Session) > maxSecretTerms {
+		return invalid("session: has %d bytes, more than %d", len(in.Session), maxSecretTerms)
+	}
+	names, err := s.names(r.Context())
+	if err != nil {
+		return err
+	}
+	now := s.tokens.now()
+	expires := now.Add(time.Duration(seconds) * time.Second)
+	if len(in.Session) == 0 {
+		in.Session = json.RawMessage(`{"type":"transcription"}`)
+	}
+	shown, err := realtime.Session("sess_"+tasks.NewID(), in.Session, names.Live, expires.Unix())
+	if err != nil {
+		return realtimeRefusal(err)
+	}
+	value, err := jwt.NewWithClaims(jwt.SigningMethodHS256, secretClaims{Account: r.who.Account, Key: r.who.KeyID, Session: in.Session, RegisteredClaims: jwt.RegisteredClaims{
+		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{secretAudience}, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
+	}}).SignedString(*s.tokens.key.Load())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Value   string         `json:"value"`
+		Expires int64          `json:"expires_at"`
+		Session map[string]any `json:"session"`
+	}{secretPrefix + value, expires.Unix(), shown})
+}

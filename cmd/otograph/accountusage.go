@@ -62,16 +62,8 @@ func (c *accountListCmd) usage(ctx context.Context) error {
 		case c.JSON:
 			return printJSON(u)
 		}
-		header := u.Header()
-		for i, name := range header {
-			header[i] = strings.ToUpper(name)
-		}
-		return printList(false, u.Rows, header, func(t table, r tasks.UsageRow) {
-			cells := make([]any, 0, len(header))
-			for _, cell := range r.Cells() {
-				cells = append(cells, cell)
-			}
-			t.row(cells...)
+		return printList(false, u.Rows, strings.Split(strings.ToUpper(strings.Join(u.Header(), ",")), ","), func(t table, r tasks.UsageRow) {
+			fmt.Fprintln(t.w, strings.Join(r.Cells(u.By), "\t"))
 		})
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,13 +45,7 @@ type UsageSums struct {
 }
 
 // Seconds is a length in ten-thousandths of a second; its JSON is in seconds.
-type Seconds int64
-
-// MarshalJSON writes exact digits.
-func (s Seconds) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
-
-// String returns the seconds with the digits that they need.
-func (s Seconds) String() string { return billing.Money(s).Number() }
+type Seconds = billing.Money
 
 func (s *UsageSums) add(o UsageSums) {
 	s.Tasks, s.Seconds, s.Minutes = s.Tasks+o.Tasks, s.Seconds+o.Seconds, s.Minutes+o.Minutes
@@ -61,16 +54,24 @@ func (s *UsageSums) add(o UsageSums) {
 
 // UsageRow is the usage of one period and group.
 type UsageRow struct {
-	Period string   // 2026-11-28 or 2026-11
-	Groups []string // values of the query's groups, in their order
+	Period  string `json:"period"` // 2026-11-28 or 2026-11
+	Account string `json:"account,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Kind    string `json:"kind,omitempty"`
 	UsageSums
+}
+
+// group returns the field that a group fills.
+func (r *UsageRow) group(name string) *string {
+	return map[string]*string{"account": &r.Account, "key": &r.Key, "model": &r.Model, "kind": &r.Kind}[name]
 }
 
 // Usage is a report; rows are sorted, and periods without usage are left out.
 type Usage struct {
-	By    []string
-	Rows  []UsageRow
-	Total UsageSums
+	By    []string   `json:"-"`
+	Rows  []UsageRow `json:"usage"`
+	Total UsageSums  `json:"total"`
 }
 
 // usageGroups are the groups of a report with their columns.
@@ -126,10 +127,9 @@ func (s *Owners) Usage(ctx context.Context, q UsageQuery) (Usage, error) {
 	}
 	rows, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, u *UsageRow) error {
 		var at int64
-		u.Groups = make([]string, len(q.By))
 		targets := []any{&at}
-		for i := range u.Groups {
-			targets = append(targets, &u.Groups[i])
+		for _, name := range q.By {
+			targets = append(targets, u.group(name))
 		}
 		err := row.Scan(append(targets, &u.Seconds, &u.Minutes, &u.Amount, &u.FromPacks, &u.Charged, &u.Tasks)...)
 		u.Period = db.Time(at * quarter).In(q.Zone).Format(time.DateOnly)
@@ -147,43 +147,21 @@ func (s *Owners) Usage(ctx context.Context, q UsageQuery) (Usage, error) {
 
 // summed adds up the rows of the same period and groups.
 func summed(by []string, rows []UsageRow) Usage {
-	slices.SortFunc(rows, func(a, b UsageRow) int {
-		return cmp.Or(cmp.Compare(a.Period, b.Period), slices.Compare(a.Groups, b.Groups))
-	})
-	u := Usage{By: by}
+	u := Usage{By: by, Rows: []UsageRow{}}
+	at := map[UsageRow]int{} // by period and groups
 	for _, r := range rows {
 		u.Total.add(r.UsageSums)
-		if last := len(u.Rows) - 1; last >= 0 && u.Rows[last].Period == r.Period && slices.Equal(u.Rows[last].Groups, r.Groups) {
-			u.Rows[last].add(r.UsageSums)
-			continue
+		group := r
+		group.UsageSums = UsageSums{}
+		i, found := at[group]
+		if !found {
+			i, at[group] = len(u.Rows), len(u.Rows)
+			u.Rows = append(u.Rows, group)
 		}
-		u.Rows = append(u.Rows, r)
+		u.Rows[i].add(r.UsageSums)
 	}
+	slices.SortFunc(u.Rows, func(a, b UsageRow) int { return slices.Compare(a.Cells(by), b.Cells(by)) })
 	return u
-}
-
-// MarshalJSON writes the rows as objects that have the groups' names as keys.
-func (u Usage) MarshalJSON() ([]byte, error) {
-	out := struct {
-		Usage []json.RawMessage `json:"usage"`
-		Total UsageSums         `json:"total"`
-	}{[]json.RawMessage{}, u.Total}
-	for _, r := range u.Rows {
-		head := map[string]string{"period": r.Period}
-		for i, name := range u.By {
-			head[name] = r.Groups[i]
-		}
-		first, err := json.Marshal(head)
-		if err != nil {
-			return nil, err
-		}
-		sums, err := json.Marshal(r.UsageSums)
-		if err != nil {
-			return nil, err
-		}
-		out.Usage = append(out.Usage, append(append(first[:len(first)-1], ','), sums[1:]...))
-	}
-	return json.Marshal(out)
 }
 
 // WriteCSV writes the rows under a line with the names of the columns.
@@ -191,7 +169,7 @@ func (u Usage) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(u.Header()) // Flush keeps the error
 	for _, r := range u.Rows {
-		_ = out.Write(r.Cells())
+		_ = out.Write(r.Cells(u.By))
 	}
 	out.Flush()
 	return out.Error()
@@ -202,17 +180,13 @@ func (u Usage) Header() []string {
 	return slices.Concat([]string{"period"}, u.By, []string{"tasks", "seconds", "minutes", "amount", "from_packs", "charged"})
 }
 
-// Cells returns the row's columns. A text that a spreadsheet would take for a
-// formula begins with an apostrophe.
-func (r UsageRow) Cells() []string {
+// Cells returns the row's columns of a report by groups.
+func (r UsageRow) Cells(by []string) []string {
 	cells := []string{r.Period}
-	for _, text := range r.Groups {
-		if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
-			text = "'" + text
-		}
-		cells = append(cells, text)
+	for _, name := range by {
+		cells = append(cells, *r.group(name))
 	}
-	return append(cells, strconv.FormatInt(r.Tasks, 10), r.Seconds.String(), strconv.FormatInt(r.Minutes, 10), r.Amount.String(), r.FromPacks.String(), r.Charged.String())
+	return append(cells, strconv.FormatInt(r.Tasks, 10), r.Seconds.Number(), strconv.FormatInt(r.Minutes, 10), r.Amount.String(), r.FromPacks.String(), r.Charged.String())
 }
 
 // recordWork writes a charged task's part of reports, with its charge.

@@ -160,7 +160,7 @@ func TestUsageOfAYear(t *testing.T) {
 				want, total := expected(q, all)
 				require.Len(t, u.Rows, len(want))
 				for _, r := range u.Rows {
-					require.Equal(t, want[strings.Join(append([]string{r.Period}, r.Groups...), "|")], r.UsageSums, "%s %s %s", zone, r.Period, r.Groups)
+					require.Equal(t, want[strings.Join(r.Cells(q.By)[:1+len(q.By)], "|")], r.UsageSums, "%s %v", zone, r)
 				}
 				assert.Equal(t, total, u.Total)
 				assert.Equal(t, -int(total.Charged), f.Count("SELECT CAST(SUM(amount) AS bigint) FROM ledger WHERE account_id = $1 AND type = 'deduction' AND created_at >= $2 AND created_at < $3",
@@ -204,7 +204,7 @@ M,other,,standard,asr+audio_events+batch,1,3,1,0.0058,0.0000,0.0058
 `, "M", month), csv.String())
 		text, err := json.Marshal(u)
 		require.NoError(t, err)
-		assert.Contains(t, string(text), `{"account":"customer","key":"key-1","kind":"asr+diarize+audio_events","model":"whisper-large","period":"`+month+`","tasks":1,"seconds":61.5,"minutes":2,"amount":0.0267,"from_packs":0,"charged":0.0267}`)
+		assert.Contains(t, string(text), `{"period":"`+month+`","account":"customer","key":"key-1","model":"whisper-large","kind":"asr+diarize+audio_events","tasks":1,"seconds":61.5,"minutes":2,"amount":0.0267,"from_packs":0,"charged":0.0267}`)
 		assert.Contains(t, string(text), `"total":{"tasks":3,`)
 
 		_, err = f.Usage(t.Context(), tasks.UsageQuery{Zone: time.UTC, From: time.Now().AddDate(-4, 0, 0)})

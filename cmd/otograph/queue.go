@@ -19,7 +19,7 @@ type queueCmd struct {
 	List   queueListCmd   `cmd:"" help:"Show lanes, accounts with unfinished tasks, and workers; or list tasks, or callbacks that could not be delivered."`
 	Pause  queuePauseCmd  `cmd:"" help:"Pause a lane or a worker: no tasks are claimed, running ones finish. --undo resumes it."`
 	Cancel queueCancelCmd `cmd:"" help:"Fail a task without charging for it."`
-	Retry  queueRetryCmd  `cmd:"" help:"Run a delayed, failed or abandoned task again, or deliver its callback again (--callback)."`
+	Retry  queueRetryCmd  `cmd:"" help:"Run a delayed, failed or abandoned task again, a running one on another worker (--take), or deliver a callback again (--callback)."`
 }
 
 // Kinds of queue list.
@@ -213,13 +213,19 @@ func (c *queueCancelCmd) Run(ctx context.Context) error {
 type queueRetryCmd struct {
 	storeFlags
 	Task     string `arg:"" help:"Task id."`
-	Callback bool   `help:"Deliver the task's callback again, and leave the task as it is."`
+	Callback bool   `xor:"what" help:"Deliver the task's callback again, and leave the task as it is."`
+	Take     bool   `xor:"what" help:"Take a running task that is stuck from its worker; another continues it, and no attempt is counted."`
 }
 
 func (c *queueRetryCmd) Run(ctx context.Context) error {
 	if c.Callback {
 		return c.change(ctx, "callback resend", c.Task, "", func(s *stores) error {
 			return about("task", c.Task, s.Tasks.Outbox().Resend(ctx, c.Task))
+		})
+	}
+	if c.Take {
+		return c.change(ctx, "queue take", c.Task, "", func(s *stores) error {
+			return about("task", c.Task, s.Tasks.TakeBack(ctx, c.Task))
 		})
 	}
 	return c.change(ctx, "queue retry", c.Task, "", func(s *stores) error {

@@ -47,6 +47,7 @@ func queueGauges(ask func(context.Context) (tasks.Stats, error)) scraped {
 			export("otograph_queue_waiting", "Tasks that could run now, by lane.", float64(l.Waiting), "lane", name)
 			export("otograph_queue_delayed", "Tasks that wait for a retry, by lane.", float64(l.Delayed), "lane", name)
 			export("otograph_queue_running", "Tasks that are running, by lane.", float64(l.Running), "lane", name)
+			export("otograph_queue_audio_seconds", "Sound of the tasks that could run now, by lane; a task of unknown length counts as --unknown-length.", l.Sound, "lane", name)
 			export("otograph_queue_oldest_seconds", "Waiting time of the task that has waited longest, by lane.", l.Oldest.Seconds(), "lane", name)
 		}
 		for state, n := range map[string]int{"waiting": st.CallbacksWaiting, "running": st.CallbacksRunning, "given_up": st.CallbacksGivenUp} {

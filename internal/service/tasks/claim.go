@@ -205,8 +205,8 @@ func (s *Runs) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds f
 			return err
 		}
 		r.audio, r.lane = audio.Key, laneOf(r.BatchMode)
-		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = $2, audio_size = $3, audio_md5 = $4, lane = $5, updated_at = $6 WHERE id = $1",
-			c.ID, audio.Key, audio.Size, audio.MD5, r.lane, db.Micros(s.now())); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = $2, audio_size = $3, audio_md5 = $4, lane = $5, updated_at = $6, sound_seconds = $7 WHERE id = $1",
+			c.ID, audio.Key, audio.Size, audio.MD5, r.lane, db.Micros(s.now()), db.Optional(seconds)); err != nil {
 			return err
 		}
 		if price > 0 {

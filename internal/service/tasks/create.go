@@ -237,10 +237,10 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,
 		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
-		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, extras, key_id, created_at, updated_at)
-		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $4, $4)`,
+		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, extras, key_id, sound_seconds, created_at, updated_at)
+		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $4, $4)`,
 		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(options),
-		db.Optional(r.CallbackURL), db.Optional(r.CallbackSecret), t.BatchMode, prices.ID, host, db.Optional(idempotencyKey), extras, db.Optional(r.Key))
+		db.Optional(r.CallbackURL), db.Optional(r.CallbackSecret), t.BatchMode, prices.ID, host, db.Optional(idempotencyKey), extras, db.Optional(r.Key), db.Optional(r.Seconds))
 	if err != nil {
 		return Task{}, err
 	}

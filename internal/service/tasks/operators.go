@@ -17,6 +17,7 @@ type Lane struct {
 	Delayed int           // tasks that wait for a retry
 	Running int           // tasks at a worker
 	Oldest  time.Duration // how long the first waiting task has waited
+	Sound   float64       // seconds of sound that wait; a task of unknown length counts as Config.UnknownLength
 }
 
 // Stats is the state of the service, for metrics.
@@ -42,8 +43,9 @@ func (s *Operators) Stats(ctx context.Context) (Stats, error) {
 		var oldest int64
 		err := s.Config.DB.Read().QueryRowContext(ctx, `SELECT (SELECT CAST(COALESCE(SUM(waiting), 0) AS bigint) FROM lane_accounts WHERE lane = $1),
 			(SELECT COUNT(*) FROM tasks WHERE phase = 'delayed' AND lane = $1), (SELECT COUNT(*) FROM tasks WHERE phase = 'running' AND lane = $1),
-			COALESCE((SELECT queued_at FROM tasks WHERE phase = 'queued' AND lane = $1 ORDER BY queued_at, id LIMIT 1), $2)`, name, now).
-			Scan(&lane.Waiting, &lane.Delayed, &lane.Running, &oldest)
+			COALESCE((SELECT queued_at FROM tasks WHERE phase = 'queued' AND lane = $1 ORDER BY queued_at, id LIMIT 1), $2),
+			(SELECT COALESCE(SUM(COALESCE(sound_seconds, $3)), 0) FROM tasks WHERE phase = 'queued' AND lane = $1)`, name, now, s.Config.UnknownLength.Seconds()).
+			Scan(&lane.Waiting, &lane.Delayed, &lane.Running, &oldest, &lane.Sound)
 		if err != nil {
 			return st, s.wrap("stats", err)
 		}
@@ -166,4 +168,25 @@ func (s *core) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 func (s *Operators) Unfinished(ctx context.Context, account string) (n int, err error) {
 	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND phase <> 'final'", account).Scan(&n)
 	return n, s.wrap("unfinished tasks", err)
+}
+
+// TakeBack takes a running task from its worker and queues it, without counting
+// an attempt. The worker's writes are refused from then on, and it drops the
+// task at its next heartbeat. Errors wrap ErrNotFound or ErrNotRetryable.
+func (s *Operators) TakeBack(ctx context.Context, id string) error {
+	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
+		r, err := s.lockNamed(ctx, tx, id)
+		if err == nil && r.phase != "running" {
+			err = fmt.Errorf("%w: %s is %s: no worker has it", ErrNotRetryable, id, r.phase)
+		}
+		if err != nil {
+			return err
+		}
+		return s.end(ctx, tx, r, EndHandedBack, "taken from its worker by an operator")
+	})
+	if err == nil {
+		s.queue.Wake(ctx)
+		s.queue.Changed(ctx)
+	}
+	return s.wrap("take back", err)
 }

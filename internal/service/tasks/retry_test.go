@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
@@ -125,5 +126,44 @@ func TestRetrySparesKeptAudio(t *testing.T) {
 		f.Tidy()
 		assert.Empty(t, f.Orphans())
 		assert.Len(t, f.Files(), 1, "the result alone")
+	})
+}
+
+// TestTakenBack: a running task that an operator takes from its worker goes to
+// another one without a counted attempt, and the first worker's result is
+// refused. A task that no worker has is left alone.
+func TestTakenBack(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		task := f.Add(nil)
+		require.ErrorIs(t, f.TakeBack(t.Context(), task.ID), tasks.ErrNotRetryable)
+		stuck := f.Take()
+		require.NoError(t, f.TakeBack(t.Context(), task.ID))
+		require.ErrorIs(t, f.Complete(t.Context(), stuck, tasks.Outcome{Seconds: 3}), queue.ErrSuperseded)
+		other := f.Take()
+		require.Equal(t, task.ID, other.ID)
+		require.ErrorIs(t, f.Complete(t.Context(), stuck, tasks.Outcome{Seconds: 3}), queue.ErrSuperseded)
+		require.NoError(t, f.Complete(t.Context(), other, tasks.Outcome{Seconds: 3}))
+		assert.Zero(t, f.Count("SELECT failures FROM tasks WHERE id = $1", task.ID))
+		require.ErrorIs(t, f.TakeBack(t.Context(), task.ID), tasks.ErrNotRetryable)
+		f.Exact()
+	})
+}
+
+// TestSoundThatWaits: the state of the queue has the length of the waiting
+// sound; a task of unknown length counts as the length that is held for.
+func TestSoundThatWaits(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		f.Add(nil) // 30 s
+		f.Add(func(r *tasks.Request) { r.Audio, r.Seconds = f.Audio("sound"), 12.5 })
+		f.Add(func(r *tasks.Request) { r.URL = "https://source.example/a" })
+		st, err := f.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []float64{42.5, 60, 0}, []float64{st.Tasks.Sound, st.Fetch.Sound, st.Batch.Sound})
+		f.Take() // and a download, of a length that its header does not tell
+		st, err = f.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []float64{12.5 + 60, 0}, []float64{st.Tasks.Sound, st.Fetch.Sound})
 	})
 }

@@ -1,0 +1,6 @@
+-- The length of a waiting task's sound, for the metric of the queue.
+
+-- +goose NO TRANSACTION
+-- +goose Up
+ALTER TABLE tasks ADD COLUMN IF NOT EXISTS sound_seconds double precision; -- null if unknown
+CREATE INDEX CONCURRENTLY IF NOT EXISTS tasks_waiting_sound ON tasks (lane, sound_seconds) WHERE phase = 'queued';

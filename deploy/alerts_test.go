@@ -177,3 +177,12 @@ func TestF12Promtool(t *testing.T) {
 		assert.NoError(t, err, "promtool %v: %s", args, out)
 	}
 }
+
+// TestScaleQuery checks the metrics of the query by which KEDA scales workers.
+func TestScaleQuery(t *testing.T) {
+	text, err := os.ReadFile("kubernetes/keda/scaledobject.yaml")
+	require.NoError(t, err)
+	query := regexp.MustCompile(`query: (.*)`).FindSubmatch(text)
+	require.Len(t, query, 2)
+	assertMetrics(t, registered(t), "scaledobject.yaml", string(query[1]))
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh: what make lint checks besides Go: the subjects of commits, phrases to
-# avoid in all texts, shell scripts with shellcheck, the page and its tests with
+# avoid in all texts, shell scripts with shellcheck, manifests, the page and its tests with
 # eslint and prettier, Python with ruff. A tool that is not installed is named and
 # left out; with CI set it is an error.
 set -euo pipefail
@@ -20,6 +20,8 @@ if command -v shellcheck >/dev/null; then
 else
   missing shellcheck shellcheck "no script"
 fi
+
+bash test/lint/kubernetes.sh
 
 if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
   missing npm "nodejs npm" "neither the page nor Python"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,23 +23,15 @@ type usageFlags struct {
 
 // usage prints the charged tasks of an account or of all, added up.
 func (c *accountListCmd) usage(ctx context.Context) error {
-	zone, err := time.LoadLocation(c.Timezone)
+	q, err := tasks.ParseUsage(c.Timezone, c.By, append(tasks.UsageGroups(), "account")...)
 	if err != nil {
-		return &usageError{fmt.Errorf("--timezone: %q is not the name of a time zone, such as Europe/Berlin", c.Timezone)}
+		return &usageError{fmt.Errorf("--%w", err)}
 	}
-	q := tasks.UsageQuery{Zone: zone, Monthly: c.Usage == "month"}
-	if c.By != "" {
-		q.By = strings.Split(c.By, ",")
-	}
-	for _, group := range q.By {
-		if groups := tasks.UsageGroups(); !slices.Contains(groups, group) {
-			return &usageError{fmt.Errorf("--by: %q is not one of %s", group, strings.Join(groups, ", "))}
-		}
-	}
-	if q.From, err = timeIn(zone, "from", c.From); err != nil {
+	q.Monthly = c.Usage == "month"
+	if q.From, err = timeIn(q.Zone, "from", c.From); err != nil {
 		return err
 	}
-	if q.Until, err = timeIn(zone, "until", c.Until); err != nil {
+	if q.Until, err = timeIn(q.Zone, "until", c.Until); err != nil {
 		return err
 	}
 	return c.with(ctx, func(s *stores) error {

@@ -193,28 +193,26 @@ type Key struct {
 	Curve     string `json:"crv"`
 	Algorithm string `json:"alg"`
 	X         string `json:"x"`
+
+	public ed25519.PublicKey
 }
 
 // Key returns the public key that verifies the database's receipts.
 func (e *Eraser) Key(ctx context.Context) (Key, error) {
-	public, err := e.public(ctx)
-	return Key{"OKP", "Ed25519", jwt.SigningMethodEdDSA.Alg(), base64.RawURLEncoding.EncodeToString(public)}, err
-}
-
-func (e *Eraser) public(ctx context.Context) (ed25519.PublicKey, error) {
 	seed, err := e.Accounts.ReceiptKey(ctx)
 	if err != nil {
-		return nil, err
+		return Key{}, err
 	}
-	return ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey), nil
+	public := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+	return Key{"OKP", "Ed25519", jwt.SigningMethodEdDSA.Alg(), base64.RawURLEncoding.EncodeToString(public), public}, nil
 }
 
 // Verify returns the content of a receipt of this database.
 func (e *Eraser) Verify(ctx context.Context, receipt string) (r Receipt, err error) {
-	public, err := e.public(ctx)
+	key, err := e.Key(ctx)
 	if err != nil {
 		return r, err
 	}
-	_, err = jwt.ParseWithClaims(receipt, &r, func(*jwt.Token) (any, error) { return public, nil }, jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}))
+	_, err = jwt.ParseWithClaims(receipt, &r, func(*jwt.Token) (any, error) { return key.public, nil }, jwt.WithValidMethods([]string{key.Algorithm}))
 	return r, err
 }

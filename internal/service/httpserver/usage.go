@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
@@ -42,34 +41,24 @@ func (s *Server) getUsage(w http.ResponseWriter, r *request) error {
 }
 
 func usageQuery(r *request) (q tasks.UsageQuery, err error) {
-	q.Account = r.who.Account
+	zone, err := queryValue(r, "timezone")
+	if err != nil {
+		return q, err
+	}
+	by, err := queryValue(r, "by")
+	if err != nil {
+		return q, err
+	}
+	if q, err = tasks.ParseUsage(zone, by, tasks.UsageGroups()...); err != nil {
+		return q, invalidBecause(err, "%s", err)
+	}
 	period, err := queryChoice(r, "period", "month", "day")
 	if err != nil {
 		return q, err
 	}
-	q.Monthly = period == "month"
-	name, err := queryValue(r, "timezone")
-	if err != nil {
-		return q, err
-	}
-	if q.Zone, err = time.LoadLocation(cmp.Or(name, "UTC")); err != nil || name == time.Local.String() {
-		return q, invalid("timezone: must be a name of the IANA database, such as Europe/Berlin, not %q", spec.Shorten(name))
-	}
-	if q.From, q.Until, err = bounds(r, q.Zone); err != nil {
-		return q, err
-	}
-	by, err := queryValue(r, "by")
-	if err != nil || by == "" {
-		return q, err
-	}
-	q.By = strings.Split(by, ",")
-	groups := tasks.UsageGroups()[1:] // without account
-	for i, group := range q.By {
-		if !slices.Contains(groups, group) || slices.Contains(q.By[:i], group) {
-			return q, invalid("by: must be a list of %s, each once, such as key,model, not %q", strings.Join(groups, ", "), spec.Shorten(by))
-		}
-	}
-	return q, nil
+	q.Account, q.Monthly = r.who.Account, period == "month"
+	q.From, q.Until, err = bounds(r, q.Zone)
+	return q, err
 }
 
 // queryChoice reads one of several values, the first if it is missing.

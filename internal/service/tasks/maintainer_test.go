@@ -175,8 +175,8 @@ func TestStats(t *testing.T) {
 		clock = clock.Add(3 * time.Second)
 		st, err := f.Stats(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, tasks.Lane{Waiting: 1, Delayed: 1, Running: 1, Oldest: 3 * time.Second}, st.Tasks)
-		assert.Equal(t, tasks.Lane{Waiting: 1, Oldest: 3 * time.Second}, st.Batch)
+		assert.Equal(t, tasks.Lane{Waiting: 1, Delayed: 1, Running: 1, Oldest: 3 * time.Second, Sound: 30}, st.Tasks)
+		assert.Equal(t, tasks.Lane{Waiting: 1, Oldest: 3 * time.Second, Sound: 30}, st.Batch)
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/spec"
 )
 
 // ErrPeriod is returned for a query of usage that covers too many days.
@@ -31,7 +32,7 @@ type UsageQuery struct {
 	// From is zero, it is the beginning of this month, or for months of the
 	// month eleven months ago; if Until is zero, there is no limit.
 	From, Until time.Time
-	By          []string // names of UsageGroups
+	By          []string // names of UsageGroups, and "account"
 }
 
 // UsageSums are the sums of some charged tasks.
@@ -82,10 +83,27 @@ var usageGroups = map[string]string{
 	"kind":    "COALESCE(w.kind, '')",
 }
 
-// UsageGroups returns the names of the groups, which are "account" for reports
-// of all accounts, "key" (an id, "" for users), "model" (that tasks named, else
-// the billing mode) and "kind" (of work).
-func UsageGroups() []string { return []string{"account", "key", "model", "kind"} }
+// UsageGroups returns the names of the groups of an account's report: "key" (an
+// id, "" for users), "model" (that tasks named, else the billing mode) and
+// "kind" (of work).
+func UsageGroups() []string { return []string{"key", "model", "kind"} }
+
+// ParseUsage returns a query for a time zone of the IANA database ("" is UTC)
+// and a list of groups, separated by commas. Errors begin with the field.
+func ParseUsage(zone, by string, groups ...string) (q UsageQuery, err error) {
+	if q.Zone, err = time.LoadLocation(cmp.Or(zone, "UTC")); err != nil || zone == time.Local.String() {
+		return q, fmt.Errorf("timezone: must be a name of the IANA database, such as Europe/Berlin, not %q", spec.Shorten(zone))
+	}
+	if by != "" {
+		q.By = strings.Split(by, ",")
+	}
+	for i, group := range q.By {
+		if !slices.Contains(groups, group) || slices.Contains(q.By[:i], group) {
+			return q, fmt.Errorf("by: must be a list of %s, each once, such as key,model, not %q", strings.Join(groups, ", "), spec.Shorten(by))
+		}
+	}
+	return q, nil
+}
 
 // usageDays limits a report, so that the database returns few rows.
 const usageDays = 1100
@@ -116,9 +134,6 @@ func (s *Owners) Usage(ctx context.Context, q UsageQuery) (Usage, error) {
 	}
 	columns, group := "", "1"
 	for i, name := range q.By {
-		if usageGroups[name] == "" {
-			return Usage{}, fmt.Errorf("tasks: usage by %.40q", name)
-		}
 		columns += ", " + usageGroups[name]
 		group += ", " + strconv.Itoa(i+2)
 	}

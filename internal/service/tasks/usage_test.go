@@ -192,7 +192,7 @@ func TestUsageOfTasks(t *testing.T) {
 		_, err := f.Leave(t.Context(), f.Account, left.ID)
 		require.NoError(t, err)
 
-		u, err := f.Usage(t.Context(), tasks.UsageQuery{Zone: time.UTC, Monthly: true, By: tasks.UsageGroups()})
+		u, err := f.Usage(t.Context(), tasks.UsageQuery{Zone: time.UTC, Monthly: true, By: append([]string{"account"}, tasks.UsageGroups()...)})
 		require.NoError(t, err)
 		month := time.Now().UTC().Format("2006-01")
 		var csv strings.Builder

@@ -75,6 +75,10 @@ func TestListen(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, string(refused), "exists")
 
+	missing, err := exec.Command(binary, "listen", "--demo", "--input", name+".missing", "-l", "en", "-f", "json").Output()
+	require.Error(t, err)
+	assert.Empty(t, missing, "an input that cannot be read has no result")
+
 	cmd = exec.Command(binary, args...)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/live"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/spec"
 )
 
 type listenCmd struct {
@@ -112,12 +113,14 @@ func (c *listenCmd) listen(ctx context.Context, s *live.Session, feed *audio.Fee
 	failed := c.read(ctx, s, feed, saved)
 	res, err := s.Close()
 	err = errors.Join(failed, <-shown, err)
-	if res == nil {
+	if res == nil || failed != nil && res.AudioDuration == 0 {
 		return err
 	}
 	warnAudio("listen", res.Warnings)
 	for _, w := range res.Warnings {
-		c.note("otograph: --%s: %s\n", strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
+		if w.Option != spec.WarnAudio {
+			c.note("otograph: --%s: %s\n", strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
+		}
 	}
 	if c.Format == "json" {
 		err = errors.Join(err, lineEncoder().Encode(struct {

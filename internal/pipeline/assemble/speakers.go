@@ -23,12 +23,15 @@ type spokenSegment struct {
 func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegment {
 	index := newTurnIndex(turns)
 	out := make([]spokenSegment, 0, len(segments))
-	for _, s := range segments {
-		if len(s.Words) == 0 {
+	for i, s := range segments {
+		switch n := len(out); {
+		case n > 0 && s.End-s.Start < sliver && !decode.EndsSentence(segments[i-1].Text, s.Text):
+			out = append(out, spokenSegment{s, out[n-1].speaker})
+		case len(s.Words) == 0:
 			out = append(out, spokenSegment{s, index.speaker(s.Start, s.End)})
-			continue
+		default:
+			out = append(out, splitBySpeaker(s, index)...)
 		}
-		out = append(out, splitBySpeaker(s, index)...)
 	}
 	return out
 }
@@ -39,6 +42,9 @@ func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegmen
 const (
 	minSplitWords   = 2
 	minSplitSeconds = 0.6
+	// sliver is the least length of a segment inside a sentence that may have
+	// another speaker than the text before it.
+	sliver = 0.1
 )
 
 func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
@@ -179,11 +185,12 @@ func newTurnIndex(turns []diarize.Turn) *turnIndex {
 // of two), otherwise the nearest turn's, otherwise 0.
 func (x *turnIndex) speaker(start, end float64) int {
 	first := sort.Search(len(x.turns), func(i int) bool { return x.reaches[i] > start })
-	clear(x.cover)
 	best, most := -1, 0.0
 	last := first
 	for ; last < len(x.turns) && x.turns[last].Start < end; last++ {
-		t := x.turns[last]
+		x.cover[x.turns[last].Speaker] = 0
+	}
+	for _, t := range x.turns[first:last] {
 		x.cover[t.Speaker] += max(0, min(end, t.End)-max(start, t.Start))
 	}
 	for _, t := range x.turns[first:last] {

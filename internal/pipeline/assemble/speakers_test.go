@@ -79,6 +79,17 @@ func TestAssignSpeakersWithoutTurns(t *testing.T) {
 	assert.Equal(t, 0, got[0].speaker)
 }
 
+// TestSliversKeepTheSpeaker: a sliver of a word inside a sentence belongs to the
+// speaker before it; a sliver after a sentence is a text of its own.
+func TestSliversKeepTheSpeaker(t *testing.T) {
+	turns := []diarize.Turn{{Start: 0, End: 2, Speaker: 0}, {Start: 3.4, End: 6, Speaker: 1}}
+	for text, want := range map[string]int{"You do keep doing": 0, "You do.": 1} {
+		rest := asr.Segment{Start: 3.5, End: 3.52, Text: "That.", Words: []asr.Word{{Text: "That.", Start: 3.5, End: 3.52}}}
+		got := assignSpeakers([]asr.Segment{{Start: 0.5, End: 1.9, Text: text}, rest}, turns)
+		assert.Equal(t, want, got[1].speaker, text)
+	}
+}
+
 // A long turn that began early still counts if shorter turns lie in between.
 func TestTurnIndexOverlap(t *testing.T) {
 	x := newTurnIndex([]diarize.Turn{{Start: 0, End: 10, Speaker: 1}, {Start: 1, End: 2, Speaker: 0}, {Start: 3, End: 4, Speaker: 0}})

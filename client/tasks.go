@@ -225,11 +225,15 @@ type Result struct {
 	Notices []spec.Warning
 }
 
-// Recognized is a speaker whose voice is registered with the account.
+// Recognized is a speaker whose voice is, or may be, registered with the account.
 type Recognized struct {
 	Speaker string  `json:"speaker"` // in SpeakerEmbeddings
 	Name    string  `json:"name"`    // the name in Segments and DiarizeSegments
 	Cosine  float64 `json:"cosine"`  // cosine similarity to the registered voice
+	// Probability that the speaker is this person, 0 to 1.
+	Probability float64 `json:"probability"`
+	// Suggested reports that the name is too uncertain to be in Segments.
+	Suggested bool `json:"suggested"`
 }
 
 // UnmarshalJSON reads the specification's Task result.

@@ -8,34 +8,42 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Match is an identified speaker.
+// Match is a speaker who is, or may be, a known person.
 type Match struct {
 	Speaker string  `json:"speaker"` // id of the speaker in the result
 	Name    string  `json:"name"`
 	Cosine  float64 `json:"cosine"` // with the known voice, rounded to 4 digits
+	// Probability, 0 to 1, that the speaker is this person, if every second
+	// speaker is in the register; rounded to 2 digits.
+	Probability float64 `json:"probability"`
+	// Suggested reports that the name is too uncertain to be given to the
+	// speaker, or that another speaker, who is as likely this person, has it.
+	Suggested bool `json:"suggested,omitempty"`
 }
 
 // A speaker is a known person if the distance (one minus the cosine) to that
-// person's recordings is small compared with two others: the distance of these
-// recordings from each other, and the distance of the speaker to the next voice.
-// So the rule holds for any model's scale. Chosen on half of the people, with
-// two models; docs/measurements/known-voices.md has the figures of the others.
+// person's voice is small compared with the distance to the next voice and with
+// the usual distance of one voice. The limits and the probability were fitted on
+// half of the people; docs/measurements/known-voices.md has the figures of the
+// others.
 const (
-	// nearEnough is the square of the distance, over the others' product.
-	nearEnough = 0.75
-	// leastOwn is a floor for the distance of a person's recordings, as a share
-	// of the distance to the next voice, and its value for a single one.
-	leastOwn = 0.25
-	// matchMargin is the least lead of the cosine over that with the next voice.
-	matchMargin = 0.04
+	nextShare   = 0.55 // most of the distance to the next voice
+	nextPart    = 0.35 // or this part of it and alikePart of one minus alike
+	alikePart   = 0.22
+	matchMargin = 0.04 // least lead of the cosine over that with the next voice
+
+	// The log odds of the probability are oddsOffset − oddsSlope · distance/limit.
+	oddsOffset = 9.77
+	oddsSlope  = 8.26
+	// leastGiven is the probability at the limit.
+	leastGiven     = 0.8191
+	leastSuggested = 0.2
 )
 
 // person is a known voice of one model.
 type person struct {
-	name       string
-	recordings int
-	mean       []float32 // of the recordings' vectors
-	length     float64   // of the mean
+	name string
+	mean []float32 // of the recordings' vectors, unit length
 }
 
 // people returns the voices of a model.
@@ -44,42 +52,42 @@ func (r *Register) people(model string) (out []person) {
 		if v.Model != model {
 			continue
 		}
-		p := person{name: v.Name, recordings: len(v.Vectors), mean: make([]float32, len(v.Vectors[0]))}
+		p := person{v.Name, make([]float32, len(v.Vectors[0]))}
 		for _, x := range v.Vectors {
 			for d, w := range x {
-				p.mean[d] += w / float32(len(v.Vectors))
+				p.mean[d] += w
 			}
 		}
-		if p.length = math.Sqrt(float64(dot(p.mean, p.mean))); p.length > 0 {
+		if Normalize(p.mean) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// is reports whether a speaker with these mean cosines, to the person's
-// recordings and to the next voice, is this person.
-func (p person) is(cosine, next float64) bool {
-	distance, others := 1-cosine, 1-next
-	own := leastOwn * others
-	if n := float64(p.recordings); n > 1 {
-		// The mean's squared length is the mean of all n·n cosines; n of them
-		// compare a recording with itself.
-		own = max(own, 1-(n*p.length*p.length-1)/(n-1))
+// probability returns the probability that a speaker with a cosine to a voice,
+// and another one to the next voice (−1 without one), is this person.
+func probability(cosine, next, alike float64) float64 {
+	others := 1 - next
+	limit := min(nextShare*others, nextPart*others+alikePart*(1-alike), 1-alike)
+	p := 1 / (1 + math.Exp(oddsSlope*(1-cosine)/max(limit, 1e-6)-oddsOffset))
+	if cosine-next < matchMargin {
+		p = min(p, 0.5)
 	}
-	return cosine-next >= matchMargin && distance*distance <= nearEnough*own*others
+	return p
 }
 
 // claim is a speaker who may be a person.
 type claim struct {
-	speaker, person int
-	cosine          float64
+	speaker, person     int
+	cosine, probability float64
+	given               bool
 }
 
-// Identify returns the speakers of one recording who are in the register; model
-// is the hash of the speaker model of their embeddings. Each voice names at most
-// one speaker, its best match. A speaker gets no name if the cosine with the
-// nearest voice is below alike, or if it is not much nearer than the second.
+// Identify returns the speakers of one recording who are in the register, and
+// those who may be (Match.Suggested); model is the hash of the speaker model of
+// their embeddings, and alike the least usual cosine of a person's recordings.
+// Each voice names at most one speaker, its best match.
 func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, alike float64) []Match {
 	people := r.people(model)
 	defer func() {
@@ -104,31 +112,30 @@ func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, alik
 		if who < 0 {
 			continue
 		}
-		p := people[who]
-		if best/p.length >= alike && p.is(best, second) {
-			claims = append(claims, claim{i, who, best})
+		if p := probability(best, second, alike); p >= leastSuggested {
+			claims = append(claims, claim{speaker: i, person: who, cosine: best, probability: p})
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(b.cosine, a.cosine) })
-	claims = firsts(claims)
+	named := map[int]bool{}
+	var kept []claim // without the less likely ones on a person who is another speaker
+	for _, c := range claims {
+		likely := c.probability >= leastGiven
+		if c.given = likely && !named[c.person]; likely || !named[c.person] {
+			kept = append(kept, c)
+		}
+		named[c.person] = named[c.person] || likely
+	}
+	claims = kept
 	slices.SortFunc(claims, func(a, b claim) int { return cmp.Compare(a.speaker, b.speaker) })
 	var out []Match
 	for _, c := range claims {
-		p := people[c.person]
-		out = append(out, Match{speakers[c.speaker].SpeakerID, p.name, math.Round(c.cosine/p.length*1e4) / 1e4})
+		out = append(out, Match{speakers[c.speaker].SpeakerID, people[c.person].name, rounded(c.cosine, 1e4), rounded(c.probability, 1e2), !c.given})
 	}
 	return out
 }
 
-// firsts returns the first claim on each person.
-func firsts(claims []claim) (out []claim) {
-	for _, c := range claims {
-		if !slices.ContainsFunc(out, func(o claim) bool { return o.person == c.person }) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
+func rounded(x, units float64) float64 { return math.Round(x*units) / units }
 
 // dot returns the dot product of two vectors of the same length.
 func dot(a, b []float32) (sum float32) {
@@ -138,14 +145,22 @@ func dot(a, b []float32) (sum float32) {
 	return sum
 }
 
-// Rename returns a copy of a result with the matches' names for speakers.
-func Rename(res *spec.Result, matches []Match) *spec.Result {
-	if len(matches) == 0 {
-		return res
-	}
+// Names returns the names that matches give to speakers, without suggestions.
+func Names(matches []Match) map[string]string {
 	names := map[string]string{}
 	for _, m := range matches {
-		names[m.Speaker] = m.Name
+		if !m.Suggested {
+			names[m.Speaker] = m.Name
+		}
+	}
+	return names
+}
+
+// Rename returns a copy of a result with the names that matches give.
+func Rename(res *spec.Result, matches []Match) *spec.Result {
+	names := Names(matches)
+	if len(names) == 0 {
+		return res
 	}
 	out := *res
 	out.Segments, out.DiarizeSegments = slices.Clone(res.Segments), slices.Clone(res.DiarizeSegments)

@@ -20,26 +20,31 @@ func TestIdentify(t *testing.T) {
 	var r Register
 	add(t, &r, "Ann", 0)
 	add(t, &r, "Bob", 90)
-	assert.Equal(t, []Match{{"B", "Ann", 0.9962}, {"C", "Bob", 0.9848}}, r.Identify(model, speakers(25, 5, 80, 200), 0.8), "a voice names its best match")
+	matches := r.Identify(model, speakers(25, 5, 80, 200), 0.8)
+	assert.Equal(t, []Match{{"A", "Ann", 0.9063, 1, true}, {"B", "Ann", 0.9962, 1, false}, {"C", "Bob", 0.9848, 1, false}}, matches, "a voice names its best match")
+	assert.Equal(t, map[string]string{"B": "Ann", "C": "Bob"}, Names(matches), "and no suggestion")
+	assert.Equal(t, []Match{{"B", "Ann", 1, 1, false}}, r.Identify(model, speakers(39, 0), 0.5), "a person who is another speaker")
 	assert.Empty(t, r.Identify("another model", speakers(0), 0.8))
+	assert.Equal(t, []Match{{"A", "Ann", 0.7771, 0.68, true}}, r.Identify(model, speakers(39), 0.5), "less likely, so suggested")
 	assert.Empty(t, r.Identify(model, speakers(46), 0.5), "between two voices")
+	add(t, &r, "Bob again", 91)
+	assert.Equal(t, []Match{{"A", "Bob", 1, 0.5, true}}, r.Identify(model, speakers(90), 0.5), "of two equal voices")
 	assert.Empty(t, r.Identify(model, []spec.SpeakerEmbedding{{Embedding: []float32{1, 0, 0}}}, 0.5))
 }
 
-// TestIdentifyAtAnyScale: the least distance that still counts depends on the
-// distances between other voices and between a person's recordings, not on the
-// model's scale.
+// TestIdentifyAtAnyScale: the greatest distance that still counts depends on the
+// distance to the next voice, not on the model's scale, and on a person's
+// recordings together.
 func TestIdentifyAtAnyScale(t *testing.T) {
 	for name, c := range map[string]struct {
 		recordings []float64 // Ann's, as shares of the distance to Bob
 		speaker    float64
 		identified bool
 	}{
-		"one recording":                          {[]float64{0}, 0.2, true},
-		"one recording, a stranger":              {[]float64{0}, 0.4, false},
-		"recordings that differ":                 {[]float64{-0.3, 0.3}, 0.4, true},
-		"copies are like one recording":          {[]float64{0, 0}, 0.2, true},
-		"copies say nothing of other recordings": {[]float64{0, 0}, 0.4, false},
+		"one recording":             {[]float64{0}, 0.4, true},
+		"one recording, a stranger": {[]float64{0}, 0.45, false},
+		"recordings that differ":    {[]float64{-0.3, 0.3}, 0.4, true},
+		"recordings nearer":         {[]float64{0, 0.2}, 0.45, true},
 	} {
 		for _, scale := range []float64{90, 60} {
 			var r Register
@@ -49,14 +54,14 @@ func TestIdentifyAtAnyScale(t *testing.T) {
 			}
 			add(t, &r, "Ann", degrees...)
 			add(t, &r, "Bob", scale)
-			assert.Equal(t, c.identified, len(r.Identify(model, speakers(c.speaker*scale), 0.5)) == 1, "%s, scale %v", name, scale)
+			assert.Equal(t, c.identified, len(Names(r.Identify(model, speakers(c.speaker*scale), 0.5))) == 1, "%s, scale %v", name, scale)
 		}
 	}
 }
 
 func TestRename(t *testing.T) {
 	res := &spec.Result{Segments: []spec.Segment{{Speaker: "A"}, {Speaker: "B"}, {}}, DiarizeSegments: []spec.Turn{{Speaker: "B"}}}
-	named := Rename(res, []Match{{Speaker: "B", Name: "Bob"}})
+	named := Rename(res, []Match{{Speaker: "B", Name: "Bob"}, {Speaker: "A", Name: "Ann", Suggested: true}})
 	assert.Equal(t, []spec.Segment{{Speaker: "A"}, {Speaker: "Bob"}, {}}, named.Segments)
 	assert.Equal(t, []spec.Turn{{Speaker: "Bob"}}, named.DiarizeSegments)
 	assert.Equal(t, "B", res.Segments[1].Speaker, "the result itself is unchanged")

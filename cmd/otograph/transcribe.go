@@ -284,6 +284,11 @@ func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otogr
 	var buf bytes.Buffer
 	style := textStyle{words: c.Words, color: path == "" && drawable(os.Stdout) && os.Getenv("NO_COLOR") == ""}
 	matches := c.register.identify(res)
+	for _, m := range matches {
+		if m.Suggested && !c.Quiet {
+			warn("%s: %s may be %s (%.0f %%)\n", name, m.Speaker, m.Name, 100*m.Probability)
+		}
+	}
 	named := voices.Rename(res, matches)
 	var err error
 	switch c.Format {

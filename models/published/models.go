@@ -60,7 +60,7 @@ func Models() *models.Set {
 		},
 		{
 			Role: models.RoleEmbedder, Name: "campplus-zh-en", Contract: models.Contract3DSpeaker, SampleRate: 16000,
-			OneVoice: 0.55, TwoVoices: 0.25, License: "Apache-2.0; 3D-Speaker, Alibaba", Files: []models.File{embedded.File(models.PartModel, campplus)},
+			OneVoice: 0.55, TwoVoices: 0.25, KnownVoice: 0.58, License: "Apache-2.0; 3D-Speaker, Alibaba", Files: []models.File{embedded.File(models.PartModel, campplus)},
 		},
 		{
 			Role: models.RoleSegmenter, Name: "pyannote-segmentation-3.0", Contract: models.ContractPyannote, SampleRate: 16000,

@@ -61,7 +61,7 @@ func TestHashOfTheSpeakerModel(t *testing.T) {
 	_, found := m.name(res, register, "")
 	assert.Contains(t, found.Warnings[0].Reason, "could not identify its speaker model")
 	_, found = m.name(res, register, want)
-	assert.Equal(t, []voices.Match{{Speaker: "SPEAKER_0", Name: "Ann", Cosine: 1}}, found.Voices)
+	assert.Equal(t, []voices.Match{{Speaker: "SPEAKER_0", Name: "Ann", Cosine: 1, Probability: 1}}, found.Voices)
 	assert.Empty(t, found.Warnings)
 	assert.NotNil(t, newVoiceModel(&models.Set{}, nil), "a set without a speaker model")
 }

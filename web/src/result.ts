@@ -38,6 +38,8 @@ export interface Result {
   diarize_segments?: Turn[];
   speaker_embeddings?: { speaker_id: string }[];
   audio_events?: SoundEvent[];
+  /** Speakers who are, or may be, known voices of the account. */
+  voices?: { speaker: string; name: string; probability?: number; suggested?: true }[];
   /** What is missing of the recording (option "audio"), and options without effect. */
   warnings?: { option: string; reason: string }[];
   billing?: { mode: string; billable_minutes: number; amount: number; balance: number };

@@ -22,8 +22,13 @@ export function Remember({
   const [done, setDone] = useState('');
   const [problem, setProblem] = useState('');
   if (!speakers.length) return null;
+  const suggested = (of: string) => result.voices?.find((v) => v.suggested && v.speaker === of);
   const given = names(speaker),
-    name = typed ?? (given === speaker ? '' : given);
+    name = typed ?? (given === speaker ? (suggested(speaker)?.name ?? '') : given);
+  const label = (s: string) => {
+    const v = names(s) === s && suggested(s);
+    return v ? t('voiceMaybe', { speaker: s, name: v.name, percent: Math.round(100 * (v.probability ?? 0)) }) : names(s);
+  };
   const choose = (to: string) => {
     setSpeaker(to);
     setTyped(null);
@@ -60,7 +65,7 @@ export function Remember({
           <select value={speaker} onChange={(e) => choose(e.currentTarget.value)}>
             {speakers.map((s) => (
               <option key={s} value={s}>
-                {names(s)}
+                {label(s)}
               </option>
             ))}
           </select>

@@ -186,11 +186,7 @@ func (s *Stages) Names(register *voices.Register, f *Findings) map[string]string
 	for i, s := range f.Speakers.Speakers {
 		speakers[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding}
 	}
-	names := map[string]string{}
-	for _, m := range register.Identify("", speakers, embed.KnownVoice(m)) {
-		names[m.Speaker] = m.Name
-	}
-	return names
+	return voices.Names(register.Identify("", speakers, embed.KnownVoice(m)))
 }
 
 // endToEnd returns a recording that consists of the stretches alone: the vector

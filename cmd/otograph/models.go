@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 )
@@ -221,32 +220,23 @@ func printStored(stored []library.Stored) {
 
 // showTransfer draws a store's progress on a terminal; done removes it.
 func showTransfer(store *library.Store, quiet bool) (done func()) {
-	show, done := transferBar(quiet)
-	store.Progress = func(p library.Progress) {
-		show(fetch.Progress{File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
-	}
-	if !quiet {
-		store.Waiting = func() { warn("otograph: another process adds models to %s: waiting for it\n", store.Dir) }
-	}
-	return done
-}
-
-// transferBar returns a function that draws the progress of downloads on a
-// terminal; done removes it.
-func transferBar(quiet bool) (show func(fetch.Progress), done func()) {
 	line := newStatusLine(os.Stderr, quiet)
 	var start time.Time
 	var file string
-	return func(p fetch.Progress) {
+	store.Progress = func(p library.Progress) {
 		if p.File != file {
 			file, start = p.File, time.Now()
 		}
 		line.draw(false, func(int) string { return transferText(p, time.Since(start)) })
-	}, line.clear
+	}
+	if !quiet {
+		store.Waiting = func() { warn("otograph: another process adds models to %s: waiting for it\n", store.Dir) }
+	}
+	return line.clear
 }
 
 // transferText describes a download that began some time ago.
-func transferText(p fetch.Progress, elapsed time.Duration) string {
+func transferText(p library.Progress, elapsed time.Duration) string {
 	if p.Total <= 0 {
 		return fmt.Sprintf("%s  %s", p.File, size(p.Done))
 	}

@@ -129,7 +129,8 @@ func documentsOfList(raw json.RawMessage) ([]document, error) {
 	return []document{one}, nil
 }
 
-// rowOf returns the index of a recording's row, −1 for none.
+// rowOf returns the index of a recording's row, −1 for none. A single row
+// belongs to a recording without a name.
 func rowOf(rows []document, recording string) int {
 	if len(rows) == 1 && recording == "" {
 		return 0

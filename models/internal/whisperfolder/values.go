@@ -71,20 +71,40 @@ func (v *values) part(i, n int64) *values {
 	return &values{v.name, shape, func(into []float32, from int64) error { return v.read(into, begin+from) }}
 }
 
-// format is how a file stores a number: its bytes, and the number that they
-// mean.
+// format is how a file stores numbers: the bytes of one, and a function that
+// decodes many: with a call for each number, decoding takes four times as long.
 type format struct {
 	size   int64
-	number func(raw []byte) float32
+	decode func(into []float32, raw []byte)
 }
 
 // formats holds the formats of weights.
 var formats = map[weightfile.Type]format{
-	weightfile.F32:  {4, func(raw []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(raw)) }},
-	weightfile.F16:  {2, func(raw []byte) float32 { return onnxfile.Half(binary.LittleEndian.Uint16(raw)) }},
-	weightfile.BF16: {2, func(raw []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw)) << 16) }},
-	weightfile.I16:  {2, func(raw []byte) float32 { return float32(int16(binary.LittleEndian.Uint16(raw))) }},
-	weightfile.I8:   {1, func(raw []byte) float32 { return float32(int8(raw[0])) }},
+	weightfile.F32: {4, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
+	}},
+	weightfile.F16: {2, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = onnxfile.Half(binary.LittleEndian.Uint16(raw[2*i:]))
+		}
+	}},
+	weightfile.BF16: {2, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+		}
+	}},
+	weightfile.I16: {2, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = float32(int16(binary.LittleEndian.Uint16(raw[2*i:])))
+		}
+	}},
+	weightfile.I8: {1, func(into []float32, raw []byte) {
+		for i := range into {
+			into[i] = float32(int8(raw[i]))
+		}
+	}},
 }
 
 // integer reports whether numbers of a type are multiplied by a scale.
@@ -98,9 +118,7 @@ func stored(name string, file io.ReaderAt, t weightfile.Tensor, f format) *value
 		if n, err := file.ReadAt(raw, t.At+from*f.size); err != nil && n < len(raw) {
 			return err
 		}
-		for i := range into {
-			into[i] = f.number(raw[int64(i)*f.size:])
-		}
+		f.decode(into, raw)
 		return nil
 	}}
 }

@@ -144,12 +144,12 @@ func (s *Store) Balance(ctx context.Context, account string) (Money, error) {
 
 // Pack is a resource pack: value that non-batch tasks draw on before the balance, until it expires.
 type Pack struct {
-	ID          string
-	Value       Money
-	Remaining   Money
-	Concurrency int // the account's concurrency limit is at least this while the pack is active; 0 = no effect
-	ExpiresAt   time.Time
-	CreatedAt   time.Time
+	ID          string    `json:"-"`
+	Value       Money     `json:"value"`
+	Remaining   Money     `json:"remaining"`
+	Concurrency int       `json:"concurrency,omitempty"` // the account's concurrency limit is at least this while the pack is active; 0 = no effect
+	ExpiresAt   time.Time `json:"expires_at"`
+	CreatedAt   time.Time `json:"-"`
 }
 
 // AddPack adds a resource pack of p's Value, Concurrency and ExpiresAt.

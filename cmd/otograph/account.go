@@ -106,42 +106,13 @@ func showAccount(ctx context.Context, s *stores, a accounts.Account) error {
 	if err != nil {
 		return err
 	}
-	type pack struct {
-		Remaining   billing.Money `json:"remaining"`
-		Value       billing.Money `json:"value"`
-		Concurrency int           `json:"concurrency,omitempty"`
-		Expires     time.Time     `json:"expires_at"`
-	}
-	type user struct {
-		ID      string    `json:"id"`
-		Name    string    `json:"name"`
-		Created time.Time `json:"created_at"`
-	}
-	shownPacks, shownKeys, shownUsers := []pack{}, []accountKey{}, []user{}
-	for _, p := range packs {
-		shownPacks = append(shownPacks, pack{p.Remaining, p.Value, p.Concurrency, p.ExpiresAt})
-	}
-	for _, k := range keys {
-		shownKeys = append(shownKeys, accountKey{k.ID, k.Hint + "…", k.ReadOnly, k.CreatedAt, k.ExpiresAt, k.UsedAt, k.RevokedAt})
-	}
-	for _, u := range users {
-		shownUsers = append(shownUsers, user{u.ID, u.Username, u.CreatedAt})
+	for i := range keys {
+		keys[i].Hint += "…"
 	}
 	return printJSON(map[string]any{
 		"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "suspended_at": a.SuspendedAt,
-		"account": view, "packs": shownPacks, "keys": shownKeys, "users": shownUsers,
+		"account": view, "packs": orEmpty(packs), "keys": orEmpty(keys), "users": orEmpty(users),
 	})
-}
-
-// accountKey is an API key of an account. UsedAt is exact to ten minutes.
-type accountKey struct {
-	ID        string     `json:"id"`
-	Key       string     `json:"key"` // its beginning
-	ReadOnly  bool       `json:"read_only"`
-	CreatedAt time.Time  `json:"created_at"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-	UsedAt    *time.Time `json:"last_used_at,omitempty"`
-	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 }
 
 type accountCreditCmd struct {
@@ -206,20 +177,29 @@ func (c *accountCreditCmd) addPack(ctx context.Context) error {
 
 type accountLimitsCmd struct {
 	storeFlags
-	Name        string   `arg:"" help:"Name or id."`
-	Tier        *int     `placeholder:"N" help:"Move the account to this tier, 1 to 5; limits that were set stay unless others are."`
-	Concurrency *int     `placeholder:"N" help:"Concurrency limit, batch tasks excluded."`
-	TPS         *float64 `name:"tps" placeholder:"X" help:"Requests per second."`
-	Burst       *int     `placeholder:"N" help:"Maximum burst of requests."`
+	Name        string         `arg:"" help:"Name or id."`
+	Tier        *int           `placeholder:"N" help:"Move the account to this tier, 1 to 5; limits that were set stay unless others are."`
+	Concurrency *int           `placeholder:"N" help:"Concurrency limit, batch tasks excluded."`
+	TPS         *float64       `name:"tps" placeholder:"X" help:"Requests per second."`
+	Burst       *int           `placeholder:"N" help:"Maximum burst of requests."`
+	KeepTasks   *time.Duration `placeholder:"DURATION" help:"Remove its tasks and results this time after they end (at least 24h; 0: as --keep-tasks of serve); limits that were set stay unless others are."`
 }
 
 func (c *accountLimitsCmd) Run(ctx context.Context) error {
 	set := accounts.Overrides{Concurrency: c.Concurrency, TPS: c.TPS, Burst: c.Burst}
 	return c.changeAccount(ctx, "account limits", c.Name, c.detail(), func(s *stores, a accounts.Account) error {
 		if c.Tier != nil {
-			if err := s.Accounts.SetTier(ctx, a.ID, *c.Tier); err != nil || set == (accounts.Overrides{}) {
+			if err := s.Accounts.SetTier(ctx, a.ID, *c.Tier); err != nil {
 				return err
 			}
+		}
+		if c.KeepTasks != nil {
+			if err := s.Accounts.SetRetention(ctx, a.ID, *c.KeepTasks); err != nil {
+				return err
+			}
+		}
+		if (c.Tier != nil || c.KeepTasks != nil) && set == (accounts.Overrides{}) {
+			return nil
 		}
 		return s.Accounts.SetLimits(ctx, a.ID, set)
 	})
@@ -230,6 +210,9 @@ func (c *accountLimitsCmd) detail() string {
 	var parts []string
 	if c.Tier != nil {
 		parts = append(parts, fmt.Sprintf("tier %d", *c.Tier))
+	}
+	if c.KeepTasks != nil {
+		parts = append(parts, fmt.Sprintf("tasks kept %s", *c.KeepTasks))
 	}
 	if c.Concurrency != nil {
 		parts = append(parts, fmt.Sprintf("concurrency %d", *c.Concurrency))

@@ -54,24 +54,24 @@ type Account struct {
 
 // Key describes an API key; the key itself is not stored.
 type Key struct {
-	ID        string // UUID
-	AccountID string
-	Hint      string // the first characters, to tell keys apart
-	ReadOnly  bool   // it may read, but change nothing
-	CreatedAt time.Time
-	ExpiresAt *time.Time // nil: never
-	RevokedAt *time.Time
-	UsedAt    *time.Time // accurate to ten minutes; nil if never used
+	ID        string     `json:"id"` // UUID
+	AccountID string     `json:"-"`
+	Hint      string     `json:"key"`       // the first characters, to tell keys apart
+	ReadOnly  bool       `json:"read_only"` // it may read, but change nothing
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"` // nil: never
+	RevokedAt *time.Time `json:"revoked_at,omitempty"`
+	UsedAt    *time.Time `json:"last_used_at,omitempty"` // accurate to ten minutes; nil if never used
 }
 
 // User is a person who logs in with a password.
 type User struct {
-	ID        string // UUID
-	AccountID string
-	Username  string
-	CreatedAt time.Time
+	ID        string    `json:"id"` // UUID
+	AccountID string    `json:"-"`
+	Username  string    `json:"name"`
+	CreatedAt time.Time `json:"created_at"`
 	// PasswordSet is when the password was set; earlier logins are invalid.
-	PasswordSet time.Time
+	PasswordSet time.Time `json:"-"`
 }
 
 // Store is this package's part of the database, safe for concurrent use.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/system/db"
@@ -61,4 +62,14 @@ func (s *Store) SetLimits(ctx context.Context, account string, o Overrides) erro
 		burst = *o.Burst
 	}
 	return s.one(ctx, "limits of account "+account, "UPDATE accounts SET concurrency = $2, tps_thousandths = $3, burst = $4 WHERE id = $1", account, concurrency, tps, burst)
+}
+
+// SetRetention sets how long the tasks of the account (its id) are kept after
+// their end, at least a day; 0 is as long as the service keeps all tasks.
+// Errors wrap ErrInvalid or ErrNotFound.
+func (s *Store) SetRetention(ctx context.Context, account string, keep time.Duration) error {
+	if keep != 0 && keep < 24*time.Hour {
+		return fmt.Errorf("keep-tasks %s %w: want at least 24h, or 0", keep, ErrInvalid)
+	}
+	return s.one(ctx, "retention of account "+account, "UPDATE accounts SET keep_tasks = $2 WHERE id = $1", account, db.Optional(keep.Microseconds()))
 }

@@ -134,44 +134,62 @@ const (
 	expireTime  = time.Minute // limit of one clean-up; the next one continues
 )
 
-// expire removes tasks that ended longer than KeepTasks ago, the oldest first,
-// with their results, audio and callbacks. The ledger stays, including its
-// record of how they were charged.
+// expire removes tasks that ended longer ago than their account, or else
+// KeepTasks, keeps them, the oldest first, with their results, audio and
+// callbacks. The ledger stays, including its record of how they were charged.
 func (s *core) expire(ctx context.Context) error {
-	if s.Config.KeepTasks <= 0 {
-		return nil
+	type keeper struct {
+		account string
+		keep    int64 // microseconds
 	}
-	before, begun, removed := db.Micros(s.now().Add(-s.Config.KeepTasks)), time.Now(), 0
+	keepers, err := db.Select(ctx, s.Config.DB.Read(), func(row db.Row, k *keeper) error { return row.Scan(&k.account, &k.keep) },
+		"SELECT id, keep_tasks FROM accounts WHERE keep_tasks IS NOT NULL")
+	if err != nil {
+		return s.wrap("remove old tasks", err)
+	}
+	begun, removed := time.Now(), 0
 	defer func() {
 		if removed > 0 {
 			s.Config.Logger.InfoContext(ctx, "tasks removed that ended long ago", "tasks", removed)
 		}
 	}()
-	for time.Since(begun) < expireTime {
-		n := 0
-		err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
-			ids, err := db.Column[string](ctx, tx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND finished_at < $1 ORDER BY finished_at LIMIT %d", expireBatch)+s.Config.DB.SkipLocked(), before)
-			if err != nil {
-				return err
+	if s.Config.KeepTasks > 0 {
+		keepers = append(keepers, keeper{keep: s.Config.KeepTasks.Microseconds()})
+	}
+	for _, k := range keepers {
+		of, args := "account_id NOT IN (SELECT id FROM accounts WHERE keep_tasks IS NOT NULL)", db.Args{db.Micros(s.now()) - k.keep}
+		if k.account != "" {
+			of = "account_id = " + args.Add(k.account)
+		}
+		for n := expireBatch; n == expireBatch && time.Since(begun) < expireTime; removed += n {
+			if n, err = s.expireSome(ctx, "finished_at < $1 AND "+of, args); err != nil {
+				return s.wrap("remove old tasks", err)
 			}
-			n = len(ids)
-			for _, id := range ids {
-				r, err := s.lockTask(ctx, tx, id)
-				if err != nil {
-					return err
-				}
-				if _, err := s.remove(ctx, tx, r); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		removed += n
-		if err != nil || n < expireBatch {
-			return s.wrap("remove old tasks", err)
 		}
 	}
 	return nil
+}
+
+// expireSome removes at most expireBatch of the ended tasks that a condition
+// selects, the oldest first, and returns their number.
+func (s *core) expireSome(ctx context.Context, where string, args db.Args) (n int, err error) {
+	err = s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
+		ids, err := db.Column[string](ctx, tx, fmt.Sprintf("SELECT id FROM tasks WHERE phase = 'final' AND %s ORDER BY finished_at LIMIT %d", where, expireBatch)+s.Config.DB.SkipLocked(), args...)
+		if n = len(ids); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			r, err := s.lockTask(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := s.remove(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
 }
 
 // remove removes a locked task and its callback; its files are deleted later.

@@ -65,3 +65,33 @@ func TestF7OldTasksGo(t *testing.T) {
 		assert.Equal(t, 2, total)
 	})
 }
+
+// TestRetentionOfAnAccount: tasks of an account with its own retention go after
+// that time, whether the service keeps tasks forever, longer or shorter.
+func TestRetentionOfAnAccount(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		clock, day := time.Now(), 24*time.Hour
+		f := taskstest.New(t, d, func(c *tasks.Config) {
+			c.Clock = func() time.Time { return clock }
+			c.KeepTasks = 10 * day
+		})
+		accounts := map[string]time.Duration{f.Account: 10 * day, f.NewAccount("short", 100_000): 3 * day, f.NewAccount("long", 100_000): 30 * day, f.NewAccount("usual", 100_000): 0}
+		for id, keep := range accounts {
+			if id != f.Account {
+				require.NoError(t, f.Accounts.SetRetention(t.Context(), id, keep))
+			}
+			f.Add(func(r *tasks.Request) { r.Account = id })
+			require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 3}))
+		}
+		require.ErrorContains(t, f.Accounts.SetRetention(t.Context(), f.Account, time.Hour), "want at least 24h")
+		for _, stage := range []struct {
+			after time.Duration
+			left  int
+		}{{2 * day, 4}, {2 * day, 3}, {7 * day, 1}, {20 * day, 0}} {
+			clock = clock.Add(stage.after)
+			f.Tidy()
+			assert.Equal(t, stage.left, f.Count("SELECT COUNT(*) FROM tasks"))
+		}
+		f.Exact()
+	})
+}

@@ -210,7 +210,7 @@ func (s *core) recordWork(ctx context.Context, tx *sql.Tx, r row, seconds float6
 	for _, k := range []struct {
 		name string
 		on   bool
-	}{{"asr", on(r.Options.EnableASR)}, {"diarize", on(r.Options.EnableDiarize)}, {"audio_events", on(r.Options.EnableAudioEvents)}, {"batch", r.BatchMode}} {
+	}{{"asr", on(r.Options.EnableASR)}, {"diarize", on(r.Options.EnableDiarize)}, {"audio_events", on(r.Options.EnableAudioEvents)}, {"batch", r.BatchMode}, {"live", r.Extras.Live}} {
 		if k.on {
 			kinds = append(kinds, k.name)
 		}

@@ -30,7 +30,7 @@ type Door struct {
 	of      map[int]*utterance // by number
 	items   int                // so far
 	last    string             // id of the last committed item
-	mark    float64            // where the last commit was, in seconds
+	mark    float64            // where the last item ended, in seconds
 }
 
 // New returns the door of a connection to a model ("" for the default). session

@@ -42,6 +42,7 @@ type event struct {
 	AudioStart                       *int    `json:"audio_start_ms"`
 	Error                            struct{ Type, Code, Param, Message, EventID string }
 	Languages                        []struct{ Code string }
+	Usage                            struct{ Seconds float64 }
 	Session                          struct {
 		Audio struct {
 			Input struct {
@@ -314,4 +315,24 @@ func FuzzReceive(f *testing.F) {
 			parsed(t, d.Send(spec.LiveEvent{Kind: spec.LiveSpeechStarted}))
 		}
 	})
+}
+
+// Each item's usage is its own sound: that of a commit after a turn begins where
+// the turn ended.
+func TestUsageOfItems(t *testing.T) {
+	d := open(t, `{"type":"transcription","audio":{"input":{"transcription":{"model":"a"},"turn_detection":{"type":"server_vad"}}}}`)
+	var usage []float64
+	for _, e := range []spec.LiveEvent{
+		{Kind: spec.LiveSpeechStarted, Start: 10},
+		{Kind: spec.LiveSpeechStopped, Start: 10, End: 12.5},
+		{Kind: spec.LiveFinal, Start: 10, End: 12.5, Text: "a"},
+		{Kind: spec.LiveCommitted, Start: 14, Utterance: -1},
+	} {
+		for _, got := range parsed(t, d.Send(e)) {
+			if strings.HasSuffix(got.Type, "completed") {
+				usage = append(usage, got.Usage.Seconds)
+			}
+		}
+	}
+	assert.Equal(t, []float64{2.5, 1.5}, usage)
 }

@@ -43,7 +43,7 @@ func (d *Door) Send(e spec.LiveEvent) (out [][]byte) {
 		if u != nil {
 			u.stopped = true
 			if u.item.turn && !u.item.committed {
-				u.item.seconds = e.End - e.Start
+				u.item.seconds, d.mark = e.End-e.Start, e.End
 				end := e.End + d.config.settings.Silence
 				out = append(out, d.event("input_audio_buffer.speech_stopped", map[string]any{"audio_end_ms": milliseconds(end), "item_id": u.item.id}))
 				out = append(out, d.commit(u.item)...)
@@ -102,7 +102,7 @@ func (d *Door) begin(e spec.LiveEvent) (out [][]byte) {
 // have preceded.
 func (d *Door) committed(e spec.LiveEvent) [][]byte {
 	it := d.current
-	seconds := e.Start - d.mark
+	seconds := max(0, e.Start-d.mark)
 	d.mark, d.current = e.Start, nil
 	switch {
 	case e.Utterance >= 0 && it == nil:
@@ -110,7 +110,7 @@ func (d *Door) committed(e spec.LiveEvent) [][]byte {
 	case it == nil: // nothing was spoken: an error would end the session of many clients
 		it = d.newItem(false)
 	}
-	it.seconds = math.Round(100*seconds) / 100
+	it.seconds = seconds
 	return append(d.commit(it), d.progress(it)...)
 }
 
@@ -172,7 +172,7 @@ func (d *Door) progress(it *item) (out [][]byte) {
 			transcript("segment", map[string]any{"id": fmt.Sprintf("seg_%d", s.ID), "text": s.Text, "speaker": s.Speaker, "start": s.Start, "end": s.End})
 		}
 	}
-	fields := map[string]any{"transcript": text, "usage": map[string]any{"type": "duration", "seconds": it.seconds}}
+	fields := map[string]any{"transcript": text, "usage": map[string]any{"type": "duration", "seconds": math.Round(100*it.seconds) / 100}}
 	codes := []map[string]string{}
 	for _, l := range languages {
 		codes = append(codes, map[string]string{"code": l})

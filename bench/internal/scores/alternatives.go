@@ -91,6 +91,14 @@ func Resolve(reference, hypothesis string, units func(string) []string) string {
 	return strings.Join(words, " ")
 }
 
+// cheaper returns the path of lower cost, a if both cost the same.
+func cheaper(a, b path) path {
+	if b.cost < a.cost {
+		return b
+	}
+	return a
+}
+
 // align continues an alignment by words of the reference.
 func align(row []path, words, hyp []string) []path {
 	row = slices.Clone(row)
@@ -105,7 +113,7 @@ func align(row []path, words, hyp []string) []path {
 			deleted, inserted := above, row[j]
 			deleted.cost++
 			inserted.cost++
-			row[j+1] = slices.MinFunc([]path{diagonal, deleted, inserted}, func(a, b path) int { return a.cost - b.cost })
+			row[j+1] = cheaper(cheaper(diagonal, deleted), inserted)
 			diagonal = above
 		}
 	}

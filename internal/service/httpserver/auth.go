@@ -109,7 +109,7 @@ func (s *Server) authenticate(r *http.Request) (principal, error) {
 // sender returns the owner of a request's credentials, or
 // accounts.ErrUnauthorized. If it has both headers, the API key counts. An API
 // key is also accepted as clients of other interfaces send it: as a bearer
-// token, and after "Token" (Deepgram).
+// token, after "Token" (Deepgram), and alone on AssemblyAI's path.
 func (s *Server) sender(r *http.Request) (principal, error) {
 	keys, bearers := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
 	if len(keys) > 1 || len(bearers) > 1 || len(keys)+len(bearers) == 0 {
@@ -119,6 +119,9 @@ func (s *Server) sender(r *http.Request) (principal, error) {
 		return s.byKey(r.Context(), keys[0])
 	}
 	scheme, token, ok := strings.Cut(bearers[0], " ")
+	if !ok && r.URL.Path == s.folder()+"/v3/ws" {
+		scheme, token, ok = "Token", scheme, true
+	}
 	token = strings.TrimSpace(token)
 	bearer := strings.EqualFold(scheme, "Bearer")
 	switch {

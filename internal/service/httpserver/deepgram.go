@@ -1,22 +1,21 @@
 package httpserver
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
 	"mime"
 	"net/http"
 
-	"github.com/otograph/otograph/internal/service/deepgram"
+	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/tasks"
 )
 
 // deepgramPath reports whether a path belongs to Deepgram's interface, whose
 // errors have a different form.
-func (s *Server) deepgramPath(path string) bool { return path == s.cfg.BasePath+"/listen" }
+func (s *Server) deepgramPath(path string) bool {
+	return path == s.cfg.BasePath+"/listen" || path == s.folder()+"/v2/listen"
+}
 
 // listenFile handles POST /listen, as Deepgram's clients call it: the recording
 // becomes an ordinary task, and the response waits until it is done.
@@ -26,8 +25,7 @@ func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
 		return invalidBecause(err, "%v", err)
 	}
 	req := tasks.Request{Account: r.who.Account, Filename: "audio", Options: q.Effective, Extras: tasks.Extras{Extras: q.Extras}}
-	sum := sha256.New()
-	if err := s.recording(w, r, &req, sum); err != nil {
+	if err := s.recording(w, r, &req); err != nil {
 		return err
 	}
 	t, err := s.createInOrder(r.Context(), req)
@@ -39,15 +37,11 @@ func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	content := ""
-	if req.URL == "" {
-		content = hex.EncodeToString(sum.Sum(nil))
-	}
-	return writeJSON(w, http.StatusOK, q.Response(t.ID, content, t.CreatedAt, result))
+	return writeJSON(w, http.StatusOK, q.Response(t.ID, t.CreatedAt, result))
 }
 
 // recording reads the recording of a request or its address.
-func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request, sum hash.Hash) error {
+func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/json" {
 		err := readBody(w, r, maxSmallBody, jsonstream.Fields{"url": func(v *jsonstream.Value) error { return v.Text(&req.URL, maxURL) }})
 		if err == nil && req.URL == "" {
@@ -68,13 +62,9 @@ func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request
 		return err
 	}
 	defer leave()
-	content := &watched{Reader: io.TeeReader(body, sum)}
-	audio, err := s.storeAudio(r.Context(), req.Filename, content)
+	audio, err := s.storeAudio(r.Context(), req.Filename, rawBody{body})
 	if audio != nil {
 		defer audio.Abort() // does nothing after Commit
-	}
-	if content.failed != nil {
-		return readError(content.failed, "the body cannot be read to its end")
 	}
 	if err != nil {
 		return err
@@ -82,17 +72,14 @@ func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request
 	return s.commitAudio(r, "body", audio, req)
 }
 
-// watched keeps the error of a reader.
-type watched struct {
-	io.Reader
-	failed error
-}
+// rawBody is a body whose errors are responses.
+type rawBody struct{ io.Reader }
 
 // Read implements io.Reader.
-func (w *watched) Read(p []byte) (n int, err error) {
-	n, err = w.Reader.Read(p)
-	if !errors.Is(err, io.EOF) {
-		w.failed = err
+func (b rawBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = readError(err, "the body cannot be read to its end")
 	}
 	return n, err
 }

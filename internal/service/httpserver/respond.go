@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/otograph/otograph/internal/service/deepgram"
+	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/spec"
 )
 

@@ -30,6 +30,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/internal/service/erasure"
 	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/metrics"
@@ -212,7 +213,8 @@ func (s *Server) routes() {
 	s.endpoint("/auth/login", methods{"POST": s.login})
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
 	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
-	s.endpoint("/listen", methods{"POST": s.waiting(s.listenFile)})
+	s.endpoint("/listen", methods{"GET": live(s, deepgram.NewLive), "POST": s.waiting(s.listenFile)})
+	s.liveRoutes()
 	s.endpoint("/realtime", methods{"GET": s.getRealtime})
 	s.endpoint("/realtime/client_secrets", methods{"POST": s.private(s.createSecret)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})

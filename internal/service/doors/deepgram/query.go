@@ -4,12 +4,12 @@
 package deepgram
 
 import (
-	"errors"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -63,18 +63,16 @@ func ReadQuery(values url.Values) (*Query, error) {
 	}
 	q.chooseLanguage()
 	var err error
-	q.Effective, err = q.Options.Effective()
-	if wrong, ok := errors.AsType[*spec.OptionError](err); ok {
-		if name, ok := map[string]string{"hotwords": "keyterm", "asr_language": "language"}[wrong.Field]; ok {
-			wrong.Field = name
-		}
-	}
+	q.Effective, err = doors.Check(q.Options, names)
 	return q, err
 }
 
+// names are the parameters that set options.
+var names = map[string]string{"hotwords": "keyterm", "asr_language": "language"}
+
 // on reports whether a parameter has a value that switches something on.
 func on(values url.Values, name string) bool {
-	return slices.ContainsFunc(values[name], func(v string) bool { return v != "" && v != "false" && v != "0" })
+	return slices.ContainsFunc(values[name], func(v string) bool { return v != "" && !strings.EqualFold(v, "false") && v != "0" })
 }
 
 func terms(list []string) []string {

@@ -3,7 +3,6 @@ package deepgram
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,82 +12,75 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// object is a JSON object.
-type object map[string]any
-
 // alternative returns segments as a text with its words. Values that were not
 // measured are 0, because clients expect numbers.
-func alternative(segments []spec.Segment) object {
-	text, words, sum := "", []object{}, 0.0
+func alternative(segments []spec.Segment) doors.Object {
+	text, words, sum := "", []doors.Object{}, 0.0
 	for _, seg := range segments {
 		text += spec.Separated(text, strings.TrimSpace(seg.Text))
 		for _, w := range doors.Words(seg) {
-			o := object{"word": doors.Plain(w.Word), "punctuated_word": w.Word, "start": w.Start, "end": w.End, "confidence": w.Probability}
-			addSpeaker(o, seg.Speaker)
+			o := doors.Object{"word": doors.Plain(w.Word), "punctuated_word": w.Word, "start": w.Start, "end": w.End, "confidence": w.Probability}
+			if n, ok := doors.Speaker(seg.Speaker); ok {
+				o["speaker"] = n
+			}
 			words = append(words, o)
 			sum += w.Probability
 		}
 	}
-	return object{"transcript": text, "words": words, "confidence": sum / float64(max(1, len(words)))}
-}
-
-// addSpeaker adds a speaker's number, if it is known.
-func addSpeaker(o object, name string) {
-	if n, err := strconv.Atoi(strings.TrimPrefix(name, "SPEAKER_")); err == nil {
-		o["speaker"] = n
-	}
+	return doors.Object{"transcript": text, "words": words, "confidence": sum / float64(max(1, len(words)))}
 }
 
 // metadata describes the sound of a request.
-func metadata(request, sha256, model string, created time.Time, seconds float64) object {
+func metadata(request, model string, created time.Time, seconds float64) doors.Object {
 	id := modelID(model)
-	return object{
-		"transaction_key": "deprecated", "request_id": request, "sha256": sha256, "created": created.UTC().Format(spec.TimeFormat), "duration": seconds, "channels": 1,
-		"models": []string{id}, "model_info": object{id: modelInfo(model)},
+	return doors.Object{
+		"transaction_key": "deprecated", "request_id": request, "sha256": "", "created": created.UTC().Format(spec.TimeFormat), "duration": seconds, "channels": 1,
+		"models": []string{id}, "model_info": doors.Object{id: modelInfo(model)},
 	}
 }
 
 // modelID returns the id of a model, which clients expect to be a UUID.
 func modelID(name string) string { return uuid.NewSHA1(uuid.Nil, []byte(name)).String() }
 
-func modelInfo(name string) object {
-	return object{"name": name, "version": "otograph", "arch": "otograph"}
+func modelInfo(name string) doors.Object {
+	return doors.Object{"name": name, "version": "otograph", "arch": "otograph"}
 }
 
-// Response returns the response to a recording with the hash of its bytes, ""
-// if they did not come with the request.
-func (q *Query) Response(request, sha256 string, created time.Time, result spec.Result) any {
+// Response returns the response to a recording.
+func (q *Query) Response(request string, created time.Time, result spec.Result) any {
 	model := q.Extras.Model
 	if model == "" {
 		model = "otograph-" + string(result.Tier)
 	}
-	meta := metadata(request, sha256, model, created, result.AudioDuration)
-	var warnings []object
+	meta := metadata(request, model, created, result.AudioDuration)
+	var warnings []doors.Object
 	for _, name := range q.ignored {
-		warnings = append(warnings, object{"parameter": name, "type": "unsupported_parameter", "message": "has no effect here"})
+		warnings = append(warnings, doors.Object{"parameter": name, "type": "unsupported_parameter", "message": "has no effect here"})
 	}
 	for _, w := range result.Warnings {
-		warnings = append(warnings, object{"parameter": w.Option, "type": "warning", "message": w.Reason})
+		warnings = append(warnings, doors.Object{"parameter": w.Option, "type": "warning", "message": w.Reason})
 	}
 	if warnings != nil {
 		meta["warnings"] = warnings
 	}
-	channel := object{"alternatives": []object{alternative(result.Segments)}}
+	channel := doors.Object{"alternatives": []doors.Object{alternative(result.Segments)}}
 	if q.detected {
 		channel["detected_language"], channel["language_confidence"] = result.Language, result.LanguageProbability
 	}
-	results := object{"channels": []object{channel}}
+	results := doors.Object{"channels": []doors.Object{channel}}
 	if q.utterances {
-		list := []object{}
+		list := []doors.Object{}
 		for _, seg := range result.Segments {
 			u := alternative([]spec.Segment{seg})
 			u["start"], u["end"], u["channel"], u["id"] = seg.Start, seg.End, 0, modelID(fmt.Sprint(request, seg.ID))
-			addSpeaker(u, seg.Speaker)
+			if n, ok := doors.Speaker(seg.Speaker); ok {
+				u["speaker"] = n
+			}
 			list = append(list, u)
 		}
 		results["utterances"] = list
 	}
-	return object{"metadata": meta, "results": results}
+	return doors.Object{"metadata": meta, "results": results}
 }
 
 // errorCodes maps HTTP statuses to the codes of Deepgram's errors.
@@ -104,5 +96,5 @@ func NewErrorBody(status int, message, request string) any {
 	if !ok {
 		code = strings.ToUpper(strings.ReplaceAll(http.StatusText(status), " ", "_"))
 	}
-	return object{"err_code": code, "err_msg": message, "request_id": request}
+	return doors.Object{"err_code": code, "err_msg": message, "request_id": request}
 }

@@ -1,0 +1,87 @@
+// Package wyoming serves speech recognition over the Wyoming protocol of Home
+// Assistant.
+package wyoming
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"time"
+)
+
+// Limits of an event, in bytes.
+const (
+	maxLine    = 64 << 10
+	maxData    = 1 << 20
+	maxPayload = 1 << 20
+)
+
+// Conn is a doors.Conn: events are messages, audio-chunk a binary one with its
+// sound.
+type Conn struct {
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+// NewConn returns the Conn of a connection.
+func NewConn(conn net.Conn) *Conn { return &Conn{conn, bufio.NewReaderSize(conn, maxLine)} }
+
+// Read implements doors.Conn.
+func (c *Conn) Read(ctx context.Context) (text bool, data []byte, err error) {
+	defer context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })()
+	return readEvent(c.in)
+}
+
+// readEvent reads an event: a line, its data and its payload.
+func readEvent(in *bufio.Reader) (text bool, data []byte, err error) {
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return false, nil, err
+	}
+	var e struct {
+		Type    string         `json:"type"`
+		Data    map[string]any `json:"data"`
+		Length  int            `json:"data_length"`
+		Payload int            `json:"payload_length"`
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return false, nil, fmt.Errorf("event: %w", err)
+	}
+	if e.Length < 0 || e.Length > maxData || e.Payload < 0 || e.Payload > maxPayload {
+		return false, nil, fmt.Errorf("event: data of %d and payload of %d bytes; the limits are %d and %d", e.Length, e.Payload, maxData, maxPayload)
+	}
+	rest := make([]byte, e.Length+e.Payload)
+	if _, err := io.ReadFull(in, rest); err != nil {
+		return false, nil, err
+	}
+	if e.Type == "audio-chunk" {
+		return false, rest[e.Length:], nil
+	}
+	if e.Length > 0 {
+		more := map[string]any{}
+		if err := json.Unmarshal(rest[:e.Length], &more); err != nil {
+			return false, nil, fmt.Errorf("event: data: %w", err)
+		}
+		maps.Copy(more, e.Data)
+		e.Data = more
+	}
+	data, err = json.Marshal(map[string]any{"type": e.Type, "data": e.Data})
+	return true, data, err
+}
+
+// Write implements doors.Conn.
+func (c *Conn) Write(ctx context.Context, data []byte) error {
+	defer context.AfterFunc(ctx, func() { _ = c.conn.SetWriteDeadline(time.Unix(1, 0)) })()
+	_, err := c.conn.Write(data)
+	return err
+}
+
+// Ping implements doors.Conn: TCP's keep-alive detects a client that is gone.
+func (c *Conn) Ping(context.Context) error { return nil }
+
+// Close implements doors.Conn.
+func (c *Conn) Close(int, string) error { return c.conn.Close() }

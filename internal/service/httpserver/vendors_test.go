@@ -1,0 +1,96 @@
+package httpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/sessions"
+)
+
+// noSessions refuses every session at its first sound.
+type noSessions struct{ orders chan sessions.Order }
+
+func (s noSessions) Open(_ context.Context, o sessions.Order, _ doors.Settings) (doors.Session, error) {
+	s.orders <- o
+	return nil, &doors.EndError{Reason: doors.Full, Text: "no room"}
+}
+
+func (noSessions) Enter() (leave func()) { return func() {} }
+
+// TestVendors checks the credentials, the refusals and the first and last
+// messages of other vendors' interfaces for live sound.
+func TestVendors(t *testing.T) {
+	live := noSessions{make(chan sessions.Order, 9)}
+	w := newWorld(t, func(c *Config) { c.Live = live })
+	dial := func(path string, header http.Header, protocols ...string) (*websocket.Conn, *http.Response) {
+		conn, resp, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(w.url, "http")+path, &websocket.DialOptions{HTTPHeader: header, Subprotocols: protocols})
+		if err == nil {
+			t.Cleanup(func() { _ = conn.CloseNow() })
+		}
+		return conn, resp
+	}
+	token := with("Authorization", "Token "+w.key)
+	for _, c := range []struct {
+		path      string
+		header    http.Header
+		protocols []string
+		first     string // type of the first message, "" for none
+		last      string
+		code      websocket.StatusCode
+	}{
+		{"/v1/listen?encoding=linear16", token, nil, "", "Error", 1013},
+		{"/v1/listen?encoding=linear16", nil, []string{"token", w.key}, "", "Error", 1013},
+		{"/v2/listen?encoding=linear16&model=flux-general-en", token, nil, "Connected", "Error", 1013},
+		{"/v3/ws?sample_rate=16000", with("Authorization", w.key), nil, "Begin", "Error", 1013},
+	} {
+		conn, resp := dial(c.path, c.header, c.protocols...)
+		require.NotNil(t, conn, c.path)
+		assert.Equal(t, c.protocols != nil, resp.Header.Get("Sec-WebSocket-Protocol") == "token")
+		read := func() string {
+			var m struct{ Type string }
+			_, data, err := conn.Read(t.Context())
+			require.NoError(t, err, c.path)
+			require.NoError(t, json.Unmarshal(data, &m))
+			return m.Type
+		}
+		if c.first != "" {
+			assert.Equal(t, c.first, read(), c.path)
+		}
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, make([]byte, 3200)))
+		assert.Equal(t, c.last, read(), c.path)
+		_, _, err := conn.Read(t.Context())
+		assert.Equal(t, c.code, websocket.CloseStatus(err), c.path)
+		assert.Equal(t, w.account.ID, (<-live.orders).Account)
+	}
+	for _, c := range []struct {
+		path, want string
+		header     http.Header
+		status     int
+	}{
+		{"/v1/listen?encoding=opus", "encoding: must be linear16", token, 400},
+		{"/v2/listen?encoding=linear16&eot_threshold=2", "eot_threshold: must be a number", token, 400},
+		{"/v3/ws?sample_rate=1", "sample_rate: must be a number", with("Authorization", w.key), 400},
+		{"/v1/listen?encoding=linear16", "INVALID_AUTH", with("Authorization", w.key), 401},
+		{"/v3/ws?sample_rate=16000", "credentials", with("Authorization", w.key[:40]), 401},
+	} {
+		_, resp := dial(c.path, c.header)
+		require.NotNil(t, resp, c.path)
+		body, err := io.ReadAll(resp.Body)
+		require.True(t, err == nil || errors.Is(err, io.ErrUnexpectedEOF))
+		assert.Equal(t, c.status, resp.StatusCode, c.path)
+		assert.Contains(t, string(body), c.want)
+	}
+	a := w.do("GET", "/listen?encoding=linear16", nil)
+	_, message := deepgramFailure(t, a)
+	assert.Equal(t, []any{426, "connect with a WebSocket"}, []any{a.status, message})
+}

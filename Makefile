@@ -139,9 +139,9 @@ test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyan
 	@OTOGRAPH_REFEREE=$(CURDIR)/$(REFEREE) $(GO) test -count 1 -tags referee -v -run '^TestReferee' ./bench/internal/scores ./bench/...
 
 CLIENTS = bin/clients/bin/python
-test-clients: setup ## run OpenAI's Python client, unchanged, against the service (needs python3, pip and ffmpeg)
+test-clients: setup ## run the Python clients of four vendors, unchanged, against the service (needs python3, pip and ffmpeg)
 	@test -x $(CLIENTS) || python3 -m venv bin/clients
-	@$(CLIENTS) -m pip install -q 'openai[realtime]==3.57.0'
+	@$(CLIENTS) -m pip install -q 'openai[realtime]==3.57.0' deepgram-sdk==7.17.0 assemblyai==1.8.2 wyoming==1.10.2
 	@OTOGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(GO) test -count 1 -tags clients -v -run '^TestClients' ./test
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python

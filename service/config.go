@@ -211,6 +211,10 @@ type Live struct {
 	Socket   string        // path of the Unix socket between the service and the process
 	Sessions int           // at the same time; more are refused
 	Longest  time.Duration // of a session; 0 means 1 h
+	// Wyoming serves Home Assistant's protocol for the account WyomingAccount,
+	// an id or name, because its clients have no credentials; nil does not.
+	Wyoming        net.Listener
+	WyomingAccount string
 	// Host serves sessions in the process of the models, until ctx is done.
 	Host func(ctx context.Context, l net.Listener) error
 }

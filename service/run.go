@@ -27,7 +27,7 @@ import (
 // runs tasks with Config's Engine and Workers. Call it once.
 func (s *Service) Run(ctx context.Context) error {
 	var parts []runner
-	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker, s.live} {
+	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker, s.live, s.wyoming} {
 		p, err := part()
 		if err != nil {
 			return err // nothing runs yet

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -21,8 +23,25 @@ import (
 
 // liveFlags configures live sessions.
 type liveFlags struct {
-	LiveSessions int           `default:"-1" placeholder:"N" group:"Live" help:"Live sessions at the same time; 0: none; default: 8 for each core. Their process starts with the first one."`
-	LiveLongest  time.Duration `default:"1h" placeholder:"DURATION" group:"Live" help:"Longest live session."`
+	LiveSessions   int           `default:"-1" placeholder:"N" group:"Live" help:"Live sessions at the same time; 0: none; default: 8 for each core. Their process starts with the first one."`
+	LiveLongest    time.Duration `default:"1h" placeholder:"DURATION" group:"Live" help:"Longest live session."`
+	Wyoming        string        `placeholder:"HOST:PORT" group:"Live" help:"Address for Home Assistant (Wyoming protocol). It has no sign-in: everyone who reaches the address transcribes at the expense of --wyoming-account."`
+	WyomingAccount string        `default:"local" placeholder:"NAME" group:"Live" help:"Account of the sessions at --wyoming."`
+}
+
+// listenWyoming listens at --wyoming, if live sessions are served.
+func (f *liveFlags) listenWyoming(l *service.Live, served bool) (err error) {
+	switch {
+	case f.Wyoming == "":
+		return nil
+	case !served:
+		return &usageError{errors.New("--wyoming: expected workers and live sessions on this server")}
+	}
+	l.WyomingAccount = f.WyomingAccount
+	if l.Wyoming, err = listen(f.Wyoming); err != nil {
+		return fmt.Errorf("--wyoming: %w", err)
+	}
+	return nil
 }
 
 // liveSessions returns the live sessions of the service. The caller removes the
@@ -32,8 +51,9 @@ func (c *serveCmd) liveSessions(dir string, work service.Workers) (l service.Liv
 	if l.Sessions < 0 {
 		l.Sessions = 8 * runtime.GOMAXPROCS(0)
 	}
-	if l.Sessions == 0 {
-		return l, nil
+	served := l.Sessions > 0 && work.N > 0
+	if err := c.listenWyoming(&l, served); err != nil || !served {
+		return l, err
 	}
 	folder, err := os.MkdirTemp("", "otograph-live-")
 	if err != nil {

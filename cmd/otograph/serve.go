@@ -131,7 +131,7 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 	if err := c.fetches(&config); err != nil {
 		return config, err
 	}
-	if config.Workers, err = c.workerProcesses(dir); err != nil || config.Workers.N == 0 {
+	if config.Workers, err = c.workerProcesses(dir); err != nil {
 		return config, err
 	}
 	config.Live, err = c.liveSessions(dir, config.Workers)

@@ -1,0 +1,68 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/doors/wyoming"
+	"github.com/otograph/otograph/internal/service/fairuse"
+	"github.com/otograph/otograph/internal/service/sessions"
+	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/spec"
+)
+
+// wyoming returns the part that serves the Wyoming protocol, nil without it.
+func (s *Service) wyoming() (runner, error) {
+	if s.sessions == nil || s.config.Live.Wyoming == nil {
+		return nil, nil
+	}
+	return wyomingServer{s}, nil
+}
+
+type wyomingServer struct{ *Service }
+
+// Run implements runner. Its sessions are those of one account, because clients
+// have no credentials.
+func (s wyomingServer) Run(ctx context.Context) error {
+	account, err := s.state.Accounts.Find(ctx, s.config.Live.WyomingAccount)
+	if err != nil {
+		return fmt.Errorf("wyoming: %w", err)
+	}
+	l := fairuse.NewListener(s.config.Live.Wyoming, fairuse.ConnectionLimits{Total: s.config.MaxConnections, PerAddress: s.config.ConnectionsPerAddress})
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	var open sync.WaitGroup
+	defer open.Wait()
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("wyoming: %w", err)
+		}
+		open.Go(func() { s.serve(ctx, conn, account.ID) })
+	}
+}
+
+func (s wyomingServer) serve(ctx context.Context, conn net.Conn, account string) {
+	defer conn.Close()
+	defer s.sessions.Enter()()
+	languages := spec.Available{Standard: true}.Languages(spec.Options{}) // until workers report theirs
+	if sets, err := s.state.Tasks.Available(ctx); err == nil && len(sets) > 0 {
+		languages = sets[0].Languages(spec.Options{})
+	}
+	open := func(ctx context.Context, set doors.Settings) (doors.Session, error) {
+		return s.sessions.Open(ctx, sessions.Order{ID: tasks.NewID(), Account: account}, set)
+	}
+	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	defer context.AfterFunc(ctx, func() { end(&doors.EndError{Reason: doors.Draining, Text: "the server restarts; connect again"}) })()
+	door, set := wyoming.NewDoor(languages)
+	e := doors.Serve(running, wyoming.NewConn(conn), door, set, open, doors.Limits{Longest: s.config.Live.Longest})
+	if e.Seconds > 0 || e.Text != "" {
+		s.config.Logger.Info("live connection ends", "account", account, "interface", "wyoming", "reason", e.Text, "audio_seconds", e.Seconds)
+	}
+}

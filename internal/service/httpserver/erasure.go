@@ -16,7 +16,8 @@ type deletion struct {
 
 // erased deletes an object, with proof if the request asks for a receipt.
 func (s *Server) erased(w http.ResponseWriter, r *request, id, message string, plain func(ctx context.Context, account, id string) error,
-	proved func(ctx context.Context, account, id string) (string, error)) error {
+	proved func(ctx context.Context, account, id string) (string, error),
+) error {
 	wanted, err := queryBool(r, "receipt")
 	if err != nil {
 		return err

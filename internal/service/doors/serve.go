@@ -245,7 +245,7 @@ func (r *runner) opened(ctx context.Context) (err error) {
 func (r *runner) watch(ctx context.Context) {
 	tick := time.NewTicker(r.limits.Ping)
 	defer tick.Stop()
-	for {
+	for misses := 0; misses < 2; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -261,11 +261,11 @@ func (r *runner) watch(ctx context.Context) {
 		limit, cancel := context.WithTimeout(ctx, r.limits.Ping)
 		err := r.conn.Ping(limit)
 		cancel()
-		if err != nil && !r.waiting.Load() && ctx.Err() == nil {
-			r.end(Gone, "")
-			return
+		if misses++; err == nil || r.waiting.Load() {
+			misses = 0
 		}
 	}
+	r.end(Gone, "")
 }
 
 // finish ends the session's work, tells the client and closes the connection.

@@ -120,7 +120,9 @@ func (s *Server) bySecret(ctx context.Context, secret string) (c secretClaims, e
 		if err != nil {
 			return c, err
 		}
-		if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == c.Key && k.RevokedAt == nil }) {
+		if !slices.ContainsFunc(keys, func(k accounts.Key) bool {
+			return k.ID == c.Key && k.RevokedAt == nil && (k.ExpiresAt == nil || k.ExpiresAt.After(s.tokens.now()))
+		}) {
 			return c, unauthorized()
 		}
 	}

@@ -271,6 +271,15 @@ func (w *stateWalk) rare() {
 	audio := w.f.Audio("more than the account can pay")
 	w.do("Fetched", func(ctx context.Context) { w.only(w.f.Fetched(ctx, c, *audio, 9000)) })
 	w.do("Delete", func(ctx context.Context) { w.only(w.f.Delete(ctx, poor, c.ID)) })
+
+	w.do("OpenLive", func(ctx context.Context) {
+		_, err := w.f.OpenLive(ctx, tasks.Request{Account: w.f.Account, Seconds: 60, Options: taskstest.AllOptions()}, "server")
+		w.only(err)
+	})
+	w.do("Reap", func(ctx context.Context) {
+		_, err := w.f.Reap(ctx, "server", tasks.EndInterrupted, "lost")
+		w.only(err)
+	})
 }
 
 // only requires that an error, if any, wraps one of the reasons.

@@ -19,9 +19,9 @@ const (
 	costPage     = 0.5 // of each page
 	costSlack    = 1   // of an empty page, multiplied by the square of its empty share
 	costClause   = 0.3 // of a page that ends at a clause instead of a sentence
-	costBreak    = 1.5 // of a page that ends inside a clause
+	costBreak    = 4   // of a page that ends inside a clause
 	costBrief    = 4   // for each missing second of a page that is too short
-	worthOfPause = 2   // for each second of a pause after a page, up to half a second
+	worthOfPause = 4   // for each second of a pause after a page, up to one
 )
 
 // pages divides a voice's text from start to end into pages of at most lines
@@ -97,7 +97,7 @@ func breakCost(a, b atom) float64 {
 	case strings.ContainsRune(",;:，；：、､—–", last):
 		return costClause
 	}
-	return costBreak - worthOfPause*min(max(b.start-a.end, 0), 0.5)
+	return costBreak - worthOfPause*min(max(b.start-a.end, 0), 1)
 }
 
 // liner fills lines with atoms greedily.

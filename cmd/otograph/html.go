@@ -40,7 +40,12 @@ func (c *transcribeCmd) checkHTML(files []string) error {
 // writeHTML writes a result as a separate web page. To embed the audio, it
 // decodes the recording again, which is impossible for standard input.
 func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name string, res *otograph.Result, waveform []byte) error {
-	view := web.View{Name: name, Result: res, Peaks: waveform, Files: map[string]string{}}
+	whole := *res
+	whole.Segments = res.Segments[:0:0] // nil if nothing was transcribed
+	for _, l := range sentenceLines(res.Segments) {
+		whole.Segments = append(whole.Segments, *l.segment)
+	}
+	view := web.View{Name: name, Result: &whole, Peaks: waveform, Files: map[string]string{}}
 	for _, format := range []subtitle.Format{subtitle.FormatSRT, subtitle.FormatVTT, subtitle.FormatRTTM} {
 		var text strings.Builder
 		switch err := c.layoutOptions.Write(&text, format, name, time.Now(), res); {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/web"
 )
 
@@ -93,6 +94,10 @@ func TestWriteHTML(t *testing.T) {
 	c := &transcribeCmd{Format: "html"}
 	require.NoError(t, c.writeHTML(t.Context(), &page, "-", "standard input", &otograph.Result{}, []byte{0, 255}))
 	assert.Contains(t, page.String(), `"peaks":"AP8="`)
+	page.Reset()
+	cut := []otograph.Segment{{Start: 1, End: 2, Text: "I think"}, {ID: 1, Start: 2.9, End: 4, Text: "it is the oil."}}
+	require.NoError(t, c.writeHTML(t.Context(), &page, "-", "standard input", &otograph.Result{Ran: spec.Capabilities{ASR: true}, Segments: cut}, nil))
+	assert.Contains(t, page.String(), `"text":"I think it is the oil."`, "a sentence is one line")
 	page.Reset()
 	require.NoError(t, c.writeHTML(t.Context(), &page, "none.wav", "none.wav", &otograph.Result{}, nil))
 	assert.NotContains(t, page.String(), `"peaks":"`)

@@ -1,6 +1,10 @@
 package httpserver
 
 import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,6 +47,15 @@ func TestCorrections(t *testing.T) {
 		assert.Contains(t, text("&original=false"), "Ana", format)
 		assert.Contains(t, strings.Join(strings.Fields(text("&original=true")), " "), "Hello there.", format)
 	}
+	docx := s.do("GET", "/tasks/"+s.all+"/transcript?format=docx", nil)
+	archive, err := zip.NewReader(bytes.NewReader(docx.body), int64(len(docx.body)))
+	require.NoError(t, err)
+	document, err := archive.Open("word/document.xml")
+	require.NoError(t, err)
+	text, err := io.ReadAll(document)
+	require.NoError(t, err)
+	plain := strings.Join(strings.Fields(regexp.MustCompile("<[^>]*>").ReplaceAllString(string(text), " ")), " ")
+	assert.Regexp(t, "Ana .*Hello you .*SPEAKER_0 .*there", plain, "the split sentence has two speakers")
 	assert.Contains(t, string(s.do("GET", "/tasks/"+s.all+"/transcript?format=rttm", nil).body), " Ana ")
 	assert.Contains(t, string(s.do("GET", "/tasks/"+s.all+"/transcript?format=ctm", nil).body), "there.")
 	corrected := s.result(s.all)

@@ -10,4 +10,5 @@ CREATE TABLE IF NOT EXISTS charged_work (
     kind text NOT NULL,   -- for example asr+diarize+batch
     seconds bigint NOT NULL -- in ten-thousandths
 );
-CREATE INDEX CONCURRENTLY IF NOT EXISTS ledger_account_time ON ledger (account_id, created_at);
+DROP INDEX CONCURRENTLY IF EXISTS ledger_account_time; -- of an attempt that was cut off
+CREATE INDEX CONCURRENTLY ledger_account_time ON ledger (account_id, created_at);

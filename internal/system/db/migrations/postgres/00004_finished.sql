@@ -5,7 +5,8 @@
 -- +goose Up
 ALTER TABLE account_sums ADD COLUMN IF NOT EXISTS finished bigint NOT NULL DEFAULT 0; -- last number
 ALTER TABLE tasks ADD COLUMN IF NOT EXISTS finished_seq bigint; -- null for tasks that ended before there were numbers
-CREATE INDEX CONCURRENTLY IF NOT EXISTS tasks_finished ON tasks (account_id, finished_seq) WHERE phase = 'final';
+DROP INDEX CONCURRENTLY IF EXISTS tasks_finished; -- of an attempt that was cut off
+CREATE INDEX CONCURRENTLY tasks_finished ON tasks (account_id, finished_seq) WHERE phase = 'final';
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION number_task() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

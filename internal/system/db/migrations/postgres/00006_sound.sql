@@ -3,4 +3,5 @@
 -- +goose NO TRANSACTION
 -- +goose Up
 ALTER TABLE tasks ADD COLUMN IF NOT EXISTS sound_seconds double precision; -- null if unknown
-CREATE INDEX CONCURRENTLY IF NOT EXISTS tasks_waiting_sound ON tasks (lane, sound_seconds) WHERE phase = 'queued';
+DROP INDEX CONCURRENTLY IF EXISTS tasks_waiting_sound; -- of an attempt that was cut off
+CREATE INDEX CONCURRENTLY tasks_waiting_sound ON tasks (lane, sound_seconds) WHERE phase = 'queued';

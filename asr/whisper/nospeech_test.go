@@ -21,28 +21,29 @@ func TestNoSpeechThreshold(t *testing.T) {
 	silent := say(0.0, " Alpha", " beta", ".", 1.0)
 	silent[1] = noSpeechToken // the token after "start of transcript"
 	pcm := audio.FromSamples(make([]float32, 2*second))
+	speech, silence := open(t, testModel(), Options{}), open(t, buildModel(testHeader, silent), Options{})
+	unsure := open(t, buildModelAs(testHeader, silent, 1), Options{})
 	for name, test := range map[string]struct {
-		model     []byte
+		e         *Engine
 		threshold float64
 		kept      bool
 	}{
-		"speech, the least threshold":      {testModel(), least, false},
-		"speech, the default":              {testModel(), 0, true},
-		"speech, without a threshold":      {testModel(), -1, true},
-		"speech, the greatest threshold":   {testModel(), 1, true},
-		"no speech, the least threshold":   {buildModel(testHeader, silent), least, false},
-		"no speech, the default":           {buildModel(testHeader, silent), 0, false},
-		"no speech, without a threshold":   {buildModel(testHeader, silent), -1, true},
-		"no speech, the greatest":          {buildModel(testHeader, silent), 1, true},
-		"no speech, unsure of both":        {buildModelAs(testHeader, silent, 1), 1, true},
-		"no speech, unsure, the least one": {buildModelAs(testHeader, silent, 1), least, false},
+		"speech, the least threshold":      {speech, least, false},
+		"speech, the default":              {speech, 0, true},
+		"speech, without a threshold":      {speech, -1, true},
+		"speech, the greatest threshold":   {speech, 1, true},
+		"no speech, the least threshold":   {silence, least, false},
+		"no speech, the default":           {silence, 0, false},
+		"no speech, without a threshold":   {silence, -1, true},
+		"no speech, the greatest":          {silence, 1, true},
+		"no speech, unsure of both":        {unsure, 1, true},
+		"no speech, unsure, the least one": {unsure, least, false},
 	} {
-		e := open(t, test.model, Options{})
 		for _, temperature := range few(1, 0, 0.4) {
 			t.Run(fmt.Sprintf("%s, temperature %g", name, temperature), func(t *testing.T) {
 				o := asr.DefaultOptions()
 				o.Language, o.NoSpeechThreshold, o.Temperature = "en", test.threshold, temperature
-				tr, err := e.Transcribe(context.Background(), pcm, spans(0, 1.2), o)
+				tr, err := test.e.Transcribe(context.Background(), pcm, spans(0, 1.2), o)
 				require.NoError(t, err)
 				if test.kept {
 					assert.NotEmpty(t, tr.Segments)

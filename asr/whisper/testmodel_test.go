@@ -51,11 +51,10 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 	}
 	var out bytes.Buffer
 	w := ggmlfile.NewWriter(&out, h, make([]float32, h.Mels*whispernet.MelBins), tokens)
-	r := rand.New(rand.NewSource(7))
 	width := int(h.TextState)
-	embedding := make([]float32, int(h.Vocabulary)*width)
-	for i := range embedding {
-		embedding[i] = float32(r.NormFloat64() / math.Sqrt(float64(width)))
+	embedding := slices.Clone(testEmbedding())
+	if n := int(h.Vocabulary) * width; n != len(embedding) {
+		embedding = randomEmbedding(n, width)
 	}
 	position := make([]float32, int(h.TextContext)*width)
 	for p := range int(h.TextContext) {
@@ -96,6 +95,20 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 		w.Values(values, typ)
 	}
 	return out.Bytes()
+}
+
+// testEmbedding are the embeddings of the usual test model's tokens.
+var testEmbedding = sync.OnceValue(func() []float32 {
+	return randomEmbedding(int(testHeader.Vocabulary)*testWidth, testWidth)
+})
+
+func randomEmbedding(n, width int) []float32 {
+	r := rand.New(rand.NewSource(7))
+	embedding := make([]float32, n)
+	for i := range embedding {
+		embedding[i] = float32(r.NormFloat64() / math.Sqrt(float64(width)))
+	}
+	return embedding
 }
 
 // say returns the plan of a text: marks are given in seconds, words by name.

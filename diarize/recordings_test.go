@@ -155,8 +155,10 @@ func TestConversation(t *testing.T) {
 	for _, s := range r.Speakers {
 		assert.Len(t, s.Embedding, 192)
 	}
-	_, again := l.diarize(t, pcm, diarize.DefaultOptions())
-	assert.Equal(t, r, again, "the same input gives the same result")
+	if !testing.Short() {
+		_, again := l.diarize(t, pcm, diarize.DefaultOptions())
+		assert.Equal(t, r, again, "the same input gives the same result")
+	}
 
 	opt := diarize.DefaultOptions()
 	opt.NumSpeakers = 2

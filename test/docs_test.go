@@ -3,7 +3,6 @@ package test
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"os"
 	"os/exec"
@@ -54,13 +53,6 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, blocks, 10, "the pages' blocks were found")
-}
-
-func base64File(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return base64.StdEncoding.EncodeToString(b)
 }
 
 // signature returns the X-Signature that a receiver expects.

@@ -274,8 +274,7 @@ func TestServiceEndToEnd(t *testing.T) {
 func TestKilledWorkerCostsOnlyTime(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
-	body := map[string]any{"audio_filename": "c.flac", "audio_base64": base64File(t, "../testdata/conversation.flac")}
-	status, task := s.call("POST", "/tasks", body)
+	status, task := s.call("POST", "/tasks", upload(clip(t, 5, 20), nil))
 	require.Equal(t, 201, status, "%v", task)
 	id, _ := task["id"].(string)
 	time.Sleep(time.Second)

@@ -133,8 +133,11 @@ func (l *Live) Send(e spec.LiveEvent) [][]byte {
 		}
 		return l.results(e, e.Segments, true, e.Utterance == l.finalize)
 	case e.Kind == spec.LiveCommitted:
-		if l.finalize = e.Utterance; e.Utterance < 0 {
+		l.finalize = e.Utterance
+		if e.Utterance < 0 && l.last < int(l.turn) {
 			return l.results(e, nil, true, true)
+		} else if e.Utterance < 0 { // its text is still to come
+			l.finalize = l.last
 		}
 	}
 	return nil

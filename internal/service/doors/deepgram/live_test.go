@@ -126,6 +126,10 @@ func TestLiveSend(t *testing.T) {
 	final.Utterance = 1
 	assert.Equal(t, true, send(final)["from_finalize"])
 	assert.Empty(t, l.Send(spec.LiveEvent{Kind: spec.LiveSound}))
+	send(spec.LiveEvent{Kind: spec.LiveSpeechStarted, Utterance: 2})
+	assert.Empty(t, l.Send(spec.LiveEvent{Kind: spec.LiveCommitted, Utterance: -1}))
+	final.Utterance = 2
+	assert.Equal(t, true, send(final)["from_finalize"], "Finalize after the end of speech waits for its text")
 
 	l, _ = live(t, "endpointing=false")
 	assert.Empty(t, l.Send(spec.LiveEvent{Kind: spec.LiveSpeechStarted}))

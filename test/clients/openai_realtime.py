@@ -2,8 +2,8 @@
 
 usage: openai_realtime.py BASE_URL KEY RECORDING.s16le [RECORDING.s16le ...]
 
-The recordings are raw samples, mono, 24 kHz, 16 bit. The output is a JSON object for each way of ending turns, and a line
-for each refusal.
+The recordings are raw samples, mono, 24 kHz, 16 bit. The output is a line of JSON for each recording, with the texts
+by the way in which turns end, and one for what is refused.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ async def session(client, sound, detection, model="gpt-4o-transcribe", secret=No
     """Returns the transcripts and the kinds of events of one recording."""
     if secret:
         client = client.with_options(api_key=secret)
-    texts, deltas, kinds, pending = [], {}, [], asyncio.Event()
+    texts, deltas, kinds = [], {}, []
     async with client.realtime.connect(extra_query={"intent": "transcription"}) as connection:
         first = check(await connection.recv())
         assert first["type"] == "session.created", first
@@ -94,7 +94,10 @@ async def main(base, key, paths):
     for path in paths:
         with open(path, "rb") as f:
             sound = f.read()
-        secret = await client.realtime.client_secrets.create(expires_after={"anchor": "created_at", "seconds": 60}, session={"type": "transcription"})
+        secret = await client.realtime.client_secrets.create(
+            expires_after={"anchor": "created_at", "seconds": 60},
+            session={"type": "transcription"},
+        )
         assert secret.value.startswith("ek_"), secret
         out = {
             "manual": await session(client, sound, None),

@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/doors/realtime"
 	"github.com/otograph/otograph/internal/service/openai"
 	"github.com/otograph/otograph/internal/service/sessions"
@@ -180,9 +181,5 @@ func (s *Server) createSecret(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Value   string         `json:"value"`
-		Expires int64          `json:"expires_at"`
-		Session map[string]any `json:"session"`
-	}{secretPrefix + value, expires.Unix(), shown})
+	return writeJSON(w, http.StatusOK, doors.Object{"value": secretPrefix + value, "expires_at": expires.Unix(), "session": shown})
 }

@@ -59,10 +59,13 @@ func (w *world) dial(query, credential string, protocols ...string) (conn *webso
 	return conn, res.StatusCode
 }
 
-func read(t *testing.T, conn *websocket.Conn) (e struct {
+// sent is an event of the server.
+type sent struct {
 	Type    string
 	Session struct{ ID string }
-}) {
+}
+
+func read(t *testing.T, conn *websocket.Conn) (e sent) {
 	t.Helper()
 	_, data, err := conn.Read(t.Context())
 	require.NoError(t, err)

@@ -24,8 +24,8 @@ func (m *Metrics) Live() *Live {
 	return l
 }
 
-// LiveBegins counts an open session until ended is called with its outcome.
-func (l *Live) LiveBegins() (ended func(outcome string)) {
+// Begins counts an open session until ended is called with its outcome.
+func (l *Live) Begins() (ended func(outcome string)) {
 	l.open.Inc()
 	return func(outcome string) {
 		l.open.Dec()
@@ -33,5 +33,5 @@ func (l *Live) LiveBegins() (ended func(outcome string)) {
 	}
 }
 
-// LiveFinal counts a final text that came some seconds after its utterance.
-func (l *Live) LiveFinal(behind float64) { l.behind.Observe(behind) }
+// Final counts a final text that came some seconds after its utterance.
+func (l *Live) Final(behind float64) { l.behind.Observe(behind) }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/backoff"
@@ -33,15 +34,7 @@ type Config struct {
 	Grace   time.Duration
 	Logger  *slog.Logger
 	Version string
-	Counts  Counts
-}
-
-// Counts counts sessions for metrics.
-type Counts interface {
-	// LiveBegins counts an open session until ended is called with its reason.
-	LiveBegins() (ended func(reason string))
-	// LiveFinal counts a final text that came some seconds after its end.
-	LiveFinal(behind float64)
+	Counts  *metrics.Live
 }
 
 // Sessions runs the live sessions of a server. It is safe for concurrent use.
@@ -128,7 +121,7 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 		_ = conn.Close()
 		return nil, refusal(err)
 	}
-	return &session{remote: dial(conn, set), sessions: s, claim: claim, order: o, format: set.Format, ended: s.config.Counts.LiveBegins()}, nil
+	return &session{remote: dial(conn, set), sessions: s, claim: claim, order: o, format: set.Format, ended: s.config.Counts.Begins()}, nil
 }
 
 // startTime is how long a session waits for the process of the models.
@@ -239,7 +232,7 @@ func (s *session) Events() iter.Seq2[spec.LiveEvent, error] {
 	return func(yield func(spec.LiveEvent, error) bool) {
 		for e, err := range s.remote.Events() {
 			if err == nil && e.Kind == spec.LiveFinal {
-				s.sessions.config.Counts.LiveFinal(e.Behind)
+				s.sessions.config.Counts.Final(e.Behind)
 				s.mu.Lock()
 				s.finals = append(s.finals, e.Segments...)
 				s.mu.Unlock()

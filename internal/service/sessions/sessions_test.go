@@ -17,6 +17,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
@@ -82,11 +83,6 @@ func (s *speaker) Close() (*spec.Result, error) {
 	return res, nil
 }
 
-type noCounts struct{}
-
-func (noCounts) LiveBegins() func(string) { return func(string) {} }
-func (noCounts) LiveFinal(float64)        {}
-
 // world is a service with live sessions.
 type world struct {
 	*taskstest.Fixture
@@ -111,7 +107,7 @@ func open(t *testing.T, d *db.DB) *world {
 			return s, nil
 		}, slog.New(slog.DiscardHandler))
 	}()
-	w := &world{f, New(Config{Tasks: f.Service, Socket: socket, Most: 2, Logger: slog.New(slog.DiscardHandler), Counts: noCounts{}}), kill}
+	w := &world{f, New(Config{Tasks: f.Service, Socket: socket, Most: 2, Logger: slog.New(slog.DiscardHandler), Counts: metrics.New(nil).Live()}), kill}
 	t.Cleanup(func() {
 		kill()
 		assert.NoError(t, <-ended)

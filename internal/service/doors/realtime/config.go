@@ -226,20 +226,20 @@ func deref(p *float64) float64 {
 }
 
 // session returns the session of an event.
-func (c *config) session(id string, expires int64) map[string]any {
-	input := map[string]any{"format": c.format, "noise_reduction": nil, "transcription": c.transcription, "turn_detection": c.detection}
+func (c *config) session(id string, expires int64) doors.Object {
+	input := doors.Object{"format": c.format, "noise_reduction": nil, "transcription": c.transcription, "turn_detection": c.detection}
 	if len(c.noise) > 0 && !bytes.Equal(c.noise, []byte("null")) {
 		input["noise_reduction"] = c.noise
 	}
-	return map[string]any{
+	return doors.Object{
 		"id": id, "object": "realtime.transcription_session", "type": "transcription", "expires_at": expires,
-		"audio": map[string]any{"input": input}, "include": c.include,
+		"audio": doors.Object{"input": input}, "include": c.include,
 	}
 }
 
 // Session checks a session of POST /realtime/client_secrets and returns it as
 // the response shows it. Errors are *Error.
-func Session(id string, session json.RawMessage, models Models, expires int64) (map[string]any, error) {
+func Session(id string, session json.RawMessage, models Models, expires int64) (doors.Object, error) {
 	c := defaults()
 	if err := c.update(session, models); err != nil {
 		return nil, err

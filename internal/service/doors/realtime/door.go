@@ -56,21 +56,17 @@ func (d *Door) Settings() doors.Settings { return d.config.settings }
 func (d *Door) Terms() Terms { return d.config.terms }
 
 // event returns an event with its fields.
-func (d *Door) event(kind string, fields map[string]any) []byte {
+func (d *Door) event(kind string, fields doors.Object) []byte {
 	d.events++
-	fields["type"], fields["event_id"] = kind, fmt.Sprintf("event_%s_%d", d.id, d.events)
-	data, err := json.Marshal(fields)
-	if err != nil {
-		panic(err) // a program error: all fields are plain values
-	}
-	return data
+	fields["event_id"] = fmt.Sprintf("event_%s_%d", d.id, d.events)
+	return doors.Message(kind, fields)[0]
 }
 
 // Begin implements doors.Door.
 func (d *Door) Begin() [][]byte { return [][]byte{d.session("session.created")} }
 
 func (d *Door) session(kind string) []byte {
-	return d.event(kind, map[string]any{"session": d.config.session("sess_"+d.id, d.expires)})
+	return d.event(kind, doors.Object{"session": d.config.session("sess_"+d.id, d.expires)})
 }
 
 // Error is a mistake of the client, in the terms of OpenAI's interface.
@@ -84,16 +80,17 @@ func wrongValue(param, format string, args ...any) error {
 }
 
 // failure returns an event for an error; kind is OpenAI's type of it.
-func (d *Door) failure(kind, code, param, message, cause string) []byte {
-	orNull := func(text string) any {
-		if text == "" {
-			return nil
-		}
-		return text
-	}
-	return d.event("error", map[string]any{"error": map[string]any{
-		"type": kind, "code": orNull(code), "param": orNull(param), "message": message, "event_id": orNull(cause),
+func (d *Door) failure(kind string, e Error, cause string) []byte {
+	return d.event("error", doors.Object{"error": doors.Object{
+		"type": kind, "code": e.Code, "param": orNull(e.Param), "message": e.Message, "event_id": orNull(cause),
 	}})
+}
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 // maxAppend limits the sound of one event, in bytes: OpenAI's 15 MiB.
@@ -130,7 +127,7 @@ func (d *Door) Receive(text bool, data []byte) (actions []doors.Action, replies 
 	if err != nil {
 		e := new(Error)
 		errors.As(err, &e)
-		return nil, [][]byte{d.failure("invalid_request_error", e.Code, e.Param, e.Message, m.EventID)}, nil
+		return nil, [][]byte{d.failure("invalid_request_error", *e, m.EventID)}, nil
 	}
 	return actions, replies, nil
 }
@@ -181,16 +178,12 @@ func (d *Door) update(session json.RawMessage) (actions []doors.Action, replies 
 // they did, so the end of a session has one only if the client, or its account,
 // is the cause.
 func (d *Door) End(e doors.End) (messages [][]byte, code int, reason string) {
-	switch e.Reason {
-	case doors.Expired:
-		messages = [][]byte{d.failure("invalid_request_error", "session_expired", "", e.Text, "")}
-	case doors.Unpaid:
-		messages = [][]byte{d.failure("insufficient_quota", "insufficient_quota", "", e.Text, "")}
-	case doors.Limited:
-		messages = [][]byte{d.failure("rate_limit_error", "rate_limit_exceeded", "", e.Text, "")}
-	case doors.Invalid, doors.Canceled:
-		messages = [][]byte{d.failure("invalid_request_error", "invalid_value", "", e.Text, "")}
-	case doors.Finished, doors.Gone, doors.Slow, doors.Idle, doors.Full, doors.Draining, doors.Fault:
+	if kinds := map[doors.Reason][2]string{
+		doors.Expired: {"invalid_request_error", "session_expired"}, doors.Unpaid: {"insufficient_quota", "insufficient_quota"},
+		doors.Limited: {"rate_limit_error", "rate_limit_exceeded"}, doors.Invalid: {"invalid_request_error", "invalid_value"},
+		doors.Canceled: {"invalid_request_error", "invalid_value"},
+	}[e.Reason]; kinds[0] != "" {
+		messages = [][]byte{d.failure(kinds[0], Error{Code: kinds[1], Message: e.Text}, "")}
 	}
 	return messages, e.Reason.Code(), e.Text
 }

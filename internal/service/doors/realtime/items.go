@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -45,7 +46,7 @@ func (d *Door) Send(e spec.LiveEvent) (out [][]byte) {
 			if u.item.turn && !u.item.committed {
 				u.item.seconds, d.mark = e.End-e.Start, e.End
 				end := e.End + d.config.settings.Silence
-				out = append(out, d.event("input_audio_buffer.speech_stopped", map[string]any{"audio_end_ms": milliseconds(end), "item_id": u.item.id}))
+				out = append(out, d.event("input_audio_buffer.speech_stopped", doors.Object{"audio_end_ms": milliseconds(end), "item_id": u.item.id}))
 				out = append(out, d.commit(u.item)...)
 			}
 		}
@@ -63,12 +64,12 @@ func (d *Door) Send(e spec.LiveEvent) (out [][]byte) {
 	case spec.LiveCleared:
 		d.mark, d.current = e.Start, nil
 		maps.DeleteFunc(d.of, func(_ int, u *utterance) bool { return !u.item.committed })
-		return [][]byte{d.event("input_audio_buffer.cleared", map[string]any{})}
+		return [][]byte{d.event("input_audio_buffer.cleared", doors.Object{})}
 	case spec.LiveSound:
 		if *d.config.settings.Options.EnableAudioEvents {
-			return [][]byte{d.event("conversation.item.sound_detection", map[string]any{
+			return [][]byte{d.event("conversation.item.sound_detection", doors.Object{
 				"item_id": d.last, "content_index": 0, "start": e.Start, "end": e.End,
-				"detections": []map[string]any{{"label": e.Class, "score": e.Confidence, "index": 0}},
+				"detections": []doors.Object{{"label": e.Class, "score": e.Confidence, "index": 0}},
 			})}
 		}
 	case spec.LiveSpeakerChanged: // segments cannot be changed
@@ -87,7 +88,7 @@ func (d *Door) begin(e spec.LiveEvent) (out [][]byte) {
 		if p := d.config.detection.Padding; p != nil {
 			padding = *p
 		}
-		out = append(out, d.event("input_audio_buffer.speech_started", map[string]any{"audio_start_ms": milliseconds(e.Start - padding/1000), "item_id": it.id}))
+		out = append(out, d.event("input_audio_buffer.speech_started", doors.Object{"audio_start_ms": milliseconds(e.Start - padding/1000), "item_id": it.id}))
 	} else if it == nil {
 		it = d.newItem(false)
 		d.current = it
@@ -117,26 +118,23 @@ func (d *Door) committed(e spec.LiveEvent) [][]byte {
 // commit tells that an item is complete but for its text.
 func (d *Door) commit(it *item) [][]byte {
 	it.committed = true
-	var previous any
-	if d.last != "" {
-		previous = d.last
-	}
+	previous := orNull(d.last)
 	d.last = it.id
 	return [][]byte{
-		d.event("input_audio_buffer.committed", map[string]any{"item_id": it.id, "previous_item_id": previous}),
-		d.event("conversation.item.added", map[string]any{"item": it.record(nil), "previous_item_id": previous}),
+		d.event("input_audio_buffer.committed", doors.Object{"item_id": it.id, "previous_item_id": previous}),
+		d.event("conversation.item.added", doors.Object{"item": it.record(nil), "previous_item_id": previous}),
 	}
 }
 
 // record returns the item as clients see it, with its transcript, or nil.
-func (it *item) record(transcript any) map[string]any {
+func (it *item) record(transcript any) doors.Object {
 	status := "in_progress"
 	if transcript != nil {
 		status = "completed"
 	}
-	return map[string]any{
+	return doors.Object{
 		"id": it.id, "object": "realtime.item", "type": "message", "status": status, "role": "user",
-		"content": []map[string]any{{"type": "input_audio", "transcript": transcript}},
+		"content": []doors.Object{{"type": "input_audio", "transcript": transcript}},
 	}
 }
 
@@ -156,23 +154,23 @@ func (d *Door) progress(it *item) (out [][]byte) {
 			languages = append(languages, l)
 		}
 	}
-	transcript := func(kind string, fields map[string]any) {
+	transcript := func(kind string, fields doors.Object) {
 		fields["item_id"], fields["content_index"] = it.id, 0
 		out = append(out, d.event("conversation.item.input_audio_transcription."+kind, fields))
 	}
 	if delta, grows := strings.CutPrefix(text, it.sent); grows && delta != "" {
 		it.sent = text
-		transcript("delta", map[string]any{"delta": delta})
+		transcript("delta", doors.Object{"delta": delta})
 	}
 	if !done {
 		return out
 	}
 	if *d.config.settings.Options.EnableDiarize {
 		for _, s := range segments {
-			transcript("segment", map[string]any{"id": fmt.Sprintf("seg_%d", s.ID), "text": s.Text, "speaker": s.Speaker, "start": s.Start, "end": s.End})
+			transcript("segment", doors.Object{"id": fmt.Sprintf("seg_%d", s.ID), "text": s.Text, "speaker": s.Speaker, "start": s.Start, "end": s.End})
 		}
 	}
-	fields := map[string]any{"transcript": text, "usage": map[string]any{"type": "duration", "seconds": math.Round(100*it.seconds) / 100}}
+	fields := doors.Object{"transcript": text, "usage": doors.Object{"type": "duration", "seconds": math.Round(100*it.seconds) / 100}}
 	codes := []map[string]string{}
 	for _, l := range languages {
 		codes = append(codes, map[string]string{"code": l})
@@ -182,14 +180,14 @@ func (d *Door) progress(it *item) (out [][]byte) {
 		fields["logprobs"] = logprobs(segments)
 	}
 	transcript("completed", fields)
-	out = append(out, d.event("conversation.item.done", map[string]any{"item": it.record(text)}))
+	out = append(out, d.event("conversation.item.done", doors.Object{"item": it.record(text)}))
 	maps.DeleteFunc(d.of, func(_ int, u *utterance) bool { return u.item == it })
 	return out
 }
 
 // logprobs returns the probabilities of words, as far as the model has them.
-func logprobs(segments []spec.Segment) []map[string]any {
-	list := []map[string]any{}
+func logprobs(segments []spec.Segment) []doors.Object {
+	list := []doors.Object{}
 	for _, s := range segments {
 		for _, w := range s.Words {
 			token := spec.Separated(".", w.Word)
@@ -197,7 +195,7 @@ func logprobs(segments []spec.Segment) []map[string]any {
 			for _, b := range []byte(token) {
 				bytes = append(bytes, int(b))
 			}
-			list = append(list, map[string]any{"token": token, "bytes": bytes, "logprob": math.Log(max(w.Probability, 1e-6))})
+			list = append(list, doors.Object{"token": token, "bytes": bytes, "logprob": math.Log(max(w.Probability, 1e-6))})
 		}
 	}
 	return list

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// Limits of an event, in bytes.
+// Limits of an event's line, and of its data and its payload, in bytes.
 const (
-	maxLine    = 64 << 10
-	maxData    = 1 << 20
-	maxPayload = 1 << 20
+	maxLine = 64 << 10
+	maxPart = 1 << 20
 )
 
 // Conn is a doors.Conn: events are messages, audio-chunk a binary one with its
@@ -51,8 +50,8 @@ func readEvent(in *bufio.Reader) (text bool, data []byte, err error) {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return false, nil, fmt.Errorf("event: %w", err)
 	}
-	if e.Length < 0 || e.Length > maxData || e.Payload < 0 || e.Payload > maxPayload {
-		return false, nil, fmt.Errorf("event: data of %d and payload of %d bytes; the limits are %d and %d", e.Length, e.Payload, maxData, maxPayload)
+	if min(e.Length, e.Payload) < 0 || max(e.Length, e.Payload) > maxPart {
+		return false, nil, fmt.Errorf("event: data of %d and payload of %d bytes; expected 0 to %d", e.Length, e.Payload, maxPart)
 	}
 	rest := make([]byte, e.Length+e.Payload)
 	if _, err := io.ReadFull(in, rest); err != nil {

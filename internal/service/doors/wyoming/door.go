@@ -1,6 +1,7 @@
 package wyoming
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func (d *Door) Send(e spec.LiveEvent) [][]byte {
 // End implements doors.Door.
 func (d *Door) End(e doors.End) (messages [][]byte, code int, reason string) {
 	if e.Reason != doors.Finished {
-		return event("error", doors.Object{"text": e.Text}), 0, ""
+		return event("error", doors.Object{"text": cmp.Or(e.Text, "the event cannot be read: expected a line of JSON, its data and its payload")}), 0, ""
 	}
 	o := doors.Object{"text": d.text}
 	if e.Result != nil {

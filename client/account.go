@@ -138,6 +138,9 @@ type NewVoice struct {
 	// TaskID and Speaker (in the task's SpeakerEmbeddings) name a speaker, or
 	TaskID  string `json:"task_id,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
+	// VoiceID names a registered voice whose recordings become this one's; it
+	// is then deleted.
+	VoiceID string `json:"voice_id,omitempty"`
 	// Model and Vectors describe the voice.
 	Model   string      `json:"model,omitempty"`
 	Vectors [][]float32 `json:"vectors,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/otograph/otograph/internal/system/db"
@@ -58,11 +59,7 @@ func (s *Store) AddVoice(ctx context.Context, account string, v voices.Voice) (s
 }
 
 func (s *Store) addVoice(ctx context.Context, tx *sql.Tx, account string, v voices.Voice) (Voice, error) {
-	var locked string // the account's row is the lock under which its voices are counted
-	if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&locked); err != nil {
-		return Voice{}, err
-	}
-	ids, register, err := readVoices(ctx, tx, account)
+	ids, register, err := s.lockVoices(ctx, tx, account)
 	defer register.Clear()
 	if err != nil {
 		return Voice{}, err
@@ -86,6 +83,39 @@ func (s *Store) addVoice(ctx context.Context, tx *sql.Tx, account string, v voic
 		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, added_at = excluded.added_at`,
 		out.ID, account, out.Name, out.Model, out.Consent, len(entry.Vectors[0]), vectors, db.Micros(v.Added))
 	return out, err
+}
+
+// MergeVoice adds the recordings of the account's voice id to the voice that v
+// names, with v's consent, and deletes the voice id. Errors wrap ErrNoVoice,
+// voices.ErrVoice or ErrTooManyVoices; nothing is changed then.
+func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voice) (stored Voice, err error) {
+	v.Added = db.Time(db.Micros(s.clock()))
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		ids, register, err := s.lockVoices(ctx, tx, account)
+		defer register.Clear()
+		if err != nil {
+			return err
+		}
+		i := slices.Index(ids, id)
+		if i < 0 {
+			return fmt.Errorf("%w: %.40q", ErrNoVoice, id)
+		}
+		if register.Voices[i].Name == strings.TrimSpace(v.Name) {
+			return fmt.Errorf("%w: voice_id: must be another voice than that of the name", voices.ErrVoice)
+		}
+		v.Model, v.Vectors = register.Voices[i].Model, register.Voices[i].Vectors
+		if _, err := tx.ExecContext(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account); err != nil {
+			return err
+		}
+		stored, err = s.addVoice(ctx, tx, account, v)
+		return err
+	})
+	if err != nil {
+		return Voice{}, s.wrap("merge voices", err)
+	}
+	s.log.InfoContext(ctx, "voice merged", "account", account, "voice", id, "into", stored.ID, "recordings", stored.Recordings)
+	s.unfolded.Store(true)
+	return stored, nil
 }
 
 // Voices returns the known voices of an account, ordered by name.
@@ -133,6 +163,15 @@ func (s *Store) FoldVoices(ctx context.Context) error {
 func (s *Store) Register(ctx context.Context, account string) (*voices.Register, error) {
 	_, register, err := readVoices(ctx, s.db.Read(), account)
 	return register, s.wrap("read voices", err)
+}
+
+// lockVoices is readVoices under the lock of the account's row, for changes.
+func (s *Store) lockVoices(ctx context.Context, tx *sql.Tx, account string) (ids []string, register *voices.Register, err error) {
+	var locked string
+	if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&locked); err != nil {
+		return nil, nil, err
+	}
+	return readVoices(ctx, tx, account)
 }
 
 // readVoices returns the voices of an account with their ids, ordered by name.

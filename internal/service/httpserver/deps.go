@@ -23,6 +23,7 @@ type accountStore interface {
 	RevokeKeyOf(ctx context.Context, account, id string) error
 	AddVoice(ctx context.Context, account string, v voices.Voice) (accounts.Voice, error)
 	Voices(ctx context.Context, account string) ([]accounts.Voice, error)
+	MergeVoice(ctx context.Context, account, id string, v voices.Voice) (accounts.Voice, error)
 	DeleteVoice(ctx context.Context, account, id string) error
 }
 

@@ -37,8 +37,9 @@ func voiceRecordOf(v accounts.Voice) voiceRecord {
 
 // voiceSubmission is the body of POST /voices.
 type voiceSubmission struct {
-	voice         voices.Voice // vectors are nil if a task is named
+	voice         voices.Voice // vectors are nil if a task or another voice is named
 	task, speaker string
+	other         string // id of the voice that becomes a part of this one
 }
 
 // listVoices handles GET /voices, an addition to the specification.
@@ -71,7 +72,7 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 		_, reason, _ := strings.Cut(err.Error(), voices.ErrVoice.Error()+": ")
 		return invalidBecause(err, "%s", reason)
 	case errors.Is(err, accounts.ErrTooManyVoices), errors.Is(err, tasks.ErrNoVector):
-		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(err.Error(), "add voice: "), cause: err}
+		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(strings.TrimPrefix(err.Error(), "add voice: "), "merge voices: "), cause: err}
 	case errors.Is(err, tasks.ErrNotFound), errors.Is(err, tasks.ErrForbidden), errors.Is(err, tasks.ErrNotDone):
 		e := s.translate(err)
 		e.Message = "task_id: " + e.Message
@@ -85,6 +86,9 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 // storeVoice stores the voice of a submission and clears its vectors.
 func (s *Server) storeVoice(r *request, v voiceSubmission) (accounts.Voice, error) {
 	voice := v.voice
+	if v.other != "" {
+		return s.cfg.Accounts.MergeVoice(r.Context(), r.who.Account, v.other, voice)
+	}
 	if v.task != "" {
 		var err error
 		if voice, err = s.cfg.Tasks.SpeakerVoice(r.Context(), r.who.Account, v.task, v.speaker); err != nil {
@@ -104,7 +108,7 @@ func (v *voiceSubmission) fields() jsonstream.Fields {
 	}
 	return jsonstream.Fields{
 		"name": text(&v.voice.Name), "consent": text(&v.voice.Consent), "model": text(&v.voice.Model),
-		"task_id": text(&v.task), "speaker": text(&v.speaker),
+		"task_id": text(&v.task), "speaker": text(&v.speaker), "voice_id": text(&v.other),
 		"vectors": func(value *jsonstream.Value) error {
 			raw, err := value.Raw()
 			if err != nil {
@@ -144,12 +148,19 @@ func (v *voiceSubmission) check() error {
 		return invalid("name: is required")
 	case strings.TrimSpace(v.voice.Consent) == "":
 		return invalid("consent: is required: what the person consented to, and when")
-	case named == given:
-		return invalid("task_id and speaker, or model and vectors: use only one of the two pairs")
+	case named == given && (named || v.other == ""), v.other != "" && (named || given):
+		return invalid("task_id and speaker, model and vectors, or voice_id: use only one of them")
 	case named && (v.task == "" || v.speaker == ""):
 		return invalid("task_id and speaker: both are required")
 	case given && (v.voice.Model == "" || v.voice.Vectors == nil):
 		return invalid("model and vectors: both are required")
+	}
+	if v.other != "" {
+		id, err := uuid.Parse(v.other)
+		if err != nil {
+			return notFound("voice_id: there is no such voice")
+		}
+		v.other = id.String()
 	}
 	if named {
 		id, ok := taskID(v.task)

@@ -34,6 +34,16 @@ func TestVoicesOverHTTP(t *testing.T) {
 	assert.Equal(t, []any{ann}, a.object(t)["voices"])
 	_, stranger := w.newAccount("stranger", "1")
 	assert.Empty(t, w.do("GET", "/voices", nil, with("X-Api-Key", stranger)).object(t)["voices"])
+	joined := w.do("POST", "/voices", `{"name":"Ann","consent":"Tuesday","voice_id":"`+ann["id"].(string)+`"}`)
+	require.Equal(t, 201, joined.status, "%s", joined.body)
+	for body, want := range map[string]int{
+		`{"name":"Ann","consent":"yes","voice_id":"` + ann["id"].(string) + `"}`:              404, // became the other
+		`{"name":"Ann","consent":"yes","voice_id":"x"}`:                                       404,
+		`{"name":"Ann","consent":"yes","voice_id":"` + joined.object(t)["id"].(string) + `"}`: 400, // itself
+	} {
+		assert.Equal(t, want, w.do("POST", "/voices", body).status, body)
+	}
+	ann = joined.object(t)
 	path := "/voices/" + ann["id"].(string)
 	assert.Equal(t, 404, w.do("DELETE", path, nil, with("X-Api-Key", stranger)).status, "another account's")
 	assert.Equal(t, 404, w.do("DELETE", "/voices/7", nil).status)
@@ -61,7 +71,7 @@ func TestInvalidVoicesAreRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "name",
 		`{"name":"Ann","model":"` + modelSum + `","vectors":[[1]]}`: "consent: is required",
-		`{` + who + `}`: "use only one of the two pairs",
+		`{` + who + `}`: "use only one of them",
 		`{` + who + `,"model":"` + modelSum + `"}`:                                        "model and vectors",
 		`{` + who + `,"vectors":[[1]]}`:                                                   "model and vectors",
 		`{` + who + `,"speaker":"SPEAKER_0"}`:                                             "task_id and speaker",
@@ -73,7 +83,8 @@ func TestInvalidVoicesAreRefused(t *testing.T) {
 		`{` + who + `,"model":"` + modelSum + `","vectors":[[0,0]]}`:                      "vectors",
 		`{` + who + `,"model":"` + modelSum + `","vectors":[[1],[1,2]]}`:                  "vectors",
 		`{"name":"SPEAKER_1","consent":"yes","model":"` + modelSum + `","vectors":[[1]]}`: "name",
-		`{` + who + `,"model":"` + modelSum + `","vectors":[[1]],"speaker":"SPEAKER_0"}`:  "use only one of the two pairs",
+		`{` + who + `,"model":"` + modelSum + `","vectors":[[1]],"speaker":"SPEAKER_0"}`:  "use only one of them",
+		`{` + who + `,"voice_id":"x","speaker":"SPEAKER_0"}`:                              "use only one of them",
 		`{` + who + `,"age":7}`:                                                           "age",
 		`{` + who + `,"model":"m","vectors":[[1]]}`:                                       "model: must be the SHA-256",
 		`{"name":" ","consent":"yes","model":"` + modelSum + `","vectors":[[1]]}`:         "name: must be 1 to 64",

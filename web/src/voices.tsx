@@ -27,7 +27,9 @@ export function Remember({
     name = typed ?? (given === speaker ? (suggested(speaker)?.name ?? '') : given);
   const label = (s: string) => {
     const v = names(s) === s && suggested(s);
-    return v ? t('voiceMaybe', { speaker: s, name: v.name, percent: Math.round(100 * (v.probability ?? 0)) }) : names(s);
+    return v
+      ? t('voiceMaybe', { speaker: s, name: v.name, percent: Math.round(100 * (v.probability ?? 0)) })
+      : names(s);
   };
   const choose = (to: string) => {
     setSpeaker(to);

@@ -50,7 +50,9 @@ RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-
 # Tests without it: test starts the built program, which it does not reach,
 # simulations run one step at a time, the other packages start no goroutine, and
 # counts are of whole recordings. Tools are no part of the program.
-RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models/internal/whisperfolder ./bench/internal/scores ./subtitle
+RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models/internal/whisperfolder ./models/published \
+  ./asr/ngram ./bench/internal/scores ./events ./subtitle ./vad ./voices $(addprefix ./internal/,engine/ctc engine/decode files/ggmlfile files/mediafiles \
+  files/onnxfile pipeline/assemble service/corrections service/jsonstream service/openai service/state)
 
 # SUITE are the flags of the suite, whose code `make lint` vets.
 SUITE = -short -json -vet=off -timeout 45m

@@ -77,7 +77,9 @@ func (s *Session) language(st *stages.Stages, pcm *audio.PCM, spans []audio.Span
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lang, r.sure = l, whole && l.Probability >= sureLanguage
+	if whole || r.lang.Code == "" { // the sound of an earlier Partial may be slower than the Final
+		r.lang, r.sure = l, whole && l.Probability >= sureLanguage
+	}
 	return l, nil
 }
 

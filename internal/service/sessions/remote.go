@@ -19,8 +19,9 @@ type remote struct {
 	conn   net.Conn
 	out    chan message
 	events chan spec.LiveEvent
-	done   chan struct{} // closed with the last message, or the connection
+	done   chan struct{} // closed with the last message, or the connection; the rest can be read then
 	result *spec.Result
+	finals []spec.Segment // sentences of the events
 	err    error
 }
 
@@ -59,6 +60,9 @@ func (r *remote) read() {
 		}
 		switch {
 		case m.Event != nil:
+			if m.Event.Kind == spec.LiveFinal {
+				r.finals = append(r.finals, m.Event.Segments...)
+			}
 			r.events <- *m.Event
 		case m.Failure != nil:
 			r.err = m.Failure

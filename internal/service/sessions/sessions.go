@@ -170,7 +170,6 @@ type session struct {
 	format  doors.Format
 	seconds float64 // received
 	held    float64 // seconds that the hold pays for
-	finals  []spec.Segment
 }
 
 // Write implements doors.Session. It takes no sound that no hold pays for.
@@ -214,8 +213,10 @@ func (s *session) hold(ctx context.Context, seconds float64) error {
 		return &doors.EndError{Reason: doors.Canceled, Text: "the operator of the service has canceled the session"}
 	case err != nil:
 		return err
+	case a.Held < seconds:
+		return &doors.EndError{Reason: doors.Expired, Text: "a session takes at most 24 hours of sound; connect again"}
 	}
-	s.held = a.Held
+	s.held = seconds // not longer: at the next minute, the session learns that it was canceled
 	return nil
 }
 
@@ -233,9 +234,6 @@ func (s *session) Events() iter.Seq2[spec.LiveEvent, error] {
 		for e, err := range s.remote.Events() {
 			if err == nil && e.Kind == spec.LiveFinal {
 				s.sessions.config.Counts.Final(e.Behind)
-				s.mu.Lock()
-				s.finals = append(s.finals, e.Segments...)
-				s.mu.Unlock()
 			}
 			if !yield(e, err) {
 				return
@@ -277,15 +275,15 @@ func (s *session) Close() (*spec.Result, error) {
 func (s *session) settle(ctx context.Context, res *spec.Result) error {
 	t := s.sessions.config.Tasks
 	s.mu.Lock()
-	seconds, finals := s.seconds, s.finals
+	seconds := s.seconds
 	s.mu.Unlock()
 	if res != nil {
 		return t.Complete(ctx, s.claim, tasks.Outcome{Result: *res, Tier: res.Tier, Seconds: seconds})
 	}
-	if len(finals) == 0 {
+	if len(s.finals) == 0 {
 		return t.Release(ctx, s.claim, tasks.EndPermanent, "the live session failed; nothing is charged")
 	}
-	o, err := t.Delivered(ctx, s.claim, finals)
+	o, err := t.Delivered(ctx, s.claim, s.finals)
 	if err != nil {
 		return err
 	}

@@ -205,6 +205,32 @@ func TestSessionsAreTasks(t *testing.T) {
 	})
 }
 
+// A session takes a day of sound, and no more. Where sound costs nothing, too,
+// it ends soon after its operator has canceled it.
+func TestLongSessions(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := open(t, d)
+		_, err := w.Billing().SetPrices(t.Context(), billing.Prices{}, time.Time{})
+		require.NoError(t, err)
+		for canceled, want := range map[bool]doors.Reason{false: doors.Expired, true: doors.Canceled} {
+			o := Order{ID: tasks.NewID()}
+			s := w.begin(t, o)
+			_, ended := listen(s)
+			if canceled {
+				require.NoError(t, speak(t, s, 1))
+				_, err := w.Cancel(t.Context(), o.ID)
+				require.NoError(t, err)
+			} else {
+				s.(*session).seconds = 86_370
+			}
+			assert.Equal(t, want, reason(t, speak(t, s, 61)))
+			_, err := s.Close()
+			assert.Equal(t, canceled, err != nil)
+			require.NoError(t, <-ended)
+		}
+	})
+}
+
 // Exactly the minutes that the balance pays for are taken, and charged.
 func TestBalanceUsedUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -241,8 +267,8 @@ func TestProcessDies(t *testing.T) {
 			}
 			require.NoError(t, speak(t, s, 100))
 			w.kill()
+			_, err := s.Close() // while the events are read
 			assert.Equal(t, doors.Fault, reason(t, <-ended))
-			_, err := s.Close()
 			assert.Equal(t, doors.Fault, reason(t, err))
 			task := w.Row(o.ID)
 			if !delivered {

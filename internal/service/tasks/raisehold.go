@@ -31,7 +31,7 @@ func (s *Runs) Probed(ctx context.Context, c *Claim, seconds float64) (Affordabl
 	if err != nil {
 		return Affordable{}, s.wrap("price of "+c.ID, err)
 	}
-	if price := t.quote.Total; price > held {
+	if price := t.quote.Total; price > held || c.Extras.Live { // a live session also learns whether it was canceled
 		err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 			if _, err := s.guard(ctx, tx, c); err != nil {
 				return err
@@ -41,7 +41,7 @@ func (s *Runs) Probed(ctx context.Context, c *Claim, seconds float64) (Affordabl
 		if err != nil {
 			return Affordable{}, s.wrap("raise hold of "+c.ID, err)
 		}
-		held, most = price, max(price, most)
+		held, most = max(price, held), max(price, most)
 	}
 	paid, err := t.prices.LongestPaid(held, longestPriced, t.usage, t.tiers...)
 	payable, failed := t.prices.LongestPaid(most, longestPriced, t.usage, t.tiers...)

@@ -41,6 +41,8 @@ type runner struct {
 	door Door
 	out  chan []byte // closed after the last message
 
+	queued atomic.Int64 // bytes in out
+
 	acting  sync.Mutex // for the fields that actions use
 	ended   bool       // actions no longer count
 	session Session    // nil before the first sound
@@ -102,16 +104,23 @@ func (r *runner) end(reason Reason, text string) {
 	}
 }
 
+// maxQueued limits the messages that wait for the client, in bytes.
+const maxQueued = 8 << 20
+
 // send lets the door make messages and queues them.
 func (r *runner) send(make func() [][]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range make() {
-		select {
-		case r.out <- m:
-		default:
-			r.end(Slow, "you read the events too slowly")
+		if r.queued.Add(int64(len(m))) <= maxQueued {
+			select {
+			case r.out <- m:
+				continue
+			default:
+			}
 		}
+		r.queued.Add(-int64(len(m)))
+		r.end(Slow, "you read the events too slowly")
 	}
 }
 
@@ -119,6 +128,7 @@ func (r *runner) send(make func() [][]byte) {
 func (r *runner) write(ctx context.Context) {
 	defer close(r.written)
 	for m := range r.out {
+		r.queued.Add(-int64(len(m)))
 		limit, cancel := context.WithTimeout(ctx, r.limits.Write)
 		err := r.conn.Write(limit, m)
 		cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,6 +204,11 @@ func TestEnds(t *testing.T) {
 		"slow": {do: func(_ *pipe, s *script, _ context.CancelCauseFunc) {
 			for range 200 {
 				s.say(spec.LivePartial, "ten letters")
+			}
+		}, deaf: true, want: Slow, code: 1008},
+		"slow, few but large": {do: func(_ *pipe, s *script, _ context.CancelCauseFunc) {
+			for range 9 {
+				s.say(spec.LivePartial, strings.Repeat("x", 1<<20))
 			}
 		}, deaf: true, want: Slow, code: 1008},
 		"expired": {do: func(p *pipe, _ *script, _ context.CancelCauseFunc) {

@@ -63,6 +63,13 @@ func (l *Live) change(get func(name string) string) error {
 		}
 		*dst = list
 	}
+	for i, name := range set.Extras.Languages {
+		code, ok := spec.NormalizeLanguage(name)
+		if !ok {
+			return wrong("language_codes", "must be codes of languages, not "+spec.Shorten(name))
+		}
+		set.Extras.Languages[i] = code
+	}
 	if text := get("language_code"); text != "" && text != "multi" {
 		set.Options.ASRLanguage = &text
 	}

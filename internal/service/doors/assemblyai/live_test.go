@@ -24,7 +24,7 @@ func open(t testing.TB, values url.Values) (*Live, doors.Settings) {
 
 func TestSettings(t *testing.T) {
 	_, set := open(t, url.Values{
-		"encoding": {"pcm_mulaw"}, "speech_model": {"universal-streaming-multilingual"}, "keyterms_prompt": {`["Otograph", "Flux"]`}, "language_codes": {`["en","de"]`},
+		"encoding": {"pcm_mulaw"}, "speech_model": {"universal-streaming-multilingual"}, "keyterms_prompt": {`["Otograph", "Flux"]`}, "language_codes": {`["EN","de"]`},
 		"min_turn_silence": {"100"}, "speaker_labels": {"True"}, "format_turns": {"true"}, "redact_pii": {"False"}, "inactivity_timeout": {"60"},
 	})
 	assert.Equal(t, doors.Format{Encoding: "mulaw", Rate: 16000, Channels: 1}, set.Format)
@@ -39,6 +39,7 @@ func TestSettings(t *testing.T) {
 		"keyterms_prompt: must be a JSON array":     {"keyterms_prompt": {"Otograph"}},
 		"min_turn_silence: must be a number from 0": {"min_turn_silence": {"-1"}},
 		"language_code: ":                           {"language_code": {"klingon"}},
+		"language_codes: must be codes":             {"language_codes": {`["en","klingon"]`}},
 	} {
 		_, _, err := New(values, "id", time.Hour)
 		require.ErrorAs(t, err, new(*spec.OptionError), want)

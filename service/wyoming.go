@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/doors/wyoming"
 	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/sessions"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -40,8 +42,10 @@ func (s wyomingServer) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("wyoming: %w", err)
+		if err != nil { // as at too many open files
+			s.config.Logger.WarnContext(ctx, "wyoming: a connection was not accepted", "error", err)
+			backoff.Sleep(ctx, time.Second)
+			continue
 		}
 		open.Go(func() { s.serve(ctx, conn, account.ID) })
 	}
@@ -55,6 +59,11 @@ func (s wyomingServer) serve(ctx context.Context, conn net.Conn, account string)
 		languages = sets[0].Languages(spec.Options{})
 	}
 	open := func(ctx context.Context, set doors.Settings) (doors.Session, error) {
+		if a, err := s.state.Accounts.Find(ctx, account); err != nil {
+			return nil, err
+		} else if a.SuspendedAt != nil {
+			return nil, &doors.EndError{Reason: doors.Limited, Text: "the account is suspended"}
+		}
 		return s.sessions.Open(ctx, sessions.Order{ID: tasks.NewID(), Account: account}, set)
 	}
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))

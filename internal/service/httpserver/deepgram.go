@@ -24,7 +24,7 @@ func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return invalidBecause(err, "%v", err)
 	}
-	req := tasks.Request{Account: r.who.Account, Filename: "audio", Options: q.Effective, Extras: tasks.Extras{Extras: q.Extras}}
+	req := tasks.Request{Account: r.who.Account, Key: r.who.KeyID, Filename: "audio", Options: q.Effective, Extras: tasks.Extras{Extras: q.Extras}}
 	if err := s.recording(w, r, &req); err != nil {
 		return err
 	}

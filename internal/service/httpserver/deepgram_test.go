@@ -55,6 +55,8 @@ func TestListenFile(t *testing.T) {
 	o := w.task(id)["options"].(map[string]any)
 	assert.Equal(t, []any{"en-US", true, false, "word", []any{"Otograph"}}, []any{o["asr_language"], o["enable_diarize"], o["enable_audio_events"], o["timestamp_level"], o["hotwords"]})
 	assert.Contains(t, string(w.do("GET", "/billing/transactions", nil).body), id, "charged like any task")
+	usage := w.do("GET", "/usage?by=key", nil).object(t)["usage"].([]any)
+	assert.Len(t, usage[0].(map[string]any)["key"], 36, "the sums of usage name the key")
 
 	a = post("?detect_language=true&model=otograph-optimized", "application/json", `{"url":"`+w.media.url+`/talk.wav"}`)
 	require.Equal(t, 200, a.status, "%s", a.body)

@@ -171,6 +171,12 @@ func (s *Server) createSecret(w http.ResponseWriter, r *request) error {
 	if len(in.Session) == 0 {
 		in.Session = json.RawMessage(`{"type":"transcription"}`)
 	}
+	var readable struct {
+		Otograph realtime.Terms `json:"otograph"`
+	}
+	if json.Unmarshal(in.Session, &readable) == nil && readable.Otograph.CallbackSecret != "" {
+		return invalid("session.otograph.callback_secret: whoever has the client secret could read it; leave it out")
+	}
 	shown, err := realtime.Session("sess_"+tasks.NewID(), in.Session, names.Live, expires.Unix())
 	if err != nil {
 		return realtimeRefusal(err)

@@ -131,7 +131,7 @@ func TestRealtimeRefusals(t *testing.T) {
 	_, status := w.dial("", poor)
 	assert.Equal(t, 402, status)
 	for body, status := range map[string]int{
-		`{"session":{"type":"realtime"}}`: 400, `{"expires_after":{"seconds":9}}`: 400, `{"session":7}`: 400, `[]`: 400, `{}`: 200,
+		`{"session":{"type":"realtime"}}`: 400, `{"expires_after":{"seconds":9}}`: 400, `{"session":7}`: 400, `{"session":{"otograph":{"callback_secret":"s"}}}`: 400, `[]`: 400, `{}`: 200,
 		`{"session":{"audio":{"input":{"transcription":{"model":"none"}}}}}`: 404,
 	} {
 		a := w.do("POST", "/realtime/client_secrets", body)

@@ -1,0 +1,99 @@
+package test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/models"
+)
+
+// readmeFrame is a program around README's two, which stand where it has %1 and
+// %2. It prints how the service answers a request with its first key.
+const readmeFrame = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/service"
+	"github.com/otograph/otograph/service/engine"
+	"github.com/otograph/otograph/subtitle"
+)
+
+func embed(ctx context.Context) error {
+	%1
+	return err
+}
+
+func mount(ctx context.Context) (string, error) {
+	%2
+	return key, err
+}
+
+func main() {
+	if err := embed(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	key, err := mount(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", "http://localhost/v1/tasks", nil)
+	r.Header.Set("X-Api-Key", key)
+	answer := httptest.NewRecorder()
+	http.DefaultServeMux.ServeHTTP(answer, r)
+	fmt.Print(answer.Code)
+}
+`
+
+// TestReadmePrograms builds README's programs as they stand, and runs them with
+// the demonstration recognizer: the first writes subtitles, the second answers
+// a request with the key that it creates.
+func TestReadmePrograms(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	programs := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(readme, -1)
+	require.Len(t, programs, 2)
+	source := regexp.MustCompile("%[12]").ReplaceAllFunc([]byte(readmeFrame), func(mark []byte) []byte { return programs[mark[1]-'1'][1] })
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		return path
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "cmd", "readme", "main.go"): write("main.go", source)}})
+	require.NoError(t, err)
+	build := exec.Command("go", "build", "-overlay", write("overlay.json", overlay), "-o", filepath.Join(dir, "readme"), "./cmd/readme")
+	build.Dir = root
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	write("models/demo.bin", demoFiles(t)[models.RoleStandard])
+	sound, err := os.ReadFile(filepath.Join(root, "testdata", "conversation.flac"))
+	require.NoError(t, err)
+	write("meeting.m4a", sound)
+	run := exec.Command(filepath.Join(dir, "readme"))
+	run.Dir, run.Env = dir, append(os.Environ(), "OTOGRAPH_MODELS="+filepath.Join(dir, "models"), "OTOGRAPH_DATABASE=", "OTOGRAPH_BLOBS=")
+	status, err := run.Output()
+	require.NoError(t, err, "%s", status)
+	assert.Equal(t, "200", string(status))
+	subtitles, err := os.ReadFile(filepath.Join(dir, "meeting.srt"))
+	require.NoError(t, err)
+	assert.Contains(t, string(subtitles), "-->")
+}

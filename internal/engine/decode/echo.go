@@ -39,8 +39,9 @@ type Echo struct {
 // stretch of the same window, and returns them in order.
 func Distinct(windows []Window, pcm *audio.PCM) (echoes []Echo) {
 	const samples, seconds = audio.SampleRate / echoRate * echoHop, float64(echoHop) / echoRate // of a frame
+	var f finder
 	for i, w := range windows {
-		list := copies(w, pcm)
+		list := f.copies(w, pcm)
 		for _, c := range list {
 			lag := float64(c.lag) / echoRate
 			for from, to := float64(c.from)*seconds, float64(c.to)*seconds; from < to; from += lag {
@@ -88,9 +89,20 @@ func Repeat(words []Word, echoes []Echo) []Word {
 // frame after it, and the lag in samples at echoRate.
 type copied struct{ from, to, lag int }
 
+// finder finds copies in one window after the other. Its memory of some 10 MB is
+// used again.
+type finder struct {
+	samples     []float32
+	sums, sound []float64
+	padded      []float64
+	spectrum    []complex128
+	transform   *fourier.FFT
+}
+
 // copies returns the stretches of a window that repeat earlier ones, in order.
-func copies(w Window, pcm *audio.PCM) (list []copied) {
-	sound := lowSound(w.Samples(nil, pcm))
+func (f *finder) copies(w Window, pcm *audio.PCM) (list []copied) {
+	f.samples = w.Samples(f.samples[:0], pcm)
+	sound := f.lowSound()
 	if len(sound) < 2*leastEcho*echoHop {
 		return nil
 	}
@@ -107,7 +119,7 @@ func copies(w Window, pcm *audio.PCM) (list []copied) {
 			c.pause[i] = around(c.own, i, 1) < 3*c.quiet
 		}
 	}
-	lags := autocorrelation(sound)
+	lags := f.autocorrelation(sound)
 	least := leastLag * lags[0]
 	clear(lags[:leastEcho*echoHop])
 	for range mostLags {
@@ -126,37 +138,46 @@ func copies(w Window, pcm *audio.PCM) (list []copied) {
 	return list
 }
 
-// lowSound returns samples at echoRate without the lowest frequencies, so that
-// hum and direct current do not correlate.
-func lowSound(samples []float32) []float64 {
+// sized returns a slice of n values in the memory of s, if that suffices.
+func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+
+// lowSound returns the samples at echoRate without the lowest frequencies, so
+// that hum and direct current do not correlate.
+func (f *finder) lowSound() []float64 {
 	const each, mean = audio.SampleRate / echoRate, echoRate / 125
-	sums := make([]float64, len(samples)/each+1)
+	f.sums = sized(f.sums, len(f.samples)/each+1)
+	sums := f.sums
+	sums[0] = 0
 	for i := range len(sums) - 1 {
 		sums[i+1] = sums[i]
-		for _, x := range samples[i*each : (i+1)*each] {
+		for _, x := range f.samples[i*each : (i+1)*each] {
 			sums[i+1] += float64(x)
 		}
 	}
-	sound := make([]float64, max(len(sums)-1-mean, 0)/echoHop*echoHop)
-	for i := range sound {
-		sound[i] = sums[i+mean/2+1] - sums[i+mean/2] - (sums[i+mean]-sums[i])/mean
+	f.sound = sized(f.sound, max(len(sums)-1-mean, 0)/echoHop*echoHop)
+	for i := range f.sound {
+		f.sound[i] = sums[i+mean/2+1] - sums[i+mean/2] - (sums[i+mean]-sums[i])/mean
 	}
-	return sound
+	return f.sound
 }
 
 // autocorrelation returns the correlation of a sound with itself at each lag
 // that leaves leastEcho frames, without normalization.
-func autocorrelation(sound []float64) []float64 {
+func (f *finder) autocorrelation(sound []float64) []float64 {
 	size := 1
 	for size < 2*len(sound) {
 		size *= 2
 	}
-	transform := fourier.NewFFT(size)
-	spectrum := transform.Coefficients(nil, append(slices.Clone(sound), make([]float64, size-len(sound))...))
-	for i, c := range spectrum {
-		spectrum[i] = complex(real(c)*real(c)+imag(c)*imag(c), 0)
+	if f.transform == nil || f.transform.Len() != size {
+		f.transform = fourier.NewFFT(size)
 	}
-	return transform.Sequence(nil, spectrum)[:len(sound)-leastEcho*echoHop]
+	f.padded, f.spectrum = sized(f.padded, size), sized(f.spectrum, size/2+1)
+	clear(f.padded[copy(f.padded, sound):])
+	f.transform.Coefficients(f.spectrum, f.padded)
+	for i, c := range f.spectrum {
+		f.spectrum[i] = complex(real(c)*real(c)+imag(c)*imag(c), 0)
+	}
+	return f.transform.Sequence(f.padded, f.spectrum)[:len(sound)-leastEcho*echoHop]
 }
 
 // comparison compares a window's sound with itself.

@@ -251,7 +251,12 @@ made('a page of models, and realtime', async () => {
   const { response, request_id: id } = await client.models.list().withResponse();
   assert.ok(id);
   assert.equal(response.status, 200);
-  await refused(client.realtime.clientSecrets.create({}), NotFoundError);
+  const secret = await client.realtime.clientSecrets.create({ session: { type: 'transcription' } });
+  assert.match(secret.value, /^ek_/);
+  assert.ok(secret.expires_at > Date.now() / 1000);
+  assert.equal(secret.session.type, 'transcription');
+  const conversation = client.realtime.clientSecrets.create({ session: { type: 'realtime' } });
+  assert.match((await refused(conversation, BadRequestError)).message, /transcription/);
   assert.equal((await refused(client.models.delete('whisper-1'), APIError)).status, 405);
 });
 

@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,13 +12,9 @@ import (
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// audit holds two examinations of a comparison: whether the order of the
-// systems depends on the scoring rules, and whether a system repeats the errors
-// of the references, which suggests that it was trained on them.
+// audit shows whether the order of the systems depends on the scoring rules.
 type audit struct {
-	Rankings   []ranking         `json:"rankings,omitempty"`
-	Reason     string            `json:"reason,omitempty"` // for the largest difference of texts
-	References []referenceErrors `json:"reference_errors,omitempty"`
+	Rankings []ranking `json:"rankings,omitempty"`
 }
 
 // ranking is the order of the systems by one rule, the best first.
@@ -30,8 +25,6 @@ type ranking struct {
 	// Ties are ranges of ranks (from 1) without a significant difference: the
 	// paired interval between the first system and each other contains 0.
 	Ties [][2]int `json:"ties,omitempty"`
-	// normalizer is the normalizer of a rule for texts.
-	normalizer scores.Normalizer
 }
 
 // String describes the ranking on one line.
@@ -89,15 +82,14 @@ func rank(rule string, names []string, errors [][]ratio, seed uint64) ranking {
 }
 
 func (c Config) audit(r *Report) *audit {
-	a := &audit{References: c.referenceErrors(r)}
-	if len(r.Systems) > 1 {
-		texts := c.textRankings(r)
-		a.Rankings, a.Reason = append(texts, c.turnRankings(r)...), c.reason(r, texts)
-	}
-	if len(a.Rankings)+len(a.References) == 0 {
+	if len(r.Systems) < 2 {
 		return nil
 	}
-	return a
+	list := append(c.textRankings(r), c.turnRankings(r)...)
+	if len(list) == 0 {
+		return nil
+	}
+	return &audit{list}
 }
 
 // common returns the recordings that every system has and wanted accepts.
@@ -145,54 +137,9 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 			})
 		}
 		_ = group.Wait() // the functions return no error
-		k := rank("text as "+cmp.Or(n.Name, "words")+where, systemNames(r), errors, c.Seed)
-		k.normalizer = n
-		list = append(list, k)
+		list = append(list, rank("text as "+cmp.Or(n.Name, "words")+where, systemNames(r), errors, c.Seed))
 	}
 	return list
-}
-
-// reason explains the largest difference between two systems under the rules
-// for texts: the recording with most of it, and the errors that one of them
-// makes more often.
-func (c Config) reason(r *Report, list []ranking) string {
-	if len(list) == 0 {
-		return ""
-	}
-	gap := func(k ranking) float64 { return k.Rates[len(k.Rates)-1] - k.Rates[0] }
-	k := slices.MaxFunc(list, func(a, b ranking) int { return cmp.Compare(gap(a), gap(b)) })
-	best := slices.Index(systemNames(r), k.Systems[0])
-	worst := slices.Index(systemNames(r), k.Systems[len(k.Systems)-1])
-	more := map[string]int{}
-	all, most, where := 0, 0, ""
-	for _, i := range common(r, func(it itemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 }) {
-		wrong := func(system int) []string {
-			return wrongWords(tokensOf(bothUnits(c.Items[i], k.normalizer, c.Items[i].Language, r.Systems[system].Items[i].Text)))
-		}
-		a, b := wrong(worst), wrong(best)
-		for _, w := range a {
-			more[w]++
-		}
-		for _, w := range b {
-			more[w]--
-		}
-		d := len(a) - len(b)
-		all += d
-		if d > most {
-			most, where = d, c.Items[i].Name
-		}
-	}
-	if most == 0 {
-		return ""
-	}
-	var often []string
-	for _, w := range slices.SortedFunc(maps.Keys(more), func(a, b string) int { return cmp.Or(cmp.Compare(more[b], more[a]), cmp.Compare(a, b)) }) {
-		if len(often) < 5 && more[w] > 0 {
-			often = append(often, fmt.Sprintf("“%s” %d", w, more[w]))
-		}
-	}
-	return fmt.Sprintf("The largest difference is that by %s: %s makes %d errors more than %s, %d of them in %s. It makes more often: %s.",
-		k.Rule, r.Systems[worst].Name, all, r.Systems[best].Name, most, where, strings.Join(often, ", "))
 }
 
 // turnRankings ranks the systems by their diarization error rates under every

@@ -22,27 +22,21 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	page := htmlPage{
 		Report: r, Measured: fmt.Sprintf("%s, %s, %s", recordings(r.Recordings), times(r.Repeat), warmups(r.Warmup)),
-		Rules: r.rules(), Findings: r.findings(), Cite: r.cite(), Figures: newTable(r.figureTable()), Frequent: newTable(r.frequentTable()),
+		Rules: r.rules(), Findings: r.findings(), Cite: r.cite(), Figures: newTable(r.figureTable()),
 		Against: newTable(r.comparisonTable()), Parts: newTable(r.slicesTable()), Items: r.itemTable(),
 	}
 	page.Wrong, page.Silent = r.wrongTexts()
-	for i, f := range r.rows() {
-		if best := f.best(r.Systems); best >= 0 {
-			page.Figures.Rows[i].Cells[best].Best = true
-		}
-	}
 	return t.Execute(w, page)
 }
 
 type htmlPage struct {
 	*Report
-	Measured                          string // the measured set and the number of repeats
-	Rules, Cite                       string
-	Findings                          []string
-	Figures, Frequent, Against, Parts htmlTable
-	Items                             htmlTable
-	Wrong                             []wrongText
-	Silent                            int // recordings in Wrong without a file to play
+	Measured                       string // the measured set and the number of repeats
+	Rules, Cite                    string
+	Findings                       []string
+	Figures, Against, Parts, Items htmlTable
+	Wrong                          []wrongText
+	Silent                         int // recordings in Wrong without a file to play
 }
 
 // HasModels reports whether the models of a system are known.
@@ -62,7 +56,6 @@ type htmlRow struct {
 
 type htmlCell struct {
 	Text string
-	Best bool
 	Sort float64
 }
 
@@ -89,34 +82,6 @@ func (r *Report) itemTable() htmlTable {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
-}
-
-// best returns the index of the system whose value is better than every other
-// one. It returns −1 if there is none, if another system's interval overlaps
-// the best one's, or if neither direction of the figure is better.
-func (f figure) best(systems []systemReport) int {
-	if f.key == "reference_units" || f.key == "recordings" {
-		return -1
-	}
-	best, others := -1, 0
-	better := func(a, b *estimate) bool { return f.lower && a.High < b.Low || !f.lower && a.Low > b.High }
-	for i, s := range systems {
-		e := f.of(s)
-		if e == nil {
-			continue
-		}
-		others++
-		if !slices.ContainsFunc(systems, func(o systemReport) bool {
-			x := f.of(o)
-			return o.Name != s.Name && x != nil && !better(e, x)
-		}) {
-			best = i
-		}
-	}
-	if others < 2 {
-		return -1
-	}
-	return best
 }
 
 // errorKey is the sort key of the page's recordings: wrong words, or else the

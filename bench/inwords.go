@@ -7,31 +7,20 @@ import (
 	"strings"
 )
 
-// findings returns the work of the systems, the comparisons and the audits in
+// findings returns the work of the systems, the comparisons and the orders in
 // words.
 func (r *Report) findings() (lines []string) {
 	if load, err := strconv.ParseFloat(r.Machine.LoadAverage[0], 64); err == nil && load > float64(r.Machine.Cores) {
 		lines = append(lines, fmt.Sprintf("The machine was busy: load average %.2f on %d cores at the start. Times are upper bounds.", load, r.Machine.Cores))
 	}
 	lines = append(lines, r.work()...)
-	for i, c := range r.Comparisons {
+	for _, c := range r.Comparisons {
 		if c.WordRate != nil {
 			lines = append(lines, c.String())
 		}
-		if line := costsInWords(r.Systems[i+1], r.Systems[0]); line != "" && sameSteps(r.Systems[i+1], r.Systems[0]) {
-			lines = append(lines, line)
-		}
 	}
-	if r.Audit == nil {
-		return lines
-	}
-	lines = append(lines, ordersInWords(r.Audit.Rankings)...)
-	if r.Audit.Reason != "" {
-		lines = append(lines, r.Audit.Reason)
-	}
-	for _, e := range r.Audit.References {
-		lines = append(lines, fmt.Sprintf("Wrong references: %s says what they say at %d of %d places, %.1f %% (%.1f – %.1f).",
-			e.System, e.Followed, e.Counted, 100*e.Rate.Value, 100*e.Rate.Low, 100*e.Rate.High))
+	if r.Audit != nil {
+		lines = append(lines, ordersInWords(r.Audit.Rankings)...)
 	}
 	return lines
 }
@@ -56,36 +45,10 @@ func (r *Report) work() (lines []string) {
 		}
 		lines = append(lines, fmt.Sprintf("Work of %s: %s%s.", s.Name, strings.Join(s.Steps, ", "), start))
 	}
-	if slices.ContainsFunc(r.Systems, func(s systemReport) bool { return !sameSteps(s, r.Systems[0]) }) {
+	if slices.ContainsFunc(r.Systems, func(s systemReport) bool { return !slices.Equal(s.Steps, r.Systems[0].Steps) }) {
 		lines = append(lines, "The systems did not do the same work: their times and their memory cannot be compared.")
 	}
 	return lines
-}
-
-func sameSteps(a, b systemReport) bool { return slices.Equal(a.Steps, b.Steps) }
-
-// costsInWords compares speed, processor time and memory with those of the
-// first system; "" if nothing is known.
-func costsInWords(s, first systemReport) string {
-	var parts []string
-	ratio := func(form string, a, b float64) {
-		if a > 0 && b > 0 {
-			parts = append(parts, fmt.Sprintf(form, a/b))
-		}
-	}
-	ratio("is %.2f times as fast as "+first.Name, s.netSpeed(), first.netSpeed())
-	ratio("takes %.2f times its processor time", s.netCPU(), first.netCPU())
-	if a, b := s.Cost.PeakRSS, first.Cost.PeakRSS; a > 0 && b > 0 {
-		parts = append(parts, fmt.Sprintf("needs up to %d MiB of memory against %d MiB", a>>20, b>>20))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	starts := ""
-	if s.Start != nil || first.Start != nil {
-		starts = "Without starts, "
-	}
-	return starts + s.Name + " " + strings.Join(parts, ", ") + "."
 }
 
 // ordersInWords names the orders of the systems, each with all of its rules.

@@ -44,7 +44,7 @@ func withReferences(path string, items []Item) ([]Item, error) {
 // refer uses a transcript as the reference of a recording.
 func refer(it *Item, res *otograph.Result, name string) {
 	if res.Ran.ASR {
-		it.Sentences, it.SentenceSpeakers, it.Words, it.Corrected = nil, nil, nil, nil
+		it.Sentences, it.SentenceSpeakers, it.Words = nil, nil, nil
 		var texts []string
 		timed := !slices.ContainsFunc(res.Segments, func(s otograph.Segment) bool { return s.End <= s.Start })
 		for _, s := range res.Segments {

@@ -37,10 +37,6 @@ func TestReferences(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, Item{Name: "x/a.wav", Text: new("old"), Turns: turns, Speakers: new(2), TurnsFrom: "r.rttm"}, got[0], "turns alone keep the text")
 	assert.Equal(t, items[1], got[1], "the file has no turns of it")
-	corrected := []Item{{Name: "a.wav", Text: new("old"), Corrected: new("new")}}
-	got, err = withReferences(put("r.stm", "a 1 A 0 1 good morning\n"), corrected)
-	require.NoError(t, err)
-	assert.Nil(t, got[0].Corrected, "it corrects the text that was replaced")
 	got, err = withReferences(put("r.ctm", "a 1 0 0.5 good\na 1 0.5 0.5 morning\n"), items)
 	require.NoError(t, err)
 	assert.Equal(t, []TimedText{{Start: 0, End: 0.5, Text: "good"}, {Start: 0.5, End: 1, Text: "morning"}}, got[0].Words)

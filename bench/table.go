@@ -21,11 +21,6 @@ func (r *Report) WriteTable(w io.Writer) error {
 			align(&b, table)
 		}
 	}
-	for _, s := range r.Systems {
-		if words := s.confusionLine(20); words != "" {
-			fmt.Fprintf(&b, "\nWrong words of %s: %s.", s.Name, words)
-		}
-	}
 	for _, line := range r.findings() {
 		fmt.Fprintf(&b, "\n%s", line)
 	}

@@ -1,11 +1,7 @@
 package bench
 
 import (
-	"cmp"
-	"fmt"
 	"html/template"
-	"slices"
-	"strings"
 
 	"github.com/otograph/otograph/bench/internal/scores"
 )
@@ -56,64 +52,6 @@ func wrongWords(tokens []token) (list []string) {
 		}
 	}
 	return list
-}
-
-// confusion is a difference with the number of its occurrences.
-type confusion struct {
-	What  string
-	Count int
-}
-
-// confusions returns the most frequent differences of a system.
-func (s systemReport) confusions(most int) []confusion {
-	count := map[string]int{}
-	for _, it := range s.Items {
-		for _, w := range it.WrongWords {
-			count[w]++
-		}
-	}
-	var list []confusion
-	for what, n := range count {
-		list = append(list, confusion{what, n})
-	}
-	slices.SortFunc(list, func(a, b confusion) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.What, b.What))
-	})
-	return list[:min(most, len(list))]
-}
-
-// mostFrequent limits the rows of the table of wrong words.
-const mostFrequent = 12
-
-// frequentTable returns each system's most frequent differences.
-func (r *Report) frequentTable() [][]string {
-	table := [][]string{append([]string{""}, systemNames(r)...)}
-	for i, s := range r.Systems {
-		for k, c := range s.confusions(mostFrequent) {
-			if k+1 == len(table) {
-				table = append(table, append([]string{fmt.Sprint(k + 1)}, make([]string, len(r.Systems))...))
-			}
-			table[k+1][i+1] = c.String()
-		}
-	}
-	return table
-}
-
-// String shows a difference with its number if it occurs more than once.
-func (c confusion) String() string {
-	if c.Count > 1 {
-		return fmt.Sprintf("%s (%d ×)", c.What, c.Count)
-	}
-	return c.What
-}
-
-// confusionLine lists the most frequent differences of a system.
-func (s systemReport) confusionLine(most int) string {
-	var list []string
-	for _, c := range s.confusions(most) {
-		list = append(list, c.String())
-	}
-	return strings.Join(list, ", ")
 }
 
 // bothUnits returns the units of a recording's reference and of a transcript.

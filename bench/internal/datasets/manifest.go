@@ -49,9 +49,6 @@ type Item struct {
 	Words     []TimedText  // the words' times
 	// SentenceSpeakers holds the speaker of each of Sentences, nil if unknown.
 	SentenceSpeakers []string
-	// Corrected is the text without the errors of Text. With it, the report
-	// counts how often a system repeats these errors.
-	Corrected *string
 	// Keys holds the manifest's other keys with a text, a number or a boolean,
 	// by which a report can group the recordings.
 	Keys map[string]string
@@ -106,7 +103,6 @@ type manifestLine struct {
 	} `json:"events"`
 	Sentences []timedLine `json:"sentences"`
 	Words     []timedLine `json:"words"`
-	Corrected *string     `json:"corrected"`
 	keys      map[string]string
 }
 
@@ -317,7 +313,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 	if it.Sentences, err = timed("sentences", l.Sentences); err != nil {
 		return it, err
 	}
-	it.Corrected, it.Keys = l.Corrected, l.keys
+	it.Keys = l.keys
 	if slices.ContainsFunc(l.Sentences, func(t timedLine) bool { return t.Speaker != "" }) {
 		for _, t := range l.Sentences {
 			it.SentenceSpeakers = append(it.SentenceSpeakers, t.Speaker)

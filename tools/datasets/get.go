@@ -159,7 +159,7 @@ func (g *retrieval) content(ctx context.Context) error {
 	}
 	for i, f := range g.files {
 		if f.place != nil {
-			if err := fetch.Unpack(ctx, paths[i], folder, limits, f.place); err != nil {
+			if err := unpack(ctx, paths[i], folder, limits, f.place); err != nil {
 				return err
 			}
 			continue

@@ -1,6 +1,7 @@
 package onnxfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,8 +34,10 @@ const (
 // weights: a model of a gigabyte takes a few reads. It checks that every
 // tensor's data is as long as its shape requires, in subgraphs as well. An
 // error wraps [ErrInvalid] unless reading failed.
-func Read(r io.ReaderAt, size int64) (*Header, error) {
-	w := &walk{h: &Header{Metadata: map[string]string{}, Opsets: map[string]int64{}}, files: map[string]bool{}, weights: map[string]bool{}}
+func Read(r io.ReaderAt, size int64) (*Header, error) { return new(walk).read(r, size) }
+
+func (w *walk) read(r io.ReaderAt, size int64) (*Header, error) {
+	w.h, w.files, w.weights = &Header{Metadata: map[string]string{}, Opsets: map[string]int64{}}, map[string]bool{}, map[string]bool{}
 	err := w.file(r, size)
 	var failed readError
 	switch {
@@ -80,6 +83,10 @@ type walk struct {
 	metaBytes int64
 	nameBytes int
 	files     map[string]bool // of external data
+	// visit, if set, is called for each stored dense tensor, and visitNode for
+	// each node, also of nested graphs and functions.
+	visit     func(t tensor, data field) error
+	visitNode func(name string, n Node)
 }
 
 func (w *walk) model(c wire) error {
@@ -199,13 +206,16 @@ func (w *walk) graph(f field, depth int) error {
 			if f.num == 15 {
 				read = w.sparse
 			}
-			name, err := read(f)
+			t, err := read(f)
+			if err == nil {
+				err = w.show(t)
+			}
 			if err != nil {
-				return fmt.Errorf("weights %q: %w", name, err)
+				return fmt.Errorf("weights %q: %w", t.name, err)
 			}
 			if depth == 0 {
-				w.weights[name] = true
-				return w.noteName(name)
+				w.weights[t.name] = true
+				return w.noteName(t.name)
 			}
 		case 11:
 			if depth == 0 { // the runtime checks a subgraph's ports
@@ -257,16 +267,33 @@ func (w *walk) node(f field, depth int) error {
 	if w.nodes++; w.nodes > maxNodes {
 		return fmt.Errorf("more than %d of them", maxNodes)
 	}
-	return f.each(func(f field) error {
-		if f.num == 5 {
-			return w.attribute(f, depth)
+	var name, output string
+	var n Node
+	err := f.each(func(f field) (err error) {
+		switch {
+		case f.num == 5:
+			return w.attribute(f, depth, output)
+		case w.visit == nil:
+		case f.num == 1:
+			var input string
+			input, err = f.text(maxName)
+			n.Inputs = append(n.Inputs, input)
+		case f.num == 2 && output == "": // comes before the attributes
+			output, err = f.text(maxName)
+		case f.num == 3:
+			name, err = f.text(maxName)
 		}
-		return nil
+		return err
 	})
+	if err == nil && w.visitNode != nil {
+		w.visitNode(name, n)
+	}
+	return err
 }
 
-// attribute reads the tensors and graphs of an AttributeProto.
-func (w *walk) attribute(f field, depth int) error {
+// attribute reads the tensors and graphs of an AttributeProto. A tensor gets
+// the name of the node's output.
+func (w *walk) attribute(f field, depth int, output string) error {
 	return f.each(func(f field) error {
 		read := w.tensor
 		switch f.num {
@@ -278,8 +305,13 @@ func (w *walk) attribute(f field, depth int) error {
 		default:
 			return nil
 		}
-		if name, err := read(f); err != nil {
-			return fmt.Errorf("constant %q: %w", name, err)
+		t, err := read(f)
+		if err == nil && f.num == 5 {
+			t.name = cmp.Or(output, t.name)
+			err = w.show(t)
+		}
+		if err != nil {
+			return fmt.Errorf("constant %q: %w", t.name, err)
 		}
 		return nil
 	})
@@ -292,7 +324,7 @@ func (w *walk) function(f field) error {
 		case 7:
 			err = w.node(f, 1)
 		case 11: // an attribute's default
-			err = w.attribute(f, 1)
+			err = w.attribute(f, 1, "")
 		}
 		if err != nil {
 			return fmt.Errorf("node: %w", err)
@@ -301,39 +333,58 @@ func (w *walk) function(f field) error {
 	})
 }
 
+// stored is a tensor with its data: bytes, or float32 numbers in one piece; the
+// field's number is 0 if the data is stored otherwise.
+type stored struct {
+	tensor
+	data field
+}
+
+// show has a tensor visited.
+func (w *walk) show(t stored) error {
+	if w.visit == nil || t.data.num == 0 {
+		return nil
+	}
+	return w.visit(t.tensor, t.data)
+}
+
 // sparse checks the two tensors of a SparseTensorProto: values, whose name
 // names the whole, and indices.
-func (w *walk) sparse(f field) (name string, err error) {
+func (w *walk) sparse(f field) (t stored, err error) {
 	err = f.each(func(f field) (err error) {
 		switch f.num {
 		case 1:
-			name, err = w.tensor(f)
+			t, err = w.tensor(f)
 		case 2:
 			_, err = w.tensor(f)
 		}
 		return err
 	})
-	return name, err
+	t.data = field{}
+	return t, err
 }
 
 // tensor checks that a TensorProto's data is as long as its shape requires.
-func (w *walk) tensor(f field) (name string, err error) {
+func (w *walk) tensor(f field) (t stored, err error) {
 	if w.tensors++; w.tensors > maxTensors {
-		return "", fmt.Errorf("more than %d tensors", maxTensors)
+		return t, fmt.Errorf("more than %d tensors", maxTensors)
 	}
 	var (
-		t        tensor
 		raw      int64 = -1
 		external bool
 		data     = externalData{length: -1}
 	)
 	err = f.each(func(f field) (err error) {
 		switch f.num {
-		case 9:
-			if f.kind != wireBytes {
+		case 4, 9:
+			if f.num == 9 {
+				raw = f.size()
+			}
+			if f.kind == wireBytes {
+				t.data = f
+			} else if f.num == 9 {
 				return errors.New("the data is no byte string")
 			}
-			raw = f.size()
 		case 13:
 			err = w.externalEntry(f, &data)
 		case 14:
@@ -344,24 +395,27 @@ func (w *walk) tensor(f field) (name string, err error) {
 		return err
 	})
 	if err != nil {
-		return t.name, err
+		return t, err
 	}
 	n, ok := Elements(t.shape)
 	if !ok || n > maxElements || len(t.shape) > 0 && slices.Max(t.shape) > maxDimension {
-		return t.name, fmt.Errorf("shape %s is impossible", FormatShape(t.shape))
+		return t, fmt.Errorf("shape %s is impossible", FormatShape(t.shape))
 	}
 	need, sized := n*t.typ.Size(), t.typ.Size() > 0
+	if t.data.size() != need {
+		t.data = field{}
+	}
 	switch {
 	case !external && sized && raw >= 0 && raw != need:
-		return t.name, fmt.Errorf("shape %s of %s needs %d bytes of data, it has %d", FormatShape(t.shape), t.typ, need, raw)
+		return t, fmt.Errorf("shape %s of %s needs %d bytes of data, it has %d", FormatShape(t.shape), t.typ, need, raw)
 	case !external:
-		return t.name, nil
+		return t, nil
 	case sized && data.length >= 0 && data.length != need:
-		return t.name, fmt.Errorf("shape %s of %s needs %d bytes of external data, it names %d", FormatShape(t.shape), t.typ, need, data.length)
+		return t, fmt.Errorf("shape %s of %s needs %d bytes of external data, it names %d", FormatShape(t.shape), t.typ, need, data.length)
 	case sized:
 		data.length = need
 	}
-	return t.name, w.noteExternal(data)
+	return t, w.noteExternal(data)
 }
 
 // externalEntry reads one pair of a tensor's external_data.

@@ -2,9 +2,7 @@ package onnxfile
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -22,10 +20,10 @@ const maxWeights = 16 << 20
 // Weights reads a small network's float32 and float16 tensors by name: weights
 // and the values of Constant nodes (by their output), also in branches of If
 // and bodies of Loop. It skips tensors of another type, external ones and those
-// in several pieces. The model must be one that [Read] accepted.
+// in several pieces.
 func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
 	found, left := map[string]Weight{}, int64(maxWeights)
-	c := collector{keep: func(t tensor, data field) error {
+	w := walk{visit: func(t tensor, data field) error {
 		if t.typ != Float32 && t.typ != Float16 {
 			return nil
 		}
@@ -39,7 +37,8 @@ func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
 		found[t.name] = Weight{t.shape, floats(t.typ, raw)}
 		return nil
 	}}
-	return found, c.model(r, size)
+	_, err := w.read(r, size)
+	return found, err
 }
 
 // floats returns the numbers of a float32 or float16 tensor.
@@ -53,94 +52,6 @@ func floats(typ Type, raw []byte) []float32 {
 		}
 	}
 	return out
-}
-
-// collector visits the tensors that are stored in a model, and its nodes, also
-// in branches of If and bodies of Loop.
-type collector struct {
-	keep func(t tensor, data field) error
-	node func(name string, n Node) // nil for the tensors alone
-}
-
-func (c collector) model(r io.ReaderAt, size int64) error {
-	err := wire{src: &window{r: r}, end: size}.each(func(f field) error {
-		if f.num == 7 {
-			return c.graph(f, 0)
-		}
-		return nil
-	})
-	var failed readError
-	if err != nil && !errors.As(err, &failed) {
-		err = fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return err
-}
-
-func (c collector) graph(f field, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("graphs are nested deeper than %d", maxDepth)
-	}
-	return f.each(func(f field) error {
-		switch f.num {
-		case 1:
-			return c.operator(f, depth)
-		case 5:
-			return c.tensor(f, "")
-		}
-		return nil
-	})
-}
-
-func (c collector) operator(f field, depth int) error {
-	var name, output string
-	var n Node
-	err := f.each(func(f field) (err error) {
-		switch f.num {
-		case 1:
-			var input string
-			input, err = f.text(maxName)
-			n.Inputs = append(n.Inputs, input)
-		case 2: // comes before the attributes
-			if output == "" {
-				output, err = f.text(maxName)
-			}
-		case 3:
-			name, err = f.text(maxName)
-		case 5:
-			err = f.each(func(f field) error {
-				switch f.num {
-				case 5:
-					return c.tensor(f, output)
-				case 6, 11:
-					return c.graph(f, depth+1)
-				}
-				return nil
-			})
-		}
-		return err
-	})
-	if err == nil && c.node != nil {
-		c.node(name, n)
-	}
-	return err
-}
-
-// tensor visits a TensorProto under the name, or under its name in the file if
-// that is empty.
-func (c collector) tensor(f field, name string) error {
-	var t tensor
-	var data field
-	err := f.each(func(f field) error {
-		if (f.num == 4 || f.num == 9) && f.kind == wireBytes { // numbers in one piece, or bytes
-			data = f
-		}
-		return t.read(f)
-	})
-	if n, ok := Elements(t.shape); err != nil || data.num == 0 || !ok || n*t.typ.Size() != data.size() {
-		return err
-	}
-	t.name = cmp.Or(name, t.name)
-	return c.keep(t, data)
 }
 
 // Half converts an IEEE 754 half-precision number.
@@ -171,25 +82,26 @@ type Parts struct {
 // Node is an operator with the names of its inputs.
 type Node struct{ Inputs []string }
 
-// ReadParts reads the parts of a model that [Read] accepted. The tensors share
-// its bytes. A tensor whose data is external or in several pieces is left out.
+// ReadParts reads the parts of a model in ONNX's format. The tensors share its
+// bytes. A tensor whose data is external or in several pieces is left out.
 // Errors wrap ErrInvalid.
 func ReadParts(model []byte) (*Parts, error) {
 	p := &Parts{map[string]Node{}, map[string]Tensor{}}
-	c := collector{
-		keep: func(t tensor, data field) error {
+	w := walk{
+		visit: func(t tensor, data field) error {
 			if _, ok := p.Tensors[t.name]; !ok {
 				p.Tensors[t.name] = RawTensor(t.typ, t.shape, model[data.body.at:data.body.end])
 			}
 			return nil
 		},
-		node: func(name string, n Node) {
+		visitNode: func(name string, n Node) {
 			if _, ok := p.Nodes[name]; !ok {
 				p.Nodes[name] = n
 			}
 		},
 	}
-	return p, c.model(bytes.NewReader(model), int64(len(model)))
+	_, err := w.read(bytes.NewReader(model), int64(len(model)))
+	return p, err
 }
 
 // Type returns the type of the tensor's elements.

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bufio"
 	"cmp"
 	"compress/bzip2"
@@ -33,7 +32,7 @@ const (
 	minAllowance = 64 << 20 // bytes
 )
 
-// Unpack extracts files of a .zip, .tar.bz2, .tar.gz or .tar into dir, which
+// Unpack extracts files of a .tar.bz2, .tar.gz or .tar into dir, which
 // must exist. place returns the path below dir for a name in the archive, or ""
 // to skip it. Links, devices and hidden files are always skipped, and no name
 // can escape dir. Errors about the archive wrap ErrArchive.
@@ -56,11 +55,8 @@ func within(ctx context.Context, archive, dir string, limits ArchiveLimits, plac
 	u := &unpacker{archive: archive, dir: dir, limits: limits, left: limits.Bytes, place: place}
 	packed := bufio.NewReaderSize(f, 1<<20)
 	head, err := packed.Peek(3)
-	switch {
-	case err != nil:
+	if err != nil {
 		return u.broken(fmt.Errorf("expected an archive, found %d bytes", len(head)))
-	case string(head[:2]) == "PK":
-		return u.zip(ctx, f)
 	}
 	return u.tar(ctx, packed, head)
 }
@@ -72,27 +68,6 @@ type unpacker struct {
 	place        func(name string) string
 	left         int64 // bytes that may still be written
 	count        int   // files seen
-}
-
-func (u *unpacker) zip(ctx context.Context, f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	z, err := zip.NewReader(f, info.Size())
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return u.broken(err)
-	}
-	for _, file := range z.File {
-		if file.UncompressedSize64 > uint64(u.limits.Bytes) { //nolint:gosec // limits are positive
-			return u.tooLarge()
-		}
-		open := func() (io.ReadCloser, error) { return file.Open() }
-		if err := u.file(ctx, file.Name, file.Mode().IsRegular(), int64(file.UncompressedSize64), open); err != nil { //nolint:gosec // compared above
-			return err
-		}
-	}
-	return nil
 }
 
 func (u *unpacker) tar(ctx context.Context, packed *bufio.Reader, head []byte) error {
@@ -108,8 +83,7 @@ func (u *unpacker) tar(ctx context.Context, packed *bufio.Reader, head []byte) e
 			return nil
 		}
 		if err == nil {
-			open := func() (io.ReadCloser, error) { return io.NopCloser(t), nil }
-			err = u.file(ctx, head.Name, head.Typeflag == tar.TypeReg, head.Size, open)
+			err = u.file(ctx, head, t)
 		}
 		switch {
 		case err == nil:
@@ -124,37 +98,32 @@ func (u *unpacker) tar(ctx context.Context, packed *bufio.Reader, head []byte) e
 }
 
 // file extracts one file, if it is wanted.
-func (u *unpacker) file(ctx context.Context, name string, regular bool, size int64, open func() (io.ReadCloser, error)) error {
+func (u *unpacker) file(ctx context.Context, head *tar.Header, content io.Reader) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if u.count++; u.count > u.limits.Files {
 		return u.broken(fmt.Errorf("more than %d files", u.limits.Files))
 	}
-	if !regular {
+	if head.Typeflag != tar.TypeReg {
 		return nil
 	}
-	if !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, `\`) {
-		return u.broken(fmt.Errorf("the name %q points outside the archive", name))
+	if !filepath.IsLocal(filepath.FromSlash(head.Name)) || strings.Contains(head.Name, `\`) {
+		return u.broken(fmt.Errorf("the name %q points outside the archive", head.Name))
 	}
-	if strings.HasPrefix(path.Base(name), ".") {
+	if strings.HasPrefix(path.Base(head.Name), ".") {
 		return nil
 	}
-	to := u.place(name)
+	to := u.place(head.Name)
 	if to == "" {
 		return nil
 	}
 	// A sparse file expands to zeros beyond the archive's content, so the
 	// output is limited besides the input.
-	if u.left -= size; size < 0 || u.left < 0 {
+	if u.left -= head.Size; head.Size < 0 || u.left < 0 {
 		return u.tooLarge()
 	}
-	in, err := open()
-	if err != nil {
-		return u.broken(err)
-	}
-	defer in.Close()
-	switch err := write(ctx, in, filepath.Join(u.dir, filepath.FromSlash(to)), size); {
+	switch err := write(ctx, content, filepath.Join(u.dir, filepath.FromSlash(to)), head.Size); {
 	case errors.Is(err, os.ErrExist):
 		return u.broken(fmt.Errorf("it holds %q twice", to))
 	case err != nil && ctx.Err() != nil:

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -46,21 +45,6 @@ func addFile(t *testing.T, w *tar.Writer, name string, data []byte) {
 	require.NoError(t, err)
 }
 
-// zipped returns a zip archive of files, given as names and contents in turn.
-func zipped(t *testing.T, files ...string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	for i := 0; i < len(files); i += 2 {
-		f, err := w.CreateHeader(&zip.FileHeader{Name: files[i], Method: zip.Deflate})
-		require.NoError(t, err)
-		_, err = io.WriteString(f, files[i+1])
-		require.NoError(t, err)
-	}
-	require.NoError(t, w.Close())
-	return b.Bytes()
-}
-
 // TestArchive checks the content and the places of the wanted files in the
 // kinds of archives.
 func TestArchive(t *testing.T) {
@@ -72,7 +56,6 @@ func TestArchive(t *testing.T) {
 	})
 	for name, data := range map[string][]byte{
 		"tar": packed, "tar.gz": gzipped(t, packed),
-		"zip": zipped(t, "x/a.wav", "sound", "x/.hidden.wav", "junk", "x/b.txt", "text", "x/readme.md", "unwanted"),
 	} {
 		dir := t.TempDir()
 		place(t, filepath.Join(dir, "a"), data)
@@ -99,23 +82,15 @@ func TestHostileArchives(t *testing.T) {
 		data []byte
 		says string
 	}{
-		"climbs out":     {tarball(t, func(w *tar.Writer) { addFile(t, w, "../../m.onnx", []byte("x")) }), "points outside"},
-		"absolute":       {tarball(t, func(w *tar.Writer) { addFile(t, w, "/tmp/m.onnx", []byte("x")) }), "points outside"},
-		"twice":          {tarball(t, func(w *tar.Writer) { addFile(t, w, "a/m.onnx", nil); addFile(t, w, "b/m.onnx", nil) }), "twice"},
-		"sparse bomb":    {sparse(t), "unpacks to more"},
-		"bomb":           {gzipped(t, tarball(t, big)), "unpacks to more"},
-		"cut":            {tarball(t, func(w *tar.Writer) { addFile(t, w, "m.onnx", make([]byte, 5000)) })[:3000], "EOF"},
-		"no archive":     {bytes.Repeat([]byte("not a tar "), 200), "tar"},
-		"empty":          {nil, "expected an archive"},
-		"damaged bzip2":  {[]byte("BZh9 and then nothing of the kind"), "bzip2"},
-		"zip climbs out": {zipped(t, "../../m.onnx", "x"), "points outside"},
-		"zip absolute":   {zipped(t, "/tmp/m.onnx", "x"), "points outside"},
-		"zip backslash":  {zipped(t, `..\m.onnx`, "x"), "points outside"},
-		"zip twice":      {zipped(t, "a/m.onnx", "x", "b/m.onnx", "x"), "twice"},
-		"zip bomb":       {zipped(t, "m.onnx", strings.Repeat("0", 4<<20)), "unpacks to more"},
-		"zip in parts":   {zipped(t, "a.onnx", strings.Repeat("0", 2<<20), "b.onnx", strings.Repeat("0", 2<<20)), "unpacks to more"},
-		"zip lies":       {bytes.ReplaceAll(zipped(t, "m.onnx", strings.Repeat("0", 65_536)), []byte{0, 0, 1, 0}, []byte{9, 0, 0, 0}), "zip"},
-		"zip cut":        {zipped(t, "m.onnx", "x")[:20], "zip"},
+		"climbs out":    {tarball(t, func(w *tar.Writer) { addFile(t, w, "../../m.onnx", []byte("x")) }), "points outside"},
+		"absolute":      {tarball(t, func(w *tar.Writer) { addFile(t, w, "/tmp/m.onnx", []byte("x")) }), "points outside"},
+		"twice":         {tarball(t, func(w *tar.Writer) { addFile(t, w, "a/m.onnx", nil); addFile(t, w, "b/m.onnx", nil) }), "twice"},
+		"sparse bomb":   {sparse(t), "unpacks to more"},
+		"bomb":          {gzipped(t, tarball(t, big)), "unpacks to more"},
+		"cut":           {tarball(t, func(w *tar.Writer) { addFile(t, w, "m.onnx", make([]byte, 5000)) })[:3000], "EOF"},
+		"no archive":    {bytes.Repeat([]byte("not a tar "), 200), "tar"},
+		"empty":         {nil, "expected an archive"},
+		"damaged bzip2": {[]byte("BZh9 and then nothing of the kind"), "bzip2"},
 		"many, many files": {tarball(t, func(w *tar.Writer) {
 			for i := range small.Files + 1 {
 				addFile(t, w, fmt.Sprint(i), nil)

@@ -1,8 +1,8 @@
 package fairuse
 
 import (
+	"context"
 	"net"
-	"sync"
 	"time"
 )
 
@@ -21,10 +21,7 @@ type ConnectionLimits struct {
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
-
-	mu    sync.Mutex
-	total int
-	by    map[string]int
+	places *Gate
 }
 
 // NewListener returns a listener over l.
@@ -38,7 +35,7 @@ func NewListener(l net.Listener, limits ConnectionLimits) *Listener {
 	if limits.Refused == nil {
 		limits.Refused = func(string) {}
 	}
-	return &Listener{Listener: l, limits: limits, by: map[string]int{}}
+	return &Listener{Listener: l, limits: limits, places: NewGate(limits.Total, limits.PerAddress, 0)}
 }
 
 // Accept implements net.Listener.
@@ -50,31 +47,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		address := ParseAddress(c.RemoteAddr().String())
 		key := Group(address)
-		if l.take(key, l.limits.Proxies.Trusts(address)) {
-			return &conn{Conn: c, leave: sync.OnceFunc(func() { l.give(key) })}, nil
+		from := key
+		if l.limits.Proxies.Trusts(address) {
+			from = c.RemoteAddr().String() // of this connection alone
+		}
+		if leave, err := l.places.Enter(context.Background(), from); err == nil {
+			return &conn{Conn: c, leave: leave}, nil
 		}
 		l.limits.Refused(key)
 		refuse(c)
-	}
-}
-
-func (l *Listener) take(key string, exempt bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.total >= l.limits.Total || (!exempt && l.by[key] >= l.limits.PerAddress) {
-		return false
-	}
-	l.total++
-	l.by[key]++
-	return true
-}
-
-func (l *Listener) give(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.total--
-	if l.by[key]--; l.by[key] == 0 {
-		delete(l.by, key)
 	}
 }
 

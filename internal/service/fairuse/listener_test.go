@@ -63,9 +63,9 @@ func TestConnectionLimits(t *testing.T) {
 				c.Close()
 			}
 			require.Eventually(t, func() bool {
-				limited.mu.Lock()
-				defer limited.mu.Unlock()
-				return limited.total == 0 && len(limited.by) == 0
+				limited.places.mu.Lock()
+				defer limited.places.mu.Unlock()
+				return limited.places.taken == 0 && len(limited.places.keys) == 0
 			}, 10*time.Second, time.Millisecond)
 			c := dial(tt.from[0])
 			defer c.Close()

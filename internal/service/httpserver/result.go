@@ -2,14 +2,18 @@ package httpserver
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 
+	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // getResult handles GET /tasks/:id/result. The result is streamed. Its speakers
@@ -46,42 +50,43 @@ func (s *Server) corrected(r *request, id string) (result *tasks.Result, names m
 // writeResult writes the specification's Task result, and the additions that
 // the task requested, one segment after the other.
 func writeResult(to io.Writer, r *tasks.Result) error {
-	o := newObjectWriter(to)
-	head := &r.Head
-	o.field("task_id", r.Task.ID)
-	o.field("audio_duration", head.AudioDuration)
-	o.field("audio_md5", head.AudioMD5)
-	o.field("billing", r.Bill)
-	if head.Ran.ASR {
-		o.field("language", head.Language)
-		o.field("language_probability", head.LanguageProbability)
-		o.key("segments")
+	head := r.Head
+	added := struct {
+		TaskID   string         `json:"task_id"`
+		Billing  billing.Bill   `json:"billing"`
+		Voices   []voices.Match `json:"voices,omitzero"`
+		Warnings []spec.Warning `json:"warnings,omitzero"`
+	}{TaskID: r.Task.ID, Billing: r.Bill, Warnings: head.Warnings}
+	if recognized := r.Recognized; recognized != nil {
+		added.Voices, added.Warnings = listed(recognized.Voices), listed(slices.Concat(head.Warnings, recognized.Warnings))
+	}
+	head.Segments, head.NumSpeakersProbability, head.Warnings = nil, nil, nil
+	first, err := json.Marshal(added)
+	if err != nil {
+		return err
+	}
+	rest, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	rest, last, segments := bytes.Cut(rest, []byte(`"segments":[]`)) // no text has such quotes
+	w := bufio.NewWriter(to)                                         // keeps the first error
+	fmt.Fprintf(w, "%s,%s", first[:len(first)-1], rest[1:])
+	if segments {
+		_, _ = w.WriteString(`"segments":[`)
+		comma := ""
 		for segment, err := range r.Segments() {
-			if err != nil {
+			text, failed := json.Marshal(specified(segment))
+			if err = cmp.Or(err, failed); err != nil {
 				return err
 			}
-			o.element(specified(segment))
+			fmt.Fprintf(w, "%s%s", comma, text)
+			comma = ",\n"
 		}
-		o.endList()
-		o.field("vad_segments", listed(head.VADSegments))
+		_ = w.WriteByte(']')
 	}
-	if head.Ran.Diarize {
-		o.field("num_speakers", head.NumSpeakers)
-		o.field("speaker_embeddings", listed(head.SpeakerEmbeddings))
-		o.field("diarize_segments", listed(head.DiarizeSegments))
-	}
-	if head.Ran.AudioEvents {
-		o.field("audio_events", listed(head.AudioEvents))
-	}
-	warnings := head.Warnings
-	if recognized := r.Recognized; recognized != nil {
-		o.field("voices", listed(recognized.Voices))
-		warnings = slices.Concat(warnings, recognized.Warnings)
-	}
-	if len(warnings) > 0 || r.Recognized != nil {
-		o.field("warnings", listed(warnings))
-	}
-	return o.end()
+	_, _ = w.Write(last)
+	return w.Flush()
 }
 
 // specified returns a segment with only the specification's fields: its
@@ -102,69 +107,6 @@ func listed[T any](list []T) []T {
 		return []T{}
 	}
 	return list
-}
-
-// objectWriter writes a JSON object field by field.
-type objectWriter struct {
-	w        *bufio.Writer // keeps the first error of writing
-	values   *json.Encoder // to w
-	fields   int
-	elements int
-	err      error // the first of encoding
-}
-
-func newObjectWriter(to io.Writer) *objectWriter {
-	w := bufio.NewWriter(to)
-	return &objectWriter{w: w, values: json.NewEncoder(w)}
-}
-
-// key begins a field.
-func (o *objectWriter) key(name string) {
-	sign := ','
-	if o.fields++; o.fields == 1 {
-		sign = '{'
-	}
-	fmt.Fprintf(o.w, "%c%q:", sign, name)
-	o.elements = 0
-}
-
-// field writes a field.
-func (o *objectWriter) field(name string, value any) {
-	o.key(name)
-	o.value(value)
-}
-
-// element writes an element of the list that is the value of the last key.
-func (o *objectWriter) element(value any) {
-	sign := byte(',')
-	if o.elements++; o.elements == 1 {
-		sign = '['
-	}
-	_ = o.w.WriteByte(sign)
-	o.value(value)
-}
-
-// endList ends the list that is the value of the last key.
-func (o *objectWriter) endList() {
-	if o.elements == 0 {
-		_ = o.w.WriteByte('[')
-	}
-	_ = o.w.WriteByte(']')
-}
-
-// end ends the object and returns the first error.
-func (o *objectWriter) end() error {
-	_ = o.w.WriteByte('}')
-	if o.err != nil {
-		return o.err
-	}
-	return o.w.Flush()
-}
-
-func (o *objectWriter) value(value any) {
-	if o.err == nil {
-		o.err = o.values.Encode(value)
-	}
 }
 
 // getWaveform handles GET /tasks/:id/waveform, an addition to the

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -85,14 +86,15 @@ func (t *textReader) Read(p []byte) (int, error) {
 // readEscape reads one JSON escape of an ASCII character; for anything beyond
 // ASCII it returns 0x80, which is in no Base64 alphabet.
 func readEscape(r *bufio.Reader) (byte, error) {
-	if _, err := r.Discard(1); err != nil {
-		return 0, &ReadError{err}
+	escape, err := r.Peek(2)
+	if err == nil && escape[1] == 'u' {
+		escape, err = r.Peek(6)
 	}
-	c, err := r.ReadByte()
 	if err != nil {
 		return 0, &ReadError{err}
 	}
-	switch c {
+	_, _ = r.Discard(len(escape)) // they are buffered
+	switch c := escape[1]; c {
 	case '"', '\\', '/':
 		return c, nil
 	case 'b', 'f':
@@ -100,27 +102,11 @@ func readEscape(r *bufio.Reader) (byte, error) {
 	case 'n', 'r', 't':
 		return '\n', nil
 	case 'u':
-		var v uint32
-		for range 4 {
-			h, err := r.ReadByte()
-			if err != nil {
-				return 0, &ReadError{err}
-			}
-			switch {
-			case h >= '0' && h <= '9':
-				v = v<<4 | uint32(h-'0')
-			case h >= 'a' && h <= 'f':
-				v = v<<4 | uint32(h-'a'+10)
-			case h >= 'A' && h <= 'F':
-				v = v<<4 | uint32(h-'A'+10)
-			default:
-				return 0, invalid("the body is not valid JSON: a \\u escape needs four hexadecimal digits")
-			}
+		v, err := strconv.ParseUint(string(escape[2:]), 16, 16)
+		if err != nil {
+			return 0, invalid("the body is not valid JSON: a \\u escape needs four hexadecimal digits")
 		}
-		if v < 0x80 {
-			return byte(v), nil
-		}
-		return 0x80, nil
+		return byte(min(v, 0x80)), nil
 	}
 	return 0, invalid("the body is not valid JSON: unknown escape in a string")
 }

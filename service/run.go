@@ -71,7 +71,7 @@ func (s *Service) fetcher() (runner, error) {
 		return nil, nil
 	}
 	fetches := worker.FetcherConfig{
-		HTTP: s.audio, Prober: c.Prober, Version: c.Version, Outage: s.counts.Outage("fetcher"),
+		HTTP: s.audio, Version: c.Version, Outage: s.counts.Outage("fetcher"),
 		AtOnce: c.Fetches, PerAccount: c.FetchesPerAccount, PerHost: c.FetchesPerHost, Limit: c.FetchLimit, Grace: c.Grace,
 	}
 	if p, ok := c.Prober.(interface {

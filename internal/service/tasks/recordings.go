@@ -126,14 +126,14 @@ type Prober interface {
 }
 
 const (
-	probeTimeout = 30 * time.Second // limits the probe of one upload
+	probeTimeout = 30 * time.Second // limits the probe of one recording
 
-	// maxProbesWaiting limits the uploads that wait for a probe; further ones
-	// are held for as tasks of unknown length.
+	// maxProbesWaiting limits the recordings that wait for a probe; further
+	// ones are held for as tasks of unknown length.
 	maxProbesWaiting = 256
 )
 
-// newProbing returns the gate at which uploads wait for a probe.
+// newProbing returns the gate at which recordings wait for a probe.
 func newProbing() *fairuse.Gate {
 	places := max(2, runtime.GOMAXPROCS(0))
 	return fairuse.NewGate(places, places-1, maxProbesWaiting) // one account leaves a slot to the others
@@ -154,9 +154,8 @@ func (s *Owners) Admit(ctx context.Context, account, idempotencyKey string) erro
 	return err
 }
 
-// Measure returns the length in seconds of the audio stored under key, 0 if it
-// is unknown: the worker reports defects. Accounts take turns, because a probe
-// may start a process. Errors are those of Admit, or the context's.
+// Measure is Length for an account's upload, after Admit; the worker reports
+// defects. Errors are those of Admit, or the context's.
 func (s *Owners) Measure(ctx context.Context, account, idempotencyKey, key, filename string) (float64, error) {
 	if s.Config.Prober == nil {
 		return 0, nil
@@ -164,16 +163,23 @@ func (s *Owners) Measure(ctx context.Context, account, idempotencyKey, key, file
 	if err := s.Admit(ctx, account, idempotencyKey); err != nil {
 		return 0, err
 	}
-	seconds, err := s.probe(ctx, account, key, filename)
-	if gone := ctx.Err(); gone != nil {
-		return 0, gone
-	}
-	if err != nil || !(seconds >= 0) {
-		s.Config.Logger.DebugContext(ctx, "upload not probed", "account", account, "key", key, "error", err)
-		return 0, nil
-	}
+	seconds := s.Length(ctx, account, key, filename)
 	// A container may state any length; audio beyond the limit is not decoded.
-	return min(seconds, spec.MaxAudioSeconds), nil
+	return min(seconds, spec.MaxAudioSeconds), ctx.Err()
+}
+
+// Length returns the length in seconds of the audio stored under key, 0 if it
+// is unknown. Accounts take turns, because a probe may start a process.
+func (s *core) Length(ctx context.Context, account, key, filename string) float64 {
+	if s.Config.Prober == nil || ctx.Err() != nil {
+		return 0
+	}
+	seconds, err := s.probe(ctx, account, key, filename)
+	if err != nil || !(seconds >= 0) {
+		s.Config.Logger.DebugContext(ctx, "recording not probed", "account", account, "key", key, "error", err)
+		return 0
+	}
+	return seconds
 }
 
 func (s *core) probe(ctx context.Context, account, key, filename string) (float64, error) {

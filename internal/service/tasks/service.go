@@ -31,10 +31,10 @@ type Config struct {
 	Logger *slog.Logger     // nil discards
 	Clock  func() time.Time // nil is time.Now
 
-	// Prober determines the length of an upload, for the size of its hold; if
-	// nil, the price of UnknownLength is held.
+	// Prober determines the length of an upload or download, for the size of
+	// its hold; if nil, the price of UnknownLength is held.
 	Prober  Prober
-	TempDir string // for uploads that Prober needs as local files and that are not in a folder; "" is the system's
+	TempDir string // for recordings that Prober needs as local files and that are not in a folder; "" is the system's
 
 	UnknownLength  time.Duration   // length held for if a task's length is unknown at its creation; default 1 min
 	KeepAudio      time.Duration   // how long audio is kept after the task is final; 0 deletes it at the end
@@ -89,7 +89,7 @@ type core struct {
 	queue   *queue.Queue
 	outbox  *webhook.Outbox
 	watcher *watcher
-	probing *fairuse.Gate // limits the uploads probed at the same time
+	probing *fairuse.Gate // limits the recordings probed at the same time
 }
 
 // New returns a service on a migrated database and a file store.

@@ -59,7 +59,8 @@ func TestF7FewCommits(t *testing.T) {
 // fetch starts a fetcher and work starts a worker. Their heartbeats are too
 // rare to be counted.
 func fetch(f *taskstest.Fixture) (stop func()) {
-	return f.StartFetcher(worker.FetcherConfig{HTTP: minuteSource, Prober: prober(61.5), Heartbeat: time.Hour})
+	f.Service.Config.Prober = prober(61.5)
+	return f.StartFetcher(worker.FetcherConfig{HTTP: minuteSource, Heartbeat: time.Hour})
 }
 
 func work(f *taskstest.Fixture) (stop func()) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,7 +16,6 @@ import (
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/backoff"
-	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/safehttp"
 	"github.com/otograph/otograph/spec"
 )
@@ -31,11 +29,7 @@ type FetcherConfig struct {
 	HTTP safehttp.Doer // follows up to MaxRedirects redirects
 	// Check checks the first 64 KiB of a source, or all of a smaller one; an
 	// error that is marked permanent ends the task before the rest is fetched.
-	Check func(filename string, head []byte) error
-	// Prober determines the length of downloads, to hold their price at once;
-	// nil leaves that to the workers. Files in a folder store are always
-	// probed, others if they are small enough to be read again.
-	Prober  tasks.Prober
+	Check   func(filename string, head []byte) error
 	Version string // of the program, for the list of members
 	TempDir string // on the disk that is probed after a failure; "" is the system's
 	// Outage is called when a resource fails, with the time since which
@@ -66,8 +60,7 @@ type Fetcher struct {
 	config  FetcherConfig
 	id      string
 
-	probing chan struct{} // holds a value for each recording being probed
-	breaker *breaker      // the claiming goroutine's
+	breaker *breaker // the claiming goroutine's
 
 	unconfirmed atomic.Bool // the queue may have claims that this fetcher does not know of
 
@@ -109,7 +102,7 @@ func NewFetcher(s *tasks.Runs, c FetcherConfig) (*Fetcher, error) {
 	c.Grace = cmp.Or(c.Grace, 15*time.Second)
 	id := uuid.NewString()
 	return &Fetcher{
-		service: s, config: c, id: id, held: map[string]*fetching{}, probing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		service: s, config: c, id: id, held: map[string]*fetching{},
 		breaker: &breaker{service: s, id: id, dir: c.TempDir, report: c.Outage},
 	}, nil
 }
@@ -277,7 +270,13 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err er
 	if err != nil {
 		return 0, err
 	}
-	seconds := f.probe(limited, c, info)
+	seconds := 0.0 // the worker determines it
+	if s.Config.Blobs.Folder() || info.Size <= lookBytes {
+		seconds = s.Length(limited, c.AccountID, info.Key, c.AudioFilename)
+	}
+	if seconds > spec.MaxAudioSeconds { // the worker refuses it
+		seconds = 0
+	}
 	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Fetched(ctx, c, info, seconds) })
 	if errors.Is(err, queue.ErrSuperseded) {
 		s.DropAudio(ctx, key)
@@ -285,38 +284,6 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err er
 	return info.Size, err
 }
 
-const (
-	lookTimeout = 30 * time.Second // limits the probe of one recording
-	lookBytes   = 32 << 20         // the largest recording that is read again from a store that is no folder
-)
-
-// probe returns a recording's length in seconds, or 0 to leave it to the
-// worker, who decides about unreadable or overlong recordings.
-func (f *Fetcher) probe(ctx context.Context, c *tasks.Claim, audio blob.Info) float64 {
-	blobs := f.service.Config.Blobs
-	if f.config.Prober == nil || (!blobs.Folder() && audio.Size > lookBytes) || ctx.Err() != nil {
-		return 0
-	}
-	ctx, done := context.WithTimeout(ctx, lookTimeout)
-	defer done()
-	select {
-	case f.probing <- struct{}{}:
-		defer func() { <-f.probing }()
-	case <-ctx.Done():
-		return 0
-	}
-	path, release, err := blobs.Local(ctx, audio.Key, f.config.TempDir)
-	seconds := 0.0
-	if err == nil {
-		defer release()
-		seconds, err = f.config.Prober.Probe(ctx, path, c.AudioFilename)
-	}
-	if err != nil {
-		f.service.Config.Logger.DebugContext(ctx, "download not probed", "task", c.ID, "error", err)
-		return 0
-	}
-	if !(seconds >= 0 && seconds <= spec.MaxAudioSeconds) {
-		return 0
-	}
-	return seconds
-}
+// lookBytes is the size of the largest download that is read again from a store
+// that is no folder, to determine its length.
+const lookBytes = 32 << 20

@@ -107,6 +107,7 @@ func (p *process) open() *tasks.Service {
 	c := tasks.Config{
 		DB: d, Blobs: blobs, Clock: func() time.Time { return time.Now().Add(time.Duration(p.shift.Load())) }, Random: p.random.Float64,
 		RetryDelays: w.retryDelays, CallbackDelays: w.callbackDelays, BatchWait: w.batchWait, KeepAudio: w.keepAudio,
+		Prober: engine{p}, TempDir: w.dir,
 		EraseAtOnce: 1, // so that the order depends only on the seed
 	}
 	if os.Getenv("OTOGRAPH_TEST_LOG") != "" {
@@ -133,7 +134,7 @@ func (p *process) run(ctx context.Context) error {
 		}
 		return one.Run(ctx)
 	case roleFetcher:
-		f, err := worker.NewFetcher(p.service.Runs, worker.FetcherConfig{HTTP: sources{p}, Prober: engine{p}, TempDir: w.dir, AtOnce: 1, MinBytes: 1, Poll: w.poll + 5*own, Heartbeat: beat})
+		f, err := worker.NewFetcher(p.service.Runs, worker.FetcherConfig{HTTP: sources{p}, TempDir: w.dir, AtOnce: 1, MinBytes: 1, Poll: w.poll + 5*own, Heartbeat: beat})
 		if err != nil {
 			return err
 		}

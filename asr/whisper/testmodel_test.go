@@ -2,7 +2,6 @@ package whisper
 
 import (
 	"bytes"
-	"maps"
 	"math"
 	"math/rand"
 	"slices"
@@ -69,9 +68,9 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 	for _, edit := range edits {
 		edit(embedding, width)
 	}
-	want := whispernet.Tensors(h)
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		dims := want[name]
+	byName := func(a, b ggmlfile.Tensor) int { return strings.Compare(a.Name, b.Name) }
+	for _, tensor := range slices.SortedFunc(slices.Values(ggmlfile.Tensors(h)), byName) {
+		name, dims := tensor.Name, tensor.Dims
 		n := 1
 		for _, d := range dims {
 			n *= int(d)

@@ -17,7 +17,7 @@ func layout(h ggmlfile.Header) (ggmlfile.Layout, error) {
 	if err := sound(h); err != nil {
 		return ggmlfile.Layout{}, fmt.Errorf("%w: header: %w", ggmlfile.ErrNotWhisper, err)
 	}
-	return ggmlfile.Layout{Bins: MelBins, Tensors: Tensors(h)}, nil
+	return ggmlfile.Layout{Bins: MelBins, Tensors: ggmlfile.Tensors(h)}, nil
 }
 
 // sound checks that the dimensions are possible for libwhisper.
@@ -61,47 +61,4 @@ func sound(h ggmlfile.Header) error {
 		return fmt.Errorf("expected a width that is a multiple of the type's blocks of %d, found %d", n, h.AudioState)
 	}
 	return nil
-}
-
-// Tensors returns the dimensions, innermost first, of a header's tensors.
-func Tensors(h ggmlfile.Header) map[string][]int32 {
-	type shape = []int32 // innermost dimension first
-	a, n := h.AudioState, h.TextState
-	m := map[string]shape{
-		"encoder.positional_embedding":   {a, h.AudioContext},
-		"encoder.conv1.weight":           {3, h.Mels, a},
-		"encoder.conv1.bias":             {1, a},
-		"encoder.conv2.weight":           {3, a, a},
-		"encoder.conv2.bias":             {1, a},
-		"encoder.ln_post.weight":         {a},
-		"encoder.ln_post.bias":           {a},
-		"decoder.positional_embedding":   {n, h.TextContext},
-		"decoder.token_embedding.weight": {n, h.Vocabulary},
-		"decoder.ln.weight":              {n},
-		"decoder.ln.bias":                {n},
-	}
-	block := func(prefix string, n int32, attention ...string) {
-		norm := func(name string) {
-			m[prefix+name+".weight"], m[prefix+name+".bias"] = shape{n}, shape{n}
-		}
-		for _, at := range attention {
-			norm(at + "_ln")
-			for _, part := range []string{".query", ".key", ".value", ".out"} {
-				m[prefix+at+part+".weight"] = shape{n, n}
-				if part != ".key" {
-					m[prefix+at+part+".bias"] = shape{n}
-				}
-			}
-		}
-		norm("mlp_ln")
-		m[prefix+"mlp.0.weight"], m[prefix+"mlp.0.bias"] = shape{n, 4 * n}, shape{4 * n}
-		m[prefix+"mlp.2.weight"], m[prefix+"mlp.2.bias"] = shape{4 * n, n}, shape{n}
-	}
-	for i := range h.AudioLayers {
-		block(fmt.Sprintf("encoder.blocks.%d.", i), a, "attn")
-	}
-	for i := range h.TextLayers {
-		block(fmt.Sprintf("decoder.blocks.%d.", i), n, "attn", "cross_attn")
-	}
-	return m
 }

@@ -58,7 +58,7 @@ func TestWriter(t *testing.T) {
 	require.NoError(t, w.Err())
 	got, err := Check(bytes.NewReader(b.Bytes()), int64(b.Len()), func(got Header) (Layout, error) {
 		assert.Equal(t, h, got)
-		return Layout{Bins: 201, Tensors: map[string][]int32{"one": {64, 2}, "two": {3}}}, nil
+		return Layout{Bins: 201, Tensors: []Tensor{{Name: "one", Dims: []int32{64, 2}}, {Name: "two", Dims: []int32{3}}}}, nil
 	})
 	require.NoError(t, err)
 	assert.Len(t, got.Texts, 3)

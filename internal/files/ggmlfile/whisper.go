@@ -75,8 +75,8 @@ type Tensor struct {
 
 // Layout lists a caller's requirements for a valid file.
 type Layout struct {
-	Bins    int32              // of the mel filters
-	Tensors map[string][]int32 // dimensions by name, innermost first; each tensor must occur once
+	Bins    int32    // of the mel filters
+	Tensors []Tensor // names and dimensions; each must occur once
 }
 
 // The accepted ranges. The largest published model (large-v3) has 32 layers,
@@ -234,9 +234,11 @@ func (w *Checked) vocabulary(r reader, layout *Layout) error {
 
 // tensors skips the tensors to the end of the file.
 func (w *Checked) tensors(r reader, layout *Layout) error {
-	var missing map[string][]int32
+	missing := map[string][]int32{}
 	if layout != nil {
-		missing = maps.Clone(layout.Tensors)
+		for _, t := range layout.Tensors {
+			missing[t.Name] = t.Dims
+		}
 	}
 	for r.At < r.Size {
 		at := r.At

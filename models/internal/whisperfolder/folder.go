@@ -269,23 +269,24 @@ func (f *Folder) Write(w io.Writer, typ ggmlfile.Type, progress func(done float6
 	}
 	h := f.Header
 	h.Type = int32(fileType)
-	slots := tensors(h)
+	slots := ggmlfile.Tensors(h)
 	var all, done int64
 	for _, s := range slots {
-		all += product(s.shape)
+		all += product(shapeOf(s))
 	}
 	out := ggmlfile.NewWriter(w, h, slices.Concat(dsp.SlaneyFilters(int(h.Mels), spectrum)...), f.tokens)
 	var clamped int64
 	for _, s := range slots {
-		v, err := f.weights.find(s.name)
+		v, err := f.weights.find(s.Name)
 		if err != nil {
 			return err
 		}
-		if !v.like(s.shape) {
-			return fmt.Errorf("%w: %s: expected shape %v, found %v", models.ErrBroken, v.name, s.shape, v.shape)
+		shape := shapeOf(s)
+		if !v.like(shape) {
+			return fmt.Errorf("%w: %s: expected shape %v, found %v", models.ErrBroken, v.name, shape, v.shape)
 		}
-		kind := s.kind(large)
-		out.Tensor(s.name, s.dims(), kind)
+		kind := kindOf(s, large)
+		out.Tensor(s.Name, s.Dims, kind)
 		if err := v.each(func(part []float32, _ int64) error {
 			n, err := roundToHalf(part, kind)
 			if err != nil {

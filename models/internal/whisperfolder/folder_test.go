@@ -61,11 +61,7 @@ func TestEveryLayoutConvertsToTheSameFile(t *testing.T) {
 	assert.Equal(t, "someone/whisper-made", f.Origin)
 	assert.Empty(t, f.Notes)
 	_, err := ggmlfile.Check(bytes.NewReader(want), int64(len(want)), func(h ggmlfile.Header) (ggmlfile.Layout, error) {
-		layout := ggmlfile.Layout{Bins: 201, Tensors: map[string][]int32{}}
-		for _, s := range tensors(h) {
-			layout.Tensors[s.name] = s.dims()
-		}
-		return layout, nil
+		return ggmlfile.Layout{Bins: 201, Tensors: ggmlfile.Tensors(h)}, nil
 	})
 	require.NoError(t, err)
 	for _, typ := range []weightfile.Type{weightfile.F32, weightfile.BF16} {

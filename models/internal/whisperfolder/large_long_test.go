@@ -32,13 +32,13 @@ func TestLargeModelFitsInLittleMemory(t *testing.T) {
 		TextContext: 448, TextState: 1280, TextHeads: 20, TextLayers: 32, Mels: 128,
 	}
 	head, size := map[string]any{}, int64(0)
-	for _, s := range tensors(h) {
-		name := "model." + hfNames.Replace(s.name)
+	for _, s := range ggmlfile.Tensors(h) {
+		name := "model." + hfNames.Replace(s.Name)
 		if strings.HasSuffix(name, "embed_positions") {
 			name += ".weight"
 		}
-		head[name] = map[string]any{"dtype": "BF16", "shape": trimmed(s.shape), "data_offsets": []int64{size, size + 2*product(s.shape)}}
-		size += 2 * product(s.shape)
+		head[name] = map[string]any{"dtype": "BF16", "shape": trimmed(shapeOf(s)), "data_offsets": []int64{size, size + 2*product(shapeOf(s))}}
+		size += 2 * product(shapeOf(s))
 	}
 	text, err := json.Marshal(head)
 	require.NoError(t, err)

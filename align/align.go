@@ -106,9 +106,10 @@ type Word struct {
 // Extra is speech that is not in the text.
 type Extra struct {
 	// Start and End are seconds from the beginning of the file.
-	Start, End float64
+	Start float64 `json:"start"`
+	End   float64 `json:"end"`
 	// Text is the text recognized there.
-	Text string
+	Text string `json:"text"`
 }
 
 // Alignment is a text aligned with a recording.

@@ -188,13 +188,6 @@ func (f figure) label() string {
 	return f.name + ", " + f.unit
 }
 
-// rows returns the figures that at least one system has.
-func (r *Report) rows() []figure {
-	return slices.DeleteFunc(figures(), func(f figure) bool {
-		return !slices.ContainsFunc(r.Systems, func(s systemReport) bool { return f.of(s) != nil })
-	})
-}
-
 // String describes the machine on one line.
 func (m Machine) String() string {
 	parts := []string{fmt.Sprintf("%d × %s", m.Cores, m.CPU)}

@@ -22,8 +22,8 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	page := htmlPage{
 		Report: r, Measured: fmt.Sprintf("%s, %s, %s", recordings(r.Recordings), times(r.Repeat), warmups(r.Warmup)),
-		Rules: r.rules(), Findings: r.findings(), Cite: r.cite(), Figures: newTable(r.figureTable()),
-		Against: newTable(r.comparisonTable()), Parts: newTable(r.slicesTable()), Items: r.itemTable(),
+		Rules: r.rules(), Findings: r.findings(), Cite: r.cite(), Figures: r.figureTable(),
+		Against: r.comparisonTable(), Parts: r.slicesTable(), Items: r.itemRows(),
 	}
 	page.Wrong, page.Silent = r.wrongTexts()
 	return t.Execute(w, page)
@@ -31,12 +31,13 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 type htmlPage struct {
 	*Report
-	Measured                       string // the measured set and the number of repeats
-	Rules, Cite                    string
-	Findings                       []string
-	Figures, Against, Parts, Items htmlTable
-	Wrong                          []wrongText
-	Silent                         int // recordings in Wrong without a file to play
+	Measured                string // the measured set and the number of repeats
+	Rules, Cite             string
+	Findings                []string
+	Figures, Against, Parts [][]string // the first row holds the systems' names
+	Items                   []htmlRow
+	Wrong                   []wrongText
+	Silent                  int // recordings in Wrong without a file to play
 }
 
 // HasModels reports whether the models of a system are known.
@@ -44,11 +45,7 @@ func (p htmlPage) HasModels() bool {
 	return slices.ContainsFunc(p.Systems, func(s systemReport) bool { return len(s.Models) > 0 })
 }
 
-type htmlTable struct {
-	Head []string
-	Rows []htmlRow
-}
-
+// htmlRow is a recording with a cell for each system.
 type htmlRow struct {
 	Label string
 	Cells []htmlCell
@@ -59,29 +56,15 @@ type htmlCell struct {
 	Sort float64
 }
 
-// newTable converts a table whose first row is its head.
-func newTable(table [][]string) htmlTable {
-	t := htmlTable{Head: table[0]}
-	for _, row := range table[1:] {
-		cells := make([]htmlCell, len(row)-1)
-		for i, text := range row[1:] {
-			cells[i].Text = text
-		}
-		t.Rows = append(t.Rows, htmlRow{row[0], cells})
-	}
-	return t
-}
-
-func (r *Report) itemTable() htmlTable {
-	t := htmlTable{Head: append([]string{"Recording"}, systemNames(r)...)}
+func (r *Report) itemRows() (rows []htmlRow) {
 	for i, it := range r.Systems[0].Items {
 		row := htmlRow{Label: it.Name}
 		for _, s := range r.Systems {
 			row.Cells = append(row.Cells, htmlCell{Text: s.Items[i].line(), Sort: s.Items[i].errorKey()})
 		}
-		t.Rows = append(t.Rows, row)
+		rows = append(rows, row)
 	}
-	return t
+	return rows
 }
 
 // errorKey is the sort key of the page's recordings: wrong words, or else the

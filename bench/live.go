@@ -132,7 +132,8 @@ func (b *liveBench) prepare(ctx context.Context, s System) error {
 			return fmt.Errorf("%s: %w", it.Name, err)
 		}
 		b.sounds = append(b.sounds, pcm)
-		res, err := b.pipeline.Run(ctx, otograph.File(it.Path), s.options(it))
+		samples := audio.Raw(pcm.Samples(0, pcm.Len()), audio.SampleRate, 1)
+		res, err := b.pipeline.Run(ctx, samples, s.options(it))
 		if err != nil {
 			return fmt.Errorf("%s: %w", it.Name, err)
 		}

@@ -46,11 +46,7 @@ func (l *liveLevel) score(it Item, offline, res *otograph.Result, list []arrival
 	language := cmp.Or(it.Language, offline.Language)
 	truth := it.Words
 	if len(truth) == 0 {
-		for _, g := range offline.Segments {
-			for _, w := range g.Words {
-				truth = append(truth, TimedText{Start: w.Start, End: w.End, Text: w.Word})
-			}
-		}
+		_, truth = timedTexts(offline)
 	}
 	texts := map[int][]arrival{} // by utterance, the last one the Final
 	var shown []TimedText        // the words of the Finals; each ends when it came first

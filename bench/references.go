@@ -44,20 +44,17 @@ func withReferences(path string, items []Item) ([]Item, error) {
 // refer uses a transcript as the reference of a recording.
 func refer(it *Item, res *otograph.Result, name string) {
 	if res.Ran.ASR {
-		it.Sentences, it.SentenceSpeakers, it.Words = nil, nil, nil
+		it.SentenceSpeakers = nil
 		var texts []string
 		timed := !slices.ContainsFunc(res.Segments, func(s otograph.Segment) bool { return s.End <= s.Start })
 		for _, s := range res.Segments {
 			texts = append(texts, s.Text)
-			if timed {
-				it.Sentences = append(it.Sentences, TimedText{Start: s.Start, End: s.End, Text: s.Text})
-			}
-			for _, w := range s.Words {
-				it.Words = append(it.Words, TimedText{Start: w.Start, End: w.End, Text: w.Word})
-			}
 			if timed && res.Ran.Diarize {
 				it.SentenceSpeakers = append(it.SentenceSpeakers, s.Speaker)
 			}
+		}
+		if it.Sentences, it.Words = timedTexts(res); !timed {
+			it.Sentences = nil
 		}
 		it.Text = new(strings.Join(texts, "\n"))
 	}

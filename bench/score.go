@@ -68,14 +68,10 @@ func scoreResult(item Item, res *otograph.Result, opt scoreOptions) itemScore {
 	var s itemScore
 	language := cmp.Or(item.Language, res.Language)
 	if res.Ran.ASR {
-		var text string
-		var sentences, words []TimedText
-		for _, g := range res.Segments {
-			text += g.Text + "\n"
-			sentences = append(sentences, TimedText{Start: g.Start, End: g.End, Text: g.Text})
-			for _, w := range g.Words {
-				words = append(words, TimedText{Start: w.Start, End: w.End, Text: w.Word})
-			}
+		sentences, words := timedTexts(res)
+		text := ""
+		for _, sentence := range sentences {
+			text += sentence.Text + "\n"
 		}
 		if item.Text != nil {
 			s.scoreWords(language, referenceOf(item, opt.Normalizer, language, text), text, opt)

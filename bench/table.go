@@ -202,7 +202,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		}
 	}
 	for _, s := range r.Systems {
-		for _, f := range r.rows() {
+		for _, f := range figures() {
 			put(s.Name, f, f.of(s), "", "", "")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
@@ -102,6 +103,17 @@ func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out Tim
 	}
 	out.Missing = len(ref) - len(out.Starts)
 	return out, true
+}
+
+// timedTexts returns the sentences and the words of a result.
+func timedTexts(res *otograph.Result) (sentences, words []TimedText) {
+	for _, g := range res.Segments {
+		sentences = append(sentences, TimedText{Start: g.Start, End: g.End, Text: g.Text})
+		for _, w := range g.Words {
+			words = append(words, TimedText{Start: w.Start, End: w.End, Text: w.Word})
+		}
+	}
+	return sentences, words
 }
 
 // unitsOf returns the compared words and their texts for comparison. A word of

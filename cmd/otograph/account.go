@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -208,20 +209,13 @@ func (c *accountLimitsCmd) Run(ctx context.Context) error {
 // detail describes the changed limits.
 func (c *accountLimitsCmd) detail() string {
 	var parts []string
-	if c.Tier != nil {
-		parts = append(parts, fmt.Sprintf("tier %d", *c.Tier))
-	}
-	if c.KeepTasks != nil {
-		parts = append(parts, fmt.Sprintf("tasks kept %s", *c.KeepTasks))
-	}
-	if c.Concurrency != nil {
-		parts = append(parts, fmt.Sprintf("concurrency %d", *c.Concurrency))
-	}
-	if c.TPS != nil {
-		parts = append(parts, fmt.Sprintf("tps %g", *c.TPS))
-	}
-	if c.Burst != nil {
-		parts = append(parts, fmt.Sprintf("burst %d", *c.Burst))
+	for _, limit := range []struct {
+		name  string
+		value any
+	}{{"tier", c.Tier}, {"tasks kept", c.KeepTasks}, {"concurrency", c.Concurrency}, {"tps", c.TPS}, {"burst", c.Burst}} {
+		if v := reflect.ValueOf(limit.value); !v.IsNil() {
+			parts = append(parts, fmt.Sprintf("%s %v", limit.name, v.Elem().Interface()))
+		}
 	}
 	if parts == nil {
 		return "limits of the tier"

@@ -196,7 +196,7 @@ type alignedJSON struct {
 	Score         float64        `json:"score"`
 	Fits          bool           `json:"fits"`
 	Words         []alignedWord  `json:"words"`
-	Extra         []extraSpeech  `json:"extra"`
+	Extra         []align.Extra  `json:"extra"`
 	Warnings      []spec.Warning `json:"warnings,omitempty"` // about the recording
 }
 
@@ -208,14 +208,8 @@ type alignedWord struct {
 	Unspelled   bool     `json:"unspelled,omitempty"` // its time is estimated from the speech between its neighbors
 }
 
-type extraSpeech struct {
-	Start float64 `json:"start"`
-	End   float64 `json:"end"`
-	Text  string  `json:"text"`
-}
-
 func alignmentJSON(a *otograph.Alignment) alignedJSON {
-	j := alignedJSON{AudioDuration: a.AudioDuration, Language: a.Language, Score: a.Score, Fits: a.Fits(), Words: []alignedWord{}, Extra: []extraSpeech{}, Warnings: a.Warnings}
+	j := alignedJSON{AudioDuration: a.AudioDuration, Language: a.Language, Score: a.Score, Fits: a.Fits(), Words: []alignedWord{}, Extra: orEmpty(a.Extra), Warnings: a.Warnings}
 	for i := range a.Words {
 		w := &a.Words[i]
 		out := alignedWord{Word: w.Text, Unspelled: w.Wild}
@@ -226,9 +220,6 @@ func alignmentJSON(a *otograph.Alignment) alignedJSON {
 			}
 		}
 		j.Words = append(j.Words, out)
-	}
-	for _, e := range a.Extra {
-		j.Extra = append(j.Extra, extraSpeech{e.Start, e.End, e.Text})
 	}
 	return j
 }

@@ -105,11 +105,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := set.Need(models.RoleEmbedder)
-	if err != nil {
-		return err
-	}
-	hash, err := m.Hash()
+	_, hash, err := embedder(set)
 	if err != nil {
 		return err
 	}
@@ -140,6 +136,14 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	}
 	say("%s: %s of %s added to the register.\n", path, plural(len(c.Files), "recording"), spec.Shorten(strings.TrimSpace(c.Name)))
 	return nil
+}
+
+// embedder returns the set's speaker model and its hash.
+func embedder(set *models.Set) (m *models.Model, hash string, err error) {
+	if m, err = set.Need(models.RoleEmbedder); err == nil {
+		hash, err = m.Hash()
+	}
+	return m, hash, err
 }
 
 // oneVoice returns the vector of a recording's only voice, and prints the
@@ -212,11 +216,7 @@ func openIdentifier(path string, set *models.Set) (*identifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := set.Need(models.RoleEmbedder)
-	if err != nil {
-		return nil, err
-	}
-	hash, err := m.Hash()
+	m, hash, err := embedder(set)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,6 @@ typedef struct og_request {
 
 const char *og_open(const char *dir);
 const char *og_version(void);
-const char *og_system_info(void);
 void og_want_log(bool all);
 
 og_context *og_load_file(const char *path, int gpu);

@@ -16,7 +16,6 @@
 /* Every function used: result, name, arguments. */
 #define WHISPER(X)                                                                                          \
 	X(const char *, whisper_version, (void))                                                            \
-	X(const char *, whisper_print_system_info, (void))                                                  \
 	X(void, whisper_log_set, (og_log, void *))                                                          \
 	X(og_context_params *, whisper_context_default_params_by_ref, (void))                               \
 	X(void, whisper_free_context_params, (og_context_params *))                                         \
@@ -148,13 +147,6 @@ const char *og_open(const char *dir)
 
 void *og_ggml(void) { return ggml; }
 const char *og_version(void) { return p_whisper_version(); }
-const char *og_system_info(void)
-{
-	og_read_plugins();
-	const char *info = p_whisper_print_system_info();
-	og_plugins_read();
-	return info;
-}
 
 /* gpu is the index in og_devices, negative for the CPU. */
 static og_context_params context_params(int gpu)

@@ -51,13 +51,14 @@ func openLibrary() error {
 	return nil
 }
 
-// OpenLibrary opens libwhisper once and describes it. The error wraps
-// native.ErrMissing if it is not installed, ErrLibrary if it does not fit.
-func OpenLibrary() (Library, error) {
+// OpenLibrary opens libwhisper once and returns its version, such as
+// "1.9.5-dev". The error wraps native.ErrMissing if it is not installed,
+// ErrLibrary if it does not fit.
+func OpenLibrary() (version string, err error) {
 	if err := openLibrary(); err != nil {
-		return Library{}, err
+		return "", err
 	}
-	return Library{Version: C.GoString(C.og_version()), System: strings.TrimSpace(C.GoString(C.og_system_info()))}, nil
+	return C.GoString(C.og_version()), nil
 }
 
 // prepareDevices looks up the functions for devices.

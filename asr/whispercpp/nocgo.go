@@ -20,7 +20,7 @@ func openLibrary() error {
 }
 
 // OpenLibrary returns the error that libwhisper is not available.
-func OpenLibrary() (Library, error) { return Library{}, openLibrary() }
+func OpenLibrary() (version string, err error) { return "", openLibrary() }
 
 func setNativeLogger(*slog.Logger) {}
 func prepareDevices() error        { return native.ErrNoCgo }

@@ -107,7 +107,7 @@ func fetchNative(err error) string {
 // whisper reports on libwhisper, which only a GPU needs.
 func (doctorCmd) whisper() finding {
 	f := finding{Part: "whisper.cpp", OK: true}
-	lib, err := whispercpp.OpenLibrary()
+	v, err := whispercpp.OpenLibrary()
 	switch {
 	case errors.Is(err, native.ErrMissing):
 		f.Found = "not installed; only a GPU needs it"
@@ -116,29 +116,11 @@ func (doctorCmd) whisper() finding {
 		f.OK, f.Found, f.ToDo = false, err.Error(), fetchNative(err)
 		return f
 	}
-	f.Found = "libwhisper " + lib.Version + ", for a GPU"
-	if cpu := native.Report("cpu"); cpu != "" {
-		f.Found += ", ggml backend " + cpu
-	}
-	if features := cpuFeatures(lib.System); features != "" {
-		f.Found += " (" + features + ")"
-	}
+	f.Found = "libwhisper " + v + ", for a GPU"
 	if dir, err := native.Whisper(); err == nil {
 		f.Found += ", from " + cmp.Or(dir, "the system's libraries")
 	}
 	return f
-}
-
-// cpuFeatures extracts the enabled features from ggml's line ("CPU : SSE3 = 1 |
-// AVX = 1 | AVX512 = 0 |").
-func cpuFeatures(system string) string {
-	var on []string
-	for _, part := range strings.FieldsFunc(system, func(r rune) bool { return r == '|' || r == ':' || r == ',' }) {
-		if name, value, ok := strings.Cut(part, "="); ok && strings.TrimSpace(value) == "1" {
-			on = append(on, strings.TrimSpace(name))
-		}
-	}
-	return strings.Join(on, " ")
 }
 
 func (doctorCmd) onnxRuntime() finding {

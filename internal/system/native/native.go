@@ -95,26 +95,6 @@ func (p places) inside(root string) bool {
 // library: a wrong setting must not silently select another one.
 func Dir() (string, error) { return here().find("", WhisperFile, ONNXRuntimeFile) }
 
-// Report returns what a part of the libraries in [Dir] reported when the fetch
-// recipe loaded it (whisper, onnxruntime: the version; cpu: ggml's choice of
-// processor code), or "" for libraries that the recipe did not install.
-func Report(part string) string {
-	dir, err := Dir()
-	if err != nil {
-		return ""
-	}
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "VERSIONS"))
-	if err != nil {
-		return ""
-	}
-	for word := range strings.FieldsSeq(string(text)) {
-		if value, ok := strings.CutPrefix(word, part+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 // ONNXRuntime returns the path of the ONNX Runtime library: $ONNXRUNTIME_LIB if
 // it is set, otherwise [ONNXRuntimeFile] in the folders of [Dir], in that
 // order. The error wraps [ErrMissing].

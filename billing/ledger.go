@@ -190,7 +190,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 			rest -= draw
 		}
 	}
-	r := Receipt{TaskID: task, Quote: q, FromPacks: q.Total - rest, SettledAt: db.Time(now)}
+	r := Receipt{TaskID: task, Quote: q, FromPacks: q.Total - rest}
 	description := fmt.Sprintf("Transcription, %s, %d min", q.Mode, q.Minutes)
 	if batch {
 		description += ", batch"
@@ -208,13 +208,13 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	if err != nil {
 		return Receipt{}, err
 	}
-	r.BalanceAfter = t.BalanceAfter
+	r.BalanceAfter, r.SettledAt = t.BalanceAfter, t.CreatedAt
 	detail, err := json.Marshal(q.Detail)
 	if err != nil {
 		return Receipt{}, err
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO settlements (task_id, account_id, mode, minutes, detail, total, from_packs, balance_after, settled_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, task, account, string(q.Mode), q.Minutes, string(detail), q.Total, r.FromPacks, r.BalanceAfter, now)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, task, account, string(q.Mode), q.Minutes, string(detail), q.Total, r.FromPacks, r.BalanceAfter, db.Micros(r.SettledAt))
 	return r, err
 }
 

@@ -24,6 +24,7 @@ type accountCmd struct {
 	List    accountListCmd    `cmd:"" help:"List the accounts, show one with its limits, packs, keys and users, or add up what they used (--usage)."`
 	Credit  accountCreditCmd  `cmd:"" help:"Add to an account's balance (--refund: pay back; --expires: add a resource pack)."`
 	Limits  accountLimitsCmd  `cmd:"" help:"Set an account's tier or limits. Without --tier, a limit without a flag becomes that of the tier."`
+	Hook    accountHookCmd    `cmd:"" help:"Show, set (--url), rotate or remove an account's hook: the receiver of its events and budget warnings."`
 	Suspend accountSuspendCmd `cmd:"" help:"Reject an account's keys, logins and tokens. Its tasks continue; its data and balance stay. --undo lifts it; --delete then deletes the account."`
 }
 

@@ -24,3 +24,21 @@ func TestTimeFlags(t *testing.T) {
 	_, err = optionalTime("since", "tomorrow")
 	assert.ErrorContains(t, err, "--since: ")
 }
+
+// TestHookFlags: a hook that can't be set is refused with its flag, before a
+// store is opened.
+func TestHookFlags(t *testing.T) {
+	const url = "https://hook.example/"
+	for flag, c := range map[string]accountHookCmd{
+		"--url: must":      {URL: "ftp://hook.example/"},
+		"--url: expected":  {Budget: "1"},
+		"--budget: ":       {URL: url, Budget: "1,5"},
+		"--budget: must":   {URL: url, Budget: "-1"},
+		"--events: must":   {URL: url, Events: []string{"task.gone"}},
+		"--timezone: must": {URL: url, Timezone: "Here"},
+	} {
+		err := c.Run(t.Context())
+		require.ErrorAs(t, err, new(*usageError))
+		assert.ErrorContains(t, err, flag)
+	}
+}

@@ -45,7 +45,7 @@ func (s *Store) Erase(ctx context.Context, a Account) (gone Traces, err error) {
 		if err := blankAudit(ctx, tx, a, gone, erased); err != nil {
 			return err
 		}
-		for _, table := range []string{"users", "api_keys", "voices", "idempotency", "rate_buckets", "lane_accounts", "callbacks"} {
+		for _, table := range []string{"users", "api_keys", "voices", "idempotency", "rate_buckets", "lane_accounts", "hooks", "callbacks"} {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE account_id = $1", a.ID); err != nil {
 				return err
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/erasure"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
 	"github.com/otograph/otograph/internal/test/taskstest"
@@ -75,6 +76,11 @@ func newCustomer(t *testing.T, f *taskstest.Fixture, mark string) *customer {
 	require.NoError(t, err)
 	c.voice, err = f.Accounts.AddVoice(t.Context(), id, voices.Voice{Name: c.words.next("voice"), Model: strings.Repeat("01", 32), Consent: c.words.next("consent"), Vectors: [][]float32{{0.6, 0.8}}})
 	require.NoError(t, err)
+	_, err = f.Outbox().SetHook(t.Context(), id, webhook.Hook{URL: "https://" + c.words.next("hook") + ".example/"})
+	require.NoError(t, err)
+	secret, err := f.Outbox().RotateSecret(t.Context(), id)
+	require.NoError(t, err)
+	c.words.all = append(c.words.all, secret)
 	for i := range 6 {
 		task := c.task(i)
 		if i == 0 {

@@ -124,8 +124,8 @@ func (s *Server) person(h handler) handler {
 	})
 }
 
-// recorded performs an action on a key of the account and records it in the
-// audit log, with the person who has logged in.
+// recorded performs a change of the account and records it in the audit log,
+// with the user who has logged in or the API key.
 func (s *Server) recorded(r *request, entry func(account string) accounts.AuditEntry, work func() error) error {
 	account, err := s.cfg.Accounts.Find(r.Context(), r.who.Account)
 	if err != nil {
@@ -137,6 +137,9 @@ func (s *Server) recorded(r *request, entry func(account string) accounts.AuditE
 	}
 	e := entry(account.Name)
 	e.Operator = "user " + r.who.User
+	if r.who.User == "" {
+		e.Operator = "key " + r.who.KeyID
+	}
 	for _, u := range users {
 		if u.ID == r.who.User {
 			e.Operator = "user " + u.Username

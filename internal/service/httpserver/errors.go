@@ -10,6 +10,7 @@ import (
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/openai"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 )
@@ -124,6 +125,7 @@ var errorResponses = []struct {
 	{tasks.ErrModel, http.StatusBadRequest, codeInvalidRequest, "model: there is no such model here; see GET /models"},
 	{billing.ErrAfter, http.StatusBadRequest, codeInvalidRequest, "after: must be the id of an entry of this list; it may have been deleted"},
 	{accounts.ErrNoVoice, http.StatusNotFound, codeNotFound, "there is no such voice"},
+	{webhook.ErrNoHook, http.StatusNotFound, codeNotFound, "the account has no hook: set it with PUT /account/hook"},
 	{tasks.ErrNoAudio, http.StatusNotFound, codeNotFound, "the service does not keep this recording"},
 	{tasks.ErrVersion, http.StatusPreconditionFailed, codeConflict, "If-Match: the corrections have changed since; fetch them again"},
 	{tasks.ErrNotFound, http.StatusNotFound, codeNotFound, "there is no such task"},
@@ -160,6 +162,9 @@ func (s *Server) translate(err error) *apiError {
 	}
 	if errors.Is(err, db.ErrUnavailable) || errors.Is(err, blob.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return unavailable(err)
+	}
+	if errors.Is(err, webhook.ErrHook) {
+		return invalidBecause(err, "%s", err)
 	}
 	for _, k := range errorResponses {
 		if errors.Is(err, k.err) {

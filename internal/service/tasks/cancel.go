@@ -74,10 +74,8 @@ func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
 		if err != nil {
 			return err
 		}
-		if _, err := s.billing.Settle(ctx, tx, account, id, quote, r.BatchMode); err != nil {
-			return err
-		}
-		return s.recordWork(ctx, tx, r, seconds)
+		_, err = s.charge(ctx, tx, r, quote, seconds)
+		return err
 	})
 }
 

@@ -62,11 +62,8 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 		if err != nil {
 			return err
 		}
-		if receipt, err = s.billing.Settle(ctx, tx, r.AccountID, c.ID, quote, r.BatchMode); err != nil {
+		if receipt, err = s.charge(ctx, tx, r, quote, o.Seconds); err != nil {
 			return unaffordable(err, o.Seconds)
-		}
-		if err := s.recordWork(ctx, tx, r, o.Seconds); err != nil {
-			return err
 		}
 		length := o.length()
 		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &length, o.VoiceModel, warnings
@@ -89,6 +86,18 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 		s.sweepDone(ctx, c.ID, audio)
 	}
 	return s.wrap("finish "+c.ID, err)
+}
+
+// charge charges a task for a length, with its part of reports and budgets.
+func (s *core) charge(ctx context.Context, tx *sql.Tx, r row, q billing.Quote, seconds float64) (billing.Receipt, error) {
+	receipt, err := s.billing.Settle(ctx, tx, r.AccountID, r.ID, q, r.BatchMode)
+	if err != nil {
+		return receipt, err
+	}
+	if err := s.recordWork(ctx, tx, r, seconds); err != nil {
+		return receipt, err
+	}
+	return receipt, s.outbox.Spend(ctx, tx, r.AccountID, receipt.Quote.Total, receipt.SettledAt)
 }
 
 // Ending is the way in which a claim ends without a result.
@@ -224,10 +233,8 @@ func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, m
 	if message != "" {
 		r.ErrorMessage = &message
 	}
-	if r.callbackURL != "" {
-		if err := s.announce(ctx, tx, r); err != nil {
-			return err
-		}
+	if err := s.announce(ctx, tx, r); err != nil {
+		return err
 	}
 	if status != StatusDone {
 		s.Config.Logger.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
@@ -297,15 +304,20 @@ func (s *core) takeBack(ctx context.Context, id string, how Ending, message stri
 	return n, err
 }
 
-// announce writes the callback of a task that became final, in its transaction.
+// announce writes the callback of a task that became final and the message to
+// its account's hook, in its transaction.
 func (s *core) announce(ctx context.Context, tx *sql.Tx, r row) error {
-	body, err := json.Marshal(struct {
+	end := struct {
 		TaskID       string  `json:"task_id"`
 		Status       Status  `json:"status"`
 		CreatedAt    string  `json:"created_at"`
 		FinishedAt   string  `json:"finished_at"`
 		ErrorMessage *string `json:"error_message"`
-	}{r.ID, r.Status, r.CreatedAt.Format(spec.TimeFormat), r.FinishedAt.Format(spec.TimeFormat), r.ErrorMessage})
+	}{r.ID, r.Status, r.CreatedAt.Format(spec.TimeFormat), r.FinishedAt.Format(spec.TimeFormat), r.ErrorMessage}
+	if err := s.outbox.Announce(ctx, tx, r.AccountID, r.ID, "task."+string(r.Status), end); err != nil || r.callbackURL == "" {
+		return err
+	}
+	body, err := json.Marshal(end)
 	if err != nil {
 		return err
 	}

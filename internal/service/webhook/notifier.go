@@ -175,7 +175,11 @@ func (n *Notifier) post(ctx context.Context, d *Delivery) error {
 	if err != nil {
 		return err
 	}
-	request.Header = Headers(d.ID, d.secret, d.body, n.outbox.now())
+	if d.toHook() {
+		request.Header = hookHeaders(d.ID, slices.Clone(d.secrets), d.body, n.outbox.now())
+	} else {
+		request.Header = Headers(d.ID, d.secrets[0], d.body, n.outbox.now())
+	}
 	if d.warning != "" {
 		request.Header.Set("Warning", d.warning)
 	}

@@ -1,4 +1,5 @@
 // Package webhook stores callbacks until they are delivered, and delivers them.
+// It keeps each account's hook, a receiver of the account's events.
 //
 // The callbacks table is the queue: a callback is written in the transaction
 // that ends its task, claimed by a notifier under a fencing number, and sent
@@ -72,32 +73,38 @@ type Message struct {
 	Warning   string // the value of the header Warning; "" for none
 }
 
+// hostOf returns the host and port of a URL in lower case.
+func hostOf(raw string) string {
+	if u, err := url.Parse(raw); err == nil {
+		return strings.ToLower(u.Host)
+	}
+	return raw
+}
+
 // Add writes a callback in the caller's transaction.
 func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
-	host := m.URL
-	if u, err := url.Parse(host); err == nil {
-		host = strings.ToLower(u.Host)
-	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, warning, phase, next_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', 0, $9, $9)`,
-		"msg_"+db.NewID(), m.TaskID, m.AccountID, m.URL, host, db.Optional(m.Secret), string(m.Body), m.Warning, db.Micros(o.now()))
+		"msg_"+db.NewID(), m.TaskID, m.AccountID, m.URL, hostOf(m.URL), db.Optional(m.Secret), string(m.Body), m.Warning, db.Micros(o.now()))
 	return err
 }
 
-// Withdraw removes a task's callback in the caller's transaction and returns a
-// message with its account, URL and secret; the zero Message if there is none.
+// Withdraw is Drop, and returns a message with the account, URL and secret of
+// the task's own callback; the zero Message if there is none.
 func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, task string) (Message, error) {
 	m := Message{TaskID: task}
 	err := tx.QueryRowContext(ctx, "SELECT account_id, url, COALESCE(secret, '') FROM callbacks WHERE task_id = $1"+o.config.DB.ForUpdate(), task).Scan(&m.AccountID, &m.URL, &m.Secret)
-	if found, err := db.Found(err); !found {
-		return Message{}, err
+	found, err := db.Found(err)
+	if !found {
+		m = Message{}
 	}
-	return m, o.Drop(ctx, tx, task)
+	return m, errors.Join(err, o.Drop(ctx, tx, task))
 }
 
-// Drop removes a task's callback in the caller's transaction, if there is one.
+// Drop removes a task's callback and the message about the task to its
+// account's hook, in the caller's transaction, if there are any.
 func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
-	_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE task_id = $1", task)
+	_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE task_id IN ($1, $2)", task, ofHook+task)
 	return err
 }
 
@@ -106,12 +113,15 @@ type Delivery struct {
 	Callback
 	Claim     int64 // fencing number
 	host      string
-	secret    string
+	secrets   []string // each signs
 	body      []byte
 	warning   string     // value of the header of this name
 	receivers []Receiver // addresses of the host; see deliveries.admit
 	admitted  bool
 }
+
+// toHook reports whether the callback goes to its account's hook.
+func (d *Delivery) toHook() bool { return strings.HasPrefix(d.TaskID, ofHook) }
 
 // Receiver is an address as used by one account: receivers of different
 // accounts may share an address, and must not delay each other.
@@ -153,9 +163,16 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery,
 		if found, err = db.Found(tx.QueryRowContext(ctx, query+o.config.DB.SkipLocked(), args...).Scan(&d.ID)); !found {
 			return err
 		}
-		return tx.QueryRowContext(ctx, `UPDATE callbacks SET phase = 'running', claim = claim + 1, worker_id = $2, updated_at = $3 WHERE id = $1
-			RETURNING task_id, account_id, url, host, COALESCE(secret, ''), body, warning, claim, attempts`, d.ID, worker, db.Micros(now)).
-			Scan(&d.TaskID, &d.AccountID, &d.URL, &d.host, &d.secret, &d.body, &d.warning, &d.Claim, &d.Attempts)
+		var own, hook, old string
+		err = tx.QueryRowContext(ctx, `UPDATE callbacks SET phase = 'running', claim = claim + 1, worker_id = $2, updated_at = $3 WHERE id = $1
+			RETURNING task_id, account_id, url, host, COALESCE(secret, ''), body, warning, claim, attempts,
+				COALESCE((SELECT h.secret FROM hooks h WHERE h.account_id = callbacks.account_id), ''),
+				COALESCE((SELECT h.old_secret FROM hooks h WHERE h.account_id = callbacks.account_id AND h.old_until > $3), '')`, d.ID, worker, db.Micros(now)).
+			Scan(&d.TaskID, &d.AccountID, &d.URL, &d.host, &own, &d.body, &d.warning, &d.Claim, &d.Attempts, &hook, &old)
+		if d.secrets = []string{own}; d.toHook() {
+			d.secrets = slices.DeleteFunc([]string{hook, old}, func(secret string) bool { return secret == "" })
+		}
+		return err
 	})
 	if err != nil || !found {
 		return nil, o.wrap("claim callback", err)
@@ -262,14 +279,16 @@ const (
 	keepGivenUp   = 30 * 24 * time.Hour
 )
 
-// Forget deletes callbacks that ended longer ago than their retention.
+// Forget deletes callbacks that ended longer ago than their retention, and
+// replaced secrets of hooks that no longer sign.
 func (o *Outbox) Forget(ctx context.Context) error {
 	for phase, age := range map[string]time.Duration{"delivered": keepDelivered, "given_up": keepGivenUp} {
 		if _, err := o.config.DB.Exec(ctx, "DELETE FROM callbacks WHERE phase = $1 AND updated_at < $2", phase, db.Micros(o.now().Add(-age))); err != nil {
 			return o.wrap("forget", err)
 		}
 	}
-	return nil
+	_, err := o.config.DB.Exec(ctx, "UPDATE hooks SET old_secret = NULL, old_until = NULL WHERE old_until <= $1", db.Micros(o.now()))
+	return o.wrap("forget", err)
 }
 
 // Headers returns the headers of one delivery: the specified X-Signature over
@@ -290,15 +309,31 @@ func Headers(id, secret string, body []byte, now time.Time) http.Header {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
 	h.Set("X-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	h.Set("Webhook-Signature", signature(secret, id, stamp, body))
+	return h
+}
+
+// hookHeaders returns the headers of one delivery to a hook: those of Standard
+// Webhooks alone, with a signature of each secret.
+func hookHeaders(id string, secrets []string, body []byte, now time.Time) http.Header {
+	h := Headers(id, "", body, now)
+	for i, secret := range secrets {
+		secrets[i] = signature(secret, id, h.Get("Webhook-Timestamp"), body)
+	}
+	h.Set("Webhook-Signature", strings.Join(secrets, " "))
+	return h
+}
+
+// signature returns a signature of Standard Webhooks.
+func signature(secret, id, stamp string, body []byte) string {
 	key := []byte(secret)
 	if text, ok := strings.CutPrefix(secret, "whsec_"); ok {
 		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
 			key = raw
 		}
 	}
-	mac = hmac.New(sha256.New, key)
+	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "%s.%s.", id, stamp)
 	mac.Write(body)
-	h.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	return h
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

@@ -1,0 +1,103 @@
+package httpserver
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/jsonstream"
+	"github.com/otograph/otograph/internal/service/webhook"
+)
+
+// hookRecord is an account's hook; the secret is set only in the response that
+// creates or replaces it.
+type hookRecord struct {
+	webhook.Hook
+	CreatedAt string  `json:"created_at"`
+	UpdatedAt string  `json:"updated_at"`
+	OldSecret *string `json:"old_secret_expires_at"`
+	Secret    string  `json:"secret,omitempty"`
+}
+
+// writeHook responds with the account's hook.
+func (s *Server) writeHook(w http.ResponseWriter, r *request, status int, secret string) error {
+	h, err := s.cfg.Tasks.Outbox().Hook(r.Context(), r.who.Account)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, status, hookRecord{h, stamp(h.CreatedAt), stamp(h.UpdatedAt), stampOrNull(h.OldSecret), secret})
+}
+
+// getHook handles GET /account/hook, an addition to the specification.
+func (s *Server) getHook(w http.ResponseWriter, r *request) error {
+	return s.writeHook(w, r, http.StatusOK, "")
+}
+
+// changeHook makes a change of the account's hook, which may return a secret,
+// and records it in the audit log.
+func (s *Server) changeHook(r *request, action, detail string, work func(o *webhook.Outbox, ctx context.Context, account string) (string, error)) (secret string, err error) {
+	entry := func(account string) accounts.AuditEntry {
+		return accounts.AuditEntry{Action: action, Subject: account, Detail: detail}
+	}
+	err = s.recorded(r, entry, func() (err error) {
+		secret, err = work(s.cfg.Tasks.Outbox(), r.Context(), r.who.Account)
+		return err
+	})
+	return secret, err
+}
+
+// setHook handles PUT /account/hook, an addition to the specification.
+func (s *Server) setHook(w http.ResponseWriter, r *request) error {
+	var h webhook.Hook
+	err := readBody(w, r, maxSmallBody, jsonstream.Fields{
+		"url":      func(v *jsonstream.Value) error { return v.Text(&h.URL, maxURL) },
+		"events":   func(v *jsonstream.Value) error { return v.Texts(&h.Events, len(webhook.EventNames()), 100) },
+		"timezone": func(v *jsonstream.Value) error { return v.Text(&h.Zone, 100) },
+		"budget": func(v *jsonstream.Value) error {
+			raw, err := v.Raw()
+			if err == nil && json.Unmarshal(raw, &h.Budget) != nil {
+				err = invalid("budget: must be a number with at most 4 decimals")
+			}
+			return err
+		},
+	})
+	if err == nil {
+		err = h.Check()
+	}
+	if err == nil {
+		err = s.checkURL(r, "url", h.URL)
+	}
+	if err != nil {
+		return err
+	}
+	secret, err := s.changeHook(r, "hook set", h.Detail(), func(o *webhook.Outbox, ctx context.Context, account string) (string, error) {
+		return o.SetHook(ctx, account, h)
+	})
+	status := http.StatusOK
+	if secret != "" {
+		status = http.StatusCreated
+	}
+	if err != nil {
+		return err
+	}
+	return s.writeHook(w, r, status, secret)
+}
+
+// rotateHook handles POST /account/hook/secret, an addition to the
+// specification.
+func (s *Server) rotateHook(w http.ResponseWriter, r *request) error {
+	secret, err := s.changeHook(r, "hook rotate", "", (*webhook.Outbox).RotateSecret)
+	if err != nil {
+		return err
+	}
+	return s.writeHook(w, r, http.StatusOK, secret)
+}
+
+// removeHook handles DELETE /account/hook, an addition to the specification.
+func (s *Server) removeHook(w http.ResponseWriter, r *request) error {
+	if _, err := s.changeHook(r, "hook remove", "", (*webhook.Outbox).RemoveHook); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"message": "hook removed"})
+}

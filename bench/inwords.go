@@ -14,9 +14,13 @@ func (r *Report) findings() (lines []string) {
 		lines = append(lines, fmt.Sprintf("The machine was busy: load average %.2f on %d cores at the start. Times are upper bounds.", load, r.Machine.Cores))
 	}
 	lines = append(lines, r.work()...)
-	for _, c := range r.Comparisons {
+	first := r.Systems[0]
+	for i, c := range r.Comparisons {
 		if c.WordRate != nil {
 			lines = append(lines, c.String())
+		}
+		if s := r.Systems[i+1]; slices.Equal(s.Steps, first.Steps) {
+			lines = append(lines, costsInWords(s, first)...)
 		}
 	}
 	if r.Audit != nil {
@@ -49,6 +53,30 @@ func (r *Report) work() (lines []string) {
 		lines = append(lines, "The systems did not do the same work: their times and their memory cannot be compared.")
 	}
 	return lines
+}
+
+// costsInWords compares the known ones of speed, processor time and memory with
+// those of the first system.
+func costsInWords(s, first systemReport) []string {
+	var parts []string
+	ratio := func(form string, a, b float64) {
+		if a > 0 && b > 0 {
+			parts = append(parts, fmt.Sprintf(form, a/b))
+		}
+	}
+	ratio("is %.2f times as fast as "+first.Name, s.netSpeed(), first.netSpeed())
+	ratio("takes %.2f times its processor time", s.netCPU(), first.netCPU())
+	if a, b := s.Cost.PeakRSS, first.Cost.PeakRSS; a > 0 && b > 0 {
+		parts = append(parts, fmt.Sprintf("needs up to %d MiB of memory against %d MiB", a>>20, b>>20))
+	}
+	if parts == nil {
+		return nil
+	}
+	line := s.Name + " " + strings.Join(parts, ", ") + "."
+	if s.Start != nil || first.Start != nil {
+		line = "Without starts, " + line
+	}
+	return []string{line}
 }
 
 // ordersInWords names the orders of the systems, each with all of its rules.

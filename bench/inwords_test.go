@@ -72,8 +72,8 @@ func TestPartsOfRecordings(t *testing.T) {
 	assert.ErrorContains(t, err, "expected an offset within the recording")
 }
 
-// TestReportInWords: the sentences name the work and the starts, and each order
-// once.
+// TestReportInWords: the sentences name the work, starts and costs, and each
+// order once.
 func TestReportInWords(t *testing.T) {
 	items := []Item{{Name: "one.wav", Path: steps(t, 2), Text: new("Good day, all.")}, {Name: "two.wav", Path: steps(t, 2), Text: new("yes")}}
 	program, err := Command(`sh -c 'echo Good day. all.; for i in 1 2 3 4 5 6 7 8 9; do :; done' {file}`, 1e10)
@@ -88,14 +88,15 @@ func TestReportInWords(t *testing.T) {
 	text := strings.Join(report.findings(), "\n")
 	assert.Contains(t, text, "Work of exact: text, speakers;")
 	assert.Contains(t, text, "did not do the same work")
+	assert.NotContains(t, text, "MiB of memory")
 	report = run(false)
 	require.NotNil(t, report.Systems[1].Start)
 	report.Machine.Cores, report.Machine.LoadAverage[0] = 2, "9.83"
-	report.Systems[1].Start = &Cost{Wall: 1e-9} // the program is too short to be seen
+	report.Systems[1].Start, report.Systems[1].Cost.PeakRSS = &Cost{Wall: 1e-9}, 2<<20 // the program is too short to be seen
 	text = strings.Join(report.findings(), "\n")
 	for _, part := range []string{
 		"The machine was busy: load average 9.83 on 2 cores", "Work of exact: text;", "Work of loose: text; it was started for each recording: ",
-		"likewise by text as ",
+		"Without starts, loose is ", "times as fast as exact", "needs up to 2 MiB of memory against 3 MiB", "likewise by text as ",
 	} {
 		assert.Contains(t, text, part)
 	}

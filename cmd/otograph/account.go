@@ -92,20 +92,11 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 
 // showAccount prints an account with its packs, keys and users as JSON.
 func showAccount(ctx context.Context, s *stores, a accounts.Account) error {
-	view, err := s.Billing.View(ctx, a.ID)
-	if err != nil {
-		return err
-	}
-	packs, err := s.Billing.Packs(ctx, a.ID)
-	if err != nil {
-		return err
-	}
-	keys, err := s.Accounts.Keys(ctx, a.ID)
-	if err != nil {
-		return err
-	}
-	users, err := s.Accounts.Users(ctx, a.ID)
-	if err != nil {
+	view, viewErr := s.Billing.View(ctx, a.ID)
+	packs, packsErr := s.Billing.Packs(ctx, a.ID)
+	keys, keysErr := s.Accounts.Keys(ctx, a.ID)
+	users, usersErr := s.Accounts.Users(ctx, a.ID)
+	if err := cmp.Or(viewErr, packsErr, keysErr, usersErr); err != nil {
 		return err
 	}
 	for i := range keys {

@@ -19,11 +19,7 @@ type completionCmd struct {
 
 // Run prints a script that completes commands, flags and their values.
 func (c *completionCmd) Run() error {
-	commands := completionsOf(newParser(context.Background(), true).Model.Node)
-	if c.Shell == "fish" {
-		return fishCompletion(os.Stdout, commands)
-	}
-	return bashCompletion(os.Stdout, commands, c.Shell == "zsh")
+	return writeCompletion(os.Stdout, c.Shell, completionsOf(newParser(context.Background(), true).Model.Node))
 }
 
 // completions holds what can follow a command.
@@ -110,21 +106,16 @@ func (f completedFlag) Values() string {
 //go:embed completion.*.tmpl
 var completionScripts embed.FS
 
-// bashCompletion writes a script for bash, or for zsh by its emulation of bash.
-func bashCompletion(w io.Writer, commands []completions, zsh bool) error {
-	return writeCompletion(w, "completion.bash.tmpl", map[string]any{"Commands": commands, "Zsh": zsh})
-}
-
-// fishCompletion writes a script for fish.
-func fishCompletion(w io.Writer, commands []completions) error {
-	return writeCompletion(w, "completion.fish.tmpl", commands)
-}
-
-func writeCompletion(w io.Writer, name string, data any) error {
+// writeCompletion writes the script of a shell; zsh emulates bash.
+func writeCompletion(w io.Writer, shell string, commands []completions) error {
+	name := "completion.bash.tmpl"
+	if shell == "fish" {
+		name = "completion.fish.tmpl"
+	}
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'" }
 	t, err := template.New(name).Funcs(template.FuncMap{"quote": quote}).ParseFS(completionScripts, name)
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, data)
+	return t.Execute(w, map[string]any{"Commands": commands, "Zsh": shell == "zsh"})
 }

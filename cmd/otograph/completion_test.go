@@ -14,9 +14,9 @@ import (
 func TestCompletion(t *testing.T) {
 	commands := completionsOf(newParser(t.Context(), true).Model.Node)
 	var bash, zsh, fish strings.Builder
-	require.NoError(t, bashCompletion(&bash, commands, false))
-	require.NoError(t, bashCompletion(&zsh, commands, true))
-	require.NoError(t, fishCompletion(&fish, commands))
+	require.NoError(t, writeCompletion(&bash, "bash", commands))
+	require.NoError(t, writeCompletion(&zsh, "zsh", commands))
+	require.NoError(t, writeCompletion(&fish, "fish", commands))
 	assert.True(t, strings.HasSuffix(zsh.String(), bash.String()), "zsh runs the script of bash")
 	for _, leaf := range newParser(t.Context(), true).Model.Leaves(true) {
 		assert.Contains(t, fish.String(), " -a "+leaf.Name+" ")

@@ -39,21 +39,16 @@ var normalizers = []Normalizer{
 // Normalizers returns all normalizers.
 func Normalizers() []Normalizer { return slices.Clone(normalizers) }
 
-func names() (list []string) {
-	for _, n := range normalizers {
-		list = append(list, n.Name)
-	}
-	return list
-}
-
 // FindNormalizer returns a normalizer by its name.
 func FindNormalizer(name string) (Normalizer, error) {
+	var names []string
 	for _, n := range normalizers {
 		if n.Name == name {
 			return n, nil
 		}
+		names = append(names, n.Name)
 	}
-	return Normalizer{}, fmt.Errorf("unknown normalizer %q: expected one of %s", name, strings.Join(names(), ", "))
+	return Normalizer{}, fmt.Errorf("unknown normalizer %q: expected one of %s", name, strings.Join(names, ", "))
 }
 
 // String returns the name with its version.

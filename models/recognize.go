@@ -75,7 +75,7 @@ func recognize(r io.ReaderAt, size int64, name string) (*Recognized, error) {
 		return nil, fmt.Errorf("%w: expected a ggml Whisper file or an ONNX model, found %s", ErrUnsupported, what)
 	}
 	if n >= 4 && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic {
-		w, err := ggmlfile.Check(r, size, nil)
+		w, err := ggmlfile.Check(r, size, false)
 		if err != nil {
 			return nil, notModel(err, ggmlfile.ErrNotWhisper)
 		}

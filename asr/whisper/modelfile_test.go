@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/internal/engine/whispernet"
+	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/models"
 )
 
@@ -32,7 +33,7 @@ func broken(at int, v int32) []byte {
 func TestCheckRefuses(t *testing.T) {
 	good := testModel()
 	filters := 4 * 12
-	vocabulary := filters + 8 + 4*80*whispernet.MelBins
+	vocabulary := filters + 8 + 4*80*ggmlfile.MelBins
 	tensors := vocabulary + 4
 	for range 256 {
 		tensors += 5
@@ -100,7 +101,7 @@ func TestOpenNamesFileAndRole(t *testing.T) {
 
 func FuzzCheck(f *testing.F) {
 	good := testModel()
-	const head = 4*12 + 8 + 4*80*whispernet.MelBins + 4 + 256*5 + 60
+	const head = 4*12 + 8 + 4*80*ggmlfile.MelBins + 4 + 256*5 + 60
 	f.Add(good[:48], 0, int32(0))
 	f.Add([]byte("lmgg"), 4, int32(-1))
 	f.Add([]byte{}, 60000, int32(1<<30))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
@@ -49,7 +48,7 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 		tokens = append(tokens, []byte(s))
 	}
 	var out bytes.Buffer
-	w := ggmlfile.NewWriter(&out, h, make([]float32, h.Mels*whispernet.MelBins), tokens)
+	w := ggmlfile.NewWriter(&out, h, make([]float32, h.Mels*ggmlfile.MelBins), tokens)
 	width := int(h.TextState)
 	embedding := slices.Clone(testEmbedding())
 	if n := int(h.Vocabulary) * width; n != len(embedding) {

@@ -20,7 +20,7 @@ func TestQuantized(t *testing.T) {
 	require.NoError(t, err)
 	var model bytes.Buffer
 	require.NoError(t, modeltest.WriteModel(&model, size, modeltest.ShapeOptions{}))
-	before, err := ggmlfile.Check(bytes.NewReader(model.Bytes()), int64(model.Len()), nil)
+	before, err := ggmlfile.Check(bytes.NewReader(model.Bytes()), int64(model.Len()), false)
 	require.NoError(t, err)
 	in, out := filepath.Join(t.TempDir(), "in.bin"), filepath.Join(t.TempDir(), "out.bin")
 	require.NoError(t, os.WriteFile(in, model.Bytes(), 0o600))
@@ -32,7 +32,7 @@ func TestQuantized(t *testing.T) {
 		require.NoError(t, run(c.typ, []string{in, out}))
 		data, err := os.ReadFile(out)
 		require.NoError(t, err, c.typ)
-		after, err := ggmlfile.Check(bytes.NewReader(data), int64(len(data)), nil)
+		after, err := ggmlfile.Check(bytes.NewReader(data), int64(len(data)), false)
 		require.NoError(t, err, c.typ)
 		assert.Len(t, after.Index, len(before.Index), c.typ)
 		assert.Equal(t, c.file, after.Type, c.typ)

@@ -15,7 +15,7 @@ import (
 // numbers, or q6_K) to another type and returns the model; other tensors do not
 // change.
 func requantize(data []byte, to ggmlfile.Type) ([]byte, error) {
-	w, err := ggmlfile.Check(bytes.NewReader(data), int64(len(data)), nil)
+	w, err := ggmlfile.Check(bytes.NewReader(data), int64(len(data)), false)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (f *File) open(m *models.Model, main models.File) (err error) {
 		}
 		file = f.disk
 	}
-	if f.Checked, err = ggmlfile.Check(file, size, layout); err != nil {
+	if f.Checked, err = ggmlfile.Check(file, size, true); err != nil {
 		return err
 	}
 	f.Packing = packing(m.WindowSeconds)

@@ -113,7 +113,7 @@ func testFile(kind int32) []byte {
 // checked returns a checked file.
 func checked(t testing.TB, file []byte) *ggmlfile.Checked {
 	t.Helper()
-	f, err := ggmlfile.Check(bytes.NewReader(file), int64(len(file)), nil)
+	f, err := ggmlfile.Check(bytes.NewReader(file), int64(len(file)), false)
 	require.NoError(t, err)
 	return f
 }

@@ -56,10 +56,10 @@ func TestWriter(t *testing.T) {
 	w.Tensor("two", []int32{3}, TensorF32)
 	w.Values([]float32{1, 2, 3}, TensorF32)
 	require.NoError(t, w.Err())
-	got, err := Check(bytes.NewReader(b.Bytes()), int64(b.Len()), func(got Header) (Layout, error) {
-		assert.Equal(t, h, got)
-		return Layout{Bins: 201, Tensors: []Tensor{{Name: "one", Dims: []int32{64, 2}}, {Name: "two", Dims: []int32{3}}}}, nil
-	})
+	got, err := Check(bytes.NewReader(b.Bytes()), int64(b.Len()), false)
 	require.NoError(t, err)
+	assert.Equal(t, h, got.Header)
+	require.Len(t, got.Index, 2)
+	assert.Equal(t, []any{"one", []int32{64, 2}, "two", []int32{3}}, []any{got.Index[0].Name, got.Index[0].Dims, got.Index[1].Name, got.Index[1].Dims})
 	assert.Len(t, got.Texts, 3)
 }

@@ -73,28 +73,15 @@ type Tensor struct {
 	Offset, Size int64
 }
 
-// Layout lists a caller's requirements for a valid file.
-type Layout struct {
-	Bins    int32    // of the mel filters
-	Tensors []Tensor // names and dimensions; each must occur once
-}
-
-// The accepted ranges. The largest published model (large-v3) has 32 layers,
-// 1280 wide, 20 heads, 128 bands and 51866 tokens. The ranges leave room above
-// it, and stop sizes for which a loader would reserve absurd amounts of memory.
+// Limits of the vocabulary and of the tensors.
 const (
-	maxVocab  = 1 << 18
-	maxCtx    = 1 << 14
-	maxState  = 1 << 13
-	maxHeads  = 1 << 8
-	maxLayers = 1 << 8
-	maxMels   = 1 << 10
-	maxType   = 1 << 20
-	maxFFT    = 1 << 14
 	maxToken  = 1 << 10 // bytes of one token's text
 	maxTensor = 1 << 16 // tensors
 	maxName   = 1 << 7  // bytes of a tensor's name
 )
+
+// MelBins is the number of bins of a Fourier transform of 400 samples.
+const MelBins = 201
 
 // block is a tensor type's layout: size bytes for every n numbers.
 type block struct{ n, size int64 }
@@ -116,16 +103,13 @@ var blocks = map[int32]block{
 	14: {256, 210}, // Q6_K
 }
 
-// BlockSize returns the number of values in a block of a tensor type; 0 for
-// types that libwhisper does not load.
-func BlockSize(kind int32) int64 { return blocks[kind].n }
-
-// Check reads a model of size bytes: dimensions in range, mel filters,
-// vocabulary and every tensor within the file, and nothing after the last one.
-// It does not read the weights. If demand is not nil, it returns the header's
-// required layout, or why there can be none. Check's errors name the expected
-// and the actual value; they wrap ErrNotWhisper unless reading or demand failed.
-func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*Checked, error) {
+// Check reads a model of size bytes: dimensions that libwhisper accepts, mel
+// filters, vocabulary and every tensor within the file, and nothing after the
+// last one. It does not read the weights. If whole is set, the mel filters must
+// have [MelBins], and the tensors must be those of [Tensors]. Check's errors name
+// the expected and the actual value; they wrap ErrNotWhisper unless reading
+// failed.
+func Check(file io.ReaderAt, size int64, whole bool) (*Checked, error) {
 	r := reader{weightfile.NewReader(file, size, readAhead)}
 	if size < 4 {
 		return nil, fmt.Errorf("%w: expected ggml's format, found a file of %d bytes", ErrNotWhisper, size)
@@ -142,21 +126,13 @@ func Check(file io.ReaderAt, size int64, demand func(Header) (Layout, error)) (*
 	if _, err := binary.Decode(header, binary.LittleEndian, &w.Header); err != nil {
 		return nil, err
 	}
-	var layout *Layout
-	if demand != nil {
-		l, err := demand(w.Header)
-		if err != nil {
-			return nil, err
-		}
-		layout = &l
-	}
 	if err := w.sound(); err != nil {
+		return nil, fmt.Errorf("%w: header: %w", ErrNotWhisper, err)
+	}
+	if err := w.vocabulary(r, whole); err != nil {
 		return nil, err
 	}
-	if err := w.vocabulary(r, layout); err != nil {
-		return nil, err
-	}
-	if err := w.tensors(r, layout); err != nil {
+	if err := w.tensors(r, whole); err != nil {
 		return nil, err
 	}
 	return &w, nil
@@ -177,44 +153,57 @@ func otherFormat(begin string) string {
 	return ""
 }
 
-// sound checks that a loader can reserve memory for the header's sizes.
+// headerTypes maps the header's file type to the type of the large tensors.
+var headerTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14}
+
+// sound checks that the dimensions are possible for libwhisper.
 func (h Header) sound() error {
-	for _, p := range []struct {
-		name            string
-		value, min, max int32
+	fields := []struct {
+		name     string
+		v        int32
+		min, max int32
 	}{
-		{"n_vocab", h.Vocabulary, 1, maxVocab},
-		{"n_audio_ctx", h.AudioContext, 1, maxCtx},
-		{"n_audio_state", h.AudioState, 1, maxState},
-		{"n_audio_head", h.AudioHeads, 1, maxHeads},
-		{"n_audio_layer", h.AudioLayers, 1, maxLayers},
-		{"n_text_ctx", h.TextContext, 1, maxCtx},
-		{"n_text_state", h.TextState, 1, maxState},
-		{"n_text_head", h.TextHeads, 1, maxHeads},
-		{"n_text_layer", h.TextLayers, 1, maxLayers},
-		{"n_mels", h.Mels, 1, maxMels},
-		{"ftype", h.Type, 0, maxType},
-	} {
-		if p.value < p.min || p.value > p.max {
-			return fmt.Errorf("%w: header: expected %s of %d to %d, found %d", ErrNotWhisper, p.name, p.min, p.max, p.value)
+		{"vocabulary (n_vocab)", h.Vocabulary, 51864, 51866},
+		{"audio context (n_audio_ctx)", h.AudioContext, 1500, 1500},
+		{"audio width (n_audio_state)", h.AudioState, 32, 4096},
+		{"audio heads (n_audio_head)", h.AudioHeads, 1, 128},
+		{"audio layers (n_audio_layer)", h.AudioLayers, 1, 128},
+		{"text context (n_text_ctx)", h.TextContext, 32, 8192},
+		{"text width (n_text_state)", h.TextState, 32, 4096},
+		{"text heads (n_text_head)", h.TextHeads, 1, 128},
+		{"text layers (n_text_layer)", h.TextLayers, 1, 128},
+		{"mel bands (n_mels)", h.Mels, 80, 128},
+	}
+	for _, f := range fields {
+		switch {
+		case f.v >= f.min && f.v <= f.max:
+		case f.min == f.max:
+			return fmt.Errorf("expected %s %d, found %d", f.name, f.min, f.v)
+		default:
+			return fmt.Errorf("expected %s of %d to %d, found %d", f.name, f.min, f.max, f.v)
 		}
 	}
-	if h.AudioState%h.AudioHeads != 0 || h.TextState%h.TextHeads != 0 {
-		return fmt.Errorf("%w: header: expected widths that are multiples of the heads' number, found %d for %d and %d for %d",
-			ErrNotWhisper, h.AudioState, h.AudioHeads, h.TextState, h.TextHeads)
+	if h.AudioState != h.TextState {
+		return fmt.Errorf("expected equal widths of audio and text, found %d and %d", h.AudioState, h.TextState)
+	}
+	if h.AudioState%h.AudioHeads != 0 || h.TextState%h.TextHeads != 0 || h.AudioState/h.AudioHeads%2 != 0 || h.TextState/h.TextHeads%2 != 0 {
+		return fmt.Errorf("expected widths that the heads divide evenly, found %d for %d and %d for %d", h.AudioState, h.AudioHeads, h.TextState, h.TextHeads)
+	}
+	t, ok := headerTypes[h.Type%1000]
+	if !ok || h.Type < 0 || h.Type >= 3000 {
+		return fmt.Errorf("expected a type that libwhisper 1.9 knows, found %d", h.Type)
+	}
+	if n := blocks[t].n; int64(h.AudioState)%n != 0 {
+		return fmt.Errorf("expected a width that is a multiple of the type's blocks of %d, found %d", n, h.AudioState)
 	}
 	return nil
 }
 
 // vocabulary skips the mel filters and the vocabulary.
-func (w *Checked) vocabulary(r reader, layout *Layout) error {
+func (w *Checked) vocabulary(r reader, whole bool) error {
 	mels, bins := r.word(), r.word()
-	least, most := int32(1), int32(maxFFT)
-	if layout != nil {
-		least, most = layout.Bins, layout.Bins
-	}
-	if r.Err == nil && (mels != w.Mels || bins < least || bins > most) {
-		return fmt.Errorf("%w: mel filters: expected %d bands of %d bins, found %d of %d", ErrNotWhisper, w.Mels, most, mels, bins)
+	if r.Err == nil && (mels != w.Mels || bins < 1 || bins > MelBins || whole && bins != MelBins) {
+		return fmt.Errorf("%w: mel filters: expected %d bands of %d bins, found %d of %d", ErrNotWhisper, w.Mels, MelBins, mels, bins)
 	}
 	w.Filters, w.FilterBins = r.At, bins
 	r.Skip(4 * int64(mels) * int64(bins))
@@ -233,10 +222,10 @@ func (w *Checked) vocabulary(r reader, layout *Layout) error {
 }
 
 // tensors skips the tensors to the end of the file.
-func (w *Checked) tensors(r reader, layout *Layout) error {
+func (w *Checked) tensors(r reader, whole bool) error {
 	missing := map[string][]int32{}
-	if layout != nil {
-		for _, t := range layout.Tensors {
+	if whole {
+		for _, t := range Tensors(w.Header) {
 			missing[t.Name] = t.Dims
 		}
 	}
@@ -246,7 +235,7 @@ func (w *Checked) tensors(r reader, layout *Layout) error {
 		if err != nil {
 			return err
 		}
-		if layout != nil {
+		if whole {
 			expected, ok := missing[t.Name]
 			if !ok {
 				return fmt.Errorf("%w: tensor at byte %d: found %q, which a Whisper model of these dimensions has not (or not twice)", ErrNotWhisper, at, t.Name)

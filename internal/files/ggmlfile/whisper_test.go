@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample writes a small but complete file: 4 bands by 5 bins, 3 tokens, an f32
+// sample writes a small but complete file: 80 bands by 5 bins, 3 tokens, an f32
 // tensor, an f16 one and a q8_0 one. Index i of params is the i-th hyper
 // parameter.
 func sample(change func(params []int32)) []byte {
-	params := []int32{51865, 1500, 64, 2, 1, 320, 64, 2, 1, 4, 7}
+	params := []int32{51865, 1500, 64, 2, 1, 320, 64, 2, 1, 80, 7}
 	if change != nil {
 		change(params)
 	}
@@ -23,8 +23,8 @@ func sample(change func(params []int32)) []byte {
 	put := func(v ...int32) { _ = binary.Write(&b, binary.LittleEndian, v) }
 	put(Magic)
 	put(params...)
-	put(4, 5)
-	b.Write(make([]byte, 4*5*4))
+	put(80, 5)
+	b.Write(make([]byte, 80*5*4))
 	put(3)
 	for _, token := range []string{"a", "bc", ""} {
 		put(int32(len(token)))
@@ -44,7 +44,7 @@ func sample(change func(params []int32)) []byte {
 
 // parse checks a model in memory.
 func parse(data []byte) (*Checked, error) {
-	return Check(bytes.NewReader(data), int64(len(data)), nil)
+	return Check(bytes.NewReader(data), int64(len(data)), false)
 }
 
 func TestWholeFile(t *testing.T) {
@@ -53,14 +53,14 @@ func TestWholeFile(t *testing.T) {
 	assert.Equal(t, &Checked{
 		Header: Header{
 			Vocabulary: 51865, AudioContext: 1500, AudioState: 64, AudioHeads: 2, AudioLayers: 1, TextContext: 320, TextState: 64,
-			TextHeads: 2, TextLayers: 1, Mels: 4, Type: 7,
+			TextHeads: 2, TextLayers: 1, Mels: 80, Type: 7,
 		},
 		ReaderAt: bytes.NewReader(sample(nil)),
 		Filters:  4 + 11*4 + 2*4, FilterBins: 5, Texts: []string{"a", "bc", ""},
 		Index: []Tensor{
-			{Name: "name", Kind: 0, Dims: []int32{7}, Offset: 175, Size: 28},
-			{Name: "name", Kind: 1, Dims: []int32{3, 5}, Offset: 227, Size: 30},
-			{Name: "name", Kind: 8, Dims: []int32{64, 2}, Offset: 281, Size: 136},
+			{Name: "name", Kind: 0, Dims: []int32{7}, Offset: 1695, Size: 28},
+			{Name: "name", Kind: 1, Dims: []int32{3, 5}, Offset: 1747, Size: 30},
+			{Name: "name", Kind: 8, Dims: []int32{64, 2}, Offset: 1801, Size: 136},
 		},
 	}, h)
 	assert.True(t, h.Multilingual())
@@ -94,10 +94,9 @@ func TestErrorsNameBadNumbers(t *testing.T) {
 		"negative ctx":    {1, -5, "n_audio_ctx"},
 		"huge state":      {2, 1 << 20, "n_audio_state"},
 		"no heads":        {3, 0, "n_audio_head"},
-		"odd heads":       {3, 3, "multiples"},
+		"odd heads":       {3, 3, "divide evenly"},
 		"layers":          {8, 1 << 12, "n_text_layer"},
-		"bands":           {9, 80, "mel filters"},
-		"few tokens":      {0, 2, "n_vocab is 2"},
+		"bands":           {9, 128, "mel filters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse(sample(func(p []int32) { p[c.index] = c.value }))
@@ -105,7 +104,12 @@ func TestErrorsNameBadNumbers(t *testing.T) {
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
-	_, err := parse([]byte("GGUF and so on, and so on"))
+	tokens := sample(nil)
+	binary.LittleEndian.PutUint32(tokens[4+11*4+8+80*5*4:], 51866)
+	_, err := parse(tokens)
+	require.ErrorIs(t, err, ErrNotWhisper)
+	assert.ErrorContains(t, err, "n_vocab is 51865")
+	_, err = parse([]byte("GGUF and so on, and so on"))
 	require.ErrorIs(t, err, ErrNotWhisper)
 	assert.ErrorContains(t, err, "0x67676d6c")
 	_, err = parse(append(sample(nil), 0))
@@ -117,14 +121,14 @@ type failing struct{}
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestReadErrorsAreNotErrNotWhisper(t *testing.T) {
-	_, err := Check(failing{}, 1000, nil)
+	_, err := Check(failing{}, 1000, false)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	assert.NotErrorIs(t, err, ErrNotWhisper)
 }
 
 func FuzzCheck(f *testing.F) {
 	f.Add(sample(nil))
-	f.Add(sample(func(p []int32) { p[0] = 3 }))
+	f.Add(sample(func(p []int32) { p[0] = 51864 }))
 	f.Add([]byte("lmgg"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if _, err := parse(data); err != nil && !errors.Is(err, ErrNotWhisper) {

@@ -24,9 +24,9 @@ func Whisper(vocab int32) []byte {
 	var b bytes.Buffer
 	put := func(v ...int32) { _ = binary.Write(&b, binary.LittleEndian, v) }
 	put(ggmlfile.Magic)
-	put(vocab, 1500, 64, 2, 1, 320, 64, 2, 1, 4, 1)
-	put(4, 5)
-	b.Write(make([]byte, 4*5*4))
+	put(vocab, 1500, 64, 2, 1, 320, 64, 2, 1, 80, 1)
+	put(80, 5)
+	b.Write(make([]byte, 80*5*4))
 	put(1, 1)
 	b.WriteString("a")
 	put(1, 4, 0, 7)

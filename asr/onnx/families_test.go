@@ -81,7 +81,7 @@ const toFloat, toUint8, toHalf = 1, 2, 10
 // scores8 computes scores with 8-bit weights, as onnxruntime's quantize_dynamic
 // writes them.
 func scores8(g *onnxfile.Graph, x string, w, bias onnxfile.Tensor) string {
-	step, zero := g.Const(onnxfile.Floats(nil, 0.4)), g.Op("Cast", []string{g.Const(onnxfile.Int32s(nil, 128))}, onnxfile.AttrInt("to", toUint8))
+	step, zero := g.Const(onnxfile.Floats(nil, 0.4)), g.Op("Cast", []string{g.Const(int32s(nil, 128))}, onnxfile.AttrInt("to", toUint8))
 	weights := g.Op("QuantizeLinear", []string{g.Const(w), step, zero})
 	g.Node("DynamicQuantizeLinear", []string{x}, []string{"q", "q_scale", "q_zero"})
 	y := g.Op("Cast", []string{g.Op("MatMulInteger", []string{"q", weights, "q_zero", zero})}, onnxfile.AttrInt("to", toFloat))
@@ -147,7 +147,7 @@ func randomParaformer(r *rand.Rand) *onnxfile.Graph {
 	g.Input("speech", onnxfile.Float32, "B", "T", lfrDim).Input("speech_lengths", onnxfile.Int32, "B")
 	g.Node("LogSoftmax", []string{randomScores(g, r, "speech", lfrDim, every, familySymbols, -1, 0, 1)}, []string{"logits"}, onnxfile.AttrInt("axis", -1))
 	count := g.Op("Cast", []string{g.Op("Gather", []string{g.Op("Shape", []string{"logits"}), g.Const(onnxfile.Ints(nil, 1))}, onnxfile.AttrInt("axis", 0))}, onnxfile.AttrInt("to", 6))
-	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(onnxfile.Int32s(nil, 0))}), count}, []string{"token_num"})
+	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(int32s(nil, 0))}), count}, []string{"token_num"})
 	frames := g.Op("Gather", []string{g.Op("Shape", []string{"speech"}), g.Const(onnxfile.Ints(nil, 1))}, onnxfile.AttrInt("axis", 0))
 	entries := g.Op("Mul", []string{frames, g.Const(onnxfile.Ints(nil, 3))})
 	at := g.Op("Range", []string{g.Const(onnxfile.Ints(nil, 0)), entries, g.Const(onnxfile.Ints(nil, 1))})

@@ -208,7 +208,7 @@ func TestParaformer(t *testing.T) {
 func TestParaformerFailureWithoutTokensIsSilence(t *testing.T) {
 	fail := func(g *onnxfile.Graph, like string) string {
 		zero := g.Op("Mul", []string{g.Op("Shape", []string{like}), g.Const(ints(0))})
-		return g.Op("Gather", []string{g.Const(onnxfile.Zeros(1, 9)), g.Op("Add", []string{zero, g.Const(ints(99))})}, onnxfile.AttrInt("axis", 0))
+		return g.Op("Gather", []string{g.Const(zeros(1, 9)), g.Op("Add", []string{zero, g.Const(ints(99))})}, onnxfile.AttrInt("axis", 0))
 	}
 	g := onnxfile.NewGraph()
 	g.Input("speech", onnxfile.Float32, "N", "T", lfrDim).Input("speech_lengths", onnxfile.Int32, "N")

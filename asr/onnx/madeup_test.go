@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -93,6 +94,19 @@ func (s script) weights(dim, lowAt, highAt int, level float32) (w, bias onnxfile
 	}
 	b[s.low], b[s.high], b[s.blank] = 0, 0, level
 	return onnxfile.Floats([]int64{int64(dim), int64(s.v)}, m...), onnxfile.Floats([]int64{int64(s.v)}, b...)
+}
+
+func zeros(shape ...int64) onnxfile.Tensor {
+	n, _ := onnxfile.Elements(shape)
+	return onnxfile.Floats(shape, make([]float32, n)...)
+}
+
+func int32s(shape []int64, v ...int32) onnxfile.Tensor {
+	var raw []byte
+	for _, x := range v {
+		raw = binary.LittleEndian.AppendUint32(raw, uint32(x))
+	}
+	return onnxfile.RawTensor(onnxfile.Int32, shape, raw)
 }
 
 func ints(v ...int64) onnxfile.Tensor { return onnxfile.Ints([]int64{int64(len(v))}, v...) }
@@ -240,7 +254,7 @@ func madeUpSenseVoiceFunASR() *onnxfile.Graph {
 	g := onnxfile.NewGraph()
 	g.Input("speech", onnxfile.Float32, "N", "T", lfrDim).Input("speech_lengths", onnxfile.Int32, "N").Input("language", onnxfile.Int32, "N").Input("textnorm", onnxfile.Int32, "N")
 	g.Node("Identity", []string{senseLogits(g, "speech", "language")}, []string{"ctc_logits"})
-	g.Node("Add", []string{"speech_lengths", g.Const(onnxfile.Int32s([]int64{1}, 4))}, []string{"encoder_out_lens"})
+	g.Node("Add", []string{"speech_lengths", g.Const(int32s([]int64{1}, 4))}, []string{"encoder_out_lens"})
 	return g.Output("ctc_logits", onnxfile.Float32, "N", "T4", nil).Output("encoder_out_lens", onnxfile.Int32, "N")
 }
 
@@ -417,7 +431,7 @@ func madeUpParaformer(frames int, peaks bool) *onnxfile.Graph {
 	// The graph reads the speech but ignores it.
 	nothing := g.Op("Mul", []string{g.Op("ReduceMean", []string{"speech"}, onnxfile.AttrInt("keepdims", 0)), g.Const(onnxfile.Floats(nil, 0))})
 	g.Node("LogSoftmax", []string{g.Op("Add", []string{g.Const(onnxfile.Floats([]int64{1, int64(len(ids)), 9}, m...)), nothing})}, []string{"logits"}, onnxfile.AttrInt("axis", -1))
-	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(onnxfile.Int32s([]int64{1}, 0))}), g.Const(onnxfile.Int32s([]int64{1}, int32(len(ids))))}, []string{"token_num"})
+	g.Node("Add", []string{g.Op("Mul", []string{"speech_lengths", g.Const(int32s([]int64{1}, 0))}), g.Const(int32s([]int64{1}, int32(len(ids))))}, []string{"token_num"})
 	g.Output("logits", onnxfile.Float32, 1, "U", 9).Output("token_num", onnxfile.Int32, 1)
 	if peaks {
 		p := make([]float32, 3*frames)

@@ -112,7 +112,7 @@ func TestWaveformRefusals(t *testing.T) {
 func TestWaveformStride(t *testing.T) {
 	g := onnxfile.NewGraph()
 	g.Input("input_values", onnxfile.Float32, "N", "T")
-	rows := g.Op("Conv", []string{g.Op("Unsqueeze", []string{"input_values", g.Const(ints(1))}), g.Const(onnxfile.Zeros(5, 1, 640))}, onnxfile.AttrInts("strides", 640))
+	rows := g.Op("Conv", []string{g.Op("Unsqueeze", []string{"input_values", g.Const(ints(1))}), g.Const(zeros(5, 1, 640))}, onnxfile.AttrInts("strides", 640))
 	g.Node("Transpose", []string{rows}, []string{"logits"}, onnxfile.AttrInts("perm", 0, 2, 1))
 	g.Output("logits", onnxfile.Float32, "N", "F", 5)
 	e := openMadeUp(t, parts{ONNX: source(g, "slow.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)}})

@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/otograph/otograph/internal/files/packed"
 	"github.com/otograph/otograph/tools/internal/checkout"
 )
 
@@ -66,7 +65,7 @@ func pack(dir, set string, f file) error {
 		return err
 	}
 	target := filepath.Join("models", set, f.name+".zst")
-	if err := compress(packed.Split(data, f.planes), target); err != nil {
+	if err := compress(split(data, f.planes), target); err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	info, err := os.Stat(target)
@@ -75,6 +74,21 @@ func pack(dir, set string, f file) error {
 	}
 	fmt.Printf("%s\tplanes %d\tsize %d\tpacked %d\tsha256 %x\n", f.name, f.planes, len(data), info.Size(), sha256.Sum256(data))
 	return nil
+}
+
+// split reorders data into byte planes: first every stride-th byte from 0, then
+// every stride-th byte from 1, and so on. A stride below 2 returns data unchanged.
+func split(data []byte, stride int) []byte {
+	if stride < 2 {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for plane := range stride {
+		for i := plane; i < len(data); i += stride {
+			out = append(out, data[i])
+		}
+	}
+	return out
 }
 
 func compress(data []byte, target string) error {

@@ -80,7 +80,8 @@ func alike() *onnxfile.Graph {
 		"decoder.rnn.weight_ih": {512, 128}, "decoder.rnn.weight_hh": {512, 128}, "decoder.rnn.bias_ih": {512}, "decoder.rnn.bias_hh": {512},
 		"decoder.decoder.2.weight": {1, 128, 1}, "decoder.decoder.2.bias": {1},
 	} {
-		g.Constant(name, onnxfile.Zeros(shape...))
+		n, _ := onnxfile.Elements(shape)
+		g.Constant(name, onnxfile.Floats(shape, make([]float32, n)...))
 	}
 	return g
 }

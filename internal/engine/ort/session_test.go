@@ -210,7 +210,7 @@ func slow() []byte {
 	const n = 512
 	g := onnxfile.NewGraph()
 	g.Input("x", onnxfile.Float32, "N", n)
-	g.Constant("w", onnxfile.Zeros(n, n))
+	g.Constant("w", onnxfile.Floats([]int64{n, n}, make([]float32, n*n)...))
 	at := "x"
 	for range 400 {
 		at = g.Op("MatMul", []string{at, "w"})
@@ -313,7 +313,7 @@ func TestBinding(t *testing.T) {
 func TestNothingLeaks(t *testing.T) {
 	g := onnxfile.NewGraph()
 	g.Input("x", onnxfile.Float32, "N", 256)
-	g.Constant("w", onnxfile.Zeros(256, 256))
+	g.Constant("w", onnxfile.Floats([]int64{256, 256}, make([]float32, 256*256)...))
 	g.Node("MatMul", []string{"x", "w"}, []string{"y"}).Output("y", onnxfile.Float32, "N", 256)
 	data := g.Bytes()
 	round := func(i int) {

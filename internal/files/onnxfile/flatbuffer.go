@@ -99,26 +99,19 @@ func (t table) table(slot int) table {
 	return table{}
 }
 
-func (t table) uint8(slot int) byte {
+// scalar returns the bytes of a field, zeros if it is missing.
+func (t table) scalar(slot, size int) []byte {
 	if at := t.field(slot); at != 0 {
-		return t.buf.at(at, 1)[0]
+		return t.buf.at(at, size)
 	}
-	return 0
+	return make([]byte, size)
 }
 
-func (t table) int32(slot int) int32 {
-	if at := t.field(slot); at != 0 {
-		return int32(t.buf.uint32(at))
-	}
-	return 0
-}
+func (t table) uint8(slot int) byte { return t.scalar(slot, 1)[0] }
 
-func (t table) int64(slot int) int64 {
-	if at := t.field(slot); at != 0 {
-		return int64(binary.LittleEndian.Uint64(t.buf.at(at, 8)))
-	}
-	return 0
-}
+func (t table) int32(slot int) int32 { return int32(binary.LittleEndian.Uint32(t.scalar(slot, 4))) }
+
+func (t table) int64(slot int) int64 { return int64(binary.LittleEndian.Uint64(t.scalar(slot, 8))) }
 
 // vector returns the bytes of a vector of elements of size bytes.
 func (t table) vector(slot, size int) []byte {

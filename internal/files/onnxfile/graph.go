@@ -146,23 +146,9 @@ func Floats(shape []int64, v ...float32) Tensor {
 	return RawTensor(Float32, shape, littleEndian(v))
 }
 
-// Zeros returns a float32 tensor of zeros.
-func Zeros(shape ...int64) Tensor {
-	n := int64(1)
-	for _, d := range shape {
-		n *= d
-	}
-	return RawTensor(Float32, shape, make([]byte, 4*n))
-}
-
 // Ints returns an int64 tensor; an empty shape is a scalar.
 func Ints(shape []int64, v ...int64) Tensor {
 	return RawTensor(Int64, shape, littleEndian(v))
-}
-
-// Int32s returns an int32 tensor; an empty shape is a scalar.
-func Int32s(shape []int64, v ...int32) Tensor {
-	return RawTensor(Int32, shape, littleEndian(v))
 }
 
 func littleEndian(numbers any) []byte {

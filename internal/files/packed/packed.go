@@ -21,7 +21,7 @@ var ErrDamaged = errors.New("damaged executable")
 type File struct {
 	Name   string
 	Data   *[]byte // zstd of the byte planes
-	Planes int     // stride of Split
+	Planes int     // number of byte planes
 	Size   int     // unpacked, bytes
 	SHA256 string  // of the unpacked bytes, lower-case hex
 
@@ -70,24 +70,11 @@ func (p *File) unpack() ([]byte, error) {
 	return data, nil
 }
 
-// Split reorders data into byte planes: first every stride-th byte from 0, then
-// every stride-th byte from 1, and so on (the shuffle filter of HDF5). Weights
-// of two and four bytes compress better that way, because their exponents
-// become adjacent. A stride below 2 returns data unchanged.
-func Split(data []byte, stride int) []byte {
-	if stride < 2 {
-		return data
-	}
-	out := make([]byte, 0, len(data))
-	for plane := range stride {
-		for i := plane; i < len(data); i += stride {
-			out = append(out, data[i])
-		}
-	}
-	return out
-}
-
-// join undoes Split.
+// join orders byte planes as the data was: the first plane holds every
+// stride-th byte from 0, the next every stride-th byte from 1, and so on (the
+// shuffle filter of HDF5). Weights of two and four bytes compress better that
+// way, because their exponents become adjacent. A stride below 2 stands for data
+// in order.
 func join(planes []byte, stride int) []byte {
 	if stride < 2 {
 		return planes

@@ -94,7 +94,7 @@ func (d docs) endpoints() (list []docsEndpoint) {
 }
 
 func (d docs) parameters(e docsEndpoint) (list []docsField) {
-	for p := range d.parameterNodes(e) {
+	for _, p := range d.parameterNodes(e) {
 		list = append(list, docsField{
 			Name: text(p, "name"), Type: d.typeOf(child(p, "schema")) + " in " + text(p, "in"),
 			Required: text(p, "required") == "true", Default: text(child(p, "schema"), "default"), Description: text(p, "description"),
@@ -103,20 +103,16 @@ func (d docs) parameters(e docsEndpoint) (list []docsField) {
 	return list
 }
 
-// parameterNodes iterates over the parameters of an endpoint.
-func (d docs) parameterNodes(e docsEndpoint) func(yield func(*yaml.Node) bool) {
-	return func(yield func(*yaml.Node) bool) {
-		for _, from := range []*yaml.Node{child(e.Item, "parameters"), child(e.Op, "parameters")} {
-			if from == nil {
-				continue
-			}
+// parameterNodes returns the parameters of an endpoint.
+func (d docs) parameterNodes(e docsEndpoint) (list []*yaml.Node) {
+	for _, from := range []*yaml.Node{child(e.Item, "parameters"), child(e.Op, "parameters")} {
+		if from != nil {
 			for _, p := range from.Content {
-				if !yield(d.resolve(p)) {
-					return
-				}
+				list = append(list, d.resolve(p))
 			}
 		}
 	}
+	return list
 }
 
 func (d docs) fields(schema *yaml.Node) []docsField {

@@ -50,7 +50,7 @@ func Describe(base string) (d Document, err error) {
 	d.Queries = map[string][]string{}
 	for _, e := range (docs{root: doc}).endpoints() {
 		d.Queries[e.Path] = append([]string{}, d.Queries[e.Path]...)
-		for p := range (docs{root: doc}).parameterNodes(e) {
+		for _, p := range (docs{root: doc}).parameterNodes(e) {
 			if text(p, "in") == "query" {
 				d.Queries[e.Path] = append(d.Queries[e.Path], text(p, "name"))
 			}

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -57,16 +58,12 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	records := make([]transaction, len(list))
-	for i, t := range list {
-		records[i] = transactionOf(t)
-	}
 	return writeJSON(w, http.StatusOK, struct {
 		Transactions []transaction `json:"transactions"`
 		Total        int           `json:"total"`
 		Page         int           `json:"page"`
 		PageSize     int           `json:"page_size"`
-	}{records, total, page.Number, page.Size})
+	}{records(list, transactionOf), total, page.Number, page.Size})
 }
 
 // pricesAge is how long the response of GET /pricing is cached, here and by
@@ -106,9 +103,9 @@ type keyRecord struct {
 	UsedAt    *string `json:"used_at"`
 }
 
-func recordOf(k accounts.Key, secret string) keyRecord {
+func keyRecordOf(k accounts.Key) keyRecord {
 	return keyRecord{
-		ID: k.ID, Key: secret, Hint: k.Hint, ReadOnly: k.ReadOnly, CreatedAt: stamp(k.CreatedAt),
+		ID: k.ID, Hint: k.Hint, ReadOnly: k.ReadOnly, CreatedAt: stamp(k.CreatedAt),
 		ExpiresAt: stampOrNull(k.ExpiresAt), RevokedAt: stampOrNull(k.RevokedAt), UsedAt: stampOrNull(k.UsedAt),
 	}
 }
@@ -131,19 +128,14 @@ func (s *Server) recorded(r *request, entry func(account string) accounts.AuditE
 	if err != nil {
 		return err
 	}
-	users, err := s.cfg.Accounts.Users(r.Context(), account.ID)
+	name, err := s.author(r.Context(), r.who)
 	if err != nil {
 		return err
 	}
 	e := entry(account.Name)
-	e.Operator = "user " + r.who.User
+	e.Operator = "user " + cmp.Or(name, r.who.User)
 	if r.who.User == "" {
 		e.Operator = "key " + r.who.KeyID
-	}
-	for _, u := range users {
-		if u.ID == r.who.User {
-			e.Operator = "user " + u.Username
-		}
 	}
 	return s.cfg.Audit.Do(r.Context(), e, work)
 }
@@ -154,13 +146,7 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	out := struct {
-		Keys []keyRecord `json:"keys"`
-	}{make([]keyRecord, len(keys))}
-	for i, k := range keys {
-		out.Keys[i] = recordOf(k, "")
-	}
-	return writeJSON(w, http.StatusOK, out)
+	return writeJSON(w, http.StatusOK, map[string]any{"keys": records(keys, keyRecordOf)})
 }
 
 // createKey handles POST /account/keys, an addition to the specification.
@@ -186,7 +172,9 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	s.log.Info("API key made", "request", r.id, "account", r.who.Account, "user", r.who.User, "key", k.ID)
-	return writeJSON(w, http.StatusCreated, recordOf(k, secret))
+	out := keyRecordOf(k)
+	out.Key = secret
+	return writeJSON(w, http.StatusCreated, out)
 }
 
 // revokeKey handles DELETE /account/keys/:id, an addition to the specification.

@@ -38,10 +38,7 @@ func (s *Server) getCorrections(w http.ResponseWriter, r *request, id string) er
 	out := struct {
 		Version     int64              `json:"version"`
 		Corrections []correctionRecord `json:"corrections"`
-	}{corrections.Version(log), make([]correctionRecord, len(log))}
-	for i, e := range log {
-		out.Corrections[i] = correctionRecordOf(e)
-	}
+	}{corrections.Version(log), records(log, correctionRecordOf)}
 	setVersion(w, out.Version)
 	return writeJSON(w, http.StatusOK, out)
 }

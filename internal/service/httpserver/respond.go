@@ -35,6 +35,15 @@ func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
+// records returns the records of a list, which is not null in JSON.
+func records[T, R any](list []T, record func(T) R) []R {
+	out := make([]R, len(list))
+	for i, v := range list {
+		out[i] = record(v)
+	}
+	return out
+}
+
 // writeError responds with an error in the form of the path's interface.
 func (s *Server) writeError(w http.ResponseWriter, e *apiError, path string) {
 	if e.RetryAfter > 0 {

@@ -48,13 +48,7 @@ func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	out := struct {
-		Voices []voiceRecord `json:"voices"`
-	}{make([]voiceRecord, len(list))}
-	for i, v := range list {
-		out.Voices[i] = voiceRecordOf(v)
-	}
-	return writeJSON(w, http.StatusOK, out)
+	return writeJSON(w, http.StatusOK, map[string]any{"voices": records(list, voiceRecordOf)})
 }
 
 // createVoice handles POST /voices, an addition to the specification.

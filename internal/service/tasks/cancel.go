@@ -70,7 +70,13 @@ func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
 		for _, segment := range slices.Concat(reported...) {
 			seconds = max(seconds, segment.End)
 		}
-		quote, err := s.cheapest(ctx, tx, r, seconds)
+		prices, sets, err := s.terms(ctx, tx, r.price)
+		if err != nil {
+			return err
+		}
+		u := usage(r.Options, seconds, r.BatchMode)
+		u.Mode = cheapest(prices, possibleTiers(r.Options, sets))
+		quote, err := prices.Quote(u)
 		if err != nil {
 			return err
 		}
@@ -79,26 +85,12 @@ func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
 	})
 }
 
-// cheapest returns the lowest price of a part of a task.
-func (s *core) cheapest(ctx context.Context, tx *sql.Tx, r row, seconds float64) (least billing.Quote, err error) {
-	prices, err := s.billing.PricesByID(ctx, tx, r.price)
-	if err != nil {
-		return least, err
+// cheapest returns the tier with the lowest price.
+func cheapest(prices billing.Prices, tiers []spec.Tier) spec.Tier {
+	if prices.Optimized < prices.Standard && slices.Contains(tiers, spec.TierOptimized) {
+		return spec.TierOptimized
 	}
-	sets, err := s.queue.Available(ctx, tx)
-	if err != nil {
-		return least, err
-	}
-	for i, tier := range possibleTiers(r.Options, sets) {
-		quote, err := prices.Dearest(usage(r.Options, seconds, r.BatchMode), tier)
-		if err != nil {
-			return least, err
-		}
-		if i == 0 || quote.Total < least.Total {
-			least = quote
-		}
-	}
-	return least, nil
+	return tiers[0]
 }
 
 // cancel ends a task that is not final, unless first returns an error.

@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"database/sql"
-	"slices"
 
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/system/db"
@@ -54,14 +53,7 @@ func (s *Runs) Delivered(ctx context.Context, c *Claim, segments []spec.Segment)
 	if c.Options.ASRLanguage != nil {
 		o.Result.Language, _ = spec.NormalizeLanguage(*c.Options.ASRLanguage)
 	}
-	prices, err := s.billing.PricesByID(ctx, s.Config.DB.Read(), c.price)
-	if err != nil {
-		return o, s.wrap("price of "+c.ID, err)
-	}
-	sets, err := s.queue.Available(ctx, s.Config.DB.Read())
-	tiers := possibleTiers(c.Options, stillNaming(c.Extras.Model, sets))
-	if o.Tier = tiers[0]; prices.Optimized < prices.Standard && slices.Contains(tiers, spec.TierOptimized) {
-		o.Tier = spec.TierOptimized
-	}
-	return o, s.wrap("tiers of "+c.ID, err)
+	prices, sets, err := s.terms(ctx, s.Config.DB.Read(), c.price)
+	o.Tier = cheapest(prices, possibleTiers(c.Options, stillNaming(c.Extras.Model, sets)))
+	return o, s.wrap("price of "+c.ID, err)
 }

@@ -149,11 +149,7 @@ func (s *core) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 
 // holdAgain holds the price of a task that had a hold before.
 func (s *core) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
-	sets, err := s.queue.Available(ctx, tx)
-	if err != nil {
-		return err
-	}
-	prices, err := s.billing.PricesByID(ctx, tx, r.price)
+	prices, sets, err := s.terms(ctx, tx, r.price)
 	if err != nil {
 		return err
 	}

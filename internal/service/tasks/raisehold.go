@@ -59,16 +59,21 @@ type tariff struct {
 // tariff returns the tariff of a claimed task of the given length, at the most
 // expensive tier that the workers' models allow.
 func (s *core) tariff(ctx context.Context, c *Claim, seconds float64) (t tariff, err error) {
-	sets, err := s.queue.Available(ctx, s.Config.DB.Read())
-	if err != nil {
+	var sets []spec.Available
+	if t.prices, sets, err = s.terms(ctx, s.Config.DB.Read(), c.price); err != nil {
 		return t, err
 	}
 	t.usage, t.tiers = usage(c.Options, seconds, c.BatchMode), possibleTiers(c.Options, stillNaming(c.Extras.Model, sets))
-	if t.prices, err = s.billing.PricesByID(ctx, s.Config.DB.Read(), c.price); err != nil {
-		return t, err
-	}
 	t.quote, err = t.prices.Dearest(t.usage, t.tiers...)
 	return t, spec.Permanent(err)
+}
+
+// terms returns a price list and the workers' sets of models.
+func (s *core) terms(ctx context.Context, from billing.Querier, price int64) (prices billing.Prices, sets []spec.Available, err error) {
+	if prices, err = s.billing.PricesByID(ctx, from, price); err == nil {
+		sets, err = s.queue.Available(ctx, from)
+	}
+	return prices, sets, err
 }
 
 // unaffordable turns an insufficient balance into the error that ends the task;

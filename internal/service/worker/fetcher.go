@@ -232,20 +232,15 @@ func (f *Fetcher) download(run context.Context, c *tasks.Claim) (written bool) {
 		return true
 	}
 	cause := context.Cause(run)
-	how, message := tasks.EndRecoverable, messageOf(err)
-	switch {
-	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
+	if errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded) {
 		log.WarnContext(run, "claim superseded: the download is dropped", "task", c.ID, "attempt", c.Held.Attempt, "fetcher", f.id)
 		return true
-	case errors.Is(cause, queue.ErrDraining):
-		how, message = tasks.EndHandedBack, cause.Error()
-	case ours(err):
-		how = tasks.EndOutage
+	}
+	how, message := endOf(err, cause)
+	if how == tasks.EndOutage {
 		f.mu.Lock()
 		f.part = partOf(err, PartStore)
 		f.mu.Unlock()
-	case spec.IsPermanent(err):
-		how = tasks.EndPermanent
 	}
 	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "error", err, "cause", fmt.Sprint(safehttp.Cause(err)))
 	if err := release(run, s, c, how, message, lastWrite); err != nil {

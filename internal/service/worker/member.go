@@ -61,6 +61,26 @@ func messageOf(err error) string {
 	return "internal error"
 }
 
+// endOf returns how an attempt ends that failed with err, and its message; cause
+// is that of its context's end.
+func endOf(err, cause error) (how tasks.Ending, message string) {
+	switch message = messageOf(err); {
+	case errors.Is(cause, queue.ErrDraining):
+		return tasks.EndHandedBack, cause.Error()
+	case errors.As(err, new(stallError)):
+		return tasks.EndRecoverable, message
+	case errors.Is(cause, errTimeout):
+		return tasks.EndRecoverable, fmt.Sprintf("the attempt %v of %s", errTimeout, taskTimeout)
+	case ours(err):
+		return tasks.EndOutage, message
+	case spec.IsPermanent(err):
+		return tasks.EndPermanent, message
+	case errors.As(err, new(enginePanic)):
+		return tasks.EndCrash, message
+	}
+	return tasks.EndRecoverable, message
+}
+
 // release records the end of an attempt even if run is done. It retries after
 // each outage until patience has passed; 0 means forever. For a claim that is
 // no longer current it returns nil, because its new owner records the end.

@@ -196,27 +196,16 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	}
 	cause := context.Cause(run)
 	hung := errors.Is(err, ErrHung)
-	how := tasks.EndRecoverable
-	message := messageOf(err)
 	if !public(err) {
 		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
 	}
-	switch {
-	case errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded):
+	if errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded) {
 		log.WarnContext(run, "claim superseded: the work is dropped", "task", c.ID, "attempt", c.Held.Attempt, "worker", w.config.ID)
 		return hungOr(hung)
-	case errors.Is(cause, queue.ErrDraining):
-		how, message = tasks.EndHandedBack, cause.Error()
-	case errors.As(err, new(stallError)):
-	case errors.Is(cause, errTimeout):
-		message = fmt.Sprintf("the attempt %v of %s", errTimeout, taskTimeout)
-	case ours(err):
-		how = tasks.EndOutage
+	}
+	how, message := endOf(err, cause)
+	if how == tasks.EndOutage {
 		w.breaker.open(partOf(err, PartStore))
-	case spec.IsPermanent(err):
-		how = tasks.EndPermanent
-	case errors.As(err, new(enginePanic)):
-		how = tasks.EndCrash
 	}
 	var patience time.Duration // forever while the worker keeps running
 	if drain.Err() != nil {

@@ -141,7 +141,7 @@ func (p *collection) compare(ctx context.Context) error {
 	}
 	p.counts.Orphans += len(orphans)
 	p.batch = p.batch[:0]
-	return s.wrap("collect", errors.Join(p.unmark(ctx, unmarked), p.mark(ctx, orphans)))
+	return s.wrap("collect", errors.Join(s.forgetKeys(ctx, "orphans", unmarked), p.mark(ctx, orphans)))
 }
 
 // marks returns when the files of the batch were marked as orphans.
@@ -174,16 +174,6 @@ func (p *collection) mark(ctx context.Context, keys []string) error {
 	return err
 }
 
-// unmark deletes the marks of files.
-func (p *collection) unmark(ctx context.Context, keys []string) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	var args db.Args
-	_, err := p.service.Config.DB.Exec(ctx, "DELETE FROM orphans WHERE key IN ("+args.AddTexts(keys)+")", args...)
-	return err
-}
-
 func (p *collection) delete(ctx context.Context) error {
 	s := p.service
 	limit := min(p.config.MaxFiles, max(1, int(float64(p.counts.Files)*p.config.MaxShare)))
@@ -206,7 +196,7 @@ func (p *collection) delete(ctx context.Context) error {
 		}
 		p.counts.Deleted++
 		s.Config.Logger.InfoContext(ctx, "orphaned file deleted", "key", key)
-		failed = errors.Join(failed, s.wrap("collect", p.unmark(ctx, []string{key})))
+		failed = errors.Join(failed, s.wrap("collect", s.forgetKeys(ctx, "orphans", []string{key})))
 	}
 	return failed
 }

@@ -49,7 +49,7 @@ func (s *core) erase(ctx context.Context, keys []string) error {
 	if len(gone) == 0 {
 		return failed
 	}
-	return errors.Join(failed, s.Config.DB.Write(ctx, func(tx *sql.Tx) error { return forgetDeletions(ctx, tx, gone) }))
+	return errors.Join(failed, s.forgetKeys(ctx, "doomed_blobs", gone))
 }
 
 func (s *core) eraseFiles(ctx context.Context, keys []string) (gone []string, failed error) {
@@ -75,14 +75,14 @@ func (s *core) eraseFiles(ctx context.Context, keys []string) (gone []string, fa
 	return gone, errors.Join(errs...)
 }
 
-// forgetDeletions takes deleted files off the list of pending deletions.
-func forgetDeletions(ctx context.Context, tx *sql.Tx, keys []string) error {
+// forgetKeys deletes the rows of files from a table of files.
+func (s *core) forgetKeys(ctx context.Context, table string, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	var args db.Args
 	list := args.AddTexts(keys)
-	_, err := tx.ExecContext(ctx, "DELETE FROM doomed_blobs WHERE key IN ("+list+")", args...)
+	_, err := s.Config.DB.Exec(ctx, "DELETE FROM "+table+" WHERE key IN ("+list+")", args...)
 	return err
 }
 
@@ -221,18 +221,14 @@ func (s *core) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string,
 // Files returns the keys of all files of a task. Errors wrap ErrNotFound or
 // ErrForbidden.
 func (s *Owners) Files(ctx context.Context, account, id string) (keys []string, err error) {
-	if _, err := s.Get(ctx, account, id); err != nil {
+	_, audio, result, err := s.get(ctx, account, id)
+	if err != nil {
 		return nil, err
 	}
-	var audio, result string
-	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT COALESCE(audio_blob, ''), COALESCE(result_blob, '') FROM tasks WHERE id = $1", id).Scan(&audio, &result)
 	for _, key := range []string{audio, result} {
 		if key != "" {
 			keys = append(keys, key)
 		}
-	}
-	if found, err := db.Found(err); !found {
-		return nil, s.wrap("files", err)
 	}
 	return keys, s.Config.Blobs.List(ctx, CheckpointPrefix(id), func(o blob.Object) error {
 		keys = append(keys, o.Key)

@@ -26,23 +26,25 @@ func scanTask(row db.Row, more ...any) (t Task, err error) {
 
 // Get returns a task of an account. Errors wrap ErrNotFound or ErrForbidden.
 func (s *Owners) Get(ctx context.Context, account, id string) (Task, error) {
-	t, _, err := s.get(ctx, account, id)
+	t, _, _, err := s.get(ctx, account, id)
 	return t, err
 }
 
-func (s *core) get(ctx context.Context, account, id string) (Task, string, error) {
-	var result string
-	t, err := scanTask(s.Config.DB.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(result_blob, '') FROM tasks WHERE id = $1", id), &result)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Task{}, "", fmt.Errorf("%w: %.40q", ErrNotFound, id)
+// get is Get, and returns the keys of the task's audio and result, "" for none.
+func (s *core) get(ctx context.Context, account, id string) (t Task, audio, result string, err error) {
+	t, err = scanTask(s.Config.DB.Read().QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(audio_blob, ''), COALESCE(result_blob, '') FROM tasks WHERE id = $1", id), &audio, &result)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		err = fmt.Errorf("%w: %.40q", ErrNotFound, id)
+	case err != nil:
+		err = s.wrap("get", err)
+	case t.AccountID != account:
+		err = fmt.Errorf("%w: %s", ErrForbidden, id)
 	}
 	if err != nil {
-		return Task{}, "", s.wrap("get", err)
+		return Task{}, "", "", err
 	}
-	if t.AccountID != account {
-		return Task{}, "", fmt.Errorf("%w: %s", ErrForbidden, id)
-	}
-	return t, result, nil
+	return t, audio, result, nil
 }
 
 // Wait returns the task once its state is final, or ctx's error.

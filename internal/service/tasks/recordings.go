@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -29,19 +28,14 @@ type Audio struct {
 // final and for Config.KeepAudio after that. The caller closes it. Errors wrap
 // ErrNotFound or ErrForbidden, or ErrNoAudio if the recording was deleted.
 func (s *Owners) Audio(ctx context.Context, account, id string) (*Audio, error) {
-	t, err := s.Get(ctx, account, id)
+	t, key, _, err := s.get(ctx, account, id)
 	if err != nil {
 		return nil, err
 	}
-	var key sql.NullString
-	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT audio_blob FROM tasks WHERE id = $1", id).Scan(&key)
-	if errors.Is(err, sql.ErrNoRows) || (err == nil && (key.String == "" || t.AudioSize == nil)) {
+	if key == "" || t.AudioSize == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoAudio, id)
 	}
-	if err != nil {
-		return nil, s.wrap("audio", err)
-	}
-	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.Config.Blobs.OpenAt(ctx, key.String, offset) }}, nil
+	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.Config.Blobs.OpenAt(ctx, key, offset) }}, nil
 }
 
 // Size returns the recording's length in bytes.

@@ -218,7 +218,7 @@ func (r *Result) Close() error {
 // done returns a done task and the key of its result. Errors wrap ErrNotFound,
 // ErrForbidden or ErrNotDone.
 func (s *core) done(ctx context.Context, account, id string) (t Task, key string, err error) {
-	t, key, err = s.get(ctx, account, id)
+	t, _, key, err = s.get(ctx, account, id)
 	if err == nil && t.Status != StatusDone {
 		err = fmt.Errorf("%w: it is %s", ErrNotDone, t.Status)
 	}

@@ -43,8 +43,7 @@ type Config struct {
 	// nothing is claimed, and with the zero time when it works again.
 	Outage func(part Part, since time.Time)
 
-	ID         string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
-	Supervisor string // "" takes the environment's OTOGRAPH_SUPERVISOR_ID
+	ID string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 
 	Poll      time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
 	Heartbeat time.Duration // default 5 s
@@ -88,8 +87,8 @@ func New(s *tasks.Runs, c Config) (*Worker, error) {
 	if c.Engine == nil {
 		return nil, errors.New("worker: Config needs an Engine")
 	}
-	id, supervisor := Self()
-	c.ID, c.Supervisor = cmp.Or(c.ID, id), cmp.Or(c.Supervisor, supervisor)
+	id, _ := Self()
+	c.ID = cmp.Or(c.ID, id)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
 	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
 	c.Grace = cmp.Or(c.Grace, 25*time.Second)
@@ -121,7 +120,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		end  context.CancelCauseFunc
 	}
 	var current atomic.Pointer[running]
-	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: c.Supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.reports.take, Written: w.reports.written}
+	_, supervisor := Self()
+	m := queue.Member{ID: c.ID, Kind: queue.Worker, Supervisor: supervisor, Version: c.Version, ModelSet: c.Engine.ModelSet(), Available: c.Available, Progress: w.reports.take, Written: w.reports.written}
 	stop, joined := s.Queue().Join(ctx, m, c.Heartbeat, func(ctx context.Context) {
 		if r := current.Load(); r != nil {
 			if still, err := s.Queue().Current(ctx, r.held); err == nil && !still {

@@ -101,8 +101,7 @@ func newSecret() string {
 // SetHook sets the URL, events and budget of an account's hook, also for its
 // waiting messages. It creates the hook if there is none: only then does it
 // return the secret. A changed budget counts from the beginning of the month,
-// and its warnings are sent anew. The error wraps ErrHook
-// if it can't be set.
+// and its warnings are sent anew. The error wraps ErrHook if it can't be set.
 func (o *Outbox) SetHook(ctx context.Context, account string, h Hook) (secret string, err error) {
 	if err := h.Check(); err != nil {
 		return "", err

@@ -96,48 +96,23 @@ func (c Config) eventClasses() []string {
 // head identifies the measured configuration, so that others are not reused. It
 // excludes the number of repeats: a finished run can be extended.
 func (c Config) head(sums fingerprints) (string, error) {
-	type model struct {
-		Role  models.Role
-		Name  string
-		Files []string
-	}
-	type system struct {
-		Name    string
-		Options otograph.Options
-		Known   bool
-		Cascade float64
-		Models  []model
-		Engine  string `json:",omitempty"`
-	}
-	var all []system
+	hash := sha256.New()
+	enc := json.NewEncoder(hash)
+	err := enc.Encode([]any{c.Items, c.DER, c.Cores, c.Device, c.Normalizer, c.Keywords})
 	for _, s := range c.Systems {
-		k := system{Name: s.Name, Options: s.Options, Known: s.KnownLanguage, Cascade: s.Cascade}
+		facts := []any{s.Name, s.Options, s.KnownLanguage, s.Cascade}
 		if s.Engine != nil {
-			k.Engine = s.Engine.Identity()
+			facts = append(facts, s.Engine.Identity())
 		}
 		for _, m := range s.models() {
-			var files []string
+			facts = append(facts, m.Role, m.Name)
 			for _, f := range m.Files {
-				files = append(files, f.Name+" "+sums.of(f))
+				facts = append(facts, f.Name, sums.of(f))
 			}
-			k.Models = append(k.Models, model{m.Role, m.Name, files})
 		}
-		all = append(all, k)
+		err = errors.Join(err, enc.Encode(facts))
 	}
-	data, err := json.Marshal(struct {
-		Items      []Item
-		Systems    []system
-		DER        DEROptions
-		Cores      int
-		Device     string   `json:",omitempty"`
-		Normalizer string   `json:",omitempty"`
-		Keywords   []string `json:",omitempty"`
-	}{c.Items, all, c.DER, c.Cores, c.Device, c.Normalizer, c.Keywords})
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
 // Run measures every system on every recording and returns a report. A

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"slices"
+
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench/internal/scores"
 )
@@ -51,42 +53,37 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n scores.Nor
 }
 
 // meetingRates holds the rates of a meetingScore with their names in reports.
-// Each returns the errors and the units of one recording.
 var meetingRates = []struct {
 	key, name string
-	of        func(meetingScore) (errors, units int)
+	of        func(meetingScore) *WordErrors // nil if it was not computed
 }{
-	{"cpwer", "cpWER (words and speakers)", func(m meetingScore) (int, int) { return m.CP.Errors(), m.CP.Reference }},
-	{"tcpwer", "· tcpWER, words near their time (5 s)", func(m meetingScore) (int, int) { return m.TCP.Errors(), m.TCP.Reference }},
-	{"orcwer", "· ORC-WER, exact", func(m meetingScore) (int, int) {
-		if m.ORC == nil {
-			return 0, 0
-		}
-		return m.ORC.Errors(), m.ORC.Reference
+	{"cpwer", "cpWER (words and speakers)", func(m meetingScore) *WordErrors { return &m.CP }},
+	{"tcpwer", "· tcpWER, words near their time (5 s)", func(m meetingScore) *WordErrors { return &m.TCP }},
+	{"orcwer", "· ORC-WER, exact", func(m meetingScore) *WordErrors { return m.ORC }},
+	{"greedy_orcwer", "· ORC-WER, greedy", func(m meetingScore) *WordErrors { return &m.GreedyORC }},
+	{"dicpwer", "· DI-cpWER, greedy", func(m meetingScore) *WordErrors { return &m.DICP }},
+	{"wder", "· WDER, words with another speaker", func(m meetingScore) *WordErrors {
+		return &WordErrors{Substitutions: m.WrongSpeaker, Reference: m.Aligned}
 	}},
-	{"greedy_orcwer", "· ORC-WER, greedy", func(m meetingScore) (int, int) { return m.GreedyORC.Errors(), m.GreedyORC.Reference }},
-	{"dicpwer", "· DI-cpWER, greedy", func(m meetingScore) (int, int) { return m.DICP.Errors(), m.DICP.Reference }},
-	{"wder", "· WDER, words with another speaker", func(m meetingScore) (int, int) { return m.WrongSpeaker, m.Aligned }},
 }
 
 // meetingSummary estimates each rate that at least one recording has, by its
 // key.
-func meetingSummary(list []itemReport, seed uint64) map[string]*estimate {
-	meetings := present(list, func(it itemReport) *meetingScore { return it.Score.Meeting })
-	if len(meetings) == 0 {
-		return nil
-	}
-	out := map[string]*estimate{}
+func meetingSummary(list []itemReport, seed uint64) (rates map[string]*estimate) {
 	for _, r := range meetingRates {
-		var rates []ratio
-		for _, m := range meetings {
-			if e, u := r.of(m); u > 0 {
-				rates = append(rates, ratio{float64(e), float64(u)})
+		errors := present(list, func(it itemReport) *WordErrors {
+			if it.Score.Meeting == nil {
+				return nil
 			}
-		}
-		if e := estimateSum(rates, seed, ratio.add, ratio.rate); e != nil {
-			out[r.key] = e
+			return r.of(*it.Score.Meeting)
+		})
+		errors = slices.DeleteFunc(errors, func(e WordErrors) bool { return e.Reference == 0 })
+		if e := rate(errors, seed); e != nil {
+			if rates == nil {
+				rates = map[string]*estimate{}
+			}
+			rates[r.key] = e
 		}
 	}
-	return out
+	return rates
 }

@@ -96,8 +96,8 @@ func biased(t *testing.T, bias float32) ort.Source {
 	var was []byte
 	for name, w := range all {
 		prefix, ok := strings.CutSuffix(name, "decoder.decoder.2.bias")
-		if ok && slices.Equal(all[prefix+"stft.forward_basis_buffer"].Shape, []int64{258, 1, 256}) {
-			was = of(w.Data[0])
+		if ok && slices.Equal(all[prefix+"stft.forward_basis_buffer"].Shape(), []int64{258, 1, 256}) {
+			was = of(w.Floats()[0])
 		}
 	}
 	require.Equal(t, 1, bytes.Count(src.Data, was))

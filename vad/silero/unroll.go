@@ -31,7 +31,7 @@ const (
 
 // weights finds a network's tensors by shapes and the ends of prefixed names.
 type weights struct {
-	all     map[string]onnxfile.Weight
+	all     map[string]onnxfile.Tensor
 	missing bool
 }
 
@@ -39,12 +39,12 @@ func (w *weights) get(suffix string, shape ...int64) []float32 {
 	var found []float32
 	n := 0
 	for name, t := range w.all {
-		if strings.HasSuffix(name, suffix) && slices.Equal(t.Shape, shape) {
-			found = t.Data
+		if strings.HasSuffix(name, suffix) && slices.Equal(t.Shape(), shape) {
+			found = t.Floats()
 			n++
 		}
 	}
-	if n != 1 {
+	if n != 1 || found == nil {
 		w.missing = true
 		size, _ := onnxfile.Elements(shape)
 		return make([]float32, size)
@@ -53,14 +53,14 @@ func (w *weights) get(suffix string, shape ...int64) []float32 {
 }
 
 // unroll builds the two graphs; they are nil for an unknown network.
-func unroll(all map[string]onnxfile.Weight) (front, cell []byte) {
+func unroll(all map[string]onnxfile.Tensor) (front, cell []byte) {
 	for name, t := range all {
 		// The published file holds a second network, for 8 kHz, under another
 		// prefix and with shorter frames.
 		prefix, ok := strings.CutSuffix(name, "stft.forward_basis_buffer")
-		if ok && slices.Equal(t.Shape, []int64{2 * bins, 1, frameSize}) {
+		if ok && slices.Equal(t.Shape(), []int64{2 * bins, 1, frameSize}) {
 			all = maps.Clone(all)
-			maps.DeleteFunc(all, func(name string, _ onnxfile.Weight) bool { return !strings.HasPrefix(name, prefix) })
+			maps.DeleteFunc(all, func(name string, _ onnxfile.Tensor) bool { return !strings.HasPrefix(name, prefix) })
 			break
 		}
 	}

@@ -41,18 +41,28 @@ func Inspect(src Source) (*Graph, error) {
 	return &Graph{*h, src.String()}, nil
 }
 
-// Weights reads a small model's stored float tensors; see [onnxfile.Weights].
-func Weights(src Source) (map[string]onnxfile.Weight, error) {
+// maxWeights limits the bytes that Weights reads: small networks'.
+const maxWeights = 16 << 20
+
+// Weights reads a small model's stored tensors; see [onnxfile.ReadParts].
+func Weights(src Source) (map[string]onnxfile.Tensor, error) {
 	r, size, closeFile, err := src.readable()
 	if err != nil {
 		return nil, err
 	}
 	defer closeFile()
-	w, err := onnxfile.Weights(r, size)
+	if size > maxWeights {
+		return nil, fmt.Errorf("%s: %w: more than %d bytes of weights", src, ErrInvalid, maxWeights)
+	}
+	data := make([]byte, size)
+	if n, err := r.ReadAt(data, 0); n < len(data) {
+		return nil, fmt.Errorf("%s: %w", src, err)
+	}
+	parts, err := onnxfile.ReadParts(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src, err)
 	}
-	return w, nil
+	return parts.Tensors, nil
 }
 
 // InspectModel reads a model's graph and returns it with its contract for a role (see

@@ -4,42 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 )
-
-// Weight is a tensor stored in the file.
-type Weight struct {
-	Shape []int64
-	Data  []float32 // float32, or float16 converted
-}
-
-// maxWeights limits the bytes that Weights reads: small networks'.
-const maxWeights = 16 << 20
-
-// Weights reads a small network's float32 and float16 tensors by name: weights
-// and the values of Constant nodes (by their output), also in branches of If
-// and bodies of Loop. It skips tensors of another type, external ones and those
-// in several pieces.
-func Weights(r io.ReaderAt, size int64) (map[string]Weight, error) {
-	found, left := map[string]Weight{}, int64(maxWeights)
-	w := walk{visit: func(t tensor, data field) error {
-		if t.typ != Float32 && t.typ != Float16 {
-			return nil
-		}
-		if left -= data.size(); left < 0 {
-			return fmt.Errorf("more than %d bytes of weights", maxWeights)
-		}
-		raw := make([]byte, data.size())
-		if k, err := data.body.src.r.ReadAt(raw, data.body.at); k < len(raw) {
-			return short(err)
-		}
-		found[t.name] = Weight{t.shape, floats(t.typ, raw)}
-		return nil
-	}}
-	_, err := w.read(r, size)
-	return found, err
-}
 
 // floats returns the numbers of a float32 or float16 tensor.
 func floats(typ Type, raw []byte) []float32 {
@@ -87,6 +53,9 @@ type Node struct{ Inputs []string }
 // Errors wrap ErrInvalid.
 func ReadParts(model []byte) (*Parts, error) {
 	p := &Parts{map[string]Node{}, map[string]Tensor{}}
+	if IsORT(model) {
+		return nil, fmt.Errorf("%w: expected ONNX's format, found ONNX Runtime's", ErrInvalid)
+	}
 	w := walk{
 		visit: func(t tensor, data field) error {
 			if _, ok := p.Tensors[t.name]; !ok {

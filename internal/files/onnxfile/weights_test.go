@@ -1,7 +1,6 @@
 package onnxfile_test
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,29 +24,40 @@ func weightsModel() []byte {
 	return g.Bytes()
 }
 
-func TestWeights(t *testing.T) {
-	data := weightsModel()
-	got, err := onnxfile.Weights(bytes.NewReader(data), int64(len(data)))
+func TestReadParts(t *testing.T) {
+	parts, err := onnxfile.ReadParts(weightsModel())
 	require.NoError(t, err)
-	assert.Equal(t, map[string]onnxfile.Weight{
-		"wide":  {Shape: []int64{1, 2}, Data: []float32{1, 2}},
-		"half":  {Shape: []int64{3}, Data: []float32{1, -2, 1.0 / (1 << 24)}},
-		"inner": {Shape: []int64{2}, Data: []float32{3, 4}},
+	type weight struct {
+		typ   onnxfile.Type
+		shape []int64
+		data  []float32
+	}
+	got := map[string]weight{}
+	for name, w := range parts.Tensors {
+		got[name] = weight{w.Type(), w.Shape(), w.Floats()}
+	}
+	assert.Equal(t, map[string]weight{
+		"wide":  {onnxfile.Float32, []int64{1, 2}, []float32{1, 2}},
+		"half":  {onnxfile.Float16, []int64{3}, []float32{1, -2, 1.0 / (1 << 24)}},
+		"whole": {onnxfile.Int64, []int64{1}, nil},
+		"inner": {onnxfile.Float32, []int64{2}, []float32{3, 4}},
 	}, got)
 }
 
-func FuzzWeights(f *testing.F) {
+func FuzzReadParts(f *testing.F) {
 	data := weightsModel()
 	f.Add(data)
 	f.Add(data[:len(data)/2])
+	f.Add([]byte("\x00\x00\x00\x00ORTM and so on"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := onnxfile.Weights(bytes.NewReader(data), int64(len(data)))
+		parts, err := onnxfile.ReadParts(data)
 		if err != nil {
 			require.ErrorIs(t, err, onnxfile.ErrInvalid)
+			return
 		}
-		for name, w := range got {
-			n, ok := onnxfile.Elements(w.Shape)
-			require.True(t, ok && n == int64(len(w.Data)), name)
+		for name, w := range parts.Tensors {
+			n, ok := onnxfile.Elements(w.Shape())
+			require.True(t, ok && n*w.Type().Size() == int64(len(w.Raw())), name)
 		}
 	})
 }

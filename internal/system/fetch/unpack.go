@@ -37,21 +37,16 @@ const (
 // to skip it. Links, devices and hidden files are always skipped, and no name
 // can escape dir. Errors about the archive wrap ErrArchive.
 func Unpack(ctx context.Context, archive, dir string, limits ArchiveLimits, place func(name string) string) error {
-	info, err := os.Stat(archive)
-	if err != nil {
-		return err
-	}
-	limits.Bytes = min(limits.Bytes, minAllowance+maxRatio*info.Size())
-	return within(ctx, archive, dir, limits, place)
-}
-
-// within is Unpack with a limit that does not depend on the archive's size.
-func within(ctx context.Context, archive, dir string, limits ArchiveLimits, place func(name string) string) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	limits.Bytes = min(limits.Bytes, minAllowance+maxRatio*info.Size())
 	u := &unpacker{archive: archive, dir: dir, limits: limits, left: limits.Bytes, place: place}
 	packed := bufio.NewReaderSize(f, 1<<20)
 	head, err := packed.Peek(3)

@@ -103,7 +103,7 @@ func TestHostileArchives(t *testing.T) {
 			place(t, filepath.Join(dir, "a.tar"), c.data)
 			out := filepath.Join(dir, "out", "deep")
 			require.NoError(t, os.MkdirAll(out, 0o755))
-			err := within(t.Context(), filepath.Join(dir, "a.tar"), out, small, base)
+			err := Unpack(t.Context(), filepath.Join(dir, "a.tar"), out, small, base)
 			require.ErrorIs(t, err, ErrArchive)
 			assert.ErrorContains(t, err, c.says)
 			around, err := os.ReadDir(filepath.Join(dir, "out"))
@@ -173,7 +173,7 @@ func FuzzUnpack(f *testing.F) {
 		if err := os.Mkdir(out, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := within(context.Background(), filepath.Join(dir, "a.tar"), out, small, base); err != nil && !errors.Is(err, ErrArchive) {
+		if err := Unpack(context.Background(), filepath.Join(dir, "a.tar"), out, small, base); err != nil && !errors.Is(err, ErrArchive) {
 			var disk *os.PathError // a name that the file system rejects
 			if !errors.As(err, &disk) {
 				t.Fatalf("an error of another kind: %v", err)

@@ -118,8 +118,23 @@ func (s *Store) read(ctx context.Context, q Querier, account string) (state, err
 	return st, missing(err, account)
 }
 
+// limits returns the tier's limits (1 to 5) with the account's overrides (TPS in
+// thousandths), the concurrency raised to at least that of the packs.
 func (st state) limits() Limits {
-	return LimitsOf(st.tier, st.concurrency, st.tps, st.burst, st.packConcurrency)
+	base := tierLimits[st.tier]
+	l := Limits{Tier: st.tier, Concurrency: base, TPS: float64(base), Burst: 2 * base}
+	if st.concurrency.Valid {
+		l.Concurrency = int(st.concurrency.Int64)
+	}
+	l.Concurrency = max(l.Concurrency, st.packConcurrency)
+	if st.tps.Valid {
+		l.TPS = float64(st.tps.Int64) / 1000
+		l.Burst = max(1, int(2*l.TPS))
+	}
+	if st.burst.Valid {
+		l.Burst = int(st.burst.Int64)
+	}
+	return l
 }
 
 // View returns the account's record. Errors wrap ErrNoAccount.
@@ -197,22 +212,3 @@ type Limits struct {
 
 // tierLimits are the defaults of the tiers 1 to 5; the burst is twice the rate.
 var tierLimits = [...]int{1: 2, 2: 5, 3: 10, 4: 20, 5: 50}
-
-// LimitsOf returns the limits of an account with a tier (1 to 5) and overrides
-// (TPS in thousandths), whose packs raise its concurrency to at least bonus.
-func LimitsOf(tier int, concurrency, tps, burst sql.NullInt64, bonus int) Limits {
-	base := tierLimits[tier]
-	l := Limits{Tier: tier, Concurrency: base, TPS: float64(base), Burst: 2 * base}
-	if concurrency.Valid {
-		l.Concurrency = int(concurrency.Int64)
-	}
-	l.Concurrency = max(l.Concurrency, bonus)
-	if tps.Valid {
-		l.TPS = float64(tps.Int64) / 1000
-		l.Burst = max(1, int(2*l.TPS))
-	}
-	if burst.Valid {
-		l.Burst = int(burst.Int64)
-	}
-	return l
-}

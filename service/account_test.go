@@ -29,9 +29,9 @@ func TestAccountsInTheLedger(t *testing.T) {
 		list, _, err := s.state.Billing.Transactions(t.Context(), account.ID, billing.Page{Number: 1, Size: 20})
 		require.NoError(t, err)
 		require.Len(t, list, 1)
-		limits, err := s.state.Accounts.Limits(t.Context(), account.ID)
+		view, err := s.state.Billing.View(t.Context(), account.ID)
 		require.NoError(t, err)
-		assert.Equal(t, map[string]int{"first": 50, "second": 2}[name], limits.Concurrency, "the owner is not a customer")
+		assert.Equal(t, map[string]int{"first": 50, "second": 2}[name], view.Limits.Concurrency, "the owner is not a customer")
 		assert.Equal(t, want, list[0].Description)
 	}
 }

@@ -2,11 +2,9 @@ package accounts
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
-	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/system/db"
 )
 
@@ -15,19 +13,6 @@ type Overrides struct {
 	Concurrency *int     // ≥ 0
 	TPS         *float64 // > 0, stored in thousandths
 	Burst       *int     // ≥ 1
-}
-
-// Limits returns the account's (id) effective limits, or ErrNotFound.
-func (s *Store) Limits(ctx context.Context, account string) (billing.Limits, error) {
-	var tier, bonus int
-	var concurrency, tps, burst sql.NullInt64
-	err := s.db.Read().QueryRowContext(ctx, `SELECT tier, concurrency, tps_thousandths, burst,
-		COALESCE((SELECT MAX(concurrency) FROM packs WHERE account_id = a.id AND expires_at > $2), 0)
-		FROM accounts a WHERE id = $1`, account, db.Micros(s.clock())).Scan(&tier, &concurrency, &tps, &burst, &bonus)
-	if err != nil {
-		return billing.Limits{}, s.wrap("limits of account "+account, err)
-	}
-	return billing.LimitsOf(tier, concurrency, tps, burst, bonus), nil
 }
 
 // SetTier moves the account (its id) to a tier from 1 to 5. Errors wrap

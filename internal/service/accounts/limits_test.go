@@ -18,14 +18,15 @@ func TestLimits(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 		s := New(d, nil, func() time.Time { return now })
+		money := billing.New(d.Read(), d, func() time.Time { return now })
 		account, err := s.Create(t.Context(), "limited")
 		require.NoError(t, err)
 		a := account.ID
 		check := func(want billing.Limits) {
 			t.Helper()
-			got, err := s.Limits(t.Context(), a)
+			got, err := money.View(t.Context(), a)
 			require.NoError(t, err)
-			assert.Equal(t, want, got)
+			assert.Equal(t, want, got.Limits)
 		}
 		for _, want := range []billing.Limits{{Tier: 1, Concurrency: 2, TPS: 2, Burst: 4}, {Tier: 2, Concurrency: 5, TPS: 5, Burst: 10}, {Tier: 3, Concurrency: 10, TPS: 10, Burst: 20}, {Tier: 4, Concurrency: 20, TPS: 20, Burst: 40}, {Tier: 5, Concurrency: 50, TPS: 50, Burst: 100}} {
 			require.NoError(t, s.SetTier(t.Context(), a, want.Tier))
@@ -40,8 +41,8 @@ func TestLimits(t *testing.T) {
 		bad, none := math.NaN(), 0
 		require.ErrorIs(t, s.SetLimits(t.Context(), a, Overrides{TPS: &bad}), ErrInvalid)
 		require.ErrorIs(t, s.SetLimits(t.Context(), a, Overrides{Burst: &none}), ErrInvalid)
-		_, err = s.Limits(t.Context(), "nobody")
-		require.ErrorIs(t, err, ErrNotFound)
+		_, err = money.View(t.Context(), "nobody")
+		require.ErrorIs(t, err, billing.ErrNoAccount)
 
 		// A pack raises the concurrency while it lasts.
 		require.NoError(t, d.Write(t.Context(), func(tx *sql.Tx) error {

@@ -153,9 +153,6 @@ func (s *Server) byKey(ctx context.Context, key string) (principal, error) {
 
 func (s *Server) takeToken(ctx context.Context, account string) error {
 	limits, err := s.limits.get(ctx, account)
-	if errors.Is(err, accounts.ErrNotFound) {
-		return unauthorized()
-	}
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ type accountStore interface {
 	Authenticate(ctx context.Context, key string) (accounts.Key, error)
 	Login(ctx context.Context, username, password string) (accounts.User, error)
 	PasswordSet(ctx context.Context, user string) (time.Time, error)
-	Limits(ctx context.Context, account string) (billing.Limits, error)
 	Find(ctx context.Context, nameOrID string) (accounts.Account, error)
 	Users(ctx context.Context, account string) ([]accounts.User, error)
 	Keys(ctx context.Context, account string) ([]accounts.Key, error)

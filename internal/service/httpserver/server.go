@@ -151,9 +151,13 @@ func New(cfg Config) (*Server, error) {
 	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
-		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: fairuse.NewGate(math.MaxInt, cfg.Uploads, 0), limits: newCache(limitsAge, cfg.Accounts.Limits),
+		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: fairuse.NewGate(math.MaxInt, cfg.Uploads, 0),
 		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
 	}
+	s.limits = newCache(limitsAge, func(ctx context.Context, account string) (billing.Limits, error) {
+		a, err := cfg.Money.View(ctx, account)
+		return a.Limits, err
+	})
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(context.Background())
 	var err error

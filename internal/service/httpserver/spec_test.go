@@ -310,9 +310,9 @@ var statements = []statement{
 		require.NoError(t, s.idle.accounts.SetLimits(context.Background(), a.ID, accounts.Overrides{}))
 		for tier, n := range map[int]int{1: 2, 2: 5, 3: 10, 4: 20, 5: 50} {
 			require.NoError(t, s.idle.accounts.SetTier(context.Background(), a.ID, tier))
-			l, err := s.idle.accounts.Limits(context.Background(), a.ID)
+			view, err := s.idle.money.View(context.Background(), a.ID)
 			require.NoError(t, err)
-			assert.Equal(t, billing.Limits{Tier: tier, Concurrency: n, TPS: float64(n), Burst: 2 * n}, l)
+			assert.Equal(t, billing.Limits{Tier: tier, Concurrency: n, TPS: float64(n), Burst: 2 * n}, view.Limits)
 		}
 		m := s.idle.do("GET", "/account", nil, with("X-Api-Key", k)).object(t)
 		assert.GreaterOrEqual(t, m["tps_burst"], m["tps_limit"])

@@ -200,7 +200,7 @@ func (c *auditCmd) Run(ctx context.Context) error {
 		if c.Verify != "" {
 			return verifyReceipt(ctx, s, c.Verify)
 		}
-		entries, err := s.Audit.List(ctx, since, c.Limit)
+		entries, err := s.Accounts.AuditLog(ctx, since, c.Limit)
 		if err != nil {
 			return err
 		}
@@ -240,5 +240,5 @@ func (f *storeFlags) changeAccount(ctx context.Context, action, name, detail str
 
 // recorded writes a change to the audit log and then makes it.
 func recorded(ctx context.Context, s *stores, action, subject, detail string, work func() error) error {
-	return s.Audit.Do(ctx, accounts.AuditEntry{Operator: accounts.Operator(), Action: action, Subject: subject, Detail: detail}, work)
+	return s.Accounts.Audit(ctx, accounts.AuditEntry{Operator: accounts.Operator(), Action: action, Subject: subject, Detail: detail}, work)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 )
 
-// AuditEntry is one action.
+// AuditEntry is one action in the append-only log of operators' actions and of
+// changes that an account's users make to its keys.
 type AuditEntry struct {
 	Seq      int64     `json:"seq"`
 	At       time.Time `json:"at"`
@@ -19,21 +20,6 @@ type AuditEntry struct {
 	Action   string    `json:"action"`   // the command's name: account credit
 	Subject  string    `json:"subject"`  // name or id of the object
 	Detail   string    `json:"detail"`   // further details such as amounts, never a secret
-}
-
-// AuditLog is the append-only log of operators' actions and of changes that an
-// account's users make to its keys.
-type AuditLog struct {
-	db    *db.DB
-	clock func() time.Time
-}
-
-// NewAuditLog returns the log in a migrated database. A nil clock is time.Now.
-func NewAuditLog(d *db.DB, clock func() time.Time) *AuditLog {
-	if clock == nil {
-		clock = time.Now
-	}
-	return &AuditLog{d, clock}
 }
 
 // Operator returns the name of this process's user and of the machine. For a
@@ -52,35 +38,35 @@ func Operator() string {
 	return name
 }
 
-// Record writes an entry; the log sets its time and number.
-func (l *AuditLog) Record(ctx context.Context, e AuditEntry) error {
-	_, err := l.db.Exec(ctx, "INSERT INTO audit (at, operator, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
-		db.Micros(l.clock()), e.Operator, e.Action, e.Subject, e.Detail)
-	return l.db.Wrap("audit log", err)
+// Record writes an entry of the audit log, which sets its time and number.
+func (s *Store) Record(ctx context.Context, e AuditEntry) error {
+	_, err := s.db.Exec(ctx, "INSERT INTO audit (at, operator, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
+		db.Micros(s.clock()), e.Operator, e.Action, e.Subject, e.Detail)
+	return s.db.Wrap("audit log", err)
 }
 
-// Do records an entry and then does the work. A failure adds a second entry
+// Audit records an entry and then does the work. A failure adds a second entry
 // with the error. If the first entry can't be recorded, it does nothing.
-func (l *AuditLog) Do(ctx context.Context, e AuditEntry, work func() error) error {
-	if err := l.Record(ctx, e); err != nil {
+func (s *Store) Audit(ctx context.Context, e AuditEntry, work func() error) error {
+	if err := s.Record(ctx, e); err != nil {
 		return fmt.Errorf("%s: not done: %w", e.Action, err)
 	}
 	err := work()
 	if err != nil {
 		e.Detail = "failed: " + err.Error()
-		err = errors.Join(err, l.Record(context.WithoutCancel(ctx), e))
+		err = errors.Join(err, s.Record(context.WithoutCancel(ctx), e))
 	}
 	return err
 }
 
-// List returns the entries since a time, newest first, at most limit.
-func (l *AuditLog) List(ctx context.Context, since time.Time, limit int) ([]AuditEntry, error) {
+// AuditLog returns the entries since a time, newest first, at most limit.
+func (s *Store) AuditLog(ctx context.Context, since time.Time, limit int) ([]AuditEntry, error) {
 	from := int64(0)
 	if !since.IsZero() {
 		from = db.Micros(since)
 	}
-	entries, err := db.Select(ctx, l.db.Read(), func(row db.Row, e *AuditEntry) error {
+	entries, err := db.Select(ctx, s.db.Read(), func(row db.Row, e *AuditEntry) error {
 		return row.Scan(&e.Seq, db.ScanTime(&e.At), &e.Operator, &e.Action, &e.Subject, &e.Detail)
 	}, "SELECT seq, at, operator, action, subject, detail FROM audit WHERE at >= $1 ORDER BY seq DESC LIMIT $2", from, limit)
-	return entries, l.db.Wrap("audit log", err)
+	return entries, s.db.Wrap("audit log", err)
 }

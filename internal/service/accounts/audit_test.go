@@ -17,7 +17,7 @@ import (
 func TestLogIsAppendOnly(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-		l := accounts.NewAuditLog(d, func() time.Time { return clock })
+		l := accounts.New(d, nil, func() time.Time { return clock })
 		for _, action := range []string{"account create", "account credit", "key revoke"} {
 			require.NoError(t, l.Record(t.Context(), accounts.AuditEntry{Operator: accounts.Operator(), Action: action, Subject: "a", Detail: "x"}))
 			clock = clock.Add(time.Hour)
@@ -29,16 +29,16 @@ func TestLogIsAppendOnly(t *testing.T) {
 			})
 			require.ErrorContains(t, err, "append-only", statement)
 		}
-		list, err := l.List(t.Context(), time.Time{}, 100)
+		list, err := l.AuditLog(t.Context(), time.Time{}, 100)
 		require.NoError(t, err)
 		require.Len(t, list, 3)
 		assert.Equal(t, "key revoke", list[0].Action, "the newest first")
 		assert.Equal(t, time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC), list[0].At)
 		assert.Contains(t, list[0].Operator, "@")
-		list, err = l.List(t.Context(), time.Date(2026, 11, 1, 1, 0, 0, 0, time.UTC), 1)
+		list, err = l.AuditLog(t.Context(), time.Date(2026, 11, 1, 1, 0, 0, 0, time.UTC), 1)
 		require.NoError(t, err)
 		require.Len(t, list, 1)
-		list, err = l.List(t.Context(), time.Date(2026, 11, 1, 1, 0, 0, 0, time.UTC), 100)
+		list, err = l.AuditLog(t.Context(), time.Date(2026, 11, 1, 1, 0, 0, 0, time.UTC), 100)
 		require.NoError(t, err)
 		assert.Len(t, list, 2)
 	})

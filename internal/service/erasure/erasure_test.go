@@ -46,7 +46,6 @@ func (w *words) next(what string) string {
 type customer struct {
 	t       *testing.T
 	f       *taskstest.Fixture
-	audit   *accounts.AuditLog
 	account accounts.Account
 	words   words
 	voice   accounts.Voice
@@ -54,7 +53,7 @@ type customer struct {
 }
 
 func newCustomer(t *testing.T, f *taskstest.Fixture, mark string) *customer {
-	c := &customer{t: t, f: f, words: words{mark: mark}, audit: accounts.NewAuditLog(f.Config.DB, nil)}
+	c := &customer{t: t, f: f, words: words{mark: mark}}
 	name := c.words.next("account")
 	id := f.NewAccount(name, 100_000)
 	var err error
@@ -68,7 +67,7 @@ func newCustomer(t *testing.T, f *taskstest.Fixture, mark string) *customer {
 		{Operator: "user " + user, Action: "key revoke", Subject: "some key", Detail: "of " + name},
 		{Operator: "root@host", Action: "user passwd", Subject: user},
 	} {
-		require.NoError(t, c.audit.Record(t.Context(), e))
+		require.NoError(t, c.f.Accounts.Record(t.Context(), e))
 	}
 	_, err = f.Accounts.CreateUser(t.Context(), id, user, "correct horse battery")
 	require.NoError(t, err)
@@ -183,7 +182,7 @@ func TestErasedAccountLeavesNothing(t *testing.T) {
 	again, err := f.Accounts.Find(t.Context(), c.account.ID)
 	require.NoError(t, err)
 	assert.Equal(t, "deleted "+c.account.ID, again.Name)
-	log2, err := c.audit.List(t.Context(), time.Time{}, 100)
+	log2, err := c.f.Accounts.AuditLog(t.Context(), time.Time{}, 100)
 	require.NoError(t, err)
 	assert.Len(t, log2, 10, "no entry is lost")
 }
@@ -228,8 +227,7 @@ func TestReceiptOfATask(t *testing.T) {
 		_, err = e.Verify(t.Context(), receipt[:len(receipt)-9]+"AAAAAAAAA")
 		require.Error(t, err)
 		// The audit log stays append-only in every other respect.
-		log := accounts.NewAuditLog(d, nil)
-		require.NoError(t, log.Record(t.Context(), accounts.AuditEntry{Operator: "o", Action: "a", Subject: "s", Detail: "d"}))
+		require.NoError(t, f.Accounts.Record(t.Context(), accounts.AuditEntry{Operator: "o", Action: "a", Subject: "s", Detail: "d"}))
 		for _, change := range []string{"SET subject = 'x'", "SET action = 'b', detail = '', subject = 'deleted x'", "SET detail = 'e', subject = 'deleted x'", "SET operator = 'p', detail = '', subject = 'deleted x'"} {
 			_, err := d.Exec(t.Context(), "UPDATE audit "+change)
 			require.Error(t, err, change)

@@ -137,7 +137,7 @@ func (s *Server) recorded(r *request, entry func(account string) accounts.AuditE
 	if r.who.User == "" {
 		e.Operator = "key " + r.who.KeyID
 	}
-	return s.cfg.Audit.Do(r.Context(), e, work)
+	return s.cfg.Accounts.Audit(r.Context(), e, work)
 }
 
 // listKeys handles GET /account/keys, an addition to the specification.

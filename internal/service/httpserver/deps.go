@@ -18,6 +18,7 @@ type accountStore interface {
 	Find(ctx context.Context, nameOrID string) (accounts.Account, error)
 	Users(ctx context.Context, account string) ([]accounts.User, error)
 	Keys(ctx context.Context, account string) ([]accounts.Key, error)
+	Audit(ctx context.Context, e accounts.AuditEntry, work func() error) error
 	CreateLimitedKey(ctx context.Context, account string, o accounts.KeyOptions) (key string, k accounts.Key, err error)
 	RevokeKeyOf(ctx context.Context, account, id string) error
 	AddVoice(ctx context.Context, account string, v voices.Voice) (accounts.Voice, error)

@@ -48,7 +48,7 @@ func TestHookOverHTTP(t *testing.T) {
 	assert.NotNil(t, rotated.object(t)["old_secret_expires_at"])
 	assert.Equal(t, 200, w.do("DELETE", path, nil).status)
 
-	log, err := accounts.NewAuditLog(w.db, nil).List(t.Context(), time.Time{}, 10)
+	log, err := w.accounts.AuditLog(t.Context(), time.Time{}, 10)
 	require.NoError(t, err)
 	var actions []string
 	for _, e := range log {

@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/otograph/otograph/internal/service/accounts"
 )
 
 // TestKeysAreManagedByPeople: a person who has logged in creates, lists and
@@ -56,7 +54,7 @@ func TestKeysAreManagedByPeople(t *testing.T) {
 	assert.Contains(t, string(w.do("GET", "/account/keys", nil, ann).body), `"revoked_at":"2`)
 	assert.NotContains(t, w.log.String(), key)
 
-	log, err := accounts.NewAuditLog(w.db, nil).List(t.Context(), time.Time{}, 10)
+	log, err := w.accounts.AuditLog(t.Context(), time.Time{}, 10)
 	require.NoError(t, err)
 	var entries []string // the newest first
 	for _, e := range log {

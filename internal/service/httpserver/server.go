@@ -40,12 +40,11 @@ import (
 
 // Config holds a Server's dependencies and settings.
 type Config struct {
-	// Tasks, Accounts, Money, Audit and Erasure implement the endpoints: the
+	// Tasks, Accounts, Money and Erasure implement the endpoints: the
 	// service's own stores.
 	Tasks    *tasks.Owners
 	Accounts accountStore
 	Money    moneyStore
-	Audit    *accounts.AuditLog
 	Erasure  *erasure.Eraser
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
@@ -128,8 +127,8 @@ type Server struct {
 // New returns a Server. It fails if a dependency is missing or the token key is
 // weak.
 func New(cfg Config) (*Server, error) {
-	if cfg.Tasks == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Audit == nil || cfg.Erasure == nil || cfg.CheckURL == nil {
-		return nil, errors.New("httpserver: Config needs Tasks, Accounts, Money, Audit, Erasure and CheckURL")
+	if cfg.Tasks == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Erasure == nil || cfg.CheckURL == nil {
+		return nil, errors.New("httpserver: Config needs Tasks, Accounts, Money, Erasure and CheckURL")
 	}
 	cfg.BasePath = cmp.Or(cfg.BasePath, "/v1")
 	if !strings.HasPrefix(cfg.BasePath, "/") || path.Clean(cfg.BasePath) != cfg.BasePath || cfg.BasePath == "/" || strings.ContainsAny(cfg.BasePath, "{}?# ") {

@@ -121,7 +121,7 @@ func newWorldOn(t *testing.T, d *db.DB, change ...func(*Config)) *world {
 	require.NoError(t, err)
 	logger := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg := Config{
-		Tasks: w.tasks.Owners, Accounts: w.accounts, Money: w.money, Audit: accounts.NewAuditLog(d, nil), Erasure: &erasure.Eraser{DB: d, Accounts: w.accounts, Tasks: w.tasks}, TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
+		Tasks: w.tasks.Owners, Accounts: w.accounts, Money: w.money, Erasure: &erasure.Eraser{DB: d, Accounts: w.accounts, Tasks: w.tasks}, TokenKey: key, CheckURL: outbound.CheckURL, Ops: true,
 		Ready:   d.Ping,
 		Metrics: metrics.New(w.tasks.Stats),
 		Logger:  logger,

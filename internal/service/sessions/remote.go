@@ -17,6 +17,7 @@ const longestClose = 5 * time.Minute
 // remote is a session in the process of the models.
 type remote struct {
 	conn   net.Conn
+	final  func(behind float64)
 	out    chan message
 	events chan spec.LiveEvent
 	done   chan struct{} // closed with the last message, or the connection; the rest can be read then
@@ -25,9 +26,10 @@ type remote struct {
 	err    error
 }
 
-// dial opens a session on a connection.
-func dial(conn net.Conn, set doors.Settings) *remote {
-	r := &remote{conn: conn, out: make(chan message, 8), events: make(chan spec.LiveEvent, 64), done: make(chan struct{})}
+// dial opens a session on a connection; final gets how many seconds each final
+// text was behind.
+func dial(conn net.Conn, set doors.Settings, final func(behind float64)) *remote {
+	r := &remote{conn: conn, final: final, out: make(chan message, 8), events: make(chan spec.LiveEvent, 64), done: make(chan struct{})}
 	r.out <- message{Settings: &set}
 	go r.write()
 	go r.read()
@@ -62,6 +64,7 @@ func (r *remote) read() {
 		case m.Event != nil:
 			if m.Event.Kind == spec.LiveFinal {
 				r.finals = append(r.finals, m.Event.Segments...)
+				r.final(m.Event.Behind)
 			}
 			r.events <- *m.Event
 		case m.Failure != nil:

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"net"
 	"sync"
@@ -121,7 +120,7 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 		_ = conn.Close()
 		return nil, refusal(err)
 	}
-	return &session{remote: dial(conn, set), sessions: s, claim: claim, order: o, format: set.Format, ended: s.config.Counts.Begins()}, nil
+	return &session{remote: dial(conn, set, s.config.Counts.Final), sessions: s, claim: claim, order: o, format: set.Format, ended: s.config.Counts.Begins()}, nil
 }
 
 // startTime is how long a session waits for the process of the models.
@@ -226,20 +225,6 @@ func (s *session) Configure(ctx context.Context, set doors.Settings) error {
 	s.format = set.Format
 	s.mu.Unlock()
 	return s.remote.Configure(ctx, set)
-}
-
-// Events implements doors.Session.
-func (s *session) Events() iter.Seq2[spec.LiveEvent, error] {
-	return func(yield func(spec.LiveEvent, error) bool) {
-		for e, err := range s.remote.Events() {
-			if err == nil && e.Kind == spec.LiveFinal {
-				s.sessions.config.Counts.Final(e.Behind)
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
 }
 
 // Close implements doors.Session: it ends the task. If the process has died, the

@@ -48,7 +48,6 @@ type State struct {
 	Accounts *accounts.Store
 	Billing  *billing.Store
 	Tasks    *tasks.Service
-	Audit    *accounts.AuditLog
 	Erasure  *erasure.Eraser
 }
 
@@ -77,7 +76,7 @@ func (s *State) open(ctx context.Context, c Config) (err error) {
 	if s.Tasks, err = tasks.New(c.Tasks); err != nil {
 		return err
 	}
-	s.Billing, s.Accounts, s.Audit = s.Tasks.Billing(), accounts.New(s.DB, c.Logger, nil), accounts.NewAuditLog(s.DB, nil)
+	s.Billing, s.Accounts = s.Tasks.Billing(), accounts.New(s.DB, c.Logger, nil)
 	s.Erasure = &erasure.Eraser{DB: s.DB, Accounts: s.Accounts, Tasks: s.Tasks}
 	return nil
 }

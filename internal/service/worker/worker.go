@@ -195,13 +195,16 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 		return nil
 	}
 	cause := context.Cause(run)
-	hung := errors.Is(err, ErrHung)
+	var hung error
+	if errors.Is(err, ErrHung) {
+		hung = ErrHung
+	}
 	if !public(err) {
 		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
 	}
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded) {
 		log.WarnContext(run, "claim superseded: the work is dropped", "task", c.ID, "attempt", c.Held.Attempt, "worker", w.config.ID)
-		return hungOr(hung)
+		return hung
 	}
 	how, message := endOf(err, cause)
 	if how == tasks.EndOutage {
@@ -213,16 +216,9 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	}
 	if err := release(run, s, c, how, message, patience); err != nil {
 		log.ErrorContext(run, "end of an attempt not written; the watch takes the task back", "task", c.ID, "error", err)
-		hung = true // this worker's claims are only taken back when it dies
+		hung = ErrHung // this worker's claims are only taken back when it dies
 	}
-	return hungOr(hung)
-}
-
-func hungOr(hung bool) error {
-	if hung {
-		return ErrHung
-	}
-	return nil
+	return hung
 }
 
 // Errors that end a task whose upload was deleted or damaged before it ran, for

@@ -156,7 +156,7 @@ func (r recording) listen(ctx context.Context, m Model, opt Options) ([]Recognit
 
 // lay is Words for windows that the model has already processed.
 func (r recording) lay(ctx context.Context, vocab *ctc.Vocabulary, windows []Recognition, texts []string, opt Options) (*Alignment, error) {
-	t := newTrack(windows, prepare(texts, opt.Language, vocab), vocab)
+	t := newTrack(windows, prepare(texts, vocab), vocab)
 	if err := t.lay(ctx, opt); err != nil {
 		return nil, err
 	}

@@ -25,8 +25,7 @@ const (
 
 // lattice holds the token sequences that can write a stretch of text. There is
 // a node before each letter and at the end. Tokens connect nodes in every way
-// in which the vocabulary can write the letters. A number has a path for each
-// of its readings, with inner nodes between its node and the next word's.
+// in which the vocabulary can write the letters. A number may be any speech.
 type lattice struct {
 	vocab  *ctc.Vocabulary
 	states []ctc.State
@@ -58,11 +57,12 @@ func newLattice(words []word, v *ctc.Vocabulary) *lattice {
 	}
 	for i, w := range words {
 		from := l.begins[i]
-		l.spell(w.letters, from, from+1, l.begins[i+1])
-		inner := from + max(len(w.letters), 1)
-		for _, r := range w.readings {
-			l.spell(r, from, inner, l.begins[i+1])
-			inner += len(r) - 1
+		for k := range w.letters {
+			v.Each(w.letters[k:], func(n int, ids []int) {
+				for _, id := range ids {
+					l.add(ctc.State{Kind: ctc.StateToken, ID: id, From: from + k, To: from + k + n})
+				}
+			})
 		}
 		if w.wild {
 			wild := len(l.states)
@@ -71,27 +71,6 @@ func newLattice(words []word, v *ctc.Vocabulary) *lattice {
 		}
 	}
 	return l
-}
-
-// spell adds every way in which tokens write the letters, from node from
-// through the nodes that begin with inner to node to.
-func (l *lattice) spell(letters []rune, from, inner, to int) {
-	at := func(k int) int {
-		switch k {
-		case 0:
-			return from
-		case len(letters):
-			return to
-		}
-		return inner + k - 1
-	}
-	for k := range letters {
-		l.vocab.Each(letters[k:], func(n int, ids []int) {
-			for _, id := range ids {
-				l.add(ctc.State{Kind: ctc.StateToken, ID: id, From: at(k), To: at(k + n)})
-			}
-		})
-	}
 }
 
 func (l *lattice) add(s ctc.State) {

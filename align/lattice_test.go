@@ -96,7 +96,7 @@ func TestPathMatchesTextbookViterbi(t *testing.T) {
 			norms[i] = math.Log(sum)
 		}
 		b.rows = NewRows(scores, norms, len(tokens), 0, 0.02)
-		words := prepare(texts, "en", v)
+		words := prepare(texts, v)
 		l := newLattice(words, v)
 		frames := make([]frame, length)
 		for i := range frames {

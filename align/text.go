@@ -6,7 +6,6 @@ import (
 
 	"github.com/otograph/otograph/internal/engine/ctc"
 	"github.com/otograph/otograph/internal/engine/decode"
-	"github.com/otograph/otograph/internal/engine/texts"
 )
 
 // word is a word of the text, prepared for alignment.
@@ -16,8 +15,6 @@ type word struct {
 	// letters are those that the tokens write; nil for a word that they cannot
 	// spell, or with more than ctc.LongestWord letters.
 	letters []rune
-	// readings are the letters of a number's possible spoken forms.
-	readings [][]rune
 	// wild marks a number, sign or other script, which may be spoken otherwise.
 	wild bool
 }
@@ -32,9 +29,8 @@ func Split(text string) []string {
 	return out
 }
 
-// prepare spells the words with a model's tokens. Numbers are also spelled as
-// they are read in the language, in addition to being wild.
-func prepare(written []string, language string, v *ctc.Vocabulary) []word {
+// prepare spells the words with a model's tokens.
+func prepare(written []string, v *ctc.Vocabulary) []word {
 	words := make([]word, len(written))
 	for i, text := range written {
 		w := word{text: text, key: keyOf(text)}
@@ -44,13 +40,6 @@ func prepare(written []string, language string, v *ctc.Vocabulary) []word {
 		}
 		w.letters = letters
 		w.wild = !ok || strings.IndexFunc(w.key, needsReading) >= 0
-		if w.wild {
-			for _, r := range texts.Readings(language, w.key) {
-				if letters, ok := v.Spell(ctc.Fold(strings.ReplaceAll(r, " ", ""))); ok {
-					w.readings = append(w.readings, letters)
-				}
-			}
-		}
 		words[i] = w
 	}
 	return words
@@ -62,13 +51,7 @@ func needsReading(r rune) bool {
 	return unicode.IsNumber(r) || unicode.In(r, unicode.Sc, unicode.Sm, unicode.So) || r == '%' || r == '&' || r == '@' || r == '#'
 }
 
-func (w word) nodes() int {
-	n := max(len(w.letters), 1)
-	for _, r := range w.readings {
-		n += len(r) - 1
-	}
-	return n
-}
+func (w word) nodes() int { return max(len(w.letters), 1) }
 
 // keyOf returns the part of a word that is compared.
 func keyOf(text string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ctc"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // track joins the rows of all windows of a recording during an alignment.
@@ -141,6 +142,7 @@ func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 	for k, s := range spoken {
 		a.Words[index[k]].Start, a.Words[index[k]].End = s.Start, s.End
 	}
+	a.share(speech)
 	var before float64
 	for i := range a.Words {
 		if w := &a.Words[i]; w.Missing {
@@ -152,6 +154,24 @@ func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 		a.Score = sum / float64(spelled+extra)
 	}
 	return a
+}
+
+// share divides the time of neighboring wild words by their letters.
+func (a *Alignment) share(speech []audio.Span) {
+	for end := 0; end < len(a.Words); end++ {
+		begin := end
+		var run []decode.Word
+		for ; end < len(a.Words) && a.Words[end].Wild; end++ {
+			run = append(run, decode.Word{Word: asr.Word{Text: a.Words[end].Text}})
+		}
+		if len(run) < 2 {
+			continue
+		}
+		decode.Align(run, a.Words[begin].Start, a.Words[end-1].End, speech)
+		for i, w := range run {
+			a.Words[begin+i].Start, a.Words[begin+i].End = w.Start, w.End
+		}
+	}
 }
 
 // spoken fills in a's words except for their times. It returns the words that

@@ -30,7 +30,7 @@ func TestLayReturnsCores(t *testing.T) {
 	gate := &lateGate{cancel: cancel}
 	vocab := ctc.NewVocabulary([]string{"", " a"}, 0)
 	heard := []Recognition{{Rows: NewRows([]float32{0, -9, -9, 0}, []float64{0, 0}, 2, 0, 0.04)}}
-	track := newTrack(heard, prepare([]string{"a"}, "en", vocab), vocab)
+	track := newTrack(heard, prepare([]string{"a"}, vocab), vocab)
 	require.ErrorIs(t, track.lay(ctx, Options{Gate: gate}), context.Canceled)
 	assert.Zero(t, gate.taken)
 }

@@ -45,6 +45,6 @@ func TestWriteTrainingData(t *testing.T) {
 			from, to := s.Seconds()
 			spans = append(spans, [2]float64{from, to})
 		}
-		require.NoError(t, enc.Encode(map[string]any{"file": item.Name, "words": align.Trace(vocab, heard, *item.Text, item.Language), "speech": spans}))
+		require.NoError(t, enc.Encode(map[string]any{"file": item.Name, "words": align.Trace(vocab, heard, *item.Text), "speech": spans}))
 	}
 }

@@ -1,3 +1,5 @@
+// Package texts compares and interprets written text: whether it is in another
+// language, how far two texts differ.
 package texts
 
 // EditDistance returns Levenshtein's distance: the fewest insertions, deletions

@@ -116,18 +116,17 @@ func writeJSONNode(buf *bytes.Buffer, n *yaml.Node) error {
 // addOptions adds the table of options to the document's schemas Options and
 // EffectiveOptions, which list their fields nowhere else.
 func addOptions(doc *yaml.Node) error {
-	var given, effective, required strings.Builder
+	var properties, required strings.Builder
 	for _, row := range spec.Table() {
-		fmt.Fprintf(&given, "%s: %s\n", row.Name, optionSchema(row))
-		fmt.Fprintf(&effective, "%s: %s\n", row.Name, optionSchema(row))
+		fmt.Fprintf(&properties, "%s: %s\n", row.Name, optionSchema(row))
 		if !row.Unlisted() {
 			fmt.Fprintf(&required, "- %s\n", row.Name)
 		}
 	}
 	for _, part := range []struct{ schema, key, text string }{
-		{"Options", "properties", given.String()},
+		{"Options", "properties", properties.String()},
 		{"EffectiveOptions", "required", required.String()},
-		{"EffectiveOptions", "properties", effective.String()},
+		{"EffectiveOptions", "properties", properties.String()},
 	} {
 		schema := child(doc, "components", "schemas", part.schema)
 		value, err := parseOpenAPI([]byte(part.text))

@@ -112,20 +112,16 @@ func readRow(f reflect.StructField) (Option, error) {
 	return row, err
 }
 
+// kinds are the kinds of pointers to values.
+var kinds = map[reflect.Kind]Kind{reflect.Bool: KindBool, reflect.Int: KindInt, reflect.Float64: KindFloat, reflect.String: KindString}
+
 func kindOf(t reflect.Type) (Kind, error) {
 	if t == reflect.TypeFor[[]string]() {
 		return KindStrings, nil
 	}
 	if t.Kind() == reflect.Pointer {
-		switch t.Elem().Kind() {
-		case reflect.Bool:
-			return KindBool, nil
-		case reflect.Int:
-			return KindInt, nil
-		case reflect.Float64:
-			return KindFloat, nil
-		case reflect.String:
-			return KindString, nil
+		if kind, ok := kinds[t.Elem().Kind()]; ok {
+			return kind, nil
 		}
 	}
 	return 0, fmt.Errorf("has type %s; want []string or a pointer to bool, int, float64 or string", t)

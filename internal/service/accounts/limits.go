@@ -27,12 +27,9 @@ func (s *Store) SetTier(ctx context.Context, account string, tier int) error {
 // SetLimits replaces all overrides of the account (its id). Errors wrap
 // ErrInvalid or ErrNotFound.
 func (s *Store) SetLimits(ctx context.Context, account string, o Overrides) error {
-	var concurrency, tps, burst any
-	if o.Concurrency != nil {
-		if *o.Concurrency < 0 || *o.Concurrency > 1_000_000 {
-			return fmt.Errorf("concurrency %d %w: want 0 to 1,000,000", *o.Concurrency, ErrInvalid)
-		}
-		concurrency = *o.Concurrency
+	var tps any
+	if n := o.Concurrency; n != nil && (*n < 0 || *n > 1_000_000) {
+		return fmt.Errorf("concurrency %d %w: want 0 to 1,000,000", *n, ErrInvalid)
 	}
 	if o.TPS != nil {
 		if !(*o.TPS >= 0.001 && *o.TPS <= 1_000_000) {
@@ -40,13 +37,10 @@ func (s *Store) SetLimits(ctx context.Context, account string, o Overrides) erro
 		}
 		tps = int64(*o.TPS*1000 + 0.5)
 	}
-	if o.Burst != nil {
-		if *o.Burst < 1 || *o.Burst > 1_000_000 {
-			return fmt.Errorf("burst %d %w: want 1 to 1,000,000", *o.Burst, ErrInvalid)
-		}
-		burst = *o.Burst
+	if n := o.Burst; n != nil && (*n < 1 || *n > 1_000_000) {
+		return fmt.Errorf("burst %d %w: want 1 to 1,000,000", *n, ErrInvalid)
 	}
-	return s.one(ctx, "limits of account "+account, "UPDATE accounts SET concurrency = $2, tps_thousandths = $3, burst = $4 WHERE id = $1", account, concurrency, tps, burst)
+	return s.one(ctx, "limits of account "+account, "UPDATE accounts SET concurrency = $2, tps_thousandths = $3, burst = $4 WHERE id = $1", account, o.Concurrency, tps, o.Burst)
 }
 
 // SetRetention sets how long the tasks of the account (its id) are kept after

@@ -54,15 +54,10 @@ func (h *Recognition) time(seconds float64) float64 {
 	return decode.Window{Pieces: h.Pieces}.Time(seconds)
 }
 
-// Spotted is a hotword that the model detects in the sound.
-type Spotted struct {
-	Text string // as passed in Options.Hotwords
-	// First and Last are the rows of its first and last token.
-	First, Last int
-	// LogProb compares the hotword's posteriors with the best ones: the
-	// logarithm of their ratio per letter.
-	LogProb float64
-}
+// Spotted is a hotword that the model detects in the sound: its text, the rows
+// of its first and last token, and the logarithm of the ratio of its posteriors
+// and the best ones, per letter.
+type Spotted = ctc.Spotted
 
 // RecognizedWord is a recognized word and the row of its first token.
 type RecognizedWord struct {

@@ -58,10 +58,7 @@ func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 	}
 	list := make([]align.Recognition, len(windows))
 	for i, hyp := range hyps {
-		list[i] = align.Recognition{Pieces: windows[i].Pieces, Rows: hyp.rows, Words: e.recognizedWords(hyp.emissions, h.shift)}
-		for _, s := range hyp.spotted {
-			list[i].Spotted = append(list[i].Spotted, align.Spotted{Text: s.Text, First: s.First, Last: s.Last, LogProb: s.LogProb})
-		}
+		list[i] = align.Recognition{Pieces: windows[i].Pieces, Rows: hyp.rows, Words: e.recognizedWords(hyp.emissions, h.shift), Spotted: hyp.spotted}
 	}
 	return list, nil
 }

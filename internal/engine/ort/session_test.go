@@ -108,9 +108,9 @@ func TestTypes(t *testing.T) {
 	assert.Equal(t, []float32{1.5, -2}, out[0].Float32())
 	assert.Equal(t, []float32{7.5}, out[1].Float32())
 	assert.Empty(t, out[1].Shape())
-	assert.Equal(t, []int64{1, -2}, out[2].Int64())
-	assert.Equal(t, []int64{16000}, out[3].Int64())
-	assert.Equal(t, []int32{1, -2}, out[4].Int32())
+	assert.Equal(t, []int64{1, -2}, out[2].Integers())
+	assert.Equal(t, []int64{16000}, out[3].Integers())
+	assert.Equal(t, []int64{1, -2}, out[4].Integers())
 	assert.Equal(t, []int64{8}, out[5].Integers())
 
 	_, err = Open(Source{Data: g.Bytes(), Name: "types.onnx"}, Options{Outputs: []string{"f16_out"}})

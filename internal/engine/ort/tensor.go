@@ -43,12 +43,6 @@ func (t *Tensor) Shape() []int64 { return t.shape }
 // Float32 returns the data of a float32 tensor; nil for another type.
 func (t *Tensor) Float32() []float32 { return t.f32 }
 
-// Int64 returns the data of an int64 tensor; nil for another type.
-func (t *Tensor) Int64() []int64 { return t.i64 }
-
-// Int32 returns the data of an int32 tensor; nil for another type.
-func (t *Tensor) Int32() []int32 { return t.i32 }
-
 // Integers returns an int32 or int64 tensor's data as int64 (a copy of int32),
 // for outputs whose width differs between exports; nil for other types.
 func (t *Tensor) Integers() []int64 {

@@ -32,7 +32,7 @@ func TestMadeUpModelRuns(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int64{2, 2}, out[0].Shape())
 	assert.InDeltaSlice(t, []float32{0.5, 0.5, 0.731059, 0.268941}, out[0].Float32(), 1e-5)
-	assert.Equal(t, []int64{2}, out[1].Int64())
+	assert.Equal(t, []int64{2}, out[1].Integers())
 	assert.Empty(t, out[1].Shape())
 }
 
@@ -70,7 +70,7 @@ func TestOperators(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []float32{2, 4, 2, 4}, out[0].Float32())
-	assert.Equal(t, []int64{4}, out[1].Int64())
+	assert.Equal(t, []int64{4}, out[1].Integers())
 	assert.Equal(t, []int64{1, 4, 2}, out[2].Shape())
 	assert.Equal(t, []float32{1, 1, 1, 1, 1, 1, 1, 1}, out[2].Float32())
 	assert.InDelta(t, -1, out[3].Float32()[2], 1e-3)

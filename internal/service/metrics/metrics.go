@@ -39,6 +39,8 @@ type Metrics struct {
 	callbacks *prometheus.CounterVec
 	failures  *prometheus.CounterVec
 
+	outages, begun *prometheus.GaugeVec // of members' parts
+
 	// ObserveDatabase counts a query ("read") or transaction ("write") of the
 	// database, ObserveStore an operation of the file store; err is set if the
 	// database or the store is to blame.
@@ -74,6 +76,8 @@ func newMetrics(worker string, stats func(context.Context) (tasks.Stats, error))
 	for _, cause := range causes {
 		m.failures.WithLabelValues(cause) // create the counter at zero
 	}
+	m.outages = m.gauges("otograph_outage", "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.", "member", "part")
+	m.begun = m.gauges("otograph_outage_start_timestamp_seconds", "When the failure began, in seconds since 1970; 0 if there is none.", "member", "part")
 	m.registerer().MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.ObserveDatabase = m.observer("database", "database")
 	m.ObserveStore = m.observer("store", "file store")
@@ -192,24 +196,15 @@ func (m *Metrics) RefusedConnections() (refused func()) {
 
 // Outage returns a function with which a worker or fetcher reports outages: for
 // each part, whether its failure keeps the member from claiming tasks, and
-// since when. Call it once for each member.
+// since when.
 func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) {
-	auto := m.auto()
-	state := auto.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_outage", Help: "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.",
-		ConstLabels: prometheus.Labels{"member": member},
-	}, []string{"part"})
-	begun := auto.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "otograph_outage_start_timestamp_seconds", Help: "When the failure began, in seconds since 1970; 0 if there is none.",
-		ConstLabels: prometheus.Labels{"member": member},
-	}, []string{"part"})
 	report := func(part worker.Part, since time.Time) {
 		at := 0.0
 		if !since.IsZero() {
 			at = float64(since.UnixMilli()) / 1000
 		}
-		state.WithLabelValues(string(part)).Set(number(!since.IsZero()))
-		begun.WithLabelValues(string(part)).Set(at)
+		m.outages.WithLabelValues(member, string(part)).Set(number(!since.IsZero()))
+		m.begun.WithLabelValues(member, string(part)).Set(at)
 	}
 	for _, part := range worker.Parts {
 		report(part, time.Time{})

@@ -228,6 +228,7 @@ func (net *BorderNet) Letters(before, word string) (sum Letters) {
 	return sum
 }
 
+// solids returns the letters and digits of a text.
 func solids(text string) []rune {
 	var out []rune
 	for _, r := range text {

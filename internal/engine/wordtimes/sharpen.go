@@ -2,7 +2,6 @@ package wordtimes
 
 import (
 	"math"
-	"unicode"
 
 	"github.com/otograph/otograph/audio"
 )
@@ -88,7 +87,7 @@ func newSharpener(in Input) *sharpener {
 	before := ""
 	for i, w := range in.Words {
 		s.letters[i] = Borders().Letters(before, w.Text)
-		s.least[i] = min(letterFrames*letters(w.Text), wordFrames)
+		s.least[i] = min(letterFrames*float64(len(solids(w.Text))), wordFrames)
 		before = w.Text
 	}
 	return s
@@ -229,14 +228,4 @@ func (s *sharpener) snap(starts []int) {
 			starts[i] = begin
 		}
 	}
-}
-
-// letters returns the number of letters and digits.
-func letters(text string) (n float64) {
-	for _, r := range text {
-		if unicode.IsLetter(r) || unicode.IsNumber(r) {
-			n++
-		}
-	}
-	return n
 }

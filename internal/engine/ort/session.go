@@ -46,7 +46,8 @@ func Open(src Source, opt Options) (*Session, error) {
 	s := &Session{source: named, graph: graph}
 	s.source.Data = nil
 	for _, out := range graph.Outputs {
-		if slices.Contains([]Type{Float32, Int64, Int32}, out.Type) {
+		// The module cannot wrap an output of rank 0 that the library allocates.
+		if slices.Contains([]Type{Float32, Int64, Int32}, out.Type) && (out.Shape == nil || len(out.Shape) > 0) {
 			s.outs = append(s.outs, out)
 		}
 	}
@@ -187,20 +188,6 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ..
 		}
 		in[i] = v
 	}
-	results := make([]*Tensor, len(s.outs))
-	for i, o := range s.outs {
-		// The module cannot wrap an output of rank 0 that the library allocates.
-		if o.Shape != nil && len(o.Shape) == 0 {
-			t, err := newTensor(o.Type, []int64{})
-			if err == nil {
-				out[i], err = t.value(&pin)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w: output %s: %w", s.source, ErrRun, o.Name, err)
-			}
-			results[i] = t
-		}
-	}
 
 	var err error
 	if ctx.Done() == nil {
@@ -217,14 +204,9 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ..
 	}
 	chosen := make([]*Tensor, len(want))
 	for k, i := range want {
-		if results[i] == nil {
-			if results[i], err = fromValue(out[i]); err != nil {
-				return nil, fmt.Errorf("%s: %w: output %s: %w", s.source, ErrRun, s.outs[i].Name, err)
-			}
-		} else if sc, ok := out[i].(scalar); ok {
-			sc.copyInto(results[i])
+		if chosen[k], err = fromValue(out[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w: output %s: %w", s.source, ErrRun, s.outs[i].Name, err)
 		}
-		chosen[k] = results[i]
 	}
 	return chosen, nil
 }

@@ -55,7 +55,7 @@ type Options struct {
 	// Threads is the cores that one Run uses; 0 and 1 mean the caller's.
 	Threads int
 	// Outputs are the only outputs to compute, and Run can only return these.
-	// Empty means all that can be read (float32, int64 and int32).
+	// Empty means all that can be read (float32, int64 and int32, no scalars).
 	Outputs []string
 	// Expose, if set, is the end of node names: the first input of each such
 	// node in a branch of the graph becomes an output (onnxfile.Exposed). A

@@ -39,58 +39,18 @@ func pinned[T onnx.TensorData](pin *runtime.Pinner, shape onnx.Shape, data []T) 
 	return onnx.NewTensor(shape, data)
 }
 
-// scalar is a native value of rank 0, which owns its single element.
-type scalar interface {
-	onnx.Value
-	copyInto(*Tensor)
-}
-
-type scalarOf[T onnx.TensorData] struct {
-	*onnx.Scalar[T]
-	set func(*Tensor, T)
-}
-
-func (s *scalarOf[T]) copyInto(t *Tensor) { s.set(t, s.GetData()) }
-
-func newScalar[T onnx.TensorData](data []T, set func(*Tensor, T)) (onnx.Value, error) {
-	v, err := onnx.NewScalar(data[0])
-	if err != nil {
-		return nil, err
-	}
-	return &scalarOf[T]{v, set}, nil
-}
-
+// scalarValue returns a native value of rank 0, which owns its single element.
 func (t *Tensor) scalarValue() (onnx.Value, error) {
 	switch t.typ {
 	case Float32:
-		return newScalar(t.f32, func(t *Tensor, v float32) { t.f32[0] = v })
+		return onnx.NewScalar(t.f32[0])
 	case Int64:
-		return newScalar(t.i64, func(t *Tensor, v int64) { t.i64[0] = v })
+		return onnx.NewScalar(t.i64[0])
 	case Int32:
-		return newScalar(t.i32, func(t *Tensor, v int32) { t.i32[0] = v })
+		return onnx.NewScalar(t.i32[0])
 	default:
 		return nil, fmt.Errorf("scalars of type %s are not supported", t.typ)
 	}
-}
-
-// newTensor returns a tensor of zeros.
-func newTensor(typ Type, shape []int64) (*Tensor, error) {
-	n, ok := onnxfile.Elements(shape)
-	if !ok {
-		return nil, fmt.Errorf("shape %s has a free or impossible dimension", onnxfile.FormatShape(shape))
-	}
-	t := &Tensor{typ: typ, shape: shape}
-	switch typ {
-	case Float32:
-		t.f32 = make([]float32, n)
-	case Int64:
-		t.i64 = make([]int64, n)
-	case Int32:
-		t.i32 = make([]int32, n)
-	default:
-		return nil, fmt.Errorf("tensors of type %s are not supported", typ)
-	}
-	return t, nil
 }
 
 // fromValue takes the data of an output that the library allocated (the module

@@ -20,9 +20,9 @@ func madeUp() *onnxfile.Graph {
 		0, 0))
 	g.Node("Softmax", []string{g.Op("MatMul", []string{"x", "w"})}, []string{"y"}, onnxfile.AttrInt("axis", -1))
 	shape := g.Op("Shape", []string{"x"})
-	g.Node("Gather", []string{shape, g.Const(onnxfile.Ints(nil, 0))}, []string{"rows"}, onnxfile.AttrInt("axis", 0))
+	g.Node("Gather", []string{shape, g.Const(onnxfile.Ints([]int64{1}, 0))}, []string{"rows"}, onnxfile.AttrInt("axis", 0))
 	g.Output("y", onnxfile.Float32, "N", 2)
-	g.Output("rows", onnxfile.Int64)
+	g.Output("rows", onnxfile.Int64, 1)
 	g.Meta("model_type", "made_up")
 	return g
 }
@@ -37,5 +37,5 @@ func Example() {
 	fmt.Println(graph.IOList())
 	// Output:
 	// made_up
-	// inputs x float32[?,3]; outputs y float32[?,2], rows int64[]
+	// inputs x float32[?,3]; outputs y float32[?,2], rows int64[1]
 }

@@ -67,7 +67,7 @@ func openReader(t *testing.T) *reader {
 	defer file.Close()
 	info, err := file.Stat()
 	require.NoError(t, err)
-	checked, err := ggmlfile.Check(file, info.Size(), nil)
+	checked, err := ggmlfile.Check(file, info.Size(), false)
 	require.NoError(t, err)
 	r.model, err = whispernet.Open(checked, whispernet.Options{Threads: 2})
 	require.NoError(t, err)

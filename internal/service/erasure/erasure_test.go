@@ -138,6 +138,42 @@ func (c *customer) traces(folders []string, texts ...[]byte) (found []string) {
 	return found
 }
 
+// rows returns the text of every row of every table of a PostgreSQL database.
+func rows(t *testing.T, d *db.DB) []byte {
+	t.Helper()
+	tables, err := db.Column[string](t.Context(), d.Read(), "SELECT quote_ident(table_name) FROM information_schema.tables WHERE table_schema = current_schema()")
+	require.NoError(t, err)
+	require.Contains(t, tables, "hooks")
+	var all []string
+	for _, table := range tables {
+		texts, err := db.Column[string](t.Context(), d.Read(), "SELECT CAST(t AS text) FROM "+table+" t")
+		require.NoError(t, err)
+		all = append(all, texts...)
+	}
+	return []byte(strings.Join(all, "\n"))
+}
+
+// TestErasedAccountLeavesNoRow: over PostgreSQL, none of the marked words of a
+// deleted account is in a row of any table or in the file store, and another
+// account keeps its own.
+func TestErasedAccountLeavesNoRow(t *testing.T) {
+	d := dbtest.Postgres(t, db.Options{})
+	f := taskstest.New(t, d)
+	e := &erasure.Eraser{DB: d, Accounts: f.Accounts, Tasks: f.Service}
+	other, c := newCustomer(t, f, "a"), newCustomer(t, f, "b")
+	require.Greater(t, len(c.traces([]string{f.Dir}, rows(t, d))), len(c.words.all)*2/3, "the search finds words; results are compressed")
+	kept := other.traces([]string{f.Dir}, rows(t, d))
+	require.NoError(t, f.Accounts.Suspend(t.Context(), c.account.ID))
+	suspended, err := f.Accounts.Find(t.Context(), c.account.ID)
+	require.NoError(t, err)
+	receipt, err := e.Account(t.Context(), suspended)
+	require.NoError(t, err)
+	assert.Empty(t, c.traces([]string{f.Dir}, rows(t, d)))
+	assert.Equal(t, kept, other.traces([]string{f.Dir}, rows(t, d)))
+	assert.True(t, verified(t, e, receipt).Erased.Whole)
+	f.Exact()
+}
+
 // TestErasedAccountLeavesNothing: after the deletion of an account, none of its
 // marked words is in the database file, its write-ahead log, the file store or
 // the log, another account keeps everything, money stays, and the receipt names

@@ -138,6 +138,27 @@ func TestHook(t *testing.T) {
 	})
 }
 
+// TestHookOfARetriedTask: the message about a task that is run again is
+// withdrawn, whether it was delivered or not, and its new end is announced.
+func TestHookOfARetriedTask(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		_, err := f.Outbox().SetHook(t.Context(), f.Account, webhook.Hook{URL: hookURL})
+		require.NoError(t, err)
+		task := f.Add(func(r *tasks.Request) { r.URL = "https://sound.example/a.wav" })
+		for _, delivered := range []int{1, 0, 1} {
+			require.NoError(t, f.Release(t.Context(), f.Take(), tasks.EndPermanent, "broken"))
+			assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE task_id = $1", "hook:"+task.ID))
+			if delivered > 0 {
+				assert.Len(t, deliver(f, 200), delivered)
+			}
+			_, err := f.Retry(t.Context(), task.ID)
+			require.NoError(t, err)
+			assert.Zero(t, f.Count("SELECT COUNT(*) FROM callbacks"))
+		}
+	})
+}
+
 // TestHookIsChecked: a hook that could not work is refused with its field.
 func TestHookIsChecked(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))

@@ -122,8 +122,9 @@ func (s *Server) person(h handler) handler {
 }
 
 // recorded performs a change of the account and records it in the audit log,
-// with the user who has logged in or the API key.
-func (s *Server) recorded(r *request, entry func(account string) accounts.AuditEntry, work func() error) error {
+// with the user who has logged in or the API key, and with the account as the
+// entry's subject or, if it has one, in its detail.
+func (s *Server) recorded(r *request, e accounts.AuditEntry, work func() error) error {
 	account, err := s.cfg.Accounts.Find(r.Context(), r.who.Account)
 	if err != nil {
 		return err
@@ -132,7 +133,11 @@ func (s *Server) recorded(r *request, entry func(account string) accounts.AuditE
 	if err != nil {
 		return err
 	}
-	e := entry(account.Name)
+	if e.Subject != "" {
+		e.Detail = "of " + account.Name
+	} else {
+		e.Subject = account.Name
+	}
 	e.Operator = "user " + cmp.Or(name, r.who.User)
 	if r.who.User == "" {
 		e.Operator = "key " + r.who.KeyID
@@ -157,10 +162,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	}
 	var secret string
 	var k accounts.Key
-	entry := func(account string) accounts.AuditEntry {
-		return accounts.AuditEntry{Action: "key create", Subject: account, Detail: "unlimited, key " + id.String()}
-	}
-	err = s.recorded(r, entry, func() error {
+	err = s.recorded(r, accounts.AuditEntry{Action: "key create", Detail: "unlimited, key " + id.String()}, func() error {
 		var err error
 		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id.String(), Most: maxKeys})
 		return err
@@ -191,10 +193,7 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == id.String() }) {
 		return notFound("there is no such key")
 	}
-	entry := func(account string) accounts.AuditEntry {
-		return accounts.AuditEntry{Action: "key revoke", Subject: id.String(), Detail: "of " + account}
-	}
-	err = s.recorded(r, entry, func() error {
+	err = s.recorded(r, accounts.AuditEntry{Action: "key revoke", Subject: id.String()}, func() error {
 		return s.cfg.Accounts.RevokeKeyOf(r.Context(), r.who.Account, id.String())
 	})
 	if err != nil {

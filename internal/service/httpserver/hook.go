@@ -35,16 +35,20 @@ func (s *Server) getHook(w http.ResponseWriter, r *request) error {
 }
 
 // changeHook makes a change of the account's hook, which may return a secret,
-// and records it in the audit log.
-func (s *Server) changeHook(r *request, action, detail string, work func(o *webhook.Outbox, ctx context.Context, account string) (string, error)) (secret string, err error) {
-	entry := func(account string) accounts.AuditEntry {
-		return accounts.AuditEntry{Action: action, Subject: account, Detail: detail}
-	}
-	err = s.recorded(r, entry, func() (err error) {
+// records it in the audit log and responds with the hook.
+func (s *Server) changeHook(w http.ResponseWriter, r *request, e accounts.AuditEntry, work func(o *webhook.Outbox, ctx context.Context, account string) (string, error)) error {
+	var secret string
+	err := s.recorded(r, e, func() (err error) {
 		secret, err = work(s.cfg.Tasks.Outbox(), r.Context(), r.who.Account)
 		return err
 	})
-	return secret, err
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodPut && secret != "" {
+		return s.writeHook(w, r, http.StatusCreated, secret)
+	}
+	return s.writeHook(w, r, http.StatusOK, secret)
 }
 
 // setHook handles PUT /account/hook, an addition to the specification.
@@ -71,32 +75,24 @@ func (s *Server) setHook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	secret, err := s.changeHook(r, "hook set", h.Detail(), func(o *webhook.Outbox, ctx context.Context, account string) (string, error) {
+	return s.changeHook(w, r, accounts.AuditEntry{Action: "hook set", Detail: h.Detail()}, func(o *webhook.Outbox, ctx context.Context, account string) (string, error) {
 		return o.SetHook(ctx, account, h)
 	})
-	status := http.StatusOK
-	if secret != "" {
-		status = http.StatusCreated
-	}
-	if err != nil {
-		return err
-	}
-	return s.writeHook(w, r, status, secret)
 }
 
 // rotateHook handles POST /account/hook/secret, an addition to the
 // specification.
 func (s *Server) rotateHook(w http.ResponseWriter, r *request) error {
-	secret, err := s.changeHook(r, "hook rotate", "", (*webhook.Outbox).RotateSecret)
-	if err != nil {
-		return err
-	}
-	return s.writeHook(w, r, http.StatusOK, secret)
+	return s.changeHook(w, r, accounts.AuditEntry{Action: "hook rotate"}, (*webhook.Outbox).RotateSecret)
 }
 
 // removeHook handles DELETE /account/hook, an addition to the specification.
 func (s *Server) removeHook(w http.ResponseWriter, r *request) error {
-	if _, err := s.changeHook(r, "hook remove", "", (*webhook.Outbox).RemoveHook); err != nil {
+	err := s.recorded(r, accounts.AuditEntry{Action: "hook remove"}, func() error {
+		_, err := s.cfg.Tasks.Outbox().RemoveHook(r.Context(), r.who.Account)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]string{"message": "hook removed"})

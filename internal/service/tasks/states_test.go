@@ -85,6 +85,7 @@ type stateWalk struct {
 	random *rand.Rand
 	clock  time.Time
 	claims []*tasks.Claim // current and old claims
+	order  []string       // IDs of all tasks in the order of their creation
 	found  map[edge]bool
 }
 
@@ -112,18 +113,26 @@ func (w *stateWalk) do(by string, call func(ctx context.Context)) {
 		}
 	}
 	for id, to := range after {
-		if from := cmp.Or(before[id], outside); from != to {
+		from := cmp.Or(before[id], outside)
+		if from == outside {
+			w.order = append(w.order, id)
+		}
+		if from != to {
 			w.found[edge{from, to, by}] = true
 		}
 	}
 }
 
 // any returns a random task in a random occupied state, "" if there is none.
+// Tasks stand in the order of their creation, so that the walk is the same
+// whatever their IDs are.
 func (w *stateWalk) any() string {
 	byState := map[string][]string{}
 	states := w.states()
-	for _, id := range slices.Sorted(maps.Keys(states)) {
-		byState[states[id]] = append(byState[states[id]], id)
+	for _, id := range w.order {
+		if state, ok := states[id]; ok {
+			byState[state] = append(byState[state], id)
+		}
 	}
 	if len(byState) == 0 {
 		return ""
@@ -153,7 +162,7 @@ func (w *stateWalk) claim() *tasks.Claim {
 
 func (w *stateWalk) step() {
 	s := w.f.Service
-	w.clock = w.clock.Add(time.Duration(w.random.IntN(1500)) * time.Millisecond)
+	w.clock = w.clock.Add(time.Duration(1+w.random.IntN(1500)) * time.Millisecond)
 	switch w.random.IntN(17) {
 	case 0, 1:
 		w.do("Create", func(context.Context) {
@@ -233,36 +242,72 @@ func (w *stateWalk) step() {
 
 // rare takes the edges that random calls seldom reach: a task whose worker is
 // lost again and again is abandoned, retried, and deleted while its own retry
-// waits; a download turns out to be longer than its account can pay for.
+// waits; another one is abandoned and deleted; retries that wait are moved
+// up, deleted and canceled; a download turns out to be longer than its account can pay for.
 func (w *stateWalk) rare() {
-	w.do("Create", func(context.Context) { w.f.Add(nil) })
-	id := w.any()
 	claim := func() (c *tasks.Claim) {
 		w.clock = w.clock.Add(time.Minute)
 		w.do("Sweep", func(ctx context.Context) { _, _ = w.f.Queue().Sweep(ctx) })
 		w.do("Next", func(context.Context) { c = w.next() })
 		return c
 	}
+	create := func() string {
+		w.do("Create", func(context.Context) { w.f.Add(nil) })
+		return w.order[len(w.order)-1]
+	}
+	release := func(c *tasks.Claim, how tasks.Ending) {
+		w.do("Release", func(ctx context.Context) { w.only(w.f.Release(ctx, c, how, "x")) })
+	}
+	retry := func(id string) {
+		w.do("Retry", func(ctx context.Context) {
+			_, err := w.f.Retry(ctx, id)
+			w.only(err)
+		})
+	}
+	remove := func(id string) {
+		w.do("Delete", func(ctx context.Context) { w.only(w.f.Delete(ctx, w.f.Account, id)) })
+	}
+
+	id := create()
 	for claim() != nil {
 		w.do("Reap", func(ctx context.Context) {
 			_, err := w.f.Reap(ctx, "w", tasks.EndInterrupted, "lost")
 			w.only(err)
 		})
 	}
-	w.do("Retry", func(ctx context.Context) {
-		_, err := w.f.Retry(ctx, id)
-		w.only(err)
-	})
-	c := claim()
-	w.do("Release", func(ctx context.Context) { w.only(w.f.Release(ctx, c, tasks.EndRecoverable, "x")) })
+	retry(id)
+	release(claim(), tasks.EndRecoverable)
 	w.clock = w.clock.Add(time.Minute)
 	w.do("Sweep", func(ctx context.Context) { _, _ = w.f.Queue().Sweep(ctx) })
-	w.do("Delete", func(ctx context.Context) { w.only(w.f.Delete(ctx, w.f.Account, id)) })
+	remove(id)
+
+	id = create()
+	for c := claim(); c != nil; c = claim() {
+		release(c, tasks.EndInterrupted)
+	}
+	remove(id)
+
+	id = create()
+	release(claim(), tasks.EndRecoverable)
+	retry(id)
+	release(claim(), tasks.EndPermanent)
+
+	id = create()
+	release(claim(), tasks.EndRecoverable)
+	remove(id)
+
+	id = create()
+	release(claim(), tasks.EndRecoverable)
+	w.do("Cancel", func(ctx context.Context) {
+		_, err := w.f.Cancel(ctx, id)
+		w.only(err)
+	})
 
 	poor := w.f.NewAccount("poor", 300)
 	w.do("Create", func(context.Context) {
 		w.f.Add(func(r *tasks.Request) { r.Account, r.URL = poor, "https://source.example/a" })
 	})
+	var c *tasks.Claim
 	w.do("NextFetch", func(ctx context.Context) {
 		var err error
 		c, err = w.f.NextFetch(ctx, "w", queue.Busy{Ahead: 1000})

@@ -2,11 +2,13 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/doors/wyoming"
 	"github.com/otograph/otograph/internal/service/fairuse"
@@ -59,16 +61,15 @@ func (s wyomingServer) serve(ctx context.Context, conn net.Conn, account string)
 		languages = sets[0].Languages(spec.Options{})
 	}
 	open := func(ctx context.Context, set doors.Settings) (doors.Session, error) {
-		if a, err := s.state.Accounts.Find(ctx, account); err != nil {
-			return nil, err
-		} else if a.SuspendedAt != nil {
+		if err := s.state.Accounts.Permit(ctx, account, ""); errors.Is(err, accounts.ErrSuspended) {
 			return nil, &doors.EndError{Reason: doors.Limited, Text: "the account is suspended"}
+		} else if err != nil {
+			return nil, err
 		}
 		return s.sessions.Open(ctx, sessions.Order{ID: tasks.NewID(), Account: account}, set)
 	}
-	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer end(nil)
-	defer context.AfterFunc(ctx, func() { end(&doors.EndError{Reason: doors.Draining, Text: "the server restarts; connect again"}) })()
+	running, release := doors.Drain(ctx, ctx)
+	defer release()
 	door, set := wyoming.NewDoor(languages)
 	e := doors.Serve(running, wyoming.NewConn(conn), door, set, open, doors.Limits{Longest: s.config.Live.Longest})
 	if e.Seconds > 0 || e.Text != "" {

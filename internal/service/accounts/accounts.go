@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -246,7 +247,7 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 	if err != nil {
 		return Key{}, s.wrap("authenticate", err)
 	}
-	if subtle.ConstantTimeCompare([]byte(stored), []byte(want)) != 1 || k.RevokedAt != nil || (k.ExpiresAt != nil && !s.clock().Before(*k.ExpiresAt)) {
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(want)) != 1 || !s.valid(k) {
 		return Key{}, ErrUnauthorized
 	}
 	if suspended.Valid {
@@ -254,6 +255,36 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 	}
 	s.used(ctx, k)
 	return k, nil
+}
+
+// valid reports whether a key is neither revoked nor expired.
+func (s *Store) valid(k Key) bool {
+	return k.RevokedAt == nil && (k.ExpiresAt == nil || s.clock().Before(*k.ExpiresAt))
+}
+
+// Permit returns the errors of Authenticate for an account and one of its keys,
+// both by ID. Without a key ("") it checks the account alone.
+func (s *Store) Permit(ctx context.Context, account, key string) error {
+	a, err := s.Find(ctx, account)
+	if errors.Is(err, ErrNotFound) {
+		return ErrUnauthorized
+	}
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		keys, err := s.Keys(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(keys, func(k Key) bool { return k.ID == key && s.valid(k) }) {
+			return ErrUnauthorized
+		}
+	}
+	if a.SuspendedAt != nil {
+		return ErrSuspended
+	}
+	return nil
 }
 
 // Keys returns an account's keys, including revoked ones, oldest first.

@@ -82,6 +82,17 @@ func Serve(ctx context.Context, conn Conn, door Door, set Settings, open Opener,
 	return end
 }
 
+// Drain returns a context for Serve with the values of ctx, which ends with the
+// reason Draining when stop does. Call release after Serve.
+func Drain(ctx, stop context.Context) (running context.Context, release func()) {
+	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	unwatch := context.AfterFunc(stop, func() { end(&EndError{Draining, "the server restarts; connect again"}) })
+	return running, func() {
+		unwatch()
+		end(nil)
+	}
+}
+
 // wait returns the reason for the end.
 func (r *runner) wait(ctx context.Context) (why *EndError) {
 	longest := time.NewTimer(r.limits.Longest)

@@ -97,13 +97,19 @@ func (s *Server) checkQuery(r *request) error {
 // authenticate determines the sender of a request.
 func (s *Server) authenticate(r *http.Request) (principal, error) {
 	who, err := s.sender(r)
+	return who, denied(err)
+}
+
+// denied returns the response to credentials that are not accepted; other errors
+// stay as they are.
+func denied(err error) error {
 	switch {
 	case errors.Is(err, accounts.ErrUnauthorized):
-		return principal{}, unauthorized()
+		return unauthorized()
 	case errors.Is(err, accounts.ErrSuspended):
-		return principal{}, forbidden("the account is suspended")
+		return forbidden("the account is suspended")
 	}
-	return who, err
+	return err
 }
 
 // sender returns the owner of a request's credentials, or

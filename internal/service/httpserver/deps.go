@@ -13,6 +13,7 @@ import (
 // *accounts.Store satisfies it.
 type accountStore interface {
 	Authenticate(ctx context.Context, key string) (accounts.Key, error)
+	Permit(ctx context.Context, account, key string) error
 	Login(ctx context.Context, username, password string) (accounts.User, error)
 	PasswordSet(ctx context.Context, user string) (time.Time, error)
 	Find(ctx context.Context, nameOrID string) (accounts.Account, error)

@@ -60,11 +60,8 @@ func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) {
 	defer func() { _ = conn.CloseNow() }()
 	defer s.cfg.Live.Enter()()
 	conn.SetReadLimit(l.message)
-	ctx, end := context.WithCancelCause(context.WithoutCancel(r.Context()))
-	defer end(nil)
-	defer context.AfterFunc(s.draining, func() {
-		end(&doors.EndError{Reason: doors.Draining, Text: "the server restarts; connect again"})
-	})()
+	ctx, release := doors.Drain(r.Context(), s.draining)
+	defer release()
 	open := func(ctx context.Context, set doors.Settings) (doors.Session, error) {
 		o := l.order()
 		o.Account, o.Key = r.who.Account, r.who.KeyID

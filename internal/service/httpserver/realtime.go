@@ -6,13 +6,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/doors/realtime"
 	"github.com/otograph/otograph/internal/service/openai"
@@ -109,25 +107,7 @@ func (s *Server) bySecret(ctx context.Context, secret string) (c secretClaims, e
 	if err != nil {
 		return c, unauthorized()
 	}
-	account, err := s.cfg.Accounts.Find(ctx, c.Account)
-	if err != nil {
-		return c, err
-	}
-	if account.SuspendedAt != nil {
-		return c, forbidden("the account is suspended")
-	}
-	if c.Key != "" {
-		keys, err := s.cfg.Accounts.Keys(ctx, c.Account)
-		if err != nil {
-			return c, err
-		}
-		if !slices.ContainsFunc(keys, func(k accounts.Key) bool {
-			return k.ID == c.Key && k.RevokedAt == nil && (k.ExpiresAt == nil || k.ExpiresAt.After(s.tokens.now()))
-		}) {
-			return c, unauthorized()
-		}
-	}
-	return c, nil
+	return c, denied(s.cfg.Accounts.Permit(ctx, c.Account, c.Key))
 }
 
 // createSecret is POST /realtime/client_secrets.

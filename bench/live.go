@@ -57,8 +57,8 @@ type liveLevel struct {
 	AfterStop latencies `json:"final_after_stop"`
 	AfterWord latencies `json:"final_after_last_word"`
 	Interim   latencies `json:"word_shown_after_its_end"`
-	// Changed counts the words of partial texts that the next text lacked, and
-	// Words those of all final texts.
+	// Changed counts the words of partial texts that the next text lacked; Words
+	// counts the words of all final texts.
 	Changed int        `json:"changed_words"`
 	Words   int        `json:"words"`
 	Errors  WordErrors `json:"errors"`
@@ -83,7 +83,7 @@ type liveBench struct {
 }
 
 // Live plays recordings at their own speed to concurrent live sessions of the
-// first system, whose texts and times it compares with those of the whole
+// first system, and compares their texts and times with the results of whole
 // recordings. Each session plays all recordings, from another one on, for at
 // least some seconds if they are not 0. Without numbers of sessions it measures
 // one session and searches for the largest numbers that keep up.

@@ -53,7 +53,7 @@ func TestScoreLive(t *testing.T) {
 	assert.Equal(t, [3]float64{2, 2.9, 2.98}, latencies{3, 1, 2}.percentiles())
 }
 
-// The largest number is found with few measurements, each made once.
+// TestLargest: the search measures few numbers of sessions, each once.
 func TestLargest(t *testing.T) {
 	for _, want := range []int{0, 1, 2, 3, 5, 8, 11, 63, 64} {
 		asked := map[int]int{}

@@ -11,7 +11,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// follower is what the goroutine of a session uses: it finds utterances.
+// follower is the state of a session's goroutine, which finds utterances.
 type follower struct {
 	model    vad.WindowModel
 	level    *audio.RisingLevel
@@ -39,7 +39,7 @@ type utterance struct {
 	shown    string       // the text of the last Partial
 }
 
-// prepare opens what a session needs.
+// prepare opens the models and streams of a session.
 func (s *Session) prepare() (err error) {
 	m, err := s.run.Engines.VAD()
 	if err != nil {

@@ -37,7 +37,7 @@ var ErrClosed = errors.New("the live session is closed")
 
 // Options configures a session. The zero value is valid.
 type Options struct {
-	// Options are those of a run. EnableASR must not be false, and AudioTrack
+	// Options are the options of a run. EnableASR must not be false, and AudioTrack
 	// has no effect.
 	otograph.Options
 	// Extras are further options of a run.
@@ -315,10 +315,10 @@ func (s *Session) fail(err error) {
 	s.more.Broadcast()
 }
 
-// Close ends the sound, waits for the text of what was written and returns the
-// result, as Pipeline.Run does: its speakers are those of the whole recording,
-// so they may differ from those of the events. Its sentences are those of the
-// Final events. It may be called more than once.
+// Close ends the sound, waits for its remaining text and returns the result, as
+// Pipeline.Run does: its speakers come from the whole recording, so they may
+// differ from the events' speakers. Its sentences are the Final events'. It may
+// be called more than once.
 func (s *Session) Close() (*otograph.Result, error) {
 	s.once.Do(func() {
 		s.mu.Lock()

@@ -151,8 +151,8 @@ func TestSearchFindsTheText(t *testing.T) {
 	}
 }
 
-// A draft changes nothing but the number of passes: what a greedy search would
-// choose anyway takes one.
+// TestSearchChecksADraft: a draft changes the number of passes alone. A text that
+// a greedy search would choose takes one pass.
 func TestSearchChecksADraft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := arbitrary(rapid.Uint64().Draw(t, "seed"), 3)

@@ -153,7 +153,7 @@ func (r *runner) write(ctx context.Context) {
 	}
 }
 
-// receive reads the client's messages and does what they ask.
+// receive reads the client's messages and carries them out.
 func (r *runner) receive(reading, acting context.Context) {
 	second, count := time.Now(), 0
 	for {
@@ -181,7 +181,7 @@ func (r *runner) receive(reading, acting context.Context) {
 	}
 }
 
-// act does what a message asks for.
+// act carries out a message.
 func (r *runner) act(ctx context.Context, text bool, data []byte) error {
 	r.acting.Lock()
 	defer r.acting.Unlock()

@@ -115,7 +115,7 @@ func (c *customer) task(i int) tasks.Task {
 }
 
 // traces returns the marked words in the files below the folders and in texts.
-func (c *customer) traces(folders []string, texts ...[]byte) (found []string) {
+func (c *customer) traces(folders []string, texts ...[]byte) (traces []string) {
 	c.t.Helper()
 	for _, folder := range folders {
 		require.NoError(c.t, filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
@@ -130,12 +130,12 @@ func (c *customer) traces(folders []string, texts ...[]byte) (found []string) {
 	for _, word := range c.words.all {
 		for _, text := range texts {
 			if bytes.Contains(text, []byte(word)) {
-				found = append(found, word)
+				traces = append(traces, word)
 				break
 			}
 		}
 	}
-	return found
+	return traces
 }
 
 // rows returns the text of every row of every table of a PostgreSQL database.

@@ -120,8 +120,8 @@ func (n Names) find(id string) (model, error) {
 	return model{}, n.Unknown(id)
 }
 
-// Live sets what a model's name says in the options of a live session. The error
-// is an *Error for an unknown name.
+// Live sets the options of a live session that a model's name stands for. The
+// error is an *Error for an unknown name.
 func (n Names) Live(id string, o *spec.Options, e *spec.Extras) error {
 	m, err := n.find(id)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// message is what the server and the process of the models send to each other,
-// on a connection for each session, as JSON. One field is set.
+// message goes between the server and the process of the models, on a connection
+// for each session, as JSON. One field is set.
 type message struct {
 	Settings           *doors.Settings `json:",omitempty"` // first, and when they change
 	Audio              []byte          `json:",omitempty"`
@@ -112,8 +112,8 @@ func failure(err error) *doors.EndError {
 	return doors.Failure(err)
 }
 
-// take does what the server asks until the end of the sound. It returns an error
-// if that did not come; errors of the session are for Close.
+// take carries out the server's messages until the end of the sound. It returns
+// an error if that end did not come; errors of the session are for Close.
 func take(ctx context.Context, in *json.Decoder, e Engine) error {
 	for failed := error(nil); failed == nil; {
 		var m message

@@ -82,7 +82,7 @@ func (s *Sessions) Enter() (leave func()) {
 	return func() { s.inside.Add(-1) }
 }
 
-// Order is what a session's task gets from its client.
+// Order holds the client's part of a session's task.
 type Order struct {
 	ID             string // of the task
 	Account        string

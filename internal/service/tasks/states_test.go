@@ -242,8 +242,9 @@ func (w *stateWalk) step() {
 
 // rare takes the edges that random calls seldom reach: a task whose worker is
 // lost again and again is abandoned, retried, and deleted while its own retry
-// waits; another one is abandoned and deleted; retries that wait are moved
-// up, deleted and canceled; a download turns out to be longer than its account can pay for.
+// waits; another one is abandoned and deleted; retries that wait are moved up,
+// deleted and canceled; a download turns out to be longer than its account can
+// pay for.
 func (w *stateWalk) rare() {
 	claim := func() (c *tasks.Claim) {
 		w.clock = w.clock.Add(time.Minute)

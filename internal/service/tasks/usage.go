@@ -112,9 +112,9 @@ const usageDays = 1100
 // time zone, days begin at a full quarter of an hour of UTC.
 const quarter = 15 * 60 * 1_000_000
 
-// Usage adds up the charged tasks of a query from the ledger. Sums of a period
-// are exactly those of its deductions. The error
-// wraps ErrPeriod if the query covers too many days.
+// Usage adds up the charged tasks of a query from the ledger. The sums of a
+// period equal its deductions exactly. The error wraps ErrPeriod if the query
+// covers too many days.
 func (s *Owners) Usage(ctx context.Context, q UsageQuery) (Usage, error) {
 	if q.From.IsZero() {
 		now := s.now().In(q.Zone)

@@ -25,8 +25,8 @@ type Query struct {
 	ignored    []string // parameters that have no effect
 }
 
-// unserved ask for what is not served; ineffective change only how a text is
-// written.
+// unserved are parameters of features that are not served. Parameters in
+// ineffective change only how a text is written.
 var (
 	unserved    = []string{"callback", "custom_intent", "custom_topic", "detect_entities", "intents", "multichannel", "paragraphs", "redact", "replace", "search", "sentiment", "summarize", "topics"}
 	ineffective = []string{"dictation", "filler_words", "measurements", "numerals", "profanity_filter"}
@@ -79,8 +79,8 @@ func terms(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(term string) bool { return strings.TrimSpace(term) == "" })
 }
 
-// chooseLanguage sets the language: that of the parameter, or one that is
-// detected among all or those of detect_language and language_hint.
+// chooseLanguage sets the language: the parameter's, or one that is detected
+// among all languages or among the values of detect_language and language_hint.
 func (q *Query) chooseLanguage() {
 	language := q.values.Get("language")
 	q.detected = language == "multi" || on(q.values, "detect_language")

@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Terms are what a client asks for about its session's task: the addition
-// "otograph" to OpenAI's session.
+// Terms are a client's settings for its session's task: the addition "otograph"
+// to OpenAI's session.
 type Terms struct {
 	Store          bool   `json:"store"`
 	CallbackURL    string `json:"callback_url"`
@@ -44,7 +44,7 @@ type format struct {
 	Rate int    `json:"rate,omitempty"`
 }
 
-// config is what a session.update changes.
+// config holds the settings that a session.update changes.
 type config struct {
 	format        format
 	noise         json.RawMessage
@@ -129,7 +129,7 @@ func (c *config) update(session json.RawMessage, models Models) error {
 	return c.complete(models)
 }
 
-// encodings are those of the formats.
+// encodings maps the types of OpenAI's formats to doors.Format encodings.
 var encodings = map[string]string{"audio/pcm": "s16le", "audio/pcmu": "mulaw", "audio/pcma": "alaw"}
 
 // notDetecting lists the models that OpenAI serves without turn detection.

@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Models sets what a model's name says in the options of a session. Its errors
-// are for the client.
+// Models sets the options of a session that a model's name stands for. Its
+// errors are for the client.
 type Models func(name string, options *spec.Options, extras *spec.Extras) error
 
 // Door is a doors.Door for one connection.
@@ -174,9 +174,9 @@ func (d *Door) update(session json.RawMessage) (actions []doors.Action, replies 
 	return []doors.Action{doors.Configure{Settings: next.settings}}, replies, nil
 }
 
-// End implements doors.Door. Clients take any error event for a failure of what
-// they did, so the end of a session has one only if the client, or its account,
-// is the cause.
+// End implements doors.Door. Clients take any error event for a failure of
+// their own request, so the end of a session has one only if the client, or its
+// account, is the cause.
 func (d *Door) End(e doors.End) (messages [][]byte, code int, reason string) {
 	if kinds := map[doors.Reason][2]string{
 		doors.Expired: {"invalid_request_error", "session_expired"}, doors.Unpaid: {"insufficient_quota", "insufficient_quota"},

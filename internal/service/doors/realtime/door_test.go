@@ -126,8 +126,8 @@ func TestEmptyCommit(t *testing.T) {
 }
 
 // The deltas of an item, joined, are its transcript, whatever the order in
-// which partials, finals, commits and clears come; each item that was committed
-// is completed once, and nothing is said of an item after that.
+// which partials, finals, commits and clears come; each committed item is
+// completed once, and no later event names it.
 func TestDeltasArePrefixes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := open(t, rapid.SampledFrom([]string{manual, "{}"}).Draw(rt, "session"))

@@ -23,7 +23,7 @@ type Door struct {
 }
 
 // NewDoor returns the door of a connection, and the terms of its session.
-// languages are those of the installed models.
+// languages are the languages of the installed models.
 func NewDoor(languages []string) (*Door, doors.Settings) {
 	no, level := false, spec.TimestampSegment
 	d := &Door{languages: languages}

@@ -13,6 +13,9 @@ import (
 
 // TestOpenAIGoClient calls the service with the official Go client, unchanged.
 func TestOpenAIGoClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes to compile the client: make test-extent")
+	}
 	w := newWorld(t)
 	w.work()
 	_, broke := w.newAccount("broke", "0")

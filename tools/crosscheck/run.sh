@@ -16,6 +16,8 @@ if ! command -v "${CC:-cc}" >/dev/null; then
   echo "crosscheck: skipped: no C compiler"
   exit 0
 fi
-export CGO_ENABLED=1 CGO_CFLAGS="-I$native/include"
-export CGO_LDFLAGS="-L$native/lib -Wl,-rpath,$native/lib -Wl,--disable-new-dtags"
-"${GO:-go}" "$1" -C tools -tags "${TAGS:-crosscheck}" "${@:2}" ./crosscheck
+# The compiler's own variables: with cgo's, all C code would be compiled again.
+export CGO_ENABLED=1 C_INCLUDE_PATH=$native/include LIBRARY_PATH=$native/lib
+run=()
+[ "$1" != test ] || run=(-exec "env LD_LIBRARY_PATH=$native/lib")
+"${GO:-go}" "$1" -C tools -tags "${TAGS:-crosscheck}" "${run[@]}" "${@:2}" ./crosscheck

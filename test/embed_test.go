@@ -89,7 +89,7 @@ func embedder(t *testing.T, source string) string {
 	write("go.sum", string(sum))
 	write("main.go", source)
 	cmd := exec.Command("go", "build", "-o", "embedder", ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return dir

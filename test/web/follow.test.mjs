@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { browser, logIn, open, recording, service } from './world.mjs';
+import { browser, eventually, logIn, open, recording, serious, service } from './world.mjs';
 
 let s, b;
 before(async () => {
@@ -86,6 +86,62 @@ test('stage and percentage are shown in the list and on the task’s own page, a
   await page.locator('.segment').first().waitFor();
   assert.equal(asked[0], undefined);
   assert.ok(asked.includes('half'), `a stream that broke off is taken up where it was: ${asked}`);
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
+test('the text of a running task is shown as it arrives, and anew with another attempt', async () => {
+  const page = await open(b, { origin: s.url });
+  const { tasks } = await s.ask('/tasks');
+  const task = { ...(await s.ask(`/tasks/${tasks[0].id}`)), status: 'processing', finished_at: null };
+  const json = (body) => ({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
+  const sentence = (attempt, index, text) => {
+    const data = { task_id: task.id, attempt, index, start: 65 * index, end: 65 * index + 3, text };
+    return `event: segment\ndata: ${JSON.stringify(data)}\n\n`;
+  };
+  const state = (id, more) =>
+    `event: task\nid: ${id}\ndata: ${JSON.stringify({
+      task_id: task.id,
+      status: 'processing',
+      final: false,
+      stage: 'transcribe',
+      percent: 42,
+      error_message: null,
+      updated_at: task.updated_at,
+      finished_at: null,
+      ...more,
+    })}\n\n`;
+  let now = sentence(1, 0, 'Good morning.') + state('begun');
+  await page.route(`${s.url}/v1/tasks?*`, (r) => r.fulfill(json({ tasks: [task], total: 1, page: 1, page_size: 20 })));
+  await page.route(`${s.url}/v1/tasks/${task.id}`, (r) => r.fulfill(json(task)));
+  await page.route(`${s.url}/v1/tasks/${task.id}/events`, (r) =>
+    r.fulfill({ status: 200, contentType: 'text/event-stream', body: now }),
+  );
+  await logIn(page, s);
+  await page.getByRole('link', { name: task.audio_filename, exact: true }).click();
+  const rows = page.getByRole('region', { name: 'Text so far' }).getByRole('listitem');
+  const shown = async (...want) => {
+    await eventually(async () => assert.deepEqual(await rows.allInnerTexts(), want));
+  };
+  await shown('0:00\nGood morning.');
+  assert.equal(await page.locator('[role=status]', { hasText: 'Good morning.' }).count(), 0, 'it would be read anew');
+
+  now = sentence(1, 0, 'Good morning.') + sentence(1, 1, 'Who is there?') + state('more');
+  await shown('0:00\nGood morning.', '1:05\nWho is there?');
+  assert.deepEqual(await serious(page), []);
+
+  now = sentence(2, 0, 'Good evening.') + state('again');
+  await shown('0:00\nGood evening.');
+  now = sentence(1, 0, 'Late.') + sentence(2, 1, 'Nobody.') + state('late');
+  await shown('0:00\nGood evening.', '1:05\nNobody.');
+
+  now = state('broken', { status: 'failed', stage: null, percent: null, error_message: 'the worker died' });
+  await shown();
+  now = sentence(3, 0, 'At last.') + state('third');
+  await shown('0:00\nAt last.');
+  now = state('end', { status: 'done', final: true, percent: 100, finished_at: tasks[0].finished_at });
+  await page.locator('.segment').first().waitFor();
+  assert.equal(await rows.count(), 0);
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 });

@@ -1,8 +1,8 @@
-// One finished recording of the service.
+// The page of one task: progress and text while it runs, then the result.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, plainly, sleep, type Task } from './api';
 import { namesOf, type Keeper } from './corrections';
-import { follow, type TaskState } from './follow';
+import { follow, withSentences, type Sentence, type TaskState } from './follow';
 import { MoreFormats } from './moreformats';
 import { peaksOf } from './peaks';
 import { recordings } from './queue';
@@ -12,7 +12,7 @@ import { taskKeeper } from './taskkeeper';
 import { Remember } from './voices';
 import { Working } from './working';
 import { reasonOf } from './reasons';
-import { lang, t, when, type TextKey } from './texts';
+import { clock, lang, t, when, type TextKey } from './texts';
 
 /** A recording of up to so many bytes is fetched without being asked for. */
 const loadAtOnce = 64e6;
@@ -20,6 +20,7 @@ const loadAtOnce = 64e6;
 export function TaskPage({ id }: { id: string }) {
   const [task, setTask] = useState<Task | null>(null);
   const [state, setState] = useState<TaskState | null>(null);
+  const [spoken, setSpoken] = useState<Sentence[]>([]);
   const [result, setResult] = useState<Result | null>(null);
   const [peaks, setPeaks] = useState<Float32Array>();
   const [keeper, setKeeper] = useState<Keeper | null>(null);
@@ -46,6 +47,7 @@ export function TaskPage({ id }: { id: string }) {
     const stop = new AbortController();
     setTask(null);
     setState(null);
+    setSpoken([]);
     setResult(null);
     setPeaks(undefined);
     setKeeper(null);
@@ -78,7 +80,11 @@ export function TaskPage({ id }: { id: string }) {
           }
           if (now.status === 'abandoned' || (now.status === 'failed' && now.finished_at)) return;
           let last: TaskState | null = null;
-          const ended = await follow(id, (to) => setState((last = to)), stop.signal);
+          const told = (to: TaskState) => {
+            setState((last = to));
+            if (to.status === 'failed' || to.status === 'abandoned') setSpoken([]); // another attempt sends its own
+          };
+          const ended = await follow(id, told, stop.signal, (news) => setSpoken((all) => withSentences(all, news)));
           if (ended) now = { ...now, ...(last as TaskState | null) };
           else if (current) {
             await sleep(3000);
@@ -139,6 +145,19 @@ export function TaskPage({ id }: { id: string }) {
           {said && <p class="error">{reasonOf(said)}</p>}
           {!task ? <progress aria-label={t('loading')} /> : status === 'processing' && <Working state={state} />}
         </div>
+      )}
+      {!problem && !result && spoken.length > 0 && (
+        <section class="card pad sofar" aria-labelledby="sofar-title">
+          <h2 id="sofar-title">{t('textSoFar')}</h2>
+          <ol>
+            {spoken.map((s) => (
+              <li key={s.index}>
+                <span class="muted small">{clock(s.start)}</span>
+                <span dir="auto">{s.text}</span>
+              </li>
+            ))}
+          </ol>
+        </section>
       )}
       {task && result && keeper && (
         <ResultView

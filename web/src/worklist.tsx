@@ -178,7 +178,7 @@ function TaskRow({ task }: { task: Task }) {
   return (
     <li class={`task ${task.status}`}>
       <div class="task-name">
-        {task.status === 'done' ? (
+        {task.status === 'done' || task.status === 'processing' ? (
           <a href={`#/task/${task.id}`} dir="auto">
             <strong>{task.audio_filename}</strong>
           </a>

@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,9 +13,11 @@ import (
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
-// audit shows whether the order of the systems depends on the scoring rules.
+// audit shows whether the order of the systems depends on the scoring rules, and
+// the reason for their largest difference.
 type audit struct {
 	Rankings []ranking `json:"rankings,omitempty"`
+	Reason   string    `json:"reason,omitempty"` // of texts
 }
 
 // ranking is the order of the systems by one rule, the best first.
@@ -25,6 +28,8 @@ type ranking struct {
 	// Ties are ranges of ranks (from 1) without a significant difference: the
 	// paired interval between the first system and each other contains 0.
 	Ties [][2]int `json:"ties,omitempty"`
+	// normalizer is the normalizer of a rule for texts.
+	normalizer scores.Normalizer
 }
 
 // String describes the ranking on one line.
@@ -85,11 +90,12 @@ func (c Config) audit(r *Report) *audit {
 	if len(r.Systems) < 2 {
 		return nil
 	}
-	list := append(c.textRankings(r), c.turnRankings(r)...)
+	texts := c.textRankings(r)
+	list := append(texts, c.turnRankings(r)...)
 	if len(list) == 0 {
 		return nil
 	}
-	return &audit{list}
+	return &audit{list, c.reason(r, texts)}
 }
 
 // common returns the recordings that every system has and wanted accepts.
@@ -137,9 +143,54 @@ func (c Config) textRankings(r *Report) (list []ranking) {
 			})
 		}
 		_ = group.Wait() // the functions return no error
-		list = append(list, rank("text as "+cmp.Or(n.Name, "words")+where, systemNames(r), errors, c.Seed))
+		k := rank("text as "+cmp.Or(n.Name, "words")+where, systemNames(r), errors, c.Seed)
+		k.normalizer = n
+		list = append(list, k)
 	}
 	return list
+}
+
+// reason explains the largest difference between two systems under the rules
+// for texts: the recording with most of it, and the errors that one of them
+// makes more often.
+func (c Config) reason(r *Report, list []ranking) string {
+	if len(list) == 0 {
+		return ""
+	}
+	gap := func(k ranking) float64 { return k.Rates[len(k.Rates)-1] - k.Rates[0] }
+	k := slices.MaxFunc(list, func(a, b ranking) int { return cmp.Compare(gap(a), gap(b)) })
+	best := slices.Index(systemNames(r), k.Systems[0])
+	worst := slices.Index(systemNames(r), k.Systems[len(k.Systems)-1])
+	more := map[string]int{}
+	all, most, where := 0, 0, ""
+	for _, i := range common(r, func(it itemReport) bool { return it.Score.Words != nil && it.Score.Words.Reference > 0 }) {
+		wrong := func(system int) []string {
+			return wrongWords(tokensOf(bothUnits(c.Items[i], k.normalizer, c.Items[i].Language, r.Systems[system].Items[i].Text)))
+		}
+		a, b := wrong(worst), wrong(best)
+		for _, w := range a {
+			more[w]++
+		}
+		for _, w := range b {
+			more[w]--
+		}
+		d := len(a) - len(b)
+		all += d
+		if d > most {
+			most, where = d, c.Items[i].Name
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	var often []string
+	for _, w := range slices.SortedFunc(maps.Keys(more), func(a, b string) int { return cmp.Or(cmp.Compare(more[b], more[a]), cmp.Compare(a, b)) }) {
+		if len(often) < 5 && more[w] > 0 {
+			often = append(often, fmt.Sprintf("“%s” %d", w, more[w]))
+		}
+	}
+	return fmt.Sprintf("The largest difference is that by %s: %s makes %d errors more than %s, %d of them in %s. It makes more often: %s.",
+		k.Rule, r.Systems[worst].Name, all, r.Systems[best].Name, most, where, strings.Join(often, ", "))
 }
 
 // turnRankings ranks the systems by their diarization error rates under every

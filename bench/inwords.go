@@ -25,6 +25,9 @@ func (r *Report) findings() (lines []string) {
 	}
 	if r.Audit != nil {
 		lines = append(lines, ordersInWords(r.Audit.Rankings)...)
+		if r.Audit.Reason != "" {
+			lines = append(lines, r.Audit.Reason)
+		}
 	}
 	return lines
 }

@@ -72,8 +72,8 @@ func TestPartsOfRecordings(t *testing.T) {
 	assert.ErrorContains(t, err, "expected an offset within the recording")
 }
 
-// TestReportInWords: the sentences name the work, starts and costs, and each
-// order once.
+// TestReportInWords: the sentences name the work, starts and costs, each order
+// once, and the reason for the largest difference.
 func TestReportInWords(t *testing.T) {
 	items := []Item{{Name: "one.wav", Path: steps(t, 2), Text: new("Good day, all.")}, {Name: "two.wav", Path: steps(t, 2), Text: new("yes")}}
 	program, err := Command(`sh -c 'echo Good day. all.; for i in 1 2 3 4 5 6 7 8 9; do :; done' {file}`, 1e10)
@@ -97,6 +97,7 @@ func TestReportInWords(t *testing.T) {
 	for _, part := range []string{
 		"The machine was busy: load average 9.83 on 2 cores", "Work of exact: text;", "Work of loose: text; it was started for each recording: ",
 		"Without starts, loose is ", "times as fast as exact", "needs up to 2 MiB of memory against 3 MiB", "likewise by text as ",
+		"The largest difference is that by ", "loose makes ", "of them in two.wav", "“yes → ",
 	} {
 		assert.Contains(t, text, part)
 	}

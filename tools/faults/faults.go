@@ -13,7 +13,7 @@ var faults = []fault{
 	{name: "a callback's signature covers no time", file: "internal/service/webhook/outbox.go", old: `fmt.Fprintf(mac, "%s.%s.", id, stamp)`, new: `fmt.Fprintf(mac, "%s.", id)`, by: "./internal/service/webhook", run: "Signatures"},
 	{name: "a late delivery counts", file: "internal/service/webhook/outbox.go", old: `WHERE id = $1 AND claim = $2 AND phase = 'running'"+o.config.DB.ForUpdate()`, new: `WHERE id = $1 AND claim >= $2 AND phase = 'running'"+o.config.DB.ForUpdate()`, by: "./internal/service/webhook", run: "Delivery"},
 	{name: "the metadata service is public", file: "internal/system/safehttp/public.go", old: "\t\"169.254.0.0/16\",   // link-local and metadata services\n", new: "", by: "./internal/system/safehttp"},
-	{name: "an archive writes beside its folder", file: "internal/system/fetch/unpack.go", old: "!filepath.IsLocal(filepath.FromSlash(head.Name)) || ", new: "", by: "./internal/system/fetch"},
+	{name: "an archive writes beside its folder", file: "internal/system/fetch/unpack.go", old: "!filepath.IsLocal(filepath.FromSlash(name)) || ", new: "", by: "./internal/system/fetch"},
 	{name: "channels are swapped", file: "audio/channels.go", old: "for at := i; at < len(samples)", new: "for at := n - 1 - i; at < len(samples)", by: "./audio", run: "Channels"},
 	{name: "resampled sound drifts", file: "audio/resample.go", old: "\t\t\tphase -= r.up\n\t\t\tpos++\n", new: "\t\t\tphase -= r.up\n\t\t\tpos += 2\n", by: "./audio", run: "Resampler"},
 	{name: "a logarithm's term has the wrong sign", file: "internal/engine/dsp/logarithm.go", old: "p*m + 1.1676998740e-1", new: "p*m - 1.1676998740e-1", by: "./internal/engine/dsp"},

@@ -32,32 +32,30 @@ const (
 	minAllowance = 64 << 20 // bytes
 )
 
-// Unpack extracts files of a .tar.bz2, .tar.gz or .tar into dir, which
-// must exist. place returns the path below dir for a name in the archive, or ""
-// to skip it. Links, devices and hidden files are always skipped, and no name
-// can escape dir. Errors about the archive wrap ErrArchive.
+// Unpack extracts files of a .tar.bz2, .tar.gz or .tar into dir, which must
+// exist. place returns the path below dir for a name in the archive, or "" to
+// skip it. Links, devices and hidden files are always skipped, and no name can
+// escape dir. Errors about the archive wrap ErrArchive.
 func Unpack(ctx context.Context, archive, dir string, limits ArchiveLimits, place func(name string) string) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	u, err := NewExtraction(f, dir, limits, place)
 	if err != nil {
 		return err
 	}
-	limits.Bytes = min(limits.Bytes, minAllowance+maxRatio*info.Size())
-	u := &unpacker{archive: archive, dir: dir, limits: limits, left: limits.Bytes, place: place}
 	packed := bufio.NewReaderSize(f, 1<<20)
 	head, err := packed.Peek(3)
 	if err != nil {
-		return u.broken(fmt.Errorf("expected an archive, found %d bytes", len(head)))
+		return u.Broken(fmt.Errorf("expected an archive, found %d bytes", len(head)))
 	}
 	return u.tar(ctx, packed, head)
 }
 
-// unpacker is the extraction of one archive.
-type unpacker struct {
+// Extraction writes the files of one archive below a folder, within limits.
+type Extraction struct {
 	archive, dir string
 	limits       ArchiveLimits
 	place        func(name string) string
@@ -65,10 +63,20 @@ type unpacker struct {
 	count        int   // files seen
 }
 
-func (u *unpacker) tar(ctx context.Context, packed *bufio.Reader, head []byte) error {
+// NewExtraction returns the extraction of an archive; see [Unpack].
+func NewExtraction(archive *os.File, dir string, limits ArchiveLimits, place func(name string) string) (*Extraction, error) {
+	info, err := archive.Stat()
+	if err != nil {
+		return nil, err
+	}
+	limits.Bytes = min(limits.Bytes, minAllowance+maxRatio*info.Size())
+	return &Extraction{archive: archive.Name(), dir: dir, limits: limits, left: limits.Bytes, place: place}, nil
+}
+
+func (u *Extraction) tar(ctx context.Context, packed *bufio.Reader, head []byte) error {
 	r, err := decompress(packed, head)
 	if err != nil {
-		return u.broken(err)
+		return u.Broken(err)
 	}
 	limited := &io.LimitedReader{R: r, N: u.limits.Bytes}
 	t := tar.NewReader(limited)
@@ -78,7 +86,8 @@ func (u *unpacker) tar(ctx context.Context, packed *bufio.Reader, head []byte) e
 			return nil
 		}
 		if err == nil {
-			err = u.file(ctx, head, t)
+			open := func() (io.ReadCloser, error) { return io.NopCloser(t), nil }
+			err = u.File(ctx, head.Name, head.Typeflag == tar.TypeReg, head.Size, open)
 		}
 		switch {
 		case err == nil:
@@ -87,46 +96,51 @@ func (u *unpacker) tar(ctx context.Context, packed *bufio.Reader, head []byte) e
 		case limited.N <= 0:
 			return u.tooLarge()
 		default:
-			return u.broken(err)
+			return u.Broken(err)
 		}
 	}
 }
 
-// file extracts one file, if it is wanted.
-func (u *unpacker) file(ctx context.Context, head *tar.Header, content io.Reader) error {
+// File extracts one file of size bytes, if it is regular and wanted.
+func (u *Extraction) File(ctx context.Context, name string, regular bool, size int64, open func() (io.ReadCloser, error)) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if u.count++; u.count > u.limits.Files {
-		return u.broken(fmt.Errorf("more than %d files", u.limits.Files))
+		return u.Broken(fmt.Errorf("more than %d files", u.limits.Files))
 	}
-	if head.Typeflag != tar.TypeReg {
+	if !regular {
 		return nil
 	}
-	if !filepath.IsLocal(filepath.FromSlash(head.Name)) || strings.Contains(head.Name, `\`) {
-		return u.broken(fmt.Errorf("the name %q points outside the archive", head.Name))
+	if !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, `\`) {
+		return u.Broken(fmt.Errorf("the name %q points outside the archive", name))
 	}
-	if strings.HasPrefix(path.Base(head.Name), ".") {
+	if strings.HasPrefix(path.Base(name), ".") {
 		return nil
 	}
-	to := u.place(head.Name)
+	to := u.place(name)
 	if to == "" {
 		return nil
 	}
 	// A sparse file expands to zeros beyond the archive's content, so the
 	// output is limited besides the input.
-	if u.left -= head.Size; head.Size < 0 || u.left < 0 {
+	if u.left -= size; size < 0 || u.left < 0 {
 		return u.tooLarge()
 	}
-	switch err := write(ctx, content, filepath.Join(u.dir, filepath.FromSlash(to)), head.Size); {
+	in, err := open()
+	if err != nil {
+		return u.Broken(err)
+	}
+	defer in.Close()
+	switch err := write(ctx, in, filepath.Join(u.dir, filepath.FromSlash(to)), size); {
 	case errors.Is(err, os.ErrExist):
-		return u.broken(fmt.Errorf("it holds %q twice", to))
+		return u.Broken(fmt.Errorf("it holds %q twice", to))
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err == nil, errors.As(err, new(*os.PathError)):
 		return err
 	default:
-		return u.broken(err)
+		return u.Broken(err)
 	}
 }
 
@@ -147,12 +161,13 @@ func write(ctx context.Context, in io.Reader, file string, size int64) error {
 	return cmp.Or(err, out.Close())
 }
 
-func (u *unpacker) broken(err error) error {
+// Broken returns an error about the archive, which wraps ErrArchive.
+func (u *Extraction) Broken(err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrArchive, u.archive, err)
 }
 
-func (u *unpacker) tooLarge() error {
-	return u.broken(fmt.Errorf("it unpacks to more than %d bytes", u.limits.Bytes))
+func (u *Extraction) tooLarge() error {
+	return u.Broken(fmt.Errorf("it unpacks to more than %d bytes", u.limits.Bytes))
 }
 
 // decompress detects bzip2, gzip and plain tar by the first bytes.

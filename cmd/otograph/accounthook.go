@@ -36,7 +36,10 @@ func (c *accountHookCmd) Run(ctx context.Context) (err error) {
 	case c.Rotate:
 		action, change = "hook rotate", (*webhook.Outbox).RotateSecret
 	case c.Remove:
-		action, change = "hook remove", (*webhook.Outbox).RemoveHook
+		action = "hook remove"
+		change = func(o *webhook.Outbox, ctx context.Context, account string) (string, error) {
+			return "", o.RemoveHook(ctx, account)
+		}
 	case c.URL != "" && err == nil:
 		err = h.Check()
 		detail = h.Detail()

@@ -89,8 +89,7 @@ func (s *Server) rotateHook(w http.ResponseWriter, r *request) error {
 // removeHook handles DELETE /account/hook, an addition to the specification.
 func (s *Server) removeHook(w http.ResponseWriter, r *request) error {
 	err := s.recorded(r, accounts.AuditEntry{Action: "hook remove"}, func() error {
-		_, err := s.cfg.Tasks.Outbox().RemoveHook(r.Context(), r.who.Account)
-		return err
+		return s.cfg.Tasks.Outbox().RemoveHook(r.Context(), r.who.Account)
 	})
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ var (
 	ErrHook = errors.New("the hook is not set")
 )
 
-// Names of the events beside those of tasks, which are "task." and the status.
+// Names of the events of budgets. A task's event is "task." and its status.
 const (
 	EventWarning = "budget.warning" // the month reached 80 % of the budget
 	EventReached = "budget.reached" // the month reached the budget
@@ -60,8 +60,8 @@ type Hook struct {
 	warned int64
 }
 
-// Check fills in the defaults of a hook that is to be set, or returns an error
-// that begins with the field and wraps ErrHook.
+// Check fills in a hook's defaults, or returns an error that begins with the
+// wrong field and wraps ErrHook.
 func (h *Hook) Check() error {
 	u, err := url.Parse(h.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -175,9 +175,9 @@ func (o *Outbox) RotateSecret(ctx context.Context, account string) (secret strin
 }
 
 // RemoveHook deletes an account's hook with its secrets and all its messages.
-// It returns "", or an error that wraps ErrNoHook.
-func (o *Outbox) RemoveHook(ctx context.Context, account string) (string, error) {
-	return "", o.wrap("remove hook", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
+// The error wraps ErrNoHook.
+func (o *Outbox) RemoveHook(ctx context.Context, account string) error {
+	return o.wrap("remove hook", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := o.read(ctx, tx, account, o.config.DB.ForUpdate()); err != nil { // locked: Announce commits its message before
 			return err
 		}

@@ -176,7 +176,7 @@ func (n *Notifier) post(ctx context.Context, d *Delivery) error {
 		return err
 	}
 	if d.toHook() {
-		request.Header = hookHeaders(d.ID, slices.Clone(d.secrets), d.body, n.outbox.now())
+		request.Header = hookHeaders(d.ID, d.secrets, d.body, n.outbox.now())
 	} else {
 		request.Header = Headers(d.ID, d.secrets[0], d.body, n.outbox.now())
 	}

@@ -313,14 +313,15 @@ func Headers(id, secret string, body []byte, now time.Time) http.Header {
 	return h
 }
 
-// hookHeaders returns the headers of one delivery to a hook: those of Standard
-// Webhooks alone, with a signature of each secret.
+// hookHeaders returns the headers of one delivery to a hook: only the headers of
+// Standard Webhooks, with a signature of each secret.
 func hookHeaders(id string, secrets []string, body []byte, now time.Time) http.Header {
 	h := Headers(id, "", body, now)
-	for i, secret := range secrets {
-		secrets[i] = signature(secret, id, h.Get("Webhook-Timestamp"), body)
+	var signatures []string
+	for _, secret := range secrets {
+		signatures = append(signatures, signature(secret, id, h.Get("Webhook-Timestamp"), body))
 	}
-	h.Set("Webhook-Signature", strings.Join(secrets, " "))
+	h.Set("Webhook-Signature", strings.Join(signatures, " "))
 	return h
 }
 

@@ -180,7 +180,7 @@ func (c Config) reason(r *Report, list []ranking) string {
 			most, where = d, c.Items[i].Name
 		}
 	}
-	if most == 0 {
+	if all <= 0 {
 		return ""
 	}
 	var often []string

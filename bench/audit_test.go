@@ -83,6 +83,25 @@ func TestAuditRanksByEveryRule(t *testing.T) {
 	assert.Contains(t, table.String(), "listener makes more word errors than copier: by 10.00 points")
 }
 
+// TestNoReasonForATie: systems with as many errors in different recordings have
+// no largest difference.
+func TestNoReasonForATie(t *testing.T) {
+	c := Config{Items: []Item{{Name: "one.wav", Language: "en", Text: new("good day")}, {Name: "two.wav", Language: "en", Text: new("good night")}}}
+	for i, name := range []string{"first", "second"} {
+		wrong := c.Items[i].Name
+		c.Systems = append(c.Systems, System{Name: name, Engine: saying{name, func(it Item) string {
+			if it.Name == wrong {
+				return "bad " + strings.Fields(*it.Text)[1]
+			}
+			return *it.Text
+		}}})
+	}
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Audit.Rankings)
+	assert.Empty(t, r.Audit.Reason)
+}
+
 func TestPassages(t *testing.T) {
 	columns := make([]column, 31)
 	for i := range columns {

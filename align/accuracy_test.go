@@ -147,8 +147,8 @@ func TestDifferingTexts(t *testing.T) {
 }
 
 // TestNumbers aligns texts in which every fifth word, each in turn, is written
-// in digits: they must be found where the words are spoken, and the other words
-// must keep their times.
+// in digits: the numbers must get the times of the spoken words, and the other
+// words must keep theirs.
 func TestNumbers(t *testing.T) {
 	items := wordSet(t)
 	l := openDemo(t)

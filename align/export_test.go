@@ -7,9 +7,9 @@ import (
 )
 
 // Trace returns the input of ctc.Refine.
-func Trace(v Vocabulary, heard []Recognition, text string) []ctc.Spoken {
+func Trace(v Vocabulary, windows []Recognition, text string) []ctc.Spoken {
 	vocab := ctc.NewVocabulary(v.Tokens, v.Blank)
-	t := newTrack(heard, prepare(Split(text), vocab), vocab)
+	t := newTrack(windows, prepare(Split(text), vocab), vocab)
 	_ = t.lay(context.Background(), Options{})
 	spoken, _, _, _ := t.spoken(&Alignment{Words: make([]Word, len(t.words))})
 	return spoken

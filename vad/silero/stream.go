@@ -2,7 +2,6 @@ package silero
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/otograph/otograph/vad"
 )
@@ -11,7 +10,6 @@ import (
 type stream struct {
 	model *Model
 	reel  *reel
-	state state
 	tail  [contextSamples]float32 // the end of the last window
 }
 
@@ -22,12 +20,7 @@ func (m *Model) Stream() (vad.WindowModel, error) {
 	if err := m.check(context.Background()); err != nil {
 		return nil, err
 	}
-	s := &stream{model: m, state: newState()}
-	var err error
-	if s.reel, err = m.network.newReel(1, s.state); err != nil {
-		return nil, fmt.Errorf("%s: %w", m.source, err)
-	}
-	return s, nil
+	return &stream{model: m, reel: m.network.newReel(1, newState())}, nil
 }
 
 // Next implements vad.WindowModel.
@@ -40,16 +33,12 @@ func (s *stream) Next(window []float32) (float32, error) {
 	n := copy(s.reel.input, s.tail[:])
 	clear(s.reel.input[n+copy(s.reel.input[n:], window):])
 	copy(s.tail[:], s.reel.input[rowWidth-contextSamples:])
-	if err := s.reel.front.Run(); err != nil {
+	if err := s.reel.runFront(); err != nil {
 		return 0, err
 	}
-	if err := s.reel.cell.Run(); err != nil {
-		return 0, err
-	}
-	s.state.next()
-	err := bound(s.reel.probs)
+	err := s.reel.runCell()
 	return s.reel.probs[0], err
 }
 
 // Close implements vad.WindowModel.
-func (s *stream) Close() error { return s.reel.close() }
+func (*stream) Close() error { return nil }

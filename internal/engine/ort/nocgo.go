@@ -12,9 +12,6 @@ import (
 // Session is an open model. Without cgo, Open checks a model and fails.
 type Session struct{}
 
-// Binding runs a session repeatedly over the same memory.
-type Binding struct{}
-
 // Open checks a model. For a valid model, the error is native.ErrNoCgo.
 func Open(src Source, _ Options) (*Session, error) {
 	if _, err := Inspect(src); err != nil {
@@ -35,25 +32,13 @@ func (*Session) Source() Source { return Source{} }
 // Graph is never called: there is no session.
 func (*Session) Graph() *Graph { return nil }
 
-// Check is never called: there is no session.
-func (*Session) Check(Contract) error { return native.ErrNoCgo }
-
 // Run is never called: there is no session.
 func (*Session) Run(context.Context, map[string]*Tensor, ...string) ([]*Tensor, error) {
 	return nil, native.ErrNoCgo
 }
-
-// Bind is never called: there is no session.
-func (*Session) Bind(_, _ map[string]*Tensor) (*Binding, error) { return nil, native.ErrNoCgo }
 
 // Into is never called: there is no session.
 func (*Session) Into(_, _ map[string]*Tensor) error { return native.ErrNoCgo }
 
 // Close does nothing.
 func (*Session) Close() error { return nil }
-
-// Run is never called: there is no binding.
-func (*Binding) Run() error { return native.ErrNoCgo }
-
-// Close does nothing.
-func (*Binding) Close() error { return nil }

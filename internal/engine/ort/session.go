@@ -24,9 +24,8 @@ type Session struct {
 	names  []string // inputs in the order of the native session
 	outs   []Info   // the computed outputs
 
-	mu       sync.RWMutex // read-locked by every run, write-locked by Bind and Close
-	session  *onnx.DynamicAdvancedSession
-	bindings map[*Binding]struct{} // not yet closed
+	mu      sync.RWMutex // read-locked by every run, write-locked by Close
+	session *onnx.DynamicAdvancedSession
 }
 
 // Open checks a model and opens a session; data may be discarded then. Errors
@@ -134,9 +133,6 @@ func (s *Session) Source() Source { return s.source }
 
 // Graph returns the description read from the file before it was opened.
 func (s *Session) Graph() *Graph { return s.graph }
-
-// Check compares the model with a contract; see [Graph.Check].
-func (s *Session) Check(c Contract) error { return s.graph.Check(c) }
 
 // Run computes the named outputs, or all outputs of the session if none is
 // named, in the requested order. Every input of the model is required. A
@@ -274,10 +270,6 @@ func (s *Session) Close() error {
 	if s.session == nil {
 		return nil
 	}
-	for b := range s.bindings { // bindings refer to the native session
-		_ = b.release()
-	}
-	s.bindings = nil
 	err := s.session.Destroy()
 	s.session = nil
 	if err != nil {

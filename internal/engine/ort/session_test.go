@@ -260,8 +260,6 @@ func TestConcurrentRuns(t *testing.T) {
 func TestClose(t *testing.T) {
 	s := openModel(t, Source{Data: linear().Bytes(), Name: "linear.onnx"}, Options{})
 	x := NewFloat32([]int64{1, 2}, make([]float32, 2))
-	b, err := s.Bind(map[string]*Tensor{"x": x}, map[string]*Tensor{"y": NewFloat32([]int64{1, 2}, make([]float32, 2))})
-	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -277,35 +275,23 @@ func TestClose(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
 	wg.Wait()
-	assert.ErrorIs(t, b.Run(), ErrClosed)
-	assert.NoError(t, b.Close())
-	_, err = s.Bind(map[string]*Tensor{"x": x}, nil)
-	assert.ErrorIs(t, err, ErrClosed)
+	assert.ErrorIs(t, s.Into(map[string]*Tensor{"x": x}, nil), ErrClosed)
 }
 
-func TestBinding(t *testing.T) {
+func TestInto(t *testing.T) {
 	s := openModel(t, Source{Data: linear().Bytes(), Name: "linear.onnx"}, Options{})
 	x, y := make([]float32, 2), make([]float32, 2)
-	in := map[string]*Tensor{"x": NewFloat32([]int64{1, 2}, x)}
-	b, err := s.Bind(in, map[string]*Tensor{"y": NewFloat32([]int64{1, 2}, y)})
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, b.Close()) }()
+	in, out := map[string]*Tensor{"x": NewFloat32([]int64{1, 2}, x)}, map[string]*Tensor{"y": NewFloat32([]int64{1, 2}, y)}
 	for i := range 10 {
 		x[0], x[1] = float32(i), 1
-		require.NoError(t, b.Run())
+		require.NoError(t, s.Into(in, out))
 		assert.Equal(t, []float32{float32(i) + 3, float32(2*i) + 4}, y)
 	}
-	assert.Zero(t, testing.AllocsPerRun(50, func() {
-		if err := b.Run(); err != nil {
-			t.Error(err)
-		}
-	}))
 
-	_, err = s.Bind(in, map[string]*Tensor{"y": NewFloat32([]int64{1, 3}, make([]float32, 3))})
+	err := s.Into(in, map[string]*Tensor{"y": NewFloat32([]int64{1, 3}, make([]float32, 3))})
 	require.ErrorIs(t, err, ErrContract)
 	assert.ErrorContains(t, err, "expected y float32[?,2], got float32[1,3]")
-	_, err = s.Bind(nil, nil)
-	assert.ErrorIs(t, err, ErrInput)
+	assert.ErrorIs(t, s.Into(nil, out), ErrInput)
 }
 
 // TestNothingLeaks opens, runs and closes sessions repeatedly.
@@ -321,9 +307,7 @@ func TestNothingLeaks(t *testing.T) {
 		x := NewFloat32([]int64{rows, 256}, make([]float32, rows*256))
 		_, err := s.Run(context.Background(), map[string]*Tensor{"x": x})
 		require.NoError(t, err)
-		b, err := s.Bind(map[string]*Tensor{"x": x}, map[string]*Tensor{"y": NewFloat32([]int64{rows, 256}, make([]float32, rows*256))})
-		require.NoError(t, err)
-		require.NoError(t, b.Run())
+		require.NoError(t, s.Into(map[string]*Tensor{"x": x}, map[string]*Tensor{"y": NewFloat32([]int64{rows, 256}, make([]float32, rows*256))}))
 		require.NoError(t, s.Close())
 	}
 	for i := range 60 {

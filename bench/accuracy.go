@@ -12,11 +12,9 @@ import (
 type accuracy struct {
 	Words    WordErrors `json:"words"`     // sums
 	WordRate *estimate  `json:"word_rate"` // WER, for languages written with spaces
-	// Verbatim is the WER of the original texts, with case and punctuation;
-	// Compounds, with a normalizer, is the WER that ignores word splits.
-	Verbatim  *estimate `json:"verbatim"`
-	Compounds *estimate `json:"compounds"`
-	CharRate  *estimate `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
+	// Verbatim is the WER of the original texts, with case and punctuation.
+	Verbatim *estimate `json:"verbatim"`
+	CharRate *estimate `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
 	// WordRateAll and CharRateAll also count text written for recordings
 	// without speech, as jiwer and sclite do; nil without such a recording.
 	WordRateAll *estimate `json:"word_rate_all"`
@@ -26,8 +24,7 @@ type accuracy struct {
 	TurnRate    *estimate `json:"turn_rate"` // DER
 	// TurnRates holds DER and JER scored otherwise, as "der_no_collar".
 	TurnRates map[string]*estimate `json:"turn_rates,omitempty"`
-	// Meeting holds the rates of words by speakers: cpwer, tcpwer, orcwer,
-	// greedy_orcwer, dicpwer, wder.
+	// Meeting holds the rates of words by speakers: cpwer, tcpwer, wder.
 	Meeting map[string]*estimate `json:"meeting,omitempty"`
 	// Keywords sums the counts; KeywordF1 is their F1.
 	Keywords  *scores.Counts `json:"keywords,omitempty"`
@@ -70,7 +67,6 @@ func summarize(items []itemReport, seed uint64) accuracy {
 	a.WordRate, a.WordRateAll = unitRates(list, words, seed)
 	a.CharRate, a.CharRateAll = unitRates(list, speech(list, true), seed)
 	a.Verbatim = rate(present(words, func(it itemReport) *WordErrors { return it.Score.Verbatim }), seed)
-	a.Compounds = rate(present(words, func(it itemReport) *WordErrors { return it.Score.Compounds }), seed)
 	a.Invented = proportion(list, seed, func(it itemReport) *bool {
 		if it.Score.Words == nil || it.Score.Words.Reference > 0 {
 			return nil

@@ -56,6 +56,13 @@ type costSummary struct {
 	CascadePerHour *float64 `json:"cascade_encoder_passes_per_hour,omitempty"`
 }
 
+// ratio is a part of a whole, such as sound of the time that it takes.
+type ratio struct{ part, whole float64 }
+
+func (r ratio) add(o ratio) ratio { return ratio{r.part + o.part, r.whole + o.whole} }
+
+func (r ratio) rate() float64 { return r.part / max(r.whole, 1e-9) }
+
 // typical returns the repeat with the median wall time.
 func typical(repeats []Cost) Cost {
 	sorted := slices.SortedStableFunc(slices.Values(repeats), func(a, b Cost) int { return cmp.Compare(a.Wall, b.Wall) })

@@ -33,7 +33,6 @@ func accuracyFigures() []figure {
 	list := []figure{
 		{"wer", "word error rate", "%", func(s systemReport) *estimate { return s.Accuracy.WordRate }, "%.2f", 100},
 		{"wer_all", "· with recordings without speech", "%", func(s systemReport) *estimate { return s.Accuracy.WordRateAll }, "%.2f", 100},
-		{"wer_compounds", "· split and joined words alike", "%", func(s systemReport) *estimate { return s.Accuracy.Compounds }, "%.2f", 100},
 		{"wer_verbatim", "· verbatim, with case and punctuation", "%", func(s systemReport) *estimate { return s.Accuracy.Verbatim }, "%.2f", 100},
 		{"cer", "character error rate", "%", func(s systemReport) *estimate { return s.Accuracy.CharRate }, "%.2f", 100},
 		{"cer_all", "· with recordings without speech", "%", func(s systemReport) *estimate { return s.Accuracy.CharRateAll }, "%.2f", 100},

@@ -23,11 +23,11 @@ func (r *Report) findings() (lines []string) {
 			lines = append(lines, costsInWords(s, first)...)
 		}
 	}
-	if r.Audit != nil {
-		lines = append(lines, ordersInWords(r.Audit.Rankings)...)
-		if r.Audit.Reason != "" {
-			lines = append(lines, r.Audit.Reason)
-		}
+	for _, order := range r.Orders {
+		lines = append(lines, order.String())
+	}
+	if r.Reason != "" {
+		lines = append(lines, r.Reason)
 	}
 	return lines
 }
@@ -80,24 +80,6 @@ func costsInWords(s, first systemReport) []string {
 		line = "Without starts, " + line
 	}
 	return []string{line}
-}
-
-// ordersInWords names the orders of the systems, each with all of its rules.
-func ordersInWords(list []ranking) (lines []string) {
-	same := func(a, b ranking) bool { return slices.Equal(a.Systems, b.Systems) && slices.Equal(a.Ties, b.Ties) }
-	for i, k := range list {
-		if slices.ContainsFunc(list[:i], func(o ranking) bool { return same(o, k) }) {
-			continue
-		}
-		rules := k.Rule
-		for _, o := range list[i+1:] {
-			if same(o, k) {
-				rules += "; likewise by " + o.Rule
-			}
-		}
-		lines = append(lines, fmt.Sprintf("Order by %s: %s.", rules, k))
-	}
-	return lines
 }
 
 // String states whether a system makes more or fewer errors than the first one.

@@ -96,12 +96,12 @@ func TestReportInWords(t *testing.T) {
 	text = strings.Join(report.findings(), "\n")
 	for _, part := range []string{
 		"The machine was busy: load average 9.83 on 2 cores", "Work of exact: text;", "Work of loose: text; it was started for each recording: ",
-		"Without starts, loose is ", "times as fast as exact", "needs up to 2 MiB of memory against 3 MiB", "likewise by text as ",
-		"The largest difference is that by ", "loose makes ", "of them in two.wav", "“yes → ",
+		"Without starts, loose is ", "times as fast as exact", "needs up to 2 MiB of memory against 3 MiB",
+		"loose makes ", "of them in two.wav", "“yes → ",
 	} {
 		assert.Contains(t, text, part)
 	}
-	assert.Equal(t, 2, strings.Count(text, "Order by "), text)
+	assert.Equal(t, 1, strings.Count(text, "Order by "), text)
 	var table strings.Builder
 	require.NoError(t, report.WriteTable(&table))
 	assert.Contains(t, table.String(), "· without starts, × real time")

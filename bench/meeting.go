@@ -16,11 +16,6 @@ const meetingCollar = 5
 type meetingScore struct {
 	CP  WordErrors `json:"cp"`  // speakers matched, with all words of each concatenated
 	TCP WordErrors `json:"tcp"` // the same, but words only match near their time (5 s)
-	// ORC assigns each sentence of the reference to the speaker with the fewest
-	// errors; nil if that is too expensive to compute.
-	ORC       *WordErrors `json:"orc,omitempty"`
-	GreedyORC WordErrors  `json:"greedy_orc"` // an upper bound of ORC
-	DICP      WordErrors  `json:"di_cp"`      // each sentence of the hypothesis assigned by a greedy search
 	// WrongSpeaker is how many of the Aligned words have another speaker; their
 	// quotient is the word diarization error rate.
 	WrongSpeaker int `json:"wrong_speaker"`
@@ -39,13 +34,7 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n scores.Nor
 	for _, s := range res.Segments {
 		hyp = append(hyp, scores.Segment{Speaker: s.Speaker, Start: s.Start, End: s.End, Words: normalizedUnits(n, language, s.Text)})
 	}
-	m := &meetingScore{
-		CP: scores.CP(ref, hyp), TCP: scores.TCP(ref, hyp, meetingCollar),
-		GreedyORC: scores.GreedyORC(ref, hyp), DICP: scores.GreedyDICP(ref, hyp),
-	}
-	if c, ok := scores.ORC(ref, hyp); ok {
-		m.ORC = &c
-	}
+	m := &meetingScore{CP: scores.CP(ref, hyp), TCP: scores.TCP(ref, hyp, meetingCollar)}
 	if w, ok := scores.SpeakersOfWords(ref, hyp); ok {
 		m.WrongSpeaker, m.Aligned = w.Wrong, w.Words
 	}
@@ -55,15 +44,12 @@ func scoreMeeting(item Item, res *otograph.Result, language string, n scores.Nor
 // meetingRates holds the rates of a meetingScore with their names in reports.
 var meetingRates = []struct {
 	key, name string
-	of        func(meetingScore) *WordErrors // nil if it was not computed
+	of        func(meetingScore) WordErrors
 }{
-	{"cpwer", "cpWER (words and speakers)", func(m meetingScore) *WordErrors { return &m.CP }},
-	{"tcpwer", "· tcpWER, words near their time (5 s)", func(m meetingScore) *WordErrors { return &m.TCP }},
-	{"orcwer", "· ORC-WER, exact", func(m meetingScore) *WordErrors { return m.ORC }},
-	{"greedy_orcwer", "· ORC-WER, greedy", func(m meetingScore) *WordErrors { return &m.GreedyORC }},
-	{"dicpwer", "· DI-cpWER, greedy", func(m meetingScore) *WordErrors { return &m.DICP }},
-	{"wder", "· WDER, words with another speaker", func(m meetingScore) *WordErrors {
-		return &WordErrors{Substitutions: m.WrongSpeaker, Reference: m.Aligned}
+	{"cpwer", "cpWER (words and speakers)", func(m meetingScore) WordErrors { return m.CP }},
+	{"tcpwer", "· tcpWER, words near their time (5 s)", func(m meetingScore) WordErrors { return m.TCP }},
+	{"wder", "· WDER, words with another speaker", func(m meetingScore) WordErrors {
+		return WordErrors{Substitutions: m.WrongSpeaker, Reference: m.Aligned}
 	}},
 }
 
@@ -75,7 +61,7 @@ func meetingSummary(list []itemReport, seed uint64) (rates map[string]*estimate)
 			if it.Score.Meeting == nil {
 				return nil
 			}
-			return r.of(*it.Score.Meeting)
+			return new(r.of(*it.Score.Meeting))
 		})
 		errors = slices.DeleteFunc(errors, func(e WordErrors) bool { return e.Reference == 0 })
 		if e := rate(errors, seed); e != nil {

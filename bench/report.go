@@ -12,12 +12,11 @@ import (
 
 // Report is the result of a run.
 type Report struct {
-	Machine     Machine `json:"machine"`
-	Recordings  int     `json:"recordings"`
-	Repeat      int     `json:"repeat"`
-	Warmup      int     `json:"warmup"`
-	Collar      float64 `json:"collar"`
-	SkipOverlap bool    `json:"skip_overlap"` // overlapping speech is left out
+	Machine    Machine `json:"machine"`
+	Recordings int     `json:"recordings"`
+	Repeat     int     `json:"repeat"`
+	Warmup     int     `json:"warmup"`
+	Collar     float64 `json:"collar"`
 	// TurnReferences names the files with the reference turns, or the manifest.
 	TurnReferences []string       `json:"turn_references,omitempty"`
 	Seed           uint64         `json:"seed"`
@@ -25,7 +24,8 @@ type Report struct {
 	Systems        []systemReport `json:"systems"`
 	Comparisons    []comparison   `json:"comparisons,omitempty"`
 	Slices         []slice        `json:"slices,omitempty"` // groups of recordings
-	Audit          *audit         `json:"audit,omitempty"`
+	Orders         []ranking      `json:"orders,omitempty"` // of several systems
+	Reason         string         `json:"reason,omitempty"` // for the difference of the best and the worst text
 	config         *Config        // nil for a report that was loaded from JSON
 }
 
@@ -88,7 +88,7 @@ type comparison struct {
 const defaultNormalizer = "words (NFKC, lower case, no punctuation)"
 
 func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Report {
-	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, SkipOverlap: c.DER.SkipOverlap, TurnReferences: c.turnReferences(), Seed: c.Seed, Normalizer: defaultNormalizer, config: &c}
+	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, TurnReferences: c.turnReferences(), Seed: c.Seed, Normalizer: defaultNormalizer, config: &c}
 	if c.rules.Name != "" {
 		r.Normalizer = c.rules.String()
 	}
@@ -125,7 +125,8 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 	for _, s := range r.Systems[1:] {
 		r.Comparisons = append(r.Comparisons, compare(r.Systems[0], s, c.Seed))
 	}
-	r.Slices, r.Audit = c.slices(r), c.audit(r)
+	r.Slices = c.slices(r)
+	r.Orders, r.Reason = rankings(r.Systems, c.Seed)
 	return r
 }
 

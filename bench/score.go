@@ -13,10 +13,9 @@ import (
 // itemScore is the accuracy of one result. Fields are nil if the manifest has
 // no reference or the run did not compute them.
 type itemScore struct {
-	Words     *WordErrors `json:"words,omitempty"`
-	Verbatim  *WordErrors `json:"verbatim,omitempty"`  // of the original texts, split at spaces
-	Compounds *WordErrors `json:"compounds,omitempty"` // with a normalizer: ignores word splits
-	Turns     *DER        `json:"turns,omitempty"`
+	Words    *WordErrors `json:"words,omitempty"`
+	Verbatim *WordErrors `json:"verbatim,omitempty"` // of the original texts, split at spaces
+	Turns    *DER        `json:"turns,omitempty"`
 	// TurnsBy holds the scores without a collar, without overlapping speech,
 	// and without both, if these differ from Turns.
 	TurnsBy   map[string]*DER `json:"turns_by,omitempty"`
@@ -151,9 +150,6 @@ func (s *itemScore) scoreWords(language, reference, hypothesis string, opt score
 			keywords = append(keywords, normalizedUnits(n, language, k))
 		}
 		s.Keywords = new(scores.Keywords(ref, hyp, keywords))
-	}
-	if n.Name != "" && spacedLanguage(language) {
-		s.Compounds = new(scores.CompareCompounds(ref, hyp))
 	}
 	if spacedLanguage(language) {
 		s.Verbatim = new(CompareWords(strings.Fields(reference), strings.Fields(hypothesis)))

@@ -41,8 +41,16 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return err
 }
 
+// names returns the systems' names.
+func (r *Report) names() (names []string) {
+	for _, s := range r.Systems {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 func (r *Report) figureTable() [][]string {
-	table := [][]string{append([]string{""}, systemNames(r)...)}
+	table := [][]string{append([]string{""}, r.names()...)}
 	for _, f := range figures() {
 		table = appendRow(table, f, f.label(), r.Systems, f.of)
 	}
@@ -78,7 +86,7 @@ func (r *Report) comparisonTable() [][]string {
 
 // slicesTable returns the main rates of the recordings' parts, by system.
 func (r *Report) slicesTable() [][]string {
-	table := [][]string{append([]string{"by part"}, systemNames(r)...)}
+	table := [][]string{append([]string{"by part"}, r.names()...)}
 	for _, f := range accuracyFigures() {
 		if f.key != "wer" && f.key != "cer" && f.key != "der" {
 			continue
@@ -107,15 +115,11 @@ func (r *Report) rules() string {
 	if len(r.TurnReferences) == 0 {
 		return text
 	}
-	overlap := "counted"
-	if r.SkipOverlap {
-		overlap = "left out"
-	}
 	names := strings.Join(r.TurnReferences[:min(mostReferences, len(r.TurnReferences))], ", ")
 	if more := len(r.TurnReferences) - mostReferences; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%s Turns: collar %g s on both sides of the reference's borders, overlapping speech %s; reference: %s.", text, r.Collar, overlap, names)
+	return fmt.Sprintf("%s Turns: collar %g s on both sides of the reference's borders, overlapping speech counted; reference: %s.", text, r.Collar, names)
 }
 
 func recordings(n int) string {

@@ -97,10 +97,9 @@ func points(collar float64) func(Segment) []word {
 func CP(reference, hypothesis []Segment) Errors {
 	names := interned{}
 	ref, hyp := streams(reference, names, nil), streams(hypothesis, names, nil)
-	out, _, _ := matchSpeakers(ref, hyp,
+	return matchSpeakers(ref, hyp,
 		func(r, h stream) int { return texts.EditDistance(r.ids, h.ids) },
 		func(r, h stream) Errors { return count(r.ids, h.ids, kaldiRule, nil) })
-	return out
 }
 
 // TCP computes the time-constrained cpWER: a word only counts within collar
@@ -108,16 +107,14 @@ func CP(reference, hypothesis []Segment) Errors {
 func TCP(reference, hypothesis []Segment, collar float64) Errors {
 	names := interned{}
 	ref, hyp := streams(reference, names, intervals), streams(hypothesis, names, points(collar))
-	out, _, _ := matchSpeakers(ref, hyp,
+	return matchSpeakers(ref, hyp,
 		func(r, h stream) int { return timedCount(r.words, h.words).Errors() },
 		func(r, h stream) Errors { return timedCount(r.words, h.words) })
-	return out
 }
 
 // matchSpeakers assigns the speakers of both sides and adds up the errors of
-// the pairs. It also returns the partner of each speaker and the square matrix
-// of costs; missing speakers have no words.
-func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r, h stream) Errors) (sum Errors, partners []int, costs [][]float64) {
+// the pairs. Missing speakers have no words.
+func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r, h stream) Errors) (sum Errors) {
 	n := max(len(ref), len(hyp))
 	at := func(list []stream, i int) stream {
 		if i < len(list) {
@@ -125,18 +122,16 @@ func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r,
 		}
 		return stream{}
 	}
-	costs = make([][]float64, n)
+	costs := make([][]float64, n)
 	for r := range costs {
-		costs[r] = make([]float64, n)
-		for h := range costs[r] {
-			costs[r][h] = float64(cost(at(ref, r), at(hyp, h)))
+		for h := range n {
+			costs[r] = append(costs[r], float64(cost(at(ref, r), at(hyp, h))))
 		}
 	}
-	partners = Assign(costs, n)
-	for r, h := range partners {
+	for r, h := range Assign(costs, n) {
 		sum.Add(errors(at(ref, r), at(hyp, h)))
 	}
-	return sum, partners, costs
+	return sum
 }
 
 // unreached is the cost of a cell that an alignment skips.

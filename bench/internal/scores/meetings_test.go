@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -54,30 +53,12 @@ func (m meeting) figures(score string) []int {
 		return counts(TCP(ref, hyp, 0.5))
 	case "tcp5":
 		return counts(TCP(ref, hyp, 5))
-	case "orc":
-		c, ok := ORC(ref, hyp)
-		if !ok {
-			return nil
-		}
-		return counts(c)
-	case "greedy-orc":
-		return counts(GreedyORC(ref, hyp))
-	case "greedy-di-cp":
-		return counts(GreedyDICP(ref, hyp))
 	case "wer":
 		return counts(CompareWords(strings.Fields(refText), strings.Fields(hypText)))
-	case "compounds":
-		return counts(CompareCompounds(strings.Fields(refText), strings.Fields(hypText)))
 	case "cer":
 		return counts(CompareWords(strings.Split(refText, ""), strings.Split(hypText, "")))
 	}
 	return nil
-}
-
-// silent reports whether a stream of the hypothesis has no words.
-func (m meeting) silent() bool {
-	hyp, _ := segmentsOf(m.Hypothesis)
-	return slices.ContainsFunc(streams(hyp, interned{}, nil), func(s stream) bool { return len(s.ids) == 0 })
 }
 
 // compare compares our figures with the cases' and returns the number of equal
@@ -91,12 +72,7 @@ func compare(t *testing.T, cases io.Reader) map[string]int {
 		var m meeting
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &m))
 		for score, want := range m.Want {
-			got := m.figures(score)
-			want = want[:5]
-			if score == "orc" && m.silent() { // MeetEval's grid then miscounts insertions, which decides between equal assignments
-				want, got = want[:2], got[:2]
-			}
-			if assert.Equal(t, want, got, "case %d, %s", n, score) {
+			if assert.Equal(t, want[:5], m.figures(score), "case %d, %s", n, score) {
 				agree[score]++
 			}
 		}
@@ -112,7 +88,7 @@ func TestRecordedMeetings(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	agree := compare(t, f)
-	assert.Len(t, agree, 9, "every score has cases")
+	assert.Len(t, agree, 5, "every score has cases")
 }
 
 func TestAlignChoosesFewestEdits(t *testing.T) {
@@ -156,7 +132,7 @@ func TestKeywordsCountOccurrences(t *testing.T) {
 }
 
 // With 20 speakers, speakers are matched by assignment, not by trying every
-// order, and the exact ORC-WER leaves it to the greedy one.
+// order.
 func TestTwentySpeakers(t *testing.T) {
 	var ref, hyp []Segment
 	for i := range 400 {
@@ -168,8 +144,4 @@ func TestTwentySpeakers(t *testing.T) {
 	}
 	assert.Equal(t, Errors{Reference: 2000}, CP(ref, hyp))
 	assert.Equal(t, Errors{Reference: 2000}, TCP(ref, hyp, 5))
-	_, ok := ORC(ref, hyp)
-	assert.False(t, ok)
-	assert.Zero(t, GreedyORC(ref, hyp).Errors())
-	assert.Zero(t, GreedyDICP(ref, hyp).Errors())
 }

@@ -3,7 +3,6 @@ package scores
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -35,9 +34,6 @@ var normalizers = []Normalizer{
 	{"openasr-2026", "Open ASR Leaderboard 2026-08, without its table of names", openASR2026.text, basic},
 	{"letters", "1", foldLetters, foldLetters},
 }
-
-// Normalizers returns all normalizers.
-func Normalizers() []Normalizer { return slices.Clone(normalizers) }
 
 // FindNormalizer returns a normalizer by its name.
 func FindNormalizer(name string) (Normalizer, error) {

@@ -63,7 +63,7 @@ func TestFindNormalizer(t *testing.T) {
 	assert.Equal(t, "Ünchanged, (as is).", n.Text("de", "Ünchanged, (as is)."))
 	_, err = FindNormalizer("whisper-2")
 	require.ErrorContains(t, err, "expected one of none, basic, whisper")
-	for _, want := range Normalizers() {
+	for _, want := range normalizers {
 		n, err := FindNormalizer(want.Name)
 		require.NoError(t, err)
 		assert.Equal(t, want.Name+" ("+want.Version+")", n.String())
@@ -74,7 +74,7 @@ func FuzzText(f *testing.F) {
 	f.Add("five and a half million dollars and seven cents, 1. 2.3. per cent minus")
 	f.Add("double oh seven point triple nine decillion hundredths A.B.C.'s ¢7 \xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, n := range Normalizers() {
+		for _, n := range normalizers {
 			n.Text("en", s)
 			n.Text("fr", s)
 		}

@@ -10,13 +10,12 @@ import sys
 import warnings
 
 import jiwer
-import kaldialign
 import meeteval
-from meeteval.wer.wer import cp, di_cp, orc, time_constrained
+from meeteval.wer.wer import cp, time_constrained
 
 logging.disable(logging.CRITICAL)
 warnings.simplefilter("ignore")
-WORDS = "a bb ccc dddd over the lazy dog jumps é 你好 naïve overthe thelazydog abb".split()
+WORDS = "a bb ccc dddd over the lazy dog jumps é 你好 naïve".split()
 
 
 def segments(rng, speakers):
@@ -102,11 +101,6 @@ def words(er):
     return [errors, er.hits + er.substitutions + er.deletions, er.substitutions, er.deletions, er.insertions]
 
 
-def compounds(a, b):
-    d = kaldialign.edit_distance(a.split(), b.split(), merge_compounds=True)
-    return [d["total"], d["ref_len"], d["sub"], d["del"], d["ins"]]
-
-
 def drawn(rng):
     reference = segments(rng, rng.choice([0, 1, 2, 2, 3, 4, 5]))
     return reference, changed(rng, reference) if rng.random() < 0.8 else segments(rng, rng.randint(0, 4))
@@ -125,14 +119,9 @@ def case(reference, hypothesis):
     put("cp", cp.cp_word_error_rate)
     for collar in (0.5, 5):
         put(f"tcp{collar:g}", time_constrained.tcp_word_error_rate, collar=collar)
-    if len({s["speaker"] for s in hypothesis}) <= 4:
-        put("orc", orc.orc_word_error_rate)
-    put("greedy-orc", orc.greedy_orc_word_error_rate)
-    put("greedy-di-cp", di_cp.greedy_di_cp_word_error_rate)
     a, b = (" ".join(s["words"] for s in x) for x in (reference, hypothesis))
     if a.strip():
         out["want"]["wer"] = words(jiwer.process_words(a, b))
-        out["want"]["compounds"] = compounds(a, b)
         out["want"]["cer"] = words(jiwer.process_characters(a.strip(), b.strip()))
     return out
 

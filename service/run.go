@@ -53,7 +53,7 @@ type runner interface{ Run(context.Context) error }
 
 func (s *Service) notifier() (runner, error) {
 	return webhook.NewNotifier(s.state.Tasks.Outbox(), s.state.Tasks.Queue(), webhook.NotifierConfig{
-		HTTP: s.counts.MeasureCallbacks(s.outbound), Addresses: s.outbound.Addresses, Version: s.config.Version,
+		HTTP: s.counts.MeasureCallbacks(s.outbound), Version: s.config.Version,
 	})
 }
 

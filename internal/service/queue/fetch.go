@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,12 +15,22 @@ import (
 // Busy lists the accounts and hosts whose tasks a fetcher must not claim now.
 type Busy struct {
 	Accounts []string // ids
-	Hosts    []string // in the form of the tasks' audio_host
+	Hosts    []string // as of HostOf
 	// Ahead is the maximum number of an account's tasks that wait for a worker
 	// in the lane of a fetched task. Beyond it, nothing more is fetched for
 	// that lane and account, so that audio does not accumulate in the file
 	// store. Nothing is fetched for an account that is stopped there.
 	Ahead int
+}
+
+// HostOf returns the host of a URL in lower case, with its port if the URL names
+// one; "" if there is none.
+func HostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
 }
 
 // NextFetch claims for worker a task of the lane "fetch" that busy does not

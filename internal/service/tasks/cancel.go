@@ -31,13 +31,13 @@ var ErrTextDelivered = errors.New("part of the text has been delivered")
 //
 // Cancel is for operators and checks no account.
 func (s *Operators) Cancel(ctx context.Context, id string) (Task, error) {
-	return s.cancel(ctx, id, canceledMessage, func(*sql.Tx, row) error { return nil })
+	return s.cancel(ctx, id, canceledMessage, func(*sql.Tx, *row) error { return nil })
 }
 
 // Withdraw cancels a task for its owner, as long as no sentence has been
 // reported, and never a live session. Errors wrap ErrNotFound, ErrFinal, ErrForbidden or ErrTextDelivered.
 func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error) {
-	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r row) error {
+	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r *row) error {
 		if r.AccountID != account {
 			return fmt.Errorf("%w: %s", ErrForbidden, id)
 		}
@@ -54,7 +54,7 @@ func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error)
 // to the last reported sentence is charged, at the price of the cheapest tier
 // that may have run. Errors wrap ErrNotFound, ErrFinal or ErrForbidden.
 func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
-	return s.cancel(ctx, id, leftMessage, func(tx *sql.Tx, r row) error {
+	return s.cancel(ctx, id, leftMessage, func(tx *sql.Tx, r *row) error {
 		if r.AccountID != account {
 			return fmt.Errorf("%w: %s", ErrForbidden, id)
 		}
@@ -75,7 +75,7 @@ func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
 			return err
 		}
 		u := usage(r.Options, seconds, r.BatchMode)
-		u.Mode = cheapest(prices, possibleTiers(r.Options, sets))
+		u.Mode = cheapest(prices, possibleTiers(r.Options, stillNaming(r.Extras.Model, sets)))
 		quote, err := prices.Quote(u)
 		if err != nil {
 			return err
@@ -94,14 +94,14 @@ func cheapest(prices billing.Prices, tiers []spec.Tier) spec.Tier {
 }
 
 // cancel ends a task that is not final, unless first returns an error.
-func (s *core) cancel(ctx context.Context, id, message string, first func(*sql.Tx, row) error) (Task, error) {
+func (s *core) cancel(ctx context.Context, id, message string, first func(*sql.Tx, *row) error) (Task, error) {
 	var t Task
 	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if err := first(tx, r); err != nil {
+		if err := first(tx, &r); err != nil {
 			return err
 		}
 		if r.Final() {

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/queue"
@@ -121,6 +119,7 @@ type row struct {
 	voiceModel                                string // of the result that is about to be written
 	callbackURL, callbackSecret               string
 	idempotencyKey                            string
+	charged                                   billing.Receipt // of the end that is about to be written
 }
 
 func (s *core) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {
@@ -153,16 +152,6 @@ func (s *core) guard(ctx context.Context, tx *sql.Tx, c *Claim) (row, error) {
 }
 
 func (r row) ref() queue.Ref { return queue.Ref{TaskID: r.ID, AccountID: r.AccountID, Lane: r.lane} }
-
-// HostOf returns the host of a download address in lower case, with its port if
-// the address names one; "" if there is none.
-func HostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Host)
-}
 
 // NextFetch claims for worker a task whose audio needs to be downloaded, and
 // returns nil if there is none (see queue.Queue.NextFetch).

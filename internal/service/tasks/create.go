@@ -230,7 +230,7 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 		t.AudioSourceType, t.AudioSize, t.AudioMD5 = SourceBase64, &r.Audio.Size, &r.Audio.MD5
 		key, size, md5 = r.Audio.Key, r.Audio.Size, r.Audio.MD5
 	default:
-		url, host, lane = r.URL, HostOf(r.URL), queue.LaneFetch
+		url, host, lane = r.URL, queue.HostOf(r.URL), queue.LaneFetch
 	}
 	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, price, r.Batch); err != nil {
 		return Task{}, err

@@ -230,8 +230,8 @@ func TestHoldTiers(t *testing.T) {
 	assert.Equal(t, lite, holdWith(t, `{`+off+`}`, english), "only English can be detected")
 }
 
-// TestLaterHoldsOfANamedModel: the price of the actual length and the price
-// of a retry follow the named model's tier, like the first hold.
+// TestLaterHoldsOfANamedModel: the prices of the actual length, of a retry and
+// of a client that goes away follow the named model's tier, like the first hold.
 func TestLaterHoldsOfANamedModel(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	set := spec.Available{Standard: true, Optimized: []string{"en"}, Models: []spec.NamedModel{{Name: "german", Tier: spec.TierOptimized, Languages: []string{"de"}}}}
@@ -258,6 +258,12 @@ func TestLaterHoldsOfANamedModel(t *testing.T) {
 	_, err = f.Retry(t.Context(), task.ID)
 	require.NoError(t, err)
 	assert.EqualValues(t, 33, held())
+	f.Exec("INSERT INTO live_segments (task_id, attempt, first, segments) VALUES ($1, 1, 0, '[{\"end\": 12.25}]')", task.ID)
+	_, err = f.Leave(t.Context(), f.Account, task.ID)
+	require.NoError(t, err)
+	bill, err := f.Billing().Bill(t.Context(), f.Account, task.ID)
+	require.NoError(t, err)
+	assert.EqualValues(t, 33, bill.Amount)
 }
 
 // holdWith returns the hold of a task with options while workers with the given

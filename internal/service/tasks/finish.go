@@ -62,7 +62,7 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 		if err != nil {
 			return err
 		}
-		if receipt, err = s.charge(ctx, tx, r, quote, o.Seconds); err != nil {
+		if receipt, err = s.charge(ctx, tx, &r, quote, o.Seconds); err != nil {
 			return unaffordable(err, o.Seconds)
 		}
 		length := o.length()
@@ -88,16 +88,15 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 	return s.wrap("finish "+c.ID, err)
 }
 
-// charge charges a task for a length, with its part of reports and budgets.
-func (s *core) charge(ctx context.Context, tx *sql.Tx, r row, q billing.Quote, seconds float64) (billing.Receipt, error) {
+// charge charges a task for a length, with its part of reports. announce adds
+// the charge to the budget.
+func (s *core) charge(ctx context.Context, tx *sql.Tx, r *row, q billing.Quote, seconds float64) (billing.Receipt, error) {
 	receipt, err := s.billing.Settle(ctx, tx, r.AccountID, r.ID, q, r.BatchMode)
 	if err != nil {
 		return receipt, err
 	}
-	if err := s.recordWork(ctx, tx, r, seconds); err != nil {
-		return receipt, err
-	}
-	return receipt, s.outbox.Spend(ctx, tx, r.AccountID, receipt.Quote.Total, receipt.SettledAt)
+	r.charged = receipt
+	return receipt, s.recordWork(ctx, tx, *r, seconds)
 }
 
 // Ending is the way in which a claim ends without a result.
@@ -304,7 +303,7 @@ func (s *core) takeBack(ctx context.Context, id string, how Ending, message stri
 	return n, err
 }
 
-// announce writes the callback of a task that became final and the message to
+// announce writes the callback of a task that became final and the messages to
 // its account's hook, in its transaction.
 func (s *core) announce(ctx context.Context, tx *sql.Tx, r row) error {
 	end := struct {
@@ -314,7 +313,7 @@ func (s *core) announce(ctx context.Context, tx *sql.Tx, r row) error {
 		FinishedAt   string  `json:"finished_at"`
 		ErrorMessage *string `json:"error_message"`
 	}{r.ID, r.Status, r.CreatedAt.Format(spec.TimeFormat), r.FinishedAt.Format(spec.TimeFormat), r.ErrorMessage}
-	if err := s.outbox.Announce(ctx, tx, r.AccountID, r.ID, "task."+string(r.Status), end); err != nil || r.callbackURL == "" {
+	if err := s.outbox.Announce(ctx, tx, r.AccountID, r.ID, "task."+string(r.Status), end, r.charged); err != nil || r.callbackURL == "" {
 		return err
 	}
 	body, err := json.Marshal(end)

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/otograph/otograph/billing"
@@ -35,15 +34,12 @@ func monthOf(zone string, at time.Time) (month, error) {
 	return month{at.Format("2006-01"), first(at.Month()), first(at.Month() + 1)}, nil
 }
 
-// Spend adds the price of a task to the month of its charge, in the transaction
-// that charges the account and holds its lock. It announces each share of the
-// budget once a month. The sum is that of the ledger, in any order of charges.
-func (o *Outbox) Spend(ctx context.Context, tx *sql.Tx, account string, price billing.Money, at time.Time) error {
-	h, err := o.read(ctx, tx, account, o.config.DB.ForUpdate())
-	if errors.Is(err, ErrNoHook) || err == nil && h.Budget == 0 {
+// spend adds the price of a task to the month of its charge. It announces each
+// share of the budget once a month. The sum is that of the ledger, in any order
+// of charges.
+func (o *Outbox) spend(ctx context.Context, tx *sql.Tx, account string, h Hook, price billing.Money, at time.Time) error {
+	if h.Budget == 0 {
 		return nil
-	} else if err != nil {
-		return err
 	}
 	m, err := monthOf(h.Zone, at)
 	switch {

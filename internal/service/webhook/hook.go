@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/spec"
 )
@@ -48,7 +49,7 @@ const ofHook = "hook:"
 // body and signatures follow Standard Webhooks.
 type Hook struct {
 	URL       string        `json:"url"`
-	Events    []string      `json:"events"`                          // from EventNames
+	Events    []string      `json:"events"`                          // from EventNames; empty once the receiver is gone
 	Budget    billing.Money `json:"budget,omitempty"`                // of a month; 0 for none
 	Zone      string        `json:"timezone"`                        // IANA name; months begin in it
 	Month     string        `json:"month,omitempty"`                 // this month, such as 2026-11; "" without a budget
@@ -122,10 +123,11 @@ func (o *Outbox) SetHook(ctx context.Context, account string, h Hook) (secret st
 		if secret != fresh {
 			secret = ""
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE callbacks SET url = $2, host = $3 WHERE account_id = $1 AND task_id LIKE '"+ofHook+"%'", account, h.URL, hostOf(h.URL)); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE callbacks SET url = $2, host = $3 WHERE account_id = $1 AND task_id LIKE '"+ofHook+"%'", account, h.URL, queue.HostOf(h.URL)); err != nil {
 			return err
 		}
-		return o.Spend(ctx, tx, account, 0, now)
+		stored, err := o.read(ctx, tx, account, "")
+		return errors.Join(err, o.spend(ctx, tx, account, stored, 0, now))
 	})
 	return secret, o.wrap("set hook", err)
 }
@@ -189,12 +191,26 @@ func (o *Outbox) RemoveHook(ctx context.Context, account string) error {
 	}))
 }
 
+// switchOff lets a hook select no events, as Standard Webhooks asks for after a
+// 410, unless it has another URL meanwhile. Setting the hook selects them again.
+func (o *Outbox) switchOff(ctx context.Context, d *Delivery) error {
+	off, err := o.config.DB.Exec(ctx, "UPDATE hooks SET events = '', updated_at = $3 WHERE account_id = $1 AND url = $2 AND events <> ''", d.AccountID, d.URL, db.Micros(o.now()))
+	if off > 0 {
+		o.config.Logger.WarnContext(ctx, "hook is switched off: its receiver answered 410 Gone", "account", d.AccountID)
+	}
+	return o.wrap("switch hook off", err)
+}
+
 // Announce queues an event of a task for the account's hook, in the transaction
-// of the event. An account without a hook that selects the event is ignored.
-func (o *Outbox) Announce(ctx context.Context, tx *sql.Tx, account, task, event string, data any) error {
+// of the event, which has charged the account and holds its lock if charged has
+// a price. An account without a hook that selects the event is ignored.
+func (o *Outbox) Announce(ctx context.Context, tx *sql.Tx, account, task, event string, data any, charged billing.Receipt) error {
 	h, err := o.read(ctx, tx, account, o.config.DB.ForUpdate())
 	if errors.Is(err, ErrNoHook) {
 		return nil
+	}
+	if price := charged.Quote.Total; err == nil && price > 0 {
+		err = o.spend(ctx, tx, account, h, price, charged.SettledAt)
 	}
 	return errors.Join(err, o.send(ctx, tx, account, h, ofHook+task, event, data))
 }

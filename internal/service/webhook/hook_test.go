@@ -177,7 +177,8 @@ func TestHookIsChecked(t *testing.T) {
 	}
 }
 
-// TestHookThatFails: a hook's message is tried and given up like a callback.
+// TestHookThatFails: a hook's message is tried and given up like a callback. A
+// hook whose receiver is gone is switched off until it is set again.
 func TestHookThatFails(t *testing.T) {
 	for status, attempts := range map[int]int{500: 4, 410: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -192,6 +193,19 @@ func TestHookThatFails(t *testing.T) {
 			assert.Len(t, box.all(), attempts)
 			assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'"))
 			require.NoError(t, f.Outbox().Resend(t.Context(), "hook:"+task.ID))
+			messages := 2
+			if status == http.StatusGone {
+				h, err := f.Outbox().Hook(t.Context(), f.Account)
+				require.NoError(t, err)
+				assert.Empty(t, h.Events)
+				messages = 1
+			}
+			finish(f, "", "")
+			assert.Equal(t, messages, f.Count("SELECT COUNT(*) FROM callbacks"))
+			_, err = f.Outbox().SetHook(t.Context(), f.Account, webhook.Hook{URL: hookURL})
+			require.NoError(t, err)
+			finish(f, "", "")
+			assert.Equal(t, messages+1, f.Count("SELECT COUNT(*) FROM callbacks"))
 		})
 	}
 }

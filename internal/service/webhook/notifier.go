@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -30,13 +29,10 @@ import (
 // redirects. Zero values of the other fields select the service's defaults.
 type NotifierConfig struct {
 	HTTP safehttp.Doer
-	// Addresses returns the addresses of a URL's host, so that names of one
-	// address count together; nil counts by name alone.
-	Addresses func(ctx context.Context, url string) ([]netip.Addr, error)
 
 	Version    string
 	AtOnce     int           // concurrent deliveries; default 64
-	PerHost    int           // concurrent deliveries to one host, and for one account to one address; default 8
+	PerHost    int           // concurrent deliveries to one host; default 8
 	PerAccount int           // concurrent deliveries for one account; default 32
 	Timeout    time.Duration // of one delivery; default 15 s
 	Poll       time.Duration // between checks of an empty queue; default 250 ms
@@ -67,10 +63,10 @@ func NewNotifier(o *Outbox, q *queue.Queue, c NotifierConfig) (*Notifier, error)
 }
 
 // Run delivers until ctx is done; deliveries in progress may end within Grace.
-// A slow receiver occupies no more than PerHost slots, under any number of
-// names, so that it does not block others, and the account with the fewest
-// deliveries in progress is served first. Receivers that did not answer in time
-// share half of the slots until they answer.
+// A slow host occupies no more than PerHost slots, so that it does not block
+// others, and the account with the fewest deliveries in progress is served
+// first. Hosts that did not answer in time share half of the slots until they
+// answer.
 func (n *Notifier) Run(ctx context.Context) error {
 	o, log, id := n.outbox, n.outbox.config.Logger, uuid.NewString()
 	stop, joined := n.queue.Join(ctx, queue.Member{ID: id, Kind: queue.Notifier, Version: n.config.Version}, n.config.Heartbeat, nil)
@@ -78,7 +74,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 		return nil
 	}
 	defer stop()
-	f := &deliveries{limits: n.config, under: map[string]*Delivery{}, slowHosts: map[string]bool{}, slow: map[Receiver]bool{}}
+	f := &deliveries{limits: n.config, under: map[string]*Delivery{}, slow: map[string]bool{}}
 	pause := n.config.Poll
 	queue.Loop[Delivery]{
 		AtOnce: n.config.AtOnce, Grace: n.config.Grace,
@@ -102,8 +98,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// next claims and begins a callback, after returning callbacks that this notifier may have
-// claimed without confirmation.
+// next claims and begins a callback, after returning callbacks that this
+// notifier may have claimed without confirmation.
 func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Delivery, err error) {
 	if inProgress, unconfirmed := f.look(); unconfirmed {
 		err = n.outbox.handBack(ctx, id, inProgress...)
@@ -124,21 +120,12 @@ func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Deliv
 	return d, err
 }
 
-// deliver attempts a claimed callback. If an address of its receiver already
-// has its full share, the callback returns to the queue instead. deliver
-// reports whether the outcome was written.
+// deliver attempts a claimed callback and reports whether the outcome was
+// written.
 func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (written bool) {
 	o, log := n.outbox, n.outbox.config.Logger.With("callback", d.ID, "task", d.TaskID)
 	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)
 	defer cancel()
-	if n.config.Addresses != nil {
-		// If the look-up fails, the delivery fails in the same way.
-		addresses, _ := n.config.Addresses(attempt, d.URL)
-		if full, ok := f.admit(d, addresses); !ok {
-			err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.postpone(ctx, d, full) })
-			return err == nil
-		}
-	}
 	failure := n.post(attempt, d)
 	f.answered(d, !timedOut(failure))
 	written = true
@@ -223,16 +210,20 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // the receiver's, whichever is longer. It returns false if no delivery follows:
 // after the last one, and if the receiver is gone (410).
 func (o *Outbox) nextDelay(n int, failure error) (time.Duration, bool) {
-	var r *refusal
-	refused := errors.As(failure, &r)
-	if n > len(o.config.Delays) || refused && r.code == http.StatusGone {
+	if n > len(o.config.Delays) || gone(failure) {
 		return 0, false
 	}
 	delay := o.config.Delays[n-1]
-	if refused {
+	if r, refused := errors.AsType[*refusal](failure); refused {
 		delay = max(delay, r.after)
 	}
 	return delay, true
+}
+
+// gone reports whether a receiver asks for no further messages.
+func gone(failure error) bool {
+	r, refused := errors.AsType[*refusal](failure)
+	return refused && r.code == http.StatusGone
 }
 
 type deliveries struct {
@@ -240,12 +231,11 @@ type deliveries struct {
 
 	mu          sync.Mutex
 	under       map[string]*Delivery // by the callback's id
-	slowHosts   map[string]bool      // did not answer in time
-	slow        map[Receiver]bool    // addresses that did not answer in time
+	slow        map[string]bool      // hosts that did not answer in time
 	unconfirmed bool                 // a claim may have been committed, or an outcome not, without confirmation
 }
 
-// mostSlow limits the remembered slow hosts and the remembered slow addresses.
+// mostSlow limits the remembered slow hosts.
 const mostSlow = 1000
 
 // look returns the callbacks in progress and, once, whether others may be.
@@ -256,30 +246,29 @@ func (f *deliveries) look() (inProgress []string, unconfirmed bool) {
 	return slices.Collect(maps.Keys(f.under)), unconfirmed
 }
 
-// busy returns the receivers and accounts that have their full share of
-// deliveries in progress. perAccount is an account's share.
+// busy returns the hosts and accounts that have their full share of deliveries
+// in progress. perAccount is an account's share; slow hosts share half of all
+// slots.
 func (f *deliveries) busy(perAccount int) (busy Busy) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	hosts, accounts, receivers := map[string]int{}, map[string]int{}, map[Receiver]int{}
+	hosts, accounts, slow := map[string]int{}, map[string]int{}, 0
 	for _, d := range f.under {
 		hosts[d.host]++
 		accounts[d.AccountID]++
-		for _, r := range d.receivers {
-			receivers[r]++
+		if f.slow[d.host] {
+			slow++
 		}
 	}
 	busy.Hosts = atLeast(hosts, f.limits.PerHost)
 	busy.Accounts = atLeast(accounts, perAccount)
-	busy.Receivers = atLeast(receivers, f.limits.PerHost)
-	if f.slowUnderWay(false) >= f.slowShare() {
-		busy.Hosts = slices.AppendSeq(busy.Hosts, maps.Keys(f.slowHosts))
-		busy.Receivers = slices.AppendSeq(busy.Receivers, maps.Keys(f.slow))
+	if slow >= max(1, f.limits.AtOnce/2) {
+		busy.Hosts = slices.AppendSeq(busy.Hosts, maps.Keys(f.slow))
 	}
 	return busy
 }
 
-func atLeast[K comparable](counts map[K]int, share int) (keys []K) {
+func atLeast(counts map[string]int, share int) (keys []string) {
 	for key, count := range counts {
 		if count >= share {
 			keys = append(keys, key)
@@ -288,82 +277,19 @@ func atLeast[K comparable](counts map[K]int, share int) (keys []K) {
 	return keys
 }
 
-// slowShare returns the number of slots for slow receivers: half of all.
-func (f *deliveries) slowShare() int { return max(1, f.limits.AtOnce/2) }
-
-// slowUnderWay counts slow deliveries, or the admitted ones. f is locked.
-func (f *deliveries) slowUnderWay(admitted bool) (n int) {
-	for _, d := range f.under {
-		if admitted && !d.admitted {
-			continue
-		}
-		if f.slowHosts[d.host] || slices.ContainsFunc(d.receivers, func(r Receiver) bool { return f.slow[r] }) {
-			n++
-		}
-	}
-	return n
-}
-
-// begin adds a delivery whose addresses are not known yet.
 func (f *deliveries) begin(d *Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.under[d.ID] = d
 }
 
-// admit adds the addresses of a delivery that has begun. If one of them already
-// has its full share of deliveries, admit returns that address instead.
-func (f *deliveries) admit(d *Delivery, addresses []netip.Addr) (full Receiver, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	counts := map[Receiver]int{}
-	for _, other := range f.under {
-		for _, r := range other.receivers {
-			counts[r]++
-		}
-	}
-	crowded := f.slowUnderWay(true) >= f.slowShare()
-	receivers := receiversAt(d.AccountID, addresses)
-	for _, r := range receivers {
-		if counts[r] >= f.limits.PerHost || crowded && (f.slow[r] || f.slowHosts[d.host]) {
-			return r, false
-		}
-	}
-	d.receivers, d.admitted = receivers, true
-	return Receiver{}, true
-}
-
-// receiversAt returns the receivers to count for a host's addresses. An IPv6
-// address counts as its 64-bit network, which usually belongs to one party.
-func receiversAt(account string, addresses []netip.Addr) (list []Receiver) {
-	for _, a := range addresses {
-		if a = a.Unmap(); a.Is6() {
-			a = netip.PrefixFrom(a.WithZone(""), 64).Masked().Addr()
-		}
-		if r := (Receiver{account, a.String()}); !slices.Contains(list, r) {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
 func (f *deliveries) answered(d *Delivery, inTime bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if inTime {
-		delete(f.slowHosts, d.host)
-		for _, r := range d.receivers {
-			delete(f.slow, r)
-		}
-		return
-	}
-	if len(f.slowHosts) < mostSlow {
-		f.slowHosts[d.host] = true
-	}
-	for _, r := range d.receivers {
-		if len(f.slow) < mostSlow {
-			f.slow[r] = true
-		}
+		delete(f.slow, d.host)
+	} else if len(f.slow) < mostSlow {
+		f.slow[d.host] = true
 	}
 }
 

@@ -18,12 +18,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/db"
 )
@@ -73,19 +73,11 @@ type Message struct {
 	Warning   string // the value of the header Warning; "" for none
 }
 
-// hostOf returns the host and port of a URL in lower case.
-func hostOf(raw string) string {
-	if u, err := url.Parse(raw); err == nil {
-		return strings.ToLower(u.Host)
-	}
-	return raw
-}
-
 // Add writes a callback in the caller's transaction.
 func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, warning, phase, next_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', 0, $9, $9)`,
-		"msg_"+db.NewID(), m.TaskID, m.AccountID, m.URL, hostOf(m.URL), db.Optional(m.Secret), string(m.Body), m.Warning, db.Micros(o.now()))
+		"msg_"+db.NewID(), m.TaskID, m.AccountID, m.URL, queue.HostOf(m.URL), db.Optional(m.Secret), string(m.Body), m.Warning, db.Micros(o.now()))
 	return err
 }
 
@@ -111,30 +103,20 @@ func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
 // Delivery is a callback claimed by a notifier.
 type Delivery struct {
 	Callback
-	Claim     int64 // fencing number
-	host      string
-	secrets   []string // each signs
-	body      []byte
-	warning   string     // value of the header of this name
-	receivers []Receiver // addresses of the host; see deliveries.admit
-	admitted  bool
+	Claim   int64 // fencing number
+	host    string
+	secrets []string // each signs
+	body    []byte
+	warning string // value of the header of this name
 }
 
 // toHook reports whether the callback goes to its account's hook.
 func (d *Delivery) toHook() bool { return strings.HasPrefix(d.TaskID, ofHook) }
 
-// Receiver is an address as used by one account: receivers of different
-// accounts may share an address, and must not delay each other.
-type Receiver struct {
-	AccountID string
-	Address   string
-}
-
-// Busy lists the hosts, accounts and receivers not to be claimed for now.
+// Busy lists the hosts and accounts not to be claimed for now.
 type Busy struct {
-	Hosts     []string // of receivers
-	Accounts  []string // ids
-	Receivers []Receiver
+	Hosts    []string
+	Accounts []string // ids
 }
 
 // Next claims for worker a due callback that busy does not exclude. It returns
@@ -149,9 +131,6 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery,
 	}
 	for _, account := range busy.Accounts {
 		where += " AND account_id <> " + args.Add(account)
-	}
-	for _, r := range busy.Receivers {
-		where += " AND NOT (account_id = " + args.Add(r.AccountID) + " AND address = " + args.Add(r.Address) + ")"
 	}
 	query := "SELECT id FROM callbacks WHERE " + where + " ORDER BY next_at, id LIMIT 1"
 	var id string
@@ -181,8 +160,14 @@ func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery,
 }
 
 // Note records the outcome of a delivery; a nil failure is success. It changes
-// nothing if the claim is no longer current.
+// nothing if the claim is no longer current. A hook whose receiver is gone is
+// switched off.
 func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
+	if d.toHook() && gone(failure) {
+		if err := o.switchOff(ctx, d); err != nil {
+			return err
+		}
+	}
 	return o.wrap("note callback "+d.ID, o.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		now := o.now()
 		var attempts int
@@ -205,17 +190,9 @@ func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 	}))
 }
 
-// postpone returns a claimed callback to the queue, uncounted, with the address
-// that it waits for: Next does not claim it again while that address is busy.
-func (o *Outbox) postpone(ctx context.Context, d *Delivery, full Receiver) error {
-	_, err := o.config.DB.Exec(ctx, `UPDATE callbacks SET phase = 'queued', address = $3, worker_id = NULL, updated_at = $4
-		WHERE id = $1 AND claim = $2 AND phase = 'running'`, d.ID, d.Claim, full.Address, db.Micros(o.now()))
-	return o.wrap("postpone callback "+d.ID, err)
-}
-
 // Return releases the deliveries that a notifier holds, except those in keep,
-// and returns their number. They may have arrived, so they are
-// sent again with the same id.
+// and returns their number. They may have arrived, so they are sent again with
+// the same id.
 func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, keep ...string) (int, error) {
 	where, args := "worker_id = $1 AND phase = 'running'", db.Args{worker, db.Micros(o.now())}
 	for _, id := range keep {

@@ -156,7 +156,7 @@ func (f *Fetcher) claim(ctx context.Context) *fetching {
 	if c == nil {
 		return nil
 	}
-	d := &fetching{claim: c, host: tasks.HostOf(c.URL), cancel: func(error) {}}
+	d := &fetching{claim: c, host: queue.HostOf(c.URL), cancel: func(error) {}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held[c.ID] = d

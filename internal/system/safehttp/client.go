@@ -113,21 +113,14 @@ func New(cfg Config) (*Client, error) {
 // wraps ErrRefused. If the resolver does not answer, the error is a different
 // one, which doesn't concern the URL and may be temporary.
 func (c *Client) CheckURL(ctx context.Context, raw string) error {
-	_, err := c.Addresses(ctx, raw)
-	return err
-}
-
-// Addresses returns the addresses to which a request to a URL would be sent, in
-// the order of trying. It returns the same errors as CheckURL.
-func (c *Client) Addresses(ctx context.Context, raw string) ([]netip.Addr, error) {
 	t, err := c.parse(raw)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	addresses, err := c.resolve(ctx, t.host, t.port)
-	return addresses[:min(len(addresses), maxDialed)], err
+	_, err = c.resolve(ctx, t.host, t.port)
+	return err
 }
 
 // Do sends a request and accepts every status. GET and HEAD follow at most

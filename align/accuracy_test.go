@@ -37,7 +37,7 @@ func openDemo(t testing.TB) listener {
 	detector, err := silero.Open(v, silero.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, detector.Close()) })
-	model, err := onnx.Open(m, onnx.Options{})
+	model, err := onnx.Open(m)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, model.Close()) })
 	return listener{detector, model}

@@ -64,7 +64,6 @@ func everyFamily() map[string]madeUp {
 		"3d-speaker itself":      {g().Input("feature", f32, "B", "T", 80).Output("embedding", f32, "B", 192), RoleEmbedder, Contract3DSpeaker, PartModel},
 		"speechbrain wave":       {g().Input("wav", f32, "B", "S").Input("lens", f32, "B").Output("emb", f32, "B", 1, 192), RoleEmbedder, ContractSpeechBrainWave, PartModel},
 		"speechbrain":            {modeltest.Bare().Meta("framework", "speechbrain"), RoleEmbedder, ContractSpeechBrain, PartModel},
-		"fun-asr nano":           {g().Input("x", f32, "N", "T", 560).Output("logits", f32, "N", "T", 9).Meta("model_type", "sense_voice_ctc").Meta("comment", "Fun-ASR-Nano"), RoleOptimized, ContractSenseVoice, PartModel},
 		"zipformer, no metadata": {g().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").Output("log_probs", f32, "N", "T", 9).Output("log_probs_len", i64, "N"), RoleOptimized, ContractZipformerCTC, PartModel},
 		"wenet, no metadata":     {g().Input("x", f32, 1, "T", 80).Input("x_lens", i64, 1).Output("log_probs", f32, 1, "T", 9).Output("log_probs_lens", i64, 1), RoleOptimized, ContractWeNetCTC, PartModel},
 		"wav2vec2":               {g().Input("input_values", f32, "N", "T").Input("attention_mask", i64, "N", "T").Output("logits", f32, "N", "F", 32), RoleOptimized, ContractWaveformCTC, PartModel},

@@ -14,10 +14,13 @@ type single struct {
 	batch   bool // several windows may share a run
 }
 
-// open opens the graph; outputs are the only ones that it computes.
-func (s *single) open(opt ort.Options, outputs ...string) (err error) {
-	opt.Outputs = outputs
-	s.session, err = ort.Open(s.source, opt)
+// open opens a graph without errors; outputs are the only ones that it computes.
+func (s *single) open(g *checker, outputs ...string) error {
+	if g.err != nil {
+		return g.err
+	}
+	var err error
+	s.session, err = ort.Open(s.source, ort.Options{Outputs: outputs})
 	return err
 }
 

@@ -17,7 +17,7 @@ const detectSeconds = 20.0
 // (beginning, middle, end), or of the first 30 s without speech. A model
 // without a language head returns asr.ErrNoLanguage.
 func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Detection) (string, float64, error) {
-	if s, ok := e.net.(*senseVoice); !ok || !s.prompted {
+	if _, ok := e.net.(*senseVoice); !ok {
 		return "", 0, fmt.Errorf("%s: %w", e.name, asr.ErrNoLanguage)
 	}
 	if len(speech) == 0 {

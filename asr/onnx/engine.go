@@ -71,22 +71,12 @@ type parts struct {
 	LM sideFile
 }
 
-// Options of an engine.
-type Options struct {
-	// Threads is the number of cores that one run of the network uses; 0 is 1.
-	// Running windows in parallel (asr.Options.Parallel) scales better.
-	Threads int
-	// Batch is the most windows per run, if the family allows several; 0 means
-	// 4. The text does not depend on asr.Options.Parallel.
-	Batch int
-}
-
 const (
 	// defaultWindow and longestWindow limit a decoded stretch, in seconds.
 	defaultWindow = 20.0
 	longestWindow = 60.0
-	// defaultBatch is the number of windows per run.
-	defaultBatch = 4
+	// mostBatch is the most windows per run, if the family allows several.
+	mostBatch = 4
 	// shortestInput is the length to which shorter windows are padded with
 	// zeros, because several networks fail in a convolution below it. Lengths
 	// need no further rounding: sessions keep no memory per length.
@@ -174,7 +164,7 @@ type Engine struct {
 	lm       *ngram.Scorer
 	known    []string
 	window   float64
-	batch    int
+	batch    int          // the most windows per run
 	mu       sync.RWMutex // read-locked by every use, write-locked by Close
 	closed   bool
 	closeErr error
@@ -188,7 +178,7 @@ var (
 )
 
 // openParts recognizes the model, checks its files and opens its sessions.
-func openParts(m parts, opt Options) (*Engine, error) {
+func openParts(m parts) (*Engine, error) {
 	m.ONNX.Role = cmp.Or(m.ONNX.Role, "optimized")
 	m.Name = cmp.Or(m.Name, m.ONNX.String())
 	if m.WindowSeconds < 0 || m.WindowSeconds > longestWindow || math.IsNaN(m.WindowSeconds) {
@@ -200,7 +190,7 @@ func openParts(m parts, opt Options) (*Engine, error) {
 		reading sync.WaitGroup
 	)
 	reading.Go(func() { grams, badLM = readLM(m) }) // beside the network
-	net, contract, vocab, err := open(m, opt)
+	net, contract, vocab, err := open(m)
 	reading.Wait()
 	if err != nil {
 		return nil, err
@@ -210,15 +200,12 @@ func openParts(m parts, opt Options) (*Engine, error) {
 		_ = net.close()
 		return nil, err
 	}
-	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, window: cmp.Or(m.WindowSeconds, defaultWindow), batch: opt.Batch}
+	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, window: cmp.Or(m.WindowSeconds, defaultWindow), batch: mostBatch}
 	if grams != nil {
 		e.lm = ngram.NewScorer(grams, vocab.texts())
 	}
 	e.writing = sync.OnceValue(e.tokens)
 	e.spell = sync.OnceValue(func() *speller { return newSpeller(vocab.texts(), vocab.spaced) })
-	if e.batch <= 0 {
-		e.batch = defaultBatch
-	}
 	return e, nil
 }
 
@@ -334,14 +321,14 @@ func (e *Engine) language(s string) (string, error) {
 
 func init() {
 	recognizers.Register(func(m *models.Model, _ recognizers.Options) (*Engine, error) {
-		return Open(m, Options{})
+		return Open(m)
 	}, models.ContractsOf(models.RoleOptimized)...)
 }
 
 // Open opens a recognizer of the optimized tier with its files, as
 // library.OpenFile, library.OpenDir and demo.Models return them. Errors wrap
 // ErrContract, ErrTokens or ErrFile, or are the runtime's or the system's.
-func Open(m *models.Model, opt Options) (*Engine, error) {
+func Open(m *models.Model) (*Engine, error) {
 	p := parts{Model: *m}
 	graphs := map[models.Part]*ort.Source{
 		models.PartModel: &p.ONNX, models.PartEncoder: &p.ONNX,
@@ -364,5 +351,5 @@ func Open(m *models.Model, opt Options) (*Engine, error) {
 			*target = sideFile{Name: f.Name, Data: data}
 		}
 	}
-	return openParts(p, opt)
+	return openParts(p)
 }

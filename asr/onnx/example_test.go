@@ -19,7 +19,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	recognizer, err := onnx.Open(file, onnx.Options{})
+	recognizer, err := onnx.Open(file)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -17,30 +17,31 @@ type nemoConfig struct {
 	MostPerStep int    `json:"max_tokens_per_step"`
 }
 
-func parseConfig(f sideFile) (nemoConfig, error) {
-	var c nemoConfig
+// config reads a config.json, which may be missing.
+func (c *checker) config(f sideFile) (o nemoConfig) {
 	if len(f.Data) == 0 {
-		return c, nil
+		return o
 	}
-	if err := json.Unmarshal(f.Data, &c); err != nil {
-		return c, fmt.Errorf("%s: %w: expected the JSON object of onnx-asr: %w", f.Name, ErrFile, err)
+	if err := json.Unmarshal(f.Data, &o); err != nil {
+		c.fail(ErrFile, "%s: expected the JSON object of onnx-asr: %w", f.Name, err)
 	}
-	if c.Features < 0 || c.Features > 512 || c.Subsampling < 0 || c.Subsampling > 64 || c.MostPerStep < 0 || c.MostPerStep > 1000 {
-		return c, fmt.Errorf("%s: %w: expected features_size up to 512, subsampling_factor up to 64 and max_tokens_per_step up to 1000, found %d, %d and %d",
-			f.Name, ErrFile, c.Features, c.Subsampling, c.MostPerStep)
+	if o.Features < 0 || o.Features > 512 || o.Subsampling < 0 || o.Subsampling > 64 || o.MostPerStep < 0 || o.MostPerStep > 1000 {
+		c.fail(ErrFile, "%s: expected features_size up to 512, subsampling_factor up to 64 and max_tokens_per_step up to 1000, found %d, %d and %d",
+			f.Name, o.Features, o.Subsampling, o.MostPerStep)
+		return nemoConfig{}
 	}
-	return c, nil
+	return o
 }
 
 // open builds a model's network: its family, with its tokens.
-func open(m parts, opt Options) (network, string, *vocabulary, error) {
-	g, contract, err := ort.InspectModel(m.ONNX, models.RoleOptimized, m.Contract)
+func open(m parts) (network, string, *vocabulary, error) {
+	graph, contract, err := ort.InspectModel(m.ONNX, models.RoleOptimized, m.Contract)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	options := ort.Options{Threads: opt.Threads}
+	g := &checker{Graph: graph, source: m.ONNX}
 	if contract == models.ContractMoonshine {
-		net, vocab, err := openMoonshine(m, g, options)
+		net, vocab, err := openMoonshine(m, g)
 		return net, contract, vocab, err
 	}
 	symbols, err := parseTokens(m.Tokens)
@@ -51,31 +52,26 @@ func open(m parts, opt Options) (network, string, *vocabulary, error) {
 	switch {
 	case contract == models.ContractParaformer:
 		kind = writeContinued
-	case contract == models.ContractSenseVoice && nano(g):
-		kind = writeBase64
 	case contract == models.ContractWaveformCTC && !has(g.Input, "input_lengths"):
 		kind = writeLetters
 	}
-	vocab, err := newVocabulary(m.Tokens.Name, symbols, kind)
-	if err != nil {
-		return nil, "", nil, fmt.Errorf("%s: %w", m.ONNX, err)
-	}
+	vocab := newVocabulary(m.Tokens.Name, symbols, kind)
 	var net network
 	switch contract {
 	case models.ContractZipformerCTC, models.ContractWeNetCTC:
-		net, err = openFrames(m, g, contract, vocab, options)
+		net, err = openFrames(m, g, contract, vocab)
 	case models.ContractSenseVoice:
-		net, err = openSenseVoice(m, g, vocab, options)
+		net, err = openSenseVoice(m, g, vocab)
 	case models.ContractParaformer:
-		net, err = openParaformer(m, g, vocab, options)
+		net, err = openParaformer(m, g, vocab)
 	case models.ContractNeMoCTC, models.ContractGigaAMCTC:
-		net, err = openNeMo(m, g, vocab, options)
+		net, err = openNeMo(m, g, vocab)
 	case models.ContractNeMoTransducer, models.ContractGigaAMTransducer:
-		net, err = openTransducer(m, g, vocab, options)
+		net, err = openTransducer(m, g, vocab)
 	case models.ContractIcefallTransducer:
-		net, err = openIcefall(m, g, vocab, options)
+		net, err = openIcefall(m, g, vocab)
 	case models.ContractWaveformCTC:
-		net, err = openWaveform(m, g, vocab, options)
+		net, err = openWaveform(m, g, vocab)
 	}
 	if err != nil {
 		return nil, "", nil, err

@@ -18,7 +18,7 @@ import (
 
 func openMadeUp(t testing.TB, m parts) *Engine {
 	t.Helper()
-	e, err := openParts(m, Options{})
+	e, err := openParts(m)
 	skipWithoutRuntime(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Close()) })
 	return e
@@ -50,7 +50,6 @@ func toneFamilies() map[string]struct {
 			ONNX:   source(madeUpSenseVoiceFunASR(), "model.onnx"),
 			Tokens: sideFile{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile(),
 		}, models.ContractSenseVoice, 0.06},
-		"nano":          {parts{ONNX: source(madeUpNano(), "nano.onnx"), Tokens: tokensFile("PGJsaz4= 0\n= 1\n 2\nIGJh 3\nbmE= 4\n")}, models.ContractSenseVoice, 0.06},
 		"nemo k2":       {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.08},
 		"nemo conf":     {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.04},
 		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: sideFile{"vocab.txt", []byte(nemoTokens)}, Config: config}, models.ContractNeMoCTC, 0.08},

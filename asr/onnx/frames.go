@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/engine/ort"
@@ -22,36 +21,24 @@ type frames struct {
 // zipformerPadding is ln(1e-10), which pads the shorter windows of a batch.
 const zipformerPadding = -23.025850929940457
 
-func openFrames(m parts, g *ort.Graph, contract string, vocab *vocabulary, opt ort.Options) (network, error) {
+func openFrames(m parts, g *checker, contract string, vocab *vocabulary) (network, error) {
 	o := dsp.DefaultFbankOptions()
 	f := &frames{ctcGraph: ctcGraph{single: single{source: m.ONNX}, out: "log_probs"}}
-	subsampling, err := metaInt(g, m.ONNX, "subsampling_factor", 4, 1, 64)
-	if err != nil {
-		return nil, err
-	}
+	subsampling := g.number("subsampling_factor", 4, 1, 64)
 	if contract == models.ContractZipformerCTC {
 		o.SnipEdges, o.HighHz = false, -400
-		f.counts, f.batch = alias(g.Output, "log_probs_len", "log_probs_lens"), !oneAtATime(g, "x")
+		f.counts, f.batch = alias(g.Output, "log_probs_len", "log_probs_lens"), !g.oneAtATime("x")
 	} else {
 		o.Scale = 32768
 		f.counts = alias(g.Output, "log_probs_lens", "log_probs_len")
 	}
 	f.fbank = dsp.NewFbank(o)
 	inputs := []ort.Info{float("x", -1, -1, 80), {Name: "x_lens"}}
-	if err := check(g, inputs, float(f.out, -1, -1, -1), ort.Info{Name: f.counts}); err != nil {
-		return nil, err
-	}
-	if f.lens, err = checkInteger(g, m.ONNX, "x_lens"); err != nil {
-		return nil, err
-	}
-	if err := checkWidth(g, m.ONNX, f.out, vocab); err != nil {
-		return nil, err
-	}
-	if vocab.blank < 0 {
-		return nil, fmt.Errorf("%s: %w: %s has no blank (<blk>, <blank> or <eps>)", m.ONNX, ErrTokens, vocab.name)
-	}
-	f.head = head{vocab: vocab, blank: vocab.blank, shift: float64(subsampling) * 0.01}
-	return f, f.open(opt, f.out, f.counts)
+	g.ports(inputs, float(f.out, -1, -1, -1), ort.Info{Name: f.counts})
+	f.lens = g.integer("x_lens", 1)
+	g.width(f.out, vocab)
+	f.head = head{vocab: vocab, blank: g.blank(vocab, "<blk>, <blank> or <eps>"), shift: float64(subsampling) * 0.01}
+	return f, f.open(g, f.out, f.counts)
 }
 
 func (f *frames) features(samples []float32) matrix { return fbankMatrix(f.fbank, samples) }

@@ -118,11 +118,12 @@ func TestGigaVersion(t *testing.T) {
 		{parts{ONNX: ort.Source{Path: "v3/v2_ctc.onnx"}}, bare, nemoConfig{}, 2},
 		{parts{Model: models.Model{Name: "gigaam-v2"}}, bare, nemoConfig{}, 2},
 	} {
-		got, err := gigaVersion(c.m, c.g, c.c)
-		require.NoError(t, err)
-		assert.Equal(t, c.want, got)
+		g := &checker{Graph: c.g}
+		assert.Equal(t, c.want, gigaVersion(c.m, g, c.c))
+		require.NoError(t, g.err)
 	}
-	_, err := gigaVersion(parts{ONNX: ort.Source{Path: "model.onnx"}}, bare, nemoConfig{})
-	require.ErrorIs(t, err, ErrContract)
-	require.ErrorContains(t, err, "expected GigaAM v2 or v3")
+	g := &checker{Graph: bare}
+	gigaVersion(parts{ONNX: ort.Source{Path: "model.onnx"}}, g, nemoConfig{})
+	require.ErrorIs(t, g.err, ErrContract)
+	require.ErrorContains(t, g.err, "expected GigaAM v2 or v3")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/engine/ort"
+	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // lengths returns a vector for an integer input of the graph.
@@ -34,9 +35,35 @@ func float(name string, shape ...int64) ort.Info {
 	return ort.Info{Name: name, Type: ort.Float32, Shape: shape}
 }
 
-// check checks the ports of a graph, of which given inputs must be all.
-func check(g *ort.Graph, inputs []ort.Info, outputs ...ort.Info) error {
-	return g.Check(ort.Contract{Inputs: inputs, Outputs: outputs, Exact: inputs != nil})
+// checker compares a graph with the contract of its family. It keeps the first
+// error; after one, its methods return values that can be used.
+type checker struct {
+	*ort.Graph
+	source ort.Source
+	err    error
+}
+
+// inspected returns the checker of a graph that is not opened yet.
+func inspected(source ort.Source) *checker {
+	g, err := ort.Inspect(source)
+	if err != nil {
+		g = &ort.Graph{}
+	}
+	return &checker{g, source, err}
+}
+
+// fail sets the error, which wraps kind.
+func (c *checker) fail(kind error, format string, a ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%s: %w: %w", c.source, kind, fmt.Errorf(format, a...))
+	}
+}
+
+// ports checks the inputs and outputs, of which given inputs must be all.
+func (c *checker) ports(inputs []ort.Info, outputs ...ort.Info) {
+	if c.err == nil {
+		c.err = c.Check(ort.Contract{Inputs: inputs, Outputs: outputs, Exact: inputs != nil})
+	}
 }
 
 // has reports whether a graph has a port (find) of each name.
@@ -51,21 +78,21 @@ func alias(find func(string) (ort.Info, bool), names ...string) string {
 	return names[max(slices.IndexFunc(names, func(n string) bool { return has(find, n) }), 0)]
 }
 
-// checkInteger checks that an input is an int32 or int64 vector.
-func checkInteger(g *ort.Graph, source ort.Source, name string) (ort.Info, error) {
-	in, ok := g.Input(name)
-	if !ok || (in.Type != ort.Int32 && in.Type != ort.Int64) || in.Rank() > 1 {
-		return in, fmt.Errorf("%s: %w: expected input %s int32[?] or int64[?] (it has %s)", source, ErrContract, name, g.IOList())
+// integer checks that an input holds int32 or int64, and returns it.
+func (c *checker) integer(name string, rank int) ort.Info {
+	in, ok := c.Input(name)
+	if !ok || (in.Type != ort.Int32 && in.Type != ort.Int64) || (in.Rank() >= 0 && in.Rank() != rank) {
+		shape := onnxfile.FormatShape(slices.Repeat([]int64{-1}, rank))
+		c.fail(ErrContract, "expected input %s int32%s or int64%s (it has %s)", name, shape, shape, c.IOList())
 	}
-	return in, nil
+	return in
 }
 
-// checkWidth compares an output's declared last dimension with the token list.
-func checkWidth(g *ort.Graph, source ort.Source, output string, vocab *vocabulary) error {
-	if out, _ := g.Output(output); out.Last() >= 0 && out.Last() != int64(vocab.size()) {
-		return widthError(source, output, int(out.Last()), vocab)
+// width compares an output's declared last dimension with the token list.
+func (c *checker) width(output string, vocab *vocabulary) {
+	if out, _ := c.Output(output); out.Last() >= 0 && out.Last() != int64(vocab.size()) && c.err == nil {
+		c.err = widthError(c.source, output, int(out.Last()), vocab)
 	}
-	return nil
 }
 
 func widthError(source ort.Source, output string, found int, vocab *vocabulary) error {
@@ -73,39 +100,48 @@ func widthError(source ort.Source, output string, found int, vocab *vocabulary) 
 		source, ErrTokens, vocab.name, vocab.size(), output, vocab.size(), found)
 }
 
+// blank returns the token list's blank, one of the named.
+func (c *checker) blank(vocab *vocabulary, names string) int {
+	if vocab.blank < 0 {
+		c.fail(ErrTokens, "%s has no blank (%s)", vocab.name, names)
+	}
+	return vocab.blank
+}
+
 // oneAtATime reports whether an input's batch dimension is fixed to one window.
-func oneAtATime(g *ort.Graph, input string) bool {
-	in, _ := g.Input(input)
+func (c *checker) oneAtATime(input string) bool {
+	in, _ := c.Input(input)
 	return in.Rank() == 3 && in.Shape[0] == 1
 }
 
-// metaInt reads a number from the metadata, or returns fallback.
-func metaInt(g *ort.Graph, source ort.Source, key string, fallback, low, high int) (int, error) {
-	s := strings.TrimSpace(g.Metadata[key])
+// number reads a number from the metadata, or returns fallback.
+func (c *checker) number(key string, fallback, low, high int) int {
+	s := strings.TrimSpace(c.Metadata[key])
 	if s == "" {
-		return fallback, nil
+		return fallback
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < low || n > high {
-		return 0, fmt.Errorf("%s: %w: metadata %s: expected a number from %d to %d, found %.40q", source, ErrContract, key, low, high, s)
+		c.fail(ErrContract, "metadata %s: expected a number from %d to %d, found %.40q", key, low, high, s)
+		return fallback
 	}
-	return n, nil
+	return n
 }
 
-// metaFloats reads a list with commas from the metadata, or returns nil.
-func metaFloats(g *ort.Graph, source ort.Source, key string, want int) ([]float32, error) {
-	s := strings.TrimSpace(g.Metadata[key])
+// numbers reads a list with commas from the metadata, or returns nil.
+func (c *checker) numbers(key string, want int) []float32 {
+	s := strings.TrimSpace(c.Metadata[key])
 	if s == "" {
-		return nil, nil
+		return nil
 	}
 	v, err := floats(strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '[' || r == ']' }))
 	if err == nil && len(v) != want {
 		err = fmt.Errorf("found %d numbers", len(v))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: metadata %s: expected %d numbers: %w", source, ErrContract, key, want, err)
+		c.fail(ErrContract, "metadata %s: expected %d numbers: %w", key, want, err)
 	}
-	return v, nil
+	return v
 }
 
 func floats(fields []string) ([]float32, error) {

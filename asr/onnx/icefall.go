@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -36,60 +37,40 @@ type icefall struct {
 	batch   bool
 }
 
-func openIcefall(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+func openIcefall(m parts, g *checker, vocab *vocabulary) (network, error) {
 	inputs := []ort.Info{float("x", -1, -1, 80), {Name: "x_lens"}}
-	if err := check(g, inputs, float("encoder_out", -1, -1, -1), ort.Info{Name: "encoder_out_lens"}); err != nil {
-		return nil, err
-	}
-	if vocab.blank < 0 {
-		return nil, fmt.Errorf("%s: %w: %s has no blank (<blk>, <blank> or <eps>)", m.ONNX, ErrTokens, vocab.name)
-	}
+	g.ports(inputs, float("encoder_out", -1, -1, -1), ort.Info{Name: "encoder_out_lens"})
 	o := dsp.DefaultFbankOptions()
 	o.SnipEdges, o.HighHz = false, -400
-	t := &icefall{fbank: dsp.NewFbank(o), source: m.ONNX, unknown: slices.Index(vocab.symbols, "<unk>"), batch: !oneAtATime(g, "x")}
-	t.searcher = searcher{vocab: vocab, blank: vocab.blank, most: icefallMost, seconds: 0.04, joint: m.Joiner}
+	t := &icefall{fbank: dsp.NewFbank(o), source: m.ONNX, unknown: slices.Index(vocab.symbols, "<unk>"), batch: !g.oneAtATime("x")}
+	t.searcher = searcher{vocab: vocab, blank: g.blank(vocab, "<blk>, <blank> or <eps>"), most: icefallMost, seconds: 0.04, joint: m.Joiner}
 	t.begin = func() predictor { return &contextPredictor{t: t, tokens: t.beginning()} }
-	var err error
-	if t.lens, err = checkInteger(g, m.ONNX, "x_lens"); err != nil {
-		return nil, err
+	t.lens = g.integer("x_lens", 1)
+	if !present(m.Decoder) || !present(m.Joiner) {
+		g.fail(ErrFile, "a transducer needs its decoder and joiner next to the encoder")
+	}
+	if g.err != nil {
+		return nil, g.err
 	}
 	if err := t.checkDecoder(m); err != nil {
 		return nil, err
 	}
-	return t, t.open(m, opt, "encoder_out", "encoder_out_lens")
+	return t, t.open(m, "encoder_out", "encoder_out_lens")
 }
 
 // checkDecoder compares the decoder's and joiner's ports with the contract.
 func (t *icefall) checkDecoder(m parts) error {
-	if !present(m.Decoder) || !present(m.Joiner) {
-		return fmt.Errorf("%s: %w: a transducer needs its decoder and joiner next to the encoder", m.ONNX, ErrFile)
-	}
-	d, err := ort.Inspect(m.Decoder)
-	if err != nil {
-		return err
-	}
-	if t.targets, err = checkTargets(d, m.Decoder, "y", 2); err != nil {
-		return err
-	}
-	if err := check(d, []ort.Info{{Name: "y"}}, float("decoder_out", -1, -1)); err != nil {
-		return err
-	}
+	d, j := inspected(m.Decoder), inspected(m.Joiner)
+	t.targets = d.integer("y", 2)
+	d.ports([]ort.Info{{Name: "y"}}, float("decoder_out", -1, -1))
 	t.context = icefallContext
 	if t.targets.Rank() == 2 && t.targets.Shape[1] > 0 {
 		t.context = int(t.targets.Shape[1])
 	}
-	if t.context, err = metaInt(d, m.Decoder, "context_size", t.context, 1, 16); err != nil {
-		return err
-	}
-	j, err := ort.Inspect(m.Joiner)
-	if err != nil {
-		return err
-	}
-	inputs := []ort.Info{float("encoder_out", -1, -1), float("decoder_out", -1, -1)}
-	if err := check(j, inputs, float("logit", -1, -1)); err != nil {
-		return err
-	}
-	return checkWidth(j, m.Joiner, "logit", t.vocab)
+	t.context = d.number("context_size", t.context, 1, 16)
+	j.ports([]ort.Info{float("encoder_out", -1, -1), float("decoder_out", -1, -1)}, float("logit", -1, -1))
+	j.width("logit", t.vocab)
+	return cmp.Or(d.err, j.err)
 }
 
 func (t *icefall) features(samples []float32) matrix { return fbankMatrix(t.fbank, samples) }

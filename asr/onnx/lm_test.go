@@ -87,13 +87,13 @@ func TestLanguageModelCorrectsADemoClip(t *testing.T) {
 
 func TestUnsuitableLanguageModelsAreRefused(t *testing.T) {
 	zipformer := parts{ONNX: source(madeUpZipformer(true), "zip.onnx"), Tokens: tokensFile(sampleTokens), LM: lmFile("\\data\\\nngram 1=1\n\\1-grams:\nx a\n")}
-	_, err := openParts(zipformer, Options{})
+	_, err := openParts(zipformer)
 	require.ErrorIs(t, err, ErrFile)
 	require.ErrorIs(t, err, ngram.ErrFormat)
 	for _, want := range []string{"zip.onnx", "lm.arpa", "line 4", `not "x"`} {
 		assert.ErrorContains(t, err, want)
 	}
 	zipformer.LM = lmFile("")
-	_, err = openParts(zipformer, Options{})
+	_, err = openParts(zipformer)
 	require.ErrorIs(t, err, ngram.ErrFormat, "an empty file is not a missing one")
 }

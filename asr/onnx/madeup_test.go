@@ -258,17 +258,6 @@ func madeUpSenseVoiceFunASR() *onnxfile.Graph {
 	return g.Output("ctc_logits", onnxfile.Float32, "N", "T4", nil).Output("encoder_out_lens", onnxfile.Int32, "N")
 }
 
-// madeUpNano takes no prompts and no CMVN.
-func madeUpNano() *onnxfile.Graph {
-	low, high := senseBands()
-	g := onnxfile.NewGraph()
-	g.Input("x", onnxfile.Float32, "N", "T", lfrDim)
-	w, bias := sampleScript.weights(lfrDim, low, high, 18)
-	g.Node("Identity", []string{scores(g, "x", w, bias)}, []string{"logits"})
-	return g.Output("logits", onnxfile.Float32, "N", "T", 5).
-		Meta("model_type", "sense_voice_ctc").Meta("comment", "FunASR Nano").Meta("blank_id", "0")
-}
-
 // madeUpNeMo has no lengths among its outputs. Features are normalized, so the
 // blank scores between tone and silence, and the scores are scaled up to the
 // confidence of a trained network.

@@ -48,23 +48,24 @@ const (
 	attentionNodes = "/encoder_attn/Softmax"
 )
 
-func openMoonshine(m parts, g *ort.Graph, opt ort.Options) (network, *vocabulary, error) {
+func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
 	n := &moonshine{source: m.ONNX}
 	inputs := []ort.Info{float("input_values", -1, -1)}
 	if has(g.Input, "attention_mask") {
 		inputs = append(inputs, ort.Info{Name: "attention_mask", Type: ort.Int64})
 	}
-	if err := check(g, inputs, float("last_hidden_state", -1, -1, -1)); err != nil {
-		return nil, nil, err
-	}
+	g.ports(inputs, float("last_hidden_state", -1, -1, -1))
 	if !present(m.Decoder) {
-		return nil, nil, fmt.Errorf("%s: %w: Moonshine needs its decoder (decoder_model_merged) next to the encoder, found none", m.ONNX, ErrFile)
+		g.fail(ErrFile, "Moonshine needs its decoder (decoder_model_merged) next to the encoder, found none")
+	}
+	if g.err != nil {
+		return nil, nil, g.err
 	}
 	symbols, err := moonshineSymbols(m.Tokens)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
-	if err := n.openGraphs(m, opt); err != nil {
+	if err := n.openGraphs(m); err != nil {
 		return nil, nil, err
 	}
 	if err = n.checkDecoder(g); err == nil {
@@ -82,7 +83,7 @@ func openMoonshine(m parts, g *ort.Graph, opt ort.Options) (network, *vocabulary
 
 // openGraphs opens lean graphs with the model's weights if it is a published one
 // in 8 bits, and its own graphs otherwise.
-func (n *moonshine) openGraphs(m parts, opt ort.Options) (err error) {
+func (n *moonshine) openGraphs(m parts) (err error) {
 	g, err := ort.Inspect(m.Decoder)
 	if err != nil {
 		return err
@@ -94,15 +95,12 @@ func (n *moonshine) openGraphs(m parts, opt ort.Options) (err error) {
 		}
 		return func(p *onnxfile.Parts) *onnxfile.Graph { return build(p, past.Shape[1]) }
 	}
-	encoding, decoding, joining := opt, opt, opt
-	encoding.Outputs, encoding.Rebuild = []string{"last_hidden_state"}, rebuild(moonshineEncoder)
-	decoding.Expose, decoding.Rebuild, decoding.Arena = attentionNodes, rebuild(moonshineStep), true
-	joining.Rebuild = rebuild(moonshineSound)
-	if n.encoder, err = ort.Open(m.ONNX, encoding); err == nil {
-		n.decoder, err = ort.Open(m.Decoder, decoding)
+	n.encoder, err = ort.Open(m.ONNX, ort.Options{Outputs: []string{"last_hidden_state"}, Rebuild: rebuild(moonshineEncoder)})
+	if err == nil {
+		n.decoder, err = ort.Open(m.Decoder, ort.Options{Expose: attentionNodes, Rebuild: rebuild(moonshineStep), Arena: true})
 	}
 	if err == nil && !has(n.decoder.Graph().Input, "use_cache_branch") {
-		n.joiner, err = ort.Open(m.Decoder, joining)
+		n.joiner, err = ort.Open(m.Decoder, ort.Options{Rebuild: rebuild(moonshineSound)})
 	}
 	if err != nil {
 		_ = n.close()
@@ -113,8 +111,8 @@ func (n *moonshine) openGraphs(m parts, opt ort.Options) (err error) {
 }
 
 // checkDecoder compares the decoder's ports with the contract.
-func (n *moonshine) checkDecoder(encoder *ort.Graph) error {
-	g := n.decoder.Graph()
+func (n *moonshine) checkDecoder(encoder *checker) error {
+	g := &checker{Graph: n.decoder.Graph(), source: n.decoder.Source()}
 	out, _ := encoder.Output("last_hidden_state")
 	inputs := []ort.Info{{Name: "input_ids", Type: ort.Int64}}
 	if n.joiner != nil {
@@ -144,18 +142,15 @@ func (n *moonshine) checkDecoder(encoder *ort.Graph) error {
 			outputs = append(outputs, float(presentPrefix+name, -1, max(n.heads, 1), -1, max(n.dim, 1)))
 		}
 	}
-	if err := check(g, inputs, outputs...); err != nil {
-		return err
-	}
+	g.ports(inputs, outputs...)
 	logits, _ := g.Output("logits")
 	if n.columns = int(logits.Last()); len(n.own) == 0 || n.heads < 1 || n.dim < 1 || n.columns < 1 {
-		return fmt.Errorf("%s: %w: expected inputs %s… float32[?,heads,?,size] and logits of a fixed width (it has %s)",
-			n.decoder.Source(), ErrContract, pastPrefix, g.IOList())
+		g.fail(ErrContract, "expected inputs %s… float32[?,heads,?,size] and logits of a fixed width (it has %s)", pastPrefix, g.IOList())
 	}
 	for has(g.Output, onnxfile.Exposed(n.exposed)) {
 		n.exposed++
 	}
-	return nil
+	return g.err
 }
 
 // vocabulary returns the tokens; the decoder may score more than the list has.
@@ -168,11 +163,7 @@ func (n *moonshine) vocabulary(m parts, symbols []string) (*vocabulary, error) {
 	if n.begin < 0 || n.end < 0 {
 		return nil, fmt.Errorf("%s: %w: %s lists no <s> and </s>, which begin and end a text", m.ONNX, ErrTokens, m.Tokens.Name)
 	}
-	v, err := newVocabulary(m.Tokens.Name, append(symbols, make([]string, n.columns-len(symbols))...), writePieces)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.ONNX, err)
-	}
-	return v, nil
+	return newVocabulary(m.Tokens.Name, append(symbols, make([]string, n.columns-len(symbols))...), writePieces), nil
 }
 
 // features returns the samples as one row.

@@ -205,7 +205,7 @@ func TestUnsuitableMoonshineIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := moonshineParts(true)
 			c.change(&m)
-			_, err := openParts(m, Options{})
+			_, err := openParts(m)
 			if errors.Is(err, native.ErrMissing) {
 				t.Skip(err)
 			}

@@ -3,7 +3,6 @@ package onnx
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -25,50 +24,39 @@ type nemoFront struct {
 	config      nemoConfig
 }
 
-func openNeMoFront(m parts, g *ort.Graph) (f nemoFront, err error) {
-	if f.config, err = parseConfig(m.Config); err != nil {
-		return f, fmt.Errorf("%s: %w", m.ONNX, err)
-	}
+func openNeMoFront(m parts, g *checker) (f nemoFront) {
+	f.config = g.config(m.Config)
 	subsampling := 8
 	if giga(m.Contract, g) {
 		f.signal, f.length = alias(g.Input, "features", "audio_signal"), alias(g.Input, "feature_lengths", "length")
 		subsampling = 4
-		f.mel, err = gigaMel(m, g, f.config)
+		f.mel = dsp.NewGigaAMMel(gigaVersion(m, g, f.config))
 	} else {
 		f.signal, f.length = "audio_signal", "length"
-		f.mel, f.normalize, err = nemoMel(m, g, f.config)
+		f.mel, f.normalize = nemoMel(g, f.config)
 	}
-	if err != nil {
-		return f, err
-	}
-	if err := check(g, []ort.Info{float(f.signal, -1, int64(f.mel.Bands()), -1), {Name: f.length}}); err != nil {
-		return f, err
-	}
-	if f.lens, err = checkInteger(g, m.ONNX, f.length); err != nil {
-		return f, err
-	}
-	f.subsampling, err = metaInt(g, m.ONNX, "subsampling_factor", cmp.Or(f.config.Subsampling, subsampling), 1, 64)
-	return f, err
+	g.ports([]ort.Info{float(f.signal, -1, int64(f.mel.Bands()), -1), {Name: f.length}})
+	f.lens = g.integer(f.length, 1)
+	f.subsampling = g.number("subsampling_factor", cmp.Or(f.config.Subsampling, subsampling), 1, 64)
+	return f
 }
 
 // nemoMel returns a NeMo model's log-mel bands, and if they are normalized.
-func nemoMel(m parts, g *ort.Graph, c nemoConfig) (mel *dsp.Extractor, normalize bool, err error) {
+func nemoMel(g *checker, c nemoConfig) (mel *dsp.Extractor, normalize bool) {
 	bands := cmp.Or(c.Features, 80)
 	if in, _ := g.Input("audio_signal"); in.Rank() == 3 && in.Shape[1] > 0 {
 		bands = int(in.Shape[1])
 	}
-	if bands, err = metaInt(g, m.ONNX, "feat_dim", bands, 1, 512); err != nil {
-		return nil, false, err
-	}
-	if bands != 64 && bands != 80 && bands != 128 {
-		return nil, false, fmt.Errorf("%s: %w: expected 64, 80 or 128 mel bands, found %d", m.ONNX, ErrContract, bands)
+	if bands = g.number("feat_dim", bands, 1, 512); bands != 64 && bands != 80 && bands != 128 {
+		g.fail(ErrContract, "expected 64, 80 or 128 mel bands, found %d", bands)
+		bands = 80
 	}
 	n, ok := g.Metadata["normalize_type"]
 	normalize = !ok || n == "per_feature"
 	if !normalize && n != "" && !strings.EqualFold(n, "NA") && !strings.EqualFold(n, "none") {
-		return nil, false, fmt.Errorf("%s: %w: metadata normalize_type: expected per_feature or NA, found %.40q", m.ONNX, ErrContract, n)
+		g.fail(ErrContract, "metadata normalize_type: expected per_feature or NA, found %.40q", n)
 	}
-	return dsp.NewNeMoMel(bands), normalize, nil
+	return dsp.NewNeMoMel(bands), normalize
 }
 
 // features returns frames × bands, already laid out as [bands, T].
@@ -109,22 +97,15 @@ type nemoCTC struct {
 	ctcGraph
 }
 
-func openNeMo(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
-	front, err := openNeMoFront(m, g)
-	if err != nil {
-		return nil, err
-	}
+func openNeMo(m parts, g *checker, vocab *vocabulary) (network, error) {
+	front := openNeMoFront(m, g)
 	name := alias(g.Output, "logprobs", "log_probs")
-	if err := check(g, nil, float(name, -1, -1, -1)); err != nil {
-		return nil, err
-	}
-	if err := checkWidth(g, m.ONNX, name, vocab); err != nil {
-		return nil, err
-	}
+	g.ports(nil, float(name, -1, -1, -1))
+	g.width(name, vocab)
 	n := &nemoCTC{nemoFront: front, ctcGraph: ctcGraph{
 		single: single{source: m.ONNX}, out: name, head: head{vocab: vocab, blank: nemoBlank(vocab), shift: front.shift()},
 	}}
-	return n, n.open(opt, name)
+	return n, n.open(g, name)
 }
 
 func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
@@ -138,34 +119,29 @@ func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hyp
 }
 
 // giga reports whether a model is GigaAM: a NeMo model on other features.
-func giga(contract string, g *ort.Graph) bool {
+func giga(contract string, g *checker) bool {
 	return contract == models.ContractGigaAMCTC || contract == models.ContractGigaAMTransducer || g.Metadata["is_giga_am"] == "1" ||
 		has(g.Input, "features", "feature_lengths") || has(g.Output, "encoded", "encoded_len")
-}
-
-// gigaMel returns the 64 log-mel bands of one of GigaAM's two versions.
-func gigaMel(m parts, g *ort.Graph, c nemoConfig) (*dsp.Extractor, error) {
-	version, err := gigaVersion(m, g, c)
-	return dsp.NewGigaAMMel(version), err
 }
 
 // gigaVersion returns 2 for the features of versions 1 and 2, or 3. It reads
 // the metadata of sherpa-onnx's files (version 3 has a comment that names it),
 // then the model_type of onnx-asr's config.json, then the file's name.
-func gigaVersion(m parts, g *ort.Graph, c nemoConfig) (int, error) {
+func gigaVersion(m parts, g *checker, c nemoConfig) int {
 	if g.Metadata["is_giga_am"] == "1" {
 		if strings.HasPrefix(g.Metadata["comment"], "v3") {
-			return 3, nil
+			return 3
 		}
-		return 2, nil
+		return 2
 	}
 	for _, name := range []string{c.ModelType, filepath.Base(m.ONNX.Path), m.ONNX.Name, m.Name} {
 		switch {
 		case strings.Contains(name, "v3"):
-			return 3, nil
+			return 3
 		case strings.Contains(name, "v2"):
-			return 2, nil
+			return 2
 		}
 	}
-	return 0, fmt.Errorf("%s: %w: expected GigaAM v2 or v3 in the metadata, in model_type of config.json or in the file's name, found neither", m.ONNX, ErrContract)
+	g.fail(ErrContract, "expected GigaAM v2 or v3 in the metadata, in model_type of config.json or in the file's name, found neither")
+	return 2
 }

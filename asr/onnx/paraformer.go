@@ -29,27 +29,18 @@ type paraformer struct {
 	peaks bool
 }
 
-func openParaformer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
-	p := &paraformer{single: single{source: m.ONNX, batch: !oneAtATime(g, "speech")}, funASR: newFunASR(), vocab: vocab}
+func openParaformer(m parts, g *checker, vocab *vocabulary) (network, error) {
+	p := &paraformer{single: single{source: m.ONNX, batch: !g.oneAtATime("speech")}, funASR: newFunASR(), vocab: vocab}
 	inputs := []ort.Info{float("speech", -1, -1, lfrDim), {Name: "speech_lengths"}}
-	if err := check(g, inputs, float("logits", -1, -1, -1), ort.Info{Name: "token_num"}); err != nil {
-		return nil, err
-	}
-	var err error
-	if p.lens, err = checkInteger(g, m.ONNX, "speech_lengths"); err != nil {
-		return nil, err
-	}
-	if err := checkWidth(g, m.ONNX, "logits", vocab); err != nil {
-		return nil, err
-	}
-	if err := p.cmvn(m, g); err != nil {
-		return nil, err
-	}
+	g.ports(inputs, float("logits", -1, -1, -1), ort.Info{Name: "token_num"})
+	p.lens = g.integer("speech_lengths", 1)
+	g.width("logits", vocab)
+	p.cmvn(m, g)
 	names := []string{"logits", "token_num"}
 	if _, p.peaks = g.Output("us_cif_peak"); p.peaks {
 		names = append(names, "us_cif_peak")
 	}
-	return p, p.open(opt, names...)
+	return p, p.open(g, names...)
 }
 
 func (*paraformer) ctc() *head { return nil }

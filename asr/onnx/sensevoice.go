@@ -67,37 +67,25 @@ func (f *funASR) features(samples []float32) matrix {
 }
 
 // cmvn reads shift and scale from the metadata or from am.mvn.
-func (f *funASR) cmvn(m parts, g *ort.Graph) error {
+func (f *funASR) cmvn(m parts, g *checker) {
 	for key, want := range map[string]int{"lfr_window_size": lfrWindow, "lfr_window_shift": lfrShift} {
-		n, err := metaInt(g, m.ONNX, key, want, 1, 100)
-		if err != nil {
-			return err
-		}
-		if n != want {
-			return fmt.Errorf("%s: %w: metadata %s: expected %d, found %d", m.ONNX, ErrContract, key, want, n)
+		if n := g.number(key, want, 1, 100); n != want {
+			g.fail(ErrContract, "metadata %s: expected %d, found %d", key, want, n)
 		}
 	}
-	var err error
-	if f.shift, err = metaFloats(g, m.ONNX, "neg_mean", lfrDim); err != nil {
-		return err
+	f.shift, f.scale = g.numbers("neg_mean", lfrDim), g.numbers("inv_stddev", lfrDim)
+	switch {
+	case (f.shift == nil) != (f.scale == nil):
+		g.fail(ErrContract, "expected neg_mean and inv_stddev in the metadata, found one of them")
+	case f.shift != nil:
+	case len(m.CMVN.Data) == 0:
+		g.fail(ErrFile, "expected neg_mean and inv_stddev in the metadata or a file am.mvn next to the model, found neither")
+	default:
+		var err error
+		if f.shift, f.scale, err = parseMVN(m.CMVN.Data, lfrDim); err != nil {
+			g.fail(ErrFile, "%s: expected two <LearnRateCoef> lists of %d numbers: %w", m.CMVN.Name, lfrDim, err)
+		}
 	}
-	if f.scale, err = metaFloats(g, m.ONNX, "inv_stddev", lfrDim); err != nil {
-		return err
-	}
-	if (f.shift == nil) != (f.scale == nil) {
-		return fmt.Errorf("%s: %w: expected neg_mean and inv_stddev in the metadata, found one of them", m.ONNX, ErrContract)
-	}
-	if f.shift != nil {
-		return nil
-	}
-	if len(m.CMVN.Data) == 0 {
-		return fmt.Errorf("%s: %w: expected neg_mean and inv_stddev in the metadata or a file am.mvn next to the model, found neither", m.ONNX, ErrFile)
-	}
-	f.shift, f.scale, err = parseMVN(m.CMVN, lfrDim)
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.ONNX, err)
-	}
-	return nil
 }
 
 // mvnLists matches a list of an am.mvn: the numbers in brackets after its mark.
@@ -105,41 +93,31 @@ var mvnLists = regexp.MustCompile(`<LearnRateCoef>[^\[]*\[([^\]]*)\]`)
 
 // parseMVN reads Kaldi's text form of am.mvn: the numbers in brackets after the
 // two <LearnRateCoef> marks, the shift first, then the scale.
-func parseMVN(f sideFile, want int) (shift, scale []float32, err error) {
-	fail := func(err error) ([]float32, []float32, error) {
-		return nil, nil, fmt.Errorf("%s: %w: expected two <LearnRateCoef> lists of %d numbers: %w", f.Name, ErrFile, want, err)
-	}
-	if len(f.Data) > 16<<20 {
-		return fail(fmt.Errorf("the file has %d bytes", len(f.Data)))
+func parseMVN(data []byte, want int) (shift, scale []float32, err error) {
+	if len(data) > 16<<20 {
+		return nil, nil, fmt.Errorf("the file has %d bytes", len(data))
 	}
 	var lists [][]float32
-	for _, list := range mvnLists.FindAllSubmatch(f.Data, 2) {
+	for _, list := range mvnLists.FindAllSubmatch(data, 2) {
 		v, err := floats(strings.Fields(string(list[1])))
-		if err != nil {
-			return fail(err)
+		if err == nil && len(v) != want {
+			err = fmt.Errorf("found %d numbers", len(v))
 		}
-		if len(v) != want {
-			return fail(fmt.Errorf("found %d numbers", len(v)))
+		if err != nil {
+			return nil, nil, err
 		}
 		lists = append(lists, v)
 	}
 	if len(lists) < 2 {
-		return fail(fmt.Errorf("found %d", len(lists)))
+		return nil, nil, fmt.Errorf("found %d", len(lists))
 	}
 	return lists[0], lists[1], nil
 }
 
-// nano reports whether the graph is the one-input FunASR-Nano variant.
-func nano(g *ort.Graph) bool {
-	return strings.Contains(g.Metadata["comment"], "Nano") || (g.Metadata["model_type"] == "sense_voice_ctc" && len(g.Inputs) == 1)
-}
-
-// senseVoice is SenseVoice small in the exports of k2-fsa and FunASR, and its
-// Nano variant, which takes no prompts.
+// senseVoice is SenseVoice small in the exports of k2-fsa and FunASR.
 type senseVoice struct {
 	ctcGraph
 	funASR
-	prompted             bool
 	x                    string
 	outputs              []string // the scores and, if the graph returns them, the numbers of rows
 	lens, language, norm ort.Info
@@ -148,67 +126,34 @@ type senseVoice struct {
 	tagIDs               map[string]int // vocabulary id of <|zh|> …
 }
 
-func openSenseVoice(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
-	s := &senseVoice{ctcGraph: ctcGraph{single: single{source: m.ONNX}}, funASR: newFunASR(), prompted: !nano(g)}
-	blank, err := metaInt(g, m.ONNX, "blank_id", max(vocab.blank, 0), 0, maxTokens)
-	if err != nil {
-		return nil, err
+func openSenseVoice(m parts, g *checker, vocab *vocabulary) (network, error) {
+	s := &senseVoice{funASR: newFunASR(), x: alias(g.Input, "x", "speech")}
+	s.ctcGraph = ctcGraph{
+		single: single{source: m.ONNX, batch: !g.oneAtATime(s.x)}, out: alias(g.Output, "logits", "ctc_logits"), skip: prompts,
+		head: head{vocab: vocab, blank: g.number("blank_id", max(vocab.blank, 0), 0, maxTokens), shift: lfrSeconds, logits: true},
 	}
-	if blank >= vocab.size() {
-		return nil, fmt.Errorf("%s: %w: blank_id %d of the metadata is outside %s with %d tokens", m.ONNX, ErrTokens, blank, vocab.name, vocab.size())
+	if s.head.blank >= vocab.size() {
+		g.fail(ErrTokens, "blank_id %d of the metadata is outside %s with %d tokens", s.head.blank, vocab.name, vocab.size())
 	}
-	s.head = head{vocab: vocab, blank: blank, shift: lfrSeconds, logits: true}
-	s.x = alias(g.Input, "x", "speech")
-	s.out = alias(g.Output, "logits", "ctc_logits")
-	if !s.prompted {
-		if len(g.Inputs) == 1 {
-			s.x = g.Inputs[0].Name
-		}
-		if len(g.Outputs) == 1 {
-			s.out = g.Outputs[0].Name
-		}
-		if err := check(g, []ort.Info{float(s.x, -1, -1, lfrDim)}, float(s.out, -1, -1, -1)); err != nil {
-			return nil, err
-		}
-	} else if err := s.checkPrompted(m, g, vocab); err != nil {
-		return nil, err
-	}
-	if err := checkWidth(g, m.ONNX, s.out, vocab); err != nil {
-		return nil, err
-	}
-	s.batch = s.prompted && !oneAtATime(g, s.x) // networks without lengths would decode the padding
+	lens, norm := alias(g.Input, "x_length", "speech_lengths", "x_lens"), alias(g.Input, "text_norm", "textnorm")
+	g.ports([]ort.Info{float(s.x, -1, -1, lfrDim), {Name: lens}, {Name: "language"}, {Name: norm}}, float(s.out, -1, -1, -1))
+	s.lens, s.language, s.norm = g.integer(lens, 1), g.integer("language", 1), g.integer(norm, 1)
+	s.cmvn(m, g)
+	s.readPrompts(g)
+	g.width(s.out, vocab)
 	s.outputs = []string{s.out}
-	if s.prompted && has(g.Output, "encoder_out_lens") {
+	if has(g.Output, "encoder_out_lens") {
 		s.outputs = append(s.outputs, "encoder_out_lens")
 	}
-	return s, s.open(opt, s.outputs...)
+	return s, s.open(g, s.outputs...)
 }
 
-func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) error {
-	lens, norm := alias(g.Input, "x_length", "speech_lengths", "x_lens"), alias(g.Input, "text_norm", "textnorm")
-	s.skip = prompts
-	inputs := []ort.Info{float(s.x, -1, -1, lfrDim), {Name: lens}, {Name: "language"}, {Name: norm}}
-	if err := check(g, inputs, float(s.out, -1, -1, -1)); err != nil {
-		return err
-	}
-	var err error
-	if s.lens, err = checkInteger(g, m.ONNX, lens); err != nil {
-		return err
-	}
-	if s.language, err = checkInteger(g, m.ONNX, "language"); err != nil {
-		return err
-	}
-	if s.norm, err = checkInteger(g, m.ONNX, norm); err != nil {
-		return err
-	}
-	if err := s.cmvn(m, g); err != nil {
-		return err
-	}
+// readPrompts reads the numbers of the prompts and of the language tags.
+func (s *senseVoice) readPrompts(g *checker) {
+	vocab := s.head.vocab
 	s.languageIDs, s.tagIDs = map[string]int{}, map[string]int{}
 	for code, fallback := range sensePrompts {
-		if s.languageIDs[code], err = metaInt(g, m.ONNX, "lang_"+code, fallback, 0, 1000); err != nil {
-			return err
-		}
+		s.languageIDs[code] = g.number("lang_"+code, fallback, 0, 1000)
 		if code == "auto" {
 			continue
 		}
@@ -220,32 +165,21 @@ func (s *senseVoice) checkPrompted(m parts, g *ort.Graph, vocab *vocabulary) err
 			s.tagIDs[code] = id
 		}
 	}
-	if s.withITN, err = metaInt(g, m.ONNX, "with_itn", senseWithITN, 0, 1000); err != nil {
-		return err
-	}
+	s.withITN = g.number("with_itn", senseWithITN, 0, 1000)
 	if !slices.ContainsFunc(senseLanguages, func(code string) bool { _, ok := s.tagIDs[code]; return ok }) {
-		return fmt.Errorf("%s: %w: %s has no language tags <|zh|>, <|en|> …", m.ONNX, ErrTokens, vocab.name)
+		g.fail(ErrTokens, "%s has no language tags <|zh|>, <|en|> …", vocab.name)
 	}
-	return nil
 }
 
-func (s *senseVoice) languages() []string {
-	if !s.prompted {
-		return nil
-	}
-	return senseLanguages
-}
+func (*senseVoice) languages() []string { return senseLanguages }
 
 func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	in := map[string]*ort.Tensor{s.x: pad(windows, 0)}
 	counts := frameCounts(windows)
-	if s.prompted {
-		same := func(v int) []int { return slices.Repeat([]int{v}, len(windows)) }
-		in[s.lens.Name] = lengths(s.lens, counts)
-		in[s.language.Name] = lengths(s.language, same(s.languageIDs[cmp.Or(req.language, "auto")]))
-		in[s.norm.Name] = lengths(s.norm, same(s.withITN))
-	}
-	out, err := s.session.Run(ctx, in, s.outputs...)
+	same := func(v int) []int { return slices.Repeat([]int{v}, len(windows)) }
+	out, err := s.session.Run(ctx, map[string]*ort.Tensor{
+		s.x: pad(windows, 0), s.lens.Name: lengths(s.lens, counts),
+		s.language.Name: lengths(s.language, same(s.languageIDs[cmp.Or(req.language, "auto")])), s.norm.Name: lengths(s.norm, same(s.withITN)),
+	}, s.outputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -258,8 +192,8 @@ func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]
 		}
 	}
 	hyps, err := s.decodeRows(out[0], rows, len(windows), req)
-	if err != nil || !s.prompted {
-		return hyps, err
+	if err != nil {
+		return nil, err
 	}
 	data, per, columns := out[0].Float32(), int(out[0].Shape()[1]), s.head.vocab.size()
 	if per < prompts {

@@ -47,11 +47,8 @@ type transducer struct {
 	target, length ort.Info // length is unnamed if the decoder takes none
 }
 
-func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
-	front, err := openNeMoFront(m, g)
-	if err != nil {
-		return nil, err
-	}
+func openTransducer(m parts, g *checker, vocab *vocabulary) (network, error) {
+	front := openNeMoFront(m, g)
 	t := &transducer{nemoFront: front, source: m.ONNX, ports: nemoPorts}
 	most := mostPerFrame
 	if giga(m.Contract, g) {
@@ -61,16 +58,17 @@ func openTransducer(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (
 		vocab: vocab, blank: nemoBlank(vocab), most: cmp.Or(front.config.MostPerStep, most),
 		seconds: front.shift(), joint: m.Decoder, begin: t.predictor,
 	}
-	if err := check(g, nil, float(t.encoded, -1, -1, -1), ort.Info{Name: t.lengths}); err != nil {
-		return nil, err
-	}
+	g.ports(nil, float(t.encoded, -1, -1, -1), ort.Info{Name: t.lengths})
 	if !present(m.Decoder) {
-		return nil, fmt.Errorf("%s: %w: a transducer needs its decoder and joiner (or decoder_joint) next to the encoder, found none", m.ONNX, ErrFile)
+		g.fail(ErrFile, "a transducer needs its decoder and joiner (or decoder_joint) next to the encoder, found none")
+	}
+	if g.err != nil {
+		return nil, g.err
 	}
 	if err := t.checkDecoder(m, g); err != nil {
 		return nil, err
 	}
-	return t, t.open(m, opt, t.encoded, t.lengths)
+	return t, t.open(m, t.encoded, t.lengths)
 }
 
 // present reports whether a graph is given.
@@ -80,14 +78,12 @@ func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
 type sessions struct{ encoder, decoder, joiner *ort.Session }
 
 // open opens the given graphs, the encoder for the outputs only.
-func (s *sessions) open(m parts, opt ort.Options, outputs ...string) (err error) {
-	encoding := opt
-	encoding.Outputs = outputs
-	if s.encoder, err = ort.Open(m.ONNX, encoding); err != nil {
+func (s *sessions) open(m parts, outputs ...string) (err error) {
+	if s.encoder, err = ort.Open(m.ONNX, ort.Options{Outputs: outputs}); err != nil {
 		return err
 	}
-	if s.decoder, err = ort.Open(m.Decoder, opt); err == nil && present(m.Joiner) {
-		s.joiner, err = ort.Open(m.Joiner, opt)
+	if s.decoder, err = ort.Open(m.Decoder, ort.Options{}); err == nil && present(m.Joiner) {
+		s.joiner, err = ort.Open(m.Joiner, ort.Options{})
 	}
 	if err != nil {
 		_ = s.close()
@@ -114,11 +110,8 @@ func without(ports []ort.Info, names ...string) []ort.Info {
 }
 
 // checkDecoder compares the decoder's and joiner's ports with both layouts.
-func (t *transducer) checkDecoder(m parts, encoder *ort.Graph) error {
-	g, err := ort.Inspect(m.Decoder)
-	if err != nil {
-		return err
-	}
+func (t *transducer) checkDecoder(m parts, encoder *checker) error {
+	g := inspected(m.Decoder)
 	joint := has(g.Input, t.joinEncoder)
 	split := present(m.Joiner)
 	if joint == split {
@@ -126,55 +119,40 @@ func (t *transducer) checkDecoder(m parts, encoder *ort.Graph) error {
 		if joint {
 			found = "a decoder_joint and a joiner"
 		}
-		return fmt.Errorf("%s: %w: expected decoder and joiner, or decoder_joint alone, found %s (it has %s)", m.Decoder, ErrContract, found, g.IOList())
+		g.fail(ErrContract, "expected decoder and joiner, or decoder_joint alone, found %s (it has %s)", found, g.IOList())
 	}
 	outs := without(g.Outputs, t.output, t.lengthOut)
 	states := without(g.Inputs, t.joinEncoder, t.targets, t.targetLength)
-	if t.target, err = checkTargets(g, m.Decoder, t.targets, 2); err != nil {
-		return err
-	}
+	t.target = g.integer(t.targets, 2)
 	if t.ports == nemoPorts || has(g.Input, t.targetLength) {
-		if t.length, err = checkTargets(g, m.Decoder, t.targetLength, 1); err != nil {
-			return err
-		}
+		t.length = g.integer(t.targetLength, 1)
 	}
 	if len(states) != 2 || len(outs) != 2 || !has(g.Output, t.output) {
-		return fmt.Errorf("%s: %w: expected two state inputs and two state outputs beside %s (it has %s)", m.Decoder, ErrContract, t.output, g.IOList())
+		g.fail(ErrContract, "expected two state inputs and two state outputs beside %s (it has %s)", t.output, g.IOList())
+		return g.err
 	}
 	for i, s := range states {
 		if s.Type != ort.Float32 || s.Rank() != 3 {
-			return fmt.Errorf("%s: %w: expected state input %s float32[?,?,?], found %s", m.Decoder, ErrContract, s.Name, s)
+			g.fail(ErrContract, "expected state input %s float32[?,?,?], found %s", s.Name, s)
+			return g.err
 		}
 		t.states[i], t.statesOut[i] = s, outs[i].Name
 		// The published files have two layers of 640, the default if neither
 		// shape nor metadata state otherwise.
-		for axis, key := range map[int]string{0: "pred_rnn_layers", 2: "pred_hidden"} {
-			if s.Shape[axis] > 0 {
-				continue
+		for axis, size := range map[int]int{
+			0: encoder.number("pred_rnn_layers", 2, 1, 1<<14), 2: encoder.number("pred_hidden", 640, 1, 1<<14),
+		} {
+			if s.Shape[axis] <= 0 {
+				t.states[i].Shape[axis] = int64(size)
 			}
-			n, err := metaInt(encoder, m.ONNX, key, map[int]int{0: 2, 2: 640}[axis], 1, 1<<14)
-			if err != nil {
-				return err
-			}
-			t.states[i].Shape[axis] = int64(n)
 		}
 	}
-	if !split {
-		return nil
+	var j checker
+	if split {
+		j = *inspected(m.Joiner)
+		j.ports([]ort.Info{float(t.joinEncoder, -1, -1, -1), float(t.joinDecoder, -1, -1, -1)}, float(t.joined))
 	}
-	j, err := ort.Inspect(m.Joiner)
-	if err != nil {
-		return err
-	}
-	return check(j, []ort.Info{float(t.joinEncoder, -1, -1, -1), float(t.joinDecoder, -1, -1, -1)}, float(t.joined))
-}
-
-func checkTargets(g *ort.Graph, source ort.Source, name string, rank int) (ort.Info, error) {
-	in, ok := g.Input(name)
-	if !ok || (in.Type != ort.Int32 && in.Type != ort.Int64) || (in.Rank() >= 0 && in.Rank() != rank) {
-		return in, fmt.Errorf("%s: %w: expected input %s int32 or int64 of rank %d (it has %s)", source, ErrContract, name, rank, g.IOList())
-	}
-	return in, nil
+	return cmp.Or(g.err, encoder.err, j.err)
 }
 
 func (*transducer) batchable() bool { return false }

@@ -3,7 +3,6 @@ package onnx
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -26,7 +25,6 @@ const (
 	writePieces    writing = iota // sentencepiece: ▁ is a space; characters; byte pieces
 	writeByteLevel                // icefall's byte-level BPE: one printable character per byte
 	writeContinued                // Paraformer: a piece ending in @@ continues into the next
-	writeBase64                   // FunASR-Nano
 	writeLetters                  // wav2vec 2.0 and its relatives: | is a space
 )
 
@@ -218,7 +216,7 @@ func protoField(data []byte) (num uint64, body, rest []byte, err error) {
 }
 
 // newVocabulary determines each token's text. It detects byte-level BPE.
-func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, error) {
+func newVocabulary(name string, symbols []string, kind writing) *vocabulary {
 	v := &vocabulary{
 		name: name, symbols: symbols, kind: kind, blank: blankOf(name, symbols, kind),
 		text: make([][]byte, len(symbols)), spaced: kind == writeContinued,
@@ -241,10 +239,7 @@ func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, er
 			v.text[id] = []byte{b}
 			continue
 		}
-		text, err := v.textOf(s, space)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w: token %d: %w", name, ErrTokens, id, err)
-		}
+		text := v.textOf(s, space)
 		v.text[id] = text
 		v.spaced = v.spaced || bytes.IndexByte(text, ' ') >= 0
 		for _, r := range string(text) {
@@ -252,7 +247,7 @@ func newVocabulary(name string, symbols []string, kind writing) (*vocabulary, er
 			v.lower = v.lower || unicode.IsLower(r)
 		}
 	}
-	return v, nil
+	return v
 }
 
 // blankOf returns the id of the blank, -1 without one.
@@ -272,29 +267,14 @@ func blankOf(name string, symbols []string, kind writing) int {
 }
 
 // textOf returns a token's text, nil for none; space marks a space.
-func (v *vocabulary) textOf(s, space string) ([]byte, error) {
-	if writesNothing(s) {
-		return nil, nil
+func (v *vocabulary) textOf(s, space string) []byte {
+	switch {
+	case writesNothing(s), v.kind == writeLetters && slices.Contains([]string{"[UNK]", "[PAD]", "[CLS]", "[SEP]"}, s):
+		return nil
+	case v.kind == writeByteLevel:
+		return byteLevelText(s)
 	}
-	switch v.kind {
-	case writeByteLevel:
-		return byteLevelText(s), nil
-	case writeBase64:
-		if s == " " || s == "=" { // the empty token: not base64, or only its padding
-			return nil, nil
-		}
-		b, err := base64.StdEncoding.DecodeString(s)
-		if err != nil {
-			return nil, fmt.Errorf("expected base64, found %.80q", s)
-		}
-		return b, nil
-	case writeLetters:
-		if slices.Contains([]string{"[UNK]", "[PAD]", "[CLS]", "[SEP]"}, s) {
-			return nil, nil
-		}
-	case writePieces, writeContinued:
-	}
-	return []byte(strings.ReplaceAll(s, space, " ")), nil
+	return []byte(strings.ReplaceAll(s, space, " "))
 }
 
 // writesNothing recognizes special tokens: <unk>, <sos/eos>, <|zh|>, SIL …

@@ -31,64 +31,47 @@ const waveformStride = 320
 // and one per stride: the first convolution has an edge.
 const waveformSlack = 3
 
-func openWaveform(m parts, g *ort.Graph, vocab *vocabulary, opt ort.Options) (network, error) {
+func openWaveform(m parts, g *checker, vocab *vocabulary) (network, error) {
 	w := &waveform{ctcGraph: ctcGraph{single: single{source: m.ONNX}, out: "logits"}, in: "input_values"}
 	if len(g.Inputs) == 1 {
 		w.in = g.Inputs[0].Name
 	}
-	var err error
-	if w.normalize, err = parsePreprocessor(m.Config); err != nil {
-		return nil, fmt.Errorf("%s: %w", m.ONNX, err)
-	}
+	w.normalize = g.normalizes(m.Config)
 	inputs := []ort.Info{float(w.in, -1, -1)}
 	if has(g.Input, "attention_mask") {
 		w.mask = "attention_mask"
 		inputs = append(inputs, ort.Info{Name: w.mask})
-		w.lens, _ = g.Input(w.mask)
-		if w.lens.Type != ort.Int32 && w.lens.Type != ort.Int64 {
-			return nil, fmt.Errorf("%s: %w: expected input %s int32[?,?] or int64[?,?] (it has %s)",
-				m.ONNX, ErrContract, w.mask, g.IOList())
-		}
+		w.lens = g.integer(w.mask, 2)
 	}
 	if has(g.Input, "input_lengths") {
 		// In onnx-asr's layout, the graph normalizes and takes the logarithm.
 		w.length, w.out, w.normalize = "input_lengths", "logprobs", false
 		inputs = append(inputs, ort.Info{Name: w.length})
-		if w.lens, err = checkInteger(g, m.ONNX, w.length); err != nil {
-			return nil, err
-		}
+		w.lens = g.integer(w.length, 1)
 	}
-	if err := check(g, inputs, float(w.out, -1, -1, -1)); err != nil {
-		return nil, err
-	}
-	if err := checkWidth(g, m.ONNX, w.out, vocab); err != nil {
-		return nil, err
-	}
-	if vocab.blank < 0 {
-		return nil, fmt.Errorf("%s: %w: %s has no blank (<pad>, [PAD], <blk> or <s> with id 0)",
-			m.ONNX, ErrTokens, vocab.name)
-	}
-	w.head = head{vocab: vocab, blank: vocab.blank, shift: waveformStride / float64(audio.SampleRate), logits: w.length == ""}
-	return w, w.open(opt, w.out)
+	g.ports(inputs, float(w.out, -1, -1, -1))
+	g.width(w.out, vocab)
+	w.head = head{vocab: vocab, blank: g.blank(vocab, "<pad>, [PAD], <blk> or <s> with id 0"), shift: waveformStride / float64(audio.SampleRate), logits: w.length == ""}
+	return w, w.open(g, w.out)
 }
 
-// parsePreprocessor reads from transformers' preprocessor_config.json whether
-// samples are normalized. The default is true.
-func parsePreprocessor(f sideFile) (normalize bool, err error) {
+// normalizes reads from transformers' preprocessor_config.json whether samples
+// are normalized. The default is true.
+func (c *checker) normalizes(f sideFile) bool {
 	if len(f.Data) == 0 {
-		return true, nil
+		return true
 	}
-	c := struct {
+	o := struct {
 		Rate      int   `json:"sampling_rate"`
 		Normalize *bool `json:"do_normalize"`
 	}{Rate: audio.SampleRate}
-	if err := json.Unmarshal(f.Data, &c); err != nil {
-		return false, fmt.Errorf("%s: %w: expected the JSON object of a feature extractor: %w", f.Name, ErrFile, err)
+	if err := json.Unmarshal(f.Data, &o); err != nil {
+		c.fail(ErrFile, "%s: expected the JSON object of a feature extractor: %w", f.Name, err)
 	}
-	if c.Rate != audio.SampleRate {
-		return false, fmt.Errorf("%s: %w: sampling_rate: expected %d, found %d", f.Name, ErrFile, audio.SampleRate, c.Rate)
+	if o.Rate != audio.SampleRate {
+		c.fail(ErrFile, "%s: sampling_rate: expected %d, found %d", f.Name, audio.SampleRate, o.Rate)
 	}
-	return c.Normalize == nil || *c.Normalize, nil
+	return o.Normalize == nil || *o.Normalize
 }
 
 // features returns the samples as one row.

@@ -41,16 +41,14 @@ func TestAlignWithWaveformModel(t *testing.T) {
 func TestWaveformVocabulary(t *testing.T) {
 	symbols, err := parseTokens(sideFile{vocabName, []byte(`{"[PAD]": 5, "|": 0, "E": 1, "'": 2, "T": 3, "[UNK]": 4}`)})
 	require.NoError(t, err)
-	v, err := newVocabulary(vocabName, symbols, writeLetters)
-	require.NoError(t, err)
+	v := newVocabulary(vocabName, symbols, writeLetters)
 	assert.Equal(t, 5, v.blank)
 	assert.Equal(t, []string{" ", "E", "'", "T", "", ""}, texts(v))
 	assert.True(t, v.spaced && v.upper && !v.lower)
 
 	symbols, err = parseTokens(tokensFile("<s> 0\n<pad> 1\n</s> 2\n<unk> 3\n  4\ne 5\n| 6\n"))
 	require.NoError(t, err)
-	v, err = newVocabulary("tokens.txt", symbols, writeLetters)
-	require.NoError(t, err)
+	v = newVocabulary("tokens.txt", symbols, writeLetters)
 	assert.Equal(t, 0, v.blank)
 	assert.Equal(t, []string{"", "", "", "", " ", "e", "|"}, texts(v), "a list with a space has | as a sign")
 }
@@ -80,7 +78,7 @@ func TestWaveformRefusals(t *testing.T) {
 	}{
 		"other rate": {
 			parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)}, Config: sideFile{preprocessorName, []byte(`{"sampling_rate": 8000}`)}},
-			ErrFile, "preprocessor_config.json: model file does not fit: sampling_rate: expected 16000, found 8000",
+			ErrFile, "model file does not fit: preprocessor_config.json: sampling_rate: expected 16000, found 8000",
 		},
 		"no blank": {
 			parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{"a": 0, "b": 1, "c": 2, "d": 3, "|": 4}`)}},
@@ -97,7 +95,7 @@ func TestWaveformRefusals(t *testing.T) {
 		"languages":      {parts{ONNX: source(waves(), "m.onnx"), Tokens: sideFile{vocabName, []byte(`{"eng": {"a": 1}}`)}}, ErrTokens, "expected a JSON object from symbols to ids"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := openParts(c.model, Options{})
+			_, err := openParts(c.model)
 			if errors.Is(err, native.ErrMissing) {
 				t.Skip(err)
 			}

@@ -130,7 +130,7 @@ func (s *steps) load(detector string, only bool) error {
 		return errors.New("expected a recognizer and a speaker model in the demo set")
 	}
 	recognizer.Files = slices.DeleteFunc(slices.Clone(recognizer.Files), func(f models.File) bool { return f.Part == models.PartLM })
-	if s.text, err = onnx.Open(recognizer, onnx.Options{}); err != nil {
+	if s.text, err = onnx.Open(recognizer); err != nil {
 		return err
 	}
 	s.voices, err = embed.Open(voices, embed.Options{})

@@ -72,13 +72,14 @@ func ExampleClient_Follow() {
 }
 
 // This example names a speaker and gets subtitles with the name.
-func ExampleClient_Annotate() {
+func ExampleClient_Correct() {
 	c, err := client.New("http://127.0.0.1:8080/v1", os.Getenv("OTOGRAPH_KEY"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx, id := context.Background(), "a task's id"
-	if _, err := c.Annotate(ctx, id, client.AnnotationPatch{Speakers: map[string]*string{"SPEAKER_0": new("Ruth")}}, nil); err != nil {
+	name := client.Correction{Op: "annotate", Speakers: map[string]*string{"SPEAKER_0": new("Ruth")}}
+	if _, err := c.Correct(ctx, id, name, 0); err != nil { // the first correction
 		log.Fatal(err)
 	}
 	subtitles, err := c.Transcript(ctx, id, "srt")

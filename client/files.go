@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -70,8 +69,8 @@ type Correction struct {
 	Segment  *int               `json:"segment,omitempty"` // its id
 	Speaker  string             `json:"speaker,omitempty"`
 	At       int                `json:"at,omitempty"`
-	Speakers map[string]*string `json:"speakers,omitempty"` // as in AnnotationPatch
-	Texts    map[string]*string `json:"texts,omitempty"`
+	Speakers map[string]*string `json:"speakers,omitempty"` // names by speaker ("SPEAKER_0"); nil removes one
+	Texts    map[string]*string `json:"texts,omitempty"`    // by the segment's id; nil removes one
 }
 
 // Corrections returns the corrections of a task, including those that are
@@ -95,40 +94,6 @@ func (c *Client) Correct(ctx context.Context, id string, change Correction, vers
 	}{Correction: change, Version: version}
 	var made Correction
 	return made, c.call(ctx, http.MethodPost, taskPath(id, "corrections"), body, &made)
-}
-
-// Annotations are the effective names and texts in the corrections of a task.
-type Annotations struct {
-	// Version is that of the last correction, 0 before the first.
-	Version int64 `json:"version"`
-	// Speakers maps speakers ("SPEAKER_0") to names; Texts segments to texts.
-	Speakers  map[string]string `json:"speakers"`
-	Texts     map[string]string `json:"texts"`
-	UpdatedAt *time.Time        `json:"updated_at"` // nil before the first change
-}
-
-// AnnotationPatch is a change to Annotations; nil removes an entry.
-type AnnotationPatch struct {
-	Speakers map[string]*string `json:"speakers,omitempty"`
-	Texts    map[string]*string `json:"texts,omitempty"`
-}
-
-// Annotations returns the annotations of a task.
-func (c *Client) Annotations(ctx context.Context, id string) (Annotations, error) {
-	var a Annotations
-	return a, c.call(ctx, http.MethodGet, taskPath(id, "annotations"), nil, &a)
-}
-
-// Annotate changes the annotations of a task and returns them. version is the
-// one that the change is based on: if it is no longer current, the error is an
-// *Error with the status 412. nil applies to any version.
-func (c *Client) Annotate(ctx context.Context, id string, patch AnnotationPatch, version *int64) (Annotations, error) {
-	header := http.Header{}
-	if version != nil {
-		header.Set("If-Match", strconv.Quote(strconv.FormatInt(*version, 10)))
-	}
-	var a Annotations
-	return a, c.callWith(ctx, http.MethodPatch, taskPath(id, "annotations"), header, patch, &a)
 }
 
 func taskPath(id, part string) string { return "/tasks/" + url.PathEscape(id) + "/" + part }

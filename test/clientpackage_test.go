@@ -101,7 +101,7 @@ func TestClientPackage(t *testing.T) {
 }
 
 // TestClientPackageAdditions uses package client for the service's additions to
-// the specification: events, files, annotations, and keys.
+// the specification: events, files, corrections, and keys.
 func TestClientPackageAdditions(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), "--keep-audio", "1h").unlimited()
@@ -141,15 +141,13 @@ func TestClientPackageAdditions(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, byte(255), slices.Max(waveform))
 
-	first, err := c.Annotations(ctx, task.ID)
+	named := func(speaker, name string) otoclient.Correction {
+		return otoclient.Correction{Op: "annotate", Speakers: map[string]*string{speaker: &name}}
+	}
+	changed, err := c.Correct(ctx, task.ID, named("SPEAKER_0", "Ruth"), 0)
 	require.NoError(t, err)
-	changed, err := c.Annotate(ctx, task.ID, otoclient.AnnotationPatch{Speakers: map[string]*string{"SPEAKER_0": new("Ruth")}}, &first.Version)
-	require.NoError(t, err)
-	assert.Equal(t, []any{first.Version + 1, "Ruth"}, []any{changed.Version, changed.Speakers["SPEAKER_0"]})
+	assert.Equal(t, []any{int64(1), "Ruth"}, []any{changed.Version, *changed.Speakers["SPEAKER_0"]})
 	var failed *otoclient.Error
-	_, err = c.Annotate(ctx, task.ID, otoclient.AnnotationPatch{Speakers: map[string]*string{"SPEAKER_0": nil}}, &first.Version)
-	require.ErrorAs(t, err, &failed)
-	assert.Equal(t, 412, failed.Status)
 	corrected, err := c.Correct(ctx, task.ID, otoclient.Correction{Op: "assign", Segment: new(0), Speaker: "SPEAKER_7"}, changed.Version)
 	require.NoError(t, err)
 	log, err := c.Corrections(ctx, task.ID)
@@ -159,7 +157,7 @@ func TestClientPackageAdditions(t *testing.T) {
 	_, err = c.Correct(ctx, task.ID, otoclient.Correction{Op: "undo"}, changed.Version)
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, 409, failed.Status)
-	_, err = c.Annotate(ctx, task.ID, otoclient.AnnotationPatch{Speakers: map[string]*string{"SPEAKER_7": new("Ann")}}, nil)
+	_, err = c.Correct(ctx, task.ID, named("SPEAKER_7", "Ann"), corrected.Version)
 	require.NoError(t, err)
 	subtitles, err := c.Transcript(ctx, task.ID, "srt")
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ after(async () => {
 const keeps = (speakers, texts) =>
   eventually(async () => {
     await new Promise((go) => setTimeout(go, 1500));
-    const kept = await s.ask(`/tasks/${task.id}/annotations`);
+    const kept = await s.notes(task.id);
     assert.deepEqual([kept.speakers, kept.texts], [speakers, texts]);
   });
 
@@ -48,12 +48,13 @@ test('names and corrections are there for another browser, too', async () => {
 });
 
 test('a change that somebody else made meanwhile is not lost', async () => {
-  const answer = await fetch(`${s.url}/v1/tasks/${task.id}/annotations`, {
-    method: 'PATCH',
+  const { version } = await s.notes(task.id);
+  const answer = await fetch(`${s.url}/v1/tasks/${task.id}/corrections`, {
+    method: 'POST',
     headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ speakers: { SPEAKER_1: 'Charles' } }),
+    body: JSON.stringify({ version, op: 'annotate', speakers: { SPEAKER_1: 'Charles' } }),
   });
-  assert.equal(answer.status, 200);
+  assert.equal(answer.status, 201);
   await page.getByRole('button', { name: 'Rename Ada <b>Lovelace</b>' }).click();
   await page.getByRole('textbox', { name: 'Rename Ada <b>Lovelace</b>' }).fill('Ada');
   await page.keyboard.press('Enter');

@@ -157,15 +157,15 @@ test('a result is heard, searched, corrected and taken along by keyboard alone',
 
 /** forget removes the names and corrections that a test left with the recording. */
 async function forget() {
-  const { speakers, texts } = await s.ask(`/tasks/${id}/annotations`);
+  const { version, speakers, texts } = await s.notes(id);
   const none = (o) => Object.fromEntries(Object.keys(o ?? {}).map((k) => [k, null]));
   for (let tries = 0; ; tries++) {
-    const answer = await fetch(`${s.url}/v1/tasks/${id}/annotations`, {
-      method: 'PATCH',
+    const answer = await fetch(`${s.url}/v1/tasks/${id}/corrections`, {
+      method: 'POST',
       headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ speakers: none(speakers), texts: none(texts) }),
+      body: JSON.stringify({ version, op: 'annotate', speakers: none(speakers), texts: none(texts) }),
     });
-    if (answer.status === 200) return;
+    if (answer.status === 201) return;
     assert.ok(answer.status === 429 && tries < 10, await answer.text()); // the page has just used the rate up
     await new Promise((go) => setTimeout(go, 1000));
   }

@@ -76,18 +76,26 @@ export async function service(...flags) {
   });
   const key = readFileSync(path.join(data, 'first-api-key'), 'utf8').trim();
   const url = new URL(/http:\/\/[\w.:[\]]+\/v1/.exec(log)[0]).origin;
+  const ask = async (path) => {
+    for (;;) {
+      const r = await fetch(`${url}/v1${path}`, { headers: { 'X-API-Key': key } });
+      if (r.status !== 429) return r.json();
+      await new Promise((go) => setTimeout(go, 500));
+    }
+  };
   return {
     url,
     key,
     data,
     log: () => log,
     /** ask gives what a GET of the API answers, asked again where that was too often. */
-    ask: async (path) => {
-      for (;;) {
-        const r = await fetch(`${url}/v1${path}`, { headers: { 'X-API-Key': key } });
-        if (r.status !== 429) return r.json();
-        await new Promise((go) => setTimeout(go, 500));
-      }
+    ask,
+    /** notes gives the names and texts that the service keeps with a task, and the version of its corrections. */
+    notes: async (task) => {
+      const { version, corrections } = await ask(`/tasks/${task}/corrections`),
+        all = (of) => Object.fromEntries(corrections.flatMap((c) => Object.entries(c[of] ?? {})));
+      const kept = (of) => Object.fromEntries(Object.entries(all(of)).filter(([, text]) => text !== null));
+      return { version, speakers: kept('speakers'), texts: kept('texts') };
     },
     otograph: (...args) => execFileSync(binary, [...args, '--data', data], { env, encoding: 'utf8' }),
     stop: async () => {

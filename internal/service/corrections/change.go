@@ -141,23 +141,17 @@ func Effective(log []Entry) (entries []Entry) {
 	return slices.Clip(entries)
 }
 
-// Names returns the names of speakers and the texts of segments that a log
-// sets.
-func Names(log []Entry) (speakers, texts map[string]string) {
-	speakers, texts = map[string]string{}, map[string]string{}
+// Names returns the names of speakers that a log sets.
+func Names(log []Entry) map[string]string {
+	names := map[string]string{}
 	for _, e := range Effective(log) {
-		merge(speakers, e.Speakers)
-		merge(texts, e.Texts)
-	}
-	return speakers, texts
-}
-
-func merge(into map[string]string, patch map[string]*string) {
-	for key, value := range patch {
-		if value == nil {
-			delete(into, key)
-		} else {
-			into[key] = *value
+		for speaker, name := range e.Speakers {
+			if name == nil {
+				delete(names, speaker)
+			} else {
+				names[speaker] = *name
+			}
 		}
 	}
+	return names
 }

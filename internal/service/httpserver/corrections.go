@@ -68,7 +68,11 @@ func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) 
 	if version == nil {
 		return invalid("version: is required: the version that the correction is based on, see GET /tasks/:id/corrections")
 	}
-	entry, err := s.correct(r, id, c, version)
+	author, err := s.author(r.Context(), r.who)
+	if err != nil {
+		return err
+	}
+	entry, err := s.cfg.Tasks.Correct(r.Context(), r.who.Account, id, author, c, *version)
 	if current, ok := errors.AsType[*tasks.VersionError](err); ok {
 		setVersion(w, current.Current)
 		return &apiError{
@@ -76,25 +80,15 @@ func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) 
 			Message: fmt.Sprintf("version: the corrections have changed: version %d is current, not %d; fetch them again", current.Current, *version),
 		}
 	}
+	if errors.Is(err, corrections.ErrChange) {
+		_, reason, _ := strings.Cut(err.Error(), corrections.ErrChange.Error()+": ")
+		return invalidBecause(err, "%s", reason)
+	}
 	if err != nil {
 		return err
 	}
 	setVersion(w, entry.Version)
 	return writeJSON(w, http.StatusCreated, correctionRecordOf(entry))
-}
-
-// correct adds a change to the corrections of a task.
-func (s *Server) correct(r *request, id string, change corrections.Change, match *int64) (corrections.Entry, error) {
-	author, err := s.author(r.Context(), r.who)
-	if err != nil {
-		return corrections.Entry{}, err
-	}
-	entry, err := s.cfg.Tasks.Correct(r.Context(), r.who.Account, id, author, change, match)
-	if errors.Is(err, corrections.ErrChange) {
-		_, reason, _ := strings.Cut(err.Error(), corrections.ErrChange.Error()+": ")
-		return entry, invalidBecause(err, "%s", reason)
-	}
-	return entry, err
 }
 
 // author returns a user's name, or the first characters of an API key.
@@ -107,6 +101,20 @@ func (s *Server) author(ctx context.Context, who principal) (string, error) {
 		return users[i].Username, nil
 	}
 	return "", err
+}
+
+// entries reads an object of strings and nulls.
+func entries(into *map[string]*string) func(*jsonstream.Value) error {
+	return func(v *jsonstream.Value) error {
+		raw, err := v.Raw()
+		if err != nil {
+			return err
+		}
+		if json.Unmarshal(raw, into) != nil {
+			return invalid("speakers, texts: each must be an object of strings; null removes an entry")
+		}
+		return nil
+	}
 }
 
 // wholeNumber reads an integer.

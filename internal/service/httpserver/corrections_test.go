@@ -47,6 +47,12 @@ func TestCorrections(t *testing.T) {
 		assert.Contains(t, text("&original=false"), "Ana", format)
 		assert.Contains(t, strings.Join(strings.Fields(text("&original=true")), " "), "Hello there.", format)
 	}
+	for _, format := range []string{"vtt", "ctm"} {
+		assert.Contains(t, string(s.do("GET", "/tasks/"+s.all+"/transcript?format="+format, nil).body), "Some word times are estimated", format)
+	}
+	for _, format := range []string{"", "html", "pdf"} {
+		s.refusedWith(s.do("GET", "/tasks/"+s.all+"/transcript?format="+format, nil), 400, codeInvalidRequest)
+	}
 	docx := s.do("GET", "/tasks/"+s.all+"/transcript?format=docx", nil)
 	archive, err := zip.NewReader(bytes.NewReader(docx.body), int64(len(docx.body)))
 	require.NoError(t, err)
@@ -77,6 +83,9 @@ func TestCorrections(t *testing.T) {
 	for _, bad := range []string{
 		`{"op":"undo"}`, `{"version":6}`, `{"version":6,"op":"undo"}`, `{"version":6,"op":"join","segment":"0"}`, `{"version":6,"op":"join","segment":null}`,
 		`{"version":6,"op":"split","segment":0,"at":99}`, `{"version":6,"op":"assign","segment":0}`, `{"version":6,"op":"move","segment":0}`, `{"version":6.5,"op":"undo"}`,
+		`{"version":6,"op":"annotate","texts":{"x":"y"}}`, `{"version":6,"op":"annotate","texts":{"01":"y"}}`, `{"version":6,"op":"annotate","speakers":{"":"y"}}`,
+		`{"version":6,"op":"annotate","speakers":{"SPEAKER_0":" "}}`, `{"version":6,"op":"annotate","speakers":["x"]}`, `{"version":6,"op":"annotate","more":{}}`, `[]`,
+		`{"version":6,"op":"annotate","texts":{"0":"` + strings.Repeat("x", 10_001) + `"}}`,
 	} {
 		s.refusedWith(s.do("POST", path, bad), 400, codeInvalidRequest)
 	}

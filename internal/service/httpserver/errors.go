@@ -127,7 +127,6 @@ var errorResponses = []struct {
 	{accounts.ErrNoVoice, http.StatusNotFound, codeNotFound, "there is no such voice"},
 	{webhook.ErrNoHook, http.StatusNotFound, codeNotFound, "the account has no hook: set it with PUT /account/hook"},
 	{tasks.ErrNoAudio, http.StatusNotFound, codeNotFound, "the service does not keep this recording"},
-	{tasks.ErrVersion, http.StatusPreconditionFailed, codeConflict, "If-Match: the corrections have changed since; fetch them again"},
 	{tasks.ErrNotFound, http.StatusNotFound, codeNotFound, "there is no such task"},
 	{tasks.ErrForbidden, http.StatusForbidden, codeForbidden, "the task belongs to another account"},
 	{tasks.ErrProcessing, http.StatusConflict, codeConflict, "the task is being processed and cannot be deleted now"},

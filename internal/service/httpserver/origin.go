@@ -40,7 +40,7 @@ func (s *Server) allowOrigins(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		header.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE")
+		header.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
 		if headers := r.Header.Get("Access-Control-Request-Headers"); headers != "" {
 			header.Set("Access-Control-Allow-Headers", headers)
 		}

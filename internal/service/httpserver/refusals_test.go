@@ -105,7 +105,7 @@ func (w *world) refusals(t *testing.T) []refusedRequest {
 		{"unknown task", "POST /v1/tasks/" + nobody + "/cancel" + as(w.key), 404},
 		{"late body", "POST /v1/tasks" + json + as(w.key), 408},
 		{"late body, login", "POST /v1/auth/login" + json, 408},
-		{"late body, notes", "PATCH /v1/tasks/" + nobody + "/annotations" + json + as(w.key), 408},
+		{"late body, notes", "POST /v1/tasks/" + nobody + "/corrections" + json + as(w.key), 408},
 		{"late body, OpenAI", "POST /v1/audio/transcriptions" + form + as(w.key), 408},
 		{"unknown voice", "DELETE /v1/voices/" + nobody + as(w.key), 404},
 		{"unknown model", "GET /v1/models/nothing" + as(w.key), 404},

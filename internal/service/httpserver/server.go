@@ -199,7 +199,6 @@ func (s *Server) routes() {
 	s.endpoint("/tasks/{id}/result", methods{"GET": s.forTask(s.getResult)})
 	s.endpoint("/tasks/{id}/events", methods{"GET": s.forTask(s.getEvents)})
 	s.endpoint("/tasks/{id}/audio", methods{"GET": s.forTask(s.getAudio)})
-	s.endpoint("/tasks/{id}/annotations", methods{"GET": s.forTask(s.getAnnotations), "PATCH": s.forTask(s.patchAnnotations)})
 	s.endpoint("/tasks/{id}/corrections", methods{"GET": s.forTask(s.getCorrections), "POST": s.forTask(s.createCorrection)})
 	s.endpoint("/tasks/{id}/transcript", methods{"GET": s.forTask(s.getTranscript)})
 	s.endpoint("/tasks/{id}/waveform", methods{"GET": s.forTask(s.getWaveform)})

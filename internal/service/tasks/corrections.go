@@ -11,20 +11,14 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 )
 
-// ErrVersion is returned when a task has other corrections than those that a
-// new one is based on (HTTP 412, 409).
-var ErrVersion = errors.New("the corrections have changed")
-
-// VersionError is an ErrVersion that has the current version.
+// VersionError is returned when a task has other corrections than those that a
+// new one is based on (HTTP 409).
 type VersionError struct{ Current int64 }
 
 // Error implements error.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("%v: version %d is current", ErrVersion, e.Current)
+	return fmt.Sprintf("the corrections have changed: version %d is current", e.Current)
 }
-
-// Unwrap returns ErrVersion.
-func (e *VersionError) Unwrap() error { return ErrVersion }
 
 // MaxCorrection limits the JSON form of one correction, in bytes.
 const MaxCorrection = 2 << 20
@@ -47,16 +41,15 @@ func (s *Owners) Corrections(ctx context.Context, account, id string) ([]correct
 	return log, s.wrap("corrections", err)
 }
 
-// Correct adds a change to the corrections of a result. match, if not nil, is
-// the version that the change is based on; every change but an annotation
-// requires it. The error wraps ErrVersion if that is no longer the current
-// version, corrections.ErrChange if the change does not fit the transcript, or
-// ErrNotFound, ErrForbidden or ErrNotDone.
-func (s *Owners) Correct(ctx context.Context, account, id, author string, change corrections.Change, match *int64) (corrections.Entry, error) {
-	entry := corrections.Entry{Author: author, MadeAt: s.now(), Change: change}
+// Correct adds a change to the corrections of a result. version is the one that
+// the change is based on. The error is a *VersionError if that is no longer the
+// current version, or wraps corrections.ErrChange if the change does not fit the
+// transcript, ErrNotFound, ErrForbidden or ErrNotDone.
+func (s *Owners) Correct(ctx context.Context, account, id, author string, change corrections.Change, version int64) (corrections.Entry, error) {
+	entry := corrections.Entry{Author: author, MadeAt: s.now(), Change: change, Version: version + 1}
 	err := change.Check()
 	if err == nil {
-		err = s.fits(ctx, account, id, entry, match)
+		err = s.fits(ctx, account, id, entry)
 	}
 	if err != nil {
 		return entry, err
@@ -74,12 +67,11 @@ func (s *Owners) Correct(ctx context.Context, account, id, author string, change
 		switch {
 		case err != nil:
 			return err
-		case match != nil && *match != last:
+		case version != last:
 			return &VersionError{last}
 		case count >= maxCorrections || size+int64(len(text)) > maxCorrectionsSize:
 			return fmt.Errorf("%w: a task may have %d corrections, of %d bytes together", corrections.ErrChange, maxCorrections, maxCorrectionsSize)
 		}
-		entry.Version = last + 1
 		_, err = tx.ExecContext(ctx, "INSERT INTO corrections (task_id, version, author, made_at, change) VALUES ($1, $2, $3, $4, $5)",
 			id, entry.Version, author, db.Micros(entry.MadeAt), string(text))
 		return err
@@ -90,18 +82,20 @@ func (s *Owners) Correct(ctx context.Context, account, id, author string, change
 // fits returns an error unless the change can be applied to the version that it
 // is based on. The log up to a version never changes, so the check needs no
 // transaction.
-func (s *Owners) fits(ctx context.Context, account, id string, entry corrections.Entry, match *int64) error {
+func (s *Owners) fits(ctx context.Context, account, id string, entry corrections.Entry) error {
 	log, err := s.Corrections(ctx, account, id)
-	if err != nil || entry.Op == corrections.Annotate {
+	if err != nil {
 		return err
 	}
-	if current := corrections.Version(log); match == nil || *match != current {
+	current := corrections.Version(log)
+	switch {
+	case entry.Version != current+1:
 		return &VersionError{current}
-	}
-	if entry.Op == corrections.Undo {
-		if len(corrections.Effective(log)) == 0 {
-			return fmt.Errorf("%w: there is nothing to undo", corrections.ErrChange)
-		}
+	case entry.Op == corrections.Annotate:
+		return nil
+	case entry.Op == corrections.Undo && len(corrections.Effective(log)) == 0:
+		return fmt.Errorf("%w: there is nothing to undo", corrections.ErrChange)
+	case entry.Op == corrections.Undo:
 		return nil
 	}
 	r, err := s.Result(ctx, account, id)
@@ -113,7 +107,6 @@ func (s *Owners) fits(ctx context.Context, account, id string, entry corrections
 	if err != nil {
 		return err
 	}
-	entry.Version = *match + 1
 	return corrections.Apply(whole, append(log, entry))
 }
 
@@ -135,8 +128,7 @@ func (s *Owners) Corrected(ctx context.Context, account, id string) (r *Result, 
 	if err != nil {
 		return nil, nil, errors.Join(err, r.Close())
 	}
-	names, _ = corrections.Names(log)
 	r.corrected, whole.Segments = whole.Segments, nil
 	r.Head = *whole
-	return r, names, nil
+	return r, corrections.Names(log), nil
 }

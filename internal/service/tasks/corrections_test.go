@@ -52,9 +52,10 @@ func TestEditorsLoseNothing(t *testing.T) {
 						{Op: corrections.Assign, Segment: &editor, Speaker: speaker},
 						{Op: corrections.Split, Segment: &editor, At: 4},
 						{Op: corrections.Annotate, Texts: map[string]*string{fmt.Sprint(editor): &name}},
+						{Op: corrections.Annotate, Speakers: map[string]*string{speaker: &name}},
 					} {
 						for {
-							entry, err := f.Correct(t.Context(), f.Account, id, name, c, &version)
+							entry, err := f.Correct(t.Context(), f.Account, id, name, c, version)
 							if current, ok := errors.AsType[*tasks.VersionError](err); ok {
 								assert.Greater(t, current.Current, version)
 								version = current.Current
@@ -65,8 +66,6 @@ func TestEditorsLoseNothing(t *testing.T) {
 							break
 						}
 					}
-					_, err := f.Correct(t.Context(), f.Account, id, name, corrections.Change{Op: corrections.Annotate, Speakers: map[string]*string{speaker: &name}}, nil)
-					assert.NoError(t, err)
 				})
 			}
 			wg.Wait()
@@ -113,7 +112,7 @@ func TestStoresReplayAlike(t *testing.T) {
 			id := talk(t, f, 3)
 			version := int64(0)
 			add := func(c corrections.Change) error {
-				e, err := f.Correct(t.Context(), f.Account, id, "Ana", c, &version)
+				e, err := f.Correct(t.Context(), f.Account, id, "Ana", c, version)
 				if err == nil {
 					version = e.Version
 				}
@@ -127,12 +126,9 @@ func TestStoresReplayAlike(t *testing.T) {
 			require.NoError(t, add(corrections.Change{Op: corrections.Undo}))
 			assert.ErrorIs(t, add(corrections.Change{Op: corrections.Join, Segment: new(2)}), corrections.ErrChange)
 			assert.ErrorIs(t, add(corrections.Change{Op: corrections.Join, Segment: new(99)}), corrections.ErrChange)
-			_, err := f.Correct(t.Context(), f.Account, id, "Ana", corrections.Change{Op: corrections.Undo}, nil)
-			require.ErrorIs(t, err, tasks.ErrVersion, "only an annotation needs no version")
 			log, err := f.Corrections(t.Context(), f.Account, id)
 			require.NoError(t, err)
-			speakers, texts := corrections.Names(log)
-			assert.Equal(t, []any{int64(4), map[string]string{}, map[string]string{"0": text}, now}, []any{corrections.Version(log), speakers, texts, log[3].MadeAt})
+			assert.Equal(t, []any{int64(4), map[string]string{}, text, now}, []any{corrections.Version(log), corrections.Names(log), *log[0].Texts["0"], log[3].MadeAt})
 			logs = append(logs, log)
 		})
 	}
@@ -156,10 +152,9 @@ func TestAnnotationsAreMigrated(t *testing.T) {
 			}
 			log, err := f.Corrections(t.Context(), f.Account, id)
 			require.NoError(t, err)
-			speakers, texts := corrections.Names(log)
 			assert.EqualValues(t, 7, corrections.Version(log))
-			assert.Equal(t, map[string]string{"SPEAKER_0": "Ana"}, speakers)
-			assert.Equal(t, map[string]string{"0": "Hello."}, texts)
+			assert.Equal(t, map[string]string{"SPEAKER_0": "Ana"}, corrections.Names(log))
+			assert.Equal(t, "Hello.", *log[0].Texts["0"])
 		})
 	}
 }
@@ -177,11 +172,11 @@ func TestVoiceOfACorrectedSpeaker(t *testing.T) {
 	}
 	id := f.Add(nil).ID
 	require.NoError(t, f.Complete(t.Context(), f.Take(), o))
-	_, err := f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Split, Segment: new(1), At: 9}, new(int64(0)))
+	_, err := f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Split, Segment: new(1), At: 9}, 0)
 	require.NoError(t, err)
-	_, err = f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Assign, Segment: new(1), Speaker: "SPEAKER_0"}, new(int64(1)))
+	_, err = f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Assign, Segment: new(1), Speaker: "SPEAKER_0"}, 1)
 	require.NoError(t, err)
-	_, err = f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Assign, Segment: new(2), Speaker: "SPEAKER_2"}, new(int64(2)))
+	_, err = f.Correct(t.Context(), f.Account, id, "", corrections.Change{Op: corrections.Assign, Segment: new(2), Speaker: "SPEAKER_2"}, 2)
 	require.NoError(t, err)
 	_, err = f.SpeakerVoice(t.Context(), f.Account, id, "SPEAKER_0")
 	require.NoError(t, err, "it has all of its own sentences")

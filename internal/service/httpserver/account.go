@@ -50,9 +50,10 @@ func transactionOf(t billing.Transaction) transaction {
 
 // listTransactions is GET /billing/transactions.
 func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
-	page, err := paging(r)
-	if err != nil {
-		return err
+	q := queryOf(r)
+	page := q.page()
+	if q.err != nil {
+		return q.err
 	}
 	list, total, err := s.cfg.Money.Transactions(r.Context(), r.who.Account, page)
 	if err != nil {

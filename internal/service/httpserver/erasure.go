@@ -18,7 +18,8 @@ type deletion struct {
 func (s *Server) erased(w http.ResponseWriter, r *request, id, message string, plain func(ctx context.Context, account, id string) error,
 	proved func(ctx context.Context, account, id string) (string, error),
 ) error {
-	wanted, err := queryBool(r, "receipt")
+	q := queryOf(r)
+	wanted, err := q.bool("receipt"), q.err
 	if err != nil {
 		return err
 	}

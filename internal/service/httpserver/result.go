@@ -36,9 +36,10 @@ func (s *Server) getResult(w http.ResponseWriter, r *request, id string) error {
 // corrected opens the result of a task with its corrections, or without them if
 // the query says original=true. names are those of the speakers.
 func (s *Server) corrected(r *request, id string) (result *tasks.Result, names map[string]string, err error) {
-	original, err := queryBool(r, "original")
-	if err != nil {
-		return nil, nil, err
+	q := queryOf(r)
+	original := q.bool("original")
+	if q.err != nil {
+		return nil, nil, q.err
 	}
 	if original {
 		result, err = s.cfg.Tasks.Result(r.Context(), r.who.Account, id)

@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -267,29 +267,14 @@ func lastSegment(raw string) string {
 
 // listTasks is GET /tasks.
 func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
-	page, err := paging(r)
-	if err != nil {
-		return err
-	}
-	status, err := queryValue(r, "status")
-	if err != nil {
-		return err
-	}
-	details, err := queryBool(r, "details")
-	if err != nil {
-		return err
-	}
+	q := queryOf(r)
+	page, details := q.page(), q.bool("details")
+	status, given := q.text("status")
 	f := tasks.Filter{Page: page, Status: tasks.Status(status)}
-	switch f.Status {
-	case tasks.StatusProcessing, tasks.StatusDone, tasks.StatusFailed, tasks.StatusAbandoned:
-	case "":
-		if r.URL.Query().Has("status") {
-			return invalid("status: must be processing, done, failed or abandoned, not empty")
-		}
-	default:
-		return invalid("status: must be processing, done, failed or abandoned, not %q", spec.Shorten(status))
+	if given && !slices.Contains([]tasks.Status{tasks.StatusProcessing, tasks.StatusDone, tasks.StatusFailed, tasks.StatusAbandoned}, f.Status) {
+		q.refuse("status: must be processing, done, failed or abandoned, not %q", spec.Shorten(status))
 	}
-	list, total, cursor, err := s.listed(r, f)
+	list, total, cursor, err := s.listed(r, q, f)
 	if err != nil {
 		return err
 	}
@@ -314,120 +299,28 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 
 // listed returns the page of tasks that a request asks for, and with
 // finished_since, an addition to the specification, the next cursor.
-func (s *Server) listed(r *request, f tasks.Filter) (list []tasks.Task, total int, cursor string, err error) {
-	since, err := queryValue(r, "finished_since")
-	if err != nil {
-		return nil, 0, "", err
+func (s *Server) listed(r *request, q *query, f tasks.Filter) (list []tasks.Task, total int, cursor string, err error) {
+	since, given := q.text("finished_since")
+	after, err := strconv.ParseInt(since, 10, 64)
+	switch {
+	case !given:
+	case err != nil || after < 0 || since[0] == '+':
+		q.refuse("finished_since: must be the cursor of the page before, or 0, not %q", spec.Shorten(since))
+	case f.Page != (billing.Page{Number: 1, Size: f.Size}):
+		q.refuse("finished_since: cannot be combined with page, from, until or after")
 	}
-	if !r.URL.Query().Has("finished_since") {
+	if q.err != nil {
+		return nil, 0, "", q.err
+	}
+	if !given {
 		list, total, err = s.cfg.Tasks.List(r.Context(), r.who.Account, f)
 		return list, total, "", err
-	}
-	after, err := strconv.ParseInt(since, 10, 64)
-	if err != nil || after < 0 || since[0] == '+' {
-		return nil, 0, "", invalid("finished_since: must be the cursor of the page before, or 0, not %q", spec.Shorten(since))
-	}
-	if f.Page != (billing.Page{Number: 1, Size: f.Size}) {
-		return nil, 0, "", invalid("finished_since: cannot be combined with page, from, until or after")
 	}
 	list, next, total, err := s.cfg.Tasks.Finished(r.Context(), r.who.Account, f.Status, after, f.Size)
 	if errors.Is(err, tasks.ErrCursor) {
 		err = invalidBecause(err, "finished_since: %s", err)
 	}
 	return list, total, strconv.FormatInt(next, 10), err
-}
-
-// Bounds on paging.
-const (
-	defaultPageSize = 20
-	maxPageSize     = 100
-	maxPage         = 1_000_000_000
-)
-
-// paging reads page and page_size, and the additions to the specification.
-func paging(r *request) (p billing.Page, err error) {
-	if p.Number, err = queryNumber(r, "page", 1, maxPage); err != nil {
-		return p, err
-	}
-	if p.Size, err = queryNumber(r, "page_size", defaultPageSize, maxPageSize); err != nil {
-		return p, err
-	}
-	if p.From, p.Until, err = bounds(r, time.UTC); err != nil {
-		return p, err
-	}
-	after, err := queryValue(r, "after")
-	if err != nil || after == "" {
-		return p, err
-	}
-	var ok bool
-	if p.After, ok = taskID(after); !ok {
-		return p, invalid("after: must be the id of an entry of this list, not %q", spec.Shorten(after))
-	}
-	return p, nil
-}
-
-// bounds reads from and until; days begin in zone.
-func bounds(r *request, zone *time.Location) (from, until time.Time, err error) {
-	if from, err = queryTime(r, "from", zone); err == nil {
-		until, err = queryTime(r, "until", zone)
-	}
-	return from, until, err
-}
-
-// queryTime reads a time or a date, whose day begins in zone. The plus of a
-// zone is a space in a query that was not escaped.
-func queryTime(r *request, name string, zone *time.Location) (time.Time, error) {
-	text, err := queryValue(r, name)
-	if err != nil || text == "" && !r.URL.Query().Has(name) {
-		return time.Time{}, err
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, strings.ReplaceAll(text, " ", "+"), zone); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, invalid("%s: must be a time (RFC 3339), such as 2026-11-28T09:00:00Z or 2026-11-28, not %q", name, spec.Shorten(text))
-}
-
-func queryNumber(r *request, name string, def, most int) (int, error) {
-	text, err := queryValue(r, name)
-	if err != nil {
-		return 0, err
-	}
-	if text == "" && !r.URL.Query().Has(name) {
-		return def, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most || text[0] == '+' {
-		return 0, invalid("%s: must be an integer from 1 to %d, not %q", name, most, spec.Shorten(text))
-	}
-	return n, nil
-}
-
-// queryBool reads true or false; false if it is missing.
-func queryBool(r *request, name string) (bool, error) {
-	text, err := queryValue(r, name)
-	if err == nil && text != "" && text != "true" && text != "false" {
-		err = invalid("%s: must be true or false, not %q", name, spec.Shorten(text))
-	}
-	return text == "true", err
-}
-
-func queryValue(r *request, name string) (string, error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return "", invalid("the query of the URL cannot be parsed")
-	}
-	values := query[name]
-	switch {
-	case len(values) > 1:
-		return "", invalid("%s: is given twice", name)
-	case len(values) == 0:
-		return "", nil
-	case !utf8.ValidString(values[0]):
-		return "", invalid("%s: not valid UTF-8", name)
-	}
-	return values[0], nil
 }
 
 // getTask is GET /tasks/:id.

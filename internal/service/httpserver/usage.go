@@ -2,27 +2,28 @@ package httpserver
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/otograph/otograph/internal/service/tasks"
-	"github.com/otograph/otograph/spec"
 )
 
 // getUsage handles GET /usage, an addition to the specification.
 func (s *Server) getUsage(w http.ResponseWriter, r *request) error {
-	q, err := usageQuery(r)
+	q := queryOf(r)
+	zone, _ := q.text("timezone")
+	by, _ := q.text("by")
+	asked, err := tasks.ParseUsage(zone, by, tasks.UsageGroups()...)
 	if err != nil {
-		return err
+		return invalidBecause(err, "%s", err)
 	}
-	format, err := queryChoice(r, "format", "json", "csv")
-	if err != nil {
-		return err
+	format := q.choice("format", "json", "csv")
+	asked.Account, asked.Monthly = r.who.Account, q.choice("period", "month", "day") == "month"
+	asked.From, asked.Until = q.time("from", asked.Zone), q.time("until", asked.Zone)
+	if q.err != nil {
+		return q.err
 	}
-	u, err := s.cfg.Tasks.Usage(r.Context(), q)
+	u, err := s.cfg.Tasks.Usage(r.Context(), asked)
 	if errors.Is(err, tasks.ErrPeriod) {
 		return invalidBecause(err, "%s", err)
 	}
@@ -38,34 +39,4 @@ func (s *Server) getUsage(w http.ResponseWriter, r *request) error {
 	}
 	writeBody(w, http.StatusOK, "text/csv; charset=utf-8", out.Bytes())
 	return nil
-}
-
-func usageQuery(r *request) (q tasks.UsageQuery, err error) {
-	zone, err := queryValue(r, "timezone")
-	if err != nil {
-		return q, err
-	}
-	by, err := queryValue(r, "by")
-	if err != nil {
-		return q, err
-	}
-	if q, err = tasks.ParseUsage(zone, by, tasks.UsageGroups()...); err != nil {
-		return q, invalidBecause(err, "%s", err)
-	}
-	period, err := queryChoice(r, "period", "month", "day")
-	if err != nil {
-		return q, err
-	}
-	q.Account, q.Monthly = r.who.Account, period == "month"
-	q.From, q.Until, err = bounds(r, q.Zone)
-	return q, err
-}
-
-// queryChoice reads one of several values, the first if it is missing.
-func queryChoice(r *request, name string, choices ...string) (string, error) {
-	text, err := queryValue(r, name)
-	if err == nil && !slices.Contains(choices, cmp.Or(text, choices[0])) {
-		err = invalid("%s: must be %s, not %q", name, strings.Join(choices, " or "), spec.Shorten(text))
-	}
-	return cmp.Or(text, choices[0]), err
 }

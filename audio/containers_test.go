@@ -228,3 +228,32 @@ func TestOddLanguagesAreNotShown(t *testing.T) {
 		assert.Equal(t, language, r.tracks[0].language, "%q", declared)
 	}
 }
+
+// TestSphere reads NIST SPHERE through ffmpeg.
+func TestSphere(t *testing.T) {
+	needFFmpeg(t)
+	sphere := func(fields string, samples []byte) []byte {
+		head := "NIST_1A\n   1024\nchannel_count -i 1\nsample_rate -i 8000\n" + fields + "end_head\n"
+		return append([]byte(head+strings.Repeat(" ", 1024-len(head))), samples...)
+	}
+	second := bytes.Repeat([]byte{0x40, 0x00}, 8000)
+	for codec, fields := range map[string]string{
+		"pcm_s16be": "sample_n_bytes -i 2\nsample_byte_format -s2 10\nsample_coding -s3 pcm\nsample_count -i 8000\n",
+		"pcm_s16le": "sample_n_bytes -i 2\nsample_byte_format -s2 01\n",
+		"pcm_mulaw": "sample_n_bytes -i 1\nsample_coding -s4 ulaw\nsample_count -i 16000\n",
+	} {
+		file := sphere(fields, second)
+		pcm, err := Open(t.Context(), Reader(bytes.NewReader(file), "x.WAV"), Options{})
+		require.NoError(t, err)
+		defer pcm.Close()
+		assert.Equal(t, []any{"sphere", codec, false}, []any{pcm.Info().Container, pcm.Info().Codec, pcm.Info().Truncated})
+		cut, err := Open(t.Context(), Reader(bytes.NewReader(file[:4000]), "x.WAV"), Options{})
+		require.NoError(t, err)
+		defer cut.Close()
+		assert.Equal(t, strings.Contains(fields, "sample_count"), cut.Info().Truncated)
+	}
+	shorten := sphere("sample_n_bytes -i 2\nsample_byte_format -s2 10\nsample_coding -s26 pcm,embedded-shorten-v2.00\n", second)
+	_, err := Open(t.Context(), Reader(bytes.NewReader(shorten), "x.sph"), Options{})
+	require.ErrorIs(t, err, ErrCorrupt)
+	assert.ErrorContains(t, err, "shorten")
+}

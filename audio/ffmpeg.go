@@ -25,7 +25,7 @@ import (
 // or video: a cover of 65535 × 65535 pixels is never decoded.
 const audioDecoders = "aac,aac_fixed,aac_latm,libfdk_aac,ac3,eac3,ac3_fixed,truehd,mlp,dca,alac,als,amrnb,amrwb,libopencore_amrnb,libopencore_amrwb,ape,atrac1,atrac3,atrac3plus," +
 	"cook,sipr,ra_144,ra_288,ralf,dsd_lsbf,dsd_msbf,dsd_lsbf_planar,dsd_msbf_planar,dvaudio,flac,g722,g723_1,g726,g726le,g729,gsm,gsm_ms,libgsm,libgsm_ms,ilbc," +
-	"mp1,mp1float,mp2,mp2float,mp3,mp3float,mp3adu,mp3adufloat,mp3on4,mp3on4float,mpc7,mpc8,nellymoser,opus,libopus,qcelp,qdm2,s302m,speex,libspeex,tak,truespeech,tta," +
+	"mp1,mp1float,mp2,mp2float,mp3,mp3float,mp3adu,mp3adufloat,mp3on4,mp3on4float,mpc7,mpc8,nellymoser,opus,libopus,qcelp,qdm2,s302m,shorten,speex,libspeex,tak,truespeech,tta," +
 	"vorbis,libvorbis,dss_sp,twinvq,8svx_exp,8svx_fib,libilbc,libcodec2,wavpack,wmalossless,wmapro,wmav1,wmav2,wmavoice,xma1,xma2,mace3,mace6," +
 	"adpcm_ms,adpcm_ima_wav,adpcm_ima_qt,adpcm_swf,adpcm_yamaha,adpcm_ct,adpcm_sbpro_2,adpcm_sbpro_3,adpcm_sbpro_4," +
 	"pcm_alaw,pcm_mulaw,pcm_u8,pcm_s8,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,pcm_s64le,pcm_s64be,pcm_u16le,pcm_u16be,pcm_u24le,pcm_u24be,pcm_u32le,pcm_u32be," +

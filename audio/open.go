@@ -141,7 +141,7 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 		if in.container, err = in.sniff(); err != nil {
 			return in, err
 		}
-		if in.container != wavContainer && in.container != sphereContainer {
+		if in.container != wavContainer {
 			in.info.Container = in.container.name
 			return in, nil
 		}
@@ -211,17 +211,13 @@ func (in *input) sniff() (container, error) {
 	return c, nil
 }
 
-// takeWAV reads the header of a WAV file or one of its variants, or of SPHERE.
+// takeWAV reads the header of a WAV file or one of its variants.
 func (in *input) takeWAV(r *bufio.Reader, o Options) error {
 	if o.Track > 1 {
 		return fault(ErrNoAudio, in.name, "audio track %d is not there: a %s file has one", o.Track, in.container.name)
 	}
 	in.tape = &tape{r: r, name: in.name}
-	read := readWAVHeader
-	if in.container == sphereContainer {
-		read = readSphereHeader
-	}
-	h, err := read(in.tape)
+	h, err := readWAVHeader(in.tape)
 	if err != nil {
 		return err
 	}

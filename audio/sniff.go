@@ -26,10 +26,9 @@ const (
 )
 
 var (
-	wavContainer    = container{"wav", "wav", exact}
-	sphereContainer = container{"sphere", "", exact}
-	mp3Container    = container{"mp3", "mp3", likely}
-	adtsContainer   = container{"aac", "aac", guessed}
+	wavContainer  = container{"wav", "wav", exact}
+	mp3Container  = container{"mp3", "mp3", likely}
+	adtsContainer = container{"aac", "aac", guessed}
 )
 
 // magics lists the containers identified by one of some fixed strings at a
@@ -40,7 +39,7 @@ var magics = []struct {
 	at    int
 	marks []string
 }{
-	{sphereContainer, 0, []string{sphereMagic}},
+	{container{"sphere", "nistsphere", exact}, 0, []string{"NIST_1A\n"}},
 	{container{"flac", "flac", exact}, 0, []string{"fLaC"}},
 	{container{"ogg", "ogg", likely}, 0, []string{"OggS"}},
 	{container{"matroska", "matroska", declared}, 0, []string{"\x1a\x45\xdf\xa3"}},

@@ -161,7 +161,7 @@ func (a *Alignment) share(speech []audio.Span) {
 	for end := 0; end < len(a.Words); end++ {
 		begin := end
 		var run []decode.Word
-		for ; end < len(a.Words) && a.Words[end].Wild; end++ {
+		for ; end < len(a.Words) && a.Words[end].Wild && !a.Words[end].Missing; end++ {
 			run = append(run, decode.Word{Word: asr.Word{Text: a.Words[end].Text}})
 		}
 		if len(run) < 2 {
@@ -180,12 +180,12 @@ func (a *Alignment) share(speech []audio.Span) {
 func (t *track) spoken(a *Alignment) (spoken []ctc.Spoken, index []int, spelled int, sum float64) {
 	for i, w := range t.words {
 		m := t.marks[i]
-		out := Word{Text: w.text, Wild: m.wild, Missing: !m.found()}
+		out := Word{Text: w.text, Wild: m.wild || w.wild && !m.found(), Missing: !m.found()}
 		if m.tokens > 0 {
 			out.Probability = math.Exp(m.logProb)
 			out.Missing = out.Probability < leastProbability
 		}
-		if (w.letters != nil || m.tokens > 0) && !m.wild {
+		if (w.letters != nil || m.tokens > 0) && !out.Wild {
 			spelled++
 			sum += out.Probability
 		}

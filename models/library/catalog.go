@@ -34,7 +34,6 @@ type Entry struct {
 	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
-	Note          string  `json:"note,omitempty"`
 	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest audio for one pass, seconds
 	SampleRate    int     `json:"sample_rate,omitempty"`    // Hz
 	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1

@@ -47,7 +47,7 @@ type Config struct {
 	// DER configures the scoring of turns.
 	DER DEROptions
 	// Normalizer names the rules that convert texts to a common form before
-	// they are compared: none, basic, whisper, openasr-2025 or openasr-2026; ""
+	// they are compared: none, basic, whisper, letters or openasr-2026; ""
 	// compares words without case and punctuation.
 	Normalizer string
 	// Keywords are words or phrases to count in every text.

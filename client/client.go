@@ -1,7 +1,7 @@
 // Package client calls the transcription service over HTTP: it submits
 // recordings, waits for tasks or streams their progress, reads and corrects
-// results, manages API keys, and verifies callbacks. It needs nothing beyond
-// the standard library and this module.
+// results, and verifies callbacks. It needs nothing beyond the standard library
+// and this module.
 package client
 
 import (
@@ -25,7 +25,6 @@ import (
 type Client struct {
 	base    string
 	key     string
-	token   string // an access token from Login, instead of a key
 	http    *http.Client
 	retries int
 }
@@ -141,13 +140,10 @@ func (c *Client) answer(ctx context.Context, method, path string, header http.He
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	maps.Copy(req.Header, header)
-	switch {
-	case c.token != "":
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	case c.key != "":
+	if c.key != "" {
 		req.Header.Set("X-API-Key", c.key)
 	}
-	if method == http.MethodPost || method == http.MethodPatch {
+	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := c.http.Do(req)

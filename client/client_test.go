@@ -265,18 +265,3 @@ func TestFollowReconnectsToARestartedService(t *testing.T) {
 		})
 	}
 }
-
-func TestEventString(t *testing.T) {
-	stage, percent, message := "transcribe", 40, "the recording is damaged"
-	for _, c := range []struct {
-		event Event
-		want  string
-	}{
-		{Event{State: &State{TaskID: "7", Status: "processing", Stage: &stage, Percent: &percent}}, "task 7: processing, transcribe, 40 %"},
-		{Event{State: &State{TaskID: "7", Status: "failed", ErrorMessage: &message}}, "task 7: failed: the recording is damaged"},
-		{Event{State: &State{TaskID: "7", Status: "queued"}}, "task 7: queued"},
-		{Event{Segment: &Segment{TaskID: "7", Start: 1.5, End: 3, Text: "Can we meet tomorrow?"}}, "task 7: 1.50 to 3.00 s: Can we meet tomorrow?"},
-	} {
-		assert.Equal(t, c.want, c.event.String())
-	}
-}

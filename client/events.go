@@ -22,21 +22,6 @@ type Event struct {
 	Segment *Segment
 }
 
-// String returns the event on one line, for logs.
-func (e Event) String() string {
-	switch {
-	case e.State != nil && e.State.Stage != nil && e.State.Percent != nil:
-		return fmt.Sprintf("task %s: %s, %s, %d %%", e.State.TaskID, e.State.Status, *e.State.Stage, *e.State.Percent)
-	case e.State != nil && e.State.ErrorMessage != nil:
-		return fmt.Sprintf("task %s: %s: %s", e.State.TaskID, e.State.Status, *e.State.ErrorMessage)
-	case e.State != nil:
-		return fmt.Sprintf("task %s: %s", e.State.TaskID, e.State.Status)
-	case e.Segment != nil:
-		return fmt.Sprintf("task %s: %.2f to %.2f s: %s", e.Segment.TaskID, e.Segment.Start, e.Segment.End, e.Segment.Text)
-	}
-	return "no event"
-}
-
 // State is the progress of a task.
 type State struct {
 	TaskID       string     `json:"task_id"`

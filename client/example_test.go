@@ -88,20 +88,3 @@ func ExampleClient_Correct() {
 	}
 	os.Stdout.Write(subtitles)
 }
-
-// This example logs a person in to create an API key for a program.
-func ExampleClient_Login() {
-	c, err := client.New("http://127.0.0.1:8080/v1", "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	person, err := c.Login(context.Background(), "ruth", os.Getenv("OTOGRAPH_PASSWORD"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	key, err := person.CreateKey(context.Background())
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(key.ID, key.Secret)
-}

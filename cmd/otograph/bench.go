@@ -43,7 +43,7 @@ type benchRunCmd struct {
 	CascadeBelow  float64 `default:"0.85" placeholder:"CONFIDENCE" group:"Measurement" help:"Confidence below which the cascade decodes again (default 0.85)."`
 	deviceFlag    `group:"Measurement"`
 
-	Normalizer string  `enum:"words,letters,none,basic,whisper,openasr-2025,openasr-2026" default:"words" placeholder:"NAME" group:"Scores" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), letters (also the spellings of Arabic and Persian and the spaces of Korean), none, basic, whisper, openasr-2025 or openasr-2026."`
+	Normalizer string  `enum:"words,letters,none,basic,whisper,openasr-2026" default:"words" placeholder:"NAME" group:"Scores" help:"Rules that bring texts into one form before they are compared: words (case and punctuation dropped), letters (also the spellings of Arabic and Persian and the spaces of Korean), none, basic, whisper or openasr-2026."`
 	References string  `type:"path" placeholder:"PATH" group:"Scores" help:"References of the recordings in one file (SegLST, STM, CTM, RTTM), or in a folder with a file for each, instead of the manifest's."`
 	By         string  `placeholder:"KEY,…" group:"Scores" help:"Divide the recordings by these keys of the manifest, such as condition,voice; language is one too."`
 	Keywords   string  `type:"existingfile" placeholder:"FILE" group:"Scores" help:"Count the words or phrases in this file, one a line, in every text: precision, recall, F1."`

@@ -12,12 +12,10 @@ import (
 
 // english holds the English rules that differ between versions.
 type english struct {
-	dots         bool // join abbreviations with full stops, drop ellipses
 	fillers      []string
 	contractions []contraction
-	compounds    []compound
 	spellings    map[string]string // from British to American
-	acronyms     bool              // join single letters
+	joins        bool              // compounds and single letters
 }
 
 // contraction is a short form at the end of a word or, if whole is set, of a
@@ -37,16 +35,14 @@ var (
 	fewFillers  = []string{"hmm", "mm", "mhm", "mmm", "uh", "um"}
 	manyFillers = slices.Concat(fewFillers, []string{"ah", "aha", "ahh", "ahm", "eh", "ehehe", "em", "hm", "huh", "hum", "mhum", "uhm", "umm", "uhuh"})
 
-	whisper     = english{fillers: fewFillers, contractions: contractions(true, false), spellings: spellings}
-	openASR2025 = english{dots: true, fillers: fewFillers, contractions: contractions(false, false), spellings: spellings}
-	openASR2026 = english{
-		fillers: manyFillers, contractions: contractions(false, true), compounds: compounds, acronyms: true, spellings: moreSpellings,
-	}
+	whisper     = english{fewFillers, contractions(false), spellings, false}
+	openASR2026 = english{manyFillers, contractions(true), moreSpellings, true}
 )
 
-// contractions returns the short forms in the order of their replacement, with
-// whisper-normalizer's if informal; pronouns limits "'s" for "is" to pronouns.
-func contractions(informal, pronouns bool) (list []contraction) {
+// contractions returns the short forms in the order of their replacement. The
+// leaderboard lacks some of whisper-normalizer's, and limits "'s" for "is" to
+// pronouns.
+func contractions(leaderboard bool) (list []contraction) {
 	add := func(whole bool, pairs ...string) {
 		for i := 0; i < len(pairs); i += 2 {
 			list = append(list, contraction{pairs[i], pairs[i+1], whole})
@@ -55,7 +51,7 @@ func contractions(informal, pronouns bool) (list []contraction) {
 	add(true, "won't", "will not", "can't", "can not", "let's", "let us", "ain't", "aint", "y'all", "you all", "wanna", "want to")
 	add(true, "gotta", "got to", "gonna", "going to", "i'ma", "i am going to", "imma", "i am going to",
 		"woulda", "would have", "coulda", "could have", "shoulda", "should have")
-	if informal {
+	if !leaderboard {
 		add(true, "kinda", "kind of", "sorta", "sort of", "dunno", "do not know", "cause", "because")
 	}
 	add(true, "ma'am", "madam",
@@ -65,7 +61,7 @@ func contractions(informal, pronouns bool) (list []contraction) {
 		"sr", "senior ", "esq", "esquire ")
 	add(false, "'d been", " had been", "'s been", " has been", "'d gone", " had gone", "'s gone", " has gone", "'d done", " had done",
 		"'s got", " has got", "n't", " not", "'re", " are")
-	if pronouns {
+	if leaderboard {
 		for _, p := range []string{"it", "he", "she", "what", "that", "who", "here", "there", "how", "when", "where", "why", "this"} {
 			add(true, p+"'s", p+" is")
 		}
@@ -114,23 +110,14 @@ var (
 	stops            = regexp.MustCompile(`\.([^0-9]|$)`)
 	loneSigns        = regexp.MustCompile(`[.$¢€£]([^0-9])`)
 	lonePercent      = regexp.MustCompile(`([^0-9])%`)
-	lastEllipsis     = regexp.MustCompile(`\.{3,}` + space + `*$`)
-	ellipsis         = regexp.MustCompile(space + `*\.{3,}` + space + `*`)
 )
 
 func (e english) text(s string) string {
-	s = lower(s)
-	if e.dots {
-		s = ellipsis.ReplaceAllLiteralString(lastEllipsis.ReplaceAllLiteralString(s, ""), " ")
-	}
-	s = withoutRemarks(s)
+	s = withoutRemarks(lower(s))
 	for _, f := range e.fillers {
 		s = replaceWord(s, f, "", true)
 	}
 	s = beforeApostrophe.ReplaceAllLiteralString(s, "'")
-	if e.dots && strings.Contains(s, ".") {
-		s = abbreviations(s)
-	}
 	for _, c := range e.contractions {
 		s = replaceWord(s, c.short, c.long, c.whole)
 	}
@@ -138,8 +125,10 @@ func (e english) text(s string) string {
 		s = commas.ReplaceAllString(s, "$1$2")
 	}
 	s = plain(stops.ReplaceAllString(s, " $1"), ".%$¢€£")
-	for _, c := range e.compounds {
-		s = replaceWords(s, c.parts, true, func([]string) string { return c.joint })
+	if e.joins {
+		for _, c := range compounds {
+			s = replaceWords(s, c.parts, true, func([]string) string { return c.joint })
+		}
 	}
 	words := fields(digits(s))
 	for i, w := range words {
@@ -147,7 +136,7 @@ func (e english) text(s string) string {
 			words[i] = other
 		}
 	}
-	if e.acronyms {
+	if e.joins {
 		words = joinLetters(words)
 	}
 	s = strings.Join(words, " ")
@@ -184,27 +173,4 @@ func joinLetters(words []string) (out []string) {
 		i = j
 	}
 	return out
-}
-
-// dotted lists abbreviations with full stops, longest first, in the order in
-// which the leaderboard of 2025 joins them. The final full stop only belongs to
-// the abbreviation if a word follows without a space.
-var dotted = func() (list []*regexp.Regexp) {
-	const letter, apart = `([a-z])`, `\.` + space + `+`
-	three := letter + `\.` + letter + `\.` + letter
-	list = append(list, regexp.MustCompile(three+`\.(s)`))
-	for _, p := range []string{three + `\.` + letter, three, letter + `\.` + letter} {
-		list = append(list, regexp.MustCompile(p+`\.`), regexp.MustCompile(p))
-	}
-	for n := 4; n >= 2; n-- {
-		list = append(list, regexp.MustCompile(letter+strings.Repeat(apart+letter, n-1)+`\.`))
-	}
-	return append(list, regexp.MustCompile(three+`\.'(s)`))
-}()
-
-func abbreviations(s string) string {
-	for _, p := range dotted {
-		s = replaceWords(s, p, true, func(groups []string) string { return strings.Join(groups[1:], "") })
-	}
-	return s
 }

@@ -23,14 +23,13 @@ type Normalizer struct {
 
 // normalizers holds all normalizers of FindNormalizer. Whisper's rules are from
 // the Python package whisper-normalizer, which are OpenAI's with four more
-// contractions. The rules of the Open ASR Leaderboard are as of 2025-09 and
-// 2026-08; its table of spellings of names (2026) is not public domain
-// knowledge but a list of that project, and is omitted.
+// contractions. The rules of the Open ASR Leaderboard are as of 2026-08; its
+// table of spellings of names is not public domain knowledge but a list of that
+// project, and is omitted.
 var normalizers = []Normalizer{
 	{"none", "1", func(s string) string { return s }, func(s string) string { return s }},
 	{"basic", "whisper-normalizer 0.1.15", basic, basic},
 	{"whisper", "whisper-normalizer 0.1.15", whisper.text, basic},
-	{"openasr-2025", "Open ASR Leaderboard 2025-09", openASR2025.text, basic},
 	{"openasr-2026", "Open ASR Leaderboard 2026-08, without its table of names", openASR2026.text, basic},
 	{"letters", "1", foldLetters, foldLetters},
 }

@@ -202,6 +202,56 @@ test('what somebody else corrects meanwhile is not lost, and not overwritten', a
   await other.context().close();
 });
 
+test('a sentence of several segments is one row, one line, one correction and one undo', async () => {
+  const other = await open(b, { origin: s.url, acceptDownloads: true });
+  await logIn(other, s);
+  const texts = first.segments.map((x) => x.text);
+  await other.route(/\/result(\?|$)/, async (route) => {
+    const response = await route.fetch(),
+      body = await response.json();
+    for (const [i, pause] of [1.4, 1.6].entries()) {
+      const [before, next] = body.segments.slice(i, i + 2);
+      before.text = before.text.replace(/[.?!]+$/, '');
+      next.speaker = before.speaker;
+      next.start = before.end + pause;
+      next.end = next.start + 1;
+    }
+    await route.fulfill({ response, json: body });
+  });
+  await other.goto(`${s.url}/#/task/${task.id}`);
+  const row = (i) => other.locator(`.segment[data-segment="${i}"] .text`),
+    bare = (i) => texts[i].replace(/[.?!]+$/, ''),
+    sentence = `${bare(0)} ${bare(1)}`,
+    ops = async () => (await s.ask(`/tasks/${task.id}/corrections`)).corrections.map((c) => c.op).slice(earlier),
+    earlier = (await s.ask(`/tasks/${task.id}/corrections`)).corrections.length;
+  await row(0).waitFor();
+  for (let k = 0; k < 2; k++) await other.getByRole('button', { name: 'Undo' }).click(); // of the test before
+  await row(0).filter({ hasText: sentence }).waitFor();
+  assert.equal(await row(1).textContent(), texts[2], 'a pause of 1.6 s parts rows');
+  await look('sentence', other);
+  const [download] = await Promise.all([
+    other.waitForEvent('download'),
+    other.getByRole('button', { name: 'TXT', exact: true }).click(),
+  ]);
+  const speaker = first.segments[0].speaker;
+  assert.ok(
+    readFileSync(await download.path(), 'utf8').includes(`[${speaker}] ${sentence}\n[${speaker}] ${texts[2]}\n`),
+  );
+
+  await edit(0, other);
+  await other.getByRole('textbox', { name: /^Correct the text at/ }).fill('One sentence.');
+  await other.keyboard.press('Enter');
+  await row(0).filter({ hasText: 'One sentence.' }).waitFor();
+  await eventually(async () => assert.deepEqual((await ops()).slice(-2), ['join', 'annotate']));
+  const before = (await ops()).length;
+  await other.getByRole('button', { name: 'Undo' }).click();
+  await row(0).filter({ hasText: sentence }).waitFor();
+  await eventually(async () => assert.deepEqual((await ops()).slice(before), ['undo', 'undo']));
+  assert.equal(await row(0).locator('.edited').count(), 0);
+  assert.deepEqual(other.wrong, []);
+  await other.context().close();
+});
+
 test('it fits a telephone and the dark', async () => {
   const small = await open(b, { origin: s.url, viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
   await logIn(small, s);

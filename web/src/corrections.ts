@@ -1,6 +1,6 @@
 // Corrections of a result by hand, applied as the service applies them (internal/service/corrections).
 import { signal, type ReadonlySignal } from '@preact/signals';
-import type { Result, Segment, Turn, Word } from './result';
+import { joined, type Result, type Segment, type Turn, type Word } from './result';
 import type { TextKey } from './texts';
 
 type Entries = Record<string, string | null>;
@@ -67,8 +67,7 @@ function placesOf(text: string, words: readonly Word[]): number[] {
 }
 
 const unspaced =
-    /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]/u,
-  unseparated = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]/u;
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]/u;
 const ofWord = (c: string | undefined) => !!c && /[\p{L}\p{N}]/u.test(c) && !unspaced.test(c);
 
 /** parted cuts a segment after so many characters; nothing where it cannot be cut there. */
@@ -172,15 +171,8 @@ export function corrected(r: Result, log: readonly Entry[]): Result {
       segments.splice(at, 0, parts[1]);
     } else if (next) {
       if (s.speaker && next.speaker !== s.speaker) assign(i + 1, s.speaker);
-      const joined = unseparated.test([...s.text].pop() ?? '') && unseparated.test([...next.text][0] ?? '');
       recognized.delete(s.id);
-      segments.splice(i, 2, {
-        ...s,
-        speaker: s.speaker || next.speaker,
-        end: Math.max(s.end, next.end),
-        text: s.text && next.text ? s.text + (joined ? '' : ' ') + next.text : s.text + next.text,
-        words: s.words || next.words ? [...(s.words ?? []), ...(next.words ?? [])] : undefined,
-      });
+      segments.splice(i, 2, { ...joined(s, next), speaker: s.speaker || next.speaker });
     }
   }
   const speakers = new Set([...(turns ?? []), ...segments].flatMap((x) => x.speaker ?? []));

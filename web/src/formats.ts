@@ -1,6 +1,7 @@
 // The files that a result can be taken along as.
 import type { Result } from './result';
 import { missingOf, soundsOf } from './result';
+import { rowsOf } from './rows';
 
 /** The formats that the page writes. */
 export type OwnFormat = 'txt' | 'json';
@@ -18,10 +19,10 @@ const plain = (text: string) =>
 const escaped = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim();
 
-/** asText writes one line for each run of a speaker, sounds on lines of their own. */
-export function asText(r: Result, names: Names, sounds = true): string {
+/** asText writes one line for each sentence of a corrected result, sounds on lines of their own. */
+export function asText(r: Result, original: Result, names: Names, sounds = true): string {
   const lines: { start: number; text: string }[] = [];
-  for (const s of r.segments ?? [])
+  for (const s of rowsOf(r, original))
     lines.push({ start: s.start, text: (s.speaker ? `[${oneLine(names(s.speaker))}] ` : '') + oneLine(s.text) });
   if (sounds) for (const e of soundsOf(r)) lines.push({ start: e.start, text: `[${e.class}]` });
   return lines
@@ -31,10 +32,10 @@ export function asText(r: Result, names: Names, sounds = true): string {
 }
 
 /** write gives the content of a file that the page itself writes. */
-export function write(format: OwnFormat, r: Result, names: Names): Blob {
+export function write(format: OwnFormat, r: Result, original: Result, names: Names): Blob {
   if (format === 'json') return fileOf(JSON.stringify(r, null, 2) + '\n', 'application/json');
   return fileOf(
-    asText(r, names) +
+    asText(r, original, names) +
       missingOf(r)
         .map((reason) => `\nWARNING: ${reason}\n`)
         .join(''),

@@ -13,6 +13,7 @@ export interface Segment {
   end: number;
   text: string;
   speaker?: string;
+  language?: string;
   words?: Word[];
 }
 export interface Turn {
@@ -144,3 +145,20 @@ export function find(segments: readonly Segment[], query: string): Hit[] {
   });
   return hits;
 }
+
+const unseparated = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]/u;
+
+/** joinedText gives the text of two segments as one. */
+export function joinedText(before: string, next: string): string {
+  if (!before || !next) return before + next;
+  const together = unseparated.test([...before].pop()!) && unseparated.test([...next][0]);
+  return before + (together ? '' : ' ') + next;
+}
+
+/** joined gives two segments as one, with the id and the speaker of the first one. */
+export const joined = (a: Segment, b: Segment): Segment => ({
+  ...a,
+  end: Math.max(a.end, b.end),
+  text: joinedText(a.text, b.text),
+  words: a.words || b.words ? [...(a.words ?? []), ...(b.words ?? [])] : undefined,
+});

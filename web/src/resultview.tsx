@@ -8,6 +8,7 @@ import { languageName } from './languages';
 import { Player } from './player';
 import type { Result } from './result';
 import { indexAt, missingOf, soundsOf, speakersOf } from './result';
+import { undos } from './rows';
 import { clock, money, t } from './texts';
 import { voice } from './theme';
 import { Timeline } from './timeline';
@@ -75,10 +76,13 @@ export function ResultView({
     const name = to.trim();
     if (name !== names(s)) keeper.change({ op: 'annotate', speakers: { [s]: name && name !== s ? name : null } });
   };
-  const undo = effective(log).length ? () => keeper.change({ op: 'undo' }) : undefined;
+  const undo = () => {
+    for (let n = undos(original, log); n > 0; n--) keeper.change({ op: 'undo' });
+  };
+  const undone = effective(log).length ? undo : undefined;
   const [copied, setCopied] = useState(false);
   const copy = async () => {
-    const text = asText(result, names, false);
+    const text = asText(result, original, names, false);
     try {
       await navigator.clipboard.writeText(text);
     } catch {
@@ -91,7 +95,7 @@ export function ResultView({
   const take = async (f: Format) => {
     problem.value = '';
     try {
-      const file = f === 'txt' || f === 'json' ? write(f, result, names) : await given(f, speakers, names);
+      const file = f === 'txt' || f === 'json' ? write(f, result, original, names) : await given(f, speakers, names);
       save(`${stem(name)}.${f}`, file);
     } catch (e) {
       problem.value = e instanceof Error ? e.message : String(e);
@@ -124,7 +128,7 @@ export function ResultView({
       const words = (result.segments ?? []).flatMap((s): { start: number }[] => s.words ?? [s]);
       const i = indexAt(words, time + 0.001) + (key === '.' ? 1 : -1);
       if (words[i]) player.seek(words[i].start);
-    } else if (key === 'undo') undo?.();
+    } else if (key === 'undo') undone?.();
     else if (key === '/') document.getElementById(searchId)?.focus();
     else return;
     e.preventDefault();
@@ -249,7 +253,7 @@ export function ResultView({
           original={original}
           log={log}
           change={keeper.change}
-          undo={undo}
+          undo={undone}
         />
       </div>
       {result.audio_events && <Sounds result={original} player={player} called={sounds} />}

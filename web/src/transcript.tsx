@@ -6,6 +6,7 @@ import { cutNear, madeOf, type Change, type Entry } from './corrections';
 import type { Player } from './player';
 import type { Hit, Piece, Result, Segment } from './result';
 import { crowded, crowdOf, find, indexAt, pieces } from './result';
+import { onRow, rowsOf, type Row } from './rows';
 import { clock, t, when } from './texts';
 import { voice } from './theme';
 import { VirtualList, type ListHandle } from './virtuallist';
@@ -57,8 +58,8 @@ export interface TranscriptProps {
 }
 
 export function Transcript(props: TranscriptProps) {
-  const { result, player, speakers, names, searchId, original, log, change, undo } = props;
-  const segments = result.segments ?? [];
+  const { result, player, speakers, names, searchId, original, log, undo } = props;
+  const segments = useMemo(() => rowsOf(result, original), [result, original]);
   const untouched = useMemo(() => new Set(original.segments), [original]);
   const made = useMemo(() => madeOf(log, Math.max(0, ...(original.segments ?? []).map((s) => s.id))), [log, original]);
   const crowd = useMemo(() => crowdOf(result), [result]);
@@ -132,6 +133,8 @@ export function Transcript(props: TranscriptProps) {
     else if (target.closest('.text')) player.playFrom(s.start);
   };
 
+  /** correct changes a row. */
+  const correct = (i: number, to: Change) => onRow(segments[i], to, segments[i + 1]).forEach(props.change);
   /** stay puts the focus on the button of a row, once it is there. */
   const stay = (i: number) => {
     list.current?.show(i, 'auto');
@@ -145,9 +148,9 @@ export function Transcript(props: TranscriptProps) {
       s = segments[i];
     if (/^[1-9]$/.test(e.key) && Number(e.key) <= speakers.length) {
       const speaker = speakers[Number(e.key) - 1];
-      if (speaker !== s.speaker) change({ op: 'assign', segment: s.id, speaker });
-    } else if (e.key === '0') change({ op: 'assign', segment: s.id, speaker: newSpeaker(speakers) });
-    else if (e.key === 'j' && segments[i + 1]) change({ op: 'join', segment: s.id });
+      if (speaker !== s.speaker) correct(i, { op: 'assign', segment: s.id, speaker });
+    } else if (e.key === '0') correct(i, { op: 'assign', segment: s.id, speaker: newSpeaker(speakers) });
+    else if (e.key === 'j' && segments[i + 1]) correct(i, { op: 'join', segment: s.id });
     else if (e.key === 'ArrowDown' && segments[i + 1]) stay(i + 1);
     else if (e.key === 'ArrowUp' && i > 0) stay(i - 1);
     else return;
@@ -158,8 +161,9 @@ export function Transcript(props: TranscriptProps) {
     const s = segments[i];
     if (edit.typed) back.current = i;
     setEditing(-1);
-    if (edit.text !== undefined && edit.text !== s.text) change({ op: 'annotate', texts: { [s.id]: edit.text } });
-    if (edit.then) change(edit.then);
+    const texts = edit.text !== undefined && edit.text !== s.text && { [s.id]: edit.text };
+    if (texts) correct(i, { op: 'annotate', texts });
+    if (edit.then) onRow(texts ? { ...s, parts: [s] } : s, edit.then, segments[i + 1]).forEach(props.change);
   };
 
   const row = (i: number) => {
@@ -178,7 +182,7 @@ export function Transcript(props: TranscriptProps) {
           {clock(s.start)}
         </button>
         {s.speaker && (
-          <span class="who" title={names(s.speaker)}>
+          <span class="who" title={names(s.speaker)} dir="auto">
             {names(s.speaker)}
           </span>
         )}
@@ -189,11 +193,11 @@ export function Transcript(props: TranscriptProps) {
             caret={i === nowSegment ? piecesOf(i).find((p) => p.word === nowWord)?.at : undefined}
             speakers={speakers}
             names={names}
-            change={change}
+            change={(to) => correct(i, to)}
             onDone={(edit) => ended(i, edit)}
           />
         ) : (
-          <p class="text" lang={result.language}>
+          <p class="text" lang={s.language ?? result.language} dir="auto">
             {piecesOf(i).map((p, k) => {
               if (p.word === undefined) return <span key={k}>{marked(p, found, pick)}</span>;
               const w = s.words![p.word],
@@ -215,7 +219,7 @@ export function Transcript(props: TranscriptProps) {
                 </span>
               );
             })}
-            {!untouched.has(s) && (
+            {!s.parts.every((p) => untouched.has(p)) && (
               <span class="muted small edited" title={whoMade(made.get(s.id))}>
                 {' '}
                 · {t('edited')}
@@ -337,7 +341,7 @@ interface Edit {
 }
 
 interface EditorProps {
-  s: Segment;
+  s: Row;
   last: boolean;
   /** caret is where in the text the cursor is at first. */
   caret?: number;
@@ -382,7 +386,13 @@ function Editor({ s, last, caret, speakers, names, change, onDone }: EditorProps
         e.preventDefault();
       }}
     >
-      <textarea ref={field} rows={2} defaultValue={s.text} aria-label={t('editTitle', { time: clock(s.start) })} />
+      <textarea
+        ref={field}
+        dir="auto"
+        rows={2}
+        defaultValue={s.text}
+        aria-label={t('editTitle', { time: clock(s.start) })}
+      />
       <div class="tools">
         {/* a press on a button leaves the cursor where it is */}
         <button type="button" class="small" onMouseDown={(e) => e.preventDefault()} onClick={split}>

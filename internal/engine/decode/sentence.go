@@ -106,7 +106,7 @@ var titles = map[string]bool{
 	"sra": true, "dra": true, "mme": true, "hr": true, "fr": true, "z.b": true, "d.h": true, "bzw": true, "e.g": true, "i.e": true,
 }
 
-// EndsSentence reports whether a sentence ends between two words.
+// EndsSentence reports whether a sentence ends between two words or texts.
 func EndsSentence(word, next string) bool {
 	word = strings.TrimSpace(word)
 	word = strings.TrimRightFunc(word, func(r rune) bool { return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' })
@@ -116,6 +116,7 @@ func EndsSentence(word, next string) bool {
 	case '。', '！', '？', '!', '?', '؟', '।', '॥', '።', '။', '։':
 		return !unicode.IsLower(first)
 	case '.', '…', '｡':
+		word = word[strings.LastIndexAny(word, " \n")+1:]
 		stem := strings.ToLower(strings.TrimRight(word[:len(word)-size], "."))
 		stem = strings.TrimLeftFunc(stem, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		if titles[stem] || (utf8.RuneCountInString(stem) == 1 && unicode.IsLetter(firstSolid(stem)) && unicode.IsUpper(first)) {

@@ -48,6 +48,15 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+func TestSentenceEndsBetweenTexts(t *testing.T) {
+	for _, two := range [][2]string{{"I saw Dr.", "Smith yesterday."}, {"That is J.", "Smith."}, {"We met (Mr.", "Jones came)."}, {"And then", "he left."}} {
+		assert.False(t, EndsSentence(two[0], two[1]), two)
+	}
+	for _, two := range [][2]string{{"He is a doctor.", "She is not."}, {"Really?", "Yes."}, {"He left.\"", "I stayed."}} {
+		assert.True(t, EndsSentence(two[0], two[1]), two)
+	}
+}
+
 func TestSentencesHaveOneLanguage(t *testing.T) {
 	words := timed("Good morning and auf Wiedersehen.")
 	for i := range words {

@@ -63,12 +63,18 @@ const (
 	// waveform → frames × powerset classes or speakers).
 	ContractPyannote = "pyannote-segmentation"
 
+	// ContractPANNs is a PANNs network: a waveform [B,samples] in [-1,1] →
+	// clipwise [B,527], maybe framewise [B,F,527] (CNN14 …; 32 or 16 kHz).
+	ContractPANNs = "panns"
 	// ContractYAMNet is YAMNet: a waveform [samples] at 16 kHz → [patches,521].
 	ContractYAMNet = "yamnet"
 	// ContractYAMNetPatches is YAMNet on log-mel patches: [n,96,64] → [n,521].
 	ContractYAMNetPatches = "yamnet-patches"
 	// ContractCED is CED on CED's log-mel bands: feats [B,64,T] → prob [B,527].
 	ContractCED = "ced"
+	// ContractZipformerTagger is icefall's Zipformer audio tagger: x [B,T,80],
+	// x_lens [B] → logits [B,527], which are probabilities.
+	ContractZipformerTagger = "zipformer-tagger"
 )
 
 // contracts holds the accepted contracts of each role.
@@ -81,7 +87,7 @@ var contracts = map[Role][]string{
 	RoleVAD:       {ContractSileroV5},
 	RoleEmbedder:  {ContractWeSpeaker, Contract3DSpeaker, ContractNeMoSpeaker, ContractSpeechBrain, ContractSpeechBrainWave},
 	RoleSegmenter: {ContractPyannote},
-	RoleTagger:    {ContractYAMNet, ContractYAMNetPatches, ContractCED},
+	RoleTagger:    {ContractPANNs, ContractYAMNet, ContractYAMNetPatches, ContractCED, ContractZipformerTagger},
 }
 
 // ContractRole returns a contract's role, and false for an unknown one.

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
@@ -29,10 +30,14 @@ func (g Graph) Recognize() (*Recognized, error) {
 		if r.refuse != "" {
 			return nil, fmt.Errorf("%w: this is %s; it has %s", ErrUnsupported, r.refuse, g.signature())
 		}
-		return &Recognized{
+		found := &Recognized{
 			Role: r.role, Contract: r.contract, Part: r.part, Candidates: r.candidates, Helper: r.helper,
 			Languages: languagesIn(g.Metadata), Signature: g.signature(),
-		}, nil
+		}
+		if rate, err := strconv.Atoi(g.Metadata["sample_rate"]); err == nil && ValidRate(rate) {
+			found.SampleRate = rate
+		}
+		return found, nil
 	}
 	named := ""
 	if g.kind() != "" {
@@ -160,8 +165,10 @@ var families = []family{
 	// Sound taggers, tested before embedders: CED's input is called feats.
 	model(ContractCED, either(named("CED"), is(in("feats"), out("prob")))),
 	model(ContractCED, shape(-1, 64, -1), last(527)),
+	model(ContractZipformerTagger, in("x", "x_lens"), last(527), not(out("log_probs"))),
 	model(ContractYAMNet, shape(-1), last(521)),
 	model(ContractYAMNetPatches, shape(-1, 96, 64), last(521)),
+	model(ContractPANNs, shape(-1, -1), last(527)),
 	model(ContractYAMNet, shape(-1, -1), last(521)),
 
 	// Recognizers on samples, after the taggers, of known output width.

@@ -113,6 +113,9 @@ type Model struct {
 	// Calibration computes confidences from a recognizer's token probabilities;
 	// nil for a model that was not calibrated.
 	Calibration *Calibration
+	// SampleRate is the rate (Hz) of the model's waveform input if the graph
+	// does not state it (PANNs: 32000 or 16000); 0 uses the engine's default.
+	SampleRate int
 	// Demo marks an embedded demonstration model.
 	Demo bool
 	// License names the license of the weights; empty if unknown.

@@ -34,6 +34,8 @@ type Recognized struct {
 	Languages []string
 	// NoTranslation is set for a shape of Whisper models that do not translate.
 	NoTranslation bool
+	// SampleRate (Hz) is the rate in the file's metadata, 0 for none.
+	SampleRate int
 	// External names the data files that must be in the same folder.
 	External []string
 	// Signature lists the inputs and outputs on one line.
@@ -136,3 +138,6 @@ func languagesIn(meta map[string]string) []string {
 func ValidLanguage(s string) bool {
 	return (len(s) == 2 || len(s) == 3) && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
+
+// ValidRate reports whether a sample rate (Hz) is plausible for audio.
+func ValidRate(rate int) bool { return rate >= 8000 && rate <= 192000 }

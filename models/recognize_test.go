@@ -73,10 +73,12 @@ func everyFamily() map[string]madeUp {
 		"segmentation":           {g().Input("x", f32, "N", 1, "T").Output("y", f32, "N", "F", "C").Meta("model_type", "pyannote-segmentation-3.0"), RoleSegmenter, ContractPyannote, PartModel},
 		"bare segmentation":      {g().Input("input_values", f32, "N", 1, "T").Output("logits", f32, "N", "F", 7), RoleSegmenter, ContractPyannote, PartModel},
 		"bare embedder":          {modeltest.Bare(), RoleEmbedder, "", PartModel},
+		"panns":                  {modeltest.PANNs(), RoleTagger, ContractPANNs, PartModel},
 		"yamnet":                 {modeltest.YAMNet(), RoleTagger, ContractYAMNet, PartModel},
 		"yamnet in a batch":      {g().Input("waveform", f32, "B", "n").Output("scores", f32, "p", 521), RoleTagger, ContractYAMNet, PartModel},
 		"yamnet patches":         {g().Input("patches", f32, "n", 96, 64).Output("scores", f32, "n", 521), RoleTagger, ContractYAMNetPatches, PartModel},
 		"ced":                    {g().Input("feats", f32, "B", 64, "T").Output("prob", f32, "B", 527).Meta("model_type", "CED"), RoleTagger, ContractCED, PartModel},
+		"zipformer tagger":       {g().Input("x", f32, "N", "T", 80).Input("x_lens", i64, "N").Output("logits", f32, "N", 527).Meta("model_type", "zipformer2"), RoleTagger, ContractZipformerTagger, PartModel},
 	}
 }
 
@@ -132,6 +134,17 @@ func TestLanguagesComeFromTheFile(t *testing.T) {
 		found, err := Recognize(filepath.Join(dir, name))
 		require.NoError(t, err, name)
 		assert.Equal(t, want, found.Languages, name)
+	}
+}
+
+func TestSampleRateComesFromTheFile(t *testing.T) {
+	dir := modeltest.Folder(t, map[string][]byte{
+		"a.onnx": modeltest.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": modeltest.PANNs().Bytes(), "c.onnx": modeltest.PANNs().Meta("sample_rate", "7e9").Bytes(),
+	})
+	for name, want := range map[string]int{"a.onnx": 32000, "b.onnx": 0, "c.onnx": 0} {
+		found, err := Recognize(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Equal(t, want, found.SampleRate, name)
 	}
 }
 

@@ -167,7 +167,7 @@ func publish(t *testing.T) *publisher {
 		}
 		p.list = append(p.list, map[string]any{
 			"name": "made-up-" + string(m.Role), "role": m.Role, "contract": m.Contract, "languages": m.Languages, "license": "made up", "sources": 1,
-			"window_seconds": m.WindowSeconds, "same_speaker": m.SameSpeaker, "files": files,
+			"window_seconds": m.WindowSeconds, "sample_rate": m.SampleRate, "same_speaker": m.SameSpeaker, "files": files,
 		})
 	}
 	mirror := httptest.NewServer(http.HandlerFunc(p.serve))

@@ -131,6 +131,7 @@ type modelsImportCmd struct {
 	Type          string      `placeholder:"TYPE" help:"Precision of a converted model: f16, q8_0 (default) or q5_0."`
 	License       string      `group:"Facts that the file does not state" placeholder:"NAME" help:"License of the weights, if the files do not state it."`
 	WindowSeconds float64     `group:"Facts that the file does not state" placeholder:"S" help:"Longest stretch of audio to pass to the model."`
+	SampleRate    int         `group:"Facts that the file does not state" placeholder:"HZ" help:"Sample rate of the model's waveform input (taggers)."`
 	SameSpeaker   float64     `group:"Facts that the file does not state" placeholder:"COS" help:"Cosine similarity at which two voices count as one person (embedders)."`
 	Quiet         bool        `short:"q" help:"No progress bar."`
 }
@@ -144,7 +145,7 @@ func (c *modelsImportCmd) Run(ctx context.Context) error {
 	stored, err := store.Import(ctx, c.Source, library.ImportOptions{
 		Name: c.Name, Role: c.Role, Contract: c.Contract, Languages: c.Languages,
 		Type: library.Type(c.Type), License: c.License,
-		WindowSeconds: c.WindowSeconds, SameSpeaker: c.SameSpeaker,
+		WindowSeconds: c.WindowSeconds, SampleRate: c.SampleRate, SameSpeaker: c.SameSpeaker,
 	})
 	done()
 	printStored(stored)

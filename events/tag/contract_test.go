@@ -63,14 +63,21 @@ func spread(n, first, classes int) onnxfile.Tensor {
 
 func one(g *onnxfile.Graph, v int64) string { return g.Const(onnxfile.Ints([]int64{1}, v)) }
 
-// clipNet has the ports of CED: logits of its 527 classes, all shift.
-func clipNet(shift float32) *onnxfile.Graph {
+// waveNet returns the first and the last sample of every row of [B,samples] as
+// its classes 20 and 21.
+func waveNet(g *onnxfile.Graph, input string, classes int) (scores string) {
+	first := g.Op("Slice", []string{input, one(g, 0), one(g, 1), one(g, 1)})
+	last := g.Op("Slice", []string{input, one(g, -1), one(g, math.MaxInt32), one(g, 1)})
+	both := g.Op("Concat", []string{first, last}, onnxfile.AttrInt("axis", 1))
+	return g.Op("MatMul", []string{both, g.Const(spread(2, 20, classes))})
+}
+
+func panns(fixed any) *onnxfile.Graph {
 	g := onnxfile.NewGraph()
-	g.Input("feats", onnxfile.Float32, "B", 64, "T")
-	mean := g.Op("ReduceMean", []string{"feats"}, onnxfile.AttrInts("axes", 2), onnxfile.AttrInt("keepdims", 0))
-	zero := g.Op("MatMul", []string{mean, g.Const(onnxfile.Floats([]int64{64, 527}, make([]float32, 64*527)...))})
-	g.Node("Add", []string{zero, g.Const(onnxfile.Floats(nil, shift))}, []string{"prob"})
-	return g.Output("prob", onnxfile.Float32, "B", 527)
+	g.Input("waveform", onnxfile.Float32, "B", fixed)
+	g.Node("Relu", []string{waveNet(g, "waveform", 527)}, []string{"clipwise_output"}) // scores are never negative
+	g.Node("Identity", []string{"waveform"}, []string{"embedding"})
+	return g.Output("embedding", onnxfile.Float32, "B", 2048).Output("clipwise_output", onnxfile.Float32, "B", 527)
 }
 
 // collect returns all frames.
@@ -118,6 +125,79 @@ func TestClassesAreMatchedByIdentifier(t *testing.T) {
 	assert.Equal(t, float32(0.5), got[1])
 }
 
+// TestPANNsWindows checks windows of two seconds every second, at both sample
+// rates; the signal reveals which samples the network received.
+func TestPANNsWindows(t *testing.T) {
+	needsRuntime(t)
+	for _, c := range []struct {
+		name    string
+		graph   *onnxfile.Graph
+		opt     config
+		rate    int
+		window  float64
+		seconds float64
+		frames  int
+	}{
+		{"32 kHz is the rule", panns("samples"), config{}, 32000, 2, 12.5, 12},
+		{"16 kHz by option", panns("samples"), config{SampleRate: 16000}, 16000, 2, 12.5, 12},
+		{"16 kHz by metadata", panns("samples").Meta("sample_rate", "16000"), config{Threads: 3}, 16000, 2, 30, 29},
+		{"three seconds fixed", panns(96000), config{}, 32000, 3, 12.5, 11},
+		{"one second fixed", panns(16000), config{SampleRate: 16000}, 16000, 1, 3, 3},
+		{"shorter than a window", panns("samples"), config{}, 32000, 2, 0.4, 1},
+		{"44.1 kHz", panns("samples"), config{SampleRate: 44100, Contract: models.ContractPANNs}, 44100, 2, 5, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := openSource(source(c.graph), c.opt)
+			require.NoError(t, err)
+			defer func() { assert.NoError(t, m.Close()) }()
+			assert.Equal(t, models.ContractPANNs, m.layout.contract)
+			assert.Equal(t, c.rate, m.plan.rate)
+			assert.Equal(t, events.Grid{Window: c.window, Hop: 1}, m.Grid())
+			samples := ramp(int(c.seconds * audio.SampleRate))
+			frames := collect(t, m, samples)
+			require.Len(t, frames, c.frames)
+			first, last := at(t, 20), at(t, 21)
+			for i, f := range frames {
+				if i > 0 { // the resampler rings at the very first sample
+					assert.InDelta(t, float64(i)/100, f[first], 2e-5, "frame %d begins", i)
+				}
+				if end := float64(i) + c.window - 1/float64(c.rate); end < c.seconds-0.01 {
+					assert.InDelta(t, end/100, f[last], 2e-5, "frame %d ends", i)
+				} else if end > c.seconds+0.01 {
+					assert.Zero(t, f[last], "zeros after the end")
+				}
+			}
+		})
+	}
+}
+
+// TestFramewise checks that a network that scores frames of 10 ms is evaluated
+// in whole seconds.
+func TestFramewise(t *testing.T) {
+	needsRuntime(t)
+	g := onnxfile.NewGraph()
+	g.Input("waveform", onnxfile.Float32, "B", "samples")
+	// One frame per 160 samples: the mean of each, as class 20.
+	frames := g.Op("Reshape", []string{"waveform", g.Const(onnxfile.Ints([]int64{3}, 0, -1, 160))})
+	mean := g.Op("ReduceMean", []string{frames}, onnxfile.AttrInts("axes", 2), onnxfile.AttrInt("keepdims", 1))
+	g.Node("Relu", []string{g.Op("MatMul", []string{mean, g.Const(spread(1, 20, 527))})}, []string{"framewise_output"})
+	g.Node("ReduceMax", []string{"framewise_output"}, []string{"clipwise_output"}, onnxfile.AttrInts("axes", 1), onnxfile.AttrInt("keepdims", 0))
+	g.Output("clipwise_output", onnxfile.Float32, "B", 527).Output("framewise_output", onnxfile.Float32, "B", "F", 527)
+	for _, threads := range []int{1, 2} {
+		m, err := openSource(source(g), config{SampleRate: 16000, Threads: threads})
+		require.NoError(t, err)
+		for _, length := range []float64{0.5, 3, 9.5, 10, 10.5, 18, 18.5, 27.3} {
+			frames := collect(t, m, ramp(int(length*audio.SampleRate)))
+			require.Len(t, frames, int(math.Ceil(length)), "%v s", length)
+			for i, f := range frames {
+				assert.InDelta(t, min(float64(i)+1, length)/100, f[at(t, 20)], 2e-4, "second %d of %v", i, length)
+			}
+		}
+		assert.Equal(t, events.Grid{Window: 1, Hop: 1}, m.Grid())
+		require.NoError(t, m.Close())
+	}
+}
+
 // yamnetWave follows YAMNet's contract: a patch of 15,600 samples every 7,680.
 // It returns the first and last sample of each patch as classes 20 and 21.
 func yamnetWave(batch bool) *onnxfile.Graph {
@@ -143,7 +223,7 @@ func yamnetWave(batch bool) *onnxfile.Graph {
 func TestYAMNetWaveform(t *testing.T) {
 	needsRuntime(t)
 	for _, batch := range []bool{false, true} {
-		m, err := openSource(source(yamnetWave(batch)), "")
+		m, err := openSource(source(yamnetWave(batch)), config{})
 		require.NoError(t, err)
 		assert.Equal(t, models.ContractYAMNet, m.layout.contract)
 		assert.Equal(t, events.Grid{Window: 0.96, Hop: 0.48}, m.Grid())
@@ -170,7 +250,7 @@ func TestYAMNetFixedLength(t *testing.T) {
 	g.Input("waveform", onnxfile.Float32, 15600)
 	g.Node("Relu", []string{g.Op("MatMul", []string{g.Op("Slice", []string{g.Op("Unsqueeze", []string{"waveform", one(g, 0)}), one(g, 0), one(g, 2), one(g, 1)}), g.Const(spread(2, 20, 521))})}, []string{"scores"})
 	g.Output("scores", onnxfile.Float32, 1, 521)
-	m, err := openSource(source(g), "")
+	m, err := openSource(source(g), config{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	frames := collect(t, m, ramp(5*audio.SampleRate))
@@ -195,7 +275,7 @@ func TestYAMNetPatches(t *testing.T) {
 	scaled := g.Op("Add", []string{g.Op("Mul", []string{both, g.Const(onnxfile.Floats(nil, 0.05))}), g.Const(onnxfile.Floats(nil, 0.5))})
 	g.Node("MatMul", []string{scaled, g.Const(spread(128, 0, 521))}, []string{"scores"})
 	g.Output("scores", onnxfile.Float32, "n", 521)
-	m, err := openSource(source(g), "")
+	m, err := openSource(source(g), config{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	assert.Equal(t, models.ContractYAMNetPatches, m.layout.contract)
@@ -214,7 +294,7 @@ func TestYAMNetPatches(t *testing.T) {
 	}
 }
 
-func TestCED(t *testing.T) {
+func TestCEDAndZipformer(t *testing.T) {
 	needsRuntime(t)
 	ced := onnxfile.NewGraph()
 	ced.Input("feats", onnxfile.Float32, "B", 64, "T")
@@ -223,23 +303,52 @@ func TestCED(t *testing.T) {
 	ced.Node("MatMul", []string{mel, ced.Const(spread(64, 34, 527))}, []string{"prob"})
 	ced.Output("prob", onnxfile.Float32, "B", 527)
 
-	m, err := openSource(source(ced), "")
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, m.Close()) }()
-	assert.Equal(t, models.ContractCED, m.layout.contract)
-	assert.Equal(t, events.Grid{Window: 2, Hop: 1}, m.Grid())
-	x := noise(11*audio.SampleRate + 777) // more windows than one call has
-	frames := collect(t, m, x)
-	require.Len(t, frames, 11)
-	for i, f := range frames {
-		window := make([]float32, 2*audio.SampleRate)
-		copy(window, x[i*audio.SampleRate:])
-		features := dsp.NewCEDMel()
-		rows := make([]float32, features.Frames(len(window))*64)
-		features.Compute(rows, window)
-		for b := range 64 {
-			require.InDelta(t, rows[9*64+b]*0.005+0.5, f[at(t, 34+b)], 1e-5)
-		}
+	zip := onnxfile.NewGraph()
+	zip.Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N")
+	bank := zip.Op("Gather", []string{"x", zip.Const(onnxfile.Ints(nil, 9))}, onnxfile.AttrInt("axis", 1))
+	bank = zip.Op("Add", []string{zip.Op("Mul", []string{bank, zip.Const(onnxfile.Floats(nil, 0.02))}), zip.Const(onnxfile.Floats(nil, 0.5))})
+	count := zip.Op("Unsqueeze", []string{zip.Op("Mul", []string{zip.Op("Cast", []string{"x_lens"}, onnxfile.AttrInt("to", int64(onnxfile.Float32))), zip.Const(onnxfile.Floats(nil, 0.001))}), one(zip, 1)})
+	zip.Node("MatMul", []string{zip.Op("Concat", []string{bank, count}, onnxfile.AttrInt("axis", 1)), zip.Const(spread(81, 34, 527))}, []string{"logits"})
+	zip.Output("logits", onnxfile.Float32, "N", 527).Meta("model_type", "zipformer2")
+
+	x := noise(7 * audio.SampleRate)
+	window := func(i int) []float32 { return x[i*audio.SampleRate : (i+2)*audio.SampleRate] }
+	for _, c := range []struct {
+		contract string
+		graph    *onnxfile.Graph
+		check    func(i int, f []float32)
+	}{
+		{models.ContractCED, ced, func(i int, f []float32) {
+			m := dsp.NewCEDMel()
+			rows := make([]float32, m.Frames(2*audio.SampleRate)*64)
+			m.Compute(rows, window(i))
+			for b := range 64 {
+				require.InDelta(t, rows[9*64+b]*0.005+0.5, f[at(t, 34+b)], 1e-5)
+			}
+		}},
+		{models.ContractZipformerTagger, zip, func(i int, f []float32) {
+			opt := dsp.DefaultFbankOptions()
+			opt.SnipEdges, opt.HighHz = false, -400
+			m := dsp.NewFbank(opt)
+			rows := make([]float32, m.Frames(2*audio.SampleRate)*80)
+			m.Compute(rows, window(i))
+			for b := range 80 {
+				require.InDelta(t, rows[9*80+b]*0.02+0.5, f[at(t, 34+b)], 1e-5)
+			}
+			require.InDelta(t, 0.2, f[at(t, 34+80)], 1e-6, "200 frames")
+		}},
+	} {
+		t.Run(c.contract, func(t *testing.T) {
+			m, err := openSource(source(c.graph), config{})
+			require.NoError(t, err)
+			defer func() { assert.NoError(t, m.Close()) }()
+			assert.Equal(t, c.contract, m.layout.contract)
+			frames := collect(t, m, x)
+			require.Len(t, frames, 6)
+			for i, f := range frames {
+				c.check(i, f)
+			}
+		})
 	}
 }
 
@@ -247,8 +356,14 @@ func TestCED(t *testing.T) {
 // by scores outside [0,1].
 func TestLogitsGetTheSigmoid(t *testing.T) {
 	needsRuntime(t)
+	build := func(shift float32) *onnxfile.Graph {
+		g := onnxfile.NewGraph()
+		g.Input("waveform", onnxfile.Float32, "B", "samples")
+		g.Node("Add", []string{waveNet(g, "waveform", 527), g.Const(onnxfile.Floats(nil, shift))}, []string{"clipwise_output"})
+		return g.Output("clipwise_output", onnxfile.Float32, "B", 527)
+	}
 	for shift, want := range map[float32]float64{-4: 1 / (1 + math.Exp(4)), 0.5: 0.5, 3: 1 / (1 + math.Exp(-3))} {
-		m, err := openSource(source(clipNet(shift)), "")
+		m, err := openSource(source(build(shift)), config{SampleRate: 16000})
 		require.NoError(t, err)
 		for _, f := range collect(t, m, make([]float32, 40000)) {
 			assert.InDelta(t, want, f[300], 1e-6, "shift %v", shift)
@@ -265,26 +380,29 @@ func TestRefusals(t *testing.T) {
 	fewer.Node("Identity", []string{"waveform"}, []string{"probs"})
 	fewer.Output("probs", onnxfile.Float32, "B", 50)
 	for _, c := range []struct {
-		name     string
-		graph    *onnxfile.Graph
-		contract string
-		say      []string
+		name  string
+		graph *onnxfile.Graph
+		opt   config
+		say   []string
 	}{
-		{"a voice detector", silero, "", []string{"tagger model made-up.onnx", "role tagger: expected one of ced, yamnet", "input float32[?,576]"}},
-		{"50 classes", fewer, "", []string{"role tagger: expected one of ced, yamnet", "probs float32[?,50]"}},
-		{"50 classes, contract given", fewer, models.ContractYAMNet, []string{"contract yamnet", "last dimension is 521"}},
-		{"patches wanted", yamnetWave(false), models.ContractYAMNetPatches, []string{"[n,96,64]", "waveform float32"}},
-		{"CED wanted", yamnetWave(false), models.ContractCED, []string{"[B,64,T]"}},
-		{"no such contract", clipNet(0), "vggish", []string{`role tagger has no contract "vggish"`, models.ContractYAMNet}},
+		{"a voice detector", silero, config{}, []string{"tagger model made-up.onnx", "role tagger: expected one of ced, panns", "input float32[?,576]"}},
+		{"50 classes", fewer, config{}, []string{"role tagger: expected one of ced, panns", "probs float32[?,50]"}},
+		{"50 classes, contract given", fewer, config{Contract: models.ContractPANNs}, []string{"contract panns", "last dimension is 527"}},
+		{"patches wanted", panns("samples"), config{Contract: models.ContractYAMNetPatches}, []string{"[n,96,64]", "waveform float32"}},
+		{"CED wanted", panns("samples"), config{Contract: models.ContractCED}, []string{"[B,64,T]"}},
+		{"Zipformer wanted", panns("samples"), config{Contract: models.ContractZipformerTagger}, []string{"x_lens"}},
+		{"no such contract", panns("samples"), config{Contract: "vggish"}, []string{`role tagger has no contract "vggish"`, models.ContractYAMNet}},
+		{"a rate that YAMNet has not", yamnetWave(false), config{SampleRate: 32000}, []string{"16000 Hz", "32000"}},
+		{"a rate that is none", panns("samples"), config{SampleRate: 5}, []string{"sample rate between 4000 and 192000 Hz, found 5"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := openSource(source(c.graph), c.contract)
+			_, err := openSource(source(c.graph), c.opt)
 			require.ErrorIs(t, err, ort.ErrContract)
 			for _, s := range c.say {
 				assert.ErrorContains(t, err, s)
 			}
 		})
 	}
-	_, err := openSource(ort.Source{Data: []byte("not a model"), Name: "x.onnx", Role: "tagger"}, "")
+	_, err := openSource(ort.Source{Data: []byte("not a model"), Name: "x.onnx", Role: "tagger"}, config{})
 	assert.ErrorIs(t, err, ort.ErrInvalid)
 }

@@ -19,7 +19,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tagger, err := tag.Open(file)
+	tagger, err := tag.Open(file, tag.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

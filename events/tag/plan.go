@@ -1,10 +1,8 @@
 package tag
 
 import (
-	"cmp"
 	"slices"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/engine/ort"
@@ -21,10 +19,14 @@ const (
 	frameShift   = 160 // samples between frames
 )
 
-// CED scores clips: windows of two seconds every second.
+// Networks that score a whole clip get windows of two seconds every second.
+// Networks that also score frames of 10 ms get ten seconds; the first and last
+// second serve as context.
 const (
-	clipWindow = 2 * audio.SampleRate
-	clipHop    = audio.SampleRate
+	clipWindow  = 2.0
+	clipHop     = 1.0
+	frameWindow = 10
+	frameMargin = 1
 )
 
 // Limited batches bound memory for recordings of any length.
@@ -36,13 +38,15 @@ const (
 // plan splits a recording into pieces for one call of the network.
 type plan struct {
 	grid   events.Grid
+	rate   int // Hz
 	window int // samples of one unit (patch, clip)
 	hop    int // samples between units
 	batch  int // units in one call
 	exact  int // samples that every call must have, or 0 if the batch decides
+	cells  int // whole seconds in one unit if frames of 10 ms are scored, else 0
 
-	// feed returns the input in room of n units from (n−1)·hop + window samples.
-	feed func(x []float32, n int, room *room) *ort.Tensor
+	// feed returns tensors in room of n units from (n−1)·hop + window samples.
+	feed func(x []float32, n int, room *room) map[string]*ort.Tensor
 }
 
 // room is memory that successive calls of the network share.
@@ -70,9 +74,9 @@ func (p plan) samples(n int) int {
 	return (n-1)*p.hop + p.window
 }
 
-// newPlan returns the plan for a layout.
-func newPlan(l layout) plan {
-	p := plan{window: patchSamples, hop: patchHop, batch: batchPatches, grid: events.Grid{Window: 0.96, Hop: 0.48}}
+// newPlan returns the plan for a layout at a sample rate in Hz.
+func newPlan(l layout, rate int) plan {
+	p := plan{rate: rate, window: patchSamples, hop: patchHop, batch: batchPatches, grid: events.Grid{Window: 0.96, Hop: 0.48}}
 	switch l.contract {
 	case models.ContractYAMNet:
 		if l.fixed > 0 {
@@ -80,59 +84,114 @@ func newPlan(l layout) plan {
 			p.batch = max(1, (l.fixed-patchSamples)/patchHop+1)
 			p.exact = l.fixed
 		}
-		p.feed = func(x []float32, _ int, _ *room) *ort.Tensor {
-			shape := []int64{1, int64(len(x))}
-			return ort.NewFloat32(shape[2-l.rank:], x)
+		p.feed = func(x []float32, _ int, _ *room) map[string]*ort.Tensor {
+			shape := []int64{int64(len(x))}
+			if l.rank == 2 {
+				shape = []int64{1, int64(len(x))}
+			}
+			return map[string]*ort.Tensor{l.input: ort.NewFloat32(shape, x)}
 		}
 		return p
 	case models.ContractYAMNetPatches:
-		p.feed = patches(dsp.NewYAMNetMel())
-	case models.ContractCED:
-		p.batch, p.window = batchClips, clipWindow
-		if l.fixed > 0 {
-			p.window = l.fixed * frameShift
+		mel := dsp.NewYAMNetMel()
+		if l.single {
+			p.batch = 1
 		}
-		p.hop = min(clipHop, p.window)
-		if p.window > 2*clipWindow {
-			p.hop = p.window / 2
+		p.feed = func(x []float32, n int, room *room) map[string]*ort.Tensor {
+			size := n * patchFrames * patchBands
+			both := room.take(size + mel.Frames(len(x))*patchBands)
+			data, rows := both[:size], both[size:]
+			mel.Compute(rows, x)
+			for i := range n {
+				copy(data[i*patchFrames*patchBands:(i+1)*patchFrames*patchBands], rows[i*patchFrames/2*patchBands:])
+			}
+			return map[string]*ort.Tensor{l.input: ort.NewFloat32([]int64{int64(n), patchFrames, patchBands}, data)}
 		}
-		p.grid = events.Grid{Window: float64(p.window) / audio.SampleRate, Hop: float64(p.hop) / audio.SampleRate}
-		p.feed = clips(dsp.NewCEDMel(), p, l.fixed)
+		return p
 	}
+
+	p.batch = batchClips
 	if l.single {
 		p.batch = 1
 	}
+	p.window, p.hop = int(clipWindow*float64(rate)), int(clipHop*float64(rate))
+	// write adds the size numbers of one unit with the given shape.
+	var (
+		write func(dst, x []float32)
+		shape []int64
+	)
+	switch l.contract {
+	case models.ContractPANNs:
+		switch {
+		case l.fixed > 0:
+			p.window = l.fixed
+		case l.framewise:
+			p.window = frameWindow * rate
+		}
+		shape = []int64{int64(p.window)}
+		write = func(dst, x []float32) { copy(dst, x) }
+	case models.ContractCED:
+		mel := dsp.NewCEDMel()
+		if l.fixed > 0 {
+			p.window = l.fixed * frameShift
+		}
+		frames := mel.Frames(p.window)
+		used := frames
+		if l.fixed > 0 {
+			used = l.fixed
+		}
+		shape = []int64{patchBands, int64(used)}
+		write = func(dst, x []float32) {
+			rows := make([]float32, frames*patchBands)
+			mel.Compute(rows, x)
+			dsp.Transpose(dst, rows[:used*patchBands], used, patchBands, used)
+		}
+	case models.ContractZipformerTagger:
+		opt := dsp.DefaultFbankOptions()
+		opt.SnipEdges, opt.HighHz = false, -400
+		bank := dsp.NewFbank(opt)
+		if l.fixed > 0 {
+			p.window = l.fixed * frameShift
+		}
+		shape = []int64{int64(bank.Frames(p.window)), int64(opt.Bands)}
+		write = func(dst, x []float32) { bank.Compute(dst, x) }
+	}
+	seconds := float64(p.window) / float64(rate)
+	switch {
+	case l.framewise && p.window%rate == 0 && p.window/rate > 2*frameMargin:
+		// Each unit yields whole seconds; its first and last are context.
+		p.cells = p.window / rate
+		p.hop = p.window - 2*frameMargin*rate
+		p.grid = events.Grid{Window: 1, Hop: 1}
+	case seconds > 2*clipWindow:
+		p.hop = p.window / 2
+		p.grid = events.Grid{Window: seconds, Hop: seconds / 2}
+	default:
+		p.hop = min(p.hop, p.window)
+		p.grid = events.Grid{Window: seconds, Hop: float64(p.hop) / float64(rate)}
+	}
+	size := 1
+	for _, d := range shape {
+		size *= int(d)
+	}
+	p.feed = func(x []float32, n int, room *room) map[string]*ort.Tensor {
+		data := room.take(n * size)
+		for i := range n {
+			write(data[i*size:(i+1)*size], x[i*p.hop:i*p.hop+p.window])
+		}
+		feed := map[string]*ort.Tensor{l.input: ort.NewFloat32(append([]int64{int64(n)}, shape...), data)}
+		if l.length.Name != "" {
+			lens64, lens32 := make([]int64, n), make([]int32, n)
+			for i := range n {
+				lens64[i], lens32[i] = shape[0], int32(shape[0])
+			}
+			if l.length.Type == ort.Int32 {
+				feed[l.length.Name] = ort.NewInt32([]int64{int64(n)}, lens32)
+			} else {
+				feed[l.length.Name] = ort.NewInt64([]int64{int64(n)}, lens64)
+			}
+		}
+		return feed
+	}
 	return p
-}
-
-// patches returns the feed of YAMNet's patches, which share the frames of a
-// recording.
-func patches(mel *dsp.Extractor) func(x []float32, n int, room *room) *ort.Tensor {
-	return func(x []float32, n int, room *room) *ort.Tensor {
-		size := n * patchFrames * patchBands
-		both := room.take(size + mel.Frames(len(x))*patchBands)
-		data, rows := both[:size], both[size:]
-		mel.Compute(rows, x)
-		for i := range n {
-			copy(data[i*patchFrames*patchBands:(i+1)*patchFrames*patchBands], rows[i*patchFrames/2*patchBands:])
-		}
-		return ort.NewFloat32([]int64{int64(n), patchFrames, patchBands}, data)
-	}
-}
-
-// clips returns the feed of CED's windows: bands by frames, of which fixed are
-// used if the file has a fixed number.
-func clips(mel *dsp.Extractor, p plan, fixed int) func(x []float32, n int, room *room) *ort.Tensor {
-	frames := mel.Frames(p.window)
-	used := cmp.Or(fixed, frames)
-	return func(x []float32, n int, room *room) *ort.Tensor {
-		size := patchBands * used
-		both := room.take(n*size + frames*patchBands)
-		data, rows := both[:n*size], both[n*size:]
-		for i := range n {
-			mel.Compute(rows, x[i*p.hop:i*p.hop+p.window])
-			dsp.Transpose(data[i*size:(i+1)*size], rows[:used*patchBands], used, patchBands, used)
-		}
-		return ort.NewFloat32([]int64{int64(n), patchBands, int64(used)}, data)
-	}
 }

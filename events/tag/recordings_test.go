@@ -40,13 +40,13 @@ func needsRuntime(t testing.TB) {
 }
 
 // yamnet is the embedded published network (log-mel patches).
-func yamnet(t testing.TB) *tag.Model {
+func yamnet(t testing.TB, threads int) *tag.Model {
 	t.Helper()
 	needsRuntime(t)
 	m, err := published.Models().Need(models.RoleTagger)
 	require.NoError(t, err)
 	assert.Equal(t, models.ContractYAMNetPatches, m.Contract)
-	tagger, err := tag.Open(m)
+	tagger, err := tag.Open(m, tag.Options{Threads: threads})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tagger.Close()) })
 	return tagger
@@ -75,8 +75,23 @@ func score(t testing.TB, m *tag.Model, pcm *audio.PCM) (frames [][]float32) {
 	return frames
 }
 
+// TestThreadsDoNotChangeScores checks that pieces are computed in parallel and
+// yielded in order.
+func TestThreadsDoNotChangeScores(t *testing.T) {
+	long := make([]float32, 100*audio.SampleRate+777)
+	seed := uint32(7)
+	for i := range long {
+		seed = seed*1664525 + 1013904223
+		long[i] = (float32(seed>>8)/(1<<24) - 0.5) * float32(i%50000) / 50000
+	}
+	pcm := audio.FromSamples(long)
+	one := score(t, yamnet(t, 1), pcm)
+	assert.Equal(t, one, score(t, yamnet(t, 3), pcm))
+	assert.Len(t, one, 1+(len(long)-15600+7679)/7680)
+}
+
 func TestScoresStopsOnErrors(t *testing.T) {
-	m := yamnet(t)
+	m := yamnet(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	err := m.Scores(ctx, audio.FromSamples(make([]float32, 60*audio.SampleRate)), func(int, []float32) error {
 		cancel()
@@ -98,7 +113,7 @@ func TestScoresStopsOnErrors(t *testing.T) {
 // network under another front end and runtime.
 func TestYAMNetAgreesWithReference(t *testing.T) {
 	folder := filepath.Join(shared(t), "testdata", "real")
-	m := yamnet(t)
+	m := yamnet(t, 2)
 	files, err := filepath.Glob(filepath.Join(folder, "yamnet", "*.json"))
 	require.NoError(t, err)
 	require.Len(t, files, 12)
@@ -137,7 +152,7 @@ func TestYAMNetAgreesWithReference(t *testing.T) {
 
 // TestYAMNetOnRealClips checks that the sound in a recording is named.
 func TestYAMNetOnRealClips(t *testing.T) {
-	m := yamnet(t)
+	m := yamnet(t, 2)
 	for file, classes := range map[string][]string{
 		"event_baby_cry.flac":    {"Baby cry, infant cry", "Crying, sobbing"},
 		"event_clock.flac":       {"Clock", "Tick", "Tick-tock"},
@@ -161,7 +176,7 @@ func TestYAMNetOnRealClips(t *testing.T) {
 
 // BenchmarkYAMNet processes a minute of sound on one core.
 func BenchmarkYAMNet(b *testing.B) {
-	m := yamnet(b)
+	m := yamnet(b, 1)
 	pcm := audio.FromSamples(make([]float32, 60*audio.SampleRate))
 	for b.Loop() {
 		require.NoError(b, m.Scores(b.Context(), pcm, func(int, []float32) error { return nil }))

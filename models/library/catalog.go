@@ -35,6 +35,7 @@ type Entry struct {
 	// an ONNX model; empty if no conversion is needed.
 	Convert       string  `json:"convert,omitempty"`
 	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest audio for one pass, seconds
+	SampleRate    int     `json:"sample_rate,omitempty"`    // Hz
 	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1
 	OneVoice      float64 `json:"one_voice,omitempty"`      // cosine, as in models.Model
 	TwoVoices     float64 `json:"two_voices,omitempty"`
@@ -95,7 +96,7 @@ func (e *Entry) bytes() int64 {
 func (e *Entry) entry(name string) entry {
 	return entry{
 		Name: name, Contract: e.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: e.Languages,
-		License: e.License, WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker,
+		License: e.License, WindowSeconds: e.WindowSeconds, SampleRate: e.SampleRate, SameSpeaker: e.SameSpeaker,
 		OneVoice: e.OneVoice, TwoVoices: e.TwoVoices, Calibration: e.Calibration,
 	}
 }

@@ -35,6 +35,7 @@ type ImportOptions struct {
 	Languages     []string
 	License       string
 	WindowSeconds float64 // seconds
+	SampleRate    int     // Hz
 	SameSpeaker   float64 // cosine
 	// Type is the type of a converted model's matrices: f16, q8_0 or q5_0; ""
 	// is q8_0. Other models keep their own type, with a note.
@@ -236,7 +237,7 @@ func recognizeAs(file, contract string) (*models.Recognized, error) {
 func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e entry, o ImportOptions) (*Stored, error) {
 	dir := from.dir
 	e.Contract, e.Languages, e.License = o.Contract, o.Languages, cmp.Or(o.License, e.License)
-	e.WindowSeconds, e.SameSpeaker = o.WindowSeconds, o.SameSpeaker
+	e.WindowSeconds, e.SampleRate, e.SameSpeaker = o.WindowSeconds, o.SampleRate, o.SameSpeaker
 	if err := e.check(role); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, e.main()), err)
 	}
@@ -258,7 +259,7 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 
 	recorded := entry{
 		Name: name, Contract: m.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: m.Languages,
-		License: m.License, WindowSeconds: m.WindowSeconds, SameSpeaker: m.SameSpeaker,
+		License: m.License, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker,
 		OneVoice: m.OneVoice, TwoVoices: m.TwoVoices, KnownVoice: m.KnownVoice, NoPrompts: m.NoPrompts,
 		NoTranslation: m.NoTranslation, Calibration: m.Calibration, AlignmentHeads: m.AlignmentHeads, Source: e.Source, SourceSHA256: e.SourceSHA256,
 	}

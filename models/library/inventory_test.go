@@ -27,6 +27,8 @@ func TestArchivesAsPublished(t *testing.T) {
 	wenet := onnxfile.NewGraph().Input("x", onnxfile.Float32, 1, "T", 80).Input("x_lens", onnxfile.Int64, 1).
 		Output("log_probs", onnxfile.Float32, 1, "T", 9).Output("log_probs_lens", onnxfile.Int64, 1).Meta("model_type", "wenet_ctc").Bytes()
 	ced := onnxfile.NewGraph().Input("feats", onnxfile.Float32, "B", 64, "T").Output("prob", onnxfile.Float32, "B", 527).Meta("model_type", "CED").Bytes()
+	zipformer := onnxfile.NewGraph().Input("x", onnxfile.Float32, "N", "T", 80).Input("x_lens", onnxfile.Int64, "N").
+		Output("logits", onnxfile.Float32, "N", 527).Meta("model_type", "zipformer2").Bytes()
 	segmentation := onnxfile.NewGraph().Input("x", onnxfile.Float32, "N", 1, "T").Output("y", onnxfile.Float32, "N", "F", 7).Bytes()
 	tokens := []byte("<blk> 0\n")
 	for name, c := range map[string]struct {
@@ -37,6 +39,7 @@ func TestArchivesAsPublished(t *testing.T) {
 		"wenet with streaming": {map[string][]byte{"model-streaming.onnx": streaming, "model.onnx": wenet, "tokens.txt": tokens}, "model.onnx", ""},
 		"wenet streaming only": {map[string][]byte{"model-streaming.onnx": streaming, "tokens.txt": tokens}, "", "streaming"},
 		"ced":                  {map[string][]byte{"model.onnx": ced, "model.int8.onnx": ced}, "model.int8.onnx", ""},
+		"zipformer tagger":     {map[string][]byte{"model.onnx": zipformer, "model.int8.onnx": zipformer}, "model.int8.onnx", ""},
 		"segmentation":         {map[string][]byte{"model.onnx": segmentation, "model.int8.onnx": segmentation}, "model.onnx", ""},
 		"funasr":               {map[string][]byte{"model.onnx": modeltest.SenseVoice().Bytes(), "model_quant.onnx": modeltest.SenseVoice().Bytes(), "tokens.txt": tokens}, "model_quant.onnx", ""},
 		"streaming nemo": {map[string][]byte{
@@ -471,13 +474,13 @@ func TestFindSuggests(t *testing.T) {
 func TestPulledCheckpointWaitsForItsConversion(t *testing.T) {
 	h, e, s := serve(t, func(h *publisher, e *Entry) {
 		h.data = []byte("PK\x03\x04 a checkpoint")
-		e.Role, e.Contract, e.Convert = models.RoleTagger, models.ContractYAMNetPatches, "yamnet.py"
+		e.Role, e.Contract, e.Convert = models.RoleTagger, models.ContractPANNs, "panns.py"
 		e.Files[0].Size, e.Files[0].SHA256 = int64(len(h.data)), hexSum(h.data)
 	})
 	for _, already := range []bool{false, true} {
 		done, err := s.pull(t.Context(), []Entry{e})
 		require.NoError(t, err)
-		assert.Equal(t, "yamnet.py", done[0].Convert)
+		assert.Equal(t, "panns.py", done[0].Convert)
 		assert.Equal(t, already, done[0].Already)
 		assert.FileExists(t, done[0].Files[0].Path)
 		set, err := OpenDir(s.Dir)

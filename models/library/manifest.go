@@ -63,7 +63,7 @@ type entry struct {
 	Source        string            `json:"source,omitempty"`
 	SourceSHA256  map[string]string `json:"source_sha256,omitempty"`
 	WindowSeconds float64           `json:"window_seconds,omitempty"`
-	SampleRate    int               `json:"sample_rate,omitempty"` // of earlier versions, without effect
+	SampleRate    int               `json:"sample_rate,omitempty"`
 	SameSpeaker   float64           `json:"same_speaker,omitempty"`
 	OneVoice      float64           `json:"one_voice,omitempty"`
 	TwoVoices     float64           `json:"two_voices,omitempty"`
@@ -216,6 +216,8 @@ func (e *entry) check(role models.Role) error {
 	switch {
 	case math.IsNaN(e.WindowSeconds) || e.WindowSeconds < 0 || e.WindowSeconds > 3600:
 		return fmt.Errorf("window_seconds: expected 0 to 3600, found %g", e.WindowSeconds)
+	case e.SampleRate != 0 && !models.ValidRate(e.SampleRate):
+		return fmt.Errorf("sample_rate: expected 8000 to 192000, found %d", e.SampleRate)
 	case math.IsNaN(e.SameSpeaker) || e.SameSpeaker < 0 || e.SameSpeaker >= 1:
 		return fmt.Errorf("same_speaker: expected a cosine from 0 to below 1, found %g", e.SameSpeaker)
 	case (e.OneVoice != 0 || e.TwoVoices != 0) && !(0 <= e.TwoVoices && e.TwoVoices < e.OneVoice && e.OneVoice < 1):

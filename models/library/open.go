@@ -175,7 +175,7 @@ var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig,
 func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 	m := &models.Model{
 		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), License: e.License,
-		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, OneVoice: e.OneVoice, TwoVoices: e.TwoVoices, KnownVoice: e.KnownVoice, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation,
+		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, OneVoice: e.OneVoice, TwoVoices: e.TwoVoices, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation,
 		Calibration: e.Calibration, AlignmentHeads: slices.Clone(e.AlignmentHeads),
 	}
 	for _, part := range partOrder {
@@ -228,6 +228,7 @@ func (e entry) open(dir string, role models.Role) (*models.Model, error) {
 		if len(m.Languages) == 0 {
 			m.Languages = found.Languages
 		}
+		m.SampleRate = cmp.Or(m.SampleRate, found.SampleRate)
 		m.NoTranslation = m.NoTranslation || found.NoTranslation
 		for _, external := range found.External {
 			data := filepath.Join(filepath.Dir(file), external)
@@ -290,6 +291,7 @@ func published(m *models.Model) {
 		}
 		m.License = cmp.Or(m.License, e.License)
 		m.WindowSeconds = cmp.Or(m.WindowSeconds, e.WindowSeconds)
+		m.SampleRate = cmp.Or(m.SampleRate, e.SampleRate)
 		m.SameSpeaker = cmp.Or(m.SameSpeaker, e.SameSpeaker)
 		if m.OneVoice == 0 {
 			m.OneVoice, m.TwoVoices = e.OneVoice, e.TwoVoices

@@ -132,7 +132,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 		"de/units.txt":    []byte("x 0"),
 		"many/model.onnx": modeltest.NeMoCTC().Bytes(),
 		"many/tokens.txt": []byte("x 0"),
-		"yamnet.onnx":     modeltest.YAMNet().Bytes(),
+		"panns.onnx":      modeltest.PANNs().Bytes(),
 		"otograph.json": []byte(`{"name": "mine", "roles": {
 			"standard": {"file": "b.bin", "licence": "MIT", "sha256": {"b.bin": "` + sum + `"}},
 			"embedder": {"file": "emb.onnx", "contract": "speechbrain-ecapa", "same_speaker": 0.25, "one_voice": 0.6, "two_voices": 0.2},
@@ -140,7 +140,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 				{"files": {"model": "many/model.onnx", "tokens": "many/tokens.txt"}, "languages": ["de", "fr", "en"], "window_seconds": 20},
 				{"files": {"model": "de/model.onnx", "tokens": "de/units.txt"}, "languages": ["de"]}
 			],
-			"tagger": {"name": "mine", "file": "yamnet.onnx", "sample_rate": 16000}
+			"tagger": {"name": "cnn", "file": "panns.onnx", "sample_rate": 16000}
 		}}`),
 	})
 	set, err := OpenDir(dir)
@@ -152,7 +152,8 @@ func TestManifestTakesPrecedence(t *testing.T) {
 	assert.Equal(t, models.ContractSpeechBrain, embedder.Contract)
 	assert.Equal(t, []float64{0.25, 0.6, 0.2}, []float64{embedder.SameSpeaker, embedder.OneVoice, embedder.TwoVoices})
 	tagger, _ := set.Role(models.RoleTagger)
-	assert.Equal(t, "mine", tagger.Name)
+	assert.Equal(t, "cnn", tagger.Name)
+	assert.Equal(t, 16000, tagger.SampleRate)
 	m, _ := set.OptimizedFor("de")
 	assert.Equal(t, "de", m.Name, "the model for one language beats the one for many")
 	m, _ = set.OptimizedFor("fr")
@@ -165,6 +166,15 @@ func TestManifestTakesPrecedence(t *testing.T) {
 	m, err = OpenFile(models.RoleEmbedder, filepath.Join(dir, "emb.onnx"))
 	require.NoError(t, err)
 	assert.Equal(t, models.ContractSpeechBrain, m.Contract)
+}
+
+func TestSampleRateIsReadFromTheFile(t *testing.T) {
+	dir := modeltest.Folder(t, map[string][]byte{"a.onnx": modeltest.PANNs().Meta("sample_rate", "32000").Bytes(), "b.onnx": modeltest.PANNs().Bytes()})
+	for name, want := range map[string]int{"a.onnx": 32000, "b.onnx": 0} {
+		m, err := OpenFile(models.RoleTagger, filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Equal(t, want, m.SampleRate, name)
+	}
 }
 
 func TestManifestErrorsNameTheField(t *testing.T) {
@@ -189,6 +199,7 @@ func TestManifestErrorsNameTheField(t *testing.T) {
 		`{"roles": {"vad": {"file": "a", "sha256": {"a": "zz"}}}}`:                    "64 hexadecimal",
 		`{"roles": {"vad": {"file": "a", "languages": ["English"]}}}`:                 "ISO 639",
 		`{"roles": {"vad": {"file": "a", "window_seconds": -1}}}`:                     "window_seconds",
+		`{"roles": {"vad": {"file": "a", "sample_rate": 44}}}`:                        "sample_rate",
 		`{"roles": {"embedder": {"file": "a", "same_speaker": 1}}}`:                   "same_speaker",
 		`{"roles": {"embedder": {"file": "a", "one_voice": 0.4, "two_voices": 0.4}}}`: "two_voices, one_voice: expected two cosines in rising order",
 		`{"roles": {"optimized": [{"file": "a.onnx"}, {"file": "a.int8.onnx"}]}}`:     "used twice",
@@ -238,10 +249,10 @@ func TestWrongModelErrorsStateRoleExpectationAndFinding(t *testing.T) {
 	require.ErrorIs(t, err, models.ErrBroken)
 	assert.ErrorContains(t, err, "expected contract ced, found yamnet")
 	odd := onnxfile.NewGraph().Input("audio", onnxfile.Float32, "b", "n", 1).Output("sounds", onnxfile.Float32, "b", "k").Bytes()
-	dir = modeltest.Folder(t, map[string][]byte{"odd.onnx": odd, manifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "ced"}}}`)})
+	dir = modeltest.Folder(t, map[string][]byte{"odd.onnx": odd, manifestName: []byte(`{"roles": {"tagger": {"file": "odd.onnx", "contract": "panns"}}}`)})
 	set, err := OpenDir(dir)
 	require.NoError(t, err, "the manifest decides for a graph of unknown shape")
-	assert.Equal(t, models.ContractCED, set.Models[0].Contract)
+	assert.Equal(t, models.ContractPANNs, set.Models[0].Contract)
 	modeltest.Place(t, filepath.Join(dir, "odd.onnx"), []byte("<!DOCTYPE html>"))
 	_, err = OpenDir(dir)
 	require.ErrorIs(t, err, models.ErrBroken, "but a web page never is")

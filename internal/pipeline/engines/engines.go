@@ -190,7 +190,9 @@ func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 
 // Tagger opens the sound event network.
 func (e *Engines) Tagger() (events.Tagger, error) {
-	return detector(e, &e.tagger, models.RoleTagger, tag.Open)
+	return detector(e, &e.tagger, models.RoleTagger, func(m *models.Model) (*tag.Model, error) {
+		return tag.Open(m, tag.Options{})
+	})
 }
 
 // Open opens a recognizer until the lease of the run ends; see pool.get.

@@ -135,6 +135,11 @@ func YAMNet() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("waveform", f32, "n").Output("output_0", f32, "p", 521).Output("output_1", f32, "p", 1024)
 }
 
+// PANNs is a PANNs network.
+func PANNs() *onnxfile.Graph {
+	return onnxfile.NewGraph().Input("waveform", f32, "B", "n").Output("clipwise_output", f32, "B", 527)
+}
+
 // Bare is an embedder that does not state which features it needs.
 func Bare() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("fbank", f32, "B", "T", 80).Output("out", f32, "B", 192)

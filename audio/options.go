@@ -21,9 +21,6 @@ type Options struct {
 	// Audio track to decode, counted from 1; 0 or less selects the default or
 	// first one. If it does not exist, the error is ErrNoAudio.
 	Track int
-	// Let File follow a symbolic link in the last path element; by default it
-	// is rejected, as in a watched folder.
-	FollowLinks bool
 	// Make PCM.Channels return the channels of recordings with 2 to 8; each
 	// takes as much disk space as the mix.
 	KeepChannels bool

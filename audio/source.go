@@ -1,9 +1,9 @@
 package audio
 
 import (
-	"errors"
 	"io"
 	"os"
+	"syscall"
 )
 
 // Source is the origin of a recording: File, Reader or Raw.
@@ -26,7 +26,7 @@ type rawSource struct {
 }
 
 // File is a recording at a path: a regular file, not a named pipe, device or
-// folder, and a symbolic link only if Options.FollowLinks is set.
+// folder. Symbolic links are followed.
 func File(path string) Source { return fileSource{path} }
 
 // Reader is a recording that is read once, front to back. The name is used only
@@ -47,15 +47,9 @@ func (fileSource) source()   {}
 func (readerSource) source() {}
 func (rawSource) source()    {}
 
-// errLink is returned for a symbolic link that must not be followed.
-var errLink = errors.New("symbolic link")
-
 // open opens a regular file.
 func (s fileSource) open(o Options) (*os.File, int64, error) {
-	f, err := openAny(s.path, o.FollowLinks)
-	if errors.Is(err, errLink) {
-		return nil, 0, fault(ErrUnsupported, s.path, "it is a symbolic link, expected a regular file")
-	}
+	f, err := os.OpenFile(s.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe does not block
 	if err != nil {
 		return nil, 0, machineError(s.path, "open", err)
 	}

@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,7 +88,7 @@ func TestNotRegular(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(at("fifo.wav"), 0o600))
 	require.NoError(t, os.Mkdir(at("folder.wav"), 0o700))
 	for path, says := range map[string]string{
-		at("link.wav"): "symbolic link", at("good.wav"): "symbolic link", at("fifo.wav"): "a named pipe", at("folder.wav"): "a folder", "/dev/zero": "a device",
+		at("link.wav"): "its content is not that of an audio or video file", at("fifo.wav"): "a named pipe", at("folder.wav"): "a folder", "/dev/zero": "a device",
 	} {
 		_, err := Open(t.Context(), File(path), Options{})
 		require.ErrorIs(t, err, ErrUnsupported, path)
@@ -95,10 +97,10 @@ func TestNotRegular(t *testing.T) {
 		_, err = Probe(t.Context(), File(path), Options{})
 		require.ErrorIs(t, err, ErrUnsupported, path)
 	}
-	pcm, err := Open(t.Context(), File(at("good.wav")), Options{FollowLinks: true})
+	pcm, err := Open(t.Context(), File(at("good.wav")), Options{})
 	require.NoError(t, err)
 	require.NoError(t, pcm.Close())
-	_, err = Open(t.Context(), File(at("link.wav")), Options{FollowLinks: true})
+	_, err = Open(t.Context(), File(at("link.wav")), Options{})
 	require.ErrorIs(t, err, ErrUnsupported)
 	assert.NotContains(t, err.Error(), "/root:", "more of another file than its first bytes")
 	_, err = Open(t.Context(), File(at("missing.wav")), Options{})
@@ -211,3 +213,26 @@ type nilSource struct{}
 
 func (nilSource) Name() string { return "nothing" }
 func (nilSource) source()      {}
+
+// TestFileWithoutName opens recordings as the service does that copied them
+// from S3: by the path of a descriptor, after their names are gone.
+func TestFileWithoutName(t *testing.T) {
+	needFFmpeg(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has such paths")
+	}
+	for _, name := range []string{"UPPER.WAV", "amr_nb_8k.amr"} {
+		data, err := os.ReadFile(mustOwn("formats/" + name))
+		require.NoError(t, err)
+		f, err := os.Create(filepath.Join(t.TempDir(), "copy"))
+		require.NoError(t, err)
+		defer f.Close()
+		_, err = f.Write(data)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(f.Name()))
+		pcm, err := Open(t.Context(), File(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())), Options{})
+		require.NoError(t, err)
+		assert.Equal(t, md5Hex(data), pcm.Info().MD5)
+		require.NoError(t, pcm.Close())
+	}
+}

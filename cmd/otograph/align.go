@@ -12,7 +12,6 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/align"
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/files/textfile"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
@@ -63,7 +62,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := otograph.Open(set, otograph.Config{Cores: c.Cores, Audio: audio.Options{FollowLinks: true}})
+	p, err := otograph.Open(set, otograph.Config{Cores: c.Cores})
 	if err != nil {
 		return err
 	}

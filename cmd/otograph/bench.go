@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/internal/files/textfile"
@@ -92,7 +91,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	config := bench.Config{
 		Items: items, Systems: systems, SameSteps: true, Repeat: c.Repeat, Warmup: c.Warmup,
 		DER: bench.DEROptions{Collar: c.Collar}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
-		Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(line),
+		Progress: benchProgress(line),
 	}
 	if c.By != "" {
 		config.By = strings.Split(c.By, ",")

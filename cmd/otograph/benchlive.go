@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 )
 
@@ -57,7 +56,7 @@ func (c *benchLiveCmd) Run(ctx context.Context) error {
 	line := newStatusLine(os.Stderr, c.Quiet)
 	r, err := bench.Live(ctx, bench.Config{
 		Items: items, Systems: []bench.System{{Name: filepath.Base(c.Manifest), Set: set, Options: opt, KnownLanguage: c.KnownLanguage}},
-		Cores: c.Cores, Device: string(c.Device), Audio: audio.Options{FollowLinks: true}, Progress: benchProgress(line),
+		Cores: c.Cores, Device: string(c.Device), Progress: benchProgress(line),
 	}, c.Sessions, c.Seconds)
 	line.clear()
 	if err != nil {

@@ -56,7 +56,7 @@ func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name s
 		}
 	}
 	if c.EmbedAudio {
-		pcm, err := audio.Open(ctx, audio.File(file), audio.Options{FollowLinks: true, Track: c.Track})
+		pcm, err := audio.Open(ctx, audio.File(file), audio.Options{Track: c.Track})
 		if err != nil {
 			return fmt.Errorf("%s: decoding it again for the page: %w", name, err)
 		}

@@ -117,7 +117,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	}
 	p, err := otograph.Open(set, otograph.Config{
 		Cores: c.Cores, Device: string(c.Device), OptimizedWords: c.Words || c.Format == "ctm", Cascade: &below,
-		Audio: audio.Options{FollowLinks: true, Track: c.Track},
+		Audio: audio.Options{Track: c.Track},
 	})
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
@@ -109,7 +108,7 @@ func (c *voicesAddCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := otograph.Open(set, otograph.Config{Audio: audio.Options{FollowLinks: true}})
+	p, err := otograph.Open(set, otograph.Config{})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func speakerOf(ctx context.Context, recording, transcript, speaker string) (otog
 	if err := json.Unmarshal(data, &res); err != nil {
 		return nil, fmt.Errorf("%s: expected a result as JSON: %w", transcript, err)
 	}
-	pcm, err := audio.Open(ctx, audio.File(recording), audio.Options{FollowLinks: true})
+	pcm, err := audio.Open(ctx, audio.File(recording), audio.Options{})
 	if err != nil {
 		return nil, err
 	}

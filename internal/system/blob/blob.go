@@ -48,7 +48,6 @@ type Store struct {
 	fault    func(op, key string) error
 	limits   limits
 	observe  func(op string, took time.Duration, err error)
-	sweep    sync.Once
 }
 
 // Open opens the store at source: "file:///folder" or a plain path (the folder
@@ -296,8 +295,8 @@ func (r *reader) Close() error {
 }
 
 // Local returns a path at which the file can be read: the file itself in a
-// folder store, otherwise a copy in tempDir that release removes. The first
-// call removes copies of killed processes. release may be called again.
+// folder store, otherwise a copy in tempDir that release removes. release may be
+// called again.
 func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, release func(), err error) {
 	release = func() {}
 	if dir, is := s.bucket.(folder); is {
@@ -315,17 +314,32 @@ func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, re
 		return "", release, err
 	}
 	defer r.Close()
-	s.sweep.Do(func() { sweepCopies(tempDir) })
-	c, err := newCopy(tempDir, key)
+	c, path, err := newCopy(tempDir)
 	if err != nil {
 		return "", release, s.wrap("copy", key, err)
 	}
-	release = sync.OnceFunc(c.drop)
+	release = sync.OnceFunc(func() {
+		c.Close()
+		_ = os.Remove(path) // fails for a file without a name
+	})
 	if _, err = io.Copy(c, r); err != nil {
 		release()
 		return "", func() {}, s.wrap("copy", key, err)
 	}
-	return c.Name(), release, nil
+	return path, release, nil
+}
+
+// newCopy returns a new file in dir, and a path for this process to open it. On
+// Linux the file has no name, so that it does not outlive the process.
+func newCopy(dir string) (f *os.File, path string, err error) {
+	if f, err = os.CreateTemp(dir, "otograph-copy-*"); err != nil {
+		return nil, "", err
+	}
+	descriptor := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())
+	if _, err := os.Stat(descriptor); err == nil && os.Remove(f.Name()) == nil {
+		return f, descriptor, nil
+	}
+	return f, f.Name(), nil
 }
 
 // Delete removes the file under key. Deleting a missing file is not an error.

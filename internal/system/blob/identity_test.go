@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -219,4 +221,27 @@ func TestF4StoreHangs(t *testing.T) {
 		_, failed := seen.Load(op)
 		assert.True(t, failed, "%s was observed", op)
 	}
+}
+
+// TestLocalCopiesHaveNoName checks that a killed process leaves no copy.
+func TestLocalCopiesHaveNoName(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("copies have names on other systems")
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	s, dir := s3At(t, outside.S3(t, "files")), t.TempDir()
+	put(t, s, "audio/a.wav", []byte("sound"))
+	path, release, err := s.Local(t.Context(), "audio/a.wav", dir)
+	require.NoError(t, err)
+	for range 2 {
+		sound, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, "sound", string(sound))
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	release()
+	assert.NoFileExists(t, path)
 }

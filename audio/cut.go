@@ -9,7 +9,8 @@ import (
 
 // cutShort reports whether a file ends earlier than its own structure declares:
 // inside a chunk, page or frame, or before the size in a header. A cut between
-// two frames of a format without a declared size can't be detected.
+// two frames of a format without a declared size can't be detected. ffmpeg
+// itself reports a cut inside a frame of AMR, and inside a packet of DSDIFF.
 func cutShort(f io.ReaderAt, size int64, c container) (bool, error) {
 	end, err := structureEnd(f, size, c)
 	return end > size, err
@@ -22,10 +23,8 @@ func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 		return walkChunks(f, size, 0, boxHeader)
 	case "wav", "xwma", "avi":
 		return formEnd(f, size, binary.LittleEndian)
-	case "aiff":
+	case "aiff", "iff":
 		return formEnd(f, size, binary.BigEndian)
-	case "iff":
-		return iffEnd(f, size)
 	case "caf":
 		return walkChunks(f, size, 8, cafHeader)
 	case "w64":
@@ -40,8 +39,6 @@ func structureEnd(f io.ReaderAt, size int64, c container) (int64, error) {
 		return oggEnd(f, size)
 	case "mp3", "aac", "mpeg", "mpegts", "dts":
 		return framesEnd(f, size, c)
-	case "amr":
-		return amrEnd(f, size)
 	case "flv":
 		return flvEnd(f, size)
 	}
@@ -136,21 +133,6 @@ func formEnd(f io.ReaderAt, size int64, order binary.ByteOrder) (int64, error) {
 		return 0, err
 	}
 	return max(end, int64(form)+8) - pad, err
-}
-
-// iffEnd returns the end of an IFF file, whose size has 8 bytes in DSDIFF.
-func iffEnd(f io.ReaderAt, size int64) (int64, error) {
-	var id [4]byte
-	if n, err := readAt(f, id[:], 0); n < len(id) || string(id[:]) != "FRM8" {
-		return formEnd(f, size, binary.BigEndian)
-	} else if err != nil {
-		return 0, err
-	}
-	end, err := field(f, 4, binary.BigEndian.Uint64)
-	if end == 0 {
-		return 0, err
-	}
-	return 12 + end, err
 }
 
 // auEnd reads the header of an AU file.

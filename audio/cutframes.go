@@ -1,10 +1,8 @@
 package audio
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 )
 
@@ -95,30 +93,6 @@ func dtsFrame(b []byte) (size int, kind uint32) {
 		return 0, 0
 	}
 	return int(b[5]&3)<<12 + int(b[6])<<4 + int(b[7]>>4) + 1, 1
-}
-
-// amrEnd returns the end of the last frame (RFC 4867, section 5.3).
-func amrEnd(f io.ReaderAt, size int64) (int64, error) {
-	r := bufio.NewReader(io.NewSectionReader(f, 0, size))
-	magic, err := r.ReadString('\n')
-	sizes := [16]int{13, 14, 16, 18, 20, 21, 27, 32, 6, 1, 1, 1, 1, 1, 1, 1}
-	if magic == "#!AMR-WB\n" {
-		sizes = [16]int{18, 24, 33, 37, 41, 47, 51, 59, 61, 6, 1, 1, 1, 1, 1, 1}
-	}
-	at := int64(len(magic))
-	for err == nil && at < size {
-		var head byte
-		head, err = r.ReadByte()
-		n := sizes[head>>3&15]
-		at += int64(n)
-		if err == nil && at <= size {
-			_, err = r.Discard(n - 1)
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return at, err
 }
 
 // chainEnd returns the end of the last of at least four consecutive frames of a

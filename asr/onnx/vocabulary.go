@@ -3,9 +3,7 @@ package onnx
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -15,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -156,63 +155,29 @@ func tokenLines(data []byte) ([]string, error) {
 // (sentencepiece_model.proto: ModelProto.pieces = 1, SentencePiece.piece = 1).
 func sentencePieces(data []byte) ([]string, error) {
 	var out []string
-	for len(data) > 0 {
-		num, body, rest, err := protoField(data)
-		if err != nil {
-			return nil, err
-		}
-		data = rest
-		if num != 1 || body == nil {
-			continue
+	err := onnxfile.Strings(data, func(num uint64, body []byte) error {
+		if num != 1 {
+			return nil
 		}
 		piece, found := "", false
-		for len(body) > 0 {
-			n, b, r, err := protoField(body)
-			if err != nil {
-				return nil, err
+		err := onnxfile.Strings(body, func(num uint64, text []byte) error {
+			if num == 1 {
+				piece, found = string(text), true
 			}
-			body = r
-			if n == 1 && b != nil {
-				piece, found = string(b), true
-			}
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return fmt.Errorf("piece %d has no text", len(out))
+		case len(out) == maxTokens:
+			return fmt.Errorf("more than %d pieces", maxTokens)
 		}
-		if !found {
-			return nil, fmt.Errorf("piece %d has no text", len(out))
-		}
-		if out = append(out, piece); len(out) > maxTokens {
-			return nil, fmt.Errorf("more than %d pieces", maxTokens)
-		}
-	}
-	return out, nil
-}
-
-// protoField reads a protobuf field; body is nil unless it is a byte string.
-func protoField(data []byte) (num uint64, body, rest []byte, err error) {
-	tag, n := binary.Uvarint(data)
-	data = data[max(n, 0):]
-	var size uint64
-	whole := n > 0 && tag>>3 > 0
-	switch tag & 7 {
-	case 0:
-		_, n = binary.Uvarint(data)
-		size, whole = uint64(n), whole && n > 0
-	case 1:
-		size = 8
-	case 2:
-		size, n = binary.Uvarint(data)
-		data, whole = data[max(n, 0):], whole && n > 0
-	case 5:
-		size = 4
-	default:
-		return 0, nil, nil, fmt.Errorf("wire type %d does not occur in it", tag&7)
-	}
-	if !whole || size > uint64(len(data)) {
-		return 0, nil, nil, errors.New("the file ends in the middle of a field")
-	}
-	if tag&7 == 2 {
-		body = data[:size:size]
-	}
-	return tag >> 3, body, data[size:], nil
+		out = append(out, piece)
+		return nil
+	})
+	return out, err
 }
 
 // newVocabulary determines each token's text. It detects byte-level BPE.

@@ -17,7 +17,7 @@ func Exposed(i int) string { return fmt.Sprintf("exposed.%d", i) }
 func Expose(data []byte, suffix string, alloc func(size int) []byte) []byte {
 	e := exposer{data: data, suffix: suffix}
 	var model message
-	err := e.copy(wire{src: &window{r: bytes.NewReader(data)}, end: int64(len(data))}, &model, func(f field) *message {
+	err := e.copy(wire{src: newWindow(bytes.NewReader(data)), end: int64(len(data))}, &model, func(f field) *message {
 		if f.num != 7 {
 			return nil
 		}

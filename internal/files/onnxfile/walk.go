@@ -60,7 +60,7 @@ func (w *walk) file(r io.ReaderAt, size int64) error {
 	if n, _ := r.ReadAt(head[:], 0); n == 8 && IsORT(head[:]) {
 		return w.translated(r, size)
 	}
-	return w.model(wire{src: &window{r: r}, end: size})
+	return w.model(wire{src: newWindow(r), end: size})
 }
 
 // translated walks a file in ONNX Runtime's own format.
@@ -72,7 +72,7 @@ func (w *walk) translated(r io.ReaderAt, size int64) error {
 	if err != nil {
 		return err
 	}
-	return w.model(wire{src: &window{r: m.reader()}, end: int64(m.size)})
+	return w.model(wire{src: newWindow(m.reader()), end: int64(m.size)})
 }
 
 type walk struct {

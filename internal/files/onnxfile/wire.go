@@ -20,7 +20,21 @@ type window struct {
 	start int64
 	n     int
 	seen  int // fields
-	buf   [8192]byte
+	buf   []byte
+}
+
+func newWindow(r io.ReaderAt) *window { return &window{r: r, buf: make([]byte, 8192)} }
+
+// Strings calls fn for every string, bytes or message among the fields of a
+// protobuf message of any kind, until the first error.
+func Strings(message []byte, fn func(num uint64, body []byte) error) error {
+	c := wire{src: &window{n: len(message), buf: message}, end: int64(len(message))}
+	return c.each(func(f field) error {
+		if f.kind != wireBytes {
+			return nil
+		}
+		return fn(f.num, message[f.body.at:f.body.end:f.body.end])
+	})
 }
 
 var errCutOff = errors.New("the file ends in the middle of a field")
@@ -40,7 +54,7 @@ func short(err error) error {
 
 func (w *window) byteAt(off int64) (byte, error) {
 	if off < w.start || off >= w.start+int64(w.n) {
-		n, err := w.r.ReadAt(w.buf[:], off)
+		n, err := w.r.ReadAt(w.buf, off)
 		if n == 0 {
 			return 0, short(err)
 		}
@@ -112,7 +126,7 @@ func (c *wire) next() (field, error) {
 			return field{}, err
 		}
 	default:
-		return field{}, fmt.Errorf("wire type %d does not occur in ONNX", f.kind)
+		return field{}, fmt.Errorf("wire type %d does not occur in it", f.kind)
 	}
 	if n > uint64(c.end-c.at) {
 		return field{}, errCutOff

@@ -73,6 +73,6 @@ func (s wyomingServer) serve(ctx context.Context, conn net.Conn, account string)
 	door, set := wyoming.NewDoor(languages)
 	e := doors.Serve(running, wyoming.NewConn(conn), door, set, open, doors.Limits{Longest: s.config.Live.Longest})
 	if e.Seconds > 0 || e.Text != "" {
-		s.config.Logger.Info("live connection ends", "account", account, "interface", "wyoming", "reason", e.Text, "audio_seconds", e.Seconds)
+		s.config.Logger.Info("live connection ends", "account", account, "interface", "wyoming", "close_code", e.Reason.Code(), "audio_seconds", e.Seconds)
 	}
 }

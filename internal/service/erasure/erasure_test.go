@@ -8,11 +8,13 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
+	"net"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,119 +26,12 @@ import (
 	"github.com/otograph/otograph/internal/service/erasure"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/webhook"
+	"github.com/otograph/otograph/internal/service/worker"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
 	"github.com/otograph/otograph/internal/test/taskstest"
 	"github.com/otograph/otograph/spec"
-	"github.com/otograph/otograph/voices"
 )
-
-// words hands out texts that occur nowhere else, and remembers them.
-type words struct {
-	mark string
-	all  []string
-}
-
-func (w *words) next(what string) string {
-	w.all = append(w.all, fmt.Sprintf("marked%s%s%02d", w.mark, what, len(w.all)))
-	return w.all[len(w.all)-1]
-}
-
-// customer fills an account with everything that a customer can enter.
-type customer struct {
-	t       *testing.T
-	f       *taskstest.Fixture
-	account accounts.Account
-	words   words
-	voice   accounts.Voice
-	done    tasks.Task
-}
-
-func newCustomer(t *testing.T, f *taskstest.Fixture, mark string) *customer {
-	c := &customer{t: t, f: f, words: words{mark: mark}}
-	name := c.words.next("account")
-	id := f.NewAccount(name, 100_000)
-	var err error
-	c.account, err = f.Accounts.Find(t.Context(), id)
-	require.NoError(t, err)
-	user := c.words.next("user")
-	for _, e := range []accounts.AuditEntry{
-		{Operator: "root@host", Action: "account create", Subject: name},
-		{Operator: "root@host", Action: "user create", Subject: name, Detail: user},
-		{Operator: "root@host", Action: "account suspend", Subject: id, Detail: c.words.next("note")},
-		{Operator: "user " + user, Action: "key revoke", Subject: "some key", Detail: "of " + name},
-		{Operator: "root@host", Action: "user passwd", Subject: user},
-	} {
-		require.NoError(t, c.f.Accounts.Record(t.Context(), e))
-	}
-	_, err = f.Accounts.CreateUser(t.Context(), id, user, "correct horse battery")
-	require.NoError(t, err)
-	_, _, err = f.Accounts.CreateKey(t.Context(), id)
-	require.NoError(t, err)
-	c.voice, err = f.Accounts.AddVoice(t.Context(), id, voices.Voice{Name: c.words.next("voice"), Model: strings.Repeat("01", 32), Consent: c.words.next("consent"), Vectors: [][]float32{{0.6, 0.8}}})
-	require.NoError(t, err)
-	_, err = f.Outbox().SetHook(t.Context(), id, webhook.Hook{URL: "https://" + c.words.next("hook") + ".example/"})
-	require.NoError(t, err)
-	secret, err := f.Outbox().RotateSecret(t.Context(), id)
-	require.NoError(t, err)
-	c.words.all = append(c.words.all, secret)
-	for i := range 6 {
-		task := c.task(i)
-		if i == 0 {
-			c.done = task
-		}
-	}
-	return c
-}
-
-// task creates a task that ends with a result or without one, with marked texts
-// in all fields, files and corrections.
-func (c *customer) task(i int) tasks.Task {
-	ctx := c.t.Context()
-	r := c.f.Request(func(r *tasks.Request) {
-		r.Account, r.Filename = c.account.ID, c.words.next("file")+".wav"
-		r.Options.Hotwords, r.Options.InitialPrompt = []string{c.words.next("hotword")}, new(c.words.next("prompt"))
-		r.CallbackURL, r.CallbackSecret = "https://"+c.words.next("host")+".example/", c.words.next("secret")
-		r.Audio, r.Seconds = c.f.Audio(c.words.next("audio")), 3
-	})
-	task, _, err := c.f.Create(ctx, r, tasks.Idempotency{Key: c.words.next("key"), BodyHash: "h"})
-	require.NoError(c.t, err)
-	claim := c.f.Take()
-	c.f.Exec("INSERT INTO live_segments (task_id, attempt, first, segments) VALUES ($1, 1, 0, $2)", task.ID, `[{"text": "`+c.words.next("live")+`"}]`)
-	require.NoError(c.t, c.f.Config.Blobs.Put(ctx, tasks.CheckpointPrefix(task.ID)+"0123/vad", bytes.NewReader([]byte(c.words.next("checkpoint")))))
-	if i%3 == 2 {
-		require.NoError(c.t, c.f.Release(ctx, claim, tasks.EndPermanent, c.words.next("error")))
-		return task
-	}
-	result := spec.Result{Ran: spec.Capabilities{ASR: true}, Language: "en", Segments: []spec.Segment{{Text: c.words.next("text"), End: 1}}}
-	require.NoError(c.t, c.f.Complete(ctx, claim, tasks.Outcome{Seconds: 3, Result: result}))
-	c.f.Exec("INSERT INTO corrections (task_id, version, author, made_at, change) VALUES ($1, 1, 'x', 1, $2)", task.ID, `{"text": "`+c.words.next("correction")+`"}`)
-	return task
-}
-
-// traces returns the marked words in the files below the folders and in texts.
-func (c *customer) traces(folders []string, texts ...[]byte) (traces []string) {
-	c.t.Helper()
-	for _, folder := range folders {
-		require.NoError(c.t, filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			texts = append(texts, []byte(path), content)
-			return err
-		}))
-	}
-	for _, word := range c.words.all {
-		for _, text := range texts {
-			if bytes.Contains(text, []byte(word)) {
-				traces = append(traces, word)
-				break
-			}
-		}
-	}
-	return traces
-}
 
 // rows returns the text of every row of every table of a PostgreSQL database.
 func rows(t *testing.T, d *db.DB) []byte {
@@ -160,16 +55,16 @@ func TestErasedAccountLeavesNoRow(t *testing.T) {
 	d := dbtest.Postgres(t, db.Options{})
 	f := taskstest.New(t, d)
 	e := &erasure.Eraser{DB: d, Accounts: f.Accounts, Tasks: f.Service}
-	other, c := newCustomer(t, f, "a"), newCustomer(t, f, "b")
-	require.Greater(t, len(c.traces([]string{f.Dir}, rows(t, d))), len(c.words.all)*2/3, "the search finds words; results are compressed")
-	kept := other.traces([]string{f.Dir}, rows(t, d))
-	require.NoError(t, f.Accounts.Suspend(t.Context(), c.account.ID))
-	suspended, err := f.Accounts.Find(t.Context(), c.account.ID)
+	other, c := taskstest.NewCustomer(t, f, "a"), taskstest.NewCustomer(t, f, "b")
+	require.Greater(t, len(c.Traces([]string{f.Dir}, rows(t, d))), len(c.Words)*2/3, "the search finds words; results are compressed")
+	kept := other.Traces([]string{f.Dir}, rows(t, d))
+	require.NoError(t, f.Accounts.Suspend(t.Context(), c.Account.ID))
+	suspended, err := f.Accounts.Find(t.Context(), c.Account.ID)
 	require.NoError(t, err)
 	receipt, err := e.Account(t.Context(), suspended)
 	require.NoError(t, err)
-	assert.Empty(t, c.traces([]string{f.Dir}, rows(t, d)))
-	assert.Equal(t, kept, other.traces([]string{f.Dir}, rows(t, d)))
+	assert.Empty(t, c.Traces([]string{f.Dir}, rows(t, d)))
+	assert.Equal(t, kept, other.Traces([]string{f.Dir}, rows(t, d)))
 	assert.True(t, verified(t, e, receipt).Erased.Whole)
 	f.Exact()
 }
@@ -183,42 +78,42 @@ func TestErasedAccountLeavesNothing(t *testing.T) {
 	var log bytes.Buffer
 	f := taskstest.New(t, dbtest.Open(t, path, db.Options{}), func(c *tasks.Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
 	e := &erasure.Eraser{DB: f.Config.DB, Accounts: f.Accounts, Tasks: f.Service}
-	other := newCustomer(t, f, "a")
-	c := newCustomer(t, f, "b")
-	before := c.traces([]string{filepath.Dir(path), f.Dir})
-	require.Greater(t, len(before), len(c.words.all)*2/3, "the search finds words; results are compressed")
+	other := taskstest.NewCustomer(t, f, "a")
+	c := taskstest.NewCustomer(t, f, "b")
+	before := c.Traces([]string{filepath.Dir(path), f.Dir})
+	require.Greater(t, len(before), len(c.Words)*2/3, "the search finds words; results are compressed")
 
-	_, err := e.Account(t.Context(), c.account)
+	_, err := e.Account(t.Context(), c.Account)
 	require.ErrorIs(t, err, accounts.ErrInUse, "not suspended")
-	require.NoError(t, f.Accounts.Suspend(t.Context(), c.account.ID))
-	suspended, err := f.Accounts.Find(t.Context(), c.account.ID)
+	require.NoError(t, f.Accounts.Suspend(t.Context(), c.Account.ID))
+	suspended, err := f.Accounts.Find(t.Context(), c.Account.ID)
 	require.NoError(t, err)
-	entries := f.Count("SELECT COUNT(*) FROM ledger WHERE account_id = $1", c.account.ID)
+	entries := f.Count("SELECT COUNT(*) FROM ledger WHERE account_id = $1", c.Account.ID)
 	receipt, err := e.Account(t.Context(), suspended)
 	require.NoError(t, err)
 
-	assert.Empty(t, c.traces([]string{filepath.Dir(path), f.Dir}))
-	for _, word := range c.traces(nil, log.Bytes()) {
-		assert.Contains(t, word, "error", "the log has reasons of failures, and no content")
+	assert.Empty(t, c.Traces([]string{filepath.Dir(path), f.Dir}))
+	for _, word := range c.Traces(nil, log.Bytes()) {
+		assert.Fail(t, "the log names content", word)
 	}
-	t.Logf("%d marked words, %d readable before the deletion; none in database, write-ahead log, store and log after it", len(c.words.all), len(before))
-	assert.Equal(t, entries, f.Count("SELECT COUNT(*) FROM ledger WHERE account_id = $1", c.account.ID))
+	t.Logf("%d marked words, %d readable before the deletion; none in database, write-ahead log, store and log after it", len(c.Words), len(before))
+	assert.Equal(t, entries, f.Count("SELECT COUNT(*) FROM ledger WHERE account_id = $1", c.Account.ID))
 	f.Exact()
-	assert.NotEmpty(t, other.traces([]string{filepath.Dir(path)}))
-	_, err = f.Result(t.Context(), other.account.ID, other.done.ID)
+	assert.NotEmpty(t, other.Traces([]string{filepath.Dir(path)}))
+	_, err = f.Result(t.Context(), other.Account.ID, other.Done.ID)
 	require.NoError(t, err)
 
 	r := verified(t, e, receipt)
 	assert.True(t, r.Erased.Whole)
-	assert.Equal(t, c.account.ID, r.Erased.Account)
+	assert.Equal(t, c.Account.ID, r.Erased.Account)
 	assert.Len(t, r.Erased.Tasks, 6)
 	assert.Len(t, r.Erased.Users, 1)
 	assert.Len(t, r.Erased.Keys, 1)
-	assert.Equal(t, []string{c.voice.ID}, r.Erased.Voices)
-	again, err := f.Accounts.Find(t.Context(), c.account.ID)
+	assert.Equal(t, []string{c.Voice.ID}, r.Erased.Voices)
+	again, err := f.Accounts.Find(t.Context(), c.Account.ID)
 	require.NoError(t, err)
-	assert.Equal(t, "deleted "+c.account.ID, again.Name)
-	log2, err := c.f.Accounts.AuditLog(t.Context(), time.Time{}, 100)
+	assert.Equal(t, "deleted "+c.Account.ID, again.Name)
+	log2, err := f.Accounts.AuditLog(t.Context(), time.Time{}, 100)
 	require.NoError(t, err)
 	assert.Len(t, log2, 10, "no entry is lost")
 }
@@ -272,3 +167,59 @@ func TestReceiptOfATask(t *testing.T) {
 		require.Error(t, err)
 	})
 }
+
+// TestLogsNameNoContent: whatever fails, an attempt, a download or a callback,
+// for a reason that names the recording or an address, the log has the task and
+// the cause, and nothing that the customer named.
+func TestLogsNameNoContent(t *testing.T) {
+	var mu sync.Mutex
+	var log bytes.Buffer
+	writer := writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(p)
+	})
+	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) {
+		c.Logger = slog.New(slog.NewJSONHandler(writer, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c.RetryDelays = []time.Duration{time.Millisecond}
+	})
+	c := taskstest.NewCustomer(t, f, "b")
+	named := func(r *http.Request) (*http.Response, error) {
+		return nil, &url.Error{Op: "Get", URL: r.URL.String(), Err: &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: r.URL.Host}}}
+	}
+	n, err := webhook.NewNotifier(f.Outbox(), f.Queue(), webhook.NotifierConfig{HTTP: taskstest.DoerFunc(named), Poll: time.Millisecond})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var wait sync.WaitGroup
+	wait.Go(func() { _ = n.Run(ctx) })
+	f.StartFetcher(worker.FetcherConfig{HTTP: taskstest.DoerFunc(named), Pause: time.Millisecond})
+	f.Start(1, worker.Config{Engine: taskstest.EngineFunc(func(_ context.Context, job worker.Job) (tasks.Outcome, error) {
+		return tasks.Outcome{}, spec.Permanent(fmt.Errorf("%s: not decoded: markedbreason", job.Path))
+	})})
+	c.Words = append(c.Words, "markedbreason")
+	permanent := c.Add()
+	source := f.Add(func(r *tasks.Request) {
+		r.Account, r.URL = c.Account.ID, "https://"+c.Word("source")+".example/"+c.Word("path")
+		r.Filename = c.Word("file")
+	})
+	for _, task := range []tasks.Task{permanent, source} {
+		ended := f.WaitFor(task.ID)
+		require.NotEqual(t, tasks.StatusDone, ended.Status)
+	}
+	require.Contains(t, *f.Row(permanent.ID).ErrorMessage, "reason", "its owner is told")
+	require.Eventually(t, func() bool {
+		return f.Count("SELECT COUNT(*) FROM callbacks WHERE attempts > 0 AND task_id = $1", permanent.ID) > 0
+	}, time.Minute, time.Millisecond)
+	stop()
+	wait.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, line := range []string{`"msg":"task failed"`, `"msg":"attempt failed"`, `"msg":"download failed"`, `"kind":"*net.DNSError"`, `"msg":"callback not delivered"`, permanent.ID, source.ID} {
+		assert.Contains(t, log.String(), line)
+	}
+	assert.Empty(t, c.Traces(nil, log.Bytes()))
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }

@@ -73,5 +73,5 @@ func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) {
 		return s.cfg.Live.Open(ctx, o, set)
 	}
 	e := doors.Serve(ctx, doors.WebSocket{Conn: conn}, l.door, l.settings, open, doors.Limits{Longest: s.cfg.LongestLive})
-	s.log.Info("live connection ends", "request", r.id, "account", r.who.Account, "close_code", e.Reason.Code(), "reason", e.Text, "audio_seconds", e.Seconds)
+	s.log.Info("live connection ends", "request", r.id, "account", r.who.Account, "close_code", e.Reason.Code(), "audio_seconds", e.Seconds)
 }

@@ -284,7 +284,7 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 		case a := <-answers:
 			if a.err != nil {
 				failure := s.translate(a.err)
-				s.log.Info("streamed transcription failed", "request", r.id, "task", id, "error_code", failure.Code, "error", failure.Error())
+				s.log.Info("streamed transcription failed", "request", r.id, "task", id, "error_code", failure.Code)
 				_ = stream.send("", "", failure.openAI())
 				return r.Context().Err() != nil, nil
 			}

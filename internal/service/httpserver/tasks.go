@@ -72,6 +72,10 @@ type taskDetails struct {
 	Amount   *billing.Money `json:"amount,omitempty"`
 }
 
+func detailsOf(t tasks.Task) taskDetails {
+	return taskDetails{t.AudioDuration, t.Language, t.Speakers, t.Charged}
+}
+
 // taskID reads an id from a path in its canonical form.
 func taskID(text string) (string, bool) {
 	if len(text) != 36 {
@@ -238,7 +242,7 @@ func (s *Server) checkURL(r *request, field, u string) error {
 	case r.Context().Err() != nil:
 		return r.Context().Err()
 	}
-	s.log.Debug("URL not checked", "request", r.id, "field", field, "error", err)
+	s.log.Debug("URL not checked", "request", r.id, "field", field, "cause", safehttp.Class(err))
 	return nil
 }
 
@@ -291,7 +295,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *request) error {
 			CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stampOrNull(t.FinishedAt),
 		}
 		if details && t.Status == tasks.StatusDone {
-			out.Tasks[i].taskDetails = taskDetails{t.AudioDuration, t.Language, t.Speakers, t.Charged}
+			out.Tasks[i].taskDetails = detailsOf(t)
 		}
 	}
 	return writeJSON(w, http.StatusOK, out)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,8 +74,8 @@ func newMetrics(worker string, stats func(context.Context) (tasks.Stats, error))
 	m.stages = m.histograms("otograph_stage_seconds", "Time of one stage of one task.", "stage", .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 7200)
 	m.callbacks = m.counters("otograph_callback_attempts_total", "Callback deliveries tried, by outcome (delivered, failed).", "outcome")
 	m.failures = m.counters("otograph_attempt_failures_total", "Attempts that this process ended without a result, by cause (input, error, crash, lost, service).", "cause")
-	for _, cause := range causes {
-		m.failures.WithLabelValues(cause) // create the counter at zero
+	for _, how := range failing {
+		m.failures.WithLabelValues(how.String()) // create the counter at zero
 	}
 	m.outages = m.gauges("otograph_outage", "1 while a failure of a part keeps a member (worker, fetcher) from claiming tasks.", "member", "part")
 	m.begun = m.gauges("otograph_outage_start_timestamp_seconds", "When the failure began, in seconds since 1970; 0 if there is none.", "member", "part")
@@ -156,20 +157,14 @@ func (m *Metrics) Build(version string) {
 	m.gauges("otograph_build_info", "Version of the program and of Go.", "version", "go").WithLabelValues(version, runtime.Version()).Set(1)
 }
 
-// causes maps how a claim ended to the label cause. A task that a draining
-// worker returns did not fail.
-var causes = map[tasks.Ending]string{
-	tasks.EndPermanent:   "input",   // the recording or its address
-	tasks.EndRecoverable: "error",   // tried again
-	tasks.EndCrash:       "crash",   // of native code
-	tasks.EndInterrupted: "lost",    // the worker was killed or its machine was lost
-	tasks.EndOutage:      "service", // database, file store, disk, memory
-}
+// failing are the ways in which an attempt fails; a task that a draining worker
+// returns did not fail.
+var failing = []tasks.Ending{tasks.EndPermanent, tasks.EndRecoverable, tasks.EndCrash, tasks.EndInterrupted, tasks.EndOutage}
 
 // AttemptEnded counts a claim that ended without a result, by its cause.
 func (m *Metrics) AttemptEnded(how tasks.Ending) {
-	if cause, ok := causes[how]; ok {
-		m.failures.WithLabelValues(cause).Inc()
+	if slices.Contains(failing, how) {
+		m.failures.WithLabelValues(how.String()).Inc()
 	}
 }
 

@@ -104,13 +104,18 @@ type Ending int
 
 // The ways in which a claim ends without a result.
 const (
-	EndPermanent   Ending = iota // the input is at fault: the task fails for good
+	EndPermanent   Ending = iota // the input, the recording or its address, is at fault: the task fails for good
 	EndRecoverable               // counts as an attempt
 	EndCrash                     // counts as an attempt and as a crash of native code
 	EndInterrupted               // the worker was killed from outside or its machine was lost: handed back uncounted, up to a limit
 	EndHandedBack                // the worker drains: handed back uncounted
 	EndOutage                    // failure of the service (store, disk, memory, database): retried later without counting an attempt, as often as necessary
 )
+
+// String returns the cause as the log and the metrics name it.
+func (e Ending) String() string {
+	return [...]string{"input", "error", "crash", "lost", "drain", "service"}[e]
+}
 
 // Release ends a claim without a result. If the claim is no longer current, it
 // changes nothing and returns queue.ErrSuperseded.
@@ -145,7 +150,7 @@ func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message s
 		return s.finalize(ctx, tx, r, StatusFailed, message)
 	case EndOutage:
 		pause := outagePause(r.attempt - r.failures)
-		s.Config.Logger.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String(), "reason", message)
+		s.Config.Logger.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String())
 		return s.queue.Delay(ctx, tx, r.ref(), pause)
 	case EndHandedBack, EndInterrupted:
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET interruptions = $2 WHERE id = $1", r.ID, r.interruptions); err != nil {
@@ -160,7 +165,7 @@ func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message s
 		if err != nil {
 			return err
 		}
-		s.Config.Logger.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "reason", message)
+		s.Config.Logger.InfoContext(ctx, "task handed back", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "cause", how.String())
 		return nil
 	}
 	r.failures++
@@ -185,7 +190,7 @@ func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message s
 	if err := s.queue.Delay(ctx, tx, r.ref(), delay); err != nil {
 		return err
 	}
-	s.Config.Logger.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "error", message)
+	s.Config.Logger.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "cause", how.String())
 	return nil
 }
 
@@ -236,7 +241,7 @@ func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, m
 		return err
 	}
 	if status != StatusDone {
-		s.Config.Logger.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "error", message)
+		s.Config.Logger.WarnContext(ctx, "task "+string(status), "task", r.ID, "account", r.AccountID, "attempt", r.attempt)
 	}
 	return nil
 }

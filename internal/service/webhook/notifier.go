@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -136,7 +135,11 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (wri
 		}
 	}
 	if failure != nil {
-		log.InfoContext(ctx, "callback not delivered", "attempt", d.Attempts+1, "error", failure, "cause", fmt.Sprint(safehttp.Cause(failure)))
+		status := 0
+		if r, refused := errors.AsType[*refusal](failure); refused {
+			status = r.code
+		}
+		log.InfoContext(ctx, "callback not delivered", "attempt", d.Attempts+1, "status", status, "cause", safehttp.Class(failure))
 	} else {
 		log.InfoContext(ctx, "callback delivered", "attempt", d.Attempts+1)
 	}

@@ -242,7 +242,7 @@ func (f *Fetcher) download(run context.Context, c *tasks.Claim) (written bool) {
 		f.part = partOf(err, PartStore)
 		f.mu.Unlock()
 	}
-	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "error", err, "cause", fmt.Sprint(safehttp.Cause(err)))
+	log.WarnContext(run, "download failed", "task", c.ID, "attempt", c.Held.Attempt, "cause", how.String(), "kind", safehttp.Class(err))
 	if err := release(run, s, c, how, message, lastWrite); err != nil {
 		log.ErrorContext(run, "end of a download not written; the task is handed back", "task", c.ID, "error", err)
 		return false

@@ -200,6 +200,9 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 		hung = ErrHung
 	}
 	if !public(err) {
+		if named, ok := errors.AsType[renamedError](err); ok {
+			err = named.error // with the path: the customer's name is not for the log
+		}
 		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
 	}
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(cause, queue.ErrSuperseded) {

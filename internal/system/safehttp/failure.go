@@ -3,7 +3,9 @@ package safehttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"syscall"
 )
 
 // The texts of requests that failed after leaving the client. There are only
@@ -16,7 +18,7 @@ const (
 	failedBody   = "the connection was lost before the whole response was read"
 )
 
-// failure has one of the texts above. Its cause is for the log: see Cause.
+// failure has one of the texts above. Its cause is for the log: see Class.
 type failure struct {
 	text  string
 	cause error
@@ -28,13 +30,17 @@ func (e *failure) Error() string { return e.text }
 // Unwrap returns the cause.
 func (e *failure) Unwrap() error { return e.cause }
 
-// Cause returns the system's message about a failed request, for the operator
-// only. It returns errors of other packages unchanged.
-func Cause(err error) error {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f.cause
+// Class returns the kind of an error of a request, for the operator's log only:
+// the system's error, or else the type of the innermost error. Unlike the error
+// itself it contains no name or address, which may be a customer's.
+func Class(err error) string {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return number.Error()
 	}
-	return err
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return fmt.Sprintf("%T", err)
 }
 
 // explain replaces an error with a failure, except refusals, resolver errors

@@ -16,12 +16,13 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/httpserver"
 	"github.com/otograph/otograph/service"
 )
 
 type accountCmd struct {
 	Create  accountCreateCmd  `cmd:"" help:"Create an account with a zero balance."`
-	List    accountListCmd    `cmd:"" help:"List the accounts, show one with its limits, packs, keys and users, or add up what they used (--usage)."`
+	List    accountListCmd    `cmd:"" help:"List the accounts, show one with its limits, packs, keys and users, add up what they used (--usage), or export one (--export)."`
 	Credit  accountCreditCmd  `cmd:"" help:"Add to an account's balance (--refund: pay back; --expires: add a resource pack)."`
 	Limits  accountLimitsCmd  `cmd:"" help:"Set an account's tier or limits. Without --tier, a limit without a flag becomes that of the tier."`
 	Hook    accountHookCmd    `cmd:"" help:"Show, set (--url), rotate or remove an account's hook: the receiver of its events and budget warnings."`
@@ -47,8 +48,9 @@ func (c *accountCreateCmd) Run(ctx context.Context) error {
 type accountListCmd struct {
 	storeFlags
 	usageFlags
-	Name string `arg:"" optional:"" help:"Show this account, by name or id, as JSON."`
-	JSON bool   `help:"Print as JSON."`
+	Name   string `arg:"" optional:"" help:"Show this account, by name or id, as JSON."`
+	JSON   bool   `help:"Print as JSON."`
+	Export string `type:"path" placeholder:"FILE" help:"Write everything of the account except its secrets to this new ZIP archive."`
 }
 
 // accountLine is an account in a list.
@@ -62,11 +64,17 @@ type accountLine struct {
 }
 
 func (c *accountListCmd) Run(ctx context.Context) error {
+	if c.Export != "" && (c.Name == "" || c.Usage != "") {
+		return &usageError{errors.New("account list: --export requires an account, and is not combined with --usage")}
+	}
 	if c.Usage != "" {
 		return c.usage(ctx)
 	}
 	if c.usageFlags != (usageFlags{Timezone: c.Timezone}) {
 		return &usageError{errors.New("account list: --by, --from, --until and --csv belong to --usage")}
+	}
+	if c.Export != "" {
+		return c.changeAccount(ctx, "account export", c.Name, "", func(s *stores, a accounts.Account) error { return c.export(ctx, s, a) })
 	}
 	if c.Name != "" {
 		return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error { return showAccount(ctx, s, a) })
@@ -92,20 +100,27 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 
 // showAccount prints an account with its packs, keys and users as JSON.
 func showAccount(ctx context.Context, s *stores, a accounts.Account) error {
-	view, viewErr := s.Billing.View(ctx, a.ID)
-	packs, packsErr := s.Billing.Packs(ctx, a.ID)
-	keys, keysErr := s.Accounts.Keys(ctx, a.ID)
-	users, usersErr := s.Accounts.Users(ctx, a.ID)
-	if err := cmp.Or(viewErr, packsErr, keysErr, usersErr); err != nil {
+	shown, err := httpserver.Describe(ctx, s.Accounts, s.Billing, a)
+	if err != nil {
 		return err
 	}
-	for i := range keys {
-		keys[i].Hint += "…"
+	return printJSON(shown)
+}
+
+// export writes an account's data to a new file.
+func (c *accountListCmd) export(ctx context.Context, s *stores, a accounts.Account) error {
+	f, err := os.OpenFile(c.Export, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
 	}
-	return printJSON(map[string]any{
-		"id": a.ID, "name": a.Name, "created_at": a.CreatedAt, "suspended_at": a.SuspendedAt,
-		"account": view, "packs": orEmpty(packs), "keys": orEmpty(keys), "users": orEmpty(users),
-	})
+	missing, err := httpserver.Export(ctx, s.Accounts, s.Tasks, a, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(c.Export))
+	}
+	if missing > 0 {
+		return fmt.Errorf("%s: %d entries are missing or incomplete: see their errors in manifest.json", c.Export, missing)
+	}
+	return nil
 }
 
 type accountCreditCmd struct {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/backoff"
@@ -92,21 +91,15 @@ func (e *Eraser) Account(ctx context.Context, a accounts.Account) (receipt strin
 		return "", fmt.Errorf("%w: expected a suspended account without unfinished tasks (%d): suspend it, then wait for them or cancel them", accounts.ErrInUse, unfinished)
 	}
 	erased := Erased{Account: a.ID, Whole: true}
-	for {
-		list, _, err := e.Tasks.List(ctx, a.ID, tasks.Filter{Page: billing.Page{Number: 1, Size: 100}})
+	for listed, err := range e.Tasks.All(ctx, a.ID) {
 		if err != nil {
 			return "", err
 		}
-		if len(list) == 0 {
-			break
+		t, err := e.task(ctx, a.ID, listed.ID)
+		if err != nil {
+			return "", err
 		}
-		for _, listed := range list {
-			t, err := e.task(ctx, a.ID, listed.ID)
-			if err != nil {
-				return "", err
-			}
-			erased.Tasks = append(erased.Tasks, t)
-		}
+		erased.Tasks = append(erased.Tasks, t)
 	}
 	if erased.Traces, err = e.Accounts.Erase(ctx, a); err != nil {
 		return "", err

@@ -205,6 +205,7 @@ func (s *Server) routes() {
 	s.endpoint("/account", methods{"GET": s.private(s.getAccount)})
 	s.endpoint("/account/keys", methods{"GET": s.person(s.listKeys), "POST": s.person(s.createKey)})
 	s.endpoint("/account/keys/{id}", methods{"DELETE": s.person(s.revokeKey)})
+	s.endpoint("/account/export", methods{"GET": s.private(s.getExport)})
 	s.endpoint("/account/hook", methods{"GET": s.private(s.getHook), "PUT": s.private(s.setHook), "DELETE": s.private(s.removeHook)})
 	s.endpoint("/account/hook/secret", methods{"POST": s.private(s.rotateHook)})
 	s.endpoint("/voices", methods{"GET": s.private(s.listVoices), "POST": s.private(s.createVoice)})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/otograph/otograph/billing"
@@ -118,16 +119,46 @@ func (s *Owners) List(ctx context.Context, account string, f Filter) ([]Task, in
 	return list, max(total, (f.Number-1)*f.Size+len(list)), s.wrap("list", err) // a task may have been added since the sums were read
 }
 
+// allBatch is the number of tasks that All reads at a time.
+const allBatch = 100
+
+// All returns an account's tasks, newest first. The caller may delete them
+// meanwhile. It ends after an error.
+func (s *Owners) All(ctx context.Context, account string) iter.Seq2[Task, error] {
+	return func(yield func(Task, error) bool) {
+		where, args := "account_id = $1", db.Args{account}
+		for {
+			list, err := s.charged(ctx, fmt.Sprintf("%s ORDER BY created_at DESC, id DESC LIMIT %d", where, allBatch), args)
+			if err != nil {
+				yield(Task{}, s.wrap("list", err))
+				return
+			}
+			for _, t := range list {
+				if !yield(t, nil) {
+					return
+				}
+			}
+			if len(list) < allBatch {
+				return
+			}
+			last := list[allBatch-1]
+			where, args = "account_id = $1 AND (created_at, id) < ($2, $3)", db.Args{account, db.Micros(last.CreatedAt), last.ID}
+		}
+	}
+}
+
 // charged returns the tasks that the rest of a statement selects, with their
-// charges.
+// charges and what was sent.
 func (s *core) charged(ctx context.Context, where string, args db.Args) ([]Task, error) {
 	return db.Select(ctx, s.Config.DB.Read(), func(row db.Row, t *Task) (err error) {
 		var charged *billing.Money
 		var number int64
-		*t, err = scanTask(row, &charged, &number)
-		t.Charged, t.number = charged, number
+		var sent Sent
+		*t, err = scanTask(row, &charged, &number, &sent.Key, &sent.IdempotencyKey, &sent.AudioURL, &sent.CallbackURL)
+		t.Charged, t.number, t.Sent = charged, number, sent
 		return err
-	}, "SELECT "+taskColumns+", (SELECT total FROM settlements WHERE task_id = tasks.id), COALESCE(finished_seq, 0) FROM tasks WHERE "+where, args...)
+	}, "SELECT "+taskColumns+`, (SELECT total FROM settlements WHERE task_id = tasks.id), COALESCE(finished_seq, 0), COALESCE(key_id, ''),
+		COALESCE(idempotency_key, ''), COALESCE(audio_url, ''), COALESCE(callback_url, '') FROM tasks WHERE `+where, args...)
 }
 
 // total returns the number of an account's tasks with a status, from the

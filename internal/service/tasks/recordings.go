@@ -55,6 +55,9 @@ func (a *Audio) Read(p []byte) (int, error) {
 	}
 	n, err := a.file.Read(p)
 	a.at += int64(n)
+	if errors.Is(err, io.EOF) && a.at < a.size {
+		err = fmt.Errorf("tasks: the stored recording of %s ends early: %w", a.Task.ID, io.ErrUnexpectedEOF)
+	}
 	return n, err
 }
 

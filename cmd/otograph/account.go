@@ -77,7 +77,13 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 		return c.changeAccount(ctx, "account export", c.Name, "", func(s *stores, a accounts.Account) error { return c.export(ctx, s, a) })
 	}
 	if c.Name != "" {
-		return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error { return showAccount(ctx, s, a) })
+		return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
+			shown, err := httpserver.Describe(ctx, s.Accounts, s.Billing, a)
+			if err != nil {
+				return err
+			}
+			return printJSON(shown)
+		})
 	}
 	return c.with(ctx, func(s *stores) error {
 		list, err := s.Accounts.List(ctx)
@@ -96,15 +102,6 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 			t.row(l.Name, l.Balance, l.ID, l.Created.Format(time.DateOnly), stamp(l.Suspended))
 		})
 	})
-}
-
-// showAccount prints an account with its packs, keys and users as JSON.
-func showAccount(ctx context.Context, s *stores, a accounts.Account) error {
-	shown, err := httpserver.Describe(ctx, s.Accounts, s.Billing, a)
-	if err != nil {
-		return err
-	}
-	return printJSON(shown)
 }
 
 // export writes an account's data to a new file.
@@ -137,49 +134,39 @@ func (c *accountCreditCmd) Run(ctx context.Context) error {
 	switch {
 	case c.Expires != "" && (c.Refund || c.Note != ""):
 		return &usageError{errors.New("--expires adds a resource pack: expected neither --refund nor --note")}
-	case c.Expires != "":
-		return c.addPack(ctx)
-	case c.Concurrency != 0:
+	case c.Expires == "" && c.Concurrency != 0:
 		return &usageError{errors.New("--concurrency belongs to a resource pack: expected --expires")}
-	case c.Refund:
-		return c.move(ctx, "account refund", cmp.Or(c.Note, "refund"), (*billing.Store).Refund)
 	}
-	return c.move(ctx, "account credit", cmp.Or(c.Note, "credit"), (*billing.Store).Recharge)
-}
-
-// move posts the amount to the account's ledger.
-func (c *accountCreditCmd) move(ctx context.Context, action, note string, post func(b *billing.Store, ctx context.Context, account string, amount billing.Money, note string) (billing.Transaction, error)) error {
-	return c.changeAccount(ctx, action, c.Name, c.Amount+", "+note, func(s *stores, a accounts.Account) error {
-		amount, err := billing.ParseMoney(c.Amount)
-		if err != nil {
-			return &usageError{err}
+	amount, err := billing.ParseMoney(c.Amount)
+	if err != nil {
+		return &usageError{err}
+	}
+	expires, err := timeFlag(time.UTC, "expires", c.Expires)
+	if err != nil {
+		return err
+	}
+	action, post := "credit", (*billing.Store).Recharge
+	if c.Refund {
+		action, post = "refund", (*billing.Store).Refund
+	}
+	note := cmp.Or(c.Note, action)
+	detail := ", " + note
+	if c.Expires != "" {
+		action, detail = "pack", " until "+c.Expires
+	}
+	return c.changeAccount(ctx, "account "+action, c.Name, c.Amount+detail, func(s *stores, a accounts.Account) error {
+		if c.Expires != "" {
+			p, err := s.Billing.AddPack(ctx, a.ID, billing.Pack{Value: amount, Concurrency: c.Concurrency, ExpiresAt: expires})
+			if err == nil {
+				say("pack %s of %s until %s\n", p.ID, p.Value, p.ExpiresAt.Format(time.RFC3339))
+			}
+			return err
 		}
 		t, err := post(s.Billing, ctx, a.ID, amount, note)
-		if err != nil {
-			return err
+		if err == nil {
+			say("balance %s\n", t.BalanceAfter)
 		}
-		say("balance %s\n", t.BalanceAfter)
-		return nil
-	})
-}
-
-// addPack adds a resource pack of the amount.
-func (c *accountCreditCmd) addPack(ctx context.Context) error {
-	return c.changeAccount(ctx, "account pack", c.Name, c.Amount+" until "+c.Expires, func(s *stores, a accounts.Account) error {
-		value, err := billing.ParseMoney(c.Amount)
-		if err != nil {
-			return &usageError{err}
-		}
-		expires, err := timeFlag("expires", c.Expires)
-		if err != nil {
-			return err
-		}
-		p, err := s.Billing.AddPack(ctx, a.ID, billing.Pack{Value: value, Concurrency: c.Concurrency, ExpiresAt: expires})
-		if err != nil {
-			return err
-		}
-		say("pack %s of %s until %s\n", p.ID, p.Value, p.ExpiresAt.Format(time.RFC3339))
-		return nil
+		return err
 	})
 }
 
@@ -260,18 +247,14 @@ func (c *accountSuspendCmd) Run(ctx context.Context) error {
 	})
 }
 
-// optionalTime is timeFlag for a flag that may be absent, which is the zero time.
-func optionalTime(flag, text string) (time.Time, error) {
+// timeFlag reads a date, which begins in zone, a time, or a duration from now; ""
+// is the zero time.
+func timeFlag(zone *time.Location, flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	return timeFlag(flag, text)
-}
-
-// timeFlag reads a date, a time, or a duration from now.
-func timeFlag(flag, text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
 			return t, nil
 		}
 	}
@@ -304,7 +287,7 @@ func (c *keyCreateCmd) Run(ctx context.Context) error {
 		detail = "read only"
 	}
 	if c.Expires != "" {
-		if options.ExpiresAt, err = timeFlag("expires", c.Expires); err != nil {
+		if options.ExpiresAt, err = timeFlag(time.UTC, "expires", c.Expires); err != nil {
 			return err
 		}
 		detail += ", expires " + options.ExpiresAt.Format(time.RFC3339)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/otograph/otograph/internal/service/tasks"
 )
@@ -28,10 +27,10 @@ func (c *accountListCmd) usage(ctx context.Context) error {
 		return &usageError{fmt.Errorf("--%w", err)}
 	}
 	q.Monthly = c.Usage == "month"
-	if q.From, err = timeIn(q.Zone, "from", c.From); err != nil {
+	if q.From, err = timeFlag(q.Zone, "from", c.From); err != nil {
 		return err
 	}
-	if q.Until, err = timeIn(q.Zone, "until", c.Until); err != nil {
+	if q.Until, err = timeFlag(q.Zone, "until", c.Until); err != nil {
 		return err
 	}
 	return c.with(ctx, func(s *stores) error {
@@ -57,12 +56,4 @@ func (c *accountListCmd) usage(ctx context.Context) error {
 			fmt.Fprintln(t.w, strings.Join(r.Cells(u.By), "\t"))
 		})
 	})
-}
-
-// timeIn is optionalTime with dates that begin in a time zone.
-func timeIn(zone *time.Location, flag, text string) (time.Time, error) {
-	if t, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
-		return t, nil
-	}
-	return optionalTime(flag, text)
 }

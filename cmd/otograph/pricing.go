@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/otograph/otograph/billing"
 )
@@ -42,7 +43,7 @@ func (c *pricingCmd) Run(ctx context.Context) error {
 		})
 	}
 	return c.change(ctx, "pricing set", "", c.detail(), func(s *stores) error {
-		from, err := optionalTime("from", c.From)
+		from, err := timeFlag(time.UTC, "from", c.From)
 		if err != nil {
 			return err
 		}

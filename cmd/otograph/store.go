@@ -192,7 +192,7 @@ type auditCmd struct {
 }
 
 func (c *auditCmd) Run(ctx context.Context) error {
-	since, err := optionalTime("since", c.Since)
+	since, err := timeFlag(time.UTC, "since", c.Since)
 	if err != nil {
 		return err
 	}

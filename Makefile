@@ -147,10 +147,13 @@ test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyan
 	@OTOGRAPH_REFEREE=$(CURDIR)/$(REFEREE) $(GO) test -count 1 -tags referee -v -run '^TestReferee' ./bench/internal/scores ./bench/...
 
 CLIENTS = bin/clients/bin/python
-test-clients: setup ## run the Python clients of four vendors and Standard Webhooks' library, unchanged, against the service (needs python3, pip and ffmpeg)
+NODE_CLIENTS = bin/clients-node
+test-clients: setup ## run the clients of eight vendors and frameworks (Python, JavaScript, Go), unchanged, against the service (needs python3, pip, npm and ffmpeg)
 	@test -x $(CLIENTS) || python3 -m venv bin/clients
-	@$(CLIENTS) -m pip install -q 'openai[realtime]==3.57.0' deepgram-sdk==7.17.0 assemblyai==1.8.2 wyoming==1.10.2 standardwebhooks==1.1.0
-	@OTOGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(GO) test -count 1 -tags clients -v -run '^TestClients' ./test
+	@$(CLIENTS) -m pip install -q 'openai[realtime]==3.57.0' deepgram-sdk==7.17.0 assemblyai==1.8.2 wyoming==1.10.2 standardwebhooks==1.1.0 \
+	  livekit-agents==1.8.9 livekit-plugins-openai==1.8.9 livekit-plugins-deepgram==1.8.9 'pipecat-ai[openai,deepgram]==1.14.0'
+	@npm install --silent --no-fund --no-audit --ignore-scripts --prefix $(NODE_CLIENTS) openai@7.59.0 ws@8.23.0 ai@7.0.173 @ai-sdk/openai@4.0.118 @deepgram/sdk@5.13.0
+	@OTOGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) OTOGRAPH_NODE_CLIENTS=$(CURDIR)/$(NODE_CLIENTS) $(GO) test -count 1 -tags clients -v -run '^TestClients' ./test
 	@OTOGRAPH_PYTHON=$(CURDIR)/$(CLIENTS) $(GO) test -count 1 -v -run '^TestStandardWebhooksLibrary$$' ./internal/service/webhook
 
 lint: setup ## check format, vet and lint: Go, shell scripts, the page, Python

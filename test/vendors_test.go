@@ -41,13 +41,18 @@ func waves(t *testing.T) (names, texts []string) {
 
 // program runs a client of test/clients and returns the values that it prints.
 // OTOGRAPH_CLIENTS is a Python that has the clients.
-func program[T any](t *testing.T, script string, args ...string) (out []T) {
+func program[T any](t *testing.T, script string, args ...string) []T {
 	t.Helper()
-	cmd := exec.Command(os.Getenv("OTOGRAPH_CLIENTS"), append([]string{"-P", "clients/" + script}, args...)...)
+	return printed[T](t, exec.Command(os.Getenv("OTOGRAPH_CLIENTS"), append([]string{"-P", "clients/" + script}, args...)...))
+}
+
+// printed runs a client and returns the values that it prints, one per recording.
+func printed[T any](t *testing.T, cmd *exec.Cmd) (out []T) {
+	t.Helper()
 	cmd.Stderr = os.Stderr
-	printed, err := cmd.Output()
+	text, err := cmd.Output()
 	require.NoError(t, err)
-	for line := range strings.Lines(string(printed)) {
+	for line := range strings.Lines(string(text)) {
 		t.Log(strings.TrimSpace(line))
 		var v T
 		require.NoError(t, json.Unmarshal([]byte(line), &v))

@@ -32,6 +32,7 @@ func registered(t *testing.T) map[string]bool {
 	m.Workers(func() int { return 0 })
 	m.Restarts(func() int { return 0 })
 	m.RefusedConnections()
+	m.Live()
 	ch := make(chan *prometheus.Desc)
 	go func() {
 		m.Registry().Describe(ch)

@@ -65,6 +65,9 @@ func Cluster(ctx context.Context, e *Embeddings, opt ClusterOptions) (*Result, e
 	if e.embedder != nil && !e.wide && samples(e.Speech) <= denseSpeech {
 		opt.cosines.one, opt.cosines.two = e.embedder.Cosines()
 	}
+	if e.embedder != nil {
+		opt.plda = e.embedder.PLDA()
+	}
 	sure := e
 	if e.sure != nil {
 		sure = e.filter(e.sure)

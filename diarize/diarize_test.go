@@ -33,6 +33,7 @@ type madeUp struct {
 	noise  float64
 	broken error
 	dim    int // of the returned vectors, 0: 64
+	plda   *PLDA
 }
 
 const madeUpDim = 64
@@ -50,6 +51,7 @@ func (m *madeUp) Dim() int             { return madeUpDim }
 func (m *madeUp) SameSpeaker() float64 { return 0.6 }
 
 func (m *madeUp) Cosines() (one, two float64) { return 0, 0 }
+func (m *madeUp) PLDA() *PLDA                 { return m.plda }
 func (m *madeUp) Close() error                { return nil }
 
 func (m *madeUp) Embed(ctx context.Context, _ *audio.PCM, windows []audio.Span) ([][]float32, error) {

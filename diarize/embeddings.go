@@ -24,6 +24,9 @@ type Embedder interface {
 	// Cosines returns the usual cosines of two windows of 1.5 s that do not
 	// overlap, of one voice and of two; 0 if not known.
 	Cosines() (one, two float64)
+	// PLDA returns the model's analysis, nil if it brings none. With it, the
+	// clusters of windows are refined by VBx.
+	PLDA() *PLDA
 	// Close frees the model; it may be called more than once.
 	Close() error
 }

@@ -69,6 +69,7 @@ func (pitch) Dim() int             { return 2 }
 func (pitch) SameSpeaker() float64 { return 0.9 }
 
 func (pitch) Cosines() (one, two float64) { return 0, 0 }
+func (pitch) PLDA() *diarize.PLDA         { return nil }
 func (pitch) Close() error                { return nil }
 
 func (pitch) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error) {

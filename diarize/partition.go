@@ -84,6 +84,11 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 	for i, c := range base {
 		labels[i] = group[c]
 	}
+	if opt.plda != nil && k > 1 {
+		if voices, n := opt.plda.regroup(x, labels, k); n >= least {
+			return voices, n, nil
+		}
+	}
 	return labels, k, nil
 }
 

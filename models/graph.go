@@ -177,7 +177,7 @@ var families = []family{
 		either(shape(-1, -1), is(in("input_values", "attention_mask"), inputs(2), rank("input_values", 2)))),
 
 	// Speakers.
-	model(ContractWeSpeaker, either(framework("wespeaker"), is(in("feats"), out("embs")))),
+	model(ContractWeSpeaker, either(framework("wespeaker"), is(in("feats"), out("embs")), is(in("fbank", "weights"), out("embedding")))),
 	model(Contract3DSpeaker,
 		either(framework("3d-speaker"), is(either(in("feature"), in("x")), out("embedding"), shape(-1, -1, 80)))),
 	model(ContractSpeechBrain, framework("speechbrain"), shape(-1, -1, 80)),

@@ -40,6 +40,9 @@ const (
 	PartConfig Part = "config"
 	// PartLM is a word language model (ARPA) for the optimized tier.
 	PartLM Part = "lm"
+	// PartPLDA is the analysis of an embedder's vectors (plda.json; see
+	// diarize.ParsePLDA).
+	PartPLDA Part = "plda"
 	// PartData is an external data file, which ONNX Runtime opens itself from
 	// the folder of the graph that names it.
 	PartData Part = "data"

@@ -13,7 +13,7 @@ import (
 type layout struct {
 	contract string
 	input    string   // features or samples
-	length   ort.Info // second input with the lengths; empty name if there is none
+	length   ort.Info // second input with the lengths or the frames' weights; empty name if there is none
 	output   string
 	bands    int // 0: samples
 	frames   int // fixed number of frames (of samples without bands), 0 when free
@@ -45,7 +45,8 @@ func fits(dim int64, n int64) bool { return dim == n || dim < 0 }
 
 func featureLayout(g *ort.Graph, contract string) (layout, error) {
 	want := "one float32 input [B,T,80]"
-	if len(g.Inputs) != 1 {
+	weighted := len(g.Inputs) == 2 && g.Inputs[1].Type == ort.Float32 && g.Inputs[1].Rank() == 2
+	if len(g.Inputs) != 1 && !weighted {
 		return layout{}, fmt.Errorf("%w: expected %s; found %s", ort.ErrContract, want, g.IOList())
 	}
 	in := g.Inputs[0]
@@ -53,6 +54,9 @@ func featureLayout(g *ort.Graph, contract string) (layout, error) {
 		return layout{}, fmt.Errorf("%w: expected %s; found %s", ort.ErrContract, want, g.IOList())
 	}
 	l := layout{contract: contract, input: in.Name, bands: 80}
+	if weighted {
+		l.length = g.Inputs[1]
+	}
 	if in.Rank() == 3 {
 		l.single = in.Shape[0] == 1
 		l.frames = int(max(in.Shape[1], 0))

@@ -2,7 +2,9 @@ package embed
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -142,6 +144,10 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 		return rows[frame*80 : (frame+1)*80]
 	}
 	wave := func(x []float32) []float32 { return x[:192] }
+	weighted := featureNet("fbank", "wide", 256) // as in community-1: each frame has a weight
+	weighted.Input("weights", onnxfile.Float32, "B", "T")
+	weighted.Node("Mul", []string{"wide", weighted.Op("ReduceMean", []string{"weights"}, onnxfile.AttrInts("axes", 1))}, []string{"embedding"})
+	weighted.Output("embedding", onnxfile.Float32, "B", 256)
 	onlyOne := featureNet("x", "wide", 192) // as published: the output's batch axis is a fixed 1
 	onlyOne.Node("Reshape", []string{"wide", onlyOne.Const(onnxfile.Ints([]int64{2}, 1, 192))}, []string{"embedding"})
 	onlyOne.Output("embedding", onnxfile.Float32, 1, 192)
@@ -164,6 +170,7 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 		{"TitaNet", nemoNet(80, onnxfile.Int64), "", models.ContractNeMoSpeaker, 192, nemoFrame(80)},
 		{"TitaNet, 32-bit length, 64 bands", nemoNet(64, onnxfile.Int32).Meta("framework", "nemo").Meta("feat_dim", "64"), "", models.ContractNeMoSpeaker, 192, nemoFrame(64)},
 		{"speechbrain, given", featureNet("features", "out", 192), models.ContractSpeechBrain, models.ContractSpeechBrain, 192, speechBrain},
+		{"wespeaker with weights", weighted, "", models.ContractWeSpeaker, 256, weSpeaker},
 		{"wespeaker, given", featureNet("features", "out", 192), models.ContractWeSpeaker, models.ContractWeSpeaker, 192, weSpeaker},
 		{"speechbrain, waveform", waveNet(true), "", models.ContractSpeechBrainWave, 192, wave},
 		{"speechbrain, waveform without lengths", waveNet(false), "", models.ContractSpeechBrainWave, 192, wave},
@@ -235,6 +242,29 @@ func TestShortLongAndSilentWindows(t *testing.T) {
 	none, err := m.Embed(t.Context(), pcm, nil)
 	require.NoError(t, err)
 	assert.Empty(t, none)
+}
+
+// TestPLDAFile: the file beside the network is read, and one for vectors of
+// another size is refused.
+func TestPLDAFile(t *testing.T) {
+	needsRuntime(t)
+	plda := func(dim int) models.File {
+		zeros := strings.TrimSuffix(strings.Repeat("0,", dim), ",")
+		text := fmt.Sprintf(`{"mean1":[%s],"lda":[%[1]s],"mean2":[0],"plda_mu":[0],"plda_tr":[1],"plda_psi":[1]}`, zeros)
+		return models.File{Part: models.PartPLDA, Name: "plda.json", Data: func() ([]byte, error) { return []byte(text), nil }}
+	}
+	net := models.File{Part: models.PartModel, Name: "x.onnx", Data: func() ([]byte, error) { return featureNet("feats", "embs", 192).Bytes(), nil }}
+	open := func(files ...models.File) (*Model, error) {
+		return Open(&models.Model{Role: models.RoleEmbedder, Name: "x", Files: files}, Options{})
+	}
+	for brings, files := range map[bool][]models.File{false: {net}, true: {net, plda(192)}} {
+		m, err := open(files...)
+		require.NoError(t, err)
+		assert.Equal(t, brings, m.PLDA() != nil)
+		require.NoError(t, m.Close())
+	}
+	_, err := open(net, plda(256))
+	require.ErrorContains(t, err, "embedder model x: plda.json: PLDA from 192 to 1 numbers: mean1: expected 192 numbers, found 256")
 }
 
 // TestFixedFrames: some exports take only one number of frames.

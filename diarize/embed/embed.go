@@ -17,11 +17,6 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// DefaultSameSpeaker is the default cosine of two clusters' centroids from
-// which they are one voice: right for published ECAPA networks (about 0.45 to
-// 0.5).
-const DefaultSameSpeaker = diarize.DefaultSameSpeaker
-
 const (
 	// batchWindows bounds the windows per call of the network. More were not
 	// faster, and the C library keeps the memory of their layers: with 16
@@ -67,6 +62,7 @@ type Model struct {
 	layout    layout
 	extractor extractor
 	opt       config
+	plda      *diarize.PLDA
 }
 
 var _ diarize.Embedder = (*Model)(nil)
@@ -79,9 +75,21 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openSource(src, config{
+	m, err := openSource(src, config{
 		Threads: opt.Threads, Contract: model.Contract, SameSpeaker: model.SameSpeaker, OneVoice: model.OneVoice, TwoVoices: model.TwoVoices,
 	})
+	f, brings := model.File(models.PartPLDA)
+	if err != nil || !brings {
+		return m, err
+	}
+	data, err := f.Bytes()
+	if err == nil {
+		m.plda, err = diarize.ParsePLDA(data, m.Dim())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("embedder model %s: %s: %w", model.Name, f.Name, err), m.Close())
+	}
+	return m, nil
 }
 
 // openSource opens a network from a file or from memory.
@@ -140,6 +148,9 @@ func (m *Model) SameSpeaker() float64 { return m.opt.SameSpeaker }
 // Cosines returns the usual cosines of two windows of one voice and of two, 0 if
 // the model states none.
 func (m *Model) Cosines() (one, two float64) { return m.opt.OneVoice, m.opt.TwoVoices }
+
+// PLDA returns the analysis that the model brings, nil if it brings none.
+func (m *Model) PLDA() *diarize.PLDA { return m.plda }
 
 // Close frees the network after the calls in progress; it may be called more
 // than once.
@@ -270,7 +281,7 @@ func (m *Model) run(ctx context.Context, inputs [][]float32) ([][]float32, error
 	}
 	feed := map[string]*ort.Tensor{m.layout.input: ort.NewFloat32(shape, data)}
 	if in := m.layout.length; in.Name != "" {
-		feed[in.Name] = lengths(in.Type, n, length)
+		feed[in.Name] = lengths(in, n, length)
 	}
 	out, err := m.session.Run(ctx, feed, m.layout.output)
 	if err != nil {
@@ -288,17 +299,17 @@ func (m *Model) run(ctx context.Context, inputs [][]float32) ([][]float32, error
 	return rows, nil
 }
 
-// lengths returns the second input: the number of frames, or, for speechbrain,
-// the share of the batch's longest row (all are equally long).
-func lengths(typ ort.Type, n, length int) *ort.Tensor {
+// lengths returns the second input: the number of frames, for speechbrain the
+// share of the batch's longest row (all are equally long), or the weight of each
+// frame, as community-1's network takes it.
+func lengths(in ort.Info, n, length int) *ort.Tensor {
 	shape := []int64{int64(n)}
-	switch typ {
+	switch in.Type {
 	case ort.Float32:
-		one := make([]float32, n)
-		for i := range one {
-			one[i] = 1
+		if in.Rank() == 2 {
+			return ort.NewFloat32([]int64{int64(n), int64(length)}, slices.Repeat([]float32{1}, n*length))
 		}
-		return ort.NewFloat32(shape, one)
+		return ort.NewFloat32(shape, slices.Repeat([]float32{1}, n))
 	case ort.Int32:
 		return ort.NewInt32(shape, slices.Repeat([]int32{int32(length)}, n))
 	default:

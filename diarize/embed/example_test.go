@@ -7,6 +7,7 @@ import (
 	"log"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -42,7 +43,7 @@ func Example() {
 		for i := range a {
 			cosine += float64(a[i]) * float64(b[i])
 		}
-		return cosine >= cmp.Or(voices.SameSpeaker(), embed.DefaultSameSpeaker)
+		return cosine >= cmp.Or(voices.SameSpeaker(), diarize.DefaultSameSpeaker)
 	}
 	fmt.Println(alike(vectors[0], vectors[1]), alike(vectors[0], vectors[2]))
 	// Output: false true

@@ -203,7 +203,7 @@ func worthUnpacking(name string) bool {
 		return true
 	}
 	return strings.HasSuffix(name, "_vocab.txt") || slices.Contains([]string{
-		"tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json", "config.json", "preprocessor_config.json",
+		pldaName, "tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json", "config.json", "preprocessor_config.json",
 		"vocabulary.json", "vocabulary.txt", "tokenizer.json", "added_tokens.json", "generation_config.json", "adapter_config.json",
 		"model.safetensors.index.json",
 	}, name)

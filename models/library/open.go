@@ -165,10 +165,10 @@ func (m *manifest) open(dir string) (*models.Set, error) {
 func (e *entry) main() string { return cmp.Or(e.Files[models.PartModel], e.Files[models.PartEncoder]) }
 
 // partOrder holds an entry's parts in the order of a model's files.
-var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
+var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartPLDA}
 
 // texts lists the parts that are read into memory unchanged.
-var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM}
+var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartPLDA}
 
 // open checks an entry's files against its role and contract, and completes it
 // from the files and the catalog.

@@ -31,6 +31,7 @@ func TestFolderWithoutManifest(t *testing.T) {
 		"ggml-base.en.bin":           modeltest.Whisper(51864),
 		"silero_vad.onnx":            modeltest.SileroV5().Bytes(),
 		"speaker.onnx":               modeltest.WeSpeaker().Bytes(),
+		"plda.json":                  []byte("{}"),
 		"tagger/model.onnx":          modeltest.YAMNet().Bytes(),
 		"parakeet/encoder.int8.onnx": modeltest.TDTEncoder().Bytes(),
 		"parakeet/decoder.int8.onnx": modeltest.TDTDecoder().Bytes(),
@@ -75,6 +76,8 @@ func TestFolderWithoutManifest(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, "sense", m.Name)
 
+	embedder, _ := set.Role(models.RoleEmbedder)
+	assert.Equal(t, map[models.Part]string{models.PartModel: "speaker.onnx", models.PartPLDA: "plda.json"}, parts(embedder))
 	segmenter, _ := set.Role(models.RoleSegmenter)
 	assert.Equal(t, models.ContractPyannote, segmenter.Contract)
 

@@ -241,6 +241,9 @@ func groups(files []candidate) [][]candidate {
 	return out
 }
 
+// pldaName is the name of an embedder's PLDA.
+const pldaName = "plda.json"
+
 // moonshineTokens are the names of Moonshine's token list.
 var moonshineTokens = []string{"tokenizer.bin", "tokenizer.json"}
 
@@ -250,11 +253,11 @@ func single(file string, found *models.Recognized) (entry, error) {
 	return e, e.companions(filepath.Dir(file), found)
 }
 
-// companions completes an entry of the optimized tier with the files in the
-// folder of its main file: the other graphs of a transducer, tokens, am.mvn,
-// config.json, a language model.
+// companions completes an entry with the files in the folder of its main file:
+// plda.json of an embedder; of the optimized tier the other graphs of a
+// transducer, tokens, am.mvn, config.json, a language model.
 func (e *entry) companions(dir string, found *models.Recognized) error {
-	if found.Role != models.RoleOptimized {
+	if found.Role != models.RoleOptimized && found.Role != models.RoleEmbedder {
 		return nil
 	}
 	main := e.main()
@@ -266,6 +269,12 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 	exists := func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, folder, name))
 		return err == nil && info.Mode().IsRegular()
+	}
+	if found.Role == models.RoleEmbedder {
+		if exists(pldaName) {
+			e.Files[models.PartPLDA] = path.Join(folder, pldaName)
+		}
+		return nil
 	}
 	if found.Part == models.PartEncoder {
 		for _, p := range []struct {

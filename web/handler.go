@@ -48,7 +48,7 @@ func Handler(base, currency string) (http.Handler, error) {
 	}
 	h.index = string(index)
 	for name, kind := range map[string]string{
-		"page.js": "text/javascript; charset=utf-8", "page.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
+		"page.js": "text/javascript; charset=utf-8", "worklet.js": "text/javascript; charset=utf-8", "page.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
 		"notices.txt": "text/plain; charset=utf-8",
 	} {
 		data, err := built(name)
@@ -105,7 +105,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request, base string) {
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; img-src 'self' blob:; "+
 		"connect-src 'self'; media-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'")
 	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+	header.Set("Permissions-Policy", "camera=(), microphone=(self), geolocation=()")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	if r.Method == http.MethodGet {
 		_, _ = strings.NewReplacer(nonceMark, nonce, baseMark, html.EscapeString(base), currencyMark, html.EscapeString(h.currency)).WriteString(w, h.index)

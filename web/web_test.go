@@ -45,6 +45,7 @@ func TestHandler(t *testing.T) {
 	policy := r.Header.Get("Content-Security-Policy")
 	assert.Contains(t, policy, "default-src 'none'; script-src 'self';")
 	assert.NotContains(t, policy, "unsafe")
+	assert.Contains(t, r.Header.Get("Permissions-Policy"), "microphone=(self)", "live sessions of the page itself")
 	assert.NotContains(t, page, "{{")
 	nonce := regexp.MustCompile(`'nonce-([^']+)'`).FindStringSubmatch(policy)
 	require.Len(t, nonce, 2)
@@ -106,7 +107,7 @@ func TestAssetsAreCompressedAndRevalidated(t *testing.T) {
 	h, err := Handler("/v1", "")
 	require.NoError(t, err)
 	total := len(body(t, get(t, h, "GET", "/")))
-	for path, kind := range map[string]string{"/page.js": "text/javascript; charset=utf-8", "/page.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml", "/notices.txt": "text/plain; charset=utf-8"} {
+	for path, kind := range map[string]string{"/page.js": "text/javascript; charset=utf-8", "/worklet.js": "text/javascript; charset=utf-8", "/page.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml", "/notices.txt": "text/plain; charset=utf-8"} {
 		plain := get(t, h, "GET", path)
 		assert.Equal(t, kind, plain.Header.Get("Content-Type"))
 		assert.Empty(t, plain.Header.Get("Content-Encoding"))

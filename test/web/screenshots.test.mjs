@@ -7,14 +7,28 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { longResult } from './made.mjs';
 import { stranger } from './stranger.mjs';
-import { at, browser, folder, forge, logIn, open, recording, root, service, working } from './world.mjs';
+import {
+  at,
+  browser,
+  folder,
+  forge,
+  forgeSession,
+  logIn,
+  microphone,
+  open,
+  recording,
+  root,
+  say,
+  service,
+  working,
+} from './world.mjs';
 
 const out = process.env.SCREENSHOTS ? path.join(root, 'docs', 'screenshots') : folder();
 let s, b, other;
 before(async () => {
   mkdirSync(out, { recursive: true });
   other = await stranger();
-  [s, b] = await Promise.all([service('--allow-outbound', other.address), browser()]);
+  [s, b] = await Promise.all([service('--allow-outbound', other.address), browser(...microphone())]);
 });
 after(async () => {
   await b?.close();
@@ -136,6 +150,41 @@ test('on a narrow screen', async () => {
   await page.locator('.table').evaluate((e) => scrollTo(0, e.offsetTop - 300));
   await shoot(page, 'narrow-account');
   await page.context().close();
+});
+
+test('live', async () => {
+  for (const [name, options] of [
+    ['live', {}],
+    ['narrow-live', { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true }],
+  ]) {
+    const page = await open(b, { origin: s.url, ...options });
+    await logIn(page, s);
+    await page.getByRole('link', { name: 'Transcribe live' }).click();
+    await forgeSession(page, (tell) => {
+      say(tell, 'a', 0, [
+        ['SPEAKER_0', 'Let us begin with the numbers of the last quarter, and then look at the plan.'],
+        ['SPEAKER_1', 'That is a good idea, because the recording from Tuesday was cut short.'],
+      ]);
+      tell('conversation.item.sound_detection', {
+        item_id: 'a',
+        start: 9,
+        end: 9,
+        detections: [{ label: 'Laughter' }],
+      });
+      say(tell, 'b', 11, [['SPEAKER_2', 'We had three orders from Lisbon and one from Porto.']]);
+      tell('input_audio_buffer.speech_started', { item_id: 'c', audio_start_ms: 16000 });
+      const delta = 'Then there is time enough to send the';
+      tell('conversation.item.input_audio_transcription.delta', { item_id: 'c', delta });
+    });
+    await page.getByRole('button', { name: 'Start the microphone' }).click();
+    await page.locator('.caption.growing').waitFor();
+    await page.waitForFunction(() => document.querySelector('.level').value > 0.5);
+    await shoot(page, name);
+    await page.getByRole('button', { name: 'Large captions' }).click();
+    await page.locator('.projector').waitFor();
+    await shoot(page, `${name}-large`);
+    await page.context().close();
+  }
 });
 
 test('five hours', async () => {

@@ -105,8 +105,8 @@ export async function service(...flags) {
   };
 }
 
-/** browser starts a headless Chromium that talks to nobody of its own accord. */
-export const browser = () =>
+/** browser starts a headless Chromium that talks to nobody of its own accord; flags are further ones of it. */
+export const browser = (...flags) =>
   chromium.launch({
     executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
     timeout: patience,
@@ -120,8 +120,20 @@ export const browser = () =>
       '--disable-sync',
       '--no-first-run',
       '--autoplay-policy=no-user-gesture-required',
+      ...flags,
     ],
   });
+
+/** microphone lists the flags of a Chromium whose microphone plays the beginning of the recording, over and over. */
+export function microphone() {
+  const wav = path.join(folder(), 'spoken.wav');
+  execFileSync('ffmpeg', ['-v', 'error', '-i', recording, '-t', '9', '-af', 'apad=pad_dur=2', '-ar', '48000', wav]);
+  return [
+    '--use-fake-ui-for-media-stream',
+    '--use-fake-device-for-media-stream',
+    `--use-file-for-fake-audio-capture=${wav}`,
+  ];
+}
 
 /**
  * open gives a page that keeps what went wrong in it: script errors, broken policy, requests to strangers. What plays
@@ -247,6 +259,37 @@ export async function forge(page, s, { id = '11111111-2222-4333-8444-55555555555
     r.fulfill(peaks ? { status: 200, contentType: 'application/octet-stream', body: Buffer.from(peaks) } : missing),
   );
   return id;
+}
+
+/** forgeSession is a session of our own making: play is given a function that sends an event, and the connection. */
+export async function forgeSession(page, play, id = '11111111-2222-4333-8444-555555555555') {
+  const got = [];
+  await page.routeWebSocket(/\/v1\/realtime/, (ws) => {
+    const tell = (type, fields = {}) => ws.send(JSON.stringify({ type, ...fields }));
+    let begun = false;
+    ws.onMessage((data) => {
+      const event = JSON.parse(data);
+      got.push(event);
+      if (event.type === 'session.update') tell('session.updated');
+      if (event.type === 'input_audio_buffer.append' && !begun) {
+        begun = true;
+        play(tell, ws);
+      }
+    });
+    tell('session.created', { session: { id: `sess_${id}` } });
+  });
+  return got;
+}
+
+/** say sends the events of a finished utterance, sentences by speaker. */
+export function say(tell, item, start, sentences) {
+  const of = { item_id: item, content_index: 0 },
+    kind = 'conversation.item.input_audio_transcription.';
+  tell('input_audio_buffer.speech_started', { item_id: item, audio_start_ms: 1000 * start });
+  tell(kind + 'delta', { ...of, delta: sentences.map((x) => x[1]).join(' ') });
+  tell('input_audio_buffer.committed', { item_id: item });
+  for (const [speaker, text] of sentences) tell(kind + 'segment', { ...of, speaker, text, start, end: start + 1 });
+  tell(kind + 'completed', { ...of, transcript: sentences.map((x) => x[1]).join(' ') });
 }
 
 /** serious lists what axe-core holds for serious or worse. */

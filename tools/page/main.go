@@ -1,6 +1,6 @@
-// Command page bundles the page into web/dist: page.js and page.css for the
-// service, view.js and view.css for the file with a single result. It needs the
-// packages of package-lock.json in web/node_modules, and no Node.
+// Command page bundles the page into web/dist: page.js, page.css and worklet.js
+// for the service, view.js and view.css for the file with a single result. It
+// needs the packages of package-lock.json in web/node_modules, and no Node.
 //
 //	go run -C tools ./page
 package main
@@ -39,7 +39,7 @@ func build(dir string) error {
 	}
 	defer os.RemoveAll(next)
 	r := api.Build(api.BuildOptions{
-		EntryPoints:       []string{filepath.Join(dir, "src", "page.tsx"), filepath.Join(dir, "src", "view.tsx")},
+		EntryPoints:       []string{filepath.Join(dir, "src", "page.tsx"), filepath.Join(dir, "src", "worklet.ts"), filepath.Join(dir, "src", "view.tsx")},
 		Bundle:            true,
 		Write:             true,
 		Outdir:            next,

@@ -340,6 +340,14 @@ export const api = {
       '/tasks/batch',
       { audio_url: urls, ...s },
     ),
+  /** live opens the WebSocket of a live session, with a secret for it alone. */
+  live: async (): Promise<WebSocket> => {
+    const { value } = await call<{ value: string }>('POST', '/realtime/client_secrets', {});
+    await turn();
+    const url = new URL(base + '/realtime?intent=transcription', document.baseURI);
+    url.protocol = url.protocol.replace('http', 'ws');
+    return new WebSocket(url, ['realtime', 'openai-insecure-api-key.' + value]);
+  },
   logIn: (username: string, password: string) =>
     call<{ access_token: string; expires_in: number }>('POST', '/auth/login', { username, password }, null),
 };

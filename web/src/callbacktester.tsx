@@ -5,33 +5,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, bodyOf, Failure, plainly, randomKey, send, sleep, type Pricing, type Submission, type Task } from './api';
 import { refresh } from './queue';
 import { money, t } from './texts';
+import { wavOf } from './wav';
 
 /** sample is a second of tone as a WAV file; or what is no recording, so that its task fails at no cost. */
 export function sample(fails: boolean): File {
-  const rate = 8000,
-    n = rate,
-    b = new DataView(new ArrayBuffer(44 + 2 * n));
-  const text = (at: number, s: string) => {
-    for (let i = 0; i < s.length; i++) b.setUint8(at + i, s.charCodeAt(i));
-  };
-  if (fails) for (let i = 0; i < b.byteLength; i++) b.setUint8(i, 32);
-  else {
-    text(0, 'RIFF');
-    b.setUint32(4, 36 + 2 * n, true);
-    text(8, 'WAVEfmt ');
-    b.setUint32(16, 16, true);
-    b.setUint16(20, 1, true);
-    b.setUint16(22, 1, true);
-    b.setUint32(24, rate, true);
-    b.setUint32(28, 2 * rate, true);
-    b.setUint16(32, 2, true);
-    b.setUint16(34, 16, true);
-    text(36, 'data');
-    b.setUint32(40, 2 * n, true);
-    for (let i = 0; i < n; i++)
-      b.setInt16(44 + 2 * i, Math.round(6000 * Math.sin((2 * Math.PI * 440 * i) / rate)), true);
-  }
-  return new File([b.buffer], fails ? 'callback sample (fails).wav' : 'callback sample.wav', { type: 'audio/wav' });
+  const rate = 8000;
+  if (fails) return new File([' '.repeat(2 * rate)], 'callback sample (fails).wav', { type: 'audio/wav' });
+  const tone = Int16Array.from({ length: rate }, (_, i) => Math.round(6000 * Math.sin((2 * Math.PI * 440 * i) / rate)));
+  return wavOf([tone], rate, 'callback sample.wav');
 }
 
 /** The cheapest task: text alone, in the fast way. */

@@ -5,13 +5,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { AccountPage } from './account';
 import { api, expired, Failure, login, plainly, setLogin } from './api';
 import './style.css';
+import { active } from './live';
+import { LivePage } from './livepage';
 import { Submit } from './submit';
 import { TaskPage } from './taskpage';
 import { lang, setLang, t } from './texts';
 import { toggleTheme } from './theme';
 import { Worklist } from './worklist';
 
-/** path is what stands after # in the address: / , /account or /task/ID. No secret ever stands there. */
+/** path is what stands after # in the address: / , /live, /account or /task/ID. No secret ever stands there. */
 const path = signal(location.hash.slice(1) || '/');
 addEventListener('hashchange', () => {
   path.value = location.hash.slice(1) || '/';
@@ -33,6 +35,8 @@ function App() {
         <TaskPage key={task[1]} id={task[1]} />
       ) : path.value === '/account' ? (
         <AccountPage />
+      ) : path.value === '/live' ? (
+        <LivePage />
       ) : (
         <>
           <Submit />
@@ -66,6 +70,10 @@ function Shell({ children }: { children: ComponentChildren }) {
           <nav aria-label={t('menu')}>
             <a href="#/" aria-current={here('/')}>
               {t('navWork')}
+            </a>
+            <a href="#/live" aria-current={here('/live')}>
+              {t('navLive')}
+              {active() && <span class="recording" role="img" aria-label={t('liveOn')} />}
             </a>
             <a href="#/account" aria-current={here('/account')}>
               {t('navAccount')}

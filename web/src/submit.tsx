@@ -4,6 +4,7 @@ import { Fragment, type ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api, plainly, sells, type Pricing, type Submission } from './api';
 import { languageChoices } from './languages';
+import { MicrophoneIcon } from './microphoneicon';
 import { add, refresh } from './queue';
 import { inCurrency, lang, t, type TextKey } from './texts';
 
@@ -112,11 +113,13 @@ const defaults: Choices = {
   classes: '',
   numbers: Object.fromEntries(allNumeric.map((n) => [n.name, n.start])),
 };
-const choices = signal<Choices>(defaults);
-const set = (to: Partial<Choices>) => {
+/** choices are those of the form; a live session takes some of them. */
+export const choices = signal<Choices>(defaults);
+export const set = (to: Partial<Choices>) => {
   choices.value = { ...choices.value, ...to };
 };
-const listOf = (text: string) =>
+/** listOf splits a list in a field. */
+export const listOf = (text: string) =>
   text
     .split(/[,，、\n]/)
     .map((x) => x.trim())
@@ -268,6 +271,10 @@ export function Submit() {
               />
             </label>
             <span class="muted small">{t('dropHelp')}</span>
+            <a class="button" href="#/live">
+              <MicrophoneIcon />
+              {t('liveOffer')}
+            </a>
           </div>
           <form
             class="urls"

@@ -12,6 +12,7 @@ import { taskKeeper } from './taskkeeper';
 import { Remember } from './voices';
 import { Working } from './working';
 import { reasonOf } from './reasons';
+import { useSoundNames } from './soundnames';
 import { clock, lang, t, when, type TextKey } from './texts';
 
 /** A recording of up to so many bytes is fetched without being asked for. */
@@ -100,24 +101,7 @@ export function TaskPage({ id }: { id: string }) {
       stop.abort();
     };
   }, [id]);
-  const [sounds, setSounds] = useState<Record<string, string>>({});
-  const chinese = lang.value === 'zh';
-  useEffect(() => {
-    // the service knows the sounds' Chinese names
-    if (!chinese) return setSounds({});
-    let current = true;
-    api.soundClasses().then(
-      (all) => {
-        if (current) setSounds(Object.fromEntries(all.map((c) => [c.display_name, c.zh_name])));
-      },
-      () => {
-        /* the English names stay */
-      },
-    );
-    return () => {
-      current = false;
-    };
-  }, [chinese]);
+  const sounds = useSoundNames();
   useEffect(() => {
     if (task) document.title = `${task.audio_filename} · Otograph`;
     return () => {

@@ -1,0 +1,106 @@
+// The microphone: its sound as pieces of 16-bit samples.
+
+/** able says that the browser gives this page a microphone: only over https or from this machine. */
+export const able = !!globalThis.navigator?.mediaDevices?.getUserMedia && 'AudioWorkletNode' in globalThis;
+
+/** wanted are the samples in a second that the models take. */
+const wanted = 16000;
+/** most are the samples in a second that the service takes. */
+const most = 48000;
+
+/** streamOf asks for a microphone, '' for the usual one; it is recorded as it sounds, without filters for calls. */
+const streamOf = (device: string) =>
+  navigator.mediaDevices.getUserMedia({
+    audio: {
+      ...(device ? { deviceId: { exact: device } } : {}),
+      echoCancellation: false,
+      noiseSuppression: false,
+      autoGainControl: true,
+    },
+  });
+
+/** microphones lists them; they have names once the reader has allowed one. */
+export const microphones = async () =>
+  (await navigator.mediaDevices.enumerateDevices()).filter((d) => d.kind === 'audioinput' && d.deviceId);
+
+/** Microphone is one that can be turned off, on again, and changed for another. */
+export class Microphone {
+  /** lost is called when the microphone is unplugged. */
+  lost = () => {};
+  private source?: MediaStreamAudioSourceNode;
+  private rest = () => {};
+
+  private constructor(
+    private readonly context: AudioContext,
+    private readonly node: AudioWorkletNode,
+    /** rate is the number of samples in a second. */
+    readonly rate: number,
+  ) {}
+
+  /** open turns a microphone on; heard is given its sound, ten times a second. */
+  static async open(device: string, heard: (piece: Int16Array<ArrayBuffer>) => void): Promise<Microphone> {
+    const stream = await streamOf(device);
+    let context = new AudioContext({ sampleRate: wanted }),
+      source: MediaStreamAudioSourceNode;
+    try {
+      try {
+        source = context.createMediaStreamSource(stream);
+      } catch {
+        void context.close();
+        context = new AudioContext(); // the browser does not change rates
+        source = context.createMediaStreamSource(stream);
+      }
+      await context.resume();
+      await context.audioWorklet.addModule('./worklet.js');
+    } catch (e) {
+      for (const track of stream.getTracks()) track.stop();
+      void context.close();
+      throw e;
+    }
+    const each = Math.ceil(context.sampleRate / most),
+      rate = Math.round(context.sampleRate / each);
+    const node = new AudioWorkletNode(context, 'recorder', {
+      processorOptions: { each, samples: Math.round(rate / 10) },
+    });
+    const m = new Microphone(context, node, rate);
+    node.port.onmessage = (e) => {
+      if (e.data) heard(e.data);
+      else m.rest();
+    };
+    node.connect(context.destination); // silence: what leads nowhere is not computed
+    m.connect(source);
+    return m;
+  }
+
+  private connect(source: MediaStreamAudioSourceNode): void {
+    source.connect(this.node);
+    source.mediaStream.getTracks()[0].onended = () => this.lost();
+    this.source = source;
+  }
+
+  /** on turns a microphone on in place of the one that was on. */
+  async on(device: string): Promise<void> {
+    const stream = await streamOf(device);
+    await this.off();
+    this.connect(this.context.createMediaStreamSource(stream));
+  }
+
+  /** off turns the microphone off and waits for the rest of its sound. */
+  async off(): Promise<void> {
+    if (!this.source) return;
+    for (const track of this.source.mediaStream.getTracks()) track.stop();
+    this.source.disconnect();
+    this.source = undefined;
+    await new Promise<void>((go) => {
+      this.rest = go;
+      this.node.port.postMessage('rest');
+      setTimeout(go, 500); // a context that the system has stopped does not answer
+    });
+  }
+
+  /** close turns it off for good. */
+  async close(): Promise<void> {
+    await this.off();
+    await this.context.close();
+  }
+}

@@ -28,7 +28,7 @@ func call(t testing.TB, bleed float32) (samples []float32, truth []bench.Speaker
 	f, err := os.Open("diarize/testdata/conv3.rttm")
 	require.NoError(t, err)
 	defer f.Close()
-	turns, err := bench.ReadRTTM(f, "")
+	turns, err := bench.ReadRTTM(f)
 	require.NoError(t, err)
 	const early, late = 1.0, 40 // seconds; samples
 	sides := [2][]float32{make([]float32, pcm.Len()), make([]float32, pcm.Len())}

@@ -39,8 +39,8 @@ func Load(path string, references ...string) ([]Item, error) {
 	return items, err
 }
 
-// ReadRTTM reads turns in NIST's RTTM format, of a file name or of all.
-func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) { return datasets.ReadRTTM(r, file) }
+// ReadRTTM reads all turns in NIST's RTTM format. Errors name the line.
+func ReadRTTM(r io.Reader) ([]SpeakerTurn, error) { return datasets.ReadRTTM(r) }
 
 type (
 	// Engine is a recognizer other than Otograph's.

@@ -27,8 +27,7 @@ func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt
 	if err != nil {
 		return nil, c, err
 	}
-	c.Audio, c.Stages, c.Stats = res.AudioDuration, res.Stats.StageSeconds, res.Stats
-	c.Stats.StageSeconds = nil // it is in Stages
+	c.Audio, c.Stats = res.AudioDuration, res.Stats
 	if len(res.VADSegments) == 0 {
 		c.FirstSegment = 0
 	}
@@ -48,7 +47,6 @@ type costSummary struct {
 	// PeakRSS is the process's peak, the largest of all recordings.
 	PeakRSS        int64   `json:"peak_rss_bytes"`
 	EncoderPerHour float64 `json:"encoder_passes_per_hour"` // counted
-	WindowsPerHour float64 `json:"windows_per_hour"`        // counted
 	// CascadeShare is the share of the speech that the standard tier decoded
 	// again, in recordings with a cascade. CascadePerHour is the number of its
 	// encoder passes per hour of them. Both are nil without a cascade.
@@ -89,7 +87,6 @@ func summarizeCosts(items []itemReport, seed uint64) costSummary {
 		s.Audio += c.Audio
 		cpu += c.CPU
 		s.EncoderPerHour += float64(c.Stats.ASR.EncoderPasses)
-		s.WindowsPerHour += float64(c.Stats.ASR.Windows)
 		if a := c.Stats.Cascade; a.Segments > 0 {
 			cascaded += c.Audio
 			again.Add(a)
@@ -109,7 +106,7 @@ func summarizeCosts(items []itemReport, seed uint64) costSummary {
 	if cascaded > 0 {
 		s.CascadeShare, s.CascadePerHour = new(again.Share()), new(float64(again.ASR.EncoderPasses)*3600/cascaded)
 	}
-	s.CPUPerHour, s.EncoderPerHour, s.WindowsPerHour = cpu*perHour, s.EncoderPerHour*perHour, s.WindowsPerHour*perHour
+	s.CPUPerHour, s.EncoderPerHour = cpu*perHour, s.EncoderPerHour*perHour
 	s.Speed = estimateSum(speeds, seed, ratio.add, ratio.rate)
 	return s
 }

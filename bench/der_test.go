@@ -128,11 +128,11 @@ func TestScoreTurnsByFrames(t *testing.T) {
 }
 
 func TestReadRTTM(t *testing.T) {
-	turns, err := ReadRTTM(strings.NewReader(";; made up\nSPKR-INFO a 1 <NA> <NA> <NA> unknown ann <NA>\n\nSPEAKER a 1 0.64 8.11 <NA> <NA> ann <NA> <NA>\nSPEAKER b 1 1 2 <NA> <NA> bob <NA> <NA>\r\n"), "a")
+	turns, err := ReadRTTM(strings.NewReader(";; made up\nSPKR-INFO a 1 <NA> <NA> <NA> unknown ann <NA>\n\nSPEAKER a 1 0.64 8.11 <NA> <NA> ann <NA> <NA>\nSPEAKER b 1 1 2 <NA> <NA> bob <NA> <NA>\r\n"))
 	require.NoError(t, err)
-	assert.Equal(t, []SpeakerTurn{talk(0.64, 8.75, "ann")}, turns)
+	assert.Equal(t, []SpeakerTurn{talk(0.64, 8.75, "ann"), talk(1, 3, "bob")}, turns)
 	for _, bad := range []string{"SPEAKER a 1 0.64", "SPEAKER a 1 x 1 <NA> <NA> ann", "SPEAKER a 1 1 NaN <NA> <NA> ann", "SPEAKER a 1 -1 1 <NA> <NA> ann", "SPEAKER a 1 1 Inf <NA> <NA> ann"} {
-		_, err := ReadRTTM(strings.NewReader("\n"+bad+"\n"), "")
+		_, err := ReadRTTM(strings.NewReader("\n" + bad + "\n"))
 		require.ErrorIs(t, err, datasets.ErrRTTM, bad)
 		assert.ErrorContains(t, err, "line 2")
 	}
@@ -142,7 +142,7 @@ func FuzzReadRTTM(f *testing.F) {
 	f.Add("SPEAKER conv1 1 0.640 8.110 <NA> <NA> spk2 <NA> <NA>\n")
 	f.Add(";; x\nSPEAKER a 1 1e3 2 <NA> <NA> b")
 	f.Fuzz(func(t *testing.T, text string) {
-		turns, err := ReadRTTM(strings.NewReader(text), "")
+		turns, err := ReadRTTM(strings.NewReader(text))
 		if err != nil {
 			require.ErrorIs(t, err, datasets.ErrRTTM)
 			return
@@ -163,7 +163,7 @@ func TestScoreTurnsOnRealReference(t *testing.T) {
 	f, err := os.Open(folder + "/testdata/real/ami_tst00.rttm")
 	require.NoError(t, err)
 	defer f.Close()
-	turns, err := ReadRTTM(f, "")
+	turns, err := ReadRTTM(f)
 	require.NoError(t, err)
 	require.NotEmpty(t, turns)
 	assert.Zero(t, ScoreTurns(turns, turns, DEROptions{}).Rate())

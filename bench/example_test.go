@@ -29,7 +29,7 @@ func ExampleUnits() {
 // Compute a diarization error rate; the names of the speakers do not matter.
 func ExampleScoreTurns() {
 	reference, err := bench.ReadRTTM(strings.NewReader(
-		"SPEAKER call 1 0.00 5.00 <NA> <NA> anna <NA> <NA>\nSPEAKER call 1 5.00 5.00 <NA> <NA> ben <NA> <NA>\n"), "call")
+		"SPEAKER call 1 0.00 5.00 <NA> <NA> anna <NA> <NA>\nSPEAKER call 1 5.00 5.00 <NA> <NA> ben <NA> <NA>\n"))
 	if err != nil {
 		log.Fatal(err)
 	}

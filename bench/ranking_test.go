@@ -138,15 +138,10 @@ func TestSound(t *testing.T) {
 	assert.Empty(t, c.sound(Item{}))
 }
 
-// The rules name the files with the reference turns.
-func TestRulesNameNormalizerAndReferences(t *testing.T) {
-	r := Report{Normalizer: "words", Collar: 0.25}
+// The rules name the normalizer and, if turns are scored, the collar.
+func TestRulesNameNormalizerAndCollar(t *testing.T) {
+	r := Report{Normalizer: "words", Collar: 0.25, Systems: []systemReport{{}}}
 	assert.Equal(t, "Text normalizer: words.", r.rules())
-	c := Config{Items: []Item{{}, {Turns: []SpeakerTurn{}}}}
-	for _, name := range []string{"a.rttm", "b.rttm", "b.rttm", "c.rttm", "d.rttm"} {
-		c.Items = append(c.Items, Item{Turns: []SpeakerTurn{}, TurnsFrom: name})
-	}
-	r.TurnReferences = c.turnReferences()
-	assert.Equal(t, "Text normalizer: words. Turns: collar 0.25 s on both sides of the reference's borders, overlapping speech counted; "+
-		"reference: the manifest, a.rttm, b.rttm, c.rttm and 1 more.", r.rules())
+	r.Systems[0].Accuracy.Turns = &DER{}
+	assert.Equal(t, "Text normalizer: words. Turns: collar 0.25 s on both sides of the reference's borders, overlapping speech counted.", r.rules())
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,7 +30,7 @@ func withReferences(path string, items []Item) ([]Item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", path, items[i].Name, err)
 		}
-		refer(&items[i], res, filepath.Base(path))
+		refer(&items[i], res)
 		items[i].Marked, items[i].Ignored = marks.Text, marks.Ignored
 		found++
 	}
@@ -42,7 +41,7 @@ func withReferences(path string, items []Item) ([]Item, error) {
 }
 
 // refer uses a transcript as the reference of a recording.
-func refer(it *Item, res *otograph.Result, name string) {
+func refer(it *Item, res *otograph.Result) {
 	if res.Ran.ASR {
 		it.SentenceSpeakers = nil
 		var texts []string
@@ -59,6 +58,6 @@ func refer(it *Item, res *otograph.Result, name string) {
 		it.Text = new(strings.Join(texts, "\n"))
 	}
 	if res.Ran.Diarize {
-		it.Turns, it.TurnsFrom, it.Speakers = append([]SpeakerTurn(nil), res.DiarizeSegments...), name, &res.NumSpeakers
+		it.Turns, it.Speakers = append([]SpeakerTurn(nil), res.DiarizeSegments...), &res.NumSpeakers
 	}
 }

@@ -29,13 +29,11 @@ func TestReferences(t *testing.T) {
 	} {
 		got, err := withReferences(put(name, text), items)
 		require.NoError(t, err)
-		want := whole
-		want.TurnsFrom = name
-		assert.Equal(t, []Item{want, items[1]}, got, name)
+		assert.Equal(t, []Item{whole, items[1]}, got, name)
 	}
 	got, err := withReferences(put("r.rttm", "SPEAKER a 1 0 1 <NA> <NA> A <NA> <NA>\nSPEAKER a 1 1 1 <NA> <NA> B <NA> <NA>\n"), items)
 	require.NoError(t, err)
-	assert.Equal(t, Item{Name: "x/a.wav", Text: new("old"), Turns: turns, Speakers: new(2), TurnsFrom: "r.rttm"}, got[0], "turns alone keep the text")
+	assert.Equal(t, Item{Name: "x/a.wav", Text: new("old"), Turns: turns, Speakers: new(2)}, got[0], "turns alone keep the text")
 	assert.Equal(t, items[1], got[1], "the file has no turns of it")
 	got, err = withReferences(put("r.ctm", "a 1 0 0.5 good\na 1 0.5 0.5 morning\n"), items)
 	require.NoError(t, err)

@@ -12,21 +12,19 @@ import (
 
 // Report is the result of a run.
 type Report struct {
-	Machine    Machine `json:"machine"`
-	Recordings int     `json:"recordings"`
-	Repeat     int     `json:"repeat"`
-	Warmup     int     `json:"warmup"`
-	Collar     float64 `json:"collar"`
-	// TurnReferences names the files with the reference turns, or the manifest.
-	TurnReferences []string       `json:"turn_references,omitempty"`
-	Seed           uint64         `json:"seed"`
-	Normalizer     string         `json:"normalizer"` // for texts, with its version
-	Systems        []systemReport `json:"systems"`
-	Comparisons    []comparison   `json:"comparisons,omitempty"`
-	Slices         []slice        `json:"slices,omitempty"` // groups of recordings
-	Orders         []ranking      `json:"orders,omitempty"` // of several systems
-	Reason         string         `json:"reason,omitempty"` // for the difference of the best and the worst text
-	config         *Config        // nil for a report that was loaded from JSON
+	Machine     Machine        `json:"machine"`
+	Recordings  int            `json:"recordings"`
+	Repeat      int            `json:"repeat"`
+	Warmup      int            `json:"warmup"`
+	Collar      float64        `json:"collar"`
+	Seed        uint64         `json:"seed"`
+	Normalizer  string         `json:"normalizer"` // for texts, with its version
+	Systems     []systemReport `json:"systems"`
+	Comparisons []comparison   `json:"comparisons,omitempty"`
+	Slices      []slice        `json:"slices,omitempty"` // groups of recordings
+	Orders      []ranking      `json:"orders,omitempty"` // of several systems
+	Reason      string         `json:"reason,omitempty"` // for the difference of the best and the worst text
+	config      *Config        // nil for a report that was loaded from JSON
 }
 
 // systemReport is the result of one system.
@@ -88,7 +86,7 @@ type comparison struct {
 const defaultNormalizer = "words (NFKC, lower case, no punctuation)"
 
 func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Report {
-	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, TurnReferences: c.turnReferences(), Seed: c.Seed, Normalizer: defaultNormalizer, config: &c}
+	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, Seed: c.Seed, Normalizer: defaultNormalizer, config: &c}
 	if c.rules.Name != "" {
 		r.Normalizer = c.rules.String()
 	}
@@ -128,16 +126,6 @@ func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Repor
 	r.Slices = c.slices(r)
 	r.Orders, r.Reason = rankings(r.Systems, c.Seed)
 	return r
-}
-
-// turnReferences names the files with the recordings' turns, or the manifest.
-func (c Config) turnReferences() (names []string) {
-	for _, it := range c.Items {
-		if name := cmp.Or(it.TurnsFrom, "the manifest"); it.Turns != nil && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // reportOf joins the measurements of a recording on one system.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -106,20 +107,13 @@ func (r *Report) cite() string {
 		r.Machine.Time.Format("2006-01-02"), recordings(r.Recordings), r.rules(), r.Seed)
 }
 
-// mostReferences limits the files of reference turns that the rules name.
-const mostReferences = 4
-
-// rules names the rules of scoring and the reference of the turns.
+// rules names the rules of scoring.
 func (r *Report) rules() string {
 	text := "Text normalizer: " + r.Normalizer + "."
-	if len(r.TurnReferences) == 0 {
-		return text
+	if slices.ContainsFunc(r.Systems, func(s systemReport) bool { return s.Accuracy.Turns != nil }) {
+		text += fmt.Sprintf(" Turns: collar %g s on both sides of the reference's borders, overlapping speech counted.", r.Collar)
 	}
-	names := strings.Join(r.TurnReferences[:min(mostReferences, len(r.TurnReferences))], ", ")
-	if more := len(r.TurnReferences) - mostReferences; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("%s Turns: collar %g s on both sides of the reference's borders, overlapping speech counted; reference: %s.", text, r.Collar, names)
+	return text
 }
 
 func recordings(n int) string {

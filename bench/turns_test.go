@@ -100,7 +100,7 @@ func TestRecordingTurns(t *testing.T) {
 			rttm, err := os.Open(filepath.Join(folder, c.Recording+".rttm"))
 			require.NoError(t, err)
 			defer rttm.Close()
-			reference, err := ReadRTTM(rttm, "")
+			reference, err := ReadRTTM(rttm)
 			require.NoError(t, err)
 			for _, x := range reference {
 				c.Reference = append(c.Reference, turnTuple(x))

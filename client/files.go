@@ -62,7 +62,7 @@ func (c *Client) open(ctx context.Context, path string, header http.Header) (io.
 // Speakers and Texts), "assign" (Segment and Speaker), "split" (Segment and At,
 // in characters), "join" (Segment and the next one) or "undo".
 type Correction struct {
-	Version  int64              `json:"version,omitempty"` // 1 for the first of a task
+	Version  int64              `json:"version"` // 1 for the first of a task
 	Author   string             `json:"author,omitempty"`
 	MadeAt   time.Time          `json:"made_at,omitzero"`
 	Op       string             `json:"op"`
@@ -86,14 +86,9 @@ func (c *Client) Corrections(ctx context.Context, id string) ([]Correction, erro
 // of the last correction that it is based on. If others have been made since,
 // the error is an *Error with the status 409.
 func (c *Client) Correct(ctx context.Context, id string, change Correction, version int64) (Correction, error) {
-	body := struct {
-		Correction
-		Version int64      `json:"version"`
-		Author  *string    `json:"author,omitempty"`
-		MadeAt  *time.Time `json:"made_at,omitempty"`
-	}{Correction: change, Version: version}
+	change.Version, change.Author, change.MadeAt = version, "", time.Time{}
 	var made Correction
-	return made, c.call(ctx, http.MethodPost, taskPath(id, "corrections"), body, &made)
+	return made, c.call(ctx, http.MethodPost, taskPath(id, "corrections"), change, &made)
 }
 
 func taskPath(id, part string) string { return "/tasks/" + url.PathEscape(id) + "/" + part }

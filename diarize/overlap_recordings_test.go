@@ -78,7 +78,7 @@ func speakersOf(t *testing.T, rttm string) int {
 	f, err := os.Open(rttm)
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
-	turns, err := bench.ReadRTTM(f, "")
+	turns, err := bench.ReadRTTM(f)
 	require.NoError(t, err)
 	names := map[string]bool{}
 	for _, turn := range turns {

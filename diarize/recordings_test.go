@@ -135,7 +135,7 @@ func score(t testing.TB, rttm string, r *diarize.Result, collar float64) bench.D
 	f, err := os.Open(rttm)
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
-	ref, err := bench.ReadRTTM(f, "")
+	ref, err := bench.ReadRTTM(f)
 	require.NoError(t, err)
 	var hyp []bench.SpeakerTurn
 	for _, turn := range r.Turns {

@@ -69,7 +69,7 @@ func TestOverlappingTurnsInRTTM(t *testing.T) {
 	require.NoError(t, subtitle.Write(&fromLibrary, subtitle.FormatRTTM, "talked over.flac", time.Time{}, res))
 
 	for name, text := range map[string]string{"command": string(fromCommand), "library": fromLibrary.String()} {
-		turns, err := bench.ReadRTTM(strings.NewReader(text), "talked_over")
+		turns, err := bench.ReadRTTM(strings.NewReader(text))
 		require.NoError(t, err, name)
 		require.NotEmpty(t, turns, name)
 		voices := map[string]bool{}

@@ -52,8 +52,6 @@ type Item struct {
 	// Keys holds the manifest's other keys with a text, a number or a boolean,
 	// by which a report can group the recordings.
 	Keys map[string]string
-	// TurnsFrom names the file of Turns in the report; "" is the manifest.
-	TurnsFrom string `json:"-"`
 }
 
 // Part is a part of a file, in seconds. A length of 0 reaches to its end.
@@ -282,7 +280,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 		if err != nil {
 			return it, err
 		}
-		it.Turns, it.TurnsFrom = it.Part.turns(turns), l.RTTM
+		it.Turns = it.Part.turns(turns)
 	}
 	var err error
 	if l.UEM != "" {
@@ -417,28 +415,6 @@ func speakerCount(raw json.RawMessage) (*int, error) {
 // Stem returns a recording's name without folders and extension.
 func Stem(name string) string { return mediafiles.Stem(filepath.Base(filepath.FromSlash(name))) }
 
-// loadRTTM reads the turns of one recording: the lines with its name, with or
-// without its extension, or all lines if they share a single other name.
-func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("rttm: %w", err)
-	}
-	defer f.Close()
-	lines, err := readRTTM(f)
-	if err != nil {
-		return nil, fmt.Errorf("rttm: %s: %w", path, err)
-	}
-	turns := turnsOf(lines, Stem(recording), filepath.Base(filepath.FromSlash(recording)))
-	if len(turns) == 0 && !slices.ContainsFunc(lines, func(l rttmLine) bool { return l.file != lines[0].file }) {
-		turns = turnsOf(lines)
-	}
-	if turns == nil {
-		turns = []SpeakerTurn{} // no speakers, as opposed to unknown ones
-	}
-	return turns, nil
-}
-
 // loadFolder returns a manifest of the recordings in and below a folder.
 func loadFolder(dir string) ([]Item, error) {
 	if exists(filepath.Join(dir, kaldiRecordings)) {
@@ -483,7 +459,7 @@ func besideRecording(dir, path string) (it Item, err error) {
 	}
 	switch turns, err := loadRTTM(base+".rttm", path); {
 	case err == nil:
-		it.Turns, it.Speakers, it.TurnsFrom = turns, new(speakersOf(turns)), mediafiles.Stem(it.Name)+".rttm"
+		it.Turns, it.Speakers = turns, new(speakersOf(turns))
 	case !errors.Is(err, fs.ErrNotExist):
 		return it, err
 	}

@@ -26,7 +26,7 @@ func TestReadManifest(t *testing.T) {
 	assert.Equal(t, Item{
 		Name: "x/a.flac", Path: filepath.Join(dir, "x", "a.flac"), Text: new("Hello."), Language: "en",
 		Turns: []SpeakerTurn{{Start: 0, End: 2, Speaker: "ann"}, {Start: 2, End: 3, Speaker: "bob"}}, Speakers: new(2), Sentences: []TimedText{{1, 2, "Hello."}},
-		Keys: map[string]string{"voice": "v"}, TurnsFrom: "a.rttm",
+		Keys: map[string]string{"voice": "v"},
 	}, items[0])
 	assert.Equal(t, Item{Name: "b.wav", Path: filepath.Join(dir, "b.wav"), Text: new(""), Turns: []SpeakerTurn{}, Speakers: new(0), Events: []EventSpan{}}, items[1])
 	assert.Equal(t, Item{
@@ -70,7 +70,7 @@ func TestLoadFolder(t *testing.T) {
 	items, err := Load(dir)
 	require.NoError(t, err)
 	assert.Equal(t, []Item{
-		{Name: "a.wav", Path: filepath.Join(dir, "a.wav"), Text: new("Good morning."), Turns: []SpeakerTurn{{Start: 0, End: 2, Speaker: "ann"}}, Speakers: new(1), TurnsFrom: "a.rttm"},
+		{Name: "a.wav", Path: filepath.Join(dir, "a.wav"), Text: new("Good morning."), Turns: []SpeakerTurn{{Start: 0, End: 2, Speaker: "ann"}}, Speakers: new(1)},
 		{Name: "sub/b.flac", Path: filepath.Join(dir, "sub", "b.flac")},
 	}, items)
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"path/filepath"
 	"slices"
@@ -18,61 +17,47 @@ import (
 // ErrRTTM marks an invalid line of an RTTM file.
 var ErrRTTM = errors.New("not a line of RTTM")
 
-// ReadRTTM reads speaker turns in NIST's RTTM format: lines "SPEAKER file
-// channel start duration <NA> <NA> name …", times in seconds. Lines of other
-// types, empty lines and comments (";;") are skipped. With a file name, only
-// its lines are read; they have "_" for each space of the name. Errors wrap
-// ErrRTTM and name the line.
-func ReadRTTM(r io.Reader, file string) ([]SpeakerTurn, error) {
-	lines, err := readRTTM(r)
-	if err != nil || file == "" {
-		return turnsOf(lines), err
-	}
-	return turnsOf(lines, file), nil
-}
-
-type rttmLine struct {
-	file string
-	turn SpeakerTurn
-}
-
-// turnsOf returns the turns of recordings with one of the names, if any.
-func turnsOf(lines []rttmLine, names ...string) []SpeakerTurn {
-	var turns []SpeakerTurn
-	for _, l := range lines {
-		named := func(name string) bool { return isName(l.file, name) }
-		if len(names) == 0 || slices.ContainsFunc(names, named) {
-			turns = append(turns, l.turn)
-		}
-	}
-	return turns
-}
-
-// isName reports whether a line names a recording, with "_" for spaces.
-func isName(field, recording string) bool {
-	return field == strings.Join(strings.Fields(recording), "_")
-}
-
-func readRTTM(r io.Reader) ([]rttmLine, error) {
+// ReadRTTM reads speaker turns in NIST's RTTM format. Errors wrap ErrRTTM and
+// name the line.
+func ReadRTTM(r io.Reader) ([]SpeakerTurn, error) {
 	text, err := textfile.ReadFrom(r, maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRTTM, err)
 	}
-	var out []rttmLine
-	for n, field := range Rows(text) {
-		if field[0] != "SPEAKER" {
+	return Turns(Rows(text))
+}
+
+// Turns returns the turns of RTTM's lines "SPEAKER file channel start duration
+// <NA> <NA> name …", times in seconds. It skips lines of other types.
+func Turns(rows []Row) (turns []SpeakerTurn, err error) {
+	for _, r := range rows {
+		if r.Fields[0] != "SPEAKER" {
 			continue
 		}
-		if len(field) < 8 {
-			return nil, fmt.Errorf("%w: line %d has %d fields, expected at least 8", ErrRTTM, n, len(field))
+		if len(r.Fields) < 8 {
+			return nil, fmt.Errorf("%w: line %d has %d fields, expected at least 8", ErrRTTM, r.Line, len(r.Fields))
 		}
-		start, duration, ok := seconds(field[3], field[4])
+		start, duration, ok := seconds(r.Fields[3], r.Fields[4])
 		if !ok {
-			return nil, fmt.Errorf("%w: line %d: expected a start and a duration in seconds, got %q and %q", ErrRTTM, n, field[3], field[4])
+			return nil, fmt.Errorf("%w: line %d: expected a start and a duration in seconds, got %q and %q", ErrRTTM, r.Line, r.Fields[3], r.Fields[4])
 		}
-		out = append(out, rttmLine{field[1], SpeakerTurn{Start: start, End: start + duration, Speaker: field[7]}})
+		turns = append(turns, SpeakerTurn{Start: start, End: start + duration, Speaker: r.Fields[7]})
 	}
-	return out, nil
+	return turns, nil
+}
+
+// loadRTTM reads the turns of one recording.
+func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
+	text, err := textfile.Read(path, maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("rttm: %w", err)
+	}
+	rows := Rows(text)
+	if _, err := Turns(rows); err != nil {
+		return nil, fmt.Errorf("rttm: %s: %w", path, err)
+	}
+	turns, err := Turns(ByName(rows, 1).Of(recording, true))
+	return append([]SpeakerTurn{}, turns...), err // not nil: no speakers, as opposed to unknown ones
 }
 
 // seconds parses two times, which are finite and not negative.
@@ -82,51 +67,96 @@ func seconds(a, b string) (x, y float64, ok bool) {
 	return x, y, err1 == nil && err2 == nil && x >= 0 && y >= 0 && !math.IsInf(x+y, 0)
 }
 
-// Rows yields the number and the fields of each line of one of NIST's formats,
-// without empty lines and comments.
-func Rows(text string) iter.Seq2[int, []string] {
-	return func(yield func(int, []string) bool) {
-		n := 0
-		for line := range strings.Lines(text) {
-			n++
-			if field := strings.Fields(line); len(field) > 0 && !strings.HasPrefix(field[0], ";;") && !yield(n, field) {
-				return
-			}
+// Row is a line of one of NIST's formats: its number and its fields.
+type Row struct {
+	Line   int
+	Fields []string
+}
+
+// Rows returns the lines of a text, without empty ones and comments (";;").
+func Rows(text string) (rows []Row) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(fields[0], ";;") {
+			rows = append(rows, Row{n, fields})
 		}
 	}
+	return rows
+}
+
+// Named holds the lines of a file by the recordings' names in it.
+type Named map[string][]Row
+
+// ByName returns the lines by the names in a column.
+func ByName(rows []Row, column int) Named {
+	n := Named{}
+	for _, r := range rows {
+		if len(r.Fields) > column {
+			n[r.Fields[column]] = append(n[r.Fields[column]], r)
+		}
+	}
+	return n
+}
+
+// Of returns the lines of a recording or, if it is alone, all lines that share
+// another name.
+func (n Named) Of(recording string, alone bool) (rows []Row) {
+	for _, name := range NamesOf(recording) {
+		rows = append(rows, n[name]...)
+	}
+	if rows == nil && alone && len(n) == 1 {
+		for _, rows = range n {
+			break
+		}
+	}
+	return rows
+}
+
+// NamesOf returns the names that a recording may have in a transcript: with or
+// without its folders and extension, with "_" for each space.
+func NamesOf(recording string) []string {
+	names := []string{recording, filepath.Base(filepath.FromSlash(recording)), Stem(recording)}
+	for _, name := range names[:3] {
+		names = append(names, strings.Join(strings.Fields(name), "_"))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // errUEM marks an invalid line of a UEM file.
 var errUEM = errors.New("not a line of UEM")
 
 // loadUEM reads the evaluated times of one recording in NIST's UEM format:
-// lines "file channel start end" in seconds; ";;" begins comments. Lines of the
-// recording's name count, or all if they share another name.
+// lines "file channel start end" in seconds.
 func loadUEM(path, recording string) ([][2]float64, error) {
 	text, err := textfile.Read(path, maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("uem: %w", err)
 	}
-	of := map[string][][2]float64{}
-	for n, field := range Rows(text) {
-		if len(field) != 4 {
-			return nil, fmt.Errorf("uem: %s: %w: line %d has %d fields, expected 4", path, errUEM, n, len(field))
+	rows := Rows(text)
+	if _, err := evaluated(rows); err != nil {
+		return nil, fmt.Errorf("uem: %s: %w", path, err)
+	}
+	times, err := evaluated(ByName(rows, 0).Of(recording, true))
+	if len(times) == 0 {
+		return nil, fmt.Errorf("uem: %s: expected times of %s, found none", path, filepath.Base(filepath.FromSlash(recording)))
+	}
+	return times, err
+}
+
+// evaluated returns the times of lines of UEM in order, without overlap.
+func evaluated(rows []Row) (times [][2]float64, err error) {
+	var spans [][2]float64
+	for _, r := range rows {
+		if len(r.Fields) != 4 {
+			return nil, fmt.Errorf("%w: line %d has %d fields, expected 4", errUEM, r.Line, len(r.Fields))
 		}
-		start, end, ok := seconds(field[2], field[3])
+		start, end, ok := seconds(r.Fields[2], r.Fields[3])
 		if !ok || end < start {
-			return nil, fmt.Errorf("uem: %s: %w: line %d: expected a start and an end in seconds, got %q and %q", path, errUEM, n, field[2], field[3])
+			return nil, fmt.Errorf("%w: line %d: expected a start and an end in seconds, got %q and %q", errUEM, r.Line, r.Fields[2], r.Fields[3])
 		}
-		of[field[0]] = append(of[field[0]], [2]float64{start, end})
-	}
-	base := filepath.Base(filepath.FromSlash(recording))
-	var spans, times [][2]float64
-	for name, list := range of {
-		if len(of) == 1 || isName(name, Stem(recording)) || isName(name, base) {
-			spans = append(spans, list...)
-		}
-	}
-	if len(spans) == 0 {
-		return nil, fmt.Errorf("uem: %s: expected times of %s, found none", path, base)
+		spans = append(spans, [2]float64{start, end})
 	}
 	slices.SortFunc(spans, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	for _, s := range spans {

@@ -32,9 +32,8 @@ type word struct {
 
 // stream holds the words of one speaker.
 type stream struct {
-	speaker string
-	ids     []int
-	words   []word // with their times, if these count
+	ids   []int
+	words []word // with their times, if these count
 }
 
 // streams collects the words of each speaker, ordered by the speakers' first
@@ -47,7 +46,7 @@ func streams(segments []Segment, names interned, times func(Segment) []word) []s
 		if !ok {
 			i = len(out)
 			at[s.Speaker] = i
-			out = append(out, stream{speaker: s.Speaker})
+			out = append(out, stream{})
 		}
 		ids := names.of(s.Words)
 		out[i].ids = append(out[i].ids, ids...)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -43,32 +44,20 @@ func Command(line string, limit time.Duration) (Engine, error) {
 // Identity returns the words of the command.
 func (c *command) Identity() string { return fmt.Sprintf("%q", c.words) }
 
+var (
+	// shellWord matches a word with parts in quotation marks, or a mark that
+	// is not closed.
+	shellWord = regexp.MustCompile(`(?:[^\s'"]|'[^']*'|"[^"]*")+|['"]`)
+	quoted    = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
+)
+
 // split splits a command line into words.
 func split(line string) (words []string, err error) {
-	var word strings.Builder
-	quote, inWord := rune(0), false
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, inWord = r, true
-		case quote == 0 && (r == ' ' || r == '\t' || r == '\n'):
-			if inWord {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			inWord = false
-		default:
-			word.WriteRune(r)
-			inWord = true
+	for _, word := range shellWord.FindAllString(line, -1) {
+		if word == "'" || word == `"` {
+			return nil, fmt.Errorf("a quotation mark %s is not closed in %q", word, line)
 		}
-	}
-	if quote != 0 {
-		return nil, fmt.Errorf("a quotation mark %c is not closed in %q", quote, line)
-	}
-	if inWord {
-		words = append(words, word.String())
+		words = append(words, quoted.ReplaceAllString(word, "$1$2"))
 	}
 	return words, nil
 }

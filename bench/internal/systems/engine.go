@@ -29,10 +29,9 @@ type Cost struct {
 	CPU   float64 `json:"cpu"`   // seconds of processor time of the process
 	// FirstSegment is the number of seconds until the first window of speech
 	// was transcribed; 0 if there was none.
-	FirstSegment float64                    `json:"first_segment"`
-	PeakRSS      int64                      `json:"peak_rss"` // bytes
-	Stages       map[otograph.Stage]float64 `json:"stages"`   // wall-clock seconds; stages overlap
-	Stats        otograph.Stats             `json:"stats"`    // counted work
+	FirstSegment float64        `json:"first_segment"`
+	PeakRSS      int64          `json:"peak_rss"` // bytes
+	Stats        otograph.Stats `json:"stats"`    // counted work, and time by stages
 }
 
 // RTF returns the real-time factor: processing time over audio length.

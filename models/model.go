@@ -80,49 +80,51 @@ func (f File) Bytes() ([]byte, error) {
 	return data, err
 }
 
-// Model is one model: its files and its properties.
+// Model is one model: its files and its properties, which have the same names
+// in otograph.json.
 type Model struct {
-	Role Role
+	Role Role `json:"-"`
 	// Name names the model in results, logs and errors ("demo-ctc").
-	Name string
+	Name string `json:"name,omitempty"`
 	// Contract is one of the Contract constants.
-	Contract string
+	Contract string `json:"contract,omitempty"`
 	// Languages holds the ISO 639-1 codes (and yue) that the model supports.
 	// Empty means unspecified: all of its languages for Whisper, any for a
 	// detector, embedder or tagger.
-	Languages []string
-	Files     []File
+	Languages []string `json:"languages,omitempty"`
+	Files     []File   `json:"-"`
 	// WindowSeconds is the longest stretch of audio (seconds) for one pass of
 	// the model; 0 uses the engine's default (30 for Whisper).
-	WindowSeconds float64
+	WindowSeconds float64 `json:"window_seconds,omitempty"`
 	// NoPrompts is set for a Whisper model that was not trained with prompts:
 	// it ignores an initial prompt, with a warning.
-	NoPrompts bool
+	NoPrompts bool `json:"no_prompts,omitempty"`
 	// NoTranslation is set for a Whisper model not trained to translate.
-	NoTranslation bool
+	NoTranslation bool `json:"no_translation,omitempty"`
 	// AlignmentHeads are the attention heads of a Whisper model's decoder that
 	// follow the audio, as pairs of layer and head, both from 0. They yield the
 	// times of words. nil if unknown.
-	AlignmentHeads [][2]int
+	AlignmentHeads [][2]int `json:"alignment_heads,omitempty"`
 	// SameSpeaker is the cosine at which two averaged voices of this embedder
 	// count as one person; 0 uses the engine's default and an estimate of the
 	// model's scale from the recording.
-	SameSpeaker float64
+	SameSpeaker float64 `json:"same_speaker,omitempty"`
 	// OneVoice and TwoVoices are the usual cosines of two windows of 1.5 s of
 	// one voice and of two voices in one recording; 0 if unknown.
-	OneVoice, TwoVoices float64
+	OneVoice  float64 `json:"one_voice,omitempty"`
+	TwoVoices float64 `json:"two_voices,omitempty"`
 	// KnownVoice is the least cosine with a known voice; 0 is SameSpeaker.
-	KnownVoice float64
+	KnownVoice float64 `json:"known_voice,omitempty"`
 	// Calibration computes confidences from a recognizer's token probabilities;
 	// nil for a model that was not calibrated.
-	Calibration *Calibration
+	Calibration *Calibration `json:"calibration,omitempty"`
 	// SampleRate is the rate (Hz) of the model's waveform input if the graph
 	// does not state it (PANNs: 32000 or 16000); 0 uses the engine's default.
-	SampleRate int
+	SampleRate int `json:"sample_rate,omitempty"`
 	// Demo marks an embedded demonstration model.
-	Demo bool
+	Demo bool `json:"-"`
 	// License names the license of the weights; empty if unknown.
-	License string
+	License string `json:"license,omitempty"`
 }
 
 // File returns the file that is the given part of the model.

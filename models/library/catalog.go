@@ -16,11 +16,8 @@ var catalogJSON []byte
 
 // Entry is a published model of the catalog.
 type Entry struct {
-	Name      string      `json:"name"`
-	Role      models.Role `json:"role"`
-	Contract  string      `json:"contract"`
-	Languages []string    `json:"languages"` // empty means any, or all of Whisper's
-	License   string      `json:"license"`
+	models.Model             // its properties
+	Role         models.Role `json:"role"`
 	// Sources counts the independent public texts that state the hash. One is
 	// weak evidence; 0 means that no hash is known.
 	Sources int `json:"sources"`
@@ -33,15 +30,7 @@ type Entry struct {
 	Package *pythonPackage `json:"package,omitempty"`
 	// Convert names the script in tools/convert that turns the download into
 	// an ONNX model; empty if no conversion is needed.
-	Convert       string  `json:"convert,omitempty"`
-	WindowSeconds float64 `json:"window_seconds,omitempty"` // longest audio for one pass, seconds
-	SampleRate    int     `json:"sample_rate,omitempty"`    // Hz
-	SameSpeaker   float64 `json:"same_speaker,omitempty"`   // cosine, 0 to 1
-	OneVoice      float64 `json:"one_voice,omitempty"`      // cosine, as in models.Model
-	TwoVoices     float64 `json:"two_voices,omitempty"`
-	// Calibration, if set, was fitted to recordings of people
-	// (docs/measurements/moonshine.md).
-	Calibration *models.Calibration `json:"calibration,omitempty"`
+	Convert string `json:"convert,omitempty"`
 }
 
 // repackagedModel names packages of the Python registry that hold a Whisper model in
@@ -94,11 +83,9 @@ func (e *Entry) bytes() int64 {
 
 // entry returns the manifest's entry for the model, without its files.
 func (e *Entry) entry(name string) entry {
-	return entry{
-		Name: name, Contract: e.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: e.Languages,
-		License: e.License, WindowSeconds: e.WindowSeconds, SampleRate: e.SampleRate, SameSpeaker: e.SameSpeaker,
-		OneVoice: e.OneVoice, TwoVoices: e.TwoVoices, Calibration: e.Calibration,
-	}
+	out := entry{Model: e.Model, Files: map[models.Part]string{}, SHA256: map[string]string{}}
+	out.Name = name
+	return out
 }
 
 type catalogFile struct {

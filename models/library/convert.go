@@ -63,7 +63,8 @@ func (s *Store) convert(ctx context.Context, source string, o ImportOptions) (*S
 		}
 	}
 	e := entry{
-		Files: map[models.Part]string{models.PartModel: file}, License: folder.License, AlignmentHeads: folder.AlignmentHeads, Calibration: o.calibration,
+		Model:  models.Model{License: folder.License, AlignmentHeads: folder.AlignmentHeads, Calibration: o.calibration},
+		Files:  map[models.Part]string{models.PartModel: file},
 		Source: fmt.Sprintf("%s of %s", folder.Layout, cmp.Or(folder.Origin, o.origin, filepath.Base(dir))), SourceSHA256: map[string]string{},
 	}
 	for _, path := range folder.Sources {

@@ -257,12 +257,8 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 	}
 	defer os.RemoveAll(staging)
 
-	recorded := entry{
-		Name: name, Contract: m.Contract, Files: map[models.Part]string{}, SHA256: map[string]string{}, Languages: m.Languages,
-		License: m.License, WindowSeconds: m.WindowSeconds, SampleRate: m.SampleRate, SameSpeaker: m.SameSpeaker,
-		OneVoice: m.OneVoice, TwoVoices: m.TwoVoices, KnownVoice: m.KnownVoice, NoPrompts: m.NoPrompts,
-		NoTranslation: m.NoTranslation, Calibration: m.Calibration, AlignmentHeads: m.AlignmentHeads, Source: e.Source, SourceSHA256: e.SourceSHA256,
-	}
+	recorded := entry{Model: *m, Files: map[models.Part]string{}, SHA256: map[string]string{}, Source: e.Source, SourceSHA256: e.SourceSHA256}
+	recorded.Name = name
 	stored := &Stored{Role: role, Name: name, Dir: target}
 	same := true
 	for _, f := range m.Files {

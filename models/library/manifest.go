@@ -47,33 +47,18 @@ type manifest struct {
 
 // entry is one model of a manifest.
 type entry struct {
-	Name     string `json:"name,omitempty"`
-	Contract string `json:"contract,omitempty"`
+	models.Model // its properties
 	// File is short for Files with only a "model".
 	File  string                 `json:"file,omitempty"`
 	Files map[models.Part]string `json:"files,omitempty"`
 	// SHA256 holds the hash of each file, by its name as in Files.
-	SHA256    map[string]string `json:"sha256,omitempty"`
-	Languages []string          `json:"languages,omitempty"`
-	License   string            `json:"license,omitempty"`
+	SHA256 map[string]string `json:"sha256,omitempty"`
 	// Licence is the older spelling of License, which check replaces.
 	Licence string `json:"licence,omitempty"`
 	// Source describes the origin of a converted model, and SourceSHA256 holds
 	// the hashes of the original weight files by name.
-	Source        string            `json:"source,omitempty"`
-	SourceSHA256  map[string]string `json:"source_sha256,omitempty"`
-	WindowSeconds float64           `json:"window_seconds,omitempty"`
-	SampleRate    int               `json:"sample_rate,omitempty"`
-	SameSpeaker   float64           `json:"same_speaker,omitempty"`
-	OneVoice      float64           `json:"one_voice,omitempty"`
-	TwoVoices     float64           `json:"two_voices,omitempty"`
-	KnownVoice    float64           `json:"known_voice,omitempty"`
-	NoPrompts     bool              `json:"no_prompts,omitempty"`
-	NoTranslation bool              `json:"no_translation,omitempty"`
-	// AlignmentHeads are pairs of layer and head; see models.Model.
-	AlignmentHeads [][2]int `json:"alignment_heads,omitempty"`
-	// Calibration is the recognizer's calibration; see models.Calibration.
-	Calibration *models.Calibration `json:"calibration,omitempty"`
+	Source       string            `json:"source,omitempty"`
+	SourceSHA256 map[string]string `json:"source_sha256,omitempty"`
 }
 
 // oneOrMany reads a JSON object or a list of them.

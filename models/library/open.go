@@ -173,11 +173,8 @@ var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig,
 // open checks an entry's files against its role and contract, and completes it
 // from the files and the catalog.
 func (e entry) open(dir string, role models.Role) (*models.Model, error) {
-	m := &models.Model{
-		Role: role, Name: e.name(), Contract: e.Contract, Languages: slices.Clone(e.Languages), License: e.License,
-		WindowSeconds: e.WindowSeconds, SameSpeaker: e.SameSpeaker, OneVoice: e.OneVoice, TwoVoices: e.TwoVoices, KnownVoice: e.KnownVoice, SampleRate: e.SampleRate, NoPrompts: e.NoPrompts, NoTranslation: e.NoTranslation,
-		Calibration: e.Calibration, AlignmentHeads: slices.Clone(e.AlignmentHeads),
-	}
+	m := new(e.Model)
+	m.Role, m.Name, m.Languages, m.AlignmentHeads = role, e.name(), slices.Clone(e.Languages), slices.Clone(e.AlignmentHeads)
 	for _, part := range partOrder {
 		name, ok := e.Files[part]
 		if !ok {

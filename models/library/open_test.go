@@ -300,8 +300,8 @@ func TestLoadPrefersFilesThenFolderThenFallback(t *testing.T) {
 
 func TestManifestRoundTrip(t *testing.T) {
 	m := &manifest{Name: "x", Roles: map[string]oneOrMany[entry]{
-		"vad":       {{Name: "v", Files: map[models.Part]string{models.PartModel: "v.onnx"}}},
-		"optimized": {{Name: "a", Files: map[models.Part]string{models.PartModel: "a.onnx", models.PartTokens: "t"}}, {Name: "b", Files: map[models.Part]string{models.PartModel: "b.onnx"}}},
+		"vad":       {{Model: models.Model{Name: "v"}, Files: map[models.Part]string{models.PartModel: "v.onnx"}}},
+		"optimized": {{Model: models.Model{Name: "a"}, Files: map[models.Part]string{models.PartModel: "a.onnx", models.PartTokens: "t"}}, {Model: models.Model{Name: "b"}, Files: map[models.Part]string{models.PartModel: "b.onnx"}}},
 	}}
 	dir := t.TempDir()
 	require.NoError(t, writeJSON(filepath.Join(dir, manifestName), m))

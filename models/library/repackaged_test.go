@@ -78,7 +78,7 @@ func unreachable(t *testing.T) (Entry, *Store) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	return Entry{
-		Name: "whisper-made", Role: models.RoleStandard, Contract: models.ContractWhisper, License: "MIT", Calibration: &models.Calibration{Slope: 2, Offset: -1},
+		Role: models.RoleStandard, Model: models.Model{Name: "whisper-made", Contract: models.ContractWhisper, License: "MIT", Calibration: &models.Calibration{Slope: 2, Offset: -1}},
 		Files: []Asset{{Part: models.PartModel, Download: Download{Name: "ggml-made.bin", URL: closed.URL + "/ggml-made.bin", SHA256: hashOf(nil)}}},
 	}, &Store{Dir: t.TempDir()}
 }

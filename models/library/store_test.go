@@ -154,7 +154,7 @@ func serve(t *testing.T, change func(h *publisher, e *Entry)) (*publisher, Entry
 	server.Config.ErrorLog = nil
 	server.Start()
 	t.Cleanup(server.Close)
-	e := Entry{Name: "made-up-vad", Role: models.RoleVAD, Contract: models.ContractSileroV5, License: "MIT", Files: []Asset{
+	e := Entry{Role: models.RoleVAD, Model: models.Model{Name: "made-up-vad", Contract: models.ContractSileroV5, License: "MIT"}, Files: []Asset{
 		{Part: models.PartModel, Download: Download{Name: "vad.onnx", URL: server.URL + "/models/vad.onnx", Size: int64(len(data)), SHA256: hexSum(data)}},
 	}}
 	client := server.Client()
@@ -598,7 +598,7 @@ func TestPullArchive(t *testing.T) {
 	}))
 	h, _, s := serve(t, func(h *publisher, e *Entry) { h.data, h.cut = packed, []int{400} })
 	e := Entry{
-		Name: "x-ctc", Role: models.RoleOptimized, Contract: models.ContractNeMoCTC, Languages: []string{"es"},
+		Role: models.RoleOptimized, Model: models.Model{Name: "x-ctc", Contract: models.ContractNeMoCTC, Languages: []string{"es"}},
 		Archive: &Download{Name: "x.tar.bz2", URL: "http://models.example/x.tar.bz2", Size: int64(len(packed)), SHA256: hexSum(packed)},
 		Files:   []Asset{{models.PartModel, Download{Name: "model.int8.onnx", SHA256: hexSum(model)}}, {models.PartTokens, Download{Name: "tokens.txt"}}},
 	}

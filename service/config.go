@@ -34,7 +34,7 @@ type (
 	// Job is the input of an Engine's run. Its fields are
 	//
 	//	TaskID     string
-	//	Path       string                // of the audio, for reading
+	//	Path       string                // of the audio, for this process to read
 	//	Filename   string                // the customer's name of the file
 	//	Options    spec.EffectiveOptions
 	//	Extras     Extras

@@ -36,7 +36,7 @@ type Engine interface {
 // Job is the input of an Engine's run.
 type Job struct {
 	TaskID   string
-	Path     string // path of the audio, for reading
+	Path     string // path of the audio, for this process to read
 	Filename string // the customer's name of the file
 	Options  spec.EffectiveOptions
 	Extras   tasks.Extras // beside the options

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"html/template"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -48,11 +49,8 @@ func renderDocs(doc *yaml.Node, base string) (html []byte, policy string, err er
 		CSS       template.CSS
 		Endpoints []docsEndpoint
 	}{doc, base, template.CSS(docsCSS), d.endpoints()})
-	if err != nil {
-		return nil, "", err
-	}
 	sum := sha256.Sum256([]byte(docsCSS))
-	return buf.Bytes(), "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", nil
+	return buf.Bytes(), "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", err
 }
 
 // prose escapes a text and formats text in backquotes as code.
@@ -117,16 +115,11 @@ func (d docs) parameterNodes(e docsEndpoint) (list []*yaml.Node) {
 
 func (d docs) fields(schema *yaml.Node) []docsField {
 	schema = d.resolve(schema)
-	required := map[string]bool{}
-	if r := child(schema, "required"); r != nil {
-		for _, n := range r.Content {
-			required[n.Value] = true
-		}
-	}
+	required := items(child(schema, "required"))
 	var out []docsField
 	for name, p := range pairs(child(schema, "properties")) {
 		out = append(out, docsField{
-			Name: name, Type: d.typeOf(p), Required: required[name],
+			Name: name, Type: d.typeOf(p), Required: slices.Contains(required, name),
 			Default: text(d.resolve(p), "default"), Description: text(d.resolve(p), "description"),
 		})
 	}
@@ -145,24 +138,11 @@ func (d docs) typeOf(schema *yaml.Node) string {
 		}
 		return d.typeOf(d.resolve(schema))
 	}
-	var parts []string
-	if t := child(schema, "type"); t != nil {
-		if t.Kind == yaml.ScalarNode {
-			parts = append(parts, t.Value)
-		}
-		for _, n := range t.Content {
-			parts = append(parts, n.Value)
-		}
+	out := text(schema, "type") + strings.Join(items(child(schema, "type")), " or ")
+	if item := child(schema, "items"); item != nil {
+		out = strings.Replace(out, "array", "array of "+d.typeOf(item), 1)
 	}
-	out := strings.Join(parts, " or ")
-	if items := child(schema, "items"); items != nil {
-		out = strings.Replace(out, "array", "array of "+d.typeOf(items), 1)
-	}
-	if e := child(schema, "enum"); e != nil {
-		var values []string
-		for _, n := range e.Content {
-			values = append(values, n.Value)
-		}
+	if values := items(child(schema, "enum")); len(values) > 0 {
 		out += ": " + strings.Join(values, ", ")
 	}
 	if c := text(schema, "const"); c != "" {
@@ -189,17 +169,15 @@ func (d docs) resolve(n *yaml.Node) *yaml.Node {
 
 // child walks down a mapping; it returns nil if a key is missing.
 func child(n *yaml.Node, keys ...string) *yaml.Node {
-	for _, k := range keys {
-		var next *yaml.Node
-		for name, v := range pairs(n) {
-			if name == k {
-				next = v
-				break
-			}
-		}
-		n = next
+	if len(keys) == 0 {
+		return n
 	}
-	return n
+	for name, v := range pairs(n) {
+		if name == keys[0] {
+			return child(v, keys[1:]...)
+		}
+	}
+	return nil
 }
 
 // text returns the scalar at a path of keys, or "".
@@ -208,6 +186,16 @@ func text(n *yaml.Node, keys ...string) string {
 		return ""
 	}
 	return n.Value
+}
+
+// items returns the values of a sequence of scalars.
+func items(n *yaml.Node) (values []string) {
+	if n != nil {
+		for _, item := range n.Content {
+			values = append(values, item.Value)
+		}
+	}
+	return values
 }
 
 // pairs iterates over a mapping in the order of its source.

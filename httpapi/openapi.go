@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,8 +29,17 @@ type Document struct {
 	Queries map[string][]string
 }
 
-// Describe returns the document for endpoints below base; "" is "/v1".
-func Describe(base string) (d Document, err error) {
+// described holds the functions that return the document of a base, by base.
+var described sync.Map
+
+// Describe returns the document for endpoints below base; "" is "/v1". It is
+// rendered once and shared: callers must not change it.
+func Describe(base string) (Document, error) {
+	once, _ := described.LoadOrStore(base, sync.OnceValues(func() (Document, error) { return describe(base) }))
+	return once.(func() (Document, error))()
+}
+
+func describe(base string) (d Document, err error) {
 	doc, err := parseOpenAPI(openapiYAML)
 	if err != nil {
 		return d, err

@@ -49,7 +49,7 @@ func TestNewOptionTakesOneLine(t *testing.T) {
 	require.NoError(t, err)
 	file, changed := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "otograph")
 	require.NoError(t, os.WriteFile(file, overlay, 0o644))
-	out, err = exec.Command("go", "build", "-overlay", file, "-o", changed, "../cmd/otograph").CombinedOutput()
+	out, err = exec.Command("go", "build", stripped, "-overlay", file, "-o", changed, "../cmd/otograph").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
 	help := func(program string) string {

@@ -18,6 +18,10 @@ import (
 // package.
 var binary string
 
+// stripped leaves the debug information, which no test reads, out of a program,
+// as the released one: it takes three quarters of the time to link.
+const stripped = "-ldflags=-s -w"
+
 func TestMain(m *testing.M) { os.Exit(build(m)) }
 
 func build(m *testing.M) int {
@@ -46,7 +50,7 @@ func build(m *testing.M) int {
 		}
 		return dbtest.Main(m)
 	}
-	cmd := exec.Command("go", "build", "-o", binary, "../cmd/otograph")
+	cmd := exec.Command("go", "build", stripped, "-o", binary, "../cmd/otograph")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1

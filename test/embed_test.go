@@ -88,7 +88,7 @@ func embedder(t *testing.T, source string) string {
 	require.NoError(t, err)
 	write("go.sum", string(sum))
 	write("main.go", source)
-	cmd := exec.Command("go", "build", "-o", "embedder", ".")
+	cmd := exec.Command("go", "build", stripped, "-o", "embedder", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

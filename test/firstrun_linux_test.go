@@ -235,7 +235,7 @@ func withCatalog(t *testing.T, catalog string) string {
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o600))
 	program := filepath.Join(t.TempDir(), "otograph")
-	out, err := exec.Command("go", "build", "-overlay", file, "-o", program, "../cmd/otograph").CombinedOutput()
+	out, err := exec.Command("go", "build", stripped, "-overlay", file, "-o", program, "../cmd/otograph").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return program
 }

@@ -52,7 +52,7 @@ func TestFleet(t *testing.T) {
 	var ids []string
 	submissions := fleetTasks
 	if testing.Short() {
-		submissions = 12
+		submissions = 8
 	}
 	for i := range submissions {
 		ids = append(ids, servers[i%2].create(upload(audio, options, "callback_url", out.URL+"/hook")))

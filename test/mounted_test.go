@@ -103,7 +103,7 @@ func mounted(t *testing.T) *server {
 // checkService checks that a service processes tasks, follows the rotation of
 // the token key, trusts its proxy, deletes old tasks, and exports metrics.
 func checkService(t *testing.T, s *server) {
-	id := s.create(upload(clip(t, 5, 10), nil))
+	id := s.create(upload(clip(t, 5, 5), nil))
 	done := s.wait(id)
 	require.Equal(t, "done", done["status"], "%v", done["error_message"])
 	result := s.result(id)

@@ -44,7 +44,7 @@ func TestModelsByName(t *testing.T) {
 	speech := clip(t, 0, 2)
 	requests := 20
 	if testing.Short() {
-		requests = 7
+		requests = 4
 	}
 	var served sync.Map
 	var wg sync.WaitGroup

@@ -79,13 +79,13 @@ func TestReadmePrograms(t *testing.T) {
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "cmd", "readme", "main.go"): write("main.go", source)}})
 	require.NoError(t, err)
-	build := exec.Command("go", "build", "-overlay", write("overlay.json", overlay), "-o", filepath.Join(dir, "readme"), "./cmd/readme")
+	build := exec.Command("go", "build", stripped, "-overlay", write("overlay.json", overlay), "-o", filepath.Join(dir, "readme"), "./cmd/readme")
 	build.Dir = root
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
 	write("models/demo.bin", demoFiles(t)[models.RoleStandard])
-	sound, err := os.ReadFile(filepath.Join(root, "testdata", "conversation.flac"))
+	sound, err := os.ReadFile(filepath.Join(root, "testdata", "demo", "short", "en_00.flac"))
 	require.NoError(t, err)
 	write("meeting.m4a", sound)
 	run := exec.Command(filepath.Join(dir, "readme"))

@@ -99,6 +99,10 @@ func TestF9RollingRestart(t *testing.T) {
 	require.Eventually(t, func() bool { return b.serving() == 2 }, patience, 20*time.Millisecond)
 	proxy := outside.NewProxy(t, b.dial)
 
+	requests, rounds, pause := int64(5000), 2, 10*time.Millisecond
+	if testing.Short() {
+		requests, rounds, pause = 1000, 1, 25*time.Millisecond
+	}
 	var asked, refused atomic.Int64
 	var failures sync.Map
 	stop := make(chan struct{})
@@ -130,17 +134,14 @@ func TestF9RollingRestart(t *testing.T) {
 				refused.Add(1)
 				failures.Store(res.Status, true)
 			}
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(pause)
 		}
 	}
 	for i := range 4 {
 		wait.Go(func() { ask(i%2 == 0) })
 	}
-	restarts, rounds := 0, int64(2)
-	if testing.Short() {
-		rounds = 1
-	}
-	for asked.Load() < 2500*rounds || int64(restarts) < 2*rounds {
+	restarts := 0
+	for asked.Load() < requests || restarts < 2*rounds {
 		n := restarts % 2
 		require.NoError(t, servers[n].stop(), servers[n].logged())
 		next := servers[n].again()

@@ -176,19 +176,19 @@ func (s *server) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// End to end: the bundled recording as Base64 and by URL, with a signed
-// callback; the result equals the command's, and the ledger has the charge.
+// End to end: 20 s of the bundled recording by URL, with a signed callback; the
+// result equals the command's, and the ledger has the charge.
 func TestServiceEndToEnd(t *testing.T) {
 	t.Parallel()
-	recording, err := os.ReadFile("../testdata/conversation.flac")
-	require.NoError(t, err)
+	recording, file := clip(t, 0, 20), filepath.Join(t.TempDir(), "talk.wav")
+	require.NoError(t, os.WriteFile(file, recording, 0o600))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	calls := make(chan *http.Request, 10)
 	bodies := make(chan []byte, 10)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /talk.flac", func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, "talk.flac", time.Unix(1e9, 0), bytes.NewReader(recording))
+	mux.HandleFunc("GET /talk.wav", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "talk.wav", time.Unix(1e9, 0), bytes.NewReader(recording))
 	})
 	mux.HandleFunc("POST /hook", func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
@@ -201,13 +201,13 @@ func TestServiceEndToEnd(t *testing.T) {
 
 	s := serve(t, t.TempDir(), "--allow-outbound", l.Addr().String())
 	status, task := s.call("POST", "/tasks", map[string]any{
-		"audio_url":    "http://" + l.Addr().String() + "/talk.flac",
+		"audio_url":    "http://" + l.Addr().String() + "/talk.wav",
 		"callback_url": "http://" + l.Addr().String() + "/hook", "callback_secret": "secret",
 	})
 	require.Equal(t, 201, status, "%v", task)
 	assert.Equal(t, "processing", task["status"])
 	assert.Equal(t, "url", task["audio_source_type"])
-	assert.Equal(t, "talk.flac", task["audio_filename"])
+	assert.Equal(t, "talk.wav", task["audio_filename"])
 	id, _ := task["id"].(string)
 	status, account := s.call("GET", "/account", nil)
 	require.Equal(t, 200, status)
@@ -220,13 +220,13 @@ func TestServiceEndToEnd(t *testing.T) {
 	require.Equal(t, 200, status)
 	bill, _ := result["billing"].(map[string]any)
 	assert.Equal(t, "zh_lite", bill["mode"])
-	assert.Equal(t, 2.0, bill["billable_minutes"])
-	assert.Equal(t, 0.0133, bill["amount"])
-	assert.Equal(t, 999.9867, bill["balance"])
+	assert.Equal(t, 1.0, bill["billable_minutes"])
+	assert.Equal(t, 0.0067, bill["amount"])
+	assert.Equal(t, 999.9933, bill["balance"])
 	delete(result, "billing")
 	delete(result, "task_id")
 
-	cmd := exec.Command(binary, "transcribe", "-q", "--no-cascade", "--format", "json", "../testdata/conversation.flac")
+	cmd := exec.Command(binary, "transcribe", "-q", "--no-cascade", "--format", "json", file)
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=")
 	out, err := cmd.Output()
 	require.NoError(t, err)
@@ -255,13 +255,13 @@ func TestServiceEndToEnd(t *testing.T) {
 	assert.Equal(t, 2.0, ledger["total"], "the first recharge and one deduction")
 	first, _ := ledger["transactions"].([]any)[0].(map[string]any)
 	assert.Equal(t, "deduction", first["type"])
-	assert.Equal(t, "-0.0133", first["amount"])
+	assert.Equal(t, "-0.0067", first["amount"])
 	assert.Equal(t, id, first["task_id"])
 
 	status, account = s.call("GET", "/account", nil)
 	require.Equal(t, 200, status)
 	assert.Equal(t, 0.0, account["held_amount"])
-	assert.Equal(t, 999.9867, account["balance"])
+	assert.Equal(t, 999.9933, account["balance"])
 
 	status, _ = s.call("DELETE", "/tasks/"+id, nil)
 	assert.Equal(t, 200, status)

@@ -46,7 +46,8 @@ type statement struct {
 }
 
 // TestSpecification checks the specification with the built binary, statement
-// by statement, on both databases.
+// by statement, on both databases. The short form has SQLite: package
+// httpserver checks the shared statements on both.
 func TestSpecification(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -54,6 +55,9 @@ func TestSpecification(t *testing.T) {
 		walkThrough(t, func() []string { return nil })
 	})
 	t.Run("postgres", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("at length: make test-extent")
+		}
 		t.Parallel()
 		walkThrough(t, func() []string { return []string{"--database", dbtest.PostgresSource(t)} })
 	})

@@ -43,7 +43,7 @@ func TestVoicesAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	out, err = run("transcribe", "-q", "--demo", "--format", "json", "--voices", register, conversation)
+	out, err = run("transcribe", "-q", "--demo", "--no-cascade", "--asr-language", "en", "--enable-audio-events=false", "--format", "json", "--voices", register, conversation)
 	require.NoError(t, err, string(out))
 	var result struct {
 		Segments []struct {
@@ -59,7 +59,7 @@ func TestVoicesAreNamed(t *testing.T) {
 	require.Len(t, result.Voices, 1)
 	assert.Equal(t, "Ruth", result.Voices[0].Name)
 	assert.Equal(t, result.Segments[0].Speaker, result.Voices[0].Speaker, "the specification's speakers stay in JSON")
-	out, err = run("transcribe", "-q", "--demo", "--format", "rttm", "--voices", register, conversation)
+	out, err = run("transcribe", "-q", "--demo", "--no-cascade", "--asr-language", "en", "--enable-audio-events=false", "--format", "rttm", "--voices", register, conversation)
 	require.NoError(t, err, string(out))
 	assert.Contains(t, string(out), " Ruth ")
 	assert.Contains(t, string(out), " SPEAKER_1 ")

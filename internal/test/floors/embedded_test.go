@@ -26,7 +26,7 @@ func TestEmbeddedModelsAreLeftOut(t *testing.T) {
 		source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
 		code := "package main\n\nimport \"" + module + "\"\n\nfunc main() {\n\tp, _ := " + call + "\n\t_, _ = p.Run(nil, nil, otograph.Options{})\n}\n"
 		require.NoError(t, os.WriteFile(source, []byte(code), 0o600))
-		cmd := exec.Command("go", "build", "-o", program, source)
+		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, source)
 		cmd.Dir = "../../.."
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)

@@ -48,11 +48,17 @@ UNWATCHED = modernc.org/sqlite/lib $(addprefix github.com/otograph/otograph/inte
 # the compiler's time.
 RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -dwarf=false')
 # Tests without it: test starts the built program, which it does not reach,
-# simulations run one step at a time, the other packages start no goroutine, and
-# counts are of whole recordings. Tools are no part of the program.
-RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models/internal/whisperfolder ./models/published \
-  ./asr/ngram ./bench/internal/scores ./events ./subtitle ./vad ./voices $(addprefix ./internal/,engine/ctc engine/decode files/ggmlfile files/mediafiles \
-  files/onnxfile pipeline/assemble service/corrections service/jsonstream service/openai service/state)
+# simulations run one step at a time, the goroutines of whispernet, silero and
+# align run in other packages' tests with it, those of diarize in THREADS, the
+# other packages start none, and counts are of whole recordings. Tools are no part
+# of the program.
+RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models ./models/internal/whisperfolder ./models/library \
+  ./models/published ./align ./asr/ngram ./bench/internal/datasets ./bench/internal/scores ./diarize ./events ./events/tag ./spec ./subtitle ./vad ./vad/silero \
+  ./voices ./web $(addprefix ./internal/,engine/ctc engine/decode engine/dsp engine/texts engine/whispernet engine/wordtimes files/ggmlfile files/mediafiles \
+  files/onnxfile files/textfile files/weightfile pipeline/assemble service/corrections service/doors/assemblyai service/doors/deepgram service/erasure \
+  service/jsonstream service/openai service/state system/backoff system/cage system/fetch)
+# THREADS are the tests of RACELESS that the detector watches.
+THREADS = -run Threads ./diarize
 
 # SUITE are the flags of the suite, whose code `make lint` vets.
 SUITE = -short -json -vet=off -timeout 45m
@@ -75,6 +81,7 @@ test: setup ## run the tests with the race detector, showing each package as it 
 	  return $$status; }; \
 	{ raceless & job=$$!; \
 	  $(GO) test $(SUITE) $(RACE) -skip '^TestCounts' -p $(PARALLEL) $$packages; status=$$?; \
+	  $(GO) test $(SUITE) $(RACE) $(THREADS) || status=1; \
 	  wait $$job && exit $$status; } | $(GO) run -C tools ./progress
 
 # SHORTENED matches what go test -short, as the suite has it, leaves out or

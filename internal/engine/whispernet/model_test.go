@@ -23,9 +23,19 @@ var testHeader = ggmlfile.Header{
 	TextContext: 64, TextState: 64, TextHeads: 2, TextLayers: 2, Mels: 80,
 }
 
-// testFile writes a model with random weights; kind is the type of its linear
-// layers: 0 for f32, 1 for f16, 8 for q8_0.
+// testFiles holds the files that testFile has written, by kind.
+var testFiles = map[int32][]byte{}
+
+// testFile returns a model with random weights, written once; kind is the type
+// of its linear layers: 0 for f32, 1 for f16, 8 for q8_0.
 func testFile(kind int32) []byte {
+	if testFiles[kind] == nil {
+		testFiles[kind] = writeTestFile(kind)
+	}
+	return testFiles[kind]
+}
+
+func writeTestFile(kind int32) []byte {
 	r := rand.New(rand.NewPCG(15, 16))
 	var b bytes.Buffer
 	words := func(v ...int32) { _ = binary.Write(&b, binary.LittleEndian, v) }

@@ -152,7 +152,7 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 		stereo = append(stereo, x, 0.7*x)
 	}
 	off, two := false, 2
-	opt := otograph.Options{EnableAudioEvents: &off, NumSpeakers: &two}
+	opt := otograph.Options{ASRLanguage: new("en"), EnableAudioEvents: &off, NumSpeakers: &two}
 	run := func(samples []float32, channels int, mode otograph.Channels) *otograph.Result {
 		res, err := p.Run(t.Context(), audio.Raw(samples, audio.SampleRate, channels), opt, otograph.RunOptions{Channels: mode})
 		require.NoError(t, err)

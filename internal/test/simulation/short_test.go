@@ -8,8 +8,8 @@ import "time"
 const (
 	histories         = 20
 	postgresHistories = 2
-	repeats           = 2 // seeds that run twice
+	repeats           = 1 // seeds that run twice
 )
 
 // large is the size of the large fleet's history.
-var large = size{servers: 3, workers: 40, notifiers: 4, customers: 20, accounts: 300, submissions: 200, length: time.Minute}
+var large = size{servers: 3, workers: 40, notifiers: 4, customers: 20, accounts: 300, submissions: 100, length: time.Minute}

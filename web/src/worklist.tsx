@@ -178,13 +178,9 @@ function TaskRow({ task }: { task: Task }) {
   return (
     <li class={`task ${task.status}`}>
       <div class="task-name">
-        {task.status === 'done' || task.status === 'processing' ? (
-          <a href={`#/task/${task.id}`} dir="auto">
-            <strong>{task.audio_filename}</strong>
-          </a>
-        ) : (
-          <strong dir="auto">{task.audio_filename}</strong>
-        )}
+        <a href={`#/task/${task.id}`} dir="auto">
+          <strong>{task.audio_filename}</strong>
+        </a>
         <span class="muted small">{[when(task.created_at), ...factsOf(task)].join(' · ')}</span>
         {(problem || reason) && <p class={`small ${waiting ? 'warn' : 'error'}`}>{problem || reasonOf(reason)}</p>}
         {task.status === 'processing' && <Working state={states.value[task.id]} />}

@@ -17,7 +17,7 @@ import (
 
 type queueCmd struct {
 	List   queueListCmd   `cmd:"" help:"Show lanes, accounts with unfinished tasks, and workers; or list tasks, or callbacks that could not be delivered."`
-	Pause  queuePauseCmd  `cmd:"" help:"Pause a lane or a worker: no tasks are claimed, running ones finish. --undo resumes it."`
+	Pause  queuePauseCmd  `cmd:"" help:"Pause a lane: no tasks are claimed, running ones finish. --undo resumes it."`
 	Cancel queueCancelCmd `cmd:"" help:"Fail a task without charging for it."`
 	Retry  queueRetryCmd  `cmd:"" help:"Run a delayed, failed or abandoned task again, a running one on another worker (--take), or deliver a callback again (--callback)."`
 }
@@ -131,9 +131,6 @@ func printOverview(o queue.Overview, most int, now time.Time) error {
 			if m.TaskID != "" {
 				state, since = "busy", age(&m.Since, now)
 			}
-			if m.Draining {
-				state += ", draining"
-			}
 			t.row(m.ID, state, m.TaskID, m.Stage, since, m.PID, m.Version, age(&m.BeatAt, now))
 		}
 	}
@@ -162,28 +159,11 @@ func age(t *time.Time, now time.Time) string {
 
 type queuePauseCmd struct {
 	storeFlags
-	Lane   string `arg:"" optional:"" help:"Lane, as named by queue list: tasks or batch, for example."`
-	Worker string `placeholder:"ID" help:"Worker instead of a lane, by its id as shown by queue list, or the first characters of it."`
-	Undo   bool   `help:"Let tasks be claimed again."`
+	Lane string `arg:"" help:"Lane, as named by queue list: tasks or batch, for example."`
+	Undo bool   `help:"Let tasks be claimed again."`
 }
 
 func (c *queuePauseCmd) Run(ctx context.Context) error {
-	if (c.Lane == "") == (c.Worker == "") {
-		return &usageError{errors.New("queue pause: expected a lane or --worker")}
-	}
-	if c.Worker != "" {
-		action, done := "queue drain", "claims no more tasks"
-		if c.Undo {
-			action, done = "queue undrain", "claims tasks"
-		}
-		return c.change(ctx, action, c.Worker, "", func(s *stores) error {
-			id, err := s.Tasks.Queue().SetDraining(ctx, c.Worker, !c.Undo)
-			if err == nil {
-				say("worker %s %s\n", id, done)
-			}
-			return err
-		})
-	}
 	action := "queue pause"
 	if c.Undo {
 		action = "queue resume"

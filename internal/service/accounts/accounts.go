@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -265,26 +264,17 @@ func (s *Store) valid(k Key) bool {
 // Permit returns the errors of Authenticate for an account and one of its keys,
 // both by ID. Without a key ("") it checks the account alone.
 func (s *Store) Permit(ctx context.Context, account, key string) error {
-	a, err := s.Find(ctx, account)
-	if errors.Is(err, ErrNotFound) {
+	var suspended sql.NullInt64
+	err := s.db.Read().QueryRowContext(ctx, `SELECT suspended_at FROM accounts WHERE id = $1 AND ($2 = '' OR EXISTS (SELECT 1 FROM api_keys k
+		WHERE k.id = $2 AND k.account_id = accounts.id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $3)))`,
+		account, key, db.Micros(s.clock())).Scan(&suspended)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return ErrUnauthorized
-	}
-	if err != nil {
-		return err
-	}
-	if key != "" {
-		keys, err := s.Keys(ctx, a.ID)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(keys, func(k Key) bool { return k.ID == key && s.valid(k) }) {
-			return ErrUnauthorized
-		}
-	}
-	if a.SuspendedAt != nil {
+	case err == nil && suspended.Valid:
 		return ErrSuspended
 	}
-	return nil
+	return s.wrap("account "+account, err)
 }
 
 // Keys returns an account's keys, including revoked ones, oldest first.

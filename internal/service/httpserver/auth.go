@@ -215,11 +215,34 @@ type claims struct {
 
 // issue creates a token for a user, valid for tokenLifetime.
 func (t *tokens) issue(u accounts.User) (string, error) {
+	c := claims{u.AccountID, u.PasswordSet.UnixMicro(), t.registered(tokenAudience, tokenLifetime)}
+	c.Subject, c.ID = u.ID, uuid.NewString()
+	return t.sign(c)
+}
+
+// registered returns the claims of a token that is valid from now on.
+func (t *tokens) registered(audience string, lifetime time.Duration) jwt.RegisteredClaims {
 	now := t.now()
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{Account: u.AccountID, PasswordSet: u.PasswordSet.UnixMicro(), RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience}, Subject: u.ID, ID: uuid.NewString(),
-		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(tokenLifetime)),
-	}}).SignedString(*t.key.Load())
+	return jwt.RegisteredClaims{
+		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{audience},
+		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
+	}
+}
+
+func (t *tokens) sign(c jwt.Claims) (string, error) {
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(*t.key.Load())
+}
+
+// parse reads the claims of a token of at most max bytes for an audience.
+func (t *tokens) parse(token string, c jwt.Claims, audience string, max int) error {
+	if len(token) > max {
+		return errToken
+	}
+	_, err := jwt.ParseWithClaims(token, c, func(*jwt.Token) (any, error) { return *t.key.Load(), nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer), jwt.WithAudience(audience),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
+	)
+	return err
 }
 
 var errToken = errors.New("token refused")
@@ -227,15 +250,8 @@ var errToken = errors.New("token refused")
 // check returns the owner of a token, and the time when the owner's password
 // was set. Every defect of a token is errToken.
 func (t *tokens) check(token string) (who principal, passwordSet time.Time, err error) {
-	if len(token) > maxToken {
-		return principal{}, time.Time{}, errToken
-	}
 	var c claims
-	_, err = jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return *t.key.Load(), nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithIssuer(tokenIssuer), jwt.WithAudience(tokenAudience),
-		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
-	)
+	err = t.parse(token, &c, tokenAudience, maxToken)
 	// Someone who obtained the key must not be able to create tokens that
 	// outlive its rotation by much.
 	short := c.IssuedAt != nil && c.ExpiresAt != nil && c.ExpiresAt.Sub(c.IssuedAt.Time) <= tokenLifetime
@@ -251,8 +267,9 @@ const (
 	maxPassword = 1000
 )
 
-// login exchanges a user's name and password for an access token.
-func (s *Server) login(w http.ResponseWriter, r *request) error {
+// createToken handles POST /auth/login: it exchanges a user's name and password
+// for an access token.
+func (s *Server) createToken(w http.ResponseWriter, r *request) error {
 	var username, password string
 	err := readBody(w, r, maxSmallBody, jsonstream.Fields{
 		"username": func(v *jsonstream.Value) error { return v.Text(&username, maxUsername) },
@@ -315,7 +332,7 @@ func (s *Server) checkPassword(r *request, username, password string) (accounts.
 		return accounts.User{}, err
 	}
 	defer leave()
-	user, err := s.cfg.Accounts.Login(r.Context(), username, password)
+	user, err := s.login(r.Context(), username, password)
 	if errors.Is(err, accounts.ErrUnauthorized) {
 		s.log.Warn("login failed", "request", r.id, "user", spec.Shorten(username), "from", r.from)
 		out := unauthorized()

@@ -262,11 +262,14 @@ func TestLoginsBehindAProxy(t *testing.T) {
 func TestLoginsTakeTurns(t *testing.T) {
 	local, err := fairuse.ParseProxies([]string{"127.0.0.1", "::1"})
 	require.NoError(t, err)
-	slow := &slowLogins{release: make(chan struct{})}
-	w := newWorld(t, func(c *Config) {
-		slow.accountStore = c.Accounts
-		c.Accounts, c.TrustedProxies = slow, local
-	})
+	var running atomic.Int64
+	release := make(chan struct{})
+	w := newWorld(t, func(c *Config) { c.TrustedProxies = local })
+	w.api.login = func(context.Context, string, string) (accounts.User, error) {
+		running.Add(1)
+		<-release
+		return accounts.User{}, accounts.ErrUnauthorized
+	}
 	// Distinct users: no pair is refused, and one address fails up to
 	// AddressFailures times.
 	try := func(user int, from string) int {
@@ -289,26 +292,13 @@ func TestLoginsTakeTurns(t *testing.T) {
 	require.Eventually(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return statuses[429] == floods*each-maxLoginsWaiting-int(slow.running.Load())
+		return statuses[429] == floods*each-maxLoginsWaiting-int(running.Load())
 	}, 20*time.Second, time.Millisecond)
-	assert.LessOrEqual(t, slow.running.Load(), int64(4), "passwords are checked at the same time")
-	close(slow.release)
+	assert.LessOrEqual(t, running.Load(), int64(4), "passwords are checked at the same time")
+	close(release)
 	wg.Wait()
 	assert.Equal(t, floods*each, statuses[401]+statuses[429])
 	assert.GreaterOrEqual(t, statuses[401], maxLoginsWaiting)
-}
-
-// slowLogins refuses every login once release is closed.
-type slowLogins struct {
-	accountStore
-	running atomic.Int64
-	release chan struct{}
-}
-
-func (s *slowLogins) Login(context.Context, string, string) (accounts.User, error) {
-	s.running.Add(1)
-	<-s.release
-	return accounts.User{}, accounts.ErrUnauthorized
 }
 
 // TestAccountsAreIsolated: another account's tasks can't be read, listed or
@@ -348,5 +338,3 @@ func TestAccountsAreIsolated(t *testing.T) {
 	}
 	t.Logf("T14: 403 in %v, 404 in %v at best of 60", measure("/tasks/"+id), measure("/tasks/01a1fe6c-4156-7cc0-98a4-f4501faaa7d1"))
 }
-
-var _ accountStore = (*accounts.Store)(nil)

@@ -119,25 +119,7 @@ func readBody(w http.ResponseWriter, r *request, max int, fields jsonstream.Fiel
 	if err != nil {
 		return err
 	}
-	return readJSON(body, max, fields)
-}
-
-// readJSON reads a body that is a JSON object with the given fields; max limits
-// the value of one field, in bytes.
-func readJSON(body io.Reader, max int, fields jsonstream.Fields) error {
-	err := jsonstream.ReadObject(body, max, fields)
-	var read *jsonstream.ReadError
-	var wrong *jsonstream.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &read):
-		return readError(err, read.Error())
-	case errors.As(err, &wrong):
-		return invalidBecause(err, "%s", wrong)
-	default:
-		return err
-	}
+	return jsonstream.ReadObject(body, max, fields)
 }
 
 // readError explains why a body could not be read to its end: it exceeded the

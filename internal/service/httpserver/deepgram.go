@@ -1,8 +1,6 @@
 package httpserver
 
 import (
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 
@@ -62,7 +60,7 @@ func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request
 		return err
 	}
 	defer leave()
-	audio, err := s.storeAudio(r.Context(), req.Filename, rawBody{body})
+	audio, err := s.storeAudio(r.Context(), req.Filename, jsonstream.Reader(body, "the body cannot be read to its end"))
 	if audio != nil {
 		defer audio.Abort() // does nothing after Commit
 	}
@@ -70,16 +68,4 @@ func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request
 		return err
 	}
 	return s.commitAudio(r, "body", audio, req)
-}
-
-// rawBody is a body whose errors are responses.
-type rawBody struct{ io.Reader }
-
-// Read implements io.Reader.
-func (b rawBody) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = readError(err, "the body cannot be read to its end")
-	}
-	return n, err
 }

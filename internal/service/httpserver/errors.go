@@ -8,6 +8,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/openai"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/webhook"
@@ -153,8 +154,11 @@ func (s *Server) translate(err error) *apiError {
 	if form, ok := errors.AsType[*openai.Error](err); ok {
 		return refusal(form)
 	}
-	if form, ok := errors.AsType[*openai.ReadError](err); ok {
-		return readError(err, form.Error())
+	if read, ok := errors.AsType[*jsonstream.ReadError](err); ok {
+		return readError(err, read.Message)
+	}
+	if wrong, ok := errors.AsType[*jsonstream.Error](err); ok {
+		return invalidBecause(err, "%s", wrong)
 	}
 	if unknown, ok := errors.AsType[*tasks.LanguageError](err); ok {
 		return invalidBecause(err, "%v", unknown)

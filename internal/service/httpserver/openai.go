@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/service/corrections"
+	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/openai"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/blob"
@@ -26,7 +27,7 @@ import (
 // names returns the names that clients may send as model.
 func (s *Server) names(ctx context.Context) (openai.Names, error) {
 	sets, err := s.cfg.Tasks.Available(ctx)
-	return openai.Names{Aliases: s.cfg.ModelAliases, Strict: s.cfg.StrictModels, Sets: sets}, err
+	return openai.Names{Aliases: s.cfg.ModelAliases, Sets: sets}, err
 }
 
 // listModels is GET /models.
@@ -187,10 +188,8 @@ func (s *Server) readForm(w http.ResponseWriter, r *request, translate bool, fil
 	}
 	// The disconnection of a client is only noticed once its whole body has
 	// been read.
-	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxFormEnd)); err != nil {
-		return nil, names, readError(err, new(openai.ReadError).Error())
-	}
-	return form, names, nil
+	_, err = io.Copy(io.Discard, io.LimitReader(jsonstream.Reader(body, openai.Unreadable), maxFormEnd))
+	return form, names, err
 }
 
 // extras returns the options of a form that are not in the specification.

@@ -32,7 +32,7 @@ func TestRateLimitOverHTTP(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			w := newWorld(t, func(c *Config) {
 				if store == "database" {
-					c.Rate = c.Accounts.(*accounts.Store)
+					c.Rate = c.Accounts
 				}
 			})
 			tps, burst := 0.001, 10 // a token in 1,000 s: none is refilled during the test

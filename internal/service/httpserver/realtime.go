@@ -98,13 +98,7 @@ type secretClaims struct {
 
 // bySecret checks a client secret, which ends with its key and its account.
 func (s *Server) bySecret(ctx context.Context, secret string) (c secretClaims, err error) {
-	if len(secret) > maxSecret {
-		return c, unauthorized()
-	}
-	_, err = jwt.ParseWithClaims(secret, &c, func(*jwt.Token) (any, error) { return *s.tokens.key.Load(), nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer), jwt.WithAudience(secretAudience),
-		jwt.WithExpirationRequired(), jwt.WithTimeFunc(s.tokens.now), jwt.WithStrictDecoding())
-	if err != nil {
+	if s.tokens.parse(secret, &c, secretAudience, maxSecret) != nil {
 		return c, unauthorized()
 	}
 	return c, denied(s.cfg.Accounts.Permit(ctx, c.Account, c.Key))
@@ -146,8 +140,6 @@ func (s *Server) createSecret(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	now := s.tokens.now()
-	expires := now.Add(time.Duration(seconds) * time.Second)
 	if len(in.Session) == 0 {
 		in.Session = json.RawMessage(`{"type":"transcription"}`)
 	}
@@ -157,15 +149,14 @@ func (s *Server) createSecret(w http.ResponseWriter, r *request) error {
 	if json.Unmarshal(in.Session, &readable) == nil && readable.Otograph.CallbackSecret != "" {
 		return invalid("session.otograph.callback_secret: whoever has the client secret could read it; leave it out")
 	}
-	shown, err := realtime.Session("sess_"+tasks.NewID(), in.Session, names.Live, expires.Unix())
+	c := secretClaims{r.who.Account, r.who.KeyID, in.Session, s.tokens.registered(secretAudience, time.Duration(seconds)*time.Second)}
+	shown, err := realtime.Session("sess_"+tasks.NewID(), in.Session, names.Live, c.ExpiresAt.Unix())
 	if err != nil {
 		return realtimeRefusal(err)
 	}
-	value, err := jwt.NewWithClaims(jwt.SigningMethodHS256, secretClaims{Account: r.who.Account, Key: r.who.KeyID, Session: in.Session, RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{secretAudience}, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
-	}}).SignedString(*s.tokens.key.Load())
+	value, err := s.tokens.sign(c)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, doors.Object{"value": secretPrefix + value, "expires_at": expires.Unix(), "session": shown})
+	return writeJSON(w, http.StatusOK, doors.Object{"value": secretPrefix + value, "expires_at": c.ExpiresAt.Unix(), "session": shown})
 }

@@ -43,8 +43,8 @@ type Config struct {
 	// Tasks, Accounts, Money and Erasure implement the endpoints: the
 	// service's own stores.
 	Tasks    *tasks.Owners
-	Accounts accountStore
-	Money    moneyStore
+	Accounts *accounts.Store
+	Money    *billing.Store
 	Erasure  *erasure.Eraser
 	// TokenKey signs access tokens (HS256), at least 32 random bytes that all
 	// front ends share.
@@ -61,16 +61,14 @@ type Config struct {
 	// TrustedProxies are the proxies whose X-Forwarded-For header is trusted;
 	// nil trusts none.
 	TrustedProxies []netip.Prefix
-	// Rate holds the token buckets; nil keeps them in this process
-	// (accounts.NewBuckets(1)).
+	// Rate holds the token buckets: Accounts in the database, *accounts.Buckets
+	// in this process; nil is accounts.NewBuckets(1).
 	Rate limiter
 	// BasePath is the prefix of all endpoints; "" = "/v1".
 	BasePath string
 	// ModelAliases are further names of models on the endpoints of OpenAI's
 	// interface.
 	ModelAliases map[string]string
-	// StrictModels refuses Whisper's sizes that no worker has.
-	StrictModels bool
 	// Ready returns an error if requests can't be answered, for /readyz; nil =
 	// always ready.
 	Ready func(context.Context) error
@@ -100,10 +98,19 @@ type Config struct {
 	Uploads int
 }
 
+// limiter takes one token from an account's bucket, which holds l.Burst tokens
+// and is refilled with l.TPS tokens per second. It returns 0 if the request may
+// pass; otherwise it takes no token and returns the time until one is
+// available.
+type limiter interface {
+	TakeToken(ctx context.Context, account string, l billing.Limits) (wait time.Duration, err error)
+}
+
 // Server serves the service's HTTP requests. It is safe for concurrent use.
 type Server struct {
 	cfg    Config
 	tokens *tokens
+	login  func(ctx context.Context, username, password string) (accounts.User, error) // checks a password
 	logins *accounts.Throttle
 	// loginTurns limits the passwords checked at the same time, loginsDelayed
 	// counts the logins that wait for their delay.
@@ -149,7 +156,7 @@ func New(cfg Config) (*Server, error) {
 	cfg.LongestLive = cmp.Or(max(cfg.LongestLive, 0), time.Hour)
 	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, started: time.Now(), logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
+		cfg: cfg, log: cfg.Logger, started: time.Now(), login: cfg.Accounts.Login, logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
 		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: fairuse.NewGate(math.MaxInt, cfg.Uploads, 0),
 		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
 	}
@@ -215,7 +222,7 @@ func (s *Server) routes() {
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
 	s.endpoint("/usage", methods{"GET": s.private(s.getUsage)})
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
-	s.endpoint("/auth/login", methods{"POST": s.login})
+	s.endpoint("/auth/login", methods{"POST": s.createToken})
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
 	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
 	s.endpoint("/listen", methods{"GET": live(s, deepgram.NewLive), "POST": s.waiting(s.listenFile)})

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,11 +26,7 @@ import (
 	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
-var (
-	_ moneyStore   = (*billing.Store)(nil)
-	_ accountStore = (*accounts.Store)(nil)
-	_ limiter      = (*accounts.Store)(nil)
-)
+var _ limiter = (*accounts.Store)(nil)
 
 func TestNewRequiresDependencies(t *testing.T) {
 	w := newWorld(t)
@@ -76,27 +73,24 @@ func TestOpsHandlerIsSeparate(t *testing.T) {
 	assert.Equal(t, 405, w.send("POST", "/metrics", nil, nil).status)
 }
 
-// faults fails calls of the money store.
-type faults struct {
-	moneyStore
-	err atomic.Pointer[error]
-}
+// faults fails calls of the limiter.
+type faults struct{ err atomic.Pointer[error] }
 
-func (f *faults) View(ctx context.Context, account string) (billing.Account, error) {
+func (f *faults) TakeToken(context.Context, string, billing.Limits) (time.Duration, error) {
 	if err := f.err.Load(); err != nil {
 		if *err == nil {
 			panic("something broke")
 		}
-		return billing.Account{}, *err
+		return 0, *err
 	}
-	return f.moneyStore.View(ctx, account)
+	return 0, nil
 }
 
 // TestInternalErrorsAreHidden: an internal error has the same form as any other
 // and reveals no internals.
 func TestInternalErrorsAreHidden(t *testing.T) {
 	f := &faults{}
-	w := newWorld(t, func(c *Config) { f.moneyStore = c.Money; c.Money = f })
+	w := newWorld(t, func(c *Config) { c.Rate = f })
 	for _, tt := range []struct {
 		err    error
 		status int

@@ -58,7 +58,7 @@ func (t *terms) read(body io.Reader, max int, others jsonstream.Fields) error {
 			return read(v)
 		}
 	}
-	return readJSON(body, max, fields)
+	return jsonstream.ReadObject(body, max, fields)
 }
 
 // check validates the common fields and completes the options.

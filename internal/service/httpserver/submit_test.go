@@ -25,7 +25,15 @@ func parse(body io.Reader) (*submission, []byte, error) {
 		audio, err = io.ReadAll(r)
 		return err
 	})
-	return s, audio, err
+	return s, audio, answered(err)
+}
+
+// answered returns the response to an error, nil for none.
+func answered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return new(Server).translate(err)
 }
 
 func TestSubmissionTakesFieldsInAnyOrder(t *testing.T) {
@@ -185,6 +193,7 @@ func TestInvalidBatchesAre400(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := readBatch(strings.NewReader(tt.body))
+			err = answered(err)
 			var e *apiError
 			require.ErrorAs(t, err, &e)
 			assert.Equal(t, 400, e.Status)

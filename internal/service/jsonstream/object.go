@@ -138,7 +138,7 @@ func (o *object) members() error {
 func (o *object) next() (byte, error) {
 	for {
 		if _, err := o.r.Peek(1); err != nil {
-			return 0, &ReadError{err}
+			return 0, readError(err)
 		}
 		chunk, _ := o.r.Peek(o.r.Buffered())
 		rest := bytes.TrimLeft(chunk, " \n\r\t")
@@ -170,7 +170,7 @@ func (o *object) stringRest(raw *[]byte, max int) error {
 	for {
 		c, err := o.r.ReadByte()
 		if err != nil {
-			return &ReadError{err}
+			return readError(err)
 		}
 		if *raw = append(*raw, c); len(*raw) > max {
 			return errTooLong
@@ -180,7 +180,7 @@ func (o *object) stringRest(raw *[]byte, max int) error {
 			return nil
 		case '\\':
 			if c, err = o.r.ReadByte(); err != nil {
-				return &ReadError{err}
+				return readError(err)
 			}
 			*raw = append(*raw, c)
 		}
@@ -196,7 +196,7 @@ func (v *Value) Raw() (json.RawMessage, error) {
 	for {
 		c, err := v.o.r.ReadByte()
 		if err != nil {
-			return nil, &ReadError{err}
+			return nil, readError(err)
 		}
 		if depth == 0 && len(raw) > 0 && strings.IndexByte(",}] \n\r\t", c) >= 0 {
 			_ = v.o.r.UnreadByte()
@@ -325,7 +325,7 @@ func (v *Value) Base64() (io.Reader, error) {
 		return nil, invalid("%s: must be a string of Base64, not %s", v.name, spec.Shorten(string(raw)))
 	}
 	if _, err := v.o.r.ReadByte(); err != nil {
-		return nil, &ReadError{err}
+		return nil, readError(err)
 	}
 	return Base64(&textReader{r: v.o.r}, v.name)
 }
@@ -346,14 +346,43 @@ func invalid(format string, args ...any) *Error {
 	return &Error{message: fmt.Sprintf(format, args...)}
 }
 
-// ReadError reports that the stream failed before the end of the object.
-type ReadError struct{ cause error }
+// ReadError reports that a stream failed before its end. Its text is safe for
+// the client.
+type ReadError struct {
+	Message string
+	Cause   error // io.EOF for a JSON text that is cut off
+}
 
 // Error implements error.
-func (e *ReadError) Error() string { return "the body ends in the middle of the JSON object" }
+func (e *ReadError) Error() string { return e.Message }
 
-// Unwrap returns the stream's error, or io.EOF if it is too short.
-func (e *ReadError) Unwrap() error { return e.cause }
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.Cause }
+
+// readError returns an error of reading an object's stream.
+func readError(err error) error {
+	if errors.As(err, new(*ReadError)) {
+		return err
+	}
+	return &ReadError{"the body ends in the middle of the JSON object", err}
+}
+
+// Reader returns a reader of r whose errors are *ReadErrors with a message.
+func Reader(r io.Reader, message string) io.Reader { return reader{r, message} }
+
+type reader struct {
+	io.Reader
+	message string
+}
+
+// Read implements io.Reader.
+func (r reader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &ReadError{r.message, err}
+	}
+	return n, err
+}
 
 // errTooLong is returned for a string longer than its limit.
 var errTooLong = errors.New("the string is too long")

@@ -62,7 +62,7 @@ func (t *textReader) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	if _, err := t.r.Peek(1); err != nil {
-		return 0, &ReadError{err}
+		return 0, readError(err)
 	}
 	chunk, _ := t.r.Peek(min(t.r.Buffered(), len(p)))
 	switch plain := bytes.IndexAny(chunk, `"\\`); {
@@ -91,7 +91,7 @@ func readEscape(r *bufio.Reader) (byte, error) {
 		escape, err = r.Peek(6)
 	}
 	if err != nil {
-		return 0, &ReadError{err}
+		return 0, readError(err)
 	}
 	_, _ = r.Discard(len(escape)) // they are buffered
 	switch c := escape[1]; c {

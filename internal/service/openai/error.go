@@ -25,16 +25,9 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// ReadError is returned for a form that can't be read to its end.
-type ReadError struct{ err error }
-
-// Error implements error.
-func (e *ReadError) Error() string {
-	return "the form cannot be read: it is truncated or not multipart/form-data"
-}
-
-// Unwrap returns the underlying error.
-func (e *ReadError) Unwrap() error { return e.err }
+// Unreadable is the message of a *jsonstream.ReadError for a form that can't be
+// read to its end.
+const Unreadable = "the form cannot be read: it is truncated or not multipart/form-data"
 
 // badField returns a refusal that names a field of the form, in front of the
 // message and as the error's param.

@@ -83,7 +83,7 @@ func (f *Form) spoken(result spec.Result) string {
 // ReadForm reads a form whose model is one of the names. file receives the
 // audio as it arrives, reference the recording of each known speaker; if they
 // return an error of the service, ReadForm returns it unchanged. All other
-// errors are an *Error or a *ReadError.
+// errors are an *Error or a *jsonstream.ReadError.
 func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*Form, error) {
 	f := &Form{names: names, format: formatJSON, Translate: translate}
 	r := formReading{form: f, file: file, reference: reference, entries: map[string]int{}}
@@ -93,7 +93,7 @@ func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filen
 			break
 		}
 		if err != nil {
-			return nil, &ReadError{err}
+			return nil, &jsonstream.ReadError{Message: Unreadable, Cause: err}
 		}
 		if n >= maxFormFields {
 			return nil, &Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("the form has more than %d fields", maxFormFields)}
@@ -176,7 +176,7 @@ func (r *formReading) takeReference(name field, part *multipart.Part) error {
 	if err := r.inOrder(name); err != nil {
 		return err
 	}
-	return readReferences(formReader{part}, func(audio io.Reader) error {
+	return readReferences(jsonstream.Reader(part, Unreadable), func(audio io.Reader) error {
 		n := r.entries[referencesName]
 		if r.entries[referencesName]++; n >= maxKnownSpeakers {
 			return badField(referencesName+"[]", "at most %d are taken", maxKnownSpeakers)
@@ -196,7 +196,7 @@ func (f *Form) readFile(part *multipart.Part, file func(filename string, from io
 	if err := jsonstream.CheckText("file", f.Filename, maxFilename); err != nil {
 		return badFile(err)
 	}
-	content := bufio.NewReader(formReader{part})
+	content := bufio.NewReader(jsonstream.Reader(part, Unreadable))
 	head, err := content.Peek(len(jsonstream.DataURL))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -220,11 +220,11 @@ func badFile(err error) *Error {
 }
 
 func readField(part *multipart.Part, name string) (string, error) {
-	raw, err := io.ReadAll(io.LimitReader(part, maxFormField+1))
+	raw, err := io.ReadAll(io.LimitReader(jsonstream.Reader(part, Unreadable), maxFormField+1))
 	text := string(raw)
 	switch {
 	case err != nil:
-		return "", &ReadError{err}
+		return "", err
 	case len(raw) > maxFormField:
 		return "", badField(name, "is longer than %d bytes", maxFormField)
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
@@ -475,15 +475,4 @@ func optionError(err error) *Error {
 		}
 	}
 	return e
-}
-
-// formReader makes errors of reading a form's part fit for a client.
-type formReader struct{ r io.Reader }
-
-func (f formReader) Read(p []byte) (int, error) {
-	n, err := f.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = &ReadError{err}
-	}
-	return n, err
 }

@@ -58,7 +58,7 @@ func readReferences(from io.Reader, one func(io.Reader) error) error {
 		return one(text)
 	}
 	err := jsonstream.ReadTexts(text, one)
-	if invalid := (*jsonstream.Error)(nil); errors.As(err, &invalid) || errors.As(err, new(*jsonstream.ReadError)) && !errors.As(err, new(*ReadError)) {
+	if errors.As(err, new(*jsonstream.Error)) || errors.Is(err, io.EOF) { // in the middle of the array
 		return badField(tasks.ReferencesField, "expected a data URL or a JSON array of data URLs: %v", err)
 	}
 	return err
@@ -69,7 +69,7 @@ func readReferences(from io.Reader, one func(io.Reader) error) error {
 func readReference(from io.Reader, n int, reference func(io.Reader) error) error {
 	text := bufio.NewReader(from)
 	head, err := text.Peek(len(jsonstream.DataURL))
-	if errors.As(err, new(*ReadError)) {
+	if errors.As(err, new(*jsonstream.ReadError)) {
 		return err
 	}
 	if !strings.EqualFold(string(head), jsonstream.DataURL) {

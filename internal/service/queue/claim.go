@@ -39,17 +39,17 @@ const inTurn = `WITH who AS (
 		UPDATE lane_accounts l SET served = nextval('turns'), waiting = waiting - 1 FROM pick WHERE l.lane = '%[1]s' AND l.account_id = pick.account_id)
 	UPDATE tasks SET ` + taken + ` FROM pick WHERE tasks.id = pick.id RETURNING tasks.id, tasks.account_id, tasks.lane, tasks.attempt`
 
-// someDue reports whether a task's delay is over; $2 is the time, $3 the
+// someDue reports whether a task's delay is over; $1 is the time, $2 the
 // horizon. It reads the ends of an index, because PostgreSQL would run EXISTS
 // as a scan of the whole table.
-const someDue = `COALESCE((SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1) <= $2
-		OR (SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at DESC LIMIT 1) > $3, FALSE)`
+const someDue = `COALESCE((SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1) <= $1
+		OR (SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at DESC LIMIT 1) > $2, FALSE)`
 
 // notStopped selects the batch tasks of accounts that are not stopped.
 const notStopped = "NOT EXISTS (SELECT 1 FROM lane_accounts l WHERE l.lane = 'batch' AND l.account_id = tasks.account_id AND l.stopped)"
 
 // look is the state of the queue before a claim, read by a single query.
-type look struct{ draining, due, aged, tasks, batch bool }
+type look struct{ due, aged, tasks, batch bool }
 
 // Next claims the next task for worker and returns nil if there is none: first
 // a batch task that has waited for BatchWait; then the tasks lane; then, if
@@ -60,15 +60,15 @@ type look struct{ draining, due, aged, tasks, batch bool }
 // read is called in the claim's transaction: if it fails, nothing is claimed.
 // Tasks of stopped accounts wait (see Stop).
 func (q *Queue) Next(ctx context.Context, worker, modelSet string, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
-	seen, err := q.look(ctx, worker)
-	if err != nil || seen.draining {
+	seen, err := q.look(ctx)
+	if err != nil {
 		return nil, q.wrap("claim", err)
 	}
 	if seen.due {
 		if _, err := q.Sweep(ctx); err != nil {
 			return nil, err
 		}
-		if seen, err = q.look(ctx, worker); err != nil {
+		if seen, err = q.look(ctx); err != nil {
 			return nil, q.wrap("claim", err)
 		}
 	}
@@ -129,19 +129,18 @@ func (q *Queue) claimInTurn(lane, modelSet string) claimFunc {
 }
 
 // look reads the state of the queue for a claim, a probe of an index a field.
-func (q *Queue) look(ctx context.Context, worker string) (look, error) {
+func (q *Queue) look(ctx context.Context) (look, error) {
 	now := q.now()
 	var l look
 	var tasksPaused, batchPaused bool
 	err := q.config.DB.Read().QueryRowContext(ctx, `SELECT
-		EXISTS (SELECT 1 FROM workers WHERE id = $1 AND draining),
 		`+someDue+`,
-		(SELECT id FROM tasks WHERE phase = 'queued' AND lane = 'batch' AND queued_at <= $4 AND `+notStopped+` ORDER BY queued_at, id LIMIT 1) IS NOT NULL,
+		(SELECT id FROM tasks WHERE phase = 'queued' AND lane = 'batch' AND queued_at <= $3 AND `+notStopped+` ORDER BY queued_at, id LIMIT 1) IS NOT NULL,
 		(SELECT account_id FROM lane_accounts WHERE lane = 'tasks' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1) IS NOT NULL,
 		(SELECT account_id FROM lane_accounts WHERE lane = 'batch' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1) IS NOT NULL,
 		(SELECT paused FROM lanes WHERE lane = 'tasks'), (SELECT paused FROM lanes WHERE lane = 'batch')`,
-		worker, db.Micros(now), db.Micros(now.Add(q.config.Horizon)), db.Micros(now.Add(-q.config.BatchWait))).
-		Scan(&l.draining, &l.due, &l.aged, &l.tasks, &l.batch, &tasksPaused, &batchPaused)
+		db.Micros(now), db.Micros(now.Add(q.config.Horizon)), db.Micros(now.Add(-q.config.BatchWait))).
+		Scan(&l.due, &l.aged, &l.tasks, &l.batch, &tasksPaused, &batchPaused)
 	l.tasks = l.tasks && !tasksPaused
 	l.batch, l.aged = l.batch && !batchPaused, l.aged && !batchPaused
 	return l, err

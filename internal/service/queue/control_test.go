@@ -29,42 +29,6 @@ func TestPausedLaneIsNotClaimed(t *testing.T) {
 	})
 }
 
-func TestDrainingWorkerClaimsNothing(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		f := taskstest.New(t, d)
-		for _, id := range []string{"w", "ab1", "ab2"} {
-			stop, err := f.Queue().Enter(t.Context(), queue.Member{ID: id, Kind: queue.Worker}, time.Hour, nil)
-			require.NoError(t, err)
-			defer stop()
-		}
-		running, waiting := f.Add(nil), f.Add(nil)
-		claim := f.Take()
-		require.Equal(t, running.ID, claim.ID)
-		id, err := f.Queue().SetDraining(t.Context(), "w", true)
-		require.NoError(t, err)
-		assert.Equal(t, "w", id)
-		assert.Nil(t, f.Take(), "it claims nothing")
-		require.NoError(t, f.Complete(t.Context(), claim, tasks.Outcome{Seconds: 3}), "it finishes its task")
-		other, err := f.Next(t.Context(), "ab1", "m")
-		require.NoError(t, err)
-		assert.Equal(t, waiting.ID, other.ID, "other workers continue")
-
-		_, err = f.Queue().SetDraining(t.Context(), "w", false)
-		require.NoError(t, err)
-		last := f.Add(nil)
-		assert.Equal(t, last.ID, f.Take().ID)
-
-		id, err = f.Queue().SetDraining(t.Context(), "ab2", true)
-		require.NoError(t, err)
-		assert.Equal(t, "ab2", id)
-		_, err = f.Queue().SetDraining(t.Context(), "ab", true)
-		require.ErrorIs(t, err, queue.ErrNoWorker)
-		assert.ErrorContains(t, err, "begins the ids of 2 workers")
-		_, err = f.Queue().SetDraining(t.Context(), "", true)
-		assert.ErrorIs(t, err, queue.ErrNoWorker)
-	})
-}
-
 func TestOverviewCountsEachPhaseByLaneAndAccount(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -87,8 +51,6 @@ func TestOverviewCountsEachPhaseByLaneAndAccount(t *testing.T) {
 		f.Add(nil)
 		f.Add(func(r *tasks.Request) { r.Account = other; r.Batch = true })
 		require.NoError(t, f.Queue().SetPaused(t.Context(), queue.LaneBatch, true))
-		_, err = f.Queue().SetDraining(t.Context(), "w", true)
-		require.NoError(t, err)
 
 		require.NoError(t, f.Queue().Report(t.Context(), "w", queue.Progress{TaskID: running.ID, Stage: "vad", Fraction: 0.1}))
 
@@ -105,7 +67,7 @@ func TestOverviewCountsEachPhaseByLaneAndAccount(t *testing.T) {
 		}, o.Accounts)
 		require.Len(t, o.Workers, 1)
 		w := o.Workers[0]
-		assert.Equal(t, "w 1.2 true "+running.ID, w.ID+" "+w.Version+" "+map[bool]string{true: "true"}[w.Draining]+" "+w.TaskID)
+		assert.Equal(t, "w 1.2 "+running.ID, w.ID+" "+w.Version+" "+w.TaskID)
 		assert.Equal(t, "vad", w.Stage)
 		assert.Equal(t, oldest, w.Since)
 		assert.NotZero(t, w.PID)

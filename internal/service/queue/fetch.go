@@ -39,13 +39,13 @@ func HostOf(address string) string {
 //
 // read is called in the claim's transaction: if it fails, nothing is claimed.
 func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
-	seen, err := q.lookFetch(ctx, worker, busy)
-	if err == nil && seen.due && !seen.closed {
+	seen, err := q.lookFetch(ctx, busy)
+	if err == nil && seen.due && !seen.paused {
 		if _, err = q.Sweep(ctx); err == nil {
-			seen, err = q.lookFetch(ctx, worker, busy)
+			seen, err = q.lookFetch(ctx, busy)
 		}
 	}
-	if err != nil || seen.closed || !seen.waiting {
+	if err != nil || seen.paused || !seen.waiting {
 		return nil, q.wrap("claim download", err)
 	}
 	c, err := q.first(ctx, worker, []claimFunc{q.fetchWay(busy)}, read)
@@ -53,16 +53,14 @@ func (q *Queue) NextFetch(ctx context.Context, worker string, busy Busy, read fu
 }
 
 // fetchLook is the state of the downloads before a claim.
-type fetchLook struct{ closed, due, waiting bool }
+type fetchLook struct{ paused, due, waiting bool }
 
-func (q *Queue) lookFetch(ctx context.Context, worker string, busy Busy) (l fetchLook, err error) {
+func (q *Queue) lookFetch(ctx context.Context, busy Busy) (l fetchLook, err error) {
 	now := q.now()
-	var draining, paused bool
-	err = q.config.DB.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM workers WHERE id = $1 AND draining),
-		COALESCE((SELECT paused FROM lanes WHERE lane = 'fetch'), FALSE),
+	err = q.config.DB.Read().QueryRowContext(ctx, `SELECT COALESCE((SELECT paused FROM lanes WHERE lane = 'fetch'), FALSE),
 		`+someDue,
-		worker, db.Micros(now), db.Micros(now.Add(q.config.Horizon))).Scan(&draining, &paused, &l.due)
-	if l.closed = draining || paused; l.closed || err != nil {
+		db.Micros(now), db.Micros(now.Add(q.config.Horizon))).Scan(&l.paused, &l.due)
+	if l.paused || err != nil {
 		return l, err
 	}
 	account, args := busy.account(q.config.DB.Dialect())

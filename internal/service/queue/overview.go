@@ -2,12 +2,10 @@ package queue
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/otograph/otograph/internal/system/db"
@@ -48,7 +46,6 @@ type WorkerState struct {
 	ID        string    `json:"id"`
 	Version   string    `json:"version"`
 	PID       int       `json:"pid"`
-	Draining  bool      `json:"draining"`
 	TaskID    string    `json:"task,omitempty"`  // the running task, "" for none
 	Stage     string    `json:"stage,omitempty"` // of the running task, as last reported
 	Since     time.Time `json:"since,omitzero"`  // when the running task was claimed
@@ -113,8 +110,8 @@ func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
 
 func (q *Queue) workerStates(ctx context.Context) ([]WorkerState, error) {
 	return db.Select(ctx, q.config.DB.Read(), func(row db.Row, w *WorkerState) error {
-		return row.Scan(&w.ID, &w.Version, &w.PID, &w.Draining, &w.TaskID, &w.Stage, db.ScanTime(&w.Since), db.ScanTime(&w.StartedAt), db.ScanTime(&w.BeatAt))
-	}, `SELECT w.id, w.version, w.pid, w.draining, COALESCE(t.id, ''), CASE WHEN t.id = w.task_id THEN w.stage ELSE '' END, t.claimed_at, w.started_at, w.beat_at
+		return row.Scan(&w.ID, &w.Version, &w.PID, &w.TaskID, &w.Stage, db.ScanTime(&w.Since), db.ScanTime(&w.StartedAt), db.ScanTime(&w.BeatAt))
+	}, `SELECT w.id, w.version, w.pid, COALESCE(t.id, ''), CASE WHEN t.id = w.task_id THEN w.stage ELSE '' END, t.claimed_at, w.started_at, w.beat_at
 		FROM workers w LEFT JOIN tasks t ON t.worker_id = w.id AND t.phase = 'running'
 		WHERE w.kind = $1 ORDER BY w.id, t.id`, string(Worker))
 }
@@ -159,13 +156,8 @@ func (q *Queue) List(ctx context.Context, f ListFilter) ([]Item, error) {
 	return items, q.wrap("list", err)
 }
 
-// Errors of steering.
-var (
-	// ErrNoLane is returned for a lane that does not exist.
-	ErrNoLane = errors.New("lane does not exist")
-	// ErrNoWorker is returned if a name matches no living worker, or several.
-	ErrNoWorker = errors.New("no such worker")
-)
+// ErrNoLane is returned for a lane that does not exist.
+var ErrNoLane = errors.New("lane does not exist")
 
 // SetPaused pauses or resumes a lane. Workers claim no tasks from a paused
 // lane; running tasks continue, and new ones are accepted.
@@ -178,44 +170,4 @@ func (q *Queue) SetPaused(ctx context.Context, lane string, paused bool) error {
 		q.Wake(ctx)
 	}
 	return q.wrap("pause", err)
-}
-
-// SetDraining stops a worker from claiming further tasks, or lets it claim
-// again. It finishes its current task. The worker is identified by its id, or
-// by an unambiguous prefix of it. It returns the worker's id.
-func (q *Queue) SetDraining(ctx context.Context, worker string, draining bool) (id string, err error) {
-	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		ids, err := db.Column[string](ctx, tx, "SELECT id FROM workers WHERE kind = $1 ORDER BY id", string(Worker))
-		if err != nil {
-			return err
-		}
-		if id, err = oneOf(ids, worker); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE workers SET draining = $2 WHERE id = $1", id, draining)
-		return err
-	})
-	if err == nil && !draining {
-		q.Wake(ctx)
-	}
-	return id, q.wrap("drain", err)
-}
-
-func oneOf(ids []string, name string) (string, error) {
-	var matches []string
-	for _, id := range ids {
-		if id == name {
-			return id, nil
-		}
-		if name != "" && strings.HasPrefix(id, name) {
-			matches = append(matches, id)
-		}
-	}
-	switch len(matches) {
-	case 1:
-		return matches[0], nil
-	case 0:
-		return "", fmt.Errorf("%w: %.40q", ErrNoWorker, name)
-	}
-	return "", fmt.Errorf("%w: %.40q begins the ids of %d workers", ErrNoWorker, name, len(matches))
 }

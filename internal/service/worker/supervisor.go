@@ -45,7 +45,7 @@ type SupervisorConfig struct {
 	MaxPause  time.Duration // default 30 s
 	Stale     time.Duration // a child without a heartbeat for this long is killed; default 30 s
 	Start     time.Duration // how long a child may take to its first heartbeat; default DefaultStall
-	Return    time.Duration // Fallback's turn; default 1 h, doubles up to a day while Command crashes again
+	Return    time.Duration // Fallback's turn; default 1 h
 }
 
 // healthy is how long a child must live to reset the restart pause.
@@ -143,7 +143,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 func (v *Supervisor) keep(ctx context.Context) {
 	s, log := v.service, v.service.Config.Logger
 	pause := v.config.MinPause
-	turns := commandChoice{primary: v.config.Command, fallback: v.config.Fallback, first: v.config.Return, next: v.config.Return}
+	turns := commandChoice{primary: v.config.Command, fallback: v.config.Fallback, turn: v.config.Return}
 	for ctx.Err() == nil {
 		id := uuid.NewString()
 		begun := time.Now()
@@ -171,7 +171,7 @@ func (v *Supervisor) keep(ctx context.Context) {
 			return
 		}
 		crashed := err == nil && how == tasks.EndCrash
-		if turns.ended(crashed, begun, time.Now()) {
+		if turns.ended(crashed, time.Now()) {
 			log.WarnContext(ctx, "the next worker runs with the other command", "worker", id, "crashed", crashed, "was", strings.Join(command, " "))
 		}
 		if over {
@@ -283,17 +283,12 @@ func Supervised(parent context.Context) (work, gone context.Context, stop contex
 	}
 }
 
-// longestFallback limits how long a fallback command runs before the primary
-// one is tried again.
-const longestFallback = 24 * time.Hour
-
 // commandChoice chooses which of two commands runs: the fallback for a time
 // after a crash of the primary one, and the primary one after a crash of the
 // fallback or when that time is over.
 type commandChoice struct {
 	primary, fallback []string
-	first             time.Duration // of the fallback command's turns
-	next              time.Duration // doubles while the primary command crashes again
+	turn              time.Duration // of the fallback command
 	until             time.Time     // end of the fallback command's turn; in the past during the primary one's
 }
 
@@ -309,19 +304,14 @@ func (t *commandChoice) begin(ctx context.Context, now time.Time) ([]string, con
 }
 
 // ended records a process's end and reports whether the other one is next.
-func (t *commandChoice) ended(crashed bool, begun, now time.Time) bool {
+func (t *commandChoice) ended(crashed bool, now time.Time) bool {
 	switch fallback := !t.until.IsZero(); {
 	case len(t.fallback) == 0:
 		return false
-	case fallback && crashed: // the difference between the commands was not the cause
-		t.until, t.next = time.Time{}, t.first
-	case fallback && !now.Before(t.until):
-		t.until, t.next = time.Time{}, min(2*t.next, longestFallback)
+	case fallback && (crashed || !now.Before(t.until)): // after a crash, the difference between the commands was not the cause
+		t.until = time.Time{}
 	case !fallback && crashed:
-		if now.Sub(begun) >= t.next {
-			t.next = t.first
-		}
-		t.until = now.Add(t.next)
+		t.until = now.Add(t.turn)
 	default:
 		return false
 	}

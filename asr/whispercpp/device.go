@@ -12,8 +12,8 @@ import (
 )
 
 // EnvDriverCrashed is the environment variable that keeps device plug-ins from
-// being loaded; its value is the reason. A supervisor sets it when it restarts
-// a process whose driver crashed.
+// being loaded; its value is the reason. A program sets it when a driver has
+// crashed in another process.
 const EnvDriverCrashed = "OTOGRAPH_DRIVER_CRASHED"
 
 var (

@@ -84,8 +84,8 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if done, err := supervised(ctx, c.Device, "the device has no measurement"); done {
-		return err
+	if err := driverFault(ctx, c.Device); err != nil {
+		return fmt.Errorf("%w: run the command again with --device cpu", err)
 	}
 	line := newStatusLine(os.Stderr, c.Quiet)
 	config := bench.Config{

@@ -35,9 +35,7 @@ type finding struct {
 }
 
 func (c *doctorCmd) Run(ctx context.Context) error {
-	if done, err := supervised(ctx, recognizers.DeviceAuto, ""); done {
-		return err
-	}
+	_ = driverFault(ctx, recognizers.DeviceAuto) // devices reports it
 	findings := []finding{c.program(), c.page(), c.machine(), c.whisper(), c.devices(), c.onnxRuntime(), c.ffmpeg(), c.sandbox()}
 	findings = append(findings, c.models()...)
 	healthy := true

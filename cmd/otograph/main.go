@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/otograph/otograph/asr/whispercpp"
 	"github.com/otograph/otograph/service"
 )
 
@@ -66,6 +67,10 @@ const description = `Otograph turns a recording into what was said, by whom, and
 Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.`
 
 func main() {
+	if os.Getenv(envLoadDrivers) != "" {
+		_, _ = whispercpp.Devices() // see driverFault
+		return
+	}
 	lateFirstCollection()
 	if err := refuseClosedOutput(); err != nil {
 		warn("otograph: %v\n", err)
@@ -94,7 +99,7 @@ func run(ctx context.Context, args []string) int {
 	if err == nil {
 		err = printError
 	}
-	usage, away, child := (*usageError)(nil), (*awayError)(nil), childExit(0)
+	usage, away := (*usageError)(nil), (*awayError)(nil)
 	switch {
 	case err == nil:
 		return 0
@@ -106,8 +111,6 @@ func run(ctx context.Context, args []string) int {
 		return exitUsage
 	case errors.Is(err, errReported):
 		return exitFailed
-	case errors.As(err, &child):
-		return int(child)
 	case errors.As(err, &away):
 		warn("otograph: %v\n", err)
 		return service.ExitCode(err)

@@ -91,15 +91,8 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if files, err = c.unfinished(files); err != nil || len(files) == 0 {
 		return err
 	}
-	once := ""
-	if i := slices.IndexFunc(files, readOnce); i >= 0 {
-		once = files[i] + " can be read only once"
-		if files[i] == "-" {
-			once = "standard input has been read"
-		}
-	}
-	if done, err := supervised(ctx, c.Device, once); done {
-		return err
+	if err := driverFault(ctx, c.Device); err != nil {
+		warn("otograph: %v; the CPU computes\n", err)
 	}
 	set, err := c.openOrPull(ctx, opt)
 	if err != nil {

@@ -115,6 +115,9 @@ test('by day', async () => {
   await page.locator('tr', { hasText: 'Charge' }).waitFor();
   await page.getByText('billed in whole minutes').waitFor();
   await shoot(page, 'account');
+  await page.locator('.usage tfoot').waitFor();
+  await page.locator('.usage').evaluate((e) => scrollTo(0, e.offsetTop - 20));
+  await shoot(page, 'usage');
   await page.getByLabel('Address of your receiver').fill(other.url + '/hook');
   await page.locator('#tester-secret').fill('a secret of yours');
   await page.getByRole('button', { name: 'Send a test callback' }).click();
@@ -147,7 +150,8 @@ test('on a narrow screen', async () => {
   await page.getByRole('link', { name: 'Account' }).click();
   await page.locator('tr', { hasText: 'Charge' }).first().waitFor();
   await page.getByText('billed in whole minutes').waitFor();
-  await page.locator('.table').evaluate((e) => scrollTo(0, e.offsetTop - 300));
+  await page.locator('.usage tfoot').waitFor();
+  await page.locator('.usage').evaluate((e) => scrollTo(0, e.offsetTop - 20));
   await shoot(page, 'narrow-account');
   await page.context().close();
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { at, browser, eventually, logIn, open, recording, repeated, service, working } from './world.mjs';
+import { at, browser, eventually, logIn, open, recording, repeated, serious, service, working } from './world.mjs';
 
 let s, b, page, result; // result is what the API says of the recording
 before(async () => {
@@ -340,6 +340,53 @@ test('a user with a password sees the account and the charge', async () => {
     'Sound detection': prices.audio_events_price_per_hour,
     Batch: prices.batch_discount,
   });
+});
+
+test('usage adds up to the charge, by what the reader chooses, and goes along as CSV', async () => {
+  const { tasks } = await s.ask('/tasks'),
+    { id } = tasks.find((x) => x.status === 'done'),
+    { billing } = await s.ask(`/tasks/${id}/result`),
+    { usage } = await s.ask('/usage?period=day&by=key'),
+    section = page.getByRole('region', { name: 'Usage' }),
+    rows = section.locator('tbody tr'),
+    cells = async () => (await rows.locator('td').allInnerTexts()).map((x) => x.trim());
+  await rows.first().waitFor();
+  assert.equal(await rows.count(), 1);
+  assert.deepEqual((await cells()).slice(1), [
+    'Text, Speaker identification, Sound detection',
+    '1',
+    '1:00',
+    String(billing.amount),
+  ]);
+  assert.equal(await section.locator('tfoot .sum').innerText(), String(billing.amount));
+  await section.getByLabel('Work').uncheck();
+  await section.getByLabel('API key').check();
+  await section.getByLabel('Period').selectOption('day');
+  await section.getByRole('columnheader', { name: 'API key' }).waitFor();
+  await eventually(async () => assert.match((await cells())[0], /^\d{4}-\d{2}-\d{2}$/));
+  await eventually(async () => assert.match((await cells())[1], /^asr_\w+…$/));
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    section.getByRole('button', { name: 'Save as CSV' }).click(),
+  ]);
+  const [head, row] = readFileSync(await file.path(), 'utf8')
+    .trim()
+    .split(/\r?\n/);
+  assert.equal(head, 'period,key,tasks,seconds,minutes,amount,from_packs,charged');
+  assert.equal(row.split(',')[1], usage[0].key);
+  assert.deepEqual(await serious(page), []);
+
+  await page.goto(`${s.url}/#/task/${id}`);
+  await page.getByText('Price in detail').click();
+  const d = billing.detail;
+  assert.deepEqual(await page.locator('.price li').allInnerTexts(), [
+    `Accurate (standard): 2 min at ${d.base_price_per_hour.toFixed(2)} per hour = ${d.base_amount}`,
+    `Speaker identification: 2 min at ${d.diarize_price_per_hour.toFixed(2)} per hour = ${d.diarize_amount}`,
+    `Sound detection: 2 min at ${d.events_price_per_hour.toFixed(2)} per hour = ${d.events_amount}`,
+    `Sum: ${d.subtotal}`,
+  ]);
+  assert.equal(d.subtotal, billing.amount);
+  await page.getByRole('link', { name: 'Account' }).click();
 });
 
 test('without the recording the page asks for it', async () => {

@@ -4,6 +4,7 @@ import { api, plainly, sells, type Account, type Pricing, type Transaction } fro
 import { CallbackTester } from './callbacktester';
 import { Keys } from './keys';
 import { money, t, when, type TextKey } from './texts';
+import { UsageSection } from './usage';
 import { Voices } from './voices';
 
 export function AccountPage() {
@@ -105,6 +106,7 @@ export function AccountPage() {
       </div>
       <Keys />
       <Voices />
+      <UsageSection free={!!free} balance={account?.balance} />
       {!free && <Transactions balance={account?.balance} />}
       <CallbackTester
         prices={prices}
@@ -139,7 +141,7 @@ function Transactions({ balance }: { balance?: number }) {
   }, [page, balance]);
   const pages = list ? Math.max(1, Math.ceil(list.total / 20)) : 1;
   return (
-    <section class="card pad" aria-labelledby="transactions-title">
+    <section class="card pad transactions" aria-labelledby="transactions-title">
       <h2 id="transactions-title">{t('transactions')}</h2>
       {problem && (
         <p class="error" role="alert">

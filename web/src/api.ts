@@ -262,6 +262,22 @@ export interface Transaction {
   description: string;
   created_at: string;
 }
+export type UsageGroup = 'key' | 'model' | 'kind';
+export interface UsageQuery {
+  period: 'month' | 'day';
+  timezone: string;
+  by: UsageGroup[];
+}
+/** UsageSums are those of some charged tasks: decoded seconds, and the amount with what packs paid. */
+interface UsageSums {
+  tasks: number;
+  seconds: number;
+  amount: number;
+}
+export interface Usage {
+  usage: (UsageSums & { period: string } & Partial<Record<UsageGroup, string>>)[];
+  total: UsageSums;
+}
 export interface SoundClass {
   display_name: string;
   zh_name: string;
@@ -275,6 +291,8 @@ export interface Submission {
 }
 
 const id = encodeURIComponent;
+const usagePath = (q: UsageQuery) =>
+  `/usage?period=${q.period}&timezone=${id(q.timezone)}${q.by.length ? `&by=${q.by.join()}` : ''}`;
 export const api = {
   tasks: (page: number, status = '') =>
     call<{ tasks: Task[]; total: number; page: number; page_size: number }>(
@@ -333,6 +351,9 @@ export const api = {
       'GET',
       `/billing/transactions?page=${page}&page_size=20`,
     ),
+  usage: (q: UsageQuery) => call<Usage>('GET', usagePath(q)),
+  /** usageTable gives the same as a CSV file. */
+  usageTable: async (q: UsageQuery) => (await request('GET', usagePath(q) + '&format=csv')).blob(),
   submitUrl: (url: string, s: Submission) => call<Task>('POST', '/tasks', { audio_url: url, ...s }),
   submitBatch: (urls: string[], s: Submission) =>
     call<{ results: { index: number; audio_url: string; success: boolean; task?: Task; error?: string }[] }>(

@@ -27,6 +27,27 @@ export interface SoundEvent {
   class: string;
   confidence: number;
 }
+/** Billing is the price of a task, with the parts that it has. */
+export interface Billing {
+  mode: string;
+  billable_minutes: number;
+  amount: number;
+  balance: number;
+  detail?: Partial<
+    Record<
+      | 'base_price_per_hour'
+      | 'base_amount'
+      | 'diarize_price_per_hour'
+      | 'diarize_amount'
+      | 'events_price_per_hour'
+      | 'events_amount'
+      | 'subtotal'
+      | 'batch_discount'
+      | 'total',
+      number
+    >
+  >;
+}
 export interface Result {
   task_id?: string;
   audio_duration: number;
@@ -43,7 +64,7 @@ export interface Result {
   voices?: { speaker: string; name: string; probability?: number; suggested?: true }[];
   /** What is missing of the recording (option "audio"), and options without effect. */
   warnings?: { option: string; reason: string }[];
-  billing?: { mode: string; billable_minutes: number; amount: number; balance: number };
+  billing?: Billing;
 }
 
 /** missingOf lists what is missing of the recording. */

@@ -5,6 +5,7 @@ import { namesOf, type Keeper } from './corrections';
 import { follow, withSentences, type Sentence, type TaskState } from './follow';
 import { MoreFormats } from './moreformats';
 import { peaksOf } from './peaks';
+import { Price } from './price';
 import { recordings } from './queue';
 import type { Result } from './result';
 import { ResultView } from './resultview';
@@ -167,6 +168,7 @@ export function TaskPage({ id }: { id: string }) {
           }}
         >
           <p class="muted small">{when(task.created_at)}</p>
+          {result.billing && <Price billing={result.billing} />}
         </ResultView>
       )}
       {result && keeper && (

@@ -77,7 +77,7 @@ func counted(t *testing.T, p *otograph.Pipeline, src otograph.Source, opt otogra
 func TestCountsStandardTier(t *testing.T) {
 	p := open(t, shaped(t))
 	opt := otograph.Options{Optimize: new(false), ASRBeamSize: new(1), ASRLanguage: new("en")}
-	const seconds = 120
+	const seconds = 180
 	sound := modeltest.Speech(seconds, 2, 1)
 	minute := audio.Raw(sound[:60*audio.SampleRate], audio.SampleRate, 1)
 	counted(t, p, minute, opt) // loads the engines and fills the pools

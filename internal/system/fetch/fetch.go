@@ -80,7 +80,8 @@ type Fetcher struct {
 	Log *slog.Logger
 	// Progress is called for each piece, in the caller's goroutine; may be nil.
 	Progress func(Progress)
-	// ByHand is the command that adds a file which was fetched elsewhere.
+	// ByHand is the command that adds a file which was fetched elsewhere; ""
+	// for none.
 	ByHand string
 	// Stall is how long a connection may transfer nothing (0 means a minute).
 	Stall time.Duration
@@ -358,8 +359,11 @@ func (f *Fetcher) explain(err error, address string, d File) error {
 		if u, e := url.Parse(address); e == nil {
 			host = u.Host
 		}
-		return fmt.Errorf("%w: %s cannot be reached (%w). Without a connection: fetch %s elsewhere and run `%s`; "+
-			"to use a proxy, set HTTPS_PROXY; if you host a mirror, pass --mirror URL", ErrOffline, host, err, d.URL, f.ByHand)
+		err = fmt.Errorf("%w: %s cannot be reached (%w); to use a proxy, set HTTPS_PROXY", ErrOffline, host, err)
+		if f.ByHand != "" {
+			err = fmt.Errorf("%w; if you host a mirror, pass --mirror URL; without a connection, fetch %s elsewhere and run `%s`", err, d.URL, f.ByHand)
+		}
+		return err
 	}
 	return fmt.Errorf("%s: the download from %s was interrupted %d times in a row: %w; run the command again to continue", d.Name, address, f.Attempts, err)
 }

@@ -168,7 +168,6 @@ var recipeFiles embed.FS
 // pins identify ONNX Runtime within npm's package.
 type pins struct {
 	Name, Version string
-	SHA512        string // of the archive, in Base64 as in npm's metadata
 	File          string // the platform's file in the archive
 	SHA256        string // of the file
 }
@@ -183,7 +182,7 @@ func onnxRuntimePins(platform string) (p pins, ok bool) {
 	for line := range strings.Lines(string(text)) {
 		switch words := strings.Fields(line); {
 		case len(words) == 4 && words[0] == "package":
-			p.Name, p.Version, p.SHA512 = words[1], words[2], words[3]
+			p.Name, p.Version = words[1], words[2]
 		case len(words) == 3 && words[0] == platform:
 			p.File, p.SHA256, ok = words[1], words[2], true
 		}

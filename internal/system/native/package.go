@@ -1,13 +1,7 @@
 package native
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +17,11 @@ import (
 	"github.com/otograph/otograph/internal/system/fetch"
 )
 
-// largest limits the bytes read of a response: the archive has 113 MB.
-const largest = 512 << 20
+// Limits of the archive, which has 113 MB in a few dozen files, 300 MB unpacked.
+const (
+	mostFiles = 10_000
+	largest   = 1 << 30 // bytes, unpacked
+)
 
 // npm fetches ONNX Runtime from its npm package on systems other than Linux
 // (whose recipe also fetches libwhisper). It needs neither npm nor a shell.
@@ -66,7 +63,7 @@ func (n npm) install(ctx context.Context, dest string, out io.Writer) error {
 	return err
 }
 
-// partial is the prefix of incomplete files.
+// partial is the prefix of the folder of an unfinished download.
 const partial = ".part-"
 
 // ours returns an error if a folder holds other content.
@@ -93,7 +90,7 @@ func unfinished(dest string, inside []os.DirEntry) bool {
 	}
 	parts, err := os.ReadDir(filepath.Join(dest, "lib"))
 	return err == nil && !slices.ContainsFunc(parts, func(e os.DirEntry) bool {
-		return !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), partial)
+		return !e.IsDir() || !strings.HasPrefix(e.Name(), partial)
 	})
 }
 
@@ -110,45 +107,36 @@ func (n npm) whisper() string {
 	return "native: libwhisper is in " + dir + "\n"
 }
 
-// fetch writes the library if archive and library match the pinned digests.
-func (n npm) fetch(ctx context.Context, lib string) (err error) {
-	archive, err := n.archive(ctx)
+// fetch writes the library if it matches the pinned digest.
+func (n npm) fetch(ctx context.Context, lib string) error {
+	address, err := n.archive(ctx)
 	if err != nil {
 		return err
 	}
-	body, err := get(ctx, archive)
+	work, err := os.MkdirTemp(filepath.Dir(lib), partial+"*")
 	if err != nil {
 		return err
 	}
-	defer body.Close()
-	part, err := os.CreateTemp(filepath.Dir(lib), partial+"*")
-	if err != nil {
+	defer func() { _ = os.RemoveAll(work) }()
+	archive, file := filepath.Join(work, "archive"), filepath.Join(work, "library")
+	if _, err := fetch.New(fetch.Fetcher{}).Fetch(ctx, fetch.File{Name: n.pins.Name, URL: address}, archive); err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, part.Close())
-		if err == nil {
-			err = os.Rename(part.Name(), lib)
+	err = fetch.Unpack(ctx, archive, work, fetch.ArchiveLimits{Files: mostFiles, Bytes: largest}, func(name string) string {
+		if name == n.pins.File {
+			return filepath.Base(file)
 		}
-		if err != nil {
-			_ = os.Remove(part.Name())
-		}
-	}()
-	whole, one := sha512.New(), sha256.New()
-	limited := io.LimitReader(body, largest)
-	if err := n.extract(io.TeeReader(limited, whole), io.MultiWriter(part, one)); err != nil {
+		return ""
+	})
+	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(whole, limited); err != nil { // the rest of the archive
+	if _, err := fetch.Check(fetch.File{Name: n.pins.File, SHA256: n.pins.SHA256}, file); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the archive holds no %s", n.pins.File)
+	} else if err != nil {
 		return err
 	}
-	if sum := base64.StdEncoding.EncodeToString(whole.Sum(nil)); sum != n.pins.SHA512 {
-		return fmt.Errorf("the archive has another SHA-512 than the pinned one (%s)", sum)
-	}
-	if sum := hex.EncodeToString(one.Sum(nil)); sum != n.pins.SHA256 {
-		return fmt.Errorf("%s has another SHA-256 than the pinned one (%s)", n.pins.File, sum)
-	}
-	return part.Chmod(0o644)
+	return os.Rename(file, lib)
 }
 
 // archive asks the registry for the address of the archive.
@@ -170,26 +158,6 @@ func (n npm) archive(ctx context.Context) (string, error) {
 		return "", errors.New("the registry names no archive")
 	}
 	return about.Dist.Tarball, nil
-}
-
-// extract copies the pinned file from the archive.
-func (n npm) extract(archive io.Reader, to io.Writer) error {
-	unzipped, err := gzip.NewReader(archive)
-	if err != nil {
-		return fmt.Errorf("the archive: %w", err)
-	}
-	for t := tar.NewReader(unzipped); ; {
-		h, err := t.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return fmt.Errorf("the archive holds no %s", n.pins.File)
-		case err != nil:
-			return fmt.Errorf("the archive: %w", err)
-		case h.Name == n.pins.File && h.Typeflag == tar.TypeReg:
-			_, err := io.Copy(to, io.LimitReader(t, largest))
-			return err
-		}
-	}
 }
 
 func get(ctx context.Context, url string) (io.ReadCloser, error) {

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 
@@ -34,7 +35,7 @@ import (
 // Service is an open service. It is safe for concurrent use.
 type Service struct {
 	config   Config
-	lock     *db.FolderLock // nil on PostgreSQL
+	lock     io.Closer // of the data folder; nil on PostgreSQL
 	state    *state.State
 	counts   *metrics.Metrics
 	proxies  fairuse.Proxies
@@ -204,6 +205,7 @@ func (s *Service) Close() error {
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
+		s.lock = nil // Close may be called again
 	}
 	return errors.Join(errs...)
 }

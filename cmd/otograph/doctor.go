@@ -194,5 +194,5 @@ type nativeCmd struct {
 }
 
 func (c *nativeCmd) Run(ctx context.Context) error {
-	return native.Install(ctx, c.To, native.Plugins(c.With), os.Stderr)
+	return native.Install(ctx, c.To, c.With, os.Stderr)
 }

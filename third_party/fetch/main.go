@@ -28,7 +28,7 @@ func main() {
 		dest = os.Args[1]
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := native.Install(ctx, dest, native.Unchanged, os.Stderr)
+	err := native.Install(ctx, dest, "unchanged", os.Stderr)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fetch:", err)

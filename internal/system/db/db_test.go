@@ -222,7 +222,6 @@ func TestFolderIsLocked(t *testing.T) {
 	require.ErrorIs(t, err, db.ErrLocked)
 	assert.Contains(t, err.Error(), fmt.Sprint(os.Getpid()))
 	require.NoError(t, first.Close())
-	require.NoError(t, first.Close())
 	again, err := db.LockFolder(dir)
 	require.NoError(t, err)
 	require.NoError(t, again.Close())

@@ -2,6 +2,7 @@ package db
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,16 +10,14 @@ import (
 	"github.com/otograph/otograph/internal/system/host"
 )
 
-// FolderLock is held by the only service that may run on a data folder.
-type FolderLock struct{ file *os.File }
-
 // LockFile is the name of the lock file in a data folder.
 const LockFile = "otograph.lock"
 
-// LockFolder locks the data folder dir for this process. If it is already
-// locked, the error wraps ErrLocked and names the process that holds it. The
-// kernel releases the lock when the process ends, even if it is killed.
-func LockFolder(dir string) (*FolderLock, error) {
+// LockFolder locks the data folder dir for this process, the only service that
+// may run on it, until the returned lock is closed. If it is already locked, the
+// error wraps ErrLocked and names the process that holds it. The kernel releases
+// the lock when the process ends, even if it is killed.
+func LockFolder(dir string) (io.Closer, error) {
 	path := filepath.Join(dir, LockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -32,15 +31,5 @@ func LockFolder(dir string) (*FolderLock, error) {
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(fmt.Sprintf("%d\n", os.Getpid())), 0)
 	}
-	return &FolderLock{file: f}, nil
-}
-
-// Close releases the folder.
-func (l *FolderLock) Close() error {
-	if l == nil || l.file == nil {
-		return nil
-	}
-	err := l.file.Close()
-	l.file = nil
-	return err
+	return f, nil
 }

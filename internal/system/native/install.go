@@ -18,34 +18,26 @@ import (
 	"github.com/otograph/otograph/internal/system/host"
 )
 
-// Plugins selects ggml plug-ins to fetch in addition to the processor's.
-type Plugins string
-
-// Plug-ins to fetch.
-const (
-	Unchanged Plugins = "unchanged" // the already installed ones
-	Vulkan    Plugins = "vulkan"    // for GPUs
-	None      Plugins = "none"
-)
-
 // Install installs the native libraries into the folder dest (lib/, include/,
 // VERSIONS) unless they are there: it unpacks the fetch recipe into a temporary
 // folder and runs it with bash. Its few lines go to out; one says if there was
-// nothing to do. An empty dest is [DefaultDest]; with selects the plug-ins.
+// nothing to do. An empty dest is [DefaultDest]. with selects ggml's plug-ins in
+// addition to the processor's: "vulkan" for GPUs, "none", or "unchanged" for the
+// already installed ones.
 //
 // The recipe uses the sources configured on this machine (apt's mirror, npm's
 // registry), checks the digest of every file, and needs no root. On systems
 // other than Linux there is no recipe; only ONNX Runtime is fetched, from npm's
 // registry. The error names the missing parts. If ctx is canceled, the recipe
 // is stopped and dest stays unchanged.
-func Install(ctx context.Context, dest string, with Plugins, out io.Writer) error {
+func Install(ctx context.Context, dest, with string, out io.Writer) error {
 	if err := install(ctx, dest, with, out); err != nil {
 		return fmt.Errorf("native libraries: %w", err)
 	}
 	return nil
 }
 
-func install(ctx context.Context, dest string, with Plugins, out io.Writer) error {
+func install(ctx context.Context, dest, with string, out io.Writer) error {
 	if dest == "" {
 		var err error
 		if dest, err = DefaultDest(); err != nil {
@@ -57,7 +49,7 @@ func install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 		return err
 	}
 	if runtime.GOOS != "linux" {
-		if with == Vulkan {
+		if with == "vulkan" {
 			return errors.New("ggml's plug-in for Vulkan is fetched on Linux only")
 		}
 		return installPackage(ctx, dest, out)
@@ -78,8 +70,8 @@ func install(ctx context.Context, dest string, with Plugins, out io.Writer) erro
 	output := &lastLine{to: out}
 	cmd := exec.CommandContext(ctx, bash, filepath.Join(dir, "recipe", "fetch.sh"), dest)
 	cmd.Stdout, cmd.Stderr = output, output
-	if with != Unchanged {
-		cmd.Env = append(os.Environ(), "NATIVE_WITH="+string(with))
+	if with != "unchanged" {
+		cmd.Env = append(os.Environ(), "NATIVE_WITH="+with)
 	}
 	cmd.WaitDelay = 5 * time.Second
 	host.OwnGroup(cmd)

@@ -142,7 +142,7 @@ func TestInstall(t *testing.T) {
 	t.Setenv("NATIVE_CACHE", t.TempDir())
 	dest := filepath.Join(t.TempDir(), "new folder", "native")
 	var out bytes.Buffer
-	require.NoError(t, Install(context.Background(), dest, Unchanged, &out), out.String())
+	require.NoError(t, Install(context.Background(), dest, "unchanged", &out), out.String())
 	assert.Contains(t, out.String(), "are in "+dest)
 	t.Setenv(EnvDir, dest)
 	t.Setenv(EnvONNXRuntime, "")
@@ -155,22 +155,22 @@ func TestInstall(t *testing.T) {
 	t.Setenv(EnvONNXRuntime, ort)
 
 	out.Reset()
-	require.NoError(t, Install(context.Background(), dest, Unchanged, &out))
+	require.NoError(t, Install(context.Background(), dest, "unchanged", &out))
 	assert.Equal(t, "native: nothing to do, they are in "+dest+"\n", out.String())
 
 	// An impossible setting is reported, and the existing files are kept.
 	t.Setenv("ONNXRUNTIME_LIB", filepath.Join(dest, "absent.so"))
-	err = Install(context.Background(), dest, Unchanged, &out)
+	err = Install(context.Background(), dest, "unchanged", &out)
 	assert.ErrorContains(t, err, "absent.so does not exist")
 	assert.FileExists(t, filepath.Join(dest, "lib", WhisperFile))
 	full := t.TempDir()
 	touch(t, full, "thesis.txt")
-	assert.ErrorContains(t, Install(context.Background(), full, Unchanged, &out), "holds something else")
+	assert.ErrorContains(t, Install(context.Background(), full, "unchanged", &out), "holds something else")
 	assert.FileExists(t, filepath.Join(full, "thesis.txt"))
 
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	assert.ErrorIs(t, Install(ended, filepath.Join(full, "native"), Unchanged, &out), context.Canceled)
+	assert.ErrorIs(t, Install(ended, filepath.Join(full, "native"), "unchanged", &out), context.Canceled)
 }
 
 func TestInstallCanBeStopped(t *testing.T) {
@@ -199,7 +199,7 @@ func TestInstallCanBeStopped(t *testing.T) {
 		}
 	}()
 	parent := t.TempDir()
-	require.ErrorIs(t, Install(ctx, filepath.Join(parent, "native"), Unchanged, io.Discard), context.Canceled)
+	require.ErrorIs(t, Install(ctx, filepath.Join(parent, "native"), "unchanged", io.Discard), context.Canceled)
 	assert.FileExists(t, started)
 	left, err := os.ReadDir(parent)
 	require.NoError(t, err)
@@ -221,14 +221,14 @@ func TestInstallNamesMissingTools(t *testing.T) {
 	t.Setenv("ONNXRUNTIME_LIB", "")
 	t.Setenv("WHISPER_PREFIX", t.TempDir())
 	var out bytes.Buffer
-	err := Install(context.Background(), filepath.Join(t.TempDir(), "native"), Unchanged, &out)
+	err := Install(context.Background(), filepath.Join(t.TempDir(), "native"), "unchanged", &out)
 	require.Error(t, err)
 	assert.ErrorContains(t, err, "missing: gcc, npm")
 	assert.ErrorContains(t, err, "apt-get install gcc npm")
 	assert.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
 
 	t.Setenv("WHISPER_PREFIX", "")
-	err = Install(context.Background(), filepath.Join(t.TempDir(), "native"), Unchanged, &out)
+	err = Install(context.Background(), filepath.Join(t.TempDir(), "native"), "unchanged", &out)
 	assert.ErrorContains(t, err, "there is no apt here")
 	assert.ErrorContains(t, err, "WHISPER_PREFIX")
 }

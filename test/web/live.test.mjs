@@ -151,6 +151,38 @@ test('captions have speakers and sounds; the large ones are the last two lines',
   await page.context().close();
 });
 
+test('a pause holds while another microphone is being opened', async () => {
+  const page = await live();
+  const got = await forgeSession(page, () => {});
+  await begin(page).click();
+  await eventually(() => assert.equal(got.at(-1)?.type, 'input_audio_buffer.append'));
+  await page.evaluate(() => {
+    const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    navigator.mediaDevices.getUserMedia = async (...args) => {
+      await new Promise((go) => {
+        window.release = go;
+      });
+      const stream = await open(...args);
+      window.track = stream.getTracks()[0];
+      return stream;
+    };
+  });
+  await page.getByLabel('Microphone', { exact: true }).selectOption({ index: 1 });
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await eventually(() => assert.equal(got.at(-1).type, 'input_audio_buffer.commit'));
+  await page.evaluate(() => window.release());
+  await page.waitForFunction(() => window.track?.readyState === 'ended');
+  await status(page, 'Paused');
+  assert.equal(got.at(-1).type, 'input_audio_buffer.commit', 'nothing is sent');
+
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.evaluate(() => window.release());
+  await status(page, 'Listening');
+  await eventually(() => assert.equal(got.at(-1).type, 'input_audio_buffer.append'));
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
 test('each end of a session is said in a sentence, and the sound can be saved', async () => {
   const page = await live();
   for (const [code, error, words] of [

@@ -239,7 +239,7 @@ class Session {
   /** resume turns the chosen microphone on, also in place of another. */
   async resume(): Promise<void> {
     try {
-      await this.mic?.on(device.value);
+      if (!(await this.mic?.on(device.value))) return;
       problem.value = null;
       if (phase.value === 'paused') phase.value = 'listening';
     } catch (e) {

@@ -109,6 +109,10 @@ function Devices() {
 function Settings() {
   const c = choices.value;
   const [charged, setCharged] = useState(false);
+  const again = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    if (phase.value === 'ended') again.current?.focus(); // the buttons of the session have gone
+  }, []);
   useEffect(() => {
     api.pricing().then(
       (p) => setCharged(sells(p)),
@@ -149,7 +153,7 @@ function Settings() {
         <input type="checkbox" checked={c.events} onChange={(e) => set({ events: e.currentTarget.checked })} />
         {t('events')}
       </label>
-      <button type="button" class="primary" disabled={!able} onClick={begin}>
+      <button type="button" ref={again} class="primary" disabled={!able} onClick={begin}>
         <MicrophoneIcon />
         {t('liveStart')}
       </button>

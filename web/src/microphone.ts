@@ -29,6 +29,8 @@ export class Microphone {
   lost = () => {};
   private source?: MediaStreamAudioSourceNode;
   private rest = () => {};
+  /** turn counts what the reader wanted: on or off. */
+  private turn = 0;
 
   private constructor(
     private readonly context: AudioContext,
@@ -78,15 +80,23 @@ export class Microphone {
     this.source = source;
   }
 
-  /** on turns a microphone on in place of the one that was on. */
-  async on(device: string): Promise<void> {
+  /** on turns a microphone on in place of the one that was on; it gives false where the reader wanted otherwise meanwhile. */
+  async on(device: string): Promise<boolean> {
+    const mine = ++this.turn;
     const stream = await streamOf(device);
-    await this.off();
-    this.connect(this.context.createMediaStreamSource(stream));
+    if (mine === this.turn) await this.disconnect();
+    if (mine === this.turn) this.connect(this.context.createMediaStreamSource(stream));
+    else for (const track of stream.getTracks()) track.stop();
+    return mine === this.turn;
   }
 
   /** off turns the microphone off and waits for the rest of its sound. */
   async off(): Promise<void> {
+    this.turn++;
+    await this.disconnect();
+  }
+
+  private async disconnect(): Promise<void> {
     if (!this.source) return;
     for (const track of this.source.mediaStream.getTracks()) track.stop();
     this.source.disconnect();

@@ -24,7 +24,7 @@ type Report struct {
 	Slices      []slice        `json:"slices,omitempty"` // groups of recordings
 	Orders      []ranking      `json:"orders,omitempty"` // of several systems
 	Reason      string         `json:"reason,omitempty"` // for the difference of the best and the worst text
-	config      *Config        // nil for a report that was loaded from JSON
+	config      Config
 }
 
 // systemReport is the result of one system.
@@ -86,7 +86,7 @@ type comparison struct {
 const defaultNormalizer = "words (NFKC, lower case, no punctuation)"
 
 func (c Config) report(file *runFile, machine Machine, sums fingerprints) *Report {
-	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, Seed: c.Seed, Normalizer: defaultNormalizer, config: &c}
+	r := &Report{Machine: machine, Recordings: len(c.Items), Repeat: c.repeats(), Warmup: c.Warmup, Collar: c.DER.Collar, Seed: c.Seed, Normalizer: defaultNormalizer, config: c}
 	if c.rules.Name != "" {
 		r.Normalizer = c.rules.String()
 	}

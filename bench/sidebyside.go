@@ -42,9 +42,6 @@ const (
 // wrongTexts returns the recordings with the most wrong words, the worst first,
 // and the number of those without a file to play.
 func (r *Report) wrongTexts() (list []wrongText, silent int) {
-	if r.config == nil {
-		return nil, 0
-	}
 	wrong := make([]int, len(r.Systems[0].Items))
 	var order []int
 	for i := range wrong {

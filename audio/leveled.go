@@ -33,14 +33,6 @@ func (p *PCM) Leveled() *PCM {
 	return &PCM{samples: p.samples, first: p.first, info: p.info, timeline: p.timeline, leveled: &leveled{p, gain}}
 }
 
-// Unleveled returns the recording that Leveled was called on, or p itself.
-func (p *PCM) Unleveled() *PCM {
-	if p.leveled != nil {
-		return p.leveled.of
-	}
-	return p
-}
-
 // gains returns the gain at each second of a recording, and at its end.
 func gains(p *PCM) []float32 {
 	const second = SampleRate / levelHop

@@ -32,7 +32,7 @@ func TestTapeKeepsPositions(t *testing.T) {
 			section := tape.Section(from, at)
 			require.Equal(t, at, section.Len())
 			require.Equal(t, x[from:at], section.Samples(0, at))
-			require.Equal(t, x[from:at], append([]float32{}, section.Leveled().Unleveled().Samples(from, at+5)...))
+			require.Equal(t, x[from:at], append([]float32{}, section.Samples(from, at+5)...))
 			require.LessOrEqual(t, len(tape.blocks), (at-forgotten)/blockSamples+2, "forgotten samples are freed")
 		}
 	})

@@ -60,7 +60,7 @@ type parts struct {
 	// Decoder and Joiner are a transducer's other two graphs. In onnx-asr's
 	// layout, Decoder is decoder_joint-model.onnx and Joiner is empty.
 	Decoder, Joiner ort.Source
-	// Tokens is a token list (txt or json), or a sentencepiece model.
+	// Tokens is a token list (txt or json).
 	Tokens sideFile
 	// CMVN is FunASR's am.mvn, required without statistics in the graph.
 	CMVN sideFile

@@ -46,13 +46,9 @@ func toneFamilies() map[string]struct {
 		"wenet":              {parts{ONNX: source(madeUpWeNet(), "wenet.onnx"), Tokens: tokensFile("<blank> 0\n<unk> 1\n<sos/eos> 2\n▁ba 3\nna 4\n")}, models.ContractWeNetCTC, 0.04},
 		"sense voice k2":     {parts{ONNX: source(madeUpSenseVoice(), "sense.onnx"), Tokens: sideFile{"tokens.txt", numbered(senseTokens)}}, models.ContractSenseVoice, 0.06},
 		"sense voice funasr": {parts{ONNX: source(madeUpSenseVoiceFunASR(), "model.onnx"), Tokens: sideFile{"tokens.json", jsonList(senseTokens)}, CMVN: cmvnFile()}, models.ContractSenseVoice, 0.06},
-		"sense voice sentencepiece": {parts{
-			ONNX:   source(madeUpSenseVoiceFunASR(), "model.onnx"),
-			Tokens: sideFile{"chn_jpn_yue_eng_ko_spectok.bpe.model", sentencePieceFile(senseTokens)}, CMVN: cmvnFile(),
-		}, models.ContractSenseVoice, 0.06},
-		"nemo k2":       {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.08},
-		"nemo conf":     {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.04},
-		"nemo onnx-asr": {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: sideFile{"vocab.txt", []byte(nemoTokens)}, Config: config}, models.ContractNeMoCTC, 0.08},
+		"nemo k2":            {parts{ONNX: source(madeUpNeMo(80, 8, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.08},
+		"nemo conf":          {parts{ONNX: source(madeUpNeMo(80, 4, true), "model.onnx"), Tokens: tokensFile(nemoTokens)}, models.ContractNeMoCTC, 0.04},
+		"nemo onnx-asr":      {parts{ONNX: source(madeUpNeMo(128, 8, false), "model.onnx"), Tokens: sideFile{"vocab.txt", []byte(nemoTokens)}, Config: config}, models.ContractNeMoCTC, 0.08},
 		"wav2vec2 raw": {parts{
 			ONNX: source(madeUpWaveform("input_values", false, rawTones), "model.onnx"), Tokens: sideFile{vocabName, []byte(waveformTokens)},
 			Config: sideFile{preprocessorName, []byte(rawPreprocessor)},

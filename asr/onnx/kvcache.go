@@ -210,8 +210,8 @@ func (c *kvCache) attention(row int) [][]float32 {
 	}
 	var out [][]float32
 	for _, h := range c.n.alignment() {
-		at := (row*int(c.n.heads) + h.Head) * c.frames
-		out = append(out, slices.Clone(c.exposed[h.Layer][at:][:c.sounds[c.rows[row]].frames]))
+		at := (row*int(c.n.heads) + h[1]) * c.frames
+		out = append(out, slices.Clone(c.exposed[h[0]][at:][:c.sounds[c.rows[row]].frames]))
 	}
 	return out
 }

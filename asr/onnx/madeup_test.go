@@ -128,17 +128,6 @@ func jsonList(symbols []string) []byte {
 	return b
 }
 
-// sentencePieceFile returns a sentencepiece model: pieces with a score each.
-func sentencePieceFile(symbols []string) []byte {
-	var out []byte
-	for _, s := range symbols {
-		piece := append([]byte{0x0a, byte(len(s))}, s...)
-		piece = append(piece, 0x15, 0, 0, 0x80, 0xbf, 0x18, 1) // score -1, type NORMAL
-		out = append(append(out, 0x0a, byte(len(piece))), piece...)
-	}
-	return append(out, 0x12, 2, 0x08, 1) // followed by a trainer spec
-}
-
 // sampleTokens is a list with blank 0, <sos/eos> 1, <unk> 2 and the two words.
 const sampleTokens = "<blk> 0\n<sos/eos> 1\n<unk> 2\n▁ba 3\nna 4\n"
 

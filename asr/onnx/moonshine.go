@@ -9,7 +9,6 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/engine/wordtimes"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
@@ -30,10 +29,10 @@ type moonshine struct {
 	// caches are the names of the decoder's keys and values, without prefix;
 	// those of the text so far first, then the sound's.
 	own, sound []string
-	heads, dim int64            // heads of a layer, and numbers of a head
-	columns    int              // scores of a step
-	exposed    int              // layers whose attention to the sound is an output
-	align      []wordtimes.Head // the model's own alignment heads
+	heads, dim int64    // heads of a layer, and numbers of a head
+	columns    int      // scores of a step
+	exposed    int      // layers whose attention to the sound is an output
+	align      [][2]int // the model's own alignment heads: layer and head
 }
 
 const (
@@ -49,7 +48,7 @@ const (
 )
 
 func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
-	n := &moonshine{source: m.ONNX}
+	n := &moonshine{source: m.ONNX, align: m.AlignmentHeads}
 	inputs := []ort.Info{float("input_values", -1, -1)}
 	if has(g.Input, "attention_mask") {
 		inputs = append(inputs, ort.Info{Name: "attention_mask", Type: ort.Int64})
@@ -74,9 +73,6 @@ func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
 	if err != nil {
 		_ = n.close()
 		return nil, nil, err
-	}
-	for _, h := range m.AlignmentHeads {
-		n.align = append(n.align, wordtimes.Head{Layer: h[0], Head: h[1]})
 	}
 	return n, n.vocab, nil
 }
@@ -206,15 +202,15 @@ type encodedWindow struct {
 
 // alignment returns the heads whose attention follows the sound: the model's
 // own or, if it names none, those of the later half of the layers.
-func (n *moonshine) alignment() (heads []wordtimes.Head) {
+func (n *moonshine) alignment() (heads [][2]int) {
 	for _, h := range n.align {
-		if h.Layer < n.exposed && h.Head < int(n.heads) {
+		if h[0] < n.exposed && h[1] < int(n.heads) {
 			heads = append(heads, h)
 		}
 	}
 	for layer := n.exposed / 2; layer < n.exposed && n.align == nil; layer++ {
 		for h := range int(n.heads) {
-			heads = append(heads, wordtimes.Head{Layer: layer, Head: h})
+			heads = append(heads, [2]int{layer, h})
 		}
 	}
 	return heads

@@ -13,7 +13,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -52,8 +51,8 @@ type vocabulary struct {
 }
 
 // parseTokens reads a token list: tokens.txt and similar files (SYMBOL ID,
-// split at the last space), tokens.json (a list, the index is the id),
-// vocab.json (an object from symbols to ids) or a sentencepiece model.
+// split at the last space), tokens.json (a list, the index is the id) or
+// vocab.json (an object from symbols to ids).
 func parseTokens(f sideFile) ([]string, error) {
 	fail := func(format string, a ...any) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w: %s", f.Name, ErrTokens, fmt.Sprintf(format, a...))
@@ -86,11 +85,7 @@ func parseTokens(f sideFile) ([]string, error) {
 			symbols[id], taken[id] = s, true
 		}
 	case strings.HasSuffix(f.Name, ".model"):
-		pieces, err := sentencePieces(f.Data)
-		if err != nil {
-			return fail("expected a sentencepiece model: %v", err)
-		}
-		symbols = pieces
+		return fail("a sentencepiece model is not read: write its pieces as lines of SYMBOL ID")
 	default:
 		var err error
 		if symbols, err = tokenLines(f.Data); err != nil {
@@ -149,35 +144,6 @@ func tokenLines(data []byte) ([]string, error) {
 		symbols[id] = s
 	}
 	return symbols, nil
-}
-
-// sentencePieces reads the pieces of a sentencepiece model
-// (sentencepiece_model.proto: ModelProto.pieces = 1, SentencePiece.piece = 1).
-func sentencePieces(data []byte) ([]string, error) {
-	var out []string
-	err := onnxfile.Strings(data, func(num uint64, body []byte) error {
-		if num != 1 {
-			return nil
-		}
-		piece, found := "", false
-		err := onnxfile.Strings(body, func(num uint64, text []byte) error {
-			if num == 1 {
-				piece, found = string(text), true
-			}
-			return nil
-		})
-		switch {
-		case err != nil:
-			return err
-		case !found:
-			return fmt.Errorf("piece %d has no text", len(out))
-		case len(out) == maxTokens:
-			return fmt.Errorf("more than %d pieces", maxTokens)
-		}
-		out = append(out, piece)
-		return nil
-	})
-	return out, err
 }
 
 // newVocabulary determines each token's text. It detects byte-level BPE.

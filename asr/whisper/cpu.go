@@ -15,7 +15,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/whispernet"
-	"github.com/otograph/otograph/internal/engine/wordtimes"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/spec"
 )
@@ -39,11 +38,11 @@ type cpu struct {
 	*whispernet.Vocabulary
 	model   *whispernet.Model
 	rules   *rules
-	threads int  // for language detection
-	context int  // the decoder's capacity in tokens
-	size    int  // the number of tokens in the vocabulary
-	spoken  bool // the prompt names the language and the task
-	heads   []wordtimes.Head
+	threads int      // for language detection
+	context int      // the decoder's capacity in tokens
+	size    int      // the number of tokens in the vocabulary
+	spoken  bool     // the prompt names the language and the task
+	heads   [][2]int // alignment heads
 
 	mu     sync.Mutex
 	stored []storedWindow

@@ -6,25 +6,22 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/engine/wordtimes"
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
 // alignmentHeads returns the heads that time a model's words: the model's own,
 // or the published ones for its shape; nil if each window has to choose them.
-func alignmentHeads(given [][2]int, h ggmlfile.Header) ([]wordtimes.Head, error) {
+func alignmentHeads(given [][2]int, h ggmlfile.Header) ([][2]int, error) {
+	for _, g := range given {
+		if min(g[0], g[1]) < 0 || g[0] >= int(h.TextLayers) || g[1] >= int(h.TextHeads) {
+			return nil, fmt.Errorf("alignment heads: expected layers below %d and heads below %d, found %v", h.TextLayers, h.TextHeads, g)
+		}
+	}
 	if len(given) == 0 {
 		return wordtimes.Published(h), nil
 	}
-	heads := make([]wordtimes.Head, len(given))
-	for i, given := range given {
-		heads[i] = wordtimes.Head{Layer: given[0], Head: given[1]}
-		if min(given[0], given[1]) < 0 || given[0] >= int(h.TextLayers) || given[1] >= int(h.TextHeads) {
-			return nil, fmt.Errorf("alignment heads: expected layers below %d and heads below %d, found %v", h.TextLayers, h.TextHeads, given)
-		}
-	}
-	return heads, nil
+	return given, nil
 }
 
 // time measures when the words of a job's decided text are spoken.
@@ -55,12 +52,8 @@ func (w *worker) time(o *opened) error {
 		}
 	}
 	tokens = append(tokens, w.cpu.EOT)
-	scores := func(heads []wordtimes.Head) ([][][]float32, error) {
-		asked := make([]whispernet.Head, len(heads))
-		for i, h := range heads {
-			asked[i] = whispernet.Head(h)
-		}
-		return w.decoder.Attention(o.window, tokens, asked, in.Positions(), w.stop)
+	scores := func(heads [][2]int) ([][][]float32, error) {
+		return w.decoder.Attention(o.window, tokens, heads, in.Positions(), w.stop)
 	}
 	heads := w.cpu.heads
 	var err error
@@ -84,12 +77,12 @@ func (w *worker) time(o *opened) error {
 }
 
 // choose finds the alignment heads of a model of unknown shape.
-func (c *cpu) choose(ctx context.Context, in wordtimes.Input, scores func([]wordtimes.Head) ([][][]float32, error)) ([]wordtimes.Head, error) {
+func (c *cpu) choose(ctx context.Context, in wordtimes.Input, scores func(heads [][2]int) ([][][]float32, error)) ([][2]int, error) {
 	h := c.model.Header()
 	return wordtimes.Choose(ctx, in, int(h.TextLayers), func(layer int) ([][][]float32, error) {
-		all := make([]wordtimes.Head, h.TextHeads)
+		all := make([][2]int, h.TextHeads)
 		for i := range all {
-			all[i] = wordtimes.Head{Layer: layer, Head: i}
+			all[i] = [2]int{layer, i}
 		}
 		return scores(all)
 	})

@@ -66,7 +66,7 @@ func TestAlignmentHeads(t *testing.T) {
 	assert.Len(t, heads, 8, "the published ones")
 	heads, err = alignmentHeads([][2]int{{1, 7}, {5, 0}}, base)
 	require.NoError(t, err)
-	assert.Equal(t, []wordtimes.Head{{Layer: 1, Head: 7}, {Layer: 5, Head: 0}}, heads)
+	assert.Equal(t, [][2]int{{1, 7}, {5, 0}}, heads)
 	for _, wrong := range [][2]int{{6, 0}, {0, 8}, {-1, 0}, {0, -1}} {
 		_, err = alignmentHeads([][2]int{wrong}, base)
 		assert.ErrorContains(t, err, "alignment heads: expected layers below 6 and heads below 8")

@@ -2,10 +2,8 @@ package silero
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/native"
@@ -112,25 +109,4 @@ func TestImpossibleProbabilities(t *testing.T) {
 	}
 	assert.ErrorContains(t, err, "vad model silero-v6.2.1")
 	assert.ErrorContains(t, err, "NaN as the probability of speech")
-}
-
-func TestDeafModelIsReported(t *testing.T) {
-	for name, tt := range map[string]struct {
-		bias    float32
-		samples []float32
-		want    int
-	}{
-		"loud and deaf":   {-40, noise(130, 0.2), 1},
-		"loud and hears":  {40, noise(130, 0.2), 0},
-		"quiet":           {-40, noise(130, 0.005), 0},
-		"loud, but short": {-40, noise(60, 0.2), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var log bytes.Buffer
-			m := open(t, biased(t, tt.bias), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			_, err := m.Probabilities(context.Background(), audio.FromSamples(tt.samples))
-			require.NoError(t, err)
-			assert.Equal(t, tt.want, bytes.Count(log.Bytes(), []byte("level=WARN")), log.String())
-		})
-	}
 }

@@ -40,7 +40,7 @@ func TestNetworkEqualsItsFile(t *testing.T) {
 	require.NoError(t, err)
 	within(t, sequential(t, src, pcm), got, 1e-5)
 	for _, threads := range []int{2, 3} {
-		m.opt.Threads = threads
+		m.threads = threads
 		again, err := m.Probabilities(context.Background(), pcm)
 		require.NoError(t, err)
 		assert.True(t, slices.Equal(got, again), "%d threads change the result", threads)
@@ -87,7 +87,7 @@ func TestCancelledWithinOneBlock(t *testing.T) {
 
 	ended, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	m.opt.Threads = 3
+	m.threads = 3
 	_, err = m.Probabilities(ended, audio.FromSamples(make([]float32, 1200*audio.SampleRate)))
 	assert.ErrorIs(t, err, context.Canceled)
 }

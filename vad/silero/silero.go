@@ -9,9 +9,7 @@ package silero
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -35,15 +33,13 @@ type Options struct {
 	// Threads is the number of cores that one call of Probabilities uses; 0
 	// means one. It does not change the result.
 	Threads int
-	// Logger receives warnings; nil discards them.
-	Logger *slog.Logger
 }
 
 // Model is an open network. It is safe for concurrent use.
 type Model struct {
 	source  ort.Source
 	network *network
-	opt     Options
+	threads int
 
 	mu      sync.RWMutex // read-locked while computing
 	closing atomic.Bool
@@ -92,11 +88,7 @@ func openSource(model ort.Source, contract string, opt Options) (*Model, error) 
 		_ = n.close()
 		return nil, fmt.Errorf("%s: %w", model, err)
 	}
-	if opt.Logger == nil {
-		opt.Logger = slog.New(slog.DiscardHandler)
-	}
-	opt.Threads = max(opt.Threads, 1)
-	return &Model{source: original.Source(), network: n, opt: opt}, nil
+	return &Model{source: original.Source(), network: n, threads: max(opt.Threads, 1)}, nil
 }
 
 var _ vad.Streamer = (*Model)(nil)
@@ -112,10 +104,9 @@ func (m *Model) Probabilities(ctx context.Context, pcm *audio.PCM) ([]float32, e
 		return probs, ctx.Err()
 	}
 	window := func(dst []float32, w int) { fillWindow(dst, pcm, w) }
-	if err := m.network.run(ctx, m.check, window, newState(), probs, m.opt.Threads); err != nil {
+	if err := m.network.run(ctx, m.check, window, newState(), probs, m.threads); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.source, err)
 	}
-	m.warnIfNoSpeech(pcm.Unleveled(), probs)
 	return probs, nil
 }
 
@@ -125,38 +116,6 @@ func (m *Model) check(ctx context.Context) error {
 		return ort.ErrClosed
 	}
 	return ctx.Err()
-}
-
-const (
-	loudMinutes  = 2
-	noSpeechProb = 0.05 // no window above this …
-	loudLevel    = 0.01 // … although this share of the recording has this root mean square (−40 dB)
-)
-
-// warnIfNoSpeech logs a warning if minutes of loud audio had no trace of
-// speech: music, or a network whose input differs from its training (later
-// Silero versions return almost nothing without their context).
-func (m *Model) warnIfNoSpeech(pcm *audio.PCM, probs []float32) {
-	const enough = loudMinutes * 60 * audio.SampleRate / vad.Window
-	if len(probs) < enough || slices.Max(probs) > noSpeechProb {
-		return
-	}
-	loud := 0
-	for w := range probs {
-		sum := 0.0
-		part := pcm.Samples(w*vad.Window, (w+1)*vad.Window)
-		for _, x := range part {
-			sum += float64(x) * float64(x)
-		}
-		if sum > loudLevel*loudLevel*float64(len(part)) {
-			loud++
-		}
-		if loud >= enough {
-			m.opt.Logger.Warn("voice activity: minutes of loud audio without any speech; check that the model is the right one",
-				"model", m.source.String(), "loud_minutes_at_least", loudMinutes, "highest_probability_below", noSpeechProb)
-			return
-		}
-	}
 }
 
 // Close stops running calls, waits and frees the model; it may be repeated.

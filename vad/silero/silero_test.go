@@ -1,12 +1,10 @@
 package silero
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -185,8 +183,6 @@ func (c *countingContext) Err() error {
 
 func TestCloseStopsAndWaits(t *testing.T) {
 	m := open(t, embedded(t), Options{})
-	var log bytes.Buffer
-	m.opt.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	pcm := audio.FromSamples(make([]float32, 1200*audio.SampleRate))
 	result := make(chan error, 1)
 	go func() {

@@ -57,13 +57,9 @@ func (a *analyzer) init(fft int) {
 	if fft < len(a.window) {
 		panic(fmt.Sprintf("dsp: transform of %d samples for a window of %d", fft, len(a.window)))
 	}
-	p, err := newPlan(fft, lanes)
-	if err != nil {
-		panic(err)
-	}
-	a.plan = p
+	a.plan = newPlan(fft)
 	a.scratch.New = func() any {
-		h := p.half * lanes
+		h := a.plan.half * lanes
 		b := make([]float32, len(a.window)+4*h+h+lanes)
 		s := &scratch{}
 		s.xr, b = b[:h:h], b[h:]

@@ -20,66 +20,50 @@ type stage struct {
 	roots []float32
 }
 
-// plan is an immutable real transform of size n over width interleaved signals.
+// plan is an immutable real transform over lanes interleaved signals.
 type plan struct {
-	n, half, width int
-	stages         []stage
+	half   int // of the transform's size
+	stages []stage
 	// split holds e^(-2πik/n) as (re, im) for k = 0 … half/2: the factors that
 	// turn the complex transform of the packed signal into the real one's.
 	split []float32
 }
 
-func factors(n int) ([]int, bool) {
-	var f []int
-	for n%4 == 0 {
-		f, n = append(f, 4), n/4
-	}
-	for _, r := range []int{2, 3, 5, 7} {
-		for n%r == 0 {
-			f, n = append(f, r), n/r
-		}
-	}
-	return f, n == 1
-}
-
-func newPlan(n, width int) (*plan, error) {
-	if n < 2 || n%2 != 0 {
-		return nil, fmt.Errorf("dsp: transform size %d: want an even number of at least 2", n)
-	}
+// newPlan returns the transform of n samples. It panics unless n is even and half
+// of it has no prime factor above 7.
+func newPlan(n int) *plan {
 	half := n / 2
-	fs, ok := factors(half)
-	if !ok {
-		return nil, fmt.Errorf("dsp: transform size %d: half of it must have no prime factor above 7", n)
-	}
-	p := &plan{n: n, half: half, width: width}
-	rest, s := half, width
-	for _, r := range fs {
-		st := stage{radix: r, m: rest / r, s: s}
-		for q := range st.m {
-			for k := 1; k < r; k++ {
-				si, co := math.Sincos(-2 * math.Pi * float64(q*k%rest) / float64(rest))
-				st.twiddles = append(st.twiddles, float32(co), float32(si))
+	p := &plan{half: half}
+	rest, s := half, lanes
+	for _, r := range []int{4, 2, 3, 5, 7} {
+		for ; rest > 0 && rest%r == 0; rest, s = rest/r, s*r {
+			st := stage{radix: r, m: rest / r, s: s}
+			for q := range st.m {
+				for k := 1; k < r; k++ {
+					si, co := math.Sincos(-2 * math.Pi * float64(q*k%rest) / float64(rest))
+					st.twiddles = append(st.twiddles, float32(co), float32(si))
+				}
 			}
-		}
-		if r != 2 && r != 4 {
 			for a := range r {
 				for b := range r {
 					si, co := math.Sincos(-2 * math.Pi * float64(a*b%r) / float64(r))
 					st.roots = append(st.roots, float32(co), float32(si))
 				}
 			}
+			p.stages = append(p.stages, st)
 		}
-		p.stages = append(p.stages, st)
-		rest, s = rest/r, s*r
+	}
+	if n%2 != 0 || rest != 1 {
+		panic(fmt.Sprintf("dsp: transform of %d samples: expected an even number, half of it without a prime factor above 7", n))
 	}
 	for k := 0; k <= half/2; k++ {
 		si, co := math.Sincos(-2 * math.Pi * float64(k) / float64(n))
 		p.split = append(p.split, float32(co), float32(si))
 	}
-	return p, nil
+	return p
 }
 
-// complexForward transforms the packed signal in (xr, xi), half*width values
+// complexForward transforms the packed signal in (xr, xi), half*lanes values
 // each, with the buffer (yr, yi). It returns the pair that holds the result.
 func (p *plan) complexForward(xr, xi, yr, yi []float32) (zr, zi []float32) {
 	for i := range p.stages {
@@ -176,18 +160,18 @@ func multiplyAddGo(outR, outI, inR, inI []float32, fr, fi float32) {
 	}
 }
 
-// power writes |X|² of the real transform: (half+1)*width values.
+// power writes |X|² of the real transform: (half+1)*lanes values.
 func (p *plan) power(dst, zr, zi []float32) {
-	w := p.width
-	top := dst[p.half*w:][:w]
-	for j := range w {
+	top := dst[p.half*lanes:][:lanes]
+	for j := range lanes {
 		a, b := zr[j]+zi[j], zr[j]-zi[j]
 		dst[j], top[j] = a*a, b*b
 	}
-	powerPairs(dst, zr, zi, p.split, p.half, w)
+	powerPairs(dst, zr, zi, p.split, p.half)
 }
 
-func powerPairsGo(dst, zr, zi, split []float32, half, w int) {
+func powerPairsGo(dst, zr, zi, split []float32, half int) {
+	const w = lanes
 	for k := 1; 2*k <= half; k++ {
 		wr, wi := split[2*k], split[2*k+1]
 		ar, ai := zr[k*w:][:w], zi[k*w:][:w]

@@ -20,7 +20,7 @@ func powerPairsAVX(dst, zr, zi, split *float32, half int)
 func bandSumsAVX(dst, weights, power *float32, n int)
 
 func radix4(xr, xi, yr, yi, tw []float32, m, s int) {
-	if !wide || s%8 != 0 {
+	if !wide {
 		radix4Go(xr, xi, yr, yi, tw, m, s)
 		return
 	}
@@ -30,7 +30,7 @@ func radix4(xr, xi, yr, yi, tw []float32, m, s int) {
 
 func multiplyAdd(outR, outI, inR, inI []float32, fr, fi float32) {
 	n := len(outR)
-	if !wide || n%8 != 0 || n == 0 {
+	if !wide || n == 0 {
 		multiplyAddGo(outR, outI, inR, inI, fr, fi)
 		return
 	}
@@ -38,9 +38,9 @@ func multiplyAdd(outR, outI, inR, inI []float32, fr, fi float32) {
 	multiplyAddAVX(&outR[0], &outI[0], &inR[0], &inI[0], n, fr, fi)
 }
 
-func powerPairs(dst, zr, zi, split []float32, half, w int) {
-	if !wide || w != 8 || half < 2 {
-		powerPairsGo(dst, zr, zi, split, half, w)
+func powerPairs(dst, zr, zi, split []float32, half int) {
+	if !wide || half < 2 {
+		powerPairsGo(dst, zr, zi, split, half)
 		return
 	}
 	_, _, _, _ = dst[half*8-1], zr[half*8-1], zi[half*8-1], split[half|1]

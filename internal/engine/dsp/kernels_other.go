@@ -8,8 +8,6 @@ func multiplyAdd(outR, outI, inR, inI []float32, fr, fi float32) {
 	multiplyAddGo(outR, outI, inR, inI, fr, fi)
 }
 
-func powerPairs(dst, zr, zi, split []float32, half, w int) {
-	powerPairsGo(dst, zr, zi, split, half, w)
-}
+func powerPairs(dst, zr, zi, split []float32, half int) { powerPairsGo(dst, zr, zi, split, half) }
 
 func bandSums(dst *[lanes]float32, weights, power []float32) { bandSumsGo(dst, weights, power) }

@@ -7,24 +7,6 @@ import (
 	"unsafe"
 )
 
-// Column is one token of a decoder pass.
-type Column struct {
-	Window *Window
-	// Row is the cache row of the column's keys and values at its position;
-	// columns of the same window and position have different rows.
-	Row int
-	// Position is the index of the token in its text.
-	Position int
-	Token    int32
-	// Path holds, for each position before Position, the row of the column's
-	// text: beams with a common past share its rows, so that nothing is ever
-	// copied. nil is row 0 everywhere.
-	Path []uint8
-	// Logits receives the logits of the next token, one per token of the
-	// vocabulary; nil skips them (for all but the last token of a prompt).
-	Logits []float32
-}
-
 // Decoder holds the buffers of decoder passes, not for concurrent use.
 type Decoder struct {
 	m       *Model
@@ -223,15 +205,12 @@ func (d *Decoder) project() {
 	}
 }
 
-// Head is an attention head of the decoder, counted from 0.
-type Head struct{ Layer, Head int }
-
 // Attention runs the tokens of a whole text (preceded by SOT, language, task,
 // no timestamps) through the decoder in one pass and returns the raw scores
-// (before the softmax) of the given cross-attention heads:
+// (before the softmax) of cross-attention heads, pairs of layer and head:
 // [head][token][encoder position of 20 ms], for the given number of positions,
 // at most 1500. It overwrites the window's cache.
-func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, positions int, stop *Stop) (scores [][][]float32, err error) {
+func (d *Decoder) Attention(w *Window, tokens []int32, heads [][2]int, positions int, stop *Stop) (scores [][][]float32, err error) {
 	defer caught(&err)
 	w.Forget()
 	columns := make([]Column, len(tokens))
@@ -244,7 +223,7 @@ func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, positions i
 	}
 	last := -1
 	for _, h := range heads {
-		last = max(last, h.Layer)
+		last = max(last, h[0])
 	}
 	positions = min(positions, contextPositions)
 	padded := d.m.padded(contextPositions)
@@ -257,8 +236,8 @@ func (d *Decoder) Attention(w *Window, tokens []int32, heads []Head, positions i
 		}
 		d.layer(l, func(queries []float32) {
 			for i, h := range heads {
-				if h.Layer == l {
-					d.m.score(&w.heads[l][h.Head], queries[h.Head*d.m.headSize:], int(d.m.header.TextState), len(tokens), all.values, padded)
+				if h[0] == l {
+					d.m.score(&w.heads[l][h[1]], queries[h[1]*d.m.headSize:], int(d.m.header.TextState), len(tokens), all.values, padded)
 					scores[i] = cutRows(all.values, len(tokens), padded, positions)
 				}
 			}

@@ -225,7 +225,7 @@ func TestAttention(t *testing.T) {
 	w := encode(t, m, 4, 1)
 	d := m.NewDecoder(2)
 	defer d.Free()
-	heads := []Head{{1, 0}, {0, 1}}
+	heads := [][2]int{{1, 0}, {0, 1}}
 	long, err := d.Attention(w, []int32{50258, 50259, 50359, 40, 41}, heads, 1200, nil)
 	require.NoError(t, err)
 	short, err := d.Attention(w, []int32{50258, 50259, 50359, 40}, heads, 1200, nil)
@@ -251,7 +251,7 @@ func TestStop(t *testing.T) {
 	d := m.NewDecoder(1)
 	defer d.Free()
 	assert.ErrorIs(t, d.Step([]Column{{Window: w, Token: 50258}}, &stop), ErrStopped)
-	_, err = d.Attention(w, []int32{50258}, []Head{{0, 0}}, 1500, &stop)
+	_, err = d.Attention(w, []int32{50258}, [][2]int{{0, 0}}, 1500, &stop)
 	assert.ErrorIs(t, err, ErrStopped)
 	require.NoError(t, d.Step(nil, nil))
 	for _, wrong := range []Column{{Window: w, Token: -1}, {Window: w, Token: 51865}, {Window: w, Row: 5}, {Window: w, Position: 64}} {

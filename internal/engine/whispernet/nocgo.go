@@ -11,12 +11,6 @@ import (
 // errNoCgo is returned by a program that was built without cgo.
 var errNoCgo = errors.New("whispernet: this program was built without cgo (CGO_ENABLED=0), which the standard tier needs")
 
-// Options configures the computation of a model.
-type Options struct {
-	Kernels string
-	Threads int
-}
-
 // Model is a loaded network.
 type Model struct{}
 
@@ -61,15 +55,6 @@ func (*Window) Free() {}
 // Forget does nothing.
 func (*Window) Forget() {}
 
-// Column is one token of a decoder pass.
-type Column struct {
-	Window        *Window
-	Row, Position int
-	Token         int32
-	Path          []uint8
-	Logits        []float32
-}
-
 // Decoder holds the buffers of decoder passes.
 type Decoder struct{}
 
@@ -79,10 +64,7 @@ func (*Decoder) Free() {}
 // Step returns an error.
 func (*Decoder) Step([]Column, *Stop) error { return errNoCgo }
 
-// Head is an attention head of the decoder, counted from 0.
-type Head struct{ Layer, Head int }
-
 // Attention returns an error.
-func (*Decoder) Attention(*Window, []int32, []Head, int, *Stop) ([][][]float32, error) {
+func (*Decoder) Attention(*Window, []int32, [][2]int, int, *Stop) ([][][]float32, error) {
 	return nil, errNoCgo
 }

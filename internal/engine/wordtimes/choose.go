@@ -13,12 +13,12 @@ const mostHeads = 8
 // plenty of text: the heads that jump to a word at its audible start. Only
 // heads of the last half of the layers are tried, as Whisper does without a
 // list. scores returns the scores of all heads of a layer, as in Input;
-// in.Scores is not used. Choose returns at most eight heads, best first, or
-// none if no head follows the sound; if ctx ends, it returns its cause.
-func Choose(ctx context.Context, in Input, layers int, scores func(layer int) ([][][]float32, error)) ([]Head, error) {
+// in.Scores is not used. Choose returns at most eight pairs of layer and head,
+// best first, or none if no head follows the sound; if ctx ends, its cause.
+func Choose(ctx context.Context, in Input, layers int, scores func(layer int) ([][][]float32, error)) (pairs [][2]int, err error) {
 	type candidate struct {
-		Head
-		fit float64
+		head [2]int // layer and head
+		fit  float64
 	}
 	s := newSharpener(in)
 	if s == nil {
@@ -37,16 +37,15 @@ func Choose(ctx context.Context, in Input, layers int, scores func(layer int) ([
 			s.place(warp(attention(heads[h:h+1], in.Prefix, positions(in, heads))))
 			s.score()
 			fit, _ := s.best(len(in.Words)-1, len(s.clock.frames))
-			all = append(all, candidate{Head{layer, h}, fit})
+			all = append(all, candidate{[2]int{layer, h}, fit})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.fit, a.fit) })
-	var heads []Head
 	for _, c := range all[:min(len(all), mostHeads)] {
 		if c.fit <= 0 || c.fit < all[0].fit/3 {
 			break
 		}
-		heads = append(heads, c.Head)
+		pairs = append(pairs, c.head)
 	}
-	return heads, nil
+	return pairs, nil
 }

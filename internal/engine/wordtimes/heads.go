@@ -6,9 +6,6 @@ import (
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
-// Head is an attention head of a decoder, counted from 0.
-type Head struct{ Layer, Head int }
-
 // shape identifies a published model.
 type shape struct{ layers, heads, vocabulary int32 }
 
@@ -17,9 +14,10 @@ const (
 	englishOnly, multilingual, cantonese = 51864, 51865, 51866
 )
 
-// published holds the alignment heads that OpenAI publishes: those whose
-// attention follows the sound best. large-v1 has large-v2's shape.
-var published = map[shape][]Head{
+// published holds the alignment heads that OpenAI publishes, those whose
+// attention follows the sound best, as pairs of layer and head, counted from 0.
+// large-v1 has large-v2's shape.
+var published = map[shape][][2]int{
 	{4, 6, englishOnly}:    {{1, 0}, {2, 0}, {2, 5}, {3, 0}, {3, 1}, {3, 2}, {3, 3}, {3, 4}},                                                                                                                                                              // tiny.en
 	{4, 6, multilingual}:   {{2, 2}, {3, 0}, {3, 2}, {3, 3}, {3, 4}, {3, 5}},                                                                                                                                                                              // tiny
 	{6, 8, englishOnly}:    {{3, 3}, {4, 7}, {5, 1}, {5, 5}, {5, 7}},                                                                                                                                                                                      // base.en
@@ -34,6 +32,6 @@ var published = map[shape][]Head{
 }
 
 // Published returns a published model's alignment heads by its dimensions.
-func Published(h ggmlfile.Header) []Head {
+func Published(h ggmlfile.Header) [][2]int {
 	return slices.Clone(published[shape{h.TextLayers, h.TextHeads, h.Vocabulary}])
 }

@@ -163,13 +163,9 @@ func (r *reader) time(t *testing.T, p *passage) {
 	r.took += time.Since(begin)
 }
 
-func (r *reader) scores(t *testing.T, p *passage, heads []wordtimes.Head) [][][]float32 {
+func (r *reader) scores(t *testing.T, p *passage, heads [][2]int) [][][]float32 {
 	t.Helper()
-	var list []whispernet.Head
-	for _, h := range heads {
-		list = append(list, whispernet.Head(h))
-	}
-	scores, err := r.decoder.Attention(p.encoded, p.tokens, list, p.in.Positions(), nil)
+	scores, err := r.decoder.Attention(p.encoded, p.tokens, heads, p.in.Positions(), nil)
 	require.NoError(t, err)
 	return scores
 }
@@ -339,9 +335,9 @@ func TestChosenHeads(t *testing.T) {
 			return
 		}
 		heads, err := wordtimes.Choose(t.Context(), p.in, int(h.TextLayers), func(layer int) ([][][]float32, error) {
-			var all []wordtimes.Head
+			var all [][2]int
 			for head := range int(h.TextHeads) {
-				all = append(all, wordtimes.Head{Layer: layer, Head: head})
+				all = append(all, [2]int{layer, head})
 			}
 			return r.scores(t, p, all), nil
 		})

@@ -128,7 +128,7 @@ func TestChoosePrefersHeadsThatJumpToTheWord(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []int{1}, asked)
-	assert.ElementsMatch(t, []Head{{1, 2}, {1, 4}}, heads)
+	assert.ElementsMatch(t, [][2]int{{1, 2}, {1, 4}}, heads)
 
 	_, err = Choose(t.Context(), r.input(), 2, func(int) ([][][]float32, error) { return nil, os.ErrClosed })
 	require.ErrorIs(t, err, os.ErrClosed)

@@ -25,18 +25,6 @@ type window struct {
 
 func newWindow(r io.ReaderAt) *window { return &window{r: r, buf: make([]byte, 8192)} }
 
-// Strings calls fn for every string, bytes or message among the fields of a
-// protobuf message of any kind, until the first error.
-func Strings(message []byte, fn func(num uint64, body []byte) error) error {
-	c := wire{src: &window{n: len(message), buf: message}, end: int64(len(message))}
-	return c.each(func(f field) error {
-		if f.kind != wireBytes {
-			return nil
-		}
-		return fn(f.num, message[f.body.at:f.body.end:f.body.end])
-	})
-}
-
 var errCutOff = errors.New("the file ends in the middle of a field")
 
 // readError marks an error of reading, which says nothing of the content.

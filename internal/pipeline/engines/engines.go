@@ -168,7 +168,7 @@ func (e *Engines) End() {
 // VAD opens the voice activity detector.
 func (e *Engines) VAD() (vad.Model, error) {
 	return detector(e, &e.vad, models.RoleVAD, func(m *models.Model) (*silero.Model, error) {
-		return silero.Open(m, silero.Options{Threads: e.opt.Cores, Logger: e.opt.Logger})
+		return silero.Open(m, silero.Options{Threads: e.opt.Cores})
 	})
 }
 

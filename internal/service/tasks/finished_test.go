@@ -16,15 +16,20 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// endedTasks is the number of tasks that each server ends.
-const endedTasks = 40
+// endedRate is the number of tasks that all servers end in a second at length.
+const endedRate = 200
 
 // TestFinishedListsEachEndOnce: four servers of one database end tasks
-// concurrently, with results and without, while readers at all of them follow
-// the cursor. A reader whose answer is lost asks again from its last cursor.
-// Each ended task is listed once, in the order of the numbers, and a task that
-// is retried is listed again at its new end.
+// concurrently, with results and without, at length 200 a second for ten seconds
+// (slower on a slower machine), while readers at all of them follow the cursor. A
+// reader that is cut while it asks, or whose answer is lost, asks again from its
+// last cursor. Each ended task is listed once, in the order of the numbers, and a
+// task that is retried is listed again at its new end.
 func TestFinishedListsEachEndOnce(t *testing.T) {
+	each, pause := endedRate*10/4, 4*time.Second/endedRate
+	if testing.Short() {
+		each, pause = 40, 0
+	}
 	for name, source := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLitePath, "postgres": dbtest.PostgresSource} {
 		t.Run(name, func(t *testing.T) {
 			path := source(t)
@@ -38,31 +43,37 @@ func TestFinishedListsEachEndOnce(t *testing.T) {
 				servers = append(servers, s)
 			}
 			added := map[string]bool{}
-			for range endedTasks * len(servers) {
-				added[f.Add(nil).ID] = true
+			audio := f.Audio("audio of all tasks")
+			for range each * len(servers) {
+				added[f.Add(func(r *tasks.Request) { r.Audio, r.Seconds = audio, 3 }).ID] = true
 			}
 
-			var left atomic.Int64
+			var left, cuts atomic.Int64
 			left.Store(int64(len(added)))
 			var ending, reading errgroup.Group
+			begun := time.Now()
 			for _, s := range servers {
-				ending.Go(func() error { return endAll(t.Context(), s, &left) })
+				ending.Go(func() error { return endAll(t.Context(), s, &left, pause) })
 				reading.Go(func() error {
-					assert.Equal(t, added, readAll(t, s, f.Account, &left))
+					assert.Equal(t, added, readAll(t, s, f.Account, &left, &cuts))
 					return nil
 				})
 			}
 			require.NoError(t, ending.Wait())
+			rate := float64(len(added)) / time.Since(begun).Seconds()
 			require.NoError(t, reading.Wait())
 			checkAfterwards(t, f, servers[3], len(added))
-			t.Logf("%d tasks ended by %d servers: each was listed once to each of %d readers", len(added), len(servers), len(servers))
+			t.Logf("%d tasks ended by %d servers, %.0f a second: each was listed once to each of %d readers, which were cut %d times", len(added), len(servers), rate, len(servers), cuts.Load())
 		})
 	}
 }
 
-// endAll ends the account's tasks, every third one without a result.
-func endAll(ctx context.Context, s *tasks.Service, left *atomic.Int64) error {
+// endAll ends the account's tasks, one in each pause, every third one without a
+// result.
+func endAll(ctx context.Context, s *tasks.Service, left *atomic.Int64, pause time.Duration) error {
+	begun := time.Now()
 	for n := 0; left.Load() > 0; n++ {
+		time.Sleep(time.Until(begun.Add(time.Duration(n) * pause)))
 		c, err := s.Next(ctx, "worker", "set")
 		if err != nil || c == nil {
 			return err
@@ -81,18 +92,24 @@ func endAll(ctx context.Context, s *tasks.Service, left *atomic.Int64) error {
 }
 
 // readAll follows the cursor until all tasks have ended and been read, and
-// returns the ids. Every fourth answer is lost.
-func readAll(t *testing.T, s *tasks.Service, account string, left *atomic.Int64) map[string]bool {
+// returns the ids. Every eighth request is cut, and every eighth answer lost.
+func readAll(t *testing.T, s *tasks.Service, account string, left, cuts *atomic.Int64) map[string]bool {
 	read, cursor := map[string]bool{}, int64(0)
 	for n := 0; ; n++ {
 		over := left.Load() <= 0
-		list, next, _, err := s.Finished(t.Context(), account, "", cursor, 7)
+		ctx, cut := context.WithCancel(t.Context())
+		if n%8 == 7 {
+			time.AfterFunc(time.Duration(n%64)*20*time.Microsecond, cut)
+		}
+		list, next, _, err := s.Finished(ctx, account, "", cursor, 7)
+		cut()
+		time.Sleep(time.Millisecond) // the servers have work to do
+		if n%8 == 3 || n%8 == 7 && err != nil {
+			cuts.Add(1)
+			continue
+		}
 		if !assert.NoError(t, err) {
 			return nil
-		}
-		time.Sleep(time.Millisecond) // the servers have work to do
-		if n%4 == 3 {
-			continue
 		}
 		assert.GreaterOrEqual(t, next, cursor)
 		cursor = next
@@ -110,7 +127,7 @@ func readAll(t *testing.T, s *tasks.Service, account string, left *atomic.Int64)
 // checkAfterwards checks filters, bounds and a task that ends again.
 func checkAfterwards(t *testing.T, f *taskstest.Fixture, s *tasks.Service, all int) {
 	t.Helper()
-	failed, next, ended, err := s.Finished(t.Context(), f.Account, tasks.StatusFailed, 0, 1000)
+	failed, next, ended, err := s.Finished(t.Context(), f.Account, tasks.StatusFailed, 0, all)
 	require.NoError(t, err)
 	assert.Equal(t, all, ended)
 	assert.Len(t, failed, f.Count("SELECT COUNT(*) FROM tasks WHERE status = 'failed' AND account_id = $1", f.Account))

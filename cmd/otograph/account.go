@@ -110,7 +110,7 @@ func (c *accountListCmd) export(ctx context.Context, s *stores, a accounts.Accou
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	missing, err := httpserver.Export(ctx, s.Accounts, s.Tasks, a, f)
+	missing, err := httpserver.Export(ctx, s.Erasure, a, f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(c.Export))
 	}

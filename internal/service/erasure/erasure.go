@@ -83,19 +83,22 @@ func (e *Eraser) Voice(ctx context.Context, account, id string) (receipt string,
 // the receipt lists the objects that were deleted since. The error wraps
 // accounts.ErrInUse while the account is not suspended or has unfinished tasks.
 func (e *Eraser) Account(ctx context.Context, a accounts.Account) (receipt string, err error) {
-	unfinished, err := e.Tasks.Unfinished(ctx, a.ID)
-	if err != nil {
-		return "", err
+	var ids []string
+	unfinished := 0
+	for t, err := range e.Tasks.All(ctx, a.ID) {
+		if err != nil {
+			return "", err
+		}
+		if ids = append(ids, t.ID); !t.Final() {
+			unfinished++
+		}
 	}
 	if a.SuspendedAt == nil || unfinished > 0 {
 		return "", fmt.Errorf("%w: expected a suspended account without unfinished tasks (%d): suspend it, then wait for them or cancel them", accounts.ErrInUse, unfinished)
 	}
 	erased := Erased{Account: a.ID, Whole: true}
-	for listed, err := range e.Tasks.All(ctx, a.ID) {
-		if err != nil {
-			return "", err
-		}
-		t, err := e.task(ctx, a.ID, listed.ID)
+	for _, id := range ids {
+		t, err := e.task(ctx, a.ID, id)
 		if err != nil {
 			return "", err
 		}

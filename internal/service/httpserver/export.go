@@ -19,22 +19,23 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/erasure"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/system/blob"
 )
 
-// Export writes everything of an account except its secrets to a ZIP archive,
-// as the API returns it. Of results and recordings, it holds a small part in
+// Export writes everything of an account to a ZIP archive, as the API returns it,
+// except secrets, as which the addresses of audio and callbacks count. Of results and recordings, it holds a small part in
 // memory at a time.
 //
 // The last entry, manifest.json, lists all others with their SHA-256, and those
 // that could not be read; their number is returned. After an error the archive
 // has no directory, so that no program takes it for a whole one.
-func Export(ctx context.Context, people *accounts.Store, service *tasks.Service, a accounts.Account, to io.Writer) (missing int, err error) {
-	x := &export{account: a, accounts: people, tasks: service, archive: zip.NewWriter(to), begun: time.Now()}
+func Export(ctx context.Context, from *erasure.Eraser, a accounts.Account, to io.Writer) (missing int, err error) {
+	x := &export{from: from, account: a, archive: zip.NewWriter(to), begun: time.Now()}
 	x.addAccount(ctx)
-	for t, err := range service.All(ctx, a.ID) {
+	for t, err := range from.Tasks.All(ctx, a.ID) {
 		if err = cmp.Or(err, x.failed); err != nil {
 			return 0, err
 		}
@@ -51,14 +52,13 @@ func Export(ctx context.Context, people *accounts.Store, service *tasks.Service,
 
 // export is an archive that is being written.
 type export struct {
-	account  accounts.Account
-	accounts *accounts.Store
-	tasks    *tasks.Service
-	archive  *zip.Writer
-	begun    time.Time
-	entries  []*entry
-	missing  int   // entries with an error
-	failed   error // of the archive or the context; nothing is added after it
+	from    *erasure.Eraser
+	account accounts.Account
+	archive *zip.Writer
+	begun   time.Time
+	entries []*entry
+	missing int   // entries with an error
+	failed  error // of the archive or the context; nothing is added after it
 }
 
 // entry is an entry of an archive. The first write creates it.
@@ -113,7 +113,7 @@ func (x *export) add(ctx context.Context, name string, method uint16, write func
 	if e.Error != "" {
 		x.missing++
 		task, _, _ := strings.Cut(name, recordingFolder) // without the recording's name
-		x.tasks.Config.Logger.WarnContext(ctx, "entry of an export is missing", "account", x.account.ID, "entry", task, "error", err)
+		x.from.Tasks.Config.Logger.WarnContext(ctx, "entry of an export is missing", "account", x.account.ID, "entry", task, "error", err)
 	}
 }
 
@@ -145,11 +145,11 @@ func (x *export) addFile(ctx context.Context, name string, open func() (io.ReadC
 
 // addAccount adds everything but the tasks.
 func (x *export) addAccount(ctx context.Context) {
-	id, money := x.account.ID, x.tasks.Billing()
-	x.addJSON(ctx, "account.json", func() (any, error) { return Describe(ctx, x.accounts, money, x.account) })
-	x.addJSON(ctx, "hook.json", func() (any, error) { return x.tasks.Outbox().Hook(ctx, id) })
+	id, money := x.account.ID, x.from.Tasks.Billing()
+	x.addJSON(ctx, "account.json", func() (any, error) { return Describe(ctx, x.from.Accounts, money, x.account) })
+	x.addJSON(ctx, "hook.json", func() (any, error) { return x.from.Tasks.Outbox().Hook(ctx, id) })
 	x.add(ctx, "voices.json", zip.Deflate, func(w io.Writer) error {
-		register, err := x.accounts.Register(ctx, id)
+		register, err := x.from.Accounts.Register(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (x *export) addAccount(ctx context.Context) {
 	for year := x.account.CreatedAt.UTC().Year(); year <= x.begun.UTC().Year(); year++ {
 		x.add(ctx, fmt.Sprintf("usage/%d.csv", year), zip.Deflate, func(w io.Writer) error {
 			begin := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-			u, err := x.tasks.Usage(ctx, tasks.UsageQuery{Account: id, Zone: time.UTC, Monthly: true, From: begin, Until: begin.AddDate(1, 0, 0), By: tasks.UsageGroups()})
+			u, err := x.from.Tasks.Usage(ctx, tasks.UsageQuery{Account: id, Zone: time.UTC, Monthly: true, From: begin, Until: begin.AddDate(1, 0, 0), By: tasks.UsageGroups()})
 			if err == nil {
 				err = u.WriteCSV(w)
 			}
@@ -199,11 +199,10 @@ func Describe(ctx context.Context, people *accounts.Store, money *billing.Store,
 // recordingFolder contains a task's recording, under its own name.
 const recordingFolder = "/recording/"
 
-// exportedTask is a task with all that its owner sent.
+// exportedTask is a task with all its options.
 type exportedTask struct {
 	fullTask
 	taskDetails
-	tasks.Sent
 	Batch  bool         `json:"batch"`
 	Extras tasks.Extras `json:"extras"`
 }
@@ -212,34 +211,31 @@ type exportedTask struct {
 func (x *export) addTask(ctx context.Context, t tasks.Task) {
 	account, folder := x.account.ID, "tasks/"+t.ID
 	x.addJSON(ctx, folder+"/task.json", func() (any, error) {
-		return exportedTask{shownTask(t), detailsOf(t), t.Sent, t.BatchMode, t.Extras}, nil
+		return exportedTask{shownTask(t), detailsOf(t), t.BatchMode, t.Extras}, nil
 	})
 	if t.Status == tasks.StatusDone {
 		x.add(ctx, folder+"/result.json", zip.Deflate, func(w io.Writer) error {
-			r, err := x.tasks.Result(ctx, account, t.ID)
+			r, err := x.from.Tasks.Result(ctx, account, t.ID)
 			if err != nil {
 				return err
 			}
 			return errors.Join(writeResult(w, r), r.Close())
 		})
 		x.addJSON(ctx, folder+"/corrections.json", func() (any, error) {
-			log, err := x.tasks.Corrections(ctx, account, t.ID)
+			log, err := x.from.Tasks.Corrections(ctx, account, t.ID)
 			return records(log, correctionRecordOf), err
 		})
 	}
-	x.addFile(ctx, folder+recordingFolder+safeName(t.AudioFilename), func() (io.ReadCloser, error) { return x.tasks.Audio(ctx, account, t.ID) })
+	x.addFile(ctx, folder+recordingFolder+safeName(t.AudioFilename), func() (io.ReadCloser, error) { return x.from.Tasks.Audio(ctx, account, t.ID) })
 	if t.Final() { // the recordings of known speakers are deleted
 		return
 	}
 	for i := range t.Extras.Voices {
 		x.addFile(ctx, fmt.Sprintf("%s/voices/%d", folder, i), func() (io.ReadCloser, error) {
-			return x.tasks.Config.Blobs.Open(ctx, tasks.ReferenceKey(t.ID, i))
+			return x.from.Tasks.Config.Blobs.Open(ctx, tasks.ReferenceKey(t.ID, i))
 		})
 	}
 }
-
-// maxSafeName limits the name of a file, in bytes.
-const maxSafeName = 200
 
 // safeName returns a file name that is neither a path nor refused by Windows.
 func safeName(name string) string {
@@ -248,8 +244,8 @@ func safeName(name string) string {
 			return '_'
 		}
 		return c
-	}, strings.ToValidUTF8(name, "_"))
-	for len(name) > maxSafeName {
+	}, name)
+	for len(name) > 200 { // file systems allow 255 bytes
 		_, size := utf8.DecodeRuneInString(name)
 		name = name[size:] // the ending stays
 	}
@@ -273,7 +269,7 @@ func (s *Server) getExport(w http.ResponseWriter, r *request) error {
 		return nil
 	}
 	return s.recorded(r, accounts.AuditEntry{Action: "account export"}, func() error {
-		_, err := Export(r.Context(), s.cfg.Erasure.Accounts, s.cfg.Erasure.Tasks, a, w)
+		_, err := Export(r.Context(), s.cfg.Erasure, a, w)
 		return err
 	})
 }

@@ -160,12 +160,6 @@ func (s *core) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 	return s.billing.Hold(ctx, tx, r.AccountID, r.ID, price, r.BatchMode)
 }
 
-// Unfinished returns the number of an account's tasks that are not final.
-func (s *Operators) Unfinished(ctx context.Context, account string) (n int, err error) {
-	err = s.Config.DB.Read().QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND phase <> 'final'", account).Scan(&n)
-	return n, s.wrap("unfinished tasks", err)
-}
-
 // TakeBack takes a running task from its worker and queues it, without counting
 // an attempt. The worker's writes are refused from then on, and it drops the
 // task at its next heartbeat. Errors wrap ErrNotFound or ErrNotRetryable.

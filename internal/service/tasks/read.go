@@ -148,17 +148,15 @@ func (s *Owners) All(ctx context.Context, account string) iter.Seq2[Task, error]
 }
 
 // charged returns the tasks that the rest of a statement selects, with their
-// charges and what was sent.
+// charges.
 func (s *core) charged(ctx context.Context, where string, args db.Args) ([]Task, error) {
 	return db.Select(ctx, s.Config.DB.Read(), func(row db.Row, t *Task) (err error) {
 		var charged *billing.Money
 		var number int64
-		var sent Sent
-		*t, err = scanTask(row, &charged, &number, &sent.Key, &sent.IdempotencyKey, &sent.AudioURL, &sent.CallbackURL)
-		t.Charged, t.number, t.Sent = charged, number, sent
+		*t, err = scanTask(row, &charged, &number)
+		t.Charged, t.number = charged, number
 		return err
-	}, "SELECT "+taskColumns+`, (SELECT total FROM settlements WHERE task_id = tasks.id), COALESCE(finished_seq, 0), COALESCE(key_id, ''),
-		COALESCE(idempotency_key, ''), COALESCE(audio_url, ''), COALESCE(callback_url, '') FROM tasks WHERE `+where, args...)
+	}, "SELECT "+taskColumns+", (SELECT total FROM settlements WHERE task_id = tasks.id), COALESCE(finished_seq, 0) FROM tasks WHERE "+where, args...)
 }
 
 // total returns the number of an account's tasks with a status, from the

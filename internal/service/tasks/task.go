@@ -56,17 +56,8 @@ type Task struct {
 	UpdatedAt       time.Time
 	Charged         *billing.Money // the charged amount, set by List only; nil if unknown
 	FinishedAt      *time.Time     // nil until the state is final
-	Sent            Sent           `json:"-"` // set by List, All and Finished only
 
 	number int64 // its place among the account's ended tasks, set by Finished only
-}
-
-// Sent is the part of a request that is shown in an export only.
-type Sent struct {
-	Key            string `json:"key_id,omitempty"` // id of the API key
-	IdempotencyKey string `json:"idempotency_key,omitempty"`
-	AudioURL       string `json:"audio_url,omitempty"`
-	CallbackURL    string `json:"callback_url,omitempty"` // until the task ends
 }
 
 // Final reports whether the task has ended for good.

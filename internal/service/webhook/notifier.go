@@ -135,11 +135,7 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (wri
 		}
 	}
 	if failure != nil {
-		status := 0
-		if r, refused := errors.AsType[*refusal](failure); refused {
-			status = r.code
-		}
-		log.InfoContext(ctx, "callback not delivered", "attempt", d.Attempts+1, "status", status, "cause", safehttp.Class(failure))
+		log.InfoContext(ctx, "callback not delivered", "attempt", d.Attempts+1, "cause", safehttp.Class(failure))
 	} else {
 		log.InfoContext(ctx, "callback delivered", "attempt", d.Attempts+1)
 	}

@@ -1,6 +1,7 @@
 package fairuse
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"time"
@@ -26,12 +27,8 @@ type Listener struct {
 
 // NewListener returns a listener over l.
 func NewListener(l net.Listener, limits ConnectionLimits) *Listener {
-	if limits.Total <= 0 {
-		limits.Total = 4096
-	}
-	if limits.PerAddress <= 0 {
-		limits.PerAddress = 256
-	}
+	limits.Total = cmp.Or(max(limits.Total, 0), 4096)
+	limits.PerAddress = cmp.Or(max(limits.PerAddress, 0), 256)
 	if limits.Refused == nil {
 		limits.Refused = func(string) {}
 	}

@@ -16,6 +16,7 @@ import (
 func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err error) {
 	text := wholeText(result)
 	var buf bytes.Buffer
+	var answer any
 	switch f.format {
 	case formatText:
 		return "text/plain; charset=utf-8", []byte(text + "\n"), nil
@@ -25,9 +26,6 @@ func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err er
 	case formatVTT:
 		err = subtitle.VTT(&buf, subtitle.Cues(&result, false), subtitle.Options{})
 		return "text/vtt; charset=utf-8", buf.Bytes(), err
-	}
-	var answer any
-	switch f.format {
 	case formatVerbose:
 		answer = verbose(f, result, text)
 	case formatDiarized:
@@ -38,7 +36,7 @@ func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err er
 			out.Languages = languages(result)
 		}
 		if f.logprobs {
-			out.Logprobs = logprobs(result.Segments)
+			out.Logprobs = Logprobs(result.Segments)
 		}
 		answer = out
 	}
@@ -74,9 +72,9 @@ type usage struct {
 
 func used(result spec.Result) usage { return usage{"duration", math.Ceil(result.Stats.DecodedSeconds)} }
 
-// tokenLogprob is the log probability (natural logarithm) of a token. The
-// tokens are whole words, because the engine reports probabilities of words.
-type tokenLogprob struct {
+// Logprob is the log probability (natural logarithm) of a token. The tokens are
+// whole words, because the engine reports probabilities of words.
+type Logprob struct {
 	Token   string  `json:"token"`
 	Logprob float64 `json:"logprob"`
 	Bytes   []int   `json:"bytes"`
@@ -85,11 +83,12 @@ type tokenLogprob struct {
 // leastLogprob replaces the logarithm of 0; JSON has no infinity.
 const leastLogprob = -9999
 
-func logprobs(segments []spec.Segment) []tokenLogprob {
-	out := []tokenLogprob{}
+// Logprobs returns the log probabilities of the words of segments.
+func Logprobs(segments []spec.Segment) []Logprob {
+	out := []Logprob{}
 	for _, seg := range segments {
 		for _, word := range seg.Words {
-			t := tokenLogprob{Token: word.Word, Logprob: leastLogprob}
+			t := Logprob{Token: word.Word, Logprob: leastLogprob}
 			if word.Probability > 0 {
 				t.Logprob = math.Log(word.Probability)
 			}
@@ -118,7 +117,7 @@ func languages(result spec.Result) []languageCode {
 type plainJSON struct {
 	Text      string         `json:"text"`
 	Languages []languageCode `json:"languages,omitzero"`
-	Logprobs  []tokenLogprob `json:"logprobs,omitzero"`
+	Logprobs  []Logprob      `json:"logprobs,omitzero"`
 	Usage     usage          `json:"usage"`
 }
 
@@ -224,9 +223,9 @@ func diarized(result spec.Result, text string) diarizedJSON {
 // Events of a streamed transcription.
 type (
 	textDelta struct {
-		Type     string         `json:"type"`
-		Delta    string         `json:"delta"`
-		Logprobs []tokenLogprob `json:"logprobs,omitzero"`
+		Type     string    `json:"type"`
+		Delta    string    `json:"delta"`
+		Logprobs []Logprob `json:"logprobs,omitzero"`
 	}
 	// textDone has no usage: OpenAI counts tokens there, which this service
 	// does not count, and its clients refuse seconds.
@@ -234,7 +233,7 @@ type (
 		Type      string         `json:"type"`
 		Text      string         `json:"text"`
 		Languages []languageCode `json:"languages"`
-		Logprobs  []tokenLogprob `json:"logprobs,omitzero"`
+		Logprobs  []Logprob      `json:"logprobs,omitzero"`
 		Warnings  []spec.Warning `json:"warnings,omitempty"` // in a header of a response that is not streamed
 	}
 )
@@ -262,7 +261,7 @@ func (s *Speech) Sentence(seg spec.Segment) any {
 	}
 	s.text += delta.Delta
 	if s.form.logprobs {
-		delta.Logprobs = logprobs([]spec.Segment{seg})
+		delta.Logprobs = Logprobs([]spec.Segment{seg})
 	}
 	return delta
 }
@@ -290,7 +289,7 @@ func (s *Speech) End(result spec.Result) (events []any) {
 	}
 	done := textDone{Type: "transcript.text.done", Text: whole, Languages: languages(result), Warnings: result.Warnings}
 	if s.form.logprobs {
-		done.Logprobs = logprobs(result.Segments)
+		done.Logprobs = Logprobs(result.Segments)
 	}
 	return append(events, done)
 }

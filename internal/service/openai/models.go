@@ -81,17 +81,12 @@ func (n Names) find(id string) (model, error) {
 	if other, ok := n.Aliases[id]; ok {
 		name = other
 	}
-	index := func(name string) int {
-		return slices.IndexFunc(builtin, func(m model) bool { return m.id == name })
-	}
-	i := index(name)
-	if i < 0 {
-		i = index(dated.ReplaceAllString(name, ""))
-	}
-	if i >= 0 {
-		m := builtin[i]
-		m.id = id
-		return m, nil
+	for _, own := range []string{name, dated.ReplaceAllString(name, "")} {
+		if i := slices.IndexFunc(builtin, func(m model) bool { return m.id == own }); i >= 0 {
+			m := builtin[i]
+			m.id = id
+			return m, nil
+		}
 	}
 	installed := n.installed()
 	for _, same := range []func(spec.NamedModel) bool{

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -100,8 +101,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 // next claims and begins a callback, after returning callbacks that this
 // notifier may have claimed without confirmation.
 func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Delivery, err error) {
-	if inProgress, unconfirmed := f.look(); unconfirmed {
-		err = n.outbox.handBack(ctx, id, inProgress...)
+	if f.unconfirmed.Swap(false) {
+		err = n.outbox.handBack(ctx, id, f.inProgress()...)
 	}
 	for share := 1; d == nil && err == nil; share = min(2*share, n.config.PerAccount) {
 		busy := f.busy(share)
@@ -112,7 +113,7 @@ func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Deliv
 	}
 	switch {
 	case err != nil:
-		f.doubt()
+		f.unconfirmed.Store(true)
 	case d != nil:
 		f.begin(d)
 	}
@@ -228,21 +229,21 @@ func gone(failure error) bool {
 type deliveries struct {
 	limits NotifierConfig
 
-	mu          sync.Mutex
-	under       map[string]*Delivery // by the callback's id
-	slow        map[string]bool      // hosts that did not answer in time
-	unconfirmed bool                 // a claim may have been committed, or an outcome not, without confirmation
+	unconfirmed atomic.Bool // a claim may have been committed, or an outcome not, without confirmation
+
+	mu    sync.Mutex
+	under map[string]*Delivery // by the callback's id
+	slow  map[string]bool      // hosts that did not answer in time
 }
 
 // mostSlow limits the remembered slow hosts.
 const mostSlow = 1000
 
-// look returns the callbacks in progress and, once, whether others may be.
-func (f *deliveries) look() (inProgress []string, unconfirmed bool) {
+// inProgress returns the callbacks in progress.
+func (f *deliveries) inProgress() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	unconfirmed, f.unconfirmed = f.unconfirmed, false
-	return slices.Collect(maps.Keys(f.under)), unconfirmed
+	return slices.Collect(maps.Keys(f.under))
 }
 
 // busy returns the hosts and accounts that have their full share of deliveries
@@ -292,16 +293,12 @@ func (f *deliveries) answered(d *Delivery, inTime bool) {
 	}
 }
 
-func (f *deliveries) doubt() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unconfirmed = true
-}
-
 // end removes a delivery. written is false if its outcome may not be written.
 func (f *deliveries) end(d *Delivery, written bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.under, d.ID)
-	f.unconfirmed = f.unconfirmed || !written
+	if !written {
+		f.unconfirmed.Store(true)
+	}
 }

@@ -8,6 +8,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -208,27 +209,23 @@ func (o *Outbox) Return(ctx context.Context, tx *sql.Tx, worker string, keep ...
 
 // Filter selects callbacks; the zero value selects all.
 type Filter struct {
-	AccountID string
-	TaskID    string
-	Phase     string // such as "given_up"
-	Limit     int    // 0 is 100
+	TaskID string
+	Phase  string // such as "given_up"
+	Limit  int    // 0 is 100
 }
 
 // List returns callbacks, newest first.
 func (o *Outbox) List(ctx context.Context, f Filter) ([]Callback, error) {
 	where, args := "1 = 1", db.Args{}
-	for column, value := range map[string]string{"account_id": f.AccountID, "task_id": f.TaskID, "phase": f.Phase} {
+	for column, value := range map[string]string{"task_id": f.TaskID, "phase": f.Phase} {
 		if value != "" {
 			where += " AND " + column + " = " + args.Add(value)
 		}
 	}
-	if f.Limit <= 0 {
-		f.Limit = 100
-	}
 	list, err := db.Select(ctx, o.config.DB.Read(), func(row db.Row, c *Callback) error {
 		return row.Scan(&c.ID, &c.TaskID, &c.AccountID, &c.URL, &c.Phase, &c.Attempts, &c.LastError, db.ScanTime(&c.CreatedAt), db.ScanTime(&c.UpdatedAt))
 	}, fmt.Sprintf(`SELECT id, task_id, account_id, url, phase, attempts, COALESCE(last_error, ''), created_at, updated_at
-		FROM callbacks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d`, where, f.Limit), args...)
+		FROM callbacks WHERE %s ORDER BY created_at DESC, id DESC LIMIT %d`, where, cmp.Or(f.Limit, 100)), args...)
 	return list, o.wrap("callbacks", err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/openai"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -177,26 +178,10 @@ func (d *Door) progress(it *item) (out [][]byte) {
 	}
 	fields["languages"] = codes
 	if slices.Contains(d.config.include, "item.input_audio_transcription.logprobs") {
-		fields["logprobs"] = logprobs(segments)
+		fields["logprobs"] = openai.Logprobs(segments)
 	}
 	transcript("completed", fields)
 	out = append(out, d.event("conversation.item.done", doors.Object{"item": it.record(text)}))
 	maps.DeleteFunc(d.of, func(_ int, u *utterance) bool { return u.item == it })
 	return out
-}
-
-// logprobs returns the probabilities of words, as far as the model has them.
-func logprobs(segments []spec.Segment) []doors.Object {
-	list := []doors.Object{}
-	for _, s := range segments {
-		for _, w := range s.Words {
-			token := spec.Separated(".", w.Word)
-			var bytes []int
-			for _, b := range []byte(token) {
-				bytes = append(bytes, int(b))
-			}
-			list = append(list, doors.Object{"token": token, "bytes": bytes, "logprob": math.Log(max(w.Probability, 1e-6))})
-		}
-	}
-	return list
 }

@@ -3,7 +3,9 @@ package bench
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"html/template"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +72,11 @@ func TestRankingByRules(t *testing.T) {
 	var page bytes.Buffer
 	require.NoError(t, r.WriteHTML(&page))
 	assert.Contains(t, page.String(), `<span class="replaced" title="instead of portland">holland</span>`)
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	var back Report
+	require.NoError(t, json.Unmarshal(data, &back))
+	require.NoError(t, back.WriteHTML(io.Discard), "without the recordings")
 	var table bytes.Buffer
 	require.NoError(t, r.WriteTable(&table))
 	assert.Contains(t, table.String(), "listener makes more word errors than copier: by 10.00 points")

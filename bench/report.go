@@ -24,7 +24,7 @@ type Report struct {
 	Slices      []slice        `json:"slices,omitempty"` // groups of recordings
 	Orders      []ranking      `json:"orders,omitempty"` // of several systems
 	Reason      string         `json:"reason,omitempty"` // for the difference of the best and the worst text
-	config      Config
+	config      Config         // without items in a report that was read from JSON
 }
 
 // systemReport is the result of one system.

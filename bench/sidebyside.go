@@ -42,6 +42,9 @@ const (
 // wrongTexts returns the recordings with the most wrong words, the worst first,
 // and the number of those without a file to play.
 func (r *Report) wrongTexts() (list []wrongText, silent int) {
+	if len(r.config.Items) == 0 { // the report was read from JSON
+		return nil, 0
+	}
 	wrong := make([]int, len(r.Systems[0].Items))
 	var order []int
 	for i := range wrong {

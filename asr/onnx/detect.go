@@ -20,13 +20,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	if _, ok := e.net.(*senseVoice); !ok {
 		return "", 0, fmt.Errorf("%s: %w", e.name, asr.ErrNoLanguage)
 	}
-	if len(speech) == 0 {
-		speech = []audio.Span{{Start: 0, End: min(pcm.Len(), 30*audio.SampleRate)}}
-	}
-	windows := decode.Pack(speech, pcm, decode.PackOptions{Max: min(e.window, detectSeconds), Lead: utterancePad, Tail: utterancePad})
-	if n := len(windows); n > 3 {
-		windows = []decode.Window{windows[0], windows[n/2], windows[n-1]}
-	}
+	windows := decode.Sample(speech, pcm, decode.PackOptions{Max: min(e.window, detectSeconds), Lead: utterancePad, Tail: utterancePad})
 	hyps, _, err := e.decode(ctx, pcm, windows, request{}, asr.Options{Parallel: 1}, nil)
 	if err != nil {
 		return "", 0, err

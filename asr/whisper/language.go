@@ -98,13 +98,9 @@ func (e *Engine) mean(windows []decode.Window, answers []firstPass, among []stri
 // listen returns the windows to detect the language in, in order: first, middle
 // and last. Without speech it returns the recording's beginning.
 func (e *Engine) listen(pcm *audio.PCM, speech []audio.Span) []decode.Window {
+	windows := decode.Sample(speech, pcm, e.packing)
 	if len(speech) == 0 {
-		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
-		return append(decode.Pack(speech, pcm, e.packing), decode.Window{})[:1] // the recording has no samples: silence
-	}
-	windows := decode.Pack(speech, pcm, e.packing)
-	if n := len(windows); n > 2 {
-		windows = []decode.Window{windows[0], windows[n/2], windows[n-1]}
+		return append(windows, decode.Window{})[:1] // the recording may have no samples: silence
 	}
 	return windows
 }

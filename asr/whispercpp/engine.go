@@ -67,7 +67,7 @@ var (
 
 func init() {
 	recognizers.Register(func(m *models.Model, o recognizers.Options) (*Engine, error) {
-		e, err := Open(m, Options{Device: o.Device, Threads: o.Threads})
+		e, err := Open(m, Options{Logger: o.Logger, Device: o.Device, Threads: o.Threads})
 		if err != nil {
 			return nil, err
 		}

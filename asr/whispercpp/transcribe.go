@@ -165,13 +165,7 @@ func (d *onDevice) words(w decode.Window, tokens []token) (words []decode.Word, 
 // detect returns the likeliest language of the first, the middle and the last
 // window of speech, or of the beginning of the recording.
 func (d *onDevice) detect(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Detection) (language string, probability float64, err error) {
-	if len(speech) == 0 {
-		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
-	}
-	windows := decode.Pack(speech, pcm, d.file.Packing)
-	if n := len(windows); n > 2 {
-		windows = []decode.Window{windows[0], windows[n/2], windows[n-1]}
-	}
+	windows := decode.Sample(speech, pcm, d.file.Packing)
 	if len(windows) == 0 {
 		windows = append(windows, decode.Window{}) // no samples: silence
 	}

@@ -135,6 +135,20 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 	return windows
 }
 
+// Sample returns the windows to detect a language in: the first one, the middle
+// one and the last one of the speech, as Pack divides it, or the first 30 s of
+// the recording without speech.
+func Sample(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
+	if len(speech) == 0 {
+		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
+	}
+	windows := Pack(speech, pcm, opt)
+	if n := len(windows); n > 3 {
+		windows = []Window{windows[0], windows[n/2], windows[n-1]}
+	}
+	return windows
+}
+
 // join returns a window of the units from start to end that keeps at most gap
 // samples between two of them.
 func join(units []audio.Span, gap, start, end int) Window {

@@ -40,7 +40,8 @@ func readName(written string) field {
 	return f
 }
 
-// listFields may be repeated; where true, their entries contain no commas.
+// listFields may be repeated; where true, their entries contain no commas. Only
+// transcriptions have them.
 var listFields = map[string]bool{
 	"timestamp_granularities": true, "include": true, "languages": true,
 	"keywords": false, "known_speaker_names": false, referencesName: false,

@@ -119,9 +119,6 @@ type formReading struct {
 	entries   map[string]int // of each list
 }
 
-// notTranslated are the fields that only a transcription has.
-var notTranslated = []string{"timestamp_granularities", "include", "known_speaker_names", referencesName, "stream", "keywords", "languages"}
-
 // take reads a part of the form. An empty field counts as missing; of a field
 // that is given twice and is not a list, the last one counts.
 func (r *formReading) take(part *multipart.Part) error {
@@ -142,7 +139,7 @@ func (r *formReading) take(part *multipart.Part) error {
 	if err != nil || text == "" {
 		return err
 	}
-	if r.form.Translate && slices.Contains(notTranslated, name.name) {
+	if r.form.Translate && (isList || name.name == "stream") {
 		return badField(name.name, "is not a field of a translation")
 	}
 	if isList {

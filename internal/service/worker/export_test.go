@@ -32,7 +32,11 @@ type FetchLimits struct {
 func FetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, url, key string, l FetchLimits) (blob.Info, error) {
 	l.Grace = cmp.Or(l.Grace, time.Minute)
 	l.Rate = cmp.Or(l.Rate, 1)
-	return fetchAudio(ctx, client, blobs, url, key, fetchLimits{min: l.Min, max: l.Max, resumes: l.Resumes, pause: l.Pause, stall: l.Stall, grace: l.Grace, rate: l.Rate, check: l.Check})
+	c := &FetcherConfig{HTTP: client, MinBytes: l.Min, MaxBytes: l.Max, Resumes: l.Resumes, Pause: l.Pause, Stall: l.Stall, Slow: l.Grace, Rate: l.Rate}
+	if l.Check != nil {
+		c.Check = func(_ string, head []byte) error { return l.Check(head) }
+	}
+	return fetchAudio(ctx, c, blobs, url, key, "")
 }
 
 // RunOne starts one child and returns how it ended.

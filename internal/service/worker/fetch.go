@@ -11,21 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/fetch"
-	"github.com/otograph/otograph/internal/system/safehttp"
 	"github.com/otograph/otograph/spec"
 )
-
-type fetchLimits struct {
-	min, max int64         // bytes
-	resumes  int           // how often a dropped connection is resumed
-	pause    time.Duration // before that
-	stall    time.Duration // longest silence of the source
-	grace    time.Duration // a source must be done this long after its first response,
-	rate     int64         // and a second later for every rate bytes that it has sent
-	// check, if not nil, checks the first 64 KiB (checkSize) of the source, or
-	// all of a smaller one. Its error ends the download.
-	check func(head []byte) error
-}
 
 // checkSize is the number of bytes checked before the rest is fetched.
 const checkSize = 64 << 10
@@ -43,7 +30,7 @@ var ErrSourceSlow = errors.New("the source is too slow")
 
 // pace ends a download that is slower than its minimum rate.
 type pace struct {
-	limits fetchLimits
+	config *FetcherConfig
 	begun  time.Time // the first answer
 	got    int64     // bytes received, including discarded ones
 	timer  *time.Timer
@@ -56,7 +43,7 @@ func (p *pace) start(slow func(error)) (stop func() bool) {
 		p.begun = time.Now()
 	}
 	p.timer = time.AfterFunc(p.left(), func() {
-		slow(fmt.Errorf("%w: expected at least %d bytes a second after the first %s", ErrSourceSlow, p.limits.rate, p.limits.grace))
+		slow(fmt.Errorf("%w: expected at least %d bytes a second after the first %s", ErrSourceSlow, p.config.Rate, p.config.Slow))
 	})
 	return p.timer.Stop
 }
@@ -67,7 +54,7 @@ func (p *pace) add(n int) {
 }
 
 func (p *pace) left() time.Duration {
-	allowed := p.limits.grace + time.Duration(float64(p.got)/float64(p.limits.rate)*float64(time.Second))
+	allowed := p.config.Slow + time.Duration(float64(p.got)/float64(p.config.Rate)*float64(time.Second))
 	return time.Until(p.begun.Add(allowed))
 }
 
@@ -76,9 +63,9 @@ func (p *pace) left() time.Duration {
 // ETag or a Last-Modified and still sends it (If-Range). If the content has
 // changed or ranges are not honored, the download restarts: two versions are
 // never joined. Errors that a retry can't fix are Permanent: 4xx except 408,
-// 425 and 429, sizes outside limits, and content that limits.check rejects.
-func fetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, url, key string, limits fetchLimits) (blob.Info, error) {
-	d := &download{client: client, blobs: blobs, url: url, key: key, limits: limits, pace: pace{limits: limits}}
+// 425 and 429, sizes outside c's limits, and content that c.Check rejects.
+func fetchAudio(ctx context.Context, c *FetcherConfig, blobs *blob.Store, url, key, filename string) (blob.Info, error) {
+	d := &download{config: c, blobs: blobs, url: url, key: key, filename: filename, pace: pace{config: c}}
 	defer func() { d.drop() }()
 	for try := 0; ; try++ {
 		err := d.try(ctx)
@@ -90,16 +77,16 @@ func fetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, ur
 			return blob.Info{}, context.Cause(ctx)
 		case errors.As(err, new(storeError)):
 			return blob.Info{}, fmt.Errorf("fetch: %w", err)
-		case spec.IsPermanent(err), errors.Is(err, ErrSourceSlow), try >= limits.resumes, d.w == nil:
+		case spec.IsPermanent(err), errors.Is(err, ErrSourceSlow), try >= c.Resumes, d.w == nil:
 			return blob.Info{}, fmt.Errorf("fetch: %w", sourceError{err})
 		}
 		if errors.Is(err, fetch.ErrRestart) || d.state.Validator == "" {
 			d.drop()
 		}
-		backoff.Sleep(ctx, limits.pause)
+		backoff.Sleep(ctx, c.Pause)
 	}
-	if d.w.Size() < limits.min {
-		return blob.Info{}, spec.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are required", ErrSourceSize, d.w.Size(), limits.min))
+	if d.w.Size() < c.MinBytes {
+		return blob.Info{}, spec.Permanent(fmt.Errorf("fetch: %w: %d bytes; at least %d are required", ErrSourceSize, d.w.Size(), c.MinBytes))
 	}
 	if err := d.judge(); err != nil {
 		return blob.Info{}, err
@@ -109,12 +96,12 @@ func fetchAudio(ctx context.Context, client safehttp.Doer, blobs *blob.Store, ur
 
 // download is one download, over any number of connections.
 type download struct {
-	client safehttp.Doer
-	blobs  *blob.Store
-	url    string
-	key    string
-	limits fetchLimits
-	pace   pace
+	config   *FetcherConfig
+	blobs    *blob.Store
+	url      string
+	key      string
+	filename string // for config.Check
+	pace     pace
 
 	w      *blob.Writer // nil before the first byte
 	state  fetch.Resumption
@@ -141,22 +128,22 @@ func (d *download) try(ctx context.Context) error {
 	if err != nil || part == fetch.PartNothing {
 		return err
 	}
-	if total := d.state.Total; total > d.limits.max {
-		return spec.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are allowed", ErrSourceSize, total, d.limits.max))
+	if total := d.state.Total; total > d.config.MaxBytes {
+		return spec.Permanent(fmt.Errorf("%w: the source announces %d bytes; at most %d are allowed", ErrSourceSize, total, d.config.MaxBytes))
 	}
 	if d.w == nil {
 		if d.w, err = d.blobs.Create(context.WithoutCancel(ctx), d.key); err != nil {
 			return storeError{err}
 		}
 	}
-	silence := time.AfterFunc(d.limits.stall, func() { cancel(fmt.Errorf("the source was silent for %s", d.limits.stall)) })
+	silence := time.AfterFunc(d.config.Stall, func() { cancel(fmt.Errorf("the source was silent for %s", d.config.Stall)) })
 	defer silence.Stop()
 	defer d.pace.start(cancel)()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := response.Body.Read(buffer)
 		if n > 0 {
-			silence.Reset(d.limits.stall)
+			silence.Reset(d.config.Stall)
 			d.pace.add(n)
 			if err := d.keep(buffer[:n]); err != nil {
 				return err
@@ -188,7 +175,7 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 		d.state.Have = d.w.Size()
 	}
 	d.state.Ask(request.Header)
-	return d.client.Do(request)
+	return d.config.HTTP.Do(request)
 }
 
 // accept checks that a body is the missing rest, or the whole file.
@@ -212,13 +199,13 @@ func (d *download) accept(response *http.Response) (fetch.Part, error) {
 
 // keep writes received bytes, after checking the first ones.
 func (d *download) keep(received []byte) error {
-	if d.w.Size()+int64(len(received)) > d.limits.max {
-		return spec.Permanent(fmt.Errorf("%w: more than %d bytes", ErrSourceSize, d.limits.max))
+	if d.w.Size()+int64(len(received)) > d.config.MaxBytes {
+		return spec.Permanent(fmt.Errorf("%w: more than %d bytes", ErrSourceSize, d.config.MaxBytes))
 	}
 	if _, err := d.w.Write(received); err != nil {
 		return storeError{err}
 	}
-	if d.judged || d.limits.check == nil {
+	if d.judged || d.config.Check == nil {
 		return nil
 	}
 	d.head = append(d.head, received[:min(len(received), checkSize-len(d.head))]...)
@@ -230,12 +217,12 @@ func (d *download) keep(received []byte) error {
 
 // judge checks the first bytes, once.
 func (d *download) judge() error {
-	if d.judged || d.limits.check == nil {
+	if d.judged || d.config.Check == nil {
 		return nil
 	}
 	d.judged = true
 	defer func() { d.head = nil }()
-	return d.limits.check(d.head)
+	return d.config.Check(d.filename, d.head)
 }
 
 // A download fails because of its source or because of the file store.

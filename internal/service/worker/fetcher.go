@@ -41,10 +41,11 @@ type FetcherConfig struct {
 	PerHost    int           // concurrent downloads from one host; default 8
 	Ahead      int           // fetched tasks of an account that may wait for a worker; default 64
 	Limit      time.Duration // of one attempt; default 1 hour
-	Slow       time.Duration // how long a source may send less than Rate; default 30 s
-	Rate       int64         // bytes a second that a source must send; default 8 KiB
+	Slow       time.Duration // a source must be done this long after its first response; default 30 s
+	Rate       int64         // and a second later for this many bytes that it has sent; default 8 KiB
 	Stall      time.Duration // longest silence of a source; default 1 min
 	Pause      time.Duration // before a dropped download is resumed; default 1 s
+	Resumes    int           // how often one is resumed; default 5
 	MinBytes   int64         // of audio; default 1 KB
 	MaxBytes   int64         // of audio; default 2 GB
 	Poll       time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
@@ -95,6 +96,7 @@ func NewFetcher(s *tasks.Runs, c FetcherConfig) (*Fetcher, error) {
 	c.Rate = cmp.Or(c.Rate, 8<<10)
 	c.Stall = cmp.Or(c.Stall, time.Minute)
 	c.Pause = cmp.Or(c.Pause, time.Second)
+	c.Resumes = cmp.Or(c.Resumes, 5)
 	c.MinBytes = cmp.Or(c.MinBytes, spec.MinAudioBytes)
 	c.MaxBytes = cmp.Or(c.MaxBytes, spec.MaxAudioBytes)
 	c.Poll = cmp.Or(c.Poll, defaultPoll(s))
@@ -255,13 +257,9 @@ func (f *Fetcher) download(run context.Context, c *tasks.Claim) (written bool) {
 func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err error) {
 	s := f.service
 	key := tasks.AudioKey(c.AudioFilename)
-	limits := fetchLimits{min: f.config.MinBytes, max: f.config.MaxBytes, resumes: 5, pause: f.config.Pause, stall: f.config.Stall, grace: f.config.Slow, rate: f.config.Rate}
-	if f.config.Check != nil {
-		limits.check = func(head []byte) error { return f.config.Check(c.AudioFilename, head) }
-	}
 	limited, done := context.WithTimeoutCause(ctx, f.config.Limit, fmt.Errorf("%w of %s", errFetchLimit, f.config.Limit))
 	defer done()
-	info, err := fetchAudio(limited, f.config.HTTP, s.Config.Blobs, c.URL, key, limits)
+	info, err := fetchAudio(limited, &f.config, s.Config.Blobs, c.URL, key, c.AudioFilename)
 	if err != nil {
 		return 0, err
 	}

@@ -208,7 +208,7 @@ func (n *moonshine) alignment() (heads [][2]int) {
 			heads = append(heads, h)
 		}
 	}
-	for layer := n.exposed / 2; layer < n.exposed && n.align == nil; layer++ {
+	for layer := n.exposed / 2; layer < n.exposed && len(n.align) == 0; layer++ {
 		for h := range int(n.heads) {
 			heads = append(heads, [2]int{layer, h})
 		}

@@ -37,7 +37,9 @@ func TestFinishedListsEachEndOnce(t *testing.T) {
 			servers := []*tasks.Service{f.Service}
 			for range 3 {
 				c := f.Config
-				c.DB = dbtest.Open(t, path, db.Options{})
+				if testing.Short() || name == "postgres" { // at length, SQLite is in one process
+					c.DB = dbtest.Open(t, path, db.Options{})
+				}
 				s, err := tasks.New(c)
 				require.NoError(t, err)
 				servers = append(servers, s)

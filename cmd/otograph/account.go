@@ -108,7 +108,7 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 func (c *accountListCmd) export(ctx context.Context, s *stores, a accounts.Account) error {
 	f, err := os.OpenFile(c.Export, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("export: %w", err)
+		return fmt.Errorf("export to a new file: %w", err)
 	}
 	missing, err := httpserver.Export(ctx, s.Erasure, a, f)
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -26,8 +26,8 @@ import (
 )
 
 // Export writes everything of an account to a ZIP archive, as the API returns it,
-// except secrets, as which the addresses of audio and callbacks count. Of results and recordings, it holds a small part in
-// memory at a time.
+// except secrets, as which the addresses of audio and callbacks count. It holds a
+// small part of a result or recording in memory at a time.
 //
 // The last entry, manifest.json, lists all others with their SHA-256, and those
 // that could not be read; their number is returned. After an error the archive
@@ -95,6 +95,9 @@ func (x *export) add(ctx context.Context, name string, method uint16, write func
 	}
 	e := &entry{Name: name, export: x, method: method, sum: sha256.New()}
 	err := write(e)
+	if x.failed = cmp.Or(x.failed, ctx.Err()); x.failed != nil {
+		return
+	}
 	switch {
 	case err == nil:
 		_, _ = e.Write(nil) // an empty entry exists, too

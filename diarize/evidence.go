@@ -24,6 +24,11 @@ const (
 	manyWindows     = 90.0 // windows from which that bound falls in proportion: a longer recording drifts more
 	leastEvidence   = -5.0 // log likelihood ratio from which two groups are one voice
 	usualPairs      = 60.0 // pairs of windows for which the stated cosine of two voices counts
+
+	// evidenceClusters is the least number of base clusters, for which a minute
+	// and a half of speech has single windows: the average linkage of fewer
+	// clusters has windows of two voices in one.
+	evidenceClusters = 100
 )
 
 // cosines are an embedder's Cosines.

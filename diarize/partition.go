@@ -75,7 +75,11 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 	if err != nil {
 		return nil, 0, err
 	}
-	finest := min(most+spareClusters, x.n)
+	finest := most + spareClusters
+	if opt.cosines.one > 0 {
+		finest = max(finest, evidenceClusters)
+	}
+	finest = min(finest, x.n)
 	base := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
 	s.compare(x, windows, near, opt)

@@ -51,7 +51,7 @@ RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-
 # simulations run one step at a time, the goroutines of whispernet, silero and
 # align run in other packages' tests with it, those of diarize in THREADS, the
 # other packages start none, and counts are of whole recordings. Tools are no part
-# of the program.
+# of the program. test-extent runs the packages of the product with it.
 RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models ./models/internal/whisperfolder ./models/library \
   ./models/published ./align ./asr/ngram ./bench/internal/datasets ./bench/internal/scores ./diarize ./events ./events/tag ./spec ./subtitle ./vad ./vad/silero \
   ./voices ./web $(addprefix ./internal/,engine/ctc engine/decode engine/dsp engine/texts engine/whispernet engine/wordtimes files/ggmlfile files/mediafiles \
@@ -87,11 +87,12 @@ test: setup ## run the tests with the race detector, showing each package as it 
 # SHORTENED matches what go test -short, as the suite has it, leaves out or
 # shortens; it also shortens property tests.
 SHORTENED = testing\.Short\(\)|[^a-z]few\(|rapid\.(Check|MakeCheck)\(
-test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every format, every pair of a model and a recording
+test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every format, every pair of a model and a recording, the race detector everywhere
 	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -vet=off -count 1 -timeout 60m -run '^TestHistories$$' ./internal/test/simulation
 	@$(GO) test -vet=off -count 1 -tags long -timeout 60m -run '^TestCounts' .
 	@export RAPID_SEED=1; $(GO) test -vet=off -count 1 $(RACE) -skip '^TestCounts' -p $(PARALLEL) -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $$(echo $(call FOLDERS,$(SHORTENED)) | tr ' ' '\n' | grep -vxF "$$(printf '%s\n' $(RACELESS))")
 	@export RAPID_SEED=1; $(GO) test -vet=off -count 1 -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $(RACELESS)
+	@export RAPID_SEED=1; $(GO) test -short -vet=off -count 1 $(RACE) -p $(PARALLEL) -timeout 60m $(filter-out ./test ./internal/test/%,$(RACELESS))
 
 test-faults: setup ## put twenty faults into the program, one at a time, and see that the tests find each
 	@export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1; GO='$(GO)' $(GO) run -C tools ./faults -- $(RACE)

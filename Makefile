@@ -151,7 +151,7 @@ test-families: setup ## compare the published families of models with sherpa-onn
 REFEREE = bin/referee/bin/python
 test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyannote.metrics and whisper-normalizer (needs python3 and pip)
 	@test -x $(REFEREE) || python3 -m venv bin/referee
-	@$(REFEREE) -m pip install -q meeteval==0.4.3 jiwer==4.0 pyannote.metrics==4.2 whisper-normalizer==0.1.15 kaldialign==0.12.0
+	@$(REFEREE) -m pip install -q meeteval==0.4.3 jiwer==4.0 pyannote.metrics==4.2 whisper-normalizer==0.1.15
 	@OTOGRAPH_REFEREE=$(CURDIR)/$(REFEREE) $(GO) test -count 1 -tags referee -v -run '^TestReferee' ./bench/internal/scores ./bench/...
 
 CLIENTS = bin/clients/bin/python

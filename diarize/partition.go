@@ -76,7 +76,7 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 		return nil, 0, err
 	}
 	finest := most + spareClusters
-	if opt.cosines.one > 0 {
+	if opt.cosines.one > 0 && opt.NumSpeakers == 0 {
 		finest = max(finest, evidenceClusters)
 	}
 	finest = min(finest, x.n)

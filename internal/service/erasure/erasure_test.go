@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/erasure"
+	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/service/worker"
@@ -96,7 +98,11 @@ func TestErasedAccountLeavesNothing(t *testing.T) {
 	for _, word := range c.Traces(nil, log.Bytes()) {
 		assert.Fail(t, "the log names content", word)
 	}
-	t.Logf("%d marked words, %d readable before the deletion; none in database, write-ahead log, store and log after it", len(c.Words), len(before))
+	scraped := httptest.NewRecorder()
+	metrics.New(f.Service.Stats).Handler().ServeHTTP(scraped, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.Contains(t, scraped.Body.String(), "otograph_queue_waiting")
+	assert.Empty(t, c.Traces(nil, scraped.Body.Bytes()), "the metrics name content")
+	t.Logf("%d marked words, %d readable before the deletion; none in database, write-ahead log, store, log and metrics after it", len(c.Words), len(before))
 	assert.Equal(t, entries, f.Count("SELECT COUNT(*) FROM ledger WHERE account_id = $1", c.Account.ID))
 	f.Exact()
 	assert.NotEmpty(t, other.Traces([]string{filepath.Dir(path)}))

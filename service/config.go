@@ -136,6 +136,9 @@ type Config struct {
 	BasePath string
 	// ModelAliases are further names of models for OpenAI's interface.
 	ModelAliases map[string]string
+	// StrictModels refuses, on these endpoints, the sizes of Whisper that no
+	// worker has; otherwise they are names of the standard tier.
+	StrictModels bool
 	// Page serves all other paths; nil responds with 404.
 	Page http.Handler
 	// Ops adds /healthz, /readyz and /metrics to Handler.

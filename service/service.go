@@ -126,7 +126,7 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 	ready := newReadiness(map[string]func(context.Context) error{"database": s.state.DB.Ping, "file store": s.state.Files.Check})
 	config := httpserver.Config{
 		Tasks: s.state.Tasks.Owners, Accounts: s.state.Accounts, Money: s.state.Billing, Erasure: s.state.Erasure, TokenKey: s.key, CheckURL: s.outbound.CheckURL,
-		Rate: accounts.NewBuckets(s.config.FrontEnds), BasePath: s.config.BasePath, Hosts: s.config.Hosts, Origins: s.config.Origins, ModelAliases: s.config.ModelAliases, TrustedProxies: s.proxies, Ready: ready.check,
+		Rate: accounts.NewBuckets(s.config.FrontEnds), BasePath: s.config.BasePath, Hosts: s.config.Hosts, Origins: s.config.Origins, ModelAliases: s.config.ModelAliases, StrictModels: s.config.StrictModels, TrustedProxies: s.proxies, Ready: ready.check,
 		Metrics: s.counts, Web: s.config.Page, Ops: s.config.Ops, Logger: s.config.Logger,
 	}
 	if s.sessions, err = s.openLive(); err != nil {

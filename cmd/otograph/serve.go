@@ -36,7 +36,8 @@ type serveCmd struct {
 	servedModelFlags
 	choiceFlags
 
-	ModelAlias map[string]string `placeholder:"NAME=MODEL" group:"Models" help:"Further name of a model on the endpoints of OpenAI's interface; may be given several times."`
+	ModelAlias   map[string]string `placeholder:"NAME=MODEL" group:"Models" help:"Further name of a model on the endpoints of OpenAI's interface; may be given several times."`
+	StrictModels bool              `group:"Models" help:"Refuse sizes of Whisper that are not in the model folder on the endpoints of OpenAI's interface; by default they are names of the standard tier."`
 
 	OpsAddr   string        `placeholder:"HOST:PORT" group:"Operation" help:"Separate address for /healthz, /readyz and /metrics; default: the API's address."`
 	BasePath  string        `default:"/v1" group:"Operation" help:"Prefix of the API's paths."`
@@ -122,7 +123,7 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 	config := service.Config{
 		Folder: dir, Database: c.Database, Files: c.Blobs, KeepSchema: c.Migrate != "auto", DatabaseWait: c.DatabaseWait, DatabaseLimit: c.DatabaseLimit,
 		Prober: engine.Recordings{}, KeepAudio: c.KeepAudio, KeepTasks: c.KeepTasks, UnknownLength: c.UnknownLength,
-		BasePath: c.BasePath, ModelAliases: c.ModelAlias, Page: page, Ops: c.OpsAddr == "", FrontEnds: c.FrontEnds, SharedRates: c.RateStore == "db",
+		BasePath: c.BasePath, ModelAliases: c.ModelAlias, StrictModels: c.StrictModels, Page: page, Ops: c.OpsAddr == "", FrontEnds: c.FrontEnds, SharedRates: c.RateStore == "db",
 		AllowOutbound: c.AllowOutbound, DenyOutbound: c.DenyOutbound,
 		DrainDelay: c.DrainDelay, StallTimeout: c.StallTimeout, Grace: c.Grace, CallbackTail: c.CallbackTail, Version: version, Logger: log,
 	}

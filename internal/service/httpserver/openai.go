@@ -27,7 +27,7 @@ import (
 // names returns the names that clients may send as model.
 func (s *Server) names(ctx context.Context) (openai.Names, error) {
 	sets, err := s.cfg.Tasks.Available(ctx)
-	return openai.Names{Aliases: s.cfg.ModelAliases, Sets: sets}, err
+	return openai.Names{Aliases: s.cfg.ModelAliases, Strict: s.cfg.StrictModels, Sets: sets}, err
 }
 
 // listModels is GET /models.

@@ -69,6 +69,8 @@ type Config struct {
 	// ModelAliases are further names of models on the endpoints of OpenAI's
 	// interface.
 	ModelAliases map[string]string
+	// StrictModels refuses Whisper's sizes that no worker has.
+	StrictModels bool
 	// Ready returns an error if requests can't be answered, for /readyz; nil =
 	// always ready.
 	Ready func(context.Context) error

@@ -272,7 +272,8 @@ func TestNamesOfModels(t *testing.T) {
 		assert.Equal(t, model{id: name, optimize: &no}, m, "another size of Whisper is the standard tier")
 		assert.Equal(t, "otograph-standard", m.used(spec.Result{Tier: spec.TierStandard}))
 	}
-	for _, name := range []string{"alone", "whisper-2", "large-v4", "basement"} {
+	n.Strict = true
+	for _, name := range append(sizes, "alone", "whisper-2", "large-v4", "basement") {
 		_, err := n.find(name)
 		var e *Error
 		require.ErrorAs(t, err, &e, name)

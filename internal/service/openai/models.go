@@ -54,6 +54,9 @@ var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{4}|latest)$`)
 type Names struct {
 	// Aliases are names for others, as the operator chose them.
 	Aliases map[string]string
+	// Strict refuses the sizes of Whisper that the folder does not have, which
+	// otherwise are names of the standard tier.
+	Strict bool
 	// Sets describes the workers' sets of models. A model can be named if all
 	// sets have it, because any worker may claim a task. It is empty while no
 	// worker has reported.
@@ -102,7 +105,7 @@ func (n Names) find(id string) (model, error) {
 			return m, nil
 		}
 	}
-	if len(n.Sets) > 0 && name == id && whisperSize.MatchString(unquantized(plain(name))) {
+	if !n.Strict && len(n.Sets) > 0 && name == id && whisperSize.MatchString(unquantized(plain(name))) {
 		m := model{id: id}
 		if !slices.ContainsFunc(n.Sets, func(a spec.Available) bool { return !a.Standard }) {
 			m.optimize = &no

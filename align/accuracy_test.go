@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,20 +28,29 @@ type listener struct {
 	model *onnx.Engine
 }
 
+// demonstration is the listener that the tests share.
+var demonstration = sync.OnceValues(func() (l listener, err error) {
+	set := demo.Models()
+	v, err := set.Need(models.RoleVAD)
+	if err != nil {
+		return l, err
+	}
+	m, err := set.Need(models.RoleOptimized)
+	if err != nil {
+		return l, err
+	}
+	if l.vad, err = silero.Open(v, silero.Options{}); err != nil {
+		return l, err
+	}
+	l.model, err = onnx.Open(m)
+	return l, err
+})
+
 func openDemo(t testing.TB) listener {
 	t.Helper()
-	set := demo.Models()
-	v, ok := set.Role(models.RoleVAD)
-	require.True(t, ok)
-	m, ok := set.Role(models.RoleOptimized)
-	require.True(t, ok)
-	detector, err := silero.Open(v, silero.Options{})
+	l, err := demonstration()
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, detector.Close()) })
-	model, err := onnx.Open(m)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, model.Close()) })
-	return listener{detector, model}
+	return l
 }
 
 // open decodes a recording and finds the speech in it.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,17 +25,24 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
+var demoConfig = otograph.Config{OptimizedWords: true, Cores: 2}
+
 func pipeline(t testing.TB, set *models.Set) *otograph.Pipeline {
 	t.Helper()
-	p, err := otograph.Open(set, otograph.Config{OptimizedWords: true, Cores: 2})
+	p, err := otograph.Open(set, demoConfig)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close()) })
 	return p
 }
 
+// demonstration is the pipeline that the tests share, because loading the models
+// takes longer than most sessions.
+var demonstration = sync.OnceValues(func() (*otograph.Pipeline, error) { return otograph.Open(demo.Models(), demoConfig) })
+
 func demoPipeline(t testing.TB) *otograph.Pipeline {
 	t.Helper()
-	p := pipeline(t, demo.Models())
+	p, err := demonstration()
+	require.NoError(t, err)
 	if err := p.Load(t.Context(), models.RoleVAD); err != nil {
 		t.Skip(err) // without the native libraries
 	}

@@ -2,6 +2,7 @@ package whisper
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -45,9 +46,33 @@ func demoModel(t testing.TB) modelFile {
 	return modelFile{Data: data, Model: models.Model{Name: m.Name, WindowSeconds: m.WindowSeconds, Languages: m.Languages}}
 }
 
+// openDemo returns the engine of the demo model that most tests share; none may
+// close it.
 func openDemo(t testing.TB) *Engine {
 	t.Helper()
-	return openModel(t, demoModel(t))
+	if shared == nil {
+		var err error
+		shared, err = openFile(demoModel(t), Options{})
+		require.NoError(t, err)
+	}
+	return shared
+}
+
+// shared is the engine of openDemo, which closing closes after the tests.
+var shared *Engine
+
+type closing struct{ *testing.M }
+
+func (c closing) Run() int {
+	code := c.M.Run()
+	if shared == nil {
+		return code
+	}
+	if err := shared.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
 }
 
 func openModel(t testing.TB, m modelFile) *Engine {
@@ -164,7 +189,7 @@ func TestDemoSketchesFromADraft(t *testing.T) {
 }
 
 func TestDemoDetectsLanguages(t *testing.T) {
-	e := openDemo(t)
+	e := openModel(t, demoModel(t)) // it counts what the engine stores
 	for _, c := range few(2, clips[3:]...) {
 		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), asr.Detection{})
 		require.NoError(t, err)
@@ -304,7 +329,7 @@ func TestDemoIsReproducible(t *testing.T) {
 
 // TestDemoKeepsNoStateBetweenRuns: earlier decodes leave no trace.
 func TestDemoKeepsNoStateBetweenRuns(t *testing.T) {
-	e := openDemo(t)
+	e := openModel(t, demoModel(t))
 	long, longSpeech := together(t, 0.5, clips[0], clips[1], clips[2])
 	o := asr.DefaultOptions()
 	o.Language, o.BeamSize = "en", 1

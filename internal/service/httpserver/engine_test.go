@@ -177,16 +177,16 @@ func (w *world) work() {
 	var workers []*worker.Worker
 	for _, id := range []string{"worker-1", "worker-2"} { // one of them may be busy with a slow task
 		one, err := worker.New(w.tasks.Runs, worker.Config{
-			Engine: w.api.cfg.Metrics.MeasureEngine(fakeEngine{}), ID: id, Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+			Engine: w.api.cfg.Metrics.MeasureEngine(fakeEngine{}), ID: id, Poll: 25 * time.Millisecond, Grace: time.Millisecond,
 		})
 		require.NoError(w.t, err)
 		workers = append(workers, one)
 	}
 	notifier, err := webhook.NewNotifier(w.tasks.Outbox(), w.tasks.Queue(), webhook.NotifierConfig{
-		HTTP: w.api.cfg.Metrics.MeasureCallbacks(callbacks), Poll: 10 * time.Millisecond, Grace: time.Millisecond,
+		HTTP: w.api.cfg.Metrics.MeasureCallbacks(callbacks), Poll: 25 * time.Millisecond, Grace: time.Millisecond,
 	})
 	require.NoError(w.t, err)
-	fetcher, err := worker.NewFetcher(w.tasks.Runs, worker.FetcherConfig{HTTP: audio, Poll: 10 * time.Millisecond, Grace: time.Millisecond})
+	fetcher, err := worker.NewFetcher(w.tasks.Runs, worker.FetcherConfig{HTTP: audio, Poll: 25 * time.Millisecond, Grace: time.Millisecond})
 	require.NoError(w.t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = fetcher.Run(ctx) })

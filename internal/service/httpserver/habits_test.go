@@ -93,7 +93,7 @@ func TestEncodedFiles(t *testing.T) {
 				_ = resp.Body.Close()
 			}
 		}()
-		require.Eventually(t, func() bool { return w.do("GET", "/tasks", nil).object(t)["total"].(float64) == before+1 }, 20*time.Second, 10*time.Millisecond, name)
+		require.Eventually(t, func() bool { return w.do("GET", "/tasks", nil).object(t)["total"].(float64) == before+1 }, 20*time.Second, 25*time.Millisecond, name)
 		newest := w.do("GET", "/tasks?page_size=1", nil).object(t)["tasks"].([]any)[0].(map[string]any)["id"].(string)
 		assert.Equal(t, float64(len(wav(2))), w.task(newest)["audio_size"], name)
 		cancel()
@@ -261,7 +261,7 @@ func TestClientThatGoesAwayEndsItsTask(t *testing.T) {
 			}
 		}()
 		list := func() []any { return w.do("GET", "/tasks", nil).object(t)["tasks"].([]any) }
-		require.Eventually(t, func() bool { return len(list()) == 1 }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return len(list()) == 1 }, 20*time.Second, 25*time.Millisecond)
 		id := list()[0].(map[string]any)["id"].(string)
 		c := w.claim("worker")
 		if tt.reports != nil {
@@ -270,7 +270,7 @@ func TestClientThatGoesAwayEndsItsTask(t *testing.T) {
 		cancel()
 		<-done
 		if tt.status == "failed" {
-			require.Eventually(t, func() bool { return w.task(id)["finished_at"] != nil }, 20*time.Second, 10*time.Millisecond, name)
+			require.Eventually(t, func() bool { return w.task(id)["finished_at"] != nil }, 20*time.Second, 25*time.Millisecond, name)
 			assert.Equal(t, "canceled because its client went away", w.task(id)["error_message"])
 		}
 		assert.Equal(t, tt.status, w.task(id)["status"], name)

@@ -36,7 +36,7 @@ func TestRequestsWaitTheirTurn(t *testing.T) {
 	var first answer
 	var wg sync.WaitGroup
 	wg.Go(func() { first = post() })
-	require.Eventually(t, func() bool { return w.do("GET", "/account", nil).object(t)["active_tasks"] == 1.0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return w.do("GET", "/account", nil).object(t)["active_tasks"] == 1.0 }, 10*time.Second, 25*time.Millisecond)
 	files := len(blobKeys(t, w))
 	assert.Equal(t, http.StatusTooManyRequests, w.do("POST", "/tasks", upload(nil)).status)
 	begin := time.Now()

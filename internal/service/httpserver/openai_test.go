@@ -283,14 +283,14 @@ func TestKnownSpeakers(t *testing.T) {
 	result := string(w.do("GET", "/tasks/"+id+"/result", nil).body)
 	assert.Contains(t, result, "SPEAKER_0")
 	assert.NotContains(t, result, "Ann")
-	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond, "they are deleted at the task's end")
+	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 25*time.Millisecond, "they are deleted at the task's end")
 
 	list, err := json.Marshal([]string{url(wav(2)), url(wav(3))})
 	require.NoError(t, err)
 	a = post("known_speaker_names", `["Ann","Bob"]`, "known_speaker_references", string(list))
 	require.Equal(t, 200, a.status, "%s", a.body)
 	assert.Equal(t, "Ann", a.object(t)["segments"].([]any)[0].(map[string]any)["speaker"])
-	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 25*time.Millisecond)
 
 	for _, bad := range []struct {
 		want, param string
@@ -322,7 +322,7 @@ func TestKnownSpeakers(t *testing.T) {
 	assert.Equal(t, 400, a.status, "errors that only the worker finds read like refusals of the form")
 	message, param := openAIFailure(t, a)
 	assert.Equal(t, []string{"known_speaker_references[]: number 1: two voices", "known_speaker_references[]"}, []string{message, param})
-	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return references() == 0 }, 20*time.Second, 25*time.Millisecond)
 	body, header = form(t, "talk.wav", true, ann...)
 	a = w.do("POST", "/audio/transcriptions", body, header)
 	assert.Contains(t, firstOf(openAIFailure(t, a)), "needs response_format diarized_json")
@@ -451,7 +451,7 @@ func TestNamedModels(t *testing.T) {
 			assert.Equal(t, map[bool]any{true: nil, false: false}[model == "whisper-1"], w.task(a.header.Get("X-Task-Id"))["options"].(map[string]any)["optimize"])
 		})
 	}
-	require.Eventually(t, func() bool { return w.do("GET", "/account", nil).object(t)["active_tasks"] == float64(len(texts)) }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return w.do("GET", "/account", nil).object(t)["active_tasks"] == float64(len(texts)) }, 20*time.Second, 25*time.Millisecond)
 	w.work() // started late: the tasks were accepted with the names as sent
 	wg.Wait()
 
@@ -569,7 +569,7 @@ func TestDrainEndsWaits(t *testing.T) {
 	go func() { got <- w.do("POST", "/audio/transcriptions", body, header) }()
 	require.Eventually(t, func() bool {
 		return w.do("GET", "/account", nil).object(t)["active_tasks"] == 1.0
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 10*time.Second, 25*time.Millisecond)
 	assert.Equal(t, 200, w.send("GET", "/readyz", nil, nil).status)
 	w.api.Drain()
 	w.api.Drain()
@@ -599,10 +599,10 @@ func TestClientGoesAway(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return w.do("GET", "/account", nil).object(t)["active_tasks"] == 1.0
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 10*time.Second, 25*time.Millisecond)
 	cancel()
 	assert.Error(t, <-done)
-	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), `"status":499`) }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), `"status":499`) }, 10*time.Second, 25*time.Millisecond)
 	list := w.do("GET", "/tasks?status=processing", nil).object(t)
 	assert.EqualValues(t, 1, list["total"])
 }

@@ -354,7 +354,7 @@ var statements = []statement{
 		at := s.do("POST", "/tasks", upload(nil), with("X-Api-Key", k)).object(t)["id"].(string)
 		require.Eventually(t, func() bool {
 			return s.do("GET", "/tasks/"+at, nil, with("X-Api-Key", k)).object(t)["status"] == "done"
-		}, 20*time.Second, 10*time.Millisecond)
+		}, 20*time.Second, 25*time.Millisecond)
 		list := s.do("GET", "/billing/transactions", nil, with("X-Api-Key", k)).object(t)["transactions"].([]any)
 		require.Len(t, list, 3)
 		get := func(i int, f string) any { return list[i].(map[string]any)[f] }
@@ -412,7 +412,7 @@ var statements = []statement{
 		m := upload(nil)
 		m["callback_url"], m["callback_secret"] = s.media.url+"/callback", "k"
 		id := s.create(m)
-		require.Eventually(t, func() bool { return len(s.media.callbacks(id)) == 3 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return len(s.media.callbacks(id)) == 3 }, 10*time.Second, 25*time.Millisecond)
 		got := s.media.callbacks(id)
 		for _, c := range got[1:] {
 			assert.Equal(t, got[0].body, c.body)

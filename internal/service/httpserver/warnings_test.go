@@ -31,7 +31,7 @@ func TestTruncatedRecordingsAreReported(t *testing.T) {
 		}
 		vtt := w.do("GET", "/tasks/"+id+"/transcript?format=vtt", nil)
 		require.Equal(t, 200, vtt.status)
-		require.Eventually(t, func() bool { return len(w.media.callbacks(id)) == 1 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return len(w.media.callbacks(id)) == 1 }, 10*time.Second, 25*time.Millisecond)
 		callback := w.media.callbacks(id)[0]
 		var body map[string]any
 		require.NoError(t, json.Unmarshal(callback.body, &body))

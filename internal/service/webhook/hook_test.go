@@ -38,11 +38,11 @@ func clocked(t *testing.T, d *db.DB, at time.Time) (*taskstest.Fixture, *atomic.
 // deliver runs a notifier until no callback waits, and returns the deliveries.
 func deliver(f *taskstest.Fixture, status int) []post {
 	box := &postbox{answer: func(int, *http.Request) (*http.Response, error) { return respond(status, strings.NewReader("")) }}
-	stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Poll: time.Millisecond})
+	stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Poll: 25 * time.Millisecond})
 	defer stop()
 	require.Eventually(f.T, func() bool {
 		return f.Count("SELECT COUNT(*) FROM callbacks WHERE phase IN ('queued', 'running')") == 0
-	}, time.Minute, 2*time.Millisecond)
+	}, time.Minute, 25*time.Millisecond)
 	return box.all()
 }
 

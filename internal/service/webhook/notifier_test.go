@@ -281,7 +281,7 @@ func TestAnyStatusIsNoted(t *testing.T) {
 		}}
 		finish(f, "https://odd.example/", "")
 		defer startNotifier(f, webhook.NotifierConfig{HTTP: box})()
-		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'") == 1 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM callbacks WHERE phase = 'given_up'") == 1 }, 10*time.Second, 25*time.Millisecond)
 		list, err := f.Outbox().List(t.Context(), webhook.Filter{})
 		require.NoError(t, err)
 		assert.Contains(t, list[0].LastError, "410 \uFFFD\uFFFDlong")

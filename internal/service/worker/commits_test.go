@@ -75,7 +75,7 @@ func inARow(f *taskstest.Fixture, n int, add func() string) {
 		ids = append(ids, add())
 	}
 	defer fetch(f)()
-	require.Eventually(f.T, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE lane = 'tasks'") == n }, time.Minute, 5*time.Millisecond)
+	require.Eventually(f.T, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE lane = 'tasks'") == n }, time.Minute, 25*time.Millisecond)
 	defer work(f)()
 	for _, id := range ids {
 		require.Equal(f.T, tasks.StatusDone, f.WaitFor(id).Status)

@@ -198,7 +198,7 @@ var Quick = EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome,
 // they have ended.
 func (f *Fixture) Start(n int, c worker.Config) (stop func()) {
 	f.T.Helper()
-	c.Poll = cmp.Or(c.Poll, 5*time.Millisecond)
+	c.Poll = cmp.Or(c.Poll, 25*time.Millisecond)
 	var runs []func(context.Context) error
 	for range n {
 		w, err := worker.New(f.Service.Runs, c)
@@ -226,7 +226,7 @@ func (f *Fixture) start(runs ...func(context.Context) error) (stop func()) {
 // returns when the fetcher has ended.
 func (f *Fixture) StartFetcher(c worker.FetcherConfig) (stop func()) {
 	f.T.Helper()
-	c.Poll = cmp.Or(c.Poll, 5*time.Millisecond)
+	c.Poll = cmp.Or(c.Poll, 25*time.Millisecond)
 	fetcher, err := worker.NewFetcher(f.Service.Runs, c)
 	require.NoError(f.T, err)
 	return f.start(fetcher.Run)

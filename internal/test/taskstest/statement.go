@@ -128,7 +128,7 @@ func (w *World) result(t *testing.T, id string) map[string]any {
 // callback returns the only callback for a task.
 func (w *World) callback(t *testing.T, id string) Answer {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(w.Callbacks(id)) == 1 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(w.Callbacks(id)) == 1 }, time.Minute, 25*time.Millisecond)
 	return w.Callbacks(id)[0]
 }
 

@@ -27,6 +27,10 @@ var pairs = map[string]string{
 	"rm": "ac3", "latm": "aac", "sf": "pcm_mulaw pcm_s16le", "nut": "libopus pcm_s16le", "3gp": "aac",
 }
 
+// timed lists the containers whose times depend on time stamps, edit lists or
+// what an encoder adds before the sound.
+var timed = []string{"mkv", "webm", "mp4", "m4a", "ts", "mpg", "avi", "flv", "wma", "ogg", "mp3", "aac", "caf"}
+
 // lateTone is a second of silence followed by a tone of three seconds.
 var lateTone = []string{"-f", "lavfi", "-i", "aevalsrc='if(gt(t,1),0.5*sin(3000*t),0)':s=48000:d=4"}
 
@@ -34,7 +38,7 @@ var lateTone = []string{"-f", "lavfi", "-i", "aevalsrc='if(gt(t,1),0.5*sin(3000*
 // codec, including tracks that begin late, missing packets, and edit lists that
 // omit a part. The length and the time of the first sound must equal ffmpeg's
 // own, read from the time stamps. The short form has one codec for each
-// container.
+// container whose times need more than its number of samples.
 func TestContainerTimesMatchFFmpeg(t *testing.T) {
 	needFFmpeg(t)
 	picture := []string{"-f", "lavfi", "-i", "color=s=16x16:r=5:d=7", "-itsoffset", "2.5"}
@@ -45,7 +49,7 @@ func TestContainerTimesMatchFFmpeg(t *testing.T) {
 			name := codec + "." + ending
 			args := append(append([]string{}, lateTone...), "-c:a", codec, "-strict", "-2", "-ac", "1")
 			count++
-			if i > 0 && testing.Short() {
+			if testing.Short() && (i > 0 || !slices.Contains(timed, ending)) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) { sameTimes(t, codec, ffmpegFile(t, name, args...)) })

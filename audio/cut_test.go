@@ -29,7 +29,8 @@ func ffmpegFile(t testing.TB, name string, args ...string) string {
 
 // TestCutFilesAreReported cuts recordings of the usual formats at random
 // places: each part is rejected or marked as truncated; the whole is not. The
-// short form cuts each recording once before its end and once in the middle.
+// short form has one recording of each codec, cut once before its end and once
+// in the middle; TestAnyCutIsNoticed checks the containers.
 func TestCutFilesAreReported(t *testing.T) {
 	needFFmpeg(t)
 	source := []string{"-f", "lavfi", "-i", "aevalsrc=0.3*sin(2000*t*t):s=22050:d=3"}
@@ -39,6 +40,9 @@ func TestCutFilesAreReported(t *testing.T) {
 		"a.m4a": nil, "first.m4a": {"-movflags", "+faststart"}, "a.mka": {"-c:a", "libopus"}, "a.webm": {"-c:a", "libopus"},
 		"a.wma": nil, "a.aiff": nil, "a.au": nil, "a.caf": nil, "a.w64": nil, "a.avi": {"-c:a", "mp3"}, "a.aac": nil, "a.flv": {"-c:a", "mp3"},
 	} {
+		if testing.Short() && slices.Contains([]string{"first.m4a", "vbr.mp3", "a.mka", "a.aiff", "a.au", "a.caf", "a.w64", "a.avi", "a.flv"}, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			whole, err := os.ReadFile(ffmpegFile(t, name, append(source, args...)...))
 			require.NoError(t, err)

@@ -34,7 +34,7 @@ demo: build ## download the starter models and transcribe a meeting of two peopl
 # does not depend on luck; the other targets draw from fresh ones. Many tests wait
 # rather than compute: two packages share a processor, 8 at most run at a time, and
 # those that take longest begin first.
-SLOWEST = . ./asr/whisper ./audio ./internal/service/httpserver ./internal/service/worker ./internal/service/tasks ./internal/service/webhook
+SLOWEST = . ./asr/whisper ./audio ./internal/service/worker ./internal/service/webhook
 PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); echo $$((n < 8 ? n : 8)))
 
 # RACE is the race detector where it can find something. Two kinds of code run up
@@ -49,16 +49,19 @@ UNWATCHED = modernc.org/sqlite/lib $(addprefix github.com/otograph/otograph/inte
 RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -dwarf=false')
 # Tests without it: test starts the built program, which it does not reach,
 # simulations run one step at a time, the goroutines of whispernet, silero and
-# align run in other packages' tests with it, those of diarize in THREADS, the
-# other packages start none, and counts are of whole recordings. Tools are no part
-# of the program. test-extent runs the packages of the product with it.
-RACELESS = ./test ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models ./models/internal/whisperfolder ./models/library \
-  ./models/published ./align ./asr/ngram ./bench/internal/datasets ./bench/internal/scores ./diarize ./events ./events/tag ./spec ./subtitle ./vad ./vad/silero \
-  ./voices ./web $(addprefix ./internal/,engine/ctc engine/decode engine/dsp engine/texts engine/whispernet engine/wordtimes files/ggmlfile files/mediafiles \
-  files/onnxfile files/textfile files/weightfile pipeline/assemble service/corrections service/doors/assemblyai service/doors/deepgram service/erasure \
-  service/jsonstream service/openai service/state system/backoff system/cage system/fetch)
-# THREADS are the tests of RACELESS that the detector watches.
-THREADS = -run Threads ./diarize
+# align run in other packages' tests with it, those of WATCHED in the tests that
+# STARTS matches, the other packages start none, and counts are of whole
+# recordings. Tools are no part of the program. test-extent runs the packages of
+# the product with it.
+RACELESS = ./test $(WATCHED) ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models ./models/internal/whisperfolder \
+  ./models/library ./models/published ./align ./asr/ngram ./bench/internal/datasets ./bench/internal/scores ./events ./events/tag ./spec ./subtitle ./vad \
+  ./vad/silero ./voices ./web $(addprefix ./internal/,engine/ctc engine/decode engine/dsp engine/texts engine/whispernet engine/wordtimes files/ggmlfile \
+  files/mediafiles files/onnxfile files/textfile files/weightfile pipeline/assemble service/corrections service/doors/assemblyai service/doors/deepgram \
+  service/erasure service/jsonstream service/openai service/state system/backoff system/cage system/fetch)
+# WATCHED are packages of which the suite runs again, with the race detector, the
+# tests that start goroutines themselves.
+WATCHED = $(addprefix ./internal/service/,httpserver tasks queue accounts) ./billing ./diarize
+STARTS = go func|\.Go\(|\.Start\(|\.work\(|StartFetcher\(|Threads
 
 # SUITE are the flags of the suite, whose code `make lint` vets.
 SUITE = -short -json -vet=off -timeout 45m
@@ -81,7 +84,7 @@ test: setup ## run the tests with the race detector, showing each package as it 
 	  return $$status; }; \
 	{ raceless & job=$$!; \
 	  $(GO) test $(SUITE) $(RACE) -skip '^TestCounts' -p $(PARALLEL) $$packages; status=$$?; \
-	  $(GO) test $(SUITE) $(RACE) $(THREADS) || status=1; \
+	  $(GO) test $(SUITE) $(RACE) -p $(PARALLEL) -run "^($(call TESTS,$(STARTS)))$$" $(WATCHED) || status=1; \
 	  wait $$job && exit $$status; } | $(GO) run -C tools ./progress
 
 # SHORTENED matches what go test -short, as the suite has it, leaves out or

@@ -206,6 +206,6 @@ func (w *world) final(id string) map[string]any {
 			return t
 		}
 		require.True(w.t, time.Now().Before(deadline), "task %s does not end: %v", id, w.task(id))
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(25 * time.Millisecond)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/models/published"
@@ -37,7 +38,9 @@ func TestRealFinals(t *testing.T) {
 			}
 			set, err := library.Load{Files: map[models.Role]string{role: path}, Fallback: published.Models()}.Open()
 			require.NoError(t, err)
-			p := pipeline(t, set)
+			p, err := otograph.Open(set, demoConfig)
+			require.NoError(t, err)
+			defer func() { assert.NoError(t, p.Close()) }()
 			list, err := filepath.Glob("../testdata/real/*.*")
 			require.NoError(t, err)
 			words, wrong, kept, partial, finals := 0, 0, 0, 0, 0

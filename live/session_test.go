@@ -27,14 +27,6 @@ import (
 
 var demoConfig = otograph.Config{OptimizedWords: true, Cores: 2}
 
-func pipeline(t testing.TB, set *models.Set) *otograph.Pipeline {
-	t.Helper()
-	p, err := otograph.Open(set, demoConfig)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, p.Close()) })
-	return p
-}
-
 // demonstration is the pipeline that the tests share, because loading the models
 // takes longer than most sessions.
 var demonstration = sync.OnceValues(func() (*otograph.Pipeline, error) { return otograph.Open(demo.Models(), demoConfig) })

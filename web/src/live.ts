@@ -110,15 +110,19 @@ class Session {
   private settled = () => {};
   private committing = false;
   private said: { message: string; code: string } | undefined;
+  private unplugged = false;
+  private readonly over = new AbortController();
 
   constructor(private readonly terms: Terms) {}
 
   async begin(): Promise<void> {
     try {
-      const mic = await Microphone.open(device.value, (piece) => this.heard(piece));
+      const chosen = device.value,
+        mic = await Microphone.open(chosen, (piece) => this.heard(piece), this.over.signal);
       this.mic = mic;
       if (now !== this) return void mic.close();
-      mic.lost = () => void this.pause().then(() => (problem.value = () => t('micLost')));
+      mic.lost = () => this.lose();
+      if (device.value !== chosen) await mic.on(device.value); // the reader chose another one meanwhile
       await listDevices();
       const socket = await api.live();
       if (now !== this) return socket.close();
@@ -129,6 +133,12 @@ class Session {
       const unserved = e instanceof Failure && e.status === 404;
       this.end(unserved ? () => t('liveUnserved') : words(e));
     }
+  }
+
+  /** lose pauses the session without its microphone. */
+  private lose(): void {
+    this.unplugged = phase.value === 'starting'; // it is paused as soon as it is ready
+    void this.pause().then(() => (problem.value = () => t('micLost')));
   }
 
   /** heard takes a piece of sound: what is said before the session is ready is sent as soon as it is. */
@@ -185,6 +195,7 @@ class Session {
         this.ready = true;
         if (phase.value === 'starting') phase.value = 'listening';
         this.pump();
+        if (this.unplugged) this.lose();
         break;
       case 'input_audio_buffer.speech_started':
         growing.value = [...growing.value, { id: e.item_id, start, text: '', sentences: [] }];
@@ -243,6 +254,7 @@ class Session {
       problem.value = null;
       if (phase.value === 'paused') phase.value = 'listening';
     } catch (e) {
+      if (!this.mic?.live && phase.value === 'listening') phase.value = 'paused';
       problem.value = words(e);
     }
   }
@@ -298,6 +310,7 @@ class Session {
   }
 
   leave(): void {
+    this.over.abort();
     void this.mic?.close();
     this.socket?.close();
   }

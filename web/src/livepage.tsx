@@ -49,6 +49,10 @@ function begin() {
 
 export function LivePage() {
   const [projected, setProjected] = useState(false);
+  const running = active();
+  useEffect(() => {
+    if (!running) setProjected(false);
+  }, [running]);
   const on = phase.value;
   useEffect(() => {
     if (on !== 'ended' || problem.value) return;
@@ -290,7 +294,7 @@ function Projector({ close }: { close: () => void }) {
     };
     const whole = document.documentElement.requestFullscreen?.() ?? Promise.reject();
     void whole
-      .then(() => document.addEventListener('fullscreenchange', left))
+      .then(() => (over ? document.exitFullscreen() : document.addEventListener('fullscreenchange', left)))
       .catch(() => {
         /* the window is enough */
       })

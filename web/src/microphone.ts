@@ -39,12 +39,18 @@ export class Microphone {
     readonly rate: number,
   ) {}
 
-  /** open turns a microphone on; heard is given its sound, ten times a second. */
-  static async open(device: string, heard: (piece: Int16Array<ArrayBuffer>) => void): Promise<Microphone> {
+  /** open turns a microphone on; heard is given its sound, ten times a second. After stop it is off. */
+  static async open(
+    device: string,
+    heard: (piece: Int16Array<ArrayBuffer>) => void,
+    stop: AbortSignal,
+  ): Promise<Microphone> {
     const stream = await streamOf(device);
-    let context = new AudioContext({ sampleRate: wanted }),
-      source: MediaStreamAudioSourceNode;
+    let context: AudioContext | undefined;
     try {
+      stop.throwIfAborted();
+      context = new AudioContext({ sampleRate: wanted });
+      let source: MediaStreamAudioSourceNode;
       try {
         source = context.createMediaStreamSource(stream);
       } catch {
@@ -52,26 +58,33 @@ export class Microphone {
         context = new AudioContext(); // the browser does not change rates
         source = context.createMediaStreamSource(stream);
       }
-      await context.resume();
-      await context.audioWorklet.addModule('./worklet.js');
+      await Promise.race([
+        context.resume().then(() => context!.audioWorklet.addModule('./worklet.js')),
+        new Promise((_, fail) => stop.addEventListener('abort', () => fail(stop.reason as Error))),
+      ]);
+      const each = Math.ceil(context.sampleRate / most),
+        rate = Math.round(context.sampleRate / each);
+      const node = new AudioWorkletNode(context, 'recorder', {
+        processorOptions: { each, samples: Math.round(rate / 10) },
+      });
+      const m = new Microphone(context, node, rate);
+      node.port.onmessage = (e) => {
+        if (e.data) heard(e.data);
+        else m.rest();
+      };
+      node.connect(context.destination); // silence: what leads nowhere is not computed
+      m.connect(source);
+      return m;
     } catch (e) {
       for (const track of stream.getTracks()) track.stop();
-      void context.close();
+      void context?.close();
       throw e;
     }
-    const each = Math.ceil(context.sampleRate / most),
-      rate = Math.round(context.sampleRate / each);
-    const node = new AudioWorkletNode(context, 'recorder', {
-      processorOptions: { each, samples: Math.round(rate / 10) },
-    });
-    const m = new Microphone(context, node, rate);
-    node.port.onmessage = (e) => {
-      if (e.data) heard(e.data);
-      else m.rest();
-    };
-    node.connect(context.destination); // silence: what leads nowhere is not computed
-    m.connect(source);
-    return m;
+  }
+
+  /** live says that a microphone is on. */
+  get live(): boolean {
+    return !!this.source;
   }
 
   private connect(source: MediaStreamAudioSourceNode): void {
@@ -85,8 +98,11 @@ export class Microphone {
     const mine = ++this.turn;
     const stream = await streamOf(device);
     if (mine === this.turn) await this.disconnect();
-    if (mine === this.turn) this.connect(this.context.createMediaStreamSource(stream));
-    else for (const track of stream.getTracks()) track.stop();
+    try {
+      if (mine === this.turn) this.connect(this.context.createMediaStreamSource(stream));
+    } finally {
+      if (this.source?.mediaStream !== stream) for (const track of stream.getTracks()) track.stop();
+    }
     return mine === this.turn;
   }
 

@@ -99,6 +99,9 @@ func (e *Eraser) Account(ctx context.Context, a accounts.Account) (receipt strin
 	erased := Erased{Account: a.ID, Whole: true}
 	for _, id := range ids {
 		t, err := e.task(ctx, a.ID, id)
+		if errors.Is(err, tasks.ErrNotFound) { // the clean-up deleted it meanwhile
+			continue
+		}
 		if err != nil {
 			return "", err
 		}

@@ -19,10 +19,11 @@ func (s *Server) erased(w http.ResponseWriter, r *request, id, message string, p
 	proved func(ctx context.Context, account, id string) (string, error),
 ) error {
 	q := queryOf(r)
-	wanted, err := q.bool("receipt"), q.err
-	if err != nil {
-		return err
+	wanted := q.bool("receipt")
+	if q.err != nil {
+		return q.err
 	}
+	var err error
 	out := deletion{Message: message}
 	if wanted {
 		out.Receipt, err = proved(r.Context(), r.who.Account, id)

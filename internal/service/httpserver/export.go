@@ -20,14 +20,15 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/erasure"
+	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/system/blob"
 )
 
 // Export writes everything of an account to a ZIP archive, as the API returns it,
-// except secrets, as which the addresses of audio and callbacks count. It holds a
-// small part of a result or recording in memory at a time.
+// except secrets, as which the addresses of audio and callbacks count, but not
+// the hook's. It holds a small part of a result or recording in memory at a time.
 //
 // The last entry, manifest.json, lists all others with their SHA-256, and those
 // that could not be read; their number is returned. After an error the archive
@@ -271,6 +272,14 @@ func (s *Server) getExport(w http.ResponseWriter, r *request) error {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
+	leave, err := s.exports.Enter(r.Context(), a.ID)
+	if errors.Is(err, fairuse.ErrFull) {
+		return rateLimited(60, "an export of this account is being sent: wait until it has ended")
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return s.recorded(r, accounts.AuditEntry{Action: "account export"}, func() error {
 		_, err := Export(r.Context(), s.cfg.Erasure, a, w)
 		return err

@@ -53,6 +53,7 @@ func (s *Server) writeError(w http.ResponseWriter, e *apiError, path string) {
 		w.Header().Add("WWW-Authenticate", `Bearer realm="otograph"`)
 	}
 	w.Header().Del("Cache-Control")
+	w.Header().Del("Content-Disposition")
 	var body any = struct {
 		Error string `json:"error"`
 		Code  string `json:"error_code"`

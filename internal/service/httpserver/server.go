@@ -120,6 +120,7 @@ type Server struct {
 	loginsDelayed atomic.Int64
 	places        *fairuse.Gate // among an account's tasks, for the endpoints of OpenAI's interface
 	uploads       *fairuse.Gate // bodies of an account
+	exports       *fairuse.Gate // exports of an account
 	limits        *cache[billing.Limits]
 	prices        *cache[billing.Prices]
 	document      httpapi.Document
@@ -159,7 +160,7 @@ func New(cfg Config) (*Server, error) {
 	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, started: time.Now(), login: cfg.Accounts.Login, logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
-		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: fairuse.NewGate(math.MaxInt, cfg.Uploads, 0),
+		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: fairuse.NewGate(math.MaxInt, cfg.Uploads, 0), exports: fairuse.NewGate(math.MaxInt, 1, 0),
 		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
 	}
 	s.limits = newCache(limitsAge, func(ctx context.Context, account string) (billing.Limits, error) {

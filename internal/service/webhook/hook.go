@@ -115,7 +115,7 @@ func (o *Outbox) SetHook(ctx context.Context, account string, h Hook) (secret st
 		err := tx.QueryRowContext(ctx, `INSERT INTO hooks (account_id, url, events, secret, budget, timezone, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 			ON CONFLICT (account_id) DO UPDATE SET url = excluded.url, events = excluded.events, budget = excluded.budget, timezone = excluded.timezone,
 			updated_at = excluded.updated_at,
-			month = CASE WHEN hooks.budget = excluded.budget AND hooks.timezone = excluded.timezone THEN hooks.month ELSE '' END RETURNING secret`,
+			month = CASE WHEN hooks.events <> '' AND hooks.budget = excluded.budget AND hooks.timezone = excluded.timezone THEN hooks.month ELSE '' END RETURNING secret`,
 			account, h.URL, strings.Join(h.Events, " "), fresh, h.Budget, h.Zone, db.Micros(now)).Scan(&secret)
 		if err != nil {
 			return err

@@ -62,14 +62,19 @@ func readPod(t *testing.T, file string, without ...string) (args []string, user 
 }
 
 // confine is a script that runs the program $0 as the user $2, without
-// privileges, on a read-only root with the folder $1 and an empty /tmp, as a pod
-// has them.
+// privileges, on a read-only root with the folder $1, the native libraries and an
+// empty /tmp, as a pod has them.
 const confine = `set -e
 mount -t tmpfs -o mode=755 none /var/lib
 mkdir -p /var/lib/pod/data
 touch /var/lib/pod/program
 mount --bind "$0" /var/lib/pod/program
 mount --bind "$1" /var/lib/pod/data
+if [ -n "$OTOGRAPH_NATIVE" ]; then # it may be below /tmp
+  mkdir /var/lib/pod/native
+  mount --bind "$OTOGRAPH_NATIVE" /var/lib/pod/native
+  export OTOGRAPH_NATIVE=/var/lib/pod/native
+fi
 mount -t tmpfs -o mode=1777 none /tmp
 mkdir -p "$1"
 mount --bind /var/lib/pod/data "$1"

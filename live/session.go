@@ -26,6 +26,7 @@ import (
 	"sync"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/pipeline/session"
 	"github.com/otograph/otograph/internal/pipeline/stages"
@@ -369,6 +370,12 @@ func (s *Session) whole() (*otograph.Result, error) {
 		f.VoiceWindows = len(voices[stages.Mix].Windows)
 		if f.Speakers, err = s.run.ClusterSides(s.ctx, sides, voices, f.Transcription); err != nil {
 			return nil, err
+		}
+	}
+	if f.Transcription.Tier == "" { // nobody spoke: language and tier as in a recording
+		st := s.stages(1)
+		if l, err := st.FindLanguage(s.ctx, pcm, nil); err == nil {
+			f.Transcription = &stages.Transcription{Language: l, Tier: st.Tier(l), Transcript: &asr.Transcript{Language: l.Code}}
 		}
 	}
 	return s.run.Result(pcm, f)

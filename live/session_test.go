@@ -211,11 +211,11 @@ func TestRandomPiecesOnlyGrow(t *testing.T) {
 		seconds = 10
 	}
 	pcm = audio.FromSamples(pcm.Samples(0, seconds*audio.SampleRate))
-	r := rand.New(rand.NewPCG(5, 6))
 	for tier, opt := range tiers() {
+		r := rand.New(rand.NewPCG(5, 6)) // not shared: the order of the tiers is random
 		s, err := Open(t.Context(), p, Options{Options: opt})
 		require.NoError(t, err)
-		events, _ := play(t, s, pcm, func() (int, bool) { return 1 + r.IntN(audio.SampleRate), r.IntN(4) > 0 })
+		events, _ := play(t, s, pcm, func() (int, bool) { return 1 + r.IntN(audio.SampleRate/2), r.IntN(16) > 0 })
 		checkFinals(t, p, s, opt, pcm, events[spec.LiveFinal])
 		kept := checkGrowth(t, events[spec.LivePartial], events[spec.LiveFinal])
 		t.Logf("%s: %d partials, %d utterances, %d kept words", tier, len(events[spec.LivePartial]), len(events[spec.LiveFinal]), kept)
@@ -239,6 +239,25 @@ func TestNoTextWithoutSpeech(t *testing.T) {
 			}
 			assert.Empty(t, res.Segments)
 		}
+	}
+}
+
+// A session in which nobody speaks has the language and the tier of a recording,
+// which decide its price.
+func TestSilenceHasTheTierOfARecording(t *testing.T) {
+	p := demoPipeline(t)
+	silence := audio.Raw(make([]float32, 2*audio.SampleRate), audio.SampleRate, 1)
+	pcm, err := audio.Open(t.Context(), silence, audio.Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	for _, language := range []*string{nil, new("en"), new("ja")} {
+		opt := otograph.Options{ASRLanguage: language, EnableDiarize: new(false), EnableAudioEvents: new(false)}
+		want, err := p.Run(t.Context(), silence, opt)
+		require.NoError(t, err)
+		s, err := Open(t.Context(), p, Options{Options: opt})
+		require.NoError(t, err)
+		_, res := play(t, s, pcm, pieces(8000))
+		assert.Equal(t, []any{want.Tier, want.Language, want.LanguageProbability}, []any{res.Tier, res.Language, res.LanguageProbability})
 	}
 }
 

@@ -28,7 +28,7 @@ var pairs = map[string]string{
 }
 
 // timed lists the containers whose times depend on time stamps, edit lists or
-// what an encoder adds before the sound.
+// samples that an encoder puts before the sound.
 var timed = []string{"mkv", "webm", "mp4", "m4a", "ts", "mpg", "avi", "flv", "wma", "ogg", "mp3", "aac", "caf"}
 
 // lateTone is a second of silence followed by a tone of three seconds.

@@ -26,7 +26,6 @@ import (
 	"sync"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/pipeline/session"
 	"github.com/otograph/otograph/internal/pipeline/stages"
@@ -375,7 +374,9 @@ func (s *Session) whole() (*otograph.Result, error) {
 	if f.Transcription.Tier == "" { // nobody spoke: language and tier as in a recording
 		st := s.stages(1)
 		if l, err := st.FindLanguage(s.ctx, pcm, nil); err == nil {
-			f.Transcription = &stages.Transcription{Language: l, Tier: st.Tier(l), Transcript: &asr.Transcript{Language: l.Code}}
+			if f.Transcription, err = st.Transcribe(s.ctx, pcm, &stages.Speech{}, l, stages.Reports{}); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return s.run.Result(pcm, f)

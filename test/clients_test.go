@@ -31,8 +31,7 @@ func TestClientsOpenAI(t *testing.T) {
 		require.Equal(t, 200, status)
 		want[name] = strings.TrimSpace(text)
 		path := filepath.Join(dir, name)
-		out, err := exec.Command("ffmpeg", "-v", "error", "-i", "../testdata/demo/short/"+name, "-ar", "24000", "-ac", "1", "-f", "s16le", path).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		resample(t, "../testdata/demo/short/"+name, "s16le", path)
 		args = append(args, path)
 	}
 	cmd := exec.Command(python, args...)

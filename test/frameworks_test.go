@@ -24,11 +24,17 @@ func resampled(t *testing.T, format string) (names, texts []string) {
 	files, texts := waves(t)
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".wav") + ".24k." + format
-		out, err := exec.Command("ffmpeg", "-v", "error", "-i", file, "-ar", "24000", "-f", format, name).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		resample(t, file, format, name)
 		names = append(names, name)
 	}
 	return names, texts
+}
+
+// resample writes a recording with 24 kHz, mono, in a format of ffmpeg.
+func resample(t *testing.T, from, format, to string) {
+	t.Helper()
+	out, err := exec.Command("ffmpeg", "-v", "error", "-i", from, "-ar", "24000", "-ac", "1", "-f", format, to).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // TestClientsOfAgents runs the speech-to-text services of LiveKit and Pipecat for

@@ -11,6 +11,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/internal/system/db"
 )
 
 // TestLiveThousandSessions opens 1,000 live sessions, which end after their text,
@@ -42,9 +44,7 @@ func TestLiveThousandSessions(t *testing.T) {
 				_ = c.conn.Close(websocket.StatusNormalClosure, "")
 			}
 		}
-		for deadline := time.Now().Add(patience); s.metric("otograph_live_sessions") > 0 || count(t, d, "SELECT COUNT(*) FROM tasks") > 0; time.Sleep(time.Second) {
-			require.True(t, time.Now().Before(deadline), "sessions or tasks are left")
-		}
+		s.idle(d)
 	}
 	type state struct{ server, models, goroutines int }
 	now := func() state {
@@ -75,10 +75,16 @@ func TestLiveHourOfSilence(t *testing.T) {
 	assert.Empty(t, c.until(completed).Transcript)
 	require.NoError(t, c.conn.CloseNow())
 	d := s.store()
-	for deadline := time.Now().Add(patience); count(t, d, "SELECT COUNT(*) FROM tasks") > 0; time.Sleep(time.Second) {
-		require.True(t, time.Now().Before(deadline), "the session's task is left")
-	}
+	s.idle(d)
 	assert.Equal(t, 2000, count(t, d, "SELECT -SUM(amount) FROM ledger WHERE type = 'deduction'"), "60 minutes of the optimized tier, in ten-thousandths")
+}
+
+// idle waits until no live session and no task is left.
+func (s *server) idle(d *db.DB) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); s.metric("otograph_live_sessions") > 0 || count(s.t, d, "SELECT COUNT(*) FROM tasks") > 0; time.Sleep(time.Second) {
+		require.True(s.t, time.Now().Before(deadline), "sessions or tasks are left")
+	}
 }
 
 // metric returns the sum of a metric's values.

@@ -7,16 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
 
 // T23: half an hour of mixed load. From the first third on, the following stay
 // constant: memory, descriptors and goroutines of the serving process, and the
@@ -42,9 +38,7 @@ func TestSoak(t *testing.T) {
 	}
 	look := func() (x sample) {
 		x.memory, x.descriptors = residentSet(t, pid), descriptors(t, pid)
-		if m := goroutines.FindSubmatch(s.do("GET", "//metrics", nil).body); m != nil {
-			x.goroutines, _ = strconv.Atoi(string(m[1]))
-		}
+		x.goroutines = int(s.metric("go_goroutines"))
 		info, err := os.Stat(filepath.Join(s.data, "otograph.db"))
 		require.NoError(t, err)
 		x.database = info.Size()

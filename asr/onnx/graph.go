@@ -59,7 +59,8 @@ func (c *checker) fail(kind error, format string, a ...any) {
 	}
 }
 
-// ports checks the inputs and outputs, of which given inputs must be all.
+// ports checks that the graph has exactly the given inputs (any if nil), and at
+// least the outputs.
 func (c *checker) ports(inputs []ort.Info, outputs ...ort.Info) {
 	if c.err == nil {
 		c.err = c.Check(ort.Contract{Inputs: inputs, Outputs: outputs, Exact: inputs != nil})

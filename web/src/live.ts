@@ -4,6 +4,7 @@ import { api, Failure, login, plainly } from './api';
 import { base64Of } from './base64';
 import { able, Microphone, microphones } from './microphone';
 import { recordings } from './queue';
+import { joinedText } from './result';
 import { t, type TextKey } from './texts';
 import { wavOf } from './wav';
 
@@ -328,13 +329,9 @@ function change(id: string, to: (u: Utterance) => Utterance): void {
 function joined(list: Caption[], c: Caption): Caption[] {
   const last = list[list.length - 1];
   return last?.speaker === c.speaker
-    ? [...list.slice(0, -1), { ...last, text: spaced(last.text, c.text) }]
+    ? [...list.slice(0, -1), { ...last, text: joinedText(last.text, c.text) }]
     : [...list, c];
 }
-
-/** spaced joins texts, without a space between scripts that have none. */
-const spaced = (a: string, b: string) =>
-  a + (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]$/u.test(a) ? '' : ' ') + b;
 
 async function listDevices(): Promise<void> {
   devices.value = await microphones();

@@ -5,6 +5,8 @@ import { joined, type Result, type Segment } from './result';
 /** A Row is one or more segments that are read as one; its id is that of the first one. */
 export interface Row extends Segment {
   parts: readonly Segment[];
+  /** edited says that somebody corrected it. */
+  edited: boolean;
 }
 
 /** longestPause is how long a pause within a sentence can be, in seconds. */
@@ -26,22 +28,21 @@ export function endsSentence(before: string, next: string): boolean {
 
 /** rowsOf gives the rows of a corrected result. A segment that somebody corrected is a row of its own. */
 export function rowsOf(r: Result, original: Result): Row[] {
-  const untouched = r === original ? undefined : new Set(original.segments),
+  const untouched = new Set(original.segments),
     rows: Row[] = [];
-  let before: Segment | undefined;
   for (const s of r.segments ?? []) {
     const last = rows[rows.length - 1];
     if (
-      before &&
+      last &&
       s.speaker === last.speaker &&
       s.language === last.language &&
       s.start - last.end < longestPause &&
       !endsSentence(last.text, s.text) &&
-      (!untouched || (untouched.has(before) && untouched.has(s)))
+      !last.edited &&
+      untouched.has(s)
     )
-      rows[rows.length - 1] = { ...joined(last, s), parts: [...last.parts, s] };
-    else rows.push({ ...s, parts: [s] });
-    before = s;
+      rows[rows.length - 1] = { ...joined(last, s), parts: [...last.parts, s], edited: false };
+    else rows.push({ ...s, parts: [s], edited: !untouched.has(s) });
   }
   return rows;
 }

@@ -60,7 +60,6 @@ export interface TranscriptProps {
 export function Transcript(props: TranscriptProps) {
   const { result, player, speakers, names, searchId, original, log, undo } = props;
   const segments = useMemo(() => rowsOf(result, original), [result, original]);
-  const untouched = useMemo(() => new Set(original.segments), [original]);
   const made = useMemo(() => madeOf(log, Math.max(0, ...(original.segments ?? []).map((s) => s.id))), [log, original]);
   const crowd = useMemo(() => crowdOf(result), [result]);
   const list = useRef<ListHandle>(null);
@@ -219,7 +218,7 @@ export function Transcript(props: TranscriptProps) {
                 </span>
               );
             })}
-            {!s.parts.every((p) => untouched.has(p)) && (
+            {s.edited && (
               <span class="muted small edited" title={whoMade(made.get(s.id))}>
                 {' '}
                 · {t('edited')}

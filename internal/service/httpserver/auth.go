@@ -217,16 +217,16 @@ type claims struct {
 func (t *tokens) issue(u accounts.User) (string, error) {
 	c := claims{u.AccountID, u.PasswordSet.UnixMicro(), t.registered(tokenAudience, tokenLifetime)}
 	c.Subject, c.ID = u.ID, uuid.NewString()
+	c.IssuedAt = jwt.NewNumericDate(t.now())
+	c.NotBefore = c.IssuedAt
 	return t.sign(c)
 }
 
-// registered returns the claims of a token that is valid from now on.
+// registered returns the claims of a token for an audience. It does not say when
+// the token was issued: another server, whose clock may be behind, can take it
+// at once.
 func (t *tokens) registered(audience string, lifetime time.Duration) jwt.RegisteredClaims {
-	now := t.now()
-	return jwt.RegisteredClaims{
-		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{audience},
-		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
-	}
+	return jwt.RegisteredClaims{Issuer: tokenIssuer, Audience: jwt.ClaimStrings{audience}, ExpiresAt: jwt.NewNumericDate(t.now().Add(lifetime))}
 }
 
 func (t *tokens) sign(c jwt.Claims) (string, error) {

@@ -241,7 +241,8 @@ func (x *export) addTask(ctx context.Context, t tasks.Task) {
 	}
 }
 
-// safeName returns a file name that is neither a path nor refused by Windows.
+// safeName returns a file name without a path and without characters that Windows
+// refuses.
 func safeName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) || strings.ContainsRune(`/\:*?"<>|`, c) {

@@ -53,7 +53,7 @@ var exportedTables = map[string]string{
 
 // unexported are the kinds of a customer's texts that an export lacks: secrets,
 // as which the addresses of audio and callbacks count, idempotency keys, the
-// operator's notes, and what is deleted when a task ends.
+// operator's notes, and data that the end of a task deletes.
 var unexported = []string{"note", "secret", "host", "key", "checkpoint", "live"}
 
 // archive is an export that was read and checked against its manifest.
@@ -277,7 +277,7 @@ type writerFunc func([]byte) (int, error)
 func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
 
 // TestExportIsWholeOrNone: wherever the receiver is lost, or the context ends,
-// the export fails and no program reads what was written.
+// the export fails, and no program can open the part that was written.
 func TestExportIsWholeOrNone(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	c := taskstest.NewCustomer(t, f, "b")

@@ -150,7 +150,6 @@ func (s *Server) createSecret(w http.ResponseWriter, r *request) error {
 		return invalid("session.otograph.callback_secret: whoever has the client secret could read it; leave it out")
 	}
 	c := secretClaims{r.who.Account, r.who.KeyID, in.Session, s.tokens.registered(secretAudience, time.Duration(seconds)*time.Second)}
-	c.NotBefore, c.IssuedAt = nil, nil // another server's clock may be behind when it is used at once
 	shown, err := realtime.Session("sess_"+tasks.NewID(), in.Session, names.Live, c.ExpiresAt.Unix())
 	if err != nil {
 		return realtimeRefusal(err)

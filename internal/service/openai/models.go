@@ -126,8 +126,7 @@ func (n Names) Live(id string, o *spec.Options, e *spec.Extras) error {
 }
 
 // whisperSize matches the sizes of Whisper that clients send by default,
-// without prefixes. Those that the folder does not have are names of the
-// standard tier.
+// without prefixes. A size that the folder lacks names the standard tier.
 var whisperSize = regexp.MustCompile(`^(?:distil-)?(?:tiny|base|small|medium|large(?:-v[1-3](?:\.5)?)?)(?:-turbo)?(?:\.en)?$`)
 
 // marks matches the prefixes that publishers and programs put before the name

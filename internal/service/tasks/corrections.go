@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 )
 
-// VersionError is returned when a task has other corrections than those that a
-// new one is based on (HTTP 409).
+// VersionError is returned for a correction of a version of the log that is not
+// the current one (HTTP 409).
 type VersionError struct{ Current int64 }
 
 // Error implements error.

@@ -75,6 +75,7 @@ type Voice struct {
 	Consent    string    `json:"consent"` // scope and date of the person's consent
 	Model      string    `json:"model"`   // SHA-256 of the speaker model's file
 	Recordings int       `json:"recordings"`
+	Denied     int       `json:"denied"` // speakers who are not this person
 	AddedAt    time.Time `json:"added_at"`
 }
 
@@ -82,11 +83,14 @@ type Voice struct {
 // vectors of the service's speaker model. If the name exists, its voice gets a
 // further recording.
 type NewVoice struct {
-	Name    string `json:"name"`
-	Consent string `json:"consent"` // scope and date of the person's consent; required
+	Name string `json:"name"`
+	// Consent is the scope and date of the person's consent; required without Denied.
+	Consent string `json:"consent,omitempty"`
 	// TaskID and Speaker (in the task's SpeakerEmbeddings) name a speaker, or
 	TaskID  string `json:"task_id,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
+	// Denied says that the speaker is another person than the registered Name.
+	Denied bool `json:"denied,omitempty"`
 	// VoiceID names a registered voice whose recordings become this one's; it
 	// is then deleted.
 	VoiceID string `json:"voice_id,omitempty"`

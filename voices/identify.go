@@ -43,7 +43,14 @@ const (
 // person is a known voice of one model.
 type person struct {
 	name string
-	mean []float32 // of the recordings' vectors, unit length
+	mean []float32   // of the recordings' vectors, unit length
+	not  [][]float32 // Voice.Denied
+}
+
+// denies reports whether a vector with a cosine to the person's is more like one
+// that was denied.
+func (p person) denies(x []float32, cosine float64) bool {
+	return slices.ContainsFunc(p.not, func(y []float32) bool { return float64(dot(x, y)) > cosine })
 }
 
 // people returns the voices of a model.
@@ -52,7 +59,7 @@ func (r *Register) people(model string) (out []person) {
 		if v.Model != model {
 			continue
 		}
-		p := person{v.Name, make([]float32, len(v.Vectors[0]))}
+		p := person{v.Name, make([]float32, len(v.Vectors[0])), v.Denied}
 		for _, x := range v.Vectors {
 			for d, w := range x {
 				p.mean[d] += w
@@ -103,8 +110,8 @@ func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, alik
 				continue
 			}
 			c := float64(dot(s.Embedding, p.mean))
-			if c > best {
-				best, second, who = c, best, j
+			if c > best && !p.denies(s.Embedding, c) {
+				best, second, who = c, max(best, second), j
 			} else {
 				second = max(second, c)
 			}

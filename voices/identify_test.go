@@ -1,9 +1,11 @@
 package voices
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/spec"
 )
@@ -30,6 +32,48 @@ func TestIdentify(t *testing.T) {
 	add(t, &r, "Bob again", 91)
 	assert.Equal(t, []Match{{"A", "Bob", 1, 0.5, true}}, r.Identify(model, speakers(90), 0.5), "of two equal voices")
 	assert.Empty(t, r.Identify(model, []spec.SpeakerEmbedding{{Embedding: []float32{1, 0, 0}}}, 0.5))
+}
+
+// TestDenied: who is more like a denied speaker gets no name, nor a suggestion;
+// the person still does, and so does everyone else.
+func TestDenied(t *testing.T) {
+	var r Register
+	add(t, &r, "Ann", 0)
+	add(t, &r, "Bob", 120)
+	named := func(degrees ...float64) map[string]string {
+		names := map[string]string{}
+		for _, m := range r.Identify(model, speakers(degrees...), 0.5) {
+			names[m.Speaker] = m.Name
+		}
+		return names
+	}
+	require.Equal(t, map[string]string{"A": "Ann", "B": "Ann", "C": "Bob"}, named(30, -10, 115))
+	v, err := r.Deny(" Ann ", model, unit(30))
+	require.NoError(t, err)
+	assert.Equal(t, [][]float32{unit(30)}, v.Denied)
+	assert.Equal(t, map[string]string{"B": "Ann", "C": "Bob"}, named(30, -10, 115))
+	assert.Empty(t, named(20), "more like the denied one")
+	assert.Len(t, named(10), 1)
+	_, err = r.Deny("Bob", model, unit(5))
+	require.NoError(t, err)
+	assert.Len(t, named(4), 1, "what is denied of Bob may be Ann")
+
+	_, err = r.Deny("Ann", model, unit(0))
+	require.ErrorContains(t, err, "speaker: is one of the recordings")
+	_, err = r.Deny("Cid", model, unit(0))
+	require.ErrorContains(t, err, `name: there is no voice of "Cid"`)
+	_, err = r.Deny("Ann", model, []float32{1})
+	require.ErrorIs(t, err, ErrVoice)
+	var file bytes.Buffer
+	require.NoError(t, r.Write(&file))
+	again, err := Read(&file)
+	require.NoError(t, err)
+	assert.Equal(t, &r, again)
+	add(t, &r, "Ann", 30)
+	assert.Empty(t, r.Voices[0].Denied, "it was Ann after all")
+	denied := r.Voices[1].Denied[0]
+	r.Clear()
+	assert.Equal(t, []float32{0, 0}, denied)
 }
 
 // TestIdentifyAtAnyScale: the greatest distance that still counts depends on the

@@ -41,6 +41,9 @@ type Voice struct {
 	Consent string    `json:"consent"` // the person's agreement and its date
 	// Vectors have unit length, one per recording.
 	Vectors [][]float32 `json:"vectors"`
+	// Denied are vectors of unit length of others who got the name, or a
+	// suggestion of it, until someone denied it.
+	Denied [][]float32 `json:"denied,omitempty"`
 }
 
 // Register is a list of named voices.
@@ -97,25 +100,63 @@ func (r *Register) Add(v Voice) (*Voice, error) {
 	if j := slices.IndexFunc(r.Voices, func(o Voice) bool { return o.Model == v.Model }); j >= 0 && len(r.Voices[j].Vectors[0]) != dim {
 		return nil, refuse("vectors: those of this model have %d numbers, found %d", len(r.Voices[j].Vectors[0]), dim)
 	}
-	vectors := slices.Clip(entry.Vectors)
-	for _, x := range v.Vectors {
-		x = slices.Clone(x)
-		if len(x) != dim || !Normalize(x) {
-			return nil, refuse("vectors: must all have %d finite numbers that are not all zero", dim)
-		}
-		if !slices.ContainsFunc(vectors, func(y []float32) bool { return slices.Equal(x, y) }) {
-			vectors = append(vectors, x)
-		}
+	var err error
+	if v.Vectors, err = join("vectors", entry.Vectors, v.Vectors, nil, dim); err != nil {
+		return nil, err
 	}
-	if len(vectors) > maxVectors {
-		return nil, refuse("vectors: the voice would have %d, and the limit is %d", len(vectors), maxVectors)
+	if v.Denied, err = join("denied", entry.Denied, v.Denied, v.Vectors, dim); err != nil {
+		return nil, err
 	}
-	v.Vectors = vectors
 	if i < 0 {
 		i, r.Voices = len(r.Voices), append(r.Voices, v)
 	}
 	r.Voices[i] = v
 	return &r.Voices[i], nil
+}
+
+// join returns some vectors, without those of except, and further ones,
+// normalized, each once. Errors name the field.
+func join(field string, some, further, except [][]float32, dim int) (out [][]float32, err error) {
+	out = slices.DeleteFunc(slices.Clone(some), func(x []float32) bool { return contains(except, x) })
+	for _, x := range further {
+		x = slices.Clone(x)
+		if len(x) != dim || !Normalize(x) {
+			return nil, refuse("%s: must all have %d finite numbers that are not all zero", field, dim)
+		}
+		if !contains(out, x) && !contains(except, x) {
+			out = append(out, x)
+		}
+	}
+	if len(out) > maxVectors {
+		return nil, refuse("%s: the voice would have %d, and the limit is %d", field, len(out), maxVectors)
+	}
+	return out, nil
+}
+
+func contains(list [][]float32, x []float32) bool {
+	return slices.ContainsFunc(list, func(y []float32) bool { return slices.Equal(x, y) })
+}
+
+// Deny adds the vector of someone who got the name of a voice by mistake, and
+// returns the voice. Identify no longer gives or suggests that name to speakers
+// who are more like a denied vector. Add with the same vector takes it back.
+// Errors wrap ErrVoice; the register is then unchanged.
+func (r *Register) Deny(name, model string, vector []float32) (*Voice, error) {
+	name = strings.TrimSpace(name)
+	i := slices.IndexFunc(r.Voices, func(v Voice) bool { return v.Name == name && v.Model == model })
+	if i < 0 {
+		return nil, refuse("name: there is no voice of %q with this speaker model", spec.Shorten(name))
+	}
+	v := &r.Voices[i]
+	denied, err := join("denied", v.Denied, [][]float32{vector}, nil, len(v.Vectors[0]))
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(denied, func(x []float32) bool { return contains(v.Vectors, x) }) {
+		return nil, refuse("speaker: is one of the recordings of %q: delete the voice and add the others again", spec.Shorten(name))
+	}
+	v.Denied = denied
+	return v, nil
 }
 
 // speakerName matches the names that results assign to unknown speakers.
@@ -173,7 +214,7 @@ func (r *Register) Clear() {
 		return
 	}
 	for _, v := range r.Voices {
-		for _, x := range v.Vectors {
+		for _, x := range slices.Concat(v.Vectors, v.Denied) {
 			clear(x)
 		}
 	}

@@ -86,6 +86,7 @@ func TestRefusedVoices(t *testing.T) {
 		"vectors: number 1 must have 1 to 1024 numbers, found 1025": func(v *Voice) { v.Vectors[0] = make([]float32, 1025) },
 		"vectors: those of this model have 2 numbers, found 3":      func(v *Voice) { v.Vectors = [][]float32{{1, 2, 3}} },
 		"vectors: must all have 2 finite numbers":                   func(v *Voice) { v.Vectors = append(v.Vectors, []float32{1, 2, 3}) },
+		"denied: must all have 2 finite numbers":                    func(v *Voice) { v.Denied = [][]float32{{1}} },
 		"finite numbers that are not all zero":                      func(v *Voice) { v.Vectors[0] = []float32{0, 0} },
 		"vectors: must all have 2 finite numbers ":                  func(v *Voice) { v.Vectors[0] = []float32{float32(math.NaN()), 1} },
 		"vectors: the voice would have 1001, and the limit is 1000": func(v *Voice) {

@@ -336,6 +336,8 @@ export const api = {
   voices: () => call<{ voices: KnownVoice[] }>('GET', '/voices'),
   rememberVoice: (voice: { name: string; consent: string; task_id: string; speaker: string }) =>
     call<KnownVoice>('POST', '/voices', voice),
+  denyVoice: (voice: { name: string; denied: true; task_id: string; speaker: string }) =>
+    call<KnownVoice>('POST', '/voices', voice),
   forgetVoice: (voice: string) => call<{ message: string }>('DELETE', `/voices/${id(voice)}`),
   cancel: (task: string) => call<Task>('POST', `/tasks/${id(task)}/cancel`),
   remove: (task: string) => call<{ message: string }>('DELETE', `/tasks/${id(task)}`),

@@ -22,11 +22,12 @@ export function Remember({
   const [done, setDone] = useState('');
   const [problem, setProblem] = useState('');
   if (!speakers.length) return null;
-  const suggested = (of: string) => result.voices?.find((v) => v.suggested && v.speaker === of);
-  const given = names(speaker),
-    name = typed ?? (given === speaker ? (suggested(speaker)?.name ?? '') : given);
+  const match = (of: string) => result.voices?.find((v) => v.speaker === of);
+  const known = match(speaker)?.name,
+    given = names(speaker),
+    name = typed ?? (given === speaker ? (known ?? '') : given);
   const label = (s: string) => {
-    const v = names(s) === s && suggested(s);
+    const v = names(s) === s && match(s);
     return v
       ? t('voiceMaybe', { speaker: s, name: v.name, percent: Math.round(100 * (v.probability ?? 0)) })
       : names(s);
@@ -37,14 +38,13 @@ export function Remember({
     setConsent(false); // it was another person's
     setDone('');
   };
-  const send = async () => {
+  const send = async (what: () => Promise<unknown>, told: string) => {
     setBusy(true);
     setProblem('');
     setDone('');
     try {
-      const agreed = t('voiceConsentNote', { date: new Date().toISOString().slice(0, 10) });
-      await api.rememberVoice({ name: name.trim(), consent: agreed, task_id: task, speaker });
-      setDone(t('voiceKept', { name: name.trim() }));
+      await what();
+      setDone(told);
       setConsent(false);
     } catch (e) {
       setProblem(plainly(e));
@@ -52,13 +52,20 @@ export function Remember({
       setBusy(false);
     }
   };
+  const remember = () => {
+    const agreed = t('voiceConsentNote', { date: new Date().toISOString().slice(0, 10) });
+    const voice = { name: name.trim(), consent: agreed, task_id: task, speaker };
+    return send(() => api.rememberVoice(voice), t('voiceKept', { name: voice.name }));
+  };
+  const deny = (name: string) =>
+    send(() => api.denyVoice({ name, denied: true, task_id: task, speaker }), t('voiceDenied', { name }));
   return (
     <details class="card pad remember">
       <summary>{t('voiceRemember')}</summary>
       <form
         onSubmit={(e) => {
           e.preventDefault();
-          void send();
+          void remember();
         }}
       >
         <p class="muted">{t('voiceHelp')}</p>
@@ -83,6 +90,11 @@ export function Remember({
         <button type="submit" class="small" disabled={!consent || !name.trim() || busy}>
           {t('voiceSend')}
         </button>
+        {known && (
+          <button type="button" class="small" disabled={busy} onClick={() => void deny(known)}>
+            {t('voiceNot', { speaker, name: known })}
+          </button>
+        )}
         {done && <p role="status">{done}</p>}
         {problem && (
           <p class="error" role="alert">

@@ -19,7 +19,8 @@ import (
 const (
 	// MaxVoices is the largest number of voices of an account.
 	MaxVoices = 200
-	// MaxVectors is the largest number of recordings stored of a voice.
+	// MaxVectors is the largest number of recordings stored of a voice, and of
+	// denials.
 	MaxVectors = 20
 )
 
@@ -39,6 +40,7 @@ type Voice struct {
 	Model      string // SHA-256 of the speaker model's file
 	Consent    string // the person's agreement and its date
 	Recordings int    // vectors
+	Denied     int    // vectors of others who had the name by mistake
 	AddedAt    time.Time
 }
 
@@ -72,17 +74,57 @@ func (s *Store) addVoice(ctx context.Context, tx *sql.Tx, account string, v voic
 		return Voice{}, fmt.Errorf("%w: the account already has %d: delete one first", ErrTooManyVoices, len(ids))
 	case len(entry.Vectors) > MaxVectors:
 		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and the limit is %d: delete it and add it again", voices.ErrVoice, len(entry.Vectors), MaxVectors)
+	case len(entry.Denied) > MaxVectors:
+		return Voice{}, fmt.Errorf("%w: voice_id: together, the voices would have %d denials, and the limit is %d", voices.ErrVoice, len(entry.Denied), MaxVectors)
 	}
 	out := Voice{ID: db.NewID(), Name: entry.Name, Model: entry.Model, Consent: entry.Consent, Recordings: len(entry.Vectors), AddedAt: v.Added}
 	if i := slices.IndexFunc(register.Voices, func(o voices.Voice) bool { return o.Name == out.Name && o.Model == out.Model }); i < len(ids) {
 		out.ID = ids[i]
 	}
-	vectors := packVectors(entry.Vectors)
+	out.Denied = len(entry.Denied)
+	return out, storeVoice(ctx, tx, account, out.ID, *entry)
+}
+
+// storeVoice writes a voice.
+func storeVoice(ctx context.Context, tx *sql.Tx, account, id string, v voices.Voice) error {
+	vectors, denied := packVectors(v.Vectors), packVectors(v.Denied)
 	defer clear(vectors)
-	_, err = tx.ExecContext(ctx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, added_at = excluded.added_at`,
-		out.ID, account, out.Name, out.Model, out.Consent, len(entry.Vectors[0]), vectors, db.Micros(v.Added))
-	return out, err
+	defer clear(denied)
+	_, err := tx.ExecContext(ctx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, denied, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, denied = excluded.denied, added_at = excluded.added_at`,
+		id, account, v.Name, v.Model, v.Consent, len(v.Vectors[0]), vectors, denied, db.Micros(v.Added))
+	return err
+}
+
+// DenyVoice notes that v's vector is another person's than v's name and model
+// say, so that Register.Identify no longer takes that person for this one.
+// Errors wrap ErrNoVoice or voices.ErrVoice.
+func (s *Store) DenyVoice(ctx context.Context, account string, v voices.Voice) (stored Voice, err error) {
+	err = s.db.Write(ctx, func(tx *sql.Tx) error {
+		ids, register, err := s.lockVoices(ctx, tx, account)
+		defer register.Clear()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(register.Voices, func(o voices.Voice) bool { return o.Name == strings.TrimSpace(v.Name) && o.Model == v.Model })
+		if i < 0 {
+			return fmt.Errorf("%w: %.40q", ErrNoVoice, v.Name)
+		}
+		entry, err := register.Deny(v.Name, v.Model, v.Vectors[0])
+		if err == nil && len(entry.Denied) > MaxVectors {
+			err = fmt.Errorf("%w: speaker: the voice was denied for %d others already, and that is the limit", voices.ErrVoice, MaxVectors)
+		}
+		if err != nil {
+			return err
+		}
+		stored = Voice{ids[i], entry.Name, entry.Model, entry.Consent, len(entry.Vectors), len(entry.Denied), entry.Added}
+		return storeVoice(ctx, tx, account, ids[i], *entry)
+	})
+	if err != nil {
+		return Voice{}, s.wrap("deny voice", err)
+	}
+	s.log.InfoContext(ctx, "voice denied", "account", account, "voice", stored.ID, "denied", stored.Denied)
+	return stored, nil
 }
 
 // MergeVoice adds the recordings of the account's voice id to the voice that v
@@ -103,7 +145,7 @@ func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voi
 		if register.Voices[i].Name == strings.TrimSpace(v.Name) {
 			return fmt.Errorf("%w: voice_id: must be another voice than that of the name", voices.ErrVoice)
 		}
-		v.Model, v.Vectors = register.Voices[i].Model, register.Voices[i].Vectors
+		v.Model, v.Vectors, v.Denied = register.Voices[i].Model, register.Voices[i].Vectors, register.Voices[i].Denied
 		if _, err := tx.ExecContext(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account); err != nil {
 			return err
 		}
@@ -121,11 +163,11 @@ func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voi
 // Voices returns the known voices of an account, ordered by name.
 func (s *Store) Voices(ctx context.Context, account string) ([]Voice, error) {
 	list, err := db.Select(ctx, s.db.Read(), func(row db.Row, v *Voice) error {
-		var dimension, size int
-		err := row.Scan(&v.ID, &v.Name, &v.Model, &v.Consent, &dimension, &size, db.ScanTime(&v.AddedAt))
-		v.Recordings = size / max(4*dimension, 1)
+		var dimension, size, denied int
+		err := row.Scan(&v.ID, &v.Name, &v.Model, &v.Consent, &dimension, &size, &denied, db.ScanTime(&v.AddedAt))
+		v.Recordings, v.Denied = size/max(4*dimension, 1), denied/max(4*dimension, 1)
 		return err
-	}, "SELECT id, name, model, consent, dimension, length(vectors), added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
+	}, "SELECT id, name, model, consent, dimension, length(vectors), length(denied), added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
 	return list, s.wrap("voices", err)
 }
 
@@ -180,15 +222,19 @@ func readVoices(ctx context.Context, from db.Querier, account string) (ids []str
 	register.Voices, err = db.Select(ctx, from, func(row db.Row, v *voices.Voice) error {
 		var id string
 		var dimension int
-		var vectors onlyCopy
-		err := row.Scan(&id, &v.Name, &v.Model, &v.Consent, &dimension, &vectors, db.ScanTime(&v.Added))
+		var vectors, denied onlyCopy
+		err := row.Scan(&id, &v.Name, &v.Model, &v.Consent, &dimension, &vectors, &denied, db.ScanTime(&v.Added))
 		defer clear(vectors)
+		defer clear(denied)
 		ids = append(ids, id)
 		if err == nil {
 			v.Vectors, err = unpackVectors(vectors, dimension)
 		}
+		if err == nil && len(denied) > 0 {
+			v.Denied, err = unpackVectors(denied, dimension)
+		}
 		return err
-	}, "SELECT id, name, model, consent, dimension, vectors, added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
+	}, "SELECT id, name, model, consent, dimension, vectors, denied, added_at FROM voices WHERE account_id = $1 ORDER BY name, id", account)
 	return ids, register, err
 }
 
@@ -208,7 +254,11 @@ func (c *onlyCopy) Scan(src any) error {
 }
 
 func packVectors(vectors [][]float32) []byte {
-	out := make([]byte, 0, 4*len(vectors)*len(vectors[0])) // never reallocated, so that the caller can clear it
+	size := 0
+	for _, x := range vectors {
+		size += 4 * len(x)
+	}
+	out := make([]byte, 0, size) // never reallocated, so that the caller can clear it
 	for _, x := range vectors {
 		for _, w := range x {
 			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(w))

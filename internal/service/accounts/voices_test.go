@@ -58,6 +58,14 @@ func TestVoicesOfAnAccount(t *testing.T) {
 		merged, err := f.Accounts.MergeVoice(ctx, f.Account, anna.ID, voices.Voice{Name: "Ann", Consent: "said yes on Tuesday"})
 		require.NoError(t, err)
 		assert.Equal(t, []any{ann.ID, 3}, []any{merged.ID, merged.Recordings})
+		stranger := voiceOf("Ann", 7)
+		denied, err := f.Accounts.DenyVoice(ctx, f.Account, stranger)
+		require.NoError(t, err)
+		assert.Equal(t, []any{ann.ID, 3, 1, merged.AddedAt}, []any{denied.ID, denied.Recordings, denied.Denied, denied.AddedAt})
+		_, err = f.Accounts.DenyVoice(ctx, other, stranger)
+		require.ErrorIs(t, err, accounts.ErrNoVoice, "another account's")
+		_, err = f.Accounts.DenyVoice(ctx, f.Account, voiceOf("Ann", 0))
+		require.ErrorIs(t, err, voices.ErrVoice, "a recording of hers")
 		newer := voiceOf("Ann", 2)
 		newer.Model = modelTwo
 		_, err = f.Accounts.AddVoice(ctx, f.Account, newer)
@@ -68,12 +76,13 @@ func TestVoicesOfAnAccount(t *testing.T) {
 		list, err := f.Accounts.Voices(ctx, f.Account)
 		require.NoError(t, err)
 		require.Len(t, list, 2)
-		assert.Contains(t, list, merged)
+		assert.Contains(t, list, denied)
 		register, err := f.Accounts.Register(ctx, f.Account)
 		require.NoError(t, err)
 		require.Len(t, register.Voices, 2)
+		assert.Equal(t, 1, len(register.Voices[0].Denied)+len(register.Voices[1].Denied))
 		for _, v := range register.Voices {
-			for _, x := range v.Vectors {
+			for _, x := range append(v.Vectors, v.Denied...) {
 				sum := 0.0
 				for _, w := range x {
 					sum += float64(w) * float64(w)
@@ -117,6 +126,12 @@ func TestInvalidVoicesAreRefused(t *testing.T) {
 		}
 		_, err = f.Accounts.AddVoice(t.Context(), f.Account, many)
 		assert.ErrorContains(t, err, "the voice would have 21, and the limit is 20")
+		for axis := 1; axis <= 20; axis++ {
+			_, err = f.Accounts.DenyVoice(t.Context(), f.Account, voiceOf("Ann", axis))
+			require.NoError(t, err)
+		}
+		_, err = f.Accounts.DenyVoice(t.Context(), f.Account, voiceOf("Ann", 21))
+		assert.ErrorContains(t, err, "denied for 20 others already")
 		f.Exec(`INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, added_at)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 199)
 			SELECT 'v' || n.i, v.account_id, 'voice ' || n.i, v.model, v.consent, v.dimension, v.vectors, 1 FROM n, voices v`)

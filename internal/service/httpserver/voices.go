@@ -28,11 +28,12 @@ type voiceRecord struct {
 	Consent    string `json:"consent"`
 	Model      string `json:"model"`
 	Recordings int    `json:"recordings"`
+	Denied     int    `json:"denied"`
 	AddedAt    string `json:"added_at"`
 }
 
 func voiceRecordOf(v accounts.Voice) voiceRecord {
-	return voiceRecord{ID: v.ID, Name: v.Name, Consent: v.Consent, Model: v.Model, Recordings: v.Recordings, AddedAt: stamp(v.AddedAt)}
+	return voiceRecord{ID: v.ID, Name: v.Name, Consent: v.Consent, Model: v.Model, Recordings: v.Recordings, Denied: v.Denied, AddedAt: stamp(v.AddedAt)}
 }
 
 // voiceSubmission is the body of POST /voices.
@@ -40,6 +41,7 @@ type voiceSubmission struct {
 	voice         voices.Voice // vectors are nil if a task or another voice is named
 	task, speaker string
 	other         string // id of the voice that becomes a part of this one
+	denied        bool   // the speaker is another person than the voice
 }
 
 // listVoices handles GET /voices, an addition to the specification.
@@ -92,6 +94,9 @@ func (s *Server) storeVoice(r *request, v voiceSubmission) (accounts.Voice, erro
 	}
 	register := voices.Register{Voices: []voices.Voice{voice}}
 	defer register.Clear()
+	if v.denied {
+		return s.cfg.Accounts.DenyVoice(r.Context(), r.who.Account, voice)
+	}
 	return s.cfg.Accounts.AddVoice(r.Context(), r.who.Account, voice)
 }
 
@@ -103,6 +108,13 @@ func (v *voiceSubmission) fields() jsonstream.Fields {
 	return jsonstream.Fields{
 		"name": text(&v.voice.Name), "consent": text(&v.voice.Consent), "model": text(&v.voice.Model),
 		"task_id": text(&v.task), "speaker": text(&v.speaker), "voice_id": text(&v.other),
+		"denied": func(value *jsonstream.Value) error {
+			raw, err := value.Raw()
+			if v.denied = string(raw) == "true"; err == nil && !v.denied && string(raw) != "false" {
+				err = invalid("denied: must be true or false")
+			}
+			return err
+		},
 		"vectors": func(value *jsonstream.Value) error {
 			raw, err := value.Raw()
 			if err != nil {
@@ -140,7 +152,9 @@ func (v *voiceSubmission) check() error {
 	switch {
 	case v.voice.Name == "":
 		return invalid("name: is required")
-	case strings.TrimSpace(v.voice.Consent) == "":
+	case v.denied && (!named || v.voice.Consent != ""):
+		return invalid("denied: requires task_id and speaker, and no consent: the speaker is not the named person")
+	case !v.denied && strings.TrimSpace(v.voice.Consent) == "":
 		return invalid("consent: is required: what the person consented to, and when")
 	case named == given && (named || v.other == ""), v.other != "" && (named || given):
 		return invalid("task_id and speaker, model and vectors, or voice_id: use only one of them")

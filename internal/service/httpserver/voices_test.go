@@ -85,6 +85,9 @@ func TestInvalidVoicesAreRefused(t *testing.T) {
 		`{"name":"SPEAKER_1","consent":"yes","model":"` + modelSum + `","vectors":[[1]]}`: "name",
 		`{` + who + `,"model":"` + modelSum + `","vectors":[[1]],"speaker":"SPEAKER_0"}`:  "use only one of them",
 		`{` + who + `,"voice_id":"x","speaker":"SPEAKER_0"}`:                              "use only one of them",
+		`{"name":"Ann","denied":true}`:                                                    "denied: requires task_id and speaker",
+		`{` + who + `,"denied":true,"task_id":"x","speaker":"S"}`:                         "denied: requires task_id and speaker, and no consent",
+		`{` + who + `,"denied":1}`:                                                        "denied: must be true or false",
 		`{` + who + `,"age":7}`:                                                           "age",
 		`{` + who + `,"model":"m","vectors":[[1]]}`:                                       "model: must be the SHA-256",
 		`{"name":" ","consent":"yes","model":"` + modelSum + `","vectors":[[1]]}`:         "name: must be 1 to 64",
@@ -126,6 +129,13 @@ func TestSpeakerOfADeletedTaskIs404(t *testing.T) {
 	require.NoError(t, w.tasks.Complete(t.Context(), w.claim("worker"), tasks.Outcome{Result: result, Seconds: 2, VoiceModel: modelSum}))
 	body := `{"name":"Ann","consent":"yes","task_id":"` + id + `","speaker":"SPEAKER_0"}`
 	require.Equal(t, 201, w.do("POST", "/voices", body).status)
+	denial := `{"name":"Ann","denied":true,"task_id":"` + id + `","speaker":"SPEAKER_0"}`
+	assert.Contains(t, string(w.do("POST", "/voices", denial).body), "speaker: is one of the recordings")
+	assert.Equal(t, 404, w.do("POST", "/voices", strings.Replace(denial, "Ann", "Cid", 1)).status)
+	require.Equal(t, 201, w.do("POST", "/voices", `{"name":"Bob","consent":"yes","model":"`+modelSum+`","vectors":[[1,0]]}`).status)
+	denied := w.do("POST", "/voices", strings.Replace(denial, "Ann", "Bob", 1))
+	require.Equal(t, 201, denied.status, "%s", denied.body)
+	assert.Equal(t, []any{"Bob", 1.0, 1.0, "yes"}, []any{denied.object(t)["name"], denied.object(t)["recordings"], denied.object(t)["denied"], denied.object(t)["consent"]})
 	doomed = id
 	a := w.do("POST", "/voices", body)
 	assert.Equal(t, 404, a.status, "%s", a.body)

@@ -64,6 +64,7 @@ type (
 	//	Seconds    float64     // decoded, and charged
 	//	Waveform   []byte      // peaks, audio.PeaksPerSecond a second; optional
 	//	VoiceModel string      // SHA-256 of the speaker model; "" without voices
+	//	Audio      …           // set by the service for a live session
 	//	Recognized *…          // set by package service/engine for known voices
 	Outcome = tasks.Outcome
 	// Prober determines the length of recordings without an engine:

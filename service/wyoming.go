@@ -2,13 +2,11 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
-	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/doors/wyoming"
 	"github.com/otograph/otograph/internal/service/fairuse"
@@ -55,21 +53,17 @@ func (s wyomingServer) Run(ctx context.Context) error {
 
 func (s wyomingServer) serve(ctx context.Context, conn net.Conn, account string) {
 	defer conn.Close()
-	defer s.sessions.Enter()()
 	languages := spec.Available{Standard: true}.Languages(spec.Options{}) // until workers report theirs
 	if sets, err := s.state.Tasks.Available(ctx); err == nil && len(sets) > 0 {
 		languages = sets[0].Languages(spec.Options{})
 	}
 	open := func(ctx context.Context, set doors.Settings) (doors.Session, error) {
-		if err := s.state.Accounts.Permit(ctx, account, ""); errors.Is(err, accounts.ErrSuspended) {
-			return nil, &doors.EndError{Reason: doors.Limited, Text: "the account is suspended"}
-		} else if err != nil {
-			return nil, err
-		}
 		return s.sessions.Open(ctx, sessions.Order{ID: tasks.NewID(), Account: account}, set)
 	}
 	running, release := doors.Drain(ctx, ctx)
 	defer release()
+	running, leave := s.sessions.Enter(running, account, "")
+	defer leave()
 	door, set := wyoming.NewDoor(languages)
 	e := doors.Serve(running, wyoming.NewConn(conn), door, set, open, doors.Limits{Longest: s.config.Live.Longest})
 	if e.Seconds > 0 || e.Text != "" {

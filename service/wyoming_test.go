@@ -40,7 +40,7 @@ func TestWyomingGoesOn(t *testing.T) {
 	require.NoError(t, s.state.Accounts.Suspend(t.Context(), account.ID))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s.sessions = sessions.New(sessions.Config{Logger: slog.New(slog.DiscardHandler)})
+	s.sessions = sessions.New(sessions.Config{Permit: s.state.Accounts.Permit, Most: 1, Logger: slog.New(slog.DiscardHandler)})
 	s.config.Live = Live{Wyoming: &busyListener{Listener: l}, WyomingAccount: "home"}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -14,8 +14,9 @@ import (
 // liveService runs live sessions; *sessions.Sessions satisfies it.
 type liveService interface {
 	Open(ctx context.Context, o sessions.Order, set doors.Settings) (doors.Session, error)
-	// Enter counts a connection until leave is called.
-	Enter() (leave func())
+	// Enter counts a connection until leave is called. The context ends when the
+	// account or the key loses its rights.
+	Enter(ctx context.Context, account, key string) (_ context.Context, leave func())
 }
 
 // admitLive refuses a live session before its connection is upgraded.
@@ -58,10 +59,11 @@ func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) {
 		return // it has responded
 	}
 	defer func() { _ = conn.CloseNow() }()
-	defer s.cfg.Live.Enter()()
 	conn.SetReadLimit(l.message)
 	ctx, release := doors.Drain(r.Context(), s.draining)
 	defer release()
+	ctx, leave := s.cfg.Live.Enter(ctx, r.who.Account, r.who.KeyID)
+	defer leave()
 	open := func(ctx context.Context, set doors.Settings) (doors.Session, error) {
 		o := l.order()
 		o.Account, o.Key = r.who.Account, r.who.KeyID

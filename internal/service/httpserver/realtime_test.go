@@ -27,7 +27,7 @@ func (m mute) Open(_ context.Context, o sessions.Order, _ doors.Settings) (doors
 	return silence{make(chan struct{})}, nil
 }
 
-func (mute) Enter() func() { return func() {} }
+func (mute) Enter(ctx context.Context, _, _ string) (context.Context, func()) { return ctx, func() {} }
 
 type silence struct{ closed chan struct{} }
 

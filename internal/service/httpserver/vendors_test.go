@@ -25,7 +25,9 @@ func (s noSessions) Open(_ context.Context, o sessions.Order, _ doors.Settings) 
 	return nil, &doors.EndError{Reason: doors.Full, Text: "no room"}
 }
 
-func (noSessions) Enter() (leave func()) { return func() {} }
+func (noSessions) Enter(ctx context.Context, _, _ string) (_ context.Context, leave func()) {
+	return ctx, func() {}
+}
 
 // TestVendors checks the credentials, the refusals and the first and last
 // messages of other vendors' interfaces for live sound.

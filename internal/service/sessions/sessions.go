@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/internal/service/queue"
@@ -24,12 +25,15 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Config configures Sessions. Tasks, Socket and Process are required.
+// Config configures Sessions. Tasks, Socket, Process, Permit and Feed are
+// required.
 type Config struct {
 	Tasks   *tasks.Service
-	Socket  string                      // of Host
-	Process func(context.Context) error // keeps the process that runs Host; it is called at the first session
-	Most    int                         // sessions at the same time
+	Socket  string                                               // of Host
+	Process func(context.Context) error                          // keeps the process that runs Host; it is called at the first session
+	Permit  func(ctx context.Context, account, key string) error // as accounts.Store.Permit
+	Feed    func(doors.Format) (Feed, error)                     // for the sound that is kept
+	Most    int                                                  // sessions at the same time
 	Grace   time.Duration
 	Logger  *slog.Logger
 	Version string
@@ -41,14 +45,21 @@ type Sessions struct {
 	config Config
 	member string        // id
 	open   atomic.Int64  // sessions with sound
-	inside atomic.Int64  // connections
+	inside atomic.Int64  // connections, and sessions that are not settled
 	first  chan struct{} // closed at the first session
 	begin  sync.Once
+	life   context.Context
+	die    func()
+
+	permitEvery time.Duration // between checks of a connection's rights
+	patience    time.Duration // how long the end of a session waits until it is settled
 }
 
 // New returns Sessions.
 func New(c Config) *Sessions {
-	return &Sessions{config: c, member: uuid.NewString(), first: make(chan struct{})}
+	s := &Sessions{config: c, member: uuid.NewString(), first: make(chan struct{}), permitEvery: 2 * time.Second, patience: longestClose}
+	s.life, s.die = context.WithCancel(context.Background())
+	return s
 }
 
 // Run keeps the server's heartbeat for its sessions, and their process from the
@@ -65,21 +76,43 @@ func (s *Sessions) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	work, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
+	defer s.die()
 	defer context.AfterFunc(ctx, func() {
 		for begun := time.Now(); s.inside.Load() > 0 && time.Since(begun) < s.config.Grace; {
 			time.Sleep(20 * time.Millisecond)
 		}
-		end()
+		s.die()
 	})()
-	return s.config.Process(work)
+	return s.config.Process(s.life)
 }
 
-// Enter counts a connection until leave is called: Run waits for it.
-func (s *Sessions) Enter() (leave func()) {
+// Enter counts a connection until leave is called: Run waits for it. The context
+// ends with the reason Canceled soon after its account is suspended, or its key,
+// "" for none, is revoked.
+func (s *Sessions) Enter(ctx context.Context, account, key string) (_ context.Context, leave func()) {
 	s.inside.Add(1)
-	return func() { s.inside.Add(-1) }
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		_ = backoff.Every(ctx, s.permitEvery, func() error {
+			if err := s.permit(ctx, account, key); errors.As(err, new(*doors.EndError)) {
+				end(err)
+			}
+			return nil
+		})
+	}()
+	return ctx, func() {
+		end(nil)
+		s.inside.Add(-1)
+	}
+}
+
+// permit returns an *doors.EndError without the right to a session.
+func (s *Sessions) permit(ctx context.Context, account, key string) error {
+	err := s.config.Permit(ctx, account, key)
+	if errors.Is(err, accounts.ErrUnauthorized) || errors.Is(err, accounts.ErrSuspended) {
+		return &doors.EndError{Reason: doors.Canceled, Text: "the account is suspended, or the API key was revoked or has expired"}
+	}
+	return err
 }
 
 // Order holds the client's part of a session's task.
@@ -87,7 +120,7 @@ type Order struct {
 	ID             string // of the task
 	Account        string
 	Key            string // id of the API key, or ""
-	Store          bool   // keeps the task with its result
+	Store          bool   // keeps the task with its result, and the sound as long as a recording's
 	CallbackURL    string
 	CallbackSecret string
 }
@@ -104,6 +137,9 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 		}
 	}()
 	s.begin.Do(func() { close(s.first) })
+	if err := s.permit(ctx, o.Account, o.Key); err != nil {
+		return nil, err
+	}
 	options, err := set.Options.Effective()
 	if err != nil {
 		return nil, &doors.EndError{Reason: doors.Invalid, Text: err.Error()}
@@ -112,15 +148,23 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 	if err != nil {
 		return nil, &doors.EndError{Reason: doors.Full, Text: "the process that transcribes does not run yet; try again"}
 	}
+	kept, err := s.record(o, set.Format)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
 	claim, err := s.config.Tasks.OpenLive(ctx, tasks.Request{
-		ID: o.ID, Account: o.Account, Key: o.Key, Seconds: minute, Filename: "live", Options: options, Extras: tasks.Extras{Extras: set.Extras},
+		ID: o.ID, Account: o.Account, Key: o.Key, Seconds: minute, Filename: recordingName, Options: options, Extras: tasks.Extras{Extras: set.Extras},
 		CallbackURL: o.CallbackURL, CallbackSecret: o.CallbackSecret,
 	}, s.member)
 	if err != nil {
 		_ = conn.Close()
+		kept.drop()
 		return nil, refusal(err)
 	}
-	return &session{remote: dial(conn, set, s.config.Counts.Final), sessions: s, claim: claim, order: o, format: set.Format, ended: s.config.Counts.Begins()}, nil
+	return &session{
+		remote: dial(conn, set, s.config.Counts.Final), sessions: s, claim: claim, order: o, format: set.Format, recording: kept, ended: s.config.Counts.Begins(),
+	}, nil
 }
 
 // startTime is how long a session waits for the process of the models.
@@ -160,10 +204,11 @@ const minute = 60
 // session is a session that is a task.
 type session struct {
 	*remote
-	sessions *Sessions
-	claim    *tasks.Claim
-	order    Order
-	ended    func(reason string)
+	sessions  *Sessions
+	claim     *tasks.Claim
+	order     Order
+	ended     func(reason string)
+	recording *recording
 
 	mu      sync.Mutex
 	format  doors.Format
@@ -188,6 +233,7 @@ func (s *session) Write(ctx context.Context, data []byte) error {
 		if err := s.remote.Write(ctx, piece); err != nil {
 			return err
 		}
+		s.recording.write(piece, f)
 		seconds += f.Seconds(int64(len(piece)))
 		s.mu.Lock()
 		s.seconds = seconds
@@ -228,20 +274,38 @@ func (s *session) Configure(ctx context.Context, set doors.Settings) error {
 }
 
 // Close implements doors.Session: it ends the task. If the process has died, the
-// sentences that were delivered are the result.
+// sentences that were delivered are the result. If the database or the file
+// store fails for long, the task is settled when they work again.
 func (s *session) Close() (*spec.Result, error) {
-	defer s.sessions.open.Add(-1)
 	res, failed := s.remote.Close()
-	t, ctx := s.sessions.config.Tasks, context.Background()
-	limit, cancel := context.WithTimeout(ctx, longestClose)
+	limit, cancel := context.WithTimeout(context.Background(), s.sessions.patience)
 	defer cancel()
-	err := backoff.Retry(limit, tasks.Outage, func(ctx context.Context) error { return s.settle(ctx, res) })
+	settle := func(ctx context.Context) error { return s.settle(ctx, res) }
+	err := backoff.Retry(limit, tasks.Outage, settle)
+	if !tasks.Outage(err) {
+		return res, s.ends(res, failed, err)
+	}
+	s.sessions.config.Logger.Warn("live session not settled yet", "task", s.claim.ID, "error", err)
+	s.sessions.inside.Add(1)
+	go func() {
+		defer s.sessions.inside.Add(-1)
+		_ = s.ends(res, failed, backoff.Retry(s.sessions.life, tasks.Outage, settle))
+	}()
+	return res, err
+}
+
+// ends takes the end of the task: failed is the session's error, and err that of
+// settle. It returns the error of both.
+func (s *session) ends(res *spec.Result, failed, err error) error {
+	defer s.sessions.open.Add(-1)
+	defer s.recording.drop()
+	ctx, log := context.Background(), s.sessions.config.Logger.With("task", s.claim.ID)
 	reason := "done"
 	switch {
 	case errors.Is(err, queue.ErrSuperseded):
 		reason, failed = "canceled", cmp.Or(failed, err)
 	case err != nil:
-		s.sessions.config.Logger.ErrorContext(ctx, "live session not settled", "task", s.claim.ID, "error", err)
+		log.Error("live session not settled", "error", err)
 		reason, failed = "failed", err
 	case failed != nil:
 		reason = "failed"
@@ -249,11 +313,11 @@ func (s *session) Close() (*spec.Result, error) {
 	s.ended(reason)
 	done := res != nil || len(s.finals) > 0
 	if err == nil && done && !s.order.Store && s.order.CallbackURL == "" {
-		if err := t.Delete(limit, s.order.Account, s.claim.ID); err != nil {
-			s.sessions.config.Logger.WarnContext(ctx, "live session not deleted", "task", s.claim.ID, "error", err)
+		if err := s.sessions.config.Tasks.Delete(ctx, s.order.Account, s.claim.ID); err != nil {
+			log.Warn("live session not deleted", "error", err)
 		}
 	}
-	return res, failed
+	return failed
 }
 
 // settle ends the task.
@@ -262,15 +326,18 @@ func (s *session) settle(ctx context.Context, res *spec.Result) error {
 	s.mu.Lock()
 	seconds := s.seconds
 	s.mu.Unlock()
-	if res != nil {
-		return t.Complete(ctx, s.claim, tasks.Outcome{Result: *res, Tier: res.Tier, Seconds: seconds})
-	}
-	if len(s.finals) == 0 {
+	var o tasks.Outcome
+	switch {
+	case res != nil:
+		o = tasks.Outcome{Result: *res, Tier: res.Tier, Seconds: seconds}
+	case len(s.finals) == 0:
 		return t.Release(ctx, s.claim, tasks.EndPermanent, "the live session failed; nothing is charged")
+	default:
+		var err error
+		if o, err = t.Delivered(ctx, s.claim, s.finals); err != nil {
+			return err
+		}
 	}
-	o, err := t.Delivered(ctx, s.claim, s.finals)
-	if err != nil {
-		return err
-	}
+	s.recording.finish(&o)
 	return t.Complete(ctx, s.claim, o)
 }

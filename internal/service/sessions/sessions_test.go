@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
@@ -90,8 +91,10 @@ type world struct {
 	kill func() // ends the process of the models
 }
 
-func open(t *testing.T, d *db.DB) *world {
-	f := taskstest.New(t, d)
+func feed(f doors.Format) (Feed, error) { return audio.NewFeed(f.Encoding, f.Rate, f.Channels) }
+
+func open(t *testing.T, d *db.DB, options ...taskstest.Option) *world {
+	f := taskstest.New(t, d, options...)
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
@@ -107,7 +110,7 @@ func open(t *testing.T, d *db.DB) *world {
 			return s, nil
 		}, slog.New(slog.DiscardHandler))
 	}()
-	w := &world{f, New(Config{Tasks: f.Service, Socket: socket, Most: 2, Logger: slog.New(slog.DiscardHandler), Counts: metrics.New(nil).Live()}), kill}
+	w := &world{f, New(Config{Tasks: f.Service, Permit: f.Accounts.Permit, Feed: feed, Socket: socket, Most: 2, Logger: slog.New(slog.DiscardHandler), Counts: metrics.New(nil).Live()}), kill}
 	t.Cleanup(func() {
 		kill()
 		assert.NoError(t, <-ended)

@@ -65,6 +65,12 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 		if receipt, err = s.charge(ctx, tx, &r, quote, o.Seconds); err != nil {
 			return unaffordable(err, o.Seconds)
 		}
+		if o.Audio.Key != "" {
+			r.audio = o.Audio.Key
+			if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_size = $2, audio_md5 = $3 WHERE id = $1", r.ID, o.Audio.Size, o.Audio.MD5); err != nil {
+				return err
+			}
+		}
 		length := o.length()
 		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &length, o.VoiceModel, warnings
 		if o.Result.Ran.ASR {
@@ -77,6 +83,9 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 	})
 	if errors.Is(err, queue.ErrSuperseded) || errors.Is(err, billing.ErrInsufficientBalance) {
 		s.DropAudio(ctx, key)
+		if o.Audio.Key != "" {
+			s.DropAudio(ctx, o.Audio.Key)
+		}
 	}
 	if err == nil {
 		for _, w := range warnings {

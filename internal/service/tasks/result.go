@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/voices"
 )
@@ -32,6 +33,8 @@ type Outcome struct {
 	Seconds float64
 	// Waveform holds audio.PeaksPerSecond peaks a second; empty if unknown.
 	Waveform []byte
+	// Audio is the stored sound of a live session; zero for none.
+	Audio blob.Info
 	// Recognized is nil unless the task asks for known voices.
 	Recognized *Recognized
 	// VoiceModel is the SHA-256 of the voices' speaker model; "" without any.

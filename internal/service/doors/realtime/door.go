@@ -24,7 +24,8 @@ type Door struct {
 	expires int64  // Unix time
 	models  Models
 	config  config
-	events  int // sent so far
+	secret  bool // opened by a client secret, whose callback cannot be changed
+	events  int  // sent so far
 
 	current *item              // takes the next sound, without turn detection
 	of      map[int]*utterance // by number
@@ -37,7 +38,7 @@ type Door struct {
 // is a session of POST /realtime/client_secrets, or empty. id is that of the
 // task. Errors are *Error.
 func New(id, model string, session json.RawMessage, models Models, longest time.Duration) (*Door, error) {
-	d := &Door{id: id, expires: time.Now().Add(longest).Unix(), models: models, config: defaults(), of: map[int]*utterance{}}
+	d := &Door{id: id, expires: time.Now().Add(longest).Unix(), models: models, config: defaults(), secret: len(session) > 0, of: map[int]*utterance{}}
 	var err error
 	if len(session) > 0 {
 		err = d.config.update(session, models)
@@ -162,6 +163,12 @@ func (d *Door) update(session json.RawMessage) (actions []doors.Action, replies 
 	next := d.config.clone()
 	if err := next.update(session, d.models); err != nil {
 		return nil, nil, err
+	}
+	if t, has := &next.terms, d.config.terms.CallbackURL; d.secret {
+		if t.CallbackURL != "" && t.CallbackURL != has || t.CallbackSecret != "" {
+			return nil, nil, wrongValue("session.otograph.callback_url", "otograph: a session of a client secret has the callback of POST /v1/realtime/client_secrets, no other")
+		}
+		t.CallbackURL = has
 	}
 	d.config = next
 	replies = [][]byte{d.session("session.updated")}

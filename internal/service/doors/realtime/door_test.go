@@ -336,3 +336,31 @@ func TestUsageOfItems(t *testing.T) {
 	}
 	assert.Equal(t, []float64{2.5, 1.5}, usage)
 }
+
+// A client secret carries its callback: who has it cannot send results elsewhere.
+func TestCallbackOfClientSecret(t *testing.T) {
+	update := func(terms string) string {
+		return fmt.Sprintf(`{"type":"session.update","session":{"otograph":%s}}`, terms)
+	}
+	for session, refused := range map[string]bool{"": false, `{"otograph":{"callback_url":"https://mine"}}`: true} {
+		d, err := New("id", "", json.RawMessage(session), models, time.Hour)
+		require.NoError(t, err)
+		for _, terms := range []string{`{"callback_url":"https://other"}`, `{"callback_url":"https://mine","callback_secret":"s"}`} {
+			before := d.Terms()
+			_, replies, err := d.Receive(true, []byte(update(terms)))
+			require.NoError(t, err)
+			e := parsed(t, replies)[0]
+			if assert.Equal(t, refused, e.Type == "error", terms); refused {
+				assert.Equal(t, "session.otograph.callback_url", e.Error.Param)
+				assert.Equal(t, before, d.Terms())
+			}
+		}
+		_, _, err = d.Receive(true, []byte(update(`{"store":true}`)))
+		require.NoError(t, err)
+		want := Terms{Store: true}
+		if refused {
+			want.CallbackURL = "https://mine"
+		}
+		assert.Equal(t, want, d.Terms())
+	}
+}

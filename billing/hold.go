@@ -61,7 +61,7 @@ func (s *Store) Solvent(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	p.Standard = min(p.Standard, p.Optimized)
+	p.Standard = min(p.Standard, p.Optimized, p.base(Usage{Live: true}))
 	least, err := p.Quote(Usage{Seconds: 1, Mode: spec.TierStandard, Batch: true})
 	if err != nil {
 		return err

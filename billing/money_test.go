@@ -181,9 +181,12 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 			Standard: price("standard"), Optimized: price("zh_lite"), Diarize: price("diarize"), AudioEvents: price("events"),
 			BatchDiscount: Factor(rapid.Int64Range(0, int64(Unit)).Draw(t, "discount")),
 		}
+		if rapid.Bool().Draw(t, "with a price for live") {
+			p.Live = new(price("live"))
+		}
 		u := Usage{
 			Mode: rapid.SampledFrom([]spec.Tier{spec.TierStandard, spec.TierOptimized}).Draw(t, "mode"), Seconds: rapid.Float64Range(0, maxSeconds).Draw(t, "seconds"),
-			Diarize: rapid.Bool().Draw(t, "with diarization"), Events: rapid.Bool().Draw(t, "with events"), Batch: rapid.Bool().Draw(t, "batch"),
+			Diarize: rapid.Bool().Draw(t, "with diarization"), Events: rapid.Bool().Draw(t, "with events"), Batch: rapid.Bool().Draw(t, "batch"), Live: rapid.Bool().Draw(t, "of a live session"),
 		}
 		q, err := p.Quote(u)
 		require.NoError(t, err)
@@ -194,6 +197,9 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 		base := p.Standard
 		if u.Mode == spec.TierOptimized {
 			base = p.Optimized
+		}
+		if u.Live && p.Live != nil {
+			base = *p.Live
 		}
 		sum, shown := cost(base), []Money{q.Detail.BaseAmount}
 		exact := []*big.Rat{cost(base)}

@@ -22,6 +22,7 @@ type Prices struct {
 	Optimized     Money     `json:"zh_lite_price_per_hour"`
 	Diarize       Money     `json:"diarize_price_per_hour"`
 	AudioEvents   Money     `json:"audio_events_price_per_hour"`
+	Live          *Money    `json:"live_price_per_hour,omitempty"` // of live sessions, in place of Standard and Optimized; nil: the same as recordings
 	BatchDiscount Factor    `json:"batch_discount"`
 	ValidFrom     time.Time `json:"-"`
 	UpdatedAt     time.Time `json:"updated_at"` // when this state was entered, or installed with the store
@@ -42,11 +43,11 @@ var errPrices = errors.New("prices not accepted")
 // maxPrice bounds a price per hour: a million units.
 const maxPrice = 1_000_000 * Unit
 
-const priceColumns = "SELECT id, standard, zh_lite, diarize, audio_events, batch_discount, valid_from, created_at FROM prices "
+const priceColumns = "SELECT id, standard, zh_lite, diarize, audio_events, live, batch_discount, valid_from, created_at FROM prices "
 
 func scanPrices(row *sql.Row) (Prices, error) {
 	var p Prices
-	return p, row.Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.BatchDiscount, db.ScanTime(&p.ValidFrom), db.ScanTime(&p.UpdatedAt))
+	return p, row.Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.Live, &p.BatchDiscount, db.ScanTime(&p.ValidFrom), db.ScanTime(&p.UpdatedAt))
 }
 
 // Prices returns the prices that are valid now.
@@ -75,7 +76,7 @@ func (s *Store) PricesByID(ctx context.Context, from Querier, id int64) (Prices,
 // now on). Existing tasks keep the prices of their creation. Prices must lie in
 // 0 … 1,000,000 and the discount in 0 … 1.
 func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (Prices, error) {
-	for name, price := range map[string]Money{"standard": p.Standard, "zh_lite": p.Optimized, "diarize": p.Diarize, "audio_events": p.AudioEvents} {
+	for name, price := range map[string]Money{"standard": p.Standard, "zh_lite": p.Optimized, "diarize": p.Diarize, "audio_events": p.AudioEvents, "live": p.base(Usage{Live: true, Mode: spec.TierStandard})} {
 		if price < 0 || price > maxPrice {
 			return Prices{}, fmt.Errorf("%w: %s is %s; want 0 to %s", errPrices, name, price.Number(), maxPrice.Number())
 		}
@@ -89,9 +90,9 @@ func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (P
 	}
 	p.ValidFrom, p.UpdatedAt = db.Time(db.Micros(validFrom)), db.Time(db.Micros(now))
 	err := s.db.Write(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `INSERT INTO prices (standard, zh_lite, diarize, audio_events, batch_discount, valid_from, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
-			p.Standard, p.Optimized, p.Diarize, p.AudioEvents, p.BatchDiscount, db.Micros(validFrom), db.Micros(now)).Scan(&p.ID)
+		return tx.QueryRowContext(ctx, `INSERT INTO prices (standard, zh_lite, diarize, audio_events, live, batch_discount, valid_from, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+			p.Standard, p.Optimized, p.Diarize, p.AudioEvents, p.Live, p.BatchDiscount, db.Micros(validFrom), db.Micros(now)).Scan(&p.ID)
 	})
 	return p, s.wrap("set prices", err)
 }
@@ -103,6 +104,7 @@ type Usage struct {
 	Diarize bool
 	Events  bool
 	Batch   bool
+	Live    bool
 	Partial bool // the rest of the recording is missing or could not be read
 }
 
@@ -155,14 +157,10 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
-	base := p.Standard
-	switch u.Mode {
-	case spec.TierStandard:
-	case spec.TierOptimized:
-		base = p.Optimized
-	default:
+	if u.Mode != spec.TierStandard && u.Mode != spec.TierOptimized {
 		return Quote{}, fmt.Errorf("%w: mode %q", ErrUsage, u.Mode)
 	}
+	base := p.base(u)
 	d := Detail{BasePricePerHour: base}
 	perHour, amounts := []Money{base}, []*Money{&d.BaseAmount}
 	if u.Diarize {
@@ -192,6 +190,17 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 		}
 	}
 	return Quote{Mode: u.Mode, Minutes: minutes, Detail: d, Total: d.Total, Partial: u.Partial}, nil
+}
+
+// base returns the price per hour of the text.
+func (p Prices) base(u Usage) Money {
+	switch {
+	case u.Live && p.Live != nil:
+		return *p.Live
+	case u.Mode == spec.TierOptimized:
+		return p.Optimized
+	}
+	return p.Standard
 }
 
 // components divides subtotal, the rounded sum of price / 60 × minutes, among

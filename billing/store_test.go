@@ -114,7 +114,17 @@ func TestPricesByValidity(t *testing.T) {
 		later, err := s.pricesAt(t.Context(), s.pool, now.Add(time.Hour))
 		require.NoError(t, err)
 		assert.Equal(t, Money(9000), later.Standard)
-		p.Standard = -1
+		assert.Nil(t, later.Live)
+		p.Live = new(Money)
+		_, err = s.SetPrices(t.Context(), p, now.Add(2*time.Hour))
+		require.NoError(t, err)
+		later, err = s.pricesAt(t.Context(), s.pool, now.Add(2*time.Hour))
+		require.NoError(t, err)
+		assert.Equal(t, new(Money), later.Live, "free")
+		*p.Live = -1
+		_, err = s.SetPrices(t.Context(), p, time.Time{})
+		require.ErrorIs(t, err, errPrices)
+		p.Live, p.Standard = nil, -1
 		_, err = s.SetPrices(t.Context(), p, time.Time{})
 		require.ErrorIs(t, err, errPrices)
 		p.Standard, p.BatchDiscount = 1, 10001

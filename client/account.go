@@ -34,7 +34,8 @@ type Pricing struct {
 	Optimized     float64   `json:"zh_lite_price_per_hour"`
 	Diarize       float64   `json:"diarize_price_per_hour"`
 	AudioEvents   float64   `json:"audio_events_price_per_hour"`
-	BatchDiscount float64   `json:"batch_discount"` // 0.5 means half price
+	Live          *float64  `json:"live_price_per_hour"` // of live sessions; nil: Standard or Optimized
+	BatchDiscount float64   `json:"batch_discount"`      // 0.5 means half price
 	UpdatedAt     time.Time `json:"updated_at"`
 }
 

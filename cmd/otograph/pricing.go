@@ -17,6 +17,7 @@ type pricingCmd struct {
 	Optimized     string `placeholder:"PRICE" help:"Optimized tier, per hour."`
 	Diarize       string `placeholder:"PRICE" help:"Diarization, per hour."`
 	Events        string `name:"audio-events" placeholder:"PRICE" help:"Sound events, per hour."`
+	Live          string `placeholder:"PRICE" help:"Live sessions, per hour, in place of their tier; none: no price of their own."`
 	BatchDiscount string `placeholder:"FACTOR" help:"Price factor of batch tasks, 0 to 1."`
 	From          string `placeholder:"TIME" help:"Effective time; default: now."`
 }
@@ -24,7 +25,7 @@ type pricingCmd struct {
 // detail describes the changed prices.
 func (c *pricingCmd) detail() string {
 	var parts []string
-	for _, f := range [][2]string{{"standard", c.Standard}, {"optimized", c.Optimized}, {"diarize", c.Diarize}, {"audio-events", c.Events}, {"batch-discount", c.BatchDiscount}, {"from", c.From}} {
+	for _, f := range [][2]string{{"standard", c.Standard}, {"optimized", c.Optimized}, {"diarize", c.Diarize}, {"audio-events", c.Events}, {"live", c.Live}, {"batch-discount", c.BatchDiscount}, {"from", c.From}} {
 		if f[1] != "" {
 			parts = append(parts, f[0]+" "+f[1])
 		}
@@ -51,12 +52,19 @@ func (c *pricingCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		switch c.Live {
+		case "":
+		case "none":
+			p.Live, c.Live = nil, ""
+		default:
+			p.Live = new(billing.Money)
+		}
 		for flag, set := range map[string]struct {
 			text   string
 			target *billing.Money
 		}{
 			"standard": {c.Standard, &p.Standard}, "optimized": {c.Optimized, &p.Optimized},
-			"diarize": {c.Diarize, &p.Diarize}, "audio-events": {c.Events, &p.AudioEvents},
+			"diarize": {c.Diarize, &p.Diarize}, "audio-events": {c.Events, &p.AudioEvents}, "live": {c.Live, p.Live},
 		} {
 			if set.text == "" {
 				continue

@@ -91,6 +91,7 @@ export function AccountPage() {
                   ['pFast', money(prices.zh_lite_price_per_hour)],
                   ['pDiarize', money(prices.diarize_price_per_hour)],
                   ['pEvents', money(prices.audio_events_price_per_hour)],
+                  ...(prices.live_price_per_hour == null ? [] : [['pLive', money(prices.live_price_per_hour)] as const]),
                   ['pBatch', t('pBatchValue', { factor: prices.batch_discount })],
                 ])}
                 <p class="muted small">

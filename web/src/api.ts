@@ -239,6 +239,7 @@ export interface Pricing {
   zh_lite_price_per_hour: number;
   diarize_price_per_hour: number;
   audio_events_price_per_hour: number;
+  live_price_per_hour?: number;
   batch_discount: number;
   updated_at: string;
 }
@@ -249,6 +250,7 @@ export const sells = (p: Pricing): boolean =>
     p.standard_price_per_hour ||
     p.zh_lite_price_per_hour ||
     p.diarize_price_per_hour ||
+    p.live_price_per_hour ||
     p.audio_events_price_per_hour
   );
 

@@ -208,6 +208,49 @@ func TestSessionsAreTasks(t *testing.T) {
 	})
 }
 
+// A session costs the price of live sessions, if there is one: also the last
+// minute that the balance pays for, and what was delivered when the process of
+// the models died.
+func TestPriceOfLive(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := open(t, d)
+		_, err := w.Billing().SetPrices(t.Context(), billing.Prices{Standard: 60_000, Optimized: 60_000, Live: new(billing.Money(7))}, time.Time{}) // 0.0007 an hour
+		require.NoError(t, err)
+		account := w.NewAccount("thrifty", 6)
+		for _, end := range []string{"orderly", "unpaid", "dead"} {
+			if end == "dead" {
+				account = w.Account
+			}
+			before := w.balance(t, account)
+			o := Order{ID: tasks.NewID(), Account: account, Store: true}
+			s := w.begin(t, o)
+			next, ended := listen(s)
+			minutes, charged := 9, billing.Money(1) // 7 / 60 × 9 = 1.05
+			require.NoError(t, speak(t, s, 60*minutes))
+			require.NoError(t, s.Commit(t.Context()))
+			next()
+			switch end {
+			case "unpaid":
+				charged = 5
+				assert.Equal(t, doors.Unpaid, reason(t, speak(t, s, 100*60))) // 47 min cost 5.48, 48 min 5.6
+			case "dead":
+				w.kill()
+				<-ended
+			}
+			_, _ = s.Close()
+			_, bill := w.ReadResult(o.ID)
+			assert.Equal(t, charged, bill.Amount, end)
+			assert.Equal(t, billing.Money(7), bill.Detail.BasePricePerHour)
+			assert.Equal(t, before-charged, w.balance(t, account))
+			w.Exact()
+		}
+		u, err := w.Usage(t.Context(), tasks.UsageQuery{Account: w.Account, Zone: time.UTC, By: []string{"kind"}})
+		require.NoError(t, err)
+		assert.Equal(t, "asr+live", u.Rows[0].Kind)
+		assert.Equal(t, billing.Money(1), u.Total.Amount)
+	})
+}
+
 // A session takes a day of sound, and no more. Where sound costs nothing, too,
 // it ends soon after its operator has canceled it.
 func TestLongSessions(t *testing.T) {

@@ -74,7 +74,7 @@ func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
 		if err != nil {
 			return err
 		}
-		u := usage(r.Options, seconds, r.BatchMode)
+		u := usage(r.Task, seconds)
 		u.Mode = cheapest(prices, possibleTiers(r.Options, stillNaming(r.Extras.Model, sets)))
 		quote, err := prices.Quote(u)
 		if err != nil {

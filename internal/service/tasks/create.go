@@ -48,9 +48,9 @@ type Item struct {
 
 func on(b *bool) bool { return b == nil || *b }
 
-// usage returns the usage that the options request, without a tier.
-func usage(o spec.EffectiveOptions, seconds float64, batch bool) billing.Usage {
-	return billing.Usage{Seconds: seconds, Diarize: on(o.EnableDiarize), Events: on(o.EnableAudioEvents), Batch: batch}
+// usage returns the usage that a task requests, without a tier.
+func usage(t Task, seconds float64) billing.Usage {
+	return billing.Usage{Seconds: seconds, Diarize: on(t.Options.EnableDiarize), Events: on(t.Options.EnableAudioEvents), Batch: t.BatchMode, Live: t.Extras.Live}
 }
 
 // possibleTiers returns the tiers that may run with any of the sets.
@@ -186,9 +186,9 @@ func (s *core) accepted(ctx context.Context, account string, items []Item) {
 }
 
 // firstPrice returns the price to hold for a task before its audio is probed.
-func (s *core) firstPrice(options spec.EffectiveOptions, seconds float64, batch bool, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
+func (s *core) firstPrice(t Task, seconds float64, prices billing.Prices, sets []spec.Available) (billing.Money, error) {
 	seconds = cmp.Or(seconds, s.Config.UnknownLength.Seconds())
-	quote, err := prices.Dearest(usage(options, seconds, batch), possibleTiers(options, sets)...)
+	quote, err := prices.Dearest(usage(t, seconds), possibleTiers(t.Options, sets)...)
 	return quote.Total, err
 }
 
@@ -212,14 +212,14 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 	if r.Extras.Translate && slices.ContainsFunc(sets, func(a spec.Available) bool { return !a.Translates }) {
 		return Task{}, ErrTranslation
 	}
-	price, err := s.firstPrice(r.Options, r.Seconds, r.Batch, prices, sets)
-	if err != nil {
-		return Task{}, err
-	}
 	now := s.now()
 	t := Task{
 		ID: r.ID, AccountID: r.Account, Status: StatusProcessing, AudioFilename: r.Filename, AudioSourceType: SourceURL,
 		AllowTraining: r.AllowTraining, Options: r.Options, Extras: r.Extras, BatchMode: r.Batch, CreatedAt: now, UpdatedAt: now,
+	}
+	price, err := s.firstPrice(t, r.Seconds, prices, sets)
+	if err != nil {
+		return Task{}, err
 	}
 	var url, host, key, size, md5 any
 	lane := laneOf(r.Batch)

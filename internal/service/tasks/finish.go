@@ -39,7 +39,7 @@ func (s *Runs) Complete(ctx context.Context, c *Claim, o Outcome) error {
 
 // settle is Complete with the result stored under key.
 func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) error {
-	u := usage(c.Options, o.Seconds, c.BatchMode)
+	u := usage(c.Task, o.Seconds)
 	u.Mode = cmp.Or(o.Tier, spec.TierStandard)
 	warnings := spec.OfAudio(o.Result.Warnings)
 	u.Partial = o.Result.Stats.Truncated

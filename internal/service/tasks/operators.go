@@ -153,7 +153,7 @@ func (s *core) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
 	if err != nil {
 		return err
 	}
-	price, err := s.firstPrice(r.Options, 0, r.BatchMode, prices, stillNaming(r.Extras.Model, sets))
+	price, err := s.firstPrice(r.Task, 0, prices, stillNaming(r.Extras.Model, sets))
 	if err != nil {
 		return err
 	}

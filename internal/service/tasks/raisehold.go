@@ -63,7 +63,7 @@ func (s *core) tariff(ctx context.Context, c *Claim, seconds float64) (t tariff,
 	if t.prices, sets, err = s.terms(ctx, s.Config.DB.Read(), c.price); err != nil {
 		return t, err
 	}
-	t.usage, t.tiers = usage(c.Options, seconds, c.BatchMode), possibleTiers(c.Options, stillNaming(c.Extras.Model, sets))
+	t.usage, t.tiers = usage(c.Task, seconds), possibleTiers(c.Options, stillNaming(c.Extras.Model, sets))
 	t.quote, err = t.prices.Dearest(t.usage, t.tiers...)
 	return t, spec.Permanent(err)
 }

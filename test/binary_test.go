@@ -2,6 +2,7 @@
 package test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +23,10 @@ var binary string
 // as the released one: it takes three quarters of the time to link.
 const stripped = "-ldflags=-s -w"
 
+// atOnce is how many tests run at a time, unless -parallel is given. They wait
+// for the built program and its timers most of the time.
+const atOnce = "6"
+
 func TestMain(m *testing.M) { os.Exit(build(m)) }
 
 func build(m *testing.M) int {
@@ -32,7 +37,16 @@ func build(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "otograph")
-	os.Setenv("OTOGRAPH_DEMO", "true") // tests that are about other models unset it
+	for name, value := range map[string]string{
+		"OTOGRAPH_DEMO":     "true", // tests that are about other models unset it
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+	} {
+		os.Setenv(name, value)
+	}
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	// The tests can also run a binary that was built elsewhere, such as a
 	// release. A binary outside the checkout does not look for libraries in it.
 	if lib, err := filepath.Abs("../third_party/native/lib"); err == nil && os.Getenv("OTOGRAPH_NATIVE") == "" {

@@ -22,9 +22,8 @@ import (
 // worker processes on one PostgreSQL and one S3 server. From time to time a
 // worker is killed and another one started. Every task is done once.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	source := dbtest.PostgresSource(t)
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	blobs := outside.S3Store(outside.S3(t, "otograph"), "otograph/service")
 	out := newCustomer(t)
 	flags := []string{"--database", source, "--blobs", blobs}
@@ -106,6 +105,8 @@ func TestFleet(t *testing.T) {
 	assert.Zero(t, count(t, d, "SELECT COUNT(*) FROM tasks WHERE failures > 0"), "the task is not blamed for its worker's death")
 	again := count(t, d, "SELECT COUNT(*) FROM tasks WHERE attempt > 1")
 	for _, w := range fleet {
+		// The last replacement may have nothing to do, and still be starting.
+		require.Eventually(t, func() bool { return count(t, d, "SELECT COUNT(*) FROM workers WHERE pid = $1", w.Process.Pid) == 1 }, patience, 50*time.Millisecond)
 		require.NoError(t, w.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, w.Wait(), "a worker that is told to stop exits without an error")
 	}

@@ -35,6 +35,7 @@ func raw(t *testing.T, path string) []byte {
 // TestListen: events come one a line and the result last; the sound is saved as
 // it came, once; Ctrl-C ends the recording, not the program.
 func TestListen(t *testing.T) {
+	t.Parallel()
 	samples := raw(t, "../testdata/demo/short/en_00.flac")
 	name := filepath.Join(t.TempDir(), "talk")
 	args := []string{"listen", "-q", "--demo", "--input", "-", "--pcm", "16000", "-l", "en", "-f", "json"}

@@ -112,6 +112,7 @@ func (s *server) ended(id string) map[string]any {
 // TestLiveSessions: a session is a task with the text of the recording, charged
 // by the minute; garbage ends nothing; a client that leaves is charged.
 func TestLiveSessions(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--demo")
 	samples := raw(t, "../testdata/demo/short/en_08.flac")
 	c := s.phone(pushToTalk + `,"otograph":{"store":true}}`)
@@ -148,6 +149,7 @@ func TestLiveSessions(t *testing.T) {
 // each in mid-session: what was delivered is charged, the codes let clients
 // connect again, and the process is replaced.
 func TestLiveFaults(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--demo")
 	samples := raw(t, "../testdata/demo/short/en_08.flac")
 	kept := pushToTalk + `,"otograph":{"store":true}}`

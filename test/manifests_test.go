@@ -125,8 +125,7 @@ func TestManifestsRunTasks(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a read-only root and another user require root")
 	}
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	t.Parallel()
 	_, source := dbtest.Proxied(t, dbtest.PostgresSource(t)) // over TCP: the socket is in /tmp
 	blobs := outside.S3Store(outside.S3(t, "otograph"), "otograph/service")
 	log, err := os.CreateTemp(t.TempDir(), "work-*.log")

@@ -68,6 +68,7 @@ func fillStore(t *testing.T, dir string, n int) {
 // files: each start is refused, and every file remains. (F1 with an S3 server:
 // TestF1ForeignBucket.)
 func TestF1ForeignFolder(t *testing.T) {
+	t.Parallel()
 	blobs := filepath.Join(t.TempDir(), "blobs")
 	owner := serve(t, t.TempDir(), "--workers", "0", "--blobs", blobs)
 	require.NoError(t, owner.stop())
@@ -85,7 +86,6 @@ func TestF1ForeignFolder(t *testing.T) {
 	other := &server{t: t, data: empty}
 	out, err := other.run("migrate")
 	require.NoError(t, err, out)
-	t.Setenv("OTOGRAPH_BLOBS", blobs)
 	cmd := exec.Command(binary, "store", "--adopt", "--data", empty, "--blobs", blobs)
 	text, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", text)
@@ -102,6 +102,7 @@ func TestF1ForeignFolder(t *testing.T) {
 // service's own, each start is refused; otherwise the server starts, collects
 // without limits, and deletes none of them.
 func TestF1ForeignBucket(t *testing.T) {
+	t.Parallel()
 	s3 := newS3(t)
 	at := func(prefix string) string { return strings.Replace(s3.source, "/service?", prefix+"?", 1) }
 	owner := serve(t, t.TempDir(), "--workers", "0", "--blobs", at("/service"))
@@ -179,8 +180,7 @@ func TestF3Partition(t *testing.T) {
 
 // TestF8Start starts servers whose database or file store is unavailable.
 func TestF8Start(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	t.Parallel()
 	at := func(endpoint string) string { return outside.S3Store(endpoint, "files") }
 	gone := httptest.NewServer(nil)
 	gone.Close()

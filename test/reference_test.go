@@ -25,6 +25,7 @@ import (
 // TestReference compares docs/reference.md with the program's options.
 // OTOGRAPH_UPDATE=1 rewrites the page.
 func TestReference(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir())
 	const path = "../docs/reference.md"
 	current, err := os.ReadFile(path)

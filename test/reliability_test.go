@@ -113,6 +113,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 
 // T2: a small disk under the data folder becomes full and then has space again.
 func TestServiceSurvivesFullDisk(t *testing.T) {
+	t.Parallel()
 	fullDisk(t, "T2: 32 MB disk", "size=32m", func(folder string) (func() error, error) {
 		ballast := filepath.Join(folder, "ballast")
 		return func() error { return os.Remove(ballast) }, os.WriteFile(ballast, make([]byte, 8<<20), 0o600)
@@ -121,6 +122,7 @@ func TestServiceSurvivesFullDisk(t *testing.T) {
 
 // T28: a small inode table becomes full and then has space again.
 func TestServiceSurvivesFullInodeTable(t *testing.T) {
+	t.Parallel()
 	fullDisk(t, "T28: 100 inodes", "nr_inodes=100", func(folder string) (func() error, error) {
 		ballast := filepath.Join(folder, "ballast")
 		err := os.Mkdir(ballast, 0o700)

@@ -144,6 +144,7 @@ func postgres(t *testing.T, program string, args ...string) {
 // TestF11RestoreRefuses: files that are not backups, and folders that are in
 // use, are refused.
 func TestF11RestoreRefuses(t *testing.T) {
+	t.Parallel()
 	s := &server{t: t, data: t.TempDir()}
 	broken := filepath.Join(t.TempDir(), "broken.db")
 	require.NoError(t, os.WriteFile(broken, []byte("this is no database, but it is long enough to look into"), 0o600))

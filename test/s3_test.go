@@ -26,8 +26,6 @@ type s3Server struct {
 }
 
 func newS3(t *testing.T) *s3Server {
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "testsecret")
 	source := func(address string) string {
 		return outside.S3Store("http://"+address, "otograph/service")
 	}
@@ -42,7 +40,7 @@ func newS3(t *testing.T) *s3Server {
 	var cmd *exec.Cmd
 	address := ""
 	start := func() bool {
-		started := exec.Command(program, "--access", "test", "--secret", "testsecret", "--port", address, "posix", root)
+		started := exec.Command(program, "--access", "test", "--secret", "test", "--port", address, "posix", root)
 		require.NoError(t, started.Start())
 		cmd = started
 		ended := make(chan struct{})

@@ -326,6 +326,7 @@ func killWorkers(t *testing.T, parent int) (n int) {
 // Two servers on one data folder: the second reports it and stops. It covers
 // T32 of test/README.md.
 func TestSecondServerOnAFolderStops(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	serve(t, data, "--workers", "0")
 	out, err := exec.Command(binary, "serve", "--data", data, "--addr", "127.0.0.1:0").CombinedOutput()

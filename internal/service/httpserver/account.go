@@ -17,10 +17,7 @@ import (
 // getAccount handles GET /account, computed at the time of the request.
 func (s *Server) getAccount(w http.ResponseWriter, r *request) error {
 	a, err := s.cfg.Money.View(r.Context(), r.who.Account)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, a)
+	return respond(w, a, err)
 }
 
 // transaction is the specification's Transaction record: amounts as strings
@@ -56,15 +53,12 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 		return q.err
 	}
 	list, total, err := s.cfg.Money.Transactions(r.Context(), r.who.Account, page)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, struct {
+	return respond(w, struct {
 		Transactions []transaction `json:"transactions"`
 		Total        int           `json:"total"`
 		Page         int           `json:"page"`
 		PageSize     int           `json:"page_size"`
-	}{records(list, transactionOf), total, page.Number, page.Size})
+	}{records(list, transactionOf), total, page.Number, page.Size}, err)
 }
 
 // pricesAge is how long the response of GET /pricing is cached, here and by
@@ -149,10 +143,7 @@ func (s *Server) recorded(r *request, e accounts.AuditEntry, work func() error) 
 // listKeys handles GET /account/keys, an addition to the specification.
 func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, map[string]any{"keys": records(keys, keyRecordOf)})
+	return respond(w, map[string]any{"keys": records(keys, keyRecordOf)}, err)
 }
 
 // createKey handles POST /account/keys, an addition to the specification.

@@ -272,8 +272,8 @@ const (
 func (s *Server) createToken(w http.ResponseWriter, r *request) error {
 	var username, password string
 	err := readBody(w, r, maxSmallBody, jsonstream.Fields{
-		"username": func(v *jsonstream.Value) error { return v.Text(&username, maxUsername) },
-		"password": func(v *jsonstream.Value) error { return v.Text(&password, maxPassword) },
+		"username": text(&username, maxUsername),
+		"password": text(&password, maxPassword),
 	})
 	switch {
 	case err != nil:
@@ -288,14 +288,11 @@ func (s *Server) createToken(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	token, err := s.tokens.issue(user)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, struct {
+	return respond(w, struct {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`
 		ExpiresIn   int    `json:"expires_in"`
-	}{token, "Bearer", int(tokenLifetime.Seconds())})
+	}{token, "Bearer", int(tokenLifetime.Seconds())}, err)
 }
 
 // maxLoginsWaiting limits the logins that wait for their turn at the password

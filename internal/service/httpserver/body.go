@@ -122,6 +122,11 @@ func readBody(w http.ResponseWriter, r *request, max int, fields jsonstream.Fiel
 	return jsonstream.ReadObject(body, max, fields)
 }
 
+// text reads a string of at most max characters.
+func text(into *string, max int) func(*jsonstream.Value) error {
+	return func(v *jsonstream.Value) error { return v.Text(into, max) }
+}
+
 // readError explains why a body could not be read to its end: it exceeded the
 // limit, arrived too slowly, or was malformed as message says.
 func readError(err error, message string) *apiError {

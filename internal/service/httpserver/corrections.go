@@ -50,11 +50,11 @@ func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) 
 	var op string
 	var version, at *int64
 	err := readBody(w, r, tasks.MaxCorrection, jsonstream.Fields{
-		"op":       func(v *jsonstream.Value) error { return v.Text(&op, maxVoiceField) },
+		"op":       text(&op, maxVoiceField),
 		"version":  wholeNumber("version", &version),
 		"segment":  wholeNumber("segment", &c.Segment),
 		"at":       wholeNumber("at", &at),
-		"speaker":  func(v *jsonstream.Value) error { return v.Text(&c.Speaker, maxVoiceField) },
+		"speaker":  text(&c.Speaker, maxVoiceField),
 		"speakers": entries(&c.Speakers),
 		"texts":    entries(&c.Texts),
 	})

@@ -41,7 +41,7 @@ func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
 // recording reads the recording of a request or its address.
 func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/json" {
-		err := readBody(w, r, maxSmallBody, jsonstream.Fields{"url": func(v *jsonstream.Value) error { return v.Text(&req.URL, maxURL) }})
+		err := readBody(w, r, maxSmallBody, jsonstream.Fields{"url": text(&req.URL, maxURL)})
 		if err == nil && req.URL == "" {
 			err = invalid("url: is required")
 		}

@@ -34,10 +34,7 @@ func (s *Server) erased(w http.ResponseWriter, r *request, id, message string, p
 	} else {
 		err = plain(r.Context(), r.who.Account, id)
 	}
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, out)
+	return respond(w, out, err)
 }
 
 // deleteTask is DELETE /tasks/:id.
@@ -48,8 +45,5 @@ func (s *Server) deleteTask(w http.ResponseWriter, r *request, id string) error 
 // getReceiptKey handles GET /receipts/key, an addition to the specification.
 func (s *Server) getReceiptKey(w http.ResponseWriter, r *request) error {
 	key, err := s.cfg.Erasure.Key(r.Context())
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, key)
+	return respond(w, key, err)
 }

@@ -55,9 +55,9 @@ func (s *Server) changeHook(w http.ResponseWriter, r *request, e accounts.AuditE
 func (s *Server) setHook(w http.ResponseWriter, r *request) error {
 	var h webhook.Hook
 	err := readBody(w, r, maxSmallBody, jsonstream.Fields{
-		"url":      func(v *jsonstream.Value) error { return v.Text(&h.URL, maxURL) },
+		"url":      text(&h.URL, maxURL),
 		"events":   func(v *jsonstream.Value) error { return v.Texts(&h.Events, len(webhook.EventNames()), 100) },
-		"timezone": func(v *jsonstream.Value) error { return v.Text(&h.Zone, 100) },
+		"timezone": text(&h.Zone, 100),
 		"budget": func(v *jsonstream.Value) error {
 			raw, err := v.Raw()
 			if err == nil && json.Unmarshal(raw, &h.Budget) != nil {
@@ -91,8 +91,5 @@ func (s *Server) removeHook(w http.ResponseWriter, r *request) error {
 	err := s.recorded(r, accounts.AuditEntry{Action: "hook remove"}, func() error {
 		return s.cfg.Tasks.Outbox().RemoveHook(r.Context(), r.who.Account)
 	})
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, map[string]string{"message": "hook removed"})
+	return respond(w, map[string]string{"message": "hook removed"}, err)
 }

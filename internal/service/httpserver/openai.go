@@ -33,10 +33,7 @@ func (s *Server) names(ctx context.Context) (openai.Names, error) {
 // listModels is GET /models.
 func (s *Server) listModels(w http.ResponseWriter, r *request) error {
 	names, err := s.names(r.Context())
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, names.List(s.started))
+	return respond(w, names.List(s.started), err)
 }
 
 // getModel handles GET /models/{model}, and GET /models/, which some clients
@@ -50,10 +47,7 @@ func (s *Server) getModel(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	m, err := names.Find(r.PathValue("model"), s.started)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, m)
+	return respond(w, m, err)
 }
 
 // maxFormEnd limits the bytes after the last field of a form.

@@ -155,8 +155,5 @@ func (s *Server) createSecret(w http.ResponseWriter, r *request) error {
 		return realtimeRefusal(err)
 	}
 	value, err := s.tokens.sign(c)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, doors.Object{"value": secretPrefix + value, "expires_at": c.ExpiresAt.Unix(), "session": shown})
+	return respond(w, doors.Object{"value": secretPrefix + value, "expires_at": c.ExpiresAt.Unix(), "session": shown}, err)
 }

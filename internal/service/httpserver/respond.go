@@ -24,6 +24,14 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
+// respond is writeJSON with status 200, unless there is an error.
+func respond(w http.ResponseWriter, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, v)
+}
+
 func writeBody(w http.ResponseWriter, status int, kind string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", kind)

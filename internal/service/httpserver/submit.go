@@ -42,8 +42,8 @@ type terms struct {
 func (t *terms) read(body io.Reader, max int, others jsonstream.Fields) error {
 	fields := jsonstream.Fields{
 		"options":         func(v *jsonstream.Value) error { return readOptions(v, &t.options) },
-		"callback_url":    func(v *jsonstream.Value) error { return v.Text(&t.callbackURL, maxURL) },
-		"callback_secret": func(v *jsonstream.Value) error { return v.Text(&t.callbackSecret, maxCallbackSecret) },
+		"callback_url":    text(&t.callbackURL, maxURL),
+		"callback_secret": text(&t.callbackSecret, maxCallbackSecret),
 		"batch_mode":      func(v *jsonstream.Value) error { return v.Bool(&t.batch) },
 		"allow_training":  func(v *jsonstream.Value) error { return v.Bool(&t.allowTraining) },
 	}
@@ -86,8 +86,8 @@ type submission struct {
 func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, error) {
 	s := &submission{}
 	err := s.read(body, maxCaptured, jsonstream.Fields{
-		"audio_url":      func(v *jsonstream.Value) error { return v.Text(&s.audioURL, maxURL) },
-		"audio_filename": func(v *jsonstream.Value) error { return v.Text(&s.filename, maxFilename) },
+		"audio_url":      text(&s.audioURL, maxURL),
+		"audio_filename": text(&s.filename, maxFilename),
 		"audio_base64": func(v *jsonstream.Value) error {
 			if s.given["audio_url"] {
 				return bothSources()

@@ -330,10 +330,7 @@ func (s *Server) listed(r *request, q *query, f tasks.Filter) (list []tasks.Task
 // getTask is GET /tasks/:id.
 func (s *Server) getTask(w http.ResponseWriter, r *request, id string) error {
 	t, err := s.cfg.Tasks.Get(r.Context(), r.who.Account, id)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, shownTask(t))
+	return respond(w, shownTask(t), err)
 }
 
 func shownTask(t tasks.Task) fullTask {
@@ -343,8 +340,5 @@ func shownTask(t tasks.Task) fullTask {
 // cancelTask handles POST /tasks/:id/cancel, an addition to the specification.
 func (s *Server) cancelTask(w http.ResponseWriter, r *request, id string) error {
 	t, err := s.cfg.Tasks.Withdraw(r.Context(), r.who.Account, id)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, shownTask(t))
+	return respond(w, shownTask(t), err)
 }

@@ -47,10 +47,7 @@ type voiceSubmission struct {
 // listVoices handles GET /voices, an addition to the specification.
 func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
 	list, err := s.cfg.Accounts.Voices(r.Context(), r.who.Account)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, map[string]any{"voices": records(list, voiceRecordOf)})
+	return respond(w, map[string]any{"voices": records(list, voiceRecordOf)}, err)
 }
 
 // createVoice handles POST /voices, an addition to the specification.
@@ -102,19 +99,10 @@ func (s *Server) storeVoice(r *request, v voiceSubmission) (accounts.Voice, erro
 
 // fields returns the fields of the body.
 func (v *voiceSubmission) fields() jsonstream.Fields {
-	text := func(into *string) func(*jsonstream.Value) error {
-		return func(value *jsonstream.Value) error { return value.Text(into, maxVoiceField) }
-	}
 	return jsonstream.Fields{
-		"name": text(&v.voice.Name), "consent": text(&v.voice.Consent), "model": text(&v.voice.Model),
-		"task_id": text(&v.task), "speaker": text(&v.speaker), "voice_id": text(&v.other),
-		"denied": func(value *jsonstream.Value) error {
-			raw, err := value.Raw()
-			if v.denied = string(raw) == "true"; err == nil && !v.denied && string(raw) != "false" {
-				err = invalid("denied: must be true or false")
-			}
-			return err
-		},
+		"name": text(&v.voice.Name, maxVoiceField), "consent": text(&v.voice.Consent, maxVoiceField), "model": text(&v.voice.Model, maxVoiceField),
+		"task_id": text(&v.task, maxVoiceField), "speaker": text(&v.speaker, maxVoiceField), "voice_id": text(&v.other, maxVoiceField),
+		"denied": func(value *jsonstream.Value) error { return value.Bool(&v.denied) },
 		"vectors": func(value *jsonstream.Value) error {
 			raw, err := value.Raw()
 			if err != nil {

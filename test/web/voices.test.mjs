@@ -178,6 +178,25 @@ test('a voice is remembered only with consent, listed, and forgotten', async () 
     kept.map((v) => v.name),
     ['Ruth'],
   );
+
+  await page.route(`**/v1/tasks/${task}/result*`, async (route) => {
+    const response = await route.fetch();
+    const voices = [{ speaker: speakers[0], name: 'Ruth', cosine: 0.6, probability: 0.42, suggested: true }];
+    await route.fulfill({ response, json: { ...(await response.json()), voices } });
+  });
+  await page.reload();
+  await page.getByText('Remember a voice', { exact: true }).click();
+  assert.match(await page.locator('.remember option').first().textContent(), /: Ruth\? \(42 %\)$/);
+  await page.getByRole('button', { name: `${speakers[0]} is not Ruth` }).click();
+  await eventually(async () => {
+    assert.equal(
+      await page.locator('.remember [role=status]').textContent(),
+      'Later recordings do not call this voice Ruth.',
+    );
+  });
+  assert.equal((await s.ask('/voices')).voices[0].denied, 1);
+  await page.unrouteAll({ behavior: 'wait' });
+
   await page.goto(`${s.url}/#/account`);
   await page.getByRole('button', { name: 'Forget: Ruth' }).click();
   await eventually(async () => assert.deepEqual((await s.ask('/voices')).voices, []));

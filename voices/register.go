@@ -42,7 +42,8 @@ type Voice struct {
 	// Vectors have unit length, one per recording.
 	Vectors [][]float32 `json:"vectors"`
 	// Denied are vectors of unit length of others who got the name, or a
-	// suggestion of it, until someone denied it.
+	// suggestion of it, by mistake: Identify names nobody who is more like one of
+	// them. A vector that is also in Vectors is dropped.
 	Denied [][]float32 `json:"denied,omitempty"`
 }
 
@@ -135,28 +136,6 @@ func join(field string, some, further, except [][]float32, dim int) (out [][]flo
 
 func contains(list [][]float32, x []float32) bool {
 	return slices.ContainsFunc(list, func(y []float32) bool { return slices.Equal(x, y) })
-}
-
-// Deny adds the vector of someone who got the name of a voice by mistake, and
-// returns the voice. Identify no longer gives or suggests that name to speakers
-// who are more like a denied vector. Add with the same vector takes it back.
-// Errors wrap ErrVoice; the register is then unchanged.
-func (r *Register) Deny(name, model string, vector []float32) (*Voice, error) {
-	name = strings.TrimSpace(name)
-	i := slices.IndexFunc(r.Voices, func(v Voice) bool { return v.Name == name && v.Model == model })
-	if i < 0 {
-		return nil, refuse("name: there is no voice of %q with this speaker model", spec.Shorten(name))
-	}
-	v := &r.Voices[i]
-	denied, err := join("denied", v.Denied, [][]float32{vector}, nil, len(v.Vectors[0]))
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(denied, func(x []float32) bool { return contains(v.Vectors, x) }) {
-		return nil, refuse("speaker: is one of the recordings of %q: delete the voice and add the others again", spec.Shorten(name))
-	}
-	v.Denied = denied
-	return v, nil
 }
 
 // speakerName matches the names that results assign to unknown speakers.

@@ -47,117 +47,107 @@ type Voice struct {
 // AddVoice stores a voice. If the account has vectors of that name from the same
 // speaker model, new vectors are added to them, and the newer consent replaces
 // the older one. Errors wrap voices.ErrVoice or ErrTooManyVoices.
-func (s *Store) AddVoice(ctx context.Context, account string, v voices.Voice) (stored Voice, err error) {
+func (s *Store) AddVoice(ctx context.Context, account string, v voices.Voice) (Voice, error) {
 	v.Added = db.Time(db.Micros(s.clock()))
-	err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
-		stored, err = s.addVoice(ctx, tx, account, v)
-		return err
-	})
-	if err != nil {
-		return Voice{}, s.wrap("add voice", err)
-	}
-	s.log.InfoContext(ctx, "voice stored", "account", account, "voice", stored.ID, "recordings", stored.Recordings)
-	return stored, nil
-}
-
-func (s *Store) addVoice(ctx context.Context, tx *sql.Tx, account string, v voices.Voice) (Voice, error) {
-	ids, register, err := s.lockVoices(ctx, tx, account)
-	defer register.Clear()
-	if err != nil {
-		return Voice{}, err
-	}
-	entry, err := register.Add(v)
-	switch {
-	case err != nil:
-		return Voice{}, err
-	case len(register.Voices) > len(ids) && len(ids) >= MaxVoices:
-		return Voice{}, fmt.Errorf("%w: the account already has %d: delete one first", ErrTooManyVoices, len(ids))
-	case len(entry.Vectors) > MaxVectors:
-		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and the limit is %d: delete it and add it again", voices.ErrVoice, len(entry.Vectors), MaxVectors)
-	case len(entry.Denied) > MaxVectors:
-		return Voice{}, fmt.Errorf("%w: voice_id: together, the voices would have %d denials, and the limit is %d", voices.ErrVoice, len(entry.Denied), MaxVectors)
-	}
-	out := Voice{ID: db.NewID(), Name: entry.Name, Model: entry.Model, Consent: entry.Consent, Recordings: len(entry.Vectors), AddedAt: v.Added}
-	if i := slices.IndexFunc(register.Voices, func(o voices.Voice) bool { return o.Name == out.Name && o.Model == out.Model }); i < len(ids) {
-		out.ID = ids[i]
-	}
-	out.Denied = len(entry.Denied)
-	return out, storeVoice(ctx, tx, account, out.ID, *entry)
-}
-
-// storeVoice writes a voice.
-func storeVoice(ctx context.Context, tx *sql.Tx, account, id string, v voices.Voice) error {
-	vectors, denied := packVectors(v.Vectors), packVectors(v.Denied)
-	defer clear(vectors)
-	defer clear(denied)
-	_, err := tx.ExecContext(ctx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, denied, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, denied = excluded.denied, added_at = excluded.added_at`,
-		id, account, v.Name, v.Model, v.Consent, len(v.Vectors[0]), vectors, denied, db.Micros(v.Added))
-	return err
-}
-
-// DenyVoice notes that v's vector is another person's than v's name and model
-// say, so that Register.Identify no longer takes that person for this one.
-// Errors wrap ErrNoVoice or voices.ErrVoice.
-func (s *Store) DenyVoice(ctx context.Context, account string, v voices.Voice) (stored Voice, err error) {
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
-		ids, register, err := s.lockVoices(ctx, tx, account)
-		defer register.Clear()
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(register.Voices, func(o voices.Voice) bool { return o.Name == strings.TrimSpace(v.Name) && o.Model == v.Model })
-		if i < 0 {
-			return fmt.Errorf("%w: %.40q", ErrNoVoice, v.Name)
-		}
-		entry, err := register.Deny(v.Name, v.Model, v.Vectors[0])
-		if err == nil && len(entry.Denied) > MaxVectors {
-			err = fmt.Errorf("%w: speaker: the voice was denied for %d others already, and that is the limit", voices.ErrVoice, MaxVectors)
-		}
-		if err != nil {
-			return err
-		}
-		stored = Voice{ids[i], entry.Name, entry.Model, entry.Consent, len(entry.Vectors), len(entry.Denied), entry.Added}
-		return storeVoice(ctx, tx, account, ids[i], *entry)
-	})
-	if err != nil {
-		return Voice{}, s.wrap("deny voice", err)
-	}
-	s.log.InfoContext(ctx, "voice denied", "account", account, "voice", stored.ID, "denied", stored.Denied)
-	return stored, nil
+	return s.changeVoices(ctx, account, "add voice", func(*sql.Tx, *lockedVoices) (voices.Voice, error) { return v, nil })
 }
 
 // MergeVoice adds the recordings of the account's voice id to the voice that v
 // names, with v's consent, and deletes the voice id. Errors wrap ErrNoVoice,
 // voices.ErrVoice or ErrTooManyVoices; nothing is changed then.
-func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voice) (stored Voice, err error) {
+func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voice) (Voice, error) {
 	v.Added = db.Time(db.Micros(s.clock()))
+	stored, err := s.changeVoices(ctx, account, "merge voices", func(tx *sql.Tx, l *lockedVoices) (voices.Voice, error) {
+		i := slices.Index(l.ids, id)
+		if i < 0 {
+			return v, fmt.Errorf("%w: %.40q", ErrNoVoice, id)
+		}
+		other := l.Voices[i]
+		if other.Name == strings.TrimSpace(v.Name) {
+			return v, fmt.Errorf("%w: voice_id: must be another voice than that of the name", voices.ErrVoice)
+		}
+		v.Model, v.Vectors, v.Denied = other.Model, other.Vectors, other.Denied
+		l.ids, l.Voices = slices.Delete(l.ids, i, i+1), slices.Delete(l.Voices, i, i+1)
+		_, err := tx.ExecContext(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
+		return v, err
+	})
+	if err == nil {
+		s.unfolded.Store(true)
+	}
+	return stored, err
+}
+
+// DenyVoice notes that v's only vector is another person's than v's name and
+// model say, so that voices.Register.Identify no longer takes that person for
+// this one. Errors wrap ErrNoVoice or voices.ErrVoice.
+func (s *Store) DenyVoice(ctx context.Context, account string, v voices.Voice) (Voice, error) {
+	return s.changeVoices(ctx, account, "deny voice", func(_ *sql.Tx, l *lockedVoices) (voices.Voice, error) {
+		i := slices.IndexFunc(l.Voices, func(o voices.Voice) bool { return o.Name == strings.TrimSpace(v.Name) && o.Model == v.Model })
+		if i < 0 {
+			return v, fmt.Errorf("%w: %.40q", ErrNoVoice, v.Name)
+		}
+		entry, denied := l.Voices[i], slices.Clone(v.Vectors[0])
+		voices.Normalize(denied) // as Add does, which refuses one without length
+		defer clear(denied)
+		if slices.ContainsFunc(entry.Vectors, func(x []float32) bool { return slices.Equal(x, denied) }) {
+			return v, fmt.Errorf("%w: speaker: is one of the recordings of the voice: delete it and add the others again", voices.ErrVoice)
+		}
+		entry.Denied = v.Vectors
+		return entry, nil
+	})
+}
+
+// lockedVoices are the voices of an account, with their ids, during a change.
+type lockedVoices struct {
+	ids []string
+	*voices.Register
+}
+
+// changeVoices adds the voice that change returns to those of the account.
+func (s *Store) changeVoices(ctx context.Context, account, what string, change func(*sql.Tx, *lockedVoices) (voices.Voice, error)) (stored Voice, err error) {
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		ids, register, err := s.lockVoices(ctx, tx, account)
 		defer register.Clear()
 		if err != nil {
 			return err
 		}
-		i := slices.Index(ids, id)
-		if i < 0 {
-			return fmt.Errorf("%w: %.40q", ErrNoVoice, id)
+		defer (&voices.Register{Voices: slices.Clone(register.Voices)}).Clear()
+		list := &lockedVoices{ids, register}
+		v, err := change(tx, list)
+		if err == nil {
+			stored, err = list.add(ctx, tx, account, v)
 		}
-		if register.Voices[i].Name == strings.TrimSpace(v.Name) {
-			return fmt.Errorf("%w: voice_id: must be another voice than that of the name", voices.ErrVoice)
-		}
-		v.Model, v.Vectors, v.Denied = register.Voices[i].Model, register.Voices[i].Vectors, register.Voices[i].Denied
-		if _, err := tx.ExecContext(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account); err != nil {
-			return err
-		}
-		stored, err = s.addVoice(ctx, tx, account, v)
 		return err
 	})
 	if err != nil {
-		return Voice{}, s.wrap("merge voices", err)
+		return Voice{}, s.wrap(what, err)
 	}
-	s.log.InfoContext(ctx, "voice merged", "account", account, "voice", id, "into", stored.ID, "recordings", stored.Recordings)
-	s.unfolded.Store(true)
+	s.log.InfoContext(ctx, what, "account", account, "voice", stored.ID, "recordings", stored.Recordings, "denied", stored.Denied)
 	return stored, nil
+}
+
+// add adds a voice and writes its entry.
+func (l *lockedVoices) add(ctx context.Context, tx *sql.Tx, account string, v voices.Voice) (Voice, error) {
+	entry, err := l.Add(v)
+	switch {
+	case err != nil:
+		return Voice{}, err
+	case len(l.Voices) > len(l.ids) && len(l.ids) >= MaxVoices:
+		return Voice{}, fmt.Errorf("%w: the account already has %d: delete one first", ErrTooManyVoices, len(l.ids))
+	case max(len(entry.Vectors), len(entry.Denied)) > MaxVectors:
+		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and %d denied ones, and the limit is %d: delete it and add it again", voices.ErrVoice, len(entry.Vectors), len(entry.Denied), MaxVectors)
+	}
+	out := Voice{db.NewID(), entry.Name, entry.Model, entry.Consent, len(entry.Vectors), len(entry.Denied), v.Added}
+	if i := slices.IndexFunc(l.Voices, func(o voices.Voice) bool { return o.Name == out.Name && o.Model == out.Model }); i < len(l.ids) {
+		out.ID = l.ids[i]
+	}
+	vectors, denied := packVectors(entry.Vectors), packVectors(entry.Denied)
+	defer clear(vectors)
+	defer clear(denied)
+	_, err = tx.ExecContext(ctx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, denied, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, denied = excluded.denied, added_at = excluded.added_at`,
+		out.ID, account, out.Name, out.Model, out.Consent, len(entry.Vectors[0]), vectors, denied, db.Micros(v.Added))
+	return out, err
 }
 
 // Voices returns the known voices of an account, ordered by name.

@@ -66,6 +66,11 @@ func TestVoicesOfAnAccount(t *testing.T) {
 		require.ErrorIs(t, err, accounts.ErrNoVoice, "another account's")
 		_, err = f.Accounts.DenyVoice(ctx, f.Account, voiceOf("Ann", 0))
 		require.ErrorIs(t, err, voices.ErrVoice, "a recording of hers")
+		_, err = f.Accounts.AddVoice(ctx, f.Account, stranger)
+		require.NoError(t, err)
+		back, err := f.Accounts.DenyVoice(ctx, f.Account, voiceOf("Ann", 8))
+		require.NoError(t, err)
+		assert.Equal(t, []int{4, 1}, []int{back.Recordings, back.Denied}, "the stranger was Ann after all")
 		newer := voiceOf("Ann", 2)
 		newer.Model = modelTwo
 		_, err = f.Accounts.AddVoice(ctx, f.Account, newer)
@@ -76,7 +81,7 @@ func TestVoicesOfAnAccount(t *testing.T) {
 		list, err := f.Accounts.Voices(ctx, f.Account)
 		require.NoError(t, err)
 		require.Len(t, list, 2)
-		assert.Contains(t, list, denied)
+		assert.Contains(t, list, back)
 		register, err := f.Accounts.Register(ctx, f.Account)
 		require.NoError(t, err)
 		require.Len(t, register.Voices, 2)
@@ -125,13 +130,13 @@ func TestInvalidVoicesAreRefused(t *testing.T) {
 			many.Vectors = append(many.Vectors, voiceOf("", axis).Vectors[0])
 		}
 		_, err = f.Accounts.AddVoice(t.Context(), f.Account, many)
-		assert.ErrorContains(t, err, "the voice would have 21, and the limit is 20")
+		assert.ErrorContains(t, err, "the voice would have 21, and 0 denied ones, and the limit is 20")
 		for axis := 1; axis <= 20; axis++ {
 			_, err = f.Accounts.DenyVoice(t.Context(), f.Account, voiceOf("Ann", axis))
 			require.NoError(t, err)
 		}
 		_, err = f.Accounts.DenyVoice(t.Context(), f.Account, voiceOf("Ann", 21))
-		assert.ErrorContains(t, err, "denied for 20 others already")
+		assert.ErrorContains(t, err, "and 21 denied ones, and the limit is 20")
 		f.Exec(`INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, added_at)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 199)
 			SELECT 'v' || n.i, v.account_id, 'voice ' || n.i, v.model, v.consent, v.dimension, v.vectors, 1 FROM n, voices v`)

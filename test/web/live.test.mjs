@@ -186,13 +186,8 @@ test('a pause holds while another microphone is being opened', async () => {
 test('each end of a session is said in a sentence, and the sound can be saved', async () => {
   const page = await live();
   for (const [code, error, words] of [
-    [1001, null, /longest duration/],
     [1008, { code: 'insufficient_quota', message: 'the balance is used up' }, /balance is too low/],
     [1008, { code: 'invalid_value', message: 'canceled by an operator' }, /ended the session: canceled by an operator/],
-    [1011, null, /models have failed/],
-    [1012, null, /is restarting/],
-    [1013, null, /too many live sessions/],
-    [1013, { code: 'rate_limit_exceeded', message: 'too many concurrent tasks' }, /limit of parallel tasks/],
     [4000, null, /connection was lost/],
   ]) {
     await forgeSession(page, (tell, ws) => {
@@ -209,6 +204,61 @@ test('each end of a session is said in a sentence, and the sound can be saved', 
     ]);
     assert.equal(download.suggestedFilename(), 'live.wav');
   }
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
+
+test('a lost connection is replaced: captions stay, and what had no finished text is sent again', async () => {
+  const page = await live();
+  const ids = ['11111111-2222-4333-8444-555555555555', '22222222-2222-4333-8444-555555555555'];
+  const bytes = [];
+  let tries = 0;
+  await page.routeWebSocket(/\/v1\/realtime/, (ws) => {
+    const tell = (type, fields = {}) => ws.send(JSON.stringify({ type, ...fields }));
+    if (++tries === 2) return void ws.close({ code: 1013 });
+    const n = bytes.push(0) - 1;
+    ws.onMessage((data) => {
+      const event = JSON.parse(data);
+      if (event.type === 'session.update') tell('session.updated');
+      if (event.type === 'input_audio_buffer.commit') tell('input_audio_buffer.committed', {});
+      if (event.type !== 'input_audio_buffer.append') return;
+      const before = bytes[n];
+      bytes[n] += Buffer.from(event.audio, 'base64').length;
+      const passes = (seconds) => before < 32000 * seconds && bytes[n] >= 32000 * seconds;
+      if (!passes(2)) return;
+      if (n) return say(tell, 'c', 1, [['SPEAKER_0', 'Good evening.']]);
+      say(tell, 'a', 0, [['SPEAKER_0', 'Good morning.']]);
+      tell('input_audio_buffer.speech_started', { item_id: 'b', audio_start_ms: 1500 });
+      tell('conversation.item.input_audio_transcription.delta', { item_id: 'b', delta: 'Unfinished' });
+      void ws.close({ code: 1011 });
+    });
+    tell('session.created', { session: { id: `sess_${ids[n]}` } });
+  });
+  await begin(page).click();
+  await status(page, /models have failed.*Connecting again/);
+  await status(page, 'Listening');
+  await log(page).getByText('Good evening.').waitFor();
+  assert.deepEqual(await log(page).locator('.text').allInnerTexts(), [
+    'Good morning.',
+    '[Connected again. Speakers are numbered anew from here.]',
+    'Good evening.',
+  ]);
+  assert.equal(await log(page).locator('.caption').last().locator('.small').innerText(), '0:02', 'times go on');
+  assert.equal(await page.getByText('Unfinished').count(), 0, 'it is heard again');
+  assert.deepEqual(await serious(page), []);
+  await page.getByRole('button', { name: 'Stop and open the result' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/several parts/)
+    .waitFor();
+  const links = page.getByRole('link', { name: 'Open the transcript' });
+  assert.deepEqual(
+    await links.evaluateAll((list) => list.map((a) => a.hash)),
+    ids.map((id) => `#/task/${id}`),
+  );
+  await page.getByRole('button', { name: 'Save the recording' }).click();
+  const { size } = await page.evaluate(() => window.blobs.at(-1));
+  assert.ok(Math.abs(size - 44 - (32000 + bytes[1])) <= 3200, `${size} bytes; ${bytes} were sent`);
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 });

@@ -282,11 +282,12 @@ export async function forgeSession(page, play, id = '11111111-2222-4333-8444-555
 }
 
 /** say sends the events of a finished utterance, sentences by speaker. */
-export function say(tell, item, start, sentences) {
+export function say(tell, item, start, sentences, end = start + 1) {
   const of = { item_id: item, content_index: 0 },
     kind = 'conversation.item.input_audio_transcription.';
   tell('input_audio_buffer.speech_started', { item_id: item, audio_start_ms: 1000 * start });
   tell(kind + 'delta', { ...of, delta: sentences.map((x) => x[1]).join(' ') });
+  tell('input_audio_buffer.speech_stopped', { item_id: item, audio_end_ms: 1000 * end });
   tell('input_audio_buffer.committed', { item_id: item });
   for (const [speaker, text] of sentences) tell(kind + 'segment', { ...of, speaker, text, start, end: start + 1 });
   tell(kind + 'completed', { ...of, transcript: sentences.map((x) => x[1]).join(' ') });

@@ -91,7 +91,9 @@ export function AccountPage() {
                   ['pFast', money(prices.zh_lite_price_per_hour)],
                   ['pDiarize', money(prices.diarize_price_per_hour)],
                   ['pEvents', money(prices.audio_events_price_per_hour)],
-                  ...(prices.live_price_per_hour == null ? [] : [['pLive', money(prices.live_price_per_hour)] as const]),
+                  ...(prices.live_price_per_hour === undefined
+                    ? []
+                    : ([['pLive', money(prices.live_price_per_hour)]] as [TextKey, string][])),
                   ['pBatch', t('pBatchValue', { factor: prices.batch_discount })],
                 ])}
                 <p class="muted small">

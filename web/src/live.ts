@@ -1,6 +1,6 @@
 // The live session: the microphone's sound to the service, its captions back.
 import { effect, signal } from '@preact/signals';
-import { api, Failure, login, plainly } from './api';
+import { api, Failure, login, plainly, sleep } from './api';
 import { base64Of } from './base64';
 import { able, Microphone, microphones } from './microphone';
 import { recordings } from './queue';
@@ -24,6 +24,14 @@ export interface Caption {
   text: string;
   speaker?: string;
   sound?: boolean;
+  /** missing marks where another session continues the captions: so many seconds of sound got lost before it. */
+  missing?: number;
+}
+
+/** Part is one of the sessions of a recording: a task. */
+export interface Part {
+  id: string;
+  start: number;
 }
 
 /** Utterance is a text that still grows. */
@@ -32,6 +40,8 @@ interface Utterance {
   start: number;
   text: string;
   sentences: Caption[];
+  /** end is where it stopped, in seconds of its session. */
+  end: number;
 }
 
 type Phase = 'idle' | 'starting' | 'listening' | 'paused' | 'ending' | 'ended';
@@ -50,8 +60,10 @@ export const seconds = signal(0);
 export const silent = signal(false);
 /** late says that the sound leaves more slowly than it comes. */
 export const late = signal(false);
-/** task is that of an ended session, where there is one. */
-export const task = signal('');
+/** reconnecting says why there is no connection while another one is tried. */
+export const reconnecting = signal<(() => string) | null>(null);
+/** parts are the tasks of an ended session: several where the connection was lost. */
+export const parts = signal<Part[]>([]);
 /** recording is the sound of an ended session. */
 export const recording = signal<File | null>(null);
 export const devices = signal<MediaDeviceInfo[]>([]);
@@ -63,6 +75,16 @@ export const active = () => !['idle', 'ended'].includes(phase.value);
 
 /** longestEnd is how long the last texts are waited for, in milliseconds: the result has them in any case. */
 const longestEnd = 60000;
+
+/** longestGap is how many seconds of sound wait for another connection. */
+const longestGap = 300;
+/** longestAgain is how many seconds of sound that was sent before are sent again. */
+const longestAgain = 60;
+/** longestPause is the longest pause between two attempts to connect, in milliseconds. */
+const longestPause = 15000;
+
+/** passing are the close codes after which another connection may succeed; 1005 and 1006 are the network's. */
+const passing = [1001, 1005, 1006, 1011, 1012, 1013];
 
 /** The reasons of a session's end by their WebSocket close codes. */
 const ends: Record<number, TextKey> = {
@@ -90,6 +112,7 @@ interface ServerEvent {
   session?: { id: string };
   item_id: string;
   audio_start_ms?: number;
+  audio_end_ms?: number;
   delta?: string;
   transcript?: string;
   text?: string;
@@ -105,6 +128,17 @@ class Session {
   private id = '';
   private readonly pieces: Int16Array<ArrayBuffer>[] = [];
   private sent = 0;
+  /** first is the first piece of this connection, and begins its time in seconds. */
+  private first = 0;
+  private begins = 0;
+  /** done is where the finished texts of this connection end, in its seconds. */
+  private done = 0;
+  /** spoken says that this connection has a task with something in it. */
+  private spoken = false;
+  private missing = 0;
+  /** opened says that there was a connection, and tries how many attempts have followed its end. */
+  private opened = false;
+  private tries = 0;
   /** zeros is how many of the last pieces hold no sound at all. */
   private zeros = 0;
   private ready = false;
@@ -125,15 +159,63 @@ class Session {
       mic.lost = () => this.lose();
       if (device.value !== chosen) await mic.on(device.value); // the reader chose another one meanwhile
       await listDevices();
-      const socket = await api.live();
-      if (now !== this) return socket.close();
-      this.socket = socket;
-      socket.onmessage = (e) => this.take(JSON.parse(e.data) as ServerEvent);
-      socket.onclose = (e) => void this.closed(e.code);
+      await this.connect();
     } catch (e) {
       const unserved = e instanceof Failure && e.status === 404;
       this.end(unserved ? () => t('liveUnserved') : words(e));
     }
+  }
+
+  private async connect(): Promise<void> {
+    const socket = await api.live();
+    if (now !== this) return socket.close();
+    this.socket = socket;
+    socket.onmessage = (e) => this.take(JSON.parse(e.data) as ServerEvent);
+    socket.onclose = (e) => void this.closed(e.code);
+  }
+
+  /** again connects in place of a connection that has ended, and tries until that succeeds. */
+  private async again(code: number): Promise<void> {
+    const said = this.said;
+    reconnecting.value = () => this.refusal(code, said);
+    this.split();
+    while (now === this) {
+      await sleep(Math.min(1000 * 2 ** this.tries++, longestPause));
+      if (now !== this) return;
+      try {
+        return await this.connect(); // its end, too, is for closed
+      } catch (e) {
+        if (e instanceof Failure && e.status >= 400 && e.status < 500 && e.status !== 429) this.end(words(e));
+      }
+    }
+  }
+
+  /** split ends the part of a connection: what has no finished text is for the next one. */
+  private split(): void {
+    if (!this.ready) return;
+    this.ready = false;
+    this.said = undefined;
+    growing.value = [];
+    this.keep();
+    for (; this.first < this.sent && (this.done > 0 || seconds.value - this.begins > longestAgain); this.first++) {
+      const length = this.lengthOf(this.first);
+      this.done -= length;
+      this.begins += length;
+    }
+    this.sent = this.first;
+    this.done = 0;
+    this.spoken = false;
+  }
+
+  /** keep keeps the sound of a part with its task, where there is one. */
+  private keep(): void {
+    if (!this.spoken) return;
+    recordings.set(this.id, wavOf(this.pieces.slice(this.first, this.sent), this.mic!.rate, 'live.wav'));
+    parts.value = [...parts.value, { id: this.id, start: this.begins }];
+  }
+
+  private lengthOf(piece: number): number {
+    return this.pieces[piece].length / this.mic!.rate;
   }
 
   /** lose pauses the session without its microphone. */
@@ -152,7 +234,12 @@ class Session {
     level.value = Math.max(0, Math.min(1, 1 + Math.log10(squares / piece.length / 2 ** 30 || 1e-9) / 6));
     seconds.value += piece.length / this.mic!.rate;
     silent.value = this.zeros >= 50;
-    late.value = (this.socket?.bufferedAmount ?? 0) > 10 * this.mic!.rate * 2 * (4 / 3);
+    if (this.opened && !this.ready)
+      for (; seconds.value - this.begins > longestGap; this.first = ++this.sent) {
+        this.missing += this.lengthOf(this.sent);
+        this.begins += this.lengthOf(this.sent);
+      }
+    late.value = this.ready && (this.socket?.bufferedAmount ?? 0) > 10 * this.mic!.rate * 2 * (4 / 3);
     this.pump();
   }
 
@@ -186,7 +273,7 @@ class Session {
 
   private take(e: ServerEvent): void {
     if (now !== this) return;
-    const start = e.start ?? (e.audio_start_ms ?? 0) / 1000;
+    const start = this.begins + (e.start ?? (e.audio_start_ms ?? 0) / 1000);
     switch (e.type.replace('conversation.item.input_audio_transcription', 'text')) {
       case 'session.created':
         this.id = e.session!.id.replace('sess_', '');
@@ -194,12 +281,20 @@ class Session {
         break;
       case 'session.updated':
         this.ready = true;
+        if (this.opened) this.mark();
+        this.opened = true;
+        this.tries = 0;
         if (phase.value === 'starting') phase.value = 'listening';
         this.pump();
+        if (phase.value === 'ending') this.commit();
         if (this.unplugged) this.lose();
         break;
       case 'input_audio_buffer.speech_started':
-        growing.value = [...growing.value, { id: e.item_id, start, text: '', sentences: [] }];
+        this.spoken = true;
+        growing.value = [...growing.value, { id: e.item_id, start, text: '', sentences: [], end: 0 }];
+        break;
+      case 'input_audio_buffer.speech_stopped':
+        change(e.item_id, (u) => ({ ...u, end: e.audio_end_ms! / 1000 }));
         break;
       case 'text.delta':
         change(e.item_id, (u) => ({ ...u, text: u.text + e.delta }));
@@ -214,6 +309,7 @@ class Session {
         this.complete(e.item_id, e.transcript!);
         break;
       case 'conversation.item.sound_detection':
+        this.spoken = true;
         captions.value = [...captions.value, { start, text: e.detections![0].label, sound: true }];
         break;
       case 'input_audio_buffer.committed':
@@ -221,10 +317,10 @@ class Session {
         break;
       case 'error':
         this.said = e.error;
-        if (!this.ready) this.end(() => this.refusal());
+        if (!this.opened) this.end(() => this.refusal());
         break;
     }
-    if (phase.value === 'ending' && !this.committing && !growing.value.length) this.settled();
+    if (phase.value === 'ending' && this.ready && !this.committing && !growing.value.length) this.settled();
   }
 
   /** complete makes an utterance captions: one, or one for each of its speakers in turn. */
@@ -232,10 +328,24 @@ class Session {
     const u = growing.value.find((x) => x.id === id);
     if (!u) return;
     growing.value = growing.value.filter((x) => x !== u);
+    this.done = Math.max(this.done, u.end);
     if (!text) return;
     const list = u.sentences.length > 1 ? u.sentences : [{ start: u.start, text, speaker: u.sentences[0]?.speaker }];
     captions.value = [...captions.value, ...list];
     speakers.value = [...new Set([...speakers.value, ...list.flatMap((c) => c.speaker || [])])];
+  }
+
+  /** mark tells, among the captions, that another connection continues them, and what is missing. */
+  private mark(): void {
+    reconnecting.value = null;
+    captions.value = [...captions.value, { start: this.begins, text: '', missing: this.missing }];
+    this.missing = 0;
+  }
+
+  private commit(): void {
+    if (!this.ready) return;
+    this.committing = true;
+    this.send({ type: 'input_audio_buffer.commit' });
   }
 
   async pause(): Promise<void> {
@@ -245,7 +355,7 @@ class Session {
     level.value = 0;
     silent.value = false;
     this.pump();
-    this.send({ type: 'input_audio_buffer.commit' });
+    if (this.ready) this.send({ type: 'input_audio_buffer.commit' });
   }
 
   /** resume turns the chosen microphone on, also in place of another. */
@@ -266,33 +376,34 @@ class Session {
     phase.value = 'ending';
     await this.mic?.off();
     this.pump();
-    this.committing = true;
-    this.send({ type: 'input_audio_buffer.commit' });
+    this.commit();
     await new Promise<void>((go) => {
       this.settled = go;
       setTimeout(go, longestEnd);
     });
-    if (now === this) this.end(null);
+    if (now === this) this.end(this.ready ? null : reconnecting.value);
   }
 
   /** closed takes the end of the connection; a browser does not say why it was refused, but the account does. */
   private async closed(code: number): Promise<void> {
     if (now !== this) return;
-    if (this.ready) return this.end(() => this.refusal(code));
+    if (this.ready) return passing.includes(code) ? this.again(code) : this.end(() => this.refusal(code));
     try {
       const { available_balance, available_concurrency } = await api.account();
       if (now !== this) return;
       const why = available_concurrency < 1 ? 'eConcurrency' : available_balance <= 0 ? 'eBalance' : 'liveUnreached';
+      if (this.opened && why !== 'eBalance') return void this.again(code);
       this.end(() => (ends[code] ? this.refusal(code) : t(why)));
     } catch (e) {
+      if (this.opened) return void this.again(code);
       this.end(words(e));
     }
   }
 
-  private refusal(code = 0): string {
-    if (this.said?.code === 'insufficient_quota') return t('eBalance');
-    if (this.said?.code === 'rate_limit_exceeded') return t('eConcurrency');
-    return t(ends[code] ?? (this.said ? 'liveRefused' : 'liveLost'), { message: this.said?.message ?? '' });
+  private refusal(code = 0, said = this.said): string {
+    if (said?.code === 'insufficient_quota') return t('eBalance');
+    if (said?.code === 'rate_limit_exceeded') return t('eConcurrency');
+    return t(ends[code] ?? (said ? 'liveRefused' : 'liveLost'), { message: said?.message ?? '' });
   }
 
   /** end closes everything; the recording stays with the task, or without one where there is none. */
@@ -303,11 +414,13 @@ class Session {
     problem.value = why;
     level.value = 0;
     growing.value = [];
-    const file = this.sent ? wavOf(this.pieces, this.mic!.rate, 'live.wav') : null;
-    if (file) recordings.set(this.id, file);
-    recording.value = file;
-    task.value = file ? this.id : '';
-    phase.value = file || why ? 'ended' : 'idle';
+    reconnecting.value = null;
+    if (this.ready) {
+      this.spoken ||= !parts.value.length && this.sent > this.first; // the only part has a task also if nobody spoke
+      this.keep();
+    }
+    recording.value = this.opened && this.pieces.length ? wavOf(this.pieces, this.mic!.rate, 'live.wav') : null;
+    phase.value = recording.value || why ? 'ended' : 'idle';
   }
 
   leave(): void {
@@ -359,13 +472,13 @@ export function reset(): void {
   now?.leave();
   now = null;
   phase.value = 'idle';
-  problem.value = recording.value = null;
+  problem.value = recording.value = reconnecting.value = null;
   captions.value = [];
   growing.value = [];
   speakers.value = [];
   seconds.value = level.value = 0;
   silent.value = late.value = false;
-  task.value = '';
+  parts.value = [];
 }
 
 if (able) {

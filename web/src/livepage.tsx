@@ -14,9 +14,11 @@ import {
   growing,
   late,
   level,
+  parts,
   pause,
   phase,
   problem,
+  reconnecting,
   recording,
   reset,
   resume,
@@ -24,7 +26,6 @@ import {
   silent,
   speakers,
   start,
-  task,
   type Caption,
 } from './live';
 import { able } from './microphone';
@@ -55,8 +56,8 @@ export function LivePage() {
   }, [running]);
   const on = phase.value;
   useEffect(() => {
-    if (on !== 'ended' || problem.value) return;
-    const id = task.value;
+    if (on !== 'ended' || problem.value || parts.value.length !== 1) return;
+    const [{ id }] = parts.value;
     reset();
     location.hash = `/task/${id}`;
   }, [on]);
@@ -68,14 +69,16 @@ export function LivePage() {
           {t('micInsecure')}
         </p>
       )}
-      {problem.value && (
-        <div class="error" role="alert">
-          {problem.value()}
+      {(problem.value || parts.value.length > 1) && (
+        <div class={problem.value ? 'error' : 'warn'} role="alert">
+          {problem.value?.() ?? t('liveParts')}
           {on === 'ended' && recording.value && (
             <p class="group">
-              <a class="button small" href={`#/task/${task.value}`}>
-                {t('liveOpen')}
-              </a>
+              {parts.value.map((p) => (
+                <a key={p.id} class="button small" href={`#/task/${p.id}`}>
+                  {t('liveOpen')} {parts.value.length > 1 && clock(p.start)}
+                </a>
+              ))}
               <button type="button" class="small" onClick={() => save('live.wav', recording.value!)}>
                 {t('liveSave')}
               </button>
@@ -206,6 +209,11 @@ function Running({ project }: { project: () => void }) {
       <div class="pairs">
         <Devices />
       </div>
+      {reconnecting.value && (
+        <p class="warn" role="status">
+          {reconnecting.value()} {t('liveAgain')}
+        </p>
+      )}
       {silent.value && <p class="warn">{t('liveSilent')}</p>}
       {late.value && <p class="warn">{t('liveLate')}</p>}
     </>
@@ -233,8 +241,12 @@ function Lines({ label }: { label: string }) {
   );
 }
 
-const colour = (c: Caption) => (c.sound ? 'sound' : voice(speakers.value.indexOf(c.speaker ?? '')));
-const textOf = (c: Caption, called: Record<string, string>) => (c.sound ? `[${called[c.text] ?? c.text}]` : c.text);
+const colour = (c: Caption) =>
+  c.sound || c.missing !== undefined ? 'sound' : voice(speakers.value.indexOf(c.speaker ?? ''));
+const textOf = (c: Caption, called: Record<string, string>) => {
+  if (c.missing !== undefined) return c.missing ? t('liveMissing', { s: Math.ceil(c.missing) }) : t('liveBack');
+  return c.sound ? `[${called[c.text] ?? c.text}]` : c.text;
+};
 
 /** before is who spoke the text before a caption. */
 function before(list: Caption[], i: number): string | undefined {

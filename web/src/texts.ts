@@ -139,6 +139,10 @@ const en = {
   liveRestart:
     'The service is restarting. The transcript contains all speech so far. You can start another session in a moment.',
   liveFull: 'There are too many live sessions at the moment. Please try again later.',
+  liveAgain: 'Connecting again. The microphone stays on: what you say is kept and sent then.',
+  liveBack: '[Connected again. Speakers are numbered anew from here.]',
+  liveMissing: '[Connected again: {s} s of sound are missing. Speakers are numbered anew from here.]',
+  liveParts: 'The connection was lost in between, so the transcript has several parts.',
   microphone: 'Microphone',
   micUsual: 'The system’s default',
   micInsecure:
@@ -517,6 +521,10 @@ const zh: Record<Key, string> = {
   liveFault: '模型出现故障。已完成的句子在转写结果中。您可以重新开始。',
   liveRestart: '服务正在重启。所说的内容在转写结果中。请稍后重新开始。',
   liveFull: '目前实时会话过多，请稍后再试。',
+  liveAgain: '正在重新连接。麦克风保持打开，所说的内容会保留并在连接后发送。',
+  liveBack: '[已重新连接。说话人从此处重新编号。]',
+  liveMissing: '[已重新连接：缺少 {s} 秒声音。说话人从此处重新编号。]',
+  liveParts: '连接曾中断，因此转写结果分为几部分。',
   microphone: '麦克风',
   micUsual: '系统默认',
   micInsecure: '浏览器只允许 https:// 页面或本机页面（http://localhost）使用麦克风。',

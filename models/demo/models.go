@@ -15,9 +15,8 @@ package demo
 import (
 	_ "embed" // the models
 
-	"github.com/otograph/otograph/internal/files/packed"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/internal/embedded"
+	"github.com/otograph/otograph/models/internal/packed"
 	"github.com/otograph/otograph/models/published"
 )
 
@@ -77,19 +76,19 @@ func Models() *models.Set {
 		{
 			Role: models.RoleStandard, Name: "demo-whisper", Contract: models.ContractWhisper,
 			Languages: languages(), WindowSeconds: whisperWindow, NoPrompts: true, NoTranslation: true, Calibration: &models.Calibration{Slope: 1.361, Offset: -0.263}, Demo: true, License: license,
-			Files: []models.File{embedded.File(models.PartModel, whisper)},
+			Files: []models.File{whisper.Part(models.PartModel)},
 		},
 		{
 			Role: models.RoleOptimized, Name: "demo-ctc", Contract: models.ContractZipformerCTC,
 			Languages: languages(), WindowSeconds: ctcWindow, Calibration: &models.Calibration{Slope: 0.675, Offset: 0.638}, Demo: true, License: license,
 			Files: []models.File{
-				embedded.File(models.PartModel, ctc),
+				ctc.Part(models.PartModel),
 				{
 					Part: models.PartTokens, Name: "demo-ctc-tokens.txt", Size: int64(len(ctcTokens)),
 					SHA256: "ffc0aca7da779abbcfe700ba2ffdd93e22be93f494b26cd9f0ea37805309300d",
 					Data:   func() ([]byte, error) { return ctcTokens, nil },
 				},
-				embedded.File(models.PartLM, ctcLM),
+				ctcLM.Part(models.PartLM),
 			},
 		},
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/packed"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/packed"
 )
 
 // all holds the packed files of the recognizers.

@@ -11,9 +11,8 @@ package published
 import (
 	_ "embed" // the networks
 
-	"github.com/otograph/otograph/internal/files/packed"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/models/internal/embedded"
+	"github.com/otograph/otograph/models/internal/packed"
 )
 
 var (
@@ -56,19 +55,19 @@ func Models() *models.Set {
 	return &models.Set{Name: "published", Models: []models.Model{
 		{
 			Role: models.RoleVAD, Name: "silero-v6.2.1", Contract: models.ContractSileroV5, SampleRate: 16000,
-			License: "MIT; Silero Team", Files: []models.File{embedded.File(models.PartModel, silero)},
+			License: "MIT; Silero Team", Files: []models.File{silero.Part(models.PartModel)},
 		},
 		{
 			Role: models.RoleEmbedder, Name: "campplus-zh-en", Contract: models.Contract3DSpeaker, SampleRate: 16000,
-			OneVoice: 0.55, TwoVoices: 0.25, KnownVoice: 0.58, License: "Apache-2.0; 3D-Speaker, Alibaba", Files: []models.File{embedded.File(models.PartModel, campplus)},
+			OneVoice: 0.55, TwoVoices: 0.25, KnownVoice: 0.58, License: "Apache-2.0; 3D-Speaker, Alibaba", Files: []models.File{campplus.Part(models.PartModel)},
 		},
 		{
 			Role: models.RoleSegmenter, Name: "pyannote-segmentation-3.0", Contract: models.ContractPyannote, SampleRate: 16000,
-			License: "MIT; CNRS, Hervé Bredin", Files: []models.File{embedded.File(models.PartModel, segmentation)},
+			License: "MIT; CNRS, Hervé Bredin", Files: []models.File{segmentation.Part(models.PartModel)},
 		},
 		{
 			Role: models.RoleTagger, Name: "yamnet", Contract: models.ContractYAMNetPatches, SampleRate: 16000,
-			License: "Apache-2.0; The TensorFlow Authors", Files: []models.File{embedded.File(models.PartModel, yamnet)},
+			License: "Apache-2.0; The TensorFlow Authors", Files: []models.File{yamnet.Part(models.PartModel)},
 		},
 	}}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/internal/files/packed"
 	"github.com/otograph/otograph/models"
+	"github.com/otograph/otograph/models/internal/packed"
 )
 
 // TestEveryRoleButTranscription checks that the networks fill every role but

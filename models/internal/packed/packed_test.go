@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/models"
 )
 
 // split reorders data into byte planes, as tools/pack does.
@@ -78,7 +80,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 				damaged := damage(bytes.Clone(*p.Data))
 				p.Data = &damaged
 				_, err := p.Bytes()
-				require.ErrorIs(t, err, ErrDamaged)
+				require.ErrorIs(t, err, models.ErrBroken)
 				assert.ErrorContains(t, err, p.Name)
 			}
 		})

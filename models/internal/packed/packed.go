@@ -4,18 +4,15 @@ package packed
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"sync"
 	"unsafe"
 	"weak"
 
 	"github.com/klauspost/compress/zstd"
-)
 
-// ErrDamaged marks an embedded file whose content has another size or hash than
-// declared: the executable is damaged.
-var ErrDamaged = errors.New("damaged executable")
+	"github.com/otograph/otograph/models"
+)
 
 // File is an embedded file, for concurrent use; do not copy a used one.
 type File struct {
@@ -29,9 +26,16 @@ type File struct {
 	last weak.Pointer[byte] // the first byte of the slice returned last
 }
 
-// Bytes unpacks the file. All users share the returned bytes, but File does
-// not keep them: an open engine has a copy of the weights, and the 32 MB of all
-// models would make the garbage collector tolerate twice as much garbage.
+// Part returns the file as a part of a model.
+func (p *File) Part(part models.Part) models.File {
+	return models.File{Part: part, Name: p.Name, Size: int64(p.Size), SHA256: p.SHA256, Data: p.Bytes}
+}
+
+// Bytes unpacks the file. It returns models.ErrBroken for another size or hash
+// than declared: the executable is damaged. All users share the returned bytes,
+// but File does not keep them: an open engine has a copy of the weights, and the
+// 32 MB of all models would make the garbage collector tolerate twice as much
+// garbage.
 func (p *File) Bytes() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +50,7 @@ func (p *File) Bytes() ([]byte, error) {
 	return data, nil
 }
 
-// unpack reverses the pack command; wrong size or hash is ErrDamaged.
+// unpack reverses the pack command.
 func (p *File) unpack() ([]byte, error) {
 	// The frames were written through a pipe and declare the largest window of
 	// zstd's highest level, so the memory limit is this large. DecodeAll works
@@ -58,14 +62,14 @@ func (p *File) unpack() ([]byte, error) {
 	defer dec.Close()
 	planes, err := dec.DecodeAll(*p.Data, make([]byte, 0, p.Size))
 	if err != nil {
-		return nil, fmt.Errorf("%w: embedded %s: %w", ErrDamaged, p.Name, err)
+		return nil, fmt.Errorf("%w: damaged executable: embedded %s: %w", models.ErrBroken, p.Name, err)
 	}
 	if len(planes) != p.Size {
-		return nil, fmt.Errorf("%w: embedded %s: expected %d bytes, found %d", ErrDamaged, p.Name, p.Size, len(planes))
+		return nil, fmt.Errorf("%w: damaged executable: embedded %s: expected %d bytes, found %d", models.ErrBroken, p.Name, p.Size, len(planes))
 	}
 	data := join(planes, p.Planes)
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {
-		return nil, fmt.Errorf("%w: embedded %s: expected sha256 %s, found %x", ErrDamaged, p.Name, p.SHA256, sum)
+		return nil, fmt.Errorf("%w: damaged executable: embedded %s: expected sha256 %s, found %x", models.ErrBroken, p.Name, p.SHA256, sum)
 	}
 	return data, nil
 }

@@ -37,11 +37,10 @@ type accountCreateCmd struct {
 func (c *accountCreateCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "account create", c.Name, "", func(s *stores) error {
 		a, err := s.Accounts.Create(ctx, c.Name)
-		if err != nil {
-			return fmt.Errorf("account %q: %w", c.Name, err)
+		if err == nil {
+			say("%s\n", a.ID)
 		}
-		say("%s\n", a.ID)
-		return nil
+		return about("account", c.Name, err)
 	})
 }
 
@@ -373,11 +372,10 @@ func (c *userCreateCmd) Run(ctx context.Context) error {
 	}
 	return c.changeAccount(ctx, "user create", c.Account, c.Username, func(s *stores, a accounts.Account) error {
 		u, err := s.Accounts.CreateUser(ctx, a.ID, c.Username, password)
-		if err != nil {
-			return fmt.Errorf("user %q: %w", c.Username, err)
+		if err == nil {
+			say("%s\n", u.ID)
 		}
-		say("%s\n", u.ID)
-		return nil
+		return about("user", c.Username, err)
 	})
 }
 

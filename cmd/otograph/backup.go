@@ -81,43 +81,38 @@ func (f *storeFlags) openBlobs(ctx context.Context, dir string) (*blob.Store, er
 // copyFiles copies the service's files that are missing in to and returns their
 // number. It ignores files that are deleted meanwhile.
 func copyFiles(ctx context.Context, from, to *blob.Store) (copied int, err error) {
-	have, err := keys(ctx, to)
-	if err != nil {
+	have, haveErr := keys(ctx, to)
+	there, err := keys(ctx, from)
+	if err := errors.Join(haveErr, err); err != nil {
 		return 0, err
 	}
-	err = eachKey(ctx, from, func(key string) error {
+	for key := range there {
 		if have[key] {
-			return nil
+			continue
 		}
-		err := copyFile(ctx, from, to, key)
-		if errors.Is(err, blob.ErrNotFound) {
-			return nil
-		}
-		if err == nil {
+		switch err := copyFile(ctx, from, to, key); {
+		case err == nil:
 			copied++
+		case !errors.Is(err, blob.ErrNotFound):
+			return copied, err
 		}
-		return err
-	})
-	return copied, err
+	}
+	return copied, nil
 }
 
 // keys returns the keys of the service's files.
 func keys(ctx context.Context, store *blob.Store) (map[string]bool, error) {
 	found := map[string]bool{}
-	return found, eachKey(ctx, store, func(key string) error {
-		found[key] = true
-		return nil
-	})
-}
-
-// eachKey calls visit for each of the service's files.
-func eachKey(ctx context.Context, store *blob.Store, visit func(key string) error) error {
 	for _, prefix := range blob.Prefixes {
-		if err := store.List(ctx, prefix, func(o blob.Object) error { return visit(o.Key) }); err != nil {
-			return err
+		err := store.List(ctx, prefix, func(o blob.Object) error {
+			found[o.Key] = true
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return found, nil
 }
 
 func copyFile(ctx context.Context, from, to *blob.Store, key string) error {

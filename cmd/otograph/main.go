@@ -99,25 +99,22 @@ func run(ctx context.Context, args []string) int {
 	if err == nil {
 		err = printError
 	}
-	usage, away := (*usageError)(nil), (*awayError)(nil)
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		warn("otograph: interrupted\n")
 		return exitInterrupted
-	case errors.As(err, &usage):
+	case !errors.Is(err, errReported):
 		warn("otograph: %v\n", err)
-		return exitUsage
-	case errors.Is(err, errReported):
-		return exitFailed
-	case errors.As(err, &away):
-		warn("otograph: %v\n", err)
-		return service.ExitCode(err)
-	default:
-		warn("otograph: %v\n", err)
-		return exitFailed
 	}
+	if usage := (*usageError)(nil); errors.As(err, &usage) {
+		return exitUsage
+	}
+	if away := (*awayError)(nil); errors.As(err, &away) {
+		return service.ExitCode(err)
+	}
+	return exitFailed
 }
 
 // newParser returns the parser of command lines, whose help lists all if set.

@@ -11,6 +11,8 @@ import (
 // Option configures a Store when it is opened.
 type Option func(*Store)
 
+// limits bound an operation, which otherwise fails with ErrUnavailable. They do
+// not apply to folders, because their system calls can't be interrupted.
 type limits struct {
 	answer   time.Duration // for operations without data
 	transfer time.Duration // for one Write, one Read, or a Commit
@@ -18,14 +20,6 @@ type limits struct {
 
 // An S3 client uploads 5 MiB parts: the timeout requires 2 Mbit/s.
 var defaultLimits = limits{answer: 10 * time.Second, transfer: 20 * time.Second}
-
-// WithLimits sets how long the store may take to answer an operation without
-// data (default 10 s) and to read or write one piece of data (default 20 s). A
-// longer operation fails with ErrUnavailable. The limits do not apply to
-// folders, because their system calls can't be interrupted.
-func WithLimits(answer, transfer time.Duration) Option {
-	return func(s *Store) { s.limits = limits{answer: answer, transfer: transfer} }
-}
 
 // WithObserver calls observe after every create, commit, open and delete with
 // its duration and outcome. A missing file is not one.

@@ -147,16 +147,13 @@ func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, eac
 // Join enters m as Enter does, and retries while the database is unavailable.
 // It returns false if ctx is done first.
 func (q *Queue) Join(ctx context.Context, m Member, interval time.Duration, each func(ctx context.Context)) (stop func(), joined bool) {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		stop, err := q.Enter(ctx, m, interval, each)
-		if err == nil {
-			return stop, true
+	err := backoff.Retry(ctx, func(error) bool { return true }, func(ctx context.Context) (err error) {
+		if stop, err = q.Enter(ctx, m, interval, each); err != nil {
+			q.config.Logger.WarnContext(ctx, "waiting for the database", "kind", string(m.Kind), "worker", m.ID, "error", err)
 		}
-		q.config.Logger.WarnContext(ctx, "waiting for the database", "kind", string(m.Kind), "worker", m.ID, "error", err)
-		if !backoff.Sleep(ctx, pause) {
-			return nil, false
-		}
-	}
+		return err
+	})
+	return stop, err == nil
 }
 
 // Leave removes a member without work, in the transaction that took it back.

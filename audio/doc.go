@@ -1,9 +1,10 @@
 // Package audio decodes any recording to mono float32 samples at 16 kHz and
 // describes it.
 //
-// WAV in all its forms is read in this process. Every other format is decoded
-// by ffmpeg in a sandboxed child process. The container is recognized by its content, never by its name. ffmpeg gets exactly one demuxer
-// and a list of decoders, and can open a single file. Sandbox lists the parts.
+// WAV in all its forms is read in this process. Every other format is decoded by
+// ffmpeg in a sandboxed child process. The container is recognized by its
+// content, never by its name. ffmpeg gets exactly one demuxer and a list of
+// decoders, and can open a single file. Sandbox lists the parts.
 //
 // A Span counts samples. Results have seconds as float64, because they are
 // computed from sample counts and written to JSON unchanged; time.Duration is

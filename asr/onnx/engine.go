@@ -104,8 +104,8 @@ type emission struct {
 	logProb    float64
 	// blank is the posterior of the blank in the token's row.
 	blank float64
-	// text is the written text; before vocabulary.write, only a hotword that the
-	// spotter found has one, whose id is the blank.
+	// text is the written text, which vocabulary.write sets. A hotword that the
+	// spotter found has its text before; its id is the blank.
 	text string
 }
 

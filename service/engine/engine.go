@@ -172,8 +172,9 @@ func (e *Engine) CheckModels(context.Context) error {
 	return nil
 }
 
-// workID returns a hash of the program's version, the models' files (by size
-// and time without a hash) and the settings: others do not continue the work.
+// workID returns a hash of the program's version, the settings and the models'
+// files (their sizes and times, if they have no hash). Only work of the same ID is
+// continued.
 func workID(p *otograph.Pipeline, version string) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, version)

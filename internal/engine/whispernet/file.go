@@ -94,8 +94,9 @@ func (f *File) Close() error {
 	return f.disk.Close()
 }
 
-// packing returns how windows of up to the given seconds are packed: 30 s for
-// published models; our own with shorter ones as in their training.
+// packing returns how speech is packed into windows of up to the given seconds.
+// Published models take 30 s; models with shorter windows, the demo's, are packed
+// as in their training.
 func packing(seconds float64) decode.PackOptions {
 	// The sound before a window's first word and the longest pause in a window,
 	// in seconds: with less, the model loses first words and their capitals.

@@ -94,8 +94,8 @@ func (b *pacedBody) discardRest() {
 
 var discardBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// drain discards the body until it ends, most bytes were read, nothing arrived
-// for the duration of silence, or the time is until.
+// drain discards the body until it ends, but at most most bytes, and not after
+// the time until or after a silence of this duration.
 func (b *pacedBody) drain(until time.Time, most int64, silence time.Duration) {
 	buffer := discardBuffers.Get().(*[32 << 10]byte)
 	defer discardBuffers.Put(buffer)

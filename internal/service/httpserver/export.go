@@ -89,7 +89,7 @@ func (e *entry) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// add adds an entry with what write writes, or the reason why it can't be read.
+// add calls write to fill a new entry. If that fails, the entry has the reason.
 func (x *export) add(ctx context.Context, name string, method uint16, write func(io.Writer) error) {
 	if x.failed = cmp.Or(x.failed, ctx.Err()); x.failed != nil {
 		return

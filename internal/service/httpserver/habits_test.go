@@ -209,8 +209,8 @@ func TestPathsOfOpenAI(t *testing.T) {
 	}
 }
 
-// TestLongPrompts: of the text so far, which clients send as a prompt, the end
-// counts.
+// TestLongPrompts checks that a long prompt keeps its end: clients send the text
+// so far as one.
 func TestLongPrompts(t *testing.T) {
 	w := newWorld(t)
 	w.work()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/internal/pipeline/stages"
@@ -69,7 +70,7 @@ func (s *Session) prepare() (err error) {
 		}
 		s.recorder, err = audio.NewRecorder(s.opt.TempDir)
 	}
-	s.text.begin()
+	s.text.all = &stages.Transcription{Transcript: &asr.Transcript{}}
 	return err
 }
 
@@ -193,7 +194,7 @@ func (s *Session) advance() {
 	}
 	if s.at-u.sketched >= sketchEvery && s.at-u.start >= leastSketch && !s.work.pending(partials) {
 		u.sketched = s.at
-		s.work.do(partials, func(cores int) { s.sketch(u, cores) })
+		s.work.do(partials, task{s.at, func(cores int) { s.sketch(u, cores) }})
 	}
 }
 
@@ -232,8 +233,7 @@ func (s *Session) end(n int) {
 	s.tape.mu.Lock()
 	sound := s.tape.Section(u.spans[0].Start-around, end+around)
 	s.tape.mu.Unlock()
-	s.text.queue(u)
-	s.work.do(finals, func(cores int) { s.decode(u, sound, speech, cores) })
+	s.work.do(finals, task{end, func(cores int) { s.decode(u, sound, speech, cores) }})
 	s.take(rest)
 }
 
@@ -289,7 +289,7 @@ func (s *Session) tag(rest bool) {
 		return
 	}
 	sound := audio.FromSamples(s.tape.Samples(from, to))
-	s.work.do(sounds, func(int) {
+	s.work.do(sounds, task{s.at, func(int) {
 		var list []events.Event
 		var err error
 		if ok && s.ctx.Err() == nil {
@@ -307,7 +307,7 @@ func (s *Session) tag(rest bool) {
 		for _, e := range list {
 			s.emit(Event{Kind: spec.LiveSound, Start: e.Start, End: e.End, Class: e.Class.DisplayName, Confidence: e.Confidence})
 		}
-	})
+	}})
 }
 
 // forget frees the sound that nothing needs any more.

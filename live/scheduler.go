@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/otograph/otograph"
@@ -32,10 +33,17 @@ type scheduler struct {
 // client is a session's place in a scheduler.
 type client struct {
 	s      *scheduler
-	queues [priorities][]func(cores int)
-	busy   [priorities]bool
-	last   int // turn of its last piece of work
+	queues [priorities][]task
+	busy   [priorities]bool // the first of the queue runs
+	last   int              // turn of its last piece of work
 	work   sync.WaitGroup
+}
+
+// task is a piece of work on sound that ends at a sample. It gets the number of
+// cores that it may use.
+type task struct {
+	end int
+	run func(cores int)
 }
 
 // The schedulers of the pipelines that have sessions, and their number.
@@ -63,15 +71,14 @@ func join(p *otograph.Pipeline, cores int) (*client, func()) {
 	}
 }
 
-// do queues work of a kind; pieces of one kind run one after the other. The
-// work gets the number of cores that it may use.
-func (c *client) do(p priority, work func(cores int)) {
+// do queues work of a kind; pieces of one kind run one after the other.
+func (c *client) do(p priority, t task) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if c.idle() {
 		c.s.waiting = append(c.s.waiting, c)
 	}
-	c.queues[p] = append(c.queues[p], work)
+	c.queues[p] = append(c.queues[p], t)
 	c.work.Add(1)
 	if c.s.running < c.s.most {
 		c.s.running++
@@ -83,10 +90,22 @@ func (c *client) do(p priority, work func(cores int)) {
 func (c *client) pending(p priority) bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	return c.busy[p] || len(c.queues[p]) > 0
+	return len(c.queues[p]) > 0
 }
 
-// idle reports whether no work waits; s.mu is held.
+// done returns the sample up to which all finals and sounds are done; at most at.
+func (c *client) done(at int) int {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	for _, q := range c.queues[:partials] {
+		if len(q) > 0 {
+			at = min(at, q[0].end)
+		}
+	}
+	return at
+}
+
+// idle reports whether no work waits or runs; s.mu is held.
 func (c *client) idle() bool {
 	for _, q := range c.queues {
 		if len(q) > 0 {
@@ -106,18 +125,18 @@ func (s *scheduler) run() {
 		if c == nil {
 			return
 		}
-		work := c.queues[p][0]
-		c.queues[p] = c.queues[p][1:]
+		work := c.queues[p][0].run
 		c.busy[p] = true
 		s.turn++
 		c.last = s.turn
-		s.tidy()
 		cores := max(s.cores/max(s.running, 1), 1)
 		s.mu.Unlock()
 		work(cores)
-		c.work.Done()
 		s.mu.Lock()
+		c.queues[p] = slices.Delete(c.queues[p], 0, 1)
 		c.busy[p] = false
+		s.waiting = slices.DeleteFunc(s.waiting, (*client).idle)
+		c.work.Done()
 	}
 }
 
@@ -134,16 +153,4 @@ func (s *scheduler) next() (best *client, kind priority) {
 		}
 	}
 	return nil, 0
-}
-
-// tidy removes the sessions without waiting work.
-func (s *scheduler) tidy() {
-	kept := s.waiting[:0]
-	for _, c := range s.waiting {
-		if !c.idle() {
-			kept = append(kept, c)
-		}
-	}
-	clear(s.waiting[len(kept):])
-	s.waiting = kept
 }

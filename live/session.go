@@ -292,13 +292,10 @@ func (s *Session) emit(e Event) {
 func seconds(t float64) float64 { return math.Round(t*100) / 100 }
 
 // Behind returns how many seconds of sound have been written that are neither
-// in an utterance that continues nor recognized.
+// in an utterance that continues nor recognized, or whose sound events wait.
 func (s *Session) Behind() float64 {
-	at := s.position.Load()
-	if first := s.text.oldest.Load(); first >= 0 {
-		at = min(at, first)
-	}
-	return float64(int64(s.tape.Len())-at) / audio.SampleRate
+	at := s.work.done(int(s.position.Load()))
+	return float64(s.tape.Len()-at) / audio.SampleRate
 }
 
 // fail ends the session with an error.

@@ -88,7 +88,7 @@ func pieces(n int) func() (int, bool) { return func() (int, bool) { return n, n 
 
 // settle waits until the session has nothing left to do.
 func (s *Session) settle() {
-	for s.Behind() >= 1 && s.ctx.Err() == nil || s.work.pending(partials) || s.work.pending(finals) {
+	for s.Behind() >= 1 && s.ctx.Err() == nil || s.work.pending(partials) || s.work.pending(sounds) || s.work.pending(finals) {
 		time.Sleep(time.Millisecond)
 	}
 }

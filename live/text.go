@@ -2,7 +2,6 @@ package live
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -19,40 +18,14 @@ type recognized struct {
 	spoken bool                  // some text was kept: the sound is not one without speech
 	count  int                   // sentences of all Finals
 
-	oldest atomic.Int64 // end of the first utterance that waits; −1 none
-	mu     sync.Mutex
-	lang   stages.Language
-	sure   bool // lang is settled
-	ends   []int64
+	mu   sync.Mutex
+	lang stages.Language
+	sure bool // lang is settled
 }
 
 // A detected language is settled once it is more likely than all others
 // together.
 const sureLanguage = 0.5
-
-func (r *recognized) begin() {
-	r.oldest.Store(-1)
-	r.all = &stages.Transcription{Transcript: &asr.Transcript{}}
-}
-
-// queue notes that an utterance waits for its text, and unqueue that the first
-// one has it.
-func (r *recognized) queue(u *utterance) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ends = append(r.ends, int64(u.spans[len(u.spans)-1].End))
-	r.oldest.Store(r.ends[0])
-}
-
-func (r *recognized) unqueue() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ends = r.ends[1:]; len(r.ends) > 0 {
-		r.oldest.Store(r.ends[0])
-		return
-	}
-	r.oldest.Store(-1)
-}
 
 // forgetLanguage lets the language be detected again.
 func (r *recognized) forgetLanguage() {
@@ -151,7 +124,6 @@ func joined(list []asr.Segment) (text string) {
 
 // decode recognizes an utterance that has ended, and its speakers.
 func (s *Session) decode(u *utterance, sound *audio.PCM, speech *stages.Speech, cores int) {
-	defer s.text.unqueue()
 	if s.ctx.Err() != nil {
 		return
 	}

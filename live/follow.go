@@ -22,6 +22,7 @@ type follower struct {
 
 	at       int          // samples that the detector has heard
 	position atomic.Int64 // at, for others
+	dropped  atomic.Int64 // sketches since the last Partial or Final
 	raised   []float32
 	probs    []byte         // of speech, as stages.Speech holds them
 	speech   [][]audio.Span // of all utterances
@@ -37,6 +38,7 @@ type utterance struct {
 	sketched int          // where the sound of the last recognition ended
 	ended    bool         // no Partial may follow; Session.mu is held
 	last     string       // the last recognition
+	both     string       // what it agreed on with the one before
 	shown    string       // the text of the last Partial
 }
 
@@ -192,10 +194,16 @@ func (s *Session) advance() {
 		s.divide(open, certain)
 		return
 	}
-	if s.at-u.sketched >= sketchEvery && s.at-u.start >= leastSketch && !s.work.pending(partials) {
+	if n := s.due(u); n > 0 && !s.work.pending(partials) {
+		s.dropped.Add(int64(n - 1))
 		u.sketched = s.at
 		s.work.do(partials, task{s.at, func(cores int) { s.sketch(u, cores) }})
 	}
+}
+
+// due returns how many recognitions of an open utterance are due.
+func (s *Session) due(u *utterance) int {
+	return (s.at - max(u.sketched, u.start+leastSketch-sketchEvery)) / sketchEvery
 }
 
 // divide ends an utterance that is too long at its longest pause. open is where
@@ -221,6 +229,7 @@ func (s *Session) divide(open int, speaking bool) {
 func (s *Session) end(n int) {
 	u := s.current
 	s.current = nil
+	s.dropped.Add(int64(max(0, s.due(u))))
 	rest := u.spans[n:]
 	u.spans = u.spans[:n:n]
 	s.speech = append(s.speech, u.spans)

@@ -46,8 +46,9 @@ type Options struct {
 	Voices []otograph.KnownVoice
 	// Revisable lets each Partial have all text that was recognized, although
 	// the next one may revise it. Otherwise a Partial has only what two
-	// recognitions agree on, and text only grows.
-	Revisable bool
+	// recognitions agree on, or three with Careful, and text only grows. Careful
+	// makes it later by the time of a recognition, and less often wrong.
+	Revisable, Careful bool
 	// Silence is the pause, in seconds, that ends an utterance: 0.1 to 10; 0
 	// means 0.5. Below 0.5 the standard tier decides without the sound that it
 	// has after a pause in a recording.
@@ -177,7 +178,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Change takes Silence, Manual, ASRLanguage, Hotwords, InitialPrompt and
+// Change takes Silence, Manual, Careful, ASRLanguage, Hotwords, InitialPrompt and
 // Extras.Languages from opt, for the text that is recognized from now on.
 func (s *Session) Change(opt Options) error {
 	if err := opt.check(); err != nil {
@@ -196,7 +197,7 @@ func (s *Session) Change(opt Options) error {
 	if !slices.Equal(languages(mine), languages(&opt)) {
 		s.text.forgetLanguage()
 	}
-	mine.Silence, mine.Manual, mine.Extras.Languages = opt.Silence, opt.Manual, opt.Extras.Languages
+	mine.Silence, mine.Manual, mine.Careful, mine.Extras.Languages = opt.Silence, opt.Manual, opt.Careful, opt.Extras.Languages
 	mine.ASRLanguage, mine.Hotwords, mine.InitialPrompt = opt.ASRLanguage, opt.Hotwords, opt.InitialPrompt
 	return nil
 }
@@ -282,6 +283,9 @@ func (s *Session) Events() iter.Seq2[Event, error] {
 func (s *Session) emit(e Event) {
 	if e.End > 0 {
 		e.Behind = max(0, math.Round(1000*(float64(s.tape.Len())/audio.SampleRate-e.End))/1000)
+	}
+	if e.Kind == spec.LivePartial || e.Kind == spec.LiveFinal {
+		e.Dropped = int(s.dropped.Swap(0))
 	}
 	e.Start, e.End = seconds(e.Start), seconds(e.End)
 	s.events = append(s.events, e)

@@ -101,6 +101,9 @@ func (s *Session) show(u *utterance, text string, speech audio.Span) {
 	next := text
 	if !s.opt.Revisable {
 		next = agreed(u.last, text)
+		if both := u.both; s.opt.Careful {
+			u.both, next = next, agreed(both, next)
+		}
 	}
 	u.last = text
 	if !s.opt.Revisable && !extends(next, u.shown) {

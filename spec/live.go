@@ -58,4 +58,7 @@ type LiveEvent struct {
 	// Behind is how many seconds of sound the session had received after End
 	// when the event was made. Under load it grows; partials are left out first.
 	Behind float64 `json:"behind,omitzero"`
+	// Dropped is how many LivePartial were left out since the one before, or the
+	// last LiveFinal.
+	Dropped int `json:"dropped,omitzero"`
 }

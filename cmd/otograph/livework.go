@@ -112,7 +112,7 @@ func feedOf(f doors.Format) (*audio.Feed, error) {
 }
 
 func liveOptions(set doors.Settings) live.Options {
-	return live.Options{Options: set.Options, Extras: set.Extras, Revisable: set.Revisable, Silence: set.Silence, Manual: set.Manual}
+	return live.Options{Options: set.Options, Extras: set.Extras, Revisable: set.Revisable, Silence: set.Silence, Manual: set.Manual, Careful: set.Careful}
 }
 
 // Write implements sessions.Engine.

@@ -21,6 +21,7 @@ type Settings struct {
 	Format    Format       `json:"format"`
 	Revisable bool         `json:"revisable"` // as in live.Options
 	Manual    bool         `json:"manual"`    // as in live.Options
+	Careful   bool         `json:"careful"`   // as in live.Options
 	Silence   float64      `json:"silence"`   // as in live.Options; seconds
 }
 
@@ -54,7 +55,7 @@ type Action interface{ action() }
 type Audio []byte
 
 // Configure sets the terms of a session. It comes before the first Audio. Later
-// ones change Manual, Silence, Format, the language and the words that are
+// ones change Manual, Careful, Silence, Format, the language and the words that are
 // expected; the rest stays as it was.
 type Configure struct{ Settings }
 

@@ -15,12 +15,13 @@ import (
 )
 
 // message goes between the server and the process of the models, on a connection
-// for each session, as JSON. One field is set.
+// for each session, as JSON. One of the other fields than Behind is set.
 type message struct {
 	Settings           *doors.Settings `json:",omitempty"` // first, and when they change
 	Audio              []byte          `json:",omitempty"`
 	Commit, Clear, End bool            `json:",omitzero"`
 	Event              *spec.LiveEvent `json:",omitempty"`
+	Behind             float64         `json:",omitzero"`  // of the session at an Event
 	Result             *fields         `json:",omitempty"` // last, or
 	Failure            *doors.EndError `json:",omitempty"`
 }
@@ -83,7 +84,7 @@ func host(ctx context.Context, cancel func(), conn net.Conn, open func(context.C
 	var events sync.WaitGroup
 	events.Go(func() {
 		for event, err := range e.Events() {
-			if err != nil || out.Encode(message{Event: &event}) != nil {
+			if err != nil || out.Encode(message{Event: &event, Behind: e.Behind()}) != nil {
 				cancel() // Close returns the session's error
 				return
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/metrics"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -17,7 +18,7 @@ const longestClose = 5 * time.Minute
 // remote is a session in the process of the models.
 type remote struct {
 	conn   net.Conn
-	final  func(behind float64)
+	counts *metrics.Live
 	out    chan message
 	events chan spec.LiveEvent
 	done   chan struct{} // closed with the last message, or the connection; the rest can be read then
@@ -26,10 +27,9 @@ type remote struct {
 	err    error
 }
 
-// dial opens a session on a connection; final gets how many seconds each final
-// text was behind.
-func dial(conn net.Conn, set doors.Settings, final func(behind float64)) *remote {
-	r := &remote{conn: conn, final: final, out: make(chan message, 8), events: make(chan spec.LiveEvent, 64), done: make(chan struct{})}
+// dial opens a session on a connection.
+func dial(conn net.Conn, set doors.Settings, counts *metrics.Live) *remote {
+	r := &remote{conn: conn, counts: counts, out: make(chan message, 8), events: make(chan spec.LiveEvent, 64), done: make(chan struct{})}
 	r.out <- message{Settings: &set}
 	go r.write()
 	go r.read()
@@ -64,8 +64,8 @@ func (r *remote) read() {
 		case m.Event != nil:
 			if m.Event.Kind == spec.LiveFinal {
 				r.finals = append(r.finals, m.Event.Segments...)
-				r.final(m.Event.Behind)
 			}
+			r.counts.Event(*m.Event, m.Behind)
 			r.events <- *m.Event
 		case m.Failure != nil:
 			r.err = m.Failure

@@ -163,7 +163,7 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 		return nil, refusal(err)
 	}
 	return &session{
-		remote: dial(conn, set, s.config.Counts.Final), sessions: s, claim: claim, order: o, format: set.Format, recording: kept, ended: s.config.Counts.Begins(),
+		remote: dial(conn, set, s.config.Counts), sessions: s, claim: claim, order: o, format: set.Format, recording: kept, ended: s.config.Counts.Begins(),
 	}, nil
 }
 

@@ -26,7 +26,7 @@ type transcription struct {
 	Languages []string `json:"languages,omitempty"`
 	Prompt    *string  `json:"prompt,omitempty"`
 	Keywords  []string `json:"keywords,omitempty"`
-	Delay     *string  `json:"delay,omitempty"` // has no effect
+	Delay     *string  `json:"delay,omitempty"`
 }
 
 // detection is session.audio.input.turn_detection.
@@ -132,6 +132,12 @@ func (c *config) update(session json.RawMessage, models Models) error {
 // encodings maps the types of OpenAI's formats to doors.Format encodings.
 var encodings = map[string]string{"audio/pcm": "s16le", "audio/pcmu": "mulaw", "audio/pcma": "alaw"}
 
+// delays are OpenAI's names; from careful on, interim texts wait for a third
+// recognition.
+var delays = []string{"minimal", "low", "medium", "high", "xhigh"}
+
+const careful = 3
+
 // notDetecting lists the models that OpenAI serves without turn detection.
 var notDetecting = []string{"gpt-live-transcribe", "gpt-realtime-whisper"}
 
@@ -177,6 +183,13 @@ func (c *config) complete(models Models) error {
 	}
 	if _, err := o.Effective(); err != nil {
 		return wrongValue("session.audio.input.transcription", "%v", err)
+	}
+	if t.Delay != nil {
+		i := slices.Index(delays, *t.Delay)
+		if i < 0 {
+			return wrongValue("session.audio.input.transcription.delay", "delay: must be one of %s", strings.Join(delays, ", "))
+		}
+		set.Careful = i >= careful
 	}
 	if slices.ContainsFunc(notDetecting, func(name string) bool { return strings.HasPrefix(t.Model, name) }) {
 		c.detection, c.detects = nil, true

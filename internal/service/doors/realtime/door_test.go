@@ -234,6 +234,10 @@ func TestUpdate(t *testing.T) {
 	assert.Empty(t, d.Settings().Extras.Languages)
 	assert.InDelta(t, 0.2, d.Settings().Silence, 1e-9)
 	assert.False(t, d.Settings().Manual)
+	for delay, careful := range map[string]bool{"minimal": false, "medium": false, "high": true, "xhigh": true} {
+		update(fmt.Sprintf(`{"transcription":{"delay":%q}}`, delay))
+		assert.Equal(t, careful, d.Settings().Careful, delay)
+	}
 	update(`{"turn_detection":{"type":"semantic_vad","eagerness":"low"}}`)
 	assert.InDelta(t, 1.5, d.Settings().Silence, 1e-9)
 	update(`{"turn_detection":null}`)
@@ -262,6 +266,7 @@ func TestMistakes(t *testing.T) {
 		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"language":"klingonese"}}}}}`: "invalid_value",
 		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"keywords":[7]}}}}}`:          "invalid_value",
 		`{"type":"session.update","session":{"audio":{"input":{"turn_detection":{"type":"magic"}}}}}`:         "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"delay":"none"}}}}}`:          "invalid_value",
 	} {
 		actions, replies, err := d.Receive(true, []byte(message))
 		require.NoError(t, err)

@@ -1,0 +1,51 @@
+package live
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
+)
+
+// bare returns a session without models.
+func bare(opt Options) *Session {
+	s := &Session{opt: opt}
+	s.more = sync.NewCond(&s.mu)
+	return s
+}
+
+// A careful session shows words once three recognitions in a row agree on them,
+// others once two do.
+func TestCareful(t *testing.T) {
+	for careful, want := range map[bool][]string{false: {"we", "we are", "we are here to"}, true: {"we", "we are"}} {
+		s, u := bare(Options{Careful: careful}), &utterance{}
+		for _, text := range []string{"we", "we arc", "we are hear", "we are here to", "we are here to stay"} {
+			s.show(u, text, audio.Span{})
+		}
+		var shown []string
+		for _, e := range s.events {
+			shown = append(shown, e.Text)
+		}
+		assert.Equal(t, want, shown, careful)
+	}
+}
+
+// Partials that were due but not made are counted once, also those of an
+// utterance that ended without any.
+func TestDropped(t *testing.T) {
+	s, u := bare(Options{}), &utterance{start: 1000}
+	for seconds, want := range map[float64]int{0.4: 0, 0.5: 1, 0.89: 1, 0.91: 2, 2.11: 5} {
+		s.at = u.start + int(seconds*audio.SampleRate)
+		assert.Equal(t, want, s.due(u), seconds)
+	}
+	u.sketched = s.at
+	assert.Zero(t, s.due(u))
+	s.dropped.Add(3)
+	for _, kind := range []spec.LiveKind{spec.LiveSound, spec.LivePartial, spec.LiveFinal} {
+		s.emit(Event{Kind: kind})
+	}
+	assert.Equal(t, []int{0, 3, 0}, []int{s.events[0].Dropped, s.events[1].Dropped, s.events[2].Dropped})
+}

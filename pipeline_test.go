@@ -25,6 +25,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/diarize"
+	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -634,8 +635,9 @@ func TestKnownVoices(t *testing.T) {
 	assert.Equal(t, map[string]string{res.Segments[0].Speaker: "Ruth"}, res.Names)
 	assert.Equal(t, 3, res.NumSpeakers)
 
-	alike, err := p.SameVoice()
-	require.NoError(t, err)
+	speakers, ok := demo.Models().Role(models.RoleEmbedder)
+	require.True(t, ok)
+	alike := embed.KnownVoice(speakers)
 	voice := func(from, to float64) []float32 {
 		voice, err := p.Voice(t.Context(), cut(from, to))
 		require.NoError(t, err)

@@ -6,9 +6,7 @@ import (
 	"math"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/diarize/embed"
 	"github.com/otograph/otograph/internal/pipeline/assemble"
-	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/voices"
 )
@@ -63,17 +61,6 @@ func (p *Pipeline) voice(ctx context.Context, src Source, limits audio.Options, 
 		err = fmt.Errorf("%s: %w", src.Name(), err)
 	}
 	return v, err
-}
-
-// SameVoice returns the least diarize.Similarity of two recordings of one
-// person, for the set's speaker model, else models.ErrMissing. Some people are
-// as similar, so RunOptions.Voices also compares with others.
-func (p *Pipeline) SameVoice() (float64, error) {
-	m, err := p.engines.Set.Need(models.RoleEmbedder)
-	if err != nil {
-		return 0, err
-	}
-	return embed.KnownVoice(m), nil
 }
 
 // learn returns the register of known voices.

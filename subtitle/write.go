@@ -123,7 +123,7 @@ func (o Options) WriteFile(file string, r *spec.Result) error {
 // Markdown, DOCX) have one cue per sound, the others every sound event. name is
 // the recording's file name, date the day of an EAF file.
 //
-// Interpolated word times are marked (see EstimateNote). Documents and formats
+// Interpolated word times are marked (see estimateNote). Documents and formats
 // with comments state that a part is missing (spec.OfAudio). Errors wrap
 // ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or come from w.
 func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
@@ -176,14 +176,14 @@ func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *sp
 	return fmt.Errorf("%w %q", ErrFormat, f)
 }
 
-// EstimateNote marks a result with interpolated word times, in the formats that
+// estimateNote marks a result with interpolated word times, in the formats that
 // have comments (VTT and CTM).
-const EstimateNote = "Some word times are estimated by letters, not measured."
+const estimateNote = "Some word times are estimated by letters, not measured."
 
 // notesOf returns the comments for a format that supports them.
 func notesOf(f Format, r *spec.Result) (notes []string) {
 	if f != FormatRTTM && estimated(r) {
-		notes = append(notes, EstimateNote)
+		notes = append(notes, estimateNote)
 	}
 	for _, w := range spec.OfAudio(r.Warnings) {
 		notes = append(notes, w.Reason)

@@ -48,7 +48,7 @@ func TestWriteSupportsEveryFormat(t *testing.T) {
 		var out bytes.Buffer
 		require.NoError(t, subtitle.Write(&out, f, "a.b.wav", time.Unix(0, 0).UTC(), full), f)
 		comments := f == subtitle.FormatVTT || f == subtitle.FormatCTM
-		assert.Equal(t, comments, strings.Contains(out.String(), subtitle.EstimateNote), f)
+		assert.Equal(t, comments, strings.Contains(out.String(), "Some word times are estimated by letters, not measured."), f)
 	}
 	bare := &spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{Text: "hello", End: 1}}}
 	for f, want := range map[subtitle.Format]error{

@@ -1,8 +1,10 @@
 package whisper
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -78,7 +80,8 @@ func TestWindowIsDividedByLanguage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []result{first}, results, "the passage is in the window's language: no further detection")
 	assert.Equal(t, int64(1), gate.passed.Load(), "for the detection")
-	assert.Empty(t, e.cpu.stored, "no window stays encoded")
+	stays := func(k storedWindow) bool { return k.pcm == weak.Make(pcm) } // other tests use the engine too
+	assert.False(t, slices.ContainsFunc(e.cpu.stored, stays), "no window of the recording stays encoded")
 	assert.Equal(t, 1, stats.Asked)
 }
 
